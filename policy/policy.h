@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The contract of a policy.
+ *
+ * A policy is a pure state machine: it never reads a clock, sleeps, locks, logs, allocates,
+ * does I/O or keeps static data. Time comes in as `now` and never runs backwards; decisions
+ * and the time of the next one go out. Its state lives in memory that the host provides:
+ * state_size() bytes, aligned to 16, zeroed. So the same object files run in the daemon, in
+ * the simulator and in other people's servers, and any number of instances side by side.
+ *
+ * A *lane* is what admit and share work on: a job, or with share=pool the pool of all jobs
+ * that have no limits. Lanes are small numbers, 0 .. limits->lanes-1.
+ *
+ * To add a policy: one file in the directory of its stage, one line in policies.def, one
+ * test tests/unit/test-<stage>-<policy>.c. The manual page is generated from the tables.
+ */
+#ifndef SL_POLICY_H
+#define SL_POLICY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sluice.h"
+
+#define SL_MAX_PARAMS 8
+
+enum sl_stage { SL_ADMIT, SL_SHARE, SL_ORDER, SL_STAGES };
+
+struct sl_policy_limits {
+	uint32_t lanes;
+};
+
+/* First member of every stage's table. */
+struct sl_policy {
+	const char *name, *summary, *source;
+	const struct sl_param *params; /* ends with name == NULL; may be NULL */
+	size_t (*state_size)(const struct sl_policy_limits *);
+	/* values: one for each parameter, in range. The values are copied if they are kept. */
+	void (*init)(void *state, const struct sl_policy_limits *, const int64_t *values, sl_time now);
+};
+
+/* ---- admit: may this lane send now? ---- */
+
+struct sl_rates {
+	uint64_t floor_bps;   /* 0: no guarantee */
+	uint64_t cap_bps;     /* UINT64_MAX: no limit; 0: not at all */
+	uint64_t burst_bytes; /* 0: the policy's default */
+};
+
+struct sl_admit_ops {
+	struct sl_policy base;
+	/* Rates of a lane, new or changed. What it has sent so far still counts. */
+	void (*set)(void *state, uint32_t lane, const struct sl_rates *rates, sl_time now);
+	/* A lane that had nothing waiting has something again. */
+	void (*wake)(void *state, uint32_t lane, sl_time now);
+	/* From when on the lane may send: now or before means yes; SL_NEVER until the next set(). */
+	sl_time (*cap)(const void *state, uint32_t lane);
+	/* From when on it is behind its guarantee; SL_NEVER: it has none. */
+	sl_time (*floor)(const void *state, uint32_t lane);
+	/* The lane sends these bytes now. */
+	void (*charge)(void *state, uint32_t lane, uint64_t bytes, sl_time now);
+};
+
+/* ---- share: whose turn is it? ---- */
+
+/* What share knows of a lane; borrowed for the call. */
+struct sl_member {
+	uint64_t job;
+	uint64_t oldest; /* number of its oldest waiting request: smaller is earlier */
+	sl_time period_ns; /* w_iter; 0: not known */
+	uint32_t weight;   /* 1 .. SL_MAX_WEIGHT */
+};
+
+struct sl_share_ops {
+	struct sl_policy base;
+	bool pools; /* lanes without limits are one: see share/pool.c */
+	/* The lane is ready: it has a batch to send, and may. */
+	void (*enter)(void *state, uint32_t lane, const struct sl_member *m, sl_time now);
+	/*
+	 * It is not ready any more. idle: it has nothing waiting, or is held by its cap; it gains
+	 * nothing by that. Not idle: its order policy waits for a better batch, or for one in
+	 * flight; it keeps its place.
+	 */
+	void (*leave)(void *state, uint32_t lane, bool idle, sl_time now);
+	/* Weight or period changed; the lane may be ready or not. */
+	void (*update)(void *state, uint32_t lane, const struct sl_member *m, sl_time now);
+	/* The lane is gone; it is not ready. Its number may come back as another job. */
+	void (*forget)(void *state, uint32_t lane);
+	/* A ready lane, or -1: then ask again at *wake (left alone if it should be SL_NEVER). */
+	int64_t (*pick)(void *state, sl_time now, sl_time *wake);
+	/* A ready lane sends now, chosen by pick() or not; m as it is afterwards. */
+	void (*charge)(void *state, uint32_t lane, const struct sl_member *m, uint64_t bytes,
+		       uint32_t requests, sl_time now);
+};
+
+/* ---- order: which of a flow's requests, merged into what? ---- */
+
+struct sl_flow; /* order/flow.h: the waiting and in-flight requests of one lane */
+struct sl_run;  /* order/flow.h: a batch in the making, waiting or in flight */
+
+struct sl_order_ops {
+	struct sl_policy base; /* state_size, init: of the policy's part of one flow */
+	/* A request joins the flow. Cannot fail: the host has checked the limits. */
+	void (*add)(struct sl_flow *f, struct sl_request *r, sl_time now);
+	/* Now or before: next() may give a batch. Later: not before then. SL_NEVER: something must happen first. */
+	sl_time (*ready)(const struct sl_flow *f, sl_time now);
+	/* A batch, now in flight; NULL when the policy decides to wait: ready() is then later than now. */
+	struct sl_run *(*next)(struct sl_flow *f, sl_time now);
+	/* A batch of next() has been executed. */
+	void (*done)(struct sl_flow *f, struct sl_run *run, sl_time now);
+	/* Number of the oldest waiting request; only called while ready. */
+	uint64_t (*oldest)(const struct sl_flow *f);
+};
+
+/* ---- registry.c, from policies.def ---- */
+
+#define SL_POLICY(stage, Stage, symbol) extern const struct sl_##stage##_ops sl_##stage##_##symbol;
+#include "policies.def"
+#undef SL_POLICY
+
+const char *sl_stage_name(enum sl_stage stage);
+int sl_stage_find(const char *name); /* or -ENOENT */
+/* The i-th policy of a stage, the default one first; NULL after the last. */
+const struct sl_policy *sl_policy_at(enum sl_stage stage, unsigned i);
+const struct sl_policy *sl_policy_find(enum sl_stage stage, const char *name, size_t name_length);
+
+#endif
