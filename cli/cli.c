@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the commands of `sluice` share: see cli.h. */
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <string.h>
+#include <unistd.h>
+
+#define CLI_MAX_WORD 32 /* longer words are not guessed at */
+
+static void cl_report(const char *cmd, const char *format, va_list args)
+{
+	/* What was asked for and printed so far comes before the complaint, also in a 2>&1. */
+	fflush(stdout);
+	fprintf(stderr, "sluice%s%s: ", cmd ? " " : "", cmd ? cmd : "");
+	vfprintf(stderr, format, args);
+}
+
+int cli_fail(const char *cmd, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	cl_report(cmd, format, args);
+	va_end(args);
+	putc('\n', stderr);
+	return CLI_FAILED;
+}
+
+static int cl_see_help(const char *cmd)
+{
+	fprintf(stderr, " See 'sluice %s%s--help'.\n", cmd ? cmd : "", cmd ? " " : "");
+	return CLI_USAGE;
+}
+
+int cli_usage(const char *cmd, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	cl_report(cmd, format, args);
+	va_end(args);
+	return cl_see_help(cmd);
+}
+
+static unsigned cl_min(unsigned a, unsigned b)
+{
+	return a < b ? a : b;
+}
+
+/*
+ * Edits that turn a into b: a letter more, less or changed, or two neighbours swapped (optimal
+ * string alignment). Three rows of the usual table: swaps look two rows back.
+ */
+static unsigned cl_distance(const char *a, const char *b)
+{
+	unsigned row[3][CLI_MAX_WORD + 1];
+	size_t la = strlen(a), lb = strlen(b);
+
+	if (la > CLI_MAX_WORD || lb > CLI_MAX_WORD)
+		return CLI_MAX_WORD;
+	for (size_t j = 0; j <= lb; j++)
+		row[0][j] = (unsigned)j;
+	for (size_t i = 1; i <= la; i++) {
+		unsigned *now = row[i % 3];
+		const unsigned *last = row[(i - 1) % 3], *before = row[(i + 1) % 3];
+
+		now[0] = (unsigned)i;
+		for (size_t j = 1; j <= lb; j++) {
+			now[j] = last[j - 1] + (a[i - 1] != b[j - 1]);
+			now[j] = cl_min(now[j], cl_min(last[j], now[j - 1]) + 1);
+			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+				now[j] = cl_min(now[j], before[j - 2] + 1);
+		}
+	}
+	return row[la % 3][lb];
+}
+
+void cli_consider(struct cli_guess *guess, const char *candidate)
+{
+	size_t length = strlen(guess->word);
+	unsigned distance = cl_distance(guess->word, candidate);
+
+	/* A beginning is taken for the word, at least as well as one typing error. */
+	if (length > 1 && strncmp(guess->word, candidate, length) == 0)
+		distance = cl_min(distance, 1);
+	/* With half of the letters or more changed it is another word, not a slip. */
+	if (distance > 2 || distance * 2 >= strlen(candidate))
+		return;
+	if (!guess->best || distance < guess->distance) {
+		guess->best = candidate;
+		guess->distance = distance;
+	}
+}
+
+int cli_unknown(const char *cmd, const char *what, const struct cli_guess *guess)
+{
+	if (guess->best)
+		return cli_usage(cmd, "unknown %s '%s'. Did you mean '%s'?", what, guess->word,
+				 guess->best);
+	return cli_usage(cmd, "unknown %s '%s'.", what, guess->word);
+}
+
+static const struct option *cl_by_val(const struct option *longs, int val)
+{
+	for (; longs->name; longs++)
+		if (longs->val == val)
+			return longs;
+	return NULL;
+}
+
+/* What stands on the command line, without "=value". Unknown, or the beginning of several. */
+static int cl_bad_long(const char *cmd, const char *typed, const struct option *longs)
+{
+	char word[CLI_MAX_WORD + 1];
+	struct cli_guess guess = { .word = word };
+	size_t length = strcspn(typed, "=");
+	unsigned begin_so = 0;
+
+	if (length > CLI_MAX_WORD) {
+		cli_usage(cmd, "unknown option '--%.*s'.", (int)cl_min((unsigned)length, 200),
+			  typed);
+		return '?';
+	}
+	memcpy(word, typed, length);
+	word[length] = '\0';
+	for (const struct option *o = longs; o->name; o++) {
+		cli_consider(&guess, o->name);
+		begin_so += strncmp(word, o->name, length) == 0;
+	}
+	if (begin_so > 1)
+		cli_usage(cmd, "option '--%s' could mean several; write it out.", word);
+	else if (guess.best)
+		cli_usage(cmd, "unknown option '--%s'. Did you mean '--%s'?", word, guess.best);
+	else
+		cli_usage(cmd, "unknown option '--%s'.", word);
+	return '?';
+}
+
+int cli_getopt(const char *cmd, int argc, char **argv, const char *shorts,
+	       const struct option *longs)
+{
+	const struct option *o;
+	char name[40];
+	int c;
+
+	opterr = 0;
+	optopt = 0;
+	c = getopt_long(argc, argv, shorts, longs, NULL);
+	if (c != '?' && c != ':')
+		return c;
+	/* getopt tells apart what was wrong only by optopt: 0 is a long option not in the table. */
+	if (optopt == 0)
+		return cl_bad_long(cmd, argv[optind - 1] + 2, longs);
+	o = cl_by_val(longs, optopt);
+	if (o && strncmp(argv[optind - 1], "--", 2) == 0)
+		snprintf(name, sizeof(name), "--%s", o->name);
+	else
+		snprintf(name, sizeof(name), "-%c", optopt);
+	if (o && o->has_arg == required_argument)
+		cli_usage(cmd, "option '%s' needs a value.", name);
+	else if (o)
+		cli_usage(cmd, "option '%s' takes no value.", name);
+	else
+		cli_usage(cmd, "unknown option '%s'.", name);
+	return '?';
+}
+
+void cli_wrap(FILE *f, const char *text, unsigned column, unsigned indent)
+{
+	bool first = true;
+
+	for (;;) {
+		size_t length, columns = 0;
+
+		text += strspn(text, " \n\t");
+		length = strcspn(text, " \n\t");
+		if (length == 0)
+			break;
+		for (size_t i = 0; i < length; i++) /* a UTF-8 sequence is one column */
+			columns += ((unsigned char)text[i] & 0xc0) != 0x80;
+		if (!first && column + 1 + columns > CLI_WIDTH) {
+			fprintf(f, "\n%*s", (int)indent, "");
+			column = indent;
+		} else if (!first) {
+			putc(' ', f);
+			column++;
+		}
+		fwrite(text, 1, length, f);
+		column += (unsigned)columns;
+		text += length;
+		first = false;
+	}
+	putc('\n', f);
+}
+
+int cli_finish(int status)
+{
+	int failed = ferror(stdout), error;
+
+	errno = 0;
+	if (fflush(stdout) != 0)
+		failed = 1;
+	error = errno;
+	/* Some file systems report a full disk or quota only on close. */
+	if (close(STDOUT_FILENO) != 0) {
+		failed = 1;
+		error = error ? error : errno;
+	}
+	if (!failed)
+		return status;
+	cli_fail(NULL, "cannot write to standard output%s%s; the result is incomplete.",
+		 error ? ": " : "", error ? strerror(error) : "");
+	return status == CLI_OK ? CLI_FAILED : status;
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the commands of `sluice` share: one voice for errors, option parsing, the exit status.
+ *
+ * A command is `int cmd_NAME(int argc, char **argv)` with its own name in argv[0]; what it
+ * returns is the exit status: CLI_OK, CLI_FAILED or CLI_USAGE. It writes results to stdout and
+ * need not check each write: main() looks once at the end. Errors go through cli_fail() and
+ * cli_usage() only, so that each reads "sluice CMD: what happened. What to do."
+ *
+ * SIGPIPE is ignored, so that a closed pipe is an error like any other; restore SIG_DFL
+ * before starting another program.
+ */
+#ifndef SL_CLI_H
+#define SL_CLI_H
+
+#include <getopt.h>
+#include <stdio.h>
+
+enum { CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 2 };
+
+#define CLI_WIDTH 80 /* columns of text output */
+
+int cmd_policy(int argc, char **argv);
+int cmd_bench(int argc, char **argv);
+int cmd_demo(int argc, char **argv);
+
+/* "sluice CMD: MESSAGE" on stderr; cmd NULL: "sluice: MESSAGE". Returns CLI_FAILED. */
+int cli_fail(const char *cmd, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The same for wrong use. " See 'sluice CMD --help'." comes after it. Returns CLI_USAGE. */
+int cli_usage(const char *cmd, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* "Did you mean": offer every possible word, then report. */
+struct cli_guess {
+	const char *word; /* what was typed */
+	const char *best; /* borrowed from cli_consider(); NULL: nothing is near */
+	unsigned distance;
+};
+void cli_consider(struct cli_guess *guess, const char *candidate);
+/* "unknown WHAT 'word'. Did you mean 'best'?", as a usage error. */
+int cli_unknown(const char *cmd, const char *what, const struct cli_guess *guess);
+
+/*
+ * getopt_long() that reports errors in our voice, with cmd as above. Returns the option, -1 after
+ * the last, or '?' when it has reported an error: return CLI_USAGE then. Every long option needs
+ * a `val` that is not 0 ('j', or 256 and up) and `flag` NULL. main() has reset optind.
+ */
+int cli_getopt(const char *cmd, int argc, char **argv, const char *shorts,
+	       const struct option *longs);
+
+/*
+ * Words of `text` to f, broken between words to fit CLI_WIDTH. The cursor is at column `column`;
+ * further lines begin with `indent` spaces. Ends the last line.
+ */
+void cli_wrap(FILE *f, const char *text, unsigned column, unsigned indent);
+
+/* Flush stdout; when anything on it failed, say so and make a CLI_OK status CLI_FAILED. */
+int cli_finish(int status);
+
+#endif
