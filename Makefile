@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+# The front door. The build itself is Meson's: see meson.build.
+#
+#	make run        install what is missing, build, show a demonstration
+#	make test       build and run all tests, sanitizers and short fuzzing included
+#	make bench      measure the scheduler, print JSON
+#	make lint       clang-format, clang-tidy, cppcheck
+#	make format     let clang-format rewrite the sources
+#	make install    PREFIX=/usr/local, DESTDIR= as usual
+#	make deps       only install the packages that are missing (apt)
+#	make clean      remove all build directories
+
+PREFIX ?= /usr/local
+TAP ?=
+
+all: build
+
+deps:
+	@scripts/deps
+
+build: deps
+	@test -f build/build.ninja || meson setup build >/dev/null
+	@ninja -C build --quiet
+
+run: build
+	@build/cli/sluice demo
+
+test: deps
+	@scripts/test $(TAP)
+
+bench: build
+	@build/cli/sluice bench sched --json
+
+lint: build
+	@scripts/lint
+
+format:
+	@find . -path './build*' -prune -o \( -name '*.c' -o -name '*.h' \) -print0 | \
+		xargs -0 clang-format -i
+
+install: build
+	@meson configure build -Dprefix='$(PREFIX)'
+	@DESTDIR='$(DESTDIR)' meson install -C build --quiet
+
+clean:
+	rm -rf build build-asan build-tsan build-fuzz
+
+.PHONY: all deps build run test bench lint format install clean
