@@ -39,8 +39,8 @@ format:
 		xargs -0 clang-format -i
 
 install: build
-	@meson configure build -Dprefix='$(PREFIX)'
-	@DESTDIR='$(DESTDIR)' meson install -C build --quiet
+	@meson configure build -Dprefix='$(PREFIX)' && ninja -C build --quiet >/dev/null
+	@DESTDIR='$(DESTDIR)' meson install -C build --no-rebuild --quiet
 
 clean:
 	rm -rf build build-asan build-tsan build-fuzz
