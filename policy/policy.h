@@ -96,21 +96,31 @@ struct sl_share_ops {
 
 /* ---- order: which of a flow's requests, merged into what? ---- */
 
-struct sl_flow; /* order/flow.h: the waiting and in-flight requests of one lane */
-struct sl_run;  /* order/flow.h: a batch in the making, waiting or in flight */
+struct sl_flow;  /* order/flow.h: the waiting and in-flight requests of one lane */
+struct sl_queue; /* order/flow.h: the waiting ones of one file and operation */
+struct sl_run;   /* order/flow.h: a batch in the making, waiting or in flight */
 
 struct sl_order_ops {
 	struct sl_policy base; /* state_size, init: of the policy's part of one flow */
 	/* A request joins the flow. Cannot fail: the host has checked the limits. */
 	void (*add)(struct sl_flow *f, struct sl_request *r, sl_time now);
-	/* Now or before: next() may give a batch. Later: not before then. SL_NEVER: something must happen first. */
+	/* Not later than now: next() may give a batch. SL_NEVER: something must happen first. */
 	sl_time (*ready)(const struct sl_flow *f, sl_time now);
 	/* A batch, now in flight; NULL when the policy decides to wait: ready() is then later than now. */
 	struct sl_run *(*next)(struct sl_flow *f, sl_time now);
 	/* A batch of next() has been executed. */
 	void (*done)(struct sl_flow *f, struct sl_run *run, sl_time now);
-	/* Number of the oldest waiting request; only called while ready. */
+	/* A waiting request leaves the flow unserved. */
+	void (*cancel)(struct sl_flow *f, struct sl_request *r, sl_time now);
+	/* All waiting requests leave, chained by ->next in arrival order. */
+	struct sl_request *(*drain)(struct sl_flow *f);
+	/* Number of the oldest waiting request; only called while one waits. */
 	uint64_t (*oldest)(const struct sl_flow *f);
+	/*
+	 * Called by flow.c when what waits in q changed outside of next(): `joined` has grown or is
+	 * new, or is NULL after a cancel. May be NULL.
+	 */
+	void (*changed)(struct sl_flow *f, struct sl_queue *q, struct sl_run *joined, sl_time now);
 };
 
 /* ---- registry.c, from policies.def ---- */
