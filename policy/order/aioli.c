@@ -25,7 +25,7 @@
 
 struct aioli_state {
 	struct sl_list waiting; /* queues that wait for more, by q->until */
-	sl_time until;          /* all that matter wait until then; 0: do not know */
+	sl_time until;		/* all that matter wait until then; 0: do not know */
 	struct sl_queue *carry; /* queue that has quantum left */
 	int64_t left;
 	uint32_t round;
@@ -33,7 +33,9 @@ struct aioli_state {
 
 _Static_assert(sizeof(struct aioli_state) <= SL_FLOW_STATE, "policy part of a flow");
 
-static const struct sl_param params[] = { SL_BATCH_PARAMS, SL_AGE_PARAM, SL_QUANTUM_PARAMS, { .name = NULL } };
+static const struct sl_param params[] = {
+	SL_BATCH_PARAMS, SL_AGE_PARAM, SL_QUANTUM_PARAMS, { .name = NULL }
+};
 
 static struct aioli_state *aioli_state(const struct sl_flow *f)
 {
@@ -46,7 +48,8 @@ static size_t aioli_size(const struct sl_policy_limits *limits)
 	return sizeof(struct aioli_state);
 }
 
-static void aioli_init(void *state, const struct sl_policy_limits *limits, const int64_t *values, sl_time now)
+static void aioli_init(void *state, const struct sl_policy_limits *limits, const int64_t *values,
+		       sl_time now)
 {
 	struct aioli_state *st = state;
 
@@ -91,7 +94,8 @@ static struct sl_run *aioli_carry_on(struct sl_flow *f)
 		return NULL;
 	run = sl_queue_head(q);
 	/* An idle file entry may have got another owner meanwhile. */
-	if (run->file->flow != f || run->range.lo != q->end || (int64_t)run->batch.length > st->left)
+	if (run->file->flow != f || run->range.lo != q->end ||
+	    (int64_t)run->batch.length > st->left)
 		return NULL;
 	run->quantum = st->left;
 	return run;
@@ -167,7 +171,8 @@ static struct sl_run *aioli_next(struct sl_flow *f, sl_time now)
 
 const struct sl_order_ops sl_order_aioli = {
 	.base = { .name = "aioli",
-		  .summary = "files first come first served, growing quanta, waits for larger batches",
+		  .summary =
+			  "files first come first served, growing quanta, waits for larger batches",
 		  .source = "AGIOS (Boito et al. 2015), section 2.1, aIOLi (Lebre et al. 2006)",
 		  .params = params,
 		  .state_size = aioli_size,

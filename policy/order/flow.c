@@ -112,7 +112,8 @@ void sl_flow_init(struct sl_flow *f, struct sl_flow_env *env, uint32_t lane)
 	sl_list_init(&f->files);
 }
 
-void sl_flow_policy(struct sl_flow *f, const struct sl_order_ops *ops, const int64_t *values, sl_time now)
+void sl_flow_policy(struct sl_flow *f, const struct sl_order_ops *ops, const int64_t *values,
+		    sl_time now)
 {
 	assert(f->waiting == 0);
 	f->ops = ops;
@@ -135,9 +136,14 @@ void sl_flow_policy(struct sl_flow *f, const struct sl_order_ops *ops, const int
 
 static void run_start(struct sl_run *run, struct sl_request *r, uint8_t state)
 {
-	run->batch = (struct sl_batch){ .job = r->job, .file = r->file, .offset = r->offset,
-					.length = r->length, .op = r->op, .flags = r->flags,
-					.count = 1, .first = r };
+	run->batch = (struct sl_batch){ .job = r->job,
+					.file = r->file,
+					.offset = r->offset,
+					.length = r->length,
+					.op = r->op,
+					.flags = r->flags,
+					.count = 1,
+					.first = r };
 	run->range.lo = r->offset;
 	run->range.hi = end_of(r);
 	run->file = file_of(r);
@@ -148,8 +154,8 @@ static void run_start(struct sl_run *run, struct sl_request *r, uint8_t state)
 	r->next = r->prev_ = NULL;
 }
 
-static bool can_join(const struct sl_flow *f, const struct sl_run *run, uint32_t flags, uint64_t bytes,
-		     uint32_t count)
+static bool can_join(const struct sl_flow *f, const struct sl_run *run, uint32_t flags,
+		     uint64_t bytes, uint32_t count)
 {
 	return run->batch.flags == flags && run->batch.length + bytes <= f->batch_bytes &&
 	       run->batch.count + count <= f->batch_requests;
@@ -185,7 +191,8 @@ static int64_t quantum_now(const struct sl_queue *q, const struct sl_run *run)
 }
 
 /* right begins where left ends: left takes all of it, and the place of the older one. */
-static void run_absorb(struct sl_flow *f, struct sl_queue *q, struct sl_run *left, struct sl_run *right)
+static void run_absorb(struct sl_flow *f, struct sl_queue *q, struct sl_run *left,
+		       struct sl_run *right)
 {
 	uint64_t hi = right->range.hi;
 
@@ -234,7 +241,8 @@ static void queue_join(struct sl_flow *f, struct sl_queue *q, const struct sl_tr
 		run_append(run, r);
 		run->batch.count++;
 		run_resize(q, run, run->range.lo, end_of(r));
-		if (right && can_join(f, left, right->batch.flags, right->batch.length, right->batch.count))
+		if (right &&
+		    can_join(f, left, right->batch.flags, right->batch.length, right->batch.count))
 			run_absorb(f, q, left, right);
 	} else if (right) {
 		run = right;
@@ -263,7 +271,8 @@ bool sl_flow_inflight_conflict(const struct sl_request *r)
 	const struct sl_file *file = file_of(r);
 
 	return sl_tree_overlap(&file->inflight[SL_WRITE], r->offset, end_of(r)) ||
-	       (r->op == SL_WRITE && sl_tree_overlap(&file->inflight[SL_READ], r->offset, end_of(r)));
+	       (r->op == SL_WRITE &&
+		sl_tree_overlap(&file->inflight[SL_READ], r->offset, end_of(r)));
 }
 
 /* Let r into its queue, unless it overlaps something there or in flight, one of the two writing. */
@@ -277,7 +286,8 @@ static bool fence_pass(struct sl_flow *f, struct sl_request *r, uint64_t number,
 	if (sl_flow_inflight_conflict(r) || sl_tree_overlap(&file->queue[!r->op].runs, lo, hi))
 		return false;
 	sl_tree_find(&q->runs, lo, hi, &pos);
-	if (r->op == SL_WRITE && ((pos.prev && pos.prev->hi > lo) || (pos.next && pos.next->lo < hi)))
+	if (r->op == SL_WRITE &&
+	    ((pos.prev && pos.prev->hi > lo) || (pos.next && pos.next->lo < hi)))
 		return false;
 	queue_join(f, q, &pos, r, number, now);
 	return true;

@@ -42,25 +42,25 @@ struct sl_run {
 	struct sl_file *file;
 	struct sl_request *last;
 	uint64_t number;  /* of its oldest request: smaller is earlier */
-	sl_time oldest;   /* since when that has been waiting in its queue */
+	sl_time oldest;	  /* since when that has been waiting in its queue */
 	int64_t quantum;  /* mlf, aioli: bytes it may send, as of `granted` */
 	int64_t granted;  /* queue->granted when quantum was brought up to date */
-	uint8_t state;    /* enum sl_run_state */
-	uint8_t waited;   /* mlf, aioli: its queue has waited for it to grow once */
+	uint8_t state;	  /* enum sl_run_state */
+	uint8_t waited;	  /* mlf, aioli: its queue has waited for it to grow once */
 	uint8_t borrowed; /* host's: sent without a grant */
 };
 
 struct sl_queue {
 	struct sl_tree runs;
 	struct sl_run *cursor; /* first run at or after `end`; NULL: start over at the first */
-	uint64_t end;          /* where its last batch ended */
-	uint64_t bytes;        /* waiting */
+	uint64_t end;	       /* where its last batch ended */
+	uint64_t bytes;	       /* waiting */
 	/* Of the policy; zero when the queue is new to it. */
 	struct sl_list link;
 	struct sl_node key;
 	int64_t granted;   /* bytes granted to it in all its visits */
-	int64_t step;      /* bytes of the next grant */
-	sl_time until;     /* it waits for a better batch until then */
+	int64_t step;	   /* bytes of the next grant */
+	sl_time until;	   /* it waits for a better batch until then */
 	uint32_t expected; /* requests in its last batch */
 	uint32_t streak;   /* batches that began where the one before had ended */
 	uint32_t visit;
@@ -71,8 +71,8 @@ struct sl_queue {
 struct sl_file {
 	uint64_t id;
 	struct sl_flow *flow;
-	struct sl_tree inflight[2];  /* runs, by operation */
-	struct sl_request *blocked;  /* by ->next, in arrival order */
+	struct sl_tree inflight[2]; /* runs, by operation */
+	struct sl_request *blocked; /* by ->next, in arrival order */
 	struct sl_request *blocked_last;
 	uint32_t requests;   /* waiting, blocked or in flight */
 	struct sl_list link; /* in env->idle_files while it has no requests, else alone */
@@ -84,10 +84,10 @@ struct sl_file {
 struct sl_flow_env {
 	struct sl_run *runs;
 	struct sl_file *files;
-	struct sl_hash by_id;      /* (file id, lane) -> index in files */
+	struct sl_hash by_id; /* (file id, lane) -> index in files */
 	struct sl_list free_runs;
 	struct sl_list idle_files; /* least recently used first */
-	uint64_t number;           /* of the last arrival */
+	uint64_t number;	   /* of the last arrival */
 	uint32_t files_total;
 };
 
@@ -98,8 +98,8 @@ struct sl_flow {
 	uint64_t batch_bytes;
 	uint32_t batch_requests;
 	uint32_t lane;
-	uint32_t waiting;  /* requests, blocked ones included */
-	uint32_t inflight; /* batches */
+	uint32_t waiting;     /* requests, blocked ones included */
+	uint32_t inflight;    /* batches */
 	struct sl_list runs;  /* waiting, oldest first */
 	struct sl_list files; /* all entries of this flow, idle ones too */
 	_Alignas(16) unsigned char state[SL_FLOW_STATE];
@@ -107,10 +107,12 @@ struct sl_flow {
 
 /* ---- for the host ---- */
 
-void sl_flow_env_init(struct sl_flow_env *env, uint32_t files, uint32_t requests, void *hash_memory);
+void sl_flow_env_init(struct sl_flow_env *env, uint32_t files, uint32_t requests,
+		      void *hash_memory);
 void sl_flow_init(struct sl_flow *f, struct sl_flow_env *env, uint32_t lane);
 /* Set the policy of a flow in which nothing waits. values: borrowed until the next call. */
-void sl_flow_policy(struct sl_flow *f, const struct sl_order_ops *ops, const int64_t *values, sl_time now);
+void sl_flow_policy(struct sl_flow *f, const struct sl_order_ops *ops, const int64_t *values,
+		    sl_time now);
 /* The entry of a file, taken from the pool if it is new; NULL: all are in use. */
 struct sl_file *sl_flow_file(struct sl_flow *f, uint64_t id);
 /* Give the entries of a flow without requests back to the pool. */
@@ -168,16 +170,24 @@ static inline bool sl_run_full(const struct sl_flow *f, const struct sl_run *run
 /* The first parameters of every policy that merges, in this order. */
 enum { SL_P_BATCH_BYTES, SL_P_BATCH_REQUESTS, SL_P_MAX_AGE_MS };
 
-#define SL_BATCH_PARAMS                                                                              \
-	{ .name = "batch_bytes",                                                                     \
-	  .help = "A batch is not merged beyond this size; a single request may be larger.",         \
-	  .unit = SL_BYTES, .min = 1, .max = 1 << 30, .def = 4 << 20 },                              \
-	{ .name = "batch_requests", .help = "A batch is not merged beyond this many requests.",      \
-	  .unit = SL_COUNT, .min = 1, .max = 1024, .def = 256 }
-#define SL_AGE_PARAM                                                                                 \
-	{ .name = "max_age_ms",                                                                      \
-	  .help = "A request that has waited this long goes before all that came after it.",         \
-	  .unit = SL_MS, .min = 0, .max = 3600000, .def = 1000 }
+#define SL_BATCH_PARAMS                                                                       \
+	{ .name = "batch_bytes",                                                              \
+	  .help = "A batch is not merged beyond this size; a single request may be larger.",  \
+	  .unit = SL_BYTES,                                                                   \
+	  .min = 1,                                                                           \
+	  .max = 1 << 30,                                                                     \
+	  .def = 4 << 20 },                                                                   \
+	{                                                                                     \
+		.name = "batch_requests",                                                     \
+		.help = "A batch is not merged beyond this many requests.", .unit = SL_COUNT, \
+		.min = 1, .max = 1024, .def = 256                                             \
+	}
+#define SL_AGE_PARAM                                                                               \
+	{                                                                                          \
+		.name = "max_age_ms",                                                              \
+		.help = "A request that has waited this long goes before all that came after it.", \
+		.unit = SL_MS, .min = 0, .max = 3600000, .def = 1000                               \
+	}
 
 static inline bool sl_run_aged(const struct sl_flow *f, const struct sl_run *run, sl_time now)
 {

@@ -17,13 +17,15 @@
 #include "policy/order/quantum.h"
 
 struct mlf_state {
-	struct sl_list ring;    /* queues to consider, next one first */
+	struct sl_list ring;	/* queues to consider, next one first */
 	struct sl_list waiting; /* queues that wait for more, by q->until */
 };
 
 _Static_assert(sizeof(struct mlf_state) <= SL_FLOW_STATE, "policy part of a flow");
 
-static const struct sl_param params[] = { SL_BATCH_PARAMS, SL_AGE_PARAM, SL_QUANTUM_PARAMS, { .name = NULL } };
+static const struct sl_param params[] = {
+	SL_BATCH_PARAMS, SL_AGE_PARAM, SL_QUANTUM_PARAMS, { .name = NULL }
+};
 
 static size_t mlf_size(const struct sl_policy_limits *limits)
 {
@@ -31,7 +33,8 @@ static size_t mlf_size(const struct sl_policy_limits *limits)
 	return sizeof(struct mlf_state);
 }
 
-static void mlf_init(void *state, const struct sl_policy_limits *limits, const int64_t *values, sl_time now)
+static void mlf_init(void *state, const struct sl_policy_limits *limits, const int64_t *values,
+		     sl_time now)
 {
 	struct mlf_state *st = state;
 
@@ -63,7 +66,8 @@ static void mlf_changed(struct sl_flow *f, struct sl_queue *q, struct sl_run *jo
 	(void)now;
 	if (!q->linked || sl_tree_empty(&q->runs))
 		mlf_place(st, q);
-	else if (q->waiting && joined && (joined->batch.count >= q->expected || sl_run_full(f, joined)))
+	else if (q->waiting && joined &&
+		 (joined->batch.count >= q->expected || sl_run_full(f, joined)))
 		mlf_place(st, q); /* what it waited for has come */
 }
 

@@ -32,12 +32,17 @@ enum { SL_P_WAIT_US = SL_P_MAX_AGE_MS + 1, SL_P_QUANTUM_BYTES };
  */
 #define SL_QUANTUM_VISITS 32
 
-#define SL_QUANTUM_PARAMS                                                                            \
-	{ .name = "wait_us",                                                                         \
-	  .help = "How long to wait for a better batch where one is likely; 0: never.",              \
-	  .unit = SL_US, .min = 0, .max = 1000000, .def = 500 },                                     \
-	{ .name = "quantum_bytes", .help = "First grant to a queue; it adapts from there.",          \
-	  .unit = SL_BYTES, .min = 1, .max = 1 << 30, .def = 64 << 10 }
+#define SL_QUANTUM_PARAMS                                                                         \
+	{ .name = "wait_us",                                                                      \
+	  .help = "How long to wait for a better batch where one is likely; 0: never.",           \
+	  .unit = SL_US,                                                                          \
+	  .min = 0,                                                                               \
+	  .max = 1000000,                                                                         \
+	  .def = 500 },                                                                           \
+	{                                                                                         \
+		.name = "quantum_bytes", .help = "First grant to a queue; it adapts from there.", \
+		.unit = SL_BYTES, .min = 1, .max = 1 << 30, .def = 64 << 10                       \
+	}
 
 /* One visit: whether the run may go. */
 static inline bool sl_quantum_visit(const struct sl_flow *f, struct sl_queue *q, struct sl_run *run)
@@ -63,8 +68,8 @@ static inline void sl_quantum_used(struct sl_queue *q, const struct sl_run *run)
 }
 
 /* Whether waiting for this run to grow is worth it; it is remembered that it was asked. */
-static inline bool sl_quantum_wait(const struct sl_flow *f, const struct sl_queue *q, struct sl_run *run,
-				   bool shift)
+static inline bool sl_quantum_wait(const struct sl_flow *f, const struct sl_queue *q,
+				   struct sl_run *run, bool shift)
 {
 	if (run->waited || !f->values[SL_P_WAIT_US] || sl_run_full(f, run))
 		return false;

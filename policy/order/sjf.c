@@ -30,7 +30,8 @@ static size_t sjf_size(const struct sl_policy_limits *limits)
 	return sizeof(struct sjf_state);
 }
 
-static void sjf_init(void *state, const struct sl_policy_limits *limits, const int64_t *values, sl_time now)
+static void sjf_init(void *state, const struct sl_policy_limits *limits, const int64_t *values,
+		     sl_time now)
 {
 	(void)limits, (void)values, (void)now;
 	*(struct sjf_state *)state = (struct sjf_state){ 0 };
@@ -71,7 +72,8 @@ static struct sl_run *sjf_next(struct sl_flow *f, sl_time now)
 
 const struct sl_order_ops sl_order_sjf = {
 	.base = { .name = "sjf",
-		  .summary = "the file with the fewest waiting bytes first, in offset order, merged",
+		  .summary =
+			  "the file with the fewest waiting bytes first, in offset order, merged",
 		  .source = "AGIOS (Boito et al. 2015), section 2.3, SJF",
 		  .params = params,
 		  .state_size = sjf_size,

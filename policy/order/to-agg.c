@@ -21,7 +21,8 @@ static size_t agg_size(const struct sl_policy_limits *limits)
 	return 0;
 }
 
-static void agg_init(void *state, const struct sl_policy_limits *limits, const int64_t *values, sl_time now)
+static void agg_init(void *state, const struct sl_policy_limits *limits, const int64_t *values,
+		     sl_time now)
 {
 	(void)state, (void)limits, (void)values, (void)now;
 }

@@ -30,7 +30,8 @@ static size_t to_size(const struct sl_policy_limits *limits)
 	return sizeof(struct to_state);
 }
 
-static void to_init(void *state, const struct sl_policy_limits *limits, const int64_t *values, sl_time now)
+static void to_init(void *state, const struct sl_policy_limits *limits, const int64_t *values,
+		    sl_time now)
 {
 	(void)limits, (void)values, (void)now;
 	*(struct to_state *)state = (struct to_state){ 0 };

@@ -1,0 +1,488 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The hot path: add, next, done, cancel; and creation. See sched.h for the ideas. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sched/sched.h"
+
+int sl_fail(struct sl_sched *s, int error, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(s->message, sizeof(s->message), fmt, ap);
+	va_end(ap);
+	s->error = s->message;
+	return error;
+}
+
+const char *sl_error(const struct sl_sched *s)
+{
+	return s->error;
+}
+
+/* Backpressure is no rarity, so its message is not formatted. */
+static int full(struct sl_sched *s, const char *message)
+{
+	s->error = message;
+	return -ENOSPC;
+}
+
+struct sl_slot *sl_slot_find(const struct sl_sched *s, uint64_t job)
+{
+	uint32_t i = sl_hash_get(&s->by_job, job, 0);
+
+	return i == SL_HASH_NONE ? NULL : &s->slots[i];
+}
+
+/* ---- lanes ---- */
+
+static void *share_of(const struct sl_sched *s, const struct sl_lane *l)
+{
+	return s->share_state[l->class];
+}
+
+static void throttle(struct sl_lane *l, struct sl_slot *slot, bool held, sl_time now)
+{
+	if (held == (l->throttled_since != 0))
+		return;
+	if (held) {
+		l->throttled_since = now ? now : 1;
+	} else {
+		slot->stats.throttled_ns += now - l->throttled_since;
+		l->throttled_since = 0;
+	}
+}
+
+void sl_lane_leave(struct sl_sched *s, struct sl_lane *l, bool idle, sl_time now)
+{
+	if (!l->ready)
+		return;
+	l->ready = 0;
+	s->share->leave(share_of(s, l), l->index, idle, now);
+	if (l->has_floor)
+		sl_heap_remove(&s->floors, l->index);
+}
+
+void sl_lane_update(struct sl_sched *s, struct sl_lane *l, sl_time now)
+{
+	sl_time order = l->flow.ops->ready(&l->flow, now);
+	sl_time cap = l->limited ? s->admit->cap(s->admit_state, l->index) : 0;
+	sl_time at = order > cap ? order : cap;
+
+	if (l->limited)
+		throttle(l, &s->slots[l->index], order <= now && cap > now, now);
+	if (at > now) {
+		sl_lane_leave(s, l, l->flow.waiting == 0 || cap > now, now);
+		if (at != SL_NEVER)
+			sl_heap_set(&s->timers, l->index, (uint64_t)at);
+		else if (sl_heap_has(&s->timers, l->index))
+			sl_heap_remove(&s->timers, l->index);
+		return;
+	}
+	if (l->ready)
+		return;
+	l->ready = 1;
+	if (sl_heap_has(&s->timers, l->index))
+		sl_heap_remove(&s->timers, l->index);
+	l->member.oldest = l->flow.ops->oldest(&l->flow);
+	s->share->enter(share_of(s, l), l->index, &l->member, now);
+	if (l->has_floor)
+		sl_heap_set(&s->floors, l->index,
+			    (uint64_t)s->admit->floor(s->admit_state, l->index));
+}
+
+void sl_lane_add(struct sl_sched *s, struct sl_lane *l, struct sl_request *r, sl_time now)
+{
+	if (l->limited && l->flow.waiting == 0)
+		s->admit->wake(s->admit_state, l->index, now);
+	l->flow.ops->add(&l->flow, r, now);
+	if (!l->ready)
+		sl_lane_update(s, l, now);
+}
+
+/* ---- add ---- */
+
+int sl_add(struct sl_sched *s, struct sl_request *r, sl_time now)
+{
+	struct sl_slot *slot = sl_slot_find(s, r->job);
+
+	now = sl_clock(s, now);
+	if (!slot)
+		return sl_fail(s, -ENOENT,
+			       "request: no job %" PRIu64 "; register it with sl_job_add()",
+			       r->job);
+	if (r->state_ != SL_REQUEST_FREE)
+		return sl_fail(s, -EALREADY,
+			       "request: it is in a scheduler already, or was not zeroed");
+	if (r->op > SL_WRITE)
+		return sl_fail(s, -EINVAL, "request: operation %u is neither read nor write",
+			       r->op);
+	if (r->length == 0 || r->length > SL_MAX_LENGTH)
+		return sl_fail(s, -EINVAL,
+			       "request: length %" PRIu64 "; it must be 1 to %" PRIu64 " bytes",
+			       r->length, SL_MAX_LENGTH);
+	if (r->offset > UINT64_MAX - r->length)
+		return sl_fail(s, -EOVERFLOW,
+			       "request: offset %" PRIu64 " + length %" PRIu64 " is beyond 2^64",
+			       r->offset, r->length);
+	if (s->requests == s->limits.requests)
+		return full(s,
+			    "request: the limit of requests is reached; come back after sl_done()");
+	if (s->parked)
+		return full(s, "request: the limit of files is reached; come back after sl_done()");
+	r->file_ = sl_flow_file(&slot->lane->flow, r->file);
+	if (!r->file_)
+		return full(s, "request: the limit of files is reached; come back after sl_done()");
+	r->arrival = now;
+	r->seq_ = ++s->env.number;
+	r->job_ = (uint32_t)(slot - s->slots);
+	r->state_ = SL_REQUEST_WAITING;
+	s->requests++;
+	slot->requests++;
+	slot->stats.queued_requests++;
+	slot->stats.queued_bytes += r->length;
+	sl_lane_add(s, slot->lane, r, now);
+	return 0;
+}
+
+/* ---- next ---- */
+
+enum via { BY_FLOOR, BY_SHARE, BY_BORROWING };
+
+static void account_next(struct sl_sched *s, const struct sl_batch *b, enum via via)
+{
+	for (struct sl_request *r = b->first; r; r = r->next) {
+		struct sl_job_stats *st = &s->slots[r->job_].stats;
+
+		r->state_ = SL_REQUEST_INFLIGHT;
+		st->queued_requests--;
+		st->queued_bytes -= r->length;
+		st->inflight_requests++;
+		st->inflight_bytes += r->length;
+		if (via == BY_FLOOR)
+			st->floor_bytes += r->length;
+		else if (via == BY_BORROWING)
+			st->borrowed_bytes += r->length;
+		if (r == b->first || r->job_ != r->prev_->job_)
+			st->batches++;
+	}
+	s->inflight++;
+	s->inflight_bytes += b->length;
+	s->decisions++;
+}
+
+/* POLICIES.md, steps 1 to 4: guarantees, then the granted, then the others unless grants are
+ * strict. */
+static struct sl_lane *choose(struct sl_sched *s, sl_time now, enum via *via, sl_time *wake)
+{
+	const struct sl_heap_entry *top = sl_heap_top(&s->floors);
+
+	if (top && top->key <= (uint64_t)now) {
+		*via = BY_FLOOR;
+		return &s->slots[top->id].own;
+	}
+	if (top && top->key < (uint64_t)*wake)
+		*wake = (sl_time)top->key;
+	for (int class = 0; class < SL_CLASSES; class ++) {
+		sl_time at = SL_NEVER;
+		int64_t lane = s->share->pick(s->share_state[class], now, &at);
+
+		if (lane >= 0) {
+			*via = class == SL_GRANTED ? BY_SHARE : BY_BORROWING;
+			return &s->slots[lane].own;
+		}
+		if (at < *wake)
+			*wake = at;
+	}
+	return NULL;
+}
+
+/* Grants that have ended, and lanes whose time has come. */
+static void catch_up(struct sl_sched *s, sl_time now)
+{
+	const struct sl_heap_entry *top;
+
+	while ((top = sl_heap_top(&s->leases)) && top->key <= (uint64_t)now)
+		sl_grant_end(s, &s->slots[top->id], now);
+	while ((top = sl_heap_top(&s->timers)) && top->key <= (uint64_t)now)
+		sl_lane_update(s, &s->slots[top->id].own, now);
+}
+
+const struct sl_batch *sl_next(struct sl_sched *s, sl_time now, sl_time *wake)
+{
+	const struct sl_heap_entry *top;
+	sl_time at = SL_NEVER;
+	struct sl_lane *l;
+	enum via via;
+
+	now = sl_clock(s, now);
+	catch_up(s, now);
+	while (!s->remap && (l = choose(s, now, &via, &at))) {
+		struct sl_run *run = l->flow.ops->next(&l->flow, now);
+
+		if (!run) { /* its order policy prefers to wait */
+			sl_lane_update(s, l, now);
+			continue;
+		}
+		account_next(s, &run->batch, via);
+		if (l->limited) {
+			s->admit->charge(s->admit_state, l->index, run->batch.length, now);
+			if (l->has_floor)
+				sl_heap_set(&s->floors, l->index,
+					    (uint64_t)s->admit->floor(s->admit_state, l->index));
+		}
+		if (l->flow.waiting)
+			l->member.oldest = l->flow.ops->oldest(&l->flow);
+		s->share->charge(share_of(s, l), l->index, &l->member, run->batch.length,
+				 run->batch.count, now);
+		sl_lane_update(s, l, now);
+		return &run->batch;
+	}
+	if (wake) {
+		if ((top = sl_heap_top(&s->timers)) && top->key < (uint64_t)at)
+			at = (sl_time)top->key;
+		if ((top = sl_heap_top(&s->leases)) && top->key < (uint64_t)at)
+			at = (sl_time)top->key;
+		*wake = s->remap ? SL_NEVER : at;
+	}
+	return NULL;
+}
+
+/* ---- done, cancel ---- */
+
+static unsigned latency_bucket(sl_time ns)
+{
+	unsigned log2, i;
+
+	if (ns < 1024)
+		return 0;
+	log2 = 63U - (unsigned)__builtin_clzll((unsigned long long)ns);
+	i = 2 * (log2 - 10) + (unsigned)(ns >> (log2 - 1) & 1) + 1;
+	return i < SL_LATENCY_BUCKETS ? i : SL_LATENCY_BUCKETS - 1;
+}
+
+sl_time sl_latency_bound_ns(unsigned bucket)
+{
+	if (bucket == 0)
+		return 1024;
+	if (bucket >= SL_LATENCY_BUCKETS - 1)
+		return SL_NEVER;
+	return bucket & 1 ? INT64_C(3) << (9 + bucket / 2) : INT64_C(1) << (10 + bucket / 2);
+}
+
+static struct sl_run *run_in_flight(const struct sl_sched *s, const struct sl_batch *b)
+{
+	uintptr_t at = (uintptr_t)b - (uintptr_t)s->env.runs;
+
+	if (!b || at >= (uintptr_t)s->limits.requests * sizeof(struct sl_run) ||
+	    at % sizeof(struct sl_run))
+		return NULL;
+	return s->env.runs[at / sizeof(struct sl_run)].state == SL_RUN_INFLIGHT
+		       ? &s->env.runs[at / sizeof(struct sl_run)]
+		       : NULL;
+}
+
+int sl_done(struct sl_sched *s, const struct sl_batch *b, sl_time now)
+{
+	struct sl_run *run = run_in_flight(s, b);
+	struct sl_lane *l;
+
+	now = sl_clock(s, now);
+	if (!run)
+		return sl_fail(s, -EINVAL,
+			       "done: not a batch in flight; was it reported done before?");
+	l = sl_container(run->file->flow, struct sl_lane, flow);
+	for (struct sl_request *r = b->first; r; r = r->next) {
+		struct sl_slot *slot = &s->slots[r->job_];
+		struct sl_job_stats *st = &slot->stats;
+
+		r->state_ = SL_REQUEST_FREE;
+		slot->requests--;
+		st->inflight_requests--;
+		st->inflight_bytes -= r->length;
+		st->served_requests[r->op]++;
+		st->served_bytes[r->op] += r->length;
+		st->latency[latency_bucket(now - r->arrival)]++;
+	}
+	s->requests -= b->count;
+	s->inflight--;
+	s->inflight_bytes -= b->length;
+	l->flow.ops->done(&l->flow, run, now);
+	sl_run_free(&s->env, run);
+	if (!l->ready)
+		sl_lane_update(s, l, now);
+	if (s->parked)
+		sl_unpark(s, now);
+	if (s->remap)
+		sl_remap_try(s, now);
+	return 0;
+}
+
+static bool unpark_one(struct sl_sched *s, struct sl_request *r)
+{
+	for (struct sl_request **p = &s->parked; *p; p = &(*p)->next)
+		if (*p == r) {
+			*p = r->next;
+			return true;
+		}
+	return false;
+}
+
+int sl_cancel(struct sl_sched *s, struct sl_request *r, sl_time now)
+{
+	struct sl_slot *slot;
+	struct sl_lane *l;
+
+	now = sl_clock(s, now);
+	if (r->state_ == SL_REQUEST_INFLIGHT)
+		return sl_fail(s, -EBUSY, "cancel: the request is in flight");
+	if (r->state_ != SL_REQUEST_WAITING)
+		return sl_fail(s, -ENOENT, "cancel: the request is not in the scheduler");
+	slot = &s->slots[r->job_];
+	l = slot->lane;
+	if (r->file_ || !unpark_one(s, r)) {
+		l->flow.ops->cancel(&l->flow, r, now);
+		sl_lane_update(s, l, now);
+	}
+	r->state_ = SL_REQUEST_FREE;
+	r->next = NULL;
+	s->requests--;
+	slot->requests--;
+	slot->stats.queued_requests--;
+	slot->stats.queued_bytes -= r->length;
+	if (s->parked)
+		sl_unpark(s, now);
+	return 0;
+}
+
+/* ---- creation ---- */
+
+static size_t largest_state(enum sl_stage stage, const struct sl_policy_limits *limits)
+{
+	const struct sl_policy *p;
+	size_t largest = 0;
+
+	for (unsigned i = 0; (p = sl_policy_at(stage, i)); i++)
+		if (p->state_size(limits) > largest)
+			largest = p->state_size(limits);
+	return largest;
+}
+
+static size_t carve(size_t *total, size_t bytes)
+{
+	size_t at = *total;
+
+	*total += (bytes + 63) & ~(size_t)63;
+	return at;
+}
+
+static int check_limits(struct sl_limits *l, char *err, size_t err_size)
+{
+	if (!l->jobs && !l->files && !l->requests)
+		*l = (struct sl_limits){ .jobs = 1024, .files = 4096, .requests = 65536 };
+	if (l->jobs >= 1 && l->jobs <= 1U << 20 && l->files >= 1 && l->files <= 1U << 24 &&
+	    l->requests >= 1 && l->requests <= 1U << 26)
+		return 0;
+	snprintf(err, err_size,
+		 "limits: %u jobs, %u files, %u requests; they go from 1 to 2^20, 2^24 and 2^26",
+		 l->jobs, l->files, l->requests);
+	return -EINVAL;
+}
+
+int sl_sched_create(struct sl_sched **out, const struct sl_config *config, sl_time now, char *err,
+		    size_t err_size)
+{
+	struct sl_limits limits = config->limits;
+	struct sl_policy_limits pl;
+	struct sl_spec admit, share, order;
+	struct sl_sched *s;
+	size_t total = 0, at_slots, at_runs, at_files, at_hash, at_fhash, at_admit,
+	       at_share[SL_CLASSES];
+	size_t at_heap[3];
+	char scratch[200], *base;
+	int rc;
+
+	*out = NULL;
+	if (!err) {
+		err = scratch;
+		err_size = sizeof(scratch);
+	}
+	if ((rc = check_limits(&limits, err, err_size)) ||
+	    (rc = sl_spec_parse(SL_ADMIT, config->admit, &admit, err, err_size)) ||
+	    (rc = sl_spec_parse(SL_SHARE, config->share, &share, err, err_size)) ||
+	    (rc = sl_spec_parse(SL_ORDER, config->order, &order, err, err_size)))
+		return rc;
+	if (now < 0 || config->capacity_bps > SL_MAX_RATE) {
+		snprintf(err, err_size, "%s",
+			 now < 0 ? "time: it must not be negative"
+				 : "capacity: more than 2^50 bytes/s");
+		return -ERANGE;
+	}
+	pl.lanes = limits.jobs + 1;
+	carve(&total, sizeof(*s));
+	at_slots = carve(&total, pl.lanes * sizeof(struct sl_slot));
+	at_runs = carve(&total, limits.requests * sizeof(struct sl_run));
+	at_files = carve(&total, limits.files * sizeof(struct sl_file));
+	at_hash = carve(&total, sl_hash_size(limits.jobs));
+	at_fhash = carve(&total, sl_hash_size(limits.files));
+	for (int i = 0; i < 3; i++)
+		at_heap[i] = carve(&total, sl_heap_size(pl.lanes));
+	at_admit = carve(&total, largest_state(SL_ADMIT, &pl));
+	for (int i = 0; i < SL_CLASSES; i++)
+		at_share[i] = carve(&total, largest_state(SL_SHARE, &pl));
+
+	base = aligned_alloc(64, total);
+	if (!base) {
+		snprintf(err, err_size, "memory: %zu bytes for these limits are not to be had",
+			 total);
+		return -ENOMEM;
+	}
+	memset(base, 0, total);
+	s = (struct sl_sched *)base;
+	s->limits = limits;
+	s->policy_limits = pl;
+	s->now = now;
+	s->capacity_bps = config->capacity_bps;
+	s->strict_grants = config->strict_grants != 0;
+	s->error = "";
+	s->slots = (struct sl_slot *)(base + at_slots);
+	s->env.runs = (struct sl_run *)(base + at_runs);
+	s->env.files = (struct sl_file *)(base + at_files);
+	sl_hash_init(&s->by_job, base + at_hash, limits.jobs);
+	sl_flow_env_init(&s->env, limits.files, limits.requests, base + at_fhash);
+	sl_heap_init(&s->timers, base + at_heap[0], pl.lanes);
+	sl_heap_init(&s->floors, base + at_heap[1], pl.lanes);
+	sl_heap_init(&s->leases, base + at_heap[2], pl.lanes);
+	s->admit_state = base + at_admit;
+	for (int i = 0; i < SL_CLASSES; i++)
+		s->share_state[i] = base + at_share[i];
+
+	s->order_spec[0] = order;
+	s->admit = (const struct sl_admit_ops *)admit.policy;
+	s->admit->base.init(s->admit_state, &pl, admit.values, now);
+	s->share = (const struct sl_share_ops *)share.policy;
+	s->pooling = s->share->pools;
+	for (int i = 0; i < SL_CLASSES; i++)
+		s->share->base.init(s->share_state[i], &pl, share.values, now);
+	for (uint32_t i = 0; i < pl.lanes; i++) {
+		struct sl_lane *l = &s->slots[i].own;
+
+		l->index = i;
+		l->member.weight = 1;
+		sl_flow_init(&l->flow, &s->env, i);
+		sl_flow_policy(&l->flow, sl_order_ops(&order), s->order_spec[0].values, now);
+		s->slots[i].next_free = i + 1;
+	}
+	*out = s;
+	return 0;
+}
+
+void sl_sched_destroy(struct sl_sched *s)
+{
+	free(s);
+}

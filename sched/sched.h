@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Inside of a scheduler: how the three stages are put together.
+ *
+ * Every job has a slot, and every slot a lane. A lane is what admit and share see; it owns the
+ * flow that order works on. A job uses the lane of its own slot, or with share=pool, while it has
+ * no limits, the lane of the last slot, which belongs to no job.
+ *
+ * A lane is *ready* when its order policy offers a batch now and its cap tag is not after now.
+ * Ready lanes are known to share, and those with a guarantee stand in `floors` by floor tag;
+ * lanes that will be ready by themselves stand in `timers` by the time of that. So a decision
+ * looks at three tops and asks share: no list of jobs is ever walked.
+ *
+ * Share has two states: one for the lanes that a grant (or no grant at all) lets through, one
+ * for those whose grant is 0, which get what the others leave.
+ */
+#ifndef SL_SCHED_H
+#define SL_SCHED_H
+
+#include "base/ds/hash.h"
+#include "base/ds/heap.h"
+#include "policy/order/flow.h"
+#include "policy/policy.h"
+#include "sched/spec.h"
+
+enum sl_request_state { SL_REQUEST_FREE, SL_REQUEST_WAITING, SL_REQUEST_INFLIGHT };
+enum { SL_GRANTED, SL_UNGRANTED, SL_CLASSES };
+
+struct sl_lane {
+	struct sl_flow flow;
+	struct sl_member member;
+	uint32_t index;
+	uint8_t ready;
+	uint8_t limited; /* has a floor or a cap: admit must be asked */
+	uint8_t has_floor;
+	uint8_t class;
+	sl_time throttled_since; /* 0: it is not */
+};
+
+struct sl_slot {
+	struct sl_lane own;
+	struct sl_lane *lane; /* &own, or the pool's; NULL: the slot is free */
+	uint64_t job;
+	uint32_t requests; /* waiting or in flight */
+	uint32_t next_free;
+	struct sl_job_stats stats;
+	struct sl_job_conf conf;
+	uint64_t grant_bps;
+	struct sl_spec order; /* of this job alone, if order.policy */
+};
+
+struct sl_sched {
+	struct sl_limits limits;
+	struct sl_policy_limits policy_limits;
+	sl_time now;
+	uint32_t requests;
+	uint32_t jobs;
+	uint32_t free_slot;
+	uint32_t inflight; /* batches */
+	uint64_t inflight_bytes;
+	uint64_t decisions;
+	uint64_t capacity_bps;
+	uint64_t firm_bps;   /* sum of min, as asked for */
+	uint64_t effort_bps; /* of those with best_effort */
+	bool strict_grants;
+	bool remap;   /* jobs change lanes as soon as nothing is in flight */
+	bool pooling; /* share=pool, or about to be */
+
+	const struct sl_admit_ops *admit;
+	const struct sl_share_ops *share;
+	void *admit_state;
+	void *share_state[SL_CLASSES];
+	struct sl_spec share_spec; /* to come, when remap */
+	struct sl_spec order_spec[2];
+	unsigned order_now; /* which of the two */
+
+	struct sl_hash by_job;
+	struct sl_heap timers; /* lanes by the time they become ready */
+	struct sl_heap floors; /* ready lanes by floor tag */
+	struct sl_heap leases; /* slots by the end of their grant */
+	struct sl_flow_env env;
+	struct sl_request *parked; /* by ->next: waiting for a free file entry after a remap */
+	struct sl_slot *slots;	   /* limits.jobs, and the pool's */
+	const char *error;
+	char message[200];
+};
+
+static inline sl_time sl_clock(struct sl_sched *s, sl_time now)
+{
+	if (now > s->now) /* time that runs backwards stands still */
+		s->now = now;
+	return s->now;
+}
+
+int sl_fail(struct sl_sched *s, int error, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+struct sl_slot *sl_slot_find(const struct sl_sched *s, uint64_t job);
+
+/* Bring share, floors and timers up to date with what the lane has and may do. */
+void sl_lane_update(struct sl_sched *s, struct sl_lane *l, sl_time now);
+/* Not ready from here on; sl_lane_update() makes it so again. */
+void sl_lane_leave(struct sl_sched *s, struct sl_lane *l, bool idle, sl_time now);
+void sl_lane_add(struct sl_sched *s, struct sl_lane *l, struct sl_request *r, sl_time now);
+
+/* Rates and class of a job's own lane from its conf, its grant and the capacity. */
+void sl_slot_rates(struct sl_sched *s, struct sl_slot *slot, sl_time now);
+void sl_grant_end(struct sl_sched *s, struct sl_slot *slot, sl_time now);
+
+/* ---- change.c: live changes ---- */
+
+/* Take what waits out of a lane, and put it back under this order policy (borrowed). */
+struct sl_request *sl_lane_detach(struct sl_sched *s, struct sl_lane *l, sl_time now);
+void sl_lane_attach(struct sl_sched *s, struct sl_lane *l, const struct sl_spec *order,
+		    struct sl_request *chain, sl_time now);
+const struct sl_spec *sl_slot_order(const struct sl_sched *s, const struct sl_slot *slot);
+/* If this job is in the wrong lane: move all that are, now or when nothing is in flight. */
+void sl_remap_check(struct sl_sched *s, struct sl_slot *slot, sl_time now);
+void sl_remap_try(struct sl_sched *s, sl_time now);
+void sl_unpark(struct sl_sched *s, sl_time now);
+
+static inline const struct sl_order_ops *sl_order_ops(const struct sl_spec *spec)
+{
+	return (const struct sl_order_ops *)spec->policy;
+}
+
+static inline struct sl_slot *sl_pool_slot(const struct sl_sched *s)
+{
+	return &s->slots[s->limits.jobs];
+}
+
+#endif

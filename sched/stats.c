@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What can be read off a scheduler, and off the tables of the policies. */
+#include <errno.h>
+
+#include "sched/sched.h"
+
+int sl_job_stats(const struct sl_sched *s, uint64_t job, sl_time now, struct sl_job_stats *out)
+{
+	const struct sl_slot *slot = sl_slot_find(s, job);
+
+	if (!slot)
+		return -ENOENT;
+	*out = slot->stats;
+	if (slot->own.throttled_since && now > slot->own.throttled_since)
+		out->throttled_ns += now - slot->own.throttled_since;
+	return 0;
+}
+
+sl_time sl_latency_percentile_ns(const struct sl_job_stats *st, unsigned ppm)
+{
+	uint64_t total = 0, seen = 0;
+
+	for (unsigned i = 0; i < SL_LATENCY_BUCKETS; i++)
+		total += st->latency[i];
+	for (unsigned i = 0; i < SL_LATENCY_BUCKETS; i++) {
+		seen += st->latency[i];
+		if (seen && seen * 1000000 >= total * ppm)
+			return sl_latency_bound_ns(i);
+	}
+	return 0;
+}
+
+void sl_sched_stats(const struct sl_sched *s, struct sl_sched_stats *out)
+{
+	const struct sl_policy *share =
+		s->share_spec.policy ? s->share_spec.policy : &s->share->base;
+
+	*out = (struct sl_sched_stats){
+		.jobs = s->jobs,
+		.requests = s->requests,
+		.inflight_batches = s->inflight,
+		.inflight_bytes = s->inflight_bytes,
+		.decisions = s->decisions,
+		.floors_bps = s->firm_bps + s->effort_bps,
+		.capacity_bps = s->capacity_bps,
+		.admit = s->admit->base.name,
+		.share = share->name,
+		.order = s->order_spec[s->order_now].policy->name,
+	};
+	for (uint32_t i = 0; i < s->limits.files; i++)
+		out->files += s->env.files[i].requests != 0;
+}
+
+int sl_policy_info(unsigned i, struct sl_policy_info *out)
+{
+	for (int stage = 0; stage < SL_STAGES; stage++) {
+		const struct sl_policy *p;
+
+		for (unsigned k = 0; (p = sl_policy_at((enum sl_stage)stage, k)); k++) {
+			if (i--)
+				continue;
+			*out = (struct sl_policy_info){ sl_stage_name((enum sl_stage)stage),
+							p->name, p->summary, p->source, p->params };
+			return 0;
+		}
+	}
+	return -ENOENT;
+}
+
+int sl_policy_default(const char *stage, const char **name)
+{
+	int which = sl_stage_find(stage);
+
+	if (which < 0)
+		return which;
+	*name = sl_policy_at((enum sl_stage)which, 0)->name;
+	return 0;
+}
