@@ -38,9 +38,12 @@ static size_t hs_places(uint32_t n)
 /* Odd constants without pattern: fractions of the golden ratio and of the square root of 3. */
 static inline uint32_t hs_home(const struct sl_hash *h, uint64_t a, uint32_t b)
 {
-	uint64_t x = (a ^ (b * UINT64_C(0x9e3779b97f4a7c15))) * UINT64_C(0xbb67ae8584caa73b);
+	uint64_t x = a ^ (b * UINT64_C(0x9e3779b97f4a7c15));
 
+	/* A product carries differences upwards only; the shifts bring them down again. */
 	x ^= x >> 32;
+	x *= UINT64_C(0xbb67ae8584caa73b);
+	x ^= x >> 29;
 	x *= UINT64_C(0x9e3779b97f4a7c15);
 	return (uint32_t)(x >> 32) & h->mask;
 }

@@ -66,10 +66,10 @@ static inline void tr_replace(struct sl_tree *t, struct sl_node *p, const struct
 	*link = n;
 }
 
-/* Is the key of n at most (lo, hi)? Bitwise, to be computed without a branch. */
-static inline unsigned tr_at_most(const struct sl_node *n, uint64_t lo, uint64_t hi)
+/* Is the key of n at most (lo, hi)? As one wide number: a subtraction, without a branch. */
+static inline bool tr_at_most(const struct sl_node *n, uint64_t lo, uint64_t hi)
 {
-	return (unsigned)(n->lo < lo) | ((unsigned)(n->lo == lo) & (unsigned)(n->hi <= hi));
+	return ((unsigned __int128)n->lo << 64 | n->hi) <= ((unsigned __int128)lo << 64 | hi);
 }
 
 static inline uint64_t tr_max(const struct sl_node *n)
@@ -129,21 +129,32 @@ static inline void tr_rotate(struct sl_tree *t, struct sl_node *p, unsigned d)
 
 void sl_tree_find(const struct sl_tree *t, uint64_t lo, uint64_t hi, struct sl_tree_pos *pos)
 {
-	struct sl_node *last[2] = { NULL, NULL }; /* left to the left, to the right */
-	struct sl_node *n = t->root;
-	unsigned side = 0;
+	struct sl_node *prev = NULL, *next = NULL, *parent = NULL, *n = t->root;
+	bool right = false;
 
-	while (n) {
-		__builtin_prefetch(n->child_[0]);
-		__builtin_prefetch(n->child_[1]);
-		side = tr_at_most(n, lo, hi);
-		last[side] = n;
-		n = n->child_[side];
+	/* Files are mostly read and written forwards: expect that all is left of the key. */
+	if (n && n->max_ <= lo) {
+		while (n && tr_at_most(n, lo, hi)) {
+			prev = parent = n;
+			n = n->child_[1];
+		}
+		right = prev;
 	}
-	pos->prev = last[1];
-	pos->next = last[0];
-	pos->parent_ = last[side];
-	pos->side_ = side;
+	while (n) {
+		struct sl_node *child0 = n->child_[0], *child1 = n->child_[1];
+
+		__builtin_prefetch(child0);
+		__builtin_prefetch(child1);
+		right = tr_at_most(n, lo, hi);
+		parent = n;
+		prev = right ? n : prev;
+		next = right ? next : n;
+		n = right ? child1 : child0;
+	}
+	pos->prev = prev;
+	pos->next = next;
+	pos->parent_ = parent;
+	pos->side_ = right;
 }
 
 void sl_tree_insert_at(struct sl_tree *t, const struct sl_tree_pos *pos, struct sl_node *n)
@@ -349,16 +360,34 @@ struct sl_node *sl_tree_overlap(const struct sl_tree *t, uint64_t lo, uint64_t h
 {
 	struct sl_node *n = t->root;
 
+	if (!n || n->max_ <= lo)
+		return NULL;
+	/* Down to where `hi` would stand, until something left of there ends behind lo. */
 	while (n) {
+		struct sl_node *left = n->child_[0], *right = n->child_[1];
+		bool before = n->lo < hi;
+		uint64_t reach = n->hi;
+
+		__builtin_prefetch(left);
+		__builtin_prefetch(right);
+		if (left && left->max_ > reach)
+			reach = left->max_;
+		reach &= -(uint64_t)before;
+		if (reach > lo)
+			break;
+		n = before ? right : left;
+	}
+	if (!n)
+		return NULL;
+	/* Now it is n or below its left; all of these begin before hi. Take the first. */
+	for (;;) {
 		struct sl_node *left = n->child_[0];
 
-		if (left && left->max_ > lo) {
+		if (left && left->max_ > lo)
 			n = left;
-			continue;
-		}
-		if (n->hi > lo)
-			return n->lo < hi ? n : NULL;
-		n = n->child_[1];
+		else if (n->hi > lo)
+			return n;
+		else
+			n = n->child_[1];
 	}
-	return NULL;
 }
