@@ -13,6 +13,7 @@
  * arrival order, until entries become free, and nothing new is taken before.
  */
 #include <errno.h>
+#include <string.h>
 
 #include "sched/sched.h"
 
@@ -50,11 +51,19 @@ static struct sl_lane *right_lane(const struct sl_sched *s, struct sl_slot *slot
 	return s->pooling && plain ? &sl_pool_slot(s)->own : &slot->own;
 }
 
+/* A policy starts on zeroed memory; here its predecessor has written. */
+static void fresh_state(const struct sl_sched *s, const struct sl_spec *spec, void *state,
+			sl_time now)
+{
+	memset(state, 0, spec->policy->state_size(&s->policy_limits));
+	spec->policy->init(state, &s->policy_limits, spec->values, now);
+}
+
 static void set_share(struct sl_sched *s, const struct sl_spec *spec, sl_time now)
 {
 	s->share = (const struct sl_share_ops *)spec->policy;
 	for (int i = 0; i < SL_CLASSES; i++)
-		s->share->base.init(s->share_state[i], &s->policy_limits, spec->values, now);
+		fresh_state(s, spec, s->share_state[i], now);
 }
 
 static void remap(struct sl_sched *s, sl_time now)
@@ -125,7 +134,7 @@ void sl_remap_check(struct sl_sched *s, struct sl_slot *slot, sl_time now)
 static void change_admit(struct sl_sched *s, const struct sl_spec *spec, sl_time now)
 {
 	s->admit = (const struct sl_admit_ops *)spec->policy;
-	s->admit->base.init(s->admit_state, &s->policy_limits, spec->values, now);
+	fresh_state(s, spec, s->admit_state, now);
 	for (uint32_t i = 0; i < s->limits.jobs; i++)
 		if (s->slots[i].lane)
 			sl_slot_rates(s, &s->slots[i], now);
