@@ -87,7 +87,7 @@ void cli_consider(struct cli_guess *guess, const char *candidate)
 	if (length > 1 && strncmp(guess->word, candidate, length) == 0)
 		distance = cl_min(distance, 1);
 	/* With half of the letters or more changed it is another word, not a slip. */
-	if (distance > 2 || distance * 2 >= strlen(candidate))
+	if (distance > 2 || 2 * (size_t)distance >= strlen(candidate))
 		return;
 	if (!guess->best || distance < guess->distance) {
 		guess->best = candidate;

@@ -33,7 +33,7 @@ static void accepts(enum sl_stage stage, const char *text, struct sl_spec *spec)
 	int err = sl_spec_parse(stage, text, spec, message, sizeof(message));
 
 	if (err)
-		fail_msg("'%s' gave %d: %s", text, err, message);
+		fail_msg("'%s' gave %d: %s", text ? text : "", err, message);
 }
 
 /* The error, the message when one is named, and that the result was left alone. */

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `sluice policy list|show`: the policies with their parameters, from the tables they are
+ * configured by, so that what is printed is what is in force.
+ */
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sluice.h"
+#include "cli/cli.h"
+#include "cli/json.h"
+#include "cli/param.h"
+
+static const char cmd[] = "policy";
+
+static int po_help(void)
+{
+	puts("usage: sluice policy list [STAGE] [--json]\n"
+	     "       sluice policy show POLICY [--json]\n"
+	     "\n"
+	     "Explains the policies that can be chosen for each stage of the scheduler.\n"
+	     "\n"
+	     "  list  all policies, or those of a stage (admit, share, order)\n"
+	     "  show  one policy with its parameters; POLICY is STAGE/NAME, or NAME alone\n"
+	     "        when only one stage has it\n"
+	     "\n"
+	     "Options:\n"
+	     "  -j, --json  print JSON; sizes and times are whole numbers in their unit\n"
+	     "  -h, --help  this text\n"
+	     "\n"
+	     "Manual: sluice-policy(1), sluice-policies(7).");
+	return CLI_OK;
+}
+
+static bool po_is_default(const struct sl_policy_info *info)
+{
+	const char *name;
+
+	return sl_policy_default(info->stage, &name) == 0 && !strcmp(name, info->name);
+}
+
+/* ---- JSON ---- */
+
+static void po_json_param(struct json *j, const struct sl_param *p)
+{
+	json_object(j, NULL);
+	json_string(j, "name", p->name);
+	json_string(j, "unit", param_unit(p));
+	if (p->unit == SL_CHOICE) {
+		json_array(j, "choices");
+		for (int64_t i = 0; i <= p->max; i++)
+			json_string(j, NULL, p->choices[i]);
+		json_end(j);
+		json_string(j, "default", p->choices[p->def]);
+	} else {
+		json_int(j, "min", p->min);
+		json_int(j, "max", p->max);
+		json_int(j, "default", p->def);
+	}
+	json_string(j, "help", p->help);
+	json_end(j);
+}
+
+static void po_json_policy(struct json *j, const struct sl_policy_info *info)
+{
+	json_object(j, NULL);
+	json_string(j, "stage", info->stage);
+	json_string(j, "name", info->name);
+	json_bool(j, "default", po_is_default(info));
+	json_string(j, "summary", info->summary);
+	json_string(j, "source", info->source);
+	json_array(j, "params");
+	for (const struct sl_param *p = info->params; p && p->name; p++)
+		po_json_param(j, p);
+	json_end(j);
+	json_end(j);
+}
+
+/* ---- list ---- */
+
+static void po_list_json(const char *stage)
+{
+	struct sl_policy_info info;
+	struct json j;
+
+	json_begin(&j, stdout);
+	json_object(&j, NULL);
+	json_array(&j, "policies");
+	for (unsigned i = 0; sl_policy_info(i, &info) == 0; i++)
+		if (!stage || !strcmp(stage, info.stage))
+			po_json_policy(&j, &info);
+	json_end(&j);
+	json_end(&j);
+}
+
+static void po_list_text(const char *stage)
+{
+	struct sl_policy_info info;
+	const char *last = "";
+	size_t widest = 0;
+
+	for (unsigned i = 0; sl_policy_info(i, &info) == 0; i++) {
+		size_t width = strlen(info.stage) + 1 + strlen(info.name);
+
+		widest = width > widest ? width : widest;
+	}
+	for (unsigned i = 0; sl_policy_info(i, &info) == 0; i++) {
+		unsigned column = (unsigned)widest + 5;
+
+		if (stage && strcmp(stage, info.stage) != 0)
+			continue;
+		if (strcmp(last, info.stage) != 0)
+			printf("%s%s: %s\n", *last ? "\n" : "", info.stage,
+			       param_stage_question(info.stage));
+		last = info.stage;
+		printf("  %s/%-*s %c ", info.stage, (int)(widest - strlen(info.stage) - 1),
+		       info.name, po_is_default(&info) ? '*' : ' ');
+		cli_wrap(stdout, info.summary, column, column);
+	}
+	puts("\n* the default of its stage. 'sluice policy show STAGE/NAME' tells more.");
+}
+
+static int po_list(int argc, char **argv, bool json)
+{
+	const char *stage = argc > 0 ? argv[0] : NULL, *name;
+	struct cli_guess guess = { .word = stage };
+	struct sl_policy_info info;
+
+	if (argc > 1)
+		return cli_usage(cmd, "unexpected argument '%s' after 'list %s'.", argv[1], stage);
+	if (stage && sl_policy_default(stage, &name) != 0) {
+		for (unsigned i = 0; sl_policy_info(i, &info) == 0; i++)
+			cli_consider(&guess, info.stage);
+		return cli_unknown(cmd, "stage", &guess);
+	}
+	if (json)
+		po_list_json(stage);
+	else
+		po_list_text(stage);
+	return CLI_OK;
+}
+
+/* ---- show ---- */
+
+static void po_show_text(const struct sl_policy_info *info)
+{
+	char text[512];
+	int widest = 0;
+
+	for (const struct sl_param *p = info->params; p && p->name; p++)
+		if ((int)strlen(p->name) > widest)
+			widest = (int)strlen(p->name);
+	printf("%s/%s%s\n  ", info->stage, info->name, po_is_default(info) ? " (the default)" : "");
+	cli_wrap(stdout, info->summary, 2, 2);
+	printf("\nSource: ");
+	cli_wrap(stdout, info->source, 8, 8);
+	puts("\nParameters:");
+	if (!info->params || !info->params->name)
+		puts("  none");
+	for (const struct sl_param *p = info->params; p && p->name; p++) {
+		unsigned column = (unsigned)widest + 4;
+
+		printf("  %-*s  ", widest, p->name);
+		cli_wrap(stdout, param_range(p, text, sizeof(text)), column, column);
+		printf("      ");
+		cli_wrap(stdout, p->help, 6, 6);
+	}
+	printf("\nExample, in a struct sl_config:\n  .%s = \"%s\"\n", info->stage,
+	       param_example(info, text, sizeof(text)));
+}
+
+/* The policies that `word`, STAGE/NAME or NAME, can mean: how many, and the last of them. */
+static unsigned po_find(const char *word, struct sl_policy_info *found)
+{
+	const char *slash = strchr(word, '/');
+	size_t stage_length = slash ? (size_t)(slash - word) : 0;
+	const char *name = slash ? slash + 1 : word;
+	struct sl_policy_info info;
+	unsigned count = 0;
+
+	for (unsigned i = 0; sl_policy_info(i, &info) == 0; i++) {
+		if (slash && (strlen(info.stage) != stage_length ||
+			      memcmp(info.stage, word, stage_length) != 0))
+			continue;
+		if (!strcmp(info.name, name)) {
+			*found = info;
+			count++;
+		}
+	}
+	return count;
+}
+
+static int po_not_found(const char *word)
+{
+	const char *slash = strchr(word, '/');
+	struct cli_guess guess = { .word = slash ? slash + 1 : word };
+	struct sl_policy_info info, best = { 0 };
+
+	/* By the name alone, so that the right name in the wrong stage is found too. */
+	for (unsigned i = 0; sl_policy_info(i, &info) == 0; i++) {
+		const char *before = guess.best;
+
+		cli_consider(&guess, info.name);
+		if (guess.best != before)
+			best = info;
+	}
+	if (guess.best)
+		return cli_usage(cmd, "unknown policy '%s'. Did you mean '%s/%s'?", word,
+				 best.stage, best.name);
+	return cli_usage(cmd, "unknown policy '%s'; 'sluice policy list' names them all.", word);
+}
+
+static int po_show(int argc, char **argv, bool json)
+{
+	struct sl_policy_info info;
+	struct json j;
+
+	if (argc == 0)
+		return cli_usage(cmd, "'show' needs the name of a policy, like order/to-agg.");
+	if (argc > 1)
+		return cli_usage(cmd, "unexpected argument '%s' after 'show %s'.", argv[1],
+				 argv[0]);
+	switch (po_find(argv[0], &info)) {
+	case 0:
+		return po_not_found(argv[0]);
+	case 1:
+		break;
+	default:
+		return cli_usage(cmd, "several stages have a policy '%s'; write %s/%s.", argv[0],
+				 info.stage, info.name);
+	}
+	if (json) {
+		json_begin(&j, stdout);
+		po_json_policy(&j, &info);
+	} else {
+		po_show_text(&info);
+	}
+	return CLI_OK;
+}
+
+int cmd_policy(int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{ "help", no_argument, NULL, 'h' },
+		{ "json", no_argument, NULL, 'j' },
+		{ 0 },
+	};
+	struct cli_guess guess;
+	bool json = false;
+	int opt;
+
+	while ((opt = cli_getopt(cmd, argc, argv, "hj", longs)) != -1) {
+		switch (opt) {
+		case 'h':
+			return po_help();
+		case 'j':
+			json = true;
+			break;
+		default:
+			return CLI_USAGE;
+		}
+	}
+	argc -= optind;
+	argv += optind;
+	if (argc == 0)
+		return cli_usage(cmd, "say what to do: list or show.");
+	if (!strcmp(argv[0], "list"))
+		return po_list(argc - 1, argv + 1, json);
+	if (!strcmp(argv[0], "show"))
+		return po_show(argc - 1, argv + 1, json);
+	guess = (struct cli_guess){ .word = argv[0] };
+	cli_consider(&guess, "list");
+	cli_consider(&guess, "show");
+	return cli_unknown(cmd, "subcommand", &guess);
+}
