@@ -158,6 +158,19 @@ static void a_value_that_is_no_number_is_malformed(void **state)
 	refuses(SL_ORDER, "aioli,wait_us=99999999999999999999x", -EINVAL, NULL);
 }
 
+static void a_choice_is_made_by_name(void **state)
+{
+	struct sl_spec spec;
+
+	(void)state;
+	accepts(SL_SHARE, "io-sets,hold=idle", &spec);
+	assert_int_equal(value_of(&spec, "hold"), 1);
+	refuses(SL_SHARE, "io-sets,hold=both", -EINVAL,
+		"share/io-sets: hold=both is not possible; it takes lend, idle");
+	refuses(SL_SHARE, "io-sets,hold=idl", -EINVAL, NULL);
+	refuses(SL_SHARE, "io-sets,hold=1", -EINVAL, NULL);
+}
+
 static void a_value_longer_than_any_number_is_malformed(void **state)
 {
 	char text[512];
@@ -313,6 +326,7 @@ int main(void)
 		cmocka_unit_test(an_unknown_parameter_is_answered_with_those_of_the_policy),
 		cmocka_unit_test(a_value_out_of_range_is_answered_with_the_range),
 		cmocka_unit_test(a_value_that_is_no_number_is_malformed),
+		cmocka_unit_test(a_choice_is_made_by_name),
 		cmocka_unit_test(a_value_longer_than_any_number_is_malformed),
 		cmocka_unit_test(empty_pieces_are_malformed),
 		cmocka_unit_test(a_parameter_given_twice_is_refused_even_with_the_same_value),
