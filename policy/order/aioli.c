@@ -128,9 +128,11 @@ static struct sl_run *aioli_choose(struct sl_flow *f, sl_time now)
 		if (q->visit == st->round || (q->waiting && q->until > now))
 			continue;
 		q->visit = st->round;
-		if (q->waiting)
-			aioli_stop_waiting(st, q);
 		run = sl_queue_head(q);
+		if (q->waiting) {
+			aioli_stop_waiting(st, q);
+			run->waited = 1; /* it may be another one than when the wait began */
+		}
 		if (!sl_quantum_visit(f, q, run)) {
 			small = small ? small : q;
 			continue;

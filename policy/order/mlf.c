@@ -73,8 +73,12 @@ static void mlf_changed(struct sl_flow *f, struct sl_queue *q, struct sl_run *jo
 
 static void mlf_expire(struct mlf_state *st, sl_time now)
 {
-	while (!sl_list_empty(&st->waiting) && mlf_queue(st->waiting.next)->until <= now)
-		mlf_place(st, mlf_queue(st->waiting.next));
+	while (!sl_list_empty(&st->waiting) && mlf_queue(st->waiting.next)->until <= now) {
+		struct sl_queue *q = mlf_queue(st->waiting.next);
+
+		sl_queue_head(q)->waited = 1; /* it may be another one than when the wait began */
+		mlf_place(st, q);
+	}
 }
 
 static sl_time mlf_ready(const struct sl_flow *f, sl_time now)
