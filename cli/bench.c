@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `sluice bench`: measurements of Sluice itself, each a file bench-WHAT.c and a line here. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/bench.h"
+#include "cli/cli.h"
+
+static const struct bench {
+	const char *name, *summary;
+	int (*run)(int argc, char **argv);
+} benches[] = {
+	{ "sched", "CPU time of a scheduling decision, for each policy", bench_sched },
+};
+
+#define BENCHES (sizeof(benches) / sizeof(benches[0]))
+
+static int bn_help(void)
+{
+	puts("usage: sluice bench WHAT [OPTION]...\n"
+	     "\n"
+	     "What can be measured:");
+	for (size_t i = 0; i < BENCHES; i++)
+		printf("  %-9s %s\n", benches[i].name, benches[i].summary);
+	puts("\n"
+	     "'sluice bench WHAT --help' explains one of them; sluice-bench(1) all.");
+	return CLI_OK;
+}
+
+int cmd_bench(int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{ "help", no_argument, NULL, 'h' },
+		{ 0 },
+	};
+	struct cli_guess guess;
+
+	/* The "+" stops at the name: options after it are the measurement's. */
+	switch (cli_getopt("bench", argc, argv, "+h", longs)) {
+	case 'h':
+		return bn_help();
+	case '?':
+		return CLI_USAGE;
+	}
+	if (optind >= argc)
+		return cli_usage("bench", "nothing to measure was named, such as 'sched'.");
+	guess = (struct cli_guess){ .word = argv[optind] };
+	for (size_t i = 0; i < BENCHES; i++) {
+		if (!strcmp(benches[i].name, argv[optind])) {
+			int first = optind;
+
+			optind = 0; /* glibc: begin anew with another argument vector */
+			return benches[i].run(argc - first, argv + first);
+		}
+		cli_consider(&guess, benches[i].name);
+	}
+	return cli_unknown("bench", "measurement", &guess);
+}

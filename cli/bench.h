@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The measurements of `sluice bench`; each gets its own name in argv[0]. */
+#ifndef SL_CLI_BENCH_H
+#define SL_CLI_BENCH_H
+
+int bench_sched(int argc, char **argv);
+
+#endif
