@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `sluice demo`: the same three jobs on the same model device under several combinations of
+ * policies, and what each makes of them. All figures come out of the scheduler of libsluice and
+ * the timing model of sim/device.c, in virtual time; the same on every machine.
+ */
+#include <inttypes.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/units.h"
+#include "cli/cli.h"
+#include "cli/demo-sim.h"
+#include "cli/json.h"
+
+#define CMD "demo"
+#define MS  INT64_C(1000000)
+
+#define PHASE_BYTES (4 << 20) /* of job 1 */
+
+enum { PHASES, CHECKPOINT, SEARCH, JOBS };
+
+static const struct demo_load loads[JOBS] = {
+	[PHASES] = { .name = "phases",
+		     .what = "8 processes read 4 MiB together, 64 KiB at a time, then compute "
+			     "ten times as long as that takes alone; 40 times",
+		     .layout = DEMO_INTERLEAVED,
+		     .op = SL_READ,
+		     .phases = 40,
+		     .procs = 8,
+		     .calls = 8,
+		     .pieces = 1,
+		     .piece_bytes = 64 << 10 },
+	[CHECKPOINT] = { .name = "checkpoint",
+			 .what = "16 processes write 64 MiB each into their parts of a file, 4 "
+				 "MiB at a time in pieces of 512 KiB",
+			 .layout = DEMO_SEGMENTED,
+			 .op = SL_WRITE,
+			 .phases = 1,
+			 .procs = 16,
+			 .calls = 16,
+			 .pieces = 8,
+			 .piece_bytes = 512 << 10 },
+	[SEARCH] = { .name = "search",
+		     .what = "16 processes read 16 KiB at random places, all the time",
+		     .layout = DEMO_RANDOM,
+		     .op = SL_READ,
+		     .procs = 16,
+		     .pieces = 1,
+		     .piece_bytes = 16 << 10 },
+};
+
+/* What the jobs are entitled to in a combination. */
+enum { PLAIN, WEIGHTS, PERIODS, LIMITS };
+
+enum { NOTHING, TURNS, POOL, FAIR, WEIGHTED, IO_SETS, LIMITED, COMBINATIONS };
+
+static const struct combination {
+	const char *name, *admit, *share, *order;
+	int rights;
+} combinations[COMBINATIONS] = {
+	[NOTHING] = { "no scheduler", "open", "fifo", "to", PLAIN },
+	[TURNS] = { "turns", "open", "round-robin", "to-agg", PLAIN },
+	[POOL] = { "pool", "open", "pool", "aioli", PLAIN },
+	[FAIR] = { "fair", "open", "wfq", "mlf", PLAIN },
+	[WEIGHTED] = { "weights", "open", "wfq", "sjf", WEIGHTS },
+	[IO_SETS] = { "periods", "open", "io-sets,credit=requests", "to-agg", PERIODS },
+	[LIMITED] = { "limits", "token-bucket", "wfq", "to-agg", LIMITS },
+};
+
+/* Bytes/s of one job's random reads when it has the device for itself. */
+static uint64_t search_alone_bps(const struct sl_device_model *m)
+{
+	uint64_t bytes = loads[SEARCH].piece_bytes;
+
+	return bytes * 1000 * MS / (uint64_t)sl_device_cost_ns(m, SL_READ, bytes, 1);
+}
+
+static void entitle(const struct sl_device_model *m, int rights, struct sl_job_conf conf[JOBS])
+{
+	memset(conf, 0, JOBS * sizeof(*conf));
+	switch (rights) {
+	case WEIGHTS:
+		conf[PHASES].weight = 100;
+		conf[CHECKPOINT].weight = 100;
+		conf[SEARCH].weight = 1;
+		break;
+	case PERIODS:
+		conf[PHASES].period_ns = 1000 * MS;
+		conf[CHECKPOINT].period_ns = 100000 * MS;
+		conf[SEARCH].period_ns = 10000000 * MS;
+		break;
+	case LIMITS:
+		conf[PHASES].min_bps = m->bps[SL_READ] / 2;
+		conf[SEARCH].max_bps = search_alone_bps(m) / 4;
+		break;
+	}
+}
+
+/* ---- output ---- */
+
+static double mb_per_s(uint64_t bytes, sl_time ns)
+{
+	return (double)bytes * 1000 / (double)ns;
+}
+
+static double busy_percent(const struct demo_result *r)
+{
+	return 100.0 * (double)r->busy_ns / (double)r->total_ns;
+}
+
+static double merge_ratio(const struct demo_outcome *o)
+{
+	return (double)o->requests / (double)o->batches;
+}
+
+static void print_intro(const struct sl_device_model *m)
+{
+	char text[600], read[16], write[16], seek_read[16], seek_write[16];
+
+	snprintf(text, sizeof(text),
+		 "Three jobs do I/O to one device at the same time. Each block below is the same "
+		 "jobs under another combination of the stages admit, share and order. The device "
+		 "is a timing model (%s: reads %s, writes %s, a seek costs %s and %s); time is "
+		 "virtual, the decisions are those of libsluice.",
+		 m->name, sl_format_rate(read, sizeof(read), m->bps[SL_READ]),
+		 sl_format_rate(write, sizeof(write), m->bps[SL_WRITE]),
+		 sl_format_time(seek_read, sizeof(seek_read), m->seek_ns[SL_READ]),
+		 sl_format_time(seek_write, sizeof(seek_write), m->seek_ns[SL_WRITE]));
+	cli_wrap(stdout, text, 0, 0);
+	putchar('\n');
+	for (unsigned i = 0; i < JOBS; i++) {
+		printf("  job %u  %-11s ", i + 1, loads[i].name);
+		cli_wrap(stdout, loads[i].what, 21, 21);
+	}
+	printf("\n%15s %12s %12s %12s %8s %9s\n", "", "MB/s in I/O", "mean latency", "p99 latency",
+	       "merged", "ends at");
+}
+
+static void print_rights(int rights, const struct sl_job_conf conf[JOBS])
+{
+	char min[16], max[16];
+
+	if (rights == WEIGHTS)
+		printf("; weights %u:%u:%u", conf[PHASES].weight, conf[CHECKPOINT].weight,
+		       conf[SEARCH].weight);
+	else if (rights == PERIODS)
+		printf("; periods 1, 100, 10000 s");
+	else if (rights == LIMITS)
+		printf("; job 1 min %s, job 3 max %s",
+		       sl_format_rate(min, sizeof(min), conf[PHASES].min_bps),
+		       sl_format_rate(max, sizeof(max), conf[SEARCH].max_bps));
+}
+
+static void print_result(const struct combination *c, const struct sl_job_conf conf[JOBS],
+			 const struct demo_result *r)
+{
+	char mean[16], p99[16], end[16], total[16];
+
+	printf("\n%s: %s, %s, %s", c->name, c->admit, c->share, c->order);
+	print_rights(c->rights, conf);
+	putchar('\n');
+	for (unsigned i = 0; i < JOBS; i++) {
+		const struct demo_outcome *o = &r->job[i];
+
+		printf("  %u %-11s %12.1f %12s %12s %8.1f %9s\n", i + 1, loads[i].name,
+		       mb_per_s(o->bytes, o->io_ns), sl_format_time(mean, sizeof(mean), o->mean_ns),
+		       sl_format_time(p99, sizeof(p99), o->p99_ns), merge_ratio(o),
+		       sl_format_time(end, sizeof(end), o->end_ns));
+	}
+	printf("  all in %s, device busy %.0f %%, %" PRIu64 " operations, %" PRIu64 " seeks\n",
+	       sl_format_time(total, sizeof(total), r->total_ns), busy_percent(r), r->device_ops,
+	       r->seeks);
+}
+
+static void json_result(struct json *j, const struct combination *c,
+			const struct sl_job_conf conf[JOBS], const struct demo_result *r)
+{
+	json_object(j, NULL);
+	json_string(j, "name", c->name);
+	json_string(j, "admit", c->admit);
+	json_string(j, "share", c->share);
+	json_string(j, "order", c->order);
+	json_int(j, "total_ns", r->total_ns);
+	json_int(j, "busy_ns", r->busy_ns);
+	json_uint(j, "device_ops", r->device_ops);
+	json_uint(j, "seeks", r->seeks);
+	json_array(j, "jobs");
+	for (unsigned i = 0; i < JOBS; i++) {
+		const struct demo_outcome *o = &r->job[i];
+
+		json_object(j, NULL);
+		json_uint(j, "job", i + 1);
+		json_string(j, "name", loads[i].name);
+		json_uint(j, "weight", conf[i].weight ? conf[i].weight : 1);
+		json_int(j, "period_ns", conf[i].period_ns);
+		json_uint(j, "min_bps", conf[i].min_bps);
+		json_uint(j, "max_bps", conf[i].max_bps);
+		json_uint(j, "bytes", o->bytes);
+		json_uint(j, "requests", o->requests);
+		json_uint(j, "batches", o->batches);
+		json_double(j, "merge_ratio", merge_ratio(o));
+		json_double(j, "mb_per_s", mb_per_s(o->bytes, o->io_ns));
+		json_int(j, "io_ns", o->io_ns);
+		json_int(j, "mean_ns", o->mean_ns);
+		json_int(j, "p99_ns", o->p99_ns);
+		json_int(j, "end_ns", o->end_ns);
+		json_end(j);
+	}
+	json_end(j);
+	json_end(j);
+}
+
+/* Numbers of this run, in sentences that hold on every preset (tests/e2e/cli-demo.bats). */
+static void print_lessons(const struct demo_result result[COMBINATIONS])
+{
+	double rate[COMBINATIONS][JOBS];
+	char text[400], none_end[16], fair_end[16];
+
+	for (unsigned i = 0; i < COMBINATIONS; i++)
+		for (unsigned k = 0; k < JOBS; k++)
+			rate[i][k] = mb_per_s(result[i].job[k].bytes, result[i].job[k].io_ns);
+	puts("\nWhat to see:");
+	fputs("- ", stdout);
+	snprintf(
+		text, sizeof(text),
+		"Without a scheduler, each short read of job 1 waits behind all that came before: "
+		"%.1f MB/s. Sorting and merging over all jobs ('pool') protects none: %.1f. Taking "
+		"turns and merging makes it %.1f, priority by period %.1f, a guarantee %.1f.",
+		rate[NOTHING][PHASES], rate[POOL][PHASES], rate[TURNS][PHASES],
+		rate[IO_SETS][PHASES], rate[LIMITED][PHASES]);
+	cli_wrap(stdout, text, 2, 2);
+	fputs("- ", stdout);
+	snprintf(
+		text, sizeof(text),
+		"Equal bytes are not equal time: under 'fair' the random reads of job 3 get as "
+		"many bytes as the checkpoint, which then ends at %s instead of %s. Weights, "
+		"periods (in requests) or a max for job 3 prevent that.",
+		sl_format_time(fair_end, sizeof(fair_end), result[FAIR].job[CHECKPOINT].end_ns),
+		sl_format_time(none_end, sizeof(none_end), result[NOTHING].job[CHECKPOINT].end_ns));
+	cli_wrap(stdout, text, 2, 2);
+	fputs("- ", stdout);
+	snprintf(text, sizeof(text),
+		 "A max has its price: under 'limits' job 3 waits though the device is busy only "
+		 "%.0f %% of the time. Weights and periods do not leave it idle.",
+		 busy_percent(&result[LIMITED]));
+	cli_wrap(stdout, text, 2, 2);
+	puts("\n'sluice policy list' names all policies, 'sluice demo --help' other devices.");
+}
+
+/* ---- the command ---- */
+
+static int simulate(const struct sl_device_model *m, const struct combination *c,
+		    struct demo_result *out)
+{
+	struct sl_config config = { .admit = c->admit,
+				    .share = c->share,
+				    .order = c->order,
+				    .capacity_bps = m->bps[SL_READ] };
+	struct demo_load load[JOBS];
+	struct sl_job_conf conf[JOBS];
+	char err[200];
+
+	memcpy(load, loads, sizeof(load));
+	load[PHASES].compute_ns = 10 * sl_device_cost_ns(m, SL_READ, PHASE_BYTES, 1);
+	entitle(m, c->rights, conf);
+	if (demo_simulate(m, &config, load, conf, JOBS, out, err, sizeof(err)))
+		return cli_fail(CMD, "%s: %s.", c->name, err);
+	return CLI_OK;
+}
+
+static int run_all(const struct sl_device_model *m, bool json)
+{
+	struct demo_result result[COMBINATIONS];
+	struct sl_job_conf conf[JOBS];
+	struct json j;
+	int status;
+
+	for (unsigned i = 0; i < COMBINATIONS; i++)
+		if ((status = simulate(m, &combinations[i], &result[i])))
+			return status;
+	if (json) {
+		json_begin(&j, stdout);
+		json_object(&j, NULL);
+		json_string(&j, "device", m->name);
+		json_array(&j, "runs");
+	} else {
+		print_intro(m);
+	}
+	for (unsigned i = 0; i < COMBINATIONS; i++) {
+		entitle(m, combinations[i].rights, conf);
+		if (json)
+			json_result(&j, &combinations[i], conf, &result[i]);
+		else
+			print_result(&combinations[i], conf, &result[i]);
+	}
+	if (json) {
+		json_end(&j);
+		json_end(&j);
+	} else {
+		print_lessons(result);
+	}
+	return CLI_OK;
+}
+
+static int help(void)
+{
+	const struct sl_device_model *m;
+
+	puts("usage: sluice demo [--device NAME] [--json]\n"
+	     "\n"
+	     "Runs three jobs with different ways of doing I/O on a model device, in virtual\n"
+	     "time, under several combinations of scheduling policies, and compares them.\n"
+	     "\n"
+	     "Options:\n"
+	     "  -d, --device NAME  the device; default hdd\n"
+	     "  -j, --json         print JSON\n"
+	     "  -h, --help         this text\n"
+	     "\n"
+	     "Devices:");
+	for (unsigned i = 0; (m = sl_device_preset(i)); i++)
+		printf("  %-5s %s\n", m->name, m->summary);
+	return CLI_OK;
+}
+
+static int unknown_device(const char *name)
+{
+	struct cli_guess guess = { .word = name };
+	const struct sl_device_model *m;
+
+	for (unsigned i = 0; (m = sl_device_preset(i)); i++)
+		cli_consider(&guess, m->name);
+	return cli_unknown(CMD, "device", &guess);
+}
+
+int cmd_demo(int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{ "device", required_argument, NULL, 'd' },
+		{ "json", no_argument, NULL, 'j' },
+		{ "help", no_argument, NULL, 'h' },
+		{ 0 },
+	};
+	const struct sl_device_model *m = sl_device_preset(0);
+	bool json = false;
+	int opt;
+
+	while ((opt = cli_getopt(CMD, argc, argv, "d:jh", longs)) != -1) {
+		switch (opt) {
+		case 'd':
+			m = sl_device_find(optarg);
+			if (!m)
+				return unknown_device(optarg);
+			break;
+		case 'j':
+			json = true;
+			break;
+		case 'h':
+			return help();
+		default:
+			return CLI_USAGE;
+		}
+	}
+	if (optind < argc)
+		return cli_usage(CMD, "unexpected argument '%s'.", argv[optind]);
+	return run_all(m, json);
+}
