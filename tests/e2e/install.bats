@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+# What `make install` puts where, and that a stranger can build against it.
+
+setup_file() {
+	export ROOT="$BATS_FILE_TMPDIR/root"
+	DESTDIR="$ROOT" meson install -C "$BUILD_DIR" --no-rebuild --quiet
+	PREFIX=$(jq -r '.[] | select(.name == "prefix") | .value' \
+		"$BUILD_DIR/meson-info/intro-buildoptions.json")
+	PKG_CONFIG_PATH=$(dirname "$(find "$ROOT" -name sluice.pc)")
+	export PREFIX PKG_CONFIG_PATH PKG_CONFIG_SYSROOT_DIR="$ROOT"
+}
+
+library_dir() {
+	dirname "$(find "$ROOT" -name libsluice.so)"
+}
+
+@test "program, both libraries, header, pkg-config file and manual are installed" {
+	[ -x "$ROOT$PREFIX/bin/sluice" ]
+	[ -f "$ROOT$PREFIX/include/sluice.h" ]
+	[ -n "$(find "$ROOT" -name libsluice.so.0)" ]
+	[ -n "$(find "$ROOT" -name libsluice.a)" ]
+	[ -n "$(find "$ROOT" -name sluice.pc)" ]
+	[ -n "$(find "$ROOT" -name sluice.1)" ]
+	[ -n "$(find "$ROOT" -name libsluice.3)" ]
+}
+
+@test "nothing of the tests or of the inside is installed" {
+	run find "$ROOT" ! -type d \( -name 'test-*' -o -name '*.bats' -o -name 'libpolicy*' \
+		-o -name 'libds*' -o -name '*.h' ! -name sluice.h \)
+	[ "$output" = "" ]
+}
+
+@test "the soname is libsluice.so.0" {
+	run readelf -d "$(library_dir)/libsluice.so"
+	[[ "$output" == *"soname: [libsluice.so.0]"* ]]
+}
+
+@test "the example server builds with pkg-config against the shared library and runs" {
+	cd "$BATS_TEST_TMPDIR"
+	$CC -o server "$SOURCE_DIR/examples/example-server.c" -D_GNU_SOURCE \
+		$(pkg-config --cflags --libs sluice)
+	LD_LIBRARY_PATH=$(library_dir) ./server </dev/null
+	run readelf -d ./server
+	[[ "$output" == *"libsluice.so.0"* ]]
+}
+
+@test "the example server builds with pkg-config against the static library and runs" {
+	cd "$BATS_TEST_TMPDIR"
+	$CC -static -o server "$SOURCE_DIR/examples/example-server.c" \
+		-D_GNU_SOURCE $(pkg-config --static --cflags --libs sluice)
+	./server </dev/null
+}
+
+@test "the installed program says its version" {
+	run "$ROOT$PREFIX/bin/sluice" --version
+	[ "$status" -eq 0 ]
+	[[ "$output" == *"$(pkg-config --modversion sluice)"* ]]
+}
