@@ -277,14 +277,12 @@ sl_time sl_latency_bound_ns(unsigned bucket)
 
 static struct sl_run *run_in_flight(const struct sl_sched *s, const struct sl_batch *b)
 {
-	uintptr_t at = (uintptr_t)b - (uintptr_t)s->env.runs;
+	uintptr_t at = (uintptr_t)b - (uintptr_t)&s->env.runs[0].batch;
+	struct sl_run *run = &s->env.runs[at / sizeof(*run)];
 
-	if (!b || at >= (uintptr_t)s->limits.requests * sizeof(struct sl_run) ||
-	    at % sizeof(struct sl_run))
+	if (at >= (uintptr_t)s->limits.requests * sizeof(*run) || at % sizeof(*run))
 		return NULL;
-	return s->env.runs[at / sizeof(struct sl_run)].state == SL_RUN_INFLIGHT
-		       ? &s->env.runs[at / sizeof(struct sl_run)]
-		       : NULL;
+	return run->state == SL_RUN_INFLIGHT ? run : NULL;
 }
 
 int sl_done(struct sl_sched *s, const struct sl_batch *b, sl_time now)

@@ -16,19 +16,19 @@
  * process that should have sent 1M is late, and serving the others first would cost two seeks.
  *
  * Departures: the paper grants to all queues in each round, O(files); here to those considered,
- * at most SL_QUANTUM_VISITS in one decision, in arrival order all the same. Offset order goes on
- * from the last batch instead of restarting at the lowest offset. A request older than max_age_ms
- * goes first: none waits longer than max_age_ms + wait_us plus the time to serve what was waiting
- * in the flow when it came.
+ * in arrival order all the same, and after SL_QUANTUM_VISITS too small grants one goes anyway.
+ * Offset order goes on from the last batch instead of restarting at the lowest offset. A request
+ * older than max_age_ms goes first: none waits longer than max_age_ms + wait_us plus the time to
+ * serve what was waiting in the flow when it came.
  */
 #include "policy/order/quantum.h"
 
 struct aioli_state {
-	struct sl_list waiting; /* queues that wait for more, by q->until */
-	sl_time until;		/* all that matter wait until then; 0: do not know */
-	struct sl_queue *carry; /* queue that has quantum left */
+	struct sl_tree queues;	/* to consider, by the number of their oldest request */
+	struct sl_list waiting; /* those that wait for more, by q->until */
+	struct sl_queue *carry; /* has quantum left after its batch */
+	uint64_t end;		/* where that batch ended */
 	int64_t left;
-	uint32_t round;
 };
 
 _Static_assert(sizeof(struct aioli_state) <= SL_FLOW_STATE, "policy part of a flow");
@@ -40,6 +40,11 @@ static const struct sl_param params[] = {
 static struct aioli_state *aioli_state(const struct sl_flow *f)
 {
 	return (struct aioli_state *)(uintptr_t)f->state;
+}
+
+static struct sl_queue *aioli_queue(struct sl_list *l)
+{
+	return sl_container(l, struct sl_queue, link);
 }
 
 static size_t aioli_size(const struct sl_policy_limits *limits)
@@ -54,16 +59,37 @@ static void aioli_init(void *state, const struct sl_policy_limits *limits, const
 	struct aioli_state *st = state;
 
 	(void)limits, (void)values, (void)now;
+	*st = (struct aioli_state){ 0 };
 	sl_list_init(&st->waiting);
 }
 
-static void aioli_stop_waiting(struct aioli_state *st, struct sl_queue *q)
+/* Out of the tree or the list of those that wait, whichever it is in. */
+static void aioli_unplace(struct aioli_state *st, struct sl_queue *q)
 {
-	st->until = 0;
-	if (q->waiting) {
-		q->waiting = 0;
+	if (q->waiting)
 		sl_list_remove(&q->link);
+	else if (q->linked)
+		sl_tree_remove(&st->queues, &q->key);
+	q->waiting = q->linked = 0;
+}
+
+/* Into the tree, by its oldest request; or nowhere when nothing waits in it. */
+static void aioli_place(struct aioli_state *st, struct sl_queue *q)
+{
+	uint64_t number;
+
+	if (sl_tree_empty(&q->runs)) {
+		aioli_unplace(st, q);
+		return;
 	}
+	number = sl_container(q->ages.next, struct sl_run, queue_age)->number;
+	if (q->linked && !q->waiting && q->key.lo == number)
+		return;
+	aioli_unplace(st, q);
+	q->key.lo = number;
+	q->key.hi = 0;
+	sl_tree_insert(&st->queues, &q->key);
+	q->linked = 1;
 }
 
 static void aioli_changed(struct sl_flow *f, struct sl_queue *q, struct sl_run *joined, sl_time now)
@@ -73,13 +99,19 @@ static void aioli_changed(struct sl_flow *f, struct sl_queue *q, struct sl_run *
 
 	(void)now;
 	if (!q->waiting || come)
-		aioli_stop_waiting(aioli_state(f), q);
+		aioli_place(aioli_state(f), q);
 }
 
 static sl_time aioli_ready(const struct sl_flow *f, sl_time now)
 {
+	const struct aioli_state *st = aioli_state(f);
+
 	(void)now;
-	return f->inflight || sl_list_empty(&f->runs) ? SL_NEVER : aioli_state(f)->until;
+	if (f->inflight)
+		return SL_NEVER;
+	if (!sl_tree_empty(&st->queues))
+		return 0;
+	return sl_list_empty(&st->waiting) ? SL_NEVER : aioli_queue(st->waiting.next)->until;
 }
 
 /* The run that begins where the last batch ended, if the quantum left covers it. */
@@ -90,11 +122,11 @@ static struct sl_run *aioli_carry_on(struct sl_flow *f)
 	struct sl_run *run;
 
 	st->carry = NULL;
-	if (!q || sl_tree_empty(&q->runs))
+	/* The entry of a file that became idle may have another owner by now. */
+	if (!q || q->end != st->end || sl_tree_empty(&q->runs))
 		return NULL;
 	run = sl_queue_head(q);
-	/* An idle file entry may have got another owner meanwhile. */
-	if (run->file->flow != f || run->range.lo != q->end ||
+	if (run->file->flow != f || run->range.lo != st->end ||
 	    (int64_t)run->batch.length > st->left)
 		return NULL;
 	run->quantum = st->left;
@@ -106,46 +138,36 @@ static bool aioli_shift(const struct sl_flow *f, const struct sl_queue *q, const
 	return q->streak && run->range.lo > q->end && run->range.lo - q->end <= f->batch_bytes;
 }
 
+static void aioli_wait(struct sl_flow *f, struct sl_queue *q, sl_time now)
+{
+	struct aioli_state *st = aioli_state(f);
+
+	aioli_unplace(st, q);
+	q->waiting = 1;
+	q->until = now + f->values[SL_P_WAIT_US] * 1000;
+	sl_list_push_back(&st->waiting, &q->link);
+}
+
 static struct sl_run *aioli_choose(struct sl_flow *f, sl_time now)
 {
 	struct aioli_state *st = aioli_state(f);
-	struct sl_list *l = &f->runs;
-	struct sl_queue *small = NULL; /* first that only lacks quantum */
+	struct sl_node *at = sl_tree_first(&st->queues), *next;
 
-	st->round++;
-	for (unsigned visits = 0; visits < SL_QUANTUM_VISITS; visits++) {
-		struct sl_queue *q;
-		struct sl_run *run;
+	for (unsigned small = 0; at; at = next) {
+		struct sl_queue *q = sl_container(at, struct sl_queue, key);
+		struct sl_run *run = sl_queue_head(q);
 
-		l = l->next;
-		if (l == &f->runs) { /* another round, if that can help */
-			if (!small)
-				break;
-			st->round++;
-			l = l->next;
-		}
-		q = sl_run_queue(sl_container(l, struct sl_run, age));
-		if (q->visit == st->round || (q->waiting && q->until > now))
-			continue;
-		q->visit = st->round;
-		run = sl_queue_head(q);
-		if (q->waiting) {
-			aioli_stop_waiting(st, q);
-			run->waited = 1; /* it may be another one than when the wait began */
-		}
-		if (!sl_quantum_visit(f, q, run)) {
-			small = small ? small : q;
+		next = sl_tree_next(at);
+		if (!sl_quantum_visit(f, q, run) && ++small < SL_QUANTUM_VISITS) {
+			next = next ? next : sl_tree_first(&st->queues); /* another round */
 			continue;
 		}
 		if (!sl_quantum_wait(f, q, run, aioli_shift(f, q, run)))
 			return run;
-		if (small == q)
-			small = NULL;
-		q->waiting = 1;
-		q->until = now + f->values[SL_P_WAIT_US] * 1000;
-		sl_list_push_back(&st->waiting, &q->link);
+		aioli_wait(f, q, now);
+		next = next ? next : sl_tree_first(&st->queues);
 	}
-	return small ? sl_queue_head(small) : NULL;
+	return NULL;
 }
 
 static struct sl_run *aioli_next(struct sl_flow *f, sl_time now)
@@ -154,20 +176,24 @@ static struct sl_run *aioli_next(struct sl_flow *f, sl_time now)
 	struct sl_run *run = sl_flow_oldest_run(f);
 	struct sl_queue *q;
 
+	while (!sl_list_empty(&st->waiting) && aioli_queue(st->waiting.next)->until <= now) {
+		q = aioli_queue(st->waiting.next);
+		sl_queue_head(q)->waited = 1; /* it may be another one than when the wait began */
+		aioli_place(st, q);
+	}
 	if (!sl_run_aged(f, run, now)) {
 		run = aioli_carry_on(f);
 		run = run ? run : aioli_choose(f, now);
 	}
-	if (!run) {
-		st->until = sl_container(st->waiting.next, struct sl_queue, link)->until;
+	if (!run)
 		return NULL;
-	}
 	q = sl_run_queue(run);
-	aioli_stop_waiting(st, q);
 	st->left = run->quantum - (int64_t)run->batch.length;
+	st->end = run->range.hi;
 	st->carry = st->left > 0 ? q : NULL;
 	sl_flow_take(f, run);
 	sl_quantum_used(q, run);
+	aioli_place(st, q);
 	return run;
 }
 

@@ -208,8 +208,11 @@ static void run_absorb(struct sl_flow *f, struct sl_queue *q, struct sl_run *lef
 		left->oldest = right->oldest;
 		sl_list_remove(&left->age);
 		sl_list_replace(&right->age, &left->age);
+		sl_list_remove(&left->queue_age);
+		sl_list_replace(&right->queue_age, &left->queue_age);
 	} else {
 		sl_list_remove(&right->age);
+		sl_list_remove(&right->queue_age);
 	}
 	if (q->cursor == right)
 		q->cursor = left;
@@ -258,6 +261,9 @@ static void queue_join(struct sl_flow *f, struct sl_queue *q, const struct sl_tr
 		run->oldest = now;
 		sl_tree_insert_at(&q->runs, pos, &run->range);
 		sl_list_push_back(&f->runs, &run->age);
+		if (!q->ages.next) /* a new queue is all zero */
+			sl_list_init(&q->ages);
+		sl_list_push_back(&q->ages, &run->queue_age);
 		queue_point(q, run);
 	}
 	if (f->ops->changed)
@@ -335,6 +341,7 @@ void sl_flow_take(struct sl_flow *f, struct sl_run *run)
 	q->bytes -= run->batch.length;
 	sl_tree_remove(&q->runs, &run->range);
 	sl_list_remove(&run->age);
+	sl_list_remove(&run->queue_age);
 	sl_tree_insert(&run->file->inflight[run->batch.op], &run->range);
 	run->state = SL_RUN_INFLIGHT;
 	f->waiting -= run->batch.count;
@@ -427,6 +434,7 @@ static void run_cut(struct sl_flow *f, struct sl_queue *q, struct sl_run *run, s
 			q->cursor = sl_range_run(sl_tree_next(&run->range));
 		sl_tree_remove(&q->runs, &run->range);
 		sl_list_remove(&run->age);
+		sl_list_remove(&run->queue_age);
 		sl_run_free(f->env, run);
 		return;
 	}
@@ -436,6 +444,7 @@ static void run_cut(struct sl_flow *f, struct sl_queue *q, struct sl_run *run, s
 		run->batch.first = right;
 		run->batch.job = right->job;
 		run_resize(q, run, right->offset, hi);
+		queue_point(q, run);
 		return;
 	}
 	left->next = NULL;
@@ -461,8 +470,8 @@ static void run_cut(struct sl_flow *f, struct sl_queue *q, struct sl_run *run, s
 	rest->range.hi = hi;
 	rest->batch.length = hi - right->offset;
 	sl_tree_insert(&q->runs, &rest->range);
-	sl_list_init(&rest->age);
 	sl_list_push_front(&run->age, &rest->age); /* right behind the left part */
+	sl_list_push_front(&run->queue_age, &rest->queue_age);
 	queue_point(q, rest);
 }
 

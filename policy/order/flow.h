@@ -35,23 +35,25 @@
 
 enum sl_run_state { SL_RUN_FREE, SL_RUN_WAITING, SL_RUN_INFLIGHT };
 
+/* Three cache lines; a search in a tree touches the first only. */
 struct sl_run {
-	struct sl_batch batch; /* first, so that a batch is its run */
-	struct sl_node range;  /* in queue->runs, or in file->inflight[op] */
-	struct sl_list age;    /* in flow->runs; free: link of the pool */
+	_Alignas(64) struct sl_node range; /* in queue->runs, or in file->inflight[op] */
 	struct sl_file *file;
 	struct sl_request *last;
-	uint64_t number;  /* of its oldest request: smaller is earlier */
-	sl_time oldest;	  /* since when that has been waiting in its queue */
-	int64_t quantum;  /* mlf, aioli: bytes it may send, as of `granted` */
-	int64_t granted;  /* queue->granted when quantum was brought up to date */
-	uint8_t state;	  /* enum sl_run_state */
-	uint8_t waited;	  /* mlf, aioli: its queue has waited for it to grow once */
-	uint8_t borrowed; /* host's: sent without a grant */
+	struct sl_batch batch;	  /* what the host sees */
+	uint64_t number;	  /* of its oldest request: smaller is earlier */
+	sl_time oldest;		  /* since when that has been waiting in its queue */
+	struct sl_list age;	  /* in flow->runs; free: link of the pool */
+	struct sl_list queue_age; /* in queue->ages */
+	int64_t quantum;	  /* mlf, aioli: bytes it may send, as of `granted` */
+	int64_t granted;	  /* queue->granted when quantum was brought up to date */
+	uint8_t state;		  /* enum sl_run_state */
+	uint8_t waited;		  /* mlf, aioli: its queue has waited for it to grow once */
 };
 
 struct sl_queue {
 	struct sl_tree runs;
+	struct sl_list ages;   /* its runs, oldest first */
 	struct sl_run *cursor; /* first run at or after `end`; NULL: start over at the first */
 	uint64_t end;	       /* where its last batch ended */
 	uint64_t bytes;	       /* waiting */
@@ -63,7 +65,6 @@ struct sl_queue {
 	sl_time until;	   /* it waits for a better batch until then */
 	uint32_t expected; /* requests in its last batch */
 	uint32_t streak;   /* batches that began where the one before had ended */
-	uint32_t visit;
 	uint8_t linked;
 	uint8_t waiting;
 };
