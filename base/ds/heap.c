@@ -27,12 +27,22 @@
 
 #include <string.h>
 
-#define HP_ARY	UINT32_C(4)
+#define HP_ARY	((size_t)4)
 #define HP_LINE 64
 
-static inline bool hp_less(struct sl_heap_entry a, struct sl_heap_entry b)
+/*
+ * An entry as one wide number that orders as entries do: the key, the id, and below these a
+ * number k that comes along. Such numbers are compared and chosen without a branch; with
+ * branches, which of four brothers is the smallest would be guessed wrongly most of the time.
+ */
+static inline unsigned __int128 hp_wide(const struct sl_heap_entry *e, uint32_t k)
 {
-	return (unsigned)(a.key < b.key) | ((unsigned)(a.key == b.key) & (unsigned)(a.id < b.id));
+	return (unsigned __int128)e->key << 64 | (uint64_t)e->id << 32 | k;
+}
+
+static inline unsigned __int128 hp_min(unsigned __int128 a, unsigned __int128 b)
+{
+	return a < b ? a : b;
 }
 
 /* Three more than n: the brothers of the last place. */
@@ -60,17 +70,22 @@ void sl_heap_init(struct sl_heap *h, void *memory, uint32_t n)
 	memset(h->pos, 0xff, (size_t)n * sizeof(uint32_t)); /* SL_HEAP_OUT */
 }
 
-static inline void hp_place(struct sl_heap *h, uint32_t i, struct sl_heap_entry e)
+static inline void hp_place(struct sl_heap *h, size_t i, struct sl_heap_entry e)
 {
 	h->entry[i] = e;
-	h->pos[e.id] = i;
+	h->pos[e.id] = (uint32_t)i;
+}
+
+static inline bool hp_less(struct sl_heap_entry a, struct sl_heap_entry b)
+{
+	return hp_wide(&a, 0) < hp_wide(&b, 0);
 }
 
 /* Place i is a hole: let it rise to where e fits. */
-static inline void hp_rise(struct sl_heap *h, uint32_t i, struct sl_heap_entry e)
+static void hp_rise(struct sl_heap *h, size_t i, struct sl_heap_entry e)
 {
 	while (i) {
-		uint32_t up = (i - 1) / HP_ARY;
+		size_t up = (i - 1) / HP_ARY;
 
 		if (!hp_less(e, h->entry[up]))
 			break;
@@ -81,23 +96,34 @@ static inline void hp_rise(struct sl_heap *h, uint32_t i, struct sl_heap_entry e
 }
 
 /* Place i is a hole: let it sink to where e fits. */
-static inline void hp_sink(struct sl_heap *h, uint32_t i, struct sl_heap_entry e)
+static void hp_sink(struct sl_heap *h, size_t i, struct sl_heap_entry e)
 {
-	for (;;) {
-		uint64_t first = (uint64_t)i * HP_ARY + 1;
-		const struct sl_heap_entry *c;
-		unsigned a, b;
+	/* Copies, because the compiler must assume that the stores below change h. */
+	struct sl_heap_entry *entry = h->entry;
+	uint32_t *pos = h->pos;
+	size_t count = h->count, first;
+	unsigned __int128 wide = hp_wide(&e, 0);
 
-		if (first >= h->count)
+	while ((first = HP_ARY * i + 1) < count) {
+		const struct sl_heap_entry *c = &entry[first];
+		const char *below = (const char *)entry + (HP_ARY * first + 1) * sizeof(*entry);
+		unsigned __int128 min;
+		uint32_t id;
+
+		/* The children of all four, before it is known which of them matter. */
+		__builtin_prefetch(below);
+		__builtin_prefetch(below + HP_LINE);
+		__builtin_prefetch(below + 2 * HP_LINE);
+		__builtin_prefetch(below + 3 * HP_LINE);
+		min = hp_min(hp_min(hp_wide(&c[0], 0), hp_wide(&c[1], 1)),
+			     hp_min(hp_wide(&c[2], 2), hp_wide(&c[3], 3)));
+		if (min > wide)
 			break;
-		c = &h->entry[first];
-		a = hp_less(c[1], c[0]);
-		b = 2 + hp_less(c[3], c[2]);
-		a = hp_less(c[b], c[a]) ? b : a;
-		if (!hp_less(c[a], e))
-			break;
-		hp_place(h, i, c[a]);
-		i = (uint32_t)first + a;
+		id = (uint32_t)(min >> 32);
+		entry[i].key = (uint64_t)(min >> 64);
+		entry[i].id = id;
+		pos[id] = (uint32_t)i;
+		i = first + (uint32_t)min;
 	}
 	hp_place(h, i, e);
 }
