@@ -11,7 +11,7 @@
 #include "cli/bench.h"
 #include "cli/bench-measure.h"
 #include "cli/cli.h"
-#include "cli/json.h"
+#include "base/json.h"
 
 #define CMD	 "bench sched"
 #define MAX_ROWS 128

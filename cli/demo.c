@@ -11,7 +11,7 @@
 #include "base/units.h"
 #include "cli/cli.h"
 #include "cli/demo-sim.h"
-#include "cli/json.h"
+#include "base/json.h"
 
 #define CMD "demo"
 #define MS  INT64_C(1000000)

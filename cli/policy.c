@@ -9,7 +9,7 @@
 
 #include "sluice.h"
 #include "cli/cli.h"
-#include "cli/json.h"
+#include "base/json.h"
 #include "cli/param.h"
 
 static const char cmd[] = "policy";

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* JSON writer: see json.h. The only state is which levels are open and need a comma. */
-#include "cli/json.h"
+#include "base/json.h"
 
 #include <assert.h>
 #include <inttypes.h>

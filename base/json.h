@@ -14,8 +14,8 @@
  * The key is NULL in an array and at the top. The two outermost levels put each member on a line
  * of its own, so that a list of rows is one row a line. Write errors stay in the FILE (ferror).
  */
-#ifndef SL_CLI_JSON_H
-#define SL_CLI_JSON_H
+#ifndef SL_BASE_JSON_H
+#define SL_BASE_JSON_H
 
 #include <stdbool.h>
 #include <stdint.h>

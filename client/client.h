@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A process as client of an I/O node: one connection, made at the first use, shared by all its
+ * threads. Used by the preloaded library and by programs of the project. Depends on libc alone,
+ * allocates with mmap (it may run inside malloc's caller), is silent unless SLUICE_LOG is set.
+ *
+ * A *remote file* is an open file description that the node has been given. All calls take and
+ * return what the system call of that name does, with negative errno instead of -1.
+ *
+ * Configuration is the environment, set by `sluice run`:
+ *	SLUICE_SOCKET    path of the node's socket; not set: nothing is forwarded
+ *	SLUICE_ROOT      directory whose files are forwarded
+ *	SLUICE_JOB_ID    else SLURM_JOB_ID PBS_JOBID LSB_JOBID FLUX_JOB_ID, else the session
+ *	SLUICE_JOB_CONF  "min=…,max=…,weight=…,period=…", as `sluice run` was given
+ *	SLUICE_TIMEOUT   how long to try to reach a node that is gone, seconds (30)
+ *	SLUICE_FALLBACK  "direct": then use the real descriptor instead of failing with EIO
+ *	SLUICE_BYPASS    programs (base names, by commas) that are left alone
+ *	SLUICE_LOG       file for messages, or "-" for stderr
+ */
+#ifndef SL_CLIENT_H
+#define SL_CLIENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+/* What is known of a descriptor of this process; plain data, kept by the caller. */
+struct sl_remote {
+	uint64_t dev, ino; /* identity, checked by the caller before each use */
+	uint64_t file;	   /* the node's reference; 0: not opened there yet */
+	uint64_t life;	   /* connection in which that reference is valid */
+	int open_flags;	   /* F_GETFL */
+};
+
+/* True if this process forwards at all (environment, bypass list). Cheap; no connection is made. */
+bool sl_client_enabled(void);
+/* The directory, canonical, without a trailing slash; NULL when not enabled. */
+const char *sl_client_root(void);
+
+/*
+ * Move data between memory and fd at offset through the node. Opens the file at the node when
+ * needed (passing fd), splits into pieces, waits. With append, the node writes at the end of the
+ * file through the shared description and offset is ignored. Returns bytes moved (short at the
+ * end of the file or when an error followed some success), or negative errno. -ENOTCONN: the node
+ * is gone for good and fallback is direct: the caller uses fd itself.
+ */
+ssize_t sl_client_read(struct sl_remote *r, int fd, const struct iovec *iov, int iovcnt,
+		       off_t offset);
+ssize_t sl_client_write(struct sl_remote *r, int fd, const struct iovec *iov, int iovcnt,
+			off_t offset, bool append);
+/* The descriptor is closed: the node may forget it. Never fails, never waits. */
+void sl_client_close(struct sl_remote *r);
+/* In the child of fork(): forget the parent's connection. Async-signal-safe. */
+void sl_client_after_fork(void);
+/* One line of text to the node, its answer into buf (0-terminated); for the command line. */
+int sl_client_control(const char *socket_path, const char *line, char **answer);
+
+#endif

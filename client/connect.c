@@ -1,0 +1,566 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Finding, greeting and losing the node.
+ *
+ * This code runs inside other people's programs. It never closes or reads a descriptor that it
+ * does not know to be its own (the program may have closed ours and opened something else under
+ * the number: the socket's inode is compared before each use), holds no lock that a fork or a
+ * signal handler could find taken (signals are blocked while it is held, and a child starts
+ * afresh: a page that the kernel wipes on fork tells it), and allocates with mmap.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/units.h"
+#include "client/connect.h"
+#include "sluice.h"
+
+#define FD_FLOOR	 512 /* keep away from the small numbers that programs reckon with */
+#define ANSWER_TIMEOUT_S 10  /* a node that lives answers a control message within this */
+
+static struct {
+	_Atomic uint32_t state; /* of the settings: 0 not read, 1 being read, 2 read */
+	bool enabled, direct;
+	char root[PATH_MAX], socket[sizeof(((struct sockaddr_un *)0)->sun_path)];
+	char log[PATH_MAX];
+	struct sl_hello hello;
+	int64_t timeout_ns;
+
+	_Atomic uint32_t lock; /* 0 free, 1 taken */
+	struct conn *_Atomic current;
+	uint64_t lives;
+	_Atomic uint32_t *mark; /* in a page that is zero in a child */
+	atomic_bool fell_back;
+} g;
+
+static void say(const char *format, const char *what)
+{
+	char text[256];
+	int fd = 2, n;
+
+	if (!g.log[0])
+		return;
+	n = snprintf(text, sizeof(text), format, what);
+	if (strcmp(g.log, "-") != 0)
+		fd = (int)syscall(SYS_openat, AT_FDCWD, g.log,
+				  O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	if (fd >= 0 && n > 0)
+		syscall(SYS_write, fd, text, (size_t)n);
+	if (fd > 2)
+		syscall(SYS_close, fd);
+}
+
+/* ---- settings ---- */
+
+static void job_name(char *out)
+{
+	static const char *const names[] = { "SLUICE_JOB_ID", "SLURM_JOB_ID", "PBS_JOBID",
+					     "LSB_JOBID", "FLUX_JOB_ID" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		const char *value = getenv(names[i]);
+
+		if (value && *value) {
+			snprintf(out, SL_JOB_NAME_MAX, "%s", value);
+			for (char *c = out; *c; c++)
+				if (*c <= ' ' || *c > '~') /* the protocol has no others */
+					*c = '_';
+			return;
+		}
+	}
+	snprintf(out, SL_JOB_NAME_MAX, "session-%d", (int)getsid(0));
+}
+
+/* "min=100M,max=1G,weight=4,period=20": `sluice run` has checked it, so what is wrong is ignored.
+ */
+static void job_conf(struct sl_hello *h, const char *text)
+{
+	char copy[256], *save = NULL;
+
+	snprintf(copy, sizeof(copy), "%s", text);
+	for (char *word = strtok_r(copy, ",", &save); word; word = strtok_r(NULL, ",", &save)) {
+		char *value = strchr(word, '=');
+
+		if (!value)
+			continue;
+		*value++ = 0;
+		if (!strcmp(word, "min"))
+			sl_parse_rate(value, &h->min_bps);
+		else if (!strcmp(word, "max"))
+			sl_parse_rate(value, &h->max_bps);
+		else if (!strcmp(word, "burst"))
+			sl_parse_bytes(value, &h->burst_bytes);
+		else if (!strcmp(word, "period"))
+			sl_parse_time(value, &h->period_ns);
+		else if (!strcmp(word, "weight"))
+			h->weight = (uint32_t)strtoul(value, NULL, 10);
+		else if (!strcmp(word, "best_effort"))
+			h->best_effort = 1;
+		else if (!strcmp(word, "procs"))
+			h->procs = (uint32_t)strtoul(value, NULL, 10);
+		else if (!strcmp(word, "nodes"))
+			h->nodes = (uint32_t)strtoul(value, NULL, 10);
+	}
+}
+
+static bool bypassed(const char *list)
+{
+	const char *name = program_invocation_short_name;
+	size_t length = strlen(name);
+
+	for (const char *at = list; at && *at;) {
+		const char *end = strchrnul(at, ',');
+
+		if ((size_t)(end - at) == length && !memcmp(at, name, length))
+			return true;
+		at = *end ? end + 1 : end;
+	}
+	return false;
+}
+
+static void read_settings(void)
+{
+	const char *root = getenv("SLUICE_ROOT"), *sock = getenv("SLUICE_SOCKET"), *value;
+	size_t length;
+
+	value = getenv("SLUICE_LOG");
+	snprintf(g.log, sizeof(g.log), "%s", value ? value : "");
+	if (!root || !sock || root[0] != '/' || strlen(sock) >= sizeof(g.socket) ||
+	    strlen(root) >= sizeof(g.root) || bypassed(getenv("SLUICE_BYPASS")))
+		return;
+	strcpy(g.root, root);
+	for (length = strlen(g.root); length > 1 && g.root[length - 1] == '/'; length--)
+		g.root[length - 1] = 0;
+	strcpy(g.socket, sock);
+	g.timeout_ns = INT64_C(30000000000);
+	if ((value = getenv("SLUICE_TIMEOUT")))
+		sl_parse_time(value, &g.timeout_ns);
+	value = getenv("SLUICE_FALLBACK");
+	g.direct = value && !strcmp(value, "direct");
+	g.hello.version = SL_PROTO_VERSION;
+	g.hello.caps = SL_CAP_SHM;
+	job_name(g.hello.job);
+	if ((value = getenv("SLUICE_JOB_CONF")))
+		job_conf(&g.hello, value);
+	g.enabled = true;
+}
+
+static void settings(void)
+{
+	uint32_t none = 0;
+
+	if (atomic_load_explicit(&g.state, memory_order_acquire) == 2)
+		return;
+	if (atomic_compare_exchange_strong(&g.state, &none, 1)) {
+		read_settings();
+		atomic_store(&g.state, 2);
+	}
+	while (atomic_load(&g.state) != 2)
+		sched_yield();
+}
+
+bool sl_client_enabled(void)
+{
+	settings();
+	return g.enabled;
+}
+
+const char *sl_client_root(void)
+{
+	settings();
+	return g.enabled ? g.root : NULL;
+}
+
+/* ---- the lock, and fork ---- */
+
+static void lock_take(sigset_t *old)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, old);
+	while (atomic_exchange(&g.lock, 1)) {
+		const struct timespec ts = { 0, 1000000 };
+
+		syscall(SYS_futex, &g.lock, FUTEX_WAIT_PRIVATE, 1, &ts, NULL, 0);
+	}
+}
+
+static void lock_give(const sigset_t *old)
+{
+	atomic_store(&g.lock, 0);
+	syscall(SYS_futex, &g.lock, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	sigprocmask(SIG_SETMASK, old, NULL);
+}
+
+static bool sock_ours(const struct conn *c)
+{
+	struct stat st;
+
+	return fstat(c->sock, &st) == 0 && S_ISSOCK(st.st_mode) && st.st_ino == c->sock_ino;
+}
+
+static void mark_process(void)
+{
+	void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (page == MAP_FAILED)
+		return;
+	madvise(page, 4096, MADV_WIPEONFORK);
+	g.mark = page;
+	atomic_store(g.mark, 1);
+}
+
+/* The parent's connection is not ours; its segment stays mapped, which costs nothing but addresses.
+ */
+void sl_client_after_fork(void)
+{
+	struct conn *c = atomic_load(&g.current);
+
+	if (g.mark && atomic_load(g.mark))
+		return;
+	if (g.mark)
+		atomic_store(g.mark, 1);
+	atomic_store(&g.lock, 0);
+	atomic_store(&g.current, NULL);
+	if (c && sock_ours(c))
+		syscall(SYS_close, c->sock);
+}
+
+/* ---- one connection ---- */
+
+bool conn_alive(struct conn *c)
+{
+	struct pollfd p = { .fd = c->sock, .events = POLLIN };
+
+	if (atomic_load(&c->lost) || !sock_ours(c))
+		return false;
+	/* Nothing comes unasked, so what can be read is the end. */
+	return poll(&p, 1, 0) == 0;
+}
+
+void conn_lose(struct conn *c)
+{
+	atomic_store(&c->lost, true);
+}
+
+static void conn_free(struct conn *c)
+{
+	if (c->segment)
+		munmap(c->segment, SL_SEGMENT_BYTES);
+	if (c->bells)
+		munmap(c->bells, sizeof(struct sl_bells));
+	if (sock_ours(c))
+		syscall(SYS_close, c->sock);
+	c->segment = NULL;
+	c->bells = NULL;
+}
+
+void conn_put(struct conn *c)
+{
+	sigset_t old;
+
+	if (atomic_fetch_sub(&c->users, 1) != 1 || !atomic_load(&c->lost))
+		return;
+	/* The struct itself is kept: another thread may just be looking at it. */
+	lock_take(&old);
+	if (atomic_load(&g.current) == c)
+		atomic_store(&g.current, NULL);
+	if (atomic_load(&c->users) == 0)
+		conn_free(c);
+	lock_give(&old);
+}
+
+/* Send bytes, with a descriptor if fd >= 0. */
+static int send_all(int sock, const void *bytes, size_t length, int fd)
+{
+	struct iovec iov = { (void *)(uintptr_t)bytes, length };
+	union {
+		struct cmsghdr header;
+		char space[CMSG_SPACE(sizeof(int))];
+	} control = { 0 };
+	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1 };
+	ssize_t n;
+
+	if (fd >= 0) {
+		m.msg_control = &control;
+		m.msg_controllen = sizeof(control.space);
+		control.header.cmsg_level = SOL_SOCKET;
+		control.header.cmsg_type = SCM_RIGHTS;
+		control.header.cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(&control.header), &fd, sizeof(int));
+	}
+	/* Frames that we send are far smaller than a socket buffer: all or nothing. */
+	do
+		n = sendmsg(sock, &m, MSG_NOSIGNAL);
+	while (n < 0 && errno == EINTR);
+	return n == (ssize_t)length ? 0 : -ENOTCONN;
+}
+
+/* Receive exactly length bytes; descriptors that come along go to fds[0..1]. */
+static int receive_all(int sock, void *bytes, size_t length, int *fds)
+{
+	size_t have = 0;
+
+	while (have < length) {
+		struct iovec iov = { (char *)bytes + have, length - have };
+		union {
+			struct cmsghdr header;
+			char space[CMSG_SPACE(2 * sizeof(int))];
+		} control;
+		struct msghdr m = { .msg_iov = &iov,
+				    .msg_iovlen = 1,
+				    .msg_control = &control,
+				    .msg_controllen = sizeof(control.space) };
+		ssize_t n = recvmsg(sock, &m, MSG_CMSG_CLOEXEC);
+		struct cmsghdr *h = n > 0 ? CMSG_FIRSTHDR(&m) : NULL;
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return -ENOTCONN;
+		if (fds && h && h->cmsg_type == SCM_RIGHTS &&
+		    h->cmsg_len == CMSG_LEN(2 * sizeof(int)))
+			memcpy(fds, CMSG_DATA(h), 2 * sizeof(int));
+		have += (size_t)n;
+	}
+	return 0;
+}
+
+/* HELLO and WELCOME. Positive: the node's errno; it is there, and does not want us. */
+static int greet(struct conn *c)
+{
+	struct sl_frame f = { .type = SL_HELLO, .length = SL_HELLO_BYTES, .tag = 1 };
+	unsigned char hello[SL_FRAME_BYTES + SL_HELLO_BYTES], head[SL_FRAME_BYTES];
+	unsigned char payload[SL_WELCOME_BYTES];
+	struct sl_welcome w;
+	int fds[2] = { -1, -1 };
+
+	g.hello.pid = (uint32_t)getpid();
+	sl_frame_encode(&f, hello);
+	sl_hello_encode(&g.hello, hello + SL_FRAME_BYTES);
+	if (send_all(c->sock, hello, sizeof(hello), -1) ||
+	    receive_all(c->sock, head, sizeof(head), fds) || sl_frame_decode(head, &f))
+		return -ENOTCONN;
+	if (f.type == SL_REPLY)
+		return f.status ? f.status : EPROTO;
+	if (f.type != SL_WELCOME || receive_all(c->sock, payload, sizeof(payload), NULL) ||
+	    sl_welcome_decode(payload, sizeof(payload), &w))
+		return EPROTO;
+	c->segment = MAP_FAILED;
+	c->bells = MAP_FAILED;
+	if (fds[0] >= 0 && w.segment_bytes == SL_SEGMENT_BYTES &&
+	    w.bells_bytes == sizeof(struct sl_bells) && w.workers >= 1 &&
+	    w.workers <= SL_SHM_WORKERS && w.client < SL_SHM_CLIENTS) {
+		c->segment =
+			mmap(NULL, SL_SEGMENT_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fds[0], 0);
+		c->bells = mmap(NULL, sizeof(struct sl_bells), PROT_READ | PROT_WRITE, MAP_SHARED,
+				fds[1], 0);
+	}
+	if (fds[0] >= 0) {
+		syscall(SYS_close, fds[0]);
+		syscall(SYS_close, fds[1]);
+	}
+	if (c->segment == MAP_FAILED || c->bells == MAP_FAILED)
+		return EPROTO;
+	c->epoch = w.epoch;
+	c->index = w.client;
+	c->workers = w.workers;
+	atomic_store(&c->free_slots,
+		     SL_SHM_SLOTS == 64 ? UINT64_MAX : (UINT64_C(1) << SL_SHM_SLOTS) - 1);
+	return 0;
+}
+
+static int dial(void)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	const struct timeval tv = { .tv_sec = ANSWER_TIMEOUT_S };
+	int sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), high;
+
+	if (sock < 0)
+		return -errno;
+	strcpy(addr.sun_path, g.socket);
+	high = fcntl(sock, F_DUPFD_CLOEXEC, FD_FLOOR);
+	if (high >= 0) {
+		syscall(SYS_close, sock);
+		sock = high;
+	}
+	setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv));
+	setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv));
+	if (connect(sock, (struct sockaddr *)&addr, sizeof(addr))) {
+		syscall(SYS_close, sock);
+		return -ENOTCONN;
+	}
+	return sock;
+}
+
+/* One attempt. 0, -ENOTCONN: nobody is there (yet), positive errno: refused. */
+static int attempt(struct conn **out)
+{
+	struct conn *c =
+		mmap(NULL, sizeof(*c), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct stat st;
+	int rc;
+
+	if (c == MAP_FAILED)
+		return ENOMEM;
+	c->sock = dial();
+	if (c->sock < 0 || fstat(c->sock, &st)) {
+		munmap(c, sizeof(*c));
+		return -ENOTCONN;
+	}
+	c->sock_ino = st.st_ino;
+	rc = greet(c);
+	if (rc) {
+		syscall(SYS_close, c->sock);
+		munmap(c, sizeof(*c));
+		return rc;
+	}
+	c->life = ++g.lives;
+	*out = c;
+	return 0;
+}
+
+static int64_t monotonic_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+struct conn *conn_get(int *error)
+{
+	int64_t end = 0;
+	struct conn *c;
+
+	settings();
+	if (g.mark && !atomic_load(g.mark))
+		sl_client_after_fork();
+	for (;;) {
+		sigset_t old;
+		int rc = 0;
+
+		c = atomic_load(&g.current);
+		if (c) {
+			atomic_fetch_add(&c->users, 1);
+			if (!atomic_load(&c->lost) && atomic_load(&g.current) == c)
+				return c;
+			conn_put(c);
+		}
+		lock_take(&old);
+		if (!g.mark)
+			mark_process();
+		c = atomic_load(&g.current);
+		if (!c || atomic_load(&c->lost)) {
+			c = NULL;
+			rc = attempt(&c);
+			if (!rc)
+				atomic_store(&g.current, c);
+		}
+		lock_give(&old);
+		if (!rc)
+			continue;
+		if (!end)
+			end = monotonic_ns() + g.timeout_ns;
+		if (rc > 0 || monotonic_ns() >= end)
+			break;
+		nanosleep(&(struct timespec){ 0, 20000000 }, NULL);
+	}
+	*error = g.direct ? -ENOTCONN : -EIO;
+	if (!atomic_exchange(&g.fell_back, true))
+		say("sluice: no I/O node at %s; ", g.socket),
+			say("%s\n", g.direct ? "going on without" : "I/O fails");
+	return NULL;
+}
+
+/* ---- files ---- */
+
+int conn_open(struct conn *c, struct sl_remote *r, int fd)
+{
+	struct sl_frame f = { .type = SL_OPEN, .tag = 2 };
+	unsigned char head[SL_FRAME_BYTES];
+	sigset_t old;
+	int rc = 0;
+
+	if (r->file && r->life == c->life)
+		return 0;
+	lock_take(&old);
+	if (!r->file || r->life != c->life) {
+		rc = -ENOTCONN;
+		sl_frame_encode(&f, head);
+		if (sock_ours(c) && !send_all(c->sock, head, sizeof(head), fd) &&
+		    !receive_all(c->sock, head, sizeof(head), NULL) && !sl_frame_decode(head, &f) &&
+		    f.type == SL_REPLY && f.length == 0)
+			rc = -f.status;
+		if (!rc) {
+			r->file = f.file;
+			r->life = c->life;
+		}
+	}
+	lock_give(&old);
+	return rc;
+}
+
+void sl_client_close(struct sl_remote *r)
+{
+	struct conn *c = atomic_load(&g.current);
+	struct sl_frame f = { .type = SL_CLOSE, .file = r->file };
+	unsigned char head[SL_FRAME_BYTES];
+	sigset_t old;
+
+	if (!r->file || !c || (g.mark && !atomic_load(g.mark)))
+		return;
+	atomic_fetch_add(&c->users, 1);
+	if (c->life == r->life && !atomic_load(&c->lost)) {
+		sl_frame_encode(&f, head);
+		lock_take(&old); /* not between another thread's question and answer: harmless, but
+				    plain */
+		if (sock_ours(c))
+			send(c->sock, head, sizeof(head), MSG_NOSIGNAL | MSG_DONTWAIT);
+		lock_give(&old);
+	}
+	r->file = 0;
+	conn_put(c);
+}
+
+/* ---- control lines ---- */
+
+int sl_client_control(const char *socket_path, const char *line, char **answer)
+{
+	struct sl_frame f = { .type = SL_CONTROL, .length = (uint32_t)strlen(line) };
+	unsigned char head[SL_FRAME_BYTES];
+	int sock, rc = -ENOTCONN;
+
+	*answer = NULL;
+	if (strlen(socket_path) >= sizeof(g.socket) || f.length > 4096)
+		return -ENAMETOOLONG;
+	strcpy(g.socket, socket_path);
+	sock = dial();
+	if (sock < 0)
+		return sock;
+	sl_frame_encode(&f, head);
+	if (!send_all(sock, head, sizeof(head), -1) && !send_all(sock, line, f.length, -1) &&
+	    !receive_all(sock, head, sizeof(head), NULL) && !sl_frame_decode(head, &f)) {
+		*answer = calloc(1, (size_t)f.length + 1);
+		rc = !*answer ? -ENOMEM : receive_all(sock, *answer, f.length, NULL);
+		rc = rc ? rc : -f.status;
+	}
+	close(sock);
+	return rc;
+}

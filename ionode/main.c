@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sluiced ionode: options, sockets, start and end of an I/O node. `sluice up` starts it. */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/units.h"
+#include "ionode/node.h"
+
+#define DRAIN_NS (10 * INT64_C(1000000000))
+
+static int usage(const char *problem, const char *what)
+{
+	if (problem)
+		fprintf(stderr, "sluiced: %s '%s'. See 'sluiced --help'.\n", problem, what);
+	else
+		puts("usage: sluiced ionode --root DIR --socket PATH [OPTIONS]\n"
+		     "\n"
+		     "An I/O node: serves the clients of one user on this machine. 'sluice up' "
+		     "starts it.\n"
+		     "\n"
+		     "  --root DIR         directory whose files are served\n"
+		     "  --socket PATH      where clients connect\n"
+		     "  --admit SPEC, --share SPEC, --order SPEC\n"
+		     "                     policy of a stage: see 'sluice policy list'\n"
+		     "  --capacity RATE    what the node may draw from the file system, e.g. "
+		     "500MB/s\n"
+		     "  --workers N        threads of the data path (one for each CPU)\n"
+		     "  --log LEVEL        error, warn, info (default) or debug\n"
+		     "  --ready-fd N       write a byte to this descriptor when clients may "
+		     "connect\n");
+	return problem ? 2 : 0;
+}
+
+/* ---- sockets and memory ---- */
+
+static int listen_at(const char *path)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	int sock;
+	mode_t old;
+
+	if (strlen(path) >= sizeof(addr.sun_path))
+		return -ENAMETOOLONG;
+	strcpy(addr.sun_path, path);
+	sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (sock < 0)
+		return -errno;
+	/* A socket that nobody answers is left from a node that died. */
+	if (connect(sock, (struct sockaddr *)&addr, sizeof(addr)) == 0) {
+		close(sock);
+		return -EADDRINUSE;
+	}
+	unlink(path);
+	old = umask(0077);
+	if (bind(sock, (struct sockaddr *)&addr, sizeof(addr)) || listen(sock, 1024)) {
+		int error = -errno;
+
+		umask(old);
+		close(sock);
+		return error;
+	}
+	umask(old);
+	return sock;
+}
+
+static int make_bells(struct node *n)
+{
+	n->bells_fd = memfd_create("sluice-bells", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (n->bells_fd < 0 || ftruncate(n->bells_fd, sizeof(struct sl_bells)) ||
+	    fcntl(n->bells_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
+		return -errno;
+	n->bells = mmap(NULL, sizeof(struct sl_bells), PROT_READ | PROT_WRITE, MAP_SHARED,
+			n->bells_fd, 0);
+	return n->bells == MAP_FAILED ? -errno : 0;
+}
+
+static int watch(struct node *n, int fd, void *what)
+{
+	struct epoll_event ev = { .events = EPOLLIN, .data.ptr = what };
+
+	return epoll_ctl(n->epoll_fd, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
+}
+
+static int stop_signals(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+static void raise_file_limit(void)
+{
+	struct rlimit l;
+
+	if (getrlimit(RLIMIT_NOFILE, &l) == 0 && l.rlim_cur < l.rlim_max) {
+		l.rlim_cur = l.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &l);
+	}
+}
+
+/* ---- life ---- */
+
+/* What was posted before the signal is still served. */
+static void drain(struct node *n)
+{
+	sl_time end = node_now() + DRAIN_NS;
+	struct sl_sched_stats st;
+
+	do {
+		pthread_mutex_lock(&n->lock);
+		sl_sched_stats(n->sched, &st);
+		pthread_mutex_unlock(&n->lock);
+		if (st.requests)
+			usleep(1000);
+	} while (st.requests && node_now() < end);
+	if (st.requests)
+		log_warn("stop: %llu requests were not served in time",
+			 (unsigned long long)st.requests);
+}
+
+static int run(const struct node_config *config, int ready_fd)
+{
+	struct node *n = calloc(1, sizeof(*n));
+	struct sl_config sc = { .admit = config->admit,
+				.share = config->share,
+				.order = config->order,
+				.capacity_bps = config->capacity_bps,
+				.limits = { .jobs = 4096, .files = 65536, .requests = 131072 } };
+	pthread_t threads[SL_SHM_WORKERS];
+	char err[200];
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	int rc;
+
+	if (!n)
+		return -ENOMEM;
+	n->config = config;
+	n->started = node_now();
+	n->workers = config->workers ? config->workers
+				     : (uint32_t)(cpus < SL_SHM_WORKERS ? cpus : SL_SHM_WORKERS);
+	pthread_mutex_init(&n->lock, NULL);
+	if ((rc = sl_sched_create(&n->sched, &sc, node_now(), err, sizeof(err)))) {
+		fprintf(stderr, "sluiced: %s\n", err);
+		return rc;
+	}
+	if (getrandom(&n->epoch, sizeof(n->epoch), 0) != sizeof(n->epoch))
+		n->epoch = (uint64_t)n->started;
+	raise_file_limit();
+	n->stop_fd = stop_signals();
+	n->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	n->listen_fd = listen_at(config->socket);
+	if (n->listen_fd < 0) {
+		fprintf(stderr, "sluiced: cannot listen at %s: %s\n", config->socket,
+			strerror(-n->listen_fd));
+		return n->listen_fd;
+	}
+	if ((rc = make_bells(n)) || (rc = watch(n, n->listen_fd, &n->listen_fd)) ||
+	    (rc = watch(n, n->stop_fd, &n->stop_fd)) || (rc = node_workers_start(n, threads))) {
+		fprintf(stderr, "sluiced: cannot start: %s\n", strerror(-rc));
+		return rc;
+	}
+	log_info("ionode root=%s socket=%s workers=%u ready", config->root, config->socket,
+		 n->workers);
+	if (ready_fd >= 0 && write(ready_fd, "1", 1) == 1)
+		close(ready_fd);
+	rc = node_serve(n);
+	unlink(config->socket);
+	drain(n);
+	atomic_store(&n->stop, true);
+	node_wake_all(n);
+	for (uint32_t i = 0; i < n->workers; i++)
+		pthread_join(threads[i], NULL);
+	log_info("ionode stopped");
+	return rc;
+}
+
+static int parse(int argc, char **argv, struct node_config *c, int *ready_fd)
+{
+	enum { ROOT = 256, SOCKET, ADMIT, SHARE, ORDER, CAPACITY, WORKERS, LOG, READY, HELP };
+	static const struct option options[] = {
+		{ "root", 1, 0, ROOT },
+		{ "socket", 1, 0, SOCKET },
+		{ "admit", 1, 0, ADMIT },
+		{ "share", 1, 0, SHARE },
+		{ "order", 1, 0, ORDER },
+		{ "capacity", 1, 0, CAPACITY },
+		{ "workers", 1, 0, WORKERS },
+		{ "log", 1, 0, LOG },
+		{ "ready-fd", 1, 0, READY },
+		{ "help", 0, 0, HELP },
+		{ 0 },
+	};
+	static const char *const levels[] = { "error", "warn", "info", "debug" };
+	int o, i;
+
+	while ((o = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		switch (o) {
+		case ROOT:
+			c->root = realpath(optarg, NULL);
+			if (!c->root)
+				return usage("no directory", optarg);
+			break;
+		case SOCKET:
+			c->socket = optarg;
+			break;
+		case ADMIT:
+			c->admit = optarg;
+			break;
+		case SHARE:
+			c->share = optarg;
+			break;
+		case ORDER:
+			c->order = optarg;
+			break;
+		case CAPACITY:
+			if (sl_parse_rate(optarg, &c->capacity_bps) || !c->capacity_bps)
+				return usage("not a rate:", optarg);
+			break;
+		case WORKERS:
+			c->workers = (uint32_t)strtoul(optarg, NULL, 10);
+			if (c->workers < 1 || c->workers > SL_SHM_WORKERS)
+				return usage("workers go from 1 to 64, not", optarg);
+			break;
+		case LOG:
+			for (i = 0; i < 4 && strcmp(levels[i], optarg); i++)
+				;
+			if (i == 4)
+				return usage("no log level", optarg);
+			sl_log_level = (enum sl_log_level)i;
+			break;
+		case READY:
+			*ready_fd = (int)strtol(optarg, NULL, 10);
+			break;
+		case HELP:
+			return usage(NULL, NULL) - 1;
+		default:
+			return 2;
+		}
+	}
+	if (optind < argc)
+		return usage("unknown argument", argv[optind]);
+	if (!c->root || !c->socket)
+		return usage("missing option", c->root ? "--socket" : "--root");
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct node_config config = { 0 };
+	int ready_fd = -1, rc;
+
+	if (argc < 2 || !strcmp(argv[1], "--help"))
+		return argc < 2 ? usage("missing role", "ionode") : usage(NULL, NULL);
+	if (!strcmp(argv[1], "--version"))
+		return puts("sluiced " SL_VERSION) < 0;
+	if (strcmp(argv[1], "ionode") != 0)
+		return usage("unknown role", argv[1]);
+	rc = parse(argc - 1, argv + 1, &config, &ready_fd);
+	if (rc)
+		return rc < 0 ? 0 : rc;
+	return run(&config, ready_fd) ? 1 : 0;
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An I/O node: the daemon between the clients on this machine and the backing file system.
+ *
+ * Threads. The *server* thread owns the sockets: it greets clients, takes their descriptors,
+ * answers control lines and notices when a client dies. One *worker* per CPU owns the data path:
+ * it collects what clients have posted to its bell, adds it to the scheduler, and executes
+ * whatever the scheduler says is next, whoever posted it. There is no scheduler thread: a
+ * decision is made by the worker that will carry it out, under `lock`, which is never held over
+ * I/O, a system call or a wait.
+ *
+ * Memory is bounded: data stays in the clients' segments, whose number is bounded; each slot of a
+ * segment has its request structure in struct client.
+ */
+#ifndef SL_IONODE_H
+#define SL_IONODE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "sim/device.h"
+#include "sluice.h"
+#include "wire/proto.h"
+#include "wire/shm.h"
+
+#define NODE_FILES 65536 /* open files of one client */
+
+struct node_file {
+	int fd;		/* -1: free */
+	uint32_t busy;	/* requests that use fd */
+	uint32_t flags; /* of open(2), what matters for merging */
+	bool closing, reads, writes;
+	uint64_t dev, ino;
+	uint64_t id; /* for the scheduler: equal for equal files */
+};
+
+struct client;
+
+/* A slot's request on its way through the node. */
+struct node_io {
+	struct sl_request req; /* first: a request of the scheduler is its node_io */
+	struct client *client;
+	struct node_file *file;
+	uint32_t slot;
+	uint32_t flags;	 /* enum sl_frame_flags */
+	uint64_t offset; /* in the file; req.offset differs for appends */
+	int64_t result;
+};
+
+struct client {
+	uint32_t index;
+	int sock;
+	uint32_t pid;
+	struct node_job *job;
+	uint32_t busy; /* slots inside the scheduler */
+	bool gone;     /* its socket is closed; freed when busy reaches 0 */
+	struct sl_segment *segment;
+	struct node_file *files; /* NODE_FILES, mapped without reserve; by reference - 1 */
+	uint32_t files_used;	 /* highest ever */
+	struct node_io io[SL_SHM_SLOTS];
+	/* Frame being received. */
+	unsigned char *in;
+	size_t in_have;
+};
+
+/* What the node keeps of a job beside the scheduler's own. */
+struct node_job {
+	uint64_t number;
+	char name[SL_JOB_NAME_MAX];
+	uint32_t clients;
+	sl_time since, last_seen;
+	uint64_t rate_bytes; /* served when the rate was last taken */
+	uint64_t rate_bps;
+	struct node_job *next;
+};
+
+struct node_config {
+	const char *root, *socket;
+	const char *admit, *share, *order; /* NULL: the stage's default */
+	uint64_t capacity_bps;		   /* 0: not known, not paced */
+	struct sl_device_model *device;	   /* timing model; NULL: none */
+	uint32_t workers;		   /* 0: one for each CPU */
+	const char *trace;		   /* file; NULL: none */
+};
+
+struct node {
+	const struct node_config *config;
+	pthread_mutex_t lock; /* over the scheduler, jobs, busy counts and pacing */
+	struct sl_sched *sched;
+	struct node_job *jobs;
+	uint64_t epoch;
+	sl_time started;
+	sl_time pace;	    /* with a capacity: nothing is sent before this time */
+	uint64_t carry;	    /* of the division behind it */
+	uint32_t executing; /* batches between sl_next() and sl_done() */
+	struct sl_bells *bells;
+	int bells_fd;
+	uint32_t workers;
+	atomic_uint clients_high; /* all indices in use are below */
+	struct client *_Atomic client[SL_SHM_CLIENTS];
+	atomic_bool stop;
+	int listen_fd, stop_fd, epoll_fd;
+	struct node_trace *trace;
+};
+
+sl_time node_now(void);
+
+/* worker.c */
+int node_workers_start(struct node *n, pthread_t *threads);
+void node_wake_one(struct node *n);
+void node_wake_all(struct node *n);
+/* exec.c: do the I/O of a batch; each node_io gets its result. No lock is held. */
+void node_execute(const struct sl_batch *b);
+/* server.c */
+int node_serve(struct node *n);			       /* until node->stop_fd is readable */
+void client_release(struct node *n, struct client *c); /* lock held: gone and not busy */
+/* control.c: answer one line; *answer is malloc'ed. Returns 0 or a positive errno. */
+int node_control(struct node *n, char *line, char **answer);
+/* job.c */
+struct node_job *node_job_join(struct node *n, const struct sl_hello *h,
+			       int *error); /* lock held */
+void node_job_leave(struct node *n, struct node_job *j);
+void node_jobs_tick(struct node *n);
+
+#endif

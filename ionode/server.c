@@ -1,0 +1,489 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The sockets of a node: greeting clients, taking their descriptors, control lines, departures.
+ *
+ * One thread, epoll, nothing blocks. A peer that sends what the protocol does not allow is
+ * answered with an error where that is possible and hung up on, and a line in the log says why;
+ * nobody else notices. Only the node's own user may connect (SO_PEERCRED).
+ *
+ * A client that goes away while some of its requests are inside the scheduler is marked; those
+ * waiting are cancelled, those being executed finish, and the last one releases its memory. Its
+ * segment is never unmapped under a worker.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "ionode/node.h"
+
+#define IN_MAX	   8192 /* payload of any frame that is not data */
+#define PASSED_MAX 8
+
+struct peer {
+	int sock;
+	struct client *client; /* after HELLO */
+	size_t have;
+	unsigned char in[SL_FRAME_BYTES + IN_MAX];
+	int passed[PASSED_MAX]; /* descriptors received, not yet used */
+	unsigned passed_count;
+	char *out; /* what the socket would not take yet */
+	size_t out_at, out_length;
+};
+
+/* ---- sending ---- */
+
+static void watch(struct node *n, struct peer *p, bool out)
+{
+	struct epoll_event ev = { .events = out ? EPOLLIN | EPOLLOUT : EPOLLIN, .data.ptr = p };
+
+	epoll_ctl(n->epoll_fd, EPOLL_CTL_MOD, p->sock, &ev);
+}
+
+static int flush_out(struct node *n, struct peer *p)
+{
+	while (p->out_at < p->out_length) {
+		ssize_t k = send(p->sock, p->out + p->out_at, p->out_length - p->out_at,
+				 MSG_DONTWAIT | MSG_NOSIGNAL);
+		if (k < 0 && errno == EAGAIN)
+			return 0;
+		if (k < 0)
+			return -errno;
+		p->out_at += (size_t)k;
+	}
+	free(p->out);
+	p->out = NULL;
+	p->out_at = p->out_length = 0;
+	watch(n, p, false);
+	return 0;
+}
+
+/* Queue bytes behind what is still to be sent. */
+static int push(struct node *n, struct peer *p, const void *bytes, size_t length)
+{
+	char *out;
+
+	if (!p->out) {
+		ssize_t k = send(p->sock, bytes, length, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+		if (k == (ssize_t)length)
+			return 0;
+		if (k < 0 && errno != EAGAIN)
+			return -errno;
+		bytes = (const char *)bytes + (k > 0 ? k : 0);
+		length -= k > 0 ? (size_t)k : 0;
+		watch(n, p, true);
+	}
+	out = realloc(p->out, p->out_length + length);
+	if (!out)
+		return -ENOMEM;
+	memcpy(out + p->out_length, bytes, length);
+	p->out = out;
+	p->out_length += length;
+	return 0;
+}
+
+static int reply(struct node *n, struct peer *p, const struct sl_frame *to, int status,
+		 uint64_t file, const char *text)
+{
+	struct sl_frame f = { .type = SL_REPLY,
+			      .status = status,
+			      .tag = to->tag,
+			      .file = file,
+			      .length = text ? (uint32_t)strlen(text) : 0,
+			      .epoch = n->epoch };
+	unsigned char head[SL_FRAME_BYTES];
+	int rc;
+
+	sl_frame_encode(&f, head);
+	rc = push(n, p, head, sizeof(head));
+	return rc || !text ? rc : push(n, p, text, f.length);
+}
+
+/* ---- HELLO ---- */
+
+static int make_segment(struct client *c)
+{
+	int fd = memfd_create("sluice-segment", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	if (fd < 0)
+		return -errno;
+	c->segment = MAP_FAILED;
+	/* Sealed, so that no client can truncate it under the node. */
+	if (ftruncate(fd, (off_t)SL_SEGMENT_BYTES) ||
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) ||
+	    (c->segment = mmap(NULL, SL_SEGMENT_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+			       0)) == MAP_FAILED) {
+		int error = -errno;
+
+		close(fd);
+		return error;
+	}
+	return fd;
+}
+
+static void client_free(struct client *c)
+{
+	for (uint32_t i = 0; i < c->files_used; i++)
+		if (c->files[i].fd >= 0)
+			close(c->files[i].fd);
+	if (c->segment != MAP_FAILED && c->segment)
+		munmap(c->segment, SL_SEGMENT_BYTES);
+	if (c->files != MAP_FAILED && c->files)
+		munmap(c->files, NODE_FILES * sizeof(struct node_file));
+	free(c);
+}
+
+static struct client *client_make(struct node *n, uint32_t pid, int *segment_fd)
+{
+	struct client *c = calloc(1, sizeof(*c));
+	uint32_t i = 0;
+
+	*segment_fd = -ENOMEM;
+	if (!c)
+		return NULL;
+	while (i < SL_SHM_CLIENTS && atomic_load(&n->client[i]))
+		i++;
+	*segment_fd = -EMFILE;
+	if (i == SL_SHM_CLIENTS) {
+		free(c);
+		return NULL;
+	}
+	c->index = i;
+	c->pid = pid;
+	c->files = mmap(NULL, NODE_FILES * sizeof(struct node_file), PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	*segment_fd = c->files == MAP_FAILED ? -ENOMEM : make_segment(c);
+	if (*segment_fd < 0) {
+		client_free(c);
+		return NULL;
+	}
+	return c;
+}
+
+static int send_welcome(struct node *n, struct peer *p, const struct sl_frame *to, int segment_fd)
+{
+	struct sl_welcome w = { .version = SL_PROTO_VERSION,
+				.caps = SL_CAP_SHM,
+				.job = p->client->job->number,
+				.epoch = n->epoch,
+				.client = p->client->index,
+				.slots = SL_SHM_SLOTS,
+				.slot_bytes = SL_SHM_SLOT_BYTES,
+				.workers = n->workers,
+				.segment_bytes = SL_SEGMENT_BYTES,
+				.bells_bytes = sizeof(struct sl_bells) };
+	struct sl_frame f = { .type = SL_WELCOME,
+			      .tag = to->tag,
+			      .job = w.job,
+			      .epoch = n->epoch,
+			      .length = SL_WELCOME_BYTES };
+	unsigned char bytes[SL_FRAME_BYTES + SL_WELCOME_BYTES];
+	struct iovec iov = { bytes, sizeof(bytes) };
+	union {
+		struct cmsghdr header;
+		char space[CMSG_SPACE(2 * sizeof(int))];
+	} control = { 0 };
+	struct msghdr m = { .msg_iov = &iov,
+			    .msg_iovlen = 1,
+			    .msg_control = &control,
+			    .msg_controllen = sizeof(control.space) };
+	struct cmsghdr *h = CMSG_FIRSTHDR(&m);
+
+	h->cmsg_level = SOL_SOCKET;
+	h->cmsg_type = SCM_RIGHTS;
+	h->cmsg_len = CMSG_LEN(2 * sizeof(int));
+	memcpy(CMSG_DATA(h), (int[]){ segment_fd, n->bells_fd }, 2 * sizeof(int));
+	sl_frame_encode(&f, bytes);
+	sl_welcome_encode(&w, bytes + SL_FRAME_BYTES);
+	return sendmsg(p->sock, &m, MSG_DONTWAIT | MSG_NOSIGNAL) == sizeof(bytes) ? 0 : -EPIPE;
+}
+
+static int on_hello(struct node *n, struct peer *p, const struct sl_frame *f,
+		    const unsigned char *payload)
+{
+	struct sl_hello h;
+	int segment_fd, rc = sl_hello_decode(payload, f->length, &h);
+	struct client *c;
+
+	if (rc || p->client)
+		return -EPROTO;
+	if (h.version != SL_PROTO_VERSION)
+		return reply(n, p, f, EPROTONOSUPPORT, 0, "the node speaks version 1") ? -EPIPE
+										       : -EPROTO;
+	c = client_make(n, h.pid, &segment_fd);
+	if (!c)
+		return refuse(n, p, f, -segment_fd, "the node cannot take another client");
+	pthread_mutex_lock(&n->lock);
+	c->job = node_job_join(n, &h, &rc);
+	if (c->job) {
+		atomic_store(&n->client[c->index], c);
+		if (c->index >= atomic_load(&n->clients_high))
+			atomic_store(&n->clients_high, c->index + 1);
+	}
+	pthread_mutex_unlock(&n->lock);
+	if (!c->job) {
+		client_free(c);
+		close(segment_fd);
+		return reply(n, p, f, -rc, 0, sl_error(n->sched));
+	}
+	c->sock = p->sock;
+	p->client = c;
+	rc = send_welcome(n, p, f, segment_fd);
+	close(segment_fd);
+	log_info("client=%u pid=%u job=%s connected", c->index, c->pid, c->job->name);
+	return rc;
+}
+
+/* ---- OPEN, CLOSE ---- */
+
+static uint64_t file_number(uint64_t dev, uint64_t ino)
+{
+	return ino ^ (dev * UINT64_C(0x9e3779b97f4a7c15));
+}
+
+static int on_open(struct node *n, struct peer *p, const struct sl_frame *f)
+{
+	struct client *c = p->client;
+	struct node_file *file;
+	struct stat st;
+	uint32_t i = 0;
+	int fd, flags;
+
+	if (!p->passed_count)
+		return reply(n, p, f, EBADF, 0, NULL);
+	fd = p->passed[0];
+	memmove(p->passed, p->passed + 1, --p->passed_count * sizeof(int));
+	flags = fcntl(fd, F_GETFL);
+	if (flags < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode) || flags & O_PATH) {
+		close(fd);
+		return reply(n, p, f, EINVAL, 0, NULL);
+	}
+	pthread_mutex_lock(&n->lock);
+	while (i < c->files_used && c->files[i].fd >= 0)
+		i++;
+	if (i < NODE_FILES) {
+		if (i == c->files_used)
+			c->files_used++;
+		file = &c->files[i];
+		*file = (struct node_file){ .fd = fd,
+					    .dev = st.st_dev,
+					    .ino = st.st_ino,
+					    .reads = (flags & O_ACCMODE) != O_WRONLY,
+					    .writes = (flags & O_ACCMODE) != O_RDONLY,
+					    .id = file_number(st.st_dev, st.st_ino),
+					    .flags = (uint32_t)flags &
+						     (O_DIRECT | O_SYNC | O_DSYNC) };
+	}
+	pthread_mutex_unlock(&n->lock);
+	if (i == NODE_FILES) {
+		close(fd);
+		return reply(n, p, f, EMFILE, 0, NULL);
+	}
+	return reply(n, p, f, 0, i + 1, NULL);
+}
+
+static void on_close(struct node *n, struct client *c, uint64_t ref)
+{
+	struct node_file *file;
+
+	if (ref == 0 || ref > c->files_used)
+		return;
+	file = &c->files[ref - 1];
+	pthread_mutex_lock(&n->lock);
+	if (file->fd >= 0 && file->busy) {
+		file->closing = true;
+	} else if (file->fd >= 0) {
+		close(file->fd);
+		file->fd = -1;
+	}
+	pthread_mutex_unlock(&n->lock);
+}
+
+/* ---- frames ---- */
+
+static int on_control(struct node *n, struct peer *p, const struct sl_frame *f,
+		      unsigned char *payload)
+{
+	char *answer = NULL;
+	int status, rc;
+
+	payload[f->length] = 0;
+	status = node_control(n, (char *)payload, &answer);
+	rc = reply(n, p, f, status, 0, answer);
+	free(answer);
+	return rc;
+}
+
+static int on_frame(struct node *n, struct peer *p, const struct sl_frame *f,
+		    unsigned char *payload)
+{
+	if (f->type == SL_HELLO)
+		return on_hello(n, p, f, payload);
+	if (f->type == SL_CONTROL)
+		return on_control(n, p, f, payload);
+	if (!p->client)
+		return -EPROTO;
+	if (f->type == SL_OPEN)
+		return on_open(n, p, f);
+	if (f->type != SL_CLOSE)
+		return -EPROTO;
+	on_close(n, p->client, f->file);
+	return 0;
+}
+
+/* One recvmsg, with the descriptors that come along. */
+static ssize_t receive(struct peer *p)
+{
+	struct iovec iov = { p->in + p->have, sizeof(p->in) - 1 - p->have };
+	union {
+		struct cmsghdr header;
+		char space[CMSG_SPACE(PASSED_MAX * sizeof(int))];
+	} control;
+	struct msghdr m = { .msg_iov = &iov,
+			    .msg_iovlen = 1,
+			    .msg_control = &control,
+			    .msg_controllen = sizeof(control) };
+	ssize_t k = recvmsg(p->sock, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	int fds[PASSED_MAX];
+
+	if (k < 0)
+		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
+	for (struct cmsghdr *h = CMSG_FIRSTHDR(&m); h; h = CMSG_NXTHDR(&m, h)) {
+		size_t count = (h->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+
+		if (h->cmsg_level != SOL_SOCKET || h->cmsg_type != SCM_RIGHTS)
+			continue;
+		memcpy(fds, CMSG_DATA(h), count * sizeof(int));
+		for (size_t i = 0; i < count; i++) {
+			if (p->passed_count < PASSED_MAX)
+				p->passed[p->passed_count++] = fds[i];
+			else
+				close(fds[i]);
+		}
+	}
+	return k == 0 ? -ECONNRESET : k;
+}
+
+static int on_input(struct node *n, struct peer *p)
+{
+	ssize_t k = receive(p);
+	struct sl_frame f;
+	int rc;
+
+	if (k < 0)
+		return (int)k;
+	p->have += (size_t)k;
+	while (p->have >= SL_FRAME_BYTES) {
+		size_t whole;
+
+		if ((rc = sl_frame_decode(p->in, &f)))
+			return rc;
+		if (f.length > IN_MAX - 1)
+			return -EMSGSIZE;
+		whole = SL_FRAME_BYTES + f.length;
+		if (p->have < whole)
+			break;
+		if ((rc = on_frame(n, p, &f, p->in + SL_FRAME_BYTES)))
+			return rc;
+		memmove(p->in, p->in + whole, p->have - whole);
+		p->have -= whole;
+	}
+	return 0;
+}
+
+/* ---- departures ---- */
+
+void client_release(struct node *n, struct client *c)
+{
+	atomic_store(&n->client[c->index], NULL);
+	node_job_leave(n, c->job);
+	client_free(c);
+}
+
+static void client_depart(struct node *n, struct client *c)
+{
+	pthread_mutex_lock(&n->lock);
+	c->gone = true;
+	for (uint32_t i = 0; i < SL_SHM_SLOTS; i++)
+		if (c->io[i].req.state_ && sl_cancel(n->sched, &c->io[i].req, node_now()) == 0) {
+			c->io[i].file->busy--;
+			c->busy--;
+		}
+	if (c->busy == 0)
+		client_release(n, c);
+	pthread_mutex_unlock(&n->lock);
+	node_wake_one(n); /* what was behind the cancelled ones may go */
+}
+
+static void hang_up(struct node *n, struct peer *p, int error)
+{
+	if (p->client)
+		log_info("client=%u pid=%u disconnected", p->client->index, p->client->pid);
+	else if (error != -ECONNRESET)
+		log_warn("peer refused: %s", strerror(-error));
+	for (unsigned i = 0; i < p->passed_count; i++)
+		close(p->passed[i]);
+	close(p->sock);
+	if (p->client)
+		client_depart(n, p->client);
+	free(p->out);
+	free(p);
+}
+
+static void on_accept(struct node *n)
+{
+	int sock = accept4(n->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	struct ucred cred;
+	socklen_t length = sizeof(cred);
+	struct peer *p = NULL;
+
+	if (sock < 0)
+		return;
+	if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &cred, &length) || cred.uid != geteuid()) {
+		log_warn("peer refused: uid is not the node's");
+	} else if ((p = calloc(1, sizeof(*p)))) {
+		struct epoll_event ev = { .events = EPOLLIN, .data.ptr = p };
+
+		p->sock = sock;
+		if (epoll_ctl(n->epoll_fd, EPOLL_CTL_ADD, sock, &ev) == 0)
+			return;
+		free(p);
+	}
+	close(sock);
+}
+
+int node_serve(struct node *n)
+{
+	struct epoll_event ev[64];
+
+	for (;;) {
+		int count = epoll_wait(n->epoll_fd, ev, 64, 1000);
+
+		node_jobs_tick(n);
+		for (int i = 0; i < count; i++) {
+			struct peer *p = ev[i].data.ptr;
+			int rc = 0;
+
+			if (p == (void *)&n->stop_fd)
+				return 0;
+			if (p == (void *)&n->listen_fd) {
+				on_accept(n);
+				continue;
+			}
+			if (ev[i].events & EPOLLOUT)
+				rc = flush_out(n, p);
+			if (!rc && ev[i].events & (EPOLLIN | EPOLLHUP | EPOLLERR))
+				rc = on_input(n, p);
+			if (rc)
+				hang_up(n, p, rc);
+		}
+	}
+}

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The data path of a node: collect, decide, execute, answer.
+ *
+ * A worker is bound to its CPU, and clients ring the bell of the CPU they run on. When the
+ * client yields after posting, the worker runs next on that CPU, does the I/O and yields back:
+ * two switches and no wake-up of another CPU, which is what keeps small requests fast and works
+ * when the other CPUs are busy. Before it sleeps a worker yields for SPIN_NS, since the next
+ * request of a synchronous client follows within microseconds.
+ *
+ * Before it decides, a worker also collects what was posted to workers that are executing: the
+ * scheduler should know everything that waits.
+ */
+#include <errno.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "ionode/node.h"
+
+#define SPIN_NS	      50000
+#define APPEND_OFFSET (UINT64_C(1) << 62) /* all appends of a file overlap: arrival order */
+
+struct worker {
+	struct node *node;
+	struct sl_bell *bell;
+	uint32_t index;
+};
+
+sl_time node_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (sl_time)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+static void futex_wake(_Atomic uint32_t *word, int count)
+{
+	syscall(SYS_futex, word, FUTEX_WAKE, count, NULL, NULL, 0);
+}
+
+static void bell_ring(struct sl_bell *bell)
+{
+	atomic_fetch_add(&bell->rings, 1);
+	futex_wake(&bell->rings, 1);
+}
+
+void node_wake_one(struct node *n)
+{
+	for (uint32_t w = 0; w < n->workers; w++)
+		if (atomic_load(&n->bells->bell[w].sleeping)) {
+			bell_ring(&n->bells->bell[w]);
+			return;
+		}
+}
+
+void node_wake_all(struct node *n)
+{
+	for (uint32_t w = 0; w < n->workers; w++)
+		bell_ring(&n->bells->bell[w]);
+}
+
+/* ---- answering ---- */
+
+static void answer(struct client *c, uint32_t slot, int64_t result)
+{
+	struct sl_slot_shm *shm = &c->segment->slot[slot];
+
+	shm->result = result;
+	atomic_store_explicit(&shm->state, SL_SLOT_DONE, memory_order_seq_cst);
+	if (atomic_load_explicit(&shm->waiting, memory_order_seq_cst))
+		futex_wake(&shm->state, 1);
+}
+
+/* ---- collecting; the lock is held ---- */
+
+/* What is in the slot is the client's word: copy it, then check it. */
+static int64_t take_slot(struct node *n, struct client *c, uint32_t slot, sl_time now)
+{
+	struct sl_slot_shm copy;
+	struct node_io *io = &c->io[slot];
+	struct node_file *f;
+	int rc;
+
+	memcpy(&copy, &c->segment->slot[slot], sizeof(copy));
+	if (io->req.state_)
+		return 0; /* posted twice; the first one will be answered */
+	if (copy.file == 0 || copy.file > NODE_FILES || copy.op > SL_WRITE ||
+	    copy.flags & ~(uint32_t)SL_F_APPEND || copy.length == 0 ||
+	    copy.length > SL_SHM_SLOT_BYTES || copy.offset > INT64_MAX - copy.length)
+		return -EINVAL;
+	f = &c->files[copy.file - 1];
+	if (f->fd < 0 || f->closing || (copy.op == SL_READ ? !f->reads : !f->writes))
+		return -EBADF;
+	io->client = c;
+	io->file = f;
+	io->slot = slot;
+	io->flags = copy.flags;
+	io->offset = copy.offset;
+	io->req.job = c->job->number;
+	io->req.client = c->pid;
+	io->req.file = f->id;
+	io->req.offset = copy.flags & SL_F_APPEND ? APPEND_OFFSET : copy.offset;
+	io->req.length = copy.length;
+	io->req.op = copy.op;
+	io->req.flags = f->flags | copy.flags << 30;
+	rc = sl_add(n->sched, &io->req, now);
+	if (rc)
+		return rc == -ENOSPC ? -EAGAIN : rc;
+	f->busy++;
+	c->busy++;
+	return 0;
+}
+
+static void collect_client(struct node *n, struct client *c, uint32_t worker, sl_time now)
+{
+	uint64_t posted = atomic_exchange(&c->segment->posted[worker], 0);
+
+	for (; posted; posted &= posted - 1) {
+		uint32_t slot = (uint32_t)__builtin_ctzll(posted);
+		int64_t rc = slot < SL_SHM_SLOTS ? take_slot(n, c, slot, now) : 0;
+
+		if (rc)
+			answer(c, slot, rc);
+	}
+}
+
+static bool bell_rung(struct node *n, uint32_t worker)
+{
+	uint32_t words = (atomic_load_explicit(&n->clients_high, memory_order_relaxed) + 63) / 64;
+
+	for (uint32_t i = 0; i < words; i++)
+		if (atomic_load_explicit(&n->bells->bell[worker].ready[i], memory_order_relaxed))
+			return true;
+	return false;
+}
+
+static void collect(struct node *n, uint32_t worker, sl_time now)
+{
+	uint32_t words = (atomic_load_explicit(&n->clients_high, memory_order_relaxed) + 63) / 64;
+	struct sl_bell *bell = &n->bells->bell[worker];
+
+	for (uint32_t i = 0; i < words; i++) {
+		uint64_t ready;
+
+		if (!atomic_load_explicit(&bell->ready[i], memory_order_relaxed))
+			continue;
+		for (ready = atomic_exchange(&bell->ready[i], 0); ready; ready &= ready - 1) {
+			uint32_t index = i * 64 + (uint32_t)__builtin_ctzll(ready);
+			struct client *c = atomic_load(&n->client[index]);
+
+			if (c && !c->gone)
+				collect_client(n, c, worker, now);
+		}
+	}
+}
+
+static void collect_all(struct node *n, sl_time now)
+{
+	for (uint32_t w = 0; w < n->workers; w++)
+		if (bell_rung(n, w))
+			collect(n, w, now);
+}
+
+/* ---- deciding and executing ---- */
+
+/* With a capacity: the time from which on the next batch may go. */
+static void pace(struct node *n, uint64_t bytes, sl_time now)
+{
+	const sl_time slack = 2000000; /* what timers are late may be made up */
+	uint64_t c = n->config->capacity_bps;
+	unsigned __int128 cost = (unsigned __int128)bytes * 1000000000 + n->carry;
+
+	if (!c)
+		return;
+	if (n->pace < now - slack)
+		n->pace = now - slack;
+	n->pace += (sl_time)(cost / c);
+	n->carry = (uint64_t)(cost % c);
+}
+
+static void finish(struct node *n, const struct sl_batch *b)
+{
+	struct sl_request *r = b->first, *next;
+
+	sl_done(n->sched, b, node_now());
+	n->executing--;
+	for (; r; r = next) {
+		struct node_io *io = (struct node_io *)r;
+		struct client *c = io->client;
+
+		next = r->next;
+		io->file->busy--;
+		if (io->file->closing && io->file->busy == 0) {
+			close(io->file->fd);
+			io->file->fd = -1;
+		}
+		answer(c, io->slot, io->result);
+		if (--c->busy == 0 && c->gone)
+			client_release(n, c);
+	}
+}
+
+/* Serve until nothing may go; returns when to look again. */
+static sl_time serve(struct node *n)
+{
+	sl_time now = node_now(), wake = SL_NEVER;
+	const struct sl_batch *b;
+
+	pthread_mutex_lock(&n->lock);
+	for (;;) {
+		collect_all(n, now);
+		if (n->pace > now) {
+			wake = n->pace;
+			break;
+		}
+		b = sl_next(n->sched, now, &wake);
+		if (!b)
+			break;
+		pace(n, b->length, now);
+		n->executing++;
+		pthread_mutex_unlock(&n->lock);
+		node_execute(b);
+		now = node_now();
+		pthread_mutex_lock(&n->lock);
+		finish(n, b);
+	}
+	pthread_mutex_unlock(&n->lock);
+	return wake;
+}
+
+static void nap(struct worker *w, sl_time until)
+{
+	struct sl_bell *bell = w->bell;
+	uint32_t rings = atomic_load(&bell->rings);
+	sl_time now = node_now(), end = now + SPIN_NS;
+	struct timespec ts = { 1, 0 }; /* a bell that was lost costs a second, not a hang */
+
+	do {
+		if (bell_rung(w->node, w->index) || until <= now)
+			return;
+		sched_yield();
+		now = node_now();
+	} while (now < end);
+	if (until - now < 1000000000) {
+		ts.tv_sec = 0;
+		ts.tv_nsec = until > now ? (long)(until - now) : 0;
+	}
+	atomic_store(&bell->sleeping, 1);
+	if (!bell_rung(w->node, w->index) && !atomic_load(&w->node->stop))
+		syscall(SYS_futex, &bell->rings, FUTEX_WAIT, rings, &ts, NULL, 0);
+	atomic_store(&bell->sleeping, 0);
+}
+
+static void *worker_main(void *arg)
+{
+	struct worker *w = arg;
+	cpu_set_t cpus;
+
+	CPU_ZERO(&cpus);
+	CPU_SET(w->index, &cpus);
+	sched_setaffinity(0, sizeof(cpus), &cpus);
+	while (!atomic_load_explicit(&w->node->stop, memory_order_relaxed))
+		nap(w, serve(w->node));
+	return NULL;
+}
+
+int node_workers_start(struct node *n, pthread_t *threads)
+{
+	static struct worker workers[SL_SHM_WORKERS];
+
+	for (uint32_t i = 0; i < n->workers; i++) {
+		int rc;
+
+		workers[i] = (struct worker){ n, &n->bells->bell[i], i };
+		rc = pthread_create(&threads[i], NULL, worker_main, &workers[i]);
+		if (rc)
+			return -rc;
+	}
+	return 0;
+}

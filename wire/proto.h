@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The protocol between a client and an I/O node, as data: encoding and decoding, no I/O.
+ *
+ * A connection is one process of one job. Both sides send *frames* over a stream socket: a
+ * header of 64 bytes, little-endian, then `length` bytes of payload. The client begins with
+ * HELLO, the node answers WELCOME or a REPLY with an error and hangs up. Then the client sends
+ * requests, each with a tag of its choice, and gets one REPLY with that tag for each, in any
+ * order. On one machine the data does not travel in frames: WELCOME carries two descriptors
+ * (SCM_RIGHTS), a segment of this client and the doorbells of the node: see shm.h.
+ *
+ *	 0  u32 magic     "SLU" and the version of the header
+ *	 4  u16 type      enum sl_frame_type
+ *	 6  u16 flags     enum sl_frame_flags
+ *	 8  u32 length    of the payload
+ *	12  i32 status    REPLY: 0 or a positive errno
+ *	16  u64 tag
+ *	24  u64 job
+ *	32  u64 file      reference, as OPEN's reply gave it
+ *	40  u64 offset
+ *	48  u64 count     bytes asked for, or moved
+ *	56  u64 epoch     the node's life: differs each time a node starts
+ */
+#ifndef SL_WIRE_PROTO_H
+#define SL_WIRE_PROTO_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define SL_PROTO_VERSION 1
+#define SL_FRAME_MAGIC	 0x31554c53U /* "SLU1" */
+#define SL_FRAME_BYTES	 64
+#define SL_MAX_PAYLOAD	 (4U << 20)
+#define SL_JOB_NAME_MAX	 64
+#define SL_PATH_BYTES	 4096
+
+enum sl_frame_type {
+	SL_HELLO = 1, /* payload: struct sl_hello */
+	SL_WELCOME,   /* payload: struct sl_welcome */
+	SL_REPLY,     /* status, count; payload: data of a READ, text of CONTROL */
+	SL_OPEN,    /* flags of open(2) in count; descriptor attached, or payload: path beneath the
+		       export */
+	SL_CLOSE,   /* file; no reply */
+	SL_PREAD,   /* file, offset, count */
+	SL_PWRITE,  /* file, offset; payload: the data */
+	SL_FSYNC,   /* file; flags SL_F_DATASYNC */
+	SL_CONTROL, /* payload: a line of text, e.g. "status"; the reply's payload is text */
+	SL_FRAME_TYPES
+};
+
+enum sl_frame_flags { SL_F_APPEND = 1, SL_F_DATASYNC = 2 };
+
+enum sl_caps { SL_CAP_SHM = 1 }; /* what a side can do; the node answers with what is used */
+
+struct sl_frame {
+	uint16_t type, flags;
+	uint32_t length;
+	int32_t status;
+	uint64_t tag, job, file, offset, count, epoch;
+};
+
+/* Who the client is. 0 or "" means not given. */
+struct sl_hello {
+	uint32_t version, caps;
+	uint32_t pid;
+	uint32_t weight;
+	uint64_t min_bps, max_bps, burst_bytes;
+	int64_t period_ns;
+	uint32_t best_effort;
+	uint32_t procs, nodes;	      /* of the job, as declared */
+	char job[SL_JOB_NAME_MAX];    /* name of the job; ends with 0 */
+	char secret[SL_JOB_NAME_MAX]; /* TCP only */
+};
+
+struct sl_welcome {
+	uint32_t version, caps;
+	uint64_t job; /* number of the job */
+	uint64_t epoch;
+	uint32_t client;		     /* index of this client in the doorbells */
+	uint32_t slots, slot_bytes, workers; /* layout of the segment */
+	uint64_t segment_bytes, bells_bytes;
+};
+
+#define SL_HELLO_BYTES	 (4 * 4 + 4 * 8 + 3 * 4 + 2 * SL_JOB_NAME_MAX)
+#define SL_WELCOME_BYTES (2 * 4 + 2 * 8 + 4 * 4 + 2 * 8)
+
+/* Encoders cannot fail. Decoders: -EPROTO for a bad magic, type, flag, length or unterminated text.
+ */
+void sl_frame_encode(const struct sl_frame *f, unsigned char out[SL_FRAME_BYTES]);
+int sl_frame_decode(const unsigned char in[SL_FRAME_BYTES], struct sl_frame *f);
+void sl_hello_encode(const struct sl_hello *h, unsigned char out[SL_HELLO_BYTES]);
+int sl_hello_decode(const unsigned char *in, size_t length, struct sl_hello *h);
+void sl_welcome_encode(const struct sl_welcome *w, unsigned char out[SL_WELCOME_BYTES]);
+int sl_welcome_decode(const unsigned char *in, size_t length, struct sl_welcome *w);
+
+/* The number of a named job: its digits if it is a number, else a hash of the name. */
+uint64_t sl_job_number(const char *name);
+
+#endif

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Data path on one machine: shared memory and doorbells.
+ *
+ * Each client process has a *segment*, made and sealed by the node: slots, each a request and a
+ * buffer for its data. The client owns a slot while it is FREE or DONE: it fills it in, sets it to
+ * POSTED, and rings the bell of one worker of the node, the one of the CPU it runs on, so that
+ * handing over is a switch on one CPU and not a wake-up of another. From then on the slot is the
+ * node's, until that sets it to DONE. Whoever waits does so on the 32-bit state, as a futex.
+ *
+ * The *bells* are one small segment for all clients: for each worker a bit for each client that
+ * has posted something to it, and whether the worker sleeps. The node trusts nothing in here:
+ * it copies a request out of its slot before it looks at it.
+ *
+ * A client is one process. After fork() the child makes a connection of its own.
+ */
+#ifndef SL_WIRE_SHM_H
+#define SL_WIRE_SHM_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SL_SHM_SLOTS	  32 /* at most 64: a bit each */
+#define SL_SHM_SLOT_BYTES (128U << 10)
+#define SL_SHM_WORKERS	  64
+#define SL_SHM_CLIENTS	  4096
+
+enum sl_slot_state { SL_SLOT_FREE, SL_SLOT_POSTED, SL_SLOT_DONE };
+
+struct sl_slot_shm {
+	_Atomic uint32_t state;	  /* enum sl_slot_state; a futex */
+	_Atomic uint32_t waiting; /* the client sleeps on state */
+	uint32_t op;		  /* enum sl_op */
+	uint32_t flags;		  /* enum sl_frame_flags */
+	uint64_t file;		  /* reference, as OPEN's reply gave it */
+	uint64_t offset;
+	uint64_t length;
+	int64_t result; /* bytes moved, or negative errno */
+	uint64_t spare_[2];
+};
+
+struct sl_segment {
+	_Alignas(64) _Atomic uint64_t posted[SL_SHM_WORKERS]; /* bit i: slot i is for this worker */
+	_Alignas(64) struct sl_slot_shm slot[SL_SHM_SLOTS];
+	/* then, from SL_SEGMENT_DATA on, SL_SHM_SLOT_BYTES for each slot */
+};
+
+#define SL_SEGMENT_DATA	 ((sizeof(struct sl_segment) + 4095) & ~(size_t)4095)
+#define SL_SEGMENT_BYTES (SL_SEGMENT_DATA + (size_t)SL_SHM_SLOTS * SL_SHM_SLOT_BYTES)
+
+struct sl_bell {
+	_Alignas(64) _Atomic uint32_t rings; /* a futex: changes with every wake-up */
+	_Atomic uint32_t sleeping;
+	_Alignas(64) _Atomic uint64_t ready[SL_SHM_CLIENTS / 64]; /* clients that have posted */
+};
+
+struct sl_bells {
+	struct sl_bell bell[SL_SHM_WORKERS];
+};
+
+static inline unsigned char *sl_slot_data(struct sl_segment *seg, unsigned slot)
+{
+	return (unsigned char *)seg + SL_SEGMENT_DATA + (size_t)slot * SL_SHM_SLOT_BYTES;
+}
+
+#endif
