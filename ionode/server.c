@@ -107,6 +107,14 @@ static int reply(struct node *n, struct peer *p, const struct sl_frame *to, int 
 	return rc || !text ? rc : push(n, p, text, f.length);
 }
 
+/* Say why, then hang up. */
+static int refuse(struct node *n, struct peer *p, const struct sl_frame *to, int status,
+		  const char *why)
+{
+	reply(n, p, to, status, 0, why);
+	return -status;
+}
+
 /* ---- HELLO ---- */
 
 static int make_segment(struct client *c)
@@ -232,7 +240,7 @@ static int on_hello(struct node *n, struct peer *p, const struct sl_frame *f,
 	if (!c->job) {
 		client_free(c);
 		close(segment_fd);
-		return reply(n, p, f, -rc, 0, sl_error(n->sched));
+		return refuse(n, p, f, -rc, sl_error(n->sched));
 	}
 	c->sock = p->sock;
 	p->client = c;

@@ -233,6 +233,21 @@ static sl_time serve(struct node *n)
 	return wake;
 }
 
+/* Any client can write to the bells: should one have lost another's bit, it is set again here. */
+static void look_again(struct worker *w)
+{
+	uint32_t high = atomic_load(&w->node->clients_high);
+
+	pthread_mutex_lock(&w->node->lock);
+	for (uint32_t i = 0; i < high; i++) {
+		struct client *c = atomic_load(&w->node->client[i]);
+
+		if (c && !c->gone && atomic_load(&c->segment->posted[w->index]))
+			atomic_fetch_or(&w->bell->ready[i / 64], UINT64_C(1) << i % 64);
+	}
+	pthread_mutex_unlock(&w->node->lock);
+}
+
 static void nap(struct worker *w, sl_time until)
 {
 	struct sl_bell *bell = w->bell;
@@ -251,8 +266,9 @@ static void nap(struct worker *w, sl_time until)
 		ts.tv_nsec = until > now ? (long)(until - now) : 0;
 	}
 	atomic_store(&bell->sleeping, 1);
-	if (!bell_rung(w->node, w->index) && !atomic_load(&w->node->stop))
-		syscall(SYS_futex, &bell->rings, FUTEX_WAIT, rings, &ts, NULL, 0);
+	if (!bell_rung(w->node, w->index) && !atomic_load(&w->node->stop) &&
+	    syscall(SYS_futex, &bell->rings, FUTEX_WAIT, rings, &ts, NULL, 0) && errno == ETIMEDOUT)
+		look_again(w);
 	atomic_store(&bell->sleeping, 0);
 }
 

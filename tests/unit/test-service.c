@@ -2,7 +2,8 @@
 /*
  * The threaded layer. Nothing here sleeps to let things happen: a test waits for a condition,
  * with a limit that only a hang reaches, and what must not happen is shown by what can happen
- * only before it, or by a bound that holds at every moment of the run.
+ * only before it, by a bound that holds at every moment of the run, or in one case by a short
+ * time in which it could have happened.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -31,6 +32,7 @@ struct bench {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	bool park;
+	bool stopped;
 	bool resubmit; /* complete() submits the request again */
 	int resubmit_rc;
 	int left; /* to resubmit */
@@ -737,6 +739,56 @@ static void a_request_in_flight_cannot_be_cancelled(void **state)
 	assert_int_equal(t.completed, 1);
 }
 
+/* Very likely. If not, what a test wants to see is not seen, and the test passes. */
+static int nothing(struct sl_sched *s, sl_time now, void *arg)
+{
+	(void)s;
+	(void)now;
+	(void)arg;
+	return 0;
+}
+
+static void let_dispatchers_sleep(struct bench *t)
+{
+	for (int i = 0; i < 2000; i++) {
+		sl_service_with(t->svc, nothing, NULL);
+		sched_yield();
+	}
+}
+
+static int add_two(struct sl_sched *s, sl_time now, void *arg)
+{
+	struct sl_request *r = arg;
+	int rc = sl_add(s, &r[0], now);
+
+	return rc ? rc : sl_add(s, &r[1], now);
+}
+
+/* The one that would wake up for it is busy, so another has to do so in its place. */
+static void a_throttled_request_goes_in_time_while_a_thread_is_busy(void **state)
+{
+	struct sl_service_config config = { .run = blocking_run, .threads = 2 };
+	struct sl_job_conf conf = { .max_bps = 1000000, .burst_bytes = 1 };
+	static struct sl_request r[2];
+	static struct bench t;
+
+	(void)state;
+	fill(r, 2, 10000);
+	r[1].offset = 1 << 20;
+	bench_init(&t);
+	t.park = true;
+	start(&t, &config, &conf);
+	let_dispatchers_sleep(&t);
+	assert_int_equal(sl_service_with(t.svc, add_two, r), 0);
+	wait_for(&t, &t.runs, 2);
+	pthread_mutex_lock(&t.lock);
+	t.park = false;
+	pthread_cond_broadcast(&t.changed);
+	pthread_mutex_unlock(&t.lock);
+	wait_for(&t, &t.completed, 2);
+	bench_end(&t);
+}
+
 static int answer(struct sl_sched *s, sl_time now, void *arg)
 {
 	struct sl_sched_stats st;
@@ -822,6 +874,7 @@ static void a_stopping_service_refuses_submissions_and_ends_with_the_last_batch(
 	submit(&t, r, 1);
 	b = unpark(&t);
 	stop_from_another_thread(&t, &thread, &r[1]);
+	let_dispatchers_sleep(&t);
 	t.resubmit = true;
 	t.left = 1;
 	assert_int_equal(sl_service_done(t.svc, b, 4096), 0);
@@ -847,6 +900,63 @@ static void a_limit_may_be_lifted_while_it_stops(void **state)
 	t.svc = NULL;
 	bench_end(&t);
 	assert_int_equal(t.completed, 10);
+}
+
+/* Runs on a thread of the test, which the service does not join. */
+static void slow_complete(void *user, struct sl_request *r, int64_t result)
+{
+	struct bench *t = user;
+	struct timespec end;
+	int rc = 0;
+
+	(void)result;
+	while (sl_service_submit(t->svc, r) != -ESHUTDOWN) {
+		sl_service_cancel(t->svc, r);
+		sched_yield();
+	}
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	end.tv_nsec += 50000000;
+	end.tv_sec += end.tv_nsec / NS_PER_S;
+	end.tv_nsec %= NS_PER_S;
+	pthread_mutex_lock(&t->lock);
+	while (!t->stopped && rc == 0)
+		rc = pthread_cond_timedwait(&t->changed, &t->lock, &end);
+	t->completed = t->stopped ? -1 : 1;
+	pthread_mutex_unlock(&t->lock);
+}
+
+static void *done_parked(void *arg)
+{
+	struct bench *t = arg;
+
+	return sl_service_done(t->svc, unpark(t), 4096) ? NULL : t;
+}
+
+static void stop_returns_after_complete_has_returned_on_a_thread_of_the_caller(void **state)
+{
+	struct sl_service_config config = { .complete = slow_complete };
+	static struct sl_request r;
+	static struct bench t;
+	pthread_t thread;
+	void *ended;
+
+	(void)state;
+	fill(&r, 1, 4096);
+	bench_init(&t);
+	t.park = true;
+	start(&t, &config, NULL);
+	submit(&t, &r, 1);
+	pthread_create(&thread, NULL, done_parked, &t);
+	sl_service_stop(t.svc);
+	pthread_mutex_lock(&t.lock);
+	t.stopped = true;
+	pthread_cond_broadcast(&t.changed);
+	pthread_mutex_unlock(&t.lock);
+	pthread_join(thread, &ended);
+	assert_ptr_equal(ended, &t);
+	assert_int_equal(t.completed, 1);
+	t.svc = NULL;
+	bench_end(&t);
 }
 
 static void an_idle_service_stops_and_so_does_none(void **state)
@@ -943,6 +1053,7 @@ int main(void)
 		cmocka_unit_test(as_many_run_at_once_as_there_are_threads),
 		cmocka_unit_test(a_max_rate_is_kept),
 		cmocka_unit_test(a_limit_lifted_while_it_runs_takes_effect_at_once),
+		cmocka_unit_test(a_throttled_request_goes_in_time_while_a_thread_is_busy),
 		cmocka_unit_test(a_cancelled_request_is_the_callers_again),
 		cmocka_unit_test(a_request_in_flight_cannot_be_cancelled),
 		cmocka_unit_test(
@@ -951,6 +1062,8 @@ int main(void)
 		cmocka_unit_test(
 			a_stopping_service_refuses_submissions_and_ends_with_the_last_batch),
 		cmocka_unit_test(a_limit_may_be_lifted_while_it_stops),
+		cmocka_unit_test(
+			stop_returns_after_complete_has_returned_on_a_thread_of_the_caller),
 		cmocka_unit_test(an_idle_service_stops_and_so_does_none),
 		cmocka_unit_test(a_wrong_configuration_is_refused_with_a_message),
 		cmocka_unit_test(errors_of_the_scheduler_reach_the_submitter),
