@@ -14,7 +14,7 @@
 
 #include "ionode/node.h"
 
-static unsigned char *data_of(const struct node_io *io)
+unsigned char *node_io_data(const struct node_io *io)
 {
 	return sl_slot_data(io->client->segment, io->slot);
 }
@@ -25,7 +25,7 @@ static int64_t execute_one(const struct node_io *io)
 	int fd = io->file->fd;
 
 	while (done < length) {
-		unsigned char *at = data_of(io) + done;
+		unsigned char *at = node_io_data(io) + done;
 		off_t offset = (off_t)(io->offset + done);
 		ssize_t n;
 
@@ -51,7 +51,7 @@ static struct node_io *io_of(struct sl_request *r)
 	return (struct node_io *)r;
 }
 
-static bool one_file(const struct sl_batch *b)
+bool node_one_file(const struct sl_batch *b)
 {
 	const struct node_file *first = io_of(b->first)->file;
 
@@ -61,19 +61,8 @@ static bool one_file(const struct sl_batch *b)
 	return true;
 }
 
-void node_execute(const struct sl_batch *b)
+void node_settle(const struct sl_batch *b, ssize_t n)
 {
-	struct node_io *first = io_of(b->first);
-	struct iovec iov[IOV_MAX];
-	int count = 0;
-	ssize_t n = 0;
-
-	if (b->count > 1 && one_file(b)) {
-		for (struct sl_request *r = b->first; r; r = r->next)
-			iov[count++] = (struct iovec){ data_of(io_of(r)), (size_t)r->length };
-		n = b->op == SL_WRITE ? pwritev(first->file->fd, iov, count, (off_t)first->offset)
-				      : preadv(first->file->fd, iov, count, (off_t)first->offset);
-	}
 	for (struct sl_request *r = b->first; r; r = r->next) {
 		struct node_io *io = io_of(r);
 
@@ -85,4 +74,20 @@ void node_execute(const struct sl_batch *b)
 			n = 0;
 		}
 	}
+}
+
+void node_execute(const struct sl_batch *b)
+{
+	const struct node_io *first = io_of(b->first);
+	struct iovec iov[IOV_MAX];
+	int count = 0;
+	ssize_t n = 0;
+
+	if (b->count > 1 && node_one_file(b)) {
+		for (struct sl_request *r = b->first; r; r = r->next)
+			iov[count++] = (struct iovec){ node_io_data(io_of(r)), (size_t)r->length };
+		n = b->op == SL_WRITE ? pwritev(first->file->fd, iov, count, (off_t)first->offset)
+				      : preadv(first->file->fd, iov, count, (off_t)first->offset);
+	}
+	node_settle(b, n);
 }

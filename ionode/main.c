@@ -39,6 +39,10 @@ static int usage(const char *problem, const char *what)
 		     "                     policy of a stage: see 'sluice policy list'\n"
 		     "  --capacity RATE    what the node may draw from the file system, e.g. "
 		     "500MB/s\n"
+		     "  --device-model M   behave like a device: hdd, raid, ssd, or "
+		     "bandwidth=200M,seek=5ms,\n"
+		     "                     op=50us,streams=1; for experiments, the data is still "
+		     "written\n"
 		     "  --workers N        threads of the data path (one for each CPU)\n"
 		     "  --log LEVEL        error, warn, info (default) or debug\n"
 		     "  --ready-fd N       write a byte to this descriptor when clients may "
@@ -158,6 +162,8 @@ static int run(const struct node_config *config, int ready_fd)
 	n->workers = config->workers ? config->workers
 				     : (uint32_t)(cpus < SL_SHM_WORKERS ? cpus : SL_SHM_WORKERS);
 	pthread_mutex_init(&n->lock, NULL);
+	window_init(&n->window);
+	sl_device_init(&n->device, &config->device);
 	if ((rc = sl_sched_create(&n->sched, &sc, node_now(), err, sizeof(err)))) {
 		fprintf(stderr, "sluiced: %s\n", err);
 		return rc;
@@ -174,7 +180,8 @@ static int run(const struct node_config *config, int ready_fd)
 		return n->listen_fd;
 	}
 	if ((rc = make_bells(n)) || (rc = watch(n, n->listen_fd, &n->listen_fd)) ||
-	    (rc = watch(n, n->stop_fd, &n->stop_fd)) || (rc = node_workers_start(n, threads))) {
+	    (rc = watch(n, n->stop_fd, &n->stop_fd)) || (rc = ring_start(n)) ||
+	    (rc = node_workers_start(n, threads))) {
 		fprintf(stderr, "sluiced: cannot start: %s\n", strerror(-rc));
 		return rc;
 	}
@@ -189,25 +196,68 @@ static int run(const struct node_config *config, int ready_fd)
 	node_wake_all(n);
 	for (uint32_t i = 0; i < n->workers; i++)
 		pthread_join(threads[i], NULL);
+	ring_stop(n);
 	log_info("ionode stopped");
 	return rc;
 }
 
+/* A preset by name, or key=value by commas, starting from a plain device. */
+static int device_model(const char *text, struct sl_device_model *m)
+{
+	const struct sl_device_model *preset = sl_device_find(text);
+	char copy[200], *save = NULL;
+	uint64_t bytes;
+	int64_t ns;
+
+	if (preset) {
+		*m = *preset;
+		return 0;
+	}
+	*m = (struct sl_device_model){ .name = "given", .streams = 1 };
+	snprintf(copy, sizeof(copy), "%s", text);
+	for (char *word = strtok_r(copy, ",", &save); word; word = strtok_r(NULL, ",", &save)) {
+		char *value = strchr(word, '=');
+
+		if (!value)
+			return -EINVAL;
+		*value++ = 0;
+		if (!strcmp(word, "bandwidth") && !sl_parse_rate(value, &bytes))
+			m->bps[SL_READ] = m->bps[SL_WRITE] = bytes;
+		else if (!strcmp(word, "seek") && !sl_parse_time(value, &ns))
+			m->seek_ns[SL_READ] = m->seek_ns[SL_WRITE] = ns;
+		else if (!strcmp(word, "op") && !sl_parse_time(value, &ns))
+			m->op_ns = ns;
+		else if (!strcmp(word, "streams") && !sl_parse_bytes(value, &bytes) && bytes >= 1 &&
+			 bytes <= SL_DEVICE_STREAMS)
+			m->streams = (uint32_t)bytes;
+		else
+			return -EINVAL;
+	}
+	return m->bps[SL_READ] >= 1000000 ? 0 : -EINVAL;
+}
+
 static int parse(int argc, char **argv, struct node_config *c, int *ready_fd)
 {
-	enum { ROOT = 256, SOCKET, ADMIT, SHARE, ORDER, CAPACITY, WORKERS, LOG, READY, HELP };
+	enum {
+		ROOT = 256,
+		SOCKET,
+		ADMIT,
+		SHARE,
+		ORDER,
+		CAPACITY,
+		DEVICE,
+		WORKERS,
+		LOG,
+		READY,
+		HELP
+	};
 	static const struct option options[] = {
-		{ "root", 1, 0, ROOT },
-		{ "socket", 1, 0, SOCKET },
-		{ "admit", 1, 0, ADMIT },
-		{ "share", 1, 0, SHARE },
-		{ "order", 1, 0, ORDER },
-		{ "capacity", 1, 0, CAPACITY },
-		{ "workers", 1, 0, WORKERS },
-		{ "log", 1, 0, LOG },
-		{ "ready-fd", 1, 0, READY },
-		{ "help", 0, 0, HELP },
-		{ 0 },
+		{ "root", 1, 0, ROOT },	      { "socket", 1, 0, SOCKET },
+		{ "admit", 1, 0, ADMIT },     { "share", 1, 0, SHARE },
+		{ "order", 1, 0, ORDER },     { "capacity", 1, 0, CAPACITY },
+		{ "workers", 1, 0, WORKERS }, { "device-model", 1, 0, DEVICE },
+		{ "log", 1, 0, LOG },	      { "ready-fd", 1, 0, READY },
+		{ "help", 0, 0, HELP },	      { 0 },
 	};
 	static const char *const levels[] = { "error", "warn", "info", "debug" };
 	int o, i;
@@ -234,6 +284,10 @@ static int parse(int argc, char **argv, struct node_config *c, int *ready_fd)
 		case CAPACITY:
 			if (sl_parse_rate(optarg, &c->capacity_bps) || !c->capacity_bps)
 				return usage("not a rate:", optarg);
+			break;
+		case DEVICE:
+			if (device_model(optarg, &c->device))
+				return usage("no device model", optarg);
 			break;
 		case WORKERS:
 			c->workers = (uint32_t)strtoul(optarg, NULL, 10);

@@ -21,6 +21,8 @@
 
 #include "sim/device.h"
 #include "sluice.h"
+#include "ionode/ring.h"
+#include "ionode/window.h"
 #include "wire/proto.h"
 #include "wire/shm.h"
 
@@ -79,9 +81,8 @@ struct node_config {
 	const char *root, *socket;
 	const char *admit, *share, *order; /* NULL: the stage's default */
 	uint64_t capacity_bps;		   /* 0: not known, not paced */
-	struct sl_device_model *device;	   /* timing model; NULL: none */
+	struct sl_device_model device;	   /* timing model; bps 0: none */
 	uint32_t workers;		   /* 0: one for each CPU */
-	const char *trace;		   /* file; NULL: none */
 };
 
 struct node {
@@ -101,7 +102,10 @@ struct node {
 	struct client *_Atomic client[SL_SHM_CLIENTS];
 	atomic_bool stop;
 	int listen_fd, stop_fd, epoll_fd;
-	struct node_trace *trace;
+	struct ring *ring;	 /* NULL: no io_uring */
+	struct window window;	 /* limit of flying */
+	uint32_t flying;	 /* batches in the ring */
+	struct sl_device device; /* with a model: its timeline */
 };
 
 sl_time node_now(void);
@@ -110,8 +114,19 @@ sl_time node_now(void);
 int node_workers_start(struct node *n, pthread_t *threads);
 void node_wake_one(struct node *n);
 void node_wake_all(struct node *n);
-/* exec.c: do the I/O of a batch; each node_io gets its result. No lock is held. */
+/* A batch has been executed; the lock is held. */
+void node_finish(struct node *n, const struct sl_batch *b);
+/* Decide and execute what may go now; the lock is not held. Returns when to look again. */
+sl_time node_go_on(struct node *n);
+
+/* exec.c: no lock is held */
+/* Do the I/O of a batch; each node_io gets its result. */
 void node_execute(const struct sl_batch *b);
+/* The merged operation has returned n: give each request its part, or do it again by itself. */
+void node_settle(const struct sl_batch *b, ssize_t n);
+bool node_one_file(const struct sl_batch *b);
+unsigned char *node_io_data(const struct node_io *io);
+
 /* server.c */
 int node_serve(struct node *n);			       /* until node->stop_fd is readable */
 void client_release(struct node *n, struct client *c); /* lock held: gone and not busy */

@@ -183,7 +183,7 @@ static void pace(struct node *n, uint64_t bytes, sl_time now)
 	n->carry = (uint64_t)(cost % c);
 }
 
-static void finish(struct node *n, const struct sl_batch *b)
+void node_finish(struct node *n, const struct sl_batch *b)
 {
 	struct sl_request *r = b->first, *next;
 
@@ -205,15 +205,35 @@ static void finish(struct node *n, const struct sl_batch *b)
 	}
 }
 
-/* Serve until nothing may go; returns when to look again. */
-static sl_time serve(struct node *n)
+/* With a device model: the batch is not done before the model says so. */
+static void wait_for_model(const struct node *n, sl_time until)
+{
+	struct timespec ts = { until / 1000000000, until % 1000000000 };
+
+	if (n->config->device.bps[SL_READ])
+		while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL) == EINTR)
+			;
+}
+
+static sl_time model(struct node *n, const struct sl_batch *b, sl_time now)
+{
+	if (!n->config->device.bps[SL_READ])
+		return 0;
+	return sl_device_submit(&n->device, b->op, b->file, b->offset, b->length, now);
+}
+
+sl_time node_go_on(struct node *n)
 {
 	sl_time now = node_now(), wake = SL_NEVER;
-	const struct sl_batch *b;
 
 	pthread_mutex_lock(&n->lock);
 	for (;;) {
+		const struct sl_batch *b;
+		sl_time modelled;
+
 		collect_all(n, now);
+		if (n->flying >= n->window.limit)
+			break; /* the ring goes on when one is back */
 		if (n->pace > now) {
 			wake = n->pace;
 			break;
@@ -222,12 +242,18 @@ static sl_time serve(struct node *n)
 		if (!b)
 			break;
 		pace(n, b->length, now);
+		modelled = model(n, b, now);
 		n->executing++;
+		if (!modelled && ring_wants(n, b)) {
+			ring_submit(n, b, now);
+			continue;
+		}
 		pthread_mutex_unlock(&n->lock);
 		node_execute(b);
+		wait_for_model(n, modelled);
 		now = node_now();
 		pthread_mutex_lock(&n->lock);
-		finish(n, b);
+		node_finish(n, b);
 	}
 	pthread_mutex_unlock(&n->lock);
 	return wake;
@@ -281,7 +307,7 @@ static void *worker_main(void *arg)
 	CPU_SET(w->index, &cpus);
 	sched_setaffinity(0, sizeof(cpus), &cpus);
 	while (!atomic_load_explicit(&w->node->stop, memory_order_relaxed))
-		nap(w, serve(w->node));
+		nap(w, node_go_on(w->node));
 	return NULL;
 }
 

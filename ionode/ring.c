@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Asynchronous execution: many batches in flight with no thread each.
+ *
+ * For the page cache a plain pwritev by the worker is fastest; for O_DIRECT and O_SYNC files the
+ * device decides how long it takes, and several at once keep it busy. The worker that decides
+ * submits; one thread waits for completions, finishes them, and lets the workers decide again. How
+ * many may be in flight is the window's business.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <liburing.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "ionode/node.h"
+#include "ionode/ring.h"
+
+struct flight {
+	const struct sl_batch *batch; /* NULL: free */
+	sl_time since;
+	struct iovec iov[IOV_MAX];
+};
+
+struct ring {
+	struct io_uring uring;
+	struct flight flight[WINDOW_MAX];
+	pthread_t thread;
+};
+
+bool ring_wants(const struct node *n, const struct sl_batch *b)
+{
+	const struct node_io *io = (const struct node_io *)b->first;
+
+	return n->ring && io->file->flags && !(io->flags & SL_F_APPEND) && node_one_file(b);
+}
+
+void ring_submit(struct node *n, const struct sl_batch *b, sl_time now)
+{
+	const struct node_io *first = (const struct node_io *)b->first;
+	struct ring *ring = n->ring;
+	struct flight *f = ring->flight;
+	struct io_uring_sqe *sqe = io_uring_get_sqe(&ring->uring);
+	unsigned count = 0;
+
+	while (f->batch)
+		f++;
+	f->batch = b;
+	f->since = now;
+	for (struct sl_request *r = b->first; r; r = r->next)
+		f->iov[count++] =
+			(struct iovec){ node_io_data((struct node_io *)r), (size_t)r->length };
+	if (b->op == SL_WRITE)
+		io_uring_prep_writev(sqe, first->file->fd, f->iov, count, first->offset);
+	else
+		io_uring_prep_readv(sqe, first->file->fd, f->iov, count, first->offset);
+	io_uring_sqe_set_data(sqe, f);
+	n->flying++;
+	io_uring_submit(&ring->uring);
+}
+
+static void *ring_main(void *arg)
+{
+	struct node *n = arg;
+	struct ring *ring = n->ring;
+
+	for (;;) {
+		struct io_uring_cqe *cqe;
+		struct flight *f;
+		int rc = io_uring_wait_cqe(&ring->uring, &cqe), result;
+
+		if (rc == -EINTR)
+			continue;
+		if (rc)
+			break;
+		f = io_uring_cqe_get_data(cqe);
+		result = cqe->res;
+		io_uring_cqe_seen(&ring->uring, cqe);
+		if (!f)
+			break; /* ring_stop() */
+		node_settle(f->batch, result);
+		pthread_mutex_lock(&n->lock);
+		window_measure(&n->window, f->batch->length, node_now() - f->since);
+		n->flying--;
+		node_finish(n, f->batch);
+		f->batch = NULL;
+		pthread_mutex_unlock(&n->lock);
+		node_go_on(n);
+	}
+	return NULL;
+}
+
+int ring_start(struct node *n)
+{
+	struct ring *ring = calloc(1, sizeof(*ring));
+	int rc;
+
+	if (!ring)
+		return -ENOMEM;
+	rc = io_uring_queue_init(WINDOW_MAX * 2, &ring->uring, 0);
+	if (rc) {
+		log_warn("io_uring is not to be had (%s): files with O_DIRECT get one batch per "
+			 "worker",
+			 strerror(-rc));
+		free(ring);
+		return 0;
+	}
+	n->ring = ring;
+	return -pthread_create(&ring->thread, NULL, ring_main, n);
+}
+
+/* Nothing is in flight any more. */
+void ring_stop(struct node *n)
+{
+	struct io_uring_sqe *sqe;
+
+	if (!n->ring)
+		return;
+	sqe = io_uring_get_sqe(&n->ring->uring);
+	io_uring_prep_nop(sqe);
+	io_uring_sqe_set_data(sqe, NULL);
+	io_uring_submit(&n->ring->uring);
+	pthread_join(n->ring->thread, NULL);
+	io_uring_queue_exit(&n->ring->uring);
+	free(n->ring);
+	n->ring = NULL;
+}
