@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Control lines: what `sluice status`, `set` and `policy set` say to a node.
+ * Control lines: what `sluice status`, `run`, `set` and `policy set` say to a node.
  *
  *	status                        everything, as JSON
- *	set JOB key=value…            min max burst weight period best_effort order
- *	policy STAGE=SPEC…            e.g. policy share=io-sets order=aioli,wait_us=500
- *	ping
+ *	job NAME key=value…           make the job if there is none, then as `set`; and procs,
+ *nodes, pid (keep the job while that process lives), keep=1 (for good) set JOB key=value… min max
+ *burst weight period best_effort order policy STAGE=SPEC…            e.g. policy share=io-sets
+ *order=aioli,wait_us=500 ping
  *
- * An error is a positive errno and a sentence. A line is obeyed whole or not at all, as far as
- * one stage or one job is concerned; stages given together are set one after the other.
+ * An error is a positive errno and a sentence. A line is obeyed whole or not at all.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -19,6 +19,7 @@
 #include "base/json.h"
 #include "base/units.h"
 #include "ionode/node.h"
+#include "sched/spec.h"
 
 static int answer(char **out, int status, const char *text)
 {
@@ -37,7 +38,19 @@ static void put_latency(struct json *j, const struct sl_job_stats *st)
 	json_end(j);
 }
 
-static void put_job(struct json *j, const struct node *n, const struct node_job *job, sl_time now)
+/* Index of the io-sets set: log10 of the period in seconds, to the nearest integer. */
+static int set_of(sl_time period_ns)
+{
+	sl_time longest_ns = 316227766016837933; /* of set 8, 10^8.5 s; of set 7 a tenth, … */
+	int i = 9;
+
+	for (; i > -9 && period_ns <= longest_ns; i--)
+		longest_ns /= 10;
+	return i;
+}
+
+static void put_job(struct json *j, const struct node *n, const struct node_job *job,
+		    uint64_t total_bps, sl_time now)
 {
 	struct sl_job_conf conf;
 	struct sl_job_stats st;
@@ -50,9 +63,13 @@ static void put_job(struct json *j, const struct node *n, const struct node_job 
 	json_object(j, NULL);
 	json_string(j, "job", job->name);
 	json_uint(j, "clients", job->clients);
+	json_uint(j, "procs", job->procs);
+	json_uint(j, "nodes", job->nodes);
 	json_uint(j, "bandwidth_bps", job->rate_bps);
 	json_uint(j, "average_bps",
 		  (uint64_t)((double)bytes * 1e9 / (double)(now - job->since + 1)));
+	json_uint(j, "iops", job->iops);
+	json_double(j, "share", total_bps ? (double)job->rate_bps / (double)total_bps : 0.0);
 	json_uint(j, "read_bytes", st.served_bytes[SL_READ]);
 	json_uint(j, "write_bytes", st.served_bytes[SL_WRITE]);
 	json_uint(j, "requests", requests);
@@ -69,14 +86,39 @@ static void put_job(struct json *j, const struct node *n, const struct node_job 
 	put_latency(j, &st);
 	json_uint(j, "min_bps", st.min_bps);
 	json_uint(j, "max_bps", st.max_bps);
+	json_uint(j, "asked_min_bps", conf.min_bps);
+	json_uint(j, "asked_max_bps", conf.max_bps);
+	json_uint(j, "burst_bytes", conf.burst_bytes);
+	json_bool(j, "best_effort", conf.best_effort);
 	json_uint(j, "weight", conf.weight);
 	json_double(j, "period_s", (double)conf.period_ns / 1e9);
+	if (conf.period_ns > 0)
+		json_int(j, "set", set_of(conf.period_ns));
+	else
+		json_string(j, "set", NULL);
+	json_end(j);
+}
+
+static void put_policies(struct json *j, const struct node *n, const struct sl_sched_stats *st)
+{
+	const char *const names[] = { st->admit, st->share, st->order };
+	const char *const given[] = { n->config->admit, n->config->share, n->config->order };
+
+	for (int i = 0; i < SL_STAGES; i++)
+		json_string(j, sl_stage_name((enum sl_stage)i), names[i]);
+	json_object(j, "policy"); /* with what was set of their parameters */
+	for (int i = 0; i < SL_STAGES; i++)
+		json_string(j, sl_stage_name((enum sl_stage)i),
+			    n->policy[i] ? n->policy[i]
+			    : given[i]	 ? given[i]
+					 : names[i]);
 	json_end(j);
 }
 
 static int status(struct node *n, char **out)
 {
 	struct sl_sched_stats st;
+	uint64_t bps = 0, iops = 0;
 	struct json j;
 	size_t size;
 	sl_time now;
@@ -93,19 +135,25 @@ static int status(struct node *n, char **out)
 	json_string(&j, "root", n->config->root);
 	json_uint(&j, "pid", (uint64_t)getpid());
 	json_double(&j, "uptime_s", (double)(now - n->started) / 1e9);
-	json_string(&j, "admit", st.admit);
-	json_string(&j, "share", st.share);
-	json_string(&j, "order", st.order);
+	put_policies(&j, n, &st);
 	json_uint(&j, "capacity_bps", st.capacity_bps);
 	json_uint(&j, "floors_bps", st.floors_bps);
 	json_uint(&j, "workers", n->workers);
 	json_uint(&j, "requests", st.requests);
 	json_uint(&j, "inflight_batches", st.inflight_batches);
 	json_uint(&j, "inflight_bytes", st.inflight_bytes);
+	json_uint(&j, "window_batches", n->window.limit);
 	json_uint(&j, "decisions", st.decisions);
+	json_uint(&j, "decisions_per_s", n->decisions_per_s);
+	for (const struct node_job *job = n->jobs; job; job = job->next) {
+		bps += job->rate_bps;
+		iops += job->iops;
+	}
+	json_uint(&j, "bandwidth_bps", bps);
+	json_uint(&j, "iops", iops);
 	json_array(&j, "jobs");
-	for (struct node_job *job = n->jobs; job; job = job->next)
-		put_job(&j, n, job, now);
+	for (const struct node_job *job = n->jobs; job; job = job->next)
+		put_job(&j, n, job, bps, now);
 	json_end(&j);
 	json_end(&j);
 	pthread_mutex_unlock(&n->lock);
@@ -140,60 +188,176 @@ static int set_key(struct sl_job_conf *c, const char *key, const char *value)
 	return 0;
 }
 
-static int set_job(struct node *n, char *words, char **out)
+/* What only `job` knows. */
+struct job_facts {
+	uint32_t procs, nodes;
+	pid_t pid;
+	bool keep;
+};
+
+static int fact_key(struct job_facts *f, const char *key, const char *value)
 {
-	char *save = NULL, *name = strtok_r(words, " ", &save), *word, *order = NULL, text[200];
-	uint64_t number = name ? sl_job_number(name) : 0;
-	struct sl_job_conf conf;
-	int rc;
+	char *end;
+	unsigned long number = strtoul(value, &end, 10);
 
-	if (!name || sl_job_get(n->sched, number, &conf)) {
-		snprintf(text, sizeof(text), "no job '%.64s'; see 'sluice status'",
-			 name ? name : "");
-		return answer(out, ENOENT, text);
-	}
-	while ((word = strtok_r(NULL, " ", &save))) {
+	if (strcmp(key, "procs") && strcmp(key, "nodes") && strcmp(key, "pid") &&
+	    strcmp(key, "keep"))
+		return -ENOENT;
+	if (*end || end == value || number > INT32_MAX)
+		return -EINVAL;
+	if (!strcmp(key, "procs"))
+		f->procs = (uint32_t)number;
+	else if (!strcmp(key, "nodes"))
+		f->nodes = (uint32_t)number;
+	else if (!strcmp(key, "pid"))
+		f->pid = (pid_t)number;
+	else
+		f->keep = number;
+	return 0;
+}
+
+/* The words after the job. facts is NULL for `set`. */
+static int job_words(char **save, struct sl_job_conf *conf, char **order, struct job_facts *facts,
+		     char **out)
+{
+	char *word, text[200];
+
+	while ((word = strtok_r(NULL, " ", save))) {
 		char *value = strchr(word, '=');
+		int rc = -EINVAL;
 
-		if (value)
+		if (value) {
 			*value++ = 0;
-		if (value && !strcmp(word, "order")) {
-			order = value;
+			rc = facts ? fact_key(facts, word, value) : -ENOENT;
+		}
+		if (value && rc == -ENOENT && !strcmp(word, "order")) {
+			*order = value;
 			continue;
 		}
-		rc = value ? set_key(&conf, word, value) : -EINVAL;
+		if (rc == -ENOENT)
+			rc = set_key(conf, word, value);
 		if (rc) {
 			snprintf(text, sizeof(text),
 				 rc == -ENOENT ? "no key '%.32s'; there are min, max, burst, "
-						 "weight, period, "
-						 "best_effort, order"
+						 "weight, period, best_effort, order"
 					       : "'%.32s' has no proper value",
 				 word);
 			return answer(out, -rc, text);
 		}
 	}
-	rc = order ? sl_job_order(n->sched, number, strcmp(order, "default") ? order : NULL,
-				  node_now())
-		   : 0;
-	if (!rc)
-		rc = sl_job_set(n->sched, number, &conf, node_now());
-	return rc ? answer(out, -rc, sl_error(n->sched)) : 0;
+	return 0;
 }
 
+/* Why the scheduler refused conf, in the words of those who typed it. */
+static int refused(const struct node *n, uint64_t number, const struct sl_job_conf *conf, int rc,
+		   char **out)
+{
+	const char *why = sl_error(n->sched);
+	char text[200], min[16], max[16], promised[16], capacity[16];
+	struct sl_sched_stats st;
+	uint64_t others = 0;
+
+	sl_sched_stats(n->sched, &st);
+	for (const struct node_job *j = n->jobs; j; j = j->next) {
+		struct sl_job_conf other;
+
+		if (j->number != number && !sl_job_get(n->sched, j->number, &other) &&
+		    !other.best_effort)
+			others += other.min_bps;
+	}
+	sl_format_rate(min, sizeof(min), conf->min_bps);
+	sl_format_rate(max, sizeof(max), conf->max_bps);
+	sl_format_rate(promised, sizeof(promised), others);
+	sl_format_rate(capacity, sizeof(capacity), st.capacity_bps);
+	if (rc == -EDQUOT)
+		snprintf(text, sizeof(text),
+			 "min %s does not fit: %s of %s are promised to other jobs", min, promised,
+			 capacity);
+	else if (conf->max_bps && conf->min_bps > conf->max_bps)
+		snprintf(text, sizeof(text), "min %s is above max %s", min, max);
+	else if (conf->min_bps && !st.capacity_bps)
+		snprintf(text, sizeof(text),
+			 "a min needs a layer of known capacity: 'sluice up --capacity RATE'");
+	else
+		snprintf(text, sizeof(text), "%s", strncmp(why, "job: ", 5) ? why : why + 5);
+	return answer(out, -rc, text);
+}
+
+static int set_job(struct node *n, char *words, bool make, char **out)
+{
+	char *save = NULL, *name = strtok_r(words, " ", &save), *order = NULL, text[200];
+	struct job_facts facts = { 0 };
+	struct sl_job_conf conf = { 0 };
+	struct sl_spec spec;
+	struct node_job *j;
+	int rc;
+
+	j = name ? node_job_find(n, sl_job_number(name)) : NULL;
+	if (!name || strlen(name) >= SL_JOB_NAME_MAX || (!j && !make)) {
+		snprintf(text, sizeof(text), "no job '%.64s'; see 'sluice status'",
+			 name ? name : "");
+		return answer(out, ENOENT, text);
+	}
+	if (j)
+		sl_job_get(n->sched, j->number, &conf);
+	if ((rc = job_words(&save, &conf, &order, make ? &facts : NULL, out)))
+		return rc;
+	if (order && strcmp(order, "default") != 0 &&
+	    (rc = sl_spec_parse(SL_ORDER, order, &spec, text, sizeof(text))))
+		return answer(out, -rc, text);
+	if (j)
+		rc = sl_job_set(n->sched, j->number, &conf, node_now());
+	else
+		j = node_job_add(n, name, &conf, &rc);
+	if (rc)
+		return refused(n, sl_job_number(name), &conf, rc, out);
+	if (order) /* parsed above, so it cannot fail */
+		sl_job_order(n->sched, j->number, strcmp(order, "default") ? order : NULL,
+			     node_now());
+	j->procs = facts.procs ? facts.procs : j->procs;
+	j->nodes = facts.nodes ? facts.nodes : j->nodes;
+	j->keep = j->keep || facts.keep;
+	if (facts.pid > 0)
+		node_job_hold(j, facts.pid);
+	return 0;
+}
+
+/* All are parsed before the first is set. */
 static int set_policy(struct node *n, char *words, char **out)
 {
-	char *save = NULL;
+	char *save = NULL, text[200], *spec[SL_STAGES] = { NULL };
+	struct sl_spec parsed;
 
 	for (char *word = strtok_r(words, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
-		char *spec = strchr(word, '=');
-		int rc;
+		char *value = strchr(word, '=');
+		int stage, rc;
 
-		if (!spec)
+		if (!value)
 			return answer(out, EINVAL, "give STAGE=POLICY, as in share=wfq");
-		*spec++ = 0;
-		rc = sl_policy_set(n->sched, word, spec, node_now());
+		*value++ = 0;
+		stage = sl_stage_find(word);
+		if (stage < 0 || spec[stage]) {
+			snprintf(text, sizeof(text),
+				 stage < 0 ? "no stage '%.32s'; there are admit, share, order"
+					   : "the stage %.32s is given twice",
+				 word);
+			return answer(out, EINVAL, text);
+		}
+		rc = sl_spec_parse((enum sl_stage)stage, value, &parsed, text, sizeof(text));
 		if (rc)
-			return answer(out, -rc, sl_error(n->sched));
+			return answer(out, -rc, text);
+		spec[stage] = value;
+	}
+	for (int i = 0; i < SL_STAGES; i++) {
+		char *copy = spec[i] ? strdup(spec[i]) : NULL;
+
+		if (!spec[i])
+			continue;
+		sl_policy_set(n->sched, sl_stage_name((enum sl_stage)i), spec[i], node_now());
+		if (copy) {
+			free(n->policy[i]);
+			n->policy[i] = copy;
+		}
 	}
 	return 0;
 }
@@ -212,8 +376,8 @@ int node_control(struct node *n, char *line, char **out)
 	if (!strcmp(line, "ping"))
 		return answer(out, 0, "pong");
 	pthread_mutex_lock(&n->lock);
-	if (!strcmp(line, "set"))
-		rc = set_job(n, rest, out);
+	if (!strcmp(line, "set") || !strcmp(line, "job"))
+		rc = set_job(n, rest, line[0] == 'j', out);
 	else if (!strcmp(line, "policy"))
 		rc = set_policy(n, rest, out);
 	else

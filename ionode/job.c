@@ -1,23 +1,89 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Jobs of a node: registered with the scheduler when their first process connects, kept for a
- * while after the last has gone (jobs are made of many short processes), then forgotten.
+ * Jobs of a node: registered with the scheduler by `sluice run` or when their first process
+ * connects, kept for a while after the last has gone (jobs are made of many short processes),
+ * then forgotten. A program may compute for hours before its first write; the process that `sluice
+ * run` became holds the job meanwhile, so that what was promised to it is not given away.
  */
 #include <errno.h>
+#include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "ionode/node.h"
 
 #define KEEP_NS (60 * INT64_C(1000000000))
 
-static struct node_job *job_find(struct node *n, uint64_t number)
+struct node_holder {
+	int pidfd;
+	struct node_holder *next;
+};
+
+struct node_job *node_job_find(const struct node *n, uint64_t number)
 {
 	for (struct node_job *j = n->jobs; j; j = j->next)
 		if (j->number == number)
 			return j;
 	return NULL;
+}
+
+struct node_job *node_job_add(struct node *n, const char *name, const struct sl_job_conf *conf,
+			      int *error)
+{
+	struct node_job *j = calloc(1, sizeof(*j));
+
+	if (!j) {
+		*error = -ENOMEM;
+		return NULL;
+	}
+	j->number = sl_job_number(name);
+	*error = sl_job_add(n->sched, j->number, conf, node_now());
+	if (*error) {
+		free(j);
+		return NULL;
+	}
+	snprintf(j->name, sizeof(j->name), "%s", name);
+	j->since = j->last_seen = node_now();
+	j->next = n->jobs;
+	n->jobs = j;
+	return j;
+}
+
+/* Forget holders that have ended; true if one is left. A look, no wait: poll() with timeout 0. */
+static bool held(struct node_job *j)
+{
+	for (struct node_holder **p = &j->holders, *h; (h = *p);) {
+		struct pollfd ended = { .fd = h->pidfd, .events = POLLIN };
+
+		if (poll(&ended, 1, 0) == 0) {
+			p = &h->next;
+			continue;
+		}
+		*p = h->next;
+		close(h->pidfd);
+		free(h);
+	}
+	return j->holders;
+}
+
+void node_job_hold(struct node_job *j, pid_t pid)
+{
+	struct node_holder *h = malloc(sizeof(*h));
+
+	held(j);
+	if (!h)
+		return;
+	h->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	if (h->pidfd < 0) { /* it has ended, or the kernel is old: it connects in time, or not */
+		free(h);
+		return;
+	}
+	h->next = j->holders;
+	j->holders = h;
 }
 
 struct node_job *node_job_join(struct node *n, const struct sl_hello *h, int *error)
@@ -28,22 +94,14 @@ struct node_job *node_job_join(struct node *n, const struct sl_hello *h, int *er
 				    .weight = h->weight,
 				    .period_ns = h->period_ns,
 				    .best_effort = h->best_effort };
-	uint64_t number = sl_job_number(h->job);
-	struct node_job *j = job_find(n, number);
+	struct node_job *j = node_job_find(n, sl_job_number(h->job));
 
-	if (!j) {
-		j = calloc(1, sizeof(*j));
-		*error = j ? sl_job_add(n->sched, number, &conf, node_now()) : -ENOMEM;
-		if (*error) {
-			free(j);
-			return NULL;
-		}
-		j->number = number;
-		memcpy(j->name, h->job, sizeof(j->name));
-		j->since = node_now();
-		j->next = n->jobs;
-		n->jobs = j;
-	}
+	if (!j)
+		j = node_job_add(n, h->job, &conf, error);
+	if (!j)
+		return NULL;
+	j->procs = h->procs ? h->procs : j->procs;
+	j->nodes = h->nodes ? h->nodes : j->nodes;
 	j->clients++;
 	return j;
 }
@@ -55,26 +113,47 @@ void node_job_leave(struct node *n, struct node_job *j)
 	j->last_seen = node_now();
 }
 
-/* Once a second: bandwidth of the last second, and who has been gone for long. */
+static uint64_t per_second(uint64_t count, sl_time took_ns)
+{
+	return (uint64_t)((unsigned __int128)count * 1000000000 / (uint64_t)took_ns);
+}
+
+static bool forget(struct node *n, struct node_job *j, sl_time now)
+{
+	if (j->clients || j->keep || now - j->last_seen <= KEEP_NS)
+		return false;
+	if (held(j)) {
+		j->last_seen = now;
+		return false;
+	}
+	return sl_job_remove(n->sched, j->number, now) == 0;
+}
+
+/* Once a second: rates of the last second, and who has been gone for long. */
 void node_jobs_tick(struct node *n)
 {
 	static sl_time last;
 	sl_time now = node_now();
+	struct sl_sched_stats all;
 
 	if (now - last < 1000000000)
 		return;
 	pthread_mutex_lock(&n->lock);
+	sl_sched_stats(n->sched, &all);
+	n->decisions_per_s = per_second(all.decisions - n->rate_decisions, now - last);
+	n->rate_decisions = all.decisions;
 	for (struct node_job **p = &n->jobs, *j; (j = *p);) {
 		struct sl_job_stats st;
-		uint64_t bytes;
+		uint64_t bytes, requests;
 
 		sl_job_stats(n->sched, j->number, now, &st);
 		bytes = st.served_bytes[SL_READ] + st.served_bytes[SL_WRITE];
-		j->rate_bps = (uint64_t)((unsigned __int128)(bytes - j->rate_bytes) * 1000000000 /
-					 (uint64_t)(now - last));
+		requests = st.served_requests[SL_READ] + st.served_requests[SL_WRITE];
+		j->rate_bps = per_second(bytes - j->rate_bytes, now - last);
+		j->iops = per_second(requests - j->rate_requests, now - last);
 		j->rate_bytes = bytes;
-		if (j->clients == 0 && now - j->last_seen > KEEP_NS &&
-		    sl_job_remove(n->sched, j->number, now) == 0) {
+		j->rate_requests = requests;
+		if (forget(n, j, now)) {
 			*p = j->next;
 			free(j);
 			continue;

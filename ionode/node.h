@@ -71,9 +71,12 @@ struct node_job {
 	uint64_t number;
 	char name[SL_JOB_NAME_MAX];
 	uint32_t clients;
+	uint32_t procs, nodes; /* as declared; 0: not known */
+	bool keep;	       /* named by the configuration: never forgotten */
+	struct node_holder *holders;
 	sl_time since, last_seen;
-	uint64_t rate_bytes; /* served when the rate was last taken */
-	uint64_t rate_bps;
+	uint64_t rate_bytes, rate_requests; /* served when the rates were last taken */
+	uint64_t rate_bps, iops;
 	struct node_job *next;
 };
 
@@ -106,6 +109,8 @@ struct node {
 	struct window window;	 /* limit of flying */
 	uint32_t flying;	 /* batches in the ring */
 	struct sl_device device; /* with a model: its timeline */
+	char *policy[3];	 /* admit, share, order as last set; NULL: the default */
+	uint64_t rate_decisions, decisions_per_s;
 };
 
 sl_time node_now(void);
@@ -132,9 +137,13 @@ int node_serve(struct node *n);			       /* until node->stop_fd is readable */
 void client_release(struct node *n, struct client *c); /* lock held: gone and not busy */
 /* control.c: answer one line; *answer is malloc'ed. Returns 0 or a positive errno. */
 int node_control(struct node *n, char *line, char **answer);
-/* job.c */
-struct node_job *node_job_join(struct node *n, const struct sl_hello *h,
-			       int *error); /* lock held */
+/* job.c; the lock is held, except by node_jobs_tick() */
+struct node_job *node_job_find(const struct node *n, uint64_t number);
+struct node_job *node_job_add(struct node *n, const char *name, const struct sl_job_conf *conf,
+			      int *error);
+/* Not to be forgotten while this process lives: it has not made its first I/O yet. */
+void node_job_hold(struct node_job *j, pid_t pid);
+struct node_job *node_job_join(struct node *n, const struct sl_hello *h, int *error);
 void node_job_leave(struct node *n, struct node_job *j);
 void node_jobs_tick(struct node *n);
 
