@@ -64,16 +64,23 @@ static inline void rig_policy(struct rig *g, const struct sl_order_ops *ops,
 	sl_flow_policy(&g->flow[g->lane], ops, values, g->now);
 }
 
+/* Zeroed, and on a cache line as the host's is. */
+static inline void *rig_memory(size_t size)
+{
+	void *p = aligned_alloc(64, (size + 63) & ~(size_t)63);
+
+	assert_non_null(p);
+	return memset(p, 0, (size + 63) & ~(size_t)63);
+}
+
 static inline struct rig *rig_open(const struct sl_order_ops *ops, const struct rig_values *v)
 {
 	struct rig *g = calloc(1, sizeof(*g));
 
 	assert_non_null(g);
-	g->env.runs = calloc(RIG_REQUESTS, sizeof(struct sl_run));
-	g->env.files = calloc(RIG_FILES, sizeof(struct sl_file));
-	assert_non_null(g->env.runs);
-	assert_non_null(g->env.files);
-	sl_flow_env_init(&g->env, RIG_FILES, RIG_REQUESTS, calloc(1, sl_hash_size(RIG_FILES)));
+	g->env.runs = rig_memory(RIG_REQUESTS * sizeof(struct sl_run));
+	g->env.files = rig_memory(RIG_FILES * sizeof(struct sl_file));
+	sl_flow_env_init(&g->env, RIG_FILES, RIG_REQUESTS, rig_memory(sl_hash_size(RIG_FILES)));
 	for (uint32_t i = RIG_LANES; i-- > 0;) {
 		sl_flow_init(&g->flow[i], &g->env, i);
 		g->lane = i;
@@ -170,6 +177,23 @@ static inline uint32_t rig_check_run(const struct sl_flow *f, const struct sl_ru
 	return count;
 }
 
+/* The runs of a queue stand in its own list by age as well. */
+static inline void rig_check_ages(const struct sl_queue *q, uint32_t runs, const char *file,
+				  int line)
+{
+	uint64_t number = 0;
+	uint32_t n = 0;
+
+	if (q->ages.next) /* else it is new */
+		for (struct sl_list *l = q->ages.next; l != &q->ages; l = l->next, n++) {
+			const struct sl_run *run = sl_container(l, struct sl_run, queue_age);
+
+			RIG_TRUE(sl_run_queue(run) == q && run->number >= number, file, line);
+			number = run->number;
+		}
+	RIG_TRUE(n == runs, file, line);
+}
+
 static inline void rig_check_(struct rig *g, const char *file, int line)
 {
 	struct sl_flow *f = rig_flow(g);
@@ -184,6 +208,7 @@ static inline void rig_check_(struct rig *g, const char *file, int line)
 			struct sl_queue *q = &e->queue[op];
 			uint64_t bytes = 0, end = 0;
 			bool cursor_found = !q->cursor;
+			uint32_t before_q = runs;
 
 			for (struct sl_node *n = sl_tree_first(&q->runs); n; n = sl_tree_next(n)) {
 				struct sl_run *run = sl_range_run(n);
@@ -205,6 +230,7 @@ static inline void rig_check_(struct rig *g, const char *file, int line)
 					 line);
 			}
 			RIG_TRUE(bytes == q->bytes && cursor_found, file, line);
+			rig_check_ages(q, runs - before_q, file, line);
 			for (struct sl_node *n = sl_tree_first(&e->inflight[op]); n;
 			     n = sl_tree_next(n)) {
 				struct sl_run *run = sl_range_run(n);
