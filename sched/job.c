@@ -12,6 +12,8 @@
 
 #include "sched/sched.h"
 
+#define EFFORT_MAX (UINT64_C(1) << 62) /* sum of all min with best_effort */
+
 static uint64_t scale(uint64_t value, uint64_t num, uint64_t den)
 {
 	return (uint64_t)((unsigned __int128)value * num / den);
@@ -44,15 +46,16 @@ void sl_slot_rates(struct sl_sched *s, struct sl_slot *slot, sl_time now)
 		floor = cap;
 	slot->stats.min_bps = floor;
 	slot->stats.max_bps = cap == UINT64_MAX ? 0 : cap;
+	slot->stats.held = cap == 0;
 	sl_lane_leave(s, l, class != l->class, now);
 	l->class = class;
 	l->limited = floor || cap != UINT64_MAX;
 	l->has_floor = floor != 0;
 	s->admit->set(s->admit_state, l->index,
 		      &(struct sl_rates){ floor, cap, slot->conf.burst_bytes }, now);
-	if (!l->limited && l->throttled_since) {
-		slot->stats.throttled_ns += now - l->throttled_since;
-		l->throttled_since = 0;
+	if (!l->limited) {
+		slot->stats.throttled_ns += sl_throttled_ns(l, now);
+		l->throttled_since = -1;
 	}
 	sl_lane_update(s, l, now);
 }
@@ -97,6 +100,9 @@ static int conf_check(struct sl_sched *s, struct sl_job_conf *c, const struct sl
 	if (c->max_bps && c->min_bps > c->max_bps)
 		return sl_fail(s, -EINVAL, "job: min %" PRIu64 " is above max %" PRIu64 " bytes/s",
 			       c->min_bps, c->max_bps);
+	if (c->best_effort && c->min_bps > EFFORT_MAX - s->effort_bps)
+		return sl_fail(s, -ERANGE,
+			       "job: best effort min of all jobs is beyond 2^62 bytes/s");
 	if (c->min_bps && !s->capacity_bps)
 		return sl_fail(s, -EINVAL, "job: a min needs a known capacity; set it first");
 	if (!c->best_effort && c->min_bps && others + c->min_bps > s->capacity_bps &&

@@ -46,15 +46,16 @@ static void *share_of(const struct sl_sched *s, const struct sl_lane *l)
 	return s->share_state[l->class];
 }
 
-static void throttle(struct sl_lane *l, struct sl_slot *slot, bool held, sl_time now)
+/* held: since now, and not longer than until the cap tag however late we are asked again. */
+static void throttle(struct sl_lane *l, struct sl_slot *slot, bool held, sl_time cap, sl_time now)
 {
-	if (held == (l->throttled_since != 0))
-		return;
+	if (l->throttled_since >= 0) {
+		slot->stats.throttled_ns += sl_throttled_ns(l, now);
+		l->throttled_since = -1;
+	}
 	if (held) {
-		l->throttled_since = now ? now : 1;
-	} else {
-		slot->stats.throttled_ns += now - l->throttled_since;
-		l->throttled_since = 0;
+		l->throttled_since = now;
+		l->throttled_until = cap;
 	}
 }
 
@@ -75,7 +76,7 @@ void sl_lane_update(struct sl_sched *s, struct sl_lane *l, sl_time now)
 	sl_time at = order > cap ? order : cap;
 
 	if (l->limited)
-		throttle(l, &s->slots[l->index], order <= now && cap > now, now);
+		throttle(l, &s->slots[l->index], order <= now && cap > now, cap, now);
 	if (at > now) {
 		sl_lane_leave(s, l, l->flow.waiting == 0 || cap > now, now);
 		if (at != SL_NEVER)
@@ -156,8 +157,10 @@ enum via { BY_FLOOR, BY_SHARE, BY_BORROWING };
 
 static void account_next(struct sl_sched *s, const struct sl_batch *b, enum via via)
 {
+	s->decisions++;
 	for (struct sl_request *r = b->first; r; r = r->next) {
-		struct sl_job_stats *st = &s->slots[r->job_].stats;
+		struct sl_slot *slot = &s->slots[r->job_];
+		struct sl_job_stats *st = &slot->stats;
 
 		r->state_ = SL_REQUEST_INFLIGHT;
 		st->queued_requests--;
@@ -168,12 +171,13 @@ static void account_next(struct sl_sched *s, const struct sl_batch *b, enum via 
 			st->floor_bytes += r->length;
 		else if (via == BY_BORROWING)
 			st->borrowed_bytes += r->length;
-		if (r == b->first || r->job_ != r->prev_->job_)
+		if (slot->decision != s->decisions) { /* once for each job in it */
+			slot->decision = s->decisions;
 			st->batches++;
+		}
 	}
 	s->inflight++;
 	s->inflight_bytes += b->length;
-	s->decisions++;
 }
 
 /* POLICIES.md, steps 1 to 4: guarantees, then the granted, then the others unless grants are
@@ -181,6 +185,7 @@ static void account_next(struct sl_sched *s, const struct sl_batch *b, enum via 
 static struct sl_lane *choose(struct sl_sched *s, sl_time now, enum via *via, sl_time *wake)
 {
 	const struct sl_heap_entry *top = sl_heap_top(&s->floors);
+	int classes = s->strict_grants ? SL_UNGRANTED : SL_CLASSES;
 
 	if (top && top->key <= (uint64_t)now) {
 		*via = BY_FLOOR;
@@ -188,7 +193,7 @@ static struct sl_lane *choose(struct sl_sched *s, sl_time now, enum via *via, sl
 	}
 	if (top && top->key < (uint64_t)*wake)
 		*wake = (sl_time)top->key;
-	for (int class = 0; class < SL_CLASSES; class ++) {
+	for (int class = 0; class < classes; class ++) {
 		sl_time at = SL_NEVER;
 		int64_t lane = s->share->pick(s->share_state[class], now, &at);
 
@@ -278,10 +283,11 @@ sl_time sl_latency_bound_ns(unsigned bucket)
 static struct sl_run *run_in_flight(const struct sl_sched *s, const struct sl_batch *b)
 {
 	uintptr_t at = (uintptr_t)b - (uintptr_t)&s->env.runs[0].batch;
-	struct sl_run *run = &s->env.runs[at / sizeof(*run)];
+	struct sl_run *run;
 
 	if (at >= (uintptr_t)s->limits.requests * sizeof(*run) || at % sizeof(*run))
 		return NULL;
+	run = &s->env.runs[at / sizeof(*run)];
 	return run->state == SL_RUN_INFLIGHT ? run : NULL;
 }
 
@@ -345,6 +351,7 @@ int sl_cancel(struct sl_sched *s, struct sl_request *r, sl_time now)
 	l = slot->lane;
 	if (r->file_ || !unpark_one(s, r)) {
 		l->flow.ops->cancel(&l->flow, r, now);
+		sl_lane_leave(s, l, false, now); /* its oldest may be another one now */
 		sl_lane_update(s, l, now);
 	}
 	r->state_ = SL_REQUEST_FREE;
@@ -472,6 +479,7 @@ int sl_sched_create(struct sl_sched **out, const struct sl_config *config, sl_ti
 
 		l->index = i;
 		l->member.weight = 1;
+		l->throttled_since = -1;
 		sl_flow_init(&l->flow, &s->env, i);
 		sl_flow_policy(&l->flow, sl_order_ops(&order), s->order_spec[0].values, now);
 		s->slots[i].next_free = i + 1;

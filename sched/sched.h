@@ -34,7 +34,8 @@ struct sl_lane {
 	uint8_t limited; /* has a floor or a cap: admit must be asked */
 	uint8_t has_floor;
 	uint8_t class;
-	sl_time throttled_since; /* 0: it is not */
+	sl_time throttled_since; /* -1: it is not */
+	sl_time throttled_until; /* its cap tag */
 };
 
 struct sl_slot {
@@ -43,6 +44,7 @@ struct sl_slot {
 	uint64_t job;
 	uint32_t requests; /* waiting or in flight */
 	uint32_t next_free;
+	uint64_t decision; /* the last that it had a part in */
 	struct sl_job_stats stats;
 	struct sl_job_conf conf;
 	uint64_t grant_bps;
@@ -90,6 +92,14 @@ static inline sl_time sl_clock(struct sl_sched *s, sl_time now)
 	if (now > s->now) /* time that runs backwards stands still */
 		s->now = now;
 	return s->now;
+}
+
+/* How long the lane has been held by its cap in the present hold. */
+static inline sl_time sl_throttled_ns(const struct sl_lane *l, sl_time now)
+{
+	sl_time end = now < l->throttled_until ? now : l->throttled_until;
+
+	return l->throttled_since >= 0 && end > l->throttled_since ? end - l->throttled_since : 0;
 }
 
 int sl_fail(struct sl_sched *s, int error, const char *fmt, ...)

@@ -11,8 +11,7 @@ int sl_job_stats(const struct sl_sched *s, uint64_t job, sl_time now, struct sl_
 	if (!slot)
 		return -ENOENT;
 	*out = slot->stats;
-	if (slot->own.throttled_since && now > slot->own.throttled_since)
-		out->throttled_ns += now - slot->own.throttled_since;
+	out->throttled_ns += sl_throttled_ns(&slot->own, now);
 	return 0;
 }
 

@@ -230,7 +230,7 @@ static void queue_point(struct sl_queue *q, struct sl_run *run)
 
 /* r overlaps nothing: let it join a neighbour, or two, or start a run of its own. */
 static void queue_join(struct sl_flow *f, struct sl_queue *q, const struct sl_tree_pos *pos,
-		       struct sl_request *r, uint64_t number, sl_time now)
+		       struct sl_request *r, uint64_t number, sl_time since, sl_time now)
 {
 	struct sl_run *left = sl_range_run(pos->prev), *right = sl_range_run(pos->next), *run;
 
@@ -258,7 +258,7 @@ static void queue_join(struct sl_flow *f, struct sl_queue *q, const struct sl_tr
 		run_start(run, r, SL_RUN_WAITING);
 		run->granted = q->granted;
 		run->number = number;
-		run->oldest = now;
+		run->oldest = since;
 		sl_tree_insert_at(&q->runs, pos, &run->range);
 		sl_list_push_back(&f->runs, &run->age);
 		if (!q->ages.next) /* a new queue is all zero */
@@ -282,7 +282,8 @@ bool sl_flow_inflight_conflict(const struct sl_request *r)
 }
 
 /* Let r into its queue, unless it overlaps something there or in flight, one of the two writing. */
-static bool fence_pass(struct sl_flow *f, struct sl_request *r, uint64_t number, sl_time now)
+static bool fence_pass(struct sl_flow *f, struct sl_request *r, uint64_t number, sl_time since,
+		       sl_time now)
 {
 	struct sl_file *file = file_of(r);
 	uint64_t lo = r->offset, hi = end_of(r);
@@ -295,7 +296,7 @@ static bool fence_pass(struct sl_flow *f, struct sl_request *r, uint64_t number,
 	if (r->op == SL_WRITE &&
 	    ((pos.prev && pos.prev->hi > lo) || (pos.next && pos.next->lo < hi)))
 		return false;
-	queue_join(f, q, &pos, r, number, now);
+	queue_join(f, q, &pos, r, number, since, now);
 	return true;
 }
 
@@ -306,7 +307,7 @@ static void fence_open(struct sl_flow *f, struct sl_file *file, sl_time now)
 
 	while ((r = file->blocked)) {
 		next = r->next;
-		if (!fence_pass(f, r, ++f->env->number, now))
+		if (!fence_pass(f, r, ++f->env->number, now, now))
 			return;
 		file->blocked = next;
 	}
@@ -318,7 +319,7 @@ void sl_flow_add(struct sl_flow *f, struct sl_request *r, sl_time now)
 
 	sl_file_hold(file);
 	f->waiting++;
-	if (!file->blocked && fence_pass(f, r, r->seq_, now))
+	if (!file->blocked && fence_pass(f, r, r->seq_, r->arrival, now))
 		return;
 	r->next = NULL;
 	if (file->blocked)
