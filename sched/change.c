@@ -107,7 +107,6 @@ void sl_unpark(struct sl_sched *s, sl_time now)
 			return;
 		s->parked = r->next;
 		r->file_ = file;
-					      before */
 		sl_lane_add(s, l, r, now);
 	}
 }
