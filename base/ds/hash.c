@@ -25,7 +25,10 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* A power of two, at least 2n; one place for n = 0, so that a lookup ends at a free place. */
+/*
+ * A power of two, at least 2n; one place for n = 0, so that a lookup ends at a free place. Places
+ * have 32-bit numbers: n is at most 2^31.
+ */
 static size_t hs_places(uint32_t n)
 {
 	size_t places = 1;

@@ -12,12 +12,13 @@
  *	                   /
  *	              [5,6) max 6
  *
- * What overlaps [6,7)? The left subtree ends at 4, nothing there. [2,9) ends behind 6 and
- * begins before 7: that is it. What overlaps [9,10)? The left subtree ends at 4 and [2,9) at 9,
- * so look right: below [8,12) all ends at 6; [8,12) itself ends behind 9 and begins before 10.
- * In words: take the first node in order that ends behind `lo`. It overlaps, or nothing does,
- * since all later ones begin no earlier. So the overlap found is the first one in order, and
- * sl_tree_next() leads to the others.
+ * What overlaps [a, b)? Only nodes that begin before b; they are what the descent to b leaves on
+ * its left: at each turn to the right a node and its left subtree, in order. The first of these
+ * that reaches behind a holds the answer. [9,10): 2 < 10, but [2,9) and its left reach 9 and 4:
+ * turn right; 8 < 10, [8,12) reaches 12 > 9 and [5,6) on its left does not: it is [8,12). [12,20):
+ * nothing in the tree reaches behind 12. So the overlap found is the first one in order, and
+ * sl_tree_next() leads to the others. Most questions are answered "nothing", without a branch
+ * that the keys decide.
  *
  * Cost: find, insert, remove, rekey, overlap O(log n); a removal makes at most three rotations,
  * an insertion two. max_ is kept by walking up from the change only as long as it matters: an
@@ -26,9 +27,9 @@
  * on average, O(log n) at worst.
  *
  * Departures from the textbook: one code path for left and right, the side being an index; no
- * sentinel (the tree has no memory of its own); the descent computes the side instead of
+ * sentinel (the tree has no memory of its own); the descents compute the side instead of
  * branching on it, because with random keys every second such branch is predicted wrongly,
- * and asks for both children before it knows which, since it mostly waits for memory.
+ * and ask for both children before they know which, since they mostly wait for memory.
  */
 #include "base/ds/tree.h"
 

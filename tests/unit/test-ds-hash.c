@@ -267,6 +267,30 @@ static void random_operations_agree_with_a_plain_array(void **state)
 	}
 }
 
+/* How many places are looked at to find all keys inside, in w->pair[0 .. n-1]. */
+static uint64_t places_to_find_all(struct world *w)
+{
+	struct sl_hash_entry alone[2048];
+	struct sl_hash other;
+	uint64_t looked = 0;
+
+	assert_true(sizeof(alone) >= w->size);
+	sl_hash_init(&other, alone, w->n);
+	for (uint32_t i = 0; i < w->n; i++) {
+		uint32_t home = 0, at = 0;
+
+		/* A key's home is where it lands in an empty table of the same size. */
+		sl_hash_put(&other, w->pair[i].a, w->pair[i].b, 0);
+		while (alone[home].value == SL_HASH_NONE)
+			home++;
+		sl_hash_remove(&other, w->pair[i].a, w->pair[i].b);
+		while (w->hash.entry[at].value != i)
+			at++;
+		looked += ((at - home) & w->hash.mask) + 1;
+	}
+	return looked;
+}
+
 /*
  * Knuth: 1.5 places for a key that is inside, at half load. A mixing that piled up any of these
  * kinds of key would need many times that; 2.0 leaves room for chance.
@@ -277,29 +301,38 @@ static void usual_kinds_of_keys_spread_evenly(void **state)
 
 	(void)state;
 	for (unsigned kind = 0; kind < KINDS; kind++) {
-		uint64_t looked = 0;
+		uint64_t looked;
 
 		world_open(w, 1024);
-		for (uint32_t i = 0; i < 1024; i++) {
+		for (uint32_t i = 0; i < w->n; i++) {
 			w->pair[i] = make_key(w, kind, i);
 			put(w, &w->pair[i], i);
 		}
-		/* A key's home is where it lands in an empty table of the same size. */
-		for (uint32_t i = 0; i < 1024; i++) {
-			struct sl_hash_entry empty[2048];
-			struct sl_hash other;
-			uint32_t home = 0, at = 0;
+		looked = places_to_find_all(w);
+		if (looked > 2 * w->n)
+			fail_msg("keys of kind %u: %" PRIu64 " places for %u keys", kind, looked,
+				 w->n);
+		world_close(w);
+	}
+}
 
-			sl_hash_init(&other, empty, 1024);
-			sl_hash_put(&other, w->pair[i].a, w->pair[i].b, 0);
-			while (empty[home].value)
-				home++;
-			while (w->hash.entry[at].value != i)
-				at++;
-			looked += ((at - home) & w->hash.mask) + 1;
+static void keys_a_power_of_two_apart_spread_evenly(void **state)
+{
+	struct world *w = &world;
+
+	(void)state;
+	for (unsigned shift = 0; shift <= 54; shift++) {
+		uint64_t looked;
+
+		world_open(w, 1024);
+		for (uint32_t i = 0; i < w->n; i++) {
+			w->pair[i] = (struct pair){ (uint64_t)i << shift, 3, SL_HASH_NONE };
+			put(w, &w->pair[i], i);
 		}
-		if (looked > 2 * 1024)
-			fail_msg("keys of kind %u: %" PRIu64 " places for 1024 keys", kind, looked);
+		looked = places_to_find_all(w);
+		if (looked > 2 * w->n)
+			fail_msg("keys 2^%u apart: %" PRIu64 " places for %u keys", shift, looked,
+				 w->n);
 		world_close(w);
 	}
 }
@@ -314,6 +347,7 @@ int main(void)
 		cmocka_unit_test(every_order_of_removal_from_small_clusters_is_right),
 		cmocka_unit_test(random_operations_agree_with_a_plain_array),
 		cmocka_unit_test(usual_kinds_of_keys_spread_evenly),
+		cmocka_unit_test(keys_a_power_of_two_apart_spread_evenly),
 	};
 
 	return cmocka_run_group_tests_name("ds-hash", tests, NULL, NULL);

@@ -153,6 +153,16 @@ static void an_empty_heap_has_no_top_and_ignores_a_removal(void **state)
 	world_close(&world, 0);
 }
 
+static void four_brothers_share_a_cache_line_wherever_the_memory_begins(void **state)
+{
+	(void)state;
+	for (size_t skew = 0; skew < 64; skew += 16) {
+		world_open(&world, 20, skew);
+		assert_int_equal((uintptr_t)&world.heap.entry[1] % 64, 0);
+		world_close(&world, skew);
+	}
+}
+
 static void equal_keys_come_out_by_id(void **state)
 {
 	(void)state;
@@ -295,6 +305,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_heap_of_no_ids_is_empty),
 		cmocka_unit_test(an_empty_heap_has_no_top_and_ignores_a_removal),
+		cmocka_unit_test(four_brothers_share_a_cache_line_wherever_the_memory_begins),
 		cmocka_unit_test(equal_keys_come_out_by_id),
 		cmocka_unit_test(the_greatest_key_is_a_key_like_any_other),
 		cmocka_unit_test(the_example_in_the_source_holds),

@@ -452,32 +452,25 @@ static void random_operations_on_few_nodes_agree_with_a_sorted_array(void **stat
 {
 	(void)state;
 	for (unsigned n = 1; n <= 12; n++)
-		run_mix(&(struct mix){
-			.domain = 8, .length = 4, .nodes = n, .operations = 10000, .every = 1 });
+		run_mix(&(struct mix){ 8, 4, n, 10000, 1 });
 }
 
 static void random_operations_with_many_equal_keys_agree_with_a_sorted_array(void **state)
 {
 	(void)state;
-	run_mix(&(struct mix){
-		.domain = 10, .length = 3, .nodes = 60, .operations = 100000, .every = 1 });
+	run_mix(&(struct mix){ 10, 3, 60, 100000, 1 });
 }
 
 static void random_operations_with_long_intervals_agree_with_a_sorted_array(void **state)
 {
 	(void)state;
-	run_mix(&(struct mix){
-		.domain = 1000, .length = 800, .nodes = 100, .operations = 100000, .every = 1 });
+	run_mix(&(struct mix){ 1000, 800, 100, 100000, 1 });
 }
 
 static void random_operations_on_thousands_agree_with_a_sorted_array(void **state)
 {
 	(void)state;
-	run_mix(&(struct mix){ .domain = UINT64_C(1) << 40,
-			       .length = UINT64_C(1) << 28,
-			       .nodes = LIMIT,
-			       .operations = 100000,
-			       .every = 100 });
+	run_mix(&(struct mix){ UINT64_C(1) << 40, UINT64_C(1) << 28, LIMIT, 100000, 100 });
 }
 
 int main(void)
