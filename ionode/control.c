@@ -18,7 +18,7 @@
 
 #include "base/json.h"
 #include "base/units.h"
-#include "ionode/node.h"
+#include "ionode/trace.h"
 #include "sched/spec.h"
 
 static int answer(char **out, int status, const char *text)
@@ -306,14 +306,13 @@ static int set_job(struct node *n, char *words, bool make, char **out)
 	    (rc = sl_spec_parse(SL_ORDER, order, &spec, text, sizeof(text))))
 		return answer(out, -rc, text);
 	if (j)
-		rc = sl_job_set(n->sched, j->number, &conf, node_now());
+		rc = node_job_change(n, j->number, &conf, node_now());
 	else
 		j = node_job_add(n, name, &conf, &rc);
 	if (rc)
 		return refused(n, sl_job_number(name), &conf, rc, out);
 	if (order) /* parsed above, so it cannot fail */
-		sl_job_order(n->sched, j->number, strcmp(order, "default") ? order : NULL,
-			     node_now());
+		node_job_order(n, j->number, strcmp(order, "default") ? order : NULL, node_now());
 	j->procs = facts.procs ? facts.procs : j->procs;
 	j->nodes = facts.nodes ? facts.nodes : j->nodes;
 	j->keep = j->keep || facts.keep;
@@ -353,7 +352,7 @@ static int set_policy(struct node *n, char *words, char **out)
 
 		if (!spec[i])
 			continue;
-		sl_policy_set(n->sched, sl_stage_name((enum sl_stage)i), spec[i], node_now());
+		node_policy(n, sl_stage_name((enum sl_stage)i), spec[i], node_now());
 		if (copy) {
 			free(n->policy[i]);
 			n->policy[i] = copy;

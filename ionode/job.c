@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "ionode/node.h"
+#include "ionode/trace.h"
 
 #define KEEP_NS (60 * INT64_C(1000000000))
 
@@ -126,7 +126,7 @@ static bool forget(struct node *n, struct node_job *j, sl_time now)
 		j->last_seen = now;
 		return false;
 	}
-	return sl_job_remove(n->sched, j->number, now) == 0;
+	return node_job_forget(n, j->number, now) == 0;
 }
 
 /* Once a second: rates of the last second, and who has been gone for long. */

@@ -19,7 +19,7 @@
 
 #include "base/log.h"
 #include "base/units.h"
-#include "ionode/node.h"
+#include "ionode/trace.h"
 
 #define DRAIN_NS (10 * INT64_C(1000000000))
 
@@ -43,6 +43,7 @@ static int usage(const char *problem, const char *what)
 		     "bandwidth=200M,seek=5ms,\n"
 		     "                     op=50us,streams=1; for experiments, the data is still "
 		     "written\n"
+		     "  --trace FILE       record what the scheduler is told and answers\n"
 		     "  --workers N        threads of the data path (one for each CPU)\n"
 		     "  --log LEVEL        error, warn, info (default) or debug\n"
 		     "  --ready-fd N       write a byte to this descriptor when clients may "
@@ -181,6 +182,7 @@ static int run(const struct node_config *config, int ready_fd)
 	}
 	if ((rc = make_bells(n)) || (rc = watch(n, n->listen_fd, &n->listen_fd)) ||
 	    (rc = watch(n, n->stop_fd, &n->stop_fd)) || (rc = ring_start(n)) ||
+	    (config->trace && (rc = trace_start(n, config->trace, &sc))) ||
 	    (rc = node_workers_start(n, threads))) {
 		fprintf(stderr, "sluiced: cannot start: %s\n", strerror(-rc));
 		return rc;
@@ -197,6 +199,7 @@ static int run(const struct node_config *config, int ready_fd)
 	for (uint32_t i = 0; i < n->workers; i++)
 		pthread_join(threads[i], NULL);
 	ring_stop(n);
+	trace_stop(n);
 	log_info("ionode stopped");
 	return rc;
 }
@@ -246,18 +249,26 @@ static int parse(int argc, char **argv, struct node_config *c, int *ready_fd)
 		ORDER,
 		CAPACITY,
 		DEVICE,
+		TRACE,
 		WORKERS,
 		LOG,
 		READY,
 		HELP
 	};
 	static const struct option options[] = {
-		{ "root", 1, 0, ROOT },	      { "socket", 1, 0, SOCKET },
-		{ "admit", 1, 0, ADMIT },     { "share", 1, 0, SHARE },
-		{ "order", 1, 0, ORDER },     { "capacity", 1, 0, CAPACITY },
-		{ "workers", 1, 0, WORKERS }, { "device-model", 1, 0, DEVICE },
-		{ "log", 1, 0, LOG },	      { "ready-fd", 1, 0, READY },
-		{ "help", 0, 0, HELP },	      { 0 },
+		{ "root", 1, 0, ROOT },
+		{ "socket", 1, 0, SOCKET },
+		{ "admit", 1, 0, ADMIT },
+		{ "share", 1, 0, SHARE },
+		{ "order", 1, 0, ORDER },
+		{ "capacity", 1, 0, CAPACITY },
+		{ "workers", 1, 0, WORKERS },
+		{ "device-model", 1, 0, DEVICE },
+		{ "trace", 1, 0, TRACE },
+		{ "log", 1, 0, LOG },
+		{ "ready-fd", 1, 0, READY },
+		{ "help", 0, 0, HELP },
+		{ 0 },
 	};
 	static const char *const levels[] = { "error", "warn", "info", "debug" };
 	int o, i;
@@ -284,6 +295,9 @@ static int parse(int argc, char **argv, struct node_config *c, int *ready_fd)
 		case CAPACITY:
 			if (sl_parse_rate(optarg, &c->capacity_bps) || !c->capacity_bps)
 				return usage("not a rate:", optarg);
+			break;
+		case TRACE:
+			c->trace = optarg;
 			break;
 		case DEVICE:
 			if (device_model(optarg, &c->device))

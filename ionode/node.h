@@ -45,6 +45,7 @@ struct node_io {
 	struct client *client;
 	struct node_file *file;
 	uint32_t slot;
+	uint32_t number; /* in the trace */
 	uint32_t flags;	 /* enum sl_frame_flags */
 	uint64_t offset; /* in the file; req.offset differs for appends */
 	int64_t result;
@@ -86,6 +87,7 @@ struct node_config {
 	uint64_t capacity_bps;		   /* 0: not known, not paced */
 	struct sl_device_model device;	   /* timing model; bps 0: none */
 	uint32_t workers;		   /* 0: one for each CPU */
+	const char *trace;		   /* file to record to; NULL: none */
 };
 
 struct node {

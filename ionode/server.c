@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "ionode/node.h"
+#include "ionode/trace.h"
 
 #define IN_MAX	   8192 /* payload of any frame that is not data */
 #define PASSED_MAX 8
@@ -421,7 +421,7 @@ static void client_depart(struct node *n, struct client *c)
 	pthread_mutex_lock(&n->lock);
 	c->gone = true;
 	for (uint32_t i = 0; i < SL_SHM_SLOTS; i++)
-		if (c->io[i].req.state_ && sl_cancel(n->sched, &c->io[i].req, node_now()) == 0) {
+		if (c->io[i].req.state_ && node_cancel(n, &c->io[i], node_now()) == 0) {
 			c->io[i].file->busy--;
 			c->busy--;
 		}
@@ -439,9 +439,9 @@ static void hang_up(struct node *n, struct peer *p, int error)
 		log_warn("peer refused: %s", strerror(-error));
 	for (unsigned i = 0; i < p->passed_count; i++)
 		close(p->passed[i]);
-	close(p->sock);
 	if (p->client)
 		client_depart(n, p->client);
+	close(p->sock); /* last: a client that waits for this knows that its files are closed */
 	free(p->out);
 	free(p);
 }

@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "ionode/node.h"
+#include "ionode/trace.h"
 
 #define SPIN_NS	      50000
 #define APPEND_OFFSET (UINT64_C(1) << 62) /* all appends of a file overlap: arrival order */
@@ -108,7 +108,7 @@ static int64_t take_slot(struct node *n, struct client *c, uint32_t slot, sl_tim
 	io->req.length = copy.length;
 	io->req.op = copy.op;
 	io->req.flags = f->flags | copy.flags << 30;
-	rc = sl_add(n->sched, &io->req, now);
+	rc = node_add(n, io, now);
 	if (rc)
 		return rc == -ENOSPC ? -EAGAIN : rc;
 	f->busy++;
@@ -187,7 +187,7 @@ void node_finish(struct node *n, const struct sl_batch *b)
 {
 	struct sl_request *r = b->first, *next;
 
-	sl_done(n->sched, b, node_now());
+	node_done(n, b, node_now());
 	n->executing--;
 	for (; r; r = next) {
 		struct node_io *io = (struct node_io *)r;
@@ -238,7 +238,7 @@ sl_time node_go_on(struct node *n)
 			wake = n->pace;
 			break;
 		}
-		b = sl_next(n->sched, now, &wake);
+		b = node_next(n, now, &wake);
 		if (!b)
 			break;
 		pace(n, b->length, now);

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The node's calls of the scheduler, recorded when there is a trace. Everything that changes the
+ * scheduler goes through here, under the node's lock, so that a recording is complete and in
+ * order. The format is sched/trace.h's.
+ */
+#ifndef SL_IONODE_TRACE_H
+#define SL_IONODE_TRACE_H
+
+#include "ionode/node.h"
+
+int trace_start(struct node *n, const char *path, const struct sl_config *config);
+void trace_stop(struct node *n);
+
+int node_add(struct node *n, struct node_io *io, sl_time now);
+const struct sl_batch *node_next(struct node *n, sl_time now, sl_time *wake);
+void node_done(struct node *n, const struct sl_batch *b, sl_time now);
+int node_cancel(struct node *n, struct node_io *io, sl_time now);
+int node_job_register(struct node *n, uint64_t job, const struct sl_job_conf *conf, sl_time now);
+int node_job_change(struct node *n, uint64_t job, const struct sl_job_conf *conf, sl_time now);
+int node_job_forget(struct node *n, uint64_t job, sl_time now);
+int node_job_order(struct node *n, uint64_t job, const char *policy, sl_time now);
+int node_policy(struct node *n, const char *stage, const char *policy, sl_time now);
+
+#endif

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A recording of all that was said to a scheduler, each call with its `now`, and of what it
+ * answered. Since a scheduler is a pure state machine, saying the same again to another one gives
+ * the same answers: that is what `sluice replay --check` and the simulator do.
+ *
+ * A trace is a file: "SLTRACE1", then records, little-endian. A record is a header of 16 bytes and
+ * a payload that its type fixes; texts end the record.
+ *
+ *	 0  u16 type      enum sl_trace_type
+ *	 2  u16 size      of the whole record
+ *	 4  u32 request   number of a request in the trace: of ADD's, of the first in a batch
+ *	 8  i64 now       ns
+ *
+ *	CONFIG    jobs, files, requests u32, strict u32, capacity u64, text: admit \0 share \0 order
+ *	ADD       job, client, file, offset, length u64, op, flags u32
+ *	NEXT      count u32: requests in the batch that came out, 0: none; order of the rest is the
+ *batch's DONE, CANCEL JOB       job, min, max, burst, period u64, weight, best_effort u32:
+ *sl_job_add or sl_job_set REMOVE    job u64 ORDER     job u64, text: policy, empty for the default
+ *	GRANT     job, rate, until u64
+ *	POLICY    text: stage=spec
+ *	CAPACITY  u64
+ *	LOST      u64: records that could not be written fast enough; what follows cannot be checked
+ */
+#ifndef SL_SCHED_TRACE_H
+#define SL_SCHED_TRACE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sluice.h"
+
+#define SL_TRACE_MAGIC "SLTRACE1"
+#define SL_TRACE_MAX   1024 /* bytes of a record */
+#define SL_TRACE_TEXT  (SL_TRACE_MAX - 64)
+
+enum sl_trace_type {
+	SL_TRACE_CONFIG = 1,
+	SL_TRACE_ADD,
+	SL_TRACE_NEXT,
+	SL_TRACE_DONE,
+	SL_TRACE_CANCEL,
+	SL_TRACE_JOB,
+	SL_TRACE_REMOVE,
+	SL_TRACE_ORDER,
+	SL_TRACE_GRANT,
+	SL_TRACE_POLICY,
+	SL_TRACE_CAPACITY,
+	SL_TRACE_LOST,
+	SL_TRACE_TYPES
+};
+
+struct sl_trace_record {
+	enum sl_trace_type type;
+	uint32_t request;
+	sl_time now;
+	uint64_t u64[5]; /* in the order above */
+	uint32_t u32[4];
+	char text[SL_TRACE_TEXT]; /* CONFIG: three strings one after the other */
+	size_t text_length;	  /* without the final 0 */
+};
+
+/* Bytes written to out, at most SL_TRACE_MAX. */
+size_t sl_trace_encode(const struct sl_trace_record *r, unsigned char *out);
+/*
+ * The record at `in`, of which `have` bytes are there: its size, 0 if it is not all there, or
+ * -EPROTO.
+ */
+long sl_trace_decode(const unsigned char *in, size_t have, struct sl_trace_record *r);
+
+#endif
