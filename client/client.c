@@ -9,6 +9,7 @@
  * was under way the outcome is unknown and the caller gets EIO.
  */
 #include <errno.h>
+#include <limits.h>
 #include <linux/futex.h>
 #include <sched.h>
 #include <string.h>
@@ -22,6 +23,7 @@
 #define PIECES	 8
 #define YIELD_NS 50000
 #define CHECK_NS 100000000 /* how often a sleeping client looks whether its node lives */
+#define GONE	 INT_MIN   /* the node; not an errno, since any of those can be a file system's */
 
 static int64_t now_ns(void)
 {
@@ -109,7 +111,7 @@ static void ask_for_help(struct conn *c)
 		}
 }
 
-/* Until the slot is done: its result, or -ENOTCONN when the node is gone. */
+/* Until the slot is done: its result, or GONE. */
 static int64_t reap(struct conn *c, int slot)
 {
 	struct sl_slot_shm *shm = &c->segment->slot[slot];
@@ -128,7 +130,7 @@ static int64_t reap(struct conn *c, int slot)
 	while (atomic_load(&shm->state) != SL_SLOT_DONE) {
 		if (futex(&shm->state, FUTEX_WAIT, SL_SLOT_POSTED, &ts) && errno == ETIMEDOUT &&
 		    atomic_load(&shm->state) != SL_SLOT_DONE && !conn_alive(c))
-			return -ENOTCONN;
+			return GONE;
 	}
 	atomic_store(&shm->waiting, 0);
 	return shm->result;
@@ -180,9 +182,9 @@ struct transfer {
 
 /*
  * Move what is left through this connection. 0: all moved, or the end of the file; else the error
- * that stopped it, -ENOTCONN if the node is gone. t->done is what has certainly been moved.
+ * that stopped it, or GONE. t->done is what has certainly been moved.
  */
-static int move(struct conn *c, const struct sl_remote *r, struct transfer *t)
+static int move(struct conn *c, uint64_t file, struct transfer *t)
 {
 	struct {
 		int slot;
@@ -205,7 +207,7 @@ static int move(struct conn *c, const struct sl_remote *r, struct transfer *t)
 			if (slot < 0 && count)
 				break;
 			if (slot < 0 && (slot = slot_wait(c)) < 0)
-				return -ENOTCONN;
+				return GONE;
 			if (length > SL_SHM_SLOT_BYTES)
 				length = SL_SHM_SLOT_BYTES;
 			if (t->op == SL_WRITE)
@@ -213,7 +215,7 @@ static int move(struct conn *c, const struct sl_remote *r, struct transfer *t)
 			shm = &c->segment->slot[slot];
 			shm->op = t->op;
 			shm->flags = t->append ? SL_F_APPEND : 0;
-			shm->file = r->file;
+			shm->file = file;
 			shm->offset = (uint64_t)t->offset + posted;
 			shm->length = length;
 			i = (first + count++) % PIECES;
@@ -226,8 +228,8 @@ static int move(struct conn *c, const struct sl_remote *r, struct transfer *t)
 			int slot = piece[first].slot;
 			int64_t n = reap(c, slot);
 
-			if (n == -ENOTCONN)
-				return -ENOTCONN; /* the slots die with the connection */
+			if (n == GONE)
+				return GONE; /* the slots die with the connection */
 			if (n < 0 && !stop)
 				error = (int)n;
 			if (n > 0 && !stop && t->op == SL_READ)
@@ -247,27 +249,35 @@ static int move(struct conn *c, const struct sl_remote *r, struct transfer *t)
 
 static ssize_t transfer(struct sl_remote *r, int fd, struct transfer *t)
 {
+	uint64_t file = 0;
 	int error = 0;
+	bool opened;
 
 	while (t->done < t->total) {
 		struct conn *c = conn_get(&error);
 
 		if (!c)
 			break;
-		error = conn_open(c, r, fd);
-		if (!error)
-			error = move(c, r, t);
-		if (error == -ENOTCONN)
+		error = conn_open(c, r, fd, &file);
+		opened = !error;
+		if (opened)
+			error = move(c, file, t);
+		else if (error == -ENOTCONN)
+			error = GONE;
+		if (error == GONE)
 			conn_lose(c);
 		conn_put(c);
 		if (error == -EAGAIN) { /* the node is full: come back */
 			nanosleep(&(struct timespec){ 0, 1000000 }, NULL);
 			continue;
 		}
-		if (error != -ENOTCONN)
-			break;
-		if (t->append)
+		if (error == GONE && t->append && opened)
 			return -EIO;
+		/* Not opened: the node does not take the file. The program's own is as good. */
+		if (error != GONE) {
+			error = opened ? error : -ENOTCONN;
+			break;
+		}
 	}
 	return t->done ? (ssize_t)t->done : error;
 }

@@ -27,10 +27,10 @@
 
 /* What is known of a descriptor of this process; plain data, kept by the caller. */
 struct sl_remote {
-	uint64_t dev, ino; /* identity, checked by the caller before each use */
-	uint64_t file;	   /* the node's reference; 0: not opened there yet */
-	uint64_t life;	   /* connection in which that reference is valid */
-	int open_flags;	   /* F_GETFL */
+	uint64_t dev, ino;     /* identity, checked by the caller before each use */
+	_Atomic uint64_t file; /* the node's reference */
+	_Atomic uint64_t life; /* connection in which that is valid; 0: not opened there yet */
+	int open_flags;	       /* F_GETFL */
 };
 
 /* True if this process forwards at all (environment, bypass list). Cheap; no connection is made. */
@@ -43,14 +43,25 @@ const char *sl_client_root(void);
  * needed (passing fd), splits into pieces, waits. With append, the node writes at the end of the
  * file through the shared description and offset is ignored. Returns bytes moved (short at the
  * end of the file or when an error followed some success), or negative errno. -ENOTCONN: the node
- * is gone for good and fallback is direct: the caller uses fd itself.
+ * is gone for good and fallback is direct, or it does not take the file: the caller uses fd itself.
  */
 ssize_t sl_client_read(struct sl_remote *r, int fd, const struct iovec *iov, int iovcnt,
 		       off_t offset);
 ssize_t sl_client_write(struct sl_remote *r, int fd, const struct iovec *iov, int iovcnt,
 			off_t offset, bool append);
-/* The descriptor is closed: the node may forget it. Never fails, never waits. */
+/*
+ * The descriptor is about to be closed. Returns when the node has given up its own, which is on
+ * the same open file description: until then locks taken on it with flock(2) would outlive the
+ * program's close(), and executing a file just written would fail with ETXTBSY.
+ */
 void sl_client_close(struct sl_remote *r);
+/* The descriptor of the connection, or -1. The program must not close it or dup2() over it. */
+int sl_client_fd(void);
+bool sl_client_owns(int fd); /* whether it is that one; cheap */
+/* The program wants that number for itself: continue the connection under another one. */
+void sl_client_move_fd(void);
+/* The process is about to end: returns when the node has given up all of its descriptors. */
+void sl_client_bye(void);
 /* In the child of fork(): forget the parent's connection. Async-signal-safe. */
 void sl_client_after_fork(void);
 /* One line of text to the node, its answer into buf (0-terminated); for the command line. */

@@ -491,17 +491,23 @@ struct conn *conn_get(int *error)
 
 /* ---- files ---- */
 
-int conn_open(struct conn *c, struct sl_remote *r, int fd)
+int conn_open(struct conn *c, struct sl_remote *r, int fd, uint64_t *file)
 {
 	struct sl_frame f = { .type = SL_OPEN, .tag = 2 };
 	unsigned char head[SL_FRAME_BYTES];
 	sigset_t old;
 	int rc = 0;
 
-	if (r->file && r->life == c->life)
-		return 0;
+	/* Read twice: in between another thread may have opened it in a later connection. */
+	if (r->life == c->life) {
+		*file = r->file;
+		if (r->life == c->life)
+			return 0;
+	}
 	lock_take(&old);
-	if (!r->file || r->life != c->life) {
+	if (r->life > c->life) {
+		rc = -ENOTCONN;
+	} else if (r->life < c->life) {
 		rc = -ENOTCONN;
 		sl_frame_encode(&f, head);
 		if (sock_ours(c) && !send_all(c->sock, head, sizeof(head), fd) &&
@@ -509,33 +515,109 @@ int conn_open(struct conn *c, struct sl_remote *r, int fd)
 		    f.type == SL_REPLY && f.length == 0)
 			rc = -f.status;
 		if (!rc) {
+			r->life = 0;
 			r->file = f.file;
 			r->life = c->life;
 		}
 	}
+	*file = r->file;
 	lock_give(&old);
 	return rc;
 }
 
-void sl_client_close(struct sl_remote *r)
+/* The current connection, counted as in use; NULL if this process has none. */
+static struct conn *conn_held(void)
 {
 	struct conn *c = atomic_load(&g.current);
+
+	if (!c || (g.mark && !atomic_load(g.mark)))
+		return NULL;
+	atomic_fetch_add(&c->users, 1);
+	return c;
+}
+
+/*
+ * CLOSE has no answer; but what comes behind it is answered when it has been obeyed. The lock
+ * keeps other threads from coming between question and answer.
+ */
+void sl_client_close(struct sl_remote *r)
+{
 	struct sl_frame f = { .type = SL_CLOSE, .file = r->file };
-	unsigned char head[SL_FRAME_BYTES];
+	struct sl_frame ping = { .type = SL_CONTROL, .tag = 3, .length = 4 };
+	unsigned char out[2 * SL_FRAME_BYTES + 4], in[SL_FRAME_BYTES + 4];
+	struct conn *c = r->life ? conn_held() : NULL;
 	sigset_t old;
 
-	if (!r->file || !c || (g.mark && !atomic_load(g.mark)))
+	if (!c)
 		return;
-	atomic_fetch_add(&c->users, 1);
 	if (c->life == r->life && !atomic_load(&c->lost)) {
-		sl_frame_encode(&f, head);
-		lock_take(&old); /* not between another thread's question and answer: harmless, but
-				    plain */
-		if (sock_ours(c))
-			send(c->sock, head, sizeof(head), MSG_NOSIGNAL | MSG_DONTWAIT);
+		sl_frame_encode(&f, out);
+		sl_frame_encode(&ping, out + SL_FRAME_BYTES);
+		memcpy(out + 2 * SL_FRAME_BYTES, "ping", 4);
+		lock_take(&old);
+		if (!sock_ours(c) || send_all(c->sock, out, sizeof(out), -1) ||
+		    receive_all(c->sock, in, sizeof(in), NULL))
+			conn_lose(c);
 		lock_give(&old);
 	}
 	r->file = 0;
+	r->life = 0;
+	conn_put(c);
+}
+
+int sl_client_fd(void)
+{
+	struct conn *c = conn_held();
+	int fd = c && sock_ours(c) ? c->sock : -1;
+
+	if (c)
+		conn_put(c);
+	return fd;
+}
+
+bool sl_client_owns(int fd)
+{
+	struct conn *c = atomic_load_explicit(&g.current, memory_order_acquire);
+
+	return fd >= 0 && c && c->sock == fd && sl_client_fd() == fd;
+}
+
+void sl_client_move_fd(void)
+{
+	struct conn *c = conn_held();
+	sigset_t old;
+	int fd;
+
+	if (!c)
+		return;
+	/* The child of a vfork has its parent's memory and connection, and other descriptors. */
+	if (g.hello.pid == (uint32_t)syscall(SYS_getpid)) {
+		lock_take(&old);
+		fd = fcntl(c->sock, F_DUPFD_CLOEXEC, FD_FLOOR);
+		if (fd >= 0)
+			c->sock = fd; /* the caller closes the old one by what it does */
+		else
+			conn_lose(c);
+		lock_give(&old);
+	}
+	conn_put(c);
+}
+
+void sl_client_bye(void)
+{
+	struct conn *c = conn_held();
+	char byte;
+
+	if (!c)
+		return;
+	/* Others of our threads may still be moving data: then the kernel says goodbye for us. */
+	if (atomic_load(&c->users) == 1 && g.hello.pid == (uint32_t)syscall(SYS_getpid) &&
+	    sock_ours(c)) {
+		conn_lose(c);
+		shutdown(c->sock, SHUT_WR);
+		while (recv(c->sock, &byte, 1, 0) < 0 && errno == EINTR)
+			;
+	}
 	conn_put(c);
 }
 

@@ -12,7 +12,7 @@
 struct conn {
 	uint64_t life; /* number of this connection in this process, from 1 */
 	uint64_t epoch;
-	int sock;
+	_Atomic int sock;
 	uint64_t sock_ino; /* whether sock is still ours */
 	uint32_t index, workers;
 	atomic_uint users;
@@ -32,7 +32,7 @@ void conn_put(struct conn *c);
 /* It is of no use any more: the next conn_get() makes another. */
 void conn_lose(struct conn *c);
 bool conn_alive(struct conn *c);
-/* Make sure that r->file is valid in this connection. */
-int conn_open(struct conn *c, struct sl_remote *r, int fd);
+/* The file's reference in this connection into *file; opened at the node if it was not yet. */
+int conn_open(struct conn *c, struct sl_remote *r, int fd, uint64_t *file);
 
 #endif

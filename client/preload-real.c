@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The functions behind the interposed ones; start and end of a process.
+ *
+ * Calls are passed on to the next library that has the function (RTLD_NEXT), which need not be
+ * libc: tracers such as Darshan are preloaded too and want to see them. Until the table has been
+ * filled, by our constructor, it holds stand-ins that make the system call. So a call is safe
+ * before that, from another library's constructor, and inside dlsym() itself, which may allocate
+ * memory by means of an allocator that reads a file: there is no recursion, and no test in the
+ * path of each call. Functions that are more than a system call have no stand-in and are looked
+ * up when they are needed earlier.
+ *
+ * The constructor also reads the environment, while the program has not changed it yet. It opens
+ * nothing and does not connect: a program that touches no file beneath the root pays some tens
+ * of microseconds.
+ */
+#undef _FORTIFY_SOURCE	 /* both would make the headers rename */
+#undef _FILE_OFFSET_BITS /* the functions that we define */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "client/preload.h"
+
+bool sl_forwarding;
+
+/* ---- stand-ins ---- */
+
+static ssize_t raw_read(int fd, void *buf, size_t count)
+{
+	return syscall(SYS_read, fd, buf, count);
+}
+
+static ssize_t raw_write(int fd, const void *buf, size_t count)
+{
+	return syscall(SYS_write, fd, buf, count);
+}
+
+static ssize_t raw_pread(int fd, void *buf, size_t count, off_t offset)
+{
+	return syscall(SYS_pread64, fd, buf, count, offset);
+}
+
+static ssize_t raw_pwrite(int fd, const void *buf, size_t count, off_t offset)
+{
+	return syscall(SYS_pwrite64, fd, buf, count, offset);
+}
+
+static ssize_t raw_readv(int fd, const struct iovec *iov, int iovcnt)
+{
+	return syscall(SYS_readv, fd, iov, iovcnt);
+}
+
+static ssize_t raw_writev(int fd, const struct iovec *iov, int iovcnt)
+{
+	return syscall(SYS_writev, fd, iov, iovcnt);
+}
+
+/* The kernel takes an offset as two words, of which the second is not used on 64 bits. */
+static ssize_t raw_preadv2(int fd, const struct iovec *iov, int iovcnt, off_t offset, int flags)
+{
+	return syscall(SYS_preadv2, fd, iov, iovcnt, offset, 0L, flags);
+}
+
+static ssize_t raw_pwritev2(int fd, const struct iovec *iov, int iovcnt, off_t offset, int flags)
+{
+	return syscall(SYS_pwritev2, fd, iov, iovcnt, offset, 0L, flags);
+}
+
+static ssize_t raw_preadv(int fd, const struct iovec *iov, int iovcnt, off_t offset)
+{
+	return syscall(SYS_preadv, fd, iov, iovcnt, offset, 0L);
+}
+
+static ssize_t raw_pwritev(int fd, const struct iovec *iov, int iovcnt, off_t offset)
+{
+	return syscall(SYS_pwritev, fd, iov, iovcnt, offset, 0L);
+}
+
+static ssize_t raw_pread_chk(int fd, void *buf, size_t count, off_t offset, size_t size)
+{
+	return raw_pread(fd, buf, count < size ? count : size, offset);
+}
+
+static ssize_t raw_read_chk(int fd, void *buf, size_t count, size_t size)
+{
+	return raw_read(fd, buf, count < size ? count : size);
+}
+
+static int raw_openat(int dir, const char *path, int flags, ...)
+{
+	va_list ap;
+	mode_t mode;
+
+	va_start(ap, flags);
+	mode = va_arg(ap, mode_t); /* our callers always give one */
+	va_end(ap);
+	return (int)syscall(SYS_openat, dir, path, flags, mode);
+}
+
+static int raw_open(const char *path, int flags, ...)
+{
+	va_list ap;
+	mode_t mode;
+
+	va_start(ap, flags);
+	mode = va_arg(ap, mode_t);
+	va_end(ap);
+	return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
+}
+
+static int raw_creat(const char *path, mode_t mode)
+{
+	return raw_open(path, O_CREAT | O_WRONLY | O_TRUNC, mode);
+}
+
+static int raw_open_2(const char *path, int flags)
+{
+	return raw_open(path, flags, 0);
+}
+
+static int raw_openat_2(int dir, const char *path, int flags)
+{
+	return raw_openat(dir, path, flags, 0);
+}
+
+static int raw_close(int fd)
+{
+	return (int)syscall(SYS_close, fd);
+}
+
+static int raw_close_range(unsigned first, unsigned last, int flags)
+{
+	return (int)syscall(SYS_close_range, first, last, flags);
+}
+
+static int raw_dup(int fd)
+{
+	return (int)syscall(SYS_dup, fd);
+}
+
+static int raw_dup3(int from, int to, int flags)
+{
+	return (int)syscall(SYS_dup3, from, to, flags);
+}
+
+static int raw_dup2(int from, int to)
+{
+	if (from == to)
+		return syscall(SYS_fcntl, from, F_GETFD) < 0 ? -1 : to;
+	return raw_dup3(from, to, 0);
+}
+
+static int raw_fcntl(int fd, int command, ...)
+{
+	va_list ap;
+	long argument;
+
+	va_start(ap, command);
+	argument = va_arg(ap, long);
+	va_end(ap);
+	return (int)syscall(SYS_fcntl, fd, command, argument);
+}
+
+/* On 64 bits the two kinds of limits are one. */
+static int raw_prlimit64(pid_t pid, enum __rlimit_resource what, const struct rlimit64 *new,
+			 struct rlimit64 *old)
+{
+	return (int)syscall(SYS_prlimit64, pid, what, new, old);
+}
+
+static int raw_prlimit(pid_t pid, enum __rlimit_resource what, const struct rlimit *new,
+		       struct rlimit *old)
+{
+	return (int)syscall(SYS_prlimit64, pid, what, new, old);
+}
+
+static int raw_setrlimit(__rlimit_resource_t what, const struct rlimit *limit)
+{
+	return (int)syscall(SYS_prlimit64, 0, what, limit, NULL);
+}
+
+static int raw_setrlimit64(__rlimit_resource_t what, const struct rlimit64 *limit)
+{
+	return (int)syscall(SYS_prlimit64, 0, what, limit, NULL);
+}
+
+_Static_assert(sizeof(off_t) == sizeof(long), "stand-ins pass offsets in one word");
+_Static_assert(sizeof(struct rlimit) == sizeof(struct rlimit64), "limits are 64 bits wide");
+
+/* ---- the table ---- */
+
+struct sl_real sl_real = {
+#define SL_REAL(result, name, parameters, stand_in) .name = (stand_in),
+	SL_REAL_CALLS(SL_REAL)
+#undef SL_REAL
+};
+
+static const struct {
+	const char *name;
+	size_t offset;
+} names[] = {
+#define SL_REAL(result, name, parameters, stand_in) { #name, offsetof(struct sl_real, name) },
+	SL_REAL_CALLS(SL_REAL)
+#undef SL_REAL
+};
+
+void sl_real_resolve(void)
+{
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		void *found = dlsym(RTLD_NEXT, names[i].name);
+
+		/* An old libc may lack some: then the stand-in stays. */
+		if (found)
+			memcpy((char *)&sl_real + names[i].offset, &found, sizeof(found));
+	}
+}
+
+/* ---- start and end ---- */
+
+__attribute__((constructor)) static void start(void)
+{
+	int saved = errno;
+
+	sl_real_resolve();
+	sl_forwarding = sl_client_enabled();
+	/* Else a child that never forwards would keep its parent's connection open. */
+	if (sl_forwarding)
+		pthread_atfork(NULL, NULL, sl_client_after_fork);
+	errno = saved;
+}
+
+__attribute__((destructor)) static void end(void)
+{
+	if (sl_forwarding)
+		sl_client_bye();
+}

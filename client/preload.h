@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The preloaded library, inside.
+ *
+ *	preload-real.c  the functions behind ours, start and end of the process
+ *	preload-data.c  whether a call is forwarded, and how
+ *	preload-io.c    read, write and their kin, as programs call them
+ *	preload-fd.c    open, close, dup and the like: numbers that change their meaning
+ */
+#ifndef SL_CLIENT_PRELOAD_H
+#define SL_CLIENT_PRELOAD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+#include "client/client.h"
+#include "client/fdtable.h"
+#include "sluice.h"
+
+/* What is interposed and has to be passed on: result, name, parameters, stand-in (preload-real.c).
+ */
+#define SL_REAL_CALLS(X)                                                                         \
+	X(ssize_t, read, (int, void *, size_t), raw_read)                                        \
+	X(ssize_t, write, (int, const void *, size_t), raw_write)                                \
+	X(ssize_t, pread, (int, void *, size_t, off_t), raw_pread)                               \
+	X(ssize_t, pread64, (int, void *, size_t, off_t), raw_pread)                             \
+	X(ssize_t, pwrite, (int, const void *, size_t, off_t), raw_pwrite)                       \
+	X(ssize_t, pwrite64, (int, const void *, size_t, off_t), raw_pwrite)                     \
+	X(ssize_t, readv, (int, const struct iovec *, int), raw_readv)                           \
+	X(ssize_t, writev, (int, const struct iovec *, int), raw_writev)                         \
+	X(ssize_t, preadv, (int, const struct iovec *, int, off_t), raw_preadv)                  \
+	X(ssize_t, preadv64, (int, const struct iovec *, int, off_t), raw_preadv)                \
+	X(ssize_t, pwritev, (int, const struct iovec *, int, off_t), raw_pwritev)                \
+	X(ssize_t, pwritev64, (int, const struct iovec *, int, off_t), raw_pwritev)              \
+	X(ssize_t, preadv2, (int, const struct iovec *, int, off_t, int), raw_preadv2)           \
+	X(ssize_t, preadv64v2, (int, const struct iovec *, int, off_t, int), raw_preadv2)        \
+	X(ssize_t, pwritev2, (int, const struct iovec *, int, off_t, int), raw_pwritev2)         \
+	X(ssize_t, pwritev64v2, (int, const struct iovec *, int, off_t, int), raw_pwritev2)      \
+	X(ssize_t, __read_chk, (int, void *, size_t, size_t), raw_read_chk)                      \
+	X(ssize_t, __pread_chk, (int, void *, size_t, off_t, size_t), raw_pread_chk)             \
+	X(ssize_t, __pread64_chk, (int, void *, size_t, off_t, size_t), raw_pread_chk)           \
+	X(int, open, (const char *, int, ...), raw_open)                                         \
+	X(int, open64, (const char *, int, ...), raw_open)                                       \
+	X(int, openat, (int, const char *, int, ...), raw_openat)                                \
+	X(int, openat64, (int, const char *, int, ...), raw_openat)                              \
+	X(int, creat, (const char *, mode_t), raw_creat)                                         \
+	X(int, creat64, (const char *, mode_t), raw_creat)                                       \
+	X(int, __open_2, (const char *, int), raw_open_2)                                        \
+	X(int, __open64_2, (const char *, int), raw_open_2)                                      \
+	X(int, __openat_2, (int, const char *, int), raw_openat_2)                               \
+	X(int, __openat64_2, (int, const char *, int), raw_openat_2)                             \
+	X(int, close, (int), raw_close)                                                          \
+	X(int, close_range, (unsigned, unsigned, int), raw_close_range)                          \
+	X(void, closefrom, (int), NULL)                                                          \
+	X(int, dup, (int), raw_dup)                                                              \
+	X(int, dup2, (int, int), raw_dup2)                                                       \
+	X(int, dup3, (int, int, int), raw_dup3)                                                  \
+	X(int, fcntl, (int, int, ...), raw_fcntl)                                                \
+	X(int, fcntl64, (int, int, ...), raw_fcntl)                                              \
+	X(int, fclose, (FILE *), NULL)                                                           \
+	X(FILE *, freopen, (const char *, const char *, FILE *), NULL)                           \
+	X(FILE *, freopen64, (const char *, const char *, FILE *), NULL)                         \
+	X(int, setrlimit, (__rlimit_resource_t, const struct rlimit *), raw_setrlimit)           \
+	X(int, setrlimit64, (__rlimit_resource_t, const struct rlimit64 *), raw_setrlimit64)     \
+	X(int, prlimit, (pid_t, enum __rlimit_resource, const struct rlimit *, struct rlimit *), \
+	  raw_prlimit)                                                                           \
+	X(int, prlimit64,                                                                        \
+	  (pid_t, enum __rlimit_resource, const struct rlimit64 *, struct rlimit64 *),           \
+	  raw_prlimit64)
+
+struct sl_real {
+#define SL_REAL(result, name, parameters, stand_in) result(*name) parameters;
+	SL_REAL_CALLS(SL_REAL)
+#undef SL_REAL
+};
+extern struct sl_real sl_real;
+/* Look the functions up now; for the ones that have no stand-in. */
+void sl_real_resolve(void);
+
+#define SL_HERE ((off_t)-1) /* at the descriptor's own position, and move that */
+
+/*
+ * Move data of fd if that is what Sluice is for: then true, and *result and errno are as the system
+ * call leaves them. False: the caller passes the call on.
+ */
+bool sl_forward_slow(int fd, enum sl_op op, const struct iovec *iov, int iovcnt, off_t offset,
+		     ssize_t *result);
+/* The limit on the size of files has perhaps been changed. */
+void sl_forward_limits(void);
+
+extern bool sl_forwarding; /* this process forwards at all; set at its start */
+
+static inline bool sl_forward(int fd, enum sl_op op, const struct iovec *iov, int iovcnt,
+			      off_t offset, ssize_t *result)
+{
+	return sl_forwarding && !sl_fd_passes(fd) &&
+	       sl_forward_slow(fd, op, iov, iovcnt, offset, result);
+}
+
+#endif
