@@ -18,6 +18,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <sys/types.h>
 
 #include "sim/device.h"
 #include "sluice.h"
@@ -107,11 +108,12 @@ struct node {
 	struct client *_Atomic client[SL_SHM_CLIENTS];
 	atomic_bool stop;
 	int listen_fd, stop_fd, epoll_fd;
-	struct ring *ring;	 /* NULL: no io_uring */
-	struct window window;	 /* limit of flying */
-	uint32_t flying;	 /* batches in the ring */
-	struct sl_device device; /* with a model: its timeline */
-	char *policy[3];	 /* admit, share, order as last set; NULL: the default */
+	struct node_trace *trace; /* NULL: nothing is recorded */
+	struct ring *ring;	  /* NULL: no io_uring */
+	struct window window;	  /* limit of flying */
+	uint32_t flying;	  /* batches in the ring */
+	struct sl_device device;  /* with a model: its timeline */
+	char *policy[3];	  /* admit, share, order as last set; NULL: the default */
 	uint64_t rate_decisions, decisions_per_s;
 };
 
