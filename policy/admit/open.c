@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * open: every lane may always send, none has a guarantee.
+ *
+ * For a node whose device is never the bottleneck, and to measure what the token bucket costs:
+ * rates that jobs were given are known to the host and simply not enforced. No state, O(1).
+ *
+ * Example: a lane with max 1 B/s that has just sent 1 TiB may send again now: cap() is 0, and
+ * no time is earlier than that.
+ */
+#include "policy/policy.h"
+
+static size_t open_size(const struct sl_policy_limits *limits)
+{
+	(void)limits;
+	return 16; /* not used; a host need not think of allocations of size 0 */
+}
+
+static void open_init(void *state, const struct sl_policy_limits *limits, const int64_t *values,
+		      sl_time now)
+{
+	(void)state, (void)limits, (void)values, (void)now;
+}
+
+static void open_set(void *state, uint32_t lane, const struct sl_rates *rates, sl_time now)
+{
+	(void)state, (void)lane, (void)rates, (void)now;
+}
+
+static void open_wake(void *state, uint32_t lane, sl_time now)
+{
+	(void)state, (void)lane, (void)now;
+}
+
+static sl_time open_cap(const void *state, uint32_t lane)
+{
+	(void)state, (void)lane;
+	return 0;
+}
+
+static sl_time open_floor(const void *state, uint32_t lane)
+{
+	(void)state, (void)lane;
+	return SL_NEVER;
+}
+
+static void open_charge(void *state, uint32_t lane, uint64_t bytes, sl_time now)
+{
+	(void)state, (void)lane, (void)bytes, (void)now;
+}
+
+const struct sl_admit_ops sl_admit_open = {
+	.base = { .name = "open",
+		  .summary = "no limits and no guarantees",
+		  .source = "the baseline of SDQoS (Hua et al. 2019), section 4, QoS off",
+		  .params = NULL,
+		  .state_size = open_size,
+		  .init = open_init },
+	.set = open_set,
+	.wake = open_wake,
+	.cap = open_cap,
+	.floor = open_floor,
+	.charge = open_charge,
+};
