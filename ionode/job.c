@@ -16,7 +16,8 @@
 #include "base/log.h"
 #include "ionode/trace.h"
 
-#define KEEP_NS (60 * INT64_C(1000000000))
+#define KEEP_NS	  (60 * INT64_C(1000000000))
+#define UNUSED_NS INT64_C(1000000000) /* of a job that has sent nothing */
 
 struct node_holder {
 	int pidfd;
@@ -29,28 +30,6 @@ struct node_job *node_job_find(const struct node *n, uint64_t number)
 		if (j->number == number)
 			return j;
 	return NULL;
-}
-
-struct node_job *node_job_add(struct node *n, const char *name, const struct sl_job_conf *conf,
-			      int *error)
-{
-	struct node_job *j = calloc(1, sizeof(*j));
-
-	if (!j) {
-		*error = -ENOMEM;
-		return NULL;
-	}
-	j->number = sl_job_number(name);
-	*error = sl_job_add(n->sched, j->number, conf, node_now());
-	if (*error) {
-		free(j);
-		return NULL;
-	}
-	snprintf(j->name, sizeof(j->name), "%s", name);
-	j->since = j->last_seen = node_now();
-	j->next = n->jobs;
-	n->jobs = j;
-	return j;
 }
 
 /* Forget holders that have ended; true if one is left. A look, no wait: poll() with timeout 0. */
@@ -68,6 +47,60 @@ static bool held(struct node_job *j)
 		free(h);
 	}
 	return j->holders;
+}
+
+static bool forget(struct node *n, struct node_job **p, sl_time keep_ns, sl_time now)
+{
+	struct node_job *j = *p;
+
+	if (j->clients || j->keep || now - j->last_seen <= keep_ns)
+		return false;
+	if (held(j)) {
+		j->last_seen = now;
+		return false;
+	}
+	if (sl_job_remove(n->sched, j->number, now))
+		return false;
+	*p = j->next;
+	free(j);
+	return true;
+}
+
+/* There is room for so many jobs; one that has ended is not to keep a new one out. */
+static bool forget_oldest(struct node *n, sl_time now)
+{
+	struct node_job **oldest = NULL;
+
+	for (struct node_job **p = &n->jobs; *p; p = &(*p)->next)
+		if (!(*p)->clients && !(*p)->keep && !held(*p) &&
+		    (!oldest || (*p)->last_seen < (*oldest)->last_seen))
+			oldest = p;
+	return oldest && forget(n, oldest, -1, now);
+}
+
+struct node_job *node_job_add(struct node *n, const char *name, const struct sl_job_conf *conf,
+			      int *error)
+{
+	struct node_job *j = calloc(1, sizeof(*j));
+	sl_time now = node_now();
+
+	if (!j) {
+		*error = -ENOMEM;
+		return NULL;
+	}
+	j->number = sl_job_number(name);
+	do
+		*error = sl_job_add(n->sched, j->number, conf, now);
+	while (*error == -ENOSPC && forget_oldest(n, now));
+	if (*error) {
+		free(j);
+		return NULL;
+	}
+	snprintf(j->name, sizeof(j->name), "%s", name);
+	j->since = j->last_seen = now;
+	j->next = n->jobs;
+	n->jobs = j;
+	return j;
 }
 
 void node_job_hold(struct node_job *j, pid_t pid)
@@ -118,17 +151,6 @@ static uint64_t per_second(uint64_t count, sl_time took_ns)
 	return (uint64_t)((unsigned __int128)count * 1000000000 / (uint64_t)took_ns);
 }
 
-static bool forget(struct node *n, struct node_job *j, sl_time now)
-{
-	if (j->clients || j->keep || now - j->last_seen <= KEEP_NS)
-		return false;
-	if (held(j)) {
-		j->last_seen = now;
-		return false;
-	}
-	return node_job_forget(n, j->number, now) == 0;
-}
-
 /* Once a second: rates of the last second, and who has been gone for long. */
 void node_jobs_tick(struct node *n)
 {
@@ -153,12 +175,8 @@ void node_jobs_tick(struct node *n)
 		j->iops = per_second(requests - j->rate_requests, now - last);
 		j->rate_bytes = bytes;
 		j->rate_requests = requests;
-		if (forget(n, j, now)) {
-			*p = j->next;
-			free(j);
-			continue;
-		}
-		p = &j->next;
+		if (!forget(n, p, requests ? KEEP_NS : UNUSED_NS, now))
+			p = &j->next;
 	}
 	pthread_mutex_unlock(&n->lock);
 	last = now;
