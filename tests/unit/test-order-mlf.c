@@ -393,6 +393,48 @@ static void a_run_that_has_waited_does_not_wait_again_after_it_was_merged(void *
 	rig_serve(g, SL_READ, A, 8 * K, 3 * K, 3);
 }
 
+/*
+ * [100K,101K) waits. The wait ends early, because four arrive at 200K; it is still the next in
+ * offset order, has one request of the four expected, and has waited: it goes. So does what has
+ * taken it in from the left, although that has not.
+ */
+static void a_run_that_has_waited_does_not_wait_again(void **state)
+{
+	for (int merged = 0; merged < 2; merged++) {
+		struct rig *g = *state;
+
+		g->used = 0;
+		rig_policy(g, &sl_order_mlf, &RIG_DEFAULTS);
+		four_were_served(g, A);
+		rig_put(g, SL_READ, A, 100 * K, K);
+		rig_nothing(g, 500 * US);
+		for (uint64_t i = 200; i < 204; i++)
+			rig_put(g, SL_READ, A, i * K, K);
+		if (merged) {
+			rig_put(g, SL_READ, A, 98 * K, K);
+			rig_put(g, SL_READ, A, 99 * K, K);
+			rig_serve(g, SL_READ, A, 98 * K, 3 * K, 3);
+		} else {
+			rig_serve(g, SL_READ, A, 100 * K, K, 1);
+		}
+		rig_serve(g, SL_READ, A, 200 * K, 4 * K, 4);
+	}
+}
+
+/* At the end of the wait another run is next in offset order: the queue has waited, it goes. */
+static void a_queue_that_has_waited_does_not_wait_for_a_new_head(void **state)
+{
+	struct rig *g = *state;
+
+	four_were_served(g, A);
+	rig_put(g, SL_READ, A, 100 * K, K);
+	rig_nothing(g, 500 * US);
+	rig_put(g, SL_READ, A, 50 * K, K);
+	rig_nothing(g, 500 * US);
+	g->now = 500 * US;
+	rig_serve(g, SL_READ, A, 50 * K, K, 1);
+}
+
 /* ---- ageing ---- */
 
 /* max_age_ms=10: the large A goes at 10 ms though its quantum is far from enough. */
@@ -460,6 +502,8 @@ int main(void)
 		CASE(cancelling_the_last_request_of_a_waiting_queue_ends_its_wait),
 		CASE(with_wait_us_zero_nothing_waits),
 		CASE(a_run_that_has_waited_does_not_wait_again_after_it_was_merged),
+		CASE(a_run_that_has_waited_does_not_wait_again),
+		CASE(a_queue_that_has_waited_does_not_wait_for_a_new_head),
 		CASE(a_request_older_than_the_limit_goes_first),
 		CASE(ageing_ends_a_wait),
 	};

@@ -192,19 +192,21 @@ static void the_run_at_the_cursor_may_grow_or_be_swallowed(void **state)
 	rig_serve(g, SL_READ, A, 80 * K, K, 1);
 }
 
-/* [0,10K) is behind the cursor at 20K, [20K,30K) at it. Bridged, they are one, and next. */
+/* [20K,30K) is behind the cursor at 40K, [40K,50K) at it. Bridged, they are one, and next. */
 static void a_run_that_reaches_over_the_cursor_is_next(void **state)
 {
 	struct rig *g = *state;
 
-	rig_put(g, SL_READ, A, 10 * K, 10 * K);
-	rig_serve(g, SL_READ, A, 10 * K, 10 * K, 1);
+	rig_put(g, SL_READ, A, 30 * K, 10 * K);
+	rig_serve(g, SL_READ, A, 30 * K, 10 * K, 1);
 	rig_put(g, SL_READ, A, 0, 10 * K);
 	rig_put(g, SL_READ, A, 20 * K, 10 * K);
-	rig_put(g, SL_READ, A, 50 * K, 10 * K);
-	rig_put(g, SL_READ, A, 10 * K, 10 * K);
-	rig_serve(g, SL_READ, A, 0, 30 * K, 3);
-	rig_serve(g, SL_READ, A, 50 * K, 10 * K, 1);
+	rig_put(g, SL_READ, A, 40 * K, 10 * K);
+	rig_put(g, SL_READ, A, 70 * K, 10 * K);
+	rig_put(g, SL_READ, A, 30 * K, 10 * K);
+	rig_serve(g, SL_READ, A, 20 * K, 30 * K, 3);
+	rig_serve(g, SL_READ, A, 70 * K, 10 * K, 1);
+	rig_serve(g, SL_READ, A, 0, 10 * K, 1);
 }
 
 static void cancelling_the_run_at_the_cursor_moves_it_on(void **state)
