@@ -20,7 +20,12 @@ static const struct command {
 	const char *name, *summary;
 	int (*run)(int argc, char **argv);
 } commands[] = {
-	{ "policy", "list and explain the scheduling policies", cmd_policy },
+	{ "up", "start a layer: schedule the I/O under a directory", cmd_up },
+	{ "run", "run a program through a layer", cmd_run },
+	{ "status", "show a layer and its jobs", cmd_status },
+	{ "set", "change what a running job is entitled to", cmd_set },
+	{ "down", "stop a layer", cmd_down },
+	{ "policy", "list, explain and change the scheduling policies", cmd_policy },
 	{ "bench", "measure what a scheduling decision costs", cmd_bench },
 	{ "demo", "show what the policies make of a few jobs on a model device", cmd_demo },
 	{ "help", "explain a command", cmd_help },

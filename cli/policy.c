@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `sluice policy list|show`: the policies with their parameters, from the tables they are
- * configured by, so that what is printed is what is in force.
+ * `sluice policy list|show|set`: the policies with their parameters, from the tables they are
+ * configured by, so that what is printed is what is in force. `set` is in set.c.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -11,6 +11,7 @@
 #include "cli/cli.h"
 #include "base/json.h"
 #include "cli/param.h"
+#include "cli/set.h"
 
 static const char cmd[] = "policy";
 
@@ -18,16 +19,21 @@ static int po_help(void)
 {
 	puts("usage: sluice policy list [STAGE] [--json]\n"
 	     "       sluice policy show POLICY [--json]\n"
+	     "       sluice policy set [--name NAME] STAGE=POLICY[,PARAMETER=VALUE]...\n"
 	     "\n"
-	     "Explains the policies that can be chosen for each stage of the scheduler.\n"
+	     "Explains the policies that can be chosen for each stage of the scheduler, and\n"
+	     "changes those of a running layer.\n"
 	     "\n"
 	     "  list  all policies, or those of a stage (admit, share, order)\n"
 	     "  show  one policy with its parameters; POLICY is STAGE/NAME, or NAME alone\n"
 	     "        when only one stage has it\n"
+	     "  set   change a layer, as in share=io-sets order=aioli,wait_us=500; requests\n"
+	     "        inside are kept\n"
 	     "\n"
 	     "Options:\n"
-	     "  -j, --json  print JSON; sizes and times are whole numbers in their unit\n"
-	     "  -h, --help  this text\n"
+	     "  -j, --json       print JSON; sizes and times are whole numbers in their unit\n"
+	     "      --name NAME  of 'set': which layer\n"
+	     "  -h, --help       this text\n"
 	     "\n"
 	     "Manual: sluice-policy(1), sluice-policies(7).");
 	return CLI_OK;
@@ -244,8 +250,10 @@ int cmd_policy(int argc, char **argv)
 	static const struct option longs[] = {
 		{ "help", no_argument, NULL, 'h' },
 		{ "json", no_argument, NULL, 'j' },
+		{ "name", required_argument, NULL, 'n' },
 		{ 0 },
 	};
+	const char *layer = NULL;
 	struct cli_guess guess;
 	bool json = false;
 	int opt;
@@ -257,6 +265,9 @@ int cmd_policy(int argc, char **argv)
 		case 'j':
 			json = true;
 			break;
+		case 'n':
+			layer = optarg;
+			break;
 		default:
 			return CLI_USAGE;
 		}
@@ -264,13 +275,16 @@ int cmd_policy(int argc, char **argv)
 	argc -= optind;
 	argv += optind;
 	if (argc == 0)
-		return cli_usage(cmd, "say what to do: list or show.");
+		return cli_usage(cmd, "say what to do: list, show or set.");
 	if (!strcmp(argv[0], "list"))
 		return po_list(argc - 1, argv + 1, json);
 	if (!strcmp(argv[0], "show"))
 		return po_show(argc - 1, argv + 1, json);
+	if (!strcmp(argv[0], "set"))
+		return policy_set(layer, argc - 1, argv + 1);
 	guess = (struct cli_guess){ .word = argv[0] };
 	cli_consider(&guess, "list");
 	cli_consider(&guess, "show");
+	cli_consider(&guess, "set");
 	return cli_unknown(cmd, "subcommand", &guess);
 }

@@ -70,7 +70,7 @@ wrong() {
 	wrong "sluice: unknown option '-x'. See 'sluice --help'." -x
 	wrong "sluice: option '--help' takes no value. See 'sluice --help'." --help=1
 	wrong "sluice version: unexpected argument 'x'. See 'sluice version --help'." version x
-	wrong "sluice policy: say what to do: list or show. See 'sluice policy --help'." policy
+	wrong "sluice policy: say what to do: list, show or set. See 'sluice policy --help'." policy
 	wrong "sluice policy: unknown subcommand 'lst'. Did you mean 'list'? See 'sluice policy --help'." \
 		policy lst
 	wrong "sluice policy: unknown option '--jsn'. Did you mean '--json'? See 'sluice policy --help'." \

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What people type about layers and jobs, checked before anything is started or asked: names, the
+ * keys of a job, policies. The same for options, sluice.yaml and key=value words.
+ *
+ * On failure a sentence without its end stands in err (CHECK_TEXT bytes): what is wrong and what
+ * is possible.
+ */
+#ifndef SL_CLI_CHECK_H
+#define SL_CLI_CHECK_H
+
+#include <stddef.h>
+
+#include "sluice.h"
+
+#define CHECK_TEXT     400
+#define CHECK_JOB_NAME 63 /* longest name of a job; wire/proto.h has one more for the end */
+#define CHECK_JOB_KEYS "min, max, burst, weight, period, best_effort, order"
+
+/* Name of a layer: it becomes a directory. 0 or -EINVAL. */
+int check_layer_name(const char *name, char *err);
+/* Name of a job: what can stand in a control line. 0 or -EINVAL. */
+int check_job_name(const char *name, char *err);
+/* One key of a job into *conf (order: checked only). 0, -ENOENT: no such key, -EINVAL. */
+int check_job_key(const char *key, const char *value, struct sl_job_conf *conf, char *err);
+/* "share", "io-sets,quantum_bytes=1Mi". 0, -ENOENT: no such stage, -EINVAL. */
+int check_policy(const char *stage, const char *spec, char *err);
+/* A number without sign or anything behind it, from low to high. 0 or -EINVAL. */
+int check_count(const char *text, unsigned long low, unsigned long high, unsigned long *out);
+
+#endif

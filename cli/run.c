@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `sluice run`: become another program, with the preloaded library and what it has to know in the
+ * environment. The job is registered at the node first, so that what the node refuses is told here
+ * and the program does not start.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/units.h"
+#include "cli/check.h"
+#include "cli/cli.h"
+#include "cli/layer.h"
+
+static const char cmd[] = "run";
+
+#define VALUE 24  /* longest value of a key; digits without end are numbers too */
+#define WORDS 256 /* all keys together; the library reads no more */
+
+enum { EXIT_NOT_EXECUTABLE = 126, EXIT_NOT_FOUND = 127 }; /* as shells do */
+
+/* The keys of a job come first, each named as its key. */
+enum { K_MIN = 256, K_MAX, K_BURST, K_WEIGHT, K_PERIOD, K_PROCS, K_NODES, K_END };
+enum { O_NAME = K_END, O_JOB, O_RATE, O_TIMEOUT, O_FALLBACK, O_BYPASS };
+
+static const struct option longs[] = {
+	{ "min", required_argument, NULL, K_MIN },
+	{ "max", required_argument, NULL, K_MAX },
+	{ "burst", required_argument, NULL, K_BURST },
+	{ "weight", required_argument, NULL, K_WEIGHT },
+	{ "period", required_argument, NULL, K_PERIOD },
+	{ "procs", required_argument, NULL, K_PROCS },
+	{ "nodes", required_argument, NULL, K_NODES },
+	{ "name", required_argument, NULL, O_NAME },
+	{ "job", required_argument, NULL, O_JOB },
+	{ "rate", required_argument, NULL, O_RATE },
+	{ "timeout", required_argument, NULL, O_TIMEOUT },
+	{ "fallback", required_argument, NULL, O_FALLBACK },
+	{ "bypass", required_argument, NULL, O_BYPASS },
+	{ "help", no_argument, NULL, 'h' },
+	{ 0 },
+};
+
+struct run {
+	const char *name, *job, *rate, *timeout, *fallback, *bypass;
+	const char *key[K_END - K_MIN];
+};
+
+static int ru_help(void)
+{
+	puts("usage: sluice run [OPTION]... [--] COMMAND [ARGUMENT]...\n"
+	     "\n"
+	     "Runs a program whose I/O under the directory of a layer goes through its node.\n"
+	     "\n"
+	     "Options:\n"
+	     "      --name NAME      which layer\n"
+	     "      --job ID         job that it belongs to; else SLUICE_JOB_ID, SLURM_JOB_ID,\n"
+	     "                       PBS_JOBID, LSB_JOBID or FLUX_JOB_ID; else one of its own\n"
+	     "      --min RATE       guaranteed to the job, as 100MB/s; refused if it does not\n"
+	     "                       fit beside what others were promised\n"
+	     "      --max RATE       never more than this\n"
+	     "      --rate RATE      this rate: min and max in one, less if it does not fit\n"
+	     "      --burst SIZE     what may go at once after a pause under a max\n"
+	     "      --weight N       share beside other jobs (1)\n"
+	     "      --period TIME    time from one I/O phase of the job to the next, for\n"
+	     "                       io-sets; seconds, or 10m\n"
+	     "      --procs N, --nodes N\n"
+	     "                       size of the job\n"
+	     "      --timeout TIME   how long I/O waits for a node that is gone (30s)\n"
+	     "      --fallback WHAT  after that: 'error' (the default), or 'direct', to go on\n"
+	     "                       without the layer\n"
+	     "      --bypass LIST    programs that are left alone, by commas\n"
+	     "  -h, --help           this text\n"
+	     "\n"
+	     "The exit status is that of the command; 127 if it was not found.\n"
+	     "\n"
+	     "Manual: sluice-run(1).");
+	return CLI_OK;
+}
+
+/* ---- options ---- */
+
+static int ru_key(struct run *r, int opt, const char *value)
+{
+	const char *key = longs[opt - K_MIN].name;
+	struct sl_job_conf conf;
+	char err[CHECK_TEXT];
+	unsigned long count;
+
+	if (strlen(value) > VALUE)
+		return cli_usage(cmd, "--%s: '%.64s' is too long.", key, value);
+	if (opt == K_PROCS || opt == K_NODES) {
+		if (check_count(value, 1, INT_MAX, &count))
+			return cli_usage(cmd, "--%s: '%s' is not a number from 1.", key, value);
+	} else if (check_job_key(key, value, &conf, err)) {
+		return cli_usage(cmd, "--%s.", err);
+	}
+	r->key[opt - K_MIN] = value;
+	return CLI_OK;
+}
+
+static int ru_option(struct run *r, int opt)
+{
+	char err[CHECK_TEXT];
+	uint64_t bps;
+	int64_t ns;
+
+	if (opt >= K_MIN && opt < K_END)
+		return ru_key(r, opt, optarg);
+	switch (opt) {
+	case O_NAME:
+		r->name = optarg;
+		return CLI_OK;
+	case O_JOB:
+		if (check_job_name(optarg, err))
+			return cli_usage(cmd, "--job: %s.", err);
+		r->job = optarg;
+		return CLI_OK;
+	case O_RATE:
+		if (strlen(optarg) > VALUE || sl_parse_rate(optarg, &bps) || !bps ||
+		    bps > SL_MAX_RATE)
+			return cli_usage(cmd,
+					 "--rate: '%s' is not a rate; write 200M, 1.5Gi or "
+					 "100MB/s.",
+					 optarg);
+		r->rate = optarg;
+		return CLI_OK;
+	case O_TIMEOUT:
+		if (sl_parse_time(optarg, &ns))
+			return cli_usage(cmd, "--timeout: '%s' is not a time; write 30s or 2m.",
+					 optarg);
+		r->timeout = optarg;
+		return CLI_OK;
+	case O_FALLBACK:
+		if (strcmp(optarg, "direct") != 0 && strcmp(optarg, "error") != 0)
+			return cli_usage(cmd, "--fallback is 'direct' or 'error', not '%s'.",
+					 optarg);
+		r->fallback = optarg;
+		return CLI_OK;
+	case O_BYPASS:
+		r->bypass = optarg;
+		return CLI_OK;
+	}
+	return CLI_USAGE;
+}
+
+/* Behind each other, with `between`: ' ' for the node, ',' for the library. */
+static void ru_words(const struct run *r, char between, char out[WORDS])
+{
+	size_t at = 0;
+
+	out[0] = 0;
+	if (r->rate)
+		at = (size_t)snprintf(out, WORDS, "min=%s%cmax=%s%cbest_effort=1", r->rate, between,
+				      r->rate, between);
+	for (int k = 0; k < K_END - K_MIN; k++) {
+		char first[2] = { at ? between : 0, 0 };
+
+		if (r->key[k] && at < WORDS)
+			at += (size_t)snprintf(out + at, WORDS - at, "%s%s=%s", first,
+					       longs[k].name, r->key[k]);
+	}
+}
+
+/* ---- the job ---- */
+
+/* As the library does: client/connect.c. */
+static const char *ru_job(const struct run *r, char out[CHECK_JOB_NAME + 1])
+{
+	static const char *const names[] = { "SLUICE_JOB_ID", "SLURM_JOB_ID", "PBS_JOBID",
+					     "LSB_JOBID", "FLUX_JOB_ID" };
+	const char *value = r->job;
+
+	for (size_t i = 0; !value && i < sizeof(names) / sizeof(names[0]); i++) {
+		value = getenv(names[i]);
+		value = value && *value ? value : NULL;
+	}
+	if (value)
+		snprintf(out, CHECK_JOB_NAME + 1, "%s", value);
+	else
+		snprintf(out, CHECK_JOB_NAME + 1, "run-%d", (int)getpid());
+	for (char *c = out; *c; c++)
+		if (*c <= ' ' || *c > '~')
+			*c = '_';
+	return out;
+}
+
+static int ru_register(const struct run *r, const struct layer *l, const char *job)
+{
+	char line[WORDS + 128], words[WORDS];
+
+	ru_words(r, ' ', words);
+	snprintf(line, sizeof(line), "job %s pid=%d %s", job, (int)getpid(), words);
+	return layer_ask(l, line, NULL);
+}
+
+/* ---- the environment ---- */
+
+/* Before what is there: a library preloaded by others stays, and sees what ours lets through. */
+static void ru_preload(const char *library)
+{
+	const char *before = getenv("LD_PRELOAD");
+	size_t length = strlen(library);
+	char *both;
+
+	/* In a `sluice run` of a `sluice run` it is there already. */
+	for (const char *at = before; at && *at;) {
+		size_t word = strcspn(at, " :");
+
+		if (word == length && !memcmp(at, library, length))
+			return;
+		at += word + strspn(at + word, " :");
+	}
+	if (!before || !*before) {
+		setenv("LD_PRELOAD", library, 1);
+	} else if (asprintf(&both, "%s:%s", library, before) > 0) {
+		setenv("LD_PRELOAD", both, 1);
+		free(both);
+	}
+}
+
+static void ru_environment(const struct run *r, const struct layer *l, const char *root,
+			   const char *job, const char *library)
+{
+	const char *inherited = getenv("SLUICE_JOB_ID");
+	char words[WORDS];
+
+	ru_words(r, ',', words);
+	if (*words)
+		setenv("SLUICE_JOB_CONF", words, 1);
+	else if (!inherited || strcmp(inherited, job) != 0)
+		unsetenv("SLUICE_JOB_CONF"); /* those of another job */
+	setenv("SLUICE_JOB_ID", job, 1);
+	setenv("SLUICE_SOCKET", l->socket, 1);
+	setenv("SLUICE_ROOT", root, 1);
+	if (r->timeout)
+		setenv("SLUICE_TIMEOUT", r->timeout, 1);
+	if (r->fallback)
+		setenv("SLUICE_FALLBACK", r->fallback, 1);
+	if (r->bypass)
+		setenv("SLUICE_BYPASS", r->bypass, 1);
+	ru_preload(library);
+}
+
+static int ru_exec(char **argv)
+{
+	int error;
+
+	signal(SIGPIPE, SIG_DFL);
+	execvp(argv[0], argv);
+	error = errno;
+	signal(SIGPIPE, SIG_IGN);
+	if (error == ENOENT || error == ENOTDIR) {
+		cli_fail(cmd, "there is no command '%s'.", argv[0]);
+		return EXIT_NOT_FOUND;
+	}
+	cli_fail(cmd, "cannot run '%s': %s.", argv[0], strerror(error));
+	return EXIT_NOT_EXECUTABLE;
+}
+
+int cmd_run(int argc, char **argv)
+{
+	char root[PATH_MAX], library[PATH_MAX], job[CHECK_JOB_NAME + 1];
+	struct run r = { 0 };
+	struct layer l;
+	int opt, status;
+
+	/* The "+" stops at the command: options after it are its own. */
+	while ((opt = cli_getopt(cmd, argc, argv, "+h", longs)) != -1) {
+		if (opt == 'h')
+			return ru_help();
+		if ((status = ru_option(&r, opt)))
+			return status;
+	}
+	if (optind == argc)
+		return cli_usage(cmd, "which command?");
+	if (r.rate && (r.key[K_MIN - K_MIN] || r.key[K_MAX - K_MIN]))
+		return cli_usage(cmd, "--rate is min and max in one; give either it or those.");
+	if ((status = layer_preload(cmd, library)) ||
+	    (status = layer_open(&l, cmd, r.name, false)) ||
+	    (status = ru_register(&r, &l, ru_job(&r, job))))
+		return status;
+	if (layer_root(&l, root))
+		return cli_fail(cmd, "cannot read %s/root; stop the layer and start it again.",
+				l.dir);
+	ru_environment(&r, &l, root, job, library);
+	return ru_exec(argv + optind);
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `sluice set`: change what a running job is entitled to; `sluice policy set`: the policies of a
+ * running layer. Words are checked here, so that slips are found with their position; what fits is
+ * the node's to say. It does all that a command asks for, or nothing.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/check.h"
+#include "cli/cli.h"
+#include "cli/layer.h"
+#include "cli/set.h"
+
+#define LINE 4096 /* the longest control line */
+
+enum { O_NAME = 256 };
+
+static int se_help(void)
+{
+	puts("usage: sluice set [--name NAME] JOB KEY=VALUE...\n"
+	     "\n"
+	     "Changes a running job; 'sluice status' lists them. Other keys stay as they are.\n"
+	     "\n"
+	     "Keys:\n"
+	     "  min=RATE       guaranteed; 0: none\n"
+	     "  max=RATE       never more; 0: no limit\n"
+	     "  burst=SIZE     what may go at once after a pause under a max\n"
+	     "  weight=N       share beside other jobs\n"
+	     "  period=TIME    time from one I/O phase to the next; 0: not known\n"
+	     "  best_effort=1  a min that does not fit is scaled down instead of refused\n"
+	     "  order=POLICY   order policy of this job; 'default': the layer's\n"
+	     "\n"
+	     "Options:\n"
+	     "      --name NAME  which layer\n"
+	     "  -h, --help       this text\n"
+	     "\n"
+	     "Manual: sluice-set(1), sluice-policies(7).");
+	return CLI_OK;
+}
+
+/* " word" behind line, if it fits. */
+static int se_add(const char *cmd, char line[LINE], const char *word)
+{
+	size_t at = strlen(line);
+
+	if (at + strlen(word) + 2 > LINE)
+		return cli_usage(cmd, "that is too much for one command; give less at a time.");
+	snprintf(line + at, LINE - at, " %s", word);
+	return CLI_OK;
+}
+
+static int se_word(char line[LINE], const char *word)
+{
+	static const char *const keys[] = { "min",    "max",	     "burst", "weight",
+					    "period", "best_effort", "order" };
+	const char *equals = strchr(word, '=');
+	struct sl_job_conf conf;
+	char key[32], err[CHECK_TEXT];
+	struct cli_guess guess = { .word = key };
+	int rc;
+
+	if (!equals || equals == word)
+		return cli_usage("set", "'%s' is not KEY=VALUE, like max=100M.", word);
+	snprintf(key, sizeof(key), "%.*s", (int)(equals - word), word);
+	rc = check_job_key(key, equals + 1, &conf, err);
+	for (size_t i = 0; rc == -ENOENT && i < sizeof(keys) / sizeof(keys[0]); i++)
+		cli_consider(&guess, keys[i]);
+	if (guess.best)
+		return cli_usage("set", "%s. Did you mean '%s'?", err, guess.best);
+	if (rc)
+		return cli_usage("set", "%s.", err);
+	return se_add("set", line, word);
+}
+
+int cmd_set(int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{ "help", no_argument, NULL, 'h' },
+		{ "name", required_argument, NULL, O_NAME },
+		{ 0 },
+	};
+	char line[LINE] = "set", err[CHECK_TEXT];
+	const char *name = NULL;
+	struct layer l;
+	int opt, status;
+
+	while ((opt = cli_getopt("set", argc, argv, "h", longs)) != -1) {
+		if (opt == 'h')
+			return se_help();
+		if (opt != O_NAME)
+			return CLI_USAGE;
+		name = optarg;
+	}
+	if (optind == argc)
+		return cli_usage("set", "which job? 'sluice status' lists them.");
+	if (check_job_name(argv[optind], err))
+		return cli_usage("set", "%s.", err);
+	if (optind + 1 == argc)
+		return cli_usage("set", "what is to be set? Give KEY=VALUE, like max=100M.");
+	status = se_add("set", line, argv[optind]);
+	for (int i = optind + 1; !status && i < argc; i++)
+		status = se_word(line, argv[i]);
+	if (status || (status = layer_open(&l, "set", name, false)))
+		return status;
+	return layer_ask(&l, line, NULL);
+}
+
+int policy_set(const char *layer, int argc, char **argv)
+{
+	char line[LINE] = "policy", stage[32], err[CHECK_TEXT];
+	struct layer l;
+	int status = CLI_OK;
+
+	if (argc == 0)
+		return cli_usage("policy", "'set' needs STAGE=POLICY, like share=io-sets.");
+	for (int i = 0; !status && i < argc; i++) {
+		const char *equals = strchr(argv[i], '=');
+
+		if (!equals || equals == argv[i])
+			return cli_usage("policy", "'%s' is not STAGE=POLICY, like share=io-sets.",
+					 argv[i]);
+		snprintf(stage, sizeof(stage), "%.*s", (int)(equals - argv[i]), argv[i]);
+		if (check_policy(stage, equals + 1, err))
+			return cli_usage("policy", "%s.", err);
+		status = se_add("policy", line, argv[i]);
+	}
+	if (status || (status = layer_open(&l, "policy", layer, false)))
+		return status;
+	return layer_ask(&l, line, NULL);
+}

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The table of `sluice status`. 80 columns hold all that one needs to see who does what; columns
+ * behind those are added while they fit, then names of jobs get the room that is left.
+ */
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/units.h"
+#include "cli/cli.h"
+#include "cli/status.h"
+
+#define CELL 24
+
+static double tb_number(const cJSON *object, const char *key)
+{
+	const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
+
+	return cJSON_IsNumber(item) ? item->valuedouble : 0.0;
+}
+
+static const char *tb_string(const cJSON *object, const char *key)
+{
+	const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, key));
+
+	return text ? text : "?";
+}
+
+/* ---- cells ---- */
+
+/* Three digits and a prefix, at most five characters: 0, 999, 1.23K, 12.3M, 123G. */
+static void tb_short(char out[CELL], double value)
+{
+	static const char prefixes[] = "KMGTPE";
+	const char *p = prefixes;
+
+	if (value < 999.5) {
+		snprintf(out, CELL, "%.0f", value);
+		return;
+	}
+	for (value /= 1000.0; value >= 999.5 && p[1]; p++)
+		value /= 1000.0;
+	snprintf(out, CELL, "%.*f%c", value < 9.995 ? 2 : value < 99.95 ? 1 : 0, value, *p);
+}
+
+/* At most five characters: 0, 12us, 1.2ms, 12ms, 1.2s, 99s, 12m, 3.4h, 12h, 45d. */
+static void tb_time(char out[CELL], double s)
+{
+	static const struct {
+		double below, unit;
+		const char *name;
+	} units[] = { { 9.995e-4, 1e-6, "us" }, { 0.9995, 1e-3, "ms" }, { 99.5, 1, "s" },
+		      { 5970, 60, "m" },	{ 359100, 3600, "h" },	{ 1e300, 86400, "d" } };
+	int i = 0;
+
+	if (s <= 0) {
+		snprintf(out, CELL, "0");
+		return;
+	}
+	while (s >= units[i].below)
+		i++;
+	s /= units[i].unit;
+	snprintf(out, CELL, "%.*f%s", s < 9.95 && i > 0 ? 1 : 0, s, units[i].name);
+}
+
+static void tb_rate(char out[CELL], const cJSON *job, const char *key)
+{
+	tb_short(out, tb_number(job, key));
+}
+
+static void tb_now(char out[CELL], const cJSON *job)
+{
+	tb_rate(out, job, "bandwidth_bps");
+}
+
+static void tb_average(char out[CELL], const cJSON *job)
+{
+	tb_rate(out, job, "average_bps");
+}
+
+static void tb_clients(char out[CELL], const cJSON *job)
+{
+	tb_rate(out, job, "clients");
+}
+
+static void tb_iops(char out[CELL], const cJSON *job)
+{
+	tb_rate(out, job, "iops");
+}
+
+static void tb_queue(char out[CELL], const cJSON *job)
+{
+	tb_rate(out, job, "queued_requests");
+}
+
+static void tb_held(char out[CELL], const cJSON *job)
+{
+	tb_time(out, tb_number(job, "throttled_s"));
+}
+
+static void tb_latency(char out[CELL], const cJSON *job, const char *key)
+{
+	const cJSON *latency = cJSON_GetObjectItemCaseSensitive(job, "latency_us");
+
+	tb_time(out, tb_number(latency, key) / 1e6);
+}
+
+static void tb_p50(char out[CELL], const cJSON *job)
+{
+	tb_latency(out, job, "p50");
+}
+
+static void tb_p99(char out[CELL], const cJSON *job)
+{
+	tb_latency(out, job, "p99");
+}
+
+static void tb_set(char out[CELL], const cJSON *job)
+{
+	const cJSON *set = cJSON_GetObjectItemCaseSensitive(job, "set");
+
+	if (cJSON_IsNumber(set))
+		snprintf(out, CELL, "S%.0f", set->valuedouble);
+	else
+		snprintf(out, CELL, "-");
+}
+
+static void tb_share(char out[CELL], const cJSON *job)
+{
+	snprintf(out, CELL, "%.0f", 100.0 * tb_number(job, "share"));
+}
+
+/* What was asked for; a limit in force that is another one stands in --json. */
+static void tb_limit(char out[CELL], const cJSON *job, const char *key)
+{
+	if (tb_number(job, key) > 0)
+		tb_rate(out, job, key);
+	else
+		snprintf(out, CELL, "-");
+}
+
+static void tb_min(char out[CELL], const cJSON *job)
+{
+	tb_limit(out, job, "asked_min_bps");
+}
+
+static void tb_max(char out[CELL], const cJSON *job)
+{
+	tb_limit(out, job, "asked_max_bps");
+}
+
+static void tb_weight(char out[CELL], const cJSON *job)
+{
+	double weight = tb_number(job, "weight");
+
+	if (weight < 1000)
+		snprintf(out, CELL, "%.0f", weight);
+	else
+		snprintf(out, CELL, "%.0fK", weight / 1000);
+}
+
+static void tb_written(char out[CELL], const cJSON *job)
+{
+	tb_rate(out, job, "write_bytes");
+}
+
+static void tb_read(char out[CELL], const cJSON *job)
+{
+	tb_rate(out, job, "read_bytes");
+}
+
+static void tb_period(char out[CELL], const cJSON *job)
+{
+	if (tb_number(job, "period_s") > 0)
+		tb_time(out, tb_number(job, "period_s"));
+	else
+		snprintf(out, CELL, "-");
+}
+
+static void tb_merge(char out[CELL], const cJSON *job)
+{
+	snprintf(out, CELL, "%.1f", tb_number(job, "merge_ratio"));
+}
+
+/* ---- the table ---- */
+
+#define JOB_WIDTH 10
+
+/* Widths with the space before. The first ones and JOB_WIDTH are 80 together. */
+static const struct column {
+	const char *title;
+	unsigned width;
+	void (*put)(char out[CELL], const cJSON *job);
+} table[] = {
+	{ "CL", 4, tb_clients },    { "NOW", 6, tb_now },     { "AVG", 6, tb_average },
+	{ "IOPS", 6, tb_iops },	    { "QUEUE", 6, tb_queue }, { "HELD", 6, tb_held },
+	{ "P50", 6, tb_p50 },	    { "P99", 6, tb_p99 },     { "SET", 4, tb_set },
+	{ "%", 4, tb_share },	    { "MIN", 6, tb_min },     { "MAX", 6, tb_max },
+	{ "WT", 4, tb_weight },	    { "READ", 6, tb_read },   { "WRITE", 6, tb_written },
+	{ "PERIOD", 7, tb_period }, { "MERGE", 6, tb_merge },
+};
+
+#define COLUMNS (sizeof(table) / sizeof(table[0]))
+
+static int tb_by_name(const void *a, const void *b)
+{
+	/* Numbers by their value: 9 before 10. */
+	return strverscmp(tb_string(*(const cJSON *const *)a, "job"),
+			  tb_string(*(const cJSON *const *)b, "job"));
+}
+
+static void tb_job(FILE *f, const cJSON *job, unsigned name_width, size_t columns)
+{
+	const char *name = tb_string(job, "job");
+	char cell[CELL];
+
+	if (strlen(name) > name_width)
+		fprintf(f, "%.*s~", (int)name_width - 1, name);
+	else
+		fprintf(f, "%-*s", (int)name_width, name);
+	for (size_t i = 0; i < columns; i++) {
+		table[i].put(cell, job);
+		fprintf(f, "%*s", (int)table[i].width, cell);
+	}
+	putc('\n', f);
+}
+
+static void tb_jobs(FILE *f, const cJSON *jobs, unsigned width)
+{
+	int count = cJSON_GetArraySize(jobs);
+	const cJSON **sorted = calloc((size_t)count + 1, sizeof(*sorted)), *job;
+	unsigned used = JOB_WIDTH, name_width = JOB_WIDTH;
+	size_t columns = 0, n = 0;
+
+	if (!sorted)
+		return;
+	cJSON_ArrayForEach(job, jobs) sorted[n++] = job;
+	qsort(sorted, n, sizeof(*sorted), tb_by_name);
+	while (columns < COLUMNS && used + table[columns].width <= width)
+		used += table[columns++].width;
+	for (size_t i = 0; i < n; i++) {
+		unsigned length = (unsigned)strlen(tb_string(sorted[i], "job"));
+
+		name_width = length > name_width ? length : name_width;
+	}
+	if (name_width - JOB_WIDTH > width - used)
+		name_width = JOB_WIDTH + (width - used);
+	fprintf(f, "%-*s", (int)name_width, "JOB");
+	for (size_t i = 0; i < columns; i++)
+		fprintf(f, "%*s", (int)table[i].width, table[i].title);
+	putc('\n', f);
+	for (size_t i = 0; i < n; i++)
+		tb_job(f, sorted[i], name_width, columns);
+	free(sorted);
+}
+
+/* ---- the layer ---- */
+
+static void tb_layer(FILE *f, const char *name, const cJSON *tree)
+{
+	const cJSON *policy = cJSON_GetObjectItemCaseSensitive(tree, "policy");
+	char a[32], b[32], up[CELL];
+	double capacity = tb_number(tree, "capacity_bps"), floors = tb_number(tree, "floors_bps");
+
+	tb_time(up, tb_number(tree, "uptime_s"));
+	fprintf(f, "Layer '%s' for %s\n", name, tb_string(tree, "root"));
+	fprintf(f, "Node:     up %s, pid %.0f, %.0f workers\n", up, tb_number(tree, "pid"),
+		tb_number(tree, "workers"));
+	fprintf(f, "Policies: admit=%s share=%s order=%s\n", tb_string(policy, "admit"),
+		tb_string(policy, "share"), tb_string(policy, "order"));
+	if (capacity > 0)
+		fprintf(f, "Capacity: %s, of which %s promised\n",
+			sl_format_rate(a, sizeof(a), (uint64_t)capacity),
+			sl_format_rate(b, sizeof(b), (uint64_t)floors));
+	else
+		fprintf(f, "Capacity: not given\n");
+	tb_short(a, tb_number(tree, "bandwidth_bps"));
+	tb_short(b, tb_number(tree, "iops"));
+	fprintf(f, "Now:      %sB/s, %s requests/s", a, b);
+	tb_short(a, tb_number(tree, "decisions_per_s"));
+	fprintf(f, ", %s decisions/s\n", a);
+	fprintf(f, "Inside:   %.0f requests; %s in flight, in %.0f batches (window %.0f)\n",
+		tb_number(tree, "requests"),
+		sl_format_bytes(a, sizeof(a), (uint64_t)tb_number(tree, "inflight_bytes")),
+		tb_number(tree, "inflight_batches"), tb_number(tree, "window_batches"));
+}
+
+void status_table(FILE *f, const char *name, const struct cJSON *tree, unsigned columns)
+{
+	const cJSON *jobs = cJSON_GetObjectItemCaseSensitive(tree, "jobs");
+
+	tb_layer(f, name, tree);
+	putc('\n', f);
+	if (cJSON_GetArraySize(jobs) > 0)
+		tb_jobs(f, jobs, columns);
+	else if (strcmp(name, "default") != 0)
+		fprintf(f, "No jobs yet: 'sluice run --name %s -- COMMAND' starts one.\n", name);
+	else
+		fprintf(f, "No jobs yet: 'sluice run -- COMMAND' starts one.\n");
+}

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `sluice status`: what the node of a layer says of itself and of its jobs, once or again and
+ * again. The text fits 80 columns, and tells more where the terminal is wider.
+ */
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/units.h"
+#include "cli/cli.h"
+#include "cli/layer.h"
+#include "cli/status.h"
+#include "client/client.h"
+
+static const char cmd[] = "status";
+
+enum { O_NAME = 256 };
+
+#define WATCH_MIN_NS INT64_C(100000000)
+#define WATCH_MAX_NS INT64_C(86400000000000)
+
+static int sa_help(void)
+{
+	puts("usage: sluice status [--name NAME] [--json] [--watch [SECONDS]]\n"
+	     "\n"
+	     "Shows a layer and its jobs: who uses how much, who waits, and what was promised.\n"
+	     "\n"
+	     "Options:\n"
+	     "      --name NAME  which layer\n"
+	     "  -j, --json       print JSON\n"
+	     "  -w, --watch      again every second, or every SECONDS, until interrupted\n"
+	     "  -h, --help       this text\n"
+	     "\n"
+	     "Columns: CL processes connected; NOW and AVG bytes/s in the last second and\n"
+	     "since the job began; IOPS requests/s; QUEUE requests that wait; HELD time held\n"
+	     "by max; P50 and P99 time of a request; SET of io-sets, by the period; % of all\n"
+	     "bandwidth now; MIN, MAX and WT (weight) as set.\n"
+	     "\n"
+	     "Manual: sluice-status(1).");
+	return CLI_OK;
+}
+
+/* ---- once ---- */
+
+/* The node's answer with the name of the layer before the rest. */
+static void sa_json(const struct layer *l, const char *answer)
+{
+	const char *rest = answer + strspn(answer, "{ \n");
+
+	printf("{\n  \"name\":\"%s\",\n  %s", l->name, rest); /* a name needs no escapes */
+	if (!*rest || rest[strlen(rest) - 1] != '\n')
+		putchar('\n');
+}
+
+static unsigned sa_columns(bool terminal)
+{
+	struct winsize size;
+
+	if (terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= CLI_WIDTH)
+		return size.ws_col;
+	return CLI_WIDTH;
+}
+
+static int sa_print(const struct layer *l, const char *answer, bool json, FILE *f, bool terminal)
+{
+	cJSON *tree;
+
+	if (json) {
+		sa_json(l, answer);
+		return CLI_OK;
+	}
+	tree = cJSON_Parse(answer);
+	if (!tree)
+		return cli_fail(cmd,
+				"the node of layer '%s' answers what is not JSON; is it of "
+				"another version?",
+				l->name);
+	status_table(f, l->name, tree, sa_columns(terminal));
+	cJSON_Delete(tree);
+	return CLI_OK;
+}
+
+static int sa_once(const struct layer *l, bool json)
+{
+	char *answer;
+	int status = layer_ask(l, "status", &answer);
+
+	if (status)
+		return status;
+	status = sa_print(l, answer, json, stdout, isatty(STDOUT_FILENO));
+	free(answer);
+	return status;
+}
+
+/* ---- again and again ---- */
+
+/* A terminal that can be drawn upon: then another screen, so that what was there comes back. */
+static void sa_enter(void)
+{
+	fputs("\033[?1049h\033[?25l", stdout);
+	fflush(stdout);
+}
+
+static void sa_leave(void)
+{
+	fputs("\033[?25h\033[?1049l", stdout);
+	fflush(stdout);
+}
+
+/* Over what is there, line by line, as many as there is room for: nothing flickers or scrolls. */
+static int sa_redraw(const struct layer *l, const char *answer)
+{
+	char *text = NULL;
+	size_t size;
+	struct winsize window;
+	FILE *f = open_memstream(&text, &size);
+	int status, rows = 24;
+
+	if (!f)
+		return cli_fail(cmd, "no memory.");
+	status = sa_print(l, answer, false, f, true);
+	fclose(f);
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_row > 1)
+		rows = window.ws_row;
+	fputs("\033[H", stdout);
+	for (char *at = text; *at && rows > 1; rows--) {
+		size_t length = strcspn(at, "\n");
+
+		printf("%.*s\033[K\n", (int)length, at);
+		at += length + (at[length] == '\n');
+	}
+	fputs("\033[J", stdout);
+	free(text);
+	return status;
+}
+
+static void sa_signals(sigset_t *set)
+{
+	static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGWINCH };
+
+	sigemptyset(set);
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+		sigaddset(set, signals[i]);
+	sigprocmask(SIG_BLOCK, set, NULL);
+}
+
+/* False: enough. A change of the window's size ends the wait early. */
+static bool sa_sleep(const sigset_t *set, int64_t ns, bool draw)
+{
+	const struct timespec ts = { .tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000 };
+	int signal_number = sigtimedwait(set, NULL, &ts);
+
+	if (signal_number < 0 || signal_number == SIGWINCH)
+		return true;
+	if (signal_number != SIGTSTP)
+		return false;
+	if (draw)
+		sa_leave();
+	raise(SIGSTOP);
+	if (draw)
+		sa_enter();
+	return true;
+}
+
+static int sa_watch(const struct layer *l, bool json, int64_t every_ns)
+{
+	const char *term = getenv("TERM");
+	bool draw = !json && isatty(STDOUT_FILENO) && term && strcmp(term, "dumb") != 0;
+	int status = CLI_OK, rc = 0;
+	bool first = true;
+	sigset_t set;
+
+	sa_signals(&set);
+	do {
+		char *answer = NULL;
+
+		rc = sl_client_control(l->socket, "status", &answer);
+		if (!rc) {
+			if (draw && first)
+				sa_enter();
+			if (!draw && !first && !json)
+				putchar('\n');
+			status = draw ? sa_redraw(l, answer)
+				      : sa_print(l, answer, json, stdout, false);
+			first = false;
+		}
+		free(answer);
+		fflush(stdout);
+	} while (!rc && !status && !ferror(stdout) && sa_sleep(&set, every_ns, draw));
+	if (draw && !first)
+		sa_leave();
+	return rc ? layer_not_up(l) : status;
+}
+
+int cmd_status(int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{ "help", no_argument, NULL, 'h' },
+		{ "name", required_argument, NULL, O_NAME },
+		{ "json", no_argument, NULL, 'j' },
+		{ "watch", optional_argument, NULL, 'w' },
+		{ 0 },
+	};
+	const char *name = NULL, *every = NULL;
+	bool json = false, watch = false;
+	int64_t every_ns = INT64_C(1000000000);
+	struct layer l;
+	int opt, status;
+
+	while ((opt = cli_getopt(cmd, argc, argv, "hjw", longs)) != -1) {
+		switch (opt) {
+		case 'h':
+			return sa_help();
+		case O_NAME:
+			name = optarg;
+			break;
+		case 'j':
+			json = true;
+			break;
+		case 'w':
+			watch = true;
+			every = optarg;
+			break;
+		default:
+			return CLI_USAGE;
+		}
+	}
+	if (watch && !every && optind < argc) /* "--watch 2" as well as "--watch=2" */
+		every = argv[optind++];
+	if (optind < argc)
+		return cli_usage(cmd, "unexpected argument '%s'; a layer is chosen with --name.",
+				 argv[optind]);
+	if (every &&
+	    (sl_parse_time(every, &every_ns) || every_ns < WATCH_MIN_NS || every_ns > WATCH_MAX_NS))
+		return cli_usage(cmd, "--watch: '%s' is not a time from 0.1 seconds to a day.",
+				 every);
+	if ((status = layer_open(&l, cmd, name, false)))
+		return status;
+	return watch ? sa_watch(&l, json, every_ns) : sa_once(&l, json);
+}
