@@ -37,7 +37,8 @@ struct sl_policy {
 	const struct sl_param *params; /* ends with name == NULL; may be NULL */
 	size_t (*state_size)(const struct sl_policy_limits *);
 	/* values: one for each parameter, in range. The values are copied if they are kept. */
-	void (*init)(void *state, const struct sl_policy_limits *, const int64_t *values, sl_time now);
+	void (*init)(void *state, const struct sl_policy_limits *, const int64_t *values,
+		     sl_time now);
 };
 
 /* ---- admit: may this lane send now? ---- */
@@ -46,6 +47,7 @@ struct sl_rates {
 	uint64_t floor_bps;   /* 0: no guarantee */
 	uint64_t cap_bps;     /* UINT64_MAX: no limit; 0: not at all */
 	uint64_t burst_bytes; /* 0: the policy's default */
+	bool merges;	      /* its order policy makes batches of several requests */
 };
 
 struct sl_admit_ops {
@@ -54,10 +56,13 @@ struct sl_admit_ops {
 	void (*set)(void *state, uint32_t lane, const struct sl_rates *rates, sl_time now);
 	/* A lane that had nothing waiting has something again. */
 	void (*wake)(void *state, uint32_t lane, sl_time now);
-	/* From when on the lane may send: now or before means yes; SL_NEVER until the next set(). */
+	/* From when on the lane may send: now or before means yes; SL_NEVER until the next set().
+	 */
 	sl_time (*cap)(const void *state, uint32_t lane);
 	/* From when on it is behind its guarantee; SL_NEVER: it has none. */
 	sl_time (*floor)(const void *state, uint32_t lane);
+	/* How large a batch of several requests may be for the bounds on the rate to hold. */
+	uint64_t (*batch)(const void *state, uint32_t lane);
 	/* The lane sends these bytes now. */
 	void (*charge)(void *state, uint32_t lane, uint64_t bytes, sl_time now);
 };
@@ -67,7 +72,7 @@ struct sl_admit_ops {
 /* What share knows of a lane; borrowed for the call. */
 struct sl_member {
 	uint64_t job;
-	uint64_t oldest; /* number of its oldest waiting request: smaller is earlier */
+	uint64_t oldest;   /* number of its oldest waiting request: smaller is earlier */
 	sl_time period_ns; /* w_iter; 0: not known */
 	uint32_t weight;   /* 1 .. SL_MAX_WEIGHT */
 };
@@ -96,9 +101,9 @@ struct sl_share_ops {
 
 /* ---- order: which of a flow's requests, merged into what? ---- */
 
-struct sl_flow;  /* order/flow.h: the waiting and in-flight requests of one lane */
+struct sl_flow;	 /* order/flow.h: the waiting and in-flight requests of one lane */
 struct sl_queue; /* order/flow.h: the waiting ones of one file and operation */
-struct sl_run;   /* order/flow.h: a batch in the making, waiting or in flight */
+struct sl_run;	 /* order/flow.h: a batch in the making, waiting or in flight */
 
 struct sl_order_ops {
 	struct sl_policy base; /* state_size, init: of the policy's part of one flow */
@@ -106,7 +111,8 @@ struct sl_order_ops {
 	void (*add)(struct sl_flow *f, struct sl_request *r, sl_time now);
 	/* Not later than now: next() may give a batch. SL_NEVER: something must happen first. */
 	sl_time (*ready)(const struct sl_flow *f, sl_time now);
-	/* A batch, now in flight; NULL when the policy decides to wait: ready() is then later than now. */
+	/* A batch, now in flight; NULL when the policy decides to wait: ready() is then later than
+	 * now. */
 	struct sl_run *(*next)(struct sl_flow *f, sl_time now);
 	/* A batch of next() has been executed. */
 	void (*done)(struct sl_flow *f, struct sl_run *run, sl_time now);

@@ -167,8 +167,11 @@ static void change_order(struct sl_sched *s, const struct sl_spec *spec, sl_time
 	for (uint32_t i = 0; i <= s->limits.jobs; i++) {
 		struct sl_lane *l = &s->slots[i].own;
 
-		if (!s->slots[i].order.policy)
-			sl_lane_attach(s, l, stored, sl_lane_detach(s, l, now), now);
+		if (s->slots[i].order.policy)
+			continue;
+		sl_lane_attach(s, l, stored, sl_lane_detach(s, l, now), now);
+		if (s->slots[i].lane) /* whether requests are merged matters for its rates */
+			sl_slot_rates(s, &s->slots[i], now);
 	}
 }
 

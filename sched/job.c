@@ -33,26 +33,47 @@ static uint64_t floor_in_force(const struct sl_sched *s, const struct sl_job_con
 	return scale(c->min_bps, s->capacity_bps - firm, s->effort_bps);
 }
 
+static bool merges(const struct sl_flow *f)
+{
+	return f->ops->add == sl_flow_add && f->batch_requests > 1;
+}
+
+/*
+ * Rates of a job's own lane, told to admit; true if the limit of its batches is another now. The
+ * lane is not ready.
+ */
+static bool lane_rates(struct sl_sched *s, struct sl_slot *slot, sl_time now)
+{
+	struct sl_lane *l = &slot->own;
+	struct sl_rates rates = { .cap_bps = slot->conf.max_bps ? slot->conf.max_bps : UINT64_MAX,
+				  .floor_bps = floor_in_force(s, &slot->conf),
+				  .burst_bytes = slot->conf.burst_bytes,
+				  .merges = merges(&l->flow) };
+	uint64_t before = l->flow.batch_limit;
+
+	if (s->strict_grants && slot->grant_bps < rates.cap_bps)
+		rates.cap_bps = slot->grant_bps;
+	if (rates.floor_bps > rates.cap_bps)
+		rates.floor_bps = rates.cap_bps;
+	slot->stats.min_bps = rates.floor_bps;
+	slot->stats.max_bps = rates.cap_bps == UINT64_MAX ? 0 : rates.cap_bps;
+	slot->stats.held = rates.cap_bps == 0;
+	l->limited = rates.floor_bps || rates.cap_bps != UINT64_MAX;
+	l->has_floor = rates.floor_bps != 0;
+	s->admit->set(s->admit_state, l->index, &rates, now);
+	l->flow.batch_limit = s->admit->batch(s->admit_state, l->index);
+	return l->flow.batch_limit != before;
+}
+
 void sl_slot_rates(struct sl_sched *s, struct sl_slot *slot, sl_time now)
 {
 	struct sl_lane *l = &slot->own;
-	uint64_t cap = slot->conf.max_bps ? slot->conf.max_bps : UINT64_MAX;
-	uint64_t floor = floor_in_force(s, &slot->conf);
 	uint8_t class = slot->grant_bps == 0 ? SL_UNGRANTED : SL_GRANTED;
 
-	if (s->strict_grants && slot->grant_bps < cap)
-		cap = slot->grant_bps;
-	if (floor > cap)
-		floor = cap;
-	slot->stats.min_bps = floor;
-	slot->stats.max_bps = cap == UINT64_MAX ? 0 : cap;
-	slot->stats.held = cap == 0;
 	sl_lane_leave(s, l, class != l->class, now);
 	l->class = class;
-	l->limited = floor || cap != UINT64_MAX;
-	l->has_floor = floor != 0;
-	s->admit->set(s->admit_state, l->index,
-		      &(struct sl_rates){ floor, cap, slot->conf.burst_bytes }, now);
+	if (lane_rates(s, slot, now)) /* what waits is merged anew */
+		sl_lane_attach(s, l, sl_slot_order(s, slot), sl_lane_detach(s, l, now), now);
 	if (!l->limited) {
 		slot->stats.throttled_ns += sl_throttled_ns(l, now);
 		l->throttled_since = -1;
@@ -272,6 +293,7 @@ int sl_job_order(struct sl_sched *s, uint64_t job, const char *policy, sl_time n
 	chain = sl_lane_detach(s, &slot->own, now);
 	slot->order = spec;
 	sl_lane_attach(s, &slot->own, sl_slot_order(s, slot), chain, now);
+	sl_slot_rates(s, slot, now);
 	return 0;
 }
 

@@ -36,6 +36,7 @@ void sl_sched_stats(const struct sl_sched *s, struct sl_sched_stats *out)
 
 	*out = (struct sl_sched_stats){
 		.jobs = s->jobs,
+		.files = s->env.files_busy,
 		.requests = s->requests,
 		.inflight_batches = s->inflight,
 		.inflight_bytes = s->inflight_bytes,
@@ -46,8 +47,6 @@ void sl_sched_stats(const struct sl_sched *s, struct sl_sched_stats *out)
 		.share = share->name,
 		.order = s->order_spec[s->order_now].policy->name,
 	};
-	for (uint32_t i = 0; i < s->limits.files; i++)
-		out->files += s->env.files[i].requests != 0;
 }
 
 int sl_policy_info(unsigned i, struct sl_policy_info *out)

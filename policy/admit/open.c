@@ -44,6 +44,12 @@ static sl_time open_floor(const void *state, uint32_t lane)
 	return SL_NEVER;
 }
 
+static uint64_t open_batch(const void *state, uint32_t lane)
+{
+	(void)state, (void)lane;
+	return UINT64_MAX;
+}
+
 static void open_charge(void *state, uint32_t lane, uint64_t bytes, sl_time now)
 {
 	(void)state, (void)lane, (void)bytes, (void)now;
@@ -60,5 +66,6 @@ const struct sl_admit_ops sl_admit_open = {
 	.wake = open_wake,
 	.cap = open_cap,
 	.floor = open_floor,
+	.batch = open_batch,
 	.charge = open_charge,
 };

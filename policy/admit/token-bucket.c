@@ -19,6 +19,10 @@
  * than the bucket: it goes as soon as cap <= now and the next waits for its 10 ms of debt, where
  * the paper's would wait for ever.
  *
+ * Batches. A batch goes whole, so one of several requests would overdraw the bucket by all of
+ * them. Where requests are merged, half of the burst is the bucket and the other half the limit
+ * of a merged batch: together they are the burst, and the bounds below hold for requests.
+ *
  * Bounds, L the largest request: in any window W, bytes <= max * W + burst + L, and a lane that
  * always has something and is served at its tag sends >= max * W - L. Exact, for any time: the
  * part of a nanosecond that a division leaves is kept as a remainder in units of 1/rate ns (so a
@@ -206,6 +210,8 @@ static void tb_set_cap(const struct tb *t, struct tb_lane *l, const struct sl_ra
 	l->tau_ns = t->burst_ns;
 	if (r->burst_bytes)
 		l->tau_ns = tb_divide((unsigned __int128)r->burst_bytes * TB_NS, c->bps, &ignored);
+	if (r->merges)
+		l->tau_ns /= 2;
 	if (!l->tau_ns)
 		l->tau_ns = 1;
 }
@@ -286,6 +292,18 @@ static sl_time tb_floor(const void *state, uint32_t lane)
 	return l->floor_mode == TB_RUNS ? l->floor.tag : SL_NEVER;
 }
 
+static uint64_t tb_batch(const void *state, uint32_t lane)
+{
+	const struct tb_lane *l = &((const struct tb *)state)->lane[lane];
+	uint64_t ignored;
+
+	if (l->cap_mode != TB_RUNS)
+		return UINT64_MAX;
+	return (uint64_t)tb_divide((unsigned __int128)(uint64_t)l->tau_ns * l->cap.bps, TB_NS,
+				   &ignored) +
+	       1;
+}
+
 static inline void tb_charge_cap(struct tb_clock *c, uint64_t bytes, sl_time now)
 {
 	if (c->tag < now) {
@@ -335,5 +353,6 @@ const struct sl_admit_ops sl_admit_token_bucket = {
 	.wake = tb_wake,
 	.cap = tb_cap,
 	.floor = tb_floor,
+	.batch = tb_batch,
 	.charge = tb_charge,
 };

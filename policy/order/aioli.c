@@ -98,6 +98,8 @@ static void aioli_changed(struct sl_flow *f, struct sl_queue *q, struct sl_run *
 		    sl_run_full(f, joined);
 
 	(void)now;
+	if (q->waiting && come && joined)
+		sl_queue_head(q)->waited = 1; /* what the queue waited for is here */
 	if (!q->waiting || come)
 		aioli_place(aioli_state(f), q);
 }

@@ -19,7 +19,6 @@ static struct sl_file *file_of(const struct sl_request *r)
 
 void sl_flow_env_init(struct sl_flow_env *env, uint32_t files, uint32_t requests, void *hash_memory)
 {
-	env->files_total = files;
 	sl_hash_init(&env->by_id, hash_memory, files);
 	sl_list_init(&env->free_runs);
 	sl_list_init(&env->idle_files);
@@ -77,15 +76,19 @@ struct sl_file *sl_flow_file(struct sl_flow *f, uint64_t id)
 
 void sl_file_hold(struct sl_file *file)
 {
-	if (file->requests++ == 0)
+	if (file->requests++ == 0) {
 		sl_list_remove(&file->link);
+		file->flow->env->files_busy++;
+	}
 }
 
 void sl_file_release(struct sl_file *file, uint32_t requests)
 {
 	file->requests -= requests;
-	if (file->requests == 0)
+	if (file->requests == 0) {
 		sl_list_push_back(&file->flow->env->idle_files, &file->link);
+		file->flow->env->files_busy--;
+	}
 }
 
 void sl_flow_forget_files(struct sl_flow *f)
@@ -108,6 +111,7 @@ void sl_flow_init(struct sl_flow *f, struct sl_flow_env *env, uint32_t lane)
 	memset(f, 0, sizeof(*f));
 	f->env = env;
 	f->lane = lane;
+	f->batch_limit = UINT64_MAX;
 	sl_list_init(&f->runs);
 	sl_list_init(&f->files);
 }
@@ -121,6 +125,8 @@ void sl_flow_policy(struct sl_flow *f, const struct sl_order_ops *ops, const int
 	f->batch_bytes = f->batch_requests = 1;
 	if (ops->add == sl_flow_add) {
 		f->batch_bytes = (uint64_t)values[SL_P_BATCH_BYTES];
+		if (f->batch_bytes > f->batch_limit)
+			f->batch_bytes = f->batch_limit;
 		f->batch_requests = (uint32_t)values[SL_P_BATCH_REQUESTS];
 	}
 	for (struct sl_list *l = f->files.next; l != &f->files; l = l->next) {

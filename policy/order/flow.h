@@ -89,14 +89,15 @@ struct sl_flow_env {
 	struct sl_list free_runs;
 	struct sl_list idle_files; /* least recently used first */
 	uint64_t number;	   /* of the last arrival */
-	uint32_t files_total;
+	uint32_t files_busy;	   /* with requests */
 };
 
 struct sl_flow {
 	const struct sl_order_ops *ops;
 	const int64_t *values; /* of the policy's parameters; the host's */
 	struct sl_flow_env *env;
-	uint64_t batch_bytes;
+	uint64_t batch_bytes; /* the policy's, but not more than batch_limit */
+	uint64_t batch_limit; /* the host's: what the lane's rate allows */
 	uint32_t batch_requests;
 	uint32_t lane;
 	uint32_t waiting;     /* requests, blocked ones included */
@@ -111,7 +112,8 @@ struct sl_flow {
 void sl_flow_env_init(struct sl_flow_env *env, uint32_t files, uint32_t requests,
 		      void *hash_memory);
 void sl_flow_init(struct sl_flow *f, struct sl_flow_env *env, uint32_t lane);
-/* Set the policy of a flow in which nothing waits. values: borrowed until the next call. */
+/* Set the policy, and batch_limit, of a flow in which nothing waits. values: borrowed until the
+ * next call. */
 void sl_flow_policy(struct sl_flow *f, const struct sl_order_ops *ops, const int64_t *values,
 		    sl_time now);
 /* The entry of a file, taken from the pool if it is new; NULL: all are in use. */

@@ -67,8 +67,10 @@ static void mlf_changed(struct sl_flow *f, struct sl_queue *q, struct sl_run *jo
 	if (!q->linked || sl_tree_empty(&q->runs))
 		mlf_place(st, q);
 	else if (q->waiting && joined &&
-		 (joined->batch.count >= q->expected || sl_run_full(f, joined)))
-		mlf_place(st, q); /* what it waited for has come */
+		 (joined->batch.count >= q->expected || sl_run_full(f, joined))) {
+		sl_queue_head(q)->waited = 1; /* what it waited for has come */
+		mlf_place(st, q);
+	}
 }
 
 static void mlf_expire(struct mlf_state *st, sl_time now)

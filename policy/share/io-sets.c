@@ -151,7 +151,7 @@ struct ios_lane {
 	sl_time period_ns;
 };
 
-_Static_assert(sizeof(struct ios_lane) == 2 * IOS_LINE, "two cache lines");
+_Static_assert(sizeof(struct ios_lane) == 128, "two cache lines");
 
 struct ios_set {
 	unsigned __int128 tag; /* in virtual time: what it has been served, by price */

@@ -121,14 +121,14 @@ static void admit_starts_with_a_fresh_state(void **state)
 	put(b, 1, SL_READ, A, 300 * MB, MB);
 	put(b, 1, SL_READ, A, 400 * MB, MB);
 	serve(b, 1, 0, 100 * MB, 1);
-	nothing(b, b->now + 100 * SEC - US);
+	nothing(b, b->now + 100 * SEC - US / 2); /* half of the burst is for merging */
 	set_policy(b, "admit", "open");
 	serve(b, 1, 200 * MB, MB, 1);
 	set_policy(b, "admit", "token-bucket");
 	serve(b, 1, 300 * MB, MB, 1);
-	nothing(b, b->now + SEC - US);
+	nothing(b, b->now + SEC - US / 2);
 	assert_int_equal(stats_of(b, 1).throttled_ns, 0);
-	b->now += SEC - US;
+	b->now += SEC - US / 2;
 	serve(b, 1, 400 * MB, MB, 1);
 }
 
@@ -372,7 +372,7 @@ static void a_job_that_gets_a_max_leaves_the_pool(void **state)
 	done(b, t);
 	serve(b, 1, MB, MB, 1); /* not merged with job 2 any more */
 	serve(b, 2, 2 * MB, MB, 1);
-	nothing(b, b->now + SEC - US);
+	nothing(b, b->now + SEC - US / 2);
 	/* And back: nothing is in flight, so it is in the pool at once. */
 	ok(b, sl_job_set(b->s, 1, &(struct sl_job_conf){ 0 }, b->now));
 	put(b, 2, SL_WRITE, A, 6 * MB, MB);
