@@ -3,7 +3,7 @@
 #
 #	make run        install what is missing, build, show a demonstration
 #	make test       build and run all tests, sanitizers and short fuzzing included
-#	make bench      measure the scheduler, print JSON
+#	make bench      measure the scheduler and the way through a node, print JSON
 #	make lint       clang-format, clang-tidy, cppcheck
 #	make format     let clang-format rewrite the sources
 #	make install    PREFIX=/usr/local, DESTDIR= as usual
@@ -30,6 +30,7 @@ test: deps
 
 bench: build
 	@build/cli/sluice bench sched --json
+	@build/cli/sluice bench path --json
 
 lint: build
 	@scripts/lint

@@ -10,6 +10,7 @@ static const struct bench {
 	const char *name, *summary;
 	int (*run)(int argc, char **argv);
 } benches[] = {
+	{ "path", "reads and writes through a node, against direct access", bench_path },
 	{ "sched", "CPU time of a scheduling decision, for each policy", bench_sched },
 };
 
@@ -43,7 +44,7 @@ int cmd_bench(int argc, char **argv)
 		return CLI_USAGE;
 	}
 	if (optind >= argc)
-		return cli_usage("bench", "nothing to measure was named, such as 'sched'.");
+		return cli_usage("bench", "nothing to measure was named, such as 'path'.");
 	guess = (struct cli_guess){ .word = argv[optind] };
 	for (size_t i = 0; i < BENCHES; i++) {
 		if (!strcmp(benches[i].name, argv[optind])) {

@@ -59,7 +59,7 @@ static bool forget(struct node *n, struct node_job **p, sl_time keep_ns, sl_time
 		j->last_seen = now;
 		return false;
 	}
-	if (sl_job_remove(n->sched, j->number, now))
+	if (node_job_forget(n, j->number, now))
 		return false;
 	*p = j->next;
 	free(j);
@@ -90,7 +90,7 @@ struct node_job *node_job_add(struct node *n, const char *name, const struct sl_
 	}
 	j->number = sl_job_number(name);
 	do
-		*error = sl_job_add(n->sched, j->number, conf, now);
+		*error = node_job_register(n, j->number, conf, now);
 	while (*error == -ENOSPC && forget_oldest(n, now));
 	if (*error) {
 		free(j);

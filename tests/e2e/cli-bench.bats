@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# `sluice bench sched`: what it prints and what it refuses. No test here fails on a time.
+# `sluice bench`: what it prints and what it refuses. No test here fails on a time.
 bats_require_minimum_version 1.5.0
 
 setup() {
@@ -84,16 +84,76 @@ wrong() {
 		bench sched --jsn
 	wrong "sluice bench: unknown measurement 'shed'. Did you mean 'sched'? See 'sluice bench --help'." \
 		bench shed
-	wrong "sluice bench: nothing to measure was named, such as 'sched'. See 'sluice bench --help'." \
+	wrong "sluice bench: nothing to measure was named, such as 'path'. See 'sluice bench --help'." \
 		bench
 }
 
-@test "help is printed for bench and for bench sched" {
+@test "help is printed for bench and for each measurement" {
 	run "$SLUICE" bench --help
 	[ "$status" -eq 0 ]
-	[[ "$output" == "usage: sluice bench WHAT"*"sched"* ]]
-	run "$SLUICE" bench sched --help
-	[ "$status" -eq 0 ]
-	[[ "$output" == "usage: sluice bench sched"* ]]
-	[ -z "$(awk 'length > 80' <<<"$output")" ]
+	[[ "$output" == "usage: sluice bench WHAT"*"path"*"sched"* ]]
+	for what in path sched; do
+		run "$SLUICE" bench $what --help
+		[ "$status" -eq 0 ]
+		[[ "$output" == "usage: sluice bench $what"* ]]
+		[ -z "$(awk 'length > 80' <<<"$output")" ]
+	done
+}
+
+# Of the process with that number: no directory, no process.
+nothing_left() {
+	local left
+	left=$(compgen -G "/dev/shm/sluice-$1-*"; compgen -G "/tmp/sluice-$1-*"
+		compgen -G "$BATS_TEST_TMPDIR/sluice-$1-*"
+		grep -l "/sluice-$1-" /proc/[0-9]*/cmdline 2>/dev/null) || true
+	[ -z "$left" ] || {
+		echo "left: $left"
+		return 1
+	}
+}
+
+@test "path: JSON has the rows and the keys of the format, and nothing is left behind" {
+	"$SLUICE" bench path --quick --json --dir "$BATS_TEST_TMPDIR" >"$BATS_TEST_TMPDIR/path.json" &
+	wait $!
+	nothing_left $!
+	jq -e '.bench == "path" and (keys == ["bench", "rows"])' "$BATS_TEST_TMPDIR/path.json"
+	jq -e '.rows | all(keys == (["backend", "op", "size", "procs", "direct_mib_s",
+		"sluice_mib_s", "ratio", "p50_us", "p99_us", "client_cpu_us_per_mib",
+		"node_cpu_us_per_mib"] | sort))' "$BATS_TEST_TMPDIR/path.json"
+	jq -e '.rows | all(.direct_mib_s > 0 and .sluice_mib_s > 0 and .ratio > 0 and
+		.p50_us > 0 and .p99_us >= .p50_us and .client_cpu_us_per_mib > 0 and
+		.node_cpu_us_per_mib > 0)' "$BATS_TEST_TMPDIR/path.json"
+	for backend in tmpfs disk; do
+		jq -e --arg b $backend '[.rows[] | select(.backend == $b) |
+			[.op, .size, .procs]] == [("write", "read") as $op |
+			([4096, 1], [4096, 8], [65536, 1], [65536, 4], [1048576, 1],
+			[1048576, 4]) | [$op] + .]' "$BATS_TEST_TMPDIR/path.json"
+	done
+	jq -e '[.rows[].backend] | index("busy") and index("capacity")' "$BATS_TEST_TMPDIR/path.json"
+	# A capacity is never exceeded by more than what timers are late.
+	jq -e '[.rows[] | select(.backend == "capacity")] | length == 3 and all(.ratio < 1.05)' \
+		"$BATS_TEST_TMPDIR/path.json"
+}
+
+@test "path: interrupted, it ends at once and leaves nothing behind" {
+	"$SLUICE" bench path --dir "$BATS_TEST_TMPDIR" >"$BATS_TEST_TMPDIR/out" \
+		2>"$BATS_TEST_TMPDIR/err" &
+	pid=$!
+	for _ in $(seq 100); do # until the first row is there
+		[ "$(wc -l <"$BATS_TEST_TMPDIR/out")" -ge 3 ] && break
+		sleep 0.1
+	done
+	kill -TERM $pid
+	status=0
+	wait $pid || status=$?
+	[ "$status" -eq 1 ]
+	[ "$(cat "$BATS_TEST_TMPDIR/err")" = \
+		"sluice bench path: interrupted; nothing is left behind." ]
+	nothing_left $pid
+}
+
+@test "path: a directory that is not there is refused in one line" {
+	run --separate-stderr "$SLUICE" bench path --quick --dir "$BATS_TEST_TMPDIR/none"
+	[ "$status" -eq 1 ]
+	[ "$stderr" = "sluice bench path: cannot use $BATS_TEST_TMPDIR/none: No such file or directory." ]
 }
