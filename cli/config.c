@@ -113,8 +113,8 @@ static int cf_unknown(const struct reader *r, const yaml_node_t *node, const str
 		snprintf(all + used, sizeof(all) - used, "%s%s", used ? ", " : "", k->name);
 	}
 	return cf_wrong(r, cf_line(node), "%s has no key '%.32s'%s%s%s; there are %s", where,
-			cf_text(node), guess.best ? ". Did you mean '" : "",
-			guess.best ? guess.best : "", guess.best ? "'?" : "", all);
+			cf_text(node), guess.best ? " (did you mean '" : "",
+			guess.best ? guess.best : "", guess.best ? "'?)" : "", all);
 }
 
 static int cf_mapping(const struct reader *r, const yaml_node_t *node, const struct key *keys,
@@ -334,6 +334,8 @@ static int cf_root(const struct reader *r, const yaml_node_t *node)
 		{ 0 },
 	};
 
+	if (node->type == YAML_SCALAR_NODE && node->data.scalar.length == 0)
+		return 0; /* a document that was begun, and left empty */
 	return cf_mapping(r, node, keys, "the file", NULL);
 }
 

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Any bytes as sluice.yaml. Checked: a message names the file and a line that it has; what is
+ * accepted can be used as it is: names are names, rates are rates, and the words of each job make
+ * a control line that means the same.
+ */
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/units.h"
+#include "cli/config.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define CHECK(x)                                                                \
+	do {                                                                    \
+		if (!(x)) {                                                     \
+			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #x); \
+			abort();                                                \
+		}                                                               \
+	} while (0)
+
+static void has_place(const char *err, const uint8_t *data, size_t size)
+{
+	unsigned long line, lines = 2; /* one begun, and one behind the end */
+	char *end;
+
+	/* YAML ends lines with these too: CR, NEL, LS, PS; each has one of these bytes. */
+	for (size_t i = 0; i < size; i++)
+		lines += data[i] == '\n' || data[i] == '\r' || data[i] == 0x85 || data[i] == 0xa8 ||
+			 data[i] == 0xa9;
+	/* In UTF-16 they are other bytes. */
+	if (size >= 2 && (data[0] >= 0xfe || data[1] >= 0xfe))
+		lines = size + 2;
+	CHECK(!strncmp(err, "f.yaml:", 7));
+	line = strtoul(err + 7, &end, 10);
+	CHECK(line >= 1 && line <= lines);
+	CHECK(!strncmp(end, ": ", 2) && end[2]);
+	CHECK(strlen(err) < CONFIG_TEXT);
+}
+
+static void job_is_sound(const struct config_job *job)
+{
+	struct sl_job_conf again = { 0 };
+	char err[CHECK_TEXT], *words, *save = NULL;
+
+	CHECK(check_job_name(job->name, err) == 0);
+	words = strdup(job->words ? job->words : "");
+	CHECK(words);
+	for (char *word = strtok_r(words, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
+		char *value = strchr(word, '=');
+
+		CHECK(value);
+		*value++ = 0;
+		CHECK(check_job_key(word, value, &again, err) == 0);
+	}
+	free(words);
+	CHECK(memcmp(&again, &job->conf, sizeof(again)) == 0);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	char err[CONFIG_TEXT] = "", text[CHECK_TEXT];
+	struct config c;
+	uint64_t bps;
+	int rc = config_parse(&c, "f.yaml", (const char *)data, size, err);
+
+	CHECK(rc == 0 || rc == -EINVAL || rc == -ENOMEM);
+	if (rc) {
+		has_place(err, data, size);
+		CHECK(!c.name && !c.directory && !c.jobs);
+		return 0;
+	}
+	CHECK(!c.name || check_layer_name(c.name, text) == 0);
+	CHECK(!c.directory || *c.directory);
+	CHECK(!c.capacity || (sl_parse_rate(c.capacity, &bps) == 0 && bps));
+	CHECK(c.workers <= CONFIG_WORKERS);
+	for (int i = 0; i < 3; i++)
+		CHECK(!c.policy[i] || check_policy(config_stages[i], c.policy[i], text) == 0);
+	CHECK(c.jobs_count <= CONFIG_JOBS);
+	for (size_t i = 0; i < c.jobs_count; i++)
+		job_is_sound(&c.jobs[i]);
+	config_free(&c);
+	return 0;
+}

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sluice.yaml: what is taken, what is refused, and that messages have the right line. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/config.h"
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+static int parse(struct config *c, const char *text, char *err)
+{
+	return config_parse(c, "s.yaml", text, strlen(text), err);
+}
+
+/* The message begins with `where` and contains `what`. */
+static void refused(const char *text, const char *where, const char *what)
+{
+	struct config c;
+	char err[CONFIG_TEXT] = "";
+	static const struct config empty;
+
+	assert_int_equal(parse(&c, text, err), -EINVAL);
+	if (strncmp(err, where, strlen(where)) != 0 || !strstr(err, what))
+		fail_msg("'%s' gave \"%s\", not \"%s…%s…\"", text, err, where, what);
+	assert_memory_equal(&c, &empty, sizeof(c));
+}
+
+static void every_key_is_taken(void **state)
+{
+	struct config c;
+	char err[CONFIG_TEXT];
+
+	(void)state;
+	assert_int_equal(parse(&c,
+			       "# a layer\n"
+			       "name: scratch\n"
+			       "directory: /mnt/my scratch\n"
+			       "capacity: 2GB/s\n"
+			       "workers: 4\n"
+			       "policy:\n"
+			       "  admit: open\n"
+			       "  share: io-sets,quantum_bytes=2Mi\n"
+			       "  order: aioli,wait_us=500\n"
+			       "jobs:\n"
+			       "  - job: climate\n"
+			       "    min: 300MB/s\n"
+			       "    max: 1.5Gi\n"
+			       "    burst: 64Mi\n"
+			       "    weight: 4\n"
+			       "    period: 20m\n"
+			       "    best_effort: true\n"
+			       "    order: sjf\n"
+			       "  - {job: '17'}\n",
+			       err),
+			 0);
+	assert_string_equal(c.name, "scratch");
+	assert_string_equal(c.directory, "/mnt/my scratch");
+	assert_string_equal(c.capacity, "2GB/s");
+	assert_int_equal(c.workers, 4);
+	assert_string_equal(c.policy[0], "open");
+	assert_string_equal(c.policy[1], "io-sets,quantum_bytes=2Mi");
+	assert_string_equal(c.policy[2], "aioli,wait_us=500");
+	assert_int_equal(c.jobs_count, 2);
+	assert_string_equal(c.jobs[0].name, "climate");
+	assert_string_equal(c.jobs[0].words,
+			    "min=300MB/s max=1.5Gi burst=64Mi weight=4 period=20m best_effort=1 "
+			    "order=sjf");
+	assert_int_equal(c.jobs[0].conf.min_bps, 300000000);
+	assert_int_equal(c.jobs[0].conf.max_bps, UINT64_C(3) << 29);
+	assert_int_equal(c.jobs[0].conf.burst_bytes, 64 << 20);
+	assert_int_equal(c.jobs[0].conf.weight, 4);
+	assert_int_equal(c.jobs[0].conf.period_ns, INT64_C(1200000000000));
+	assert_int_equal(c.jobs[0].conf.best_effort, 1);
+	assert_int_equal(c.jobs[0].line, 11);
+	assert_string_equal(c.jobs[1].name, "17");
+	assert_null(c.jobs[1].words);
+	assert_int_equal(c.jobs[1].line, 19);
+	config_free(&c);
+	assert_null(c.jobs);
+}
+
+static void nothing_is_a_configuration(void **state)
+{
+	static const char *const texts[] = { "",     "\n",	   "# only this\n", "---\n...\n",
+					     "{}\n", "jobs: []\n", "policy: {}\n" };
+	struct config c;
+	char err[CONFIG_TEXT];
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(texts); i++) {
+		int rc = parse(&c, texts[i], err);
+
+		if (rc)
+			fail_msg("'%s' was refused: %s", texts[i], err);
+		assert_null(c.name);
+		assert_int_equal(c.jobs_count, 0);
+		config_free(&c);
+	}
+}
+
+static void an_unknown_key_is_answered_with_those_there_are(void **state)
+{
+	(void)state;
+	refused("name: a\n\ncapcity: 2G\n", "s.yaml:3: ",
+		"the file has no key 'capcity' (did you mean 'capacity'?); there are name, "
+		"directory, capacity, workers, policy, jobs");
+	refused("policy:\n  shaer: wfq\n",
+		"s.yaml:2: ", "(did you mean 'share'?); there are admit, share, order");
+	refused("policy:\n  xyzzy: wfq\n",
+		"s.yaml:2: ", "policy has no key 'xyzzy'; there are admit");
+	refused("jobs:\n- job: a\n  mn: 1M\n",
+		"s.yaml:3: ", "a job has no key 'mn' (did you mean 'min'?)");
+}
+
+static void a_wrong_type_is_named(void **state)
+{
+	(void)state;
+	refused("- a\n- b\n", "s.yaml:1: ", "the file is a mapping");
+	refused("just text\n", "s.yaml:1: ", "the file is a mapping");
+	refused("name: [a, b]\n", "s.yaml:1: ", "name is the name of the layer, not a list");
+	refused("\ncapacity: {a: 1}\n", "s.yaml:2: ", "capacity is a rate like 200M");
+	refused("capacity:\n", "s.yaml:1: ", "capacity has no value");
+	refused("policy: wfq\n", "s.yaml:1: ", "policy is a mapping");
+	refused("jobs: a\n", "s.yaml:1: ", "jobs is a list");
+	refused("jobs:\n- a\n", "s.yaml:2: ", "a job is a mapping");
+	refused("jobs:\n- job: a\n  min: [1]\n", "s.yaml:3: ", "min is one value, not a list");
+	refused("[a]: b\n", "s.yaml:1: ", "a key is a word, not a list");
+}
+
+static void a_wrong_value_is_answered_with_what_is_possible(void **state)
+{
+	(void)state;
+	refused("name: ../x\n", "s.yaml:1: ", "cannot name a layer");
+	refused("name: a\ncapacity: fast\n", "s.yaml:2: ", "'fast' is not a rate; write 200M");
+	refused("capacity: 0\n", "s.yaml:1: ", "is not a rate");
+	refused("capacity: 2P\n", "s.yaml:1: ", "is not a rate");
+	refused("workers: 0\n", "s.yaml:1: ", "not a number from 1 to 64");
+	refused("workers: 65\n", "s.yaml:1: ", "not a number from 1 to 64");
+	refused("workers: 4 cores\n", "s.yaml:1: ", "not a number from 1 to 64");
+	refused("policy:\n  share: wfqq\n", "s.yaml:2: ", "share: no policy 'wfqq'; there are");
+	refused("policy:\n  order: aioli, wait_us=5\n", "s.yaml:2: ", "written without spaces");
+	refused("jobs:\n- job: a b\n", "s.yaml:2: ", "without spaces");
+	refused("jobs:\n- min: 1M\n", "s.yaml:2: ", "a job needs its name");
+	refused("jobs:\n- job: a\n  weight: -1\n", "s.yaml:3: ", "weight: '-1' is not a number");
+	refused("jobs:\n- job: a\n  period: soon\n", "s.yaml:3: ", "'soon' is not a time");
+	refused("jobs:\n- job: a\n  burst: x\n", "s.yaml:3: ", "'x' is not a size");
+	refused("jobs:\n- job: a\n  best_effort: maybe\n", "s.yaml:3: ", "neither 0 nor 1");
+	refused("jobs:\n- job: a\n  order: x\n", "s.yaml:3: ", "order: no policy 'x'");
+	refused("name: \"a\\0b\"\n", "s.yaml:1: ", "zero byte");
+}
+
+static void what_is_given_twice_is_refused(void **state)
+{
+	(void)state;
+	refused("name: a\nname: b\n", "s.yaml:2: ", "name is given twice");
+	refused("policy:\n  share: wfq\n  share: fifo\n", "s.yaml:3: ", "share is given twice");
+	refused("jobs:\n- job: a\n- job: b\n- job: a\n",
+		"s.yaml:4: ", "'a' is there already, in line 2");
+	refused("jobs:\n- job: a\n  min: 1\n  min: 2\n", "s.yaml:4: ", "min is given twice");
+	refused("name: a\n---\nname: b\n", "s.yaml:3: ", "a second document");
+}
+
+static void what_is_not_yaml_is_refused_with_its_line(void **state)
+{
+	(void)state;
+	refused("name: a\n  b: [\n", "s.yaml:2: ", "this is not YAML");
+	refused("name: a\nworkers: \"4\n", "s.yaml:", "this is not YAML");
+	refused("\tname: a\n", "s.yaml:1: ", "this is not YAML");
+	refused("name: *nobody\n", "s.yaml:1: ", "this is not YAML");
+	refused("name: \xff\n", "s.yaml:", "this is not YAML");
+}
+
+static void aliases_are_followed_and_circles_do_no_harm(void **state)
+{
+	struct config c;
+	char err[CONFIG_TEXT];
+
+	(void)state;
+	assert_int_equal(parse(&c,
+			       "capacity: &r 2G\njobs:\n- job: a\n  max: *r\n- job: b\n  max: *r\n",
+			       err),
+			 0);
+	assert_int_equal(c.jobs[1].conf.max_bps, 2000000000);
+	config_free(&c);
+	refused("jobs: &j\n- *j\n", "s.yaml:", "a job is a mapping");
+	refused("policy: &p\n  share: *p\n", "s.yaml:", "share is a policy like");
+}
+
+static void a_directory_is_beneath_that_of_the_file(void **state)
+{
+	char dir[] = "/tmp/sluice-test-XXXXXX", path[64], expected[64], err[CONFIG_TEXT];
+	struct config c;
+	FILE *f;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/s.yaml", dir);
+	f = fopen(path, "w");
+	assert_non_null(f);
+	fputs("directory: data\n", f);
+	assert_int_equal(fclose(f), 0);
+	assert_int_equal(config_read(&c, path, err), 0);
+	snprintf(expected, sizeof(expected), "%s/data", dir);
+	assert_string_equal(c.directory, expected);
+	config_free(&c);
+	unlink(path);
+	assert_int_equal(config_read(&c, path, err), -ENOENT);
+	assert_non_null(strstr(err, "No such file"));
+	assert_int_equal(config_read(&c, dir, err), -EISDIR);
+	rmdir(dir);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_key_is_taken),
+		cmocka_unit_test(nothing_is_a_configuration),
+		cmocka_unit_test(an_unknown_key_is_answered_with_those_there_are),
+		cmocka_unit_test(a_wrong_type_is_named),
+		cmocka_unit_test(a_wrong_value_is_answered_with_what_is_possible),
+		cmocka_unit_test(what_is_given_twice_is_refused),
+		cmocka_unit_test(what_is_not_yaml_is_refused_with_its_line),
+		cmocka_unit_test(aliases_are_followed_and_circles_do_no_harm),
+		cmocka_unit_test(a_directory_is_beneath_that_of_the_file),
+	};
+
+	return cmocka_run_group_tests_name("config", tests, NULL, NULL);
+}
