@@ -168,24 +168,28 @@ static void what_is_left_of_a_quantum_serves_nothing_else(void **state)
 }
 
 /*
- * A leaves 24K, and its entry goes to E, whose queue begins at 0 like that of any new file. B came
- * first and is served first.
+ * A leaves 24K, and its entry goes to E, whose queue begins at 0 like that of any new file. Whether
+ * E begins there or where A's batch ended: B came first and is served first.
  */
 static void a_leftover_quantum_does_not_pass_to_another_file(void **state)
 {
-	struct rig *g = *state;
-	struct sl_file *entry;
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct rig *g = rig_open(&sl_order_aioli, &RIG_DEFAULTS);
+		struct sl_file *entry;
 
-	configure(g, 8 * K, 0);
-	rig_put(g, SL_READ, A, M, 32 * K);
-	entry = sl_flow_file(rig_flow(g), A);
-	rig_serve(g, SL_READ, A, M, 32 * K, 1);
-	rig_put(g, SL_READ, B, 0, 8 * K);
-	rig_put(g, SL_READ, C, 0, 8 * K);
-	rig_put(g, SL_READ, D, 0, 8 * K);
-	rig_put(g, SL_READ, E, 0, 8 * K);
-	assert_ptr_equal(sl_flow_file(rig_flow(g), E), entry);
-	rig_serve(g, SL_READ, B, 0, 8 * K, 1);
+		configure(g, 8 * K, 0);
+		rig_put(g, SL_READ, A, M, 32 * K);
+		entry = sl_flow_file(rig_flow(g), A);
+		rig_serve(g, SL_READ, A, M, 32 * K, 1);
+		rig_put(g, SL_READ, B, 0, 8 * K);
+		rig_put(g, SL_READ, C, 0, 8 * K);
+		rig_put(g, SL_READ, D, 0, 8 * K);
+		rig_put(g, SL_READ, E, i ? M + 32 * K : 0, 8 * K);
+		assert_ptr_equal(sl_flow_file(rig_flow(g), E), entry);
+		rig_serve(g, SL_READ, B, 0, 8 * K, 1);
+		rig_close(g);
+	}
 }
 
 static void a_step_halves_when_less_than_half_of_it_is_used(void **state)
@@ -372,6 +376,33 @@ static void with_wait_us_zero_nothing_waits(void **state)
 	rig_serve(g, SL_READ, A, 100 * K, K, 1);
 }
 
+/* The wait ends early, because four arrive at 200K; what is next has waited, and goes. */
+static void a_run_that_has_waited_does_not_wait_again(void **state)
+{
+	struct rig *g = *state;
+
+	four_were_served(g, A);
+	rig_put(g, SL_READ, A, 100 * K, K);
+	rig_nothing(g, 500 * US);
+	for (uint64_t i = 200; i < 204; i++)
+		rig_put(g, SL_READ, A, i * K, K);
+	rig_serve(g, SL_READ, A, 100 * K, K, 1);
+}
+
+/* At the end of the wait another run is next in offset order: the queue has waited, it goes. */
+static void a_queue_that_has_waited_does_not_wait_for_a_new_head(void **state)
+{
+	struct rig *g = *state;
+
+	four_were_served(g, A);
+	rig_put(g, SL_READ, A, 100 * K, K);
+	rig_nothing(g, 500 * US);
+	rig_put(g, SL_READ, A, 50 * K, K);
+	rig_nothing(g, 500 * US);
+	g->now = 500 * US;
+	rig_serve(g, SL_READ, A, 50 * K, K, 1);
+}
+
 /* ---- shifts ---- */
 
 /*
@@ -397,6 +428,23 @@ static void the_late_one_of_a_stream_is_waited_for(void **state)
 	g->now = 200 * US;
 	rig_put(g, SL_READ, A, 3 * M, M);
 	rig_serve(g, SL_READ, A, 3 * M, 2 * M, 2);
+}
+
+/* Batches of two are expected: the late one goes as soon as it comes, though it is alone. */
+static void the_late_one_of_a_stream_ends_the_wait_at_once(void **state)
+{
+	struct rig *g = *state;
+
+	for (uint64_t i = 0; i < 3; i++) {
+		rig_put(g, SL_READ, A, 2 * i * M, M);
+		rig_put(g, SL_READ, A, (2 * i + 1) * M, M);
+		rig_serve(g, SL_READ, A, 2 * i * M, 2 * M, 2);
+	}
+	rig_put(g, SL_READ, A, 8 * M, M);
+	rig_nothing(g, 500 * US);
+	g->now = 100 * US;
+	rig_put(g, SL_READ, A, 6 * M, M);
+	rig_serve(g, SL_READ, A, 6 * M, M, 1);
 }
 
 static void a_late_one_that_does_not_come_is_waited_for_once(void **state)
@@ -492,7 +540,7 @@ int main(void)
 		CASE(rounds_go_over_all_queues),
 		CASE(what_is_left_of_a_quantum_serves_what_is_contiguous),
 		CASE(what_is_left_of_a_quantum_serves_nothing_else),
-		CASE(a_leftover_quantum_does_not_pass_to_another_file),
+		cmocka_unit_test(a_leftover_quantum_does_not_pass_to_another_file),
 		CASE(a_step_halves_when_less_than_half_of_it_is_used),
 		CASE(a_decision_takes_a_limited_number_of_visits),
 		CASE(many_runs_of_one_queue_are_one_visit),
@@ -504,7 +552,10 @@ int main(void)
 		CASE(a_wait_that_is_over_gives_a_batch_behind_one_that_is_not),
 		CASE(cancelling_a_request_ends_the_wait_of_its_queue),
 		CASE(with_wait_us_zero_nothing_waits),
+		CASE(a_run_that_has_waited_does_not_wait_again),
+		CASE(a_queue_that_has_waited_does_not_wait_for_a_new_head),
 		CASE(the_late_one_of_a_stream_is_waited_for),
+		CASE(the_late_one_of_a_stream_ends_the_wait_at_once),
 		CASE(a_late_one_that_does_not_come_is_waited_for_once),
 		CASE(there_is_no_shift_without_a_stream),
 		CASE(a_jump_is_no_shift),

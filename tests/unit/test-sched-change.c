@@ -331,6 +331,26 @@ static void the_pool_begins_and_ends_when_nothing_is_in_flight(void **state)
 	nothing(b, SL_NEVER);
 }
 
+/* Job 2 is held for 1 s, but nothing goes before job 1's batch is done: time alone is no help. */
+static void while_a_move_waits_only_a_completion_helps(void **state)
+{
+	struct box *b = *state;
+	const struct sl_batch *t;
+
+	job(b, 1, 0);
+	job(b, 2, .max_bps = MB, .burst_bytes = 1);
+	put(b, 2, SL_WRITE, A, 0, MB);
+	serve(b, 2, 0, MB, 1);
+	put(b, 2, SL_WRITE, A, 5 * MB, 1);
+	put(b, 1, SL_WRITE, A, 0, 10);
+	t = expect(b, 1, 0, 10, 1);
+	nothing(b, b->now + SEC - US / 2);
+	set_policy(b, "share", "pool");
+	nothing(b, SL_NEVER);
+	done(b, t);
+	nothing(b, b->now + SEC - US / 2);
+}
+
 static void a_change_of_mind_while_waiting_for_what_is_in_flight(void **state)
 {
 	struct box *b = *state;
@@ -522,14 +542,14 @@ static void what_is_parked_can_be_cancelled(void **state)
 	box_close(b);
 }
 
-/* Cancelling what holds an entry lets a parked request have it. */
+/* All that holds an entry is cancelled: nothing is in flight that could bring the others in. */
 static void cancelling_frees_an_entry_for_what_is_parked(void **state)
 {
 	struct box *b = crowded();
 
 	(void)state;
 	ok(b, sl_cancel(b->s, &b->r[0], b->now));
-	serve(b, 2, 200, 10, 1);
+	ok(b, sl_cancel(b->s, &b->r[1], b->now));
 	serve(b, 3, 300, 10, 1);
 	serve(b, 1, 110, 10, 1);
 	serve(b, 2, 210, 10, 1);
@@ -805,6 +825,7 @@ int main(void)
 		CASE(a_job_with_limits_is_not_in_the_pool),
 		CASE(the_pool_is_one_flow),
 		CASE(the_pool_begins_and_ends_when_nothing_is_in_flight),
+		CASE(while_a_move_waits_only_a_completion_helps),
 		CASE(a_change_of_mind_while_waiting_for_what_is_in_flight),
 		CASE(a_job_that_gets_a_max_leaves_the_pool),
 		CASE(a_job_without_requests_does_not_stop_the_others_when_it_moves),

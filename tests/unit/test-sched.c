@@ -480,6 +480,38 @@ static void a_slot_that_comes_back_has_nothing_of_the_job_before(void **state)
 	box_close(b);
 }
 
+/*
+ * Job 1 has sent 4 MiB alone, in a batch of two of file A, and is gone. Job 3 has its slot: it
+ * alternates with job 2 from the start, and its single request of A is not made to wait for two.
+ */
+static void a_slot_that_comes_back_owes_nothing_to_share_and_order(void **state)
+{
+	struct box *b = box_open(&(struct sl_config){ .limits = { 2, 8, 64 }, .order = "aioli" });
+	unsigned served[4] = { 0 };
+
+	(void)state;
+	job(b, 1, 0);
+	job(b, 2, 0);
+	put(b, 1, SL_READ, A, 0, 2 * M);
+	put(b, 1, SL_READ, A, 2 * M, 2 * M);
+	serve(b, 1, 0, 4 * M, 2);
+	ok(b, sl_job_remove(b->s, 1, b->now));
+	job(b, 3, 0);
+	for (uint64_t i = 0; i < 10; i++)
+		put(b, 2, SL_READ, B, 2 * i * M, M);
+	put(b, 3, SL_READ, A, 100 * M, M);
+	for (int i = 0; i < 2; i++) {
+		const struct sl_batch *t = sl_next(b->s, b->now, NULL);
+
+		assert_non_null(t);
+		served[t->job]++;
+		done(b, t);
+	}
+	assert_int_equal(served[2], 1);
+	assert_int_equal(served[3], 1);
+	box_close(b);
+}
+
 static void a_weight_of_zero_means_one(void **state)
 {
 	struct sl_job_conf c;
@@ -774,6 +806,29 @@ static void a_max_that_is_lifted_lets_the_job_go(void **state)
 	assert_int_equal(stats_of(b, 1).throttled_ns, SEC);
 	serve(b, 1, 100 * MB, MB, 1);
 	assert_int_equal(stats_of(b, 1).max_bps, 0);
+}
+
+/*
+ * max 1 MB/s, burst 8K, half of which is for merging: a batch is 4K at the most. Two go at once
+ * (the bucket of 4K is not in debt after the first), the third 4096 us later. Without the max all
+ * that waits is merged anew.
+ */
+static void batches_of_a_limited_job_are_bounded_by_its_burst(void **state)
+{
+	struct box *b = *state;
+
+	ok(b, sl_policy_set(b->s, "order", "to-agg", b->now));
+	job(b, 1, .max_bps = MB, .burst_bytes = 8 * K);
+	for (uint64_t i = 0; i < 20; i++)
+		put(b, 1, SL_WRITE, A, i * K, K);
+	serve(b, 1, 0, 4 * K, 4);
+	serve(b, 1, 4 * K, 4 * K, 4);
+	nothing(b, b->now + 4096 * US);
+	b->now += 4096 * US;
+	serve(b, 1, 8 * K, 4 * K, 4);
+	ok(b, sl_job_set(b->s, 1, &(struct sl_job_conf){ 0 }, b->now));
+	serve(b, 1, 12 * K, 8 * K, 8);
+	nothing(b, SL_NEVER);
 }
 
 /* ---- grants ---- */
@@ -1103,6 +1158,7 @@ int main(void)
 		cmocka_unit_test(limits_are_refused_with_enospc_and_free_again),
 		CASE(a_job_is_removed_when_it_has_no_requests),
 		cmocka_unit_test(a_slot_that_comes_back_has_nothing_of_the_job_before),
+		cmocka_unit_test(a_slot_that_comes_back_owes_nothing_to_share_and_order),
 		CASE(a_weight_of_zero_means_one),
 		CASE(best_effort_gets_what_the_firm_leave),
 		CASE(a_capacity_that_shrinks_scales_the_guarantees),
@@ -1117,6 +1173,7 @@ int main(void)
 		CASE(cancelling_what_is_held_ends_the_wait),
 		CASE(a_held_job_does_not_hold_up_the_others),
 		CASE(a_max_that_is_lifted_lets_the_job_go),
+		CASE(batches_of_a_limited_job_are_bounded_by_its_burst),
 		cmocka_unit_test(who_has_no_grant_gets_what_nobody_else_wants),
 		cmocka_unit_test(a_strict_grant_of_zero_is_not_now),
 		cmocka_unit_test(a_strict_grant_is_a_limit_while_it_lasts),
