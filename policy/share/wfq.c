@@ -3,7 +3,7 @@
  * wfq: bytes in proportion to weight, by start-time fair queueing.
  *
  * Goyal, Vin and Cheng, "Start-time fair queueing" (SIGCOMM 1996), with lanes in place of packet
- * flows; seed 000 (Barthélemy et al. 2024, §1 and §3.5) names weighted fair queueing as the way
+ * flows; IO-Sets (Barthélemy et al. 2024, §1 and §3.5) names weighted fair queueing as the way
  * to share a file system. Each lane has a start tag; the smallest is next. What it sends moves
  * its tag on by bytes / weight. V, the virtual time, is the smallest start tag at the last
  * decision and never runs back.
@@ -17,8 +17,9 @@
  *	S_B  0  0  3  3  3  3  ..       three of A for one of B
  *
  * Bound: while lanes i and j are both ready, |S_i / w_i - S_j / w_j| <= L (1/w_i + 1/w_j), with S
- * the bytes sent since any moment in that time and L the largest batch. So a ready lane is served
- * again after at most L W / w_i + n L bytes of the others, n their number, W their weights' sum.
+ * the bytes sent since any moment in that time and L the largest batch (plus 2^-19, as tags are
+ * whole numbers: 2 bytes at weight 10^6). So a ready lane is served again after at most L W / w_i +
+ * n L bytes of the others, n their number and W the sum of their weights.
  *
  * A lane that left because its order policy waits keeps its tag, and makes up for what it missed.
  * One that sent more than its share, because its guarantee said so, is ahead of V. Neither is
