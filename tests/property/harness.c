@@ -257,9 +257,19 @@ void hx_meter_send(struct hx_meter *m, sl_time now, uint64_t bytes)
 		m->over = after - m->low;
 }
 
-void hx_meter_restart(struct hx_meter *m)
+void hx_meter_restart(struct hx_meter *m, sl_time now)
 {
-	m->begun = false;
+	hx_meter_rate(m, now, m->rate_bps);
+	m->begun = true;
+	m->low = m->high = m->sum - m->line;
+	m->over = m->under = 0;
+}
+
+void hx_meter_end(struct hx_meter *m, sl_time now)
+{
+	hx_meter_rate(m, now, m->rate_bps);
+	if (m->begun && m->high - (m->sum - m->line) > m->under)
+		m->under = m->high - (m->sum - m->line);
 }
 
 int64_t hx_meter_over(const struct hx_meter *m)

@@ -199,7 +199,8 @@ struct hx_meter {
 };
 void hx_meter_rate(struct hx_meter *m, sl_time now, uint64_t rate_bps); /* from now on */
 void hx_meter_send(struct hx_meter *m, sl_time now, uint64_t bytes);
-void hx_meter_restart(struct hx_meter *m); /* windows before now do not count */
+void hx_meter_restart(struct hx_meter *m, sl_time now); /* windows before now do not count */
+void hx_meter_end(struct hx_meter *m, sl_time now);	/* it could have sent until now */
 int64_t hx_meter_over(const struct hx_meter *m);
 int64_t hx_meter_under(const struct hx_meter *m);
 

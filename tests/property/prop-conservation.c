@@ -156,6 +156,8 @@ static void burst(struct hx_world *w)
 		} else {
 			at = backwards && at >= length ? at - length : at + length;
 		}
+		if (hx_chance(g, 5)) /* a neighbour that must not be merged */
+			flags = !flags;
 		if (hx_chance(g, 5))
 			w->now += (sl_time)hx_log_range(g, 1, 1000000);
 	}

@@ -48,6 +48,8 @@ static void sent(struct hx_world *w, struct hx_job *j, const struct sl_batch *b)
 	burst = j->conf.burst_bytes
 			? (long double)j->conf.burst_bytes * 1e9L / rate
 			: (long double)hx_param("admit", w->admit, "burst_us", 0) * 1e3L;
+	if (!hx_is(hx_order_of(w, j), "to"))
+		burst /= 2; /* the other half is for what a batch of several overdraws */
 	if (*tag < (long double)w->now - burst)
 		*tag = (long double)w->now - burst;
 	*tag += (long double)b->length * 1e9L / rate;
