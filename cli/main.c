@@ -26,8 +26,9 @@ static const struct command {
 	{ "set", "change what a running job is entitled to", cmd_set },
 	{ "down", "stop a layer", cmd_down },
 	{ "policy", "list, explain and change the scheduling policies", cmd_policy },
-	{ "bench", "measure what a scheduling decision costs", cmd_bench },
-	{ "demo", "show what the policies make of a few jobs on a model device", cmd_demo },
+	{ "replay", "run a recording of a node again, and compare", cmd_replay },
+	{ "bench", "measure what Sluice itself costs", cmd_bench },
+	{ "demo", "show what the policies make of a few jobs", cmd_demo },
 	{ "help", "explain a command", cmd_help },
 	{ "version", "print the version", cmd_version },
 };
