@@ -2,10 +2,11 @@
 /*
  * Executing a batch: one vectored read or write on the backing file.
  *
- * The data lies in the segments of the clients; the descriptor is the first client's own, so
- * permissions, O_DIRECT, O_SYNC and the like are what the program asked for. When the merged
- * operation fails or comes back short, what it did not cover is executed again, each request by
- * itself, so that every caller gets the result it would have had alone.
+ * The data lies in the segments of the clients, or in buffers of the node for those that come over
+ * TCP; the descriptor is the first client's own, so permissions, O_DIRECT, O_SYNC and the like are
+ * what the program asked for. When the merged operation fails or comes back short, what it did not
+ * cover is executed again, each request by itself, so that every caller gets the result it would
+ * have had alone.
  */
 #include <errno.h>
 #include <limits.h>
@@ -14,18 +15,13 @@
 
 #include "ionode/node.h"
 
-unsigned char *node_io_data(const struct node_io *io)
-{
-	return sl_slot_data(io->client->segment, io->slot);
-}
-
-static int64_t execute_one(const struct node_io *io)
+static int64_t execute_one(struct node_io *io)
 {
 	size_t done = 0, length = (size_t)io->req.length;
 	int fd = io->file->fd;
 
 	while (done < length) {
-		unsigned char *at = node_io_data(io) + done;
+		unsigned char *at = io->data + done;
 		off_t offset = (off_t)(io->offset + done);
 		ssize_t n;
 
@@ -40,6 +36,9 @@ static int64_t execute_one(const struct node_io *io)
 		if (n < 0)
 			return done ? (int64_t)done : -errno;
 		done += (size_t)n;
+		/* A client on another machine has a position of its own, to be set to this. */
+		if (io->flags & SL_F_APPEND && !io->client->segment)
+			io->offset = (uint64_t)lseek(fd, 0, SEEK_CUR);
 		if (n == 0 || io->req.op == SL_READ || (io->flags & SL_F_APPEND))
 			break; /* the end of the file; and an append is one write */
 	}
@@ -85,7 +84,7 @@ void node_execute(const struct sl_batch *b)
 
 	if (b->count > 1 && node_one_file(b)) {
 		for (struct sl_request *r = b->first; r; r = r->next)
-			iov[count++] = (struct iovec){ node_io_data(io_of(r)), (size_t)r->length };
+			iov[count++] = (struct iovec){ io_of(r)->data, (size_t)r->length };
 		n = b->op == SL_WRITE ? pwritev(first->file->fd, iov, count, (off_t)first->offset)
 				      : preadv(first->file->fd, iov, count, (off_t)first->offset);
 	}

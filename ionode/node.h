@@ -10,7 +10,9 @@
  * I/O, a system call or a wait.
  *
  * Memory is bounded: data stays in the clients' segments, whose number is bounded; each slot of a
- * segment has its request structure in struct client.
+ * segment has its request structure in struct client. Clients that come over TCP have a thread of
+ * their own beside all this, and buffers from a pool (tcp.c): their requests enter the scheduler
+ * as everybody's do, and are executed by the same workers.
  */
 #ifndef SL_IONODE_H
 #define SL_IONODE_H
@@ -39,33 +41,39 @@ struct node_file {
 };
 
 struct client;
+struct node_io;
+
+/* How a client is reached: what the data path has to know of it. The lock is held. */
+struct node_transport {
+	void (*answer)(struct node_io *io, int64_t result);
+};
 
 /* A slot's request on its way through the node. */
 struct node_io {
 	struct sl_request req; /* first: a request of the scheduler is its node_io */
 	struct client *client;
 	struct node_file *file;
+	unsigned char *data; /* in the client's segment, or in a buffer of the node */
 	uint32_t slot;
 	uint32_t number; /* in the trace */
 	uint32_t flags;	 /* enum sl_frame_flags */
-	uint64_t offset; /* in the file; req.offset differs for appends */
+	uint64_t offset; /* in the file; req.offset differs for appends. Over TCP: where one ended
+			  */
 	int64_t result;
 };
 
 struct client {
+	const struct node_transport *transport;
 	uint32_t index;
 	int sock;
 	uint32_t pid;
 	struct node_job *job;
-	uint32_t busy; /* slots inside the scheduler */
-	bool gone;     /* its socket is closed; freed when busy reaches 0 */
-	struct sl_segment *segment;
-	struct node_file *files; /* NODE_FILES, mapped without reserve; by reference - 1 */
-	uint32_t files_used;	 /* highest ever */
+	uint32_t busy;		    /* slots inside the scheduler */
+	bool gone;		    /* its socket is closed; freed when busy reaches 0 */
+	struct sl_segment *segment; /* NULL over TCP */
+	struct node_file *files;    /* NODE_FILES, mapped without reserve; by reference - 1 */
+	uint32_t files_used;	    /* highest ever */
 	struct node_io io[SL_SHM_SLOTS];
-	/* Frame being received. */
-	unsigned char *in;
-	size_t in_have;
 };
 
 /* What the node keeps of a job beside the scheduler's own. */
@@ -84,6 +92,7 @@ struct node_job {
 
 struct node_config {
 	const char *root, *socket;
+	const char *listen, *secret_file;  /* HOST:PORT for clients over TCP; NULL: none */
 	const char *admit, *share, *order; /* NULL: the stage's default */
 	uint64_t capacity_bps;		   /* 0: not known, not paced */
 	struct sl_device_model device;	   /* timing model; bps 0: none */
@@ -110,6 +119,7 @@ struct node {
 	int listen_fd, stop_fd, epoll_fd;
 	struct node_trace *trace; /* NULL: nothing is recorded */
 	struct ring *ring;	  /* NULL: no io_uring */
+	struct tcp *tcp;	  /* NULL: no clients over TCP */
 	struct window window;	  /* limit of flying */
 	uint32_t flying;	  /* batches in the ring */
 	struct sl_device device;  /* with a model: its timeline */
@@ -120,11 +130,15 @@ struct node {
 sl_time node_now(void);
 
 /* worker.c */
+extern const struct node_transport node_shm; /* clients on this machine */
 int node_workers_start(struct node *n, pthread_t *threads);
-void node_wake_one(struct node *n);
+void node_wake_one(struct node *n); /* one that sleeps or is about to, if there is one */
 void node_wake_all(struct node *n);
 /* A batch has been executed; the lock is held. */
 void node_finish(struct node *n, const struct sl_batch *b);
+/* Hand a request to the scheduler whose client, file, data and the like are filled in; the lock
+ * is held. Negative errno: it is not in there. */
+int node_take(struct node *n, struct node_io *io, uint32_t op, uint64_t length, sl_time now);
 /* Decide and execute what may go now; the lock is not held. Returns when to look again. */
 sl_time node_go_on(struct node *n);
 
@@ -134,11 +148,17 @@ void node_execute(const struct sl_batch *b);
 /* The merged operation has returned n: give each request its part, or do it again by itself. */
 void node_settle(const struct sl_batch *b, ssize_t n);
 bool node_one_file(const struct sl_batch *b);
-unsigned char *node_io_data(const struct node_io *io);
 
 /* server.c */
 int node_serve(struct node *n);			       /* until node->stop_fd is readable */
 void client_release(struct node *n, struct client *c); /* lock held: gone and not busy */
+struct client *client_alloc(uint32_t pid);
+void client_free(struct client *c);
+/* Make an open descriptor known as one of the client's files; it is closed if that cannot be.
+ * Returns the reference or negative errno. */
+int64_t client_file_add(struct node *n, struct client *c, int fd);
+void client_file_close(struct node *n, struct client *c, uint64_t ref);
+void client_file_put(struct node_file *f); /* lock held: one request less that uses it */
 /* control.c: answer one line; *answer is malloc'ed. Returns 0 or a positive errno. */
 int node_control(struct node *n, char *line, char **answer);
 /* job.c; the lock is held, except by node_jobs_tick() */

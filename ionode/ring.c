@@ -50,8 +50,7 @@ void ring_submit(struct node *n, const struct sl_batch *b, sl_time now)
 	f->batch = b;
 	f->since = now;
 	for (struct sl_request *r = b->first; r; r = r->next)
-		f->iov[count++] =
-			(struct iovec){ node_io_data((struct node_io *)r), (size_t)r->length };
+		f->iov[count++] = (struct iovec){ ((struct node_io *)r)->data, (size_t)r->length };
 	if (b->op == SL_WRITE)
 		io_uring_prep_writev(sqe, first->file->fd, f->iov, count, first->offset);
 	else

@@ -137,21 +137,35 @@ static int make_segment(struct client *c)
 	return fd;
 }
 
-static void client_free(struct client *c)
+void client_free(struct client *c)
 {
 	for (uint32_t i = 0; i < c->files_used; i++)
 		if (c->files[i].fd >= 0)
 			close(c->files[i].fd);
 	if (c->segment != MAP_FAILED && c->segment)
 		munmap(c->segment, SL_SEGMENT_BYTES);
-	if (c->files != MAP_FAILED && c->files)
-		munmap(c->files, NODE_FILES * sizeof(struct node_file));
+	munmap(c->files, NODE_FILES * sizeof(struct node_file));
 	free(c);
+}
+
+struct client *client_alloc(uint32_t pid)
+{
+	struct client *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	c->pid = pid;
+	c->files = mmap(NULL, NODE_FILES * sizeof(struct node_file), PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (c->files != MAP_FAILED)
+		return c;
+	free(c);
+	return NULL;
 }
 
 static struct client *client_make(struct node *n, uint32_t pid, int *segment_fd)
 {
-	struct client *c = calloc(1, sizeof(*c));
+	struct client *c = client_alloc(pid);
 	uint32_t i = 0;
 
 	*segment_fd = -ENOMEM;
@@ -161,14 +175,12 @@ static struct client *client_make(struct node *n, uint32_t pid, int *segment_fd)
 		i++;
 	*segment_fd = -EMFILE;
 	if (i == SL_SHM_CLIENTS) {
-		free(c);
+		client_free(c);
 		return NULL;
 	}
 	c->index = i;
-	c->pid = pid;
-	c->files = mmap(NULL, NODE_FILES * sizeof(struct node_file), PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	*segment_fd = c->files == MAP_FAILED ? -ENOMEM : make_segment(c);
+	c->transport = &node_shm;
+	*segment_fd = make_segment(c);
 	if (*segment_fd < 0) {
 		client_free(c);
 		return NULL;
@@ -257,22 +269,15 @@ static uint64_t file_number(uint64_t dev, uint64_t ino)
 	return ino ^ (dev * UINT64_C(0x9e3779b97f4a7c15));
 }
 
-static int on_open(struct node *n, struct peer *p, const struct sl_frame *f)
+int64_t client_file_add(struct node *n, struct client *c, int fd)
 {
-	struct client *c = p->client;
-	struct node_file *file;
+	int flags = fcntl(fd, F_GETFL);
 	struct stat st;
 	uint32_t i = 0;
-	int fd, flags;
 
-	if (!p->passed_count)
-		return reply(n, p, f, EBADF, 0, NULL);
-	fd = p->passed[0];
-	memmove(p->passed, p->passed + 1, --p->passed_count * sizeof(int));
-	flags = fcntl(fd, F_GETFL);
 	if (flags < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode) || flags & O_PATH) {
 		close(fd);
-		return reply(n, p, f, EINVAL, 0, NULL);
+		return -EINVAL;
 	}
 	pthread_mutex_lock(&n->lock);
 	while (i < c->files_used && c->files[i].fd >= 0)
@@ -280,25 +285,47 @@ static int on_open(struct node *n, struct peer *p, const struct sl_frame *f)
 	if (i < NODE_FILES) {
 		if (i == c->files_used)
 			c->files_used++;
-		file = &c->files[i];
-		*file = (struct node_file){ .fd = fd,
-					    .dev = st.st_dev,
-					    .ino = st.st_ino,
-					    .reads = (flags & O_ACCMODE) != O_WRONLY,
-					    .writes = (flags & O_ACCMODE) != O_RDONLY,
-					    .id = file_number(st.st_dev, st.st_ino),
-					    .flags = (uint32_t)flags &
-						     (O_DIRECT | O_SYNC | O_DSYNC) };
+		c->files[i] = (struct node_file){ .fd = fd,
+						  .dev = st.st_dev,
+						  .ino = st.st_ino,
+						  .reads = (flags & O_ACCMODE) != O_WRONLY,
+						  .writes = (flags & O_ACCMODE) != O_RDONLY,
+						  .id = file_number(st.st_dev, st.st_ino),
+						  .flags = (uint32_t)flags &
+							   (O_DIRECT | O_SYNC | O_DSYNC) };
 	}
 	pthread_mutex_unlock(&n->lock);
-	if (i == NODE_FILES) {
-		close(fd);
-		return reply(n, p, f, EMFILE, 0, NULL);
-	}
-	return reply(n, p, f, 0, i + 1, NULL);
+	if (i < NODE_FILES)
+		return (int64_t)i + 1;
+	close(fd);
+	return -EMFILE;
 }
 
-static void on_close(struct node *n, struct client *c, uint64_t ref)
+static int on_open(struct node *n, struct peer *p, const struct sl_frame *f)
+{
+	int64_t ref;
+
+	if (!p->passed_count)
+		return reply(n, p, f, EBADF, 0, NULL);
+	ref = client_file_add(n, p->client, p->passed[0]);
+	memmove(p->passed, p->passed + 1, --p->passed_count * sizeof(int));
+	return ref < 0 ? reply(n, p, f, (int)-ref, 0, NULL)
+		       : reply(n, p, f, 0, (uint64_t)ref, NULL);
+}
+
+static void file_shut(struct node_file *f)
+{
+	close(f->fd);
+	f->fd = -1;
+}
+
+void client_file_put(struct node_file *f)
+{
+	if (--f->busy == 0 && f->closing)
+		file_shut(f);
+}
+
+void client_file_close(struct node *n, struct client *c, uint64_t ref)
 {
 	struct node_file *file;
 
@@ -306,12 +333,10 @@ static void on_close(struct node *n, struct client *c, uint64_t ref)
 		return;
 	file = &c->files[ref - 1];
 	pthread_mutex_lock(&n->lock);
-	if (file->fd >= 0 && file->busy) {
+	if (file->fd >= 0 && file->busy)
 		file->closing = true;
-	} else if (file->fd >= 0) {
-		close(file->fd);
-		file->fd = -1;
-	}
+	else if (file->fd >= 0)
+		file_shut(file);
 	pthread_mutex_unlock(&n->lock);
 }
 
@@ -343,7 +368,7 @@ static int on_frame(struct node *n, struct peer *p, const struct sl_frame *f,
 		return on_open(n, p, f);
 	if (f->type != SL_CLOSE)
 		return -EPROTO;
-	on_close(n, p->client, f->file);
+	client_file_close(n, p->client, f->file);
 	return 0;
 }
 

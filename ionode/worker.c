@@ -49,13 +49,21 @@ static void bell_ring(struct sl_bell *bell)
 	futex_wake(&bell->rings, 1);
 }
 
+/*
+ * Those that do not sleep are either executing, and will decide again, or have just decided that
+ * there is nothing to do, and find before they sleep that their `rings` is not what it was.
+ */
 void node_wake_one(struct node *n)
 {
-	for (uint32_t w = 0; w < n->workers; w++)
-		if (atomic_load(&n->bells->bell[w].sleeping)) {
-			bell_ring(&n->bells->bell[w]);
+	for (uint32_t w = 0; w < n->workers; w++) {
+		struct sl_bell *bell = &n->bells->bell[w];
+
+		atomic_fetch_add(&bell->rings, 1);
+		if (atomic_load(&bell->sleeping)) {
+			futex_wake(&bell->rings, 1);
 			return;
 		}
+	}
 }
 
 void node_wake_all(struct node *n)
@@ -64,7 +72,7 @@ void node_wake_all(struct node *n)
 		bell_ring(&n->bells->bell[w]);
 }
 
-/* ---- answering ---- */
+/* ---- answering clients on this machine ---- */
 
 static void answer(struct client *c, uint32_t slot, int64_t result)
 {
@@ -76,7 +84,34 @@ static void answer(struct client *c, uint32_t slot, int64_t result)
 		futex_wake(&shm->state, 1);
 }
 
+static void answer_io(struct node_io *io, int64_t result)
+{
+	answer(io->client, io->slot, result);
+}
+
+const struct node_transport node_shm = { .answer = answer_io };
+
 /* ---- collecting; the lock is held ---- */
+
+int node_take(struct node *n, struct node_io *io, uint32_t op, uint64_t length, sl_time now)
+{
+	bool append = io->flags & SL_F_APPEND;
+	int rc;
+
+	io->req.job = io->client->job->number;
+	io->req.client = io->client->pid;
+	io->req.file = io->file->id;
+	io->req.offset = append ? APPEND_OFFSET : io->offset;
+	io->req.length = length;
+	io->req.op = op;
+	io->req.flags = io->file->flags | io->flags << 30;
+	rc = node_add(n, io, now);
+	if (rc)
+		return rc == -ENOSPC ? -EAGAIN : rc;
+	io->file->busy++;
+	io->client->busy++;
+	return 0;
+}
 
 /* What is in the slot is the client's word: copy it, then check it. */
 static int64_t take_slot(struct node *n, struct client *c, uint32_t slot, sl_time now)
@@ -84,7 +119,6 @@ static int64_t take_slot(struct node *n, struct client *c, uint32_t slot, sl_tim
 	struct sl_slot_shm copy;
 	struct node_io *io = &c->io[slot];
 	struct node_file *f;
-	int rc;
 
 	memcpy(&copy, &c->segment->slot[slot], sizeof(copy));
 	if (io->req.state_)
@@ -101,19 +135,8 @@ static int64_t take_slot(struct node *n, struct client *c, uint32_t slot, sl_tim
 	io->slot = slot;
 	io->flags = copy.flags;
 	io->offset = copy.offset;
-	io->req.job = c->job->number;
-	io->req.client = c->pid;
-	io->req.file = f->id;
-	io->req.offset = copy.flags & SL_F_APPEND ? APPEND_OFFSET : copy.offset;
-	io->req.length = copy.length;
-	io->req.op = copy.op;
-	io->req.flags = f->flags | copy.flags << 30;
-	rc = node_add(n, io, now);
-	if (rc)
-		return rc == -ENOSPC ? -EAGAIN : rc;
-	f->busy++;
-	c->busy++;
-	return 0;
+	io->data = sl_slot_data(c->segment, slot);
+	return node_take(n, io, copy.op, copy.length, now);
 }
 
 static void collect_client(struct node *n, struct client *c, uint32_t worker, sl_time now)
@@ -194,12 +217,8 @@ void node_finish(struct node *n, const struct sl_batch *b)
 		struct client *c = io->client;
 
 		next = r->next;
-		io->file->busy--;
-		if (io->file->closing && io->file->busy == 0) {
-			close(io->file->fd);
-			io->file->fd = -1;
-		}
-		answer(c, io->slot, io->result);
+		client_file_put(io->file);
+		c->transport->answer(io, io->result);
 		if (--c->busy == 0 && c->gone)
 			client_release(n, c);
 	}
@@ -274,15 +293,16 @@ static void look_again(struct worker *w)
 	pthread_mutex_unlock(&w->node->lock);
 }
 
-static void nap(struct worker *w, sl_time until)
+/* `rings` is from before the decision that there is nothing to do until then. */
+static void nap(struct worker *w, sl_time until, uint32_t rings)
 {
 	struct sl_bell *bell = w->bell;
-	uint32_t rings = atomic_load(&bell->rings);
 	sl_time now = node_now(), end = now + SPIN_NS;
 	struct timespec ts = { 1, 0 }; /* a bell that was lost costs a second, not a hang */
 
 	do {
-		if (bell_rung(w->node, w->index) || until <= now)
+		if (bell_rung(w->node, w->index) || until <= now ||
+		    atomic_load_explicit(&bell->rings, memory_order_relaxed) != rings)
 			return;
 		sched_yield();
 		now = node_now();
@@ -306,8 +326,11 @@ static void *worker_main(void *arg)
 	CPU_ZERO(&cpus);
 	CPU_SET(w->index, &cpus);
 	sched_setaffinity(0, sizeof(cpus), &cpus);
-	while (!atomic_load_explicit(&w->node->stop, memory_order_relaxed))
-		nap(w, node_go_on(w->node));
+	while (!atomic_load_explicit(&w->node->stop, memory_order_relaxed)) {
+		uint32_t rings = atomic_load(&w->bell->rings);
+
+		nap(w, node_go_on(w->node), rings);
+	}
 	return NULL;
 }
 
