@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: Apache-2.0
+# A layer's life: up, down, crashes, names, who may use it, sluice.yaml.
+bats_require_minimum_version 1.5.0
+load layer
+
+setup() {
+	layer_setup
+}
+
+teardown() {
+	layer_teardown
+}
+
+@test "up returns when the layer is ready, down leaves nothing" {
+	run "$SLUICE" up "$DIR"
+	[ "$status" -eq 0 ]
+	[ "${lines[0]}" = "Layer 'default' is up for $DIR" ]
+	run "$SLUICE" status
+	[ "$status" -eq 0 ]
+	[ "${lines[0]}" = "Layer 'default' for $DIR" ]
+	run "$SLUICE" down
+	[ "$status" -eq 0 ]
+	[ "$output" = "Layer 'default' is down." ]
+	run find "$SLUICE_RUNTIME" -mindepth 1
+	[ "$output" = "" ]
+	run find "$DIR" -mindepth 1
+	[ "$output" = "" ]
+}
+
+@test "up, down and up again, several times" {
+	for _ in 1 2 3 4 5; do
+		"$SLUICE" up "$DIR"
+		"$SLUICE" run -- true
+		"$SLUICE" down
+	done
+}
+
+@test "up of what is up says so" {
+	"$SLUICE" up "$DIR"
+	fails 1 "sluice up: layer 'default' is up already, for $DIR (pid $(node_pid))." up "$DIR"
+	mkdir "$BATS_TEST_TMPDIR/other"
+	run -1 --separate-stderr "$SLUICE" up "$BATS_TEST_TMPDIR/other"
+	[[ "$stderr" == *"is up, but for $DIR"*"Choose another --name"* ]]
+	"$SLUICE" status
+}
+
+@test "the node runs apart: own session, no terminal, nothing inherited but its lock" {
+	"$SLUICE" up "$DIR" 9<"$BATS_TEST_FILENAME" 8>"$BATS_TEST_TMPDIR/held"
+	pid=$(node_pid)
+	[ "$(ps -o sid= -p "$pid" | tr -d ' ')" = "$pid" ]
+	[ "$(readlink "/proc/$pid/cwd")" = / ]
+	[ "$(readlink "/proc/$pid/fd/0")" = /dev/null ]
+	[ "$(readlink "/proc/$pid/fd/1")" = "$SLUICE_RUNTIME/default/log" ]
+	[ "$(readlink "/proc/$pid/fd/3")" = "$SLUICE_RUNTIME/default/lock" ]
+	run sh -c "readlink /proc/$pid/fd/*"
+	[[ "$output" != *"$BATS_TEST_FILENAME"* ]]
+	[[ "$output" != *held* ]]
+}
+
+@test "a node that was killed blocks nothing: status, run and up say or do the right thing" {
+	"$SLUICE" up "$DIR"
+	kill_node
+	fails 1 "sluice status: no layer is up. Start one with 'sluice up DIR'." status
+	fails 1 "sluice run: no layer is up. Start one with 'sluice up DIR'." run -- true
+	fails 1 "sluice down: no layer is up. Start one with 'sluice up DIR'." down
+	"$SLUICE" up "$DIR"
+	kill_node
+	"$SLUICE" up "$DIR"
+	"$SLUICE" run -- true
+	"$SLUICE" down
+}
+
+@test "a pid file that names another process stops nobody" {
+	"$SLUICE" up "$DIR"
+	kill_node
+	sleep 60 &
+	echo $! >"$SLUICE_RUNTIME/default/pid"
+	run -1 "$SLUICE" down
+	kill -0 $!
+	kill $!
+}
+
+@test "two ups at the same time: one wins, the other says so" {
+	"$SLUICE" up "$DIR" >"$BATS_TEST_TMPDIR/1" 2>&1 &
+	first=$!
+	"$SLUICE" up "$DIR" >"$BATS_TEST_TMPDIR/2" 2>&1 && second=0 || second=$?
+	wait "$first" && first=0 || first=$?
+	[ $((first + second)) -eq 1 ]
+	run cat "$BATS_TEST_TMPDIR"/[12]
+	[[ "$output" == *"is up for"* ]]
+	[[ "$output" == *"already"* || "$output" == *"Try again"* ]]
+	"$SLUICE" status
+}
+
+@test "down of what is not up fails, with --if-up it does not" {
+	fails 1 "sluice down: no layer is up. Start one with 'sluice up DIR'." down
+	run -0 "$SLUICE" down --if-up
+	[ "$output" = "" ]
+	run -0 "$SLUICE" down --all --if-up
+	fails 1 "sluice down: no layer is up." down --all
+}
+
+@test "a node that does not start says why" {
+	# With the address sanitizer, its last words would be about memory.
+	export ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0
+	run -1 --separate-stderr "$SLUICE" up --device-model paper "$DIR"
+	[ "${stderr_lines[0]}" = "sluice up: the node did not start. It said:" ]
+	[[ "${stderr_lines[1]}" == "  sluiced: "*paper* ]]
+	fails 1 "sluice status: no layer is up. Start one with 'sluice up DIR'." status
+	SLUICED=/bin/false run -1 --separate-stderr "$SLUICE" up "$DIR"
+	[[ "$stderr" == "sluice up: the node did not start."* ]]
+	SLUICED=$BATS_TEST_TMPDIR/none fails 1 \
+		"sluice up: SLUICED is set to $BATS_TEST_TMPDIR/none, which cannot be read." up "$DIR"
+	"$SLUICE" up "$DIR"
+}
+
+@test "a directory must be one" {
+	fails 1 "sluice up: cannot use $DIR/none: No such file or directory." up "$DIR/none"
+	touch "$DIR/file"
+	fails 1 "sluice up: $DIR/file is not a directory." up "$DIR/file"
+	fails 2 "sluice up: which directory? Give it, or 'directory:' in the file of --config. See 'sluice up --help'." up
+}
+
+@test "a directory may have any name, and be reached by another" {
+	mkdir "$DIR/with space"
+	ln -s "with space" "$DIR/link"
+	cd "$DIR"
+	run -0 "$SLUICE" up link
+	[ "${lines[0]}" = "Layer 'default' is up for $DIR/with space" ]
+	"$SLUICE" run --job x -- dd if=/dev/zero of="$DIR/link/f" bs=64K count=4 status=none
+	[ "$(job x write_bytes)" -eq 262144 ]
+}
+
+@test "several layers by name, one does not know of the other" {
+	mkdir "$DIR/a" "$DIR/b"
+	"$SLUICE" up --name a "$DIR/a"
+	"$SLUICE" up --name b "$DIR/b"
+	[ "$("$SLUICE" status --name a --json | jq -r .root)" = "$DIR/a" ]
+	[ "$("$SLUICE" status --name b --json | jq -r '.name + " " + .root')" = "b $DIR/b" ]
+	fails 1 "sluice status: layer 'default' is not up. Up: 'a', 'b'; choose with --name." status
+	"$SLUICE" run --name a --job j -- true
+	run -1 --separate-stderr "$SLUICE" set --name b j weight=2
+	[ "$stderr" = "sluice set: no job 'j'; see 'sluice status'." ]
+	run -0 "$SLUICE" down --name a
+	"$SLUICE" status --name b
+	run -0 "$SLUICE" up --name a "$DIR/a"
+	run -0 "$SLUICE" down --all
+	[ "${lines[0]}" = "Layer 'a' is down." ]
+	[ "${lines[1]}" = "Layer 'b' is down." ]
+}
+
+@test "names and the runtime directory are checked" {
+	for name in '' . .. a/b -x "$(printf 'a\nb')" aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa; do
+		run -2 --separate-stderr "$SLUICE" up --name "$name" "$DIR"
+		[[ "$stderr" == *"cannot name a layer"* ]]
+	done
+	chmod 755 "$SLUICE_RUNTIME"
+	run -1 --separate-stderr "$SLUICE" up "$DIR"
+	[[ "$stderr" == *"is open to others. Close it with 'chmod 700"* ]]
+	chmod 700 "$SLUICE_RUNTIME"
+	long=$BATS_TEST_TMPDIR/$(printf 'x%.0s' {1..120})
+	mkdir -m 700 "$long"
+	SLUICE_RUNTIME=$long run -1 --separate-stderr "$SLUICE" up "$DIR"
+	[[ "$stderr" == *"107 bytes that the path of a socket may have"* ]]
+}
+
+@test "another user can neither use nor imitate a layer" {
+	if [ "$(id -u)" -ne 0 ]; then
+		skip "only root can become another user"
+	fi
+	nobody() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
+	theirs=$SLUICE_RUNTIME-theirs
+	mkdir -m 755 "$theirs"
+	cp "$SLUICE" "$theirs/sluice" # they may not be able to reach ours
+	"$SLUICE" up "$DIR"
+	# by the files
+	run -1 --separate-stderr nobody "$theirs/sluice" status
+	[[ "$stderr" == *"the runtime directory $SLUICE_RUNTIME belongs to user 0"* ]]
+	# and by the socket itself, were it open to all
+	mkdir -m 700 "$theirs/runtime"
+	ln -s "$SLUICE_RUNTIME/default" "$theirs/runtime/default"
+	chown -h 65534 "$theirs/runtime" "$theirs/runtime/default"
+	chmod 711 "$SLUICE_RUNTIME" "$SLUICE_RUNTIME/default"
+	chmod 777 "$SLUICE_RUNTIME/default/node.sock"
+	SLUICE_RUNTIME=$theirs/runtime run -1 --separate-stderr nobody "$theirs/sluice" status
+	[ "$output" = "" ]
+	grep -q "peer refused: uid" "$SLUICE_RUNTIME/default/log"
+	# nor is what they put there taken for the user's own
+	SLUICE_RUNTIME=$theirs/runtime run -1 --separate-stderr "$SLUICE" up "$DIR"
+	[[ "$stderr" == *"belongs to user 65534"* ]]
+	rm -rf "$theirs"
+}
+
+@test "sluice.yaml: a layer from a file, the command line wins" {
+	mkdir "$BATS_TEST_TMPDIR/conf" "$BATS_TEST_TMPDIR/conf/data"
+	cat >"$BATS_TEST_TMPDIR/conf/sluice.yaml" <<-END
+		name: filed
+		directory: data
+		capacity: 200MB/s
+		workers: 2
+		policy:
+		  share: io-sets
+		  order: aioli,wait_us=100
+		jobs:
+		  - job: climate
+		    min: 100MB/s
+		    period: 20s
+		  - {job: "17", max: 10M, weight: 3}
+	END
+	"$SLUICE" up --config "$BATS_TEST_TMPDIR/conf/sluice.yaml" --policy order=sjf --workers 1
+	run -0 "$SLUICE" status --name filed --json
+	[ "$(jq -r .root <<<"$output")" = "$(realpath "$BATS_TEST_TMPDIR/conf/data")" ]
+	[ "$(jq -c '[.capacity_bps, .floors_bps, .workers]' <<<"$output")" = "[200000000,100000000,1]" ]
+	[ "$(jq -c '[.policy.share, .policy.order]' <<<"$output")" = '["io-sets","sjf"]' ]
+	[ "$(jq -c '.jobs | sort_by(.job) | map([.job, .asked_min_bps, .max_bps, .weight, .set])' \
+		<<<"$output")" = '[["17",0,10000000,3,null],["climate",100000000,0,1,1]]' ]
+	# what the file promises is promised
+	run -1 --separate-stderr "$SLUICE" run --name filed --min 150M -- true
+	[ "$stderr" = "sluice run: min 150MB/s does not fit: 100MB/s of 200MB/s are promised to other jobs." ]
+	# its jobs are not forgotten for want of use
+	sleep 3
+	[ "$("$SLUICE" status --name filed --json | jq '[.jobs[].job] | length')" -eq 2 ]
+}
+
+@test "sluice.yaml: mistakes are told with their line, and nothing is started" {
+	file=$BATS_TEST_TMPDIR/s.yaml
+	see="See 'sluice up --help'."
+	printf 'directory: %s\ncapcity: 2G\n' "$DIR" >"$file"
+	fails 2 "sluice up: $file:2: the file has no key 'capcity' (did you mean 'capacity'?); there are name, directory, capacity, workers, policy, jobs. $see" up --config "$file"
+	printf 'capacity: fast\n' >"$file"
+	fails 2 "sluice up: $file:1: capacity: 'fast' is not a rate; write 200M, 1.5Gi or 100MB/s. $see" up --config "$file" "$DIR"
+	printf 'policy:\n  share: [wfq]\n' >"$file"
+	fails 2 "sluice up: $file:2: share is a policy like wfq or aioli,wait_us=500, not a list. $see" up --config "$file" "$DIR"
+	printf 'name: {\n' >"$file"
+	run -2 --separate-stderr "$SLUICE" up --config "$file" "$DIR"
+	[[ "$stderr" == "sluice up: $file:"*": this is not YAML: "* ]]
+	printf 'capacity: 100M\njobs:\n- {job: a, min: 60M}\n- {job: b, min: 60M}\n' >"$file"
+	run -2 --separate-stderr "$SLUICE" up --config "$file" "$DIR"
+	[[ "$stderr" == "sluice up: $file:4: min"*"does not fit"* ]]
+	fails 1 "sluice up: cannot read $file.none: No such file or directory." up --config "$file.none"
+	fails 1 "sluice status: no layer is up. Start one with 'sluice up DIR'." status
+}

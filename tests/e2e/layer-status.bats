@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+# `sluice status`, `sluice set`, `sluice policy set`: see and change a layer.
+bats_require_minimum_version 1.5.0
+load layer
+
+setup() {
+	layer_setup
+	"$SLUICE" up --capacity 200MB/s "$DIR" >/dev/null
+}
+
+teardown() {
+	layer_teardown
+}
+
+fits() { # $output, in columns
+	awk -v width="$1" 'length > width { print "too long: " $0; bad = 1 } END { exit bad }' <<<"$output"
+}
+
+# A job that stays: it has done I/O.
+some_job() { # name, options of run
+	local name=$1
+	shift
+	"$SLUICE" run --job "$name" "$@" -- dd if=/dev/zero of="$DIR/$name" bs=64K count=4 status=none
+}
+
+@test "status is a table of 80 columns" {
+	run -0 "$SLUICE" status
+	[[ "$output" == *"No jobs yet: 'sluice run -- COMMAND' starts one."* ]]
+	some_job 9 --weight 7 --period 20 --min 30M --max 1.5G
+	some_job 10
+	some_job a-name-that-is-much-longer-than-its-column
+	run -0 "$SLUICE" status
+	fits 80
+	[ "${lines[0]}" = "Layer 'default' for $DIR" ]
+	[[ "${lines[1]}" == "Node:     up "*", pid $(node_pid), "*" workers" ]]
+	[ "${lines[2]}" = "Policies: admit=token-bucket share=wfq order=to-agg" ]
+	[ "${lines[3]}" = "Capacity: 200MB/s, of which 30MB/s promised" ]
+	[ "${lines[6]}" = "JOB         CL   NOW   AVG  IOPS QUEUE  HELD   P50   P99 SET   %   MIN   MAX  WT" ]
+	# numbers in their order, long names cut
+	[[ "${lines[7]}" =~ ^9\ .*\ S1\ .*\ 30.0M\ 1.50G\ +7$ ]]
+	[[ "${lines[8]}" =~ ^10\ .*\ -\ .*\ -\ +-\ +1$ ]]
+	[[ "${lines[9]}" == "a-name-th~ "* ]]
+}
+
+@test "status --json is JSON, with all that the table has" {
+	some_job j --weight 7 --period 20 --procs 8 --nodes 2
+	run -0 --separate-stderr "$SLUICE" status --json
+	jq -e '.name == "default" and .root == "'"$DIR"'" and .capacity_bps == 200000000 and
+		.policy.share == "wfq" and (.pid | type == "number") and
+		(.decisions_per_s | type == "number") and (.window_batches | type == "number")' <<<"$output"
+	jq -e '.jobs | length == 1 and (.[0] |
+		.job == "j" and .weight == 7 and .period_s == 20 and .set == 1 and
+		.procs == 8 and .nodes == 2 and .write_bytes == 262144 and .clients == 0 and
+		([.bandwidth_bps, .average_bps, .iops, .queued_requests, .throttled_s, .share,
+		  .latency_us.p50, .latency_us.p99, .min_bps, .max_bps] | all(type == "number")))' <<<"$output"
+}
+
+@test "status --watch appends when it is no terminal, and ends when its layer does" {
+	run -0 timeout --preserve-status --signal=INT 2 "$SLUICE" status --watch 0.3
+	[ "$(grep -c "^Layer 'default'" <<<"$output")" -ge 3 ]
+	[[ "$output" != *$'\033'* ]]
+	run -0 timeout --preserve-status --signal=TERM 1 "$SLUICE" status --json --watch=0.2
+	[ "$(jq -s length <<<"$output")" -ge 3 ]
+	"$SLUICE" status -w >"$BATS_TEST_TMPDIR/out" 2>"$BATS_TEST_TMPDIR/err" 3>&- &
+	sleep 0.5
+	"$SLUICE" down
+	wait $! && code=0 || code=$?
+	[ "$code" -eq 1 ]
+	[ "$(cat "$BATS_TEST_TMPDIR/err")" = "sluice status: no layer is up. Start one with 'sluice up DIR'." ]
+	fails 2 "sluice status: --watch: '0' is not a time from 0.1 seconds to a day. See 'sluice status --help'." status --watch 0
+	fails 2 "sluice status: unexpected argument 'x'; a layer is chosen with --name. See 'sluice status --help'." status x
+}
+
+@test "status --watch draws on a terminal in place, and gives it back" {
+	export TERM=xterm SLUICE
+	run -0 timeout 20 script -qec 'stty cols 120 rows 12; timeout --preserve-status --signal=INT 1.5 "$SLUICE" status --watch 0.3' /dev/null
+	[[ "$output" == *$'\033[?1049h\033[?25l\033[H'* ]]
+	[[ "$output" == *$'\033[?25h\033[?1049l' ]]
+	[ "$(grep -o $'\033\\[H' <<<"$output" | wc -l)" -ge 3 ]
+	# wider than 80 it tells more
+	some_job j
+	run -0 timeout 20 script -qec 'stty cols 120; "$SLUICE" status' /dev/null
+	[[ "$output" == *"READ WRITE PERIOD MERGE"* ]]
+}
+
+@test "a reader of --watch that goes away ends it" {
+	run timeout 10 bash -c '"$0" status --watch 0.1 | head -n 1' "$SLUICE"
+	[ "$status" -eq 0 ]
+	[[ "$output" == *"Layer 'default' for $DIR"* ]]
+}
+
+@test "set changes a running job, and only what it is told to" {
+	some_job j --weight 7 --max 1G
+	run -0 "$SLUICE" set j max=50MB/s period=500ms
+	[ "$output" = "" ]
+	[ "$("$SLUICE" status --json | jq -c '.jobs[] | [.max_bps, .weight, .period_s, .set]')" = "[50000000,7,0.5,0]" ]
+	"$SLUICE" set j max=0 min=20M burst=2Mi best_effort=1 weight=2 order=sjf
+	[ "$("$SLUICE" status --json | jq -c '.jobs[] | [.max_bps, .min_bps, .burst_bytes, .best_effort, .weight]')" = "[0,20000000,2097152,true,2]" ]
+	"$SLUICE" set j order=default
+}
+
+@test "set does all or nothing, and says what is wrong" {
+	some_job j --weight 7
+	see="See 'sluice set --help'."
+	before=$("$SLUICE" status --json | jq -c '.jobs[] | [.max_bps, .min_bps, .weight]')
+	fails 1 "sluice set: min 300MB/s does not fit: 0B/s of 200MB/s are promised to other jobs." set j weight=9 min=300M
+	fails 2 "sluice set: order: no policy 'x'; there are to-agg, to, sjf, mlf, aioli. $see" set j weight=9 order=x
+	fails 1 "sluice set: min 30MB/s is above max 20MB/s." set j weight=9 min=30M max=20M
+	[ "$("$SLUICE" status --json | jq -c '.jobs[] | [.max_bps, .min_bps, .weight]')" = "$before" ]
+	fails 1 "sluice set: no job 'k'; see 'sluice status'." set k weight=1
+	fails 2 "sluice set: which job? 'sluice status' lists them. $see" set
+	fails 2 "sluice set: what is to be set? Give KEY=VALUE, like max=100M. $see" set j
+	fails 2 "sluice set: 'max' is not KEY=VALUE, like max=100M. $see" set j max
+	fails 2 "sluice set: max: 'x' is not a rate; write 200M, 1.5Gi or 100MB/s. $see" set j max=x
+	run -2 --separate-stderr "$SLUICE" set j wieght=2
+	[[ "$stderr" == *"there are min, max, burst, weight, period, best_effort, order. Did you mean 'weight'?"* ]]
+}
+
+@test "policy set changes a running layer, whole or not at all" {
+	run -0 "$SLUICE" policy set share=io-sets order=aioli,wait_us=500
+	[ "$output" = "" ]
+	[ "$("$SLUICE" status --json | jq -c '[.share, .order, .policy.order]')" = '["io-sets","aioli","aioli,wait_us=500"]' ]
+	run -0 "$SLUICE" status
+	[[ "$output" == *"Policies: admit=token-bucket share=io-sets order=aioli,wait_us=500"* ]]
+	see="See 'sluice policy --help'."
+	fails 2 "sluice policy: order: no policy 'x'; there are to-agg, to, sjf, mlf, aioli. $see" policy set share=wfq order=x
+	fails 2 "sluice policy: no stage 'grant'; there are admit, share, order. $see" policy set grant=none
+	fails 2 "sluice policy: 'wfq' is not STAGE=POLICY, like share=io-sets. $see" policy set wfq
+	fails 2 "sluice policy: 'set' needs STAGE=POLICY, like share=io-sets. $see" policy set
+	fails 1 "sluice policy: the stage share is given twice." policy set share=wfq share=fifo
+	[ "$("$SLUICE" status --json | jq -r .share)" = io-sets ]
+	some_job j
+	fails 1 "sluice policy: layer 'other' is not up. Up: 'default'; choose with --name." policy set --name other share=wfq
+}

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+# What the tests of layers share: each has a directory and a runtime directory of its own, and
+# whatever it leaves running is stopped by its pid.
+
+layer_setup() {
+	SLUICE=${SLUICE:-build/cli/sluice}
+	unset SLUICE_JOB_ID SLURM_JOB_ID PBS_JOBID LSB_JOBID FLUX_JOB_ID SLUICE_JOB_CONF
+	unset SLUICE_TIMEOUT SLUICE_FALLBACK SLUICE_BYPASS SLUICE_LOG SLUICED SLUICE_PRELOAD
+	# For builds with the address sanitizer: a library may be preloaded into sluice too.
+	export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0"
+	DIR=$BATS_TEST_TMPDIR/dir
+	mkdir "$DIR"
+	DIR=$(realpath "$DIR")
+	# The path of a socket is short; that of a test need not be.
+	SLUICE_RUNTIME=$(mktemp -d /tmp/sluice-e2e-XXXXXX)
+	export SLUICE_RUNTIME
+}
+
+layer_teardown() {
+	chmod 700 "$SLUICE_RUNTIME"
+	"$SLUICE" down --all --if-up --timeout 20 >/dev/null || cat "$SLUICE_RUNTIME"/*/log
+	rm -rf "$SLUICE_RUNTIME"
+}
+
+node_pid() {
+	cat "$SLUICE_RUNTIME/default/pid"
+}
+
+# Kill the node, and wait until it has let go of everything.
+kill_node() {
+	local pid i
+	pid=$(node_pid)
+	kill -KILL "$pid"
+	for ((i = 0; i < 100; i++)); do
+		flock -n "$SLUICE_RUNTIME/default/lock" true && return
+		sleep 0.05
+	done
+	return 1
+}
+
+job() { # job, key of its status: null if there is none
+	"$SLUICE" status --json | jq "[.jobs[] | select(.job == \"$1\")][0].$2"
+}
+
+fails() { # status, the whole of stderr, arguments of sluice
+	local expected=$1 message=$2
+	shift 2
+	run "-$expected" --separate-stderr "$SLUICE" "$@"
+	[ "$output" = "" ]
+	[ "$stderr" = "$message" ] || { echo "got: $stderr"; return 1; }
+}
