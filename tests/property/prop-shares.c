@@ -136,9 +136,18 @@ static void pairs_sent(struct hx_world *w, struct hx_job *j, const struct sl_bat
 static void on_off(struct hx_world *w)
 {
 	unsigned job = (unsigned)hx_below(&w->rng, w->njobs);
+	struct hx_job *j = &w->jobs[job];
+	struct sl_job_conf conf = j->conf;
 
-	if (w->jobs[job].present) {
-		w->jobs[job].depth = w->jobs[job].depth ? 0 : 32;
+	if (j->present) {
+		if (!j->waiting && !j->flying && hx_chance(&w->rng, 50)) {
+			/* Another job in its place: it inherits nothing. */
+			hx_job_remove(w, job);
+			j->id += 1000003;
+			conf.weight = (uint32_t)hx_log_range(&w->rng, 1, SL_MAX_WEIGHT);
+			hx_check(!hx_job_add(w, job, &conf), "job refused: %s", sl_error(w->s));
+		}
+		j->depth = j->depth ? 0 : 32;
 		hx_fill(w, job);
 	}
 	w->alarm = w->now + (sl_time)hx_log_range(&w->rng, 100000, 100000000);
