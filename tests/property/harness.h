@@ -101,6 +101,7 @@ struct hx_job {
 	struct hx_file files[HX_FILES];
 	uint64_t waiting, waiting_bytes, flying, flying_bytes;
 	uint64_t served[2], served_bytes[2], batches;
+	sl_time slowest;			    /* from sl_add() to sl_done() */
 	uint64_t sent_bytes, sent_batches, largest; /* dispatched so far */
 };
 

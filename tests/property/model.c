@@ -122,6 +122,7 @@ int hx_job_add(struct hx_world *w, unsigned job, const struct sl_job_conf *conf)
 		memset(j->served, 0, sizeof(j->served));
 		memset(j->served_bytes, 0, sizeof(j->served_bytes));
 		j->batches = 0;
+		j->slowest = 0;
 		w->jobs_present++;
 	}
 	return ret;
@@ -582,6 +583,8 @@ void hx_done(struct hx_world *w, unsigned flight)
 		j->flying--;
 		j->flying_bytes -= q->given.length;
 		j->served[q->given.op]++;
+		if (w->now - q->added > j->slowest)
+			j->slowest = w->now - q->added;
 		j->served_bytes[q->given.op] += q->given.length;
 		release(w, q);
 	}

@@ -144,7 +144,8 @@ static void cap_alone(uint64_t seed, const char *order, uint64_t rate, uint64_t 
 	unsigned __int128 ns = (unsigned __int128)size * sends * HX_SEC / rate;
 	struct hx_world w;
 	struct probe p;
-	sl_time begin;
+	sl_time begin, idle;
+	struct sl_job_stats st;
 
 	if (ns > (unsigned __int128)1000000 * HX_SEC)
 		ns = (unsigned __int128)1000000 * HX_SEC;
@@ -159,6 +160,14 @@ static void cap_alone(uint64_t seed, const char *order, uint64_t rate, uint64_t 
 	hx_run(&w, begin + (sl_time)ns + 1000);
 	check_over(&w, 0, burst_of(&w, &conf, rate), rate);
 	if (!late_ns) {
+		/* Alone on an instant device, a job is held by its max whenever it does not send.
+		 */
+		hx_check(!sl_job_stats(w.s, w.jobs[0].id, w.now, &st), "no stats");
+		idle = (sl_time)((unsigned __int128)burst_of(&w, &conf, rate) * HX_SEC / rate);
+		hx_check(st.throttled_ns <= w.now - begin &&
+				 st.throttled_ns + idle + 1000 >= (w.now - begin) / 100 * 99,
+			 "throttled for %" PRId64 " of %" PRId64 " ns", st.throttled_ns,
+			 w.now - begin);
 		check_under(&w, 0, 0, rate);
 		check_percent(&w, 0, burst_of(&w, &conf, rate), rate, begin);
 	} else {

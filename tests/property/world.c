@@ -8,7 +8,8 @@ void hx_check_stats(struct hx_world *w, unsigned job)
 {
 	const struct hx_job *j = &w->jobs[job];
 	struct sl_job_stats st;
-	uint64_t latencies = 0;
+	uint64_t latencies = 0, sent;
+	unsigned last = 0;
 	int ret = sl_job_stats(w->s, j->id, w->now, &st);
 
 	if (!j->present) {
@@ -19,8 +20,11 @@ void hx_check_stats(struct hx_world *w, unsigned job)
 		hx_fail("step=%" PRIu64 ": sl_job_stats gives %d", w->steps, ret);
 		return;
 	}
-	for (unsigned i = 0; i < SL_LATENCY_BUCKETS; i++)
+	for (unsigned i = 0; i < SL_LATENCY_BUCKETS; i++) {
 		latencies += st.latency[i];
+		if (st.latency[i])
+			last = i;
+	}
 #define SAME(field, mine)                                                                      \
 	hx_check(st.field == (mine),                                                           \
 		 "step=%" PRIu64 " job=%u: " #field " is %" PRIu64 ", not %" PRIu64, w->steps, \
@@ -39,6 +43,18 @@ void hx_check_stats(struct hx_world *w, unsigned job)
 	hx_check(latencies == j->served[0] + j->served[1],
 		 "step=%" PRIu64 " job=%u: %" PRIu64 " latencies of %" PRIu64 " requests", w->steps,
 		 job, latencies, j->served[0] + j->served[1]);
+	hx_check(!latencies || (j->slowest <= sl_latency_bound_ns(last) &&
+				(!last || j->slowest >= sl_latency_bound_ns(last - 1))),
+		 "step=%" PRIu64 " job=%u: latency of %" PRId64 " ns is in bucket %u", w->steps,
+		 job, j->slowest, last);
+	hx_check(sl_latency_percentile_ns(&st, 1000000) ==
+			 (latencies ? sl_latency_bound_ns(last) : 0),
+		 "step=%" PRIu64 " job=%u: percentile", w->steps, job);
+	sent = st.inflight_bytes + st.served_bytes[0] + st.served_bytes[1];
+	hx_check(st.borrowed_bytes + st.floor_bytes <= sent,
+		 "step=%" PRIu64 " job=%u: borrowed %" PRIu64 " and by floor %" PRIu64
+		 " of %" PRIu64,
+		 w->steps, job, st.borrowed_bytes, st.floor_bytes, sent);
 	hx_check(st.throttled_ns >= 0, "step=%" PRIu64 " job=%u: throttled for %" PRId64 " ns",
 		 w->steps, job, st.throttled_ns);
 }
