@@ -48,9 +48,10 @@ static int cf_wrong(const struct reader *r, size_t line, const char *format, ...
 static int cf_wrong(const struct reader *r, size_t line, const char *format, ...)
 {
 	va_list args;
-	int at = snprintf(r->err, CONFIG_TEXT, "%.200s:%zu: ", r->file, line);
+	int at;
 
 	va_start(args, format);
+	at = snprintf(r->err, CONFIG_TEXT, "%.200s:%zu: ", r->file, line);
 	vsnprintf(r->err + at, CONFIG_TEXT - (size_t)at, format, args);
 	va_end(args);
 	return -EINVAL;
@@ -200,14 +201,15 @@ static int cf_workers(const struct reader *r, const char *key, const yaml_node_t
 static int cf_stage(const struct reader *r, const char *key, const yaml_node_t *value, void *into)
 {
 	char err[CHECK_TEXT];
-	int i = 0, rc = cf_scalar(r, key, value, "a policy like wfq or aioli,wait_us=500");
+	int rc = cf_scalar(r, key, value, "a policy like wfq or aioli,wait_us=500");
 
 	(void)into;
 	if (!rc && check_policy(key, cf_text(value), err))
 		rc = cf_wrong(r, cf_line(value), "%s", err);
-	while (strcmp(config_stages[i], key) != 0)
-		i++;
-	return rc ? rc : cf_copy(r, value, &r->c->policy[i]);
+	for (int i = 0; !rc && i < 3; i++)
+		if (!strcmp(config_stages[i], key))
+			rc = cf_copy(r, value, &r->c->policy[i]);
+	return rc;
 }
 
 static int cf_policy(const struct reader *r, const char *key, const yaml_node_t *value, void *into)

@@ -67,7 +67,7 @@ int layer_daemon(const char *cmd, char path[PATH_MAX])
 
 int layer_preload(const char *cmd, char path[PATH_MAX])
 {
-	static const char *const places[] = { "../client", "../" SL_LIBDIR,
+	static const char *const places[] = { "../client", ("../" SL_LIBDIR),
 					      "../lib",	   "../lib64",
 					      ".",	   NULL };
 	int status = fi_find(cmd, "SLUICE_PRELOAD", "libsluice_preload.so", places, path);

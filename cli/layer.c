@@ -247,6 +247,7 @@ size_t layer_names(const char *cmd, char ***names)
 	*names = NULL;
 	if (la_runtime(cmd, false, runtime) || !(dir = opendir(runtime)))
 		return 0;
+	/* cppcheck-suppress readdirCalled ; there is one thread */
 	while ((entry = readdir(dir))) {
 		char **more;
 

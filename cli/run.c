@@ -25,7 +25,17 @@ static const char cmd[] = "run";
 enum { EXIT_NOT_EXECUTABLE = 126, EXIT_NOT_FOUND = 127 }; /* as shells do */
 
 /* The keys of a job come first, each named as its key. */
-enum { K_MIN = 256, K_MAX, K_BURST, K_WEIGHT, K_PERIOD, K_PROCS, K_NODES, K_END };
+enum {
+	K_FIRST = 256,
+	K_MIN = K_FIRST,
+	K_MAX,
+	K_BURST,
+	K_WEIGHT,
+	K_PERIOD,
+	K_PROCS,
+	K_NODES,
+	K_END
+};
 enum { O_NAME = K_END, O_JOB, O_RATE, O_TIMEOUT, O_FALLBACK, O_BYPASS };
 
 static const struct option longs[] = {
@@ -48,7 +58,7 @@ static const struct option longs[] = {
 
 struct run {
 	const char *name, *job, *rate, *timeout, *fallback, *bypass;
-	const char *key[K_END - K_MIN];
+	const char *key[K_END - K_FIRST];
 };
 
 static int ru_help(void)
@@ -87,7 +97,7 @@ static int ru_help(void)
 
 static int ru_key(struct run *r, int opt, const char *value)
 {
-	const char *key = longs[opt - K_MIN].name;
+	const char *key = longs[opt - K_FIRST].name;
 	struct sl_job_conf conf;
 	char err[CHECK_TEXT];
 	unsigned long count;
@@ -100,7 +110,7 @@ static int ru_key(struct run *r, int opt, const char *value)
 	} else if (check_job_key(key, value, &conf, err)) {
 		return cli_usage(cmd, "--%s.", err);
 	}
-	r->key[opt - K_MIN] = value;
+	r->key[opt - K_FIRST] = value;
 	return CLI_OK;
 }
 
@@ -110,7 +120,7 @@ static int ru_option(struct run *r, int opt)
 	uint64_t bps;
 	int64_t ns;
 
-	if (opt >= K_MIN && opt < K_END)
+	if (opt >= K_FIRST && opt < K_END)
 		return ru_key(r, opt, optarg);
 	switch (opt) {
 	case O_NAME:
@@ -158,7 +168,7 @@ static void ru_words(const struct run *r, char between, char out[WORDS])
 	if (r->rate)
 		at = (size_t)snprintf(out, WORDS, "min=%s%cmax=%s%cbest_effort=1", r->rate, between,
 				      r->rate, between);
-	for (int k = 0; k < K_END - K_MIN; k++) {
+	for (int k = 0; k < K_END - K_FIRST; k++) {
 		char first[2] = { at ? between : 0, 0 };
 
 		if (r->key[k] && at < WORDS)
@@ -279,7 +289,7 @@ int cmd_run(int argc, char **argv)
 	}
 	if (optind == argc)
 		return cli_usage(cmd, "which command?");
-	if (r.rate && (r.key[K_MIN - K_MIN] || r.key[K_MAX - K_MIN]))
+	if (r.rate && (r.key[K_MIN - K_FIRST] || r.key[K_MAX - K_FIRST]))
 		return cli_usage(cmd, "--rate is min and max in one; give either it or those.");
 	if ((status = layer_preload(cmd, library)) ||
 	    (status = layer_open(&l, cmd, r.name, false)) ||

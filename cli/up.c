@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/units.h"
 #include "cli/cli.h"
@@ -15,14 +16,14 @@ static const char cmd[] = "up";
 
 #define ARGS_MAX 32
 
-enum { O_NAME = 256, O_CAPACITY, O_POLICY, O_WORKERS, O_CONFIG, O_DEVICE, O_LOG };
+enum { O_NAME = 256, O_CAPACITY, O_POLICY, O_WORKERS, O_CONFIG, O_DEVICE, O_TRACE, O_LOG };
 
 struct up {
 	const char *name, *capacity, *workers, *device, *log_level;
 	const char *policy[3];
 	const char *config_file;
 	struct config config;
-	char root[PATH_MAX];
+	char root[PATH_MAX], trace[PATH_MAX];
 	struct layer layer;
 };
 
@@ -41,6 +42,7 @@ static int up_help(void)
 	     "                            order=aioli,wait_us=500; may be given for each stage\n"
 	     "      --workers N           threads of the node (one for each CPU)\n"
 	     "      --device-model MODEL  behave like hdd, raid, ssd: for experiments\n"
+	     "      --trace FILE          record what the scheduler is told and answers\n"
 	     "      --log-level LEVEL     error, warn, info or debug\n"
 	     "      --config FILE         read these from a file, see sluice.yaml(5); what is\n"
 	     "                            on the command line wins\n"
@@ -72,6 +74,21 @@ static int up_policy(struct up *u, char *word)
 	return CLI_OK;
 }
 
+/* The node runs in another directory. */
+static int up_trace(struct up *u, const char *file)
+{
+	char cwd[PATH_MAX];
+	int n = -1;
+
+	if (file[0] == '/')
+		n = snprintf(u->trace, sizeof(u->trace), "%s", file);
+	else if (getcwd(cwd, sizeof(cwd)))
+		n = snprintf(u->trace, sizeof(u->trace), "%s/%s", cwd, file);
+	if (n < 0 || n >= PATH_MAX)
+		return cli_fail(cmd, "cannot make sense of the path %s.", file);
+	return CLI_OK;
+}
+
 static int up_options(struct up *u, int argc, char **argv)
 {
 	static const struct option longs[] = {
@@ -81,6 +98,7 @@ static int up_options(struct up *u, int argc, char **argv)
 		{ "policy", required_argument, NULL, O_POLICY },
 		{ "workers", required_argument, NULL, O_WORKERS },
 		{ "device-model", required_argument, NULL, O_DEVICE },
+		{ "trace", required_argument, NULL, O_TRACE },
 		{ "log-level", required_argument, NULL, O_LOG },
 		{ "config", required_argument, NULL, O_CONFIG },
 		{ 0 },
@@ -119,6 +137,10 @@ static int up_options(struct up *u, int argc, char **argv)
 			break;
 		case O_DEVICE:
 			u->device = optarg;
+			break;
+		case O_TRACE:
+			if ((status = up_trace(u, optarg)))
+				return status;
 			break;
 		case O_LOG:
 			u->log_level = optarg;
@@ -250,6 +272,10 @@ static void up_args(const struct up *u, const char *daemon, const char *args[ARG
 	if (u->device) {
 		args[n++] = "--device-model";
 		args[n++] = u->device;
+	}
+	if (u->trace[0]) {
+		args[n++] = "--trace";
+		args[n++] = u->trace;
 	}
 	if (u->log_level) {
 		args[n++] = "--log";

@@ -348,10 +348,11 @@ static int set_policy(struct node *n, char *words, char **out)
 		spec[stage] = value;
 	}
 	for (int i = 0; i < SL_STAGES; i++) {
-		char *copy = spec[i] ? strdup(spec[i]) : NULL;
+		char *copy;
 
 		if (!spec[i])
 			continue;
+		copy = strdup(spec[i]);
 		node_policy(n, sl_stage_name((enum sl_stage)i), spec[i], node_now());
 		if (copy) {
 			free(n->policy[i]);
