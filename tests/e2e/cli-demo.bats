@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-# `sluice demo`: it repeats exactly, and what it says about the policies is so on every device.
+# `sluice demo`: live, what it says about the policies is so; with --simulate, it is so on every
+# device, and it repeats exactly.
 bats_require_minimum_version 1.5.0
 
 setup_file() {
 	SLUICE=${SLUICE:-build/cli/sluice}
 	for device in hdd raid ssd; do
-		"$SLUICE" demo --device $device --json >"$BATS_FILE_TMPDIR/$device.json"
+		"$SLUICE" demo --simulate --device $device --json >"$BATS_FILE_TMPDIR/$device.json"
 	done
 }
 
@@ -26,13 +27,13 @@ holds() {
 	done
 }
 
-@test "two runs print the same" {
-	[ "$("$SLUICE" demo)" = "$("$SLUICE" demo)" ]
+@test "simulate: two runs print the same" {
+	[ "$("$SLUICE" demo --simulate)" = "$("$SLUICE" demo --simulate)" ]
 }
 
-@test "text fits 80 columns and has every combination" {
+@test "simulate: text fits 80 columns and has every combination" {
 	for device in hdd raid ssd; do
-		run --separate-stderr "$SLUICE" demo --device "$device"
+		run --separate-stderr "$SLUICE" demo --simulate --device "$device"
 		[ "$status" -eq 0 ]
 		[ "$stderr" = "" ]
 		[ -z "$(awk 'length > 80' <<<"$output")" ]
@@ -43,37 +44,37 @@ holds() {
 	done
 }
 
-@test "each combination does the same work of jobs 1 and 2, and all of it" {
+@test "simulate: each combination does the same work of jobs 1 and 2, and all of it" {
 	holds '.runs | length == 7 and all(.jobs[0].bytes == 40 * 4194304 and
 		.jobs[1].bytes == 16 * 67108864 and .jobs[2].bytes > 0)'
 }
 
-@test "a device is never more than busy, and work is conserved without a max" {
+@test "simulate: a device is never more than busy, and work is conserved without a max" {
 	holds '[$run[] | .busy] | all(. > 0 and . <= 1)'
 	holds '[$run["no scheduler"], $run.turns, $run.fair, $run.weights, $run.periods] |
 		all(.busy > 0.99)'
 }
 
-@test "turns, periods and a guarantee each make the phases faster than the one before" {
+@test "simulate: turns, periods and a guarantee each make the phases faster than the one before" {
 	holds '$run["no scheduler"].phases.mb_per_s < $run.turns.phases.mb_per_s'
 	holds '$run.turns.phases.mb_per_s < $run.periods.phases.mb_per_s'
 	holds '$run.periods.phases.mb_per_s < $run.limits.phases.mb_per_s'
 	holds '$run.pool.phases.mb_per_s <= $run["no scheduler"].phases.mb_per_s'
 }
 
-@test "fair means equal bytes, and that delays the checkpoint; the others do not" {
+@test "simulate: fair means equal bytes, and that delays the checkpoint; the others do not" {
 	holds '$run.fair | (.search.mb_per_s / .checkpoint.mb_per_s - 1 | fabs) < 0.05'
 	holds '$run.fair.checkpoint.end_ns > 4 * $run["no scheduler"].checkpoint.end_ns'
 	holds '[$run.weights, $run.periods, $run.limits] |
 		all(.checkpoint.end_ns < 1.5 * $run["no scheduler"].checkpoint.end_ns)'
 }
 
-@test "a max is held, and leaves the device idle" {
+@test "simulate: a max is held, and leaves the device idle" {
 	holds '$run.limits.search | .mb_per_s * 1000000 <= .max_bps * 1.03'
 	holds '$run.limits.busy < 0.95'
 }
 
-@test "only merging policies merge, and only what is contiguous" {
+@test "simulate: only merging policies merge, and only what is contiguous" {
 	holds '$run["no scheduler"] | .phases.merge_ratio == 1 and .checkpoint.merge_ratio == 1'
 	holds '$run.turns | .phases.merge_ratio > 4 and .checkpoint.merge_ratio > 4'
 	holds '[$run[] | .search.merge_ratio] | all(. < 1.01)'
@@ -84,6 +85,15 @@ holds() {
 	[ "$status" -eq 2 ]
 	[ "$output" = "" ]
 	[ "$stderr" = "sluice demo: unknown device 'hd'. Did you mean 'hdd'? See 'sluice demo --help'." ]
+	run --separate-stderr "$SLUICE" demo --device hdd
+	[ "$status" -eq 2 ]
+	[ "$stderr" = "sluice demo: --device is for --simulate. See 'sluice demo --help'." ]
+	run --separate-stderr "$SLUICE" demo --simulate --dir /tmp
+	[ "$status" -eq 2 ]
+	run --separate-stderr "$SLUICE" demo --dir "$BATS_TEST_TMPDIR/none"
+	[ "$status" -eq 1 ]
+	[ "$output" = "" ]
+	[ "$stderr" = "sluice demo: cannot make a directory for files in $BATS_TEST_TMPDIR/none: No such file or directory." ]
 	run --separate-stderr "$SLUICE" demo more
 	[ "$status" -eq 2 ]
 	[ "$stderr" = "sluice demo: unexpected argument 'more'. See 'sluice demo --help'." ]
@@ -94,4 +104,53 @@ holds() {
 	[ "$status" -eq 0 ]
 	[[ "$output" == "usage: sluice demo"*hdd*raid*ssd* ]]
 	[ -z "$(awk 'length > 80' <<<"$output")" ]
+}
+
+# Of the process with that number: no directory, no process.
+nothing_left() {
+	local left
+	left=$(compgen -G "/tmp/sluice-$1-*"; compgen -G "$BATS_TEST_TMPDIR/*/*"
+		grep -l "/sluice-$1-" /proc/[0-9]*/cmdline 2>/dev/null) || true
+	[ -z "$left" ] || {
+		echo "left: $left"
+		return 1
+	}
+}
+
+@test "live: io-sets and a guaranteed minimum free the small job, in under 90 s, and nothing is left" {
+	mkdir "$BATS_TEST_TMPDIR/files"
+	begin=$SECONDS
+	"$SLUICE" demo --dir "$BATS_TEST_TMPDIR/files" --json >"$BATS_TEST_TMPDIR/live.json" &
+	wait $!
+	[ $((SECONDS - begin)) -lt 90 ]
+	nothing_left $!
+	jq -e '.verified and (.runs | length == 3 and all(.jobs | length == 4))' \
+		"$BATS_TEST_TMPDIR/live.json"
+	jq -e '.runs | map({key: .name, value: .jobs[0]}) | from_entries |
+		.fifo.slowdown > 2 and .["io-sets"].slowdown < .fifo.slowdown / 2 and
+		.minimum.slowdown < .fifo.slowdown / 1.5 and
+		.["io-sets"].stretch < .fifo.stretch' "$BATS_TEST_TMPDIR/live.json"
+	# Together never more than the capacity: 20 x 4 MiB + 3 x 4 x 48 MiB at 100 MB/s.
+	jq -e '.runs | all([.jobs[].time_ns] | max > 6.5e9)' "$BATS_TEST_TMPDIR/live.json"
+}
+
+@test "live: interrupted, it ends at once and leaves nothing behind" {
+	mkdir "$BATS_TEST_TMPDIR/files"
+	"$SLUICE" demo --dir "$BATS_TEST_TMPDIR/files" >"$BATS_TEST_TMPDIR/out" \
+		2>"$BATS_TEST_TMPDIR/err" &
+	pid=$!
+	for _ in $(seq 200); do # until the first figures are there
+		grep -q alone "$BATS_TEST_TMPDIR/out" && break
+		sleep 0.1
+	done
+	sleep 0.5
+	begin=$SECONDS
+	kill -TERM $pid
+	status=0
+	wait $pid || status=$?
+	[ "$status" -eq 1 ]
+	[ $((SECONDS - begin)) -lt 15 ]
+	[ "$(cat "$BATS_TEST_TMPDIR/err")" = "sluice demo: interrupted; nothing is left behind." ]
+	[ -z "$(awk 'length > 80' "$BATS_TEST_TMPDIR/out")" ]
+	nothing_left $pid
 }
