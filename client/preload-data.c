@@ -5,7 +5,7 @@
  * The program holds descriptors of its own, real ones. A call is forwarded if the descriptor is
  * that of a regular file beneath the root; the node then reads or writes through a duplicate of
  * that very descriptor. Everything else that a program can do with it goes to the kernel: fsync,
- * ftruncate, mmap, locks, sendfile, copy_file_range, io_uring. That needs no help from here: once
+ * ftruncate, mmap, locks, splice, io_uring, aio. That needs no help from here: once
  * write() has returned the node has written, through the same open file description and in the
  * same kernel, so order, visibility, and errors that fsync() reports are what they always are.
  *
@@ -44,6 +44,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -56,6 +57,7 @@
 
 #define COUNT_MAX    0x7ffff000U /* of one call, as Linux has it */
 #define DIRECT_ALIGN 511U
+#define PATIENCE     200   /* yields */
 #define LOWEST	     4096U /* no program has anything below */
 
 static __thread volatile sig_atomic_t inside __attribute__((tls_model("initial-exec")));
@@ -118,10 +120,17 @@ static struct sl_fd *entry_of(int fd)
 {
 	struct sl_remote now = { 0 };
 	struct sl_fd *e = NULL;
+	enum sl_fd_state state;
 	uint64_t ticket;
 	bool ours;
 
-	switch (sl_fd_hold(fd, &e)) {
+	/* Another thread is finding out, or closing: that takes microseconds, if it ends at all. */
+	state = sl_fd_hold(fd, &e);
+	for (int i = 0; state == SL_FD_BUSY && i < PATIENCE; i++) {
+		sched_yield();
+		state = sl_fd_hold(fd, &e);
+	}
+	switch (state) {
 	case SL_FD_MANAGED:
 		ours = look(fd, &now);
 		if (ours && now.dev == e->remote.dev && now.ino == e->remote.ino &&
@@ -143,6 +152,17 @@ static struct sl_fd *entry_of(int fd)
 	else if (sl_fd_settle(e, ticket, ours ? SL_FD_MANAGED : SL_FD_PASS, &now) && ours)
 		return e;
 	return NULL;
+}
+
+bool sl_forwards(int fd)
+{
+	int saved = errno;
+	struct sl_fd *e = inside || sl_fd_passes(fd) ? NULL : entry_of(fd);
+
+	if (e)
+		sl_fd_release(e);
+	errno = saved;
+	return e != NULL;
 }
 
 /* ---- what memory ---- */

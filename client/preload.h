@@ -5,6 +5,7 @@
  *	preload-real.c  the functions behind ours, start and end of the process
  *	preload-data.c  whether a call is forwarded, and how
  *	preload-io.c    read, write and their kin, as programs call them
+ *	preload-copy.c  copy_file_range and sendfile, made of those
  *	preload-fd.c    open, close, dup and the like: numbers that change their meaning
  */
 #ifndef SL_CLIENT_PRELOAD_H
@@ -64,6 +65,9 @@
 	X(int, fclose, (FILE *), NULL)                                                           \
 	X(FILE *, freopen, (const char *, const char *, FILE *), NULL)                           \
 	X(FILE *, freopen64, (const char *, const char *, FILE *), NULL)                         \
+	X(ssize_t, copy_file_range, (int, off_t *, int, off_t *, size_t, unsigned), NULL)        \
+	X(ssize_t, sendfile, (int, int, off_t *, size_t), NULL)                                  \
+	X(ssize_t, sendfile64, (int, int, off_t *, size_t), NULL)                                \
 	X(int, setrlimit, (__rlimit_resource_t, const struct rlimit *), raw_setrlimit)           \
 	X(int, setrlimit64, (__rlimit_resource_t, const struct rlimit64 *), raw_setrlimit64)     \
 	X(int, prlimit, (pid_t, enum __rlimit_resource, const struct rlimit *, struct rlimit *), \
@@ -89,6 +93,8 @@ void sl_real_resolve(void);
  */
 bool sl_forward_slow(int fd, enum sl_op op, const struct iovec *iov, int iovcnt, off_t offset,
 		     ssize_t *result);
+/* Whether data of fd is forwarded, as far as one can say without moving any. */
+bool sl_forwards(int fd);
 /* The limit on the size of files has perhaps been changed. */
 void sl_forward_limits(void);
 

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+# For tests with a live node: load it, then
+#
+#	node_start [OPTIONS]   a node on $ROOT, an empty directory beneath the test's own
+#	forwarded CMD…         run CMD with the preloaded library, as job $JOB
+#	moved read|write       bytes that the node has moved for job $JOB
+#	node_stop              end it; its log must hold nothing but information
+#
+# A test that fails leaves its node to the teardown: call node_kill there.
+
+node_start() {
+	ROOT=${ROOT:-$BATS_TEST_TMPDIR/root} SOCKET=$BATS_TEST_TMPDIR/socket JOB=${JOB:-1}
+	mkdir -p "$ROOT"
+	rm -f "$BATS_TEST_TMPDIR/ready"
+	mkfifo "$BATS_TEST_TMPDIR/ready"
+	"$SLUICED" ionode --root "$ROOT" --socket "$SOCKET" --ready-fd 9 "$@" \
+		9>"$BATS_TEST_TMPDIR/ready" 3>&- 2>>"$BATS_TEST_TMPDIR/node.log" &
+	NODE=$!
+	read -r -N 1 <"$BATS_TEST_TMPDIR/ready" || {
+		cat "$BATS_TEST_TMPDIR/node.log"
+		return 1
+	}
+}
+
+node_stop() {
+	kill "$NODE"
+	wait "$NODE"
+	NODE=
+	! grep -E ' (warn|error) ' "$BATS_TEST_TMPDIR/node.log"
+}
+
+node_kill() {
+	[ -z "${NODE:-}" ] || kill -9 "$NODE" 2>/dev/null || true
+}
+
+forwarded() {
+	env LD_PRELOAD="$PRELOAD" SLUICE_ROOT="$ROOT" SLUICE_SOCKET="$SOCKET" SLUICE_JOB_ID="$JOB" \
+		SLUICE_TIMEOUT="${TIMEOUT:-20}" "$@"
+}
+
+moved() {
+	"$ASK" "$SOCKET" status |
+		jq --arg job "$JOB" --arg key "$1_bytes" '[.jobs[] | select(.job == $job)[$key]] | add // 0'
+}
