@@ -24,6 +24,21 @@ library_dir() {
 	[ -n "$(find "$ROOT" -name libsluice.3)" ]
 }
 
+@test "the installed program finds its daemon and its library, wherever it was put" {
+	mkdir "$BATS_TEST_TMPDIR/dir"
+	SLUICE_RUNTIME=$(mktemp -d /tmp/sluice-e2e-XXXXXX)
+	export SLUICE_RUNTIME
+	unset SLUICED SLUICE_PRELOAD
+	"$ROOT$PREFIX/bin/sluice" up "$BATS_TEST_TMPDIR/dir"
+	run "$ROOT$PREFIX/bin/sluice" run -- sh -c 'echo "$LD_PRELOAD"; echo x >"$0"/f' \
+		"$BATS_TEST_TMPDIR/dir"
+	"$ROOT$PREFIX/bin/sluice" down
+	rmdir "$SLUICE_RUNTIME"
+	[ "$status" -eq 0 ]
+	[[ "$output" == "$(realpath "$ROOT")$PREFIX"/*/libsluice_preload.so ]]
+	[ "$(cat "$BATS_TEST_TMPDIR/dir/f")" = x ]
+}
+
 @test "nothing of the tests or of the inside is installed" {
 	run find "$ROOT" ! -type d \( -name 'test-*' -o -name '*.bats' -o -name 'libpolicy*' \
 		-o -name 'libds*' -o -name '*.h' ! -name sluice.h \)
