@@ -34,9 +34,13 @@ static void st_become(int lock, int ready, int log, const char *const *args)
 	umask(0077);
 	if (chdir("/"))
 		_exit(127);
-	signal(SIGPIPE, SIG_DFL);
+	for (int i = 1; i < NSIG; i++)
+		signal(i, SIG_DFL);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
+	/* In a shell that runs through a layer: the node's own I/O must not. */
+	unsetenv("SLUICE_SOCKET");
+	unsetenv("SLUICE_ROOT");
 	/* Out of the way first: their numbers may be those that others are to get. */
 	lock = fcntl(lock, F_DUPFD, 10);
 	ready = fcntl(ready, F_DUPFD, 10);

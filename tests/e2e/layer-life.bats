@@ -57,6 +57,17 @@ teardown() {
 	[[ "$output" != *held* ]]
 }
 
+@test "a node that is started from within a layer is not its client" {
+	"$SLUICE" up "$DIR"
+	mkdir "$DIR/inner"
+	"$SLUICE" run -- "$SLUICE" up --name inner "$DIR/inner"
+	run cat "/proc/$(cat "$SLUICE_RUNTIME/inner/pid")/environ"
+	[[ "$output" != *SLUICE_SOCKET* ]]
+	"$SLUICE" run --name inner --job j -- dd if=/dev/zero of="$DIR/inner/f" bs=64K count=2 status=none
+	[ "$("$SLUICE" status --name inner --json | jq '.jobs[0].write_bytes')" -eq 131072 ]
+	[ "$("$SLUICE" status --json | jq '[.jobs[].write_bytes] | add // 0')" -eq 0 ]
+}
+
 @test "a node that was killed blocks nothing: status, run and up say or do the right thing" {
 	"$SLUICE" up "$DIR"
 	kill_node
