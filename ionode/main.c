@@ -19,6 +19,7 @@
 
 #include "base/log.h"
 #include "base/units.h"
+#include "ionode/tcp.h"
 #include "ionode/trace.h"
 
 #define DRAIN_NS (10 * INT64_C(1000000000))
@@ -35,6 +36,9 @@ static int usage(const char *problem, const char *what)
 		     "\n"
 		     "  --root DIR         directory whose files are served\n"
 		     "  --socket PATH      where clients connect\n"
+		     "  --listen HOST:PORT serve clients of other machines too, over TCP\n"
+		     "  --secret-file FILE what they have to know; a line in a file with mode "
+		     "0600\n"
 		     "  --admit SPEC, --share SPEC, --order SPEC\n"
 		     "                     policy of a stage: see 'sluice policy list'\n"
 		     "  --capacity RATE    what the node may draw from the file system, e.g. "
@@ -187,18 +191,22 @@ static int run(const struct node_config *config, int ready_fd)
 		fprintf(stderr, "sluiced: cannot start: %s\n", strerror(-rc));
 		return rc;
 	}
+	if ((rc = tcp_start(n)))
+		return rc;
 	log_info("ionode root=%s socket=%s workers=%u ready", config->root, config->socket,
 		 n->workers);
 	if (ready_fd >= 0 && write(ready_fd, "1", 1) == 1)
 		close(ready_fd);
 	rc = node_serve(n);
 	unlink(config->socket);
+	tcp_pause(n);
 	drain(n);
 	atomic_store(&n->stop, true);
 	node_wake_all(n);
 	for (uint32_t i = 0; i < n->workers; i++)
 		pthread_join(threads[i], NULL);
 	ring_stop(n);
+	tcp_stop(n);
 	trace_stop(n);
 	log_info("ionode stopped");
 	return rc;
@@ -244,6 +252,8 @@ static int parse(int argc, char **argv, struct node_config *c, int *ready_fd)
 	enum {
 		ROOT = 256,
 		SOCKET,
+		LISTEN,
+		SECRET,
 		ADMIT,
 		SHARE,
 		ORDER,
@@ -258,6 +268,8 @@ static int parse(int argc, char **argv, struct node_config *c, int *ready_fd)
 	static const struct option options[] = {
 		{ "root", 1, 0, ROOT },
 		{ "socket", 1, 0, SOCKET },
+		{ "listen", 1, 0, LISTEN },
+		{ "secret-file", 1, 0, SECRET },
 		{ "admit", 1, 0, ADMIT },
 		{ "share", 1, 0, SHARE },
 		{ "order", 1, 0, ORDER },
@@ -282,6 +294,12 @@ static int parse(int argc, char **argv, struct node_config *c, int *ready_fd)
 			break;
 		case SOCKET:
 			c->socket = optarg;
+			break;
+		case LISTEN:
+			c->listen = optarg;
+			break;
+		case SECRET:
+			c->secret_file = optarg;
 			break;
 		case ADMIT:
 			c->admit = optarg;
@@ -328,6 +346,8 @@ static int parse(int argc, char **argv, struct node_config *c, int *ready_fd)
 		return usage("unknown argument", argv[optind]);
 	if (!c->root || !c->socket)
 		return usage("missing option", c->root ? "--socket" : "--root");
+	if (!c->listen != !c->secret_file)
+		return usage("missing option", c->listen ? "--secret-file" : "--listen");
 	return 0;
 }
 
@@ -345,5 +365,7 @@ int main(int argc, char **argv)
 	rc = parse(argc - 1, argv + 1, &config, &ready_fd);
 	if (rc)
 		return rc < 0 ? 0 : rc;
-	return run(&config, ready_fd) ? 1 : 0;
+	rc = run(&config, ready_fd);
+	free((void *)(uintptr_t)config.root);
+	return rc ? 1 : 0;
 }

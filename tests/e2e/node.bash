@@ -23,9 +23,15 @@ node_start() {
 }
 
 node_stop() {
+	local status=0
 	kill "$NODE"
-	wait "$NODE"
+	wait "$NODE" || status=$?
 	NODE=
+	[ $status -eq 0 ] || {
+		echo "the node ended with status $status"
+		tail -n 50 "$BATS_TEST_TMPDIR/node.log"
+		return 1
+	}
 	! grep -E ' (warn|error) ' "$BATS_TEST_TMPDIR/node.log"
 }
 
