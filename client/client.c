@@ -20,10 +20,12 @@
 #include "client/connect.h"
 #include "sluice.h"
 
-#define PIECES	 8
-#define YIELD_NS 50000
-#define CHECK_NS 100000000 /* how often a sleeping client looks whether its node lives */
-#define GONE	 INT_MIN   /* the node; not an errno, since any of those can be a file system's */
+#define PIECES	      8
+#define YIELD_NS      50000
+#define CROWDED_NS    100000 /* a yield that takes longer: others want this CPU */
+#define CROWDED_WAITS 200
+#define CHECK_NS      100000000 /* how often a sleeping client looks whether its node lives */
+#define GONE	      INT_MIN /* the node; not an errno, since any of those can be a file system's */
 
 static int64_t now_ns(void)
 {
@@ -111,19 +113,39 @@ static void ask_for_help(struct conn *c)
 		}
 }
 
+/*
+ * The worker of this CPU runs when we yield, and yields back: the fastest way, while nobody else
+ * wants the CPU. Who yields loses his place, so a third one would get most of it: when a yield does
+ * not come back soon, sleep at once the next times.
+ */
+static bool yield_for(struct conn *c, const struct sl_slot_shm *shm)
+{
+	uint32_t crowded = atomic_load_explicit(&c->crowded, memory_order_relaxed);
+	int64_t before, now = now_ns(), end = now + YIELD_NS;
+
+	if (crowded) {
+		atomic_store_explicit(&c->crowded, crowded - 1, memory_order_relaxed);
+		return atomic_load(&shm->state) == SL_SLOT_DONE;
+	}
+	while (atomic_load_explicit(&shm->state, memory_order_acquire) != SL_SLOT_DONE) {
+		if (now > end)
+			return false;
+		before = now;
+		sched_yield();
+		now = now_ns();
+		if (now - before > CROWDED_NS)
+			atomic_store_explicit(&c->crowded, CROWDED_WAITS, memory_order_relaxed);
+	}
+	return true;
+}
+
 /* Until the slot is done: its result, or GONE. */
 static int64_t reap(struct conn *c, int slot)
 {
 	struct sl_slot_shm *shm = &c->segment->slot[slot];
 	const struct timespec ts = { 0, CHECK_NS };
-	int64_t end = now_ns() + YIELD_NS;
 
-	while (atomic_load_explicit(&shm->state, memory_order_acquire) != SL_SLOT_DONE) {
-		sched_yield();
-		if (now_ns() > end)
-			break;
-	}
-	if (atomic_load(&shm->state) == SL_SLOT_DONE)
+	if (yield_for(c, shm))
 		return shm->result;
 	ask_for_help(c);
 	atomic_store(&shm->waiting, 1);

@@ -21,6 +21,7 @@ struct conn {
 	struct sl_bells *bells;
 	_Atomic uint64_t free_slots;
 	_Atomic uint32_t slot_waiters, slot_frees;
+	_Atomic uint32_t crowded; /* waits to come that do not yield first */
 };
 
 /*

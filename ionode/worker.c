@@ -6,7 +6,8 @@
  * client yields after posting, the worker runs next on that CPU, does the I/O and yields back:
  * two switches and no wake-up of another CPU, which is what keeps small requests fast and works
  * when the other CPUs are busy. Before it sleeps a worker yields for SPIN_NS, since the next
- * request of a synchronous client follows within microseconds.
+ * request of a synchronous client follows within microseconds; unless yields take long: then
+ * others want this CPU, and who yields loses his place to them.
  *
  * Before it decides, a worker also collects what was posted to workers that are executing: the
  * scheduler should know everything that waits.
@@ -21,6 +22,8 @@
 
 #include "ionode/trace.h"
 
+#define CROWDED_NS    100000 /* a yield that takes longer: others want this CPU */
+#define CROWDED_NAPS  200
 #define SPIN_NS	      50000
 #define APPEND_OFFSET (UINT64_C(1) << 62) /* all appends of a file overlap: arrival order */
 
@@ -28,6 +31,7 @@ struct worker {
 	struct node *node;
 	struct sl_bell *bell;
 	uint32_t index;
+	uint32_t crowded; /* naps to come that do not yield first */
 };
 
 sl_time node_now(void)
@@ -301,11 +305,19 @@ static void nap(struct worker *w, sl_time until, uint32_t rings)
 	struct timespec ts = { 1, 0 }; /* a bell that was lost costs a second, not a hang */
 
 	do {
+		sl_time before = now;
+
 		if (bell_rung(w->node, w->index) || until <= now ||
 		    atomic_load_explicit(&bell->rings, memory_order_relaxed) != rings)
 			return;
+		if (w->crowded) {
+			w->crowded--;
+			break;
+		}
 		sched_yield();
 		now = node_now();
+		if (now - before > CROWDED_NS)
+			w->crowded = CROWDED_NAPS;
 	} while (now < end);
 	if (until - now < 1000000000) {
 		ts.tv_sec = 0;
@@ -341,7 +353,7 @@ int node_workers_start(struct node *n, pthread_t *threads)
 	for (uint32_t i = 0; i < n->workers; i++) {
 		int rc;
 
-		workers[i] = (struct worker){ n, &n->bells->bell[i], i };
+		workers[i] = (struct worker){ n, &n->bells->bell[i], i, 0 };
 		rc = pthread_create(&threads[i], NULL, worker_main, &workers[i]);
 		if (rc)
 			return -rc;
