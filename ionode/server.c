@@ -40,9 +40,10 @@ struct peer {
 
 /* ---- sending ---- */
 
+/* Nothing more is read from a peer that does not read its answers: so few of them are kept. */
 static void watch(struct node *n, struct peer *p, bool out)
 {
-	struct epoll_event ev = { .events = out ? EPOLLIN | EPOLLOUT : EPOLLIN, .data.ptr = p };
+	struct epoll_event ev = { .events = out ? EPOLLOUT : EPOLLIN, .data.ptr = p };
 
 	epoll_ctl(n->epoll_fd, EPOLL_CTL_MOD, p->sock, &ev);
 }
@@ -345,11 +346,13 @@ void client_file_close(struct node *n, struct client *c, uint64_t ref)
 static int on_control(struct node *n, struct peer *p, const struct sl_frame *f,
 		      unsigned char *payload)
 {
-	char *answer = NULL;
+	char *answer = NULL, *line = strndup((char *)payload, f->length);
 	int status, rc;
 
-	payload[f->length] = 0;
-	status = node_control(n, (char *)payload, &answer);
+	if (!line)
+		return -ENOMEM;
+	status = node_control(n, line, &answer);
+	free(line);
 	rc = reply(n, p, f, status, 0, answer);
 	free(answer);
 	return rc;
@@ -405,16 +408,13 @@ static ssize_t receive(struct peer *p)
 	return k == 0 ? -ECONNRESET : k;
 }
 
-static int on_input(struct node *n, struct peer *p)
+/* The frames that are there, until an answer does not get away. */
+static int on_frames(struct node *n, struct peer *p)
 {
-	ssize_t k = receive(p);
 	struct sl_frame f;
 	int rc;
 
-	if (k < 0)
-		return (int)k;
-	p->have += (size_t)k;
-	while (p->have >= SL_FRAME_BYTES) {
+	while (p->have >= SL_FRAME_BYTES && !p->out) {
 		size_t whole;
 
 		if ((rc = sl_frame_decode(p->in, &f)))
@@ -430,6 +430,23 @@ static int on_input(struct node *n, struct peer *p)
 		p->have -= whole;
 	}
 	return 0;
+}
+
+static int on_input(struct node *n, struct peer *p)
+{
+	ssize_t k = receive(p);
+
+	if (k < 0)
+		return (int)k;
+	p->have += (size_t)k;
+	return on_frames(n, p);
+}
+
+static int on_output(struct node *n, struct peer *p)
+{
+	int rc = flush_out(n, p);
+
+	return rc ? rc : on_frames(n, p);
 }
 
 /* ---- departures ---- */
@@ -458,9 +475,14 @@ static void client_depart(struct node *n, struct client *c)
 
 static void hang_up(struct node *n, struct peer *p, int error)
 {
-	if (p->client)
+	bool left = error == -ECONNRESET || error == -EPIPE;
+
+	if (p->client && left)
 		log_info("client=%u pid=%u disconnected", p->client->index, p->client->pid);
-	else if (error != -ECONNRESET)
+	else if (p->client)
+		log_warn("client=%u pid=%u hung up on: %s", p->client->index, p->client->pid,
+			 strerror(-error));
+	else if (!left)
 		log_warn("peer refused: %s", strerror(-error));
 	for (unsigned i = 0; i < p->passed_count; i++)
 		close(p->passed[i]);
@@ -512,7 +534,7 @@ int node_serve(struct node *n)
 				continue;
 			}
 			if (ev[i].events & EPOLLOUT)
-				rc = flush_out(n, p);
+				rc = on_output(n, p);
 			if (!rc && ev[i].events & (EPOLLIN | EPOLLHUP | EPOLLERR))
 				rc = on_input(n, p);
 			if (rc)
