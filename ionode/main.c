@@ -191,8 +191,10 @@ static int run(const struct node_config *config, int ready_fd)
 		fprintf(stderr, "sluiced: cannot start: %s\n", strerror(-rc));
 		return rc;
 	}
-	if ((rc = tcp_start(n)))
+	if ((rc = tcp_start(n))) {
+		unlink(config->socket);
 		return rc;
+	}
 	log_info("ionode root=%s socket=%s workers=%u ready", config->root, config->socket,
 		 n->workers);
 	if (ready_fd >= 0 && write(ready_fd, "1", 1) == 1)

@@ -42,6 +42,7 @@ struct node_file {
 
 struct client;
 struct node_io;
+struct tcp_peer;
 
 /* How a client is reached: what the data path has to know of it. The lock is held. */
 struct node_transport {
@@ -71,6 +72,7 @@ struct client {
 	uint32_t busy;		    /* slots inside the scheduler */
 	bool gone;		    /* its socket is closed; freed when busy reaches 0 */
 	struct sl_segment *segment; /* NULL over TCP */
+	struct tcp_peer *peer;	    /* its connection over TCP */
 	struct node_file *files;    /* NODE_FILES, mapped without reserve; by reference - 1 */
 	uint32_t files_used;	    /* highest ever */
 	struct node_io io[SL_SHM_SLOTS];

@@ -27,19 +27,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SL_PROTO_VERSION 1
-#define SL_FRAME_MAGIC	 0x31554c53U /* "SLU1" */
-#define SL_FRAME_BYTES	 64
-#define SL_MAX_PAYLOAD	 (4U << 20)
-#define SL_JOB_NAME_MAX	 64
-#define SL_PATH_BYTES	 4096
+#define SL_PROTO_VERSION  1
+#define SL_FRAME_MAGIC	  0x31554c53U /* "SLU1" */
+#define SL_FRAME_BYTES	  64
+#define SL_MAX_PAYLOAD	  (4U << 20)
+#define SL_JOB_NAME_MAX	  64
+#define SL_PATH_BYTES	  4096
+#define SL_TCP_DATA_BYTES (128U << 10) /* of one PREAD or PWRITE over TCP */
 
 enum sl_frame_type {
 	SL_HELLO = 1, /* payload: struct sl_hello */
 	SL_WELCOME,   /* payload: struct sl_welcome */
-	SL_REPLY,     /* status, count; payload: data of a READ, text of CONTROL */
-	SL_OPEN,    /* flags of open(2) in count; descriptor attached, or payload: path beneath the
-		       export */
+	SL_REPLY, /* status, count, of an append offset: its end; payload: data of a READ, text of
+		     CONTROL */
+	SL_OPEN, /* descriptor attached; over TCP payload: path beneath the export, and count: flags
+		    of open(2), offset: inode */
 	SL_CLOSE,   /* file; no reply */
 	SL_PREAD,   /* file, offset, count */
 	SL_PWRITE,  /* file, offset; payload: the data */

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Clients over TCP: where the node listens, start and end of the thread. */
+#include "ionode/tcp.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/secret.h"
+
+_Static_assert(SL_SECRET_BYTES == SL_JOB_NAME_MAX, "the secret is a text of HELLO");
+
+void tcp_address(const struct sockaddr *a, socklen_t length, char out[64])
+{
+	char host[46], port[8];
+
+	if (getnameinfo(a, length, host, sizeof(host), port, sizeof(port),
+			NI_NUMERICHOST | NI_NUMERICSERV))
+		snprintf(out, 64, "unknown");
+	else
+		snprintf(out, 64, a->sa_family == AF_INET6 ? "[%s]:%s" : "%s:%s", host, port);
+}
+
+/* HOST:PORT, [HOST]:PORT or :PORT, which is every address of this machine. */
+static int resolve(const char *text, struct addrinfo **out)
+{
+	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE };
+	const char *colon = strrchr(text, ':');
+	char host[256];
+	size_t length;
+
+	if (!colon || !colon[1])
+		return -EINVAL;
+	length = (size_t)(colon - text);
+	if (length >= 2 && text[0] == '[' && text[length - 1] == ']') {
+		text++;
+		length -= 2;
+	}
+	if (length >= sizeof(host))
+		return -EINVAL;
+	memcpy(host, text, length);
+	host[length] = 0;
+	return getaddrinfo(length ? host : NULL, colon + 1, &hints, out) ? -EADDRNOTAVAIL : 0;
+}
+
+static int listen_at(const char *text, char name[64])
+{
+	struct sockaddr_storage at;
+	socklen_t length = sizeof(at);
+	struct addrinfo *info = NULL;
+	int sock, rc = resolve(text, &info);
+
+	if (rc)
+		return rc;
+	sock = socket(info->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	rc = -errno;
+	if (sock >= 0) {
+		setsockopt(sock, SOL_SOCKET, SO_REUSEADDR, &(int){ 1 }, sizeof(int));
+		rc = bind(sock, info->ai_addr, info->ai_addrlen) || listen(sock, 1024) ||
+				     getsockname(sock, (struct sockaddr *)&at, &length)
+			     ? -errno
+			     : 0;
+	}
+	freeaddrinfo(info);
+	if (!rc) {
+		tcp_address((struct sockaddr *)&at, length, name);
+		return sock;
+	}
+	if (sock >= 0)
+		close(sock);
+	return rc;
+}
+
+static int add(struct tcp *t, int *fd)
+{
+	struct epoll_event ev = { .events = EPOLLIN, .data.ptr = fd };
+
+	return epoll_ctl(t->epoll_fd, EPOLL_CTL_ADD, *fd, &ev) ? -errno : 0;
+}
+
+static int make_buffers(struct tcp *t)
+{
+	t->memory = mmap(NULL, (size_t)TCP_BUFFERS * SL_TCP_DATA_BYTES, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (t->memory == MAP_FAILED)
+		return -errno;
+	while (t->buffers < TCP_BUFFERS) {
+		t->buffer[t->buffers] = t->memory + (size_t)t->buffers * SL_TCP_DATA_BYTES;
+		t->buffers++;
+	}
+	return 0;
+}
+
+static int start(struct tcp *t)
+{
+	int rc;
+
+	t->root_fd = open(t->node->config->root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	t->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	t->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (t->root_fd < 0 || t->event_fd < 0 || t->epoll_fd < 0)
+		return -errno;
+	if ((rc = make_buffers(t)) || (rc = add(t, &t->listen_fd)) || (rc = add(t, &t->event_fd)) ||
+	    (rc = tcp_errands_start(t)))
+		return rc;
+	return -pthread_create(&t->thread, NULL, tcp_main, t);
+}
+
+int tcp_start(struct node *n)
+{
+	struct tcp *t;
+	char name[64] = "";
+	int rc;
+
+	if (!n->config->listen)
+		return 0;
+	t = calloc(1, sizeof(*t));
+	if (!t)
+		return -ENOMEM;
+	t->node = n;
+	t->reading = true;
+	sl_list_init(&t->strangers);
+	sl_list_init(&t->peers);
+	sl_list_init(&t->waiting);
+	rc = sl_secret_read(n->config->secret_file, t->secret);
+	if (rc) {
+		fprintf(stderr, "sluiced: cannot use the secret in %s: %s\n",
+			n->config->secret_file,
+			rc == -EPERM	? "it has to be this user's own file, with mode 0600"
+			: rc == -EINVAL ? "it has to be one line of 1 to 63 characters"
+					: strerror(-rc));
+		free(t);
+		return rc;
+	}
+	t->listen_fd = listen_at(n->config->listen, name);
+	rc = t->listen_fd < 0 ? t->listen_fd : start(t);
+	if (rc) {
+		fprintf(stderr, "sluiced: cannot listen at %s: %s\n", n->config->listen,
+			strerror(-rc));
+		return rc;
+	}
+	n->tcp = t;
+	log_info("tcp=%s listening", name);
+	return 0;
+}
+
+static void wake(struct tcp *t)
+{
+	const uint64_t one = 1;
+
+	if (write(t->event_fd, &one, sizeof(one)) < 0)
+		log_error("tcp: %s", strerror(errno));
+}
+
+void tcp_pause(struct node *n)
+{
+	if (!n->tcp)
+		return;
+	atomic_store(&n->tcp->pause, true);
+	wake(n->tcp);
+}
+
+void tcp_stop(struct node *n)
+{
+	if (!n->tcp)
+		return;
+	tcp_errands_stop(n->tcp);
+	atomic_store(&n->tcp->stop, true);
+	wake(n->tcp);
+	pthread_join(n->tcp->thread, NULL);
+}

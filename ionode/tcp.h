@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Clients over TCP, inside the node.
+ *
+ *	tcp.c         the thread: connections, receiving, sending, departures
+ *	tcp-listen.c  its start and end
+ *	tcp-frame.c   what each frame means
+ *	tcp-errand.c  what may block and is no data: open, fsync
+ *
+ * Who owns what. Everything in here belongs to the TCP thread, which takes no lock for it. A slot,
+ * one frame on its way to its reply, is lent to the scheduler and the workers (INSIDE) or to the
+ * errand threads (ERRAND), and comes back through `done` (DONE), under the node's lock.
+ */
+#ifndef SL_IONODE_TCP_H
+#define SL_IONODE_TCP_H
+
+#include <sys/socket.h>
+
+#include "base/ds/list.h"
+#include "ionode/node.h"
+
+#define TCP_PEERS     4096
+#define TCP_STRANGERS 256  /* of these, before HELLO */
+#define TCP_SLOTS     16   /* frames of one peer that are not answered yet */
+#define TCP_BUFFERS   256  /* of SL_TCP_DATA_BYTES, for all peers */
+#define TCP_LINE      8192 /* longest control line, and 1 */
+#define TCP_ERRANDS   4	   /* threads */
+
+struct tcp_peer;
+
+enum tcp_where { TCP_FREE, TCP_RECEIVING, TCP_INSIDE, TCP_ERRAND, TCP_DONE, TCP_REPLY };
+
+struct tcp_slot {
+	struct tcp_peer *peer;
+	struct tcp_slot *next; /* in the queue that it is in */
+	enum tcp_where where;  /* changed by other threads under the node's lock only */
+	struct sl_frame f;     /* the request */
+	unsigned char *buffer; /* NULL: it has none */
+	int64_t result;	       /* of an errand: a reference, 0, or negative errno */
+	char *text;	       /* payload of the reply, malloc'ed, if that is not in the buffer */
+	size_t length, sent;   /* of the reply: payload, and bytes of all that are sent */
+	unsigned char head[SL_FRAME_BYTES];
+};
+
+struct tcp_peer {
+	struct tcp *tcp;
+	struct sl_list link;	/* strangers or peers */
+	struct sl_list waiting; /* for a slot or a buffer, when paused */
+	struct tcp_peer *next;	/* to be flushed */
+	struct client *client;	/* after HELLO */
+	int sock;
+	uint32_t events; /* of epoll, as registered */
+	bool paused, ending, gone, to_flush;
+	uint32_t used, buffers; /* slots that are not free; buffers in them */
+	sl_time since;		/* the frame being received, or the connection, began */
+	sl_time out_since;	/* the first reply became the first */
+	struct tcp_slot *receiving;
+	size_t received;
+	struct tcp_slot *out, **out_end;
+	size_t have; /* in `in` */
+	unsigned char in[SL_FRAME_BYTES + TCP_LINE];
+	struct tcp_slot slot[TCP_SLOTS];
+	char name[64]; /* address */
+};
+
+struct tcp {
+	struct node *node;
+	int listen_fd, event_fd, epoll_fd, root_fd;
+	pthread_t thread, errand_thread[TCP_ERRANDS];
+	atomic_bool stop, pause;
+	char secret[SL_JOB_NAME_MAX];
+	struct tcp_slot *done; /* under the node's lock; the last first */
+
+	struct sl_list strangers, peers, waiting;
+	uint32_t strangers_count, peers_count;
+	bool freed, reading, full; /* full: no descriptors, do not accept for a while */
+	unsigned logged, unlogged; /* lines about refused peers in this second */
+	struct tcp_peer *to_flush;
+	unsigned char *memory, *buffer[TCP_BUFFERS];
+	uint32_t buffers; /* free ones */
+
+	pthread_mutex_t errand_lock;
+	pthread_cond_t errand_some;
+	struct tcp_slot *errand, **errand_end;
+	bool errand_stop;
+};
+
+/* tcp-listen.c */
+int tcp_start(struct node *n);	/* as the configuration says; it says itself what is wrong */
+void tcp_pause(struct node *n); /* no new requests; those inside are still answered */
+void tcp_stop(struct node *n);
+void tcp_address(const struct sockaddr *a, socklen_t length, char out[64]);
+
+/* tcp.c */
+void *tcp_main(void *tcp);
+/* The slot has come back with this result: queue its reply. */
+void tcp_reply(struct tcp_slot *s, int64_t result, char *text);
+void tcp_log_refused(struct tcp_peer *p, const char *why); /* so many a second */
+void tcp_done(struct tcp *t, struct tcp_slot *s); /* give a slot back; the node's lock is held */
+
+/* tcp-frame.c */
+/* A header has come, and for HELLO and CONTROL the payload too. 0: go on; 1: not now, no room. */
+int tcp_frame(struct tcp *t, struct tcp_peer *p, const struct sl_frame *f, unsigned char *payload);
+/* All of it has come. */
+void tcp_begin(struct tcp *t, struct tcp_slot *s);
+/* Whether such a frame can be taken now: a slot is free, and a buffer if it needs one. */
+bool tcp_room(const struct tcp *t, const struct tcp_peer *p, bool buffer);
+extern const struct node_transport node_tcp;
+
+/* tcp-errand.c */
+int tcp_errands_start(struct tcp *t);
+void tcp_errands_stop(struct tcp *t);
+void tcp_errand(struct tcp *t, struct tcp_slot *s);
+
+#endif
