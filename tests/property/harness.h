@@ -145,7 +145,8 @@ struct hx_world {
 	sl_time late_ns; /* hx_run() asks up to this much later than it was told to */
 	void *user;
 	uint64_t decisions, requests, steps, nulls, changes;
-	uint64_t hash; /* of all decisions and wake times */
+	uint64_t merged, mixed; /* batches of several requests, of several jobs */
+	uint64_t hash;		/* of all decisions and wake times */
 };
 
 /* A scheduler for njobs jobs at most, of which none is present yet. NULL policies: defaults. */

@@ -466,6 +466,7 @@ static void take(struct hx_world *w, const struct sl_batch *b)
 	unsigned long long step = w->steps;
 	uint64_t at = b->offset, n = 0;
 	struct hx_job *j;
+	bool mixed = false;
 
 	if (!b->first) {
 		hx_fail("step=%llu: an empty batch", step);
@@ -475,6 +476,7 @@ static void take(struct hx_world *w, const struct sl_batch *b)
 		struct hx_request *q = ours(w, r);
 
 		check_member(w, b, q, at);
+		mixed |= q->given.job != b->job;
 		at += q->given.length;
 		n++;
 		unlink_waiting(w, q);
@@ -502,6 +504,8 @@ static void take(struct hx_world *w, const struct sl_batch *b)
 		j->largest = b->length;
 	w->flying_bytes += b->length;
 	w->decisions++;
+	w->merged += n > 1;
+	w->mixed += mixed;
 	fl->b = b;
 	fl->copy = *b;
 	if (w->device_bps) {

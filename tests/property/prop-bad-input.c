@@ -285,9 +285,9 @@ static void backwards(struct hx_world *w)
 	hx_check(!memcmp(&before, &after, sizeof(after)), "the past changed something");
 	w->now -= HX_MS;
 	hx_next(w);
+	w->now += HX_MS;
 	if (w->nflights)
 		hx_done(w, 0);
-	w->now += HX_MS;
 }
 
 static void work(struct hx_world *w, unsigned steps)

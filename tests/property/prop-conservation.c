@@ -18,7 +18,7 @@
 
 #define JOBS 12
 
-static uint64_t total_requests, total_batches;
+static uint64_t total_requests, total_batches, merged, mixed, cancelled, refused;
 
 static struct sl_job_conf random_conf(struct hx_world *w)
 {
@@ -133,6 +133,11 @@ static void change(struct hx_world *w)
 	}
 }
 
+/* Where the last orderly burst stopped. */
+static unsigned last_file;
+static uint64_t last_end;
+static uint32_t last_op;
+
 static void burst(struct hx_world *w)
 {
 	struct hx_rng *g = &w->rng;
@@ -143,11 +148,19 @@ static void burst(struct hx_world *w)
 	bool backwards = hx_chance(g, 20), scattered = hx_chance(g, 30);
 	uint32_t op = hx_chance(g, 50), flags = hx_chance(g, 10);
 
+	if (hx_chance(g, 25)) { /* where another job stopped: a pool can merge them */
+		file = last_file;
+		at = last_end;
+		op = last_op;
+		flags = 0;
+	}
 	if (hx_chance(g, 2)) /* at the very end of what a file can be */
 		at = UINT64_MAX - SL_MAX_LENGTH;
 	while (n--) {
-		if (hx_add(w, job, file, at, length, op, flags))
+		if (hx_add(w, job, file, at, length, op, flags)) {
+			refused++;
 			return;
+		}
 		if (scattered) {
 			length = hx_log_range(g, 1, 4 * HX_MIB);
 			at = hx_below(g, 16 * HX_MIB);
@@ -155,6 +168,9 @@ static void burst(struct hx_world *w)
 			file = (unsigned)hx_below(g, HX_FILES);
 		} else {
 			at = backwards && at >= length ? at - length : at + length;
+			last_file = file;
+			last_end = at;
+			last_op = op;
 		}
 		if (hx_chance(g, 5)) /* a neighbour that must not be merged */
 			flags = !flags;
@@ -168,7 +184,7 @@ static void cancel(struct hx_world *w)
 	struct hx_request *q = &w->pool[hx_below(&w->rng, w->limits.requests)];
 
 	if (q->state != HX_FREE)
-		hx_cancel(w, q);
+		cancelled += !hx_cancel(w, q);
 }
 
 static void step(struct hx_world *w)
@@ -212,6 +228,8 @@ static void scenario(uint64_t seed, unsigned steps, const char *admit, const cha
 	config.limits.requests = (uint32_t)hx_log_range(&g, 1, 500);
 	config.strict_grants = hx_chance(&g, 30);
 	config.capacity_bps = hx_chance(&g, 30) ? 0 : hx_log_range(&g, 1000, 10000000000);
+	last_file = last_op = 0;
+	last_end = 0;
 	hx_open(&w, hx_rand(&g), JOBS, &config);
 	for (unsigned i = 0; i < JOBS; i++)
 		if (hx_chance(&g, 80))
@@ -224,6 +242,8 @@ static void scenario(uint64_t seed, unsigned steps, const char *admit, const cha
 		 admit, share, order, w.admit, w.share, w.order);
 	total_requests += w.requests;
 	total_batches += w.decisions;
+	merged += w.merged;
+	mixed += w.mixed;
 	hx_close(&w);
 }
 
@@ -256,6 +276,12 @@ int main(void)
 		}
 		hx_end();
 	}
+	hx_case("the streams above had all that they were meant to have");
+	hx_check(merged && mixed && cancelled && refused,
+		 "merged %" PRIu64 ", of several jobs %" PRIu64 ", cancelled %" PRIu64
+		 ", refused %" PRIu64,
+		 merged, mixed, cancelled, refused);
+	hx_end();
 	printf("# %" PRIu64 " requests in %" PRIu64 " batches\n", total_requests, total_batches);
 	return hx_finish();
 }

@@ -234,7 +234,11 @@ static void new_rate(struct hx_world *w)
 	uint64_t burst;
 
 	conf.max_bps = hx_log_range(&w->rng, 100000, 1000000000);
-	hx_check(!hx_job_set(w, 0, &conf), "new rate refused: %s", sl_error(w->s));
+	if (w->strict)
+		hx_check(!hx_grant(w, 0, conf.max_bps, w->now + 2 * HX_SEC), "grant: %s",
+			 sl_error(w->s));
+	else
+		hx_check(!hx_job_set(w, 0, &conf), "new rate refused: %s", sl_error(w->s));
 	hx_meter_rate(&p->meter[0], w->now, conf.max_bps);
 	burst = burst_of(w, &conf, conf.max_bps) + tick_bytes(conf.max_bps);
 	if (burst > p->bound[0])
@@ -242,21 +246,24 @@ static void new_rate(struct hx_world *w)
 	w->alarm = w->now + (sl_time)hx_log_range(&w->rng, 1000, HX_SEC);
 }
 
-static void live_rate(uint64_t seed, uint64_t burst, uint64_t size)
+static void live_rate(uint64_t seed, int strict, uint64_t burst, uint64_t size)
 {
-	struct sl_config c = { .order = "to" };
-	struct sl_job_conf conf = { .max_bps = 1000000, .burst_bytes = burst };
+	struct sl_config c = { .order = "to", .strict_grants = strict };
+	struct sl_job_conf conf = { .max_bps = strict ? SL_MAX_RATE : 1000000,
+				    .burst_bytes = burst };
 	struct hx_world w;
 	struct probe p;
 
 	start(&w, &p, seed, &c);
-	p.meter[0].rate_bps = conf.max_bps;
+	p.meter[0].rate_bps = 1000000;
 	p.meter[0].at = w.now;
-	p.bound[0] = burst_of(&w, &conf, conf.max_bps) + 2;
+	p.bound[0] = burst_of(&w, &conf, 1000000) + 2;
 	w.window = 8;
 	w.tick = new_rate;
 	w.alarm = w.now + 10 * HX_MS;
 	client(&w, 0, size, &conf);
+	if (strict)
+		hx_check(!hx_grant(&w, 0, 1000000, w.now + 2 * HX_SEC), "grant: %s", sl_error(w.s));
 	hx_run(&w, w.now + 20 * HX_SEC);
 	check_over(&w, 0, p.bound[0], 1000000000);
 	/* Where the burst shrinks with the rate, what was lent for the larger one is paid back
@@ -426,7 +433,13 @@ int main(void)
 
 	hx_case("across live changes the integral of the rate holds in every window");
 	for (uint64_t n = hx_scaled(20); n && !hx_failed(); n--)
-		live_rate(hx_rand(&g), hx_chance(&g, 50) ? 0 : hx_log_range(&g, 1, 16 * HX_MIB),
+		live_rate(hx_rand(&g), 0, hx_chance(&g, 50) ? 0 : hx_log_range(&g, 1, 16 * HX_MIB),
+			  hx_log_range(&g, 32 * HX_KIB, 16 * HX_MIB));
+	hx_end();
+
+	hx_case("across strict grants the integral of what was granted holds in every window");
+	for (uint64_t n = hx_scaled(20); n && !hx_failed(); n--)
+		live_rate(hx_rand(&g), 1, hx_chance(&g, 50) ? 0 : hx_log_range(&g, 1, 16 * HX_MIB),
 			  hx_log_range(&g, 32 * HX_KIB, 16 * HX_MIB));
 	hx_end();
 
