@@ -88,7 +88,7 @@ struct sl_share_ops {
 	 * flight; it keeps its place.
 	 */
 	void (*leave)(void *state, uint32_t lane, bool idle, sl_time now);
-	/* Weight or period changed; the lane may be ready or not. */
+	/* Weight, period or the oldest request changed; the lane may be ready or not. */
 	void (*update)(void *state, uint32_t lane, const struct sl_member *m, sl_time now);
 	/* The lane is gone; it is not ready. Its number may come back as another job. */
 	void (*forget)(void *state, uint32_t lane);

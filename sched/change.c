@@ -22,10 +22,8 @@ const struct sl_spec *sl_slot_order(const struct sl_sched *s, const struct sl_sl
 	return slot->order.policy ? &slot->order : &s->order_spec[s->order_now];
 }
 
-struct sl_request *sl_lane_detach(struct sl_sched *s, struct sl_lane *l, sl_time now)
+struct sl_request *sl_lane_detach(struct sl_lane *l)
 {
-	sl_lane_leave(s, l, false, now);
-	sl_heap_remove(&s->timers, l->index);
 	return l->flow.ops->drain(&l->flow);
 }
 
@@ -39,7 +37,7 @@ void sl_lane_attach(struct sl_sched *s, struct sl_lane *l, const struct sl_spec 
 		chain = r->next;
 		l->flow.ops->add(&l->flow, r, now);
 	}
-	sl_lane_update(s, l, now);
+	sl_lane_changed(s, l, now);
 }
 
 /* ---- who is in which lane ---- */
@@ -169,7 +167,7 @@ static void change_order(struct sl_sched *s, const struct sl_spec *spec, sl_time
 
 		if (s->slots[i].order.policy)
 			continue;
-		sl_lane_attach(s, l, stored, sl_lane_detach(s, l, now), now);
+		sl_lane_attach(s, l, stored, sl_lane_detach(l), now);
 		if (s->slots[i].lane) /* whether requests are merged matters for its rates */
 			sl_slot_rates(s, &s->slots[i], now);
 	}

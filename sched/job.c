@@ -38,10 +38,7 @@ static bool merges(const struct sl_flow *f)
 	return f->ops->add == sl_flow_add && f->batch_requests > 1;
 }
 
-/*
- * Rates of a job's own lane, told to admit; true if the limit of its batches is another now. The
- * lane is not ready.
- */
+/* Rates of a job's own lane, told to admit; true if the limit of its batches is another now. */
 static bool lane_rates(struct sl_sched *s, struct sl_slot *slot, sl_time now)
 {
 	struct sl_lane *l = &slot->own;
@@ -68,17 +65,20 @@ static bool lane_rates(struct sl_sched *s, struct sl_slot *slot, sl_time now)
 void sl_slot_rates(struct sl_sched *s, struct sl_slot *slot, sl_time now)
 {
 	struct sl_lane *l = &slot->own;
-	uint8_t class = slot->grant_bps == 0 ? SL_UNGRANTED : SL_GRANTED;
 
-	sl_lane_leave(s, l, class != l->class, now);
-	l->class = class;
+	sl_lane_class(s, l, slot->grant_bps == 0 ? SL_UNGRANTED : SL_GRANTED, now);
+	sl_heap_remove(&s->floors, l->index);
 	if (lane_rates(s, slot, now)) /* what waits is merged anew */
-		sl_lane_attach(s, l, sl_slot_order(s, slot), sl_lane_detach(s, l, now), now);
+		sl_lane_attach(s, l, sl_slot_order(s, slot), sl_lane_detach(l), now);
 	if (!l->limited) {
 		slot->stats.throttled_ns += sl_throttled_ns(l, now);
 		l->throttled_since = -1;
 	}
 	sl_lane_update(s, l, now);
+	/* It may have been ready before and have stayed so: then share has not noticed anything. */
+	if (l->ready && l->has_floor)
+		sl_heap_set(&s->floors, l->index,
+			    (uint64_t)s->admit->floor(s->admit_state, l->index));
 }
 
 /* After a change of the capacity or of the sum of guarantees: all that are affected by scaling. */
@@ -290,7 +290,7 @@ int sl_job_order(struct sl_sched *s, uint64_t job, const char *policy, sl_time n
 		s->error = s->message;
 		return rc;
 	}
-	chain = sl_lane_detach(s, &slot->own, now);
+	chain = sl_lane_detach(&slot->own);
 	slot->order = spec;
 	sl_lane_attach(s, &slot->own, sl_slot_order(s, slot), chain, now);
 	sl_slot_rates(s, slot, now);

@@ -64,9 +64,29 @@ void sl_lane_leave(struct sl_sched *s, struct sl_lane *l, bool idle, sl_time now
 	if (!l->ready)
 		return;
 	l->ready = 0;
+	l->kept = !idle;
 	s->share->leave(share_of(s, l), l->index, idle, now);
 	if (l->has_floor)
 		sl_heap_remove(&s->floors, l->index);
+}
+
+/* Share keeps a place for it that it has no claim to any more: its last request was cancelled. */
+static void lane_give_up(struct sl_sched *s, struct sl_lane *l, sl_time now)
+{
+	if (!l->kept)
+		return;
+	l->kept = 0;
+	s->share->enter(share_of(s, l), l->index, &l->member, now);
+	s->share->leave(share_of(s, l), l->index, true, now);
+}
+
+void sl_lane_class(struct sl_sched *s, struct sl_lane *l, uint8_t class, sl_time now)
+{
+	if (class == l->class)
+		return;
+	sl_lane_leave(s, l, true, now);
+	lane_give_up(s, l, now);
+	l->class = class;
 }
 
 void sl_lane_update(struct sl_sched *s, struct sl_lane *l, sl_time now)
@@ -78,7 +98,11 @@ void sl_lane_update(struct sl_sched *s, struct sl_lane *l, sl_time now)
 	if (l->limited)
 		throttle(l, &s->slots[l->index], order <= now && cap > now, cap, now);
 	if (at > now) {
-		sl_lane_leave(s, l, l->flow.waiting == 0 || cap > now, now);
+		bool idle = l->flow.waiting == 0 || cap > now;
+
+		sl_lane_leave(s, l, idle, now);
+		if (idle)
+			lane_give_up(s, l, now);
 		if (at != SL_NEVER)
 			sl_heap_set(&s->timers, l->index, (uint64_t)at);
 		else if (sl_heap_has(&s->timers, l->index))
@@ -88,6 +112,7 @@ void sl_lane_update(struct sl_sched *s, struct sl_lane *l, sl_time now)
 	if (l->ready)
 		return;
 	l->ready = 1;
+	l->kept = 0;
 	if (sl_heap_has(&s->timers, l->index))
 		sl_heap_remove(&s->timers, l->index);
 	l->member.oldest = l->flow.ops->oldest(&l->flow);
@@ -95,6 +120,15 @@ void sl_lane_update(struct sl_sched *s, struct sl_lane *l, sl_time now)
 	if (l->has_floor)
 		sl_heap_set(&s->floors, l->index,
 			    (uint64_t)s->admit->floor(s->admit_state, l->index));
+}
+
+void sl_lane_changed(struct sl_sched *s, struct sl_lane *l, sl_time now)
+{
+	sl_lane_update(s, l, now);
+	if (!l->ready)
+		return;
+	l->member.oldest = l->flow.ops->oldest(&l->flow);
+	s->share->update(share_of(s, l), l->index, &l->member, now);
 }
 
 void sl_lane_add(struct sl_sched *s, struct sl_lane *l, struct sl_request *r, sl_time now)
@@ -351,8 +385,7 @@ int sl_cancel(struct sl_sched *s, struct sl_request *r, sl_time now)
 	l = slot->lane;
 	if (r->file_ || !unpark_one(s, r)) {
 		l->flow.ops->cancel(&l->flow, r, now);
-		sl_lane_leave(s, l, false, now); /* its oldest may be another one now */
-		sl_lane_update(s, l, now);
+		sl_lane_changed(s, l, now);
 	}
 	r->state_ = SL_REQUEST_FREE;
 	r->next = NULL;

@@ -31,6 +31,7 @@ struct sl_lane {
 	struct sl_member member;
 	uint32_t index;
 	uint8_t ready;
+	uint8_t kept; /* not ready, but share was told to keep its place */
 	uint8_t limited; /* has a floor or a cap: admit must be asked */
 	uint8_t has_floor;
 	uint8_t class;
@@ -108,8 +109,12 @@ struct sl_slot *sl_slot_find(const struct sl_sched *s, uint64_t job);
 
 /* Bring share, floors and timers up to date with what the lane has and may do. */
 void sl_lane_update(struct sl_sched *s, struct sl_lane *l, sl_time now);
+/* The same after something was taken out: its oldest request may be another one now. */
+void sl_lane_changed(struct sl_sched *s, struct sl_lane *l, sl_time now);
 /* Not ready from here on; sl_lane_update() makes it so again. */
 void sl_lane_leave(struct sl_sched *s, struct sl_lane *l, bool idle, sl_time now);
+/* Granted or not: which of share's two states knows it. */
+void sl_lane_class(struct sl_sched *s, struct sl_lane *l, uint8_t class, sl_time now);
 void sl_lane_add(struct sl_sched *s, struct sl_lane *l, struct sl_request *r, sl_time now);
 
 /* Rates and class of a job's own lane from its conf, its grant and the capacity. */
@@ -118,8 +123,11 @@ void sl_grant_end(struct sl_sched *s, struct sl_slot *slot, sl_time now);
 
 /* ---- change.c: live changes ---- */
 
-/* Take what waits out of a lane, and put it back under this order policy (borrowed). */
-struct sl_request *sl_lane_detach(struct sl_sched *s, struct sl_lane *l, sl_time now);
+/*
+ * Take what waits out of a lane, and put it back under this order policy (borrowed). Share hears
+ * of it only if the lane is not ready afterwards: who waits for its turn goes on waiting.
+ */
+struct sl_request *sl_lane_detach(struct sl_lane *l);
 void sl_lane_attach(struct sl_sched *s, struct sl_lane *l, const struct sl_spec *order,
 		    struct sl_request *chain, sl_time now);
 const struct sl_spec *sl_slot_order(const struct sl_sched *s, const struct sl_slot *slot);

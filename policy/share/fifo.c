@@ -54,7 +54,11 @@ void sl_fifo_leave(void *state, uint32_t lane, bool idle, sl_time now)
 
 void sl_fifo_update(void *state, uint32_t lane, const struct sl_member *m, sl_time now)
 {
-	(void)state, (void)lane, (void)m, (void)now; /* weight and period do not matter */
+	struct sl_heap *ready = &((struct fifo *)state)->ready;
+
+	(void)now;
+	if (sl_heap_has(ready, lane))
+		sl_heap_set(ready, lane, m->oldest);
 }
 
 void sl_fifo_forget(void *state, uint32_t lane)

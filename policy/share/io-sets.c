@@ -227,6 +227,11 @@ static uint8_t ios_set_of(sl_time period_ns)
 	return i < IOS_OWN ? i : (uint8_t)(i + 1);
 }
 
+static const struct ios_lane *ios_of_line(const struct sl_list *waiting)
+{
+	return sl_container(waiting, struct ios_lane, waiting);
+}
+
 static uint32_t ios_number(const struct ios *s, const struct ios_lane *l)
 {
 	return (uint32_t)(l - s->lane);
@@ -294,7 +299,7 @@ static bool ios_held(const struct ios *s, const struct ios_set *set, sl_time now
 		return false;
 	if (set->forced != IOS_NONE && now < set->forced_until)
 		return false;
-	longest = sl_container(set->waiting.next, struct ios_lane, waiting);
+	longest = ios_of_line(set->waiting.next);
 	limit = longest->since + s->max_exclusive_ns;
 	if (now >= limit)
 		return false;
@@ -307,7 +312,7 @@ static bool ios_held(const struct ios *s, const struct ios_set *set, sl_time now
 
 static uint32_t ios_choose(const struct ios *s, struct ios_set *set, sl_time now)
 {
-	const struct ios_lane *longest = sl_container(set->waiting.next, struct ios_lane, waiting);
+	const struct ios_lane *longest = ios_of_line(set->waiting.next);
 
 	if (set->forced != IOS_NONE && now < set->forced_until)
 		return set->forced;
@@ -427,6 +432,24 @@ static void ios_own_now(struct ios *s)
 		}
 }
 
+/*
+ * At the end of the line; who kept its place, where it was before. That is mostly the front (its
+ * time had come, and then its order policy waited) or near the end (it was just served).
+ */
+static void ios_line_up(struct ios_set *set, struct ios_lane *l, sl_time now)
+{
+	struct sl_list *line = &set->waiting, *at = line->prev;
+
+	if (!l->kept)
+		l->since = now;
+	l->kept = 0;
+	if (!sl_list_empty(line) && ios_of_line(line->next)->since >= l->since)
+		at = line;
+	while (at != line && ios_of_line(at)->since > l->since)
+		at = at->prev;
+	sl_list_push_front(at, &l->waiting);
+}
+
 static void ios_in(struct ios *s, uint32_t lane, sl_time now)
 {
 	struct ios_lane *l = &s->lane[lane];
@@ -445,13 +468,13 @@ static void ios_in(struct ios *s, uint32_t lane, sl_time now)
 			l->credit = l->grant;
 		}
 		sl_heap_set(&s->own, lane, l->turn);
+		l->kept = 0;
 		return;
 	}
 	sl_tree_insert(&set->ready, &l->node);
 	if (!set->first || l->node.lo < set->first->lo)
 		set->first = &l->node;
-	l->since = now;
-	sl_list_push_back(&set->waiting, &l->waiting);
+	ios_line_up(set, l, now);
 	if (set->away == lane)
 		set->away = IOS_NONE;
 }

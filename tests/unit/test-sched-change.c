@@ -808,6 +808,65 @@ static void at_random_nothing_is_lost_doubled_or_out_of_order(void **state)
 	}
 }
 
+/* Job 1 has the set; every 10 ms something is changed about job 2, which waits for its turn. */
+static sl_time waited_in_the_set(void (*change)(struct box *b, unsigned round))
+{
+	struct box *b = box_open(
+		&(struct sl_config){ .share = "io-sets,max_exclusive_ms=100", .order = "to" });
+	sl_time begin = b->now;
+	const struct sl_batch *t;
+
+	job(b, 1, .period_ns = SEC);
+	job(b, 2, .period_ns = SEC);
+	put(b, 1, SL_READ, A, 0, K);
+	put(b, 1, SL_READ, A, 0, K);
+	put(b, 2, SL_READ, B, 0, K);
+	for (unsigned round = 0; (t = sl_next(b->s, b->now, NULL))->job == 1; round++) {
+		struct sl_request *r = t->first;
+
+		assert_true(round < 50);
+		b->now += 10 * MS;
+		done(b, t);
+		ok(b, sl_add(b->s, r, b->now));
+		change(b, round);
+	}
+	done(b, t);
+	begin = b->now - begin;
+	box_close(b);
+	return begin;
+}
+
+static void grant_again(struct box *b, unsigned round)
+{
+	ok(b, sl_job_grant(b->s, 2, 1000 + round, b->now + SEC, b->now));
+}
+
+static void cancel_one(struct box *b, unsigned round)
+{
+	ok(b, sl_cancel(b->s, put(b, 2, SL_READ, B, round * M, K), b->now));
+}
+
+static void set_again(struct box *b, unsigned round)
+{
+	ok(b, sl_job_set(b->s, 2, &(struct sl_job_conf){ .period_ns = SEC, .max_bps = MB + round },
+			 b->now));
+}
+
+static void order_again(struct box *b, unsigned round)
+{
+	ok(b, sl_job_order(b->s, 2, round & 1 ? "to" : "to-agg", b->now));
+	ok(b, sl_policy_set(b->s, "order", round & 1 ? "to" : "sjf", b->now));
+}
+
+static void who_waits_for_its_turn_goes_on_waiting_through_a_change(void **state)
+{
+	(void)state;
+	assert_int_equal(waited_in_the_set(grant_again), 100 * MS);
+	assert_int_equal(waited_in_the_set(cancel_one), 100 * MS);
+	assert_int_equal(waited_in_the_set(set_again), 100 * MS);
+	assert_int_equal(waited_in_the_set(order_again), 100 * MS);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -837,6 +896,7 @@ int main(void)
 		cmocka_unit_test(cancelling_frees_an_entry_for_what_is_parked),
 		cmocka_unit_test(what_is_parked_goes_back_into_the_pool),
 		cmocka_unit_test(parked_requests_keep_their_job),
+		cmocka_unit_test(who_waits_for_its_turn_goes_on_waiting_through_a_change),
 		cmocka_unit_test(at_random_nothing_is_lost_doubled_or_out_of_order),
 	};
 

@@ -1043,6 +1043,57 @@ static void fifo_is_arrival_order_over_all_jobs(void **state)
 }
 
 /* The oldest of job 1 is cancelled: its next came after job 2's. */
+/* 8 MiB of job 1 while job 2 is away: within wfq's slack, so nothing else would hide it. */
+static unsigned served_of_two_after_it_was_away(struct box *b)
+{
+	unsigned of_two = 0;
+
+	for (unsigned i = 0; i < 8; i++) {
+		put(b, 1, SL_READ, A, i * M, M);
+		serve(b, 1, i * M, M, 1);
+	}
+	for (unsigned i = 0; i < 8; i++) {
+		put(b, 1, SL_READ, B, i * 2 * M, M);
+		put(b, 2, SL_READ, C, i * 2 * M, M);
+	}
+	for (unsigned i = 0; i < 8; i++) {
+		const struct sl_batch *t = sl_next(b->s, b->now, NULL);
+
+		of_two += t->job == 2;
+		done(b, t);
+	}
+	return of_two;
+}
+
+static void who_cancels_its_last_request_gains_nothing_by_being_away(void **state)
+{
+	struct box *b = *state;
+
+	job(b, 1, 0);
+	job(b, 2, 0);
+	ok(b, sl_cancel(b->s, put(b, 2, SL_READ, C, 0, M), b->now));
+	assert_int_equal(served_of_two_after_it_was_away(b), 4);
+}
+
+static void nor_does_who_cancels_it_while_its_order_policy_waits(void **state)
+{
+	struct box *b = *state;
+	struct sl_request *r;
+
+	job(b, 1, 0);
+	job(b, 2, 0);
+	ok(b, sl_job_order(b->s, 2, "mlf", b->now));
+	put(b, 2, SL_READ, C, 0, K);
+	put(b, 2, SL_READ, C, K, K);
+	serve(b, 2, 0, 2 * K, 2); /* two came together: more is likely to come than one */
+	r = put(b, 2, SL_READ, C, 2 * K, K);
+	nothing(b, b->now + 500 * US);
+	ok(b, sl_cancel(b->s, r, b->now));
+	nothing(b, SL_NEVER);
+	ok(b, sl_job_order(b->s, 2, NULL, b->now));
+	assert_int_equal(served_of_two_after_it_was_away(b), 4);
+}
+
 static void a_cancelled_request_does_not_keep_its_jobs_place_in_fifo(void **state)
 {
 	struct box *b = *state;
@@ -1184,6 +1235,8 @@ int main(void)
 		CASE(a_job_gains_nothing_by_having_been_idle),
 		CASE(fifo_is_arrival_order_over_all_jobs),
 		CASE(a_cancelled_request_does_not_keep_its_jobs_place_in_fifo),
+		CASE(who_cancels_its_last_request_gains_nothing_by_being_away),
+		CASE(nor_does_who_cancels_it_while_its_order_policy_waits),
 		CASE(a_wait_of_order_makes_a_job_not_ready),
 		CASE(overlaps_are_ordered_within_a_job_only),
 		cmocka_unit_test(policies_are_listed_in_the_order_of_the_io_path),

@@ -93,6 +93,25 @@ static void weight_and_size_do_not_matter(void **state)
 	share_close(&s);
 }
 
+static void a_changed_oldest_request_changes_the_place(void **state)
+{
+	struct share s;
+
+	(void)state;
+	share_open(&s, &sl_share_fifo, 3, END);
+	s.m[0].oldest = 1;
+	s.m[1].oldest = 2;
+	share_enter(&s, 0);
+	share_enter(&s, 1);
+	s.m[0].oldest = 3; /* the first one was cancelled */
+	share_update(&s, 0);
+	assert_int_equal(share_pick(&s), 1);
+	s.m[2].oldest = 0;
+	share_update(&s, 2); /* it is not ready, and is not made so */
+	assert_int_equal(share_pick(&s), 1);
+	share_close(&s);
+}
+
 static void random_lanes_agree_with_a_plain_search(void **state)
 {
 	uint64_t number = 0;
@@ -132,6 +151,7 @@ int main(void)
 		cmocka_unit_test(requests_go_in_order_of_arrival),
 		cmocka_unit_test(a_lane_that_comes_back_with_an_old_request_is_first_again),
 		cmocka_unit_test(weight_and_size_do_not_matter),
+		cmocka_unit_test(a_changed_oldest_request_changes_the_place),
 		cmocka_unit_test(random_lanes_agree_with_a_plain_search),
 	};
 

@@ -705,6 +705,31 @@ static void who_waited_too_long_has_the_set_for_a_while(void **state)
 	share_close(&s);
 }
 
+static void and_does_not_lose_that_when_its_order_policy_waits(void **state)
+{
+	struct share s;
+
+	(void)state;
+	share_open(&s, &sl_share_io_sets, 3, { "max_exclusive_ms", INT64_C(1000) }, END);
+	enter_set(&s, 0, 0);
+	enter_set(&s, 1, 0);
+	s.now = 500 * MSEC;
+	enter_set(&s, 2, 0);
+	assert_string_equal(share_run(&s, 2, KI), "AA");
+	s.now = SEC;
+	assert_int_equal(share_pick(&s), 1);
+	share_leave(&s, 1, false); /* its time has come, and it has no good batch */
+	assert_string_equal(share_run(&s, 2, KI), "AA");
+	s.now = SEC + MSEC;
+	share_enter(&s, 1);
+	assert_string_equal(share_run(&s, 2, KI), "BB");
+	share_leave(&s, 1, false);
+	s.now = 1500 * MSEC;
+	share_enter(&s, 1); /* it has been served: C waits for longer */
+	assert_string_equal(share_run(&s, 2, KI), "CC");
+	share_close(&s);
+}
+
 static void also_while_the_set_is_kept_idle(void **state)
 {
 	struct share s;
@@ -1064,6 +1089,7 @@ int main(void)
 		cmocka_unit_test(nor_for_one_that_did_not_have_it),
 		cmocka_unit_test(it_is_not_kept_for_a_job_that_is_gone_or_in_another_set),
 		cmocka_unit_test(who_waited_too_long_has_the_set_for_a_while),
+		cmocka_unit_test(and_does_not_lose_that_when_its_order_policy_waits),
 		cmocka_unit_test(also_while_the_set_is_kept_idle),
 		cmocka_unit_test(everybody_in_a_set_is_served_within_the_bound),
 		cmocka_unit_test(a_changed_period_moves_a_ready_lane_to_another_set),
