@@ -10,15 +10,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* -EINVAL: not a number or unknown suffix, -ERANGE: does not fit. *out is written on success only. */
+/* -EINVAL: not a number or unknown suffix, -ERANGE: does not fit. *out is written on success only.
+ */
 int sl_parse_bytes(const char *text, uint64_t *out);
 int sl_parse_rate(const char *text, uint64_t *out_bps);
 /* "250us", "1.5s", "10m", "1h", "2ms", "7ns"; a bare number is seconds. */
 int sl_parse_time(const char *text, int64_t *out_ns);
 
-/* Short forms for tables, into buf (at least 16 bytes), which is returned: "1.50MiB", "200MB/s", "1.2ms". */
-const char *sl_format_bytes(char *buf, size_t size, uint64_t bytes);   /* binary prefixes */
-const char *sl_format_rate(char *buf, size_t size, uint64_t bps);     /* decimal prefixes */
+/* Short forms for tables, into buf (at least 16 bytes), which is returned: "1.50MiB", "200MB/s",
+ * "1.2ms". */
+const char *sl_format_bytes(char *buf, size_t size, uint64_t bytes); /* binary prefixes */
+const char *sl_format_rate(char *buf, size_t size, uint64_t bps);    /* decimal prefixes */
 const char *sl_format_time(char *buf, size_t size, int64_t ns);
 
 #endif

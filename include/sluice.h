@@ -37,22 +37,22 @@ typedef int64_t sl_time; /* nanoseconds on a clock of the caller's choice, never
 
 #define SL_MAX_LENGTH (UINT64_C(1) << 40) /* of one request, bytes */
 #define SL_MAX_WEIGHT 1000000U
-#define SL_MAX_RATE (UINT64_C(1) << 50) /* bytes per second */
+#define SL_MAX_RATE   (UINT64_C(1) << 50) /* bytes per second */
 
 enum sl_op { SL_READ = 0, SL_WRITE = 1 };
 
 struct sl_request {
-	uint64_t job;    /* as given to sl_job_add() */
+	uint64_t job;	 /* as given to sl_job_add() */
 	uint64_t client; /* process or rank; not interpreted */
-	uint64_t file;   /* equal numbers are one file */
+	uint64_t file;	 /* equal numbers are one file */
 	uint64_t offset; /* bytes */
 	uint64_t length; /* bytes, 1 .. SL_MAX_LENGTH */
-	uint32_t op;     /* enum sl_op */
-	uint32_t flags;  /* the caller's; only requests with equal flags are merged */
-	void *user;      /* the caller's */
+	uint32_t op;	 /* enum sl_op */
+	uint32_t flags;	 /* the caller's; only requests with equal flags are merged */
+	void *user;	 /* the caller's */
 	/* Set by the scheduler, for the caller to read. */
 	struct sl_request *next; /* in a batch: the next in offset order, or NULL */
-	sl_time arrival;         /* `now` of sl_add() */
+	sl_time arrival;	 /* `now` of sl_add() */
 	/* Private to the scheduler. */
 	struct sl_request *prev_;
 	uint64_t seq_;
@@ -66,7 +66,7 @@ struct sl_request {
  * sl_next() to sl_done().
  */
 struct sl_batch {
-	uint64_t job;  /* of the first request; with share=pool others may differ */
+	uint64_t job; /* of the first request; with share=pool others may differ */
 	uint64_t file;
 	uint64_t offset;
 	uint64_t length;
@@ -79,8 +79,8 @@ struct sl_batch {
 /* ---- the scheduler ---- */
 
 struct sl_limits {
-	uint32_t jobs;     /* registered at one time; 1 .. 2^20 */
-	uint32_t files;    /* (job, file) pairs with requests waiting or in flight; 1 .. 2^24 */
+	uint32_t jobs;	   /* registered at one time; 1 .. 2^20 */
+	uint32_t files;	   /* (job, file) pairs with requests waiting or in flight; 1 .. 2^24 */
 	uint32_t requests; /* waiting or in flight; 1 .. 2^26 */
 };
 
@@ -104,7 +104,8 @@ struct sl_sched;
 int sl_sched_create(struct sl_sched **s, const struct sl_config *config, sl_time now, char *err,
 		    size_t err_size);
 void sl_sched_destroy(struct sl_sched *s); /* requests still inside are the caller's again */
-const char *sl_error(const struct sl_sched *s); /* of the last call that failed; borrowed until the next */
+const char *
+sl_error(const struct sl_sched *s); /* of the last call that failed; borrowed until the next */
 
 /* What a job is entitled to. All zero: no limits, weight 1, period not known. */
 struct sl_job_conf {
@@ -139,8 +140,9 @@ int sl_add(struct sl_sched *s, struct sl_request *r, sl_time now);
  * sl_add(), sl_done() or a change can bring one.
  */
 const struct sl_batch *sl_next(struct sl_sched *s, sl_time now, sl_time *wake);
-int sl_done(struct sl_sched *s, const struct sl_batch *b, sl_time now); /* b and its requests are free after this */
-int sl_cancel(struct sl_sched *s, struct sl_request *r, sl_time now);   /* -EBUSY once in flight */
+int sl_done(struct sl_sched *s, const struct sl_batch *b,
+	    sl_time now); /* b and its requests are free after this */
+int sl_cancel(struct sl_sched *s, struct sl_request *r, sl_time now); /* -EBUSY once in flight */
 
 #define SL_LATENCY_BUCKETS 64 /* two for each power of two, from 1024 ns: sl_latency_bound_ns() */
 
@@ -148,23 +150,23 @@ struct sl_job_stats {
 	uint64_t queued_requests, queued_bytes; /* waiting */
 	uint64_t inflight_requests, inflight_bytes;
 	uint64_t served_requests[2], served_bytes[2]; /* by enum sl_op */
-	uint64_t batches;        /* merge ratio = (served + in flight requests) / batches */
-	uint64_t borrowed_bytes; /* sent while its grant was 0, because nobody else wanted */
-	uint64_t floor_bytes;    /* sent because it was behind its min */
-	sl_time throttled_ns;    /* had something to send and was held by max or a strict grant */
+	uint64_t batches;	   /* merge ratio = (served + in flight requests) / batches */
+	uint64_t borrowed_bytes;   /* sent while its grant was 0, because nobody else wanted */
+	uint64_t floor_bytes;	   /* sent because it was behind its min */
+	sl_time throttled_ns;	   /* had something to send and was held by max or a strict grant */
 	uint64_t min_bps, max_bps; /* in force: after scaling to the capacity and grants; 0: none */
-	uint32_t held;             /* 1: a strict grant of 0 lets nothing through */
+	uint32_t held;		   /* 1: a strict grant of 0 lets nothing through */
 	uint32_t latency[SL_LATENCY_BUCKETS]; /* sl_add() to sl_done() */
 };
 
 int sl_job_stats(const struct sl_sched *s, uint64_t job, sl_time now, struct sl_job_stats *out);
-sl_time sl_latency_bound_ns(unsigned bucket);   /* upper bound of a bucket */
+sl_time sl_latency_bound_ns(unsigned bucket); /* upper bound of a bucket */
 sl_time sl_latency_percentile_ns(const struct sl_job_stats *st, unsigned ppm); /* 990000: p99 */
 
 struct sl_sched_stats {
 	uint64_t jobs, files, requests, inflight_batches, inflight_bytes; /* now */
-	uint64_t decisions;   /* batches handed out */
-	uint64_t floors_bps;  /* sum of all min asked for */
+	uint64_t decisions;						  /* batches handed out */
+	uint64_t floors_bps; /* sum of all min asked for */
 	uint64_t capacity_bps;
 	const char *admit, *share, *order; /* names; static */
 };
@@ -174,7 +176,7 @@ void sl_sched_stats(const struct sl_sched *s, struct sl_sched_stats *out);
 
 struct sl_policy_info {
 	const char *stage, *name, *summary, *source; /* source: paper and section */
-	const struct sl_param *params; /* ends with name == NULL; may be NULL */
+	const struct sl_param *params;		     /* ends with name == NULL; may be NULL */
 };
 enum sl_unit { SL_COUNT, SL_BYTES, SL_US, SL_MS, SL_CHOICE };
 struct sl_param {
@@ -201,22 +203,25 @@ struct sl_service_config {
 	/* Called once for each request after its batch was reported done; may free it. */
 	void (*complete)(void *user, struct sl_request *r, int64_t result);
 	void *user;
-	uint32_t threads;            /* that call run(); 0: 1 */
-	uint32_t max_inflight;       /* batches between run() and done; 0: 2 * threads */
+	uint32_t threads;	     /* that call run(); 0: 1 */
+	uint32_t max_inflight;	     /* batches between run() and done; 0: 2 * threads */
 	uint64_t max_inflight_bytes; /* 0: no limit; one batch always goes */
 };
 
 int sl_service_start(struct sl_service **svc, const struct sl_service_config *config, char *err,
 		     size_t err_size);
 int sl_service_submit(struct sl_service *svc, struct sl_request *r);
-int sl_service_cancel(struct sl_service *svc, struct sl_request *r); /* 0: complete() is not called */
-/* result: bytes moved or negative errno, for the whole batch; divided among its requests in offset order */
+int sl_service_cancel(struct sl_service *svc,
+		      struct sl_request *r); /* 0: complete() is not called */
+/* result: bytes moved or negative errno, for the whole batch; divided among its requests in offset
+ * order */
 int sl_service_done(struct sl_service *svc, const struct sl_batch *b, int64_t result);
 /*
  * Anything else of the scheduler, under the service's lock: fn gets the scheduler and the time
  * and must not block. Returns what fn returned.
  */
-int sl_service_with(struct sl_service *svc, int (*fn)(struct sl_sched *s, sl_time now, void *arg), void *arg);
+int sl_service_with(struct sl_service *svc, int (*fn)(struct sl_sched *s, sl_time now, void *arg),
+		    void *arg);
 void sl_service_stop(struct sl_service *svc); /* serves what is inside, then ends the threads */
 
 #ifdef __cplusplus

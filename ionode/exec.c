@@ -83,7 +83,7 @@ void node_execute(const struct sl_batch *b)
 	ssize_t n = 0;
 
 	if (b->count > 1 && node_one_file(b)) {
-		for (struct sl_request *r = b->first; r; r = r->next)
+		for (struct sl_request *r = b->first; count < (int)b->count; r = r->next)
 			iov[count++] = (struct iovec){ io_of(r)->data, (size_t)r->length };
 		n = b->op == SL_WRITE ? pwritev(first->file->fd, iov, count, (off_t)first->offset)
 				      : preadv(first->file->fd, iov, count, (off_t)first->offset);

@@ -102,6 +102,31 @@ static void *writer(void *arg)
 	return NULL;
 }
 
+/* The policies as they were given, one after the other. */
+static int put_specs(struct sl_trace_record *r, const struct sl_config *config)
+{
+	const char *const specs[] = { config->admit, config->share, config->order };
+
+	for (int i = 0; i < 3; i++) {
+		size_t length = specs[i] ? strlen(specs[i]) : 0;
+
+		if (r->text_length + length + 1 > SL_TRACE_TEXT - 1)
+			return -ENAMETOOLONG;
+		memcpy(r->text + r->text_length, specs[i] ? specs[i] : "", length);
+		r->text_length += length + 1;
+	}
+	return 0;
+}
+
+static void trace_free(struct node_trace *t)
+{
+	if (t->fd >= 0)
+		close(t->fd);
+	free(t->fill);
+	free(t->spare);
+	free(t);
+}
+
 int trace_start(struct node *n, const char *path, const struct sl_config *config)
 {
 	struct node_trace *t = calloc(1, sizeof(*t));
@@ -111,31 +136,22 @@ int trace_start(struct node *n, const char *path, const struct sl_config *config
 				     .u32 = { config->limits.jobs, config->limits.files,
 					      config->limits.requests,
 					      config->strict_grants != 0 } };
-	const char *const specs[] = { config->admit, config->share, config->order };
-	int rc;
+	int rc = put_specs(&r, config);
 
-	if (!t)
-		return -ENOMEM;
-	t->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	if (t->fd < 0) {
-		rc = -errno;
+	if (!t || rc) {
 		free(t);
-		return rc;
+		return rc ? rc : -ENOMEM;
 	}
+	t->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	rc = t->fd < 0 ? -errno : 0;
 	t->fill = malloc(BUFFER);
 	t->spare = malloc(BUFFER);
-	if (!t->fill || !t->spare)
-		return -ENOMEM;
+	if (rc || !t->fill || !t->spare) {
+		trace_free(t);
+		return rc ? rc : -ENOMEM;
+	}
 	pthread_mutex_init(&t->lock, NULL);
 	pthread_cond_init(&t->some, NULL);
-	for (int i = 0; i < 3; i++) {
-		size_t length = specs[i] ? strlen(specs[i]) : 0;
-
-		if (r.text_length + length + 1 > SL_TRACE_TEXT - 1)
-			return -ENAMETOOLONG;
-		memcpy(r.text + r.text_length, specs[i] ? specs[i] : "", length);
-		r.text_length += length + 1;
-	}
 	memcpy(t->fill, SL_TRACE_MAGIC, 8);
 	t->filled = 8;
 	n->trace = t;
@@ -154,7 +170,8 @@ void trace_stop(struct node *n)
 	pthread_cond_signal(&t->some);
 	pthread_mutex_unlock(&t->lock);
 	pthread_join(t->thread, NULL);
-	close(t->fd);
+	n->trace = NULL;
+	trace_free(t);
 }
 
 /* ---- the calls ---- */

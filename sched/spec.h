@@ -15,6 +15,7 @@ struct sl_spec {
  * given twice, -ERANGE: out of range; err (never NULL) then says what, and what is possible.
  * *out is written on success only.
  */
-int sl_spec_parse(enum sl_stage stage, const char *text, struct sl_spec *out, char *err, size_t err_size);
+int sl_spec_parse(enum sl_stage stage, const char *text, struct sl_spec *out, char *err,
+		  size_t err_size);
 
 #endif

@@ -27,6 +27,6 @@ size_t sl_hash_size(uint32_t n);
 void sl_hash_init(struct sl_hash *h, void *memory, uint32_t n);
 uint32_t sl_hash_get(const struct sl_hash *h, uint64_t a, uint32_t b); /* SL_HASH_NONE: absent */
 void sl_hash_put(struct sl_hash *h, uint64_t a, uint32_t b, uint32_t value); /* must be absent */
-void sl_hash_remove(struct sl_hash *h, uint64_t a, uint32_t b); /* nothing if absent */
+void sl_hash_remove(struct sl_hash *h, uint64_t a, uint32_t b);		     /* nothing if absent */
 
 #endif

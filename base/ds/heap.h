@@ -19,7 +19,7 @@ struct sl_heap_entry {
 
 struct sl_heap {
 	struct sl_heap_entry *entry; /* entry[0] is the smallest */
-	uint32_t *pos;               /* by id: index in entry, or SL_HEAP_OUT */
+	uint32_t *pos;		     /* by id: index in entry, or SL_HEAP_OUT */
 	uint32_t count;
 };
 
@@ -28,7 +28,7 @@ struct sl_heap {
 size_t sl_heap_size(uint32_t n);
 void sl_heap_init(struct sl_heap *h, void *memory, uint32_t n);
 void sl_heap_set(struct sl_heap *h, uint32_t id, uint64_t key); /* insert, or change the key */
-void sl_heap_remove(struct sl_heap *h, uint32_t id);            /* nothing if it is not inside */
+void sl_heap_remove(struct sl_heap *h, uint32_t id);		/* nothing if it is not inside */
 
 static inline bool sl_heap_has(const struct sl_heap *h, uint32_t id)
 {

@@ -10,7 +10,7 @@ struct sl_list {
 	struct sl_list *prev, *next;
 };
 
-#define sl_container(ptr, type, member) ((type *)((char *)(ptr) - offsetof(type, member)))
+#define sl_container(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
 
 static inline void sl_list_init(struct sl_list *l)
 {

@@ -14,7 +14,7 @@ struct sl_node {
 	uintptr_t parent_; /* lowest bit: red */
 	struct sl_node *child_[2];
 	uint64_t lo, hi; /* set by the caller before insertion, fixed while inside */
-	uint64_t max_;   /* largest hi in this subtree */
+	uint64_t max_;	 /* largest hi in this subtree */
 };
 
 struct sl_tree {

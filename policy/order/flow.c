@@ -46,6 +46,7 @@ void sl_run_free(struct sl_flow_env *env, struct sl_run *run)
 
 static void file_drop(struct sl_flow_env *env, struct sl_file *file)
 {
+	assert(file->flow);
 	sl_hash_remove(&env->by_id, file->id, file->flow->lane);
 	sl_list_remove(&file->of_flow);
 	file->flow = NULL;
