@@ -330,13 +330,11 @@ void client_file_close(struct node *n, struct client *c, uint64_t ref)
 {
 	struct node_file *file;
 
-	if (ref == 0 || ref > c->files_used)
-		return;
-	file = &c->files[ref - 1];
 	pthread_mutex_lock(&n->lock);
-	if (file->fd >= 0 && file->busy)
+	file = ref > 0 && ref <= c->files_used ? &c->files[ref - 1] : NULL;
+	if (file && file->fd >= 0 && file->busy)
 		file->closing = true;
-	else if (file->fd >= 0)
+	else if (file && file->fd >= 0)
 		file_shut(file);
 	pthread_mutex_unlock(&n->lock);
 }
@@ -509,7 +507,7 @@ static void on_accept(struct node *n)
 
 		p->sock = sock;
 		if (epoll_ctl(n->epoll_fd, EPOLL_CTL_ADD, sock, &ev) == 0)
-			return;
+			return; /* NOLINT(clang-analyzer-unix.Malloc): epoll holds it */
 		free(p);
 	}
 	close(sock);
