@@ -61,11 +61,14 @@ struct process {
 static struct process *_Atomic process;
 static _Atomic uint32_t processes; /* numbers given so far; not cleared in a child */
 
+/* NULL if there is no memory. */
 static void *map(size_t bytes)
 {
 	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	return p == MAP_FAILED ? NULL : p;
+	if (p == MAP_FAILED)
+		p = NULL;
+	return p;
 }
 
 static struct process *process_page(void)

@@ -206,7 +206,7 @@ int dup3(int from, int to, int flags)
 FCNTL(fcntl)
 FCNTL(fcntl64)
 
-/* ---- stdio, which opens and closes inside libc ---- */
+/* ---- streams: see also preload-stdio.c ---- */
 
 static void closing_stream(FILE *f)
 {
@@ -225,13 +225,18 @@ int fclose(FILE *f)
 	return sl_real.fclose(f);
 }
 
+/* Before it, for the node; and after it, for what was flushed in between. */
 #define FREOPEN(name)                                           \
 	FILE *name(const char *path, const char *mode, FILE *f) \
 	{                                                       \
+		FILE *new;                                      \
+                                                                \
 		closing_stream(f);                              \
 		if (!sl_real.name)                              \
 			sl_real_resolve();                      \
-		return sl_real.name(path, mode, f);             \
+		new = sl_real.name(path, mode, f);              \
+		closing_stream(new);                            \
+		return new;                                     \
 	}
 FREOPEN(freopen)
 FREOPEN(freopen64)

@@ -3,8 +3,7 @@
  * read, write and their kin, as programs call them. Each is forwarded or passed on unchanged:
  * preload-data.c decides. The variants are many because libc has them: the names with 64 are what
  * programs with large file support call, those with _chk what -D_FORTIFY_SOURCE makes of the plain
- * ones, those with two underscores what some libraries use. stdio is not here: it makes its system
- * calls inside libc, on the real descriptor.
+ * ones, those with two underscores what some libraries use.
  */
 #undef _FORTIFY_SOURCE	 /* both would make the headers rename */
 #undef _FILE_OFFSET_BITS /* the functions that we define */

@@ -229,14 +229,19 @@ __attribute__((constructor)) static void start(void)
 
 	sl_real_resolve();
 	sl_forwarding = sl_client_enabled();
-	/* Else a child that never forwards would keep its parent's connection open. */
-	if (sl_forwarding)
+	if (sl_forwarding) {
+		/* Else a child that never forwards would keep its parent's connection open. */
 		pthread_atfork(NULL, NULL, sl_client_after_fork);
+		sl_stdio_divert();
+	}
 	errno = saved;
 }
 
 __attribute__((destructor)) static void end(void)
 {
-	if (sl_forwarding)
-		sl_client_bye();
+	if (!sl_forwarding)
+		return;
+	/* What libc still flushes after this is not worth another connection. */
+	sl_forwarding = false;
+	sl_client_bye();
 }

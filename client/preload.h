@@ -6,6 +6,7 @@
  *	preload-data.c  whether a call is forwarded, and how
  *	preload-io.c    read, write and their kin, as programs call them
  *	preload-copy.c  copy_file_range and sendfile, made of those
+ *	preload-stdio.c streams of C
  *	preload-fd.c    open, close, dup and the like: numbers that change their meaning
  */
 #ifndef SL_CLIENT_PRELOAD_H
@@ -98,7 +99,10 @@ bool sl_forwards(int fd);
 /* The limit on the size of files has perhaps been changed. */
 void sl_forward_limits(void);
 
-extern bool sl_forwarding; /* this process forwards at all; set at its start */
+/* Have libc's streams ask us. Once, at the start. */
+void sl_stdio_divert(void);
+
+extern bool sl_forwarding; /* this process forwards at all; from its start to its end */
 
 static inline bool sl_forward(int fd, enum sl_op op, const struct iovec *iov, int iovcnt,
 			      off_t offset, ssize_t *result)

@@ -193,7 +193,7 @@ static void a_forked_child_knows_nothing_and_is_not_hindered_by_what_was_under_w
 		CHILD_CHECK(sl_fd_claim(5, &e, &ticket2));
 		CHILD_CHECK(sl_fd_settle(e, ticket2, SL_FD_MANAGED, &(struct sl_remote){ 0 }));
 		if (fork() == 0) /* and so on */
-			_exit(sl_fd_hold(5, &e) != SL_FD_UNKNOWN || sl_fd_passes(6));
+			_exit(sl_fd_hold(5, &e) != SL_FD_UNKNOWN || sl_fd_passes(6) ? 1 : 0);
 		int status;
 		wait(&status);
 		CHILD_CHECK(status == 0);
