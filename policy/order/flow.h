@@ -17,7 +17,8 @@
  * nothing it overlaps is waiting or in flight. What is not blocked is therefore free of
  * conflicts, which is why queues may be reordered at will and write runs never overlap. Once
  * something is blocked on a file, everything newer on that file lines up behind it: overlaps
- * are rare, and a plain line cannot be overtaken.
+ * are rare, and a plain line cannot be overtaken. The age of a request, which bounds how long it
+ * can be passed over (max_age_ms), counts from when it is let into its queue.
  *
  * Example, batch_bytes=8K, all writes of 4K: offsets 0, 8K, 4K, 4K. 0 and 8K are two runs; the
  * first 4K joins the run of 0, which is then full and does not swallow 8K; the second 4K
