@@ -2,7 +2,8 @@
 /*
  * A process as client of an I/O node: one connection, made at the first use, shared by all its
  * threads. Used by the preloaded library and by programs of the project. Depends on libc alone,
- * allocates with mmap (it may run inside malloc's caller), is silent unless SLUICE_LOG is set.
+ * allocates with mmap (it may run inside malloc's caller), is silent but for one line when it gives
+ * the node up.
  *
  * A *remote file* is an open file description that the node has been given. All calls take and
  * return what the system call of that name does, with negative errno instead of -1.
@@ -15,7 +16,7 @@
  *	SLUICE_TIMEOUT   how long to try to reach a node that is gone, seconds (30)
  *	SLUICE_FALLBACK  "direct": then use the real descriptor instead of failing with EIO
  *	SLUICE_BYPASS    programs (base names, by commas) that are left alone
- *	SLUICE_LOG       file for messages, or "-" for stderr
+ *	SLUICE_LOG       file for that line, or "-" for stderr, which is the default
  */
 #ifndef SL_CLIENT_H
 #define SL_CLIENT_H

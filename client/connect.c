@@ -31,7 +31,8 @@
 #include "sluice.h"
 
 #define FD_FLOOR	 512 /* keep away from the small numbers that programs reckon with */
-#define ANSWER_TIMEOUT_S 10  /* a node that lives answers a control message within this */
+#define LOOK_NS		 INT64_C(1000000000)
+#define ANSWER_TIMEOUT_S 10 /* a node that lives answers a control message within this */
 
 static struct {
 	_Atomic uint32_t state; /* of the settings: 0 not read, 1 being read, 2 read */
@@ -40,23 +41,35 @@ static struct {
 	char log[PATH_MAX];
 	struct sl_hello hello;
 	int64_t timeout_ns;
+	struct stat err; /* stderr, when the program started */
 
 	_Atomic uint32_t lock; /* 0 free, 1 taken */
 	struct conn *_Atomic current;
 	uint64_t lives;
-	_Atomic uint32_t *mark; /* in a page that is zero in a child */
-	atomic_bool fell_back;
+	_Atomic uint32_t *mark;	 /* in a page that is zero in a child */
+	atomic_bool given_up;	 /* waited for a node in vain, and said so */
+	_Atomic int64_t look_ns; /* then: when to see whether one has come */
 } g;
 
+/* The program may have closed its stderr, and a file of its own may have the number now. */
+static bool err_is_ours(void)
+{
+	struct stat st;
+
+	return g.err.st_ino && fstat(2, &st) == 0 && st.st_dev == g.err.st_dev &&
+	       st.st_ino == g.err.st_ino;
+}
+
+/* What its user has to know. */
 static void say(const char *format, const char *what)
 {
 	char text[256];
 	int fd = 2, n;
 
-	if (!g.log[0])
+	if ((!g.log[0] || !strcmp(g.log, "-")) && !err_is_ours())
 		return;
 	n = snprintf(text, sizeof(text), format, what);
-	if (strcmp(g.log, "-") != 0)
+	if (g.log[0] && strcmp(g.log, "-") != 0)
 		fd = (int)syscall(SYS_openat, AT_FDCWD, g.log,
 				  O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 	if (fd >= 0 && n > 0)
@@ -140,13 +153,15 @@ static void read_settings(void)
 
 	value = getenv("SLUICE_LOG");
 	snprintf(g.log, sizeof(g.log), "%s", value ? value : "");
+	if (fstat(2, &g.err))
+		g.err.st_ino = 0;
 	if (!root || !sock || root[0] != '/' || strlen(sock) >= sizeof(g.socket) ||
 	    strlen(root) >= sizeof(g.root) || bypassed(getenv("SLUICE_BYPASS")))
 		return;
-	strcpy(g.root, root);
+	snprintf(g.root, sizeof(g.root), "%s", root);
 	for (length = strlen(g.root); length > 1 && g.root[length - 1] == '/'; length--)
 		g.root[length - 1] = 0;
-	strcpy(g.socket, sock);
+	snprintf(g.socket, sizeof(g.socket), "%s", sock);
 	g.timeout_ns = INT64_C(30000000000);
 	if ((value = getenv("SLUICE_TIMEOUT")))
 		sl_parse_time(value, &g.timeout_ns);
@@ -394,7 +409,7 @@ static int dial(void)
 
 	if (sock < 0)
 		return -errno;
-	strcpy(addr.sun_path, g.socket);
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s", g.socket);
 	high = fcntl(sock, F_DUPFD_CLOEXEC, FD_FLOOR);
 	if (high >= 0) {
 		syscall(SYS_close, sock);
@@ -444,6 +459,18 @@ static int64_t monotonic_ns(void)
 	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
 }
 
+/*
+ * Calls after this one do not wait as long again, each of them: they fail or go directly at once,
+ * until a node is found when one of them looks.
+ */
+static void give_up(void)
+{
+	if (!atomic_exchange(&g.given_up, true))
+		say(g.direct ? "sluice: no I/O node at %s; going on without\n"
+			     : "sluice: no I/O node at %s; I/O fails\n",
+		    g.socket);
+}
+
 struct conn *conn_get(int *error)
 {
 	int64_t end = 0;
@@ -463,6 +490,8 @@ struct conn *conn_get(int *error)
 				return c;
 			conn_put(c);
 		}
+		if (atomic_load(&g.given_up) && monotonic_ns() < atomic_load(&g.look_ns))
+			break;
 		lock_take(&old);
 		if (!g.mark)
 			mark_process();
@@ -474,18 +503,20 @@ struct conn *conn_get(int *error)
 				atomic_store(&g.current, c);
 		}
 		lock_give(&old);
-		if (!rc)
+		if (!rc) {
+			atomic_store(&g.given_up, false);
 			continue;
+		}
 		if (!end)
 			end = monotonic_ns() + g.timeout_ns;
-		if (rc > 0 || monotonic_ns() >= end)
+		if (rc > 0 || atomic_load(&g.given_up) || monotonic_ns() >= end) {
+			atomic_store(&g.look_ns, monotonic_ns() + LOOK_NS);
+			give_up();
 			break;
+		}
 		nanosleep(&(struct timespec){ 0, 20000000 }, NULL);
 	}
 	*error = g.direct ? -ENOTCONN : -EIO;
-	if (!atomic_exchange(&g.fell_back, true))
-		say("sluice: no I/O node at %s; ", g.socket),
-			say("%s\n", g.direct ? "going on without" : "I/O fails");
 	return NULL;
 }
 
@@ -543,19 +574,23 @@ static struct conn *conn_held(void)
 void sl_client_close(struct sl_remote *r)
 {
 	struct sl_frame f = { .type = SL_CLOSE, .file = r->file };
-	struct sl_frame ping = { .type = SL_CONTROL, .tag = 3, .length = 4 };
-	unsigned char out[2 * SL_FRAME_BYTES + 4], in[SL_FRAME_BYTES + 4];
+	static const char word[] = { 'p', 'i', 'n', 'g' };
+	struct sl_frame ping = { .type = SL_CONTROL, .tag = 3, .length = sizeof(word) };
+	struct {
+		unsigned char close[SL_FRAME_BYTES], ping[SL_FRAME_BYTES], word[sizeof(word)];
+	} out;
+	unsigned char in[SL_FRAME_BYTES + sizeof(word)]; /* "pong" */
 	struct conn *c = r->life ? conn_held() : NULL;
 	sigset_t old;
 
 	if (!c)
 		return;
 	if (c->life == r->life && !atomic_load(&c->lost)) {
-		sl_frame_encode(&f, out);
-		sl_frame_encode(&ping, out + SL_FRAME_BYTES);
-		memcpy(out + 2 * SL_FRAME_BYTES, "ping", 4);
+		sl_frame_encode(&f, out.close);
+		sl_frame_encode(&ping, out.ping);
+		memcpy(out.word, word, sizeof(word));
 		lock_take(&old);
-		if (!sock_ours(c) || send_all(c->sock, out, sizeof(out), -1) ||
+		if (!sock_ours(c) || send_all(c->sock, &out, sizeof(out), -1) ||
 		    receive_all(c->sock, in, sizeof(in), NULL))
 			conn_lose(c);
 		lock_give(&old);
@@ -632,7 +667,7 @@ int sl_client_control(const char *socket_path, const char *line, char **answer)
 	*answer = NULL;
 	if (strlen(socket_path) >= sizeof(g.socket) || f.length > 4096)
 		return -ENAMETOOLONG;
-	strcpy(g.socket, socket_path);
+	snprintf(g.socket, sizeof(g.socket), "%s", socket_path);
 	sock = dial();
 	if (sock < 0)
 		return sock;
