@@ -106,6 +106,7 @@ static void count_floor(struct sl_sched *s, const struct sl_job_conf *c, bool in
 static int conf_check(struct sl_sched *s, struct sl_job_conf *c, const struct sl_job_conf *old)
 {
 	uint64_t others = s->firm_bps - (old && !old->best_effort ? old->min_bps : 0);
+	uint64_t effort = s->effort_bps - (old && old->best_effort ? old->min_bps : 0);
 
 	c->weight = c->weight ? c->weight : 1;
 	if (c->weight > SL_MAX_WEIGHT)
@@ -121,7 +122,7 @@ static int conf_check(struct sl_sched *s, struct sl_job_conf *c, const struct sl
 	if (c->max_bps && c->min_bps > c->max_bps)
 		return sl_fail(s, -EINVAL, "job: min %" PRIu64 " is above max %" PRIu64 " bytes/s",
 			       c->min_bps, c->max_bps);
-	if (c->best_effort && c->min_bps > EFFORT_MAX - s->effort_bps)
+	if (c->best_effort && c->min_bps > EFFORT_MAX - effort)
 		return sl_fail(s, -ERANGE,
 			       "job: best effort min of all jobs is beyond 2^62 bytes/s");
 	if (c->min_bps && !s->capacity_bps)

@@ -371,19 +371,30 @@ static bool unpark_one(struct sl_sched *s, struct sl_request *r)
 	return false;
 }
 
+static bool file_is_ours(const struct sl_sched *s, const void *file)
+{
+	uintptr_t at = (uintptr_t)file - (uintptr_t)s->env.files;
+
+	return file && at < (uintptr_t)s->limits.files * sizeof(struct sl_file);
+}
+
 int sl_cancel(struct sl_sched *s, struct sl_request *r, sl_time now)
 {
 	struct sl_slot *slot;
 	struct sl_lane *l;
+	bool parked;
 
 	now = sl_clock(s, now);
 	if (r->state_ == SL_REQUEST_INFLIGHT)
 		return sl_fail(s, -EBUSY, "cancel: the request is in flight");
 	if (r->state_ != SL_REQUEST_WAITING)
 		return sl_fail(s, -ENOENT, "cancel: the request is not in the scheduler");
+	parked = !r->file_ && unpark_one(s, r);
+	if (!parked && !file_is_ours(s, r->file_))
+		return sl_fail(s, -ENOENT, "cancel: the request is in another scheduler");
 	slot = &s->slots[r->job_];
 	l = slot->lane;
-	if (r->file_ || !unpark_one(s, r)) {
+	if (!parked) {
 		l->flow.ops->cancel(&l->flow, r, now);
 		sl_lane_changed(s, l, now);
 	}

@@ -31,7 +31,7 @@ struct sl_lane {
 	struct sl_member member;
 	uint32_t index;
 	uint8_t ready;
-	uint8_t kept; /* not ready, but share was told to keep its place */
+	uint8_t kept;	 /* not ready, but share was told to keep its place */
 	uint8_t limited; /* has a floor or a cap: admit must be asked */
 	uint8_t has_floor;
 	uint8_t class;

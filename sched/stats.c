@@ -19,11 +19,13 @@ sl_time sl_latency_percentile_ns(const struct sl_job_stats *st, unsigned ppm)
 {
 	uint64_t total = 0, seen = 0;
 
+	if (ppm > 1000000)
+		ppm = 1000000;
 	for (unsigned i = 0; i < SL_LATENCY_BUCKETS; i++)
 		total += st->latency[i];
 	for (unsigned i = 0; i < SL_LATENCY_BUCKETS; i++) {
 		seen += st->latency[i];
-		if (seen && seen * 1000000 >= total * ppm)
+		if (seen && (unsigned __int128)seen * 1000000 >= (unsigned __int128)total * ppm)
 			return sl_latency_bound_ns(i);
 	}
 	return 0;
