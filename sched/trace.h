@@ -12,11 +12,14 @@
  *	 4  u32 request   number of a request in the trace: of ADD's, of the first in a batch
  *	 8  i64 now       ns
  *
- *	CONFIG    jobs, files, requests u32, strict u32, capacity u64, text: admit \0 share \0 order
+ *	CONFIG    capacity u64, jobs, files, requests, strict u32, text: admit \0 share \0 order
  *	ADD       job, client, file, offset, length u64, op, flags u32
- *	NEXT      count u32: requests in the batch that came out, 0: none; order of the rest is the
- *batch's DONE, CANCEL JOB       job, min, max, burst, period u64, weight, best_effort u32:
- *sl_job_add or sl_job_set REMOVE    job u64 ORDER     job u64, text: policy, empty for the default
+ *	NEXT      count u32: requests in the batch that came out, 0: none
+ *	DONE      (nothing)
+ *	CANCEL    (nothing)
+ *	JOB       job, min, max, burst, period u64, weight, best_effort u32: added or set
+ *	REMOVE    job u64
+ *	ORDER     job u64, text: policy, empty for the default
  *	GRANT     job, rate, until u64
  *	POLICY    text: stage=spec
  *	CAPACITY  u64
