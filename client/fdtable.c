@@ -35,6 +35,7 @@
  *
  * All operations are constant time, lock-free, and may be used in a signal handler.
  */
+#include <pthread.h>
 #include <stddef.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -164,7 +165,12 @@ static bool change(struct sl_fd *e, uint64_t *old, uint64_t new)
 /* The entry is BUSY in our hands: give up its reference, then leave it to whoever comes. */
 static void retire(struct sl_fd *e, uint64_t word, uint64_t self)
 {
+	int cancel;
+
+	/* It takes a lock and waits: a thread cancelled in there would keep the lock. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	sl_client_close(&e->remote);
+	pthread_setcancelstate(cancel, &cancel);
 	while (!change(e, &word, word_for(word, SL_FD_UNKNOWN, 0, self)))
 		;
 }

@@ -7,7 +7,8 @@
  * that very descriptor. Everything else that a program can do with it goes to the kernel: fsync,
  * ftruncate, mmap, locks, splice, io_uring, aio. That needs no help from here: once
  * write() has returned the node has written, through the same open file description and in the
- * same kernel, so order, visibility, and errors that fsync() reports are what they always are.
+ * same kernel, so order, visibility, and errors that fsync() reports are what they always are. A
+ * node that dies takes nothing with it that it had acknowledged.
  *
  * Which descriptor. Numbers change their meaning behind our back: libc closes what it opened
  * itself, others make system calls without libc. So before each use the kernel is asked which
@@ -29,6 +30,8 @@
  *	- a transfer of more than a piece (128 KiB) is several for the file system: another that
  *	  overlaps with it may come between the pieces; and when the file system is full a later
  *piece may have been written although an earlier one was not, beyond what was reported;
+ *	- a signal handler that leaves by longjmp() while it interrupts us leaves the range
+ *reserved; what that thread does from then on goes to the kernel;
  *	- a buffer that is not mapped is SIGSEGV and not EFAULT, as it is for memcpy(); addresses
  *	  that no program has, such as NULL, do give EFAULT.
  *

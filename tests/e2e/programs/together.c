@@ -276,13 +276,15 @@ static void signals(void)
 
 static void *endless(void *arg)
 {
-	char block[200000] = { 0 };
-	int fd = make("cancelled", O_WRONLY | O_CREAT);
+	char block[20000] = { 0 };
 
 	(void)arg;
-	for (;;)
-		if (pwrite(fd, block, sizeof(block), 0) < 0)
+	for (;;) {
+		int fd = make("cancelled", O_WRONLY | O_CREAT);
+
+		if (pwrite(fd, block, sizeof(block), 0) < 0 || close(fd))
 			fail("pwrite");
+	}
 	return NULL;
 }
 
@@ -293,7 +295,7 @@ static void cancels(void)
 		void *result;
 
 		pthread_create(&t, NULL, endless, NULL);
-		usleep(1000);
+		usleep(1000 + i * 7);
 		pthread_cancel(t);
 		pthread_join(t, &result);
 		if (result != PTHREAD_CANCELED)
