@@ -2,9 +2,9 @@
 /*
  * Rates hold in every window.
  *
- * With L the largest batch of a job: in any window of W seconds it sends at most
- * max * W + burst + L bytes, and a job that always has something to send, alone on a fast
- * device, at least max * W - L; both also across live changes of the rate, where max * W is the
+ * In any window of W seconds a job sends at most max * W + burst + L bytes, L its largest
+ * request, and one that always has something to send, alone on a fast device, at least
+ * max * W - L, L its largest batch; both also across live changes of the rate, where max * W is the
  * integral. Over all pairs of dispatches, so no alignment of windows can hide anything. From
  * these follow the percentages of the design (1 % over 1 s, 1.3 times over 100 ms), which are
  * checked as well, by sliding windows. Example: 100 MB/s in requests of 64 KiB may have sent
