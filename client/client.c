@@ -25,7 +25,6 @@
 #define CROWDED_NS    100000 /* a yield that takes longer: others want this CPU */
 #define CROWDED_WAITS 200
 #define CHECK_NS      100000000 /* how often a sleeping client looks whether its node lives */
-#define GONE	      INT_MIN /* the node; not an errno, since any of those can be a file system's */
 
 static int64_t now_ns(void)
 {
@@ -194,14 +193,6 @@ static struct cursor cursor_at(const struct iovec *iov, size_t offset)
 
 /* ---- a transfer ---- */
 
-struct transfer {
-	const struct iovec *iov;
-	size_t total, done;
-	off_t offset;
-	uint32_t op;
-	bool append;
-};
-
 /*
  * Move what is left through this connection. 0: all moved, or the end of the file; else the error
  * that stopped it, or GONE. t->done is what has certainly been moved.
@@ -269,12 +260,16 @@ static int move(struct conn *c, uint64_t file, struct transfer *t)
 	return error;
 }
 
+const struct transport conn_shm = { .open = conn_pass, .move = move };
+
 static ssize_t transfer(struct sl_remote *r, int fd, struct transfer *t)
 {
 	uint64_t file = 0;
 	int error = 0;
 	bool opened;
 
+	t->fd = fd;
+	t->remote = r;
 	while (t->done < t->total) {
 		struct conn *c = conn_get(&error);
 
@@ -283,9 +278,7 @@ static ssize_t transfer(struct sl_remote *r, int fd, struct transfer *t)
 		error = conn_open(c, r, fd, &file);
 		opened = !error;
 		if (opened)
-			error = move(c, file, t);
-		else if (error == -ENOTCONN)
-			error = GONE;
+			error = c->via->move(c, file, t);
 		if (error == GONE)
 			conn_lose(c);
 		conn_put(c);

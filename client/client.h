@@ -9,7 +9,8 @@
  * return what the system call of that name does, with negative errno instead of -1.
  *
  * Configuration is the environment, set by `sluice run`:
- *	SLUICE_SOCKET    path of the node's socket; not set: nothing is forwarded
+ *	SLUICE_SOCKET    path of the node's socket, or tcp:HOST:PORT; not set: nothing is forwarded
+ *	SLUICE_SECRET_FILE  with TCP: file with the secret of the layer
  *	SLUICE_ROOT      directory whose files are forwarded
  *	SLUICE_JOB_ID    else SLURM_JOB_ID PBS_JOBID LSB_JOBID FLUX_JOB_ID, else the session
  *	SLUICE_JOB_CONF  "min=…,max=…,weight=…,period=…", as `sluice run` was given
@@ -50,6 +51,14 @@ ssize_t sl_client_read(struct sl_remote *r, int fd, const struct iovec *iov, int
 		       off_t offset);
 ssize_t sl_client_write(struct sl_remote *r, int fd, const struct iovec *iov, int iovcnt,
 			off_t offset, bool append);
+/*
+ * The node's part of fsync() or fdatasync(): for files that were written over TCP, whose data may
+ * be in another machine's memory. 0, or negative errno: -EIO also if the node's life is not the one
+ * in which it took data of this file since the last call. -ENOTCONN: there is nothing to do at a
+ * node. The caller's own fsync() follows in any case, for what did not go through the node.
+ */
+int sl_client_fsync(struct sl_remote *r, int fd, bool data_only);
+bool sl_client_syncs(void); /* whether that is ever of use to this process; cheap */
 /*
  * The descriptor is about to be closed. Returns when the node has given up its own, which is on
  * the same open file description: until then locks taken on it with flock(2) would outlive the

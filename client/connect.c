@@ -26,19 +26,21 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/secret.h"
 #include "base/units.h"
-#include "client/connect.h"
+#include "client/tcp.h"
 #include "sluice.h"
 
 #define FD_FLOOR	 512 /* keep away from the small numbers that programs reckon with */
 #define LOOK_NS		 INT64_C(1000000000)
+#define TCP_PREFIX	 "tcp:"
 #define ANSWER_TIMEOUT_S 10 /* a node that lives answers a control message within this */
 
 static struct {
 	_Atomic uint32_t state; /* of the settings: 0 not read, 1 being read, 2 read */
-	bool enabled, direct;
+	bool enabled, direct, tcp;
 	char root[PATH_MAX], socket[sizeof(((struct sockaddr_un *)0)->sun_path)];
-	char log[PATH_MAX];
+	char log[PATH_MAX], secret_file[PATH_MAX];
 	struct sl_hello hello;
 	int64_t timeout_ns;
 	struct stat err; /* stderr, when the program started */
@@ -168,7 +170,10 @@ static void read_settings(void)
 	value = getenv("SLUICE_FALLBACK");
 	g.direct = value && !strcmp(value, "direct");
 	g.hello.version = SL_PROTO_VERSION;
-	g.hello.caps = SL_CAP_SHM;
+	g.tcp = !strncmp(g.socket, TCP_PREFIX, strlen(TCP_PREFIX));
+	g.hello.caps = g.tcp ? 0 : SL_CAP_SHM;
+	value = getenv("SLUICE_SECRET_FILE");
+	snprintf(g.secret_file, sizeof(g.secret_file), "%s", value ? value : "");
 	job_name(g.hello.job);
 	if ((value = getenv("SLUICE_JOB_CONF")))
 		job_conf(&g.hello, value);
@@ -203,7 +208,7 @@ const char *sl_client_root(void)
 
 /* ---- the lock, and fork ---- */
 
-static void lock_take(sigset_t *old)
+void conn_lock(sigset_t *old)
 {
 	sigset_t all;
 
@@ -216,14 +221,14 @@ static void lock_take(sigset_t *old)
 	}
 }
 
-static void lock_give(const sigset_t *old)
+void conn_unlock(const sigset_t *old)
 {
 	atomic_store(&g.lock, 0);
 	syscall(SYS_futex, &g.lock, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 	sigprocmask(SIG_SETMASK, old, NULL);
 }
 
-static bool sock_ours(const struct conn *c)
+bool conn_ours(const struct conn *c)
 {
 	struct stat st;
 
@@ -253,7 +258,7 @@ void sl_client_after_fork(void)
 		atomic_store(g.mark, 1);
 	atomic_store(&g.lock, 0);
 	atomic_store(&g.current, NULL);
-	if (c && sock_ours(c))
+	if (c && conn_ours(c))
 		syscall(SYS_close, c->sock);
 }
 
@@ -263,7 +268,7 @@ bool conn_alive(struct conn *c)
 {
 	struct pollfd p = { .fd = c->sock, .events = POLLIN };
 
-	if (atomic_load(&c->lost) || !sock_ours(c))
+	if (atomic_load(&c->lost) || !conn_ours(c))
 		return false;
 	/* Nothing comes unasked, so what can be read is the end. */
 	return poll(&p, 1, 0) == 0;
@@ -280,7 +285,7 @@ static void conn_free(struct conn *c)
 		munmap(c->segment, SL_SEGMENT_BYTES);
 	if (c->bells)
 		munmap(c->bells, sizeof(struct sl_bells));
-	if (sock_ours(c))
+	if (conn_ours(c))
 		syscall(SYS_close, c->sock);
 	c->segment = NULL;
 	c->bells = NULL;
@@ -293,12 +298,12 @@ void conn_put(struct conn *c)
 	if (atomic_fetch_sub(&c->users, 1) != 1 || !atomic_load(&c->lost))
 		return;
 	/* The struct itself is kept: another thread may just be looking at it. */
-	lock_take(&old);
+	conn_lock(&old);
 	if (atomic_load(&g.current) == c)
 		atomic_store(&g.current, NULL);
 	if (atomic_load(&c->users) == 0)
 		conn_free(c);
-	lock_give(&old);
+	conn_unlock(&old);
 }
 
 /* Send bytes, with a descriptor if fd >= 0. */
@@ -327,8 +332,11 @@ static int send_all(int sock, const void *bytes, size_t length, int fd)
 	return n == (ssize_t)length ? 0 : -ENOTCONN;
 }
 
-/* Receive exactly length bytes; descriptors that come along go to fds[0..1]. */
-static int receive_all(int sock, void *bytes, size_t length, int *fds)
+/*
+ * Receive exactly length bytes; descriptors that come along go to fds[0..1]. With patience, a node
+ * on another machine may take its time as long as that machine lives.
+ */
+static int receive_all(int sock, void *bytes, size_t length, int *fds, bool patience)
 {
 	size_t have = 0;
 
@@ -345,7 +353,7 @@ static int receive_all(int sock, void *bytes, size_t length, int *fds)
 		ssize_t n = recvmsg(sock, &m, MSG_CMSG_CLOEXEC);
 		struct cmsghdr *h = n > 0 ? CMSG_FIRSTHDR(&m) : NULL;
 
-		if (n < 0 && errno == EINTR)
+		if (n < 0 && (errno == EINTR || (errno == EAGAIN && patience && !tcp_silent(sock))))
 			continue;
 		if (n <= 0)
 			return -ENOTCONN;
@@ -366,17 +374,28 @@ static int greet(struct conn *c)
 	struct sl_welcome w;
 	int fds[2] = { -1, -1 };
 
+	if (g.tcp && sl_secret_read(g.secret_file, g.hello.secret)) {
+		say("sluice: cannot use the secret in SLUICE_SECRET_FILE=%s\n", g.secret_file);
+		return EACCES;
+	}
 	g.hello.pid = (uint32_t)getpid();
 	sl_frame_encode(&f, hello);
 	sl_hello_encode(&g.hello, hello + SL_FRAME_BYTES);
 	if (send_all(c->sock, hello, sizeof(hello), -1) ||
-	    receive_all(c->sock, head, sizeof(head), fds) || sl_frame_decode(head, &f))
+	    receive_all(c->sock, head, sizeof(head), fds, false) || sl_frame_decode(head, &f))
 		return -ENOTCONN;
 	if (f.type == SL_REPLY)
 		return f.status ? f.status : EPROTO;
-	if (f.type != SL_WELCOME || receive_all(c->sock, payload, sizeof(payload), NULL) ||
+	if (f.type != SL_WELCOME || receive_all(c->sock, payload, sizeof(payload), NULL, false) ||
 	    sl_welcome_decode(payload, sizeof(payload), &w))
 		return EPROTO;
+	c->epoch = w.epoch;
+	if (g.tcp) {
+		c->via = &conn_tcp;
+		tcp_settle(c->sock);
+		return w.caps ? EPROTO : 0;
+	}
+	c->via = &conn_shm;
 	c->segment = MAP_FAILED;
 	c->bells = MAP_FAILED;
 	if (fds[0] >= 0 && w.segment_bytes == SL_SEGMENT_BYTES &&
@@ -393,7 +412,6 @@ static int greet(struct conn *c)
 	}
 	if (c->segment == MAP_FAILED || c->bells == MAP_FAILED)
 		return EPROTO;
-	c->epoch = w.epoch;
 	c->index = w.client;
 	c->workers = w.workers;
 	atomic_store(&c->free_slots,
@@ -405,16 +423,21 @@ static int dial(void)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
 	const struct timeval tv = { .tv_sec = ANSWER_TIMEOUT_S };
-	int sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), high;
+	bool tcp = !strncmp(g.socket, TCP_PREFIX, strlen(TCP_PREFIX));
+	int sock = tcp ? tcp_dial(g.socket + strlen(TCP_PREFIX), ANSWER_TIMEOUT_S)
+		       : socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0),
+	    high;
 
 	if (sock < 0)
-		return -errno;
+		return -ENOTCONN;
 	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s", g.socket);
 	high = fcntl(sock, F_DUPFD_CLOEXEC, FD_FLOOR);
 	if (high >= 0) {
 		syscall(SYS_close, sock);
 		sock = high;
 	}
+	if (tcp)
+		return sock;
 	setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv));
 	setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv));
 	if (connect(sock, (struct sockaddr *)&addr, sizeof(addr))) {
@@ -492,7 +515,7 @@ struct conn *conn_get(int *error)
 		}
 		if (atomic_load(&g.given_up) && monotonic_ns() < atomic_load(&g.look_ns))
 			break;
-		lock_take(&old);
+		conn_lock(&old);
 		if (!g.mark)
 			mark_process();
 		c = atomic_load(&g.current);
@@ -502,7 +525,7 @@ struct conn *conn_get(int *error)
 			if (!rc)
 				atomic_store(&g.current, c);
 		}
-		lock_give(&old);
+		conn_unlock(&old);
 		if (!rc) {
 			atomic_store(&g.given_up, false);
 			continue;
@@ -522,10 +545,24 @@ struct conn *conn_get(int *error)
 
 /* ---- files ---- */
 
-int conn_open(struct conn *c, struct sl_remote *r, int fd, uint64_t *file)
+int conn_pass(struct conn *c, const struct sl_remote *r, int fd, uint64_t *file)
 {
 	struct sl_frame f = { .type = SL_OPEN, .tag = 2 };
 	unsigned char head[SL_FRAME_BYTES];
+
+	(void)r;
+	sl_frame_encode(&f, head);
+	if (send_all(c->sock, head, sizeof(head), fd) ||
+	    receive_all(c->sock, head, sizeof(head), NULL, false) || sl_frame_decode(head, &f) ||
+	    f.type != SL_REPLY || f.length)
+		return GONE;
+	*file = f.file;
+	return -f.status;
+}
+
+int conn_open(struct conn *c, struct sl_remote *r, int fd, uint64_t *file)
+{
+	uint64_t reference;
 	sigset_t old;
 	int rc = 0;
 
@@ -535,24 +572,75 @@ int conn_open(struct conn *c, struct sl_remote *r, int fd, uint64_t *file)
 		if (r->life == c->life)
 			return 0;
 	}
-	lock_take(&old);
-	if (r->life > c->life) {
-		rc = -ENOTCONN;
+	conn_lock(&old);
+	if (r->life > c->life || atomic_load(&c->lost)) {
+		rc = GONE;
 	} else if (r->life < c->life) {
-		rc = -ENOTCONN;
-		sl_frame_encode(&f, head);
-		if (sock_ours(c) && !send_all(c->sock, head, sizeof(head), fd) &&
-		    !receive_all(c->sock, head, sizeof(head), NULL) && !sl_frame_decode(head, &f) &&
-		    f.type == SL_REPLY && f.length == 0)
-			rc = -f.status;
+		rc = conn_ours(c) ? c->via->open(c, r, fd, &reference) : GONE;
+		if (rc == GONE)
+			conn_lose(c); /* before anybody else finds half an answer there */
 		if (!rc) {
 			r->life = 0;
-			r->file = f.file;
+			r->file = reference;
 			r->life = c->life;
 		}
 	}
 	*file = r->file;
-	lock_give(&old);
+	conn_unlock(&old);
+	return rc;
+}
+
+/* Whether fsync() has to go to the node: what that has taken may be in another machine's memory. */
+bool sl_client_syncs(void)
+{
+	settings();
+	return g.enabled && g.tcp;
+}
+
+static int sync_once(struct conn *c, struct sl_remote *r, int fd, bool data_only)
+{
+	uint64_t file;
+	sigset_t old;
+	int rc = conn_open(c, r, fd, &file);
+
+	if (rc == GONE)
+		return GONE;
+	conn_lock(&old);
+	if (tcp_lost(r, c->epoch))
+		rc = -EIO;
+	else if (rc) /* the node does not take the file: nothing of it is there, or out of reach */
+		rc = tcp_unsynced(r) ? -EIO : -ENOTCONN;
+	else
+		rc = !atomic_load(&c->lost) && conn_ours(c) ? tcp_sync(c, file, data_only) : GONE;
+	if (rc == GONE)
+		conn_lose(c);
+	else
+		tcp_note_synced(r);
+	conn_unlock(&old);
+	return rc;
+}
+
+int sl_client_fsync(struct sl_remote *r, int fd, bool data_only)
+{
+	int rc = GONE;
+
+	if (!sl_client_syncs())
+		return -ENOTCONN;
+	while (rc == GONE) {
+		struct conn *c = conn_get(&rc);
+
+		if (!c) {
+			sigset_t old;
+
+			conn_lock(&old);
+			rc = tcp_lost(r, 0) ? -EIO : rc;
+			tcp_note_synced(r);
+			conn_unlock(&old);
+			break;
+		}
+		rc = sync_once(c, r, fd, data_only);
+		conn_put(c);
+	}
 	return rc;
 }
 
@@ -589,11 +677,11 @@ void sl_client_close(struct sl_remote *r)
 		sl_frame_encode(&f, out.close);
 		sl_frame_encode(&ping, out.ping);
 		memcpy(out.word, word, sizeof(word));
-		lock_take(&old);
-		if (!sock_ours(c) || send_all(c->sock, &out, sizeof(out), -1) ||
-		    receive_all(c->sock, in, sizeof(in), NULL))
+		conn_lock(&old);
+		if (!conn_ours(c) || send_all(c->sock, &out, sizeof(out), -1) ||
+		    receive_all(c->sock, in, sizeof(in), NULL, g.tcp))
 			conn_lose(c);
-		lock_give(&old);
+		conn_unlock(&old);
 	}
 	r->file = 0;
 	r->life = 0;
@@ -603,7 +691,7 @@ void sl_client_close(struct sl_remote *r)
 int sl_client_fd(void)
 {
 	struct conn *c = conn_held();
-	int fd = c && sock_ours(c) ? c->sock : -1;
+	int fd = c && conn_ours(c) ? c->sock : -1;
 
 	if (c)
 		conn_put(c);
@@ -627,13 +715,13 @@ void sl_client_move_fd(void)
 		return;
 	/* The child of a vfork has its parent's memory and connection, and other descriptors. */
 	if (g.hello.pid == (uint32_t)syscall(SYS_getpid)) {
-		lock_take(&old);
+		conn_lock(&old);
 		fd = fcntl(c->sock, F_DUPFD_CLOEXEC, FD_FLOOR);
 		if (fd >= 0)
 			c->sock = fd; /* the caller closes the old one by what it does */
 		else
 			conn_lose(c);
-		lock_give(&old);
+		conn_unlock(&old);
 	}
 	conn_put(c);
 }
@@ -647,7 +735,7 @@ void sl_client_bye(void)
 		return;
 	/* Others of our threads may still be moving data: then the kernel says goodbye for us. */
 	if (atomic_load(&c->users) == 1 && g.hello.pid == (uint32_t)syscall(SYS_getpid) &&
-	    sock_ours(c)) {
+	    conn_ours(c)) {
 		conn_lose(c);
 		shutdown(c->sock, SHUT_WR);
 		while (recv(c->sock, &byte, 1, 0) < 0 && errno == EINTR)
@@ -673,9 +761,9 @@ int sl_client_control(const char *socket_path, const char *line, char **answer)
 		return sock;
 	sl_frame_encode(&f, head);
 	if (!send_all(sock, head, sizeof(head), -1) && !send_all(sock, line, f.length, -1) &&
-	    !receive_all(sock, head, sizeof(head), NULL) && !sl_frame_decode(head, &f)) {
+	    !receive_all(sock, head, sizeof(head), NULL, false) && !sl_frame_decode(head, &f)) {
 		*answer = calloc(1, (size_t)f.length + 1);
-		rc = !*answer ? -ENOMEM : receive_all(sock, *answer, f.length, NULL);
+		rc = !*answer ? -ENOMEM : receive_all(sock, *answer, f.length, NULL, false);
 		rc = rc ? rc : -f.status;
 	}
 	close(sock);

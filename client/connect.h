@@ -3,13 +3,39 @@
 #ifndef SL_CLIENT_CONNECT_H
 #define SL_CLIENT_CONNECT_H
 
+#include <limits.h>
+#include <signal.h>
 #include <stdatomic.h>
 
 #include "client/client.h"
 #include "wire/proto.h"
 #include "wire/shm.h"
 
+#define GONE INT_MIN /* the node; not an errno, since any of those can be a file system's */
+
+struct conn;
+
+/* A read or write on its way. */
+struct transfer {
+	const struct iovec *iov;
+	size_t total, done; /* done: what has certainly been moved */
+	off_t offset;
+	uint32_t op;
+	bool append;
+	int fd; /* the program's own */
+	const struct sl_remote *remote;
+};
+
+/* A way to a node: shared memory (client.c), TCP (tcp.c). Results: 0, negative errno, GONE. */
+struct transport {
+	/* Make the file known to the node. The lock is held. */
+	int (*open)(struct conn *c, const struct sl_remote *r, int fd, uint64_t *file);
+	/* Move what is left. 0: all moved, or the end of the file. */
+	int (*move)(struct conn *c, uint64_t file, struct transfer *t);
+};
+
 struct conn {
+	const struct transport *via;
 	uint64_t life; /* number of this connection in this process, from 1 */
 	uint64_t epoch;
 	_Atomic int sock;
@@ -22,7 +48,17 @@ struct conn {
 	_Atomic uint64_t free_slots;
 	_Atomic uint32_t slot_waiters, slot_frees;
 	_Atomic uint32_t crowded; /* waits to come that do not yield first */
+	uint64_t tags;		  /* over TCP: the last one used */
 };
+
+extern const struct transport conn_shm;
+
+/* The lock over the connection's socket. Signals are blocked while it is held. */
+void conn_lock(sigset_t *old);
+void conn_unlock(const sigset_t *old);
+bool conn_ours(const struct conn *c); /* the number still is the connection's */
+/* Over a Unix socket: pass the descriptor. */
+int conn_pass(struct conn *c, const struct sl_remote *r, int fd, uint64_t *file);
 
 /*
  * The connection, made if there is none; NULL with *error when the node cannot be reached within
@@ -33,7 +69,10 @@ void conn_put(struct conn *c);
 /* It is of no use any more: the next conn_get() makes another. */
 void conn_lose(struct conn *c);
 bool conn_alive(struct conn *c);
-/* The file's reference in this connection into *file; opened at the node if it was not yet. */
+/*
+ * The file's reference in this connection into *file; opened at the node if it was not yet. GONE:
+ * try again with another connection; any other error: the node does not take this file.
+ */
 int conn_open(struct conn *c, struct sl_remote *r, int fd, uint64_t *file);
 
 #endif

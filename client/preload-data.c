@@ -268,3 +268,24 @@ bool sl_forward_slow(int fd, enum sl_op op, const struct iovec *iov, int count, 
 	*result = n < 0 ? -1 : n;
 	return n != -ENOTCONN;
 }
+
+int sl_forward_sync(int fd, bool data_only)
+{
+	int saved = errno, rc = -ENOTCONN, cancel;
+	struct sl_fd *e;
+
+	if (inside || !sl_client_syncs())
+		return 0;
+	pthread_testcancel();
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	inside = 1;
+	e = entry_of(fd);
+	if (e) {
+		rc = sl_client_fsync(&e->remote, fd, data_only);
+		sl_fd_release(e);
+	}
+	inside = 0;
+	pthread_setcancelstate(cancel, &cancel);
+	errno = saved;
+	return rc == -ENOTCONN ? 0 : -rc;
+}

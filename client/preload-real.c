@@ -129,6 +129,16 @@ static int raw_openat_2(int dir, const char *path, int flags)
 	return raw_openat(dir, path, flags, 0);
 }
 
+static int raw_fsync(int fd)
+{
+	return (int)syscall(SYS_fsync, fd);
+}
+
+static int raw_fdatasync(int fd)
+{
+	return (int)syscall(SYS_fdatasync, fd);
+}
+
 static int raw_close(int fd)
 {
 	return (int)syscall(SYS_close, fd);

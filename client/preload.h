@@ -5,6 +5,7 @@
  *	preload-real.c  the functions behind ours, start and end of the process
  *	preload-data.c  whether a call is forwarded, and how
  *	preload-io.c    read, write and their kin, as programs call them
+ *	preload-sync.c  fsync and fdatasync
  *	preload-copy.c  copy_file_range and sendfile, made of those
  *	preload-stdio.c streams of C
  *	preload-fd.c    open, close, dup and the like: numbers that change their meaning
@@ -55,6 +56,8 @@
 	X(int, __open64_2, (const char *, int), raw_open_2)                                      \
 	X(int, __openat_2, (int, const char *, int), raw_openat_2)                               \
 	X(int, __openat64_2, (int, const char *, int), raw_openat_2)                             \
+	X(int, fsync, (int), raw_fsync)                                                          \
+	X(int, fdatasync, (int), raw_fdatasync)                                                  \
 	X(int, close, (int), raw_close)                                                          \
 	X(int, close_range, (unsigned, unsigned, int), raw_close_range)                          \
 	X(void, closefrom, (int), NULL)                                                          \
@@ -96,6 +99,8 @@ bool sl_forward_slow(int fd, enum sl_op op, const struct iovec *iov, int iovcnt,
 		     ssize_t *result);
 /* Whether data of fd is forwarded, as far as one can say without moving any. */
 bool sl_forwards(int fd);
+/* The node's part of fsync or fdatasync, if it has one: 0, or a positive errno. */
+int sl_forward_sync(int fd, bool data_only);
 /* The limit on the size of files has perhaps been changed. */
 void sl_forward_limits(void);
 
