@@ -22,7 +22,8 @@
 
 #define PIECES	      8
 #define YIELD_NS      50000
-#define CROWDED_NS    100000 /* a yield that takes longer: others want this CPU */
+#define QUICK_NS      1500    /* a yield that is faster: nobody else has run */
+#define CROWDED_NS    1000000 /* one that takes longer: others want this CPU, not our like */
 #define CROWDED_WAITS 200
 #define CHECK_NS      100000000 /* how often a sleeping client looks whether its node lives */
 
@@ -115,7 +116,9 @@ static void ask_for_help(struct conn *c)
 /*
  * The worker of this CPU runs when we yield, and yields back: the fastest way, while nobody else
  * wants the CPU. Who yields loses his place, so a third one would get most of it: when a yield does
- * not come back soon, sleep at once the next times.
+ * not come back soon, sleep at once the next times. When it comes back at once, nobody has run: the
+ * worker may be in another scheduling group (a session, the cgroup of a batch job), which a yield
+ * does not let in. Sleeping does.
  */
 static bool yield_for(struct conn *c, const struct sl_slot_shm *shm)
 {
@@ -134,6 +137,8 @@ static bool yield_for(struct conn *c, const struct sl_slot_shm *shm)
 		now = now_ns();
 		if (now - before > CROWDED_NS)
 			atomic_store_explicit(&c->crowded, CROWDED_WAITS, memory_order_relaxed);
+		else if (now - before < QUICK_NS)
+			return atomic_load(&shm->state) == SL_SLOT_DONE;
 	}
 	return true;
 }

@@ -7,7 +7,8 @@
  * two switches and no wake-up of another CPU, which is what keeps small requests fast and works
  * when the other CPUs are busy. Before it sleeps a worker yields for SPIN_NS, since the next
  * request of a synchronous client follows within microseconds; unless yields take long: then
- * others want this CPU, and who yields loses his place to them.
+ * others want this CPU, and who yields loses his place to them; or a yield comes back at once: then
+ * nobody wants it, or a client in another scheduling group, whom only sleeping lets in.
  *
  * Before it decides, a worker also collects what was posted to workers that are executing: the
  * scheduler should know everything that waits.
@@ -22,7 +23,8 @@
 
 #include "ionode/trace.h"
 
-#define CROWDED_NS    100000 /* a yield that takes longer: others want this CPU */
+#define QUICK_NS      1500    /* a yield that is faster: nobody else has run */
+#define CROWDED_NS    1000000 /* one that takes longer: others want this CPU, not clients */
 #define CROWDED_NAPS  200
 #define SPIN_NS	      50000
 #define APPEND_OFFSET (UINT64_C(1) << 62) /* all appends of a file overlap: arrival order */
@@ -318,6 +320,8 @@ static void nap(struct worker *w, sl_time until, uint32_t rings)
 		now = node_now();
 		if (now - before > CROWDED_NS)
 			w->crowded = CROWDED_NAPS;
+		else if (now - before < QUICK_NS)
+			break;
 	} while (now < end);
 	if (until - now < 1000000000) {
 		ts.tv_sec = 0;
