@@ -494,6 +494,16 @@ static void give_up(void)
 		    g.socket);
 }
 
+/* A process that became another user is none of the node's: its I/O goes where it would alone. */
+static bool foreign(void)
+{
+	struct stat st;
+
+	if (g.tcp)
+		return false;
+	return stat(g.socket, &st) ? errno == EACCES : st.st_uid != geteuid();
+}
+
 struct conn *conn_get(int *error)
 {
 	int64_t end = 0;
@@ -512,6 +522,10 @@ struct conn *conn_get(int *error)
 			if (!atomic_load(&c->lost) && atomic_load(&g.current) == c)
 				return c;
 			conn_put(c);
+		}
+		if (foreign()) {
+			*error = -ENOTCONN;
+			return NULL;
 		}
 		if (atomic_load(&g.given_up) && monotonic_ns() < atomic_load(&g.look_ns))
 			break;

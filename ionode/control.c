@@ -58,7 +58,7 @@ static void put_job(struct json *j, const struct node *n, const struct node_job 
 
 	sl_job_get(n->sched, job->number, &conf);
 	sl_job_stats(n->sched, job->number, now, &st);
-	bytes = st.served_bytes[SL_READ] + st.served_bytes[SL_WRITE];
+	bytes = job->moved[SL_READ] + job->moved[SL_WRITE];
 	requests = st.served_requests[SL_READ] + st.served_requests[SL_WRITE];
 	json_object(j, NULL);
 	json_string(j, "job", job->name);
@@ -70,8 +70,8 @@ static void put_job(struct json *j, const struct node *n, const struct node_job 
 		  (uint64_t)((double)bytes * 1e9 / (double)(now - job->since + 1)));
 	json_uint(j, "iops", job->iops);
 	json_double(j, "share", total_bps ? (double)job->rate_bps / (double)total_bps : 0.0);
-	json_uint(j, "read_bytes", st.served_bytes[SL_READ]);
-	json_uint(j, "write_bytes", st.served_bytes[SL_WRITE]);
+	json_uint(j, "read_bytes", job->moved[SL_READ]);
+	json_uint(j, "write_bytes", job->moved[SL_WRITE]);
 	json_uint(j, "requests", requests);
 	json_uint(j, "batches", st.batches);
 	json_double(j, "merge_ratio",

@@ -169,7 +169,7 @@ void node_jobs_tick(struct node *n)
 		uint64_t bytes, requests;
 
 		sl_job_stats(n->sched, j->number, now, &st);
-		bytes = st.served_bytes[SL_READ] + st.served_bytes[SL_WRITE];
+		bytes = j->moved[SL_READ] + j->moved[SL_WRITE];
 		requests = st.served_requests[SL_READ] + st.served_requests[SL_WRITE];
 		j->rate_bps = per_second(bytes - j->rate_bytes, now - last);
 		j->iops = per_second(requests - j->rate_requests, now - last);

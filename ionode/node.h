@@ -29,6 +29,7 @@
 #include "wire/proto.h"
 #include "wire/shm.h"
 
+#define NODE_DEAD  64
 #define NODE_FILES 65536 /* open files of one client */
 
 struct node_file {
@@ -87,6 +88,7 @@ struct node_job {
 	bool keep;	       /* named by the configuration: never forgotten */
 	struct node_holder *holders;
 	sl_time since, last_seen;
+	uint64_t moved[2]; /* bytes, by enum sl_op: less than asked for at the end of a file */
 	uint64_t rate_bytes, rate_requests; /* served when the rates were last taken */
 	uint64_t rate_bps, iops;
 	struct node_job *next;
@@ -109,8 +111,10 @@ struct node {
 	struct node_job *jobs;
 	uint64_t epoch;
 	sl_time started;
-	sl_time pace;	    /* with a capacity: nothing is sent before this time */
-	uint64_t carry;	    /* of the division behind it */
+	sl_time pace;	     /* with a capacity: nothing is sent before this time */
+	uint64_t carry;	     /* of the division behind it */
+	int dead[NODE_DEAD]; /* descriptors to close when the lock is given back */
+	uint32_t dead_count;
 	uint32_t executing; /* batches between sl_next() and sl_done() */
 	struct sl_bells *bells;
 	int bells_fd;
@@ -160,7 +164,10 @@ void client_free(struct client *c);
  * Returns the reference or negative errno. */
 int64_t client_file_add(struct node *n, struct client *c, int fd);
 void client_file_close(struct node *n, struct client *c, uint64_t ref);
-void client_file_put(struct node_file *f); /* lock held: one request less that uses it */
+/* Lock held: one request less that uses it. Closing is left to node_unlock_and_close(). */
+void client_file_put(struct node *n, struct node_file *f);
+/* Lock held; comes back without it: on some file systems close() takes long. */
+void node_unlock_and_close(struct node *n);
 /* control.c: answer one line; *answer is malloc'ed. Returns 0 or a positive errno. */
 int node_control(struct node *n, char *line, char **answer);
 /* job.c; the lock is held, except by node_jobs_tick() */

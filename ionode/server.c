@@ -320,10 +320,28 @@ static void file_shut(struct node_file *f)
 	f->fd = -1;
 }
 
-void client_file_put(struct node_file *f)
+void client_file_put(struct node *n, struct node_file *f)
 {
-	if (--f->busy == 0 && f->closing)
+	if (--f->busy || !f->closing)
+		return;
+	if (n->dead_count == NODE_DEAD) {
 		file_shut(f);
+		return;
+	}
+	n->dead[n->dead_count++] = f->fd;
+	f->fd = -1;
+}
+
+void node_unlock_and_close(struct node *n)
+{
+	uint32_t count = n->dead_count;
+	int dead[NODE_DEAD];
+
+	memcpy(dead, n->dead, count * sizeof(dead[0]));
+	n->dead_count = 0;
+	pthread_mutex_unlock(&n->lock);
+	for (uint32_t i = 0; i < count; i++)
+		close(dead[i]);
 }
 
 void client_file_close(struct node *n, struct client *c, uint64_t ref)
@@ -332,11 +350,12 @@ void client_file_close(struct node *n, struct client *c, uint64_t ref)
 
 	pthread_mutex_lock(&n->lock);
 	file = ref > 0 && ref <= c->files_used ? &c->files[ref - 1] : NULL;
-	if (file && file->fd >= 0 && file->busy)
+	if (file && file->fd >= 0 && !file->closing) {
 		file->closing = true;
-	else if (file && file->fd >= 0)
-		file_shut(file);
-	pthread_mutex_unlock(&n->lock);
+		file->busy++;
+		client_file_put(n, file);
+	}
+	node_unlock_and_close(n);
 }
 
 /* ---- frames ---- */

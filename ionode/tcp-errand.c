@@ -78,9 +78,9 @@ static void run(struct tcp *t, struct tcp_slot *s)
 	}
 	pthread_mutex_lock(&t->node->lock);
 	if (file)
-		client_file_put(file);
+		client_file_put(t->node, file);
 	tcp_done(t, s);
-	pthread_mutex_unlock(&t->node->lock);
+	node_unlock_and_close(t->node);
 }
 
 static void *errand_main(void *arg)

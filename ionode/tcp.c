@@ -304,7 +304,7 @@ static void recall(struct tcp *t, struct tcp_peer *p)
 
 		if (s->where != TCP_INSIDE || node_cancel(n, io, node_now()))
 			continue;
-		client_file_put(io->file);
+		client_file_put(n, io->file);
 		p->client->busy--;
 		slot_free(t, s);
 	}

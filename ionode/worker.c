@@ -223,7 +223,9 @@ void node_finish(struct node *n, const struct sl_batch *b)
 		struct client *c = io->client;
 
 		next = r->next;
-		client_file_put(io->file);
+		if (io->result > 0)
+			c->job->moved[r->op] += (uint64_t)io->result;
+		client_file_put(n, io->file);
 		c->transport->answer(io, io->result);
 		if (--c->busy == 0 && c->gone)
 			client_release(n, c);
@@ -280,7 +282,7 @@ sl_time node_go_on(struct node *n)
 		pthread_mutex_lock(&n->lock);
 		node_finish(n, b);
 	}
-	pthread_mutex_unlock(&n->lock);
+	node_unlock_and_close(n);
 	return wake;
 }
 
