@@ -32,7 +32,7 @@ extern "C" {
 
 #define SL_VERSION "0.1.0"
 
-typedef int64_t sl_time; /* nanoseconds on a clock of the caller's choice, never negative */
+typedef int64_t sl_time; /* nanoseconds on a clock of the caller's choice, 0 .. 2^62 */
 #define SL_NEVER INT64_MAX
 
 #define SL_MAX_LENGTH (UINT64_C(1) << 40) /* of one request, bytes */
@@ -57,6 +57,7 @@ struct sl_request {
 	struct sl_request *prev_;
 	uint64_t seq_;
 	void *file_;
+	void *run_;
 	uint32_t job_;
 	uint32_t state_;
 };
@@ -156,7 +157,7 @@ struct sl_job_stats {
 	sl_time throttled_ns;	   /* had something to send and was held by max or a strict grant */
 	uint64_t min_bps, max_bps; /* in force: after scaling to the capacity and grants; 0: none */
 	uint32_t held;		   /* 1: a strict grant of 0 lets nothing through */
-	uint32_t latency[SL_LATENCY_BUCKETS]; /* sl_add() to sl_done() */
+	uint64_t latency[SL_LATENCY_BUCKETS]; /* sl_add() to sl_done() */
 };
 
 int sl_job_stats(const struct sl_sched *s, uint64_t job, sl_time now, struct sl_job_stats *out);

@@ -259,8 +259,10 @@ int sl_job_grant(struct sl_sched *s, uint64_t job, uint64_t rate_bps, sl_time un
 		sl_grant_end(s, slot, now);
 		return 0;
 	}
-	slot->grant_bps = rate_bps;
 	sl_heap_set(&s->leases, slot->own.index, (uint64_t)until);
+	if (slot->grant_bps == rate_bps)
+		return 0; /* renewed */
+	slot->grant_bps = rate_bps;
 	sl_slot_rates(s, slot, now);
 	sl_remap_check(s, slot, now);
 	return 0;

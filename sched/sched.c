@@ -133,8 +133,6 @@ void sl_lane_changed(struct sl_sched *s, struct sl_lane *l, sl_time now)
 
 void sl_lane_add(struct sl_sched *s, struct sl_lane *l, struct sl_request *r, sl_time now)
 {
-	if (l->limited && l->flow.waiting == 0)
-		s->admit->wake(s->admit_state, l->index, now);
 	l->flow.ops->add(&l->flow, r, now);
 	if (!l->ready)
 		sl_lane_update(s, l, now);
@@ -181,6 +179,8 @@ int sl_add(struct sl_sched *s, struct sl_request *r, sl_time now)
 	slot->requests++;
 	slot->stats.queued_requests++;
 	slot->stats.queued_bytes += r->length;
+	if (slot->lane->limited && slot->lane->flow.waiting == 0)
+		s->admit->wake(s->admit_state, slot->lane->index, now);
 	sl_lane_add(s, slot->lane, r, now);
 	return 0;
 }
@@ -237,6 +237,8 @@ static struct sl_lane *choose(struct sl_sched *s, sl_time now, enum via *via, sl
 		}
 		if (at < *wake)
 			*wake = at;
+		if (at != SL_NEVER)
+			break; /* the device is kept free on purpose, not for those without grant */
 	}
 	return NULL;
 }
@@ -466,10 +468,10 @@ int sl_sched_create(struct sl_sched **out, const struct sl_config *config, sl_ti
 	    (rc = sl_spec_parse(SL_SHARE, config->share, &share, err, err_size)) ||
 	    (rc = sl_spec_parse(SL_ORDER, config->order, &order, err, err_size)))
 		return rc;
-	if (now < 0 || config->capacity_bps > SL_MAX_RATE) {
+	if (now < 0 || now > INT64_C(1) << 62 || config->capacity_bps > SL_MAX_RATE) {
 		snprintf(err, err_size, "%s",
-			 now < 0 ? "time: it must not be negative"
-				 : "capacity: more than 2^50 bytes/s");
+			 config->capacity_bps <= SL_MAX_RATE ? "time: it goes from 0 to 2^62"
+							     : "capacity: more than 2^50 bytes/s");
 		return -ERANGE;
 	}
 	pl.lanes = limits.jobs + 1;

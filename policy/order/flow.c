@@ -159,6 +159,7 @@ static void run_start(struct sl_run *run, struct sl_request *r, uint8_t state)
 	run->waited = 0;
 	run->quantum = 0;
 	r->next = r->prev_ = NULL;
+	r->run_ = run;
 }
 
 static bool can_join(const struct sl_flow *f, const struct sl_run *run, uint32_t flags,
@@ -170,6 +171,7 @@ static bool can_join(const struct sl_flow *f, const struct sl_run *run, uint32_t
 
 static void run_append(struct sl_run *run, struct sl_request *r)
 {
+	r->run_ = run;
 	r->next = NULL;
 	r->prev_ = run->last;
 	run->last->next = r;
@@ -178,6 +180,7 @@ static void run_append(struct sl_run *run, struct sl_request *r)
 
 static void run_prepend(struct sl_run *run, struct sl_request *r)
 {
+	r->run_ = run;
 	r->prev_ = NULL;
 	r->next = run->batch.first;
 	run->batch.first->prev_ = r;
@@ -203,6 +206,8 @@ static void run_absorb(struct sl_flow *f, struct sl_queue *q, struct sl_run *lef
 {
 	uint64_t hi = right->range.hi;
 
+	for (struct sl_request *r = right->batch.first; r; r = r->next)
+		r->run_ = left; /* at most batch_requests of them */
 	left->last->next = right->batch.first;
 	right->batch.first->prev_ = left->last;
 	left->last = right->last;
@@ -317,6 +322,8 @@ static void fence_open(struct sl_flow *f, struct sl_file *file, sl_time now)
 		if (!fence_pass(f, r, ++f->env->number, now, now))
 			return;
 		file->blocked = next;
+		if (next)
+			next->prev_ = NULL;
 	}
 }
 
@@ -328,7 +335,9 @@ void sl_flow_add(struct sl_flow *f, struct sl_request *r, sl_time now)
 	f->waiting++;
 	if (!file->blocked && fence_pass(f, r, r->seq_, r->arrival, now))
 		return;
+	r->run_ = NULL;
 	r->next = NULL;
+	r->prev_ = file->blocked ? file->blocked_last : NULL;
 	if (file->blocked)
 		file->blocked_last->next = r;
 	else
@@ -393,40 +402,16 @@ uint64_t sl_flow_oldest(const struct sl_flow *f)
 
 /* ---- leaving unserved ---- */
 
-/* The run that r waits in. Reads may overlap, so look at all that begin before it. */
-static struct sl_run *run_holding(struct sl_queue *q, const struct sl_request *r)
+static void blocked_remove(struct sl_file *file, struct sl_request *r)
 {
-	struct sl_tree_pos pos;
-
-	sl_tree_find(&q->runs, r->offset, UINT64_MAX, &pos);
-	for (struct sl_node *n = pos.prev; n; n = sl_tree_prev(n)) {
-		struct sl_run *run = sl_range_run(n);
-
-		if (n->hi < end_of(r))
-			continue;
-		for (struct sl_request *m = run->batch.first; m; m = m->next)
-			if (m == r)
-				return run;
-	}
-	return NULL;
-}
-
-static bool blocked_remove(struct sl_file *file, struct sl_request *r)
-{
-	struct sl_request *before = NULL;
-
-	for (struct sl_request *m = file->blocked; m; before = m, m = m->next) {
-		if (m != r)
-			continue;
-		if (before)
-			before->next = m->next;
-		else
-			file->blocked = m->next;
-		if (file->blocked_last == m)
-			file->blocked_last = before;
-		return true;
-	}
-	return false;
+	if (r->prev_)
+		r->prev_->next = r->next;
+	else
+		file->blocked = r->next;
+	if (r->next)
+		r->next->prev_ = r->prev_;
+	else
+		file->blocked_last = r->prev_;
 }
 
 /* Cut r out of its run: what is left of it keeps the run, what is right of it gets a new one. */
@@ -468,6 +453,7 @@ static void run_cut(struct sl_flow *f, struct sl_queue *q, struct sl_run *run, s
 	right->prev_ = NULL;
 	rest->batch.count = 0;
 	for (struct sl_request *m = right; m; m = m->next) {
+		m->run_ = rest;
 		rest->batch.count++;
 		rest->last = m;
 	}
@@ -488,13 +474,12 @@ void sl_flow_cancel(struct sl_flow *f, struct sl_request *r, sl_time now)
 	struct sl_file *file = file_of(r);
 	struct sl_queue *q = &file->queue[r->op];
 
-	if (!blocked_remove(file, r)) {
-		struct sl_run *run = run_holding(q, r);
-
-		assert(run);
-		run_cut(f, q, run, r);
+	if (r->run_) {
+		run_cut(f, q, r->run_, r);
 		if (f->ops->changed)
 			f->ops->changed(f, q, NULL, now);
+	} else {
+		blocked_remove(file, r);
 	}
 	f->waiting--;
 	fence_open(f, file, now);
