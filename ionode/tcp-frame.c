@@ -32,8 +32,9 @@ static struct tcp_slot *slot_take(struct tcp *t, struct tcp_peer *p, const struc
 {
 	struct tcp_slot *s = p->slot;
 
-	while (s->where != TCP_FREE)
+	while (s->used)
 		s++;
+	s->used = true;
 	s->where = TCP_RECEIVING;
 	s->f = *f;
 	s->f.epoch = t->node->epoch;

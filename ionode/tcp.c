@@ -79,7 +79,7 @@ static void slot_free(struct tcp *t, struct tcp_slot *s)
 	free(s->text);
 	s->buffer = NULL;
 	s->text = NULL;
-	s->where = TCP_FREE;
+	s->used = false;
 	p->used--;
 	t->freed = true;
 }
@@ -302,7 +302,7 @@ static void recall(struct tcp *t, struct tcp_peer *p)
 		struct tcp_slot *s = &p->slot[i];
 		struct node_io *io = &p->client->io[i];
 
-		if (s->where != TCP_INSIDE || node_cancel(n, io, node_now()))
+		if (!s->used || s->where != TCP_INSIDE || node_cancel(n, io, node_now()))
 			continue;
 		client_file_put(n, io->file);
 		p->client->busy--;

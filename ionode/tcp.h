@@ -28,11 +28,12 @@
 
 struct tcp_peer;
 
-enum tcp_where { TCP_FREE, TCP_RECEIVING, TCP_INSIDE, TCP_ERRAND, TCP_DONE, TCP_REPLY };
+enum tcp_where { TCP_RECEIVING, TCP_INSIDE, TCP_ERRAND, TCP_DONE, TCP_REPLY };
 
 struct tcp_slot {
 	struct tcp_peer *peer;
 	struct tcp_slot *next; /* in the queue that it is in */
+	bool used;
 	enum tcp_where where;  /* changed by other threads under the node's lock only */
 	struct sl_frame f;     /* the request */
 	unsigned char *buffer; /* NULL: it has none */
