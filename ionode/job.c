@@ -175,6 +175,8 @@ void node_jobs_tick(struct node *n)
 		j->iops = per_second(requests - j->rate_requests, now - last);
 		j->rate_bytes = bytes;
 		j->rate_requests = requests;
+		if (j->holders)
+			held(j); /* descriptors of processes that have ended */
 		if (!forget(n, p, requests ? KEEP_NS : UNUSED_NS, now))
 			p = &j->next;
 	}
