@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: Apache-2.0
+# Nodes that die, clients that die, too many of them, a full disk, peers that mean no good.
+bats_require_minimum_version 1.5.0
+load live
+
+setup_file() {
+	BIN=$BATS_FILE_TMPDIR SOURCE_DIR=${SOURCE_DIR:-$PWD} CC=${CC:-cc}
+	compile live-load
+	compile live-many
+	compile live-hostile -I"$SOURCE_DIR" -I"$SOURCE_DIR/include" "$SOURCE_DIR/wire/proto.c"
+}
+
+setup() {
+	live_setup
+}
+
+teardown() {
+	live_teardown
+}
+
+up() { # options of up
+	"$SLUICE" up "$@" "$DIR" >/dev/null
+}
+
+# Kill the node and start it again, some times, in the middle of what a process writes.
+kill_rounds() { # rounds, pid of the program, options of up
+	local rounds=$1 pid=$2 i
+	shift 2
+	for ((i = 0; i < rounds; i++)); do
+		until_true 20 written_something
+		kill -0 "$pid" # it is still at it
+		kill_node
+		sleep 0.1
+		up "$@"
+	done
+}
+
+written_something() {
+	[ "$(status '[.jobs[].write_bytes] | add // 0')" -gt 500000 ]
+}
+
+descriptors() {
+	find "/proc/$(node_pid)/fd" -mindepth 1 2>/dev/null | wc -l
+}
+
+segments() {
+	grep -c sluice-segment "/proc/$(node_pid)/maps" || true
+}
+
+# Nothing is left of any client; counts are those from before.
+all_freed() { # descriptors before
+	[ "$(status '[.requests, .inflight_batches, ([.jobs[].clients] | add // 0)] | add')" -eq 0 ] &&
+		[ "$(segments)" -eq 0 ] && [ "$(descriptors)" -eq "$1" ]
+}
+
+memory_kib() {
+	awk '/^VmRSS/ { print $2 }' "/proc/$(node_pid)/status"
+}
+
+@test "dd outlives its node three times, and the file is right" {
+	head -c 40000001 /dev/urandom >"$BATS_TEST_TMPDIR/data"
+	up --capacity 20M
+	start_load d -- dd if="$BATS_TEST_TMPDIR/data" of="$DIR/out" bs=300K status=none
+	kill_rounds 3 "${LOADS[0]}" --capacity 20M
+	wait "${LOADS[0]}"
+	cmp "$BATS_TEST_TMPDIR/data" "$DIR/out"
+}
+
+@test "fio outlives its node, and finds what it wrote" {
+	up --capacity 20M
+	start_load f -- fio --name=v --directory="$DIR" --rw=randrw --bs=4k-256k --size=4m --numjobs=4 \
+		--ioengine=psync --verify=crc32c --verify_fatal=1 --output="$BATS_TEST_TMPDIR/fio"
+	kill_rounds 2 "${LOADS[0]}" --capacity 20M
+	wait "${LOADS[0]}" || { cat "$BATS_TEST_TMPDIR/fio"; false; }
+	run -1 grep -E 'verify:|err= *[1-9]' "$BATS_TEST_TMPDIR/fio"
+}
+
+@test "16 threads with small and large requests outlive their node" {
+	up --capacity 40M
+	start_load a -- "$BIN/live-load" -v -T 60 -s 1048576 "$DIR/a"
+	start_load b -- "$BIN/live-load" -v -T 60 -s 4096 "$DIR/b"
+	kill_rounds 3 "${LOADS[0]}" --capacity 40M
+	until_true 20 written_something
+	end_load 0
+	end_load 1
+}
+
+@test "a client that is killed leaves nothing at the node, which serves others" {
+	up --capacity 30M
+	before=$(descriptors)
+	start_load v -- "$BIN/live-load" -v -t 2 -T 60 -s 65536 "$DIR/v"
+	for size in 4096 1048576; do
+		for _ in 1 2 3; do
+			start_load k -- "$BIN/live-load" -T 60 -s $size "$DIR/k"
+			victim=${LOADS[-1]}
+			until_true 10 eval '[ "$(job k queued_requests)" -gt 0 ]'
+			[ "$(segments)" -eq 2 ]
+			kill -KILL "$victim"
+			wait "$victim" || true
+			until_true 5 eval '[ "$(job k clients)" = 0 ] && [ "$(segments)" -eq 1 ]'
+			[ "$(job k queued_requests)" -eq 0 ]
+		done
+	done
+	end_load 0 # it has found all its bytes, all the time
+	until_true 5 all_freed "$before"
+}
+
+@test "1,000 clients at once: each gets what it wrote, and memory stays bounded" {
+	[ "$(ulimit -Hn)" = unlimited ] || [ "$(ulimit -Hn)" -ge 4096 ] ||
+		skip "no more than $(ulimit -Hn) descriptors"
+	up
+	before=$(descriptors) memory=$(memory_kib)
+	mkfifo "$BATS_TEST_TMPDIR/in"
+	exec 8<>"$BATS_TEST_TMPDIR/in" # opening one end would wait for the other
+	start_load m -- timeout 60 "$BIN/live-many" 1000 "$DIR/m" <"$BATS_TEST_TMPDIR/in" 8>&- \
+		>"$BATS_TEST_TMPDIR/out"
+	until_true 50 grep -q . "$BATS_TEST_TMPDIR/out"
+	[ "$(cat "$BATS_TEST_TMPDIR/out")" = "all there" ]
+	[ "$(job m clients)" -eq 1000 ]
+	[ "$(segments)" -eq 1000 ]
+	# A client may cost some pages and its structures, not its whole segment of 4 MiB.
+	[ $(($(memory_kib) - memory)) -lt $((1000 * 128)) ]
+	"$SLUICE" run --job other -- dd if=/dev/zero of="$DIR/o" bs=64K count=16 status=none
+	[ "$(job other write_bytes)" -eq 1048576 ]
+	exec 8>&-
+	wait "${LOADS[0]}"
+	until_true 20 all_freed "$before"
+	[ $(($(memory_kib) - memory)) -lt 65536 ]
+}
+
+@test "a full disk is what it is without a node" {
+	[ "$(id -u)" -eq 0 ] || skip "only root can mount"
+	# SLUICE must not see the mount disappear: it goes with this shell's namespace.
+	cat >"$BATS_TEST_TMPDIR/full" <<-'END'
+		set -eu
+		mount -t tmpfs -o size=3M none "$1"
+		try() { # name, then what runs dd
+			name=$1
+			shift
+			status=0
+			"$@" dd if=/dev/zero of="$name" bs=200000 count=40 2>"$TMP/$(basename "$name").err" ||
+				status=$?
+			echo "$status $(stat -c %s "$name") $(grep -c 'No space left on device' "$TMP/$(basename "$name").err")"
+			rm "$name"
+		}
+		"$SLUICE" up "$1" >/dev/null
+		try "$1/direct"
+		try "$1/layer" "$SLUICE" run --job full --
+		echo "$("$SLUICE" status --json | jq '[.jobs[] | select(.job == "full").write_bytes > 2000000] | all')"
+		"$SLUICE" run -- sh -c 'echo there is room again >"$0/x"; cat "$0/x"' "$1"
+		"$SLUICE" down >/dev/null
+	END
+	export SLUICE
+	TMP=$BATS_TEST_TMPDIR run -0 unshare --mount sh "$BATS_TEST_TMPDIR/full" "$DIR"
+	echo "$output"
+	[[ "${lines[0]}" =~ ^1\ [0-9]+\ 1$ ]]
+	[ "${lines[1]}" = "${lines[0]}" ]
+	[ "${lines[2]}" = true ]
+	[ "${lines[3]}" = "there is room again" ]
+}
+
+@test "a hostile peer is refused and logged, and nobody else is disturbed" {
+	up
+	before=$(descriptors) memory=$(memory_kib) pid=$(node_pid) log=$SLUICE_RUNTIME/default/log
+	start_load v -- "$BIN/live-load" -v -t 4 -T 60 -s 65536 "$DIR/v"
+	hostile() {
+		timeout 30 "$BIN/live-hostile" "$1" "$SLUICE_RUNTIME/default/node.sock" "$DIR/h"
+		[ "$(node_pid)" -eq "$pid" ]
+	}
+	hostile random
+	[ "$(grep -c 'warn peer refused: Protocol error' "$log")" -ge 100 ]
+	hostile truncated
+	hostile oversized
+	grep -q 'warn peer refused: Message too long' "$log"
+	hostile replayed
+	grep -q 'warn client=.* hung up on: Protocol error' "$log"
+	hostile descriptors
+	hostile flood
+	[ $(($(memory_kib) - memory)) -lt 16384 ]
+	hostile garbage
+	end_load 0 # its bytes were right all the time
+	kill -0 "$pid"
+	until_true 5 all_freed "$before"
+	[ $(($(memory_kib) - memory)) -lt 65536 ]
+	"$SLUICE" run -- sh -c 'echo still there >"$0/x"' "$DIR"
+	[ "$(cat "$DIR/x")" = "still there" ]
+}
+
+@test "another user cannot connect, not even where the socket can be reached" {
+	[ "$(id -u)" -eq 0 ] || skip "only root can become another user"
+	up
+	cp "$BIN/live-hostile" "$DIR/try"
+	chmod 755 "$DIR" "$DIR/try"
+	socket=$SLUICE_RUNTIME/default/node.sock
+	as_nobody() { setpriv --reuid 65534 --regid 65534 --clear-groups "$@"; }
+	run -1 as_nobody "$DIR/try" truncated "$socket" none
+	[ "$output" = "live-hostile: no node" ]
+	run -1 grep 'uid is not' "$SLUICE_RUNTIME/default/log"
+	chmod 711 "$SLUICE_RUNTIME" "$SLUICE_RUNTIME/default"
+	chmod 777 "$socket"
+	run -1 as_nobody "$DIR/try" descriptors "$socket" /dev/null
+	chmod 700 "$SLUICE_RUNTIME" "$SLUICE_RUNTIME/default"
+	[ "$output" = "live-hostile: no welcome" ]
+	grep -q "warn peer refused: uid is not the node's" "$SLUICE_RUNTIME/default/log"
+	[ "$(status '.jobs | length')" -eq 0 ]
+}
+
+@test "a node that does not come back is EIO after the timeout, and later calls do not wait again" {
+	up --capacity 10M
+	head -c 3000000 /dev/urandom >"$BATS_TEST_TMPDIR/data"
+	start_load e --timeout 1 -- dd if="$BATS_TEST_TMPDIR/data" of="$DIR/out" bs=100K \
+		2>"$BATS_TEST_TMPDIR/err"
+	until_true 10 written_something
+	kill_node
+	begin=$SECONDS
+	failed=0
+	wait "${LOADS[0]}" || failed=$?
+	[ $failed -eq 1 ]
+	[ $((SECONDS - begin)) -le 4 ]
+	grep -q "error writing .*: Input/output error" "$BATS_TEST_TMPDIR/err"
+	[ "$(grep -c 'sluice: no I/O node at .*; I/O fails' "$BATS_TEST_TMPDIR/err")" -eq 1 ]
+	# what was written is a prefix of what was to be
+	cmp -n "$(stat -c %s "$DIR/out")" "$BATS_TEST_TMPDIR/data" "$DIR/out"
+}
+
+@test "with --fallback direct it goes on without, and says so once" {
+	up --capacity 10M
+	head -c 6000000 /dev/urandom >"$BATS_TEST_TMPDIR/data"
+	start_load d --timeout 1 --fallback direct -- dd if="$BATS_TEST_TMPDIR/data" of="$DIR/out" bs=10K \
+		2>"$BATS_TEST_TMPDIR/err"
+	until_true 10 written_something
+	kill_node
+	wait "${LOADS[0]}"
+	cmp "$BATS_TEST_TMPDIR/data" "$DIR/out"
+	[ "$(grep -c 'sluice: no I/O node at .*; going on without' "$BATS_TEST_TMPDIR/err")" -eq 1 ]
+}

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+# MPI-IO through a layer, by both MPI libraries and both MPI-IO implementations of Open MPI: what
+# is in the files is what a run without the layer leaves there, byte for byte.
+bats_require_minimum_version 1.5.0
+load live
+
+setup() {
+	live_setup
+	mkdir "$DIR/direct" "$DIR/layer"
+	"$SLUICE" up "$DIR/layer" >/dev/null
+}
+
+teardown() {
+	live_teardown
+}
+
+# Both runs, then compare. The records of `shared` come in any order, which the program checks.
+same_files() { # compiler, launcher and its options
+	local compiler=$1 files=0 file
+	shift
+	CC=$compiler compile live-mpi
+	timeout 60 "$@" -n 4 "$BIN/live-mpi" "$DIR/direct"
+	timeout 60 "$SLUICE" run --job mpi -- "$@" -n 4 "$BIN/live-mpi" "$DIR/layer"
+	for file in contiguous collective sieved ordered; do
+		cmp "$DIR/direct/$file" "$DIR/layer/$file"
+		files=$((files + $(stat -c %s "$DIR/layer/$file")))
+	done
+	[ "$(stat -c %s "$DIR/layer/shared")" -eq "$(stat -c %s "$DIR/direct/shared")" ]
+	# The hole of `sieved` is half of it; everything else must have come through the node.
+	[ "$(job mpi write_bytes)" -ge $((files - $(stat -c %s "$DIR/layer/sieved") / 2)) ]
+	[ "$(job mpi read_bytes)" -ge "$(stat -c %s "$DIR/layer/contiguous")" ]
+	[ "$(job mpi clients)" -eq 0 ]
+}
+
+open_mpi() {
+	same_files mpicc.openmpi mpirun.openmpi --allow-run-as-root --oversubscribe \
+		--mca btl_base_warn_component_unused 0 "$@"
+}
+
+@test "Open MPI with OMPIO: contiguous, strided collective, sieved, ordered and shared pointers" {
+	open_mpi --mca io ompio
+}
+
+@test "Open MPI with ROMIO: the same" {
+	open_mpi --mca io romio321
+}
+
+@test "MPICH: the same" {
+	same_files mpicc.mpich mpirun.mpich
+}

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+# What the tests of a whole layer under load share. Each has a directory, a runtime directory and
+# processes of its own; whatever it leaves behind is stopped by its pid and removed.
+#
+#	live_setup                 $DIR, in memory if there is a /dev/shm; $SLUICE_RUNTIME
+#	compile PROGRAM [FLAGS]    tests/e2e/programs/PROGRAM.c into $BIN, with $CC
+#	start_load JOB OPTIONS -- COMMAND
+#	                           `sluice run` in the background, pid in $LOADS
+#	end_load INDEX             end it; fails if it had something to complain about
+#	served JOB…                bytes that the node has moved, and its clock in ms
+#	within PERCENT A B         true if A is B, give or take
+#	until_true SECONDS CMD…    wait for it
+
+live_setup() {
+	SLUICE=${SLUICE:-build/cli/sluice}
+	SOURCE_DIR=${SOURCE_DIR:-$PWD}
+	CC=${CC:-cc}
+	unset SLUICE_JOB_ID SLURM_JOB_ID PBS_JOBID LSB_JOBID FLUX_JOB_ID SLUICE_JOB_CONF
+	unset SLUICE_TIMEOUT SLUICE_FALLBACK SLUICE_BYPASS SLUICE_LOG SLUICED SLUICE_PRELOAD
+	export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0"
+	BIN=${BATS_FILE_TMPDIR:?}
+	if [ -w /dev/shm ]; then
+		DIR=$(mktemp -d /dev/shm/sluice-live-XXXXXX)
+	else
+		DIR=$(mktemp -d "$BATS_TEST_TMPDIR/XXXXXX")
+	fi
+	SLUICE_RUNTIME=$(mktemp -d /tmp/sluice-live-XXXXXX)
+	export SLUICE_RUNTIME
+	LOADS=()
+}
+
+live_teardown() {
+	local pid
+	for pid in "${LOADS[@]}"; do
+		kill -KILL "$pid" 2>/dev/null || true
+	done
+	"$SLUICE" down --all --if-up --timeout 20 >/dev/null || cat "$SLUICE_RUNTIME"/*/log
+	rm -rf "$SLUICE_RUNTIME" "$DIR"
+}
+
+compile() { # program, flags
+	local program=$1
+	shift
+	# shellcheck disable=SC2086 # $CC may have arguments
+	$CC -std=c17 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror -pthread -o "$BIN/$program" \
+		"$SOURCE_DIR/tests/e2e/programs/$program.c" "$@"
+}
+
+start_load() { # job, options of run, --, command
+	local job=$1
+	shift
+	"$SLUICE" run --job "$job" "$@" <&0 3>&- &
+	LOADS+=($!)
+}
+
+# End a load by its number, and see that it was content.
+end_load() { # index in LOADS
+	kill -TERM "${LOADS[$1]}"
+	wait "${LOADS[$1]}"
+}
+
+node_pid() {
+	cat "$SLUICE_RUNTIME/default/pid"
+}
+
+# Kill the node, and wait until it has let go of everything.
+kill_node() {
+	kill -KILL "$(node_pid)"
+	until_true 10 flock -n "$SLUICE_RUNTIME/default/lock" true
+}
+
+status() { # jq filter
+	"$SLUICE" status --json | jq -r "$1"
+}
+
+job() { # job, key of its status: null if there is none
+	status "[.jobs[] | select(.job == \"$1\")][0].$2"
+}
+
+# "MS BYTES…": the node's own clock and counters, taken at one moment.
+served() { # job…
+	local jobs
+	jobs=$(printf '"%s",' "$@")
+	status "[.uptime_s * 1000 | round, ([${jobs%,}][] as \$j | [.jobs[] | select(.job == \$j) |
+		.read_bytes + .write_bytes] | add // 0)] | @tsv" | tr '\t' ' '
+}
+
+within() { # percent, got, expected
+	awk -v p="$1" -v a="$2" -v b="$3" 'BEGIN { d = a - b; if (d < 0) d = -d; exit !(d <= b * p / 100) }'
+}
+
+until_true() { # seconds, command
+	local end=$((SECONDS + $1))
+	shift
+	until "$@" >/dev/null 2>&1; do
+		[ $SECONDS -le $end ] || return 1
+		sleep 0.05
+	done
+}
