@@ -9,10 +9,12 @@
  * was under way the outcome is unknown and the caller gets EIO.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <sched.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -318,6 +320,18 @@ ssize_t sl_client_read(struct sl_remote *r, int fd, const struct iovec *iov, int
 		.iov = iov, .total = iov_total(iov, iovcnt), .offset = offset, .op = SL_READ
 	};
 
+	struct stat st;
+
+	/*
+	 * Programs read with buffers far larger than their files; what is not there should not
+	 * count. Direct I/O must keep its alignment.
+	 */
+	if (!(r->open_flags & O_DIRECT) && fstat(fd, &st) == 0) {
+		if (offset >= st.st_size)
+			return -ENOTCONN; /* the caller's own call finds the end, too */
+		if (t.total > (size_t)(st.st_size - offset))
+			t.total = (size_t)(st.st_size - offset);
+	}
 	return transfer(r, fd, &t);
 }
 

@@ -283,6 +283,14 @@ static int refused(const struct node *n, uint64_t number, const struct sl_job_co
 	return answer(out, -rc, text);
 }
 
+static bool no_limits(const struct node *n)
+{
+	struct sl_sched_stats st;
+
+	sl_sched_stats(n->sched, &st);
+	return !strcmp(st.admit, "open");
+}
+
 static int set_job(struct node *n, char *words, bool make, char **out)
 {
 	char *save = NULL, *name = strtok_r(words, " ", &save), *order = NULL, text[200];
@@ -305,10 +313,17 @@ static int set_job(struct node *n, char *words, bool make, char **out)
 	if (order && strcmp(order, "default") != 0 &&
 	    (rc = sl_spec_parse(SL_ORDER, order, &spec, text, sizeof(text))))
 		return answer(out, -rc, text);
-	if (j)
+	if (no_limits(n) && (conf.min_bps || conf.max_bps))
+		return answer(out, EINVAL,
+			      "under admit=open there are no limits; 'sluice policy set "
+			      "admit=token-bucket' first");
+	if (j) {
 		rc = node_job_change(n, j->number, &conf, node_now());
-	else
+		if (rc == -EDQUOT && node_release_mins(n, 0))
+			rc = node_job_change(n, j->number, &conf, node_now());
+	} else {
 		j = node_job_add(n, name, &conf, &rc);
+	}
 	if (rc)
 		return refused(n, sl_job_number(name), &conf, rc, out);
 	if (order) /* parsed above, so it cannot fail */

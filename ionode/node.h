@@ -101,6 +101,7 @@ struct node_config {
 	uint64_t capacity_bps;		   /* 0: not known, not paced */
 	struct sl_device_model device;	   /* timing model; bps 0: none */
 	uint32_t workers;		   /* 0: one for each CPU */
+	uint32_t window;		   /* batches in flight; 0: by measurement */
 	const char *trace;		   /* file to record to; NULL: none */
 };
 
@@ -177,6 +178,8 @@ struct node_job *node_job_add(struct node *n, const char *name, const struct sl_
 /* Not to be forgotten while this process lives: it has not made its first I/O yet. */
 void node_job_hold(struct node_job *j, pid_t pid);
 struct node_job *node_job_join(struct node *n, const struct sl_hello *h, int *error);
+/* Lock held: jobs that nobody uses, for so long, promise nothing; whether there were any. */
+bool node_release_mins(struct node *n, sl_time unused_ns);
 void node_job_leave(struct node *n, struct node_job *j);
 void node_jobs_tick(struct node *n);
 
