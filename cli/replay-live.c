@@ -18,79 +18,23 @@
  * each other and everything read can still be checked: each byte is as written, or 0.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "base/ds/hash.h"
-#include "base/json.h"
-#include "base/units.h"
 #include "cli/cli.h"
-#include "cli/private.h"
-#include "cli/replay.h"
-#include "client/client.h"
+#include "cli/replay-live.h"
 
-#define MAX_LENGTH    (16U << 20) /* of one request; a node's are shorter */
-#define PATTERN	      65521
-#define THREADS	      32
-#define APPEND_OFFSET (UINT64_C(1) << 62) /* where the node puts appends */
-#define OPEN_FLAGS    (O_DIRECT | O_SYNC | O_DSYNC)
+#define PATTERN 65521
+#define THREADS 32 /* what a client can have under way */
 
-struct rl_op {
-	sl_time at_ns; /* since the first */
-	uint64_t offset;
-	uint32_t length, op, file;
-	uint32_t next;	     /* of this job */
-	uint32_t job, batch; /* batch: requests in the one that begins with it */
-};
-
-struct rl_file {
-	uint64_t size, append_at;
-	int flags;
-	int fd;
-	struct sl_remote remote;
-};
-
-struct rl_report {
-	uint64_t bytes[2], requests, failed, wrong;
-	int error;				     /* of the first that failed */
-	sl_time busy_ns, late_ns, first_ns, last_ns; /* sums; times of the clock */
-};
-
-struct rl_job {
-	uint64_t number;
-	struct sl_job_conf conf;
-	uint32_t first, last, count;
-	uint32_t waiting, threads; /* under way: now, at most */
-	sl_time end_ns;
-	char name[32];
-	struct rl_report report;
-};
-
-struct rl {
-	struct private p;
-	struct layer *layer;
-	double speed;
-	struct rl_op *op;
-	uint32_t ops, op_room;
-	struct rl_file *file;
-	uint32_t files, file_room;
-	struct rl_job job[PRIVATE_PROCS];
-	uint32_t jobs;
-	unsigned char *pattern; /* PATTERN + MAX_LENGTH */
-	sl_time end_ns;		/* of the recording */
-	/* In a process. */
-	const struct rl_job *mine;
-	pthread_mutex_t lock;
-	uint32_t at;
-	sl_time start_ns;
-	struct rl_report report;
-};
+static int rl_no_memory(void)
+{
+	return cli_fail(REPLAY_CMD, "out of memory.");
+}
 
 static sl_time rl_now(void)
 {
@@ -103,162 +47,6 @@ static sl_time rl_now(void)
 static const unsigned char *rl_data(const struct rl *l, uint32_t file, uint64_t offset)
 {
 	return l->pattern + (offset + file * UINT64_C(4099)) % PATTERN;
-}
-
-/* ---- reading the trace ---- */
-
-static int rl_no_memory(void)
-{
-	return cli_fail(REPLAY_CMD, "out of memory.");
-}
-
-static struct rl_job *rl_job(struct rl *l, uint64_t number)
-{
-	for (uint32_t i = 0; i < l->jobs; i++)
-		if (l->job[i].number == number)
-			return &l->job[i];
-	if (l->jobs == PRIVATE_PROCS)
-		return NULL;
-	l->job[l->jobs] =
-		(struct rl_job){ .number = number, .first = UINT32_MAX, .last = UINT32_MAX };
-	snprintf(l->job[l->jobs].name, sizeof(l->job[0].name), "replay-%u", l->jobs + 1);
-	return &l->job[l->jobs++];
-}
-
-/* Twice the room when it is full. */
-static bool rl_grow(void **array, uint32_t *room, uint32_t used, size_t size)
-{
-	uint32_t more = *room ? 2 * *room : 1024;
-	void *bigger;
-
-	if (used < *room)
-		return true;
-	bigger = used < UINT32_MAX / 4 ? reallocarray(*array, more, size) : NULL;
-	if (!bigger)
-		return false;
-	*array = bigger;
-	*room = more;
-	return true;
-}
-
-static int rl_add(struct rl *l, struct replay_trace *t, struct sl_hash *files,
-		  const struct sl_trace_record *r, sl_time first)
-{
-	struct rl_job *j = rl_job(l, r->u64[0]);
-	uint32_t f = sl_hash_get(files, r->u64[2], 0);
-	struct rl_op *op;
-
-	if (!j)
-		return cli_fail(REPLAY_CMD, "%s has more than %d jobs.", t->path, PRIVATE_PROCS);
-	if (r->u64[4] == 0 || r->u64[4] > MAX_LENGTH || r->u32[0] > SL_WRITE ||
-	    r->u64[3] > APPEND_OFFSET || r->now < first)
-		return replay_damaged(t, 0, "is no request of a node", "");
-	if (!rl_grow((void **)&l->op, &l->op_room, l->ops, sizeof(*l->op)))
-		return rl_no_memory();
-	if (f == SL_HASH_NONE) {
-		if (!rl_grow((void **)&l->file, &l->file_room, l->files, sizeof(*l->file)))
-			return rl_no_memory();
-		f = l->files++;
-		l->file[f] = (struct rl_file){ .flags = (int)r->u32[1] & OPEN_FLAGS, .fd = -1 };
-		sl_hash_put(files, r->u64[2], 0, f);
-	}
-	op = &l->op[l->ops];
-	*op = (struct rl_op){ .at_ns = r->now - first,
-			      .offset = r->u64[3],
-			      .length = (uint32_t)r->u64[4],
-			      .op = r->u32[0],
-			      .file = f,
-			      .job = (uint32_t)(j - l->job),
-			      .next = UINT32_MAX };
-	if (op->offset == APPEND_OFFSET) {
-		op->offset = l->file[f].append_at;
-		l->file[f].append_at += op->length;
-	}
-	if (l->file[f].size < op->offset + op->length)
-		l->file[f].size = op->offset + op->length;
-	if (j->first == UINT32_MAX)
-		j->first = l->ops;
-	else
-		l->op[j->last].next = l->ops;
-	j->last = l->ops++;
-	j->count++;
-	j->end_ns = r->now - first;
-	j->waiting++;
-	j->threads = j->waiting > j->threads ? j->waiting : j->threads;
-	return CLI_OK;
-}
-
-/* The first conf counts; what it was changed to later is left out. */
-static void rl_conf(struct rl *l, const struct sl_trace_record *r)
-{
-	struct rl_job *j = rl_job(l, r->u64[0]);
-
-	if (j && !j->count && !j->conf.weight)
-		j->conf = (struct sl_job_conf){ .min_bps = r->u64[1],
-						.max_bps = r->u64[2],
-						.burst_bytes = r->u64[3],
-						.period_ns = (sl_time)r->u64[4],
-						.weight = r->u32[0] ? r->u32[0] : 1,
-						.best_effort = r->u32[1] };
-}
-
-/* Requests are numbered as they are added, so a number is an index. */
-static void rl_under_way(struct rl *l, const struct sl_trace_record *r)
-{
-	struct rl_op *op = r->request < l->ops ? &l->op[r->request] : NULL;
-	struct rl_job *j = op ? &l->job[op->job] : NULL;
-
-	if (!op)
-		return;
-	if (r->type == SL_TRACE_NEXT && r->u32[0])
-		op->batch = r->u32[0];
-	else if (r->type == SL_TRACE_DONE)
-		j->waiting -= op->batch < j->waiting ? op->batch : j->waiting;
-	else if (r->type == SL_TRACE_CANCEL)
-		j->waiting -= j->waiting > 0;
-}
-
-static uint32_t rl_count_adds(struct replay_trace *t, int *rc)
-{
-	struct sl_trace_record r;
-	uint32_t adds = 0;
-
-	while ((*rc = replay_next(t, &r)) > 0)
-		adds += r.type == SL_TRACE_ADD && adds < UINT32_MAX / 4;
-	return adds;
-}
-
-static int rl_load(struct rl *l, struct replay_trace *t)
-{
-	struct sl_trace_record r;
-	struct sl_hash files;
-	sl_time first = -1;
-	void *memory;
-	uint32_t adds;
-	int rc, status = CLI_OK;
-
-	adds = rl_count_adds(t, &rc);
-	if (rc < 0)
-		return replay_damaged(t, rc, NULL, "");
-	if (!adds)
-		return cli_fail(REPLAY_CMD, "%s holds no reads and writes.", t->path);
-	memory = aligned_alloc(64, (sl_hash_size(adds) + 63) & ~(size_t)63);
-	if (!memory)
-		return rl_no_memory();
-	sl_hash_init(&files, memory, adds);
-	replay_rewind(t);
-	while (!status && replay_next(t, &r) > 0) {
-		if (r.type == SL_TRACE_JOB)
-			rl_conf(l, &r);
-		rl_under_way(l, &r);
-		if (r.type != SL_TRACE_ADD)
-			continue;
-		first = first < 0 ? r.now : first;
-		status = rl_add(l, t, &files, &r, first);
-		l->end_ns = r.now - first;
-	}
-	free(memory);
-	return status;
 }
 
 /* ---- in a process ---- */
@@ -323,7 +111,7 @@ static void rl_do(struct rl *l, const struct rl_op *op, unsigned char *buffer)
 static void *rl_thread(void *arg)
 {
 	struct rl *l = arg;
-	unsigned char *buffer = malloc(MAX_LENGTH);
+	unsigned char *buffer = malloc(REPLAY_MAX_LENGTH);
 
 	while (buffer) {
 		const struct rl_op *op;
@@ -460,7 +248,7 @@ static int rl_run(struct rl *l)
 /* All that was to be written, read past the node. */
 static int rl_verify(struct rl *l)
 {
-	unsigned char *got = malloc(MAX_LENGTH);
+	unsigned char *got = malloc(REPLAY_MAX_LENGTH);
 	uint64_t wrong = 0;
 	uint32_t open_file = UINT32_MAX;
 	int fd = -1;
@@ -489,79 +277,6 @@ static int rl_verify(struct rl *l)
 				"written. This is a bug.",
 				wrong)
 		     : CLI_OK;
-}
-
-/* ---- what came out ---- */
-
-static double rl_mb_s(uint64_t bytes, sl_time ns)
-{
-	return ns > 0 ? (double)bytes * 1e3 / (double)ns : 0;
-}
-
-static uint64_t rl_recorded_bytes(const struct rl *l, const struct rl_job *j)
-{
-	uint64_t bytes = 0;
-
-	for (uint32_t i = j->first; i != UINT32_MAX; i = l->op[i].next)
-		bytes += l->op[i].length;
-	return bytes;
-}
-
-static void rl_print_json(const struct rl *l)
-{
-	struct json j;
-
-	json_begin(&j, stdout);
-	json_object(&j, NULL);
-	json_string(&j, "layer", l->layer->name);
-	json_double(&j, "speed", l->speed);
-	json_double(&j, "recorded_s", (double)l->end_ns / 1e9);
-	json_array(&j, "jobs");
-	for (uint32_t i = 0; i < l->jobs; i++) {
-		const struct rl_job *job = &l->job[i];
-		const struct rl_report *r = &job->report;
-		sl_time took = r->last_ns - r->first_ns;
-		char number[24];
-
-		if (!job->count)
-			continue;
-		snprintf(number, sizeof(number), "%016" PRIx64, job->number);
-		json_object(&j, NULL);
-		json_string(&j, "job", job->name);
-		json_string(&j, "recorded_job", number);
-		json_uint(&j, "requests", r->requests);
-		json_uint(&j, "failed", r->failed);
-		json_uint(&j, "read_bytes", r->bytes[SL_READ]);
-		json_uint(&j, "write_bytes", r->bytes[SL_WRITE]);
-		json_double(&j, "took_s", (double)took / 1e9);
-		json_double(&j, "recorded_s", (double)job->end_ns / 1e9);
-		json_double(&j, "mean_us", (double)r->busy_ns / 1e3 / (double)r->requests);
-		json_double(&j, "late_us", (double)r->late_ns / 1e3 / (double)r->requests);
-		json_end(&j);
-	}
-	json_end(&j);
-	json_end(&j);
-}
-
-static void rl_print(const struct rl *l)
-{
-	printf("job          requests      MiB   MB/s    recorded     mean     late    took\n");
-	for (uint32_t i = 0; i < l->jobs; i++) {
-		const struct rl_job *j = &l->job[i];
-		const struct rl_report *r = &j->report;
-		uint64_t bytes = r->bytes[SL_READ] + r->bytes[SL_WRITE];
-		sl_time took = r->last_ns - r->first_ns, n = (sl_time)r->requests;
-		char mean[16], late[16], all[16];
-
-		if (!j->count)
-			continue;
-		printf("%-11s %9" PRIu64 " %8.1f %6.1f %8.1f at %8s %8s %7s\n", j->name,
-		       r->requests, (double)bytes / 1048576, rl_mb_s(bytes, took),
-		       rl_mb_s(rl_recorded_bytes(l, j), j->end_ns),
-		       sl_format_time(mean, sizeof(mean), n ? r->busy_ns / n : 0),
-		       sl_format_time(late, sizeof(late), n ? r->late_ns / n : 0),
-		       sl_format_time(all, sizeof(all), took));
-	}
 }
 
 static int rl_judge(const struct rl *l)
@@ -597,7 +312,7 @@ static void rl_raise_file_limit(void)
 /* Bytes that are never 0, each value about as often. */
 static unsigned char *rl_pattern(void)
 {
-	size_t size = (size_t)PATTERN + MAX_LENGTH;
+	size_t size = (size_t)PATTERN + REPLAY_MAX_LENGTH;
 	unsigned char *bytes = malloc(size);
 	uint64_t x = 1;
 
@@ -622,7 +337,7 @@ int replay_live(struct replay_trace *t, struct layer *layer, double speed, bool 
 	}
 	l->layer = layer;
 	l->speed = speed;
-	status = rl_load(l, t);
+	status = replay_load(l, t);
 	if (!status && layer_root(layer, root))
 		status = layer_not_up(layer);
 	if (!status) {
@@ -639,10 +354,8 @@ int replay_live(struct replay_trace *t, struct layer *layer, double speed, bool 
 			status = rl_verify(l);
 		status = private_end(&l->p, status);
 	}
-	if (!status && json)
-		rl_print_json(l);
-	else if (!status)
-		rl_print(l);
+	if (!status)
+		replay_print(l, json);
 	free(l->op);
 	free(l->file);
 	free(l->pattern);
