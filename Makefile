@@ -18,7 +18,8 @@ all: build
 deps:
 	@scripts/deps
 
-build: deps
+build:
+	@scripts/deps build
 	@test -f build/build.ninja || meson setup build >/dev/null
 	@ninja -C build --quiet
 
@@ -32,7 +33,7 @@ bench: build
 	@build/cli/sluice bench sched --json
 	@build/cli/sluice bench path --json
 
-lint: build
+lint: deps build
 	@scripts/lint
 
 format:

@@ -214,6 +214,8 @@ static int up_settings(struct up *u, const char *dir)
 		return cli_fail(cmd, "cannot use %s: %s.", dir, strerror(errno));
 	if (!S_ISDIR(st.st_mode))
 		return cli_fail(cmd, "%s is not a directory.", dir);
+	if (access(u->root, R_OK | X_OK))
+		return cli_fail(cmd, "cannot use %s: %s.", dir, strerror(errno));
 	if (strchr(u->root, '\n'))
 		return cli_fail(cmd, "%s has a newline in its name; Sluice cannot handle that.",
 				dir);
@@ -305,8 +307,9 @@ static int up_jobs(struct up *u)
 
 static int up_bring(struct up *u)
 {
-	char daemon[PATH_MAX], option[64] = "";
+	char daemon[PATH_MAX], option[64] = "", limit[48] = "", rate[32];
 	const char *args[ARGS_MAX];
+	uint64_t bps;
 	pid_t pid;
 	int rc, status;
 
@@ -327,11 +330,14 @@ static int up_bring(struct up *u)
 		return status;
 	if (strcmp(u->layer.name, LAYER_DEFAULT) != 0)
 		snprintf(option, sizeof(option), " --name %s", u->layer.name);
-	printf("Layer '%s' is up for %s\n"
+	if (u->capacity && !sl_parse_rate(u->capacity, &bps))
+		snprintf(limit, sizeof(limit), ", at most %s",
+			 sl_format_rate(rate, sizeof(rate), bps));
+	printf("Layer '%s' is up for %s%s\n"
 	       "  sluice run%s -- COMMAND    runs a program through it\n"
 	       "  sluice status%s            shows who does what\n"
 	       "  sluice down%s              stops it\n",
-	       u->layer.name, u->root, option, option, option);
+	       u->layer.name, u->root, limit, option, option, option);
 	return CLI_OK;
 }
 
