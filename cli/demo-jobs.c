@@ -106,11 +106,11 @@ static int process_main(void *arg, int sock)
 	pthread_barrier_t *step = &q->shared->step[q->number];
 	struct demo_time *time = &q->shared->time[q->number];
 	struct sl_remote remote = { 0 };
-	void *buffer = malloc(CALL_BYTES);
+	static uint64_t buffer[CALL_BYTES / 8];
 	int fd = file_open(q->p, q->job, q->index, O_RDWR | O_CREAT);
 	sl_time start, begin;
 
-	if (fd < 0 || !buffer)
+	if (fd < 0)
 		return cli_fail(q->p->cmd, "cannot make a file in %s: %s.", q->p->dir,
 				strerror(errno));
 	if (!private_receive(sock, &start, sizeof(start)))
