@@ -11,6 +11,7 @@
  * Memory is bounded by the limits of the recorded scheduler; each record takes O(1) besides the
  * scheduler's own work.
  */
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -254,9 +255,10 @@ static int rc_lost(struct rc_check *c, const struct sl_trace_record *r)
 
 static int rc_record(struct rc_check *c, const struct sl_trace_record *r)
 {
-	switch (r->type) {
-	case SL_TRACE_CONFIG:
+	if (r->type == SL_TRACE_CONFIG)
 		return rc_config(c, r);
+	assert(c->request); /* replay_next() lets nothing come before the configuration */
+	switch (r->type) {
 	case SL_TRACE_ADD:
 		return rc_add(c, r);
 	case SL_TRACE_NEXT:
