@@ -611,53 +611,6 @@ bool sl_client_syncs(void)
 	return g.enabled && g.tcp;
 }
 
-static int sync_once(struct conn *c, struct sl_remote *r, int fd, bool data_only)
-{
-	uint64_t file;
-	sigset_t old;
-	int rc = conn_open(c, r, fd, &file);
-
-	if (rc == GONE)
-		return GONE;
-	conn_lock(&old);
-	if (tcp_lost(r, c->epoch))
-		rc = -EIO;
-	else if (rc) /* the node does not take the file: nothing of it is there, or out of reach */
-		rc = tcp_unsynced(r) ? -EIO : -ENOTCONN;
-	else
-		rc = !atomic_load(&c->lost) && conn_ours(c) ? tcp_sync(c, file, data_only) : GONE;
-	if (rc == GONE)
-		conn_lose(c);
-	else
-		tcp_note_synced(r);
-	conn_unlock(&old);
-	return rc;
-}
-
-int sl_client_fsync(struct sl_remote *r, int fd, bool data_only)
-{
-	int rc = GONE;
-
-	if (!sl_client_syncs())
-		return -ENOTCONN;
-	while (rc == GONE) {
-		struct conn *c = conn_get(&rc);
-
-		if (!c) {
-			sigset_t old;
-
-			conn_lock(&old);
-			rc = tcp_lost(r, 0) ? -EIO : rc;
-			tcp_note_synced(r);
-			conn_unlock(&old);
-			break;
-		}
-		rc = sync_once(c, r, fd, data_only);
-		conn_put(c);
-	}
-	return rc;
-}
-
 /* The current connection, counted as in use; NULL if this process has none. */
 static struct conn *conn_held(void)
 {

@@ -15,16 +15,6 @@
  * word, since its machine lost power, is recognised by its kernel not answering either: keepalive
  * asks when nothing else does, and if nothing at all was acknowledged for SILENCE_MS the connection
  * is given up.
- *
- * Unsynced data. What a node has taken may be in the memory of its machine. If the node has another
- * epoch afterwards, nobody knows whether that data survived, so the next fsync of the file fails
- * with EIO, once, as it does in the kernel for a disk that failed. A table remembers for each file
- * (by inode: descriptors come and go, and are duplicated) under which epoch it was written.
- * Example: 10 MB to inode 7 under epoch A: {7, A}. The node restarts, with epoch B. fsync: EIO,
- * and {7, A} is forgotten; write 1 MB: {7, B}; fsync: 0. Had the program written before it called
- * fsync, the entry would be {7, B, lost}. The table has WAYS places for each of SETS hash values;
- * if they do not suffice, it remembers that there was some file, and any that it does not know is
- * taken to be that one.
  */
 #include "client/tcp.h"
 
@@ -48,68 +38,7 @@
 #define PIECES	   8
 #define IOVS	   64 /* of the program's memory in one system call */
 #define SILENCE_MS 20000
-#define SETS	   512
-#define WAYS	   4
 #define OPEN_FLAGS (O_ACCMODE | O_APPEND | O_DIRECT | O_SYNC | O_DSYNC | O_NOATIME)
-
-/* ---- unsynced data ---- */
-
-struct unsynced {
-	uint64_t dev, ino, epoch; /* epoch 0: free */
-	bool lost;		  /* some of it under an earlier epoch */
-};
-
-static struct unsynced table[SETS][WAYS];
-static struct unsynced others; /* those that found no place */
-
-static struct unsynced *find(const struct sl_remote *r, bool make)
-{
-	struct unsynced *set = table[(r->ino * UINT64_C(0x9e3779b97f4a7c15)) >> 55], *free = NULL;
-
-	for (int i = 0; i < WAYS; i++) {
-		if (set[i].epoch && set[i].ino == r->ino && set[i].dev == r->dev)
-			return &set[i];
-		if (!set[i].epoch)
-			free = &set[i];
-	}
-	if (make && free) {
-		free->dev = r->dev;
-		free->ino = r->ino;
-		return free;
-	}
-	return &others;
-}
-
-void tcp_note_write(const struct sl_remote *r, uint64_t epoch)
-{
-	struct unsynced *u;
-
-	if (r->open_flags & (O_SYNC | O_DSYNC))
-		return;
-	u = find(r, true);
-	u->lost |= u->epoch && u->epoch != epoch;
-	u->epoch = epoch;
-}
-
-bool tcp_unsynced(const struct sl_remote *r)
-{
-	return find(r, false)->epoch != 0;
-}
-
-bool tcp_lost(const struct sl_remote *r, uint64_t epoch)
-{
-	const struct unsynced *u = find(r, false);
-
-	return u->epoch && (u->lost || u->epoch != epoch);
-}
-
-void tcp_note_synced(const struct sl_remote *r)
-{
-	struct unsynced *u = find(r, false);
-
-	if (u != &others)
-		*u = (struct unsynced){ 0 };
-}
 
 /* ---- the socket ---- */
 
@@ -457,7 +386,7 @@ static int tcp_move(struct conn *c, uint64_t file, struct transfer *t)
 	if (!atomic_load(&c->lost) && conn_ours(c)) {
 		rc = run(c, file, t);
 		if (t->op == SL_WRITE && t->done > before)
-			tcp_note_write(t->remote, c->epoch);
+			sync_note_write(t->remote, c->epoch);
 		/* In the middle of a frame: nobody can go on from there. */
 		if (rc == GONE || rc == -EFAULT)
 			conn_lose(c);

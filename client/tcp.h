@@ -17,14 +17,7 @@ bool tcp_silent(int sock);
 /* The node's fsync of this file; 0, GONE, or negative errno. */
 int tcp_sync(struct conn *c, uint64_t file, bool data_only);
 
-/*
- * Data that a node has taken and not synced yet, by file and by the node's life.
- * The lock of the connection is held.
- */
-void tcp_note_write(const struct sl_remote *r, uint64_t epoch);
-/* Whether data of this file may be lost if the node's life is this one now (0: it has none). */
-bool tcp_lost(const struct sl_remote *r, uint64_t epoch);
-bool tcp_unsynced(const struct sl_remote *r);
-void tcp_note_synced(const struct sl_remote *r);
+/* sync.c: the node has taken data of this file and not synced it. The lock is held. */
+void sync_note_write(const struct sl_remote *r, uint64_t epoch);
 
 #endif

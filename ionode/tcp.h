@@ -2,8 +2,9 @@
 /*
  * Clients over TCP, inside the node.
  *
- *	tcp.c         the thread: connections, receiving, sending, departures
+ *	tcp.c         the thread: slots, connections, departures
  *	tcp-listen.c  its start and end
+ *	tcp-stream.c  bytes in and out of one connection
  *	tcp-frame.c   what each frame means
  *	tcp-errand.c  what may block and is no data: open, fsync
  *
@@ -94,10 +95,16 @@ void tcp_address(const struct sockaddr *a, socklen_t length, char out[64]);
 
 /* tcp.c */
 void *tcp_main(void *tcp);
-/* The slot has come back with this result: queue its reply. */
-void tcp_reply(struct tcp_slot *s, int64_t result, char *text);
+void tcp_slot_free(struct tcp *t, struct tcp_slot *s);
 void tcp_log_refused(struct tcp_peer *p, const char *why); /* so many a second */
 void tcp_done(struct tcp *t, struct tcp_slot *s); /* give a slot back; the node's lock is held */
+
+/* tcp-stream.c; negative errno: hang up */
+/* The slot has come back with this result: queue its reply. */
+void tcp_reply(struct tcp_slot *s, int64_t result, char *text);
+int tcp_flush(struct tcp *t, struct tcp_peer *p);
+int tcp_input(struct tcp *t, struct tcp_peer *p);
+void tcp_watch(struct tcp *t, struct tcp_peer *p); /* for what it is ready for now */
 
 /* tcp-frame.c */
 /* A header has come, and for HELLO and CONTROL the payload too. 0: go on; 1: not now, no room. */
