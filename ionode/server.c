@@ -512,6 +512,7 @@ static void hang_up(struct node *n, struct peer *p, int error)
 
 static void on_accept(struct node *n)
 {
+	/* cppcheck-suppress nullPointer */
 	int sock = accept4(n->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	struct ucred cred;
 	socklen_t length = sizeof(cred);

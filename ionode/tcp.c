@@ -116,6 +116,8 @@ void tcp_log_refused(struct tcp_peer *p, const char *why)
 
 static void hang_up(struct tcp *t, struct tcp_peer *p, int error)
 {
+	/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): a peer is freed only after it left its list
+	 */
 	if (p->client)
 		log_info("tcp=%s pid=%u disconnected%s%s", p->name, p->client->pid,
 			 error == -ECONNRESET ? "" : ": ",

@@ -206,6 +206,7 @@ static void run_absorb(struct sl_flow *f, struct sl_queue *q, struct sl_run *lef
 {
 	uint64_t hi = right->range.hi;
 
+	assert(right->batch.first);
 	for (struct sl_request *r = right->batch.first; r; r = r->next)
 		r->run_ = left; /* at most batch_requests of them */
 	left->last->next = right->batch.first;

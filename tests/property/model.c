@@ -19,7 +19,7 @@
 
 static void *get(size_t n, size_t size)
 {
-	void *p = calloc(n, size);
+	void *p = calloc(n ? n : 1, size);
 
 	if (!p)
 		abort();

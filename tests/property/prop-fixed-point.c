@@ -275,6 +275,7 @@ static void guarantees_fit(uint64_t seed)
 	solve(p, 3, C / 2);
 	measure(&w, p, 3, HX_SEC, 4 * HX_SEC);
 	ret = sl_capacity_set(w.s, C, w.now);
+	hx_check(ret == 0, "the capacity cannot be set back: %d", ret);
 	w.capacity_bps = w.device_bps = C;
 	in_force(&w, 0, C / 10 * 6, "all of it back");
 	in_force(&w, 1, C / 10 * 4, "all of it back");

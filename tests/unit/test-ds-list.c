@@ -121,7 +121,7 @@ static void random_operations_agree_with_an_array(void **state)
 {
 	const char *env = getenv("SL_SEED");
 	uint64_t seed = env ? strtoull(env, NULL, 0) : 1, random = seed;
-	struct sl_list head, n[NODES], *want[NODES];
+	struct sl_list head, n[NODES], *want[NODES] = { NULL };
 	unsigned count = 0;
 
 	(void)state;
