@@ -116,8 +116,8 @@ void tcp_log_refused(struct tcp_peer *p, const char *why)
 
 static void hang_up(struct tcp *t, struct tcp_peer *p, int error)
 {
-	/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): a peer is freed only after it left its list
-	 */
+	/* A peer is freed only after it has left its list. */
+	/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc) */
 	if (p->client)
 		log_info("tcp=%s pid=%u disconnected%s%s", p->name, p->client->pid,
 			 error == -ECONNRESET ? "" : ": ",
