@@ -236,7 +236,7 @@ END
 	diff direct.out forwarded.out
 	diff -r direct "$ROOT"
 	wrote 760000
-	read_through 500000
+	read_through 150000
 	node_stop
 }
 
