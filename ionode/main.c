@@ -49,6 +49,9 @@ static int usage(const char *problem, const char *what)
 		     "written\n"
 		     "  --trace FILE       record what the scheduler is told and answers\n"
 		     "  --workers N        threads of the data path (one for each CPU)\n"
+		     "  --window N         batches in flight to files with O_DIRECT or O_SYNC "
+		     "(found by\n"
+		     "                     measurement); for experiments\n"
 		     "  --log LEVEL        error, warn, info (default) or debug\n"
 		     "  --ready-fd N       write a byte to this descriptor when clients may "
 		     "connect\n");
@@ -167,7 +170,7 @@ static int run(const struct node_config *config, int ready_fd)
 	n->workers = config->workers ? config->workers
 				     : (uint32_t)(cpus < SL_SHM_WORKERS ? cpus : SL_SHM_WORKERS);
 	pthread_mutex_init(&n->lock, NULL);
-	window_init(&n->window);
+	window_init(&n->window, config->window);
 	sl_device_init(&n->device, &config->device);
 	if ((rc = sl_sched_create(&n->sched, &sc, node_now(), err, sizeof(err)))) {
 		fprintf(stderr, "sluiced: %s\n", err);
@@ -263,6 +266,7 @@ static int parse(int argc, char **argv, struct node_config *c, int *ready_fd)
 		DEVICE,
 		TRACE,
 		WORKERS,
+		WINDOW,
 		LOG,
 		READY,
 		HELP
@@ -277,6 +281,7 @@ static int parse(int argc, char **argv, struct node_config *c, int *ready_fd)
 		{ "order", 1, 0, ORDER },
 		{ "capacity", 1, 0, CAPACITY },
 		{ "workers", 1, 0, WORKERS },
+		{ "window", 1, 0, WINDOW },
 		{ "device-model", 1, 0, DEVICE },
 		{ "trace", 1, 0, TRACE },
 		{ "log", 1, 0, LOG },
@@ -327,6 +332,11 @@ static int parse(int argc, char **argv, struct node_config *c, int *ready_fd)
 			c->workers = (uint32_t)strtoul(optarg, NULL, 10);
 			if (c->workers < 1 || c->workers > SL_SHM_WORKERS)
 				return usage("workers go from 1 to 64, not", optarg);
+			break;
+		case WINDOW:
+			c->window = (uint32_t)strtoul(optarg, NULL, 10);
+			if (c->window < 1 || c->window > WINDOW_MAX)
+				return usage("a window goes from 1 to 64, not", optarg);
 			break;
 		case LOG:
 			for (i = 0; i < 4 && strcmp(levels[i], optarg); i++)

@@ -81,8 +81,8 @@ static void *ring_main(void *arg)
 			break; /* ring_stop() */
 		node_settle(f->batch, result);
 		pthread_mutex_lock(&n->lock);
-		window_measure(&n->window, f->batch->length, node_now() - f->since);
 		n->flying--;
+		window_measure(&n->window, f->batch->length, node_now() - f->since, n->flying);
 		node_finish(n, f->batch);
 		f->batch = NULL;
 		pthread_mutex_unlock(&n->lock);
