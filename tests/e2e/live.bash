@@ -81,7 +81,7 @@ job() { # job, key of its status: null if there is none
 served() { # job…
 	local jobs
 	jobs=$(printf '"%s",' "$@")
-	status "[.uptime_s * 1000 | round, ([${jobs%,}][] as \$j | [.jobs[] | select(.job == \$j) |
+	status "[(.uptime_s * 1000 | round), ([${jobs%,}][] as \$j | [.jobs[] | select(.job == \$j) |
 		.read_bytes + .write_bytes] | add // 0)] | @tsv" | tr '\t' ' '
 }
 
