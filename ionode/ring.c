@@ -20,7 +20,6 @@
 
 struct flight {
 	const struct sl_batch *batch; /* NULL: free */
-	sl_time since;
 	struct iovec iov[IOV_MAX];
 };
 
@@ -37,7 +36,7 @@ bool ring_wants(const struct node *n, const struct sl_batch *b)
 	return n->ring && io->file->flags && !(io->flags & SL_F_APPEND) && node_one_file(b);
 }
 
-void ring_submit(struct node *n, const struct sl_batch *b, sl_time now)
+void ring_submit(struct node *n, const struct sl_batch *b)
 {
 	const struct node_io *first = (const struct node_io *)b->first;
 	struct ring *ring = n->ring;
@@ -48,7 +47,6 @@ void ring_submit(struct node *n, const struct sl_batch *b, sl_time now)
 	while (f->batch)
 		f++;
 	f->batch = b;
-	f->since = now;
 	for (struct sl_request *r = b->first; r; r = r->next)
 		f->iov[count++] = (struct iovec){ ((struct node_io *)r)->data, (size_t)r->length };
 	if (b->op == SL_WRITE)
@@ -60,35 +58,48 @@ void ring_submit(struct node *n, const struct sl_batch *b, sl_time now)
 	io_uring_submit(&ring->uring);
 }
 
+/* One completion, seen at `now`; false: ring_stop(). */
+static bool ring_complete(struct node *n, struct io_uring_cqe *cqe, sl_time now)
+{
+	struct flight *f = io_uring_cqe_get_data(cqe);
+	int result = cqe->res;
+
+	io_uring_cqe_seen(&n->ring->uring, cqe);
+	if (!f)
+		return false;
+	node_settle(f->batch, result);
+	pthread_mutex_lock(&n->lock);
+	n->flying--;
+	window_measure(&n->window, f->batch->length, n->flying, now);
+	node_finish(n, f->batch);
+	f->batch = NULL;
+	pthread_mutex_unlock(&n->lock);
+	return true;
+}
+
+/*
+ * Those that are there at one look have one time, and are followed by one decision: how long this
+ * thread takes to finish them is not the device's time.
+ */
 static void *ring_main(void *arg)
 {
 	struct node *n = arg;
-	struct ring *ring = n->ring;
+	struct io_uring *uring = &n->ring->uring;
 
 	for (;;) {
 		struct io_uring_cqe *cqe;
-		struct flight *f;
-		int rc = io_uring_wait_cqe(&ring->uring, &cqe), result;
+		int rc = io_uring_wait_cqe(uring, &cqe);
+		sl_time now = node_now();
 
 		if (rc == -EINTR)
 			continue;
 		if (rc)
-			break;
-		f = io_uring_cqe_get_data(cqe);
-		result = cqe->res;
-		io_uring_cqe_seen(&ring->uring, cqe);
-		if (!f)
-			break; /* ring_stop() */
-		node_settle(f->batch, result);
-		pthread_mutex_lock(&n->lock);
-		n->flying--;
-		window_measure(&n->window, f->batch->length, node_now() - f->since, n->flying);
-		node_finish(n, f->batch);
-		f->batch = NULL;
-		pthread_mutex_unlock(&n->lock);
+			return NULL;
+		for (unsigned ready = io_uring_cq_ready(uring); ready; ready--)
+			if (io_uring_peek_cqe(uring, &cqe) || !ring_complete(n, cqe, now))
+				return NULL;
 		node_go_on(n);
 	}
-	return NULL;
 }
 
 int ring_start(struct node *n)

@@ -16,6 +16,6 @@ void ring_stop(struct node *n);
 /* Whether the ring should execute this batch. */
 bool ring_wants(const struct node *n, const struct sl_batch *b);
 /* Start it; the node's lock is held, and there is room (node->flying < WINDOW_MAX). */
-void ring_submit(struct node *n, const struct sl_batch *b, sl_time now);
+void ring_submit(struct node *n, const struct sl_batch *b);
 
 #endif

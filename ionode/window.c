@@ -2,86 +2,89 @@
 /* See window.h. */
 #include "ionode/window.h"
 
-#define SAMPLES	     16	   /* batches between two steps */
-#define SMOOTH	     8	   /* steps over which times are averaged: devices work in bursts */
-#define BASE_BATCHES 512   /* between two measurements of the base, times the limit */
-#define FIXED_BYTES  65536 /* cost of a batch that does not depend on its size, as bytes */
+#include <string.h>
+
+#define STRETCH	    8	  /* batches of a stretch, for each that may be in flight */
+#define STRETCHES   32	  /* of a comparison */
+#define FIXED_BYTES 65536 /* cost of a batch that does not depend on its size, as bytes */
+#define VOTES	    4
+#define VOTES_MAX   64
 
 void window_init(struct window *w, uint32_t fixed)
 {
 	*w = (struct window){ .limit = fixed ? fixed : WINDOW_MIN,
 			      .fixed = fixed,
-			      .resume = WINDOW_MIN };
+			      .low = WINDOW_MIN,
+			      .skip = 1,
+			      .needed = VOTES };
 }
 
-/*
- * Batches differ in size, so times are taken for 64 KiB: t / (bytes + 64 KiB), which lets a batch
- * of 4 KiB and one of 4 MiB be compared on devices with a fixed cost and a bandwidth.
- */
-static sl_time unit_ns(uint64_t bytes, sl_time took_ns)
+static void grow(struct window *w)
 {
-	return (sl_time)((unsigned __int128)(uint64_t)took_ns * FIXED_BYTES /
-			 (bytes + FIXED_BYTES));
+	if (w->shrunk && w->needed < VOTES_MAX)
+		w->needed *= 2;
+	w->shrunk = false;
+	w->votes = 0;
+	w->low += 1 + w->low / 4;
+	if (w->low > WINDOW_MAX / 2)
+		w->low = WINDOW_MAX / 2;
 }
 
-static void restart(struct window *w)
+static void shrink(struct window *w)
 {
-	w->sum_ns = 0;
-	w->count = w->full = 0;
-}
-
-/* The least of the last few: a hiccup during one of them is not the device's speed. */
-static void set_base(struct window *w, sl_time mean)
-{
-	if (!w->base_ns) {
-		w->mean_ns = mean;
-		for (int i = 0; i < WINDOW_BASES; i++)
-			w->bases[i] = mean;
-	}
-	w->bases[w->next++ % WINDOW_BASES] = mean;
-	w->base_ns = mean;
-	for (int i = 0; i < WINDOW_BASES; i++)
-		if (w->bases[i] < w->base_ns)
-			w->base_ns = w->bases[i];
-}
-
-static void step(struct window *w, sl_time mean, bool full)
-{
-	if (w->resume) {
-		set_base(w, mean);
-		w->limit = w->resume;
-		w->resume = 0;
-		w->batches = 0;
+	if (++w->votes < w->needed || w->low == WINDOW_MIN)
 		return;
-	}
-	w->mean_ns += (mean - w->mean_ns) / SMOOTH;
-	if (full && w->mean_ns < 3 * w->base_ns && w->limit < WINDOW_MAX)
-		w->limit++;
-	else if (w->mean_ns > 5 * w->base_ns && w->limit > WINDOW_MIN)
-		w->limit--;
+	if (w->shrunk) /* the last one has held */
+		w->needed = VOTES;
+	w->shrunk = true;
+	w->votes = 0;
+	w->low--;
 }
 
-void window_measure(struct window *w, uint64_t bytes, sl_time took_ns, uint32_t others)
+/* Both throughputs are known: work in bytes over ns, so no product exceeds 2^128. */
+static void compare(struct window *w)
 {
-	sl_time mean;
+	unsigned __int128 more = (unsigned __int128)w->done[1] * (uint64_t)w->took_ns[0] * 100;
+	unsigned __int128 less = (unsigned __int128)w->done[0] * (uint64_t)w->took_ns[1];
 
+	if (more > less * 103)
+		grow(w);
+	else if (more < less * 101)
+		shrink(w);
+	else
+		w->votes = 0;
+	w->stretches = 0;
+	memset(w->done, 0, sizeof(w->done));
+	memset(w->took_ns, 0, sizeof(w->took_ns));
+}
+
+static void next_stretch(struct window *w, uint32_t others)
+{
+	w->high = !w->high;
+	w->limit = w->high ? 2 * w->low : w->low;
+	w->skip = others > w->limit ? others : w->limit;
+	w->count = w->full = 0;
+	w->work = 0;
+}
+
+void window_measure(struct window *w, uint64_t bytes, uint32_t others, sl_time now)
+{
 	if (w->fixed)
 		return;
 	if (w->skip) {
 		w->skip--;
+		w->since = now;
 		return;
 	}
-	w->sum_ns += unit_ns(bytes, took_ns);
+	w->work += bytes + FIXED_BYTES;
 	w->full += others + 1 >= w->limit;
-	if (++w->count < SAMPLES)
+	if (++w->count < STRETCH * w->low)
 		return;
-	mean = w->sum_ns / SAMPLES;
-	w->batches += SAMPLES;
-	step(w, mean ? mean : 1, w->full > SAMPLES / 2);
-	restart(w);
-	if (!w->resume && w->batches >= BASE_BATCHES * w->limit) {
-		w->resume = w->limit;
-		w->limit = WINDOW_MIN;
-		w->skip = others;
+	if (4 * w->full > 3 * w->count) {
+		w->done[w->high] += w->work;
+		w->took_ns[w->high] += now - w->since;
+		if (++w->stretches >= STRETCHES && w->took_ns[0] && w->took_ns[1])
+			compare(w);
 	}
+	next_stretch(w, others);
 }

@@ -4,23 +4,22 @@
  *
  * A scheduler decides only over what waits in front of it. If the node passes everything on, the
  * queue builds up inside the file system and every policy is a no-op; if it passes on too little,
- * the device idles. So the number of batches in flight has a limit that is found by measurement,
- * as TCP Vegas finds its own: the time of a batch when little is in flight is the base; while
- * batches take less than 3 times that, one more is allowed; when they take more than 5 times that,
- * only the queue has grown, and one less is. On a device that does one thing at a time this settles
- * at 6, enough to keep it busy; on one that does eight, at 24.
+ * the device idles. So the number of batches in flight has a limit that is found by measurement:
+ * the node goes to and fro between `low` and twice that, a few dozen batches each, and compares
+ * the throughput. If twice as much in flight brings more than 3 % more, low grows by a quarter; if
+ * it brings less than 1 % more, for some time, low shrinks by one. So the limit becomes what the
+ * device can do at a time, and no more: 2 (the least) for one that does one thing after the other,
+ * about 8 for one that does eight; and what it costs is known to be little, whatever the device and
+ * whatever the reason for which more in flight is faster.
  *
- * The base has to be measured with little in flight, not with what happens to be there: a base
- * that follows the times upwards follows the queue, and the limit follows it to the end. So now and
- * then the limit is WINDOW_MIN for as long as it takes what is in flight to come back and 16 more
- * (as BBR does for its round-trip time). That is done every 512 batches for each one that may be in
- * flight, and so costs less than 1 % whatever the device. The least of the last WINDOW_BASES is the
- * base: devices, and whatever else runs on this machine, have hiccups.
+ * Times would tell sooner than throughput (TCP Vegas), but the times of batches on a busy machine
+ * are mostly those that threads wait for a CPU, and a limit drawn from them is too low by far.
  *
- * A limit that nobody reaches says nothing, and stays.
+ * A shrink that has to be taken back at once is not tried again so soon: each time twice as many
+ * comparisons have to ask for it, up to 64. A limit that nobody reaches says nothing, and stays.
  *
- * Pure. Example: base 1 ms; with 4 in flight batches take 1.2 ms: 5 may; with 30 they take 5.1 ms:
- * 29.
+ * Pure: time is an argument. Example: low 4; with 4 in flight 1000 MB/s, with 8 1200: 5. Later low
+ * is 8; with 8 1600 MB/s, with 16 1605, four times in a row: 7.
  */
 #ifndef SL_IONODE_WINDOW_H
 #define SL_IONODE_WINDOW_H
@@ -30,28 +29,31 @@
 
 #include "sluice.h"
 
-#define WINDOW_MIN   2
-#define WINDOW_MAX   64
-#define WINDOW_BASES 4
+#define WINDOW_MIN 2
+#define WINDOW_MAX 64
 
 struct window {
-	uint32_t limit;	 /* batches */
-	bool fixed;	 /* as it was given */
-	uint32_t count;	 /* measured since the last step */
-	uint32_t full;	 /* of these, with as many in flight as may be */
-	sl_time sum_ns;	 /* of their times, for 64 KiB each */
-	sl_time mean_ns; /* of the last steps */
-	sl_time base_ns; /* 0: not known */
-	/* Measuring the base. */
-	sl_time bases[WINDOW_BASES];
-	uint32_t next;
-	uint32_t batches; /* since it was done last */
-	uint32_t resume;  /* limit to go on with; 0: not measuring */
-	uint32_t skip;	  /* of those that were in flight already, still to come */
+	uint32_t limit; /* batches, now: low or twice that */
+	bool fixed;	/* as it was given */
+	uint32_t low;
+	/* The stretch under way. */
+	bool high;	/* at twice low */
+	uint32_t skip;	/* batches until the change has taken effect */
+	uint32_t count; /* batches since then */
+	uint32_t full;	/* of these, with as many in flight as may be */
+	uint64_t work;	/* bytes, and so many for each batch */
+	sl_time since;	/* its begin */
+	/* The comparison under way, by `high`. */
+	uint32_t stretches;
+	uint64_t done[2]; /* work */
+	sl_time took_ns[2];
+	/* Votes for less. */
+	uint32_t votes, needed;
+	bool shrunk; /* by the last one that changed anything */
 };
 
 void window_init(struct window *w, uint32_t fixed); /* 0: find it */
-/* A batch of so many bytes was in flight for so long; others still are. */
-void window_measure(struct window *w, uint64_t bytes, sl_time took_ns, uint32_t others);
+/* A batch of so many bytes came back; others are still in flight. */
+void window_measure(struct window *w, uint64_t bytes, uint32_t others, sl_time now);
 
 #endif

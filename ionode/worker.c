@@ -272,7 +272,7 @@ sl_time node_go_on(struct node *n)
 		modelled = model(n, b, now);
 		n->executing++;
 		if (!modelled && ring_wants(n, b)) {
-			ring_submit(n, b, now);
+			ring_submit(n, b);
 			continue;
 		}
 		pthread_mutex_unlock(&n->lock);

@@ -28,7 +28,8 @@
 #define THREADS_MAX 256
 
 static size_t size = 128 << 10;
-static int seconds = 10, more_flags;
+static double seconds = 10;
+static int more_flags;
 static bool verify;
 static const char *name;
 static atomic_bool stop;
@@ -101,6 +102,7 @@ int main(int argc, char **argv)
 {
 	pthread_t thread[THREADS_MAX];
 	int o, threads = 16;
+	struct timespec wait;
 	sigset_t term;
 
 	while ((o = getopt(argc, argv, "t:s:T:dv")) != -1) {
@@ -109,7 +111,7 @@ int main(int argc, char **argv)
 		else if (o == 's')
 			size = (size_t)strtoul(optarg, NULL, 10);
 		else if (o == 'T')
-			seconds = atoi(optarg);
+			seconds = atof(optarg);
 		else if (o == 'd')
 			more_flags = O_DIRECT;
 		else if (o == 'v')
@@ -121,13 +123,15 @@ int main(int argc, char **argv)
 	if (!name || threads < 1 || threads > THREADS_MAX || size < 4096 || size > REGION ||
 	    size & (size - 1))
 		return 2;
+	wait.tv_sec = (time_t)seconds;
+	wait.tv_nsec = (long)((seconds - (double)wait.tv_sec) * 1e9);
 	sigemptyset(&term);
 	sigaddset(&term, SIGTERM);
 	sigprocmask(SIG_BLOCK, &term, NULL);
 	for (int i = 0; i < threads; i++)
 		if (pthread_create(&thread[i], NULL, run, (void *)(uintptr_t)i))
 			fail("thread", 0, -1);
-	sigtimedwait(&term, NULL, &(struct timespec){ seconds, 0 });
+	sigtimedwait(&term, NULL, &wait);
 	stop = true;
 	for (int i = 0; i < threads; i++)
 		pthread_join(thread[i], NULL);
