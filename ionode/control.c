@@ -319,7 +319,7 @@ static int set_job(struct node *n, char *words, bool make, char **out)
 			      "admit=token-bucket' first");
 	if (j) {
 		rc = node_job_change(n, j->number, &conf, node_now());
-		if (rc == -EDQUOT && node_release_mins(n, 0))
+		if (rc == -EDQUOT && node_release_mins(n))
 			rc = node_job_change(n, j->number, &conf, node_now());
 	} else {
 		j = node_job_add(n, name, &conf, &rc);

@@ -78,7 +78,7 @@ static bool forget_oldest(struct node *n, sl_time now)
 	return oldest && forget(n, oldest, -1, now);
 }
 
-bool node_release_mins(struct node *n, sl_time unused_ns)
+bool node_release_mins(struct node *n)
 {
 	sl_time now = node_now();
 	bool some = false;
@@ -86,8 +86,8 @@ bool node_release_mins(struct node *n, sl_time unused_ns)
 	for (struct node_job *j = n->jobs; j; j = j->next) {
 		struct sl_job_conf conf;
 
-		if (j->clients || j->keep || now - j->last_seen < unused_ns ||
-		    sl_job_get(n->sched, j->number, &conf) || !conf.min_bps || held(j))
+		if (j->clients || j->keep || sl_job_get(n->sched, j->number, &conf) ||
+		    !conf.min_bps || held(j))
 			continue;
 		conf.min_bps = 0;
 		some = node_job_change(n, j->number, &conf, now) == 0 || some;
@@ -109,7 +109,7 @@ struct node_job *node_job_add(struct node *n, const char *name, const struct sl_
 	do
 		*error = node_job_register(n, j->number, conf, now);
 	while ((*error == -ENOSPC && forget_oldest(n, now)) ||
-	       (*error == -EDQUOT && node_release_mins(n, 0)));
+	       (*error == -EDQUOT && node_release_mins(n)));
 	if (*error) {
 		free(j);
 		return NULL;
@@ -179,7 +179,6 @@ void node_jobs_tick(struct node *n)
 	if (now - last < 1000000000)
 		return;
 	pthread_mutex_lock(&n->lock);
-	node_release_mins(n, UNUSED_NS);
 	sl_sched_stats(n->sched, &all);
 	n->decisions_per_s = per_second(all.decisions - n->rate_decisions, now - last);
 	n->rate_decisions = all.decisions;

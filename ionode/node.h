@@ -178,8 +178,9 @@ struct node_job *node_job_add(struct node *n, const char *name, const struct sl_
 /* Not to be forgotten while this process lives: it has not made its first I/O yet. */
 void node_job_hold(struct node_job *j, pid_t pid);
 struct node_job *node_job_join(struct node *n, const struct sl_hello *h, int *error);
-/* Lock held: jobs that nobody uses, for so long, promise nothing; whether there were any. */
-bool node_release_mins(struct node *n, sl_time unused_ns);
+/* Lock held: what is promised to jobs that nobody uses is free for others; whether there was any.
+ */
+bool node_release_mins(struct node *n);
 void node_job_leave(struct node *n, struct node_job *j);
 void node_jobs_tick(struct node *n);
 
