@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#define STRETCH	    8	  /* batches of a stretch, for each that may be in flight */
-#define STRETCHES   32	  /* of a comparison */
+#define STRETCH	    32	  /* batches of a stretch, for each that may be in flight */
+#define STRETCHES   16	  /* of a comparison */
 #define FIXED_BYTES 65536 /* cost of a batch that does not depend on its size, as bytes */
 #define VOTES	    4
 #define VOTES_MAX   64
