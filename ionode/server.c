@@ -518,8 +518,11 @@ static void on_accept(struct node *n)
 	socklen_t length = sizeof(cred);
 	struct peer *p = NULL;
 
-	if (sock < 0)
+	if (sock < 0) {
+		if (errno == EMFILE || errno == ENFILE)
+			usleep(10000); /* it will still be waiting; do not spin until it can come in */
 		return;
+	}
 	if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &cred, &length) || cred.uid != geteuid()) {
 		log_warn("peer refused: uid is not the node's");
 	} else if ((p = calloc(1, sizeof(*p)))) {
