@@ -520,7 +520,7 @@ static void on_accept(struct node *n)
 
 	if (sock < 0) {
 		if (errno == EMFILE || errno == ENFILE)
-			usleep(10000); /* it will still be waiting; do not spin until it can come in */
+			usleep(10000); /* it waits; do not spin meanwhile */
 		return;
 	}
 	if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &cred, &length) || cred.uid != geteuid()) {
