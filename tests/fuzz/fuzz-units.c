@@ -53,7 +53,8 @@ static void writes_and_reads(uint64_t v)
 
 /*
  * What the digits at the start say, without unit, by the C library. The value must be that times
- * a whole factor of the table, up to what a long double can tell apart and one for the cut.
+ * a whole factor of the table, up to what a long double can tell apart (it reads 0.99…9 as 1) and one
+ * for the cut.
  */
 static void agrees(const char *text, uint64_t value, const long double *factors, size_t count)
 {
@@ -66,7 +67,7 @@ static void agrees(const char *text, uint64_t value, const long double *factors,
 		long double off = number * factors[i] - (long double)value;
 
 		found = found || (off >= -1e-15L * (long double)value &&
-				  off < 1.0L + 1e-15L * (long double)value);
+				  off <= 1.0L + 1e-15L * (long double)value);
 	}
 	CHECK(found);
 }
