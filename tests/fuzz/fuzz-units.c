@@ -53,8 +53,8 @@ static void writes_and_reads(uint64_t v)
 
 /*
  * What the digits at the start say, without unit, by the C library. The value must be that times
- * a whole factor of the table, up to what a long double can tell apart (it reads 0.99…9 as 1) and one
- * for the cut.
+ * a whole factor of the table, up to what a long double can tell apart (it reads 0.99…9 as 1) and
+ * one for the cut.
  */
 static void agrees(const char *text, uint64_t value, const long double *factors, size_t count)
 {
