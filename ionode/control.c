@@ -104,10 +104,10 @@ static void put_policies(struct json *j, const struct node *n, const struct sl_s
 	const char *const names[] = { st->admit, st->share, st->order };
 	const char *const given[] = { n->config->admit, n->config->share, n->config->order };
 
-	for (int i = 0; i < SL_STAGES; i++)
+	for (int i = 0; i < SL_NODE_STAGES; i++)
 		json_string(j, sl_stage_name((enum sl_stage)i), names[i]);
 	json_object(j, "policy"); /* with what was set of their parameters */
-	for (int i = 0; i < SL_STAGES; i++)
+	for (int i = 0; i < SL_NODE_STAGES; i++)
 		json_string(j, sl_stage_name((enum sl_stage)i),
 			    n->policy[i] ? n->policy[i]
 			    : given[i]	 ? given[i]
@@ -339,7 +339,7 @@ static int set_job(struct node *n, char *words, bool make, char **out)
 /* All are parsed before the first is set. */
 static int set_policy(struct node *n, char *words, char **out)
 {
-	char *save = NULL, text[200], *spec[SL_STAGES] = { NULL };
+	char *save = NULL, text[200], *spec[SL_NODE_STAGES] = { NULL };
 	struct sl_spec parsed;
 
 	for (char *word = strtok_r(words, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
@@ -350,6 +350,8 @@ static int set_policy(struct node *n, char *words, char **out)
 			return answer(out, EINVAL, "give STAGE=POLICY, as in share=wfq");
 		*value++ = 0;
 		stage = sl_stage_find(word);
+		if (stage >= SL_NODE_STAGES)
+			stage = -ENOENT;
 		if (stage < 0 || spec[stage]) {
 			snprintf(text, sizeof(text),
 				 stage < 0 ? "no stage '%.32s'; there are admit, share, order"
@@ -362,7 +364,7 @@ static int set_policy(struct node *n, char *words, char **out)
 			return answer(out, -rc, text);
 		spec[stage] = value;
 	}
-	for (int i = 0; i < SL_STAGES; i++) {
+	for (int i = 0; i < SL_NODE_STAGES; i++) {
 		char *copy;
 
 		if (!spec[i])

@@ -25,7 +25,15 @@
 
 #define SL_MAX_PARAMS 8
 
-enum sl_stage { SL_ADMIT, SL_SHARE, SL_ORDER, SL_STAGES };
+/* The first three decide over requests, in an I/O node; grant over phases, for the machine. */
+enum sl_stage {
+	SL_ADMIT,
+	SL_SHARE,
+	SL_ORDER,
+	SL_NODE_STAGES,
+	SL_GRANT = SL_NODE_STAGES,
+	SL_STAGES
+};
 
 struct sl_policy_limits {
 	uint32_t lanes;
@@ -127,6 +135,63 @@ struct sl_order_ops {
 	 * new, or is NULL after a cancel. May be NULL.
 	 */
 	void (*changed)(struct sl_flow *f, struct sl_queue *q, struct sl_run *joined, sl_time now);
+};
+
+/* ---- grant: which jobs may do I/O now, and at what rate? ---- */
+
+/*
+ * A job that wants to do I/O: what its host knows of it, and what the policy decides. An
+ * *instance* is some computing and the I/O phase after it; `work_s` and `alone_s` are sums over
+ * the instances that have ended, so both are 0 during the first.
+ */
+struct sl_io_job {
+	uint64_t job;
+	uint32_t procs;	   /* beta; not 0 */
+	double cap_bps;	   /* what it can use: min(b * beta, capacity) */
+	sl_time released;  /* when it came to the machine */
+	sl_time asked;	   /* when its present I/O phase began */
+	sl_time io_end;	   /* when its last one ended; `released` before the first */
+	sl_time period_ns; /* w_iter, between starts of I/O phases; 0: not known */
+	uint64_t ended;	   /* instances */
+	double work_s;	   /* computing in them */
+	double alone_s;	   /* what they would have taken alone on the machine */
+	double compute_s;  /* of the present instance */
+	double bytes;	   /* of the present instance */
+	double left_bytes; /* of these, not transferred yet; not 0 */
+	bool started;	   /* some have been */
+	double rate_bps;   /* the decision */
+};
+
+/* A job as a plan sees it: the same instance for ever. */
+struct sl_plan_job {
+	uint64_t job;
+	uint32_t procs;
+	double cap_bps, compute_s, bytes;
+};
+
+struct sl_grant_ops {
+	struct sl_policy base;
+	/*
+	 * decide() gives all jobs the same rate, except that none gets more than its cap (max-min
+	 * fairness). A host may then find the rates in its own way, in O(log n) an event.
+	 */
+	bool fair;
+	/*
+	 * A policy that plans ahead is told all jobs before the first decision, and again when
+	 * they change; else NULL. Returns 0 or a negative errno.
+	 */
+	int (*plan)(void *state, const struct sl_plan_job *jobs, uint32_t n, double capacity_bps,
+		    sl_time now);
+	/*
+	 * An I/O phase has begun or ended, or it is the time that the last call returned. Sets
+	 * rate_bps of every one of the n jobs (0: not now): each at most its cap, all together at
+	 * most the capacity. May sort the array. Returns when to decide again though nothing
+	 * happens: SL_NEVER, or later than now.
+	 */
+	sl_time (*decide)(void *state, struct sl_io_job **jobs, uint32_t n, double capacity_bps,
+			  sl_time now);
+	/* The job is gone. NULL: the policy remembers nothing of jobs. */
+	void (*forget)(void *state, uint64_t job);
 };
 
 /* ---- registry.c, from policies.def ---- */

@@ -70,9 +70,10 @@ int sl_policy_info(unsigned i, struct sl_policy_info *out)
 int sl_policy_default(const char *stage, const char **name)
 {
 	int which = sl_stage_find(stage);
+	const struct sl_policy *p = which < 0 ? NULL : sl_policy_at((enum sl_stage)which, 0);
 
-	if (which < 0)
-		return which;
-	*name = sl_policy_at((enum sl_stage)which, 0)->name;
+	if (!p)
+		return -ENOENT;
+	*name = p->name;
 	return 0;
 }
