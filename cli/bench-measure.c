@@ -28,6 +28,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "cli/bench-common.h"
 #include "cli/cli.h"
 #include "policy/policy.h"
 #include "sched/spec.h"
@@ -186,19 +187,6 @@ static int run(struct world *w, struct bucket *b, uint64_t requests)
 	return CLI_OK;
 }
 
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-static double median(double *v, unsigned n)
-{
-	qsort(v, n, sizeof(*v), by_value);
-	return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
-}
-
 /* Exactly one of w and b is given. */
 static int measure(struct world *w, struct bucket *b, uint64_t outstanding,
 		   const struct bench_times *t, struct bench_heap *heap, struct bench_result *out)
@@ -228,9 +216,9 @@ static int measure(struct world *w, struct bucket *b, uint64_t outstanding,
 			return status;
 		ns[i] = (double)(cpu_ns() - begin) / (double)slice;
 	}
-	out->ns = median(ns, t->repetitions);
+	out->ns = bench_median(ns, t->repetitions);
 	out->ns_min = ns[0];
-	out->heap_ns = median(heap_ns, t->repetitions);
+	out->heap_ns = bench_median(heap_ns, t->repetitions);
 	out->merge_ratio = w ? (double)(w->served - served) / (double)(w->batches - batches) : 1.0;
 	return CLI_OK;
 }

@@ -13,16 +13,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <math.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/statvfs.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "base/json.h"
 #include "base/units.h"
 #include "cli/bench.h"
+#include "cli/bench-common.h"
 #include "cli/cli.h"
 #include "cli/path-measure.h"
 #include "sluice.h"
@@ -94,11 +93,6 @@ static bool latency_goal(const struct path_row *row)
 
 /* ---- output ---- */
 
-static double rounded(double value, double steps)
-{
-	return round(value * steps) / steps;
-}
-
 static void json_row(struct json *j, const struct path_row *row, const struct path_result *r)
 {
 	json_object(j, NULL);
@@ -106,13 +100,13 @@ static void json_row(struct json *j, const struct path_row *row, const struct pa
 	json_string(j, "op", row->op == SL_WRITE ? "write" : "read");
 	json_uint(j, "size", row->size);
 	json_uint(j, "procs", row->procs);
-	json_double(j, "direct_mib_s", rounded(r->direct_mib_s, 10));
-	json_double(j, "sluice_mib_s", rounded(r->sluice_mib_s, 10));
-	json_double(j, "ratio", rounded(r->ratio, 1000));
-	json_double(j, "p50_us", rounded(r->p50_us, 100));
-	json_double(j, "p99_us", rounded(r->p99_us, 100));
-	json_double(j, "client_cpu_us_per_mib", rounded(r->client_cpu_us, 10));
-	json_double(j, "node_cpu_us_per_mib", rounded(r->node_cpu_us, 10));
+	json_double(j, "direct_mib_s", bench_rounded(r->direct_mib_s, 10));
+	json_double(j, "sluice_mib_s", bench_rounded(r->sluice_mib_s, 10));
+	json_double(j, "ratio", bench_rounded(r->ratio, 1000));
+	json_double(j, "p50_us", bench_rounded(r->p50_us, 100));
+	json_double(j, "p99_us", bench_rounded(r->p99_us, 100));
+	json_double(j, "client_cpu_us_per_mib", bench_rounded(r->client_cpu_us, 10));
+	json_double(j, "node_cpu_us_per_mib", bench_rounded(r->node_cpu_us, 10));
 	json_end(j);
 	fflush(j->f);
 }
@@ -256,12 +250,8 @@ static int measure_all(struct bench *b)
 
 	if (!is_tmpfs("/dev/shm"))
 		return cli_fail(CMD, "/dev/shm is not a tmpfs, which the comparison needs.");
-	if (b->json_wanted) {
-		json_begin(&b->json, stdout);
-		json_object(&b->json, NULL);
-		json_string(&b->json, "bench", "path");
-		json_array(&b->json, "rows");
-	}
+	if (b->json_wanted)
+		bench_json_begin(&b->json, "path");
 	for (unsigned i = 0; i < BACKENDS && !status; i++)
 		status = measure_backend(b, i);
 	if (b->json_wanted) {
@@ -295,38 +285,22 @@ static int help(void)
 
 int bench_path(int argc, char **argv)
 {
-	static const struct option longs[] = {
-		{ "dir", required_argument, NULL, 'd' },
-		{ "quick", no_argument, NULL, 'q' },
-		{ "json", no_argument, NULL, 'j' },
-		{ "help", no_argument, NULL, 'h' },
+	static const struct path_times normal = { 9, 50000000, 400000000 };
+	static const struct path_times fast = { 5, 6000000, 100000000 };
+	static struct bench b;
+	bool quick = false;
+	const struct cli_option options[] = {
+		{ "dir", 'd', .text = &b.disk },
+		{ "quick", 'q', .flag = &quick },
+		{ "json", 'j', .flag = &b.json_wanted },
 		{ 0 },
 	};
-	static const struct path_times normal = { 9, 50000000, 400000000 };
-	static const struct path_times quick = { 5, 6000000, 100000000 };
-	static struct bench b;
-	int opt;
+	int status;
 
-	b = (struct bench){ .disk = ".", .times = &normal };
-	while ((opt = cli_getopt(CMD, argc, argv, "d:qjh", longs)) != -1) {
-		switch (opt) {
-		case 'd':
-			b.disk = optarg;
-			break;
-		case 'q':
-			b.times = &quick;
-			break;
-		case 'j':
-			b.json_wanted = true;
-			break;
-		case 'h':
-			return help();
-		default:
-			return CLI_USAGE;
-		}
-	}
-	if (optind < argc)
-		return cli_usage(CMD, "unexpected argument '%s'.", argv[optind]);
+	b = (struct bench){ .disk = "." };
+	if ((status = cli_options(CMD, argc, argv, options, 0, help)))
+		return cli_end(status);
+	b.times = quick ? &fast : &normal;
 	if (access(b.disk, W_OK | X_OK))
 		return cli_fail(CMD, "cannot use %s: %s.", b.disk, strerror(errno));
 	return measure_all(&b);

@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "cli/bench.h"
+#include "cli/bench-common.h"
 #include "cli/bench-measure.h"
 #include "cli/cli.h"
-#include "base/json.h"
 
 #define CMD	 "bench sched"
 #define MAX_ROWS 128
@@ -129,11 +129,6 @@ static bool matches(const struct bench_row *row, const char *filter)
 
 /* ---- output ---- */
 
-static double rounded(double value, double parts)
-{
-	return (double)(int64_t)(value * parts + .5) / parts;
-}
-
 static const char *verdict(const struct bench_row *row, const struct bench_result *r)
 {
 	if (!row->goal_ns)
@@ -194,12 +189,12 @@ static void json_row(struct json *j, const struct bench_row *row, const struct b
 	json_string(j, "periods", row->no_periods ? "none" : "known");
 	if (r->wait_us >= 0)
 		json_int(j, "wait_us", r->wait_us);
-	json_double(j, "ns_per_req", rounded(r->ns, 10));
-	json_double(j, "ns_min", rounded(r->ns_min, 10));
-	json_double(j, "merge_ratio", rounded(r->merge_ratio, 100));
-	json_double(j, "ratio_to_heap", rounded(r->ns / r->heap_ns, 100));
+	json_double(j, "ns_per_req", bench_rounded(r->ns, 10));
+	json_double(j, "ns_min", bench_rounded(r->ns_min, 10));
+	json_double(j, "merge_ratio", bench_rounded(r->merge_ratio, 100));
+	json_double(j, "ratio_to_heap", bench_rounded(r->ns / r->heap_ns, 100));
 	if (row->kind == BENCH_SHARE && row->limits)
-		json_double(j, "floor_ratio", rounded(r->floor_ratio, 1000));
+		json_double(j, "floor_ratio", bench_rounded(r->floor_ratio, 1000));
 	if (row->goal_ns) {
 		json_uint(j, "goal_ns", row->goal_ns);
 		json_bool(j, "goal_met", r->ns <= row->goal_ns);
@@ -209,13 +204,6 @@ static void json_row(struct json *j, const struct bench_row *row, const struct b
 }
 
 /* ---- the command ---- */
-
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
 
 static int measure_all(const struct rows *rows, const struct bench_times *times, bool json)
 {
@@ -227,10 +215,7 @@ static int measure_all(const struct rows *rows, const struct bench_times *times,
 	if (!heap)
 		return cli_fail(CMD, "out of memory.");
 	if (json) {
-		json_begin(&j, stdout);
-		json_object(&j, NULL);
-		json_string(&j, "bench", "sched");
-		json_array(&j, "rows");
+		bench_json_begin(&j, "sched");
 	} else {
 		puts("CPU time of add + next + done for each request of 64 KiB, all jobs "
 		     "backlogged.");
@@ -250,15 +235,15 @@ static int measure_all(const struct rows *rows, const struct bench_times *times,
 	free(heap);
 	if (status)
 		return status;
-	qsort(heap_ns, rows->count, sizeof(heap_ns[0]), by_value);
 	if (json) {
 		json_end(&j);
-		json_double(&j, "baseline_heap_ns", rounded(heap_ns[rows->count / 2], 10));
+		json_double(&j, "baseline_heap_ns",
+			    bench_rounded(bench_median(heap_ns, rows->count), 10));
 		json_end(&j);
 	} else {
 		printf("\nheap: a binary heap of 10,000 keys, top replaced, measured in between: "
 		       "%.1f ns\n",
-		       heap_ns[rows->count / 2]);
+		       bench_median(heap_ns, rows->count));
 	}
 	return CLI_OK;
 }
@@ -281,45 +266,26 @@ static int help(void)
 
 int bench_sched(int argc, char **argv)
 {
-	static const struct option longs[] = {
-		{ "filter", required_argument, NULL, 'f' },
-		{ "quick", no_argument, NULL, 'q' },
-		{ "json", no_argument, NULL, 'j' },
-		{ "help", no_argument, NULL, 'h' },
-		{ 0 },
-	};
 	static const struct bench_times normal = { 7, 40000000, 30000000, 3000000 };
-	static const struct bench_times quick = { 5, 5000000, 2000000, 500000 };
-	const struct bench_times *times = &normal;
+	static const struct bench_times fast = { 5, 5000000, 2000000, 500000 };
 	const char *filter = "";
 	struct rows all = { .count = 0 }, rows = { .count = 0 };
-	bool json = false;
-	int opt;
+	bool json = false, quick = false;
+	const struct cli_option options[] = {
+		{ "filter", 'f', .text = &filter },
+		{ "quick", 'q', .flag = &quick },
+		{ "json", 'j', .flag = &json },
+		{ 0 },
+	};
+	int status;
 
-	while ((opt = cli_getopt(CMD, argc, argv, "f:qjh", longs)) != -1) {
-		switch (opt) {
-		case 'f':
-			filter = optarg;
-			break;
-		case 'q':
-			times = &quick;
-			break;
-		case 'j':
-			json = true;
-			break;
-		case 'h':
-			return help();
-		default:
-			return CLI_USAGE;
-		}
-	}
-	if (optind < argc)
-		return cli_usage(CMD, "unexpected argument '%s'.", argv[optind]);
+	if ((status = cli_options(CMD, argc, argv, options, 0, help)))
+		return cli_end(status);
 	all_rows(&all);
 	for (unsigned i = 0; i < all.count; i++)
 		if (matches(&all.row[i], filter))
 			rows.row[rows.count++] = all.row[i];
 	if (!rows.count)
 		return cli_usage(CMD, "no row holds every word of '%s'.", filter);
-	return measure_all(&rows, times, json);
+	return measure_all(&rows, quick ? &fast : &normal, json);
 }

@@ -2,13 +2,14 @@
 /* What the commands of `sluice` share: see cli.h. */
 #include "cli/cli.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdarg.h>
-#include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
 
-#define CLI_MAX_WORD 32 /* longer words are not guessed at */
+#define CLI_MAX_OPTIONS 16
+#define CLI_MAX_WORD	32 /* longer words are not guessed at */
 
 static void cl_report(const char *cmd, const char *format, va_list args)
 {
@@ -166,6 +167,42 @@ int cli_getopt(const char *cmd, int argc, char **argv, const char *shorts,
 	else
 		cli_usage(cmd, "unknown option '%s'.", name);
 	return '?';
+}
+
+int cli_options(const char *cmd, int argc, char **argv, const struct cli_option *options,
+		int arguments, int (*help)(void))
+{
+	struct option longs[CLI_MAX_OPTIONS + 2] = { { "help", no_argument, NULL, 'h' } };
+	char shorts[2 * CLI_MAX_OPTIONS + 2] = "h", *s = shorts + 1;
+	int n = 1, opt;
+
+	for (const struct cli_option *o = options; o->name; o++, n++) {
+		assert(n <= CLI_MAX_OPTIONS);
+		longs[n] = (struct option){ .name = o->name,
+					    .has_arg = o->text ? required_argument : no_argument,
+					    .val = o->letter };
+		*s++ = o->letter;
+		if (o->text)
+			*s++ = ':';
+	}
+	*s = '\0';
+	while ((opt = cli_getopt(cmd, argc, argv, shorts, longs)) != -1) {
+		const struct cli_option *o = options;
+
+		while (o->name && o->letter != opt)
+			o++;
+		if (o->name && o->text)
+			*o->text = optarg;
+		else if (o->name)
+			*o->flag = true;
+		else if (opt != 'h')
+			return CLI_USAGE;
+		else
+			return help() == CLI_OK ? -1 : CLI_FAILED;
+	}
+	if (argc - optind > arguments)
+		return cli_usage(cmd, "unexpected argument '%s'.", argv[optind + arguments]);
+	return CLI_OK;
 }
 
 void cli_wrap(FILE *f, const char *text, unsigned column, unsigned indent)

@@ -14,6 +14,7 @@
 #define SL_CLI_H
 
 #include <getopt.h>
+#include <stdbool.h>
 #include <stdio.h>
 
 enum { CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 2 };
@@ -52,6 +53,25 @@ int cli_unknown(const char *cmd, const char *what, const struct cli_guess *guess
  */
 int cli_getopt(const char *cmd, int argc, char **argv, const char *shorts,
 	       const struct option *longs);
+
+/*
+ * The same for commands whose options are switches and words: each sets *flag, or puts its value
+ * into *text. --help calls help() and is always there. CLI_OK: all taken, and none but `arguments`
+ * others are left from optind on. Else the command ends, with CLI_USAGE or -1: return
+ * cli_end(status) then.
+ */
+struct cli_option {
+	const char *name; /* NULL: the end */
+	char letter;
+	bool *flag;
+	const char **text;
+};
+int cli_options(const char *cmd, int argc, char **argv, const struct cli_option *options,
+		int arguments, int (*help)(void));
+static inline int cli_end(int status)
+{
+	return status < 0 ? CLI_OK : status;
+}
 
 /*
  * Words of `text` to f, broken between words to fit CLI_WIDTH. The cursor is at column `column`;

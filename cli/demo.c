@@ -345,40 +345,22 @@ static int unknown_device(const char *name)
 
 int cmd_demo(int argc, char **argv)
 {
-	static const struct option longs[] = {
-		{ "device", required_argument, NULL, 'd' }, { "dir", required_argument, NULL, 'C' },
-		{ "simulate", no_argument, NULL, 's' },	    { "json", no_argument, NULL, 'j' },
-		{ "help", no_argument, NULL, 'h' },	    { 0 },
-	};
 	const struct sl_device_model *m = NULL;
-	const char *dir = NULL;
+	const char *dir = NULL, *device = NULL;
 	bool json = false, simulated = false;
-	int opt;
+	const struct cli_option options[] = {
+		{ "dir", 'C', .text = &dir },
+		{ "simulate", 's', .flag = &simulated },
+		{ "device", 'd', .text = &device },
+		{ "json", 'j', .flag = &json },
+		{ 0 },
+	};
+	int status = cli_options(CMD, argc, argv, options, 0, help);
 
-	while ((opt = cli_getopt(CMD, argc, argv, "C:d:sjh", longs)) != -1) {
-		switch (opt) {
-		case 'C':
-			dir = optarg;
-			break;
-		case 's':
-			simulated = true;
-			break;
-		case 'd':
-			m = sl_device_find(optarg);
-			if (!m)
-				return unknown_device(optarg);
-			break;
-		case 'j':
-			json = true;
-			break;
-		case 'h':
-			return help();
-		default:
-			return CLI_USAGE;
-		}
-	}
-	if (optind < argc)
-		return cli_usage(CMD, "unexpected argument '%s'.", argv[optind]);
+	if (status)
+		return cli_end(status);
+	if (device && !(m = sl_device_find(device)))
+		return unknown_device(device);
 	if (simulated && dir)
 		return cli_usage(CMD,
 				 "--simulate writes no files, so --dir has no meaning with it.");

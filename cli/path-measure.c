@@ -32,6 +32,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/bench-common.h"
 #include "cli/cli.h"
 #include "client/client.h"
 #include "sluice.h"
@@ -254,19 +255,6 @@ static bool run_slice(struct private *p, unsigned from, enum mode mode, int64_t 
 	return true;
 }
 
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-static double median(double *v, unsigned n)
-{
-	qsort(v, n, sizeof(*v), by_value);
-	return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
-}
-
 static bool run_pairs(struct private *p, unsigned from, const struct path_row *row,
 		      const struct path_times *t, struct path_result *out)
 {
@@ -296,9 +284,9 @@ static bool run_pairs(struct private *p, unsigned from, const struct path_row *r
 		sluice[i] = r.mib_s;
 		ratio[i] = sluice[i] / direct[i];
 	}
-	out->direct_mib_s = median(direct, pairs);
-	out->sluice_mib_s = median(sluice, pairs);
-	out->ratio = median(ratio, pairs);
+	out->direct_mib_s = bench_median(direct, pairs);
+	out->sluice_mib_s = bench_median(sluice, pairs);
+	out->ratio = bench_median(ratio, pairs);
 	out->client_cpu_us = (double)client_ns / 1e3 / ((double)bytes / 1048576);
 	out->node_cpu_us = (double)node_ns / 1e3 / ((double)bytes / 1048576);
 	return true;

@@ -136,46 +136,30 @@ static int against_layer(struct replay_trace *t, const char *name, double speed,
 
 int cmd_replay(int argc, char **argv)
 {
-	static const struct option longs[] = {
-		{ "check", no_argument, NULL, 'c' },	   { "name", required_argument, NULL, 'n' },
-		{ "speed", required_argument, NULL, 's' }, { "json", no_argument, NULL, 'j' },
-		{ "help", no_argument, NULL, 'h' },	   { 0 },
-	};
 	const char *name = NULL, *speed_text = NULL;
-	struct replay_trace t;
 	bool check = false, json = false;
+	const struct cli_option options[] = {
+		{ "check", 'c', .flag = &check },
+		{ "name", 'n', .text = &name },
+		{ "speed", 's', .text = &speed_text },
+		{ "json", 'j', .flag = &json },
+		{ 0 },
+	};
+	struct replay_trace t;
 	double speed = 1;
+	int status = cli_options(REPLAY_CMD, argc, argv, options, 1, help);
 	char *end;
-	int opt, status;
 
-	while ((opt = cli_getopt(REPLAY_CMD, argc, argv, "cn:s:jh", longs)) != -1) {
-		switch (opt) {
-		case 'c':
-			check = true;
-			break;
-		case 'n':
-			name = optarg;
-			break;
-		case 's':
-			speed_text = optarg;
-			speed = strtod(optarg, &end);
-			if (end == optarg || *end || !isfinite(speed) || speed < 0)
-				return cli_usage(REPLAY_CMD,
-						 "--speed: '%s' is not a number from 0.", optarg);
-			break;
-		case 'j':
-			json = true;
-			break;
-		case 'h':
-			return help();
-		default:
-			return CLI_USAGE;
-		}
+	if (status)
+		return cli_end(status);
+	if (speed_text) {
+		speed = strtod(speed_text, &end);
+		if (end == speed_text || *end || !isfinite(speed) || speed < 0)
+			return cli_usage(REPLAY_CMD, "--speed: '%s' is not a number from 0.",
+					 speed_text);
 	}
 	if (optind == argc)
 		return cli_usage(REPLAY_CMD, "which trace?");
-	if (argc - optind > 1)
-		return cli_usage(REPLAY_CMD, "unexpected argument '%s'.", argv[optind + 1]);
 	if (check && name)
 		return cli_usage(REPLAY_CMD, "--check needs no layer; give one of --check and "
 					     "--name.");

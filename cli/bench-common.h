@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the measurements of `sluice bench` share: figures, and the frame of their JSON. */
+#ifndef SL_CLI_BENCH_COMMON_H
+#define SL_CLI_BENCH_COMMON_H
+
+#include "base/json.h"
+
+/* The median of n > 0 values, which are sorted for it. */
+double bench_median(double *values, unsigned n);
+/* To 1/parts: bench_rounded(1.26, 10) is 1.3. */
+double bench_rounded(double value, double parts);
+
+/* {"bench": NAME, "rows": [ to standard output; json_end() twice ends it. */
+void bench_json_begin(struct json *j, const char *name);
+
+#endif
