@@ -34,7 +34,7 @@ int cmd_bench(int argc, char **argv)
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
 	};
-	struct cli_guess guess;
+	struct sl_guess guess;
 
 	/* The "+" stops at the name: options after it are the measurement's. */
 	switch (cli_getopt("bench", argc, argv, "+h", longs)) {
@@ -45,7 +45,7 @@ int cmd_bench(int argc, char **argv)
 	}
 	if (optind >= argc)
 		return cli_usage("bench", "nothing to measure was named, such as 'path'.");
-	guess = (struct cli_guess){ .word = argv[optind] };
+	guess = (struct sl_guess){ .word = argv[optind] };
 	for (size_t i = 0; i < BENCHES; i++) {
 		if (!strcmp(benches[i].name, argv[optind])) {
 			int first = optind;
@@ -53,7 +53,7 @@ int cmd_bench(int argc, char **argv)
 			optind = 0; /* glibc: begin anew with another argument vector */
 			return benches[i].run(argc - first, argv + first);
 		}
-		cli_consider(&guess, benches[i].name);
+		sl_consider(&guess, benches[i].name);
 	}
 	return cli_unknown("bench", "measurement", &guess);
 }

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #define CLI_MAX_OPTIONS 16
-#define CLI_MAX_WORD	32 /* longer words are not guessed at */
 
 static void cl_report(const char *cmd, const char *format, va_list args)
 {
@@ -46,57 +45,7 @@ int cli_usage(const char *cmd, const char *format, ...)
 	return cl_see_help(cmd);
 }
 
-static unsigned cl_min(unsigned a, unsigned b)
-{
-	return a < b ? a : b;
-}
-
-/*
- * Edits that turn a into b: a letter more, less or changed, or two neighbours swapped (optimal
- * string alignment). Three rows of the usual table: swaps look two rows back.
- */
-static unsigned cl_distance(const char *a, const char *b)
-{
-	unsigned row[3][CLI_MAX_WORD + 1];
-	size_t la = strlen(a), lb = strlen(b);
-
-	if (la > CLI_MAX_WORD || lb > CLI_MAX_WORD)
-		return CLI_MAX_WORD;
-	for (size_t j = 0; j <= lb; j++)
-		row[0][j] = (unsigned)j;
-	for (size_t i = 1; i <= la; i++) {
-		unsigned *now = row[i % 3];
-		const unsigned *last = row[(i - 1) % 3], *before = row[(i + 1) % 3];
-
-		now[0] = (unsigned)i;
-		for (size_t j = 1; j <= lb; j++) {
-			now[j] = last[j - 1] + (a[i - 1] != b[j - 1]);
-			now[j] = cl_min(now[j], cl_min(last[j], now[j - 1]) + 1);
-			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-				now[j] = cl_min(now[j], before[j - 2] + 1);
-		}
-	}
-	return row[la % 3][lb];
-}
-
-void cli_consider(struct cli_guess *guess, const char *candidate)
-{
-	size_t length = strlen(guess->word);
-	unsigned distance = cl_distance(guess->word, candidate);
-
-	/* A beginning is taken for the word, at least as well as one typing error. */
-	if (length > 1 && strncmp(guess->word, candidate, length) == 0)
-		distance = cl_min(distance, 1);
-	/* With half of the letters or more changed it is another word, not a slip. */
-	if (distance > 2 || 2 * (size_t)distance >= strlen(candidate))
-		return;
-	if (!guess->best || distance < guess->distance) {
-		guess->best = candidate;
-		guess->distance = distance;
-	}
-}
-
-int cli_unknown(const char *cmd, const char *what, const struct cli_guess *guess)
+int cli_unknown(const char *cmd, const char *what, const struct sl_guess *guess)
 {
 	if (guess->best)
 		return cli_usage(cmd, "unknown %s '%s'. Did you mean '%s'?", what, guess->word,
@@ -115,20 +64,20 @@ static const struct option *cl_by_val(const struct option *longs, int val)
 /* What stands on the command line, without "=value". Unknown, or the beginning of several. */
 static int cl_bad_long(const char *cmd, const char *typed, const struct option *longs)
 {
-	char word[CLI_MAX_WORD + 1];
-	struct cli_guess guess = { .word = word };
+	char word[SL_GUESS_WORD + 1];
+	struct sl_guess guess = { .word = word };
 	size_t length = strcspn(typed, "=");
 	unsigned begin_so = 0;
 
-	if (length > CLI_MAX_WORD) {
-		cli_usage(cmd, "unknown option '--%.*s'.", (int)cl_min((unsigned)length, 200),
+	if (length > SL_GUESS_WORD) {
+		cli_usage(cmd, "unknown option '--%.*s'.", (int)(length < 200 ? length : 200),
 			  typed);
 		return '?';
 	}
 	memcpy(word, typed, length);
 	word[length] = '\0';
 	for (const struct option *o = longs; o->name; o++) {
-		cli_consider(&guess, o->name);
+		sl_consider(&guess, o->name);
 		begin_so += strncmp(word, o->name, length) == 0;
 	}
 	if (begin_so > 1)

@@ -17,6 +17,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "base/guess.h"
+
 enum { CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 2 };
 
 #define CLI_WIDTH 80 /* columns of text output */
@@ -36,15 +38,8 @@ int cli_fail(const char *cmd, const char *format, ...) __attribute__((format(pri
 /* The same for wrong use. " See 'sluice CMD --help'." comes after it. Returns CLI_USAGE. */
 int cli_usage(const char *cmd, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* "Did you mean": offer every possible word, then report. */
-struct cli_guess {
-	const char *word; /* what was typed */
-	const char *best; /* borrowed from cli_consider(); NULL: nothing is near */
-	unsigned distance;
-};
-void cli_consider(struct cli_guess *guess, const char *candidate);
 /* "unknown WHAT 'word'. Did you mean 'best'?", as a usage error. */
-int cli_unknown(const char *cmd, const char *what, const struct cli_guess *guess);
+int cli_unknown(const char *cmd, const char *what, const struct sl_guess *guess);
 
 /*
  * getopt_long() that reports errors in our voice, with cmd as above. Returns the option, -1 after

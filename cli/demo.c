@@ -335,11 +335,11 @@ static int help(void)
 
 static int unknown_device(const char *name)
 {
-	struct cli_guess guess = { .word = name };
+	struct sl_guess guess = { .word = name };
 	const struct sl_device_model *m;
 
 	for (unsigned i = 0; (m = sl_device_preset(i)); i++)
-		cli_consider(&guess, m->name);
+		sl_consider(&guess, m->name);
 	return cli_unknown(CMD, "device", &guess);
 }
 

@@ -45,10 +45,10 @@ static const struct command *mn_find(const char *name)
 
 static int mn_unknown(const char *name)
 {
-	struct cli_guess guess = { .word = name };
+	struct sl_guess guess = { .word = name };
 
 	for (size_t i = 0; i < COMMANDS; i++)
-		cli_consider(&guess, commands[i].name);
+		sl_consider(&guess, commands[i].name);
 	return cli_unknown(NULL, "command", &guess);
 }
 

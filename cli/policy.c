@@ -130,14 +130,14 @@ static void po_list_text(const char *stage)
 static int po_list(int argc, char **argv, bool json)
 {
 	const char *stage = argc > 0 ? argv[0] : NULL, *name;
-	struct cli_guess guess = { .word = stage };
+	struct sl_guess guess = { .word = stage };
 	struct sl_policy_info info;
 
 	if (argc > 1)
 		return cli_usage(cmd, "unexpected argument '%s' after 'list %s'.", argv[1], stage);
 	if (stage && sl_policy_default(stage, &name) != 0) {
 		for (unsigned i = 0; sl_policy_info(i, &info) == 0; i++)
-			cli_consider(&guess, info.stage);
+			sl_consider(&guess, info.stage);
 		return cli_unknown(cmd, "stage", &guess);
 	}
 	if (json)
@@ -200,14 +200,14 @@ static unsigned po_find(const char *word, struct sl_policy_info *found)
 static int po_not_found(const char *word)
 {
 	const char *slash = strchr(word, '/');
-	struct cli_guess guess = { .word = slash ? slash + 1 : word };
+	struct sl_guess guess = { .word = slash ? slash + 1 : word };
 	struct sl_policy_info info, best = { 0 };
 
 	/* By the name alone, so that the right name in the wrong stage is found too. */
 	for (unsigned i = 0; sl_policy_info(i, &info) == 0; i++) {
 		const char *before = guess.best;
 
-		cli_consider(&guess, info.name);
+		sl_consider(&guess, info.name);
 		if (guess.best != before)
 			best = info;
 	}
@@ -254,7 +254,7 @@ int cmd_policy(int argc, char **argv)
 		{ 0 },
 	};
 	const char *layer = NULL;
-	struct cli_guess guess;
+	struct sl_guess guess;
 	bool json = false;
 	int opt;
 
@@ -282,9 +282,9 @@ int cmd_policy(int argc, char **argv)
 		return po_show(argc - 1, argv + 1, json);
 	if (!strcmp(argv[0], "set"))
 		return policy_set(layer, argc - 1, argv + 1);
-	guess = (struct cli_guess){ .word = argv[0] };
-	cli_consider(&guess, "list");
-	cli_consider(&guess, "show");
-	cli_consider(&guess, "set");
+	guess = (struct sl_guess){ .word = argv[0] };
+	sl_consider(&guess, "list");
+	sl_consider(&guess, "show");
+	sl_consider(&guess, "set");
 	return cli_unknown(cmd, "subcommand", &guess);
 }

@@ -58,7 +58,7 @@ static int se_word(char line[LINE], const char *word)
 	const char *equals = strchr(word, '=');
 	struct sl_job_conf conf;
 	char key[32], err[CHECK_TEXT];
-	struct cli_guess guess = { .word = key };
+	struct sl_guess guess = { .word = key };
 	int rc;
 
 	if (!equals || equals == word)
@@ -66,7 +66,7 @@ static int se_word(char line[LINE], const char *word)
 	snprintf(key, sizeof(key), "%.*s", (int)(equals - word), word);
 	rc = check_job_key(key, equals + 1, &conf, err);
 	for (size_t i = 0; rc == -ENOENT && i < sizeof(keys) / sizeof(keys[0]); i++)
-		cli_consider(&guess, keys[i]);
+		sl_consider(&guess, keys[i]);
 	if (guess.best)
 		return cli_usage("set", "%s. Did you mean '%s'?", err, guess.best);
 	if (rc)
