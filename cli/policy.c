@@ -24,7 +24,7 @@ static int po_help(void)
 	     "Explains the policies that can be chosen for each stage of the scheduler, and\n"
 	     "changes those of a running layer.\n"
 	     "\n"
-	     "  list  all policies, or those of a stage (admit, share, order)\n"
+	     "  list  all policies, or those of a stage (grant, admit, share, order)\n"
 	     "  show  one policy with its parameters; POLICY is STAGE/NAME, or NAME alone\n"
 	     "        when only one stage has it\n"
 	     "  set   change a layer, as in share=io-sets order=aioli,wait_us=500; requests\n"
@@ -172,8 +172,11 @@ static void po_show_text(const struct sl_policy_info *info)
 		printf("      ");
 		cli_wrap(stdout, p->help, 6, 6);
 	}
-	printf("\nExample, in a struct sl_config:\n  .%s = \"%s\"\n", info->stage,
-	       param_example(info, text, sizeof(text)));
+	param_example(info, text, sizeof(text));
+	if (!strcmp(info->stage, "grant")) /* decided for a machine, not inside a scheduler */
+		printf("\nExample, as a policy of a simulation:\n  %s\n", text);
+	else
+		printf("\nExample, in a struct sl_config:\n  .%s = \"%s\"\n", info->stage, text);
 }
 
 /* The policies that `word`, STAGE/NAME or NAME, can mean: how many, and the last of them. */

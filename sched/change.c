@@ -180,7 +180,7 @@ int sl_policy_set(struct sl_sched *s, const char *stage, const char *policy, sl_
 	int rc;
 
 	now = sl_clock(s, now);
-	if (which < 0)
+	if (which < 0 || which >= SL_NODE_STAGES) /* grants are decided for the machine, not here */
 		return sl_fail(s, -ENOENT,
 			       "policy: no stage '%.32s'; there are admit, share, order", stage);
 	if ((rc = sl_spec_parse((enum sl_stage)which, policy, &spec, s->message,

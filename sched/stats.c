@@ -53,14 +53,16 @@ void sl_sched_stats(const struct sl_sched *s, struct sl_sched_stats *out)
 
 int sl_policy_info(unsigned i, struct sl_policy_info *out)
 {
-	for (int stage = 0; stage < SL_STAGES; stage++) {
+	static const enum sl_stage path[SL_STAGES] = { SL_GRANT, SL_ADMIT, SL_SHARE, SL_ORDER };
+
+	for (int s = 0; s < SL_STAGES; s++) {
 		const struct sl_policy *p;
 
-		for (unsigned k = 0; (p = sl_policy_at((enum sl_stage)stage, k)); k++) {
+		for (unsigned k = 0; (p = sl_policy_at(path[s], k)); k++) {
 			if (i--)
 				continue;
-			*out = (struct sl_policy_info){ sl_stage_name((enum sl_stage)stage),
-							p->name, p->summary, p->source, p->params };
+			*out = (struct sl_policy_info){ sl_stage_name(path[s]), p->name, p->summary,
+							p->source, p->params };
 			return 0;
 		}
 	}

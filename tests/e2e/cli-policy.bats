@@ -93,11 +93,12 @@ wrong() {
 	run "$SLUICE" policy list
 	[ "$status" -eq 0 ]
 	fits
-	[ "$(grep -c '^  [a-z]*/[a-z-]* *\* ' <<<"$output")" -eq 3 ]
+	[ "$(grep -c '^  [a-z]*/[a-z-]* *\* ' <<<"$output")" -eq 4 ]
+	grep -q '^  grant/none *\* ' <<<"$output"
 	grep -q '^  admit/token-bucket *\* ' <<<"$output"
 	grep -q '^  share/wfq *\* ' <<<"$output"
 	grep -q '^  order/to-agg *\* ' <<<"$output"
-	for policy in admit/open share/{fifo,round-robin,io-sets,pool} order/{to,sjf,mlf,aioli}; do
+	for policy in grant/{fair-share,fcfs} admit/open share/{fifo,round-robin,io-sets,pool} order/{to,sjf,mlf,aioli}; do
 		grep -q "^  $policy  *[a-z]" <<<"$output"
 	done
 }
@@ -119,7 +120,10 @@ wrong() {
 		[[ "${lines[0]}" == "$policy"* ]]
 		[[ "$output" == *"Source: "* ]]
 		[[ "$output" == *"Parameters:"* ]]
-		[[ "$output" == *".${policy%/*} = \"${policy#*/}"* ]]
+		case $policy in
+		grant/*) [[ "$output" == *$'simulation:\n  '"${policy#*/}"* ]] ;;
+		*) [[ "$output" == *".${policy%/*} = \"${policy#*/}"* ]] ;;
+		esac
 		fits
 	done
 }
@@ -163,7 +167,7 @@ wrong() {
 	from_json=$(jq -r '.policies[] | .stage + "/" + .name' <<<"$output")
 	from_text=$("$SLUICE" policy list | sed -n 's|^  \([a-z]*/[a-z-]*\) .*|\1|p')
 	[ "$from_json" = "$from_text" ]
-	[ "$(jq '[.policies[] | select(.default)] | length' <<<"$output")" -eq 3 ]
+	[ "$(jq '[.policies[] | select(.default)] | length' <<<"$output")" -eq 4 ]
 	# every parameter is complete, and its default is in its range
 	jq -e '[.policies[].params[] |
 		(.name | type == "string") and (.help | length > 0) and

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the grant policies have in common: serving jobs in the order of a key, and sharing by
+ * weight. Both are given the keys or weights where the rates will stand, in rate_bps, so that no
+ * policy needs memory for each job.
+ */
+#ifndef SL_GRANT_LIST_H
+#define SL_GRANT_LIST_H
+
+#include "policy/policy.h"
+
+/* State, or first member of the state, of a policy that serves jobs in order. */
+struct sl_grant_list {
+	bool priority;	      /* who has started goes before who has not */
+	sl_time max_stall_ns; /* who lost this long in a phase goes before all others; 0: nobody */
+};
+
+extern const char *const sl_grant_no_yes[];
+
+#define SL_GRANT_MAX_STALL                                                                       \
+	{                                                                                        \
+		.name = "max_stall_ms",                                                          \
+		.help = "A job that lost this long in an I/O phase goes first, until the phase " \
+			"ends; 0: none does.",                                                   \
+		.unit = SL_MS, .min = 0, .max = 86400000, .def = 0, .choices = NULL              \
+	}
+#define SL_GRANT_PRIORITY                                                                       \
+	{                                                                                       \
+		.name = "priority",                                                             \
+		.help = "Jobs that have started their transfer go before those that have not.", \
+		.unit = SL_CHOICE, .min = 0, .max = 1, .def = 0, .choices = sl_grant_no_yes     \
+	}
+
+/* The table of a policy with these two parameters only, and what goes with it. */
+extern const struct sl_param sl_grant_list_params[];
+size_t sl_grant_list_size(const struct sl_policy_limits *limits);
+void sl_grant_list_init(void *state, const struct sl_policy_limits *limits, const int64_t *values,
+			sl_time now);
+
+/*
+ * rate_bps: in, the key, no NAN; out, the rate. Lowest key first, then lowest job id: each gets
+ * what it can use of what is left. Returns when the next job will have lost max_stall.
+ */
+sl_time sl_grant_in_order(const struct sl_grant_list *l, struct sl_io_job **jobs, uint32_t n,
+			  double capacity_bps, sl_time now);
+
+/* The same without the two parameters, for some of the jobs: what is left of the capacity. */
+double sl_grant_serve(struct sl_io_job **jobs, uint32_t n, double left_bps);
+
+/*
+ * rate_bps: in, the weight, more than 0; out, the rate: min(cap, level * weight) with the one
+ * level at which all is given out, or every job has its cap.
+ */
+void sl_grant_by_weight(struct sl_io_job **jobs, uint32_t n, double capacity_bps);
+
+/* What the job has lost in its present phase so far, against a transfer at full rate. */
+double sl_grant_stall_ns(const struct sl_io_job *j, sl_time now);
+
+#endif
