@@ -12,8 +12,6 @@
 #include "base/units.h"
 #include "cli/cli.h"
 
-#define LAYER_NAME 32
-
 static int ch_wrong(char *err, int error, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
@@ -33,13 +31,13 @@ int check_layer_name(const char *name, char *err)
 				      "0123456789._-";
 	size_t length = strlen(name);
 
-	if (length >= 1 && length <= LAYER_NAME && strspn(name, allowed) == length &&
+	if (length >= 1 && length <= CHECK_LAYER_NAME && strspn(name, allowed) == length &&
 	    name[0] != '.' && name[0] != '-')
 		return 0;
 	return ch_wrong(err, -EINVAL,
 			"'%.64s' cannot name a layer; use up to %d letters, digits, '_', '-' and "
 			"'.', not '-' or '.' first",
-			name, LAYER_NAME);
+			name, CHECK_LAYER_NAME);
 }
 
 int check_job_name(const char *name, char *err)

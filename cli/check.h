@@ -13,9 +13,10 @@
 
 #include "sluice.h"
 
-#define CHECK_TEXT     400
-#define CHECK_JOB_NAME 63 /* longest name of a job; wire/proto.h has one more for the end */
-#define CHECK_JOB_KEYS "min, max, burst, weight, period, best_effort, order"
+#define CHECK_TEXT	 400
+#define CHECK_LAYER_NAME 32
+#define CHECK_JOB_NAME	 63 /* longest name of a job; wire/proto.h has one more for the end */
+#define CHECK_JOB_KEYS	 "min, max, burst, weight, period, best_effort, order"
 
 /* Name of a layer: it becomes a directory. 0 or -EINVAL. */
 int check_layer_name(const char *name, char *err);

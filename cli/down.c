@@ -114,7 +114,8 @@ static int dn_stop(struct layer *l, pid_t pid, int64_t timeout_ms)
 static int dn_layer(const char *name, bool if_up, int64_t timeout_ms)
 {
 	struct layer l;
-	int rc, status = layer_open(&l, cmd, name, false);
+	int rc, status = layer_choose(&l, cmd, name);
+	bool died = !status && layer_state(&l) == LAYER_DIED;
 	pid_t pid;
 
 	if (status)
@@ -129,30 +130,32 @@ static int dn_layer(const char *name, bool if_up, int64_t timeout_ms)
 				l.name);
 	if (rc && rc != -ENOENT)
 		return cli_fail(cmd, "cannot lock %s/lock: %s.", l.dir, strerror(-rc));
-	if (rc == 0) { /* a node died: remove what it left */
-		layer_clean(&l, true);
+	if (rc == 0) { /* a node died: remove what it left, but for what it said */
+		layer_clean(&l, !died);
 		layer_close(&l);
 	}
-	return if_up ? CLI_OK : layer_not_up(&l);
+	if (if_up)
+		return CLI_OK;
+	if (died)
+		return cli_fail(cmd,
+				"the node of layer '%s' had died before. What it left is "
+				"removed, but for its log, %s/log.",
+				l.name, l.dir);
+	return layer_not_up(&l, false);
 }
 
 static int dn_all(bool if_up, int64_t timeout_ms)
 {
-	char **names;
-	size_t count = layer_names(cmd, &names), up = 0;
+	struct layer_seen *all;
+	size_t count = layer_all(cmd, &all), up = 0;
 	int status = CLI_OK;
 
 	for (size_t i = 0; i < count; i++) {
-		struct layer l;
-
-		if (!layer_open(&l, cmd, names[i], false)) {
-			up += layer_pid(&l) != 0;
-			if (dn_layer(names[i], true, timeout_ms))
-				status = CLI_FAILED;
-		}
-		free(names[i]);
+		up += all[i].state == LAYER_UP;
+		if (dn_layer(all[i].layer.name, true, timeout_ms))
+			status = CLI_FAILED;
 	}
-	free(names);
+	free(all);
 	if (!up && !if_up)
 		return cli_fail(cmd, "no layer is up.");
 	return status;

@@ -2,7 +2,6 @@
 /* Finding a layer, its lock and its node: see layer.h. */
 #include "cli/layer.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -49,7 +48,7 @@ static bool la_runtime_path(char out[PATH_MAX])
 }
 
 /* It holds what decides over the user's files: nobody else may have put or may reach it. */
-static int la_runtime(const char *cmd, bool make, char path[PATH_MAX])
+int layer_runtime(const char *cmd, bool make, char path[PATH_MAX])
 {
 	struct stat st;
 
@@ -92,10 +91,12 @@ int layer_open(struct layer *l, const char *cmd, const char *name, bool make)
 	char runtime[PATH_MAX], err[CHECK_TEXT];
 	int n, status;
 
-	*l = (struct layer){ .cmd = cmd, .name = name ? name : LAYER_DEFAULT, .lock = -1 };
-	if (check_layer_name(l->name, err))
+	name = name ? name : LAYER_DEFAULT;
+	*l = (struct layer){ .cmd = cmd, .lock = -1 };
+	if (check_layer_name(name, err))
 		return cli_usage(cmd, "%s.", err);
-	if ((status = la_runtime(cmd, make, runtime)))
+	snprintf(l->name, sizeof(l->name), "%s", name);
+	if ((status = layer_runtime(cmd, make, runtime)))
 		return status;
 	n = snprintf(l->dir, sizeof(l->dir), "%s/%s", runtime, l->name);
 	if (n < PATH_MAX)
@@ -232,79 +233,23 @@ pid_t layer_pid(const struct layer *l)
 	return (pid_t)pid;
 }
 
-static int la_by_name(const void *a, const void *b)
+enum layer_state layer_state(const struct layer *l)
 {
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
+	char text[32], path[PATH_MAX];
+	bool locked;
+	int lock;
 
-size_t layer_names(const char *cmd, char ***names)
-{
-	char runtime[PATH_MAX], err[CHECK_TEXT], **all = NULL;
-	size_t count = 0;
-	struct dirent *entry;
-	DIR *dir;
-
-	*names = NULL;
-	if (la_runtime(cmd, false, runtime) || !(dir = opendir(runtime)))
-		return 0;
-	/* cppcheck-suppress readdirCalled ; there is one thread */
-	while ((entry = readdir(dir))) {
-		char **more;
-
-		if (check_layer_name(entry->d_name, err))
-			continue;
-		more = reallocarray(all, count + 1, sizeof(*all));
-		if (!more)
-			break;
-		all = more;
-		all[count] = strdup(entry->d_name);
-		if (all[count])
-			count++;
-	}
-	closedir(dir);
-	if (count)
-		qsort(all, count, sizeof(*all), la_by_name);
-	*names = all;
-	return count;
-}
-
-/* Names of those that are up into out; the lock tells. */
-static void la_up(const struct layer *asked, char *out, size_t size)
-{
-	char **names;
-	size_t count = layer_names(asked->cmd, &names), at = 0;
-
-	out[0] = 0;
-	for (size_t i = 0; i < count; i++) {
-		struct layer l;
-
-		if (at < size && !layer_open(&l, asked->cmd, names[i], false) && layer_pid(&l))
-			at += (size_t)snprintf(out + at, size - at, "%s'%s'", at ? ", " : "",
-					       names[i]);
-		free(names[i]);
-	}
-	free(names);
-}
-
-int layer_not_up(const struct layer *l)
-{
-	char up[200];
-
-	if (layer_pid(l)) /* it holds the lock, and did not answer */
-		return cli_fail(l->cmd,
-				"layer '%s' is up, but its node does not answer; its log "
-				"is %s/log.",
-				l->name, l->dir);
-	la_up(l, up, sizeof(up));
-	if (*up)
-		return cli_fail(l->cmd, "layer '%s' is not up. Up: %s; choose with --name.",
-				l->name, up);
-	if (strcmp(l->name, LAYER_DEFAULT) != 0)
-		return cli_fail(l->cmd,
-				"layer '%s' is not up. Start it with 'sluice up --name %s "
-				"DIR'.",
-				l->name, l->name);
-	return cli_fail(l->cmd, "no layer is up. Start one with 'sluice up DIR'.");
+	if (layer_pid(l))
+		return LAYER_UP;
+	la_file(l, "lock", path);
+	lock = open(path, O_RDWR | O_CLOEXEC);
+	if (lock < 0)
+		return LAYER_DOWN;
+	locked = flock(lock, LOCK_SH | LOCK_NB) != 0;
+	close(lock);
+	if (locked)
+		return layer_pid(l) ? LAYER_UP : LAYER_BUSY;
+	return la_read(l, "pid", text, sizeof(text)) ? LAYER_DOWN : LAYER_DIED;
 }
 
 int layer_ask(const struct layer *l, const char *line, char **answer)
@@ -317,7 +262,7 @@ int layer_ask(const struct layer *l, const char *line, char **answer)
 	else if (rc && text && *text)
 		status = cli_fail(l->cmd, "%s.", text);
 	else if (rc == -ENOTCONN || (rc && !text))
-		status = layer_not_up(l);
+		status = layer_not_up(l, true);
 	else if (rc)
 		status = cli_fail(l->cmd, "the node of layer '%s' says: %s.", l->name,
 				  strerror(-rc));

@@ -24,11 +24,13 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "cli/check.h"
+
 #define LAYER_DEFAULT "default"
 
 struct layer {
-	const char *cmd;  /* for messages; borrowed */
-	const char *name; /* borrowed */
+	const char *cmd; /* for messages; borrowed */
+	char name[CHECK_LAYER_NAME + 1];
 	char dir[PATH_MAX];
 	char socket[108]; /* as long as sun_path */
 	int lock;	  /* descriptor; -1: not open */
@@ -36,6 +38,11 @@ struct layer {
 
 /* Find it; with make, make its directory. It need not be up. name NULL: the default. */
 int layer_open(struct layer *l, const char *cmd, const char *name, bool make);
+/*
+ * The one that is meant by name; by NULL: the default, if there is one by that name, else the only
+ * one that is up. If several are, that is reported. It need not be up.
+ */
+int layer_choose(struct layer *l, const char *cmd, const char *name);
 void layer_close(struct layer *l);
 
 /*
@@ -46,6 +53,13 @@ int layer_lock(struct layer *l, bool make);
 /* Remove what a node left; with all, the log and the directory too. The lock is held. */
 void layer_clean(struct layer *l, bool all);
 
+enum layer_state {
+	LAYER_DOWN,
+	LAYER_UP,
+	LAYER_DIED, /* its node has ended, and nobody has brought it down */
+	LAYER_BUSY, /* somebody starts or stops it */
+};
+enum layer_state layer_state(const struct layer *l);
 /* The node's pid if a node holds the lock, else 0. */
 pid_t layer_pid(const struct layer *l);
 /* The directory that it serves, without a newline. 0 or -errno. */
@@ -62,16 +76,24 @@ int layer_start(struct layer *l, const char *const *args, const char *root, pid_
 /* Stop what this very process has started, and clean up. */
 void layer_stop(struct layer *l, pid_t pid);
 
-/* Say that it is not up, and what is or how to start it. Returns CLI_FAILED. */
-int layer_not_up(const struct layer *l);
+/* Say that it is not up, what is, and with advise how to start it. Returns CLI_FAILED. */
+int layer_not_up(const struct layer *l, bool advise);
 /*
  * One line to the node. What it answers goes to *answer (to be freed; may be NULL: not wanted);
  * what it refuses is reported in its words.
  */
 int layer_ask(const struct layer *l, const char *line, char **answer);
 
-/* Names of all layers, up or not, one after the other, sorted; to be freed with its elements. */
-size_t layer_names(const char *cmd, char ***names);
+/* All layers of this user that are not down, by name; to be freed. */
+struct layer_seen {
+	struct layer layer;
+	enum layer_state state;
+	pid_t pid;	     /* 0: none */
+	char root[PATH_MAX]; /* "": not known */
+};
+size_t layer_all(const char *cmd, struct layer_seen **all);
+/* The runtime directory, which need not be there unless it is to be made. */
+int layer_runtime(const char *cmd, bool make, char path[PATH_MAX]);
 
 /* What belongs to this program: the daemon, the library for LD_PRELOAD. */
 int layer_daemon(const char *cmd, char path[PATH_MAX]);

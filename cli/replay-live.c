@@ -339,7 +339,7 @@ int replay_live(struct replay_trace *t, struct layer *layer, double speed, bool 
 	l->speed = speed;
 	status = replay_load(l, t);
 	if (!status && layer_root(layer, root))
-		status = layer_not_up(layer);
+		status = layer_not_up(layer, true);
 	if (!status) {
 		rl_raise_file_limit();
 		status = private_begin(&l->p, REPLAY_CMD, root);

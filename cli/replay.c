@@ -127,7 +127,7 @@ static int against_layer(struct replay_trace *t, const char *name, double speed,
 	int status = layer_open(&l, REPLAY_CMD, name, false);
 
 	if (!status && !layer_pid(&l))
-		status = layer_not_up(&l);
+		status = layer_not_up(&l, true);
 	if (!status)
 		status = replay_live(t, &l, speed, json);
 	layer_close(&l);

@@ -291,8 +291,7 @@ int cmd_run(int argc, char **argv)
 		return cli_usage(cmd, "which command?");
 	if (r.rate && (r.key[K_MIN - K_FIRST] || r.key[K_MAX - K_FIRST]))
 		return cli_usage(cmd, "--rate is min and max in one; give either it or those.");
-	if ((status = layer_preload(cmd, library)) ||
-	    (status = layer_open(&l, cmd, r.name, false)) ||
+	if ((status = layer_preload(cmd, library)) || (status = layer_choose(&l, cmd, r.name)) ||
 	    (status = ru_register(&r, &l, ru_job(&r, job))))
 		return status;
 	if (layer_root(&l, root))

@@ -102,7 +102,7 @@ int cmd_set(int argc, char **argv)
 	status = se_add("set", line, argv[optind]);
 	for (int i = optind + 1; !status && i < argc; i++)
 		status = se_word(line, argv[i]);
-	if (status || (status = layer_open(&l, "set", name, false)))
+	if (status || (status = layer_choose(&l, "set", name)))
 		return status;
 	return layer_ask(&l, line, NULL);
 }
@@ -126,7 +126,7 @@ int policy_set(const char *layer, int argc, char **argv)
 			return cli_usage("policy", "%s.", err);
 		status = se_add("policy", line, argv[i]);
 	}
-	if (status || (status = layer_open(&l, "policy", layer, false)))
+	if (status || (status = layer_choose(&l, "policy", layer)))
 		return status;
 	return layer_ask(&l, line, NULL);
 }

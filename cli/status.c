@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/json.h"
 #include "base/units.h"
 #include "cli/cli.h"
 #include "cli/layer.h"
@@ -29,17 +30,20 @@ enum { O_NAME = 256 };
 static int sa_help(void)
 {
 	puts("usage: sluice status [--name NAME] [--json] [--watch [SECONDS]]\n"
+	     "       sluice status --all [--json]\n"
 	     "\n"
 	     "Shows a layer and its jobs: who uses how much, who waits, and what was promised.\n"
 	     "\n"
 	     "Options:\n"
-	     "      --name NAME  which layer\n"
+	     "      --name NAME  which layer; not needed if only one is up\n"
+	     "  -a, --all        a line for each layer of this user, instead of jobs\n"
 	     "  -j, --json       print JSON\n"
 	     "  -w, --watch      again every second, or every SECONDS, until interrupted\n"
 	     "  -h, --help       this text\n"
 	     "\n"
 	     "Columns: CL processes connected; NOW and AVG bytes/s in the last second and\n"
-	     "since the job began; IOPS requests/s; QUEUE requests that wait; HELD time held\n"
+	     "from its begin to its end or now; IOPS requests/s; QUEUE requests that wait; HELD "
+	     "time held\n"
 	     "by max; P50 and P99 time of a request; SET of io-sets, by the period; % of all\n"
 	     "bandwidth now; MIN, MAX and WT (weight) as set.\n"
 	     "\n"
@@ -97,6 +101,55 @@ static int sa_once(const struct layer *l, bool json)
 	status = sa_print(l, answer, json, stdout, isatty(STDOUT_FILENO));
 	free(answer);
 	return status;
+}
+
+/* ---- all layers ---- */
+
+static int sa_all(bool json)
+{
+	static const char *const states[] = { [LAYER_DOWN] = "down",
+					      [LAYER_UP] = "up",
+					      [LAYER_DIED] = "died",
+					      [LAYER_BUSY] = "busy" };
+	struct layer_seen *all;
+	size_t count = layer_all(cmd, &all);
+	char log[PATH_MAX + 8];
+	struct json j;
+
+	if (json) {
+		json_begin(&j, stdout);
+		json_object(&j, NULL);
+		json_array(&j, "layers");
+	} else if (count) {
+		printf("%-16s %-5s %8s  %s\n", "LAYER", "STATE", "PID", "DIRECTORY");
+	} else {
+		puts("No layer is up: 'sluice up DIR' starts one.");
+	}
+	for (size_t i = 0; i < count; i++) {
+		const struct layer_seen *s = &all[i];
+
+		snprintf(log, sizeof(log), "%s/log", s->layer.dir);
+		if (json) {
+			json_object(&j, NULL);
+			json_string(&j, "name", s->layer.name);
+			json_string(&j, "state", states[s->state]);
+			json_uint(&j, "pid", (uint64_t)s->pid);
+			json_string(&j, "root", s->root);
+			json_string(&j, "log", log);
+			json_end(&j);
+			continue;
+		}
+		printf("%-16s %-5s %8d  %s\n", s->layer.name, states[s->state], (int)s->pid,
+		       s->root);
+		if (s->state == LAYER_DIED)
+			printf("%32s its log is %s\n", "", log);
+	}
+	if (json) {
+		json_end(&j);
+		json_end(&j);
+	}
+	free(all);
+	return CLI_OK;
 }
 
 /* ---- again and again ---- */
@@ -196,7 +249,7 @@ static int sa_watch(const struct layer *l, bool json, int64_t every_ns)
 	} while (!rc && !status && !ferror(stdout) && sa_sleep(&set, every_ns, draw));
 	if (draw && !first)
 		sa_leave();
-	return rc ? layer_not_up(l) : status;
+	return rc ? layer_not_up(l, true) : status;
 }
 
 int cmd_status(int argc, char **argv)
@@ -205,16 +258,17 @@ int cmd_status(int argc, char **argv)
 		{ "help", no_argument, NULL, 'h' },
 		{ "name", required_argument, NULL, O_NAME },
 		{ "json", no_argument, NULL, 'j' },
+		{ "all", no_argument, NULL, 'a' },
 		{ "watch", optional_argument, NULL, 'w' },
 		{ 0 },
 	};
 	const char *name = NULL, *every = NULL;
-	bool json = false, watch = false;
+	bool json = false, watch = false, all = false;
 	int64_t every_ns = INT64_C(1000000000);
 	struct layer l;
 	int opt, status;
 
-	while ((opt = cli_getopt(cmd, argc, argv, "hjw", longs)) != -1) {
+	while ((opt = cli_getopt(cmd, argc, argv, "hajw", longs)) != -1) {
 		switch (opt) {
 		case 'h':
 			return sa_help();
@@ -223,6 +277,9 @@ int cmd_status(int argc, char **argv)
 			break;
 		case 'j':
 			json = true;
+			break;
+		case 'a':
+			all = true;
 			break;
 		case 'w':
 			watch = true;
@@ -241,7 +298,11 @@ int cmd_status(int argc, char **argv)
 	    (sl_parse_time(every, &every_ns) || every_ns < WATCH_MIN_NS || every_ns > WATCH_MAX_NS))
 		return cli_usage(cmd, "--watch: '%s' is not a time from 0.1 seconds to a day.",
 				 every);
-	if ((status = layer_open(&l, cmd, name, false)))
+	if (all && (name || watch))
+		return cli_usage(cmd, "--all goes with neither --name nor --watch.");
+	if (all)
+		return sa_all(json);
+	if ((status = layer_choose(&l, cmd, name)))
 		return status;
 	return watch ? sa_watch(&l, json, every_ns) : sa_once(&l, json);
 }

@@ -71,9 +71,16 @@ teardown() {
 @test "a node that was killed blocks nothing: status, run and up say or do the right thing" {
 	"$SLUICE" up "$DIR"
 	kill_node
+	died="the node of layer 'default' has died; its log is $SLUICE_RUNTIME/default/log. Start it again with 'sluice up $DIR' and the options it had."
+	fails 1 "sluice status: $died" status
+	fails 1 "sluice run: $died" run -- true
+	run -0 "$SLUICE" status --all
+	[[ "${lines[1]}" =~ ^default\ +died\ +0\ +"$DIR"$ ]]
+	# what it said is not thrown away with the rest
+	fails 1 "sluice down: the node of layer 'default' had died before. What it left is removed, but for its log, $SLUICE_RUNTIME/default/log." down
+	[ -s "$SLUICE_RUNTIME/default/log" ]
 	fails 1 "sluice status: no layer is up. Start one with 'sluice up DIR'." status
-	fails 1 "sluice run: no layer is up. Start one with 'sluice up DIR'." run -- true
-	fails 1 "sluice down: no layer is up. Start one with 'sluice up DIR'." down
+	fails 1 "sluice down: no layer is up." down
 	"$SLUICE" up "$DIR"
 	kill_node
 	"$SLUICE" up "$DIR"
@@ -104,7 +111,8 @@ teardown() {
 }
 
 @test "down of what is not up fails, with --if-up it does not" {
-	fails 1 "sluice down: no layer is up. Start one with 'sluice up DIR'." down
+	fails 1 "sluice down: no layer is up." down
+	fails 1 "sluice down: layer 'x' is not up." down --name x
 	run -0 "$SLUICE" down --if-up
 	[ "$output" = "" ]
 	run -0 "$SLUICE" down --all --if-up
@@ -148,7 +156,16 @@ teardown() {
 	"$SLUICE" up --name b "$DIR/b"
 	[ "$("$SLUICE" status --name a --json | jq -r .root)" = "$DIR/a" ]
 	[ "$("$SLUICE" status --name b --json | jq -r '.name + " " + .root')" = "b $DIR/b" ]
-	fails 1 "sluice status: layer 'default' is not up. Up: 'a', 'b'; choose with --name." status
+	for command in status "set j weight=2" "policy set share=wfq" "run -- true" down; do
+		# shellcheck disable=SC2086 # words
+		fails 1 "sluice ${command%% *}: several layers are up: 'a' for $DIR/a, 'b' for $DIR/b; choose with --name." $command
+	done
+	run -0 "$SLUICE" status --all
+	[ "${lines[0]}" = "LAYER            STATE      PID  DIRECTORY" ]
+	[[ "${lines[1]}" =~ ^a\ +up\ +[0-9]+\ +"$DIR/a"$ ]]
+	[[ "${lines[2]}" =~ ^b\ +up\ +[0-9]+\ +"$DIR/b"$ ]]
+	[ "$("$SLUICE" status --all --json | jq -c '.layers | map([.name, .state, .root])')" = \
+		"[[\"a\",\"up\",\"$DIR/a\"],[\"b\",\"up\",\"$DIR/b\"]]" ]
 	"$SLUICE" run --name a --job j -- true
 	run -1 --separate-stderr "$SLUICE" set --name b j weight=2
 	[ "$stderr" = "sluice set: no job 'j'; see 'sluice status'." ]
@@ -158,6 +175,28 @@ teardown() {
 	run -0 "$SLUICE" down --all
 	[ "${lines[0]}" = "Layer 'a' is down." ]
 	[ "${lines[1]}" = "Layer 'b' is down." ]
+}
+
+@test "a command without --name means the only layer, whatever its name, or the default" {
+	mkdir "$DIR/a" "$DIR/b"
+	"$SLUICE" up --name a "$DIR/a"
+	[ "$("$SLUICE" status --json | jq -r .name)" = a ]
+	"$SLUICE" run --job j -- dd if=/dev/zero of="$DIR/a/f" bs=64K count=2 status=none
+	"$SLUICE" set j weight=5
+	"$SLUICE" policy set share=fifo
+	[ "$("$SLUICE" status --name a --json | jq -c '[.share, .jobs[0].weight, .jobs[0].write_bytes]')" = '["fifo",5,131072]' ]
+	# but once there is a default, that, and nothing else in its place when it has died
+	"$SLUICE" up "$DIR/b"
+	[ "$("$SLUICE" status --json | jq -r .name)" = default ]
+	kill_node
+	run -1 --separate-stderr "$SLUICE" run -- true
+	[[ "$stderr" == "sluice run: the node of layer 'default' has died"* ]]
+	run -1 --separate-stderr "$SLUICE" down
+	run -0 "$SLUICE" down
+	[ "$output" = "Layer 'a' is down." ]
+	run -0 "$SLUICE" status --all
+	[ "$output" = "No layer is up: 'sluice up DIR' starts one." ]
+	fails 2 "sluice status: --all goes with neither --name nor --watch. See 'sluice status --help'." status --all --name a
 }
 
 @test "names and the runtime directory are checked" {

@@ -130,5 +130,5 @@ some_job() { # name, options of run
 	fails 1 "sluice policy: the stage share is given twice." policy set share=wfq share=fifo
 	[ "$("$SLUICE" status --json | jq -r .share)" = io-sets ]
 	some_job j
-	fails 1 "sluice policy: layer 'other' is not up. Up: 'default'; choose with --name." policy set --name other share=wfq
+	fails 1 "sluice policy: layer 'other' is not up. Up: 'default' for $DIR; choose with --name." policy set --name other share=wfq
 }
