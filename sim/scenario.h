@@ -10,11 +10,19 @@
 #ifndef SL_SIM_SCENARIO_H
 #define SL_SIM_SCENARIO_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
-#define SL_SIM_NAME 64
+#define SL_SIM_NAME	  64
+#define SL_SIM_APPS	  1000000U
+#define SL_SIM_PROCS	  (1U << 31) /* of one application */
+#define SL_SIM_SERVERS	  100000U
+#define SL_SIM_ITERATIONS UINT64_C(1000000000000)
+/* No time is that long, no volume or bandwidth that much. */
+#define SL_SIM_SECONDS 1e9
+#define SL_SIM_BYTES   1e18
 
 struct sl_platform {
 	double bandwidth_bps; /* B: of the I/O system */
@@ -38,7 +46,7 @@ enum sl_vary_kind {
 struct sl_vary {
 	enum sl_vary_kind kind;
 	double a, b;
-	double *list; /* owned by the scenario */
+	double *list; /* owned by the scenario; the next application may have the same */
 	uint32_t count;
 };
 
@@ -66,10 +74,26 @@ struct sl_scenario {
  *	mix.yaml:12: jobs[1].volume: '-3G' is negative
  */
 int sl_scenario_load(const char *path, struct sl_scenario *out, char *err, size_t err_size);
-/* Writes what sl_scenario_load() reads, equal to the last bit. 0 or -errno. */
+/* The same from `length` bytes; file: for messages and as name. */
+int sl_scenario_parse(const char *file, const char *text, size_t length, struct sl_scenario *out,
+		      char *err, size_t err_size);
+/*
+ * Whether all is in range: for scenarios that programs make, and that nothing has read. 0, or
+ * -EINVAL with a message that names the key.
+ */
+int sl_scenario_check(const struct sl_scenario *s, char *err, size_t err_size);
+/*
+ * Writes what sl_scenario_load() reads, equal to the last bit but for its own name. 0 or -errno;
+ * -EINVAL: sl_scenario_check() says why.
+ */
 int sl_scenario_save(FILE *file, const struct sl_scenario *s);
 void sl_scenario_free(struct sl_scenario *s);
 /* What one iteration takes alone on the platform, by the means of its distributions. */
 double sl_app_alone_s(const struct sl_platform *p, const struct sl_app *a);
+/* What it can use of its I/O server: min(b * beta, B / servers). */
+double sl_app_cap_bps(const struct sl_platform *p, const struct sl_app *a);
+/* A name is something printable that fits; an iteration takes some time. */
+bool sl_app_name_ok(const char *name);
+bool sl_app_does_something(const struct sl_app *a);
 
 #endif
