@@ -2,11 +2,15 @@
 /*
  * Moving data through the node: pieces, slots, waiting. See client.h; connecting is connect.c.
  *
- * A transfer is cut into pieces of a slot's size. Up to PIECES of them are under way at once, so
- * that copying the next overlaps with the node writing the last; they are reaped in order, and
- * what has been reaped is what has been moved. If the node dies, everything that was not reaped
- * is sent again to the next one: a write at an offset may be repeated. An append may not: when one
- * was under way the outcome is unknown and the caller gets EIO.
+ * A transfer is cut into pieces. Up to PIECES of them are under way at once, so that copying the
+ * next overlaps with the node writing the last, and so that the scheduler sees what this program
+ * still wants. What has been moved is what has been moved without a gap. If the node dies,
+ * everything else is sent again to the next one: a write at an offset may be repeated. An append
+ * may not: when one was under way the outcome is unknown and the caller gets EIO, unless it was
+ * ours to do.
+ *
+ * Small pieces are copied through the slot and carried out by the node. Of large ones only the
+ * description is posted; when the node says GO, it is our turn, and we do it ourselves: wire/shm.h.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +31,11 @@
 #define QUICK_NS      1500    /* a yield that is faster: nobody else has run */
 #define CROWDED_NS    1000000 /* one that takes longer: others want this CPU, not our like */
 #define CROWDED_WAITS 200
-#define CHECK_NS      100000000 /* how often a sleeping client looks whether its node lives */
+#define CHECK_NS      100000000	  /* how often a sleeping client looks whether its node lives */
+#define HELP_NS	      500000	  /* how long it waits for its own worker */
+#define SELF_BYTES    (16U << 10) /* from here on two copies cost more than a longer way */
+#define SELF_MOST     (512U << 10) /* of one turn: a scheduler of whole checkpoints could not share */
+#define SELF_IOV      64
 
 static int64_t now_ns(void)
 {
@@ -92,19 +100,6 @@ static void ring(struct conn *c, uint32_t worker)
 	futex(&bell->rings, FUTEX_WAKE, 1, NULL);
 }
 
-static void post(struct conn *c, int slot)
-{
-	int cpu = sched_getcpu();
-	uint32_t worker = cpu < 0 ? 0 : (uint32_t)cpu % c->workers;
-	struct sl_bell *bell = &c->bells->bell[worker];
-
-	atomic_store(&c->segment->slot[slot].state, SL_SLOT_POSTED);
-	atomic_fetch_or(&c->segment->posted[worker], UINT64_C(1) << slot);
-	atomic_fetch_or(&bell->ready[c->index / 64], UINT64_C(1) << c->index % 64);
-	if (atomic_load(&bell->sleeping))
-		ring(c, worker);
-}
-
 /* Our worker may be busy with something slow: let one that sleeps have a look. */
 static void ask_for_help(struct conn *c)
 {
@@ -115,6 +110,62 @@ static void ask_for_help(struct conn *c)
 		}
 }
 
+/* Our worker finds the slot when it next looks. */
+static struct sl_bell *mark(struct conn *c, int slot, uint32_t state)
+{
+	int cpu = sched_getcpu();
+	uint32_t worker = cpu < 0 ? 0 : (uint32_t)cpu % c->workers;
+	struct sl_bell *bell = &c->bells->bell[worker];
+
+	atomic_store_explicit(&c->segment->slot[slot].state, state, memory_order_release);
+	atomic_fetch_or(&c->segment->posted[worker], UINT64_C(1) << slot);
+	atomic_fetch_or(&bell->ready[c->index / 64], UINT64_C(1) << c->index % 64);
+	return bell;
+}
+
+static void wake(struct conn *c, struct sl_bell *bell)
+{
+	if (atomic_load(&bell->sleeping))
+		ring(c, (uint32_t)(bell - c->bells->bell));
+	else if (atomic_load_explicit(&bell->executing, memory_order_relaxed))
+		ask_for_help(c);
+}
+
+/* ---- waiting ---- */
+
+/* Part of a transfer, in a slot. */
+struct piece {
+	size_t at; /* in the transfer */
+	size_t length;
+	int64_t moved; /* when it is over */
+	int slot;
+	bool over;
+};
+
+/* The pieces under way, oldest first, in a ring. */
+struct pieces {
+	struct piece piece[PIECES];
+	unsigned first, count;
+	int leader; /* slot on whose signal we wait */
+};
+
+/* One that the node has answered, or NULL. */
+static struct piece *answered(struct conn *c, struct pieces *p)
+{
+	for (unsigned i = 0; i < p->count; i++) {
+		struct piece *piece = &p->piece[(p->first + i) % PIECES];
+		uint32_t state;
+
+		if (piece->over)
+			continue;
+		state = atomic_load_explicit(&c->segment->slot[piece->slot].state,
+					     memory_order_acquire);
+		if (state == SL_SLOT_DONE || state == SL_SLOT_GO)
+			return piece;
+	}
+	return NULL;
+}
+
 /*
  * The worker of this CPU runs when we yield, and yields back: the fastest way, while nobody else
  * wants the CPU. Who yields loses his place, so a third one would get most of it: when a yield does
@@ -122,74 +173,62 @@ static void ask_for_help(struct conn *c)
  * worker may be in another scheduling group (a session, the cgroup of a batch job), which a yield
  * does not let in. Sleeping does.
  */
-static bool yield_for(struct conn *c, const struct sl_slot_shm *shm)
+static struct piece *yield_for(struct conn *c, struct pieces *p)
 {
 	uint32_t crowded = atomic_load_explicit(&c->crowded, memory_order_relaxed);
 	int64_t before, now = now_ns(), end = now + YIELD_NS;
+	struct piece *piece;
 
 	if (crowded) {
 		atomic_store_explicit(&c->crowded, crowded - 1, memory_order_relaxed);
-		return atomic_load(&shm->state) == SL_SLOT_DONE;
+		return answered(c, p);
 	}
-	while (atomic_load_explicit(&shm->state, memory_order_acquire) != SL_SLOT_DONE) {
-		if (now > end)
-			return false;
+	while (!(piece = answered(c, p)) && now <= end) {
 		before = now;
 		sched_yield();
 		now = now_ns();
 		if (now - before > CROWDED_NS)
 			atomic_store_explicit(&c->crowded, CROWDED_WAITS, memory_order_relaxed);
 		else if (now - before < QUICK_NS)
-			return atomic_load(&shm->state) == SL_SLOT_DONE;
+			return answered(c, p);
 	}
-	return true;
+	return piece;
 }
 
-/* Until the slot is done: its result, or GONE. */
-static int64_t reap(struct conn *c, int slot)
+/* One that has been answered; NULL: the node is gone. */
+static struct piece *await(struct conn *c, struct pieces *p)
 {
-	struct sl_slot_shm *shm = &c->segment->slot[slot];
-	const struct timespec ts = { 0, CHECK_NS };
+	struct sl_slot_shm *leader = &c->segment->slot[p->leader];
+	struct timespec ts = { 0, HELP_NS };
+	struct piece *piece = yield_for(c, p);
 
-	if (yield_for(c, shm))
-		return shm->result;
-	ask_for_help(c);
-	atomic_store(&shm->waiting, 1);
-	while (atomic_load(&shm->state) != SL_SLOT_DONE) {
-		if (futex(&shm->state, FUTEX_WAIT, SL_SLOT_POSTED, &ts) && errno == ETIMEDOUT &&
-		    atomic_load(&shm->state) != SL_SLOT_DONE && !conn_alive(c))
-			return GONE;
+	if (piece)
+		return piece;
+	atomic_store(&leader->waiting, 1);
+	for (;;) {
+		uint32_t seen = atomic_load(&leader->signal);
+
+		piece = answered(c, p);
+		if (piece)
+			break;
+		if (futex(&leader->signal, FUTEX_WAIT, seen, &ts) && errno == ETIMEDOUT) {
+			if (ts.tv_nsec == HELP_NS)
+				ask_for_help(c);
+			else if (!answered(c, p) && !conn_alive(c))
+				break;
+			ts.tv_nsec = CHECK_NS;
+		}
 	}
-	atomic_store(&shm->waiting, 0);
-	return shm->result;
+	atomic_store(&leader->waiting, 0);
+	return piece;
 }
 
-/* ---- gathering and scattering ---- */
+/* ---- moving a piece ---- */
 
 struct cursor {
 	const struct iovec *iov;
 	size_t at; /* in *iov */
 };
-
-static void copy(struct cursor *c, unsigned char *slot, size_t length, bool out)
-{
-	while (length) {
-		size_t have = c->iov->iov_len - c->at, n = have < length ? have : length;
-		unsigned char *mem = (unsigned char *)c->iov->iov_base + c->at;
-
-		if (out)
-			memcpy(mem, slot, n);
-		else
-			memcpy(slot, mem, n);
-		slot += n;
-		length -= n;
-		c->at += n;
-		if (c->at == c->iov->iov_len) {
-			c->iov++;
-			c->at = 0;
-		}
-	}
-}
 
 static struct cursor cursor_at(const struct iovec *iov, size_t offset)
 {
@@ -198,7 +237,122 @@ static struct cursor cursor_at(const struct iovec *iov, size_t offset)
 	return (struct cursor){ iov, offset };
 }
 
+/* Between the program's memory and a slot's buffer. */
+static void copy(const struct transfer *t, size_t at, unsigned char *slot, size_t length)
+{
+	struct cursor c = cursor_at(t->iov, at);
+
+	while (length) {
+		size_t have = c.iov->iov_len - c.at, n = have < length ? have : length;
+		unsigned char *mem = (unsigned char *)c.iov->iov_base + c.at;
+
+		if (t->op == SL_READ)
+			memcpy(mem, slot, n);
+		else
+			memcpy(slot, mem, n);
+		slot += n;
+		length -= n;
+		c.iov++;
+		c.at = 0;
+	}
+}
+
+/* It is our turn: one system call, on what memory there is up to `length`. */
+static ssize_t do_some(const struct transfer *t, size_t at, size_t length)
+{
+	struct cursor c = cursor_at(t->iov, at);
+	struct iovec iov[SELF_IOV];
+	off_t offset = t->offset + (off_t)at;
+	unsigned count = 0;
+
+	for (; length && count < SELF_IOV; c.iov++, c.at = 0) {
+		size_t have = c.iov->iov_len - c.at, n = have < length ? have : length;
+
+		iov[count++] = (struct iovec){ (char *)c.iov->iov_base + c.at, n };
+		length -= n;
+	}
+	/* Not libc's functions, which are points of cancellation: the node waits for an answer. */
+	if (t->append)
+		return syscall(SYS_writev, t->fd, iov, count);
+	return syscall(t->op == SL_READ ? SYS_preadv : SYS_pwritev, t->fd, iov, count, offset, 0);
+}
+
+/* Bytes moved, short at the end of the file; or negative errno if none were. */
+static int64_t do_self(const struct transfer *t, const struct piece *p)
+{
+	size_t done = 0;
+
+	while (done < p->length) {
+		ssize_t n = do_some(t, p->at + done, p->length - done);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && !done)
+			return -errno;
+		if (n <= 0)
+			break;
+		done += (size_t)n;
+		if (t->append)
+			break; /* is one write */
+	}
+	return (int64_t)done;
+}
+
 /* ---- a transfer ---- */
+
+/* Whether to ask for our turn and do it ourselves. */
+static bool is_self(const struct conn *c, const struct transfer *t)
+{
+	return c->permits && t->total >= SELF_BYTES &&
+	       !(t->remote->open_flags & (O_DIRECT | O_SYNC | O_DSYNC));
+}
+
+static void post(struct conn *c, uint64_t file, const struct transfer *t, struct pieces *p,
+		 size_t at, size_t length, int slot)
+{
+	struct sl_slot_shm *shm = &c->segment->slot[slot];
+	bool self = is_self(c, t);
+
+	if (p->leader < 0)
+		p->leader = slot;
+	if (!self && t->op == SL_WRITE)
+		copy(t, at, sl_slot_data(c->segment, (unsigned)slot), length);
+	shm->op = t->op;
+	shm->flags = (t->append ? SL_SLOT_APPEND : 0) | (self ? SL_SLOT_SELF : 0);
+	shm->leader = (uint32_t)p->leader;
+	shm->file = file;
+	shm->offset = t->append ? 0 : (uint64_t)t->offset + at;
+	shm->length = length;
+	p->piece[(p->first + p->count++) % PIECES] =
+		(struct piece){ .at = at, .length = length, .slot = slot };
+	wake(c, mark(c, slot, SL_SLOT_POSTED));
+}
+
+/* The node has answered. skip: an earlier piece has failed or come to the end of the file. */
+static void finish(struct conn *c, const struct transfer *t, struct pieces *p, struct piece *piece,
+		   bool skip)
+{
+	struct sl_slot_shm *shm = &c->segment->slot[piece->slot];
+
+	if (atomic_load(&shm->state) == SL_SLOT_GO) {
+		struct sl_bell *bell;
+
+		piece->moved = skip ? 0 : do_self(t, piece);
+		shm->result = piece->moved;
+		shm->ended = now_ns();
+		bell = mark(c, piece->slot, SL_SLOT_RAN);
+		if (atomic_load(&c->bells->hungry))
+			wake(c, bell);
+	} else {
+		piece->moved = shm->result;
+		if (piece->moved > 0 && t->op == SL_READ && !skip)
+			copy(t, piece->at, sl_slot_data(c->segment, (unsigned)piece->slot),
+			     (size_t)piece->moved);
+	}
+	piece->over = true;
+	if (piece->slot != p->leader)
+		slot_free(c, piece->slot);
+}
 
 /*
  * Move what is left through this connection. 0: all moved, or the end of the file; else the error
@@ -206,64 +360,49 @@ static struct cursor cursor_at(const struct iovec *iov, size_t offset)
  */
 static int move(struct conn *c, uint64_t file, struct transfer *t)
 {
-	struct {
-		int slot;
-		uint32_t length;
-	} piece[PIECES];
-	struct cursor in = cursor_at(t->iov, t->done), out = in;
+	size_t largest = !is_self(c, t) ? SL_SHM_SLOT_BYTES
+			 : t->append	? SL_SHM_SELF_BYTES
+					: SELF_MOST;
+	struct pieces p = { .leader = -1 };
 	size_t posted = t->done;
-	unsigned first = 0, count = 0;
 	bool stop = false;
 	int error = 0;
 
-	while (count || (posted < t->total && !stop)) {
-		unsigned i;
+	/* Several appends are not one: others could come between. The kernel keeps it whole. */
+	if (t->append && largest < t->total)
+		return -ENOTCONN;
+	while (p.count || (posted < t->total && !stop)) {
+		struct piece *piece;
 
-		while (count < PIECES && posted < t->total && !stop) {
+		while (p.count < PIECES && posted < t->total && !stop) {
 			size_t length = t->total - posted;
 			int slot = slot_try(c);
-			struct sl_slot_shm *shm;
 
-			if (slot < 0 && count)
+			if (slot < 0 && p.leader >= 0)
 				break;
 			if (slot < 0 && (slot = slot_wait(c)) < 0)
 				return GONE;
-			if (length > SL_SHM_SLOT_BYTES)
-				length = SL_SHM_SLOT_BYTES;
-			if (t->op == SL_WRITE)
-				copy(&in, sl_slot_data(c->segment, (unsigned)slot), length, false);
-			shm = &c->segment->slot[slot];
-			shm->op = t->op;
-			shm->flags = t->append ? SL_F_APPEND : 0;
-			shm->file = file;
-			shm->offset = (uint64_t)t->offset + posted;
-			shm->length = length;
-			i = (first + count++) % PIECES;
-			piece[i].slot = slot;
-			piece[i].length = (uint32_t)length;
+			length = length < largest ? length : largest;
+			post(c, file, t, &p, posted, length, slot);
 			posted += length;
-			post(c, slot);
 		}
-		if (count) {
-			int slot = piece[first].slot;
-			int64_t n = reap(c, slot);
-
-			if (n == GONE)
-				return GONE; /* the slots die with the connection */
-			if (n < 0 && !stop)
-				error = (int)n;
-			if (n > 0 && !stop && t->op == SL_READ)
-				copy(&out, sl_slot_data(c->segment, (unsigned)slot), (size_t)n,
-				     true);
-			if (n > 0 && !stop)
-				t->done += (size_t)n;
-			if (n < (int64_t)piece[first].length)
-				stop = true;
-			slot_free(c, slot);
-			first = (first + 1) % PIECES;
-			count--;
+		piece = await(c, &p);
+		if (!piece)
+			return GONE; /* the slots die with the connection */
+		finish(c, t, &p, piece, stop);
+		while (p.count && p.piece[p.first].over) {
+			piece = &p.piece[p.first];
+			if (piece->moved < 0 && !stop)
+				error = (int)piece->moved;
+			if (piece->moved > 0 && !stop)
+				t->done += (size_t)piece->moved;
+			stop |= piece->moved < (int64_t)piece->length;
+			p.first = (p.first + 1) % PIECES;
+			p.count--;
 		}
 	}
+	if (p.leader >= 0)
+		slot_free(c, p.leader);
 	return error;
 }
 
@@ -273,7 +412,7 @@ static ssize_t transfer(struct sl_remote *r, int fd, struct transfer *t)
 {
 	uint64_t file = 0;
 	int error = 0;
-	bool opened;
+	bool opened, unknown;
 
 	t->fd = fd;
 	t->remote = r;
@@ -286,6 +425,7 @@ static ssize_t transfer(struct sl_remote *r, int fd, struct transfer *t)
 		opened = !error;
 		if (opened)
 			error = c->via->move(c, file, t);
+		unknown = opened && t->append && !is_self(c, t);
 		if (error == GONE)
 			conn_lose(c);
 		conn_put(c);
@@ -293,7 +433,7 @@ static ssize_t transfer(struct sl_remote *r, int fd, struct transfer *t)
 			nanosleep(&(struct timespec){ 0, 1000000 }, NULL);
 			continue;
 		}
-		if (error == GONE && t->append && opened)
+		if (error == GONE && unknown)
 			return -EIO;
 		/* Not opened: the node does not take the file. The program's own is as good. */
 		if (error != GONE) {
@@ -344,9 +484,5 @@ ssize_t sl_client_write(struct sl_remote *r, int fd, const struct iovec *iov, in
 			      .op = SL_WRITE,
 			      .append = append };
 
-	/* A large append would be several, and others could come between: the kernel keeps it
-	 * whole. */
-	if (append && t.total > SL_SHM_SLOT_BYTES)
-		return -ENOTCONN;
 	return transfer(r, fd, &t);
 }

@@ -171,7 +171,7 @@ static void read_settings(void)
 	g.direct = value && !strcmp(value, "direct");
 	g.hello.version = SL_PROTO_VERSION;
 	g.tcp = !strncmp(g.socket, TCP_PREFIX, strlen(TCP_PREFIX));
-	g.hello.caps = g.tcp ? 0 : SL_CAP_SHM;
+	g.hello.caps = g.tcp ? 0 : SL_CAP_SHM | SL_CAP_SELF;
 	value = getenv("SLUICE_SECRET_FILE");
 	snprintf(g.secret_file, sizeof(g.secret_file), "%s", value ? value : "");
 	job_name(g.hello.job);
@@ -414,6 +414,7 @@ static int greet(struct conn *c)
 		return EPROTO;
 	c->index = w.client;
 	c->workers = w.workers;
+	c->permits = w.caps & SL_CAP_SELF;
 	atomic_store(&c->free_slots,
 		     SL_SHM_SLOTS == 64 ? UINT64_MAX : (UINT64_C(1) << SL_SHM_SLOTS) - 1);
 	return 0;

@@ -41,6 +41,7 @@ struct conn {
 	_Atomic int sock;
 	uint64_t sock_ino; /* whether sock is still ours */
 	uint32_t index, workers;
+	bool permits; /* the node lets us do I/O ourselves when it is our turn */
 	atomic_uint users;
 	atomic_bool lost;
 	struct sl_segment *segment;

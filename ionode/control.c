@@ -128,6 +128,7 @@ static int status(struct node *n, char **out)
 		return ENOMEM;
 	pthread_mutex_lock(&n->lock);
 	now = node_now();
+	node_collect(n, now);
 	sl_sched_stats(n->sched, &st);
 	json_begin(&j, f);
 	json_object(&j, NULL);
@@ -156,7 +157,7 @@ static int status(struct node *n, char **out)
 		put_job(&j, n, job, bps, now);
 	json_end(&j);
 	json_end(&j);
-	pthread_mutex_unlock(&n->lock);
+	node_unlock(n);
 	return fclose(f) ? ENOMEM : 0;
 }
 

@@ -25,7 +25,7 @@ static int64_t execute_one(struct node_io *io)
 		off_t offset = (off_t)(io->offset + done);
 		ssize_t n;
 
-		if (io->flags & SL_F_APPEND)
+		if (io->flags & SL_SLOT_APPEND)
 			n = write(fd, at, length - done);
 		else if (io->req.op == SL_WRITE)
 			n = pwrite(fd, at, length - done, offset);
@@ -37,9 +37,9 @@ static int64_t execute_one(struct node_io *io)
 			return done ? (int64_t)done : -errno;
 		done += (size_t)n;
 		/* A client on another machine has a position of its own, to be set to this. */
-		if (io->flags & SL_F_APPEND && !io->client->segment)
+		if (io->flags & SL_SLOT_APPEND && !io->client->segment)
 			io->offset = (uint64_t)lseek(fd, 0, SEEK_CUR);
-		if (n == 0 || io->req.op == SL_READ || (io->flags & SL_F_APPEND))
+		if (n == 0 || io->req.op == SL_READ || (io->flags & SL_SLOT_APPEND))
 			break; /* the end of the file; and an append is one write */
 	}
 	return (int64_t)done;

@@ -52,6 +52,9 @@ static int usage(const char *problem, const char *what)
 		     "  --window N         batches in flight to files with O_DIRECT or O_SYNC "
 		     "(found by\n"
 		     "                     measurement); for experiments\n"
+		     "  --copy-all         carry all data through the node, also what a client "
+		     "could move\n"
+		     "                     itself when it is its turn\n"
 		     "  --log LEVEL        error, warn, info (default) or debug\n"
 		     "  --ready-fd N       write a byte to this descriptor when clients may "
 		     "connect\n");
@@ -140,8 +143,9 @@ static void drain(struct node *n)
 
 	do {
 		pthread_mutex_lock(&n->lock);
+		node_collect(n, node_now());
 		sl_sched_stats(n->sched, &st);
-		pthread_mutex_unlock(&n->lock);
+		node_unlock(n);
 		if (st.requests)
 			usleep(1000);
 	} while (st.requests && node_now() < end);
@@ -170,6 +174,7 @@ static int run(const struct node_config *config, int ready_fd)
 	n->workers = config->workers ? config->workers
 				     : (uint32_t)(cpus < SL_SHM_WORKERS ? cpus : SL_SHM_WORKERS);
 	pthread_mutex_init(&n->lock, NULL);
+	sl_list_init(&n->abroad);
 	window_init(&n->window, config->window);
 	sl_device_init(&n->device, &config->device);
 	if ((rc = sl_sched_create(&n->sched, &sc, node_now(), err, sizeof(err)))) {
@@ -264,6 +269,7 @@ static int parse(int argc, char **argv, struct node_config *c, int *ready_fd)
 		ORDER,
 		CAPACITY,
 		DEVICE,
+		COPY_ALL,
 		TRACE,
 		WORKERS,
 		WINDOW,
@@ -283,6 +289,7 @@ static int parse(int argc, char **argv, struct node_config *c, int *ready_fd)
 		{ "workers", 1, 0, WORKERS },
 		{ "window", 1, 0, WINDOW },
 		{ "device-model", 1, 0, DEVICE },
+		{ "copy-all", 0, 0, COPY_ALL },
 		{ "trace", 1, 0, TRACE },
 		{ "log", 1, 0, LOG },
 		{ "ready-fd", 1, 0, READY },
@@ -327,6 +334,9 @@ static int parse(int argc, char **argv, struct node_config *c, int *ready_fd)
 		case DEVICE:
 			if (device_model(optarg, &c->device))
 				return usage("no device model", optarg);
+			break;
+		case COPY_ALL:
+			c->copy_all = true;
 			break;
 		case WORKERS:
 			c->workers = (uint32_t)strtoul(optarg, NULL, 10);

@@ -7,7 +7,8 @@
  * it collects what clients have posted to its bell, adds it to the scheduler, and executes
  * whatever the scheduler says is next, whoever posted it. There is no scheduler thread: a
  * decision is made by the worker that will carry it out, under `lock`, which is never held over
- * I/O, a system call or a wait.
+ * I/O, a wake-up or a wait. What a client does itself (wire/shm.h, SL_SLOT_SELF) is a *permit*: in
+ * flight like any batch, but abroad.
  *
  * Memory is bounded: data stays in the clients' segments, whose number is bounded; each slot of a
  * segment has its request structure in struct client. Clients that come over TCP have a thread of
@@ -22,6 +23,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "base/ds/list.h"
 #include "sim/device.h"
 #include "sluice.h"
 #include "ionode/ring.h"
@@ -30,6 +32,7 @@
 #include "wire/shm.h"
 
 #define NODE_DEAD  64
+#define NODE_WAKES 64
 #define NODE_FILES 65536 /* open files of one client */
 
 struct node_file {
@@ -47,7 +50,7 @@ struct tcp_peer;
 
 /* How a client is reached: what the data path has to know of it. The lock is held. */
 struct node_transport {
-	void (*answer)(struct node_io *io, int64_t result);
+	void (*answer)(struct node *n, struct node_io *io, int64_t result);
 };
 
 /* A slot's request on its way through the node. */
@@ -58,10 +61,16 @@ struct node_io {
 	unsigned char *data; /* in the client's segment, or in a buffer of the node */
 	uint32_t slot;
 	uint32_t number; /* in the trace */
-	uint32_t flags;	 /* enum sl_frame_flags */
+	uint32_t flags;	 /* enum sl_slot_flags */
 	uint64_t offset; /* in the file; req.offset differs for appends. Over TCP: where one ended
 			  */
 	int64_t result;
+	uint32_t leader; /* slot of the client that is told */
+	/* While the client does it itself. */
+	bool abroad;
+	const struct sl_batch *batch;
+	sl_time since;
+	struct sl_list link; /* in node->abroad, oldest first */
 };
 
 struct client {
@@ -102,6 +111,7 @@ struct node_config {
 	struct sl_device_model device;	   /* timing model; bps 0: none */
 	uint32_t workers;		   /* 0: one for each CPU */
 	uint32_t window;		   /* batches in flight; 0: by measurement */
+	bool copy_all;			   /* no permits: all data goes through the node */
 	const char *trace;		   /* file to record to; NULL: none */
 };
 
@@ -117,6 +127,12 @@ struct node {
 	int dead[NODE_DEAD]; /* descriptors to close when the lock is given back */
 	uint32_t dead_count;
 	uint32_t executing; /* batches between sl_next() and sl_done() */
+	uint32_t waiting;   /* requests in the scheduler before that */
+	struct sl_list abroad;
+	uint32_t abroad_count;
+	uint32_t permit_serial;
+	_Atomic uint32_t *wake[NODE_WAKES]; /* whom to wake when the lock is given back */
+	uint32_t wake_count;
 	struct sl_bells *bells;
 	int bells_fd;
 	uint32_t workers;
@@ -141,13 +157,23 @@ extern const struct node_transport node_shm; /* clients on this machine */
 int node_workers_start(struct node *n, pthread_t *threads);
 void node_wake_one(struct node *n); /* one that sleeps or is about to, if there is one */
 void node_wake_all(struct node *n);
+/* Lock held: set the state of a slot; its client is woken when the lock is given back. */
+void node_tell(struct node *n, struct client *c, uint32_t slot, uint32_t leader, uint32_t state);
+/* Give the lock back, then wake those who were told something. */
+void node_unlock(struct node *n);
+/* Lock held: take what clients have posted, and hear what they have done. */
+void node_collect(struct node *n, sl_time now);
+bool node_permits(const struct node *n); /* clients may do I/O themselves */
+/* Lock held: it is over, or is not waited for any longer. */
+void node_permit_end(struct node *n, struct node_io *io, int64_t result, sl_time ended);
 /* A batch has been executed; the lock is held. */
 void node_finish(struct node *n, const struct sl_batch *b);
 /* Hand a request to the scheduler whose client, file, data and the like are filled in; the lock
  * is held. Negative errno: it is not in there. */
 int node_take(struct node *n, struct node_io *io, uint32_t op, uint64_t length, sl_time now);
-/* Decide and execute what may go now; the lock is not held. Returns when to look again. */
-sl_time node_go_on(struct node *n);
+/* Decide and execute what may go now; the lock is not held. Returns when to look again. bell: of
+ * the worker that calls, or NULL. */
+sl_time node_go_on(struct node *n, struct sl_bell *bell);
 
 /* exec.c: no lock is held */
 /* Do the I/O of a batch; each node_io gets its result. */

@@ -33,7 +33,7 @@ bool ring_wants(const struct node *n, const struct sl_batch *b)
 {
 	const struct node_io *io = (const struct node_io *)b->first;
 
-	return n->ring && io->file->flags && !(io->flags & SL_F_APPEND) && node_one_file(b);
+	return n->ring && io->file->flags && !(io->flags & SL_SLOT_APPEND) && node_one_file(b);
 }
 
 void ring_submit(struct node *n, const struct sl_batch *b)
@@ -73,7 +73,7 @@ static bool ring_complete(struct node *n, struct io_uring_cqe *cqe, sl_time now)
 	window_measure(&n->window, f->batch->length, n->flying, now);
 	node_finish(n, f->batch);
 	f->batch = NULL;
-	pthread_mutex_unlock(&n->lock);
+	node_unlock(n);
 	return true;
 }
 
@@ -98,7 +98,7 @@ static void *ring_main(void *arg)
 		for (unsigned ready = io_uring_cq_ready(uring); ready; ready--)
 			if (io_uring_peek_cqe(uring, &cqe) || !ring_complete(n, cqe, now))
 				return NULL;
-		node_go_on(n);
+		node_go_on(n, NULL);
 	}
 }
 

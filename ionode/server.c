@@ -192,7 +192,7 @@ static struct client *client_make(struct node *n, uint32_t pid, int *segment_fd)
 static int send_welcome(struct node *n, struct peer *p, const struct sl_frame *to, int segment_fd)
 {
 	struct sl_welcome w = { .version = SL_PROTO_VERSION,
-				.caps = SL_CAP_SHM,
+				.caps = SL_CAP_SHM | (node_permits(n) ? SL_CAP_SELF : 0),
 				.job = p->client->job->number,
 				.epoch = n->epoch,
 				.client = p->client->index,
@@ -339,7 +339,7 @@ void node_unlock_and_close(struct node *n)
 
 	memcpy(dead, n->dead, count * sizeof(dead[0]));
 	n->dead_count = 0;
-	pthread_mutex_unlock(&n->lock);
+	node_unlock(n);
 	for (uint32_t i = 0; i < count; i++)
 		close(dead[i]);
 }
@@ -349,6 +349,7 @@ void client_file_close(struct node *n, struct client *c, uint64_t ref)
 	struct node_file *file;
 
 	pthread_mutex_lock(&n->lock);
+	node_collect(n, node_now()); /* what the client has done itself is over */
 	file = ref > 0 && ref <= c->files_used ? &c->files[ref - 1] : NULL;
 	if (file && file->fd >= 0 && !file->closing) {
 		file->closing = true;
@@ -478,15 +479,20 @@ void client_release(struct node *n, struct client *c)
 static void client_depart(struct node *n, struct client *c)
 {
 	pthread_mutex_lock(&n->lock);
+	node_collect(n, node_now());
 	c->gone = true;
-	for (uint32_t i = 0; i < SL_SHM_SLOTS; i++)
+	c->busy++; /* so that it is not released under our feet */
+	for (uint32_t i = 0; i < SL_SHM_SLOTS; i++) {
+		if (c->io[i].abroad)
+			node_permit_end(n, &c->io[i], 0, node_now());
 		if (c->io[i].req.state_ && node_cancel(n, &c->io[i], node_now()) == 0) {
 			c->io[i].file->busy--;
 			c->busy--;
 		}
-	if (c->busy == 0)
+	}
+	if (--c->busy == 0)
 		client_release(n, c);
-	pthread_mutex_unlock(&n->lock);
+	node_unlock(n);
 	node_wake_one(n); /* what was behind the cancelled ones may go */
 }
 

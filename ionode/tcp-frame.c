@@ -196,7 +196,7 @@ static int enter(struct tcp *t, struct tcp_slot *s, struct node_file *file)
 	io->client = c;
 	io->file = file;
 	io->slot = i;
-	io->flags = s->f.flags;
+	io->flags = s->f.flags & SL_F_APPEND;
 	io->offset = s->f.offset;
 	io->data = s->buffer;
 	rc = node_take(t->node, io, s->f.type == SL_PWRITE ? SL_WRITE : SL_READ, s->f.count,
@@ -238,11 +238,12 @@ void tcp_begin(struct tcp *t, struct tcp_slot *s)
 
 /* ---- answers ---- */
 
-static void answer(struct node_io *io, int64_t result)
+static void answer(struct node *n, struct node_io *io, int64_t result)
 {
 	struct tcp_peer *p = io->client->peer;
 	struct tcp_slot *s = &p->slot[io->slot];
 
+	(void)n;
 	s->result = result;
 	s->f.offset = io->offset;
 	tcp_done(p->tcp, s);

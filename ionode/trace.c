@@ -186,6 +186,7 @@ int node_add(struct node *n, struct node_io *io, sl_time now)
 	const struct sl_request *r = &io->req;
 	int rc = sl_add(n->sched, &io->req, now);
 
+	n->waiting += !rc;
 	if (n->trace && !rc) {
 		io->number = n->trace->numbers++;
 		record(n, &(struct sl_trace_record){
@@ -202,6 +203,7 @@ const struct sl_batch *node_next(struct node *n, sl_time now, sl_time *wake)
 {
 	const struct sl_batch *b = sl_next(n->sched, now, wake);
 
+	n->waiting -= b ? b->count : 0;
 	if (n->trace)
 		record(n, &(struct sl_trace_record){ .type = SL_TRACE_NEXT,
 						     .now = now,
@@ -224,6 +226,7 @@ int node_cancel(struct node *n, struct node_io *io, sl_time now)
 {
 	int rc = sl_cancel(n->sched, &io->req, now);
 
+	n->waiting -= !rc;
 	if (n->trace && !rc)
 		record(n, &(struct sl_trace_record){
 				  .type = SL_TRACE_CANCEL, .request = io->number, .now = now });

@@ -21,6 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "ionode/permit.h"
 #include "ionode/trace.h"
 
 #define QUICK_NS      1500    /* a yield that is faster: nobody else has run */
@@ -78,21 +79,45 @@ void node_wake_all(struct node *n)
 		bell_ring(&n->bells->bell[w]);
 }
 
-/* ---- answering clients on this machine ---- */
+/* ---- answering clients on this machine; the lock is held ---- */
 
-static void answer(struct client *c, uint32_t slot, int64_t result)
+void node_tell(struct node *n, struct client *c, uint32_t slot, uint32_t leader, uint32_t state)
 {
-	struct sl_slot_shm *shm = &c->segment->slot[slot];
+	struct sl_slot_shm *lead = &c->segment->slot[leader];
 
-	shm->result = result;
-	atomic_store_explicit(&shm->state, SL_SLOT_DONE, memory_order_seq_cst);
-	if (atomic_load_explicit(&shm->waiting, memory_order_seq_cst))
-		futex_wake(&shm->state, 1);
+	atomic_store_explicit(&c->segment->slot[slot].state, state, memory_order_release);
+	atomic_fetch_add(&lead->signal, 1);
+	if (!atomic_load(&lead->waiting))
+		return;
+	if (n->wake_count < NODE_WAKES)
+		n->wake[n->wake_count++] = &lead->signal;
+	else
+		futex_wake(&lead->signal, 1);
 }
 
-static void answer_io(struct node_io *io, int64_t result)
+/* The memory of a client that has just gone may be unmapped by now: then nobody is woken. */
+void node_unlock(struct node *n)
 {
-	answer(io->client, io->slot, result);
+	_Atomic uint32_t *wake[NODE_WAKES];
+	uint32_t count = n->wake_count;
+
+	memcpy(wake, n->wake, count * sizeof(wake[0]));
+	n->wake_count = 0;
+	pthread_mutex_unlock(&n->lock);
+	for (uint32_t i = 0; i < count; i++)
+		futex_wake(wake[i], 1);
+}
+
+static void answer(struct node *n, struct client *c, uint32_t slot, uint32_t leader, int64_t result)
+{
+	c->segment->slot[slot].result = result;
+	node_tell(n, c, slot, leader, SL_SLOT_DONE);
+}
+
+static void answer_io(struct node *n, struct node_io *io, int64_t result)
+{
+	if (!(io->flags & SL_SLOT_SELF)) /* the client knows */
+		answer(n, io->client, io->slot, io->leader, result);
 }
 
 const struct node_transport node_shm = { .answer = answer_io };
@@ -101,7 +126,7 @@ const struct node_transport node_shm = { .answer = answer_io };
 
 int node_take(struct node *n, struct node_io *io, uint32_t op, uint64_t length, sl_time now)
 {
-	bool append = io->flags & SL_F_APPEND;
+	bool append = io->flags & SL_SLOT_APPEND;
 	int rc;
 
 	io->req.job = io->client->job->number;
@@ -110,7 +135,10 @@ int node_take(struct node *n, struct node_io *io, uint32_t op, uint64_t length, 
 	io->req.offset = append ? APPEND_OFFSET : io->offset;
 	io->req.length = length;
 	io->req.op = op;
-	io->req.flags = io->file->flags | io->flags << 30;
+	/* Only equal flags are merged: what is the client's to do is never. */
+	io->req.flags = io->flags & SL_SLOT_SELF
+				? UINT32_C(1) << 31 | (n->permit_serial++ & INT32_MAX)
+				: io->file->flags | (append ? 1U << 30 : 0);
 	rc = node_add(n, io, now);
 	if (rc)
 		return rc == -ENOSPC ? -EAGAIN : rc;
@@ -119,43 +147,63 @@ int node_take(struct node *n, struct node_io *io, uint32_t op, uint64_t length, 
 	return 0;
 }
 
-/* What is in the slot is the client's word: copy it, then check it. */
-static int64_t take_slot(struct node *n, struct client *c, uint32_t slot, sl_time now)
+static bool valid(const struct node *n, const struct sl_slot_shm *s)
 {
-	struct sl_slot_shm copy;
+	bool self = s->flags & SL_SLOT_SELF;
+
+	return s->file > 0 && s->file <= NODE_FILES && s->op <= SL_WRITE &&
+	       !(s->flags & ~(uint32_t)(SL_SLOT_APPEND | SL_SLOT_SELF)) && s->length > 0 &&
+	       s->length <= (self ? SL_SHM_SELF_BYTES : SL_SHM_SLOT_BYTES) &&
+	       s->offset <= INT64_MAX - s->length && s->leader < SL_SHM_SLOTS &&
+	       (!self || node_permits(n));
+}
+
+/* What is in the slot is the client's word: copy it, then check it. */
+static int64_t take_slot(struct node *n, struct client *c, uint32_t slot,
+			 const struct sl_slot_shm *copy, sl_time now)
+{
 	struct node_io *io = &c->io[slot];
 	struct node_file *f;
 
-	memcpy(&copy, &c->segment->slot[slot], sizeof(copy));
-	if (io->req.state_)
-		return 0; /* posted twice; the first one will be answered */
-	if (copy.file == 0 || copy.file > NODE_FILES || copy.op > SL_WRITE ||
-	    copy.flags & ~(uint32_t)SL_F_APPEND || copy.length == 0 ||
-	    copy.length > SL_SHM_SLOT_BYTES || copy.offset > INT64_MAX - copy.length)
+	if (!valid(n, copy))
 		return -EINVAL;
-	f = &c->files[copy.file - 1];
-	if (f->fd < 0 || f->closing || (copy.op == SL_READ ? !f->reads : !f->writes))
+	f = &c->files[copy->file - 1];
+	if (f->fd < 0 || f->closing || (copy->op == SL_READ ? !f->reads : !f->writes))
 		return -EBADF;
 	io->client = c;
 	io->file = f;
 	io->slot = slot;
-	io->flags = copy.flags;
-	io->offset = copy.offset;
+	io->leader = copy->leader;
+	io->flags = copy->flags;
+	io->offset = copy->offset;
 	io->data = sl_slot_data(c->segment, slot);
-	return node_take(n, io, copy.op, copy.length, now);
+	return node_take(n, io, copy->op, copy->length, now);
+}
+
+/* Something has been posted, or done, or done and the next thing posted. */
+static void look_at_slot(struct node *n, struct client *c, uint32_t slot, sl_time now)
+{
+	struct node_io *io = &c->io[slot];
+	struct sl_slot_shm copy;
+	int64_t rc;
+
+	memcpy(&copy, &c->segment->slot[slot], sizeof(copy));
+	if (io->abroad && copy.state != SL_SLOT_GO)
+		node_permit_end(n, io, copy.result, copy.ended);
+	if (copy.state != SL_SLOT_POSTED || io->req.state_)
+		return; /* posted twice: the first one will be answered */
+	rc = take_slot(n, c, slot, &copy, now);
+	if (rc)
+		answer(n, c, slot, copy.leader % SL_SHM_SLOTS, rc);
 }
 
 static void collect_client(struct node *n, struct client *c, uint32_t worker, sl_time now)
 {
 	uint64_t posted = atomic_exchange(&c->segment->posted[worker], 0);
 
-	for (; posted; posted &= posted - 1) {
-		uint32_t slot = (uint32_t)__builtin_ctzll(posted);
-		int64_t rc = slot < SL_SHM_SLOTS ? take_slot(n, c, slot, now) : 0;
-
-		if (rc)
-			answer(c, slot, rc);
-	}
+	for (; posted; posted &= posted - 1)
+		if (__builtin_ctzll(posted) < SL_SHM_SLOTS)
+			look_at_slot(n, c, (uint32_t)__builtin_ctzll(posted), now);
 }
 
 static bool bell_rung(struct node *n, uint32_t worker)
@@ -188,7 +236,7 @@ static void collect(struct node *n, uint32_t worker, sl_time now)
 	}
 }
 
-static void collect_all(struct node *n, sl_time now)
+void node_collect(struct node *n, sl_time now)
 {
 	for (uint32_t w = 0; w < n->workers; w++)
 		if (bell_rung(n, w))
@@ -226,7 +274,7 @@ void node_finish(struct node *n, const struct sl_batch *b)
 		if (io->result > 0)
 			c->job->moved[r->op] += (uint64_t)io->result;
 		client_file_put(n, io->file);
-		c->transport->answer(io, io->result);
+		c->transport->answer(n, io, io->result);
 		if (--c->busy == 0 && c->gone)
 			client_release(n, c);
 	}
@@ -249,41 +297,62 @@ static sl_time model(struct node *n, const struct sl_batch *b, sl_time now)
 	return sl_device_submit(&n->device, b->op, b->file, b->offset, b->length, now);
 }
 
-sl_time node_go_on(struct node *n)
+/* Nothing may be sent now, whatever waits; *wake: until when, if that is known. */
+static bool held_back(struct node *n, sl_time now, sl_time *wake)
 {
-	sl_time now = node_now(), wake = SL_NEVER;
+	if (n->flying >= n->window.limit || permit_full(n))
+		return true; /* the one that comes back goes on */
+	if (n->pace > now)
+		*wake = n->pace;
+	return n->pace > now;
+}
+
+static void execute(struct node *n, const struct sl_batch *b, struct sl_bell *bell,
+		    sl_time modelled)
+{
+	node_unlock(n);
+	if (bell)
+		atomic_store_explicit(&bell->executing, 1, memory_order_relaxed);
+	node_execute(b);
+	wait_for_model(n, modelled);
+	if (bell)
+		atomic_store_explicit(&bell->executing, 0, memory_order_relaxed);
+	pthread_mutex_lock(&n->lock);
+	node_finish(n, b);
+}
+
+sl_time node_go_on(struct node *n, struct sl_bell *bell)
+{
+	sl_time now = node_now(), wake = SL_NEVER, expire;
 
 	pthread_mutex_lock(&n->lock);
 	for (;;) {
-		const struct sl_batch *b;
+		const struct sl_batch *b = NULL;
 		sl_time modelled;
 
-		collect_all(n, now);
-		if (n->flying >= n->window.limit)
-			break; /* the ring goes on when one is back */
-		if (n->pace > now) {
-			wake = n->pace;
-			break;
-		}
-		b = node_next(n, now, &wake);
+		node_collect(n, now);
+		permit_expire(n, now);
+		if (!held_back(n, now, &wake))
+			b = node_next(n, now, &wake);
+		if (!b && permit_hungry(n))
+			continue;
 		if (!b)
 			break;
+		n->executing++;
 		pace(n, b->length, now);
 		modelled = model(n, b, now);
-		n->executing++;
-		if (!modelled && ring_wants(n, b)) {
+		if (((struct node_io *)b->first)->flags & SL_SLOT_SELF) {
+			permit_give(n, b, now);
+		} else if (!modelled && ring_wants(n, b)) {
 			ring_submit(n, b);
-			continue;
+		} else {
+			execute(n, b, bell, modelled);
+			now = node_now();
 		}
-		pthread_mutex_unlock(&n->lock);
-		node_execute(b);
-		wait_for_model(n, modelled);
-		now = node_now();
-		pthread_mutex_lock(&n->lock);
-		node_finish(n, b);
 	}
+	expire = permit_wake(n);
 	node_unlock_and_close(n);
-	return wake;
+	return wake < expire ? wake : expire;
 }
 
 /* Any client can write to the bells: should one have lost another's bit, it is set again here. */
@@ -347,7 +416,7 @@ static void *worker_main(void *arg)
 	while (!atomic_load_explicit(&w->node->stop, memory_order_relaxed)) {
 		uint32_t rings = atomic_load(&w->bell->rings);
 
-		nap(w, node_go_on(w->node), rings);
+		nap(w, node_go_on(w->node, w->bell), rings);
 	}
 	return NULL;
 }

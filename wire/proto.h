@@ -52,7 +52,10 @@ enum sl_frame_type {
 
 enum sl_frame_flags { SL_F_APPEND = 1, SL_F_DATASYNC = 2 };
 
-enum sl_caps { SL_CAP_SHM = 1 }; /* what a side can do; the node answers with what is used */
+enum sl_caps { /* what a side can do; the node answers with what is used */
+	       SL_CAP_SHM = 1,
+	       SL_CAP_SELF = 2, /* clients may do I/O themselves when it is their turn: shm.h */
+};
 
 struct sl_frame {
 	uint16_t type, flags;

@@ -6,10 +6,21 @@
  * buffer for its data. The client owns a slot while it is FREE or DONE: it fills it in, sets it to
  * POSTED, and rings the bell of one worker of the node, the one of the CPU it runs on, so that
  * handing over is a switch on one CPU and not a wake-up of another. From then on the slot is the
- * node's, until that sets it to DONE. Whoever waits does so on the 32-bit state, as a futex.
+ * node's, until that sets it to DONE. A client that has several slots under way waits on the
+ * `signal` of one of them, the leader, as a futex.
+ *
+ * Small requests are carried out by the node, merged with others; their data lies in the slot's
+ * buffer. Copying a large one twice would cost more than deciding about it, and the client has the
+ * same open file: with SL_SLOT_SELF it asks only for its turn. The node answers GO, the client
+ * does the I/O from and to its own memory, sets `result` and RAN, and marks the slot as posted
+ * again. It rings only if the node is `hungry`: if something waits that may depend on this.
+ * Otherwise the node learns of it when it next looks.
+ *
+ *	FREE ─► POSTED ─► DONE                the node has done it, or refused
+ *	FREE ─► POSTED ─► GO ─► RAN           the client has done it; it may post again at once
  *
  * The *bells* are one small segment for all clients: for each worker a bit for each client that
- * has posted something to it, and whether the worker sleeps. The node trusts nothing in here:
+ * has posted something to it, and what the worker is doing. The node trusts nothing in here:
  * it copies a request out of its slot before it looks at it.
  *
  * A client is one process. After fork() the child makes a connection of its own.
@@ -23,21 +34,30 @@
 
 #define SL_SHM_SLOTS	  32 /* at most 64: a bit each */
 #define SL_SHM_SLOT_BYTES (128U << 10)
-#define SL_SHM_WORKERS	  64
-#define SL_SHM_CLIENTS	  4096
+#define SL_SHM_SELF_BYTES 0x7ffff000U /* that a client may do in one turn: the kernel's own limit \
+				       */
+#define SL_SHM_WORKERS 64
+#define SL_SHM_CLIENTS 4096
 
-enum sl_slot_state { SL_SLOT_FREE, SL_SLOT_POSTED, SL_SLOT_DONE };
+enum sl_slot_state { SL_SLOT_FREE, SL_SLOT_POSTED, SL_SLOT_DONE, SL_SLOT_GO, SL_SLOT_RAN };
+
+enum sl_slot_flags {
+	SL_SLOT_APPEND = 1, /* as SL_F_APPEND */
+	SL_SLOT_SELF = 2,   /* the client does the I/O; length up to SL_SHM_SELF_BYTES */
+};
 
 struct sl_slot_shm {
-	_Atomic uint32_t state;	  /* enum sl_slot_state; a futex */
-	_Atomic uint32_t waiting; /* the client sleeps on state */
+	_Atomic uint32_t state;	  /* enum sl_slot_state */
+	_Atomic uint32_t signal;  /* a futex: changes when a slot led by this one is answered */
+	_Atomic uint32_t waiting; /* the client sleeps on signal */
+	uint32_t leader;	  /* slot whose signal to give */
 	uint32_t op;		  /* enum sl_op */
-	uint32_t flags;		  /* enum sl_frame_flags */
+	uint32_t flags;		  /* enum sl_slot_flags */
 	uint64_t file;		  /* reference, as OPEN's reply gave it */
 	uint64_t offset;
 	uint64_t length;
 	int64_t result; /* bytes moved, or negative errno */
-	uint64_t spare_[2];
+	int64_t ended;	/* SL_SLOT_SELF: when the client was done, CLOCK_MONOTONIC ns */
 };
 
 struct sl_segment {
@@ -52,10 +72,12 @@ struct sl_segment {
 struct sl_bell {
 	_Alignas(64) _Atomic uint32_t rings; /* a futex: changes with every wake-up */
 	_Atomic uint32_t sleeping;
+	_Atomic uint32_t executing; /* inside a system call that may take long */
 	_Alignas(64) _Atomic uint64_t ready[SL_SHM_CLIENTS / 64]; /* clients that have posted */
 };
 
 struct sl_bells {
+	_Alignas(64) _Atomic uint32_t hungry; /* the node wants to know what has been done */
 	struct sl_bell bell[SL_SHM_WORKERS];
 };
 

@@ -85,6 +85,25 @@ memory_kib() {
 	end_load 1
 }
 
+@test "clients that are stopped when it is their turn do not keep others out" {
+	up
+	for i in 1 2 3 4; do
+		start_load s$i -- "$BIN/live-load" -v -t 4 -T 120 -s 1048576 "$DIR/s$i"
+	done
+	until_true 10 written_something
+	for _ in 1 2 3 4 5; do
+		kill -STOP "${LOADS[@]}"
+		timeout 10 "$SLUICE" run --job other -- \
+			dd if=/dev/zero of="$DIR/other" bs=1M count=20 status=none
+		timeout 10 "$SLUICE" run --job other -- dd if=/dev/zero of="$DIR/other" bs=4K count=20 status=none
+		kill -CONT "${LOADS[@]}"
+		sleep 0.2
+	done
+	for i in 0 1 2 3; do
+		end_load $i
+	done
+}
+
 @test "a client that is killed leaves nothing at the node, which serves others" {
 	up --capacity 30M
 	before=$(descriptors)

@@ -357,13 +357,16 @@ static void wild_slot(struct sl_slot_shm *s)
 	static const uint64_t files[] = { 0, 1, 2, 65535, 65536, 65537, UINT64_MAX };
 
 	s->op = any() % 4 ? (uint32_t)(any() & 1) : (uint32_t)any();
-	s->flags = any() % 4 ? 0 : (uint32_t)any();
+	s->flags = any() % 4 ? (uint32_t)any() & SL_SLOT_SELF : (uint32_t)any();
+	s->leader = any() % 2 ? (uint32_t)any() % SL_SHM_SLOTS : (uint32_t)any();
+	s->ended = any() % 2 ? INT64_MAX : (int64_t)any();
 	s->file = any() % 2 ? 1 : files[any() % 7];
 	s->offset = any() % 2 ? any() % (1 << 20) : offsets[any() % 7];
 	s->length = any() % 2 ? 1 + any() % SL_SHM_SLOT_BYTES : lengths[any() % 7];
 	s->result = (int64_t)any();
 	atomic_store(&s->waiting, (uint32_t)any());
-	atomic_store(&s->state, any() % 2 ? SL_SLOT_POSTED : (uint32_t)any());
+	atomic_store(&s->state,
+		     any() % 2 ? any() % 2 ? SL_SLOT_POSTED : SL_SLOT_RAN : (uint32_t)any());
 }
 
 static void wild_bells(const struct member *me)

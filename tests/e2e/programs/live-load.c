@@ -131,7 +131,8 @@ int main(int argc, char **argv)
 	for (int i = 0; i < threads; i++)
 		if (pthread_create(&thread[i], NULL, run, (void *)(uintptr_t)i))
 			fail("thread", 0, -1);
-	sigtimedwait(&term, NULL, &wait);
+	while (sigtimedwait(&term, NULL, &wait) < 0 && errno == EINTR)
+		; /* it was stopped, and goes on */
 	stop = true;
 	for (int i = 0; i < threads; i++)
 		pthread_join(thread[i], NULL);

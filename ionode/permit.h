@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Permits: what clients do themselves. The lock is held in all of these. See permit.c. */
+#ifndef SL_IONODE_PERMIT_H
+#define SL_IONODE_PERMIT_H
+
+#include "ionode/node.h"
+
+/* The batch is one request, with SL_SLOT_SELF. */
+void permit_give(struct node *n, const struct sl_batch *b, sl_time now);
+/* Those that have been abroad for too long are not waited for any more. */
+void permit_expire(struct node *n, sl_time now);
+bool permit_full(const struct node *n);
+sl_time permit_wake(const struct node *n); /* when the next one expires, if that matters */
+/* Whether clients have to ring when they are done; true: look once more at what they have. */
+bool permit_hungry(struct node *n);
+
+#endif
