@@ -80,6 +80,7 @@ struct client {
 	uint32_t pid;
 	struct node_job *job;
 	uint32_t busy;		    /* slots inside the scheduler */
+	bool mute;		    /* did not use its turn in time; not heard of since */
 	bool gone;		    /* its socket is closed; freed when busy reaches 0 */
 	struct sl_segment *segment; /* NULL over TCP */
 	struct tcp_peer *peer;	    /* its connection over TCP */

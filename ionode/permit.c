@@ -12,8 +12,9 @@
  * A permit is in flight until the client has reported, as a batch is until its system call
  * returns. At most two for each CPU are abroad at once: one that is carried out and one whose
  * client is being woken. A client that is stopped, or slow, keeps others
- * waiting for EXPIRE_NS at most: then its permit does not count any longer. It may still use it:
- * calls that overlap in time have no order among them.
+ * waiting for EXPIRE_NS at most: then its permits do not count any longer, nor those that it gets
+ * before it is heard of again. It may still use them: calls that overlap in time have no order
+ * among them.
  *
  * A client need not report at once when nothing waits. The time it was done is in the report, so
  * latencies are right all the same.
@@ -22,7 +23,7 @@
 
 #include "ionode/trace.h"
 
-#define EXPIRE_NS INT64_C(1000000000)
+#define EXPIRE_NS INT64_C(500000000)
 
 bool node_permits(const struct node *n)
 {
@@ -45,6 +46,8 @@ void permit_give(struct node *n, const struct sl_batch *b, sl_time now)
 	sl_list_push_back(&n->abroad, &io->link);
 	n->abroad_count++;
 	node_tell(n, io->client, io->slot, io->leader, SL_SLOT_GO);
+	if (io->client->mute)
+		node_permit_end(n, io, 0, now);
 }
 
 void node_permit_end(struct node *n, struct node_io *io, int64_t result, sl_time ended)
@@ -65,8 +68,10 @@ void permit_expire(struct node *n, sl_time now)
 {
 	struct node_io *io;
 
-	while (n->waiting && (io = oldest(n)) && now - io->since >= EXPIRE_NS)
+	while (n->waiting && (io = oldest(n)) && now - io->since >= EXPIRE_NS) {
+		io->client->mute = true;
 		node_permit_end(n, io, 0, now);
+	}
 }
 
 bool permit_full(const struct node *n)

@@ -188,6 +188,7 @@ static void look_at_slot(struct node *n, struct client *c, uint32_t slot, sl_tim
 	int64_t rc;
 
 	memcpy(&copy, &c->segment->slot[slot], sizeof(copy));
+	c->mute = false;
 	if (io->abroad && copy.state != SL_SLOT_GO)
 		node_permit_end(n, io, copy.result, copy.ended);
 	if (copy.state != SL_SLOT_POSTED || io->req.state_)
