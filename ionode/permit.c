@@ -97,5 +97,6 @@ bool permit_hungry(struct node *n)
 	if (atomic_load_explicit(&n->bells->hungry, memory_order_relaxed) == want)
 		return false;
 	atomic_store(&n->bells->hungry, want);
+	atomic_thread_fence(memory_order_seq_cst); /* before the next look at the bells */
 	return want;
 }
