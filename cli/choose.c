@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/units.h"
 #include "cli/cli.h"
 #include "cli/layer.h"
 
@@ -87,6 +88,17 @@ int layer_choose(struct layer *l, const char *cmd, const char *name)
 	default:
 		return cli_fail(cmd, "several layers are up: %s; choose with --name.", up);
 	}
+}
+
+void layer_warn_capacity(const char *cmd, uint64_t bps)
+{
+	char rate[32];
+
+	if (bps && bps < 1000000)
+		cli_warn(cmd,
+			 "the capacity is %s; a number without a unit is bytes per second, so "
+			 "write MB/s or M behind it if that was meant.",
+			 sl_format_rate(rate, sizeof(rate), bps));
 }
 
 int layer_not_up(const struct layer *l, bool advise)

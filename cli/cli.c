@@ -29,6 +29,18 @@ int cli_fail(const char *cmd, const char *format, ...)
 	return CLI_FAILED;
 }
 
+void cli_warn(const char *cmd, const char *format, ...)
+{
+	va_list args;
+
+	fflush(stdout);
+	fprintf(stderr, "sluice %s: warning: ", cmd);
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	putc('\n', stderr);
+}
+
 static int cl_see_help(const char *cmd)
 {
 	fprintf(stderr, " See 'sluice %s%s--help'.\n", cmd ? cmd : "", cmd ? " " : "");

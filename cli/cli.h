@@ -37,6 +37,8 @@ int cmd_replay(int argc, char **argv);
 int cli_fail(const char *cmd, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* The same for wrong use. " See 'sluice CMD --help'." comes after it. Returns CLI_USAGE. */
 int cli_usage(const char *cmd, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* "sluice CMD: warning: MESSAGE"; what was asked for is done. */
+void cli_warn(const char *cmd, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* "unknown WHAT 'word'. Did you mean 'best'?", as a usage error. */
 int cli_unknown(const char *cmd, const char *what, const struct sl_guess *guess);

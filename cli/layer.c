@@ -157,10 +157,11 @@ int layer_lock(struct layer *l, bool make)
 
 void layer_clean(struct layer *l, bool all)
 {
-	static const char *const files[] = { "node.sock", "pid", "root", "log", "log.old", "lock" };
+	static const char *const files[] = { "node.sock", "pid", "root",    "listen",
+					     "secret",	  "log", "log.old", "lock" };
 	char path[PATH_MAX];
 
-	for (size_t i = 0; i < (all ? 6 : 3); i++) {
+	for (size_t i = 0; i < (all ? 8 : 4); i++) {
 		la_file(l, files[i], path);
 		unlink(path);
 	}
@@ -170,7 +171,7 @@ void layer_clean(struct layer *l, bool all)
 
 /* ---- the node ---- */
 
-static int la_read(const struct layer *l, const char *file, char *out, size_t size)
+int layer_read(const struct layer *l, const char *file, char *out, size_t size)
 {
 	char path[PATH_MAX];
 	ssize_t n;
@@ -207,7 +208,7 @@ int layer_write(const struct layer *l, const char *file, const char *text)
 
 int layer_root(const struct layer *l, char root[PATH_MAX])
 {
-	return la_read(l, "root", root, PATH_MAX);
+	return layer_read(l, "root", root, PATH_MAX);
 }
 
 /* Whether that process has the lock file open: a node gets it as descriptor 3. */
@@ -227,7 +228,7 @@ pid_t layer_pid(const struct layer *l)
 	char text[32];
 	unsigned long pid;
 
-	if (la_read(l, "pid", text, sizeof(text)) || check_count(text, 2, INT_MAX, &pid) ||
+	if (layer_read(l, "pid", text, sizeof(text)) || check_count(text, 2, INT_MAX, &pid) ||
 	    !la_holds_lock(l, (pid_t)pid))
 		return 0;
 	return (pid_t)pid;
@@ -249,7 +250,7 @@ enum layer_state layer_state(const struct layer *l)
 	close(lock);
 	if (locked)
 		return layer_pid(l) ? LAYER_UP : LAYER_BUSY;
-	return la_read(l, "pid", text, sizeof(text)) ? LAYER_DOWN : LAYER_DIED;
+	return layer_read(l, "pid", text, sizeof(text)) ? LAYER_DOWN : LAYER_DIED;
 }
 
 int layer_ask(const struct layer *l, const char *line, char **answer)

@@ -9,6 +9,7 @@
  *	lock       held by the node as long as it lives, and by who starts or cleans up
  *	node.sock  where clients connect
  *	pid, root  of the node
+ *	listen     where it is reached over TCP; secret: what one has to know for that
  *	log        what the node says; log.old: what the one before said
  *
  * Whether a layer is up is asked of the lock alone: the kernel lets go of it when the node dies,
@@ -66,6 +67,8 @@ pid_t layer_pid(const struct layer *l);
 int layer_root(const struct layer *l, char root[PATH_MAX]);
 /* Write a file of the layer anew: "pid", "root". 0 or -errno. */
 int layer_write(const struct layer *l, const char *file, const char *text);
+/* Its first line. 0 or -errno. */
+int layer_read(const struct layer *l, const char *file, char *out, size_t size);
 
 /*
  * Start a node that serves root in the background, args being its command line, and wait until it
@@ -94,6 +97,9 @@ struct layer_seen {
 size_t layer_all(const char *cmd, struct layer_seen **all);
 /* The runtime directory, which need not be there unless it is to be made. */
 int layer_runtime(const char *cmd, bool make, char path[PATH_MAX]);
+
+/* A bare number is bytes/s: a capacity below 1 MB/s was hardly meant. */
+void layer_warn_capacity(const char *cmd, uint64_t bps);
 
 /* What belongs to this program: the daemon, the library for LD_PRELOAD. */
 int layer_daemon(const char *cmd, char path[PATH_MAX]);

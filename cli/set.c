@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `sluice set`: change what a running job is entitled to; `sluice policy set`: the policies of a
- * running layer. Words are checked here, so that slips are found with their position; what fits is
- * the node's to say. It does all that a command asks for, or nothing.
+ * `sluice set`: change what a running job is entitled to, or the capacity of a running layer;
+ * `sluice policy set`: its policies. Words are checked here, so that slips are found with their
+ * position; what fits is the node's to say. It does all that a command asks for, or nothing.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/units.h"
 #include "cli/check.h"
 #include "cli/cli.h"
 #include "cli/layer.h"
@@ -15,13 +16,15 @@
 
 #define LINE 4096 /* the longest control line */
 
-enum { O_NAME = 256 };
+enum { O_NAME = 256, O_CAPACITY };
 
 static int se_help(void)
 {
 	puts("usage: sluice set [--name NAME] JOB KEY=VALUE...\n"
+	     "       sluice set [--name NAME] --capacity RATE\n"
 	     "\n"
 	     "Changes a running job; 'sluice status' lists them. Other keys stay as they are.\n"
+	     "Or changes the capacity of a running layer.\n"
 	     "\n"
 	     "Keys:\n"
 	     "  min=RATE       guaranteed; 0: none\n"
@@ -33,8 +36,10 @@ static int se_help(void)
 	     "  order=POLICY   order policy of this job; 'default': the layer's\n"
 	     "\n"
 	     "Options:\n"
-	     "      --name NAME  which layer\n"
-	     "  -h, --help       this text\n"
+	     "      --name NAME      which layer; not needed if only one is up\n"
+	     "      --capacity RATE  what its node may draw from the file system; 0: not known,\n"
+	     "                       no limit\n"
+	     "  -h, --help           this text\n"
 	     "\n"
 	     "Manual: sluice-set(1), sluice-policies(7).");
 	return CLI_OK;
@@ -74,25 +79,53 @@ static int se_word(char line[LINE], const char *word)
 	return se_add("set", line, word);
 }
 
+static int se_capacity(const char *name, const char *text)
+{
+	char line[64];
+	uint64_t bps;
+	struct layer l;
+	int status;
+
+	if (strlen(text) > 40 || sl_parse_rate(text, &bps) || bps > SL_MAX_RATE)
+		return cli_usage("set",
+				 "--capacity: '%.64s' is not a rate; write 200M, 1.5Gi or "
+				 "100MB/s.",
+				 text);
+	snprintf(line, sizeof(line), "capacity %s", text);
+	if ((status = layer_choose(&l, "set", name)) || (status = layer_ask(&l, line, NULL)))
+		return status;
+	layer_warn_capacity("set", bps);
+	return CLI_OK;
+}
+
 int cmd_set(int argc, char **argv)
 {
 	static const struct option longs[] = {
 		{ "help", no_argument, NULL, 'h' },
 		{ "name", required_argument, NULL, O_NAME },
+		{ "capacity", required_argument, NULL, O_CAPACITY },
 		{ 0 },
 	};
 	char line[LINE] = "set", err[CHECK_TEXT];
-	const char *name = NULL;
+	const char *name = NULL, *capacity = NULL;
 	struct layer l;
 	int opt, status;
 
 	while ((opt = cli_getopt("set", argc, argv, "h", longs)) != -1) {
 		if (opt == 'h')
 			return se_help();
-		if (opt != O_NAME)
+		if (opt == O_NAME)
+			name = optarg;
+		else if (opt == O_CAPACITY)
+			capacity = optarg;
+		else
 			return CLI_USAGE;
-		name = optarg;
 	}
+	if (capacity && optind < argc)
+		return cli_usage("set", "--capacity is the layer's; change the job '%s' by itself.",
+				 argv[optind]);
+	if (capacity)
+		return se_capacity(name, capacity);
 	if (optind == argc)
 		return cli_usage("set", "which job? 'sluice status' lists them.");
 	if (check_job_name(argv[optind], err))

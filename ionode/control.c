@@ -2,11 +2,13 @@
 /*
  * Control lines: what `sluice status`, `run`, `set` and `policy set` say to a node.
  *
- *	status                        everything, as JSON
- *	job NAME key=value…           make the job if there is none, then as `set`; and procs,
- *nodes, pid (keep the job while that process lives), keep=1 (for good) set JOB key=value… min max
- *burst weight period best_effort order policy STAGE=SPEC…            e.g. policy share=io-sets
- *order=aioli,wait_us=500 ping
+ *	status                   everything, as JSON
+ *	job NAME key=value…      make the job if there is none, then as `set`; and procs, nodes,
+ *	                         pid (keep the job while that process lives), keep=1 (for good)
+ *	set JOB key=value…       min max burst weight period best_effort order
+ *	policy STAGE=SPEC…       e.g. policy share=io-sets order=aioli,wait_us=500
+ *	capacity RATE            what the node may draw from now on; 0: not known, no limit
+ *	ping
  *
  * An error is a positive errno and a sentence. A line is obeyed whole or not at all.
  */
@@ -55,6 +57,8 @@ static void put_job(struct json *j, const struct node *n, const struct node_job 
 	struct sl_job_conf conf;
 	struct sl_job_stats st;
 	uint64_t bytes, requests;
+	/* A job that has ended does not get slower. */
+	sl_time until = job->clients ? now : job->last_seen;
 
 	sl_job_get(n->sched, job->number, &conf);
 	sl_job_stats(n->sched, job->number, now, &st);
@@ -67,7 +71,7 @@ static void put_job(struct json *j, const struct node *n, const struct node_job 
 	json_uint(j, "nodes", job->nodes);
 	json_uint(j, "bandwidth_bps", job->rate_bps);
 	json_uint(j, "average_bps",
-		  (uint64_t)((double)bytes * 1e9 / (double)(now - job->since + 1)));
+		  (uint64_t)((double)bytes * 1e9 / (double)(until - job->since + 1)));
 	json_uint(j, "iops", job->iops);
 	json_double(j, "share", total_bps ? (double)job->rate_bps / (double)total_bps : 0.0);
 	json_uint(j, "read_bytes", job->moved[SL_READ]);
@@ -380,6 +384,22 @@ static int set_policy(struct node *n, char *words, char **out)
 	return 0;
 }
 
+static int set_capacity(struct node *n, const char *word, char **out)
+{
+	char text[200];
+	uint64_t bps;
+	int rc;
+
+	if (sl_parse_rate(word, &bps)) {
+		snprintf(text, sizeof(text), "'%.64s' is not a rate; write 200M or 100MB/s", word);
+		return answer(out, EINVAL, text);
+	}
+	rc = node_capacity(n, bps, node_now());
+	if (rc == -EBUSY)
+		return answer(out, EBUSY, "the capacity cannot be unknown while jobs have a min");
+	return rc ? answer(out, -rc, "a capacity goes to 1 PiB/s") : 0;
+}
+
 int node_control(struct node *n, char *line, char **out)
 {
 	char *rest = strchr(line, ' ');
@@ -398,6 +418,8 @@ int node_control(struct node *n, char *line, char **out)
 		rc = set_job(n, rest, line[0] == 'j', out);
 	else if (!strcmp(line, "policy"))
 		rc = set_policy(n, rest, out);
+	else if (!strcmp(line, "capacity"))
+		rc = set_capacity(n, rest, out);
 	else
 		rc = answer(out, EINVAL, "the node does not know this command");
 	pthread_mutex_unlock(&n->lock);

@@ -170,6 +170,7 @@ static int run(const struct node_config *config, int ready_fd)
 	if (!n)
 		return -ENOMEM;
 	n->config = config;
+	n->capacity_bps = config->capacity_bps;
 	n->started = node_now();
 	n->workers = config->workers ? config->workers
 				     : (uint32_t)(cpus < SL_SHM_WORKERS ? cpus : SL_SHM_WORKERS);

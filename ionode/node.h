@@ -123,9 +123,10 @@ struct node {
 	struct node_job *jobs;
 	uint64_t epoch;
 	sl_time started;
-	sl_time pace;	     /* with a capacity: nothing is sent before this time */
-	uint64_t carry;	     /* of the division behind it */
-	int dead[NODE_DEAD]; /* descriptors to close when the lock is given back */
+	uint64_t capacity_bps; /* as configured or set since; 0: not paced */
+	sl_time pace;	       /* with a capacity: nothing is sent before this time */
+	uint64_t carry;	       /* of the division behind it */
+	int dead[NODE_DEAD];   /* descriptors to close when the lock is given back */
 	uint32_t dead_count;
 	uint32_t executing; /* batches between sl_next() and sl_done() */
 	uint32_t waiting;   /* requests in the scheduler before that */

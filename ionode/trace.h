@@ -21,5 +21,6 @@ int node_job_change(struct node *n, uint64_t job, const struct sl_job_conf *conf
 int node_job_forget(struct node *n, uint64_t job, sl_time now);
 int node_job_order(struct node *n, uint64_t job, const char *policy, sl_time now);
 int node_policy(struct node *n, const char *stage, const char *policy, sl_time now);
+int node_capacity(struct node *n, uint64_t bps, sl_time now); /* paces from now on, too */
 
 #endif

@@ -250,7 +250,7 @@ void node_collect(struct node *n, sl_time now)
 static void pace(struct node *n, uint64_t bytes, sl_time now)
 {
 	const sl_time slack = 2000000; /* what timers are late may be made up */
-	uint64_t c = n->config->capacity_bps;
+	uint64_t c = n->capacity_bps;
 	unsigned __int128 cost = (unsigned __int128)bytes * 1000000000 + n->carry;
 
 	if (!c)

@@ -116,6 +116,45 @@ some_job() { # name, options of run
 	[[ "$stderr" == *"there are min, max, burst, weight, period, best_effort, order. Did you mean 'weight'?"* ]]
 }
 
+@test "set --capacity changes what a running layer may draw, and what can be promised" {
+	some_job j
+	fails 1 "sluice set: min 300MB/s does not fit: 0B/s of 200MB/s are promised to other jobs." set j min=300M
+	run -0 "$SLUICE" set --capacity 400MB/s
+	[ "$output" = "" ]
+	"$SLUICE" set j min=300M
+	run -0 "$SLUICE" status
+	[ "${lines[3]}" = "Capacity: 400MB/s, of which 300MB/s promised" ]
+	fails 1 "sluice set: the capacity cannot be unknown while jobs have a min." set --capacity 0
+	# one that is too small for what is promised scales that down
+	"$SLUICE" set --capacity 150MB/s
+	[ "$("$SLUICE" status --json | jq -c '[.capacity_bps, .jobs[0].min_bps, .jobs[0].asked_min_bps]')" = "[150000000,150000000,300000000]" ]
+	"$SLUICE" set j min=0
+	# it paces: 8 MB at 4 MB/s, less what is let through at once, and no longer under one that is gone
+	"$SLUICE" set --capacity 4MB/s
+	start=$(date +%s%N)
+	"$SLUICE" run -- dd if=/dev/zero of="$DIR/f" bs=1M count=8 status=none
+	[ $((($(date +%s%N) - start) / 1000000)) -ge 1500 ]
+	"$SLUICE" set --capacity 1000
+	"$SLUICE" run -- dd if=/dev/zero of="$DIR/f" bs=1M count=8 status=none 3>&- &
+	sleep 0.5
+	"$SLUICE" set --capacity 0
+	timeout 20 tail --pid=$! -f /dev/null
+	wait $!
+	[ "$("$SLUICE" status --json | jq .capacity_bps)" = 0 ]
+	see="See 'sluice set --help'."
+	fails 2 "sluice set: --capacity: 'x' is not a rate; write 200M, 1.5Gi or 100MB/s. $see" set --capacity x
+	fails 2 "sluice set: --capacity is the layer's; change the job 'j' by itself. $see" set --capacity 1G j min=1
+}
+
+@test "the average of a job that has ended stays what it was" {
+	some_job j
+	sleep 1.2
+	before=$(job j average_bps)
+	[ "$before" -gt 0 ]
+	sleep 0.5
+	[ "$(job j average_bps)" -eq "$before" ]
+}
+
 @test "policy set changes a running layer, whole or not at all" {
 	run -0 "$SLUICE" policy set share=io-sets order=aioli,wait_us=500
 	[ "$output" = "" ]

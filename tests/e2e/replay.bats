@@ -37,9 +37,11 @@ setup_file() {
 		sleep 0.2
 		"$SLUICE" set --name record load-1 max=0 min=100M weight=9
 		"$SLUICE" set --name record load-2 order=sjf period=10
+		"$SLUICE" set --name record --capacity 150MB/s
 		sleep 0.2
 		"$SLUICE" set --name record load-1 min=0
 		"$SLUICE" set --name record load-2 order=default
+		"$SLUICE" set --name record --capacity 400MB/s
 	done
 	touch "$BATS_FILE_TMPDIR/stop"
 	wait
