@@ -9,6 +9,7 @@
 #ifndef SL_CLI_CHECK_H
 #define SL_CLI_CHECK_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "sluice.h"
@@ -26,6 +27,8 @@ int check_job_name(const char *name, char *err);
 int check_job_key(const char *key, const char *value, struct sl_job_conf *conf, char *err);
 /* "share", "io-sets,quantum_bytes=1Mi". 0, -ENOENT: no such stage, -EINVAL. */
 int check_policy(const char *stage, const char *spec, char *err);
+/* "HOST:PORT"; any_host: also ":PORT", and port 0. 0 or -EINVAL. */
+int check_address(const char *value, bool any_host, char *err);
 /* A number without sign or anything behind it, from low to high. 0 or -EINVAL. */
 int check_count(const char *text, unsigned long low, unsigned long high, unsigned long *out);
 

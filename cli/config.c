@@ -14,70 +14,34 @@
  *	    min: 300MB/s
  *	    period: 20m
  *
- * base/yaml.c walks; here is the schema.
+ * base/yaml.c walks; here is the schema, but for the keys of one value: config-keys.c.
  */
 #include "cli/config.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/units.h"
 #include "base/yaml.h"
 
 const char *const config_stages[3] = { "admit", "share", "order" };
 
 /* ---- the keys of a layer ---- */
 
-static int cf_name(struct sl_yaml *y, const char *key, const yaml_node_t *value, void *into)
+static int cf_value(struct sl_yaml *y, const char *key, const yaml_node_t *value, void *into)
 {
 	struct config *c = into;
 	char err[CHECK_TEXT];
-	int rc = sl_yaml_scalar(y, key, value, "the name of the layer");
+	int k = 0, rc;
 
-	if (!rc && check_layer_name(sl_yaml_text(value), err))
-		rc = sl_yaml_wrong(y, sl_yaml_line(value), "%s", err);
-	return rc ? rc : sl_yaml_copy(y, value, &c->name);
-}
-
-static int cf_directory(struct sl_yaml *y, const char *key, const yaml_node_t *value, void *into)
-{
-	struct config *c = into;
-	int rc = sl_yaml_scalar(y, key, value, "a path");
-
-	return rc ? rc : sl_yaml_copy(y, value, &c->directory);
-}
-
-static int cf_capacity(struct sl_yaml *y, const char *key, const yaml_node_t *value, void *into)
-{
-	struct config *c = into;
-	uint64_t bps;
-	int rc = sl_yaml_scalar(y, key, value, "a rate like 200M, 1.5Gi or 100MB/s");
-
-	if (!rc && (sl_parse_rate(sl_yaml_text(value), &bps) || !bps || bps > SL_MAX_RATE))
-		rc = sl_yaml_wrong(y, sl_yaml_line(value),
-				   "capacity: '%.64s' is not a rate; write 200M, 1.5Gi or 100MB/s",
-				   sl_yaml_text(value));
-	return rc ? rc : sl_yaml_copy(y, value, &c->capacity);
-}
-
-static int cf_workers(struct sl_yaml *y, const char *key, const yaml_node_t *value, void *into)
-{
-	struct config *c = into;
-	unsigned long count;
-	int rc = sl_yaml_scalar(y, key, value, "a number");
-
-	if (rc)
-		return rc;
-	if (check_count(sl_yaml_text(value), 1, CONFIG_WORKERS, &count))
-		return sl_yaml_wrong(y, sl_yaml_line(value),
-				     "workers: '%.64s' is not a number from 1 to %d",
-				     sl_yaml_text(value), CONFIG_WORKERS);
-	c->workers = (unsigned)count;
-	return 0;
+	while (strcmp(config_keys[k].name, key) != 0)
+		k++;
+	rc = sl_yaml_scalar(y, key, value, config_keys[k].what);
+	if (!rc && config_check((enum config_which)k, sl_yaml_text(value), err))
+		rc = sl_yaml_wrong(y, sl_yaml_line(value), "%s: %s", key, err);
+	return rc ? rc : sl_yaml_copy(y, value, &c->value[k]);
 }
 
 static int cf_stage(struct sl_yaml *y, const char *key, const yaml_node_t *value, void *into)
@@ -199,15 +163,16 @@ static int cf_jobs(struct sl_yaml *y, const char *key, const yaml_node_t *value,
 
 static int cf_root(struct sl_yaml *y, const yaml_node_t *node, void *into)
 {
-	static const struct sl_yaml_key keys[] = {
-		{ "name", cf_name },
-		{ "directory", cf_directory },
-		{ "capacity", cf_capacity },
-		{ "workers", cf_workers },
+	static const struct sl_yaml_key others[] = {
 		{ "policy", cf_policy },
 		{ "jobs", cf_jobs },
 		{ 0 },
 	};
+	struct sl_yaml_key keys[CONFIG_KEYS + sizeof(others) / sizeof(others[0])];
+
+	for (int k = 0; k < CONFIG_KEYS; k++)
+		keys[k] = (struct sl_yaml_key){ config_keys[k].name, cf_value };
+	memcpy(keys + CONFIG_KEYS, others, sizeof(others));
 
 	if (node->type == YAML_SCALAR_NODE && node->data.scalar.length == 0)
 		return 0; /* a document that was begun, and left empty */
@@ -225,18 +190,20 @@ int config_parse(struct config *c, const char *file, const char *text, size_t le
 	return rc;
 }
 
-/* A relative directory is beneath that of the file, wherever the command was typed. */
+/* Relative paths are beneath the directory of the file, wherever the command was typed. */
 static int cf_beneath(struct config *c, const char *file)
 {
 	const char *slash = strrchr(file, '/');
 	char *path;
 
-	if (!c->directory || c->directory[0] == '/' || !slash)
-		return 0;
-	if (asprintf(&path, "%.*s%s", (int)(slash - file + 1), file, c->directory) < 0)
-		return -ENOMEM;
-	free(c->directory);
-	c->directory = path;
+	for (int k = 0; slash && k < CONFIG_KEYS; k++) {
+		if (!config_keys[k].is_path || !c->value[k] || c->value[k][0] == '/')
+			continue;
+		if (asprintf(&path, "%.*s%s", (int)(slash - file + 1), file, c->value[k]) < 0)
+			return -ENOMEM;
+		free(c->value[k]);
+		c->value[k] = path;
+	}
 	return 0;
 }
 
@@ -255,9 +222,8 @@ int config_read(struct config *c, const char *file, char *err)
 
 void config_free(struct config *c)
 {
-	free(c->name);
-	free(c->directory);
-	free(c->capacity);
+	for (int k = 0; k < CONFIG_KEYS; k++)
+		free(c->value[k]);
 	for (int i = 0; i < 3; i++)
 		free(c->policy[i]);
 	for (size_t i = 0; i < c->jobs_count; i++) {

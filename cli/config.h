@@ -3,13 +3,14 @@
 #ifndef SL_CLI_CONFIG_H
 #define SL_CLI_CONFIG_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "cli/check.h"
 
-#define CONFIG_JOBS    1024
-#define CONFIG_WORKERS 64
-#define CONFIG_TEXT    (CHECK_TEXT + 300) /* of a message */
+#define CONFIG_JOBS	   1024
+#define CONFIG_MAX_WORKERS 64
+#define CONFIG_TEXT	   (CHECK_TEXT + 300) /* of a message */
 
 struct config_job {
 	char *name;
@@ -18,12 +19,36 @@ struct config_job {
 	unsigned line;
 };
 
+/* Keys of one value. Each is a key of sluice.yaml; with dashes, an option of `sluice up`. */
+enum config_which {
+	CONFIG_NAME,
+	CONFIG_DIRECTORY, /* no option: the argument */
+	CONFIG_CAPACITY,
+	CONFIG_WORKERS,
+	CONFIG_LISTEN,
+	CONFIG_SECRET_FILE,
+	CONFIG_DEVICE_MODEL,
+	CONFIG_TRACE,
+	CONFIG_LOG_LEVEL,
+	CONFIG_KEYS
+};
+
+struct config_key {
+	const char *name;
+	const char *node;			    /* the node's option for it; NULL: none */
+	const char *what;			    /* it is, for messages */
+	int (*check)(const char *value, char *err); /* NULL: any text will do */
+	bool is_path;
+};
+extern const struct config_key config_keys[CONFIG_KEYS];
+
+/* 0, or -EINVAL with "'fast' is not a rate; write …" in err (CHECK_TEXT bytes). */
+int config_check(enum config_which which, const char *value, char *err);
+
 /* What is not given is NULL or 0. */
 struct config {
-	char *name, *directory;
-	char *capacity; /* as written */
-	unsigned workers;
-	char *policy[3]; /* admit, share, order */
+	char *value[CONFIG_KEYS]; /* as written, but paths: config_read() */
+	char *policy[3];	  /* admit, share, order */
 	struct config_job *jobs;
 	size_t jobs_count;
 };
@@ -35,7 +60,7 @@ extern const char *const config_stages[3];
  * (CONFIG_TEXT bytes), "FILE:LINE: what is wrong; what is possible", and *c is empty.
  */
 int config_parse(struct config *c, const char *file, const char *text, size_t length, char *err);
-/* The same with the contents of a file; a relative directory in it is beneath that of the file. */
+/* The same with the contents of a file; relative paths in it are beneath its directory. */
 int config_read(struct config *c, const char *file, char *err);
 void config_free(struct config *c);
 

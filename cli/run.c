@@ -4,18 +4,21 @@
  * environment. The job is registered at the node first, so that what the node refuses is told here
  * and the program does not start.
  */
+#include <cjson/cJSON.h>
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/units.h"
 #include "cli/check.h"
 #include "cli/cli.h"
 #include "cli/layer.h"
+#include "cli/remote.h"
 
 static const char cmd[] = "run";
 
@@ -36,7 +39,7 @@ enum {
 	K_NODES,
 	K_END
 };
-enum { O_NAME = K_END, O_JOB, O_RATE, O_TIMEOUT, O_FALLBACK, O_BYPASS };
+enum { O_NAME = K_END, O_JOB, O_RATE, O_TIMEOUT, O_FALLBACK, O_BYPASS, O_CONNECT, O_SECRET, O_DIR };
 
 static const struct option longs[] = {
 	{ "min", required_argument, NULL, K_MIN },
@@ -52,13 +55,21 @@ static const struct option longs[] = {
 	{ "timeout", required_argument, NULL, O_TIMEOUT },
 	{ "fallback", required_argument, NULL, O_FALLBACK },
 	{ "bypass", required_argument, NULL, O_BYPASS },
+	{ "connect", required_argument, NULL, O_CONNECT },
+	{ "secret-file", required_argument, NULL, O_SECRET },
+	{ "directory", required_argument, NULL, O_DIR },
 	{ "help", no_argument, NULL, 'h' },
 	{ 0 },
 };
 
 struct run {
 	const char *name, *job, *rate, *timeout, *fallback, *bypass;
+	const char *connect, *secret_file, *directory;
 	const char *key[K_END - K_FIRST];
+	/* found out */
+	char job_name[CHECK_JOB_NAME + 1];
+	char root[PATH_MAX], socket[128], secret[PATH_MAX];
+	bool no_capacity; /* what --rate asks for cannot be guaranteed */
 };
 
 static int ru_help(void)
@@ -68,13 +79,19 @@ static int ru_help(void)
 	     "Runs a program whose I/O under the directory of a layer goes through its node.\n"
 	     "\n"
 	     "Options:\n"
-	     "      --name NAME      which layer\n"
+	     "      --name NAME      which layer; not needed if only one is up\n"
+	     "      --connect HOST:PORT\n"
+	     "                       a layer on another machine, whose directory is here too\n"
+	     "      --secret-file F  with --connect: file with its secret\n"
+	     "      --directory DIR  with --connect: where the directory is on this machine, if\n"
+	     "                       not at the same place\n"
 	     "      --job ID         job that it belongs to; else SLUICE_JOB_ID, SLURM_JOB_ID,\n"
 	     "                       PBS_JOBID, LSB_JOBID or FLUX_JOB_ID; else one of its own\n"
 	     "      --min RATE       guaranteed to the job, as 100MB/s; refused if it does not\n"
 	     "                       fit beside what others were promised\n"
 	     "      --max RATE       never more than this\n"
-	     "      --rate RATE      this rate: min and max in one, less if it does not fit\n"
+	     "      --rate RATE      this rate: min and max in one, less if it does not fit;\n"
+	     "                       only a max if the capacity of the layer is not known\n"
 	     "      --burst SIZE     what may go at once after a pause under a max\n"
 	     "      --weight N       share beside other jobs (1)\n"
 	     "      --period TIME    time from one I/O phase of the job to the next, for\n"
@@ -155,6 +172,17 @@ static int ru_option(struct run *r, int opt)
 	case O_BYPASS:
 		r->bypass = optarg;
 		return CLI_OK;
+	case O_CONNECT:
+		if (check_address(optarg, false, err))
+			return cli_usage(cmd, "--connect: %s.", err);
+		r->connect = optarg;
+		return CLI_OK;
+	case O_SECRET:
+		r->secret_file = optarg;
+		return CLI_OK;
+	case O_DIR:
+		r->directory = optarg;
+		return CLI_OK;
 	}
 	return CLI_USAGE;
 }
@@ -165,7 +193,9 @@ static void ru_words(const struct run *r, char between, char out[WORDS])
 	size_t at = 0;
 
 	out[0] = 0;
-	if (r->rate)
+	if (r->rate && r->no_capacity)
+		at = (size_t)snprintf(out, WORDS, "max=%s", r->rate);
+	else if (r->rate)
 		at = (size_t)snprintf(out, WORDS, "min=%s%cmax=%s%cbest_effort=1", r->rate, between,
 				      r->rate, between);
 	for (int k = 0; k < K_END - K_FIRST; k++) {
@@ -180,8 +210,10 @@ static void ru_words(const struct run *r, char between, char out[WORDS])
 /* ---- the job ---- */
 
 /* As the library does: client/connect.c. */
-static const char *ru_job(const struct run *r, char out[CHECK_JOB_NAME + 1])
+static void ru_job(struct run *r)
 {
+	char *out = r->job_name;
+
 	static const char *const names[] = { "SLUICE_JOB_ID", "SLURM_JOB_ID", "PBS_JOBID",
 					     "LSB_JOBID", "FLUX_JOB_ID" };
 	const char *value = r->job;
@@ -197,16 +229,89 @@ static const char *ru_job(const struct run *r, char out[CHECK_JOB_NAME + 1])
 	for (char *c = out; *c; c++)
 		if (*c <= ' ' || *c > '~')
 			*c = '_';
-	return out;
 }
 
-static int ru_register(const struct run *r, const struct layer *l, const char *job)
+/* A min is out of a capacity; where none is known, a limit is the part of --rate that holds. */
+static void ru_rate(struct run *r, const char *answer)
 {
-	char line[WORDS + 128], words[WORDS];
+	cJSON *tree = cJSON_Parse(answer);
+	const cJSON *bps = cJSON_GetObjectItemCaseSensitive(tree, "capacity_bps");
 
+	r->no_capacity = cJSON_IsNumber(bps) && bps->valuedouble <= 0;
+	cJSON_Delete(tree);
+	if (r->no_capacity)
+		cli_warn(cmd,
+			 "the layer's capacity is not known, so that --rate %s is a limit, and no "
+			 "guarantee. 'sluice set --capacity RATE' tells it.",
+			 r->rate);
+}
+
+static int ru_local(struct run *r)
+{
+	char line[WORDS + 128], words[WORDS], *answer;
+	struct layer l;
+	int status = layer_choose(&l, cmd, r->name);
+
+	if (!status && r->rate && !(status = layer_ask(&l, "status", &answer))) {
+		ru_rate(r, answer);
+		free(answer);
+	}
+	if (status)
+		return status;
 	ru_words(r, ' ', words);
-	snprintf(line, sizeof(line), "job %s pid=%d %s", job, (int)getpid(), words);
-	return layer_ask(l, line, NULL);
+	snprintf(line, sizeof(line), "job %s pid=%d %s", r->job_name, (int)getpid(), words);
+	if ((status = layer_ask(&l, line, NULL)))
+		return status;
+	if (layer_root(&l, r->root))
+		return cli_fail(cmd, "cannot read %s/root; stop the layer and start it again.",
+				l.dir);
+	snprintf(r->socket, sizeof(r->socket), "%s", l.socket);
+	return CLI_OK;
+}
+
+/* ---- a layer of another machine ---- */
+
+/* Where its files are here: as told, else at the same place. */
+static int ru_directory(struct run *r, const char *answer)
+{
+	cJSON *tree = cJSON_Parse(answer);
+	const char *root = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(tree, "root"));
+	const char *dir = r->directory ? r->directory : root ? root : "";
+	struct stat st;
+	int status = CLI_OK;
+
+	if (!realpath(dir, r->root) || stat(r->root, &st) || !S_ISDIR(st.st_mode))
+		status = cli_fail(cmd,
+				  "%s, the directory of the layer, is not there on this machine%s.",
+				  dir, r->directory ? "" : "; say where with --directory");
+	cJSON_Delete(tree);
+	return status;
+}
+
+static int ru_remote(struct run *r)
+{
+	char line[WORDS + 128], words[WORDS], *answer = NULL;
+	struct remote node;
+	int status;
+
+	if (!realpath(r->secret_file, r->secret))
+		return cli_fail(cmd, "cannot use the secret in %s: %s.", r->secret_file,
+				strerror(errno));
+	status = remote_open(&node, cmd, r->connect, r->secret, r->job_name);
+	if (!status && !(status = remote_ask(&node, "status", &answer))) {
+		if (r->rate)
+			ru_rate(r, answer);
+		status = ru_directory(r, answer);
+	}
+	free(answer);
+	if (!status) {
+		ru_words(r, ' ', words);
+		snprintf(line, sizeof(line), "job %s %s", r->job_name, words);
+		status = remote_ask(&node, line, NULL);
+	}
+	remote_close(&node);
+	snprintf(r->socket, sizeof(r->socket), "tcp:%s", r->connect);
+	return status;
 }
 
 /* ---- the environment ---- */
@@ -234,8 +339,7 @@ static void ru_preload(const char *library)
 	}
 }
 
-static void ru_environment(const struct run *r, const struct layer *l, const char *root,
-			   const char *job, const char *library)
+static void ru_environment(const struct run *r, const char *library)
 {
 	const char *inherited = getenv("SLUICE_JOB_ID");
 	char words[WORDS];
@@ -243,11 +347,13 @@ static void ru_environment(const struct run *r, const struct layer *l, const cha
 	ru_words(r, ',', words);
 	if (*words)
 		setenv("SLUICE_JOB_CONF", words, 1);
-	else if (!inherited || strcmp(inherited, job) != 0)
+	else if (!inherited || strcmp(inherited, r->job_name) != 0)
 		unsetenv("SLUICE_JOB_CONF"); /* those of another job */
-	setenv("SLUICE_JOB_ID", job, 1);
-	setenv("SLUICE_SOCKET", l->socket, 1);
-	setenv("SLUICE_ROOT", root, 1);
+	setenv("SLUICE_JOB_ID", r->job_name, 1);
+	setenv("SLUICE_SOCKET", r->socket, 1);
+	setenv("SLUICE_ROOT", r->root, 1);
+	if (r->connect)
+		setenv("SLUICE_SECRET_FILE", r->secret, 1);
 	if (r->timeout)
 		setenv("SLUICE_TIMEOUT", r->timeout, 1);
 	if (r->fallback)
@@ -273,11 +379,25 @@ static int ru_exec(char **argv)
 	return EXIT_NOT_EXECUTABLE;
 }
 
+static int ru_check(const struct run *r)
+{
+	if (r->rate && (r->key[K_MIN - K_FIRST] || r->key[K_MAX - K_FIRST]))
+		return cli_usage(cmd, "--rate is min and max in one; give either it or those.");
+	if (r->connect && r->name)
+		return cli_usage(cmd, "--name is for layers of this machine; give either it or "
+				      "--connect.");
+	if (!r->connect && (r->secret_file || r->directory))
+		return cli_usage(cmd, "--secret-file and --directory are for --connect.");
+	if (r->connect && !r->secret_file)
+		return cli_usage(cmd,
+				 "--connect needs the secret of the layer: --secret-file FILE.");
+	return CLI_OK;
+}
+
 int cmd_run(int argc, char **argv)
 {
-	char root[PATH_MAX], library[PATH_MAX], job[CHECK_JOB_NAME + 1];
+	char library[PATH_MAX];
 	struct run r = { 0 };
-	struct layer l;
 	int opt, status;
 
 	/* The "+" stops at the command: options after it are its own. */
@@ -289,14 +409,10 @@ int cmd_run(int argc, char **argv)
 	}
 	if (optind == argc)
 		return cli_usage(cmd, "which command?");
-	if (r.rate && (r.key[K_MIN - K_FIRST] || r.key[K_MAX - K_FIRST]))
-		return cli_usage(cmd, "--rate is min and max in one; give either it or those.");
-	if ((status = layer_preload(cmd, library)) || (status = layer_choose(&l, cmd, r.name)) ||
-	    (status = ru_register(&r, &l, ru_job(&r, job))))
+	ru_job(&r);
+	if ((status = ru_check(&r)) || (status = layer_preload(cmd, library)) ||
+	    (status = r.connect ? ru_remote(&r) : ru_local(&r)))
 		return status;
-	if (layer_root(&l, root))
-		return cli_fail(cmd, "cannot read %s/root; stop the layer and start it again.",
-				l.dir);
-	ru_environment(&r, &l, root, job, library);
+	ru_environment(&r, library);
 	return ru_exec(argv + optind);
 }

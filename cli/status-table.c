@@ -258,7 +258,7 @@ static void tb_jobs(FILE *f, const cJSON *jobs, unsigned width)
 
 /* ---- the layer ---- */
 
-static void tb_layer(FILE *f, const char *name, const cJSON *tree)
+static void tb_layer(FILE *f, const char *name, const char *listen, const cJSON *tree)
 {
 	const cJSON *policy = cJSON_GetObjectItemCaseSensitive(tree, "policy");
 	char a[32], b[32], up[CELL];
@@ -268,6 +268,8 @@ static void tb_layer(FILE *f, const char *name, const cJSON *tree)
 	fprintf(f, "Layer '%s' for %s\n", name, tb_string(tree, "root"));
 	fprintf(f, "Node:     up %s, pid %.0f, %.0f workers\n", up, tb_number(tree, "pid"),
 		tb_number(tree, "workers"));
+	if (*listen)
+		fprintf(f, "TCP:      %s\n", listen);
 	fprintf(f, "Policies: admit=%s share=%s order=%s\n", tb_string(policy, "admit"),
 		tb_string(policy, "share"), tb_string(policy, "order"));
 	if (capacity > 0)
@@ -287,11 +289,12 @@ static void tb_layer(FILE *f, const char *name, const cJSON *tree)
 		tb_number(tree, "inflight_batches"), tb_number(tree, "window_batches"));
 }
 
-void status_table(FILE *f, const char *name, const struct cJSON *tree, unsigned columns)
+void status_table(FILE *f, const char *name, const char *listen, const struct cJSON *tree,
+		  unsigned columns)
 {
 	const cJSON *jobs = cJSON_GetObjectItemCaseSensitive(tree, "jobs");
 
-	tb_layer(f, name, tree);
+	tb_layer(f, name, listen, tree);
 	putc('\n', f);
 	if (cJSON_GetArraySize(jobs) > 0)
 		tb_jobs(f, jobs, columns);

@@ -17,6 +17,7 @@
 #include "base/units.h"
 #include "cli/cli.h"
 #include "cli/layer.h"
+#include "cli/listen.h"
 #include "cli/status.h"
 #include "client/client.h"
 
@@ -57,8 +58,12 @@ static int sa_help(void)
 static void sa_json(const struct layer *l, const char *answer)
 {
 	const char *rest = answer + strspn(answer, "{ \n");
+	char listen[300];
 
-	printf("{\n  \"name\":\"%s\",\n  %s", l->name, rest); /* a name needs no escapes */
+	printf("{\n  \"name\":\"%s\",\n  ", l->name); /* a name needs no escapes */
+	if (!listen_address(l, listen))
+		printf("\"listen\":\"%s\",\n  ", listen); /* nor does an address */
+	fputs(rest, stdout);
 	if (!*rest || rest[strlen(rest) - 1] != '\n')
 		putchar('\n');
 }
@@ -74,6 +79,7 @@ static unsigned sa_columns(bool terminal)
 
 static int sa_print(const struct layer *l, const char *answer, bool json, FILE *f, bool terminal)
 {
+	char listen[300] = "";
 	cJSON *tree;
 
 	if (json) {
@@ -86,7 +92,8 @@ static int sa_print(const struct layer *l, const char *answer, bool json, FILE *
 				"the node of layer '%s' answers what is not JSON; is it of "
 				"another version?",
 				l->name);
-	status_table(f, l->name, tree, sa_columns(terminal));
+	listen_address(l, listen);
+	status_table(f, l->name, listen, tree, sa_columns(terminal));
 	cJSON_Delete(tree);
 	return CLI_OK;
 }

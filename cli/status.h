@@ -7,7 +7,9 @@
 
 struct cJSON;
 
-/* tree: what the node answers to "status". Lines are at most `columns` (80 and up) wide. */
-void status_table(FILE *f, const char *name, const struct cJSON *tree, unsigned columns);
+/* tree: what the node answers to "status"; listen: where, over TCP, or "". Lines are at most
+ * `columns` (80 and up) wide. */
+void status_table(FILE *f, const char *name, const char *listen, const struct cJSON *tree,
+		  unsigned columns);
 
 #endif

@@ -11,19 +11,36 @@
 #include "cli/cli.h"
 #include "cli/config.h"
 #include "cli/layer.h"
+#include "cli/listen.h"
 
 static const char cmd[] = "up";
 
 #define ARGS_MAX 32
 
-enum { O_NAME = 256, O_CAPACITY, O_POLICY, O_WORKERS, O_CONFIG, O_DEVICE, O_TRACE, O_LOG };
+/* Each key of a layer that is an option has its number. */
+enum { O_KEY = 256, O_POLICY = O_KEY + CONFIG_KEYS, O_CONFIG };
+
+static const struct option longs[] = {
+	{ "name", required_argument, NULL, O_KEY + CONFIG_NAME },
+	{ "capacity", required_argument, NULL, O_KEY + CONFIG_CAPACITY },
+	{ "policy", required_argument, NULL, O_POLICY },
+	{ "workers", required_argument, NULL, O_KEY + CONFIG_WORKERS },
+	{ "listen", required_argument, NULL, O_KEY + CONFIG_LISTEN },
+	{ "secret-file", required_argument, NULL, O_KEY + CONFIG_SECRET_FILE },
+	{ "device-model", required_argument, NULL, O_KEY + CONFIG_DEVICE_MODEL },
+	{ "trace", required_argument, NULL, O_KEY + CONFIG_TRACE },
+	{ "log-level", required_argument, NULL, O_KEY + CONFIG_LOG_LEVEL },
+	{ "config", required_argument, NULL, O_CONFIG },
+	{ "help", no_argument, NULL, 'h' },
+	{ 0 },
+};
 
 struct up {
-	const char *name, *capacity, *workers, *device, *log_level;
+	const char *value[CONFIG_KEYS]; /* given, else the file's */
 	const char *policy[3];
 	const char *config_file;
 	struct config config;
-	char root[PATH_MAX], trace[PATH_MAX];
+	char root[PATH_MAX], trace[PATH_MAX], secret[PATH_MAX];
 	struct layer layer;
 };
 
@@ -41,6 +58,8 @@ static int up_help(void)
 	     "      --policy STAGE=SPEC   policy of a stage, as share=io-sets or\n"
 	     "                            order=aioli,wait_us=500; may be given for each stage\n"
 	     "      --workers N           threads of the node (one for each CPU)\n"
+	     "      --listen HOST:PORT    serve programs on other machines too, over TCP\n"
+	     "      --secret-file FILE    what those have to know; without it one is made\n"
 	     "      --device-model MODEL  behave like hdd, raid, ssd: for experiments\n"
 	     "      --trace FILE          record what the scheduler is told and answers\n"
 	     "      --log-level LEVEL     error, warn, info or debug\n"
@@ -75,86 +94,59 @@ static int up_policy(struct up *u, char *word)
 }
 
 /* The node runs in another directory. */
-static int up_trace(struct up *u, const char *file)
+static int up_absolute(const char *file, char out[PATH_MAX], const char **value)
 {
 	char cwd[PATH_MAX];
 	int n = -1;
 
 	if (file[0] == '/')
-		n = snprintf(u->trace, sizeof(u->trace), "%s", file);
+		n = snprintf(out, PATH_MAX, "%s", file);
 	else if (getcwd(cwd, sizeof(cwd)))
-		n = snprintf(u->trace, sizeof(u->trace), "%s/%s", cwd, file);
+		n = snprintf(out, PATH_MAX, "%s/%s", cwd, file);
 	if (n < 0 || n >= PATH_MAX)
 		return cli_fail(cmd, "cannot make sense of the path %s.", file);
+	*value = out;
+	return CLI_OK;
+}
+
+static int up_key(struct up *u, int opt)
+{
+	enum config_which which = (enum config_which)(opt - O_KEY);
+	const struct option *o = longs;
+	char err[CHECK_TEXT];
+
+	while (o->val != opt)
+		o++;
+	if (config_check(which, optarg, err))
+		return cli_usage(cmd, "--%s: %s.", o->name, err);
+	u->value[which] = optarg;
 	return CLI_OK;
 }
 
 static int up_options(struct up *u, int argc, char **argv)
 {
-	static const struct option longs[] = {
-		{ "help", no_argument, NULL, 'h' },
-		{ "name", required_argument, NULL, O_NAME },
-		{ "capacity", required_argument, NULL, O_CAPACITY },
-		{ "policy", required_argument, NULL, O_POLICY },
-		{ "workers", required_argument, NULL, O_WORKERS },
-		{ "device-model", required_argument, NULL, O_DEVICE },
-		{ "trace", required_argument, NULL, O_TRACE },
-		{ "log-level", required_argument, NULL, O_LOG },
-		{ "config", required_argument, NULL, O_CONFIG },
-		{ 0 },
-	};
-	unsigned long count;
-	uint64_t bps;
 	int opt, status;
 
 	while ((opt = cli_getopt(cmd, argc, argv, "h", longs)) != -1) {
-		switch (opt) {
-		case 'h':
-			up_help();
-			return -1;
-		case O_NAME:
-			u->name = optarg;
-			break;
-		case O_CAPACITY:
-			if (sl_parse_rate(optarg, &bps) || !bps || bps > SL_MAX_RATE)
-				return cli_usage(cmd,
-						 "--capacity: '%s' is not a rate; write 200M, "
-						 "1.5Gi or 100MB/s.",
-						 optarg);
-			u->capacity = optarg;
-			break;
-		case O_POLICY:
-			if ((status = up_policy(u, optarg)))
-				return status;
-			break;
-		case O_WORKERS:
-			if (check_count(optarg, 1, CONFIG_WORKERS, &count))
-				return cli_usage(cmd,
-						 "--workers: '%s' is not a number from 1 to "
-						 "%d.",
-						 optarg, CONFIG_WORKERS);
-			u->workers = optarg;
-			break;
-		case O_DEVICE:
-			u->device = optarg;
-			break;
-		case O_TRACE:
-			if ((status = up_trace(u, optarg)))
-				return status;
-			break;
-		case O_LOG:
-			u->log_level = optarg;
-			break;
-		case O_CONFIG:
-			u->config_file = optarg;
-			break;
-		default:
+		status = CLI_OK;
+		if (opt == 'h')
+			return up_help() == CLI_OK ? -1 : CLI_FAILED;
+		if (opt == '?')
 			return CLI_USAGE;
-		}
+		if (opt == O_CONFIG)
+			u->config_file = optarg;
+		else if (opt == O_POLICY)
+			status = up_policy(u, optarg);
+		else
+			status = up_key(u, opt);
+		if (status)
+			return status;
 	}
 	if (argc - optind > 1)
 		return cli_usage(cmd, "unexpected argument '%s'; a layer has one directory.",
 				 argv[optind + 1]);
+	if (optind < argc)
+		u->value[CONFIG_DIRECTORY] = argv[optind];
 	return CLI_OK;
 }
 
@@ -168,8 +160,8 @@ static int up_check_jobs(const struct up *u)
 
 	if (!u->config.jobs_count)
 		return CLI_OK;
-	if (u->capacity)
-		sl_parse_rate(u->capacity, &config.capacity_bps);
+	if (u->value[CONFIG_CAPACITY])
+		sl_parse_rate(u->value[CONFIG_CAPACITY], &config.capacity_bps);
 	if (sl_sched_create(&s, &config, 0, err, sizeof(err)))
 		return cli_fail(cmd, "%s.", err);
 	for (size_t i = 0; !rc && i < u->config.jobs_count; i++) {
@@ -184,29 +176,11 @@ static int up_check_jobs(const struct up *u)
 	return rc ? CLI_USAGE : CLI_OK;
 }
 
-static int up_settings(struct up *u, const char *dir)
+static int up_root(struct up *u)
 {
-	static char workers[16];
-	char err[CONFIG_TEXT];
+	const char *dir = u->value[CONFIG_DIRECTORY];
 	struct stat st;
-	int rc;
 
-	if (u->config_file) {
-		rc = config_read(&u->config, u->config_file, err);
-		if (rc == -EINVAL)
-			return cli_usage(cmd, "%s.", err);
-		if (rc)
-			return cli_fail(cmd, "%s.", err);
-	}
-	u->name = u->name ? u->name : u->config.name;
-	u->capacity = u->capacity ? u->capacity : u->config.capacity;
-	for (int i = 0; i < 3; i++)
-		u->policy[i] = u->policy[i] ? u->policy[i] : u->config.policy[i];
-	if (!u->workers && u->config.workers) {
-		snprintf(workers, sizeof(workers), "%u", u->config.workers);
-		u->workers = workers;
-	}
-	dir = dir ? dir : u->config.directory;
 	if (!dir)
 		return cli_usage(cmd, "which directory? Give it, or 'directory:' in the file of "
 				      "--config.");
@@ -219,6 +193,31 @@ static int up_settings(struct up *u, const char *dir)
 	if (strchr(u->root, '\n'))
 		return cli_fail(cmd, "%s has a newline in its name; Sluice cannot handle that.",
 				dir);
+	return CLI_OK;
+}
+
+static int up_settings(struct up *u)
+{
+	const char **trace = &u->value[CONFIG_TRACE], **secret = &u->value[CONFIG_SECRET_FILE];
+	char err[CONFIG_TEXT];
+	int rc, status;
+
+	if (u->config_file) {
+		rc = config_read(&u->config, u->config_file, err);
+		if (rc == -EINVAL)
+			return cli_usage(cmd, "%s.", err);
+		if (rc)
+			return cli_fail(cmd, "%s.", err);
+	}
+	for (int k = 0; k < CONFIG_KEYS; k++)
+		u->value[k] = u->value[k] ? u->value[k] : u->config.value[k];
+	for (int i = 0; i < 3; i++)
+		u->policy[i] = u->policy[i] ? u->policy[i] : u->config.policy[i];
+	if (*secret && !u->value[CONFIG_LISTEN])
+		return cli_usage(cmd, "a secret is for --listen; there is none.");
+	if ((status = up_root(u)) || (*trace && (status = up_absolute(*trace, u->trace, trace))) ||
+	    (*secret && (status = up_absolute(*secret, u->secret, secret))))
+		return status;
 	return up_check_jobs(u);
 }
 
@@ -263,26 +262,11 @@ static void up_args(const struct up *u, const char *daemon, const char *args[ARG
 			args[n++] = options[i];
 			args[n++] = u->policy[i];
 		}
-	if (u->capacity) {
-		args[n++] = "--capacity";
-		args[n++] = u->capacity;
-	}
-	if (u->workers) {
-		args[n++] = "--workers";
-		args[n++] = u->workers;
-	}
-	if (u->device) {
-		args[n++] = "--device-model";
-		args[n++] = u->device;
-	}
-	if (u->trace[0]) {
-		args[n++] = "--trace";
-		args[n++] = u->trace;
-	}
-	if (u->log_level) {
-		args[n++] = "--log";
-		args[n++] = u->log_level;
-	}
+	for (int k = 0; k < CONFIG_KEYS; k++)
+		if (config_keys[k].node && u->value[k]) {
+			args[n++] = config_keys[k].node;
+			args[n++] = u->value[k];
+		}
 	args[n] = NULL;
 }
 
@@ -305,32 +289,45 @@ static int up_jobs(struct up *u)
 	return CLI_OK;
 }
 
-static int up_bring(struct up *u)
+/* Each layer has a capacity of its own, and none knows of the others' jobs. */
+static void up_warn(const struct up *u)
 {
-	char daemon[PATH_MAX], option[64] = "", limit[48] = "", rate[32];
-	const char *args[ARGS_MAX];
+	size_t length = strlen(u->root), count, other;
+	struct layer_seen *all;
 	uint64_t bps;
-	pid_t pid;
-	int rc, status;
 
-	if ((status = layer_daemon(cmd, daemon)) ||
-	    (status = layer_open(&u->layer, cmd, u->name, true)))
-		return status;
-	rc = layer_lock(&u->layer, true);
-	if (rc == -EWOULDBLOCK)
-		return up_already(u);
-	if (rc)
-		return cli_fail(cmd, "cannot lock %s/lock: %s.", u->layer.dir, strerror(-rc));
-	up_args(u, daemon, args);
-	status = layer_start(&u->layer, args, u->root, &pid);
-	if (!status && (status = up_jobs(u)))
-		layer_stop(&u->layer, pid);
-	layer_close(&u->layer); /* the node keeps its own */
-	if (status)
-		return status;
+	if (u->value[CONFIG_CAPACITY] && !sl_parse_rate(u->value[CONFIG_CAPACITY], &bps))
+		layer_warn_capacity(cmd, bps);
+	count = layer_all(cmd, &all);
+	for (size_t i = 0; i < count; i++) {
+		const struct layer_seen *s = &all[i];
+
+		other = strlen(s->root);
+		if (s->state != LAYER_UP || !strcmp(s->layer.name, u->layer.name))
+			continue;
+		if (!strcmp(s->root, u->root))
+			cli_warn(cmd,
+				 "layer '%s' serves the same directory. Both draw their full "
+				 "capacity from it, and do not know of each other's jobs.",
+				 s->layer.name);
+		else if ((!strncmp(s->root, u->root, length) && s->root[length] == '/') ||
+			 (!strncmp(s->root, u->root, other) && u->root[other] == '/'))
+			cli_warn(cmd,
+				 "layer '%s' serves %s. If that is the same file system, both draw "
+				 "their full capacity from it.",
+				 s->layer.name, s->root);
+	}
+	free(all);
+}
+
+static void up_say(const struct up *u)
+{
+	char option[CHECK_LAYER_NAME + 16] = "", limit[48] = "", rate[32];
+	uint64_t bps;
+
 	if (strcmp(u->layer.name, LAYER_DEFAULT) != 0)
 		snprintf(option, sizeof(option), " --name %s", u->layer.name);
-	if (u->capacity && !sl_parse_rate(u->capacity, &bps))
+	if (u->value[CONFIG_CAPACITY] && !sl_parse_rate(u->value[CONFIG_CAPACITY], &bps))
 		snprintf(limit, sizeof(limit), ", at most %s",
 			 sl_format_rate(rate, sizeof(rate), bps));
 	printf("Layer '%s' is up for %s%s\n"
@@ -338,6 +335,41 @@ static int up_bring(struct up *u)
 	       "  sluice status%s            shows who does what\n"
 	       "  sluice down%s              stops it\n",
 	       u->layer.name, u->root, limit, option, option, option);
+	if (u->value[CONFIG_LISTEN])
+		listen_say(&u->layer, u->value[CONFIG_SECRET_FILE]);
+}
+
+static int up_bring(struct up *u)
+{
+	const char *listen = u->value[CONFIG_LISTEN];
+	char daemon[PATH_MAX];
+	const char *args[ARGS_MAX];
+	pid_t pid;
+	int rc, status;
+
+	if ((status = layer_daemon(cmd, daemon)) ||
+	    (status = layer_open(&u->layer, cmd, u->value[CONFIG_NAME], true)))
+		return status;
+	rc = layer_lock(&u->layer, true);
+	if (rc == -EWOULDBLOCK)
+		return up_already(u);
+	if (rc)
+		return cli_fail(cmd, "cannot lock %s/lock: %s.", u->layer.dir, strerror(-rc));
+	if (listen && !u->value[CONFIG_SECRET_FILE]) {
+		if ((status = listen_secret(&u->layer, u->secret)))
+			return status;
+		u->value[CONFIG_SECRET_FILE] = u->secret;
+	}
+	up_args(u, daemon, args);
+	status = layer_start(&u->layer, args, u->root, &pid);
+	if (!status &&
+	    ((status = up_jobs(u)) || (listen && (status = listen_note(&u->layer, listen)))))
+		layer_stop(&u->layer, pid);
+	layer_close(&u->layer); /* the node keeps its own */
+	if (status)
+		return status;
+	up_say(u);
+	up_warn(u);
 	return CLI_OK;
 }
 
@@ -346,11 +378,10 @@ int cmd_up(int argc, char **argv)
 	struct up u = { 0 };
 	int status = up_options(&u, argc, argv);
 
-	if (status)
-		return status < 0 ? CLI_OK : status;
-	status = up_settings(&u, optind < argc ? argv[optind] : NULL);
+	if (!status)
+		status = up_settings(&u);
 	if (!status)
 		status = up_bring(&u);
 	config_free(&u.config);
-	return status;
+	return cli_end(status);
 }

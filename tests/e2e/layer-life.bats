@@ -122,15 +122,47 @@ teardown() {
 @test "a node that does not start says why" {
 	# With the address sanitizer, its last words would be about memory.
 	export ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0
-	run -1 --separate-stderr "$SLUICE" up --device-model paper "$DIR"
+	run -1 --separate-stderr "$SLUICE" up --trace "$DIR/none/t" "$DIR"
 	[ "${stderr_lines[0]}" = "sluice up: the node did not start. It said:" ]
-	[[ "${stderr_lines[1]}" == "  sluiced: "*paper* ]]
+	[[ "${stderr_lines[1]}" == "  sluiced: cannot start: No such file or directory" ]]
 	fails 1 "sluice status: no layer is up. Start one with 'sluice up DIR'." status
 	SLUICED=/bin/false run -1 --separate-stderr "$SLUICE" up "$DIR"
 	[[ "$stderr" == "sluice up: the node did not start."* ]]
 	SLUICED=$BATS_TEST_TMPDIR/none fails 1 \
 		"sluice up: SLUICED is set to $BATS_TEST_TMPDIR/none, which cannot be read." up "$DIR"
 	"$SLUICE" up "$DIR"
+}
+
+@test "wrong values of options are answered with the possible ones, and nothing is started" {
+	see="See 'sluice up --help'."
+	fails 2 "sluice up: --device-model: 'paper' is no device; there are hdd, raid, ssd, or write bandwidth=200M,seek=5ms,op=50us,streams=1. $see" up --device-model paper "$DIR"
+	fails 2 "sluice up: --log-level: 'loud' is no log level; there are error, warn, info and debug. $see" up --log-level loud "$DIR"
+	fails 2 "sluice up: --capacity: 'fast' is not a rate; write 200M, 1.5Gi or 100MB/s. $see" up --capacity fast "$DIR"
+	fails 2 "sluice up: --workers: '65' is not a number from 1 to 64. $see" up --workers 65 "$DIR"
+	fails 2 "sluice up: --listen: 'here' is not HOST:PORT, like 192.0.2.7:4444, node7:4444 or :4444. $see" up --listen here "$DIR"
+	fails 2 "sluice up: a secret is for --listen; there is none. $see" up --secret-file x "$DIR"
+	fails 1 "sluice status: no layer is up. Start one with 'sluice up DIR'." status
+}
+
+@test "a second layer on a directory is warned of, and which the other is" {
+	mkdir "$DIR/below" "$BATS_TEST_TMPDIR/other"
+	"$SLUICE" up --name a "$DIR"
+	run -0 --separate-stderr "$SLUICE" up --name b "$DIR"
+	[ "$stderr" = "sluice up: warning: layer 'a' serves the same directory. Both draw their full capacity from it, and do not know of each other's jobs." ]
+	"$SLUICE" down --name b
+	run -0 --separate-stderr "$SLUICE" up --name b "$DIR/below"
+	[ "$stderr" = "sluice up: warning: layer 'a' serves $DIR. If that is the same file system, both draw their full capacity from it." ]
+	run -0 --separate-stderr "$SLUICE" up --name c "$BATS_TEST_TMPDIR/other"
+	[ "$stderr" = "" ]
+}
+
+@test "a capacity that was hardly meant is warned of" {
+	run -0 --separate-stderr "$SLUICE" up --capacity 500 "$DIR"
+	[ "$stderr" = "sluice up: warning: the capacity is 500B/s; a number without a unit is bytes per second, so write MB/s or M behind it if that was meant." ]
+	run -0 --separate-stderr "$SLUICE" set --capacity 600K
+	[[ "$stderr" == "sluice set: warning: the capacity is 600KB/s; "* ]]
+	run -0 --separate-stderr "$SLUICE" set --capacity 1M
+	[ "$stderr" = "" ]
 }
 
 @test "a directory must be one" {
@@ -248,6 +280,9 @@ teardown() {
 		directory: data
 		capacity: 200MB/s
 		workers: 2
+		device_model: ssd
+		trace: t.trace
+		log_level: debug
 		policy:
 		  share: io-sets
 		  order: aioli,wait_us=100
@@ -264,6 +299,8 @@ teardown() {
 	[ "$(jq -c '[.policy.share, .policy.order]' <<<"$output")" = '["io-sets","sjf"]' ]
 	[ "$(jq -c '.jobs | sort_by(.job) | map([.job, .asked_min_bps, .max_bps, .weight, .set])' \
 		<<<"$output")" = '[["17",0,10000000,3,null],["climate",100000000,0,1,1]]' ]
+	tr '\0' ' ' <"/proc/$(cat "$SLUICE_RUNTIME/filed/pid")/cmdline" | grep -q -- "--device-model ssd .*--log debug "
+	[ -e "$BATS_TEST_TMPDIR/conf/t.trace" ]
 	# what the file promises is promised
 	run -1 --separate-stderr "$SLUICE" run --name filed --min 150M -- true
 	[ "$stderr" = "sluice run: min 150MB/s does not fit: 100MB/s of 200MB/s are promised to other jobs." ]
@@ -276,9 +313,11 @@ teardown() {
 	file=$BATS_TEST_TMPDIR/s.yaml
 	see="See 'sluice up --help'."
 	printf 'directory: %s\ncapcity: 2G\n' "$DIR" >"$file"
-	fails 2 "sluice up: $file:2: the file has no key 'capcity' (did you mean 'capacity'?); there are name, directory, capacity, workers, policy, jobs. $see" up --config "$file"
+	fails 2 "sluice up: $file:2: the file has no key 'capcity' (did you mean 'capacity'?); there are name, directory, capacity, workers, listen, secret_file, device_model, trace, log_level, policy, jobs. $see" up --config "$file"
 	printf 'capacity: fast\n' >"$file"
 	fails 2 "sluice up: $file:1: capacity: 'fast' is not a rate; write 200M, 1.5Gi or 100MB/s. $see" up --config "$file" "$DIR"
+	printf 'workers: 2\nlog_level: loud\n' >"$file"
+	fails 2 "sluice up: $file:2: log_level: 'loud' is no log level; there are error, warn, info and debug. $see" up --config "$file" "$DIR"
 	printf 'policy:\n  share: [wfq]\n' >"$file"
 	fails 2 "sluice up: $file:2: share is a policy like wfq or aioli,wait_us=500, not a list. $see" up --config "$file" "$DIR"
 	printf 'name: {\n' >"$file"

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/units.h"
 #include "cli/config.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -65,19 +64,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char err[CONFIG_TEXT] = "", text[CHECK_TEXT];
 	struct config c;
-	uint64_t bps;
 	int rc = config_parse(&c, "f.yaml", (const char *)data, size, err);
 
 	CHECK(rc == 0 || rc == -EINVAL || rc == -ENOMEM);
 	if (rc) {
 		has_place(err, data, size);
-		CHECK(!c.name && !c.directory && !c.jobs);
+		CHECK(!c.value[CONFIG_NAME] && !c.value[CONFIG_DIRECTORY] && !c.jobs);
 		return 0;
 	}
-	CHECK(!c.name || check_layer_name(c.name, text) == 0);
-	CHECK(!c.directory || *c.directory);
-	CHECK(!c.capacity || (sl_parse_rate(c.capacity, &bps) == 0 && bps));
-	CHECK(c.workers <= CONFIG_WORKERS);
+	for (int k = 0; k < CONFIG_KEYS; k++)
+		CHECK(!c.value[k] ||
+		      (*c.value[k] && config_check((enum config_which)k, c.value[k], text) == 0));
 	for (int i = 0; i < 3; i++)
 		CHECK(!c.policy[i] || check_policy(config_stages[i], c.policy[i], text) == 0);
 	CHECK(c.jobs_count <= CONFIG_JOBS);

@@ -37,6 +37,17 @@ static void refused(const char *text, const char *where, const char *what)
 
 static void every_key_is_taken(void **state)
 {
+	static const char *const wanted[CONFIG_KEYS] = {
+		[CONFIG_NAME] = "scratch",
+		[CONFIG_DIRECTORY] = "/mnt/my scratch",
+		[CONFIG_CAPACITY] = "2GB/s",
+		[CONFIG_WORKERS] = "4",
+		[CONFIG_LISTEN] = "[::1]:4444",
+		[CONFIG_SECRET_FILE] = "/home/me/secret",
+		[CONFIG_DEVICE_MODEL] = "bandwidth=200M,seek=5ms,op=50us,streams=2",
+		[CONFIG_TRACE] = "/tmp/t",
+		[CONFIG_LOG_LEVEL] = "debug",
+	};
 	struct config c;
 	char err[CONFIG_TEXT];
 
@@ -47,6 +58,11 @@ static void every_key_is_taken(void **state)
 			       "directory: /mnt/my scratch\n"
 			       "capacity: 2GB/s\n"
 			       "workers: 4\n"
+			       "listen: '[::1]:4444'\n"
+			       "secret_file: /home/me/secret\n"
+			       "device_model: bandwidth=200M,seek=5ms,op=50us,streams=2\n"
+			       "trace: /tmp/t\n"
+			       "log_level: debug\n"
 			       "policy:\n"
 			       "  admit: open\n"
 			       "  share: io-sets,quantum_bytes=2Mi\n"
@@ -63,10 +79,8 @@ static void every_key_is_taken(void **state)
 			       "  - {job: '17'}\n",
 			       err),
 			 0);
-	assert_string_equal(c.name, "scratch");
-	assert_string_equal(c.directory, "/mnt/my scratch");
-	assert_string_equal(c.capacity, "2GB/s");
-	assert_int_equal(c.workers, 4);
+	for (int k = 0; k < CONFIG_KEYS; k++)
+		assert_string_equal(c.value[k], wanted[k]);
 	assert_string_equal(c.policy[0], "open");
 	assert_string_equal(c.policy[1], "io-sets,quantum_bytes=2Mi");
 	assert_string_equal(c.policy[2], "aioli,wait_us=500");
@@ -81,10 +95,10 @@ static void every_key_is_taken(void **state)
 	assert_int_equal(c.jobs[0].conf.weight, 4);
 	assert_int_equal(c.jobs[0].conf.period_ns, INT64_C(1200000000000));
 	assert_int_equal(c.jobs[0].conf.best_effort, 1);
-	assert_int_equal(c.jobs[0].line, 11);
+	assert_int_equal(c.jobs[0].line, 16);
 	assert_string_equal(c.jobs[1].name, "17");
 	assert_null(c.jobs[1].words);
-	assert_int_equal(c.jobs[1].line, 19);
+	assert_int_equal(c.jobs[1].line, 24);
 	config_free(&c);
 	assert_null(c.jobs);
 }
@@ -102,7 +116,7 @@ static void nothing_is_a_configuration(void **state)
 
 		if (rc)
 			fail_msg("'%s' was refused: %s", texts[i], err);
-		assert_null(c.name);
+		assert_null(c.value[CONFIG_NAME]);
 		assert_int_equal(c.jobs_count, 0);
 		config_free(&c);
 	}
@@ -113,7 +127,9 @@ static void an_unknown_key_is_answered_with_those_there_are(void **state)
 	(void)state;
 	refused("name: a\n\ncapcity: 2G\n", "s.yaml:3: ",
 		"the file has no key 'capcity' (did you mean 'capacity'?); there are name, "
-		"directory, capacity, workers, policy, jobs");
+		"directory, capacity, workers, listen, secret_file, device_model, trace, "
+		"log_level, "
+		"policy, jobs");
 	refused("policy:\n  shaer: wfq\n",
 		"s.yaml:2: ", "(did you mean 'share'?); there are admit, share, order");
 	refused("policy:\n  xyzzy: wfq\n",
@@ -147,6 +163,16 @@ static void a_wrong_value_is_answered_with_what_is_possible(void **state)
 	refused("workers: 0\n", "s.yaml:1: ", "not a number from 1 to 64");
 	refused("workers: 65\n", "s.yaml:1: ", "not a number from 1 to 64");
 	refused("workers: 4 cores\n", "s.yaml:1: ", "not a number from 1 to 64");
+	refused("name: a\ndevice_model: paper\n", "s.yaml:2: ",
+		"device_model: 'paper' is no device; there are hdd, raid, ssd, or write "
+		"bandwidth=");
+	refused("device_model: seek=5ms\n", "s.yaml:1: ", "is no device");
+	refused("device_model: bandwidth=999K\n", "s.yaml:1: ", "is no device");
+	refused("device_model: bandwidth=1G,streams=17\n", "s.yaml:1: ", "is no device");
+	refused("log_level: loud\n", "s.yaml:1: ",
+		"log_level: 'loud' is no log level; there are error, warn, info and debug");
+	refused("listen: here\n", "s.yaml:1: ", "listen: 'here' is not HOST:PORT");
+	refused("listen: here:65536\n", "s.yaml:1: ", "is not HOST:PORT");
 	refused("policy:\n  share: wfqq\n", "s.yaml:2: ", "share: no policy 'wfqq'; there are");
 	refused("policy:\n  order: aioli, wait_us=5\n", "s.yaml:2: ", "written without spaces");
 	refused("jobs:\n- job: a b\n", "s.yaml:2: ", "without spaces");
@@ -196,7 +222,7 @@ static void aliases_are_followed_and_circles_do_no_harm(void **state)
 	refused("policy: &p\n  share: *p\n", "s.yaml:", "share is a policy like");
 }
 
-static void a_directory_is_beneath_that_of_the_file(void **state)
+static void paths_are_beneath_that_of_the_file(void **state)
 {
 	char dir[] = "/tmp/sluice-test-XXXXXX", path[64], expected[64], err[CONFIG_TEXT];
 	struct config c;
@@ -207,11 +233,14 @@ static void a_directory_is_beneath_that_of_the_file(void **state)
 	snprintf(path, sizeof(path), "%s/s.yaml", dir);
 	f = fopen(path, "w");
 	assert_non_null(f);
-	fputs("directory: data\n", f);
+	fputs("directory: data\ntrace: t\nsecret_file: /s\n", f);
 	assert_int_equal(fclose(f), 0);
 	assert_int_equal(config_read(&c, path, err), 0);
 	snprintf(expected, sizeof(expected), "%s/data", dir);
-	assert_string_equal(c.directory, expected);
+	assert_string_equal(c.value[CONFIG_DIRECTORY], expected);
+	snprintf(expected, sizeof(expected), "%s/t", dir);
+	assert_string_equal(c.value[CONFIG_TRACE], expected);
+	assert_string_equal(c.value[CONFIG_SECRET_FILE], "/s");
 	config_free(&c);
 	unlink(path);
 	assert_int_equal(config_read(&c, path, err), -ENOENT);
@@ -231,7 +260,7 @@ int main(void)
 		cmocka_unit_test(what_is_given_twice_is_refused),
 		cmocka_unit_test(what_is_not_yaml_is_refused_with_its_line),
 		cmocka_unit_test(aliases_are_followed_and_circles_do_no_harm),
-		cmocka_unit_test(a_directory_is_beneath_that_of_the_file),
+		cmocka_unit_test(paths_are_beneath_that_of_the_file),
 	};
 
 	return cmocka_run_group_tests_name("config", tests, NULL, NULL);

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A node on another machine, asked over TCP: see remote.c. */
+#ifndef SL_CLI_REMOTE_H
+#define SL_CLI_REMOTE_H
+
+struct remote {
+	const char *cmd;     /* for messages; borrowed */
+	const char *address; /* HOST:PORT; borrowed */
+	int sock;	     /* -1: none */
+};
+
+/* Greet it, as a process of that job. Errors are reported; returns an exit status. */
+int remote_open(struct remote *r, const char *cmd, const char *address, const char *secret_file,
+		const char *job);
+/* One control line; as layer_ask(). */
+int remote_ask(struct remote *r, const char *line, char **answer);
+void remote_close(struct remote *r);
+
+#endif
