@@ -31,6 +31,8 @@
 
 /* Less than this part of the capacity is rounding, not bandwidth. */
 #define GR_NOTHING 1e-12
+/* A late job at full rate loses no more; rounding must not make it look as if it had gained. */
+#define GR_SLACK 1e-3
 /* Beyond this many ns a double is not a time any more. */
 #define GR_FAR 4e18
 
@@ -148,20 +150,6 @@ double sl_grant_serve(struct sl_io_job **jobs, uint32_t n, double left_bps)
 	return left > nothing ? left : 0;
 }
 
-/* Those for whom `in` is true to the front; how many. */
-static uint32_t gr_first(struct sl_io_job **jobs, uint32_t n, sl_time now, double limit_ns)
-{
-	uint32_t m = 0;
-
-	for (uint32_t i = 0; i < n; i++) {
-		if (sl_grant_stall_ns(jobs[i], now) < limit_ns)
-			continue;
-		jobs[i]->rate_bps = (double)(jobs[i]->asked - now); /* its key from here on */
-		gr_swap(jobs, i, m++);
-	}
-	return m;
-}
-
 static uint32_t gr_started(struct sl_io_job **jobs, uint32_t n)
 {
 	uint32_t m = 0;
@@ -177,14 +165,34 @@ double sl_grant_stall_ns(const struct sl_io_job *j, sl_time now)
 	return (double)(now - j->asked) - (j->bytes - j->left_bytes) / j->cap_bps * 1e9;
 }
 
-/* When the first of these jobs will have lost `limit_ns`, at their present rates. */
-static sl_time gr_next_late(struct sl_io_job **jobs, uint32_t n, sl_time now, double limit_ns)
+uint32_t sl_grant_late(const struct sl_grant_list *l, struct sl_io_job **jobs, uint32_t n,
+		       double *left_bps, sl_time now)
+{
+	const double limit_ns = (double)l->max_stall_ns * (1 - GR_SLACK);
+	uint32_t late = 0;
+
+	if (!l->max_stall_ns)
+		return 0;
+	for (uint32_t i = 0; i < n; i++) {
+		if (sl_grant_stall_ns(jobs[i], now) < limit_ns)
+			continue;
+		jobs[i]->rate_bps = (double)(jobs[i]->asked - now); /* its key from here on */
+		gr_swap(jobs, i, late++);
+	}
+	*left_bps = sl_grant_serve(jobs, late, *left_bps);
+	return late;
+}
+
+sl_time sl_grant_wake(const struct sl_grant_list *l, struct sl_io_job **jobs, uint32_t n,
+		      sl_time now)
 {
 	double first = GR_FAR;
 
+	if (!l->max_stall_ns)
+		return SL_NEVER;
 	for (uint32_t i = 0; i < n; i++) {
 		double loses = 1 - jobs[i]->rate_bps / jobs[i]->cap_bps;
-		double room = limit_ns - sl_grant_stall_ns(jobs[i], now);
+		double room = (double)l->max_stall_ns - sl_grant_stall_ns(jobs[i], now);
 
 		if (loses > GR_NOTHING && room < first * loses)
 			first = room / loses;
@@ -195,14 +203,13 @@ static sl_time gr_next_late(struct sl_io_job **jobs, uint32_t n, sl_time now, do
 sl_time sl_grant_in_order(const struct sl_grant_list *l, struct sl_io_job **jobs, uint32_t n,
 			  double capacity_bps, sl_time now)
 {
-	const double limit_ns = (double)l->max_stall_ns;
-	uint32_t late = l->max_stall_ns ? gr_first(jobs, n, now, limit_ns) : 0;
+	double left = capacity_bps;
+	uint32_t late = sl_grant_late(l, jobs, n, &left, now);
 	uint32_t going = l->priority ? gr_started(jobs + late, n - late) : 0;
-	double left = sl_grant_serve(jobs, late, capacity_bps);
 
 	left = sl_grant_serve(jobs + late, going, left);
 	sl_grant_serve(jobs + late + going, n - late - going, left);
-	return l->max_stall_ns ? gr_next_late(jobs + late, n - late, now, limit_ns) : SL_NEVER;
+	return sl_grant_wake(l, jobs + late, n - late, now);
 }
 
 /* ---- by weight ---- */

@@ -44,8 +44,12 @@ void sl_grant_list_init(void *state, const struct sl_policy_limits *limits, cons
 sl_time sl_grant_in_order(const struct sl_grant_list *l, struct sl_io_job **jobs, uint32_t n,
 			  double capacity_bps, sl_time now);
 
-/* The same without the two parameters, for some of the jobs: what is left of the capacity. */
-double sl_grant_serve(struct sl_io_job **jobs, uint32_t n, double left_bps);
+/* Its parts, for policies that do something else with what the late ones leave. */
+uint32_t sl_grant_late(const struct sl_grant_list *l, struct sl_io_job **jobs, uint32_t n,
+		       double *left_bps, sl_time now); /* serves them, in front; how many */
+double sl_grant_serve(struct sl_io_job **jobs, uint32_t n, double left_bps); /* what is left */
+sl_time sl_grant_wake(const struct sl_grant_list *l, struct sl_io_job **jobs, uint32_t n,
+		      sl_time now); /* when the next of these will be late */
 
 /*
  * rate_bps: in, the weight, more than 0; out, the rate: min(cap, level * weight) with the one
@@ -55,5 +59,13 @@ void sl_grant_by_weight(struct sl_io_job **jobs, uint32_t n, double capacity_bps
 
 /* What the job has lost in its present phase so far, against a transfer at full rate. */
 double sl_grant_stall_ns(const struct sl_io_job *j, sl_time now);
+
+/* ---- measures of a job, in measure.c ---- */
+
+/* Efficiency so far over the ideal one: 1 is a job that was never delayed. */
+double sl_grant_ratio(const struct sl_io_job *j, sl_time now);
+/* Bytes for each second of computing that they let a processor do: low is good. */
+double sl_grant_price(const struct sl_io_job *j, double ratio);
+#define SL_GRANT_UNDER_WAY 0.25 /* how much cheaper a job is whose bytes are all but through */
 
 #endif

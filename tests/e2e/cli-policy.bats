@@ -93,12 +93,13 @@ wrong() {
 	run "$SLUICE" policy list
 	[ "$status" -eq 0 ]
 	fits
-	[ "$(grep -c '^  [a-z]*/[a-z-]* *\* ' <<<"$output")" -eq 4 ]
+	[ "$(grep -c '^  [a-z]*/[a-z0-9-]* *\* ' <<<"$output")" -eq 4 ]
 	grep -q '^  grant/none *\* ' <<<"$output"
 	grep -q '^  admit/token-bucket *\* ' <<<"$output"
 	grep -q '^  share/wfq *\* ' <<<"$output"
 	grep -q '^  order/to-agg *\* ' <<<"$output"
-	for policy in grant/{fair-share,fcfs} admit/open share/{fifo,round-robin,io-sets,pool} order/{to,sjf,mlf,aioli}; do
+	for policy in grant/{fair-share,fcfs,round-robin,min-dilation,max-sys-eff,min-max} \
+		grant/{max-sys-eff-literal,set-10,target-dilation} admit/open share/{fifo,round-robin,io-sets,pool} order/{to,sjf,mlf,aioli}; do
 		grep -q "^  $policy  *[a-z]" <<<"$output"
 	done
 }
@@ -111,7 +112,7 @@ wrong() {
 }
 
 @test "policy show works for everything that list prints, in 80 columns" {
-	policies=$("$SLUICE" policy list | sed -n 's|^  \([a-z]*/[a-z-]*\) .*|\1|p')
+	policies=$("$SLUICE" policy list | sed -n 's|^  \([a-z]*/[a-z0-9-]*\) .*|\1|p')
 	[ "$(wc -w <<<"$policies")" -ge 12 ]
 	for policy in $policies; do
 		run --separate-stderr "$SLUICE" policy show "$policy"
@@ -165,7 +166,7 @@ wrong() {
 	run --separate-stderr "$SLUICE" policy list --json
 	[ "$status" -eq 0 ]
 	from_json=$(jq -r '.policies[] | .stage + "/" + .name' <<<"$output")
-	from_text=$("$SLUICE" policy list | sed -n 's|^  \([a-z]*/[a-z-]*\) .*|\1|p')
+	from_text=$("$SLUICE" policy list | sed -n 's|^  \([a-z]*/[a-z0-9-]*\) .*|\1|p')
 	[ "$from_json" = "$from_text" ]
 	[ "$(jq '[.policies[] | select(.default)] | length' <<<"$output")" -eq 4 ]
 	# every parameter is complete, and its default is in its range

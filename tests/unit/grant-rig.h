@@ -133,6 +133,17 @@ static inline struct sl_io_job *grant_add(struct grant *g, double cap)
 	return j;
 }
 
+/* It came `since` s ago, has ended one instance, which takes `alone` s alone, `work` of it
+ * computing. */
+static inline void grant_past(struct grant *g, struct sl_io_job *j, double since, double alone,
+			      double work)
+{
+	j->released = g->now - (sl_time)(since * 1e9);
+	j->ended = 1;
+	j->alone_s = alone;
+	j->work_s = work;
+}
+
 /* For conditions inside random tests. */
 #define check(g, what)                                                                             \
 	do {                                                                                       \

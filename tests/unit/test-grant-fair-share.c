@@ -101,21 +101,6 @@ static void any_number_of_jobs_agrees_with_raising_the_level_step_by_step(void *
 	}
 }
 
-static void both_of_them_tell_their_host_that_they_are_fair(void **state)
-{
-	struct grant g;
-
-	(void)state;
-	assert_true(sl_grant_fair_share.fair);
-	assert_true(sl_grant_none.fair);
-	grant_open(&g, &sl_grant_none, 10, END);
-	grant_add(&g, 1);
-	grant_add(&g, 20);
-	grant_add(&g, 20);
-	grant_expect(&g, 1, 4.5, 4.5);
-	grant_close(&g);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -124,7 +109,6 @@ int main(void)
 		cmocka_unit_test(a_large_job_gets_no_more_than_a_small_one),
 		cmocka_unit_test(with_nobody_there_is_nothing_to_decide),
 		cmocka_unit_test(any_number_of_jobs_agrees_with_raising_the_level_step_by_step),
-		cmocka_unit_test(both_of_them_tell_their_host_that_they_are_fair),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * target-dilation: as max-sys-eff, while no job is delayed much beyond a target.
+ *
+ * A policy of Sluice's own, between the two objectives of Gainaru et al. 2014 (seed 003), §2.2. It
+ * maximises, in the long run, the sum over jobs of
+ *
+ *	beta * rho * u(x),   u(x) = x - g^16 / (15 x^15)
+ *
+ * where rho is a job's ideal efficiency, x the part of it that it has (so dilation is 1/x), and g
+ *the reciprocal of the target. For x above g the second term is next to nothing, and the sum is
+ *system efficiency; below, it is a penalty that doubles with every 5 % of further delay. How: a
+ *scheduler that always serves whom the next byte adds most to a concave sum of long-run rates comes
+ *to the largest sum that is possible (gradient scheduling: Stolyar 2005, "On the asymptotic
+ *optimality of the gradient scheduling algorithm for multiuser throughput allocation"). The byte
+ *adds u'(x) = 1 + (g/x)^16 for what it lets compute, so jobs go by price / (1 + (g/x)^16), least
+ *first. The price is that of max-sys-eff, see measure.c.
+ *
+ * What min-max does by an edge at gamma, this does by a slope. At the edge a job jumps ahead of
+ * all others, however dear its bytes; on the slope it moves up as it falls behind, and cheap ones
+ * early. And when the target is out of reach because there is too much I/O, all jobs are below it;
+ * then min-max knows delays only, and here prices still count.
+ *
+ * x is what the job would have on ending this phase if it had full rate from now on: (time alone of
+ * the ended instances and this one) / (time since release + time for what is left). It counts what
+ * min-dilation does not know: that the job has computed since its last phase, and how far this one
+ *is.
+ *
+ * Example, target=200: g = 0.5, capacity 10, caps 10. A: price 1, x = 0.9: 1 + 0.00008, so 1. B:
+ * price 5, x = 0.6: 1 + 0.054, so 4.7. C: price 50, x = 0.4: 1 + 35.5, so 1.4. A is served, then C,
+ *B. A little later C has x = 0.39 and 53.2, so 0.92: C is first.
+ *
+ * A job that never computes has no price; it is taken to compute a thousandth of its transfers. Who
+ * waits has x towards 0, and (g/x)^16 beats any price: nobody starves. O(n) a decision (list.c).
+ */
+#include "policy/grant/list.h"
+
+#define TD_IDLE 1e-3 /* computing that transfers count for */
+#define TD_FAR	1e9  /* g/x beyond which all are alike; so nothing overflows */
+
+struct td {
+	struct sl_grant_list list;
+	double g;
+};
+
+enum { P_TARGET, P_LIST };
+
+static const struct sl_param params[] = {
+	{ .name = "target",
+	  .help = "How long a job may take, in percent of its time alone, before it is favoured.",
+	  .unit = SL_COUNT,
+	  .min = 100,
+	  .max = 100000,
+	  .def = 200 },
+	SL_GRANT_PRIORITY,
+	SL_GRANT_MAX_STALL,
+	{ 0 },
+};
+
+static size_t td_size(const struct sl_policy_limits *limits)
+{
+	(void)limits;
+	return sizeof(struct td);
+}
+
+static void td_init(void *state, const struct sl_policy_limits *limits, const int64_t *values,
+		    sl_time now)
+{
+	struct td *t = state;
+
+	sl_grant_list_init(&t->list, limits, values + P_LIST, now);
+	t->g = 100 / (double)values[P_TARGET];
+}
+
+static double td_key(const struct td *t, const struct sl_io_job *j, sl_time now)
+{
+	double transfer_s = j->bytes / j->cap_bps, left_s = j->left_bytes / j->cap_bps;
+	double alone_s = j->alone_s + j->compute_s + transfer_s;
+	double ends_s = (double)(now - j->released) * 1e-9 + left_s;
+	double under_way = 1 + SL_GRANT_UNDER_WAY * (1 - j->left_bytes / j->bytes);
+	double gain = j->procs * (j->compute_s + TD_IDLE * transfer_s) * under_way;
+	double late = t->g * ends_s / alone_s;
+
+	late = late < TD_FAR ? late : TD_FAR;
+	late *= late;
+	late *= late;
+	late *= late;
+	late *= late;
+	return j->bytes / (gain * (1 + late));
+}
+
+static sl_time td_decide(void *state, struct sl_io_job **jobs, uint32_t n, double capacity_bps,
+			 sl_time now)
+{
+	const struct td *t = state;
+
+	for (uint32_t i = 0; i < n; i++)
+		jobs[i]->rate_bps = td_key(t, jobs[i], now);
+	return sl_grant_in_order(&t->list, jobs, n, capacity_bps, now);
+}
+
+const struct sl_grant_ops sl_grant_target_dilation = {
+	.base = { .name = "target-dilation",
+		  .summary = "as max-sys-eff, while no job is delayed much beyond a target",
+		  .source = "Sluice; objectives of Gainaru et al. 2014, section 2.2",
+		  .params = params,
+		  .state_size = td_size,
+		  .init = td_init },
+	.fair = false,
+	.plan = NULL,
+	.decide = td_decide,
+	.forget = NULL,
+};

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* grant/max-sys-eff: the bytes that let most processors compute. See also prop-grant.c. */
+#include "grant-rig.h"
+
+static struct sl_io_job *app(struct grant *g, uint32_t procs, double compute_s, double bytes)
+{
+	struct sl_io_job *j = grant_add(g, 10);
+
+	j->procs = procs;
+	j->compute_s = compute_s;
+	j->bytes = j->left_bytes = bytes;
+	j->released = j->asked - (sl_time)(compute_s * 1e9);
+	return j;
+}
+
+/* The example of max-sys-eff.c. */
+static void the_bytes_that_let_most_processors_compute_are_first(void **state)
+{
+	struct grant g;
+
+	(void)state;
+	grant_open(&g, &sl_grant_max_sys_eff, 10, END);
+	app(&g, 10, 200, 1000);
+	app(&g, 100, 50, 1000);
+	grant_expect(&g, 0, 10);
+	g.jobs[0].left_bytes = 1;
+	grant_expect(&g, 0, 10);
+	assert_int_equal(g.wake, SL_NEVER);
+	grant_close(&g);
+}
+
+static void processors_work_and_bytes_all_count(void **state)
+{
+	struct grant g;
+
+	(void)state;
+	grant_open(&g, &sl_grant_max_sys_eff, 10, END);
+	app(&g, 10, 100, 1000);
+	app(&g, 20, 100, 1000);
+	grant_expect(&g, 0, 10);
+	g.jobs[0].compute_s = 300;
+	grant_expect(&g, 10, 0);
+	g.jobs[1].bytes = g.jobs[1].left_bytes = 500;
+	grant_expect(&g, 0, 10);
+	grant_close(&g);
+}
+
+static void of_two_about_equal_ones_the_one_under_way_goes_on(void **state)
+{
+	struct grant g;
+
+	(void)state;
+	grant_open(&g, &sl_grant_max_sys_eff, 10, END);
+	app(&g, 100, 50, 1000);
+	app(&g, 95, 50, 1000);
+	grant_expect(&g, 10, 0);
+	g.jobs[1].left_bytes = 500; /* 95 * 1.125 > 100 */
+	grant_expect(&g, 0, 10);
+	grant_close(&g);
+}
+
+static void of_equal_ones_the_most_delayed_is_first_then_the_lowest_id(void **state)
+{
+	struct grant g;
+
+	(void)state;
+	grant_open(&g, &sl_grant_max_sys_eff, 10, END);
+	app(&g, 100, 50, 1000);
+	app(&g, 100, 50, 1000);
+	grant_expect(&g, 10, 0);
+	grant_past(&g, &g.jobs[0], 100, 80, 40);
+	grant_past(&g, &g.jobs[1], 100, 70, 40);
+	grant_expect(&g, 0, 10);
+	grant_close(&g);
+}
+
+static void a_job_that_never_computes_is_last_but_is_served(void **state)
+{
+	struct grant g;
+
+	(void)state;
+	grant_open(&g, &sl_grant_max_sys_eff, 15, END);
+	app(&g, 1000, 0, 1);
+	app(&g, 1000, 0, 1);
+	app(&g, 1, 1, 1000000);
+	grant_expect(&g, 5, 0, 10);
+	grant_close(&g);
+}
+
+static void with_priority_who_has_started_goes_first(void **state)
+{
+	struct grant g;
+
+	(void)state;
+	grant_open(&g, &sl_grant_max_sys_eff, 10, { "priority", 1 }, END);
+	app(&g, 1, 1, 1000);
+	app(&g, 100, 100, 1000);
+	grant_expect(&g, 0, 10);
+	g.jobs[0].started = true;
+	grant_expect(&g, 10, 0);
+	grant_close(&g);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_bytes_that_let_most_processors_compute_are_first),
+		cmocka_unit_test(processors_work_and_bytes_all_count),
+		cmocka_unit_test(of_two_about_equal_ones_the_one_under_way_goes_on),
+		cmocka_unit_test(of_equal_ones_the_most_delayed_is_first_then_the_lowest_id),
+		cmocka_unit_test(a_job_that_never_computes_is_last_but_is_served),
+		cmocka_unit_test(with_priority_who_has_started_goes_first),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
