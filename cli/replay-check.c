@@ -79,7 +79,7 @@ static int rc_differs(const struct rc_check *c, const struct sl_trace_record *r,
 
 	rc_batch(c, r->request, r->u32[0], then);
 	rc_batch(c, b ? ((struct rc_request *)b->first)->number : 0, b ? b->count : 0, now);
-	return cli_fail(REPLAY_CMD,
+	return cli_fail(c->t->cmd,
 			"decision %" PRIu64 " differs, after %s (record %" PRIu64
 			"): recorded was %s, %u in the batch; now it is %s, %u in the batch.",
 			c->decisions, rc_when(c, r->now, when), c->t->records, then, r->u32[0], now,
@@ -89,7 +89,7 @@ static int rc_differs(const struct rc_check *c, const struct sl_trace_record *r,
 /* What a live scheduler took must be taken. */
 static int rc_refused(const struct rc_check *c, const char *what)
 {
-	return cli_fail(REPLAY_CMD, "record %" PRIu64 " (%s) was taken when recorded, but now: %s.",
+	return cli_fail(c->t->cmd, "record %" PRIu64 " (%s) was taken when recorded, but now: %s.",
 			c->t->records, what, sl_error(c->s));
 }
 
@@ -127,11 +127,11 @@ static int rc_config(struct rc_check *c, const struct sl_trace_record *r)
 	config.order = spec[2];
 	c->first = r->now;
 	if (sl_sched_create(&c->s, &config, r->now, err, sizeof(err)))
-		return cli_fail(REPLAY_CMD, "the recorded configuration was refused: %s.", err);
+		return cli_fail(c->t->cmd, "the recorded configuration was refused: %s.", err);
 	c->request = calloc(n, sizeof(*c->request));
 	c->hash_memory = aligned_alloc(64, (sl_hash_size(n) + 63) & ~(size_t)63);
 	if (!c->request || !c->hash_memory)
-		return cli_fail(REPLAY_CMD, "out of memory.");
+		return cli_fail(c->t->cmd, "out of memory.");
 	sl_hash_init(&c->by_number, c->hash_memory, n);
 	for (uint32_t i = 0; i < n; i++)
 		c->request[i].free = i + 1 < n ? i + 1 : SL_HASH_NONE;
@@ -246,7 +246,7 @@ static int rc_policy(struct rc_check *c, const struct sl_trace_record *r)
 
 static int rc_lost(struct rc_check *c, const struct sl_trace_record *r)
 {
-	cli_fail(REPLAY_CMD,
+	cli_fail(c->t->cmd,
 		 "%s has a gap: %" PRIu64 " records were not written fast enough. The %" PRIu64
 		 " decisions before it are equal, those behind it cannot be checked.",
 		 c->t->path, r->u64[0], c->decisions);

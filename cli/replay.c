@@ -21,15 +21,15 @@
 
 /* ---- the file ---- */
 
-int replay_open(struct replay_trace *t, const char *path)
+int replay_open(struct replay_trace *t, const char *cmd, const char *path)
 {
 	struct stat st;
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	void *bytes = NULL;
 
-	*t = (struct replay_trace){ .path = path };
+	*t = (struct replay_trace){ .cmd = cmd, .path = path };
 	if (fd < 0 || fstat(fd, &st)) {
-		cli_fail(REPLAY_CMD, "cannot read %s: %s.", path, strerror(errno));
+		cli_fail(cmd, "cannot read %s: %s.", path, strerror(errno));
 		if (fd >= 0)
 			close(fd);
 		return CLI_FAILED;
@@ -38,13 +38,12 @@ int replay_open(struct replay_trace *t, const char *path)
 		bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 	close(fd);
 	if (bytes == MAP_FAILED)
-		return cli_fail(REPLAY_CMD, "cannot read %s: %s.", path, strerror(errno));
+		return cli_fail(cmd, "cannot read %s: %s.", path, strerror(errno));
 	t->bytes = bytes;
 	t->size = bytes ? (size_t)st.st_size : 0;
 	if (t->size < MAGIC || memcmp(bytes, SL_TRACE_MAGIC, MAGIC) != 0) {
 		replay_close(t);
-		cli_fail(REPLAY_CMD, "%s is not a trace; 'sluiced ionode --trace' makes them.",
-			 path);
+		cli_fail(cmd, "%s is not a trace; 'sluiced ionode --trace' makes them.", path);
 		return CLI_USAGE;
 	}
 	replay_rewind(t);
@@ -96,7 +95,7 @@ int replay_damaged(const struct replay_trace *t, int rc, const char *text, const
 	else
 		snprintf(whole, sizeof(whole), "is damaged: record %llu %s",
 			 (unsigned long long)t->records, text);
-	cli_fail(REPLAY_CMD, "%s %s.%s", t->path, whole, so_far);
+	cli_fail(t->cmd, "%s %s.%s", t->path, whole, so_far);
 	return CLI_USAGE;
 }
 
@@ -165,7 +164,7 @@ int cmd_replay(int argc, char **argv)
 					     "--name.");
 	if (speed_text && !name)
 		return cli_usage(REPLAY_CMD, "--speed is for --name; a check does not wait.");
-	if ((status = replay_open(&t, argv[optind])))
+	if ((status = replay_open(&t, REPLAY_CMD, argv[optind])))
 		return status;
 	status = name ? against_layer(&t, name, speed, json) : replay_check(&t, json);
 	replay_close(&t);

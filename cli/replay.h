@@ -16,13 +16,14 @@
 #define REPLAY_CMD "replay"
 
 struct replay_trace {
+	const char *cmd;  /* for messages: who reads it; static */
 	const char *path; /* borrowed */
 	const unsigned char *bytes;
 	size_t size, at;
 	uint64_t records; /* read so far */
 };
 
-int replay_open(struct replay_trace *t, const char *path);
+int replay_open(struct replay_trace *t, const char *cmd, const char *path);
 void replay_close(struct replay_trace *t);
 void replay_rewind(struct replay_trace *t);
 /*

@@ -145,23 +145,23 @@ static void the_largest_request_does_not_overflow(void **state)
 }
 
 /* Sequential over random throughput at 32 KiB, in hundredths. */
-static int64_t ratio(const char *name, uint32_t op)
+static int64_t ratio(const char *name, uint32_t op, uint64_t bytes)
 {
 	const struct sl_device_model *m = sl_device_find(name);
 
 	assert_non_null(m);
-	return sl_device_cost_ns(m, op, 32768, 1) * 100 / sl_device_cost_ns(m, op, 32768, 0);
+	return sl_device_cost_ns(m, op, bytes, 1) * 100 / sl_device_cost_ns(m, op, bytes, 0);
 }
 
 static void presets_have_the_ratios_of_table_1(void **state)
 {
 	(void)state;
-	assert_in_range(ratio("hdd", SL_READ), 3891, 4068);
-	assert_in_range(ratio("hdd", SL_WRITE), 1512, 2129);
-	assert_in_range(ratio("raid", SL_READ), 2540, 2551);
-	assert_in_range(ratio("raid", SL_WRITE), 810, 824);
-	assert_in_range(ratio("ssd", SL_READ), 230, 244);
-	assert_int_equal(ratio("ssd", SL_WRITE), 100);
+	assert_in_range(ratio("hdd", SL_READ, 32768), 3891, 4068);
+	assert_in_range(ratio("hdd", SL_WRITE, 32768), 1512, 2129);
+	assert_in_range(ratio("raid", SL_READ, 32768), 2540, 2551);
+	assert_in_range(ratio("raid", SL_WRITE, 32768), 810, 824);
+	assert_in_range(ratio("ssd", SL_READ, 32768), 230, 244);
+	assert_int_equal(ratio("ssd", SL_WRITE, 32768), 100);
 }
 
 static void the_example_of_the_source_is_right(void **state)
@@ -183,9 +183,49 @@ static void presets_are_found_by_name_and_are_sound(void **state)
 		assert_ptr_equal(sl_device_find(m->name), m);
 		assert_true(m->bps[SL_READ] >= 1000000 && m->bps[SL_WRITE] >= 1000000);
 		assert_in_range(m->streams, 1, SL_DEVICE_STREAMS);
+		assert_true(m->seek_ns[SL_READ] >= -m->op_ns && m->seek_ns[SL_WRITE] >= -m->op_ns);
 	}
-	assert_int_equal(i, 3);
+	assert_int_equal(i, 7);
 	assert_null(sl_device_find("tape"));
+}
+
+/* Of its requests of 8 KiB, to a hundredth. */
+static void the_clusters_of_the_paper_have_its_ratios_exactly(void **state)
+{
+	static const struct {
+		const char *name;
+		int read, write;
+	} table[] = { { "pastel", 3891, 2129 },
+		      { "graphene", 4068, 1512 },
+		      { "suno", 2546, 817 },
+		      { "edel", 237, 66 } };
+
+	(void)state;
+	for (unsigned i = 0; i < 4; i++) {
+		assert_in_range(ratio(table[i].name, SL_READ, 8192), table[i].read - 1,
+				table[i].read);
+		assert_in_range(ratio(table[i].name, SL_WRITE, 8192), table[i].write - 1,
+				table[i].write);
+	}
+}
+
+/* Preparing takes 300 + 5000 ns, moving 100 bytes 1000 ns. */
+static void a_queue_overlaps_preparation_but_not_the_bytes(void **state)
+{
+	struct sl_device_model m = round_model;
+	struct sl_device d;
+
+	(void)state;
+	m.depth = 2;
+	sl_device_init(&d, &m);
+	assert_int_equal(sl_device_submit(&d, SL_READ, 1, 0, 100, 0), 6300);
+	/* Prepared at the same time, moved afterwards. */
+	assert_int_equal(sl_device_submit(&d, SL_READ, 2, 0, 100, 0), 7300);
+	/* The third is prepared when the first is done. */
+	assert_int_equal(sl_device_submit(&d, SL_READ, 3, 0, 100, 0), 6300 + 6300);
+	assert_int_equal(d.busy_ns, 12600);
+	assert_int_equal(sl_device_submit(&d, SL_READ, 4, 0, 100, 100000), 106300);
+	assert_int_equal(d.busy_ns, 12600 + 6300);
 }
 
 int main(void)
@@ -202,6 +242,8 @@ int main(void)
 		cmocka_unit_test(a_part_of_a_nanosecond_counts_as_a_whole_one),
 		cmocka_unit_test(the_largest_request_does_not_overflow),
 		cmocka_unit_test(presets_have_the_ratios_of_table_1),
+		cmocka_unit_test(the_clusters_of_the_paper_have_its_ratios_exactly),
+		cmocka_unit_test(a_queue_overlaps_preparation_but_not_the_bytes),
 		cmocka_unit_test(the_example_of_the_source_is_right),
 		cmocka_unit_test(presets_are_found_by_name_and_are_sound),
 	};

@@ -1,0 +1,453 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Scenarios of the request level, in YAML:
+ *
+ *	requests:
+ *	  servers: 4            # each with the scheduler of the daemon and a device
+ *	  stripe: 32Ki
+ *	  transfer: 8Ki         # a call is sent in pieces of so much; 0: of any size
+ *	  device: graphene      # a preset, or: { like: hdd, read: 200MB/s, read_seek: 4ms, ... }
+ *	  link: 100MB/s         # of each process; 0: no limit
+ *	  latency: 50us         # of a message
+ *	  window: 1             # batches in flight at a device
+ *	  window_bytes: 0       # bytes in flight; 0: no limit
+ *	  capacity: 100MB/s     # of a server, as its scheduler is told
+ *	  seed: 1
+ *	  jobs:
+ *	    - name: sim
+ *	      count: 4          # so many applications: sim-1 .. sim-4
+ *	      processes: 8
+ *	      operation: write  # or read
+ *	      files: shared     # or per-process
+ *	      pattern: strided  # or contiguous, random
+ *	      request: 256Ki    # bytes of a call
+ *	      data: 64Mi        # of each process in a phase: data / request calls
+ *	      depth: 1          # calls of a process at a time
+ *	      start: 0s
+ *	      think: 0s         # between calls
+ *	      jitter: 0s        # up to so much more before each call
+ *	      phases: 1
+ *	      compute: 0s       # between phases
+ *	      background: no    # yes: until the others are through
+ *	      weight, min, max, burst, period, best_effort: as in sluice.yaml
+ *	  policies:
+ *	    - order=to
+ *	    - order=aioli,wait_us=500,share=pool
+ *
+ * Needed are a job and its request and data; what is left out has the value shown, or none; there
+ * is one server then, of the device hdd.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/yaml.h"
+#include "sim/requests.h"
+
+#define MAX_TIME  (INT64_C(1000000) * 1000000000)
+#define MAX_CALLS (UINT64_C(1) << 40)
+
+static const char *const yes_no[] = { "no", "yes", "false", "true", NULL };
+
+static int rr_flag(const struct sl_yaml *y, const yaml_node_t *node, bool *out)
+{
+	unsigned word;
+	int rc = sl_yaml_word(y, node, yes_no, &word);
+
+	if (!rc)
+		*out = word % 2;
+	return rc;
+}
+
+static int rr_count32(const struct sl_yaml *y, const yaml_node_t *node, uint64_t low, uint64_t high,
+		      uint32_t *out)
+{
+	uint64_t value;
+	int rc = sl_yaml_count(y, node, low, high, &value);
+
+	if (!rc)
+		*out = (uint32_t)value;
+	return rc;
+}
+
+/* ---- the device ---- */
+
+static int rr_device_like(struct sl_yaml *y, const char *key, const yaml_node_t *node, void *into)
+{
+	const char *names[32] = { NULL };
+	const struct sl_device_model *m;
+	unsigned i;
+	int rc;
+
+	(void)key;
+	for (i = 0; i < 31 && (m = sl_device_preset(i)); i++)
+		names[i] = m->name;
+	if ((rc = sl_yaml_word(y, node, names, &i)))
+		return rc;
+	*(struct sl_device_model *)into = *sl_device_preset(i);
+	return 0;
+}
+
+/* "like" has been taken before, wherever it stands. */
+static int rr_device_skip(struct sl_yaml *y, const char *key, const yaml_node_t *node, void *into)
+{
+	(void)y, (void)key, (void)node, (void)into;
+	return 0;
+}
+
+static int rr_device_key(struct sl_yaml *y, const char *key, const yaml_node_t *node, void *into)
+{
+	struct sl_device_model *m = into;
+	int op = !strncmp(key, "write", 5);
+
+	if (!strcmp(key, "read") || !strcmp(key, "write"))
+		return sl_yaml_rate(y, node, 1000000, SL_MAX_RATE, &m->bps[op]);
+	if (!strcmp(key, "read_seek") || !strcmp(key, "write_seek"))
+		return sl_yaml_time(y, node, 0, MAX_TIME, &m->seek_ns[op]);
+	if (!strcmp(key, "operation"))
+		return sl_yaml_time(y, node, 0, MAX_TIME, &m->op_ns);
+	if (!strcmp(key, "streams"))
+		return rr_count32(y, node, 1, SL_DEVICE_STREAMS, &m->streams);
+	return rr_count32(y, node, 1, SL_DEVICE_DEPTH, &m->depth);
+}
+
+static int rr_device(struct sl_yaml *y, const char *key, const yaml_node_t *node, void *into)
+{
+	static const struct sl_yaml_key keys[] = {
+		{ "like", rr_device_skip },
+		{ "read", rr_device_key },
+		{ "write", rr_device_key },
+		{ "read_seek", rr_device_key },
+		{ "write_seek", rr_device_key },
+		{ "operation", rr_device_key },
+		{ "streams", rr_device_key },
+		{ "depth", rr_device_key },
+		{ 0 },
+	};
+	struct sl_requests *s = into;
+	int rc;
+
+	if (node->type != YAML_MAPPING_NODE)
+		return rr_device_like(y, key, node, &s->device);
+	for (yaml_node_pair_t *p = node->data.mapping.pairs.start; p < node->data.mapping.pairs.top;
+	     p++) {
+		const yaml_node_t *k = yaml_document_get_node(y->doc, p->key);
+
+		if (k->type == YAML_SCALAR_NODE && !strcmp(sl_yaml_text(k), "like") &&
+		    (rc = rr_device_like(y, key, yaml_document_get_node(y->doc, p->value),
+					 &s->device)))
+			return rc;
+	}
+	if ((rc = sl_yaml_mapping(y, node, keys, "a device", &s->device)))
+		return rc;
+	/* A preset may have a seek below 0, which a shorter operation must not outrun. */
+	for (int op = 0; op < 2; op++)
+		if (s->device.seek_ns[op] < -s->device.op_ns)
+			s->device.seek_ns[op] = -s->device.op_ns;
+	s->device.name = "given";
+	return 0;
+}
+
+/* ---- applications ---- */
+
+struct rr_app {
+	struct sl_requests_app is;
+	uint32_t count;
+	uint64_t data_bytes;
+};
+
+static int rr_app_name(struct sl_yaml *y, const char *key, const yaml_node_t *node, void *into)
+{
+	struct rr_app *a = into;
+	int rc = sl_yaml_scalar(y, key, node, "the name of an application");
+
+	if (!rc && strlen(sl_yaml_text(node)) > 50)
+		rc = sl_yaml_bad(y, node, "a name has at most 50 letters");
+	if (!rc)
+		strcpy(a->is.name, sl_yaml_text(node));
+	return rc;
+}
+
+static int rr_app_word(struct sl_yaml *y, const char *key, const yaml_node_t *node, void *into)
+{
+	static const char *const operations[] = { "read", "write", NULL };
+	static const char *const files[] = { "shared", "per-process", NULL };
+	static const char *const patterns[] = { "contiguous", "strided", "random", NULL };
+	struct rr_app *a = into;
+	unsigned word;
+	int rc;
+
+	if (!strcmp(key, "background"))
+		return rr_flag(y, node, &a->is.background);
+	if (!strcmp(key, "operation")) {
+		if (!(rc = sl_yaml_word(y, node, operations, &word)))
+			a->is.op = word;
+	} else if (!strcmp(key, "files")) {
+		if (!(rc = sl_yaml_word(y, node, files, &word)))
+			a->is.per_process = word;
+	} else if (!(rc = sl_yaml_word(y, node, patterns, &word))) {
+		a->is.spatial = (enum sl_spatial)word;
+	}
+	return rc;
+}
+
+static int rr_app_number(struct sl_yaml *y, const char *key, const yaml_node_t *node, void *into)
+{
+	struct rr_app *a = into;
+
+	if (!strcmp(key, "count"))
+		return rr_count32(y, node, 1, SL_REQUESTS_APPS, &a->count);
+	if (!strcmp(key, "processes"))
+		return rr_count32(y, node, 1, SL_REQUESTS_PROCS, &a->is.procs);
+	if (!strcmp(key, "depth"))
+		return rr_count32(y, node, 1, SL_REQUESTS_DEPTH, &a->is.depth);
+	if (!strcmp(key, "phases"))
+		return sl_yaml_count(y, node, 1, 1000000, &a->is.phases);
+	if (!strcmp(key, "request"))
+		return sl_yaml_bytes(y, node, 1, UINT64_C(1) << 30, &a->is.call_bytes);
+	return sl_yaml_bytes(y, node, 1, UINT64_C(1) << 50, &a->data_bytes);
+}
+
+static int rr_app_time(struct sl_yaml *y, const char *key, const yaml_node_t *node, void *into)
+{
+	struct sl_requests_app *a = &((struct rr_app *)into)->is;
+	sl_time *to = !strcmp(key, "start")    ? &a->start_ns
+		      : !strcmp(key, "think")  ? &a->think_ns
+		      : !strcmp(key, "jitter") ? &a->jitter_ns
+					       : &a->compute_ns;
+
+	return sl_yaml_time(y, node, 0, MAX_TIME, to);
+}
+
+static int rr_app_conf(struct sl_yaml *y, const char *key, const yaml_node_t *node, void *into)
+{
+	struct sl_job_conf *c = &((struct rr_app *)into)->is.conf;
+	bool flag = false;
+	int rc;
+
+	if (!strcmp(key, "weight"))
+		return rr_count32(y, node, 1, SL_MAX_WEIGHT, &c->weight);
+	if (!strcmp(key, "min"))
+		return sl_yaml_rate(y, node, 1, SL_MAX_RATE, &c->min_bps);
+	if (!strcmp(key, "max"))
+		return sl_yaml_rate(y, node, 1, SL_MAX_RATE, &c->max_bps);
+	if (!strcmp(key, "burst"))
+		return sl_yaml_bytes(y, node, 1, SL_MAX_LENGTH, &c->burst_bytes);
+	if (!strcmp(key, "period"))
+		return sl_yaml_time(y, node, 1, MAX_TIME, &c->period_ns);
+	if (!(rc = rr_flag(y, node, &flag)))
+		c->best_effort = flag;
+	return rc;
+}
+
+static int rr_app_check(const struct sl_yaml *y, const yaml_node_t *node, struct rr_app *a)
+{
+	const char *missing = !a->is.name[0]	  ? "its name, as in 'name: climate'"
+			      : !a->is.call_bytes ? "the size of its calls, as in 'request: 256Ki'"
+			      : !a->data_bytes	  ? "the bytes of each process, as in 'data: 64Mi'"
+						  : NULL;
+
+	if (missing)
+		return sl_yaml_bad(y, node, "needs %s", missing);
+	if (a->data_bytes % a->is.call_bytes)
+		return sl_yaml_bad(y, node, "data is not a multiple of request");
+	a->is.calls = a->data_bytes / a->is.call_bytes;
+	if (a->is.calls > MAX_CALLS / a->is.phases / a->is.procs)
+		return sl_yaml_bad(y, node, "these are more than 2^40 calls");
+	if (a->is.background && a->is.phases > 1)
+		return sl_yaml_bad(y, node, "what is in the background has one phase");
+	if (a->is.conf.max_bps && a->is.conf.min_bps > a->is.conf.max_bps)
+		return sl_yaml_bad(y, node, "min is more than max");
+	return 0;
+}
+
+static int rr_app(struct sl_yaml *y, const yaml_node_t *node, void *into)
+{
+	static const struct sl_yaml_key keys[] = {
+		{ "name", rr_app_name },	{ "count", rr_app_number },
+		{ "processes", rr_app_number }, { "operation", rr_app_word },
+		{ "files", rr_app_word },	{ "pattern", rr_app_word },
+		{ "request", rr_app_number },	{ "data", rr_app_number },
+		{ "depth", rr_app_number },	{ "start", rr_app_time },
+		{ "think", rr_app_time },	{ "jitter", rr_app_time },
+		{ "phases", rr_app_number },	{ "compute", rr_app_time },
+		{ "background", rr_app_word },	{ "weight", rr_app_conf },
+		{ "min", rr_app_conf },		{ "max", rr_app_conf },
+		{ "burst", rr_app_conf },	{ "period", rr_app_conf },
+		{ "best_effort", rr_app_conf }, { 0 },
+	};
+	struct sl_requests *s = into;
+	struct rr_app a = { .is = { .procs = 1, .depth = 1, .phases = 1, .op = SL_WRITE },
+			    .count = 1 };
+	struct sl_requests_app *apps;
+	int rc = sl_yaml_mapping(y, node, keys, "a job", &a);
+
+	if (rc || (rc = rr_app_check(y, node, &a)))
+		return rc;
+	if (s->n_apps + a.count > SL_REQUESTS_APPS)
+		return sl_yaml_bad(y, node, "more than %d applications", SL_REQUESTS_APPS);
+	apps = reallocarray(s->apps, s->n_apps + a.count, sizeof(*apps));
+	if (!apps)
+		return sl_yaml_no_memory(y, node);
+	s->apps = apps;
+	for (uint32_t i = 0; i < a.count; i++) {
+		struct sl_requests_app *to = &s->apps[s->n_apps++];
+
+		*to = a.is;
+		if (a.count > 1)
+			snprintf(to->name, sizeof(to->name), "%.50s-%u", a.is.name, i + 1);
+	}
+	return 0;
+}
+
+static int rr_apps(struct sl_yaml *y, const char *key, const yaml_node_t *node, void *into)
+{
+	return sl_yaml_list(y, key, node, "a list: '- name: NAME' and its keys", rr_app, into);
+}
+
+/* ---- the rest ---- */
+
+static int rr_policy(struct sl_yaml *y, const yaml_node_t *node, void *into)
+{
+	struct sl_requests *s = into;
+	struct sl_requests_policy *p;
+	char err[400];
+	int rc = sl_yaml_scalar(y, "a policy", node, "text like order=aioli,share=pool");
+
+	if (rc)
+		return rc;
+	p = reallocarray(s->policies, s->n_policies + 1, sizeof(*p));
+	if (!p)
+		return sl_yaml_no_memory(y, node);
+	s->policies = p;
+	rc = sl_requests_policy_parse(sl_yaml_text(node), &p[s->n_policies], err, sizeof(err));
+	if (rc == -ENOMEM)
+		return sl_yaml_no_memory(y, node);
+	if (rc)
+		return sl_yaml_bad(y, node, "%s", err);
+	s->n_policies++;
+	return 0;
+}
+
+static int rr_policies(struct sl_yaml *y, const char *key, const yaml_node_t *node, void *into)
+{
+	return sl_yaml_list(y, key, node, "a list: '- order=aioli,share=pool'", rr_policy, into);
+}
+
+static int rr_number(struct sl_yaml *y, const char *key, const yaml_node_t *node, void *into)
+{
+	struct sl_requests *s = into;
+
+	if (!strcmp(key, "servers"))
+		return rr_count32(y, node, 1, SL_REQUESTS_SERVERS, &s->striping.servers);
+	if (!strcmp(key, "window"))
+		return rr_count32(y, node, 1, SL_REQUESTS_WINDOW, &s->window_batches);
+	if (!strcmp(key, "seed"))
+		return sl_yaml_count(y, node, 0, UINT64_MAX, &s->seed);
+	if (!strcmp(key, "stripe"))
+		return sl_yaml_bytes(y, node, 512, UINT64_C(1) << 40, &s->striping.stripe_bytes);
+	if (!strcmp(key, "transfer"))
+		return sl_yaml_bytes(y, node, 0, UINT64_C(1) << 30, &s->transfer_bytes);
+	if (!strcmp(key, "window_bytes"))
+		return sl_yaml_bytes(y, node, 0, SL_MAX_LENGTH, &s->window_bytes);
+	if (!strcmp(key, "link"))
+		return sl_yaml_rate(y, node, 0, SL_MAX_RATE, &s->link_bps);
+	if (!strcmp(key, "capacity"))
+		return sl_yaml_rate(y, node, 1, SL_MAX_RATE, &s->capacity_bps);
+	return sl_yaml_time(y, node, 0, MAX_TIME, &s->latency_ns);
+}
+
+static int rr_requests(struct sl_yaml *y, const char *key, const yaml_node_t *node, void *into)
+{
+	static const struct sl_yaml_key keys[] = {
+		{ "servers", rr_number },
+		{ "stripe", rr_number },
+		{ "transfer", rr_number },
+		{ "device", rr_device },
+		{ "link", rr_number },
+		{ "latency", rr_number },
+		{ "window", rr_number },
+		{ "window_bytes", rr_number },
+		{ "capacity", rr_number },
+		{ "seed", rr_number },
+		{ "jobs", rr_apps },
+		{ "policies", rr_policies },
+		{ 0 },
+	};
+	struct sl_requests *s = into;
+	bool ends = false;
+	int rc = sl_yaml_mapping(y, node, keys, key, into);
+
+	if (rc)
+		return rc;
+	if (!s->n_apps)
+		return sl_yaml_bad(y, node, "needs jobs, as in '- name: climate'");
+	for (uint32_t i = 0; i < s->n_apps; i++) {
+		ends |= !s->apps[i].background;
+		if (s->apps[i].conf.min_bps && !s->capacity_bps)
+			return sl_yaml_bad(y, node, "a min needs the capacity of the servers");
+	}
+	return ends ? 0 : sl_yaml_bad(y, node, "no job ever ends: all are in the background");
+}
+
+static int rr_root(struct sl_yaml *y, const yaml_node_t *node, void *into)
+{
+	static const struct sl_yaml_key keys[] = { { "requests", rr_requests }, { 0 } };
+
+	return sl_yaml_mapping(y, node, keys, "a scenario of requests", into);
+}
+
+/* ---- all of it ---- */
+
+void sl_requests_init(struct sl_requests *s)
+{
+	*s = (struct sl_requests){ .striping = { 1, 32768 },
+				   .link_bps = 100000000,
+				   .latency_ns = 50000,
+				   .window_batches = 1,
+				   .device = *sl_device_preset(0),
+				   .seed = 1 };
+}
+
+static int rr_end(struct sl_requests *s, int rc, const char *path, char *err, size_t err_size)
+{
+	if (!rc && !s->n_apps) {
+		snprintf(err, err_size,
+			 "%.200s:1: there is nothing in it; it begins with "
+			 "'requests:'",
+			 path);
+		rc = -EINVAL;
+	}
+	if (!rc && !(s->name = strdup(path))) {
+		snprintf(err, err_size, "no memory");
+		rc = -ENOMEM;
+	}
+	if (rc)
+		sl_requests_free(s);
+	return rc;
+}
+
+int sl_requests_parse(const char *file, const char *text, size_t length, struct sl_requests *out,
+		      char *err, size_t err_size)
+{
+	sl_requests_init(out);
+	return rr_end(out, sl_yaml_parse(file, text, length, rr_root, out, err, err_size), file,
+		      err, err_size);
+}
+
+int sl_requests_load(const char *path, struct sl_requests *out, char *err, size_t err_size)
+{
+	sl_requests_init(out);
+	return rr_end(out, sl_yaml_read(path, rr_root, out, err, err_size), path, err, err_size);
+}
+
+void sl_requests_free(struct sl_requests *s)
+{
+	for (uint32_t i = 0; i < s->n_policies; i++)
+		sl_requests_policy_free(&s->policies[i]);
+	free(s->policies);
+	free(s->apps);
+	free(s->name);
+	*s = (struct sl_requests){ 0 };
+}
