@@ -135,7 +135,7 @@ teardown() {
 
 @test "wrong values of options are answered with the possible ones, and nothing is started" {
 	see="See 'sluice up --help'."
-	fails 2 "sluice up: --device-model: 'paper' is no device; there are hdd, raid, ssd, or write bandwidth=200M,seek=5ms,op=50us,streams=1. $see" up --device-model paper "$DIR"
+	fails 2 "sluice up: --device-model: 'paper' is no device; there are hdd, raid, ssd, pastel, graphene, suno, edel, or write bandwidth=200M,seek=5ms,op=50us,streams=1. $see" up --device-model paper "$DIR"
 	fails 2 "sluice up: --log-level: 'loud' is no log level; there are error, warn, info and debug. $see" up --log-level loud "$DIR"
 	fails 2 "sluice up: --capacity: 'fast' is not a rate; write 200M, 1.5Gi or 100MB/s. $see" up --capacity fast "$DIR"
 	fails 2 "sluice up: --workers: '65' is not a number from 1 to 64. $see" up --workers 65 "$DIR"

@@ -164,8 +164,8 @@ static void a_wrong_value_is_answered_with_what_is_possible(void **state)
 	refused("workers: 65\n", "s.yaml:1: ", "not a number from 1 to 64");
 	refused("workers: 4 cores\n", "s.yaml:1: ", "not a number from 1 to 64");
 	refused("name: a\ndevice_model: paper\n", "s.yaml:2: ",
-		"device_model: 'paper' is no device; there are hdd, raid, ssd,  "
-		"bandwidth=");
+		"device_model: 'paper' is no device; there are hdd, raid, ssd, "
+		"pastel, graphene, suno, edel, or write bandwidth=");
 	refused("device_model: seek=5ms\n", "s.yaml:1: ", "is no device");
 	refused("device_model: bandwidth=999K\n", "s.yaml:1: ", "is no device");
 	refused("device_model: bandwidth=1G,streams=17\n", "s.yaml:1: ", "is no device");
