@@ -2,8 +2,8 @@
 /*
  * `sluice demo`: the live demonstration is demo-live.c. This file is the command, and
  * `sluice demo --simulate`: the same three jobs on the same model device under several
- * combinations of policies, and what each makes of them. All figures come out of the scheduler of
- * libsluice and the timing model of sim/device.c, in virtual time; the same on every machine.
+ * combinations of policies, and what each makes of them. All figures come out of sim/requests.c,
+ * that is the scheduler of libsluice on a timing model, in virtual time; the same on every machine.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -13,44 +13,59 @@
 #include "base/units.h"
 #include "cli/cli.h"
 #include "cli/demo-live.h"
-#include "cli/demo-sim.h"
 #include "base/json.h"
+#include "sim/requests.h"
 
 #define CMD "demo"
 #define MS  INT64_C(1000000)
 
-#define PHASE_BYTES (4 << 20) /* of job 1 */
+#define LINK_BPS      100000000 /* of each process: its part of a compute node's link */
+#define PIECE_BYTES   (512 << 10)
+#define PHASE_BYTES   (4 << 20) /* of job 1 */
+#define SEARCH_BYTES  (16 << 10)
+#define SEARCHED_BITS 36 /* of the size of job 3's file */
 
 enum { PHASES, CHECKPOINT, SEARCH, JOBS };
 
-static const struct demo_load loads[JOBS] = {
+static const char *const jobs_do[JOBS] = {
+	[PHASES] = "8 processes read 4 MiB together, 64 KiB at a time, then compute ten times as "
+		   "long as that takes alone; 40 times",
+	[CHECKPOINT] = "16 processes write 64 MiB each into their parts of a file, 4 MiB at a time "
+		       "in pieces of 512 KiB",
+	[SEARCH] = "16 processes read 16 KiB at random places, all the time",
+};
+
+static const struct sl_requests_app jobs[JOBS] = {
 	[PHASES] = { .name = "phases",
-		     .what = "8 processes read 4 MiB together, 64 KiB at a time, then compute "
-			     "ten times as long as that takes alone; 40 times",
-		     .layout = DEMO_INTERLEAVED,
-		     .op = SL_READ,
-		     .phases = 40,
 		     .procs = 8,
-		     .calls = 8,
-		     .pieces = 1,
-		     .piece_bytes = 64 << 10 },
-	[CHECKPOINT] = { .name = "checkpoint",
-			 .what = "16 processes write 64 MiB each into their parts of a file, 4 "
-				 "MiB at a time in pieces of 512 KiB",
-			 .layout = DEMO_SEGMENTED,
-			 .op = SL_WRITE,
-			 .phases = 1,
-			 .procs = 16,
-			 .calls = 16,
-			 .pieces = 8,
-			 .piece_bytes = 512 << 10 },
-	[SEARCH] = { .name = "search",
-		     .what = "16 processes read 16 KiB at random places, all the time",
-		     .layout = DEMO_RANDOM,
 		     .op = SL_READ,
+		     .spatial = SL_STRIDED,
+		     .call_bytes = 64 << 10,
+		     .calls = 8,
+		     .phases = 40,
+		     .depth = 1 },
+	[CHECKPOINT] = { .name = "checkpoint",
+			 .procs = 16,
+			 .op = SL_WRITE,
+			 .spatial = SL_CONTIGUOUS,
+			 .call_bytes = 4 << 20,
+			 .calls = 16,
+			 .phases = 1,
+			 .depth = 1 },
+	[SEARCH] = { .name = "search",
 		     .procs = 16,
-		     .pieces = 1,
-		     .piece_bytes = 16 << 10 },
+		     .op = SL_READ,
+		     .spatial = SL_RANDOM,
+		     .background = true,
+		     .call_bytes = SEARCH_BYTES,
+		     .calls = (UINT64_C(1) << SEARCHED_BITS) / SEARCH_BYTES / 16,
+		     .phases = 1,
+		     .depth = 1 },
+};
+
+struct outcome {
+	struct sl_requests_result all;
+	struct sl_requests_app_result job[JOBS];
 };
 
 /* What the jobs are entitled to in a combination. */
@@ -74,9 +89,8 @@ static const struct combination {
 /* Bytes/s of one job's random reads when it has the device for itself. */
 static uint64_t search_alone_bps(const struct sl_device_model *m)
 {
-	uint64_t bytes = loads[SEARCH].piece_bytes;
-
-	return bytes * 1000 * MS / (uint64_t)sl_device_cost_ns(m, SL_READ, bytes, 1);
+	return SEARCH_BYTES * UINT64_C(1000) * MS /
+	       (uint64_t)sl_device_cost_ns(m, SL_READ, SEARCH_BYTES, 1);
 }
 
 static void entitle(const struct sl_device_model *m, int rights, struct sl_job_conf conf[JOBS])
@@ -107,12 +121,12 @@ static double mb_per_s(uint64_t bytes, sl_time ns)
 	return (double)bytes * 1000 / (double)ns;
 }
 
-static double busy_percent(const struct demo_result *r)
+static double busy_percent(const struct outcome *r)
 {
-	return 100.0 * (double)r->busy_ns / (double)r->total_ns;
+	return 100.0 * (double)r->all.busy_ns / (double)r->all.makespan_ns;
 }
 
-static double merge_ratio(const struct demo_outcome *o)
+static double merge_ratio(const struct sl_requests_app_result *o)
 {
 	return (double)o->requests / (double)o->batches;
 }
@@ -133,8 +147,8 @@ static void print_intro(const struct sl_device_model *m)
 	cli_wrap(stdout, text, 0, 0);
 	putchar('\n');
 	for (unsigned i = 0; i < JOBS; i++) {
-		printf("  job %u  %-11s ", i + 1, loads[i].name);
-		cli_wrap(stdout, loads[i].what, 21, 21);
+		printf("  job %u  %-11s ", i + 1, jobs[i].name);
+		cli_wrap(stdout, jobs_do[i], 21, 21);
 	}
 	printf("\n%15s %12s %12s %12s %8s %9s\n", "", "MB/s in I/O", "mean latency", "p99 latency",
 	       "merged", "ends at");
@@ -156,7 +170,7 @@ static void print_rights(int rights, const struct sl_job_conf conf[JOBS])
 }
 
 static void print_result(const struct combination *c, const struct sl_job_conf conf[JOBS],
-			 const struct demo_result *r)
+			 const struct outcome *r)
 {
 	char mean[16], p99[16], end[16], total[16];
 
@@ -164,37 +178,38 @@ static void print_result(const struct combination *c, const struct sl_job_conf c
 	print_rights(c->rights, conf);
 	putchar('\n');
 	for (unsigned i = 0; i < JOBS; i++) {
-		const struct demo_outcome *o = &r->job[i];
+		const struct sl_requests_app_result *o = &r->job[i];
 
-		printf("  %u %-11s %12.1f %12s %12s %8.1f %9s\n", i + 1, loads[i].name,
-		       mb_per_s(o->bytes, o->io_ns), sl_format_time(mean, sizeof(mean), o->mean_ns),
-		       sl_format_time(p99, sizeof(p99), o->p99_ns), merge_ratio(o),
+		printf("  %u %-11s %12.1f %12s %12s %8.1f %9s\n", i + 1, jobs[i].name,
+		       mb_per_s(o->bytes, o->io_ns),
+		       sl_format_time(mean, sizeof(mean), (int64_t)o->request.mean_ns),
+		       sl_format_time(p99, sizeof(p99), o->request.p99_ns), merge_ratio(o),
 		       sl_format_time(end, sizeof(end), o->end_ns));
 	}
 	printf("  all in %s, device busy %.0f %%, %" PRIu64 " operations, %" PRIu64 " seeks\n",
-	       sl_format_time(total, sizeof(total), r->total_ns), busy_percent(r), r->device_ops,
-	       r->seeks);
+	       sl_format_time(total, sizeof(total), r->all.makespan_ns), busy_percent(r),
+	       r->all.device_ops, r->all.seeks);
 }
 
 static void json_result(struct json *j, const struct combination *c,
-			const struct sl_job_conf conf[JOBS], const struct demo_result *r)
+			const struct sl_job_conf conf[JOBS], const struct outcome *r)
 {
 	json_object(j, NULL);
 	json_string(j, "name", c->name);
 	json_string(j, "admit", c->admit);
 	json_string(j, "share", c->share);
 	json_string(j, "order", c->order);
-	json_int(j, "total_ns", r->total_ns);
-	json_int(j, "busy_ns", r->busy_ns);
-	json_uint(j, "device_ops", r->device_ops);
-	json_uint(j, "seeks", r->seeks);
+	json_int(j, "total_ns", r->all.makespan_ns);
+	json_int(j, "busy_ns", r->all.busy_ns);
+	json_uint(j, "device_ops", r->all.device_ops);
+	json_uint(j, "seeks", r->all.seeks);
 	json_array(j, "jobs");
 	for (unsigned i = 0; i < JOBS; i++) {
-		const struct demo_outcome *o = &r->job[i];
+		const struct sl_requests_app_result *o = &r->job[i];
 
 		json_object(j, NULL);
 		json_uint(j, "job", i + 1);
-		json_string(j, "name", loads[i].name);
+		json_string(j, "name", jobs[i].name);
 		json_uint(j, "weight", conf[i].weight ? conf[i].weight : 1);
 		json_int(j, "period_ns", conf[i].period_ns);
 		json_uint(j, "min_bps", conf[i].min_bps);
@@ -205,8 +220,8 @@ static void json_result(struct json *j, const struct combination *c,
 		json_double(j, "merge_ratio", merge_ratio(o));
 		json_double(j, "mb_per_s", mb_per_s(o->bytes, o->io_ns));
 		json_int(j, "io_ns", o->io_ns);
-		json_int(j, "mean_ns", o->mean_ns);
-		json_int(j, "p99_ns", o->p99_ns);
+		json_int(j, "mean_ns", (int64_t)o->request.mean_ns);
+		json_int(j, "p99_ns", o->request.p99_ns);
 		json_int(j, "end_ns", o->end_ns);
 		json_end(j);
 	}
@@ -215,7 +230,7 @@ static void json_result(struct json *j, const struct combination *c,
 }
 
 /* Numbers of this run, in sentences that hold on every preset (tests/e2e/cli-demo.bats). */
-static void print_lessons(const struct demo_result result[COMBINATIONS])
+static void print_lessons(const struct outcome result[COMBINATIONS])
 {
 	double rate[COMBINATIONS][JOBS];
 	char text[400], none_end[16], fair_end[16];
@@ -254,27 +269,39 @@ static void print_lessons(const struct demo_result result[COMBINATIONS])
 /* ---- the command ---- */
 
 static int simulate(const struct sl_device_model *m, const struct combination *c,
-		    struct demo_result *out)
+		    struct outcome *out)
 {
-	struct sl_config config = { .admit = c->admit,
-				    .share = c->share,
-				    .order = c->order,
-				    .capacity_bps = m->bps[SL_READ] };
-	struct demo_load load[JOBS];
+	static char name[] = CMD;
+	struct sl_requests_app app[JOBS];
 	struct sl_job_conf conf[JOBS];
-	char err[200];
+	struct sl_requests_policy policy = { .admit = c->admit,
+					     .share = c->share,
+					     .order = c->order };
+	struct sl_requests r;
+	char err[SL_REQUESTS_TEXT];
 
-	memcpy(load, loads, sizeof(load));
-	load[PHASES].compute_ns = 10 * sl_device_cost_ns(m, SL_READ, PHASE_BYTES, 1);
+	memcpy(app, jobs, sizeof(app));
+	app[PHASES].compute_ns = 10 * sl_device_cost_ns(m, SL_READ, PHASE_BYTES, 1);
 	entitle(m, c->rights, conf);
-	if (demo_simulate(m, &config, load, conf, JOBS, out, err, sizeof(err)))
+	for (unsigned i = 0; i < JOBS; i++)
+		app[i].conf = conf[i];
+	sl_requests_init(&r);
+	r.name = name;
+	r.transfer_bytes = PIECE_BYTES;
+	r.link_bps = LINK_BPS;
+	r.latency_ns = 0;
+	r.capacity_bps = m->bps[SL_READ];
+	r.device = *m;
+	r.apps = app;
+	r.n_apps = JOBS;
+	if (sl_requests_run(&r, &policy, NULL, &out->all, out->job, err, sizeof(err)))
 		return cli_fail(CMD, "%s: %s.", c->name, err);
 	return CLI_OK;
 }
 
 static int run_all(const struct sl_device_model *m, bool json)
 {
-	struct demo_result result[COMBINATIONS];
+	struct outcome result[COMBINATIONS];
 	struct sl_job_conf conf[JOBS];
 	struct json j;
 	int status;
@@ -329,7 +356,7 @@ static int help(void)
 	     "\n"
 	     "Devices:");
 	for (unsigned i = 0; (m = sl_device_preset(i)); i++)
-		printf("  %-5s %s\n", m->name, m->summary);
+		printf("  %-8s %s\n", m->name, m->summary);
 	return CLI_OK;
 }
 

@@ -204,8 +204,7 @@ static void sr_json(const struct study *t)
 
 static int sr_run(struct study *t)
 {
-	static char none[] = "defaults";
-	static const struct sl_requests_policy defaults = { .text = none };
+	static const struct sl_requests_policy defaults = { .text = "defaults" };
 	char err[SL_REQUESTS_TEXT];
 
 	t->policy = t->n_given ? t->given : t->s.policies;

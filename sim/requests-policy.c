@@ -10,7 +10,7 @@
 
 #include "sim/requests.h"
 
-static char **rp_stage(struct sl_requests_policy *p, const char *word, size_t length)
+static const char **rp_stage(struct sl_requests_policy *p, const char *word, size_t length)
 {
 	if (length == 5 && !strncmp(word, "admit", 5))
 		return &p->admit;
@@ -21,11 +21,11 @@ static char **rp_stage(struct sl_requests_policy *p, const char *word, size_t le
 	return NULL;
 }
 
-static int rp_word(struct sl_requests_policy *p, char ***stage, const char *word, char *err,
+static int rp_word(struct sl_requests_policy *p, const char ***stage, const char *word, char *err,
 		   size_t err_size)
 {
 	size_t name = strcspn(word, "=");
-	char **begins = word[name] ? rp_stage(p, word, name) : NULL;
+	const char **begins = word[name] ? rp_stage(p, word, name) : NULL;
 	char *text;
 
 	if (!begins && !*stage) {
@@ -47,7 +47,7 @@ static int rp_word(struct sl_requests_policy *p, char ***stage, const char *word
 	}
 	if (begins)
 		*stage = begins;
-	free(**stage);
+	free((char *)**stage);
 	**stage = text;
 	return 0;
 }
@@ -68,7 +68,8 @@ static int rp_check(const struct sl_requests_policy *p, char *err, size_t err_si
 int sl_requests_policy_parse(const char *text, struct sl_requests_policy *out, char *err,
 			     size_t err_size)
 {
-	char *copy = strdup(text), *save = NULL, **stage = NULL;
+	char *copy = strdup(text), *save = NULL;
+	const char **stage = NULL;
 	int rc = copy ? 0 : -ENOMEM;
 
 	*out = (struct sl_requests_policy){ .text = strdup(text) };
@@ -93,9 +94,9 @@ int sl_requests_policy_parse(const char *text, struct sl_requests_policy *out, c
 
 void sl_requests_policy_free(struct sl_requests_policy *p)
 {
-	free(p->text);
-	free(p->admit);
-	free(p->share);
-	free(p->order);
+	free((char *)p->text);
+	free((char *)p->admit);
+	free((char *)p->share);
+	free((char *)p->order);
 	*p = (struct sl_requests_policy){ 0 };
 }

@@ -188,9 +188,13 @@ static void rq_finish(struct sim *m, struct sl_requests_result *out,
 	out->request = sl_histogram_latency(request);
 	out->events = m->events;
 	for (uint32_t i = 0; i < m->s->striping.servers; i++) {
-		out->device_ops += m->server[i].device.ops;
-		out->seeks += m->server[i].device.seeks;
-		out->busy_ns += m->server[i].device.busy_ns;
+		const struct sl_device *d = &m->server[i].device;
+
+		out->device_ops += d->ops;
+		out->seeks += d->seeks;
+		out->busy_ns += d->busy_ns;
+		if (d->free_at > m->now) /* with what is in the background */
+			out->busy_ns -= d->free_at - m->now;
 	}
 }
 

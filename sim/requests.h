@@ -46,8 +46,8 @@ struct sl_requests_app {
 
 /* Texts may be NULL: the stage's default. */
 struct sl_requests_policy {
-	char *text; /* as people write it: "order=aioli,wait_us=500,share=pool" */
-	char *admit, *share, *order;
+	const char *text; /* as people write it: "order=aioli,wait_us=500,share=pool" */
+	const char *admit, *share, *order;
 };
 
 struct sl_requests {

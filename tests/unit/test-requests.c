@@ -207,6 +207,7 @@ static void what_is_in_the_background_ends_with_the_others(void **state)
 	assert_in_range(b.a[1].calls, 9, 11);
 	assert_int_equal(b.a[1].end_ns, b.r.makespan_ns);
 	assert_int_equal(b.a[0].end_ns, b.r.makespan_ns);
+	assert_int_equal(b.r.busy_ns, b.r.makespan_ns);
 }
 
 /* ---- servers, window, merging ---- */
