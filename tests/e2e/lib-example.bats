@@ -193,3 +193,11 @@ END
 	# C names, not mangled
 	nm user.o | grep -q ' U sl_service_submit$'
 }
+
+@test "the server says how it is used, and makes no file of an option" {
+	run -0 --separate-stderr "$BUILD_DIR/examples/example-server" --help </dev/null
+	[[ "$output" == "usage: "*"example-server [FILE [SOCKET]]" ]]
+	run -2 --separate-stderr "$BUILD_DIR/examples/example-server" --port </dev/null
+	[[ "$stderr" == "usage: "* ]]
+	[ -z "$(find . -name '*example*' -o -name '*--*')" ]
+}
