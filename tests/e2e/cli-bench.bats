@@ -129,6 +129,9 @@ nothing_left() {
 			([4096, 1], [4096, 8], [65536, 1], [65536, 4], [1048576, 1],
 			[1048576, 4]) | [$op] + .]' "$BATS_TEST_TMPDIR/path.json"
 	done
+	jq -e '[.rows[] | select(.backend == "tcp") | [.op, .size, .procs]] ==
+		[("write", "read") as $op | ([4096, 1], [4096, 8], [65536, 4], [1048576, 1],
+		[1048576, 4]) | [$op] + .]' "$BATS_TEST_TMPDIR/path.json"
 	jq -e '[.rows[].backend] | index("busy") and index("capacity")' "$BATS_TEST_TMPDIR/path.json"
 	# A capacity is never exceeded by more than what timers are late.
 	jq -e '[.rows[] | select(.backend == "capacity")] | length == 3 and all(.ratio < 1.05)' \

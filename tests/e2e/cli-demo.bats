@@ -124,14 +124,17 @@ nothing_left() {
 	wait $!
 	[ $((SECONDS - begin)) -lt 90 ]
 	nothing_left $!
-	jq -e '.verified and (.runs | length == 3 and all(.jobs | length == 4))' \
+	jq -e '.verified and (.runs | map(.name) == ["direct", "fifo", "io-sets", "minimum"] and all(.jobs | length == 4))' \
 		"$BATS_TEST_TMPDIR/live.json"
 	jq -e '.runs | map({key: .name, value: .jobs[0]}) | from_entries |
 		.fifo.slowdown > 2 and .["io-sets"].slowdown < .fifo.slowdown / 2 and
 		.minimum.slowdown < .fifo.slowdown / 1.5 and
 		.["io-sets"].stretch < .fifo.stretch' "$BATS_TEST_TMPDIR/live.json"
+	# Without a node there is no policy; what comes out is the machine's matter.
+	jq -e '.runs[0] | .share == null and (.jobs | all(.mb_per_s > 0 and .stretch > 0.5))' \
+		"$BATS_TEST_TMPDIR/live.json"
 	# Together never more than the capacity: 20 x 4 MiB + 3 x 4 x 48 MiB at 100 MB/s.
-	jq -e '.runs | all([.jobs[].time_ns] | max > 6.5e9)' "$BATS_TEST_TMPDIR/live.json"
+	jq -e '.runs[1:] | all([.jobs[].time_ns] | max > 6.5e9)' "$BATS_TEST_TMPDIR/live.json"
 }
 
 @test "live: interrupted, it ends at once and leaves nothing behind" {
