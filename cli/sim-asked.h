@@ -52,6 +52,7 @@ FILE *sim_asked_open(const struct sim_asked *a);
 int sim_asked_close(const struct sim_asked *a, FILE *f, int rc);
 /* Everything that was asked for, as a comment, so that anybody can ask for it again. */
 void sim_asked_command(FILE *f, const struct sim_asked *a);
+void sim_asked_word(FILE *f, const char *word); /* one of its words */
 
 int sim_import(const struct sim_asked *a); /* an exit status */
 

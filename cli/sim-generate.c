@@ -152,6 +152,13 @@ int sim_asked_close(const struct sim_asked *a, FILE *f, int rc)
 		  : CLI_OK;
 }
 
+/* In a comment: whatever is in the name of a file, it stays on its line. */
+void sim_asked_word(FILE *f, const char *word)
+{
+	for (; *word; word++)
+		fputc((unsigned char)*word < ' ' ? '?' : *word, f);
+}
+
 void sim_asked_command(FILE *f, const struct sim_asked *a)
 {
 	fputs("#\n#\tsluice sim", f);
@@ -159,11 +166,15 @@ void sim_asked_command(FILE *f, const struct sim_asked *a)
 		if (o->val < OPT_GENERATE || o->val == OPT_DARSHAN || !sim_asked_value(a, o->val))
 			continue;
 		fprintf(f, " --%s", o->name);
-		if (o->has_arg == required_argument)
-			fprintf(f, " %s", sim_asked_value(a, o->val));
+		if (o->has_arg == required_argument) {
+			fputc(' ', f);
+			sim_asked_word(f, sim_asked_value(a, o->val));
+		}
 	}
-	for (int i = 0; i < a->n_logs; i++)
-		fprintf(f, "%s %s", i ? "" : " --import-darshan", a->logs[i]);
+	for (int i = 0; i < a->n_logs; i++) {
+		fputs(i ? " " : " --import-darshan ", f);
+		sim_asked_word(f, a->logs[i]);
+	}
 	fputs("\n\n", f);
 }
 

@@ -20,12 +20,14 @@ static void sg_describe(FILE *f, const char *path, const struct sl_app *app,
 {
 	double bytes = (double)d->read_bytes + (double)d->written_bytes;
 
+	fprintf(f, "# %s: ", app->name);
+	sim_asked_word(f, path);
 	fprintf(f,
-		"# %s: %s, from %s of Darshan:\n"
+		", from %s of Darshan:\n"
 		"#   %.0f bytes (%.0f read, %.0f written) in %u phase%s, %u process%s, %g s",
-		app->name, path, d->dxt ? "the trace" : "the counters", bytes,
-		(double)d->read_bytes, (double)d->written_bytes, d->n_phases,
-		d->n_phases == 1 ? "" : "s", d->procs, d->procs == 1 ? "" : "es", d->run_s);
+		d->dxt ? "the trace" : "the counters", bytes, (double)d->read_bytes,
+		(double)d->written_bytes, d->n_phases, d->n_phases == 1 ? "" : "s", d->procs,
+		d->procs == 1 ? "" : "es", d->run_s);
 	if (d->n_phases > 1)
 		fprintf(f, ", period %g s", sl_darshan_period_s(d));
 	fprintf(f, ";\n#   %g s after the last phase are left out.\n",

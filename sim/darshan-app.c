@@ -73,7 +73,7 @@ int sl_darshan_app(const struct sl_darshan *d, struct sl_app *out)
 
 	*out = (struct sl_app){ .procs = d->procs, .iterations = d->n_phases };
 	memcpy(out->name, d->name, sizeof(out->name));
-	out->period_hint_s = sl_darshan_period_s(d);
+	out->period_hint_s = round(sl_darshan_period_s(d) * 1e6) / 1e6;
 	out->compute_s = (struct sl_vary){ .kind = SL_VARY_LIST, .count = d->n_phases };
 	out->volume_bytes = out->compute_s;
 	out->compute_s.list = calloc(d->n_phases, sizeof(double));
@@ -84,7 +84,8 @@ int sl_darshan_app(const struct sl_darshan *d, struct sl_app *out)
 		return -ENOMEM;
 	}
 	for (uint32_t i = 0; i < d->n_phases; i++) {
-		out->compute_s.list[i] = fmax(0, d->phases[i].start_s - end_s);
+		/* No clock of Darshan is finer. */
+		out->compute_s.list[i] = round(fmax(0, d->phases[i].start_s - end_s) * 1e6) / 1e6;
 		out->volume_bytes.list[i] = d->phases[i].bytes;
 		end_s = d->phases[i].end_s;
 	}

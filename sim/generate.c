@@ -166,9 +166,9 @@ static double gn_uniform(struct sl_random *r, double lo, double hi)
 }
 
 /* People read these numbers. */
-static double gn_round(double x, double step)
+static double gn_round(double x, double per_unit)
 {
-	return round(x / step) * step;
+	return round(x * per_unit) / per_unit;
 }
 
 /* As RR-8519 4.3 has it, uniform between x and (1 + by) x, but with the mean where it was. */
@@ -238,7 +238,7 @@ static double gn_bandwidth(const struct machine *m, const struct drawn *d, uint3
 				 fmin(d[i].size * m->per_proc_bps, b);
 		b = asked / load;
 	}
-	return b < 1e6 ? 0 : gn_round(b, 1e3);
+	return b < 1e6 ? 0 : round(b);
 }
 
 static uint32_t gn_draw(const struct sl_generate *g, const struct machine *m, struct drawn *d)
@@ -257,10 +257,10 @@ static uint32_t gn_draw(const struct sl_generate *g, const struct machine *m, st
 			d[n].class = (enum sl_app_class) class;
 			d[n].size = exp(gn_uniform(&rng, log(lo), log(hi)));
 			d[n].compute_s = gn_round(
-				gn_uniform(&rng, m->compute_min_s, m->compute_max_s), 0.001);
+				gn_uniform(&rng, m->compute_min_s, m->compute_max_s), 1000);
 			d[n].ratio = g->io_ratio > 0 ? gn_uniform(&rng, 0, 2 * g->io_ratio)
 						     : gn_uniform(&rng, 0.2, 0.35);
-			d[n].release_s = gn_round(gn_uniform(&rng, 0, d[n].compute_s), 0.001);
+			d[n].release_s = gn_round(gn_uniform(&rng, 0, d[n].compute_s), 1000);
 		}
 	}
 	gn_fill(m, d, n);
@@ -314,7 +314,7 @@ static int gn_machine(const struct sl_generate *g, const struct machine *m, stru
 	for (uint32_t i = 0; i < s->n_apps; i++) {
 		struct sl_app *a = &s->apps[i];
 		double rate = fmin(d[i].size * m->per_proc_bps, b);
-		double volume = gn_round(d[i].ratio * d[i].compute_s * rate, 1e6);
+		double volume = gn_round(d[i].ratio * d[i].compute_s * rate, 1e-6);
 
 		snprintf(a->name, sizeof(a->name), "%s-%u", class_name[d[i].class],
 			 ++of_class[d[i].class]);
@@ -353,9 +353,10 @@ static void gn_iosets(const struct sl_generate *g, struct sl_scenario *s)
 		a->compute_s = gn_vary(compute_s, g->vary_compute);
 		a->volume_bytes = gn_vary(volume, g->vary_volume);
 		a->iterations = g->iterations;
-		a->period_hint_s = gn_round(compute_s + volume / s->platform.bandwidth_bps, 0.1);
+		a->period_hint_s = gn_round(compute_s + volume / s->platform.bandwidth_bps, 10);
 		if (g->hint_error)
-			a->period_hint_s *= sl_random_unit(&rng) < 0.5 ? 0.5 : 1.5;
+			a->period_hint_s = gn_round(
+				a->period_hint_s * (sl_random_unit(&rng) < 0.5 ? 0.5 : 1.5), 1000);
 	}
 }
 
@@ -426,8 +427,10 @@ static int gn_check(const struct sl_generate *g, uint64_t apps, char *err, size_
 
 int sl_generate(const struct sl_generate *g, struct sl_scenario *out, char *err, size_t err_size)
 {
-	static const char *const sets[] = { "fair-share", "fcfs" };
-	static const char *const online[] = { "fair-share", "fcfs" };
+	static const char *const sets[] = { "fair-share", "fcfs", "set-10" };
+	static const char *const online[] = { "fair-share",	"fcfs",	       "round-robin",
+					      "min-dilation",	"max-sys-eff", "min-max,gamma=50",
+					      "target-dilation" };
 	uint64_t apps = 0;
 	int rc;
 
