@@ -133,7 +133,7 @@ static const char *verdict(const struct bench_row *row, const struct bench_resul
 {
 	if (!row->goal_ns)
 		return "";
-	return r->ns <= row->goal_ns ? "met" : "OVER";
+	return bench_rounded(r->ns, 10) <= row->goal_ns ? "met" : "OVER";
 }
 
 static void print_head(enum bench_kind kind)
@@ -197,7 +197,7 @@ static void json_row(struct json *j, const struct bench_row *row, const struct b
 		json_double(j, "floor_ratio", bench_rounded(r->floor_ratio, 1000));
 	if (row->goal_ns) {
 		json_uint(j, "goal_ns", row->goal_ns);
-		json_bool(j, "goal_met", r->ns <= row->goal_ns);
+		json_bool(j, "goal_met", bench_rounded(r->ns, 10) <= row->goal_ns);
 	}
 	json_end(j);
 	fflush(j->f);

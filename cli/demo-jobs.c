@@ -40,6 +40,7 @@ struct process {
 	const struct demo_job *job;
 	unsigned number, index; /* of the job, in the job */
 	uint32_t rounds;
+	bool direct;
 	struct shared *shared;
 };
 
@@ -89,7 +90,10 @@ static bool write_all(const struct process *q, struct sl_remote *remote, int fd,
 		ssize_t n;
 
 		fill(buffer, at, iov.iov_len, q->number, q->index, round);
-		n = sl_client_write(remote, fd, &iov, 1, (off_t)at, false);
+		n = q->direct ? pwrite(fd, buffer, iov.iov_len, (off_t)at)
+			      : sl_client_write(remote, fd, &iov, 1, (off_t)at, false);
+		if (n < 0 && q->direct)
+			n = -errno;
 		if (n != (ssize_t)iov.iov_len) {
 			cli_fail(q->p->cmd, "%s: a write gave %s.", q->job->name,
 				 n < 0 ? strerror((int)-n) : "less than asked for");
@@ -163,7 +167,7 @@ static int run_processes(struct private *p)
 }
 
 int demo_jobs_run(struct private *p, const struct demo_job job[DEMO_JOBS], unsigned which,
-		  uint32_t rounds, const char *const conf[DEMO_JOBS],
+		  uint32_t rounds, const char *const conf[DEMO_JOBS], bool direct,
 		  struct demo_time out[DEMO_JOBS])
 {
 	struct shared *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
@@ -177,6 +181,7 @@ int demo_jobs_run(struct private *p, const struct demo_job job[DEMO_JOBS], unsig
 				     .job = &job[i],
 				     .number = i,
 				     .rounds = rounds ? rounds : job[i].rounds,
+				     .direct = direct,
 				     .shared = shared };
 
 		if (which & 1U << i)

@@ -23,10 +23,11 @@ struct demo_time {
 
 /*
  * Run those jobs whose bit is set in `which`, at the same time, rounds as given (0: the job's own).
- * conf: for each, what it asks of the node besides its period, or NULL.
+ * conf: for each, what it asks of the node besides its period, or NULL. direct: without a
+ * node, by the calls of the system.
  */
 int demo_jobs_run(struct private *p, const struct demo_job job[DEMO_JOBS], unsigned which,
-		  uint32_t rounds, const char *const conf[DEMO_JOBS],
+		  uint32_t rounds, const char *const conf[DEMO_JOBS], bool direct,
 		  struct demo_time out[DEMO_JOBS]);
 /* Are the files as the last run has written them? Reported if not. */
 int demo_jobs_verify(const struct private *p, const struct demo_job job[DEMO_JOBS]);

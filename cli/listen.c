@@ -13,42 +13,39 @@
 
 #define SECRET_BYTES 24 /* as 48 hexadecimal digits; the protocol takes 63 characters */
 
-int listen_secret(const struct layer *l, char path[PATH_MAX])
+int listen_make_secret(const char *cmd, const char *path)
 {
 	unsigned char random[SECRET_BYTES];
 	char text[2 * SECRET_BYTES + 2];
-	int fd;
+	int fd, error;
 
-	snprintf(path, PATH_MAX, "%.200s/secret", l->dir);
-	/* That of a node which died: programs that wait for its successor know it. */
-	if (access(path, R_OK) == 0)
-		return CLI_OK;
 	if (getrandom(random, sizeof(random), 0) != sizeof(random))
-		return cli_fail(l->cmd, "cannot make a secret: %s.", strerror(errno));
+		return cli_fail(cmd, "cannot make a secret: %s.", strerror(errno));
 	for (size_t i = 0; i < SECRET_BYTES; i++)
 		snprintf(text + 2 * i, 3, "%02x", random[i]);
 	text[2 * SECRET_BYTES] = '\n';
 	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	if (fd < 0 || write(fd, text, 2 * SECRET_BYTES + 1) != 2 * SECRET_BYTES + 1) {
-		int error = errno;
-
-		if (fd >= 0)
-			close(fd);
-		return cli_fail(l->cmd, "cannot write %s: %s.", path, strerror(error));
-	}
-	close(fd);
+	error = fd < 0 || write(fd, text, 2 * SECRET_BYTES + 1) != 2 * SECRET_BYTES + 1 ? errno : 0;
+	if (fd >= 0)
+		close(fd);
+	if (error)
+		return cli_fail(cmd, "cannot write %s: %s.", path, strerror(error));
 	return CLI_OK;
 }
 
-/* The port that the node got, if any would do; its log says so. 0: it does not. */
-static unsigned li_port(const struct layer *l)
+int listen_secret(const struct layer *l, char path[PATH_MAX])
 {
-	char path[PATH_MAX], line[1000];
-	unsigned port = 0;
-	FILE *f;
+	snprintf(path, PATH_MAX, "%.200s/secret", l->dir);
+	/* That of a node which died: programs that wait for its successor know it. */
+	return access(path, R_OK) == 0 ? CLI_OK : listen_make_secret(l->cmd, path);
+}
 
-	snprintf(path, sizeof(path), "%.200s/log", l->dir);
-	f = fopen(path, "re");
+unsigned listen_port(const char *log)
+{
+	char line[1000];
+	unsigned port = 0;
+	FILE *f = fopen(log, "re");
+
 	while (f && fgets(line, sizeof(line), f)) {
 		const char *at = strstr(line, "tcp="), *end = at ? strstr(at, " listening") : NULL;
 
@@ -66,7 +63,7 @@ int listen_note(const struct layer *l, const char *at)
 {
 	static const char *const all[] = { "", "0.0.0.0", "[::]", "::", "*" };
 	const char *colon = strrchr(at, ':');
-	char host[256] = "", name[256], text[300];
+	char host[256] = "", name[256], text[300], log[PATH_MAX];
 	unsigned port = 0;
 
 	snprintf(host, sizeof(host), "%.*s", (int)(colon - at), at);
@@ -76,7 +73,8 @@ int listen_note(const struct layer *l, const char *at)
 			memcpy(host, name, sizeof(host));
 		}
 	sscanf(colon + 1, "%u", &port);
-	if (!port && !(port = li_port(l)))
+	snprintf(log, sizeof(log), "%.200s/log", l->dir);
+	if (!port && !(port = listen_port(log)))
 		return cli_fail(l->cmd, "the log does not say which port is used; choose one, or "
 					"--log-level info.");
 	snprintf(text, sizeof(text), "%s:%u\n", host, port);

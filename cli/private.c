@@ -17,6 +17,7 @@
 
 #include "cli/cli.h"
 #include "cli/layer.h"
+#include "cli/listen.h"
 #include "client/client.h"
 
 #define ARGS_MAX 32
@@ -114,10 +115,16 @@ static void pr_child(pid_t parent, int death)
 		_exit(1);
 }
 
+static void pr_secret(const struct private *p, char path[128])
+{
+	snprintf(path, 128, "%s/secret", p->runtime);
+}
+
 static void pr_become_node(const struct private *p, pid_t parent, int ready,
 			   const char *const *options)
 {
-	char daemon[PATH_MAX], log[128], number[16];
+	static const char *const listen[] = { "--listen", "127.0.0.1:0", "--secret-file" };
+	char daemon[PATH_MAX], log[128], number[16], secret[128];
 	const char *args[ARGS_MAX] = { daemon,	   "ionode",  "--root",	    p->dir,
 				       "--socket", p->socket, "--ready-fd", number };
 	unsigned n = 8;
@@ -133,6 +140,12 @@ static void pr_become_node(const struct private *p, pid_t parent, int ready,
 	    layer_daemon(p->cmd, daemon))
 		_exit(127);
 	snprintf(number, sizeof(number), "%d", ready);
+	pr_secret(p, secret);
+	if (p->tcp) {
+		memcpy(args + n, listen, sizeof(listen));
+		n += 3;
+		args[n++] = secret;
+	}
 	while (options && *options && n < ARGS_MAX - 1)
 		args[n++] = *options++;
 	execv(daemon, (char *const *)(uintptr_t)args);
@@ -158,13 +171,28 @@ static int pr_not_started(const struct private *p)
 	return cli_fail(p->cmd, "the node did not start%s%s", *text ? ": " : ".", text);
 }
 
+/* Where the node listens: any port that was free. */
+static int pr_find_port(struct private *p)
+{
+	char log[128];
+	unsigned port;
+
+	snprintf(log, sizeof(log), "%s/log", p->runtime);
+	port = listen_port(log);
+	snprintf(p->address, sizeof(p->address), "tcp:127.0.0.1:%u", port);
+	return port ? CLI_OK : cli_fail(p->cmd, "the node does not say where it listens.");
+}
+
 int private_node_start(struct private *p, const char *const *options)
 {
 	pid_t parent = getpid();
 	struct pollfd poll_fd = { .events = POLLIN };
+	char byte, secret[128];
 	int ready[2], rc;
-	char byte;
 
+	pr_secret(p, secret);
+	if (p->tcp && access(secret, F_OK) && (rc = listen_make_secret(p->cmd, secret)))
+		return rc;
 	if (pipe2(ready, O_CLOEXEC))
 		return cli_fail(p->cmd, "cannot make a pipe: %s.", strerror(errno));
 	p->node = fork();
@@ -181,7 +209,7 @@ int private_node_start(struct private *p, const char *const *options)
 	rc = rc == 1 && read(ready[0], &byte, 1) == 1;
 	close(ready[0]);
 	if (rc)
-		return CLI_OK;
+		return p->tcp ? pr_find_port(p) : CLI_OK;
 	private_node_stop(p);
 	return pr_not_started(p);
 }
@@ -224,8 +252,14 @@ int64_t private_node_cpu_ns(const struct private *p)
 
 static void pr_environment(const struct private *p, const char *job, const char *conf)
 {
+	char secret[128];
+
 	setenv("SLUICE_ROOT", p->dir, 1);
-	setenv("SLUICE_SOCKET", p->socket, 1);
+	setenv("SLUICE_SOCKET", p->tcp ? p->address : p->socket, 1);
+	if (p->tcp) {
+		pr_secret(p, secret);
+		setenv("SLUICE_SECRET_FILE", secret, 1);
+	}
 	setenv("SLUICE_JOB_ID", job, 1);
 	setenv("SLUICE_TIMEOUT", "5", 1);
 	unsetenv("SLUICE_BYPASS");

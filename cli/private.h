@@ -31,6 +31,8 @@ struct private
 	char dir[PATH_MAX]; /* for files */
 	char runtime[64];   /* of the node: its socket and what it says */
 	char socket[96];    /* in there */
+	bool tcp;	    /* processes use the node over TCP; set it before the node starts */
+	char address[96];   /* then: as SLUICE_SOCKET */
 	pid_t node;	    /* 0: none */
 	unsigned procs;
 	struct private_proc proc[PRIVATE_PROCS];

@@ -157,6 +157,12 @@ int main(int argc, char **argv)
 	struct pollfd in[2] = { { .fd = 0, .events = POLLIN }, { .events = POLLIN } };
 	char err[200], line[MAX_LINE];
 
+	if (argc > 3 || (argc > 1 && argv[1][0] == '-')) {
+		int asked = argc == 2 && !strcmp(argv[1], "--help");
+
+		fprintf(asked ? stdout : stderr, "usage: %s [FILE [SOCKET]]\n", argv[0]);
+		return asked ? 0 : 2;
+	}
 	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s", argc > 2 ? argv[2] : "example.sock");
 	unlink(addr.sun_path);
 	file_fd = open(file, O_RDWR | O_CREAT, 0666);
