@@ -10,8 +10,7 @@
 
 enum sl_window_mode {
 	SL_WINDOW_EXACT, /* the bytes really moved inside the window count */
-	SL_WINDOW_PAPER, /* as seed 000: pro rata by a phase's mean; one that crosses the end is out
-			  */
+	SL_WINDOW_PAPER, /* as seed 000: of a phase that crosses an end, pro rata by its mean */
 };
 
 enum sl_activity { SL_COMPUTES, SL_TRANSFERS, SL_STALLED };
@@ -45,6 +44,7 @@ struct sl_phase_options {
 	uint64_t seed;	    /* of the distributions: equal seeds, equal workload */
 	enum sl_window_mode window;
 	const struct sl_phase_sink *sink; /* may be NULL */
+	bool ask; /* the policy, even if it is fair and its rates can be had faster; for tests */
 };
 
 /*

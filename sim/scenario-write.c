@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -76,19 +75,6 @@ static bool sw_vary_ok(const struct sl_vary *v, double below)
 	return false;
 }
 
-static int sw_wrong(char *err, size_t err_size, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
-
-static int sw_wrong(char *err, size_t err_size, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(err, err_size, format, args);
-	va_end(args);
-	return -EINVAL;
-}
-
 static const char *sw_platform(const struct sl_platform *p)
 {
 	if (!sw_in(p->bandwidth_bps, SL_SIM_BYTES) || !(p->bandwidth_bps > 0))
@@ -130,19 +116,31 @@ int sl_scenario_check(const struct sl_scenario *s, char *err, size_t err_size)
 	struct sl_spec spec;
 	char text[400];
 
-	if (key)
-		return sw_wrong(err, err_size, "platform.%s is out of range", key);
+	if (key) {
+		snprintf(err, err_size, "platform.%s is out of range", key);
+		return -EINVAL;
+	}
 	if (!sw_in(s->from_s, SL_SIM_SECONDS) || !sw_in(s->to_s, SL_SIM_SECONDS) ||
-	    (s->to_s > 0 && s->to_s <= s->from_s))
-		return sw_wrong(err, err_size, "window is out of range");
-	if (!s->n_apps || s->n_apps > SL_SIM_APPS)
-		return sw_wrong(err, err_size, "there must be from 1 to %u jobs", SL_SIM_APPS);
-	for (uint32_t i = 0; i < s->n_apps; i++)
-		if ((key = sw_app(s, &s->apps[i])))
-			return sw_wrong(err, err_size, "jobs[%u].%s is out of range", i, key);
-	for (uint32_t i = 0; i < s->n_policies; i++)
-		if (sl_spec_parse(SL_GRANT, s->policies[i], &spec, text, sizeof(text)))
-			return sw_wrong(err, err_size, "policies[%u]: %s", i, text);
+	    (s->to_s > 0 && s->to_s <= s->from_s)) {
+		snprintf(err, err_size, "window is out of range");
+		return -EINVAL;
+	}
+	if (!s->n_apps || s->n_apps > SL_SIM_APPS) {
+		snprintf(err, err_size, "there must be from 1 to %u jobs", SL_SIM_APPS);
+		return -EINVAL;
+	}
+	for (uint32_t i = 0; i < s->n_apps; i++) {
+		if ((key = sw_app(s, &s->apps[i]))) {
+			snprintf(err, err_size, "jobs[%u].%s is out of range", i, key);
+			return -EINVAL;
+		}
+	}
+	for (uint32_t i = 0; i < s->n_policies; i++) {
+		if (sl_spec_parse(SL_GRANT, s->policies[i], &spec, text, sizeof(text))) {
+			snprintf(err, err_size, "policies[%u]: %s", i, text);
+			return -EINVAL;
+		}
+	}
 	return 0;
 }
 
@@ -274,13 +272,15 @@ int sl_scenario_save(FILE *file, const struct sl_scenario *s)
 
 void sl_scenario_free(struct sl_scenario *s)
 {
-	for (uint32_t i = 0; i < s->n_apps; i++) {
-		const struct sl_app *next = i + 1 < s->n_apps ? &s->apps[i + 1] : NULL;
+	const struct sl_app *a = s->apps, *end = a ? a + s->n_apps : a;
 
-		if (!next || next->compute_s.list != s->apps[i].compute_s.list)
-			free(s->apps[i].compute_s.list);
-		if (!next || next->volume_bytes.list != s->apps[i].volume_bytes.list)
-			free(s->apps[i].volume_bytes.list);
+	for (; a < end; a++) {
+		bool last = a + 1 == end;
+
+		if (last || a[1].compute_s.list != a->compute_s.list)
+			free(a->compute_s.list);
+		if (last || a[1].volume_bytes.list != a->volume_bytes.list)
+			free(a->volume_bytes.list);
 	}
 	for (uint32_t i = 0; i < s->n_policies; i++)
 		free(s->policies[i]);

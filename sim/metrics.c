@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The measures of seed 003, §2.2, and of seed 000, §4.3.
+ *
+ * Seed 003 (Gainaru et al. 2014), over the whole run; application k has beta_k processors, was
+ * released at r_k and ended at d_k, having computed for W_k seconds and moved V_k bytes:
+ *
+ *	efficiency          rho~_k = W_k / (d_k - r_k)
+ *	alone, it would be  rho_k  = W_k / (W_k + V_k / min(b beta_k, B))
+ *	SysEfficiency       1/N * sum of beta_k rho~_k           upper limit: the same of rho_k
+ *	Dilation            max of rho_k / rho~_k
+ *
+ * An application that the end of the window cut off ended there, and what it has done of an
+ * unfinished iteration counts: the paper has only applications that end, and its n(t) would make
+ * one look the worse the longer its iterations are. An application that has done nothing at all
+ * counts 0 towards the SysEfficiency and has no dilation.
+ *
+ * Seed 000 (IO-Sets, 2024), over the window; e_cpu: seconds computed inside of it, e_io: bytes
+ *moved inside of it over the bandwidth alone, L: its length, or that of the part in which the
+ *application was there:
+ *
+ *	stretch      L / (e_cpu + e_io)        its maximum and geometric mean
+ *	I/O slowdown (L - e_cpu) / e_io        geometric mean
+ *	Utilization  sum of beta_k e_cpu over N * length of the window
+ *
+ * The paper has applications of equal size, and counts them instead of processors. Its bytes are
+ * recomputed from time stamps: an I/O phase that crosses an end of the window counts by the part of
+ * its time that is inside. (One that crosses the window's end has no time stamp yet when the
+ * measurement stops; the paper then takes another window. Here it can be waited for.)
+ * SL_WINDOW_PAPER does the same; SL_WINDOW_EXACT counts what was moved inside.
+ *
+ * Example: window 0 .. 20, B = 10; alone, 4 s of computing and 20 bytes are 6 s. These bytes take
+ * 6 s in one phase; the next one begins at 14 s, waits until 19 s and ends at 21 s. Exact: e_cpu =
+ * 8, e_io = 2 + 1, stretch 20/11, slowdown 12/3. Paper: e_io = 2 + 2 * 6/7, stretch 20/11.71,
+ * slowdown 12/3.71.
+ *
+ * A stretch or slowdown is NAN where there is nothing to measure, infinite where an application was
+ * there and got nothing done. O(n).
+ */
+#include "sim/metrics.h"
+
+#include <math.h>
+
+double sl_paper_bytes(double bytes, double begin_s, double end_s, double from_s, double to_s)
+{
+	double inside_s = fmin(end_s, to_s) - fmax(begin_s, from_s);
+
+	if (inside_s < 0)
+		return 0;
+	return end_s > begin_s ? bytes * (inside_s / (end_s - begin_s)) : bytes;
+}
+
+struct mean {
+	double log_sum;
+	uint32_t n;
+};
+
+static void mt_add(struct mean *m, double x)
+{
+	if (isnan(x))
+		return;
+	m->log_sum += log(x);
+	m->n++;
+}
+
+static double mt_geometric(const struct mean *m)
+{
+	return m->n ? exp(m->log_sum / m->n) : NAN;
+}
+
+/* 0 / 0: nothing was wanted and nothing done. */
+static double mt_ratio(double over, double under)
+{
+	return under > 0 ? over / under : over > 0 ? INFINITY : NAN;
+}
+
+struct window {
+	double from_s, to_s;
+	enum sl_window_mode mode;
+};
+
+static void mt_app(const struct sl_sim_account *a, const struct window *w,
+		   struct sl_sim_app_metrics *m)
+{
+	double took_s = a->end_s - a->release_s;
+	double alone_s = a->total.compute_s + a->total.bytes / a->cap_bps;
+	double there_s = fmin(w->to_s, a->end_s) - fmax(w->from_s, a->release_s);
+	double cpu_s = a->to.compute_s - a->from.compute_s;
+	double io_s = (w->mode == SL_WINDOW_PAPER ? a->paper_bytes : a->to.bytes - a->from.bytes) /
+		      a->cap_bps;
+
+	*m = (struct sl_sim_app_metrics){ .iterations = a->iterations, .bytes = a->total.bytes };
+	m->efficiency = took_s > 0 ? a->total.compute_s / took_s : NAN;
+	m->dilation = alone_s > 0 ? took_s / alone_s : NAN;
+	m->stretch = m->io_slowdown = NAN;
+	if (!(there_s > 0))
+		return;
+	m->stretch = mt_ratio(there_s, cpu_s + io_s);
+	/* Computing for all of the window leaves a rounding error as "waiting". */
+	if (io_s > 0 || there_s - cpu_s > 1e-9 * there_s)
+		m->io_slowdown = mt_ratio(there_s - cpu_s, io_s);
+}
+
+void sl_metrics(const struct sl_sim_account *accounts, uint32_t n, uint64_t procs, double from_s,
+		double to_s, enum sl_window_mode mode, struct sl_sim_metrics *out,
+		struct sl_sim_app_metrics *apps)
+{
+	struct window w = { from_s, to_s, mode };
+	struct mean stretch = { 0, 0 }, slowdown = { 0, 0 };
+	double cpu_s = 0, all = 0;
+
+	out->sys_efficiency = out->upper_limit = 0;
+	out->dilation = out->max_stretch = NAN;
+	for (uint32_t i = 0; i < n; i++) {
+		const struct sl_sim_account *a = &accounts[i];
+		struct sl_sim_app_metrics m;
+
+		mt_app(a, &w, &m);
+		if (apps)
+			apps[i] = m;
+		all += a->procs;
+		cpu_s += a->procs * (a->to.compute_s - a->from.compute_s);
+		if (a->total.compute_s > 0) { /* implies that it took time, and has a dilation */
+			out->sys_efficiency += a->procs * m.efficiency;
+			out->upper_limit += a->procs * m.efficiency * m.dilation;
+		}
+		out->dilation = fmax(out->dilation, m.dilation); /* NAN: the other */
+		out->max_stretch = fmax(out->max_stretch, m.stretch);
+		mt_add(&stretch, m.stretch);
+		mt_add(&slowdown, m.io_slowdown);
+	}
+	if (procs)
+		all = (double)procs;
+	out->sys_efficiency /= all;
+	out->upper_limit /= all;
+	out->geomean_stretch = mt_geometric(&stretch);
+	out->io_slowdown = mt_geometric(&slowdown);
+	out->utilization = to_s > from_s ? cpu_s / (all * (to_s - from_s)) : NAN;
+}
