@@ -40,6 +40,7 @@ struct rc_check {
 	struct sl_hash by_number;
 	void *hash_memory;
 	uint64_t decisions, batches, requests, lost;
+	FILE *log;
 	sl_time first, last;
 };
 
@@ -172,12 +173,30 @@ static int rc_add(struct rc_check *c, const struct sl_trace_record *r)
 	return RC_GO_ON;
 }
 
+static void rc_log(const struct rc_check *c, const struct sl_batch *b, sl_time now)
+{
+	const struct sl_request *r;
+
+	if (!b) {
+		fprintf(c->log, "%" PRId64 " 0\n", now);
+		return;
+	}
+	r = b->first;
+	fprintf(c->log,
+		"%" PRId64 " %u %u %016" PRIx64 " %" PRIu64 " %s %016" PRIx64 " %" PRIu64
+		" %" PRIu64 "\n",
+		now, b->count, ((const struct rc_request *)r)->number, r->job, r->client,
+		r->op == SL_WRITE ? "write" : "read", r->file, r->offset, r->length);
+}
+
 static int rc_next(struct rc_check *c, const struct sl_trace_record *r)
 {
 	const struct sl_batch *b = sl_next(c->s, r->now, NULL);
 	struct rc_request *first = b ? (struct rc_request *)b->first : NULL;
 
 	c->decisions++;
+	if (c->log)
+		rc_log(c, b, r->now);
 	if ((b ? b->count : 0) != r->u32[0] || (b && first->number != r->request))
 		return rc_differs(c, r, b);
 	if (b) {
@@ -315,9 +334,9 @@ static void rc_print(const struct rc_check *c, bool json)
 	json_end(&j);
 }
 
-int replay_check(struct replay_trace *t, bool json)
+int replay_check(struct replay_trace *t, bool json, FILE *log)
 {
-	struct rc_check c = { .t = t };
+	struct rc_check c = { .t = t, .log = log };
 	struct sl_trace_record r;
 	char so_far[100];
 	int rc, status = RC_GO_ON;

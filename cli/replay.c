@@ -166,7 +166,7 @@ int cmd_replay(int argc, char **argv)
 		return cli_usage(REPLAY_CMD, "--speed is for --name; a check does not wait.");
 	if ((status = replay_open(&t, REPLAY_CMD, argv[optind])))
 		return status;
-	status = name ? against_layer(&t, name, speed, json) : replay_check(&t, json);
+	status = name ? against_layer(&t, name, speed, json) : replay_check(&t, json, NULL);
 	replay_close(&t);
 	return status;
 }

@@ -9,6 +9,7 @@
 #define SL_CLI_REPLAY_H
 
 #include <stdbool.h>
+#include <stdio.h>
 
 #include "cli/layer.h"
 #include "sched/trace.h"
@@ -37,8 +38,12 @@ int replay_next(struct replay_trace *t, struct sl_trace_record *r);
  */
 int replay_damaged(const struct replay_trace *t, int rc, const char *text, const char *so_far);
 
-/* Say it all again to a scheduler, compare the answers. */
-int replay_check(struct replay_trace *t, bool json);
+/*
+ * Say it all again to a scheduler, compare the answers. log (may be NULL) gets the decisions of
+ * that scheduler, one a line: time in ns, requests in the batch, and if there are any, of the first
+ * its number, job, client, operation, file, offset and length.
+ */
+int replay_check(struct replay_trace *t, bool json, FILE *log);
 /* Do the reads and writes again, on files of their own in the layer's directory. */
 int replay_live(struct replay_trace *t, struct layer *l, double speed, bool json);
 

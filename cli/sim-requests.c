@@ -21,6 +21,7 @@
 
 #define CMD	     "sim"
 #define MAX_POLICIES 64
+#define NAME_WIDTH   24
 
 struct study {
 	struct sl_requests s;
@@ -36,7 +37,7 @@ struct study {
 static int sr_help(void)
 {
 	puts("usage: sluice sim --requests SCENARIO.yaml [OPTION]...\n"
-	     "       sluice sim --requests --trace FILE [--json]\n"
+	     "       sluice sim --requests --trace FILE [--log FILE] [--json]\n"
 	     "\n"
 	     "Simulates processes that read and write files on a few servers, request by\n"
 	     "request, with the scheduler of the daemon in each server, and compares its\n"
@@ -54,6 +55,7 @@ static int sr_help(void)
 	     "  -w, --window N     batches in flight at a device, instead of the scenario's\n"
 	     "  -a, --per-app      the applications one by one, too\n"
 	     "  -t, --trace FILE   check a recording\n"
+	     "  -l, --log FILE     with --trace: write the decisions, one a line\n"
 	     "  -j, --json         print JSON\n"
 	     "  -h, --help         this text\n"
 	     "\n"
@@ -85,7 +87,7 @@ static void sr_intro(const struct study *t)
 
 	for (uint32_t i = 0; i < s->n_apps; i++)
 		procs += s->apps[i].procs;
-	printf("%s: %u application%s, %" PRIu64 " process%s, %u server%s (%s)\n\n", s->name,
+	printf("%s:\n%u application%s, %" PRIu64 " process%s, %u server%s (%s)\n\n", s->name,
 	       s->n_apps, s->n_apps == 1 ? "" : "s", procs, procs == 1 ? "" : "es",
 	       s->striping.servers, s->striping.servers == 1 ? "" : "s", s->device.name);
 }
@@ -95,11 +97,11 @@ static void sr_row(const char *name, sl_time took, uint64_t bytes, const struct 
 {
 	char makespan[16], mean[16], p99[16];
 
-	if (strlen(name) > 26)
-		printf("%s\n%26s", name, "");
+	if (strlen(name) > NAME_WIDTH)
+		printf("%s\n%*s", name, NAME_WIDTH, "");
 	else
-		printf("%-26s", name);
-	printf(" %8s %7.1f %8s %8s %8" PRIu64 " %6.1f", sr_time(makespan, (double)took),
+		printf("%-*s", NAME_WIDTH, name);
+	printf(" %8s %7.1f %7s %7s %8" PRIu64 " %6.1f", sr_time(makespan, (double)took),
 	       sr_mb_s(bytes, took), sr_time(mean, call->mean_ns),
 	       sr_time(p99, (double)call->p99_ns), batches, sr_merged(requests, batches));
 }
@@ -107,9 +109,8 @@ static void sr_row(const char *name, sl_time took, uint64_t bytes, const struct 
 static void sr_table(const struct study *t)
 {
 	sr_intro(t);
-	printf("%-26s %8s %7s %8s %8s %8s %6s %5s\n", "policy", "makespan", "MB/s", "mean", "p99",
-	       "device", "merged", "seeks");
-	printf("%-26s %8s %7s %8s %8s %8s %6s\n", "", "", "", "call", "", "ops", "");
+	printf("%-*s %8s %7s %7s %7s %8s %6s %5s\n", NAME_WIDTH, "policy", "makespan", "MB/s",
+	       "mean", "p99", "ops", "merged", "seeks");
 	for (uint32_t i = 0; i < t->n; i++) {
 		const struct sl_requests_result *r = &t->result[i];
 
@@ -126,8 +127,8 @@ static void sr_table(const struct study *t)
 			putchar('\n');
 		}
 	}
-	puts("\nmean and p99: of a call; merged: requests in a device operation; seeks: of all\n"
-	     "device operations, those that did not go on where another ended.");
+	puts("\nmean, p99: of a call. ops: of the devices; merged: requests in one of them;\n"
+	     "seeks: those of them that did not go on where another ended.");
 }
 
 static void sr_latency(struct json *j, const char *key, const struct sl_latency *l)
@@ -278,14 +279,20 @@ static int sr_scenario(struct study *t, const char *path, const struct sl_device
 	return sr_run(t);
 }
 
-static int sr_trace(const char *path, bool json)
+static int sr_trace(const char *path, const char *log_path, bool json)
 {
 	struct replay_trace t;
+	FILE *log = NULL;
 	int status = replay_open(&t, CMD, path);
 
 	if (status)
 		return status;
-	status = replay_check(&t, json);
+	if (log_path && !(log = fopen(log_path, "we")))
+		status = cli_fail(CMD, "cannot write %s: %s.", log_path, strerror(errno));
+	else
+		status = replay_check(&t, json, log);
+	if (log && (ferror(log) | fclose(log)) && !status)
+		status = cli_fail(CMD, "cannot write %s: %s.", log_path, strerror(errno));
 	replay_close(&t);
 	return status;
 }
@@ -300,16 +307,17 @@ static int sr_main(struct study *t, int argc, char **argv)
 		{ "window", required_argument, NULL, 'w' },
 		{ "per-app", no_argument, NULL, 'a' },
 		{ "trace", required_argument, NULL, 't' },
+		{ "log", required_argument, NULL, 'l' },
 		{ "json", no_argument, NULL, 'j' },
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
 	};
 	struct sl_device_model device = { 0 };
-	const char *trace = NULL, *seed = NULL;
+	const char *trace = NULL, *log = NULL, *seed = NULL;
 	unsigned long window = 0, number;
 	int opt, status = CLI_OK;
 
-	while ((opt = cli_getopt(CMD, argc, argv, "Rp:d:s:w:at:jh", longs)) != -1) {
+	while ((opt = cli_getopt(CMD, argc, argv, "Rp:d:s:w:at:l:jh", longs)) != -1) {
 		if (opt == 'p')
 			status = sr_policy(t, optarg);
 		else if (opt == 'd')
@@ -323,6 +331,8 @@ static int sr_main(struct study *t, int argc, char **argv)
 			t->per_app = true;
 		else if (opt == 't')
 			trace = optarg;
+		else if (opt == 'l')
+			log = optarg;
 		else if (opt == 'j')
 			t->json = true;
 		else if (opt == 'h')
@@ -334,9 +344,11 @@ static int sr_main(struct study *t, int argc, char **argv)
 	}
 	if (trace) {
 		if (optind < argc || t->n_given || device.name || seed || window)
-			return cli_usage(CMD, "--trace takes nothing else but --json.");
-		return sr_trace(trace, t->json);
+			return cli_usage(CMD, "--trace takes nothing else but --log and --json.");
+		return sr_trace(trace, log, t->json);
 	}
+	if (log)
+		return cli_usage(CMD, "--log is for --trace.");
 	if (optind == argc)
 		return cli_usage(CMD, "which scenario?");
 	if (argc - optind > 1)

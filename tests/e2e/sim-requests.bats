@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+# `sluice sim --requests`: scenarios, what is printed, what is refused; and the recording of a live
+# node gives its own decisions again.
+bats_require_minimum_version 1.5.0
+
+setup() {
+	SLUICE=$(realpath "${SLUICE:-build/cli/sluice}")
+	REAL=$(realpath "${SLUICED:-$(dirname "$SLUICE")/../ionode/sluiced}")
+	SOURCE_DIR=$(realpath "${SOURCE_DIR:-.}")
+	LARGE=$SOURCE_DIR/examples/scenarios/agios-shared-large.yaml
+	cd "$BATS_TEST_TMPDIR"
+}
+
+fails() { # status, pattern of stderr, arguments
+	local expected=$1 pattern=$2
+	shift 2
+	run "-$expected" --separate-stderr "$SLUICE" sim --requests "$@"
+	[ "$output" = "" ]
+	[[ "$stderr" == $pattern ]] || { echo "got: $stderr"; return 1; }
+}
+
+small() {
+	cat >small.yaml <<-END
+	requests:
+	  servers: 2
+	  transfer: 8Ki
+	  device: ssd
+	  jobs:
+	    - { name: one, processes: 4, request: 64Ki, data: 1Mi, pattern: strided }
+	    - { name: two, processes: 2, request: 16Ki, data: 1Mi, operation: read, jitter: 1ms }
+	END
+}
+
+@test "each scenario of AGIOS runs, fits 80 columns, and repeats to the letter" {
+	for f in "$SOURCE_DIR"/examples/scenarios/agios-*.yaml; do
+		run --separate-stderr "$SLUICE" sim --requests "$f" --per-app
+		[ "$status" -eq 0 ]
+		[ "$stderr" = "" ]
+		[ -z "$(tail -n +2 <<<"$output" | awk 'length > 80')" ]
+		for order in to to-agg sjf mlf aioli; do
+			grep -q "^order=$order,share=pool " <<<"$output"
+		done
+		[ "$("$SLUICE" sim --requests "$f" --per-app)" = "$output" ]
+	done
+}
+
+@test "large shared writes gain with every order that merges, on every disk of the paper" {
+	for device in pastel graphene suno; do
+		"$SLUICE" sim --requests "$LARGE" --device $device --json | jq -e '.device == "'$device'" and
+			(.policies | map({key: (.name | split(",")[0]), value: .}) | from_entries |
+			[.["order=to-agg"], .["order=sjf"], .["order=mlf"], .["order=aioli"]] as $merge |
+			.["order=to"] as $to |
+			$to.merged == 1 and ($merge | all(.merged > 4 and
+			.makespan_s < 0.6 * $to.makespan_s and .bytes == $to.bytes)))'
+	done
+}
+
+@test "json has totals, applications and latencies that fit together" {
+	small
+	"$SLUICE" sim --requests small.yaml --policy order=to --policy order=aioli,wait_us=100,share=wfq \
+		--json >out.json
+	jq -e '.level == "request" and .servers == 2 and (.policies | length == 2 and
+		map(.name) == ["order=to", "order=aioli,wait_us=100,share=wfq"] and all(
+		.bytes == 6291456 and (.apps | map(.bytes) | add) == .bytes and .calls == 64 + 128 and
+		.requests == 64 * 8 + 128 * 2 and .device_ops <= .requests and .seeks <= .device_ops and
+		.busy > 0 and .busy <= 1 and (.mb_per_s - .bytes / .makespan_s / 1e6 | fabs) < 1e-6 and
+		.events > .requests and .wall_s > 0 and ([.apps[].end_s] | max) == .makespan_s and
+		(.call | .p50_us <= .p95_us and .p95_us <= .p99_us and .p99_us <= .max_us)))' out.json
+}
+
+@test "seed, window and device change the run; the same seed repeats it" {
+	small
+	run_with() { "$SLUICE" sim --requests small.yaml "$@" --json | jq -c 'del(.policies[].wall_s)'; }
+	[ "$(run_with)" = "$(run_with --seed 1)" ]
+	[ "$(run_with)" != "$(run_with --seed 2)" ]
+	[ "$(run_with --seed 2)" = "$(run_with --seed 2)" ]
+	[ "$(run_with)" != "$(run_with --window 8)" ]
+	[ "$(run_with)" != "$(run_with --device hdd)" ]
+	[ "$(run_with --device bandwidth=1G | jq .device)" = '"given"' ]
+}
+
+@test "a wrong scenario is refused with line and key, status 2" {
+	small
+	sed -i 's/servers: 2/servers: -2/' small.yaml
+	fails 2 "sluice sim: small.yaml:2: requests.servers: '-2' is not a number from 1 to 1024." small.yaml
+	small
+	sed -i 's/64Ki/nan/' small.yaml
+	fails 2 "sluice sim: small.yaml:6: requests.jobs\[0\].request: 'nan' is not a size*" small.yaml
+	small
+	sed -i 's/data: 1Mi, op/data: 1000000000000000000, op/' small.yaml
+	fails 2 "sluice sim: small.yaml:7: requests.jobs\[1\].data: '1000000000000000000' is not a size*" small.yaml
+	small
+	echo '  policies: [ order=best ]' >>small.yaml
+	fails 2 "sluice sim: small.yaml:8: requests.policies\[0\]: *best*" small.yaml
+	printf 'requests:\n  jobs: [\n' >small.yaml
+	fails 2 "sluice sim: small.yaml:3: this is not YAML: *" small.yaml
+	fails 1 "sluice sim: cannot read none.yaml: No such file or directory." none.yaml
+}
+
+@test "wrong use is refused" {
+	small
+	fails 2 "sluice sim: which scenario?*"
+	fails 2 "sluice sim: unexpected argument 'b'.*" small.yaml b
+	fails 2 "sluice sim: --policy 'best': 'best' does not begin with a stage*" small.yaml --policy best
+	fails 2 "sluice sim: --policy 'order=best': *" small.yaml --policy order=best
+	fails 2 "sluice sim: unknown device 'hd'. Did you mean 'hdd'?*" small.yaml --device hd
+	fails 2 "sluice sim: --window: '0' is not a number from 1 to 1024.*" small.yaml --window 0
+	fails 2 "sluice sim: --seed: 'x' is not a number.*" small.yaml --seed x
+	fails 2 "sluice sim: --log is for --trace.*" small.yaml --log x
+	fails 2 "sluice sim: --trace takes nothing else*" --trace x small.yaml
+	fails 2 "sluice sim: small.yaml is not a trace*" --trace small.yaml
+}
+
+# The decisions as the node has written them, one a line as --log does.
+recorded() {
+	perl -e 'local $/; open F, "<:raw", $ARGV[0]; $_ = <F>; my ($at, %r) = 8;
+		while ($at < length) {
+			my ($type, $size, $request, $now) = unpack "vvVQ<", substr $_, $at, 16;
+			my @u = unpack "Q<5V2", substr $_, $at + 16, 48 if $type == 2;
+			$r{$request} = sprintf "%016x %d %s %016x %d %d", $u[0], $u[1],
+				$u[5] ? "write" : "read", @u[2 .. 4] if $type == 2;
+			if ($type == 3) {
+				my $count = unpack "V", substr $_, $at + 16, 4;
+				print "$now $count", $count ? " $request $r{$request}" : "", "\n";
+			}
+			$at += $size;
+		}' "$1"
+}
+
+@test "the recording of a live node: its decisions come out again, one by one" {
+	local runtime
+	mkdir files
+	runtime=$(mktemp -d /tmp/sluice-e2e-XXXXXX)
+	export SLUICE_RUNTIME=$runtime
+	printf '#!/bin/sh\nexec %s "$@" --trace %s\n' "$REAL" "$PWD/trace" >recording
+	chmod +x recording
+	SLUICED=$PWD/recording "$SLUICE" up --name live --policy share=pool --policy order=aioli files
+	for job in 1 2; do
+		"$SLUICE" run --name live --job $job -- \
+			dd if=/dev/zero of=files/$job bs=64k count=300 status=none &
+	done
+	wait
+	"$SLUICE" policy set --name live order=sjf share=wfq
+	for job in 1 2; do
+		"$SLUICE" run --name live --job $job -- \
+			dd if=files/$job of=/dev/null bs=8k status=none &
+	done
+	wait
+	"$SLUICE" down --name live
+	rm -rf "$runtime"
+	run --separate-stderr "$SLUICE" sim --requests --trace trace --log decisions
+	[ "$status" -eq 0 ]
+	[ "$stderr" = "" ]
+	[[ "${lines[0]}" =~ ^([0-9]+)" decisions, all equal"$ ]]
+	[ "${BASH_REMATCH[1]}" -eq "$(wc -l <decisions)" ]
+	recorded trace >expected
+	diff expected decisions
+	[ "$(grep -c ' write ' decisions)" -gt 10 ]
+	[ "$(grep -c ' read ' decisions)" -gt 10 ]
+	"$SLUICE" sim --trace trace --json | jq -e '.equal and .requests >= 600'
+}
