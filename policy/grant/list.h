@@ -60,12 +60,28 @@ void sl_grant_by_weight(struct sl_io_job **jobs, uint32_t n, double capacity_bps
 /* What the job has lost in its present phase so far, against a transfer at full rate. */
 double sl_grant_stall_ns(const struct sl_io_job *j, sl_time now);
 
-/* ---- measures of a job, in measure.c ---- */
+/* ---- how much a job was delayed, and what its bytes are worth, in measure.c ---- */
 
 /* Efficiency so far over the ideal one: 1 is a job that was never delayed. */
 double sl_grant_ratio(const struct sl_io_job *j, sl_time now);
-/* Bytes for each second of computing that they let a processor do: low is good. */
-double sl_grant_price(const struct sl_io_job *j, double ratio);
-#define SL_GRANT_UNDER_WAY 0.25 /* how much cheaper a job is whose bytes are all but through */
+
+/* What a byte of bandwidth is worth, in seconds of computing of a processor; learned. */
+struct sl_grant_price {
+	double price;	  /* now */
+	double displaced; /* since the last decision: the best of what had to wait; 0: nothing */
+	sl_time last;	  /* decision */
+};
+
+void sl_grant_price_begin(struct sl_grant_price *p, struct sl_io_job *const *jobs, uint32_t n,
+			  sl_time now);
+/*
+ * The key of a job whose instance is worth `value`: positive, low is good. Of equal ones, the one
+ * with the lower ratio is better.
+ */
+double sl_grant_key(const struct sl_grant_price *p, const struct sl_io_job *j, double value,
+		    double ratio);
+#define SL_GRANT_KEY_BEHIND 0x1p400 /* times this, a key is behind every key and every ratio */
+/* When the rates are there. */
+void sl_grant_price_end(struct sl_grant_price *p, struct sl_io_job *const *jobs, uint32_t n);
 
 #endif

@@ -5,13 +5,9 @@
  * For the objective SysEfficiency of Gainaru et al. 2014 (seed 003), §2.2: the mean over all
  * processors of the part of their time in which they compute, 1/N * sum of beta * efficiency. The
  * text of the paper's MaxSysEff, low beta * efficiency first, does not serve it (see
- * max-sys-eff-literal.c, and docs/grant-policies.md for both in numbers). Here jobs go by price,
- * vol / (beta * w), least first: see measure.c for why. Of jobs of the same price the one that was
+ * max-sys-eff-literal.c, and docs/grant-policies.md for both in numbers). Here jobs go by what
+ * their bytes are worth: see measure.c for how, and for an example. Of equal jobs the one that was
  * delayed most goes first.
- *
- * Example: capacity 10, caps 10. A: 100 processors, 50 s, 1000 bytes: price 0.2. B: 10 processors,
- * 200 s, 1000 bytes: 0.5. A is served, then B. If B has 1 byte left and A is new, A still goes
- * first: B is cheaper only by a fifth.
  *
  * Jobs whose bytes are worth little wait as long as others can use the bandwidth, if need be for
  * ever: that is the objective. max_stall_ms bounds it; target-dilation is the milder policy. O(n) a
@@ -19,12 +15,40 @@
  */
 #include "policy/grant/list.h"
 
+struct mse {
+	struct sl_grant_list list;
+	struct sl_grant_price price;
+};
+
+static size_t mse_size(const struct sl_policy_limits *limits)
+{
+	(void)limits;
+	return sizeof(struct mse);
+}
+
+static void mse_init(void *state, const struct sl_policy_limits *limits, const int64_t *values,
+		     sl_time now)
+{
+	struct mse *m = state;
+
+	sl_grant_list_init(&m->list, limits, values, now);
+	m->price.last = now;
+}
+
 static sl_time mse_decide(void *state, struct sl_io_job **jobs, uint32_t n, double capacity_bps,
 			  sl_time now)
 {
+	struct mse *m = state;
+	sl_time wake;
+
+	sl_grant_price_begin(&m->price, jobs, n, now);
 	for (uint32_t i = 0; i < n; i++)
-		jobs[i]->rate_bps = sl_grant_price(jobs[i], sl_grant_ratio(jobs[i], now));
-	return sl_grant_in_order(state, jobs, n, capacity_bps, now);
+		jobs[i]->rate_bps =
+			sl_grant_key(&m->price, jobs[i], jobs[i]->procs * jobs[i]->compute_s,
+				     sl_grant_ratio(jobs[i], now));
+	wake = sl_grant_in_order(&m->list, jobs, n, capacity_bps, now);
+	sl_grant_price_end(&m->price, jobs, n);
+	return wake;
 }
 
 const struct sl_grant_ops sl_grant_max_sys_eff = {
@@ -34,8 +58,8 @@ const struct sl_grant_ops sl_grant_max_sys_eff = {
 		  .source =
 			  "Gainaru et al. 2014, sections 2.2 and 3.1, MaxSysEff, by its objective",
 		  .params = sl_grant_list_params,
-		  .state_size = sl_grant_list_size,
-		  .init = sl_grant_list_init },
+		  .state_size = mse_size,
+		  .init = mse_init },
 	.fair = false,
 	.plan = NULL,
 	.decide = mse_decide,

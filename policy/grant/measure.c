@@ -3,7 +3,7 @@
  * What a grant policy asks of a job before it decides: how much it was delayed, and what its
  * bytes are worth. After Gainaru et al. 2014 (seed 003), §2.2 and §3.1.
  *
- * Ratio: the efficiency so far is work / time since release, the ideal one work / time alone, both
+ * Ratio. The efficiency so far is work / time since release, the ideal one work / time alone, both
  * over the instances that have ended; so their ratio is alone_s / time since release. Example: two
  * instances of 10 s alone, 25 s since release: 0.8. In its first instance a job has no efficiency
  * yet. Counted as 1 for ever, as one may read the paper, it would be behind every other job and
@@ -11,20 +11,41 @@
  * last ones never did. So there, what it has done of that instance is compared with the time since
  * release: 1 when it first asks, and falling while it waits.
  *
- * Price: an instance costs vol bytes and lets beta processors compute for w seconds. System
- * efficiency is a sum of beta * w over instances, the I/O system has B bytes a second for them: a
- * knapsack, in which filling up by least vol / (beta * w) is best as long as parts of an item can
- * be had. "Compute-intensive applications with large w and small vol" says §2.2 of the same
- * objective. A job that is under way is cheaper by up to a fifth: a transfer that is interrupted
- * keeps its job from computing and lets no other compute, so of two that cost about the same one
- * should go to its end. (Measured over the mixes in docs/grant-policies.md: 0, 1/4 and 1 of the
- * part transferred give .6526, .6540 and .6507; with 0, equal applications share and all wait.)
- * Of jobs of the same price, the one that was delayed most is the cheapest by a millionth.
+ * Worth. System efficiency adds up beta * w for every instance that ends. Two things limit it:
+ *
+ * Bandwidth: if there is always more to transfer than can be, every byte given to one job is taken
+ * from another. Then instances should go by beta * w / vol, as in a knapsack that is to be filled
+ * with fractions: "compute-intensive applications with large w and small vol" (§2.2).
+ *
+ * Waiting: if all comes through sooner or later, only the time counts in which processors wait; a
+ * job that waits a second loses beta * w / (w + t_io) of computing. Then jobs should go by that
+ * over what they have left to transfer, as jobs on a machine by weight / length (Smith 1956).
+ *
+ * What lies between is told by the price of a byte. An instance is worth beta * w less the price of
+ * its bytes; if that is positive, its job goes by (beta * w - price * vol) / (w + t_io), over vol.
+ * If not, it takes more from others than it gives; it comes after those, by beta * w / vol. A job
+ * of which the part m has been transferred counts (1 + m) times: it has less left, and its
+ * processors wait for that only. (1 / (1 - m) would be Smith's rule; unbounded, it serves any job
+ * that is about to end before any other.)
+ *
+ * The price is what a byte more would have let compute: the largest beta * w / vol among the jobs
+ * that did not have all they could use, 0 when there was none, averaged over about five mean
+ * instances. So a machine that is never congested has price 0 and counts waiting only, in
+ * one that always is, what is not worth its bandwidth comes last.
+ *
+ * Example: price 2. A: 100 processors, 50 s, 1000 bytes, 10 s of transfer: (5000 - 2000) / 60 /
+ * 1000 = 0.05. B: 10 processors, 200 s, 900 bytes, 9 s: (2000 - 1800) / 209 / 900 = 0.001. C: 100
+ * processors, 1 s, 100 bytes, 1 s: 100 - 200 is negative. A, B, C. With price 0: A 0.083, C 0.5, B
+ * 0.011, so C, A, B: C is short and keeps many waiting.
  */
 #include "policy/grant/list.h"
 
-/* Small against any difference in price that matters. */
-#define MS_DELAYED 1e-6
+#define MS_MEMORY  5	   /* mean instances over which prices are averaged */
+#define MS_LAST	   0x1p199 /* the largest key of a job that is worth its bytes */
+#define MS_BEHIND  0x1p200 /* puts the others behind it */
+#define MS_STARTED 0.25	   /* how much better one of these is when it is all but through */
+#define MS_DELAYED 1e-6	   /* small against any difference that matters */
+#define MS_SERVED  0.999   /* of what it could use is all */
 
 double sl_grant_ratio(const struct sl_io_job *j, sl_time now)
 {
@@ -36,10 +57,39 @@ double sl_grant_ratio(const struct sl_io_job *j, sl_time now)
 	return alone_s < since_s ? alone_s / since_s : 1;
 }
 
-double sl_grant_price(const struct sl_io_job *j, double ratio)
+void sl_grant_price_begin(struct sl_grant_price *p, struct sl_io_job *const *jobs, uint32_t n,
+			  sl_time now)
 {
-	double under_way = 1 + SL_GRANT_UNDER_WAY * (1 - j->left_bytes / j->bytes);
+	double passed_s = (double)(now - p->last) * 1e-9, instances_s = 0;
 
-	/* INFINITY: never computes */
-	return j->bytes * (1 + MS_DELAYED * ratio) / (j->procs * j->compute_s * under_way);
+	for (uint32_t i = 0; i < n; i++)
+		instances_s += jobs[i]->compute_s + jobs[i]->bytes / jobs[i]->cap_bps;
+	if (n && passed_s > 0)
+		p->price += (p->displaced - p->price) * passed_s /
+			    (passed_s + MS_MEMORY * instances_s / n);
+	p->last = now;
+}
+
+double sl_grant_key(const struct sl_grant_price *p, const struct sl_io_job *j, double value,
+		    double ratio)
+{
+	double net = value - p->price * j->bytes, moved = 1 - j->left_bytes / j->bytes;
+	double later = 1 + MS_DELAYED * ratio, key;
+
+	if (net <= 0) /* INFINITY: it never computes */
+		return MS_BEHIND * j->bytes / value / (1 + MS_STARTED * moved) * later;
+	key = (j->compute_s + j->bytes / j->cap_bps) * j->bytes / (net * (1 + moved)) * later;
+	return key < MS_LAST ? key : MS_LAST;
+}
+
+void sl_grant_price_end(struct sl_grant_price *p, struct sl_io_job *const *jobs, uint32_t n)
+{
+	p->displaced = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		const struct sl_io_job *j = jobs[i];
+
+		if (j->rate_bps < MS_SERVED * j->cap_bps &&
+		    j->procs * j->compute_s > p->displaced * j->bytes)
+			p->displaced = j->procs * j->compute_s / j->bytes;
+	}
 }

@@ -7,8 +7,8 @@
  * max-sys-eff. gamma=100 is min-dilation, gamma=0 max-sys-eff. The paper favours only the lowest
  * one below gamma; as bandwidth may be left after it, all below are served before the others here.
  *
- * Example, gamma=50: capacity 10, caps 6. A has ratio 0.4 and price 9, B 0.9 and 1, C 0.45 and 2:
- * A 6, C 4, B 0. With gamma=42: A 6, B 4, C 0.
+ * Example, gamma=50: capacity 10, caps 6. A has ratio 0.4 and would be the last under max-sys-eff,
+ * B 0.9 and the first, C 0.45 and between: A 6, C 4, B 0. With gamma=42: A 6, B 4, C 0.
  *
  * target-dilation has the same aim without the edge at gamma. O(n) a decision (list.c).
  */
@@ -16,11 +16,9 @@
 
 struct mm {
 	struct sl_grant_list list;
+	struct sl_grant_price price;
 	double gamma;
 };
-
-/* Puts every price behind every ratio, and changes no digit of it. */
-#define MM_BEHIND 0x1p600
 
 enum { P_GAMMA, P_LIST };
 
@@ -48,23 +46,30 @@ static void mm_init(void *state, const struct sl_policy_limits *limits, const in
 	struct mm *m = state;
 
 	sl_grant_list_init(&m->list, limits, values + P_LIST, now);
+	m->price.last = now;
 	m->gamma = (double)values[P_GAMMA] / 100;
 }
 
 static sl_time mm_decide(void *state, struct sl_io_job **jobs, uint32_t n, double capacity_bps,
 			 sl_time now)
 {
-	const struct mm *m = state;
+	struct mm *m = state;
+	sl_time wake;
 
+	sl_grant_price_begin(&m->price, jobs, n, now);
 	for (uint32_t i = 0; i < n; i++) {
-		double ratio = sl_grant_ratio(jobs[i], now);
+		struct sl_io_job *j = jobs[i];
+		double ratio = sl_grant_ratio(j, now);
 
 		if (ratio < m->gamma || m->gamma >= 1)
-			jobs[i]->rate_bps = ratio; /* at most 1 */
+			j->rate_bps = ratio;
 		else
-			jobs[i]->rate_bps = sl_grant_price(jobs[i], ratio) * MM_BEHIND;
+			j->rate_bps = sl_grant_key(&m->price, j, j->procs * j->compute_s, ratio) *
+				      SL_GRANT_KEY_BEHIND;
 	}
-	return sl_grant_in_order(&m->list, jobs, n, capacity_bps, now);
+	wake = sl_grant_in_order(&m->list, jobs, n, capacity_bps, now);
+	sl_grant_price_end(&m->price, jobs, n);
+	return wake;
 }
 
 const struct sl_grant_ops sl_grant_min_max = {

@@ -2,44 +2,45 @@
 /*
  * target-dilation: as max-sys-eff, while no job is delayed much beyond a target.
  *
- * A policy of Sluice's own, between the two objectives of Gainaru et al. 2014 (seed 003), §2.2. It
- * maximises, in the long run, the sum over jobs of
+ * A policy of Sluice's own, between the two objectives of Gainaru et al. 2014 (seed 003), §2.2.
+ * It maximises, in the long run, the sum over jobs of
  *
  *	beta * rho * u(x),   u(x) = x - g^16 / (15 x^15)
  *
  * where rho is a job's ideal efficiency, x the part of it that it has (so dilation is 1/x), and g
- *the reciprocal of the target. For x above g the second term is next to nothing, and the sum is
- *system efficiency; below, it is a penalty that doubles with every 5 % of further delay. How: a
- *scheduler that always serves whom the next byte adds most to a concave sum of long-run rates comes
- *to the largest sum that is possible (gradient scheduling: Stolyar 2005, "On the asymptotic
- *optimality of the gradient scheduling algorithm for multiuser throughput allocation"). The byte
- *adds u'(x) = 1 + (g/x)^16 for what it lets compute, so jobs go by price / (1 + (g/x)^16), least
- *first. The price is that of max-sys-eff, see measure.c.
+ * the reciprocal of the target. For x above g the second term is next to nothing, and the sum is
+ * system efficiency; below, it is a penalty that doubles with every 4.5 % of further delay. How: a
+ * scheduler that always serves whom the next byte adds most to a concave sum of long-run rates
+ * comes to the largest sum that is possible (gradient scheduling: Stolyar 2005, "On the asymptotic
+ * optimality of the gradient scheduling algorithm for multiuser throughput allocation"). The byte
+ * adds u'(x) = 1 + (g/x)^16 for what it lets compute. So jobs go as under max-sys-eff, see
+ * measure.c, but an instance is worth beta * w * (1 + (g/x)^16).
  *
  * What min-max does by an edge at gamma, this does by a slope. At the edge a job jumps ahead of
  * all others, however dear its bytes; on the slope it moves up as it falls behind, and cheap ones
  * early. And when the target is out of reach because there is too much I/O, all jobs are below it;
- * then min-max knows delays only, and here prices still count.
+ * then min-max knows delays only, and here what bytes are worth still counts.
  *
- * x is what the job would have on ending this phase if it had full rate from now on: (time alone of
- * the ended instances and this one) / (time since release + time for what is left). It counts what
- * min-dilation does not know: that the job has computed since its last phase, and how far this one
- *is.
+ * x is what the job would have on ending this phase if it had full rate from now on: (time alone
+ * of the ended instances and this one) / (time since release + time for what is left). It counts
+ * what min-dilation does not know: that the job has computed since its last phase, and how far
+ * this one is.
  *
- * Example, target=200: g = 0.5, capacity 10, caps 10. A: price 1, x = 0.9: 1 + 0.00008, so 1. B:
- * price 5, x = 0.6: 1 + 0.054, so 4.7. C: price 50, x = 0.4: 1 + 35.5, so 1.4. A is served, then C,
- *B. A little later C has x = 0.39 and 53.2, so 0.92: C is first.
+ * Example, target=200: g = 0.5, capacity 10, caps 10, three jobs alike but for procs. A: 50 procs,
+ * x = 0.9: 50 * (1 + 0.00008) = 50. B: 10, x = 0.6: 10 * (1 + 0.054) = 10.5. C: 1, x = 0.4: 1 * (1
+ * + 35.5) = 36.5. A is served, then C, B. A little later C has x = 0.39 and 54.2: C is first.
  *
- * A job that never computes has no price; it is taken to compute a thousandth of its transfers. Who
- * waits has x towards 0, and (g/x)^16 beats any price: nobody starves. O(n) a decision (list.c).
+ * A job that never computes is taken to compute a thousandth of its transfers. Who waits has x
+ * towards 0, and (g/x)^16 beats any other worth: nobody starves. O(n) a decision (list.c).
  */
 #include "policy/grant/list.h"
 
 #define TD_IDLE 1e-3 /* computing that transfers count for */
-#define TD_FAR	1e9  /* g/x beyond which all are alike; so nothing overflows */
+#define TD_FAR	1e3  /* g/x beyond which all are alike; so nothing overflows */
 
 struct td {
 	struct sl_grant_list list;
+	struct sl_grant_price price;
 	double g;
 };
 
@@ -69,16 +70,15 @@ static void td_init(void *state, const struct sl_policy_limits *limits, const in
 	struct td *t = state;
 
 	sl_grant_list_init(&t->list, limits, values + P_LIST, now);
+	t->price.last = now;
 	t->g = 100 / (double)values[P_TARGET];
 }
 
-static double td_key(const struct td *t, const struct sl_io_job *j, sl_time now)
+static double td_value(const struct td *t, const struct sl_io_job *j, sl_time now)
 {
 	double transfer_s = j->bytes / j->cap_bps, left_s = j->left_bytes / j->cap_bps;
 	double alone_s = j->alone_s + j->compute_s + transfer_s;
 	double ends_s = (double)(now - j->released) * 1e-9 + left_s;
-	double under_way = 1 + SL_GRANT_UNDER_WAY * (1 - j->left_bytes / j->bytes);
-	double gain = j->procs * (j->compute_s + TD_IDLE * transfer_s) * under_way;
 	double late = t->g * ends_s / alone_s;
 
 	late = late < TD_FAR ? late : TD_FAR;
@@ -86,17 +86,21 @@ static double td_key(const struct td *t, const struct sl_io_job *j, sl_time now)
 	late *= late;
 	late *= late;
 	late *= late;
-	return j->bytes / (gain * (1 + late));
+	return j->procs * (j->compute_s + TD_IDLE * transfer_s) * (1 + late);
 }
 
 static sl_time td_decide(void *state, struct sl_io_job **jobs, uint32_t n, double capacity_bps,
 			 sl_time now)
 {
-	const struct td *t = state;
+	struct td *t = state;
+	sl_time wake;
 
+	sl_grant_price_begin(&t->price, jobs, n, now);
 	for (uint32_t i = 0; i < n; i++)
-		jobs[i]->rate_bps = td_key(t, jobs[i], now);
-	return sl_grant_in_order(&t->list, jobs, n, capacity_bps, now);
+		jobs[i]->rate_bps = sl_grant_key(&t->price, jobs[i], td_value(t, jobs[i], now), 0);
+	wake = sl_grant_in_order(&t->list, jobs, n, capacity_bps, now);
+	sl_grant_price_end(&t->price, jobs, n);
+	return wake;
 }
 
 const struct sl_grant_ops sl_grant_target_dilation = {

@@ -13,19 +13,59 @@ static struct sl_io_job *app(struct grant *g, uint32_t procs, double compute_s, 
 	return j;
 }
 
-/* The example of max-sys-eff.c. */
-static void the_bytes_that_let_most_processors_compute_are_first(void **state)
+/* The example of measure.c: A, B, C; at first there is no congestion known, and no price. */
+static void without_congestion_it_goes_by_who_loses_most_by_waiting(void **state)
+{
+	struct grant g;
+
+	(void)state;
+	grant_open(&g, &sl_grant_max_sys_eff, 25, END);
+	app(&g, 100, 50, 100);
+	app(&g, 10, 200, 90);
+	app(&g, 100, 1, 10);
+	grant_expect(&g, 10, 5, 10);
+	g.capacity = 15;
+	grant_expect(&g, 5, 0, 10);
+	assert_int_equal(g.wake, SL_NEVER);
+	grant_close(&g);
+}
+
+static void in_congestion_a_price_puts_those_last_that_are_not_worth_it(void **state)
 {
 	struct grant g;
 
 	(void)state;
 	grant_open(&g, &sl_grant_max_sys_eff, 10, END);
-	app(&g, 10, 200, 1000);
-	app(&g, 100, 50, 1000);
+	app(&g, 100, 50, 100); /* 50 for each byte */
+	app(&g, 10, 200, 90);  /* 22 */
+	app(&g, 100, 1, 10);   /* 10 */
+	grant_expect(&g, 0, 0, 10);
+	g.now += 1000000 * SEC; /* the price is nearly 50, as A had to wait for so long */
+	grant_expect(&g, 10, 0, 0);
+	g.now += 1000000 * SEC; /* now it is nearly 22 */
+	g.capacity = 15;
+	grant_expect(&g, 10, 5, 0);
+	g.n = 2; /* all can be served for so long that the price is 0 again */
+	g.capacity = 20;
+	grant_expect(&g, 10, 10);
+	g.now += INT64_C(1000000000) * SEC;
+	g.n = 3;
+	g.capacity = 10;
+	grant_expect(&g, 0, 0, 10);
+	grant_close(&g);
+}
+
+static void a_short_congestion_does_not_make_a_price(void **state)
+{
+	struct grant g;
+
+	(void)state;
+	grant_open(&g, &sl_grant_max_sys_eff, 10, END);
+	app(&g, 100, 50, 100);
+	app(&g, 100, 1, 10);
 	grant_expect(&g, 0, 10);
-	g.jobs[0].left_bytes = 1;
+	g.now += 10 * SEC; /* the mean instance is 31 s: 50 * 10 / (10 + 5 * 31) = 3 */
 	grant_expect(&g, 0, 10);
-	assert_int_equal(g.wake, SL_NEVER);
 	grant_close(&g);
 }
 
@@ -35,12 +75,12 @@ static void processors_work_and_bytes_all_count(void **state)
 
 	(void)state;
 	grant_open(&g, &sl_grant_max_sys_eff, 10, END);
-	app(&g, 10, 100, 1000);
-	app(&g, 20, 100, 1000);
+	app(&g, 10, 100, 1000); /* 10 * 100 / 200 = 5, over 1000 */
+	app(&g, 12, 100, 1000); /* 6 */
 	grant_expect(&g, 0, 10);
-	g.jobs[0].compute_s = 300;
+	g.jobs[0].compute_s = 300; /* 10 * 300 / 400 = 7.5 */
 	grant_expect(&g, 10, 0);
-	g.jobs[1].bytes = g.jobs[1].left_bytes = 500;
+	g.jobs[1].bytes = g.jobs[1].left_bytes = 500; /* 12 * 100 / 150 = 8, over 500 */
 	grant_expect(&g, 0, 10);
 	grant_close(&g);
 }
@@ -54,7 +94,7 @@ static void of_two_about_equal_ones_the_one_under_way_goes_on(void **state)
 	app(&g, 100, 50, 1000);
 	app(&g, 95, 50, 1000);
 	grant_expect(&g, 10, 0);
-	g.jobs[1].left_bytes = 500; /* 95 * 1.125 > 100 */
+	g.jobs[1].left_bytes = 500; /* 95 * 1.5 > 100 */
 	grant_expect(&g, 0, 10);
 	grant_close(&g);
 }
@@ -104,7 +144,9 @@ static void with_priority_who_has_started_goes_first(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_bytes_that_let_most_processors_compute_are_first),
+		cmocka_unit_test(without_congestion_it_goes_by_who_loses_most_by_waiting),
+		cmocka_unit_test(in_congestion_a_price_puts_those_last_that_are_not_worth_it),
+		cmocka_unit_test(a_short_congestion_does_not_make_a_price),
 		cmocka_unit_test(processors_work_and_bytes_all_count),
 		cmocka_unit_test(of_two_about_equal_ones_the_one_under_way_goes_on),
 		cmocka_unit_test(of_equal_ones_the_most_delayed_is_first_then_the_lowest_id),

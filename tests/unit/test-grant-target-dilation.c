@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* grant/target-dilation: by price while delays are small, then by delay. */
+/* grant/target-dilation: by worth while delays are small, then by delay. */
 #include "grant-rig.h"
 
-/* With cap 1e9 and 1 s of computing, x is 1 / (time since release), and the price is bytes. */
-static void app(struct grant *g, double price, double x)
+/* With cap 1e9 and 1 s of computing, x is 1 / (time since release), and worth is 1 / bytes. */
+static void app(struct grant *g, double bytes, double x)
 {
 	struct sl_io_job *j = grant_add(g, 1e9);
 
-	j->bytes = j->left_bytes = price;
+	j->bytes = j->left_bytes = bytes;
 	j->released = g->now - (sl_time)(1e9 / x);
 }
 
@@ -19,8 +19,10 @@ static void a_job_moves_up_as_it_falls_behind(void **state)
 	(void)state;
 	grant_open(&g, &sl_grant_target_dilation, 1.5e9, { "target", 200 }, END);
 	app(&g, 1, 0.9);
-	app(&g, 5, 0.6);
-	app(&g, 50, 0.4);
+	app(&g, 1, 0.6);
+	app(&g, 1, 0.4);
+	g.jobs[0].procs = 50;
+	g.jobs[1].procs = 10;
 	grant_expect(&g, 1e9, 0, 0.5e9);
 	assert_int_equal(g.wake, SL_NEVER);
 	g.jobs[2].released = g.now - (sl_time)(1e9 / 0.39);
@@ -28,7 +30,7 @@ static void a_job_moves_up_as_it_falls_behind(void **state)
 	grant_close(&g);
 }
 
-static void while_nobody_is_delayed_it_goes_by_price(void **state)
+static void while_nobody_is_delayed_it_goes_by_worth(void **state)
 {
 	struct grant g;
 
@@ -73,8 +75,9 @@ static void what_the_phase_has_done_already_counts_as_progress(void **state)
 		grant_add(&g, 10)->released = g.now - 33 * SEC;
 		g.jobs[i].job = 2 - i;
 	}
-	grant_expect(&g, 0, 10);   /* equal: by id */
-	g.jobs[1].left_bytes = 20; /* ends 8 s earlier, but is cheaper by a sixth only */
+	grant_expect(&g, 0, 10); /* equal: by id */
+	g.jobs[1].left_bytes =
+		20; /* ends 8 s earlier, and counts 1.8 times; but 3^16 of 1.94^16 is more */
 	grant_expect(&g, 10, 0);
 	grant_close(&g);
 }
@@ -87,7 +90,7 @@ static void a_job_that_never_computes_does_not_starve(void **state)
 	grant_open(&g, &sl_grant_target_dilation, 1e9, END);
 	app(&g, 1, 1);
 	app(&g, 1e9, 1);
-	g.jobs[1].compute_s = 0; /* 1 s of transfer: like 1 ms of computing, price 1e12 */
+	g.jobs[1].compute_s = 0; /* 1 s of transfer: like 1 ms of computing, worth 1e-12 */
 	grant_expect(&g, 1e9, 0);
 	g.now += 9 * SEC;
 	g.jobs[0].released += 9 * SEC;
@@ -119,7 +122,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_job_moves_up_as_it_falls_behind),
-		cmocka_unit_test(while_nobody_is_delayed_it_goes_by_price),
+		cmocka_unit_test(while_nobody_is_delayed_it_goes_by_worth),
 		cmocka_unit_test(the_target_says_from_where_on_delay_counts),
 		cmocka_unit_test(what_the_phase_has_done_already_counts_as_progress),
 		cmocka_unit_test(a_job_that_never_computes_does_not_starve),
