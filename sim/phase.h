@@ -20,6 +20,8 @@ struct sl_phase_sink {
 	void (*segment)(void *arg, uint32_t app, enum sl_activity what, double from_s, double to_s,
 			double rate_bps);
 	void *arg;
+	/* What an I/O server took from all of its applications between two events; may be NULL. */
+	void (*moved)(void *arg, double from_s, double to_s, double bytes);
 };
 
 struct sl_sim_metrics {

@@ -34,7 +34,8 @@ int sl_server_create(struct sl_server *v, const struct sl_platform *p, uint32_t 
 
 	*v = (struct sl_server){ .drain_bps = p->bandwidth_bps / part,
 				 .buffer_bytes = p->buffer_bytes / part,
-				 .next_s = INFINITY };
+				 .next_s = INFINITY,
+				 .sink = sink && sink->moved ? sink : NULL };
 	v->fill_bps = v->drain_bps;
 	if (v->buffer_bytes > 0) {
 		for (uint32_t i = 0; i < n; i++)
@@ -89,11 +90,14 @@ void sl_server_start(struct sl_server *v, uint32_t app, double compute_s, double
 		sl_fluid_start(v->fluid, app, bytes);
 }
 
-static void sv_level(struct sl_server *v, double now_s)
+/* What was moved since the last time: to the sink, and into the buffer. */
+static void sv_moved(struct sl_server *v, double now_s)
 {
 	double moved_bytes =
 		v->fluid ? sl_fluid_moved_bytes(v->fluid) : sl_granted_moved_bytes(v->granted);
 
+	if (v->sink && now_s > v->since_s)
+		v->sink->moved(v->sink->arg, v->since_s, now_s, moved_bytes - v->moved_bytes);
 	v->level_bytes += moved_bytes - v->moved_bytes - v->drain_bps * (now_s - v->since_s);
 	v->level_bytes = fmin(fmax(v->level_bytes, 0), v->buffer_bytes);
 	v->moved_bytes = moved_bytes;
@@ -106,8 +110,8 @@ void sl_server_advance(struct sl_server *v, double now_s)
 		sl_granted_advance(v->granted, now_s);
 	else
 		sl_fluid_advance(v->fluid, now_s);
-	if (v->buffer_bytes > 0)
-		sv_level(v, now_s);
+	if (v->buffer_bytes > 0 || v->sink)
+		sv_moved(v, now_s);
 }
 
 uint32_t sl_server_end(struct sl_server *v)

@@ -11,7 +11,9 @@ struct sl_server {
 	struct sl_fluid *fluid; /* of these two, one */
 	struct sl_granted *granted;
 	double drain_bps, fill_bps, buffer_bytes;
-	double level_bytes, moved_bytes, since_s; /* of the buffer */
+	double level_bytes;		  /* of the buffer */
+	double moved_bytes, since_s;	  /* kept for the buffer and the sink only */
+	const struct sl_phase_sink *sink; /* NULL: nobody wants to know what was moved */
 	double next_s;
 	bool full;
 	bool touched; /* for its user */

@@ -38,7 +38,7 @@ static inline struct rig *rig_run(const char *text, const char *policy, enum sl_
 				  bool ask)
 {
 	struct rig *g = calloc(1, sizeof(*g));
-	struct sl_phase_sink sink = { rig_segment, g };
+	struct sl_phase_sink sink = { .segment = rig_segment, .arg = g };
 	char err[500] = "";
 
 	assert_non_null(g);
