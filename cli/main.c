@@ -27,6 +27,7 @@ static const struct command {
 	{ "down", "stop a layer", cmd_down },
 	{ "policy", "list, explain and change the scheduling policies", cmd_policy },
 	{ "replay", "run a recording of a node again, and compare", cmd_replay },
+	{ "sim", "compare grant policies on a simulated machine", cmd_sim },
 	{ "bench", "measure what Sluice itself costs", cmd_bench },
 	{ "demo", "show what the policies make of a few jobs", cmd_demo },
 	{ "help", "explain a command", cmd_help },

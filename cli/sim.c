@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `sluice sim`: what would the grant policies make of a machine and its applications? This file is
+ * the command: it reads the options and the scenario, sim-run.c does the work.
+ */
+#include "cli/sim.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/check.h"
+#include "cli/cli.h"
+#include "cli/sim-generate.h"
+#include "cli/sim-requests.h"
+#include "policy/policy.h"
+#include "sched/spec.h"
+
+#define MAX_POLICIES 64
+
+enum format { TABLE, JSON, CSV };
+
+struct request {
+	const char *path, *html;
+	const char *policy[MAX_POLICIES];
+	uint32_t n_policies;
+	enum format format;
+	bool apps;
+	struct sim_study study;
+};
+
+static int help(void)
+{
+	puts("usage: sluice sim SCENARIO.yaml [OPTION]...\n"
+	     "       sluice sim --requests SCENARIO.yaml | --trace FILE [OPTION]...\n"
+	     "       sluice sim --generate KIND [OPTION]...\n"
+	     "       sluice sim --import-darshan LOG... [OPTION]...\n"
+	     "\n"
+	     "Simulates applications that alternate computing and I/O on a machine, under each\n"
+	     "of several grant policies, and compares what becomes of them.\n"
+	     "\n"
+	     "Options:\n"
+	     "  -p, --policy SPEC       a grant policy, such as min-max,gamma=50; again for\n"
+	     "                          more. Default: those of the scenario, else all\n"
+	     "  -w, --window-mode MODE  I/O phases at the window's edges: exact counts what\n"
+	     "                          moved inside, paper goes pro rata\n"
+	     "  -r, --repeat N          so many runs with different seeds: means with 95 %\n"
+	     "                          confidence intervals\n"
+	     "  -s, --seed S            of the first run, default 1\n"
+	     "  -J, --jobs THREADS      run so many at a time; default: one on each CPU\n"
+	     "  -a, --per-app           the applications one by one, too\n"
+	     "  -H, --html FILE         write a page with charts\n"
+	     "  -j, --json              print JSON\n"
+	     "  -c, --csv               print CSV\n"
+	     "  -h, --help              this text\n"
+	     "\n"
+	     "--requests simulates requests instead of phases; --generate and\n"
+	     "--import-darshan write scenarios: see their --help.\n"
+	     "The policies: sluice policy list. The scenario: sluice-sim(1).");
+	return CLI_OK;
+}
+
+/* ---- options ---- */
+
+static int number_option(const char *name, const char *text, unsigned long low, unsigned long high,
+			 unsigned long *out)
+{
+	if (!check_count(text, low, high, out))
+		return CLI_OK;
+	return cli_usage(SIM_CMD, "--%s: '%s' is not a whole number from %lu to %lu.", name, text,
+			 low, high);
+}
+
+static int window_option(const char *text, enum sl_window_mode *out)
+{
+	struct sl_guess guess = { .word = text };
+
+	if (!strcmp(text, "exact")) {
+		*out = SL_WINDOW_EXACT;
+		return CLI_OK;
+	}
+	if (!strcmp(text, "paper")) {
+		*out = SL_WINDOW_PAPER;
+		return CLI_OK;
+	}
+	sl_consider(&guess, "exact");
+	sl_consider(&guess, "paper");
+	if (guess.best)
+		return cli_unknown(SIM_CMD, "window mode", &guess);
+	return cli_usage(SIM_CMD, "unknown window mode '%s'; there are exact and paper.", text);
+}
+
+static int format_option(struct request *r, enum format format)
+{
+	if (r->format != TABLE && r->format != format)
+		return cli_usage(SIM_CMD, "give one of --json and --csv.");
+	r->format = format;
+	return CLI_OK;
+}
+
+static int one_option(struct request *r, int opt)
+{
+	struct sim_study *s = &r->study;
+	unsigned long n;
+	int status;
+
+	switch (opt) {
+	case 'p':
+		if (r->n_policies == MAX_POLICIES)
+			return cli_usage(SIM_CMD, "--policy: %d are enough.", MAX_POLICIES);
+		r->policy[r->n_policies++] = optarg;
+		return CLI_OK;
+	case 'w':
+		return window_option(optarg, &s->window);
+	case 'r':
+		if ((status = number_option("repeat", optarg, 1, SIM_MAX_REPEAT, &n)))
+			return status;
+		s->repeat = (uint32_t)n;
+		return CLI_OK;
+	case 's':
+		if ((status = number_option("seed", optarg, 0, UINT32_MAX, &n)))
+			return status;
+		s->seed = n;
+		return CLI_OK;
+	case 'J':
+		if ((status = number_option("jobs", optarg, 1, SIM_MAX_JOBS, &n)))
+			return status;
+		s->threads = (uint32_t)n;
+		return CLI_OK;
+	case 'a':
+		r->apps = true;
+		return CLI_OK;
+	case 'H':
+		r->html = optarg;
+		return CLI_OK;
+	case 'j':
+		return format_option(r, JSON);
+	case 'c':
+		return format_option(r, CSV);
+	default:
+		return CLI_USAGE;
+	}
+}
+
+static int read_options(struct request *r, int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{ "policy", required_argument, NULL, 'p' },
+		{ "window-mode", required_argument, NULL, 'w' },
+		{ "repeat", required_argument, NULL, 'r' },
+		{ "seed", required_argument, NULL, 's' },
+		{ "jobs", required_argument, NULL, 'J' },
+		{ "per-app", no_argument, NULL, 'a' },
+		{ "html", required_argument, NULL, 'H' },
+		{ "json", no_argument, NULL, 'j' },
+		{ "csv", no_argument, NULL, 'c' },
+		{ "help", no_argument, NULL, 'h' },
+		{ 0 },
+	};
+	int opt, status;
+
+	while ((opt = cli_getopt(SIM_CMD, argc, argv, "p:w:r:s:J:aH:jch", longs)) != -1) {
+		if (opt == 'h') {
+			help();
+			return -1;
+		}
+		if ((status = one_option(r, opt)))
+			return status;
+	}
+	if (optind == argc)
+		return cli_usage(SIM_CMD, "which scenario?");
+	if (argc - optind > 1)
+		return cli_usage(SIM_CMD, "unexpected argument '%s'.", argv[optind + 1]);
+	r->path = argv[optind];
+	return CLI_OK;
+}
+
+/* ---- policies ---- */
+
+static int unknown_policy(const char *spec, size_t length)
+{
+	const struct sl_policy *p;
+	struct sl_guess guess = { 0 };
+	char word[CHECK_TEXT];
+
+	snprintf(word, sizeof(word), "%.*s", (int)(length < 64 ? length : 64), spec);
+	guess.word = word;
+	for (unsigned i = 0; (p = sl_policy_at(SL_GRANT, i)); i++)
+		sl_consider(&guess, p->name);
+	if (guess.best)
+		return cli_unknown(SIM_CMD, "grant policy", &guess);
+	return CLI_OK;
+}
+
+static int check_spec(const char *spec)
+{
+	struct sl_spec parsed;
+	char err[SIM_TEXT];
+	size_t length = strcspn(spec, ",");
+	int status;
+
+	if (length && !sl_policy_find(SL_GRANT, spec, length) &&
+	    (status = unknown_policy(spec, length)))
+		return status;
+	if (sl_spec_parse(SL_GRANT, spec, &parsed, err, sizeof(err)))
+		return cli_usage(SIM_CMD, "%s.", err);
+	return CLI_OK;
+}
+
+/* What was asked for; else what the scenario names; else all there are. */
+static int choose_policies(struct request *r)
+{
+	struct sim_study *s = &r->study;
+	const struct sl_policy *p;
+	uint32_t n = 0;
+	int status;
+
+	s->chosen = r->n_policies || s->scenario.n_policies;
+	if (!r->n_policies && s->scenario.n_policies > MAX_POLICIES) {
+		cli_fail(SIM_CMD, "%s: policies: %u of them; %d are enough.", r->path,
+			 s->scenario.n_policies, MAX_POLICIES);
+		return CLI_USAGE;
+	}
+	if (!r->n_policies)
+		for (; n < s->scenario.n_policies; n++)
+			r->policy[n] = s->scenario.policies[n];
+	if (!s->chosen)
+		for (; n < MAX_POLICIES && (p = sl_policy_at(SL_GRANT, n)); n++)
+			r->policy[n] = p->name;
+	if (!r->n_policies)
+		r->n_policies = n;
+	s->policy = calloc(r->n_policies + 1, sizeof(s->policy[0]));
+	if (!s->policy)
+		return cli_fail(SIM_CMD, "out of memory.");
+	for (n = 0; n < r->n_policies; n++) {
+		if ((status = check_spec(r->policy[n])))
+			return status;
+		s->policy[n].spec = r->policy[n];
+	}
+	s->n_policies = r->n_policies;
+	return CLI_OK;
+}
+
+/* ---- the command ---- */
+
+static int load(struct request *r)
+{
+	char err[SIM_TEXT];
+	int rc = sl_scenario_load(r->path, &r->study.scenario, err, sizeof(err));
+
+	if (!rc)
+		return CLI_OK;
+	cli_fail(SIM_CMD, "%s.", err);
+	return rc == -EINVAL || rc == -ERANGE ? CLI_USAGE : CLI_FAILED;
+}
+
+static void free_study(struct sim_study *s)
+{
+	for (uint32_t p = 0; s->policy && p < s->n_policies + s->n_left_out; p++) {
+		free(s->policy[p].run);
+		free(s->policy[p].apps);
+		sim_trace_free(s->policy[p].trace);
+		free(s->policy[p].left_out);
+	}
+	free(s->policy);
+	sl_scenario_free(&s->scenario);
+}
+
+static int study(struct request *r)
+{
+	struct sim_study *s = &r->study;
+	int status;
+
+	if ((status = choose_policies(r)) || (r->html && (status = sim_page_check(r->html))) ||
+	    (status = sim_run(s)) || (r->html && (status = sim_page_write(s, r->html))))
+		return status;
+	if (r->format == JSON)
+		sim_print_json(s, r->apps);
+	else if (r->format == CSV)
+		sim_print_csv(s, r->apps);
+	else
+		sim_print_table(s, r->apps);
+	return CLI_OK;
+}
+
+/* Options that make another command of it. */
+static const struct {
+	const char *name;
+	int (*run)(int argc, char **argv);
+} others[] = {
+	{ "--generate", sim_generate_main },
+	{ "--import-darshan", sim_generate_main },
+	{ "--requests", sim_requests_main },
+	{ "--trace", sim_requests_main },
+};
+
+static int (*find_other(int argc, char **argv))(int argc, char **argv)
+{
+	for (int i = 1; i < argc && strcmp(argv[i], "--"); i++)
+		for (size_t k = 0; k < sizeof(others) / sizeof(others[0]); k++)
+			if (strlen(others[k].name) == strcspn(argv[i], "=") &&
+			    !strncmp(argv[i], others[k].name, strlen(others[k].name)))
+				return others[k].run;
+	return NULL;
+}
+
+int cmd_sim(int argc, char **argv)
+{
+	int (*other)(int argc, char **argv) = find_other(argc, argv);
+	struct request r = { .study = { .seed = 1, .repeat = 1 } };
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	int status;
+
+	if (other)
+		return other(argc, argv);
+	r.study.threads = cpus < 1 ? 1 : cpus > SIM_MAX_JOBS ? SIM_MAX_JOBS : (uint32_t)cpus;
+	if ((status = read_options(&r, argc, argv)))
+		return status < 0 ? CLI_OK : status;
+	r.study.trace = r.html != NULL;
+	if ((status = load(&r)))
+		return status;
+	status = study(&r);
+	free_study(&r.study);
+	return status;
+}
