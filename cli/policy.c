@@ -176,7 +176,12 @@ static void po_show_text(const struct sl_policy_info *info)
 	if (!strcmp(info->stage, "grant")) /* decided for a machine, not inside a scheduler */
 		printf("\nExample, as a policy of a simulation:\n  %s\n", text);
 	else
-		printf("\nExample, in a struct sl_config:\n  .%s = \"%s\"\n", info->stage, text);
+		printf("\nExample, for a new layer, for one that is up, and in a struct "
+		       "sl_config:\n"
+		       "  sluice up --policy %s=%s DIR\n"
+		       "  sluice policy set %s=%s\n"
+		       "  .%s = \"%s\"\n",
+		       info->stage, text, info->stage, text, info->stage, text);
 }
 
 /* The policies that `word`, STAGE/NAME or NAME, can mean: how many, and the last of them. */

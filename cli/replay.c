@@ -106,7 +106,7 @@ static int help(void)
 	puts("usage: sluice replay [--check] TRACE\n"
 	     "       sluice replay --name LAYER [--speed X] TRACE\n"
 	     "\n"
-	     "Runs a recording again that 'sluiced ionode --trace FILE' has made. --check, the\n"
+	     "Runs a recording again that 'sluice up --trace FILE' has made. --check, the\n"
 	     "default, says the same to a fresh scheduler and compares every decision with the\n"
 	     "recorded one. With a layer, the recorded reads and writes are done again through\n"
 	     "it, at the recorded times, on files of their own that are removed afterwards.\n"

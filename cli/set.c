@@ -37,8 +37,8 @@ static int se_help(void)
 	     "\n"
 	     "Options:\n"
 	     "      --name NAME      which layer; not needed if only one is up\n"
-	     "      --capacity RATE  what its node may draw from the file system; 0: not known,\n"
-	     "                       no limit\n"
+	     "      --capacity RATE  what its node may draw from the file system; 0: not\n"
+	     "                       known, no limit\n"
 	     "  -h, --help           this text\n"
 	     "\n"
 	     "Manual: sluice-set(1), sluice-policies(7).");

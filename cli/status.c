@@ -42,11 +42,10 @@ static int sa_help(void)
 	     "  -w, --watch      again every second, or every SECONDS, until interrupted\n"
 	     "  -h, --help       this text\n"
 	     "\n"
-	     "Columns: CL processes connected; NOW and AVG bytes/s in the last second and\n"
-	     "from its begin to its end or now; IOPS requests/s; QUEUE requests that wait; HELD "
-	     "time held\n"
-	     "by max; P50 and P99 time of a request; SET of io-sets, by the period; % of all\n"
-	     "bandwidth now; MIN, MAX and WT (weight) as set.\n"
+	     "Columns: CL processes connected; NOW and AVG bytes/s in the last second and from\n"
+	     "the job's begin to its end or now; IOPS requests/s; QUEUE requests that wait;\n"
+	     "HELD time held by max; P50 and P99 time of a request; SET of io-sets, by the\n"
+	     "period; % of all bandwidth now; MIN, MAX and WT (weight) as set.\n"
 	     "\n"
 	     "Manual: sluice-status(1).");
 	return CLI_OK;

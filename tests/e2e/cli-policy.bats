@@ -104,6 +104,12 @@ wrong() {
 	done
 }
 
+@test "policy show has an example for the command line, in 80 columns" {
+	run -0 "$SLUICE" policy show order/aioli
+	fits
+	[[ "$output" == *$'\n  sluice up --policy order=aioli,batch_bytes=8Mi,'*$'\n  sluice policy set order=aioli,'*$'\n  .order = "aioli,'* ]]
+}
+
 @test "policy list STAGE prints that stage only" {
 	run "$SLUICE" policy list order
 	[ "$status" -eq 0 ]

@@ -14,6 +14,15 @@ bats_require_minimum_version 1.5.0
 	[ "$count" -ge 1 ]
 }
 
+@test "what people type is not broken at the end of a line" {
+	for page in "$BUILD_DIR"/man/*.[1-8]; do
+		run env MANWIDTH=80 LC_ALL=C.UTF-8 man -E UTF-8 -l "$page"
+		broken=$(grep -E '(‐|sluice-|--)$' <<<"$output") || continue
+		echo "$page: $broken"
+		false
+	done
+}
+
 @test "every function of sluice.h is in libsluice(3)" {
 	missing=
 	for name in $(sed -n 's/^\t\(sl_[a-z_]*\);$/\1/p' "$SOURCE_DIR/sched/libsluice.map"); do
