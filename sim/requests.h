@@ -105,6 +105,13 @@ int sl_requests_run(const struct sl_requests *s, const struct sl_requests_policy
 /* Of an application's struct sl_pattern, so that others can tell where its calls go. */
 uint64_t sl_requests_pattern_seed(const struct sl_requests *s, uint32_t app);
 
+/*
+ * Of requests-bench.c's load, about so many requests of 1 .. SL_REQUESTS_APPS applications; what it
+ * took is in out->wall_s. 0, or -errno with a message in err.
+ */
+int sl_requests_bench(const char *policy, uint32_t apps, uint64_t requests,
+		      struct sl_requests_result *out, char *err, size_t err_size);
+
 /* Everything at its default, with no applications; nothing in it is owned yet. */
 void sl_requests_init(struct sl_requests *s);
 /* 0, or -errno with a message in err (SL_REQUESTS_TEXT bytes) that names file, line and key. */

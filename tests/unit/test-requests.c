@@ -585,6 +585,18 @@ static void too_many_processes_are_refused(void **state)
 	assert_non_null(strstr(b.err, "processes"));
 }
 
+static void the_load_of_the_measurement_is_what_was_asked_for(void **state)
+{
+	struct sl_requests_result r;
+	char err[SL_REQUESTS_TEXT];
+
+	(void)state;
+	assert_int_equal(sl_requests_bench("order=to", 3, 10000, &r, err, sizeof(err)), 0);
+	assert_in_range(r.requests, 10000, 10000 + 2 * 8 * 3);
+	assert_true(r.wall_s > 0);
+	assert_int_not_equal(sl_requests_bench("order=best", 3, 10000, &r, err, sizeof(err)), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -607,6 +619,7 @@ int main(void)
 		cmocka_unit_test(a_wrong_scenario_is_refused_with_line_and_key),
 		cmocka_unit_test(a_policy_is_made_of_stages_and_their_parameters),
 		cmocka_unit_test(too_many_processes_are_refused),
+		cmocka_unit_test(the_load_of_the_measurement_is_what_was_asked_for),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
