@@ -91,7 +91,7 @@ function comparison() {
 				top = Math.max(top, ...data.policies.map((q) => q.mean[i + 1] || 0));
 			td.append(number(p.mean[i]));
 			if (p.ci95[i] !== null)
-				td.append(" ", make("small", "±" + number(p.ci95[i])));
+				td.append(make("small", "±" + number(p.ci95[i])));
 			if (m.better && all.length > 1 && number(p.mean[i]) === number(best))
 				td.className = "best";
 			bar.style.width = p.mean[i] === null || !(top > 0) ? 0 :
