@@ -67,11 +67,17 @@ struct rn_work {
 
 static void rn_failed(struct rn_work *w, uint32_t p, uint32_t repetition, int rc, const char *text)
 {
+	const char *spec = w->study->policy[p].spec;
+	size_t length = strlen(spec);
+
 	pthread_mutex_lock(&w->lock);
 	if (repetition < w->failed_at[p]) {
 		w->failed_at[p] = repetition;
 		w->failure[p].error = rc;
-		memcpy(w->failure[p].text, text, SIM_TEXT);
+		/* The policy is named where this is reported, if not here. */
+		if (!strncmp(text, spec, length) && !strncmp(text + length, ": ", 2))
+			text += length + 2;
+		snprintf(w->failure[p].text, SIM_TEXT, "%s", text);
 	}
 	if (w->study->chosen)
 		atomic_store(&w->stop, true);
@@ -167,7 +173,7 @@ static void rn_wait(struct rn_work *w)
 
 static bool rn_is_misuse(int error)
 {
-	return error == -EINVAL || error == -ENOENT || error == -ERANGE;
+	return error == -EINVAL || error == -ENOENT || error == -ERANGE || error == -ELOOP;
 }
 
 /* Chosen policies must run. Of those that were not, some are for other scenarios: move them back.
@@ -199,9 +205,10 @@ static int rn_report(struct sim_study *s, const struct rn_work *w)
 			sorted[kept + s->n_left_out++] = s->policy[p];
 	memcpy(s->policy, sorted, n * sizeof(sorted[0]));
 	free(sorted);
-	if (!kept)
-		return cli_fail(SIM_CMD, "no policy can run this: %s.", w->failure[0].text);
-	return CLI_OK;
+	if (kept)
+		return CLI_OK;
+	cli_fail(SIM_CMD, "no policy can run this: %s.", w->failure[0].text);
+	return rn_is_misuse(w->failure[0].error) ? CLI_USAGE : CLI_FAILED;
 }
 
 static int rn_threads(struct rn_work *w)

@@ -248,6 +248,13 @@ bad() {
 	wrong "sluice sim: bad.yaml:2: *" bad.yaml
 }
 
+@test "a scenario that no policy can run is refused" {
+	printf 'platform: {bandwidth: 1M}\njobs: [{compute: 9e8, volume: 1, iterations: 9}]\n' >bad.yaml
+	wrong "sluice sim: no policy can run this: at * s the run goes beyond 4e9 s." bad.yaml
+	wrong "sluice sim: fcfs: at * s the run goes beyond 4e9 s." bad.yaml -p fcfs --html out.html
+	[ ! -e out.html ]
+}
+
 @test "a scenario that is not there is named" {
 	run --separate-stderr "$SLUICE" sim none.yaml
 	[ "$status" -eq 1 ]
