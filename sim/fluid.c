@@ -307,6 +307,15 @@ uint32_t sl_fluid_end(struct sl_fluid *f)
 	return SL_NO_TRANSFER;
 }
 
+uint32_t sl_fluid_first(const struct sl_fluid *f)
+{
+	const struct sl_heap_entry *top = sl_heap_top(f->open.count ? &f->open : &f->due);
+
+	if (!top)
+		return SL_NO_TRANSFER;
+	return f->member[f->class[top->id].first + f->class[top->id].tag.entry[0].id];
+}
+
 void sl_fluid_start(struct sl_fluid *f, uint32_t id, double bytes)
 {
 	uint32_t c = f->class_of[id], place = f->place_of[id];

@@ -18,6 +18,7 @@ void sl_fluid_capacity(struct sl_fluid *f, double bps); /* from the next settle(
 void sl_fluid_advance(struct sl_fluid *f, double now_s);
 /* A transfer that has ended, or SL_NO_TRANSFER; after advance(). */
 uint32_t sl_fluid_end(struct sl_fluid *f);
+uint32_t sl_fluid_first(const struct sl_fluid *f); /* which may end next, or SL_NO_TRANSFER */
 void sl_fluid_start(struct sl_fluid *f, uint32_t id, double bytes); /* bytes: more than 0 */
 void sl_fluid_cancel(struct sl_fluid *f, uint32_t id); /* nothing if it has no transfer */
 double sl_fluid_settle(struct sl_fluid *f); /* the time of the next end; INFINITY: none */

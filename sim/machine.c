@@ -127,7 +127,6 @@ static void ma_end_io(struct sl_machine *m, uint32_t app)
 /* The next iteration begins, up to something that takes time. */
 static int ma_iterate(struct sl_machine *m, uint32_t app)
 {
-	const struct sl_app *a = &m->s->apps[app];
 	struct sl_run *r = &m->run[app];
 
 	for (;;) {
@@ -136,10 +135,10 @@ static int ma_iterate(struct sl_machine *m, uint32_t app)
 			return 0;
 		}
 		if (!r->constant) {
-			uint64_t i = ma_ended(m, app);
+			uint64_t i = r->lists ? ma_ended(m, app) : 0;
 
-			r->compute_s = sl_vary_draw(&a->compute_s, i, &r->random);
-			r->bytes = sl_vary_draw(&a->volume_bytes, i, &r->random);
+			r->compute_s = sl_vary_draw(&r->draw_compute_s, i, &r->random);
+			r->bytes = sl_vary_draw(&r->draw_bytes, i, &r->random);
 		}
 		if (r->compute_s > 0) {
 			r->state = SL_APP_COMPUTES;
@@ -157,6 +156,15 @@ static int ma_iterate(struct sl_machine *m, uint32_t app)
 
 /* ---- events ---- */
 
+/* What is needed for the application's next event: it may be far away in memory. */
+static void ma_fetch(const struct sl_machine *m, uint32_t app)
+{
+	const struct sl_run *r = &m->run[app];
+
+	__builtin_prefetch(r, 1);
+	__builtin_prefetch(&r->draw_compute_s);
+}
+
 /* Transfers that have ended on a server that is up to now. */
 static int ma_ends(struct sl_machine *m, uint32_t server)
 {
@@ -166,6 +174,8 @@ static int ma_ends(struct sl_machine *m, uint32_t server)
 
 	while (!rc && (id = sl_server_end(v)) != SL_NO_TRANSFER) {
 		app = id * m->n_servers + server;
+		if (v->fluid && (id = sl_fluid_first(v->fluid)) != SL_NO_TRANSFER)
+			ma_fetch(m, id * m->n_servers + server);
 		if (!v->granted)
 			sl_machine_segment(m, app, SL_TRANSFERS, m->run[app].bytes);
 		ma_end_io(m, app);
@@ -179,6 +189,8 @@ static int ma_timer(struct sl_machine *m, uint32_t app)
 	struct sl_run *r = &m->run[app];
 
 	sl_heap_remove(&m->timer, app);
+	if (m->timer.count) /* next, perhaps */
+		ma_fetch(m, m->timer.entry[0].id);
 	if (++m->spins > SPINS)
 		return ma_no_time(m);
 	if (r->state == SL_APP_NOT_YET) {

@@ -11,7 +11,10 @@
 
 enum sl_app_state { SL_APP_NOT_YET, SL_APP_COMPUTES, SL_APP_IN_IO, SL_APP_GONE };
 
-/* What an event touches of an application: one cache line. */
+/*
+ * What an event touches of an application: a cache line, and another one if it varies. With many
+ * applications the time of an event is that of getting these lines.
+ */
 struct sl_run {
 	double since_s;		    /* of this state */
 	double compute_s, bytes;    /* of this iteration */
@@ -20,6 +23,9 @@ struct sl_run {
 	struct sl_random random;
 	enum sl_app_state state;
 	bool constant; /* compute_s and bytes are those of every iteration */
+	bool lists;    /* they are in lists, by the number of the iteration */
+	/* From here on the second line; borrowed from the scenario. */
+	struct sl_vary draw_compute_s, draw_bytes;
 };
 
 struct sl_machine {

@@ -45,7 +45,8 @@
 #include "sim/event.h"
 #include "sim/machine.h"
 
-#define LATEST_S 4e9 /* sl_time has nanoseconds up to 4.6e9 s */
+#define LINE	 ((size_t)64) /* of the cache */
+#define LATEST_S 4e9	      /* sl_time has nanoseconds up to 4.6e9 s */
 
 /* ---- the window ---- */
 
@@ -170,6 +171,10 @@ static void ph_app(struct sl_machine *m, uint32_t i)
 			      .random = sl_random_stream(m->options->seed, i),
 			      .compute_s = a->compute_s.a,
 			      .bytes = a->volume_bytes.a,
+			      .draw_compute_s = a->compute_s,
+			      .draw_bytes = a->volume_bytes,
+			      .lists = a->compute_s.kind == SL_VARY_LIST ||
+				       a->volume_bytes.kind == SL_VARY_LIST,
 			      .constant = a->compute_s.kind == SL_VARY_CONSTANT &&
 					  a->volume_bytes.kind == SL_VARY_CONSTANT };
 	sl_heap_set(&m->timer, i, sl_event_key(a->release_s));
@@ -213,7 +218,7 @@ static int ph_run(struct sl_machine *m, const struct sl_spec *policy)
 	char *memory = malloc(ph_heap_size(n) + ph_heap_size(m->n_servers));
 	int rc = -ENOMEM;
 
-	m->run = aligned_alloc(64, ((n + (size_t)1) * sizeof(*m->run) + 63) & ~(size_t)63);
+	m->run = aligned_alloc(LINE, (n * sizeof(*m->run) + LINE - 1) / LINE * LINE);
 	m->account = calloc(n, sizeof(*m->account));
 	m->server = calloc(m->n_servers, sizeof(*m->server));
 	m->touched = calloc(m->n_servers, sizeof(*m->touched));

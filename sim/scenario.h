@@ -45,9 +45,9 @@ enum sl_vary_kind {
 /* A quantity of every iteration. */
 struct sl_vary {
 	enum sl_vary_kind kind;
+	uint32_t count; /* of the list */
 	double a, b;
 	double *list; /* owned by the scenario; the next application may have the same */
-	uint32_t count;
 };
 
 struct sl_app {

@@ -296,9 +296,9 @@ static void draws_have_the_mean_they_should(void **state)
 {
 	static double list[] = { 1, 2, 6 };
 	static const struct sl_vary vary[] = {
-		{ SL_VARY_CONSTANT, 7, 0, NULL, 0 },	{ SL_VARY_UNIFORM, 2, 8, NULL, 0 },
-		{ SL_VARY_NORMAL, 10, 5, NULL, 0 },	{ SL_VARY_NORMAL, 1, 5, NULL, 0 },
-		{ SL_VARY_EXPONENTIAL, 4, 0, NULL, 0 }, { SL_VARY_LIST, 0, 0, list, 3 },
+		{ SL_VARY_CONSTANT, 0, 7, 0, NULL },	{ SL_VARY_UNIFORM, 0, 2, 8, NULL },
+		{ SL_VARY_NORMAL, 0, 10, 5, NULL },	{ SL_VARY_NORMAL, 0, 1, 5, NULL },
+		{ SL_VARY_EXPONENTIAL, 0, 4, 0, NULL }, { SL_VARY_LIST, 3, 0, 0, list },
 	};
 	static const double mean[] = { 7, 5, 10.042453, 2.535, 4, 3 };
 
