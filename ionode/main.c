@@ -21,6 +21,7 @@
 #include "base/units.h"
 #include "ionode/tcp.h"
 #include "ionode/trace.h"
+#include "sim/device-spec.h"
 
 #define DRAIN_NS (10 * INT64_C(1000000000))
 
@@ -223,41 +224,6 @@ static int run(const struct node_config *config, int ready_fd)
 	return rc;
 }
 
-/* A preset by name, or key=value by commas, starting from a plain device. */
-static int device_model(const char *text, struct sl_device_model *m)
-{
-	const struct sl_device_model *preset = sl_device_find(text);
-	char copy[200], *save = NULL;
-	uint64_t bytes;
-	int64_t ns;
-
-	if (preset) {
-		*m = *preset;
-		return 0;
-	}
-	*m = (struct sl_device_model){ .name = "given", .streams = 1 };
-	snprintf(copy, sizeof(copy), "%s", text);
-	for (char *word = strtok_r(copy, ",", &save); word; word = strtok_r(NULL, ",", &save)) {
-		char *value = strchr(word, '=');
-
-		if (!value)
-			return -EINVAL;
-		*value++ = 0;
-		if (!strcmp(word, "bandwidth") && !sl_parse_rate(value, &bytes))
-			m->bps[SL_READ] = m->bps[SL_WRITE] = bytes;
-		else if (!strcmp(word, "seek") && !sl_parse_time(value, &ns))
-			m->seek_ns[SL_READ] = m->seek_ns[SL_WRITE] = ns;
-		else if (!strcmp(word, "op") && !sl_parse_time(value, &ns))
-			m->op_ns = ns;
-		else if (!strcmp(word, "streams") && !sl_parse_bytes(value, &bytes) && bytes >= 1 &&
-			 bytes <= SL_DEVICE_STREAMS)
-			m->streams = (uint32_t)bytes;
-		else
-			return -EINVAL;
-	}
-	return m->bps[SL_READ] >= 1000000 ? 0 : -EINVAL;
-}
-
 static int parse(int argc, char **argv, struct node_config *c, int *ready_fd)
 {
 	enum {
@@ -333,7 +299,7 @@ static int parse(int argc, char **argv, struct node_config *c, int *ready_fd)
 			c->trace = optarg;
 			break;
 		case DEVICE:
-			if (device_model(optarg, &c->device))
+			if (sl_device_parse(optarg, &c->device))
 				return usage("no device model", optarg);
 			break;
 		case COPY_ALL:
