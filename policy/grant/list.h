@@ -69,11 +69,12 @@ double sl_grant_ratio(const struct sl_io_job *j, sl_time now);
 struct sl_grant_price {
 	double price;	  /* now */
 	double displaced; /* since the last decision: the best of what had to wait; 0: nothing */
+	double drain_s;	  /* until all that is asked for now has come through */
 	sl_time last;	  /* decision */
 };
 
 void sl_grant_price_begin(struct sl_grant_price *p, struct sl_io_job *const *jobs, uint32_t n,
-			  sl_time now);
+			  double capacity_bps, sl_time now);
 /*
  * The key of a job whose instance is worth `value`: positive, low is good. Of equal ones, the one
  * with the lower ratio is better.

@@ -19,24 +19,29 @@
  *
  * Waiting: if all comes through sooner or later, only the time counts in which processors wait; a
  * job that waits a second loses beta * w / (w + t_io) of computing. Then jobs should go by that
- * over what they have left to transfer, as jobs on a machine by weight / length (Smith 1956).
+ * over what they have left to transfer, as jobs on a machine by weight / length (Smith 1956). But
+ * Smith's jobs end; these come back. One that comes back after w + t_io asks for its bytes again
+ * and again while the others' drain, which takes H, all bytes that are asked for now over B. To let
+ * it pass costs about 1 + H / (w + t_io) times as many bytes: beta * w / (w + t_io + H), over vol.
  *
- * What lies between is told by the price of a byte. An instance is worth beta * w less the price of
- * its bytes; if that is positive, its job goes by (beta * w - price * vol) / (w + t_io), over vol.
- * If not, it takes more from others than it gives; it comes after those, by beta * w / vol. A job
- * of which the part m has been transferred counts (1 + m) times: it has less left, and its
- * processors wait for that only. (1 / (1 - m) would be Smith's rule; unbounded, it serves any job
- * that is about to end before any other.)
+ * Which of the two it is, is told by the price of a byte. An instance is worth beta * w less the
+ * price of its bytes. If that is positive, its job goes by (beta * w - price * vol) / (w + t_io +
+ * H), over vol. If not, it takes more from others than it gives, and comes after those, by beta * w
+ * / vol. A job of which the part m has been transferred counts (1 + m) times: it has less left, and
+ * its processors wait for that only. (1 / (1 - m) would be Smith's rule; unbounded, it serves any
+ * job that is about to end before any other.)
  *
  * The price is what a byte more would have let compute: the largest beta * w / vol among the jobs
  * that did not have all they could use, 0 when there was none, averaged over about five mean
- * instances. So a machine that is never congested has price 0 and counts waiting only, in
- * one that always is, what is not worth its bandwidth comes last.
+ * instances of those present. So a machine that is never congested has price 0 and counts waiting
+ * only; in one that always is, what is not worth its bandwidth comes last.
  *
- * Example: price 2. A: 100 processors, 50 s, 1000 bytes, 10 s of transfer: (5000 - 2000) / 60 /
- * 1000 = 0.05. B: 10 processors, 200 s, 900 bytes, 9 s: (2000 - 1800) / 209 / 900 = 0.001. C: 100
- * processors, 1 s, 100 bytes, 1 s: 100 - 200 is negative. A, B, C. With price 0: A 0.083, C 0.5, B
- * 0.011, so C, A, B: C is short and keeps many waiting.
+ * Example: B = 250. A: 100 processors, 50 s, 1000 bytes, 10 s of transfer. B: 10 processors, 200 s,
+ * 900 bytes, 9 s. C: 100 processors, 1 s, 100 bytes, 1 s. H = 8. With price 0: A 5000 / 68 / 1000 =
+ * 0.074, B 2000 / 217 / 900 = 0.010, C 100 / 10 / 100 = 0.1, so C, A, B: C is short and keeps many
+ * waiting. With price 2: A (5000 - 2000) / 68 / 1000 = 0.044, B (2000 - 1800) / 217 / 900 = 0.001,
+ * C 100 - 200 is negative: A, B, C. With B = 100, H = 20 and price 0: A 0.063, C 0.045: as long as
+ * that takes, C would be back several times.
  */
 #include "policy/grant/list.h"
 
@@ -58,12 +63,15 @@ double sl_grant_ratio(const struct sl_io_job *j, sl_time now)
 }
 
 void sl_grant_price_begin(struct sl_grant_price *p, struct sl_io_job *const *jobs, uint32_t n,
-			  sl_time now)
+			  double capacity_bps, sl_time now)
 {
-	double passed_s = (double)(now - p->last) * 1e-9, instances_s = 0;
+	double passed_s = (double)(now - p->last) * 1e-9, instances_s = 0, left = 0;
 
-	for (uint32_t i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n; i++) {
 		instances_s += jobs[i]->compute_s + jobs[i]->bytes / jobs[i]->cap_bps;
+		left += jobs[i]->left_bytes;
+	}
+	p->drain_s = left / capacity_bps;
 	if (n && passed_s > 0)
 		p->price += (p->displaced - p->price) * passed_s /
 			    (passed_s + MS_MEMORY * instances_s / n);
@@ -78,7 +86,8 @@ double sl_grant_key(const struct sl_grant_price *p, const struct sl_io_job *j, d
 
 	if (net <= 0) /* INFINITY: it never computes */
 		return MS_BEHIND * j->bytes / value / (1 + MS_STARTED * moved) * later;
-	key = (j->compute_s + j->bytes / j->cap_bps) * j->bytes / (net * (1 + moved)) * later;
+	key = (j->compute_s + j->bytes / j->cap_bps + p->drain_s) * j->bytes / (net * (1 + moved)) *
+	      later;
 	return key < MS_LAST ? key : MS_LAST;
 }
 

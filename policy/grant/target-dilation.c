@@ -95,7 +95,7 @@ static sl_time td_decide(void *state, struct sl_io_job **jobs, uint32_t n, doubl
 	struct td *t = state;
 	sl_time wake;
 
-	sl_grant_price_begin(&t->price, jobs, n, now);
+	sl_grant_price_begin(&t->price, jobs, n, capacity_bps, now);
 	for (uint32_t i = 0; i < n; i++)
 		jobs[i]->rate_bps = sl_grant_key(&t->price, jobs[i], td_value(t, jobs[i], now), 0);
 	wake = sl_grant_in_order(&t->list, jobs, n, capacity_bps, now);

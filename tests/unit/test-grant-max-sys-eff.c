@@ -13,20 +13,33 @@ static struct sl_io_job *app(struct grant *g, uint32_t procs, double compute_s, 
 	return j;
 }
 
-/* The example of measure.c: A, B, C; at first there is no congestion known, and no price. */
+/* The example of measure.c, a tenth of each; at first no congestion is known, and no price. */
+static void three(struct grant *g, double capacity)
+{
+	grant_open(g, &sl_grant_max_sys_eff, capacity, END);
+	app(g, 100, 50, 100); /* 50 for each byte */
+	app(g, 10, 200, 90);  /* 22 */
+	app(g, 100, 1, 10);   /* 10 */
+}
+
 static void without_congestion_it_goes_by_who_loses_most_by_waiting(void **state)
 {
 	struct grant g;
 
 	(void)state;
-	grant_open(&g, &sl_grant_max_sys_eff, 25, END);
-	app(&g, 100, 50, 100);
-	app(&g, 10, 200, 90);
-	app(&g, 100, 1, 10);
+	three(&g, 25);
 	grant_expect(&g, 10, 5, 10);
-	g.capacity = 15;
-	grant_expect(&g, 5, 0, 10);
 	assert_int_equal(g.wake, SL_NEVER);
+	grant_close(&g);
+}
+
+static void before_a_long_backlog_a_job_is_not_let_pass_that_would_soon_be_back(void **state)
+{
+	struct grant g;
+
+	(void)state;
+	three(&g, 10);
+	grant_expect(&g, 10, 0, 0);
 	grant_close(&g);
 }
 
@@ -35,23 +48,15 @@ static void in_congestion_a_price_puts_those_last_that_are_not_worth_it(void **s
 	struct grant g;
 
 	(void)state;
-	grant_open(&g, &sl_grant_max_sys_eff, 10, END);
-	app(&g, 100, 50, 100); /* 50 for each byte */
-	app(&g, 10, 200, 90);  /* 22 */
-	app(&g, 100, 1, 10);   /* 10 */
-	grant_expect(&g, 0, 0, 10);
-	g.now += 1000000 * SEC; /* the price is nearly 50, as A had to wait for so long */
-	grant_expect(&g, 10, 0, 0);
-	g.now += 1000000 * SEC; /* now it is nearly 22 */
-	g.capacity = 15;
-	grant_expect(&g, 10, 5, 0);
-	g.n = 2; /* all can be served for so long that the price is 0 again */
-	g.capacity = 20;
-	grant_expect(&g, 10, 10);
+	three(&g, 25);
+	grant_expect(&g, 10, 5, 10);
+	g.now += 1000000 * SEC; /* the price is nearly 22, as B had to wait for so long */
+	grant_expect(&g, 10, 10, 5);
+	g.capacity = 30; /* all can be served for so long that the price is 0 again */
+	grant_expect(&g, 10, 10, 10);
 	g.now += INT64_C(1000000000) * SEC;
-	g.n = 3;
-	g.capacity = 10;
-	grant_expect(&g, 0, 0, 10);
+	g.capacity = 25;
+	grant_expect(&g, 10, 5, 10);
 	grant_close(&g);
 }
 
@@ -60,12 +65,10 @@ static void a_short_congestion_does_not_make_a_price(void **state)
 	struct grant g;
 
 	(void)state;
-	grant_open(&g, &sl_grant_max_sys_eff, 10, END);
-	app(&g, 100, 50, 100);
-	app(&g, 100, 1, 10);
-	grant_expect(&g, 0, 10);
-	g.now += 10 * SEC; /* the mean instance is 31 s: 50 * 10 / (10 + 5 * 31) = 3 */
-	grant_expect(&g, 0, 10);
+	three(&g, 25);
+	grant_expect(&g, 10, 5, 10);
+	g.now += 10 * SEC; /* the mean instance is 90 s: 22 * 10 / (10 + 5 * 90) = 0.48 */
+	grant_expect(&g, 10, 5, 10);
 	grant_close(&g);
 }
 
@@ -75,12 +78,12 @@ static void processors_work_and_bytes_all_count(void **state)
 
 	(void)state;
 	grant_open(&g, &sl_grant_max_sys_eff, 10, END);
-	app(&g, 10, 100, 1000); /* 10 * 100 / 200 = 5, over 1000 */
-	app(&g, 12, 100, 1000); /* 6 */
+	app(&g, 10, 100, 1000); /* 10 * 100 / (200 + 200) = 2.5, over 1000 */
+	app(&g, 12, 100, 1000); /* 3 */
 	grant_expect(&g, 0, 10);
-	g.jobs[0].compute_s = 300; /* 10 * 300 / 400 = 7.5 */
+	g.jobs[0].compute_s = 300; /* 10 * 300 / (400 + 200) = 5 */
 	grant_expect(&g, 10, 0);
-	g.jobs[1].bytes = g.jobs[1].left_bytes = 500; /* 12 * 100 / 150 = 8, over 500 */
+	g.jobs[1].bytes = g.jobs[1].left_bytes = 500; /* 12 * 100 / (150 + 150) = 4, over 500 */
 	grant_expect(&g, 0, 10);
 	grant_close(&g);
 }
@@ -145,6 +148,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(without_congestion_it_goes_by_who_loses_most_by_waiting),
+		cmocka_unit_test(
+			before_a_long_backlog_a_job_is_not_let_pass_that_would_soon_be_back),
 		cmocka_unit_test(in_congestion_a_price_puts_those_last_that_are_not_worth_it),
 		cmocka_unit_test(a_short_congestion_does_not_make_a_price),
 		cmocka_unit_test(processors_work_and_bytes_all_count),
