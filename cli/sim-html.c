@@ -64,7 +64,7 @@ static double pg_short(double v)
 static void pg_measures(struct json *j)
 {
 	json_array(j, "measures");
-	for (int m = 0; m < SIM_MEASURES; m++) {
+	for (enum sim_measure m = 0; m < SIM_MEASURES; m++) {
 		json_object(j, NULL);
 		json_string(j, "key", sim_measures[m].key);
 		json_string(j, "meaning", sim_measures[m].meaning);
@@ -89,7 +89,7 @@ static int pg_values(struct json *j, const struct sim_study *s, const struct sim
 	if (!v)
 		return -ENOMEM;
 	json_array(j, "values");
-	for (int m = 0; m < SIM_MEASURES; m++) {
+	for (enum sim_measure m = 0; m < SIM_MEASURES; m++) {
 		uint32_t n = 0, shown;
 
 		for (uint32_t i = 0; i < s->repeat; i++) {
@@ -172,11 +172,11 @@ static int pg_policy(struct json *j, const struct sim_study *s, const struct sim
 	json_object(j, NULL);
 	json_string(j, "name", p->spec);
 	json_array(j, "mean");
-	for (int m = 0; m < SIM_MEASURES; m++)
+	for (enum sim_measure m = 0; m < SIM_MEASURES; m++)
 		json_double(j, NULL, p->measure[m].mean);
 	json_end(j);
 	json_array(j, "ci95");
-	for (int m = 0; m < SIM_MEASURES; m++)
+	for (enum sim_measure m = 0; m < SIM_MEASURES; m++)
 		json_double(j, NULL, p->measure[m].ci95);
 	json_end(j);
 	if ((rc = pg_values(j, s, p)))

@@ -30,7 +30,7 @@ static int rn_summarize(struct sim_study *s)
 	for (uint32_t p = 0; p < s->n_policies; p++) {
 		struct sim_policy *policy = &s->policy[p];
 
-		for (int m = 0; m < SIM_MEASURES; m++) {
+		for (enum sim_measure m = 0; m < SIM_MEASURES; m++) {
 			for (uint32_t i = 0; i < s->repeat; i++)
 				values[i] = sim_value(&policy->run[i], m);
 			policy->measure[m] = sim_estimate(values, s->repeat);

@@ -37,7 +37,7 @@ static const char *tb_number(char out[CELL], double v)
 }
 
 /* Is that as good as any of the column, as far as can be seen? */
-static bool tb_best(const struct sim_study *s, const struct sim_policy *of, int m)
+static bool tb_best(const struct sim_study *s, const struct sim_policy *of, enum sim_measure m)
 {
 	int better = sim_measures[m].better;
 	double best = NAN;
@@ -68,7 +68,7 @@ static void tb_interval(const struct sim_policy *p)
 	char text[CELL];
 
 	printf("%*s", NAME, "");
-	for (int m = 0; m < SIM_MEASURES; m++) {
+	for (enum sim_measure m = 0; m < SIM_MEASURES; m++) {
 		tb_number(text, p->measure[m].ci95);
 		/* The sign is one column, but two bytes. */
 		printf("%*s±%s%s", COLUMN - 2 - (int)strlen(text), "", text,
@@ -102,7 +102,7 @@ static void tb_head(const struct sim_study *s)
 		 sim_window_text(s, window, sizeof(window)), runs);
 	cli_wrap(stdout, text, 0, 0);
 	printf("\n%-*s", NAME, "policy");
-	for (int m = 0; m < SIM_MEASURES; m++)
+	for (enum sim_measure m = 0; m < SIM_MEASURES; m++)
 		printf("%*s%s", COLUMN - 1, sim_measures[m].head,
 		       m < SIM_MEASURES - 1 ? " " : "\n");
 }
@@ -162,7 +162,7 @@ void sim_print_table(const struct sim_study *s, bool apps)
 		char text[CELL];
 
 		tb_name(policy->spec);
-		for (int m = 0; m < SIM_MEASURES; m++)
+		for (enum sim_measure m = 0; m < SIM_MEASURES; m++)
 			printf("%*s%s", COLUMN - 1, tb_number(text, policy->measure[m].mean),
 			       tb_best(s, policy, m)  ? "*"
 			       : m < SIM_MEASURES - 1 ? " "
@@ -215,7 +215,7 @@ void sim_print_json(const struct sim_study *s, bool apps)
 
 		json_object(&j, NULL);
 		json_string(&j, "name", policy->spec);
-		for (int m = 0; m < SIM_MEASURES; m++) {
+		for (enum sim_measure m = 0; m < SIM_MEASURES; m++) {
 			json_double(&j, sim_measures[m].key, policy->measure[m].mean);
 			if (s->repeat == 1)
 				continue;
@@ -302,7 +302,7 @@ void sim_print_csv(const struct sim_study *s, bool apps)
 		return;
 	}
 	fputs("name", stdout);
-	for (int m = 0; m < SIM_MEASURES; m++) {
+	for (enum sim_measure m = 0; m < SIM_MEASURES; m++) {
 		printf(",%s", sim_measures[m].key);
 		if (s->repeat > 1)
 			printf(",%s_ci95", sim_measures[m].key);
@@ -312,7 +312,7 @@ void sim_print_csv(const struct sim_study *s, bool apps)
 		const struct sim_policy *policy = &s->policy[p];
 
 		cs_text(policy->spec);
-		for (int m = 0; m < SIM_MEASURES; m++) {
+		for (enum sim_measure m = 0; m < SIM_MEASURES; m++) {
 			cs_number(policy->measure[m].mean);
 			if (s->repeat > 1)
 				cs_number(policy->measure[m].ci95);
