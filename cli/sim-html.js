@@ -47,6 +47,12 @@ function time(s, step) {
 	const digits = step ? Math.max(0, -Math.floor(Math.log10(step / unit[1]) + 1e-9)) : 2;
 	return (s / unit[1]).toFixed(Math.min(9, digits)) + " " + unit[0];
 }
+/* A duration, whatever the axis counts in. */
+function span(s) {
+	const units = [["days", 86400], ["hours", 3600], ["minutes", 60], ["s", 1]];
+	const u = units.find((x) => s >= 2 * x[1]) || ["s", 1];
+	return (s / u[1]).toPrecision(3) + " " + u[0];
+}
 /* About n round numbers from..to. */
 function ticks(from, to, n) {
 	const raw = (to - from) / Math.max(1, n), power = 10 ** Math.floor(Math.log10(raw));
@@ -404,7 +410,7 @@ function choose(at) {
 	document.querySelectorAll("#comparison th button").forEach((b, i) =>
 		b.setAttribute("aria-pressed", i === view.policy));
 	const merged = data.policies[view.policy].merged_s;
-	$("merged").textContent = merged ? "Phases shorter than " + time(merged, merged / 10) +
+	$("merged").textContent = merged ? "Phases shorter than " + span(merged) +
 		" were merged with their neighbours to keep this page small: such a piece shows the " +
 		"shares of its time, stacked." : "";
 	draw();
