@@ -189,10 +189,11 @@ static struct client *client_make(struct node *n, uint32_t pid, int *segment_fd)
 	return c;
 }
 
-static int send_welcome(struct node *n, struct peer *p, const struct sl_frame *to, int segment_fd)
+static int send_welcome(struct node *n, struct peer *p, const struct sl_frame *to, uint32_t offered,
+			int segment_fd)
 {
 	struct sl_welcome w = { .version = SL_PROTO_VERSION,
-				.caps = SL_CAP_SHM | (node_permits(n) ? SL_CAP_SELF : 0),
+				.caps = SL_CAP_SHM | (node_permits(n) ? offered & SL_CAP_SELF : 0),
 				.job = p->client->job->number,
 				.epoch = n->epoch,
 				.client = p->client->index,
@@ -257,7 +258,7 @@ static int on_hello(struct node *n, struct peer *p, const struct sl_frame *f,
 	}
 	c->sock = p->sock;
 	p->client = c;
-	rc = send_welcome(n, p, f, segment_fd);
+	rc = send_welcome(n, p, f, h.caps, segment_fd);
 	close(segment_fd);
 	log_info("client=%u pid=%u job=%s connected", c->index, c->pid, c->job->name);
 	return rc;
