@@ -14,214 +14,19 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <linux/futex.h>
-#include <sched.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "client/connect.h"
+#include "client/gate.h"
+#include "client/slots.h"
 #include "sluice.h"
 
-#define PIECES	      8
-#define YIELD_NS      50000
-#define QUICK_NS      1500    /* a yield that is faster: nobody else has run */
-#define CROWDED_NS    1000000 /* one that takes longer: others want this CPU, not our like */
-#define CROWDED_WAITS 200
-#define CHECK_NS      100000000	  /* how often a sleeping client looks whether its node lives */
-#define HELP_NS	      500000	  /* how long it waits for its own worker */
-#define SELF_BYTES    (16U << 10) /* from here on two copies cost more than a longer way */
-#define SELF_MOST     (512U << 10) /* of one turn: a scheduler of whole checkpoints could not share */
-#define SELF_IOV      64
-
-static int64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
-}
-
-static long futex(_Atomic uint32_t *word, int op, uint32_t value, const struct timespec *timeout)
-{
-	return syscall(SYS_futex, word, op, value, timeout, NULL, 0);
-}
-
-/* ---- slots ---- */
-
-static int slot_try(struct conn *c)
-{
-	uint64_t free = atomic_load_explicit(&c->free_slots, memory_order_relaxed);
-
-	while (free)
-		if (atomic_compare_exchange_weak(&c->free_slots, &free, free & (free - 1)))
-			return __builtin_ctzll(free);
-	return -1;
-}
-
-static void slot_free(struct conn *c, int slot)
-{
-	atomic_fetch_or(&c->free_slots, UINT64_C(1) << slot);
-	if (atomic_load(&c->slot_waiters)) {
-		atomic_fetch_add(&c->slot_frees, 1);
-		futex(&c->slot_frees, FUTEX_WAKE_PRIVATE, 1, NULL);
-	}
-}
-
-/* A slot of a connection whose other threads hold all of them: wait for one. */
-static int slot_wait(struct conn *c)
-{
-	const struct timespec ts = { 0, CHECK_NS };
-	int slot;
-
-	atomic_fetch_add(&c->slot_waiters, 1);
-	for (;;) {
-		uint32_t seen = atomic_load(&c->slot_frees);
-
-		slot = slot_try(c);
-		if (slot >= 0 || atomic_load(&c->lost))
-			break;
-		futex(&c->slot_frees, FUTEX_WAIT_PRIVATE, seen, &ts);
-	}
-	atomic_fetch_sub(&c->slot_waiters, 1);
-	return slot;
-}
-
-/* ---- one piece ---- */
-
-static void ring(struct conn *c, uint32_t worker)
-{
-	struct sl_bell *bell = &c->bells->bell[worker];
-
-	atomic_fetch_add(&bell->rings, 1);
-	futex(&bell->rings, FUTEX_WAKE, 1, NULL);
-}
-
-/* Our worker may be busy with something slow: let one that sleeps have a look. */
-static void ask_for_help(struct conn *c)
-{
-	for (uint32_t w = 0; w < c->workers; w++)
-		if (atomic_load(&c->bells->bell[w].sleeping)) {
-			ring(c, w);
-			return;
-		}
-}
-
-/* Our worker finds the slot when it next looks. */
-static struct sl_bell *mark(struct conn *c, int slot, uint32_t state)
-{
-	int cpu = sched_getcpu();
-	uint32_t worker = cpu < 0 ? 0 : (uint32_t)cpu % c->workers;
-	struct sl_bell *bell = &c->bells->bell[worker];
-
-	atomic_store_explicit(&c->segment->slot[slot].state, state, memory_order_release);
-	atomic_fetch_or(&c->segment->posted[worker], UINT64_C(1) << slot);
-	atomic_fetch_or(&bell->ready[c->index / 64], UINT64_C(1) << c->index % 64);
-	return bell;
-}
-
-static void wake(struct conn *c, struct sl_bell *bell)
-{
-	if (atomic_load(&bell->sleeping))
-		ring(c, (uint32_t)(bell - c->bells->bell));
-	else if (atomic_load_explicit(&bell->executing, memory_order_relaxed))
-		ask_for_help(c);
-}
-
-/* ---- waiting ---- */
-
-/* Part of a transfer, in a slot. */
-struct piece {
-	size_t at; /* in the transfer */
-	size_t length;
-	int64_t moved; /* when it is over */
-	int slot;
-	bool over;
-};
-
-/* The pieces under way, oldest first, in a ring. */
-struct pieces {
-	struct piece piece[PIECES];
-	unsigned first, count;
-	int leader; /* slot on whose signal we wait */
-};
-
-/* One that the node has answered, or NULL. */
-static struct piece *answered(struct conn *c, struct pieces *p)
-{
-	for (unsigned i = 0; i < p->count; i++) {
-		struct piece *piece = &p->piece[(p->first + i) % PIECES];
-		uint32_t state;
-
-		if (piece->over)
-			continue;
-		state = atomic_load_explicit(&c->segment->slot[piece->slot].state,
-					     memory_order_acquire);
-		if (state == SL_SLOT_DONE || state == SL_SLOT_GO)
-			return piece;
-	}
-	return NULL;
-}
-
-/*
- * The worker of this CPU runs when we yield, and yields back: the fastest way, while nobody else
- * wants the CPU. Who yields loses his place, so a third one would get most of it: when a yield does
- * not come back soon, sleep at once the next times. When it comes back at once, nobody has run: the
- * worker may be in another scheduling group (a session, the cgroup of a batch job), which a yield
- * does not let in. Sleeping does.
- */
-static struct piece *yield_for(struct conn *c, struct pieces *p)
-{
-	uint32_t crowded = atomic_load_explicit(&c->crowded, memory_order_relaxed);
-	int64_t before, now = now_ns(), end = now + YIELD_NS;
-	struct piece *piece;
-
-	if (crowded) {
-		atomic_store_explicit(&c->crowded, crowded - 1, memory_order_relaxed);
-		return answered(c, p);
-	}
-	while (!(piece = answered(c, p)) && now <= end) {
-		before = now;
-		sched_yield();
-		now = now_ns();
-		if (now - before > CROWDED_NS)
-			atomic_store_explicit(&c->crowded, CROWDED_WAITS, memory_order_relaxed);
-		else if (now - before < QUICK_NS)
-			return answered(c, p);
-	}
-	return piece;
-}
-
-/* One that has been answered; NULL: the node is gone. */
-static struct piece *await(struct conn *c, struct pieces *p)
-{
-	struct sl_slot_shm *leader = &c->segment->slot[p->leader];
-	struct timespec ts = { 0, HELP_NS };
-	struct piece *piece = yield_for(c, p);
-
-	if (piece)
-		return piece;
-	atomic_store(&leader->waiting, 1);
-	for (;;) {
-		uint32_t seen = atomic_load(&leader->signal);
-
-		piece = answered(c, p);
-		if (piece)
-			break;
-		if (futex(&leader->signal, FUTEX_WAIT, seen, &ts) && errno == ETIMEDOUT) {
-			if (ts.tv_nsec == HELP_NS)
-				ask_for_help(c);
-			else if (!answered(c, p) && !conn_alive(c))
-				break;
-			ts.tv_nsec = CHECK_NS;
-		}
-	}
-	atomic_store(&leader->waiting, 0);
-	return piece;
-}
+#define SELF_BYTES (16U << 10)	/* from here on two copies cost more than a longer way */
+#define SELF_MOST  (512U << 10) /* of one turn: a scheduler of whole checkpoints could not share */
+#define SELF_IOV   64
 
 /* ---- moving a piece ---- */
 
@@ -325,7 +130,7 @@ static void post(struct conn *c, uint64_t file, const struct transfer *t, struct
 	shm->length = length;
 	p->piece[(p->first + p->count++) % PIECES] =
 		(struct piece){ .at = at, .length = length, .slot = slot };
-	wake(c, mark(c, slot, SL_SLOT_POSTED));
+	slot_post(c, slot);
 }
 
 /* The node has answered. skip: an earlier piece has failed or come to the end of the file. */
@@ -335,14 +140,8 @@ static void finish(struct conn *c, const struct transfer *t, struct pieces *p, s
 	struct sl_slot_shm *shm = &c->segment->slot[piece->slot];
 
 	if (atomic_load(&shm->state) == SL_SLOT_GO) {
-		struct sl_bell *bell;
-
 		piece->moved = skip ? 0 : do_self(t, piece);
-		shm->result = piece->moved;
-		shm->ended = now_ns();
-		bell = mark(c, piece->slot, SL_SLOT_RAN);
-		if (atomic_load(&c->bells->hungry))
-			wake(c, bell);
+		slot_report(c, piece->slot, piece->moved);
 	} else {
 		piece->moved = shm->result;
 		if (piece->moved > 0 && t->op == SL_READ && !skip)
@@ -386,7 +185,7 @@ static int move(struct conn *c, uint64_t file, struct transfer *t)
 			post(c, file, t, &p, posted, length, slot);
 			posted += length;
 		}
-		piece = await(c, &p);
+		piece = slots_await(c, &p);
 		if (!piece)
 			return GONE; /* the slots die with the connection */
 		finish(c, t, &p, piece, stop);

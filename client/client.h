@@ -14,6 +14,7 @@
  *	SLUICE_ROOT      directory whose files are forwarded
  *	SLUICE_JOB_ID    else SLURM_JOB_ID PBS_JOBID LSB_JOBID FLUX_JOB_ID, else the session
  *	SLUICE_JOB_CONF  "min=…,max=…,weight=…,period=…", as `sluice run` was given
+ *	SLUICE_MODE      "gate": nothing is forwarded, but each call waits for its turn
  *	SLUICE_TIMEOUT   how long to try to reach a node that is gone, seconds (30)
  *	SLUICE_FALLBACK  "direct": then use the real descriptor instead of failing with EIO
  *	SLUICE_BYPASS    programs (base names, by commas) that are left alone
@@ -51,6 +52,13 @@ ssize_t sl_client_read(struct sl_remote *r, int fd, const struct iovec *iov, int
 		       off_t offset);
 ssize_t sl_client_write(struct sl_remote *r, int fd, const struct iovec *iov, int iovcnt,
 			off_t offset, bool append);
+/*
+ * Gate mode (SLUICE_MODE=gate): make the call itself, at the descriptor's position if offset is
+ * negative, in its turn. Nothing goes through the node. whole: not to be made in parts.
+ */
+bool sl_client_gated(void);
+ssize_t sl_client_gate(int fd, uint32_t op, const struct iovec *iov, int iovcnt, off_t offset,
+		       bool whole);
 /*
  * The node's part of fsync() or fdatasync(): for files that were written over TCP, whose data may
  * be in another machine's memory. 0, or negative errno: -EIO also if the node's life is not the one

@@ -28,6 +28,7 @@
 
 #include "base/secret.h"
 #include "base/units.h"
+#include "client/gate.h"
 #include "client/tcp.h"
 #include "sluice.h"
 
@@ -38,7 +39,7 @@
 
 static struct {
 	_Atomic uint32_t state; /* of the settings: 0 not read, 1 being read, 2 read */
-	bool enabled, direct, tcp;
+	bool enabled, direct, tcp, gate;
 	char root[PATH_MAX], socket[sizeof(((struct sockaddr_un *)0)->sun_path)];
 	char log[PATH_MAX], secret_file[PATH_MAX];
 	struct sl_hello hello;
@@ -169,9 +170,11 @@ static void read_settings(void)
 		sl_parse_time(value, &g.timeout_ns);
 	value = getenv("SLUICE_FALLBACK");
 	g.direct = value && !strcmp(value, "direct");
+	value = getenv("SLUICE_MODE");
+	g.gate = value && !strcmp(value, "gate");
 	g.hello.version = SL_PROTO_VERSION;
 	g.tcp = !strncmp(g.socket, TCP_PREFIX, strlen(TCP_PREFIX));
-	g.hello.caps = g.tcp ? 0 : SL_CAP_SHM | SL_CAP_SELF;
+	g.hello.caps = g.tcp ? 0 : SL_CAP_SHM | SL_CAP_SELF | SL_CAP_GATE;
 	value = getenv("SLUICE_SECRET_FILE");
 	snprintf(g.secret_file, sizeof(g.secret_file), "%s", value ? value : "");
 	job_name(g.hello.job);
@@ -198,6 +201,12 @@ bool sl_client_enabled(void)
 {
 	settings();
 	return g.enabled;
+}
+
+bool sl_client_gated(void)
+{
+	settings();
+	return g.gate;
 }
 
 const char *sl_client_root(void)
@@ -415,8 +424,10 @@ static int greet(struct conn *c)
 	c->index = w.client;
 	c->workers = w.workers;
 	c->permits = w.caps & SL_CAP_SELF;
+	c->gates = w.caps & SL_CAP_GATE;
+	gate_start(c);
 	atomic_store(&c->free_slots,
-		     SL_SHM_SLOTS == 64 ? UINT64_MAX : (UINT64_C(1) << SL_SHM_SLOTS) - 1);
+		     (UINT64_C(1) << SL_SHM_LEASE_SLOT) - 1); /* that one has a use of its own */
 	return 0;
 }
 

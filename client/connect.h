@@ -42,6 +42,7 @@ struct conn {
 	uint64_t sock_ino; /* whether sock is still ours */
 	uint32_t index, workers;
 	bool permits; /* the node lets us do I/O ourselves when it is our turn */
+	bool gates;   /* it does so in gate mode, too */
 	atomic_uint users;
 	atomic_bool lost;
 	struct sl_segment *segment;
@@ -49,7 +50,11 @@ struct conn {
 	_Atomic uint64_t free_slots;
 	_Atomic uint32_t slot_waiters, slot_frees;
 	_Atomic uint32_t crowded; /* waits to come that do not yield first */
-	uint64_t tags;		  /* over TCP: the last one used */
+	/* Gate mode: of the lease. */
+	_Atomic int64_t lease_left;
+	_Atomic uint64_t lease_next; /* bytes to ask for */
+	atomic_bool lease_used_up, renewing;
+	uint64_t tags; /* over TCP: the last one used */
 };
 
 extern const struct transport conn_shm;

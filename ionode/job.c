@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "ionode/permit.h"
 #include "ionode/trace.h"
 
 #define KEEP_NS	  (60 * INT64_C(1000000000))
@@ -179,6 +180,8 @@ void node_jobs_tick(struct node *n)
 	if (now - last < 1000000000)
 		return;
 	pthread_mutex_lock(&n->lock);
+	node_collect(n, now);
+	permit_tick(n, now);
 	sl_sched_stats(n->sched, &all);
 	n->decisions_per_s = per_second(all.decisions - n->rate_decisions, now - last);
 	n->rate_decisions = all.decisions;
@@ -198,6 +201,6 @@ void node_jobs_tick(struct node *n)
 		if (!forget(n, p, requests ? KEEP_NS : UNUSED_NS, now))
 			p = &j->next;
 	}
-	pthread_mutex_unlock(&n->lock);
+	node_unlock(n);
 	last = now;
 }

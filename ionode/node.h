@@ -70,6 +70,7 @@ struct node_io {
 	bool abroad;
 	const struct sl_batch *batch;
 	sl_time since;
+	uint64_t seen;	     /* used of a lease when somebody last looked */
 	struct sl_list link; /* in node->abroad, oldest first */
 };
 
@@ -84,6 +85,7 @@ struct client {
 	bool gone;		    /* its socket is closed; freed when busy reaches 0 */
 	struct sl_segment *segment; /* NULL over TCP */
 	struct tcp_peer *peer;	    /* its connection over TCP */
+	struct node_file any;	    /* stands for the files of those with SL_SLOT_ANY */
 	struct node_file *files;    /* NODE_FILES, mapped without reserve; by reference - 1 */
 	uint32_t files_used;	    /* highest ever */
 	struct node_io io[SL_SHM_SLOTS];
@@ -97,6 +99,7 @@ struct node_job {
 	uint32_t procs, nodes; /* as declared; 0: not known */
 	bool keep;	       /* named by the configuration: never forgotten */
 	struct node_holder *holders;
+	uint32_t inside; /* requests in the scheduler, waiting or in flight */
 	sl_time since, last_seen;
 	uint64_t moved[2]; /* bytes, by enum sl_op: less than asked for at the end of a file */
 	uint64_t rate_bytes, rate_requests; /* served when the rates were last taken */
@@ -130,6 +133,7 @@ struct node {
 	uint32_t dead_count;
 	uint32_t executing; /* batches between sl_next() and sl_done() */
 	uint32_t waiting;   /* requests in the scheduler before that */
+	uint32_t active;    /* jobs that have some of either */
 	struct sl_list abroad;
 	uint32_t abroad_count;
 	uint32_t permit_serial;

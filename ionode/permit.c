@@ -16,6 +16,11 @@
  * before it is heard of again. It may still use them: calls that overlap in time have no order
  * among them.
  *
+ * Leases (wire/shm.h) are permits that are not over when a call is. While something waits, one that
+ * is not in use at the moment is taken back at once, and one that is after LEASE_NS.
+ *
+ * While there is one job alone there is nothing to decide, and no bound on its permits.
+ *
  * A client need not report at once when nothing waits. The time it was done is in the report, so
  * latencies are right all the same.
  */
@@ -24,6 +29,8 @@
 #include "ionode/trace.h"
 
 #define EXPIRE_NS INT64_C(500000000)
+#define LEASE_NS  INT64_C(5000000) /* that a lease in use is left alone while others wait */
+#define MANY	  1024U
 
 bool node_permits(const struct node *n)
 {
@@ -36,6 +43,16 @@ static struct node_io *oldest(const struct node *n)
 					 : sl_container(n->abroad.next, struct node_io, link);
 }
 
+static bool is_lease(const struct node_io *io)
+{
+	return io->flags & SL_SLOT_ANY && io->slot == SL_SHM_LEASE_SLOT;
+}
+
+static struct sl_lease *lease_of(const struct node_io *io)
+{
+	return &io->client->segment->lease;
+}
+
 void permit_give(struct node *n, const struct sl_batch *b, sl_time now)
 {
 	struct node_io *io = (struct node_io *)b->first;
@@ -45,9 +62,21 @@ void permit_give(struct node *n, const struct sl_batch *b, sl_time now)
 	io->since = now;
 	sl_list_push_back(&n->abroad, &io->link);
 	n->abroad_count++;
+	if (is_lease(io)) {
+		atomic_store(&lease_of(io)->used[SL_READ], 0);
+		atomic_store(&lease_of(io)->used[SL_WRITE], 0);
+		atomic_store(&lease_of(io)->word, 1); /* the call that asked for it */
+	}
 	node_tell(n, io->client, io->slot, io->leader, SL_SLOT_GO);
 	if (io->client->mute)
 		node_permit_end(n, io, 0, now);
+}
+
+static int64_t used(const struct node_io *io, uint32_t op)
+{
+	uint64_t bytes = atomic_load(&lease_of(io)->used[op]);
+
+	return bytes > io->req.length ? 0 : (int64_t)bytes;
 }
 
 void node_permit_end(struct node *n, struct node_io *io, int64_t result, sl_time ended)
@@ -57,8 +86,16 @@ void node_permit_end(struct node *n, struct node_io *io, int64_t result, sl_time
 	io->abroad = false;
 	sl_list_remove(&io->link);
 	n->abroad_count--;
+	if (is_lease(io)) {
+		uint32_t other = io->req.op == SL_READ ? SL_WRITE : SL_READ;
+
+		atomic_fetch_or(&lease_of(io)->word, SL_LEASE_REVOKED);
+		result = used(io, io->req.op);
+		io->client->job->moved[other] += (uint64_t)used(io, other);
+		ended = io->since + 1; /* what counts is how long it was waited for */
+	}
 	/* The client's word. */
-	io->result = result < 0 ? 0 : result > (int64_t)io->req.length ? 0 : result;
+	io->result = result < 0 || result > (int64_t)io->req.length ? 0 : result;
 	if (ended > io->since && ended < now)
 		io->req.arrival += now - ended; /* its latency ended then */
 	node_finish(n, io->batch);
@@ -74,16 +111,70 @@ void permit_expire(struct node *n, sl_time now)
 	}
 }
 
+/* True: it is over. Else its last call reports, or has done so just now. */
+static bool revoke(struct node *n, struct node_io *io, sl_time now)
+{
+	uint32_t was = atomic_fetch_or(&lease_of(io)->word, SL_LEASE_REVOKED);
+
+	if (was)
+		return false;
+	node_permit_end(n, io, 0, now);
+	return true;
+}
+
+bool permit_reclaim(struct node *n, sl_time now)
+{
+	bool some = false;
+
+	if (!n->waiting)
+		return false;
+	for (struct sl_list *l = n->abroad.next, *next; l != &n->abroad; l = next) {
+		struct node_io *io = sl_container(l, struct node_io, link);
+
+		next = l->next;
+		if (is_lease(io) &&
+		    (now - io->since >= LEASE_NS || !atomic_load(&lease_of(io)->word)))
+			some |= revoke(n, io, now);
+	}
+	return some;
+}
+
+void permit_tick(struct node *n, sl_time now)
+{
+	for (struct sl_list *l = n->abroad.next, *next; l != &n->abroad; l = next) {
+		struct node_io *io = sl_container(l, struct node_io, link);
+		uint64_t seen;
+
+		next = l->next;
+		if (!is_lease(io))
+			continue;
+		seen = (uint64_t)used(io, SL_READ) + (uint64_t)used(io, SL_WRITE);
+		if (seen == io->seen)
+			revoke(n, io, now);
+		io->seen = seen;
+	}
+}
+
 bool permit_full(const struct node *n)
 {
-	return n->abroad_count >= (n->config->window ? n->config->window : 2 * n->workers);
+	uint32_t limit = n->config->window ? n->config->window : 2 * n->workers;
+
+	return n->abroad_count >= (n->active > 1 || n->config->window ? limit : MANY);
 }
 
 sl_time permit_wake(const struct node *n)
 {
-	const struct node_io *io = n->waiting ? oldest(n) : NULL;
+	sl_time wake = SL_NEVER;
 
-	return io ? io->since + EXPIRE_NS : SL_NEVER;
+	for (struct sl_list *l = n->abroad.next; n->waiting && l != &n->abroad; l = l->next) {
+		const struct node_io *io = sl_container(l, struct node_io, link);
+		sl_time when = io->since + EXPIRE_NS;
+
+		if (is_lease(io) && !(atomic_load(&lease_of(io)->word) & SL_LEASE_REVOKED))
+			when = io->since + LEASE_NS;
+		wake = when < wake ? when : wake;
+	}
+	return wake;
 }
 
 /*

@@ -9,6 +9,10 @@
 void permit_give(struct node *n, const struct sl_batch *b, sl_time now);
 /* Those that have been abroad for too long are not waited for any more. */
 void permit_expire(struct node *n, sl_time now);
+/* Something waits: end leases that are not in use, or have been for long. True: some have ended. */
+bool permit_reclaim(struct node *n, sl_time now);
+/* End those that nobody has used since the last call. */
+void permit_tick(struct node *n, sl_time now);
 bool permit_full(const struct node *n);
 sl_time permit_wake(const struct node *n); /* when the next one expires, if that matters */
 /* Whether clients have to ring when they are done; true: look once more at what they have. */

@@ -193,7 +193,9 @@ static int send_welcome(struct node *n, struct peer *p, const struct sl_frame *t
 			int segment_fd)
 {
 	struct sl_welcome w = { .version = SL_PROTO_VERSION,
-				.caps = SL_CAP_SHM | (node_permits(n) ? offered & SL_CAP_SELF : 0),
+				.caps = SL_CAP_SHM |
+					(offered &
+					 (SL_CAP_GATE | (node_permits(n) ? SL_CAP_SELF : 0))),
 				.job = p->client->job->number,
 				.epoch = n->epoch,
 				.client = p->client->index,
@@ -238,7 +240,7 @@ static int on_hello(struct node *n, struct peer *p, const struct sl_frame *f,
 	if (rc || p->client)
 		return -EPROTO;
 	if (h.version != SL_PROTO_VERSION)
-		return reply(n, p, f, EPROTONOSUPPORT, 0, "the node speaks version 1") ? -EPIPE
+		return reply(n, p, f, EPROTONOSUPPORT, 0, "the node speaks version 2") ? -EPIPE
 										       : -EPROTO;
 	c = client_make(n, h.pid, &segment_fd);
 	if (!c)

@@ -226,7 +226,10 @@ int node_cancel(struct node *n, struct node_io *io, sl_time now)
 {
 	int rc = sl_cancel(n->sched, &io->req, now);
 
-	n->waiting -= !rc;
+	if (!rc) {
+		n->waiting--;
+		n->active -= --io->client->job->inside == 0;
+	}
 	if (n->trace && !rc)
 		record(n, &(struct sl_trace_record){
 				  .type = SL_TRACE_CANCEL, .request = io->number, .now = now });

@@ -131,7 +131,8 @@ int node_take(struct node *n, struct node_io *io, uint32_t op, uint64_t length, 
 
 	io->req.job = io->client->job->number;
 	io->req.client = io->client->pid;
-	io->req.file = io->file->id;
+	/* Of no file that the scheduler could know, and of no other such one. */
+	io->req.file = io->flags & SL_SLOT_ANY ? UINT64_MAX - n->permit_serial : io->file->id;
 	io->req.offset = append ? APPEND_OFFSET : io->offset;
 	io->req.length = length;
 	io->req.op = op;
@@ -144,18 +145,19 @@ int node_take(struct node *n, struct node_io *io, uint32_t op, uint64_t length, 
 		return rc == -ENOSPC ? -EAGAIN : rc;
 	io->file->busy++;
 	io->client->busy++;
+	n->active += io->client->job->inside++ == 0;
 	return 0;
 }
 
 static bool valid(const struct node *n, const struct sl_slot_shm *s)
 {
-	bool self = s->flags & SL_SLOT_SELF;
+	bool self = s->flags & SL_SLOT_SELF, any = s->flags & SL_SLOT_ANY;
 
-	return s->file > 0 && s->file <= NODE_FILES && s->op <= SL_WRITE &&
-	       !(s->flags & ~(uint32_t)(SL_SLOT_APPEND | SL_SLOT_SELF)) && s->length > 0 &&
+	return (any ? self : s->file > 0 && s->file <= NODE_FILES) && s->op <= SL_WRITE &&
+	       s->flags < 2 * SL_SLOT_ANY && s->length > 0 &&
 	       s->length <= (self ? SL_SHM_SELF_BYTES : SL_SHM_SLOT_BYTES) &&
 	       s->offset <= INT64_MAX - s->length && s->leader < SL_SHM_SLOTS &&
-	       (!self || node_permits(n));
+	       (!self || any || node_permits(n));
 }
 
 /* What is in the slot is the client's word: copy it, then check it. */
@@ -167,8 +169,10 @@ static int64_t take_slot(struct node *n, struct client *c, uint32_t slot,
 
 	if (!valid(n, copy))
 		return -EINVAL;
-	f = &c->files[copy->file - 1];
-	if (f->fd < 0 || f->closing || (copy->op == SL_READ ? !f->reads : !f->writes))
+	f = copy->flags & SL_SLOT_ANY ? &c->any : &c->files[copy->file - 1];
+	if (f == &c->any)
+		;
+	else if (f->fd < 0 || f->closing || (copy->op == SL_READ ? !f->reads : !f->writes))
 		return -EBADF;
 	io->client = c;
 	io->file = f;
@@ -275,6 +279,7 @@ void node_finish(struct node *n, const struct sl_batch *b)
 		if (io->result > 0)
 			c->job->moved[r->op] += (uint64_t)io->result;
 		client_file_put(n, io->file);
+		n->active -= --c->job->inside == 0;
 		c->transport->answer(n, io, io->result);
 		if (--c->busy == 0 && c->gone)
 			client_release(n, c);
@@ -335,7 +340,7 @@ sl_time node_go_on(struct node *n, struct sl_bell *bell)
 		permit_expire(n, now);
 		if (!held_back(n, now, &wake))
 			b = node_next(n, now, &wake);
-		if (!b && permit_hungry(n))
+		if (!b && (permit_reclaim(n, now) || permit_hungry(n)))
 			continue;
 		if (!b)
 			break;
@@ -343,6 +348,12 @@ sl_time node_go_on(struct node *n, struct sl_bell *bell)
 		pace(n, b->length, now);
 		modelled = model(n, b, now);
 		if (((struct node_io *)b->first)->flags & SL_SLOT_SELF) {
+			if (modelled) {
+				node_unlock(n);
+				wait_for_model(n, modelled);
+				now = node_now();
+				pthread_mutex_lock(&n->lock);
+			}
 			permit_give(n, b, now);
 		} else if (!modelled && ring_wants(n, b)) {
 			ring_submit(n, b);

@@ -19,6 +19,13 @@
  *	FREE ─► POSTED ─► DONE                the node has done it, or refused
  *	FREE ─► POSTED ─► GO ─► RAN           the client has done it; it may post again at once
  *
+ * With SL_SLOT_ANY the turn is for any files, and the client need not tell which: what a program in
+ * gate mode asks for. Its process has one slot, SL_SHM_LEASE_SLOT, for a *lease*: a turn for more
+ * bytes than the call at hand needs, used by later calls of all its threads without asking. The
+ * word in struct sl_lease counts the calls under way; the node revokes a lease by setting
+ * REVOKED, and so does the client when it has used it up. If no call is under way then, it is over
+ * at once; else the last of them reports RAN.
+ *
  * The *bells* are one small segment for all clients: for each worker a bit for each client that
  * has posted something to it, and what the worker is doing. The node trusts nothing in here:
  * it copies a request out of its slot before it looks at it.
@@ -34,8 +41,9 @@
 
 #define SL_SHM_SLOTS	  32 /* at most 64: a bit each */
 #define SL_SHM_SLOT_BYTES (128U << 10)
-#define SL_SHM_SELF_BYTES 0x7ffff000U /* that a client may do in one turn: the kernel's own limit \
-				       */
+#define SL_SHM_SELF_BYTES                                                       \
+	0x7ffff000U /* that a client may do in one turn: the kernel's own limit \
+		     */
 #define SL_SHM_WORKERS 64
 #define SL_SHM_CLIENTS 4096
 
@@ -44,6 +52,15 @@ enum sl_slot_state { SL_SLOT_FREE, SL_SLOT_POSTED, SL_SLOT_DONE, SL_SLOT_GO, SL_
 enum sl_slot_flags {
 	SL_SLOT_APPEND = 1, /* as SL_F_APPEND */
 	SL_SLOT_SELF = 2,   /* the client does the I/O; length up to SL_SHM_SELF_BYTES */
+	SL_SLOT_ANY = 4,    /* with SELF: on any file */
+};
+
+#define SL_SHM_LEASE_SLOT (SL_SHM_SLOTS - 1)
+#define SL_LEASE_REVOKED  (UINT32_C(1) << 31)
+
+struct sl_lease {
+	_Alignas(64) _Atomic uint32_t word; /* REVOKED, and the number of calls under way */
+	_Atomic uint64_t used[2];	    /* bytes, by enum sl_op */
 };
 
 struct sl_slot_shm {
@@ -62,6 +79,7 @@ struct sl_slot_shm {
 
 struct sl_segment {
 	_Alignas(64) _Atomic uint64_t posted[SL_SHM_WORKERS]; /* bit i: slot i is for this worker */
+	struct sl_lease lease;
 	_Alignas(64) struct sl_slot_shm slot[SL_SHM_SLOTS];
 	/* then, from SL_SEGMENT_DATA on, SL_SHM_SLOT_BYTES for each slot */
 };

@@ -88,6 +88,17 @@ twice() { # measurement, check
 	twice take check
 }
 
+@test "gate mode: weights 4 and 1 share 4 to 1, and a max of 20M holds" {
+	up --capacity 150M --policy share=wfq
+	export SLUICE_MODE=gate
+	greedy a --weight 4
+	greedy b
+	greedy capped --max 20M --burst 4M
+	take() { measure 4 a b capped; }
+	check() { within 5 "$(ratio "${RATES[@]}")" 4 && within 3 "${RATES[2]}" 20000000; }
+	twice take check
+}
+
 @test "a min of 300M and a max of 100M hold within 1 % over 10 s under contention" {
 	up --capacity 450M
 	greedy floor --min 300M

@@ -108,6 +108,17 @@ same() {
 	node_stop
 }
 
+@test "the same in gate mode" {
+	export SLUICE_MODE=gate
+	for case in positions vectors appends large mapped errors locks; do
+		rm -rf direct "$ROOT"
+		mkdir direct "$ROOT"
+		same calls $case
+	done
+	[ "$written" -gt 0 ]
+	node_stop
+}
+
 @test "a full disk" {
 	[ "$(id -u)" -eq 0 ] || skip "mounting needs root"
 	node_stop

@@ -556,7 +556,7 @@ static void a_welcome_is_of_this_version_and_uses_nothing_unknown(void **state)
 	assert_int_equal(welcome(&w), -EPROTO);
 	w = full_welcome, w.version = 2;
 	assert_int_equal(welcome(&w), -EPROTO);
-	w = full_welcome, w.caps |= 4;
+	w = full_welcome, w.caps |= 8;
 	assert_int_equal(welcome(&w), -EPROTO);
 	w = full_welcome, w.caps |= 0x80000000U;
 	assert_int_equal(welcome(&w), -EPROTO);

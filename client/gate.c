@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Gate mode: the program does its own I/O, when it may.
+ *
+ * As in the prototype of seed 003, section 5, which put a gate in front of IOR's I/O: nothing is
+ * forwarded. Before a call the client has to have a *turn* for its bytes; then it makes the
+ * program's own system call, on the program's own descriptor, at its own position. So whatever the
+ * kernel does is what the program gets, and a descriptor mistaken for another costs an account that
+ * is wrong by a call, never data. Admit, share and grant decide who has a turn; order has nothing
+ * to order.
+ *
+ * A message for each call of 4 KiB would cost more than the call. So a turn is a *lease* of up to
+ * LEASE_MOST bytes, which later calls use up without asking, of any thread, on any file, reading
+ * or writing (wire/shm.h). Its size follows the program: twice the last one if that was used up,
+ * half of it if the node took it back, so that a job which writes 4 KiB a second is not charged
+ * for megabytes.
+ *
+ *	write 4K: asks for 4K          GO
+ *	write 4K: used up, asks for 8K GO, of which 4K are left
+ *	write 4K: has 4K left          no message
+ *	write 4K: used up, asks for 16K …
+ *
+ * There is no lock to wait for: one thread renews the lease; others that come meanwhile, and a
+ * signal handler that interrupts it, ask for a turn of their own, in another slot. A call that is
+ * larger than a lease is made in parts, except for an append, which is one write.
+ */
+#include "client/gate.h"
+
+#include <errno.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "client/slots.h"
+#include "sluice.h"
+
+#define LEASE_MOST (4U << 20)
+#define LEASE_IOV  64
+
+/* ---- turns ---- */
+
+struct turn {
+	struct conn *conn;
+	uint32_t op;
+	int slot; /* SL_SHM_LEASE_SLOT: the lease's */
+};
+
+void gate_start(struct conn *c)
+{
+	atomic_store(&c->segment->lease.word, SL_LEASE_REVOKED);
+	atomic_store(&c->lease_next, 1);
+}
+
+static void leave(struct conn *c)
+{
+	if (atomic_fetch_sub(&c->segment->lease.word, 1) == (SL_LEASE_REVOKED | 1))
+		slot_report(c, SL_SHM_LEASE_SLOT, 0);
+}
+
+/* Use the lease, if there is one and it has so many bytes left. */
+static bool enter(struct conn *c, size_t bytes)
+{
+	_Atomic uint32_t *word = &c->segment->lease.word;
+	uint32_t seen = atomic_load_explicit(word, memory_order_relaxed);
+
+	do
+		if (seen & SL_LEASE_REVOKED)
+			return false;
+	while (!atomic_compare_exchange_weak(word, &seen, seen + 1));
+	if (atomic_fetch_sub(&c->lease_left, (int64_t)bytes) >= (int64_t)bytes)
+		return true;
+	atomic_store(&c->lease_used_up, true);
+	atomic_fetch_or(word, SL_LEASE_REVOKED);
+	leave(c);
+	return false;
+}
+
+/* Ask for a turn in this slot and wait. 0, negative errno or GONE. */
+static int ask(struct conn *c, uint32_t op, size_t bytes, int slot)
+{
+	struct pieces p = { .count = 1, .leader = slot, .piece = { { .slot = slot } } };
+	struct sl_slot_shm *shm = &c->segment->slot[slot];
+
+	shm->op = op;
+	shm->flags = SL_SLOT_SELF | SL_SLOT_ANY;
+	shm->leader = (uint32_t)slot;
+	shm->file = 0;
+	shm->offset = 0;
+	shm->length = bytes;
+	slot_post(c, slot);
+	if (!slots_await(c, &p))
+		return GONE;
+	return atomic_load(&shm->state) == SL_SLOT_GO ? 0 : (int)shm->result;
+}
+
+/* The lease is over and its slot is ours; get another one, of which the call at hand is a user. */
+static int renew(struct conn *c, uint32_t op, size_t bytes)
+{
+	uint64_t next = atomic_load(&c->lease_next);
+	int rc;
+
+	next = atomic_exchange(&c->lease_used_up, false) ? next * 2 : next / 2;
+	next = next < bytes ? bytes : next > LEASE_MOST ? LEASE_MOST : next;
+	atomic_store(&c->lease_next, next);
+	/* Nobody enters before the node has set the word. */
+	atomic_store(&c->lease_left, (int64_t)(next - bytes));
+	rc = ask(c, op, (size_t)next, SL_SHM_LEASE_SLOT);
+	return rc;
+}
+
+static int turn_in(struct conn *c, struct turn *t, size_t bytes)
+{
+	int rc = 1;
+
+	t->slot = SL_SHM_LEASE_SLOT;
+	if (bytes <= LEASE_MOST && enter(c, bytes))
+		return 0;
+	if (bytes <= LEASE_MOST && !atomic_exchange(&c->renewing, true)) {
+		/* Calls of the last lease may still be under way. */
+		if (atomic_load(&c->segment->lease.word) == SL_LEASE_REVOKED)
+			rc = renew(c, t->op, bytes);
+		atomic_store(&c->renewing, false);
+	}
+	if (rc <= 0)
+		return rc;
+	t->slot = slot_try(c);
+	if (t->slot < 0 && (t->slot = slot_wait(c)) < 0)
+		return GONE;
+	rc = ask(c, t->op, bytes, t->slot);
+	if (rc && rc != GONE)
+		slot_free(c, t->slot);
+	return rc;
+}
+
+/* 0: go; -ENOTCONN: there is nobody to ask, go all the same; else negative errno. */
+static int turn_begin(struct turn *t, size_t bytes)
+{
+	int rc;
+
+	do {
+		t->conn = conn_get(&rc);
+		if (!t->conn)
+			return rc;
+		rc = t->conn->gates ? turn_in(t->conn, t, bytes) : -ENOTCONN;
+		if (rc == GONE)
+			conn_lose(t->conn);
+		if (rc)
+			conn_put(t->conn);
+		if (rc == -EAGAIN) /* the node is full */
+			usleep(1000);
+	} while (rc == GONE || rc == -EAGAIN);
+	return rc;
+}
+
+static void turn_end(struct turn *t, ssize_t moved)
+{
+	struct conn *c = t->conn;
+
+	if (t->slot == SL_SHM_LEASE_SLOT) {
+		if (moved > 0)
+			atomic_fetch_add_explicit(&c->segment->lease.used[t->op], (uint64_t)moved,
+						  memory_order_relaxed);
+		leave(c);
+	} else {
+		slot_report(c, t->slot, moved);
+		slot_free(c, t->slot);
+	}
+	conn_put(c);
+}
+
+/* ---- calls ---- */
+
+static ssize_t call(int fd, uint32_t op, const struct iovec *iov, int count, off_t offset)
+{
+	long n;
+
+	if (offset >= 0)
+		n = syscall(op == SL_READ ? SYS_preadv : SYS_pwritev, fd, iov, count, offset, 0);
+	else if (count == 1)
+		n = syscall(op == SL_READ ? SYS_read : SYS_write, fd, iov->iov_base, iov->iov_len);
+	else
+		n = syscall(op == SL_READ ? SYS_readv : SYS_writev, fd, iov, count);
+	return n < 0 ? -errno : n;
+}
+
+/* The next part: *count vectors at `part`, of at most LEASE_MOST bytes together. */
+static size_t cut(const struct iovec *iov, int iovcnt, size_t at, struct iovec *part, int *count)
+{
+	size_t bytes = 0;
+
+	*count = 0;
+	for (int i = 0; i < iovcnt && *count < LEASE_IOV && bytes < LEASE_MOST; i++) {
+		size_t n = iov[i].iov_len;
+
+		if (at >= n) {
+			at -= n;
+			continue;
+		}
+		n -= at;
+		n = n < LEASE_MOST - bytes ? n : LEASE_MOST - bytes;
+		part[(*count)++] = (struct iovec){ (char *)iov[i].iov_base + at, n };
+		bytes += n;
+		at = 0;
+	}
+	return bytes;
+}
+
+static ssize_t one_turn(int fd, uint32_t op, const struct iovec *iov, int count, size_t bytes,
+			off_t offset)
+{
+	struct turn t = { .op = op };
+	int rc = turn_begin(&t, bytes);
+	ssize_t n;
+
+	if (rc && rc != -ENOTCONN)
+		return rc;
+	n = call(fd, op, iov, count, offset);
+	if (!rc)
+		turn_end(&t, n);
+	return n;
+}
+
+ssize_t sl_client_gate(int fd, uint32_t op, const struct iovec *iov, int iovcnt, off_t offset,
+		       bool whole)
+{
+	size_t total = 0, done = 0;
+
+	for (int i = 0; i < iovcnt; i++)
+		total += iov[i].iov_len;
+	if (whole || (total <= LEASE_MOST && iovcnt <= LEASE_IOV))
+		return one_turn(fd, op, iov, iovcnt, total, offset);
+	while (done < total) {
+		struct iovec part[LEASE_IOV];
+		int count;
+		size_t bytes = cut(iov, iovcnt, done, part, &count);
+		ssize_t n = one_turn(fd, op, part, count, bytes,
+				     offset < 0 ? offset : offset + (off_t)done);
+
+		if (n < 0)
+			return done ? (ssize_t)done : n;
+		done += (size_t)n;
+		if ((size_t)n < bytes)
+			break;
+	}
+	return (ssize_t)done;
+}
