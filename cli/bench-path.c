@@ -106,8 +106,8 @@ static void json_row(struct json *j, const struct path_row *row, const struct pa
 	json_uint(j, "size", row->size);
 	json_uint(j, "procs", row->procs);
 	json_double(j, "direct_mib_s", bench_rounded(r->direct_mib_s, 10));
-	json_double(j, "sluice_mib_s", bench_rounded(r->sluice_mib_s, 10));
-	json_double(j, "ratio", bench_rounded(r->ratio, 1000));
+	json_double(j, "sluice_mib_s", bench_rounded(r->sluice_mib_s, 100));
+	json_double(j, "ratio", bench_rounded(r->ratio, 1e6));
 	json_double(j, "p50_us", bench_rounded(r->p50_us, 100));
 	json_double(j, "p99_us", bench_rounded(r->p99_us, 100));
 	json_double(j, "client_cpu_us_per_mib", bench_rounded(r->client_cpu_us, 10));
