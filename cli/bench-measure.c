@@ -26,7 +26,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "cli/bench-common.h"
 #include "cli/cli.h"
@@ -54,14 +53,6 @@ struct bench_heap {
 	uint64_t key[HEAP_KEYS + 2]; /* from 1 */
 	uint64_t random;
 };
-
-static int64_t cpu_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
-}
 
 /* Knuth's MMIX generator; the upper bits are the good ones. */
 static uint64_t draw(uint64_t *state)
@@ -97,16 +88,16 @@ struct bench_heap *bench_heap_create(void)
 	return h;
 }
 
-static double heap_measure(struct bench_heap *h, int64_t for_ns)
+double bench_heap_measure(struct bench_heap *h, int64_t for_ns)
 {
-	int64_t begin = cpu_ns(), took;
+	int64_t begin = bench_cpu_ns(), took;
 	uint64_t n = 0;
 
 	do {
 		for (unsigned i = 0; i < 4096; i++)
 			heap_down(h, 1, h->key[1] + (draw(&h->random) & 0xffffff));
 		n += 4096;
-		took = cpu_ns() - begin;
+		took = bench_cpu_ns() - begin;
 	} while (took < for_ns);
 	return (double)took / (double)n;
 }
@@ -194,27 +185,27 @@ static int measure(struct world *w, struct bucket *b, uint64_t outstanding,
 	double ns[BENCH_MAX_REPETITIONS], heap_ns[BENCH_MAX_REPETITIONS];
 	uint64_t n = 0, chunk = outstanding < 1000 ? 1000 : outstanding, slice;
 	uint64_t served, batches;
-	int64_t begin = cpu_ns(), took;
+	int64_t begin = bench_cpu_ns(), took;
 	int status;
 
 	do {
 		if ((status = run(w, b, chunk)))
 			return status;
 		n += chunk;
-		took = cpu_ns() - begin;
+		took = bench_cpu_ns() - begin;
 	} while (took < t->warm_ns);
 	slice = (uint64_t)((double)n / (double)took * (double)t->slice_ns) + 1;
 	served = w ? w->served : 0;
 	batches = w ? w->batches : 0;
 	for (unsigned i = 0; i < t->repetitions; i++) {
-		heap_ns[i] = heap_measure(heap, t->heap_ns);
+		heap_ns[i] = bench_heap_measure(heap, t->heap_ns);
 		/* The heap has driven it out of the nearest caches. */
 		if ((status = run(w, b, slice / 8 + 1)))
 			return status;
-		begin = cpu_ns();
+		begin = bench_cpu_ns();
 		if ((status = run(w, b, slice)))
 			return status;
-		ns[i] = (double)(cpu_ns() - begin) / (double)slice;
+		ns[i] = (double)(bench_cpu_ns() - begin) / (double)slice;
 	}
 	out->ns = bench_median(ns, t->repetitions);
 	out->ns_min = ns[0];

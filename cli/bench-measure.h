@@ -36,6 +36,8 @@ struct bench_times {
 
 struct bench_heap;
 struct bench_heap *bench_heap_create(void); /* NULL: out of memory; to be freed */
+/* The baseline of others too: ns for replacing its top, by trying for so long. */
+double bench_heap_measure(struct bench_heap *h, int64_t for_ns);
 
 /* Errors are reported; returns an exit status. */
 int bench_measure(const struct bench_row *row, const struct bench_times *times,

@@ -101,10 +101,9 @@ static void all_rows(struct rows *rows)
 	admit_row(rows, 10000);
 }
 
-/* Every word of the filter occurs among the words of the row, one with "=" as a whole. */
 static bool matches(const struct bench_row *row, const char *filter)
 {
-	char label[256], word[64];
+	char label[256];
 
 	snprintf(label, sizeof(label),
 		 " admit=token-bucket share=%s order=%s jobs=%u files=%u outstanding=%u "
@@ -112,19 +111,7 @@ static bool matches(const struct bench_row *row, const char *filter)
 		 row->share, row->order, row->jobs, row->files, row->outstanding,
 		 row->random ? "random" : "contiguous", row->limits ? "min+max" : "none",
 		 row->no_periods ? "none" : "known", row->wait ? "default" : "none");
-	while (*(filter += strspn(filter, " "))) {
-		size_t n = strcspn(filter, " ");
-		bool whole = memchr(filter, '=', n);
-
-		if (n > sizeof(word) - 3)
-			return false;
-		snprintf(word, sizeof(word), "%s%.*s%s", whole ? " " : "", (int)n, filter,
-			 whole ? " " : "");
-		if (!strstr(label, word))
-			return false;
-		filter += n;
-	}
-	return true;
+	return bench_holds(label, filter);
 }
 
 /* ---- output ---- */

@@ -12,6 +12,7 @@ static const struct bench {
 } benches[] = {
 	{ "path", "reads and writes through a node, against direct access", bench_path },
 	{ "sched", "CPU time of a scheduling decision, for each policy", bench_sched },
+	{ "sim", "events that the simulator does in a second", bench_sim },
 };
 
 #define BENCHES (sizeof(benches) / sizeof(benches[0]))

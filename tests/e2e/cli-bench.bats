@@ -91,8 +91,8 @@ wrong() {
 @test "help is printed for bench and for each measurement" {
 	run "$SLUICE" bench --help
 	[ "$status" -eq 0 ]
-	[[ "$output" == "usage: sluice bench WHAT"*"path"*"sched"* ]]
-	for what in path sched; do
+	[[ "$output" == "usage: sluice bench WHAT"*"path"*"sched"*"sim"* ]]
+	for what in path sched sim; do
 		run "$SLUICE" bench $what --help
 		[ "$status" -eq 0 ]
 		[[ "$output" == "usage: sluice bench $what"* ]]
@@ -110,6 +110,31 @@ nothing_left() {
 		echo "left: $left"
 		return 1
 	}
+}
+
+@test "sim: JSON has rows of both levels, with the keys of the format" {
+	"$SLUICE" bench sim --quick --json >"$BATS_TEST_TMPDIR/sim.json"
+	jq -e '.bench == "sim" and (keys == ["bench", "rows"])' "$BATS_TEST_TMPDIR/sim.json"
+	jq -e '.rows | all((.level == "phase" or .level == "request") and
+		(.policy | type) == "string" and .apps >= 1 and .events >= 1 and
+		.events_per_s > 0 and .ns_per_event > 0 and .ratio_to_heap > 0)' \
+		"$BATS_TEST_TMPDIR/sim.json"
+	jq -e '[.rows[] | select(.level == "phase" and .policy == "fair-share") | .apps] ==
+		[100, 1024, 10000, 100000]' "$BATS_TEST_TMPDIR/sim.json"
+	jq -e '[.rows[] | select(.goal_events_per_s) | .goal_met == (.events_per_s >=
+		.goal_events_per_s)] | length >= 4 and all' "$BATS_TEST_TMPDIR/sim.json"
+	jq -e '[.rows[] | select(.level == "request")] | length >= 1' "$BATS_TEST_TMPDIR/sim.json"
+}
+
+@test "sim: a filter chooses rows, and the text fits 80 columns" {
+	run --separate-stderr "$SLUICE" bench sim --quick --filter 'level=phase apps=100'
+	[ "$status" -eq 0 ]
+	[ "$stderr" = "" ]
+	[ -z "$(awk 'length > 80' <<<"$output")" ]
+	[[ "$output" == *"fair-share"*"min-dilation"* ]]
+	[[ "$output" != *"1024"* && "$output" != *"aioli"* ]]
+	wrong "sluice bench sim: no row holds every word of 'apps=1'. See 'sluice bench sim --help'." \
+		bench sim --filter apps=1
 }
 
 @test "path: JSON has the rows and the keys of the format, and nothing is left behind" {

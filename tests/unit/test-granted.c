@@ -72,13 +72,19 @@ static int count_plan(void *state, const struct sl_plan_job *jobs, uint32_t n, d
 	return s->plans == 3 ? -EDOM : 0;
 }
 
-#define POLICY(function, planning)                                                     \
-	{                                                                              \
-		.base = { .name = #function, .state_size = pl_size, .init = pl_init }, \
-		.decide = function, .plan = planning                                   \
-	}
-static const struct sl_grant_ops lifo = POLICY(last_first, NULL), turns = POLICY(in_turn, NULL),
-				 planned = POLICY(last_first, count_plan);
+static const struct sl_grant_ops lifo = {
+	.base = { .name = "lifo", .state_size = pl_size, .init = pl_init },
+	.decide = last_first,
+};
+static const struct sl_grant_ops turns = {
+	.base = { .name = "turns", .state_size = pl_size, .init = pl_init },
+	.decide = in_turn,
+};
+static const struct sl_grant_ops planned = {
+	.base = { .name = "planned", .state_size = pl_size, .init = pl_init },
+	.decide = last_first,
+	.plan = count_plan,
+};
 
 /* ---- the rig: capacity 10 ---- */
 
