@@ -51,7 +51,8 @@ static void pm_head(void)
 	     "\n"
 	     "# DESCRIPTION\n"
 	     "\n"
-	     "A scheduler of Sluice decides in stages. For each stage one policy is chosen, by\n"
+	     "Sluice decides in stages: grant over the I/O phases of whole machines, admit, share\n"
+	     "and order over the requests of a scheduler. For each stage one policy is chosen, by\n"
 	     "its name and the parameters that shall differ from their defaults:\n"
 	     "\n"
 	     "\tNAME[,PARAMETER=VALUE]...\n"
@@ -112,7 +113,7 @@ int main(void)
 	}
 	puts("# SEE ALSO\n"
 	     "\n"
-	     "*sluice*(1), *sluice-policy*(1), *libsluice*(3)");
+	     "*sluice*(1), *sluice-policy*(1), *sluice-sim*(1), *libsluice*(3)");
 	if (fflush(stdout) != 0 || ferror(stdout)) {
 		perror("policies-man: standard output");
 		return 1;

@@ -40,15 +40,34 @@ static void s10_init(void *state, const struct sl_policy_limits *limits, const i
 
 static uint32_t s10_place(const struct sl_io_job *j)
 {
-	double edge_ns = 3.1622776601683795; /* the root of 10: between S-9 and S-8 */
+	/* The first ns of S-8, S-7 and so on: 10^-8.5 s, 10^-7.5 s. */
+	static const sl_time edges[S10_SETS - 1] = {
+		INT64_C(4),
+		INT64_C(32),
+		INT64_C(317),
+		INT64_C(3163),
+		INT64_C(31623),
+		INT64_C(316228),
+		INT64_C(3162278),
+		INT64_C(31622777),
+		INT64_C(316227767),
+		INT64_C(3162277661),
+		INT64_C(31622776602),
+		INT64_C(316227766017),
+		INT64_C(3162277660169),
+		INT64_C(31622776601684),
+		INT64_C(316227766016838),
+		INT64_C(3162277660168380),
+		INT64_C(31622776601683794),
+		INT64_C(316227766016837934),
+		INT64_C(3162277660168379332),
+	};
 	uint32_t place = 0;
 
 	if (j->period_ns <= 0)
 		return S10_UNKNOWN;
-	while ((double)j->period_ns >= edge_ns) {
-		edge_ns *= 10;
-		place++;
-	}
+	for (unsigned i = 0; i < S10_SETS - 1; i++)
+		place += j->period_ns >= edges[i];
 	return place;
 }
 
