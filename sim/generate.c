@@ -385,7 +385,7 @@ static void gn_persched(const struct sl_generate *g, struct sl_scenario *s)
 		s->apps[i].iterations = (uint64_t)ceil((double)g->iterations * longest_s /
 						       sl_app_alone_s(&s->platform, &s->apps[i]));
 	if (!g->iterations)
-		s->to_s = ceil(50 * longest_s);
+		s->to_s = ceil(200 * longest_s);
 }
 
 /* ---- all ---- */
