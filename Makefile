@@ -4,6 +4,7 @@
 #	make run        install what is missing, build, show a demonstration
 #	make test       build and run all tests, sanitizers and short fuzzing included
 #	make bench      measure the scheduler and the way through a node, print JSON
+#	make reproduce  compute the tables of docs/reproduction.md again
 #	make lint       clang-format, clang-tidy, cppcheck
 #	make format     let clang-format rewrite the sources
 #	make install    PREFIX=/usr/local, DESTDIR= as usual
@@ -33,6 +34,9 @@ bench: build
 	@build/cli/sluice bench sched --json
 	@build/cli/sluice bench path --json
 
+reproduce: build
+	@scripts/reproduce
+
 lint: deps build
 	@scripts/lint
 
@@ -47,4 +51,4 @@ install: build
 clean:
 	rm -rf build build-asan build-tsan build-fuzz
 
-.PHONY: all deps build run test bench lint format install clean
+.PHONY: all deps build run test bench reproduce lint format install clean
