@@ -6,7 +6,7 @@
  * next overlaps with the node writing the last, and so that the scheduler sees what this program
  * still wants. What has been moved is what has been moved without a gap. If the node dies,
  * everything else is sent again to the next one: a write at an offset may be repeated. An append
- * may not: when one was under way the outcome is unknown and the caller gets EIO, unless it was
+ * may not: when the node was at it the outcome is unknown and the caller gets EIO, unless it was
  * ours to do.
  *
  * Small pieces are copied through the slot and carried out by the node. Of large ones only the
@@ -153,6 +153,17 @@ static void finish(struct conn *c, const struct transfer *t, struct pieces *p, s
 		slot_free(c, piece->slot);
 }
 
+/* An append, which is one piece, is taken back, if the node has not begun with it. */
+static int lost(struct conn *c, struct transfer *t, const struct pieces *p)
+{
+	uint32_t posted = SL_SLOT_POSTED;
+
+	t->unknown = t->append && !is_self(c, t) &&
+		     !atomic_compare_exchange_strong(&c->segment->slot[p->leader].state, &posted,
+						     SL_SLOT_FREE);
+	return GONE;
+}
+
 /*
  * Move what is left through this connection. 0: all moved, or the end of the file; else the error
  * that stopped it, or GONE. t->done is what has certainly been moved.
@@ -187,7 +198,7 @@ static int move(struct conn *c, uint64_t file, struct transfer *t)
 		}
 		piece = slots_await(c, &p);
 		if (!piece)
-			return GONE; /* the slots die with the connection */
+			return lost(c, t, &p); /* the slots die with the connection */
 		finish(c, t, &p, piece, stop);
 		while (p.count && p.piece[p.first].over) {
 			piece = &p.piece[p.first];
@@ -211,7 +222,7 @@ static ssize_t transfer(struct sl_remote *r, int fd, struct transfer *t)
 {
 	uint64_t file = 0;
 	int error = 0;
-	bool opened, unknown;
+	bool opened;
 
 	t->fd = fd;
 	t->remote = r;
@@ -224,7 +235,6 @@ static ssize_t transfer(struct sl_remote *r, int fd, struct transfer *t)
 		opened = !error;
 		if (opened)
 			error = c->via->move(c, file, t);
-		unknown = opened && t->append && !is_self(c, t);
 		if (error == GONE)
 			conn_lose(c);
 		conn_put(c);
@@ -232,7 +242,7 @@ static ssize_t transfer(struct sl_remote *r, int fd, struct transfer *t)
 			nanosleep(&(struct timespec){ 0, 1000000 }, NULL);
 			continue;
 		}
-		if (error == GONE && unknown)
+		if (error == GONE && t->unknown)
 			return -EIO;
 		/* Not opened: the node does not take the file. The program's own is as good. */
 		if (error != GONE) {

@@ -22,7 +22,8 @@ struct transfer {
 	off_t offset;
 	uint32_t op;
 	bool append;
-	int fd; /* the program's own */
+	bool unknown; /* an append was under way when the node was lost */
+	int fd;	      /* the program's own */
 	const struct sl_remote *remote;
 };
 

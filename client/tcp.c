@@ -303,8 +303,7 @@ struct pipeline {
 	uint64_t first, next;	    /* tags */
 };
 
-static int post(struct conn *c, uint64_t file, const struct transfer *t, struct pipeline *l,
-		size_t at)
+static int post(struct conn *c, uint64_t file, struct transfer *t, struct pipeline *l, size_t at)
 {
 	size_t length = t->total - at > SL_TCP_DATA_BYTES ? SL_TCP_DATA_BYTES : t->total - at;
 	bool write = t->op == SL_WRITE;
@@ -317,6 +316,7 @@ static int post(struct conn *c, uint64_t file, const struct transfer *t, struct 
 			      .count = length };
 	unsigned char head[SL_FRAME_BYTES];
 
+	t->unknown = t->append; /* from here on */
 	l->piece[l->next++ % PIECES] = (struct piece){ .at = at, .length = (uint32_t)length };
 	sl_frame_encode(&f, head);
 	return send_piece(c->sock, head, cursor_at(t->iov, at), f.length);

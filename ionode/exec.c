@@ -15,6 +15,20 @@
 
 #include "ionode/node.h"
 
+/*
+ * If the node dies from here on, its client cannot know the outcome (wire/shm.h). False: the client
+ * has given us up, and taken it back.
+ */
+static bool begin_append(const struct node_io *io)
+{
+	struct sl_segment *seg = io->client->segment;
+	uint32_t posted = SL_SLOT_POSTED;
+
+	return !seg ||
+	       atomic_compare_exchange_strong(&seg->slot[io->slot].state, &posted, SL_SLOT_RUNS) ||
+	       posted == SL_SLOT_RUNS; /* write() was interrupted */
+}
+
 static int64_t execute_one(struct node_io *io)
 {
 	size_t done = 0, length = (size_t)io->req.length;
@@ -25,9 +39,11 @@ static int64_t execute_one(struct node_io *io)
 		off_t offset = (off_t)(io->offset + done);
 		ssize_t n;
 
-		if (io->flags & SL_SLOT_APPEND)
+		if (io->flags & SL_SLOT_APPEND) {
+			if (!begin_append(io))
+				return -ECANCELED;
 			n = write(fd, at, length - done);
-		else if (io->req.op == SL_WRITE)
+		} else if (io->req.op == SL_WRITE)
 			n = pwrite(fd, at, length - done, offset);
 		else
 			n = pread(fd, at, length - done, offset);

@@ -136,12 +136,20 @@ static void raise_file_limit(void)
 
 /* ---- life ---- */
 
-/* What was posted before the signal is still served. */
+/*
+ * What was posted before the signal is still served. What comes later, or takes too long, stays
+ * as it is: its client finds that this node has gone before it began, and asks the next.
+ */
 static void drain(struct node *n)
 {
 	sl_time end = node_now() + DRAIN_NS;
 	struct sl_sched_stats st;
 
+	pthread_mutex_lock(&n->lock);
+	node_collect(n, node_now());
+	n->leaving = true;
+	node_unlock(n);
+	node_wake_one(n);
 	do {
 		pthread_mutex_lock(&n->lock);
 		node_collect(n, node_now());

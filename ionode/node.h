@@ -144,7 +144,8 @@ struct node {
 	uint32_t workers;
 	atomic_uint clients_high; /* all indices in use are below */
 	struct client *_Atomic client[SL_SHM_CLIENTS];
-	atomic_bool stop;
+	bool leaving;	  /* nothing new is taken */
+	atomic_bool stop; /* nor is anything begun */
 	int listen_fd, stop_fd, epoll_fd;
 	struct node_trace *trace; /* NULL: nothing is recorded */
 	struct ring *ring;	  /* NULL: no io_uring */

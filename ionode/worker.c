@@ -195,8 +195,9 @@ static void look_at_slot(struct node *n, struct client *c, uint32_t slot, sl_tim
 	c->mute = false;
 	if (io->abroad && copy.state != SL_SLOT_GO)
 		node_permit_end(n, io, copy.result, copy.ended);
-	if (copy.state != SL_SLOT_POSTED || io->req.state_)
-		return; /* posted twice: the first one will be answered */
+	if (copy.state != SL_SLOT_POSTED || io->req.state_ || n->leaving)
+		return; /* posted twice: the first one will be answered; or it stays for the next
+			   node */
 	rc = take_slot(n, c, slot, &copy, now);
 	if (rc)
 		answer(n, c, slot, copy.leader % SL_SHM_SLOTS, rc);
@@ -338,6 +339,8 @@ sl_time node_go_on(struct node *n, struct sl_bell *bell)
 
 		node_collect(n, now);
 		permit_expire(n, now);
+		if (atomic_load_explicit(&n->stop, memory_order_relaxed))
+			break;
 		if (!held_back(n, now, &wake))
 			b = node_next(n, now, &wake);
 		if (!b && (permit_reclaim(n, now) || permit_hungry(n)))

@@ -19,6 +19,11 @@
  *	FREE ─► POSTED ─► DONE                the node has done it, or refused
  *	FREE ─► POSTED ─► GO ─► RAN           the client has done it; it may post again at once
  *
+ * A write at an offset can be repeated if the node dies before it has answered; an append cannot.
+ * So the node says in the slot when it begins with one (RUNS). An append that is still POSTED when
+ * the node has ended, killed or told to, was not carried out: the client sets it to FREE, and can
+ * post it to the next.
+ *
  * With SL_SLOT_ANY the turn is for any files, and the client need not tell which: what a program in
  * gate mode asks for. Its process has one slot, SL_SHM_LEASE_SLOT, for a *lease*: a turn for more
  * bytes than the call at hand needs, used by later calls of all its threads without asking. The
@@ -47,7 +52,14 @@
 #define SL_SHM_WORKERS 64
 #define SL_SHM_CLIENTS 4096
 
-enum sl_slot_state { SL_SLOT_FREE, SL_SLOT_POSTED, SL_SLOT_DONE, SL_SLOT_GO, SL_SLOT_RAN };
+enum sl_slot_state {
+	SL_SLOT_FREE,
+	SL_SLOT_POSTED,
+	SL_SLOT_DONE,
+	SL_SLOT_GO,
+	SL_SLOT_RAN,
+	SL_SLOT_RUNS, /* an append: the node carries it out at this moment */
+};
 
 enum sl_slot_flags {
 	SL_SLOT_APPEND = 1, /* as SL_F_APPEND */
