@@ -15,6 +15,7 @@ const char *param_stage_question(const char *stage)
 	static const struct {
 		const char *stage, *question;
 	} questions[] = {
+		{ "allocate", "How many I/O nodes does each job get?" },
 		{ "grant", "Which jobs may do I/O now, and at what rate?" },
 		{ "admit", "May this job send now?" },
 		{ "share", "Whose turn is it among the jobs?" },

@@ -24,7 +24,8 @@ static int po_help(void)
 	     "Explains the policies that can be chosen for each stage of the scheduler, and\n"
 	     "changes those of a running layer.\n"
 	     "\n"
-	     "  list  all policies, or those of a stage (grant, admit, share, order)\n"
+	     "  list  all policies, or those of a stage (allocate, grant, admit, share,\n"
+	     "        order)\n"
 	     "  show  one policy with its parameters; POLICY is STAGE/NAME, or NAME alone\n"
 	     "        when only one stage has it\n"
 	     "  set   change a layer, as in share=io-sets order=aioli,wait_us=500; requests\n"
@@ -173,7 +174,7 @@ static void po_show_text(const struct sl_policy_info *info)
 		cli_wrap(stdout, p->help, 6, 6);
 	}
 	param_example(info, text, sizeof(text));
-	if (!strcmp(info->stage, "grant")) /* decided for a machine, not inside a scheduler */
+	if (!strcmp(info->stage, "grant") || !strcmp(info->stage, "allocate")) /* decided for a machine, not inside a scheduler */
 		printf("\nExample, as a policy of a simulation:\n  %s\n", text);
 	else
 		printf("\nExample, for a new layer, for one that is up, and in a struct "

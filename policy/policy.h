@@ -25,18 +25,21 @@
 
 #define SL_MAX_PARAMS 8
 
-/* The first three decide over requests, in an I/O node; grant over phases, for the machine. */
+/* The first three decide over requests, in an I/O node; grant over phases and allocate
+ * over whole jobs, for the machine. */
 enum sl_stage {
 	SL_ADMIT,
 	SL_SHARE,
 	SL_ORDER,
 	SL_NODE_STAGES,
 	SL_GRANT = SL_NODE_STAGES,
+	SL_ALLOCATE,
 	SL_STAGES
 };
 
 struct sl_policy_limits {
-	uint32_t lanes;
+	uint32_t lanes;	  /* jobs */
+	uint32_t ionodes; /* allocate only */
 };
 
 /* First member of every stage's table. */
@@ -192,6 +195,41 @@ struct sl_grant_ops {
 			  sl_time now);
 	/* The job is gone. NULL: the policy remembers nothing of jobs. */
 	void (*forget)(void *state, uint64_t job);
+};
+
+/* ---- allocate: how many I/O nodes does each job get? ---- */
+
+/* A point of a job's curve: the bandwidth that it reaches with so many I/O nodes. */
+struct sl_curve_point {
+	uint32_t ionodes; /* 0: direct access */
+	double bps;
+};
+
+struct sl_alloc_job {
+	uint64_t job;
+	uint32_t nodes, procs;		    /* compute nodes and processes; not 0 */
+	const struct sl_curve_point *curve; /* borrowed; rising ionodes */
+	uint32_t points;		    /* 0: nothing is known of the job */
+	bool running;			    /* it has `has` I/O nodes now */
+	uint32_t has;
+	uint32_t ionodes; /* the decision */
+	bool shared;	  /* the decision: it shares one I/O node with others like it */
+};
+
+struct sl_alloc_machine {
+	uint32_t ionodes;	/* to give out */
+	uint32_t compute_nodes; /* of the whole machine; 0: what the jobs have */
+	bool direct;		/* a job may have none, and access the file system itself */
+};
+
+struct sl_allocate_ops {
+	struct sl_policy base; /* state: scratch, sized by limits of jobs and I/O nodes */
+	/*
+	 * A job has started or ended. Sets ionodes and shared of each of the n jobs. All together
+	 * get at most m->ionodes (those that share one count as one; oracle ignores it).
+	 */
+	void (*decide)(void *state, struct sl_alloc_job *jobs, uint32_t n,
+		       const struct sl_alloc_machine *m);
 };
 
 /* ---- registry.c, from policies.def ---- */

@@ -14,7 +14,7 @@ static const struct {
 #undef SL_POLICY
 };
 
-static const char *const stages[SL_STAGES] = { "admit", "share", "order", "grant" };
+static const char *const stages[SL_STAGES] = { "admit", "share", "order", "grant", "allocate" };
 
 const char *sl_stage_name(enum sl_stage stage)
 {

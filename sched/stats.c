@@ -53,7 +53,8 @@ void sl_sched_stats(const struct sl_sched *s, struct sl_sched_stats *out)
 
 int sl_policy_info(unsigned i, struct sl_policy_info *out)
 {
-	static const enum sl_stage path[SL_STAGES] = { SL_GRANT, SL_ADMIT, SL_SHARE, SL_ORDER };
+	static const enum sl_stage path[SL_STAGES] = { SL_ALLOCATE, SL_GRANT, SL_ADMIT, SL_SHARE,
+						       SL_ORDER };
 
 	for (int s = 0; s < SL_STAGES; s++) {
 		const struct sl_policy *p;
