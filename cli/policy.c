@@ -174,7 +174,10 @@ static void po_show_text(const struct sl_policy_info *info)
 		cli_wrap(stdout, p->help, 6, 6);
 	}
 	param_example(info, text, sizeof(text));
-	if (!strcmp(info->stage, "grant") || !strcmp(info->stage, "allocate")) /* decided for a machine, not inside a scheduler */
+	/* These two are decided for a machine, not inside a scheduler. */
+	if (!strcmp(info->stage, "allocate"))
+		printf("\nExample:\n  sluice allocate --policy %s --ionodes 12 CURVES.csv\n", text);
+	else if (!strcmp(info->stage, "grant"))
 		printf("\nExample, as a policy of a simulation:\n  %s\n", text);
 	else
 		printf("\nExample, for a new layer, for one that is up, and in a struct "

@@ -93,7 +93,7 @@ wrong() {
 	run "$SLUICE" policy list
 	[ "$status" -eq 0 ]
 	fits
-	[ "$(grep -c '^  [a-z]*/[a-z0-9-]* *\* ' <<<"$output")" -eq 4 ]
+	[ "$(grep -c '^  [a-z]*/[a-z0-9-]* *\* ' <<<"$output")" -eq 5 ]
 	grep -q '^  grant/none *\* ' <<<"$output"
 	grep -q '^  admit/token-bucket *\* ' <<<"$output"
 	grep -q '^  share/wfq *\* ' <<<"$output"
@@ -129,6 +129,7 @@ wrong() {
 		[[ "$output" == *"Parameters:"* ]]
 		case $policy in
 		grant/*) [[ "$output" == *$'simulation:\n  '"${policy#*/}"* ]] ;;
+		allocate/*) [[ "$output" == *"sluice allocate --policy ${policy#*/}"* ]] ;;
 		*) [[ "$output" == *".${policy%/*} = \"${policy#*/}"* ]] ;;
 		esac
 		fits
@@ -174,7 +175,7 @@ wrong() {
 	from_json=$(jq -r '.policies[] | .stage + "/" + .name' <<<"$output")
 	from_text=$("$SLUICE" policy list | sed -n 's|^  \([a-z]*/[a-z0-9-]*\) .*|\1|p')
 	[ "$from_json" = "$from_text" ]
-	[ "$(jq '[.policies[] | select(.default)] | length' <<<"$output")" -eq 4 ]
+	[ "$(jq '[.policies[] | select(.default)] | length' <<<"$output")" -eq 5 ]
 	# every parameter is complete, and its default is in its range
 	jq -e '[.policies[].params[] |
 		(.name | type == "string") and (.help | length > 0) and
