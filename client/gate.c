@@ -145,9 +145,9 @@ static int turn_begin(struct turn *t, size_t bytes)
 			conn_lose(t->conn);
 		if (rc)
 			conn_put(t->conn);
-		if (rc == -EAGAIN) /* the node is full */
+		if (rc == -SL_COME_BACK)
 			usleep(1000);
-	} while (rc == GONE || rc == -EAGAIN);
+	} while (rc == GONE || rc == -SL_COME_BACK);
 	return rc;
 }
 

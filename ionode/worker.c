@@ -142,7 +142,7 @@ int node_take(struct node *n, struct node_io *io, uint32_t op, uint64_t length, 
 				: io->file->flags | (append ? 1U << 30 : 0);
 	rc = node_add(n, io, now);
 	if (rc)
-		return rc == -ENOSPC ? -EAGAIN : rc;
+		return rc == -ENOSPC ? -SL_COME_BACK : rc;
 	io->file->busy++;
 	io->client->busy++;
 	n->active += io->client->job->inside++ == 0;

@@ -50,6 +50,13 @@ enum sl_frame_type {
 	SL_FRAME_TYPES
 };
 
+/*
+ * Beside errnos, as a status and as the negative result of a slot: the node cannot take the request
+ * just now, and has done nothing of it; it is to be sent again. Not EAGAIN, which can be the word of
+ * a file system.
+ */
+#define SL_COME_BACK 4095
+
 enum sl_frame_flags { SL_F_APPEND = 1, SL_F_DATASYNC = 2 };
 
 /* What a side can do; the node answers with what is used. */
