@@ -20,6 +20,7 @@
 
 #include "base/json.h"
 #include "base/units.h"
+#include "ionode/link.h"
 #include "ionode/trace.h"
 #include "sched/spec.h"
 
@@ -312,7 +313,7 @@ static int set_job(struct node *n, char *words, bool make, char **out)
 		return answer(out, ENOENT, text);
 	}
 	if (j)
-		sl_job_get(n->sched, j->number, &conf);
+		conf = j->asked;
 	if ((rc = job_words(&save, &conf, &order, make ? &facts : NULL, out)))
 		return rc;
 	if (order && strcmp(order, "default") != 0 &&
@@ -323,9 +324,14 @@ static int set_job(struct node *n, char *words, bool make, char **out)
 			      "under admit=open there are no limits; 'sluice policy set "
 			      "admit=token-bucket' first");
 	if (j) {
-		rc = node_job_change(n, j->number, &conf, node_now());
+		struct sl_job_conf before = j->asked;
+
+		j->asked = conf;
+		rc = node_job_apply(n, j, node_now());
 		if (rc == -EDQUOT && node_release_mins(n))
-			rc = node_job_change(n, j->number, &conf, node_now());
+			rc = node_job_apply(n, j, node_now());
+		if (rc)
+			j->asked = before;
 	} else {
 		j = node_job_add(n, name, &conf, &rc);
 	}
@@ -400,6 +406,20 @@ static int set_capacity(struct node *n, const char *word, char **out)
 	return rc ? answer(out, -rc, "a capacity goes to 1 PiB/s") : 0;
 }
 
+/* JOB UNIT UNITS: on which node a client belongs that is unit so and so of so many. */
+static int where(const struct node *n, char *words, char **out)
+{
+	char *save = NULL, *name = strtok_r(words, " ", &save), text[256];
+	const char *unit = strtok_r(NULL, " ", &save), *units = strtok_r(NULL, " ", &save);
+	const struct node_job *j = name ? node_job_find(n, sl_job_number(name)) : NULL;
+
+	if (!j || !unit || !units)
+		return answer(out, ENOENT, "where: no such job here");
+	link_where(n, j, (uint32_t)strtoul(unit, NULL, 10), (uint32_t)strtoul(units, NULL, 10),
+		   text, sizeof(text));
+	return answer(out, 0, text);
+}
+
 int node_control(struct node *n, char *line, char **out)
 {
 	char *rest = strchr(line, ' ');
@@ -416,6 +436,8 @@ int node_control(struct node *n, char *line, char **out)
 	pthread_mutex_lock(&n->lock);
 	if (!strcmp(line, "set") || !strcmp(line, "job"))
 		rc = set_job(n, rest, line[0] == 'j', out);
+	else if (!strcmp(line, "where"))
+		rc = where(n, rest, out);
 	else if (!strcmp(line, "policy"))
 		rc = set_policy(n, rest, out);
 	else if (!strcmp(line, "capacity"))

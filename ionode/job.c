@@ -90,8 +90,8 @@ bool node_release_mins(struct node *n)
 		if (j->clients || j->keep || sl_job_get(n->sched, j->number, &conf) ||
 		    !conf.min_bps || held(j))
 			continue;
-		conf.min_bps = 0;
-		some = node_job_change(n, j->number, &conf, now) == 0 || some;
+		j->asked.min_bps = 0;
+		some = node_job_apply(n, j, now) == 0 || some;
 	}
 	return some;
 }
@@ -116,10 +116,41 @@ struct node_job *node_job_add(struct node *n, const char *name, const struct sl_
 		return NULL;
 	}
 	snprintf(j->name, sizeof(j->name), "%s", name);
-	j->since = j->last_seen = now;
+	j->since = j->last_seen = j->last_io = now;
+	j->asked = *conf;
 	j->next = n->jobs;
 	n->jobs = j;
 	return j;
+}
+
+static uint64_t part(uint64_t whole, uint32_t share)
+{
+	uint64_t p = (uint64_t)((unsigned __int128)whole * share / SL_SHARE_WHOLE);
+
+	return whole && !p ? 1 : p;
+}
+
+int node_job_apply(struct node *n, struct node_job *j, sl_time now)
+{
+	struct sl_job_conf conf = j->asked;
+
+	if (j->share) {
+		conf.min_bps = part(conf.min_bps, j->share);
+		conf.max_bps = part(conf.max_bps, j->share);
+	}
+	return node_job_change(n, j->number, &conf, now);
+}
+
+void node_clients_moved(struct node *n, const struct node_job *j)
+{
+	uint32_t high = atomic_load(&n->clients_high);
+
+	for (uint32_t i = 0; i < high; i++) {
+		struct client *c = atomic_load(&n->client[i]);
+
+		if (c && c->job == j && !c->gone)
+			atomic_fetch_add(&c->segment->moved, 1);
+	}
 }
 
 void node_job_hold(struct node_job *j, pid_t pid)

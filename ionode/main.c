@@ -17,9 +17,12 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/listen.h"
 #include "base/log.h"
 #include "base/units.h"
 #include "ionode/tcp.h"
+#include "controller/controller.h"
+#include "ionode/link.h"
 #include "ionode/trace.h"
 #include "sim/device-spec.h"
 
@@ -56,6 +59,10 @@ static int usage(const char *problem, const char *what)
 		     "  --copy-all         carry all data through the node, also what a client "
 		     "could move\n"
 		     "                     itself when it is its turn\n"
+		     "  --controller ADDR  controller of the layer: PATH or tcp:HOST:PORT\n"
+		     "  --controller-secret FILE, --name NAME\n"
+		     "                     what it has to be told over TCP, and who this node is "
+		     "(0)\n"
 		     "  --log LEVEL        error, warn, info (default) or debug\n"
 		     "  --ready-fd N       write a byte to this descriptor when clients may "
 		     "connect\n");
@@ -63,36 +70,6 @@ static int usage(const char *problem, const char *what)
 }
 
 /* ---- sockets and memory ---- */
-
-static int listen_at(const char *path)
-{
-	struct sockaddr_un addr = { .sun_family = AF_UNIX };
-	int sock;
-	mode_t old;
-
-	if (strlen(path) >= sizeof(addr.sun_path))
-		return -ENAMETOOLONG;
-	strcpy(addr.sun_path, path);
-	sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (sock < 0)
-		return -errno;
-	/* A socket that nobody answers is left from a node that died. */
-	if (connect(sock, (struct sockaddr *)&addr, sizeof(addr)) == 0) {
-		close(sock);
-		return -EADDRINUSE;
-	}
-	unlink(path);
-	old = umask(0077);
-	if (bind(sock, (struct sockaddr *)&addr, sizeof(addr)) || listen(sock, 1024)) {
-		int error = -errno;
-
-		umask(old);
-		close(sock);
-		return error;
-	}
-	umask(old);
-	return sock;
-}
 
 static int make_bells(struct node *n)
 {
@@ -196,7 +173,7 @@ static int run(const struct node_config *config, int ready_fd)
 	raise_file_limit();
 	n->stop_fd = stop_signals();
 	n->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	n->listen_fd = listen_at(config->socket);
+	n->listen_fd = listen_unix(config->socket);
 	if (n->listen_fd < 0) {
 		fprintf(stderr, "sluiced: cannot listen at %s: %s\n", config->socket,
 			strerror(-n->listen_fd));
@@ -217,7 +194,10 @@ static int run(const struct node_config *config, int ready_fd)
 		 n->workers);
 	if (ready_fd >= 0 && write(ready_fd, "1", 1) == 1)
 		close(ready_fd);
+	if ((rc = link_start(n)))
+		log_error("cannot start the link to the controller: %s", strerror(-rc));
 	rc = node_serve(n);
+	link_stop(n);
 	unlink(config->socket);
 	tcp_pause(n);
 	drain(n);
@@ -245,6 +225,9 @@ static int parse(int argc, char **argv, struct node_config *c, int *ready_fd)
 		CAPACITY,
 		DEVICE,
 		COPY_ALL,
+		NAME,
+		CONTROLLER,
+		CONTROLLER_SECRET,
 		TRACE,
 		WORKERS,
 		WINDOW,
@@ -265,6 +248,9 @@ static int parse(int argc, char **argv, struct node_config *c, int *ready_fd)
 		{ "window", 1, 0, WINDOW },
 		{ "device-model", 1, 0, DEVICE },
 		{ "copy-all", 0, 0, COPY_ALL },
+		{ "name", 1, 0, NAME },
+		{ "controller", 1, 0, CONTROLLER },
+		{ "controller-secret", 1, 0, CONTROLLER_SECRET },
 		{ "trace", 1, 0, TRACE },
 		{ "log", 1, 0, LOG },
 		{ "ready-fd", 1, 0, READY },
@@ -309,6 +295,18 @@ static int parse(int argc, char **argv, struct node_config *c, int *ready_fd)
 		case DEVICE:
 			if (sl_device_parse(optarg, &c->device))
 				return usage("no device model", optarg);
+			break;
+		case NAME:
+			c->name = optarg;
+			if (!*optarg || strlen(optarg) >= SL_NODE_NAME_MAX ||
+			    strpbrk(optarg, ", ="))
+				return usage("not a name of a node:", optarg);
+			break;
+		case CONTROLLER:
+			c->controller = optarg;
+			break;
+		case CONTROLLER_SECRET:
+			c->controller_secret = optarg;
 			break;
 		case COPY_ALL:
 			c->copy_all = true;
@@ -357,6 +355,8 @@ int main(int argc, char **argv)
 		return argc < 2 ? usage("missing role", "ionode") : usage(NULL, NULL);
 	if (!strcmp(argv[1], "--version"))
 		return puts("sluiced " SL_VERSION) < 0;
+	if (!strcmp(argv[1], "controller"))
+		return controller_main(argc - 1, argv + 1);
 	if (strcmp(argv[1], "ionode") != 0)
 		return usage("unknown role", argv[1]);
 	rc = parse(argc - 1, argv + 1, &config, &ready_fd);

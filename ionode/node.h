@@ -29,6 +29,7 @@
 #include "ionode/ring.h"
 #include "ionode/window.h"
 #include "wire/proto.h"
+#include "wire/report.h"
 #include "wire/shm.h"
 
 #define NODE_DEAD  64
@@ -99,7 +100,14 @@ struct node_job {
 	uint32_t procs, nodes; /* as declared; 0: not known */
 	bool keep;	       /* named by the configuration: never forgotten */
 	struct node_holder *holders;
-	uint32_t inside; /* requests in the scheduler, waiting or in flight */
+	uint32_t inside;	  /* requests in the scheduler, waiting or in flight */
+	sl_time last_io;	  /* when the last one was done */
+	struct sl_job_conf asked; /* for the job as a whole */
+	uint32_t share;		  /* of its min and max that is this node's; 0: all */
+	/* Which nodes serve it, as the controller has ordered; map_epoch 0: nothing was ordered. */
+	uint64_t map_epoch;
+	uint32_t map_count;
+	char map[SL_MAP_MAX][SL_NODE_NAME_MAX];
 	sl_time since, last_seen;
 	uint64_t moved[2]; /* bytes, by enum sl_op: less than asked for at the end of a file */
 	uint64_t rate_bytes, rate_requests; /* served when the rates were last taken */
@@ -115,6 +123,9 @@ struct node_config {
 	struct sl_device_model device;	   /* timing model; bps 0: none */
 	uint32_t workers;		   /* 0: one for each CPU */
 	uint32_t window;		   /* batches in flight; 0: by measurement */
+	const char *name;		   /* of this node in its layer; NULL: "0" */
+	const char *controller;		   /* where it is: PATH or tcp:HOST:PORT; NULL: none */
+	const char *controller_secret;	   /* file with what it has to be told, over TCP */
 	bool copy_all;			   /* no permits: all data goes through the node */
 	const char *trace;		   /* file to record to; NULL: none */
 };
@@ -149,6 +160,7 @@ struct node {
 	int listen_fd, stop_fd, epoll_fd;
 	struct node_trace *trace; /* NULL: nothing is recorded */
 	struct ring *ring;	  /* NULL: no io_uring */
+	struct link *link;	  /* to the controller; NULL: none */
 	struct tcp *tcp;	  /* NULL: no clients over TCP */
 	struct window window;	  /* limit of flying */
 	uint32_t flying;	  /* batches in the ring */
@@ -208,6 +220,10 @@ int node_control(struct node *n, char *line, char **answer);
 struct node_job *node_job_find(const struct node *n, uint64_t number);
 struct node_job *node_job_add(struct node *n, const char *name, const struct sl_job_conf *conf,
 			      int *error);
+/* What the job has asked for, as far as it is this node's, is in force from now on. */
+int node_job_apply(struct node *n, struct node_job *j, sl_time now);
+/* Its clients shall ask where they belong. */
+void node_clients_moved(struct node *n, const struct node_job *j);
 /* Not to be forgotten while this process lives: it has not made its first I/O yet. */
 void node_job_hold(struct node_job *j, pid_t pid);
 struct node_job *node_job_join(struct node *n, const struct sl_hello *h, int *error);

@@ -13,71 +13,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/listen.h"
 #include "base/log.h"
 #include "base/secret.h"
 
 _Static_assert(SL_SECRET_BYTES == SL_JOB_NAME_MAX, "the secret is a text of HELLO");
-
-void tcp_address(const struct sockaddr *a, socklen_t length, char out[64])
-{
-	char host[46], port[8];
-
-	if (getnameinfo(a, length, host, sizeof(host), port, sizeof(port),
-			NI_NUMERICHOST | NI_NUMERICSERV))
-		snprintf(out, 64, "unknown");
-	else /* NOLINTNEXTLINE(clang-analyzer-core.*): getnameinfo() has read it, too */
-		snprintf(out, 64, a->sa_family == AF_INET6 ? "[%s]:%s" : "%s:%s", host, port);
-}
-
-/* HOST:PORT, [HOST]:PORT or :PORT, which is every address of this machine. */
-static int resolve(const char *text, struct addrinfo **out)
-{
-	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE };
-	const char *colon = strrchr(text, ':');
-	char host[256];
-	size_t length;
-
-	if (!colon || !colon[1])
-		return -EINVAL;
-	length = (size_t)(colon - text);
-	if (length >= 2 && text[0] == '[' && text[length - 1] == ']') {
-		text++;
-		length -= 2;
-	}
-	if (length >= sizeof(host))
-		return -EINVAL;
-	memcpy(host, text, length);
-	host[length] = 0;
-	return getaddrinfo(length ? host : NULL, colon + 1, &hints, out) ? -EADDRNOTAVAIL : 0;
-}
-
-static int listen_at(const char *text, char name[64])
-{
-	struct sockaddr_storage at;
-	socklen_t length = sizeof(at);
-	struct addrinfo *info = NULL;
-	int sock, rc = resolve(text, &info);
-
-	if (rc)
-		return rc;
-	sock = socket(info->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	rc = -errno;
-	if (sock >= 0) {
-		setsockopt(sock, SOL_SOCKET, SO_REUSEADDR, &(int){ 1 }, sizeof(int));
-		rc = bind(sock, info->ai_addr, info->ai_addrlen) || listen(sock, 1024) ||
-				     getsockname(sock, (struct sockaddr *)&at, &length)
-			     ? -errno
-			     : 0;
-	}
-	freeaddrinfo(info);
-	if (!rc) {
-		tcp_address((struct sockaddr *)&at, length, name);
-		return sock;
-	}
-	if (sock >= 0)
-		close(sock);
-	return rc;
-}
 
 static int add(struct tcp *t, int *fd)
 {
@@ -140,7 +80,7 @@ int tcp_start(struct node *n)
 		free(t);
 		return rc;
 	}
-	t->listen_fd = listen_at(n->config->listen, name);
+	t->listen_fd = listen_tcp(n->config->listen, name);
 	rc = t->listen_fd < 0 ? t->listen_fd : start(t);
 	if (rc) {
 		fprintf(stderr, "sluiced: cannot listen at %s: %s\n", n->config->listen,

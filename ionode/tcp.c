@@ -32,6 +32,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/listen.h"
 #include "base/log.h"
 #include "ionode/trace.h"
 
@@ -264,7 +265,7 @@ static void on_accept(struct tcp *t)
 		return;
 	}
 	set_options(sock);
-	tcp_address((struct sockaddr *)&from, length, p->name);
+	listen_name((struct sockaddr *)&from, length, p->name);
 	p->tcp = t;
 	p->sock = sock;
 	p->events = EPOLLIN;

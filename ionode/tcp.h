@@ -91,7 +91,6 @@ struct tcp {
 int tcp_start(struct node *n);	/* as the configuration says; it says itself what is wrong */
 void tcp_pause(struct node *n); /* no new requests; those inside are still answered */
 void tcp_stop(struct node *n);
-void tcp_address(const struct sockaddr *a, socklen_t length, char out[64]);
 
 /* tcp.c */
 void *tcp_main(void *tcp);

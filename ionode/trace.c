@@ -273,6 +273,17 @@ int node_job_forget(struct node *n, uint64_t job, sl_time now)
 	return rc;
 }
 
+int node_job_grant(struct node *n, uint64_t job, uint64_t rate_bps, sl_time until, sl_time now)
+{
+	int rc = sl_job_grant(n->sched, job, rate_bps, until, now);
+
+	if (n->trace && !rc)
+		record(n, &(struct sl_trace_record){ .type = SL_TRACE_GRANT,
+						     .now = now,
+						     .u64 = { job, rate_bps, (uint64_t)until } });
+	return rc;
+}
+
 int node_job_order(struct node *n, uint64_t job, const char *policy, sl_time now)
 {
 	struct sl_trace_record r = { .type = SL_TRACE_ORDER, .now = now, .u64 = { job } };

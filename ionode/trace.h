@@ -19,6 +19,7 @@ int node_cancel(struct node *n, struct node_io *io, sl_time now);
 int node_job_register(struct node *n, uint64_t job, const struct sl_job_conf *conf, sl_time now);
 int node_job_change(struct node *n, uint64_t job, const struct sl_job_conf *conf, sl_time now);
 int node_job_forget(struct node *n, uint64_t job, sl_time now);
+int node_job_grant(struct node *n, uint64_t job, uint64_t rate_bps, sl_time until, sl_time now);
 int node_job_order(struct node *n, uint64_t job, const char *policy, sl_time now);
 int node_policy(struct node *n, const char *stage, const char *policy, sl_time now);
 int node_capacity(struct node *n, uint64_t bps, sl_time now); /* paces from now on, too */

@@ -21,12 +21,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "ionode/link.h"
 #include "ionode/permit.h"
 #include "ionode/trace.h"
 
 #define QUICK_NS      1500    /* a yield that is faster: nobody else has run */
 #define CROWDED_NS    1000000 /* one that takes longer: others want this CPU, not clients */
 #define CROWDED_NAPS  200
+#define PAUSE_NS      INT64_C(100000000) /* a job that comes back after this is news */
 #define SPIN_NS	      50000
 #define APPEND_OFFSET (UINT64_C(1) << 62) /* all appends of a file overlap: arrival order */
 
@@ -146,6 +148,8 @@ int node_take(struct node *n, struct node_io *io, uint32_t op, uint64_t length, 
 	io->file->busy++;
 	io->client->busy++;
 	n->active += io->client->job->inside++ == 0;
+	if (io->client->job->inside == 1 && now - io->client->job->last_io > PAUSE_NS)
+		link_event(n);
 	return 0;
 }
 
@@ -281,6 +285,8 @@ void node_finish(struct node *n, const struct sl_batch *b)
 			c->job->moved[r->op] += (uint64_t)io->result;
 		client_file_put(n, io->file);
 		n->active -= --c->job->inside == 0;
+		if (!c->job->inside)
+			c->job->last_io = node_now();
 		c->transport->answer(n, io, io->result);
 		if (--c->busy == 0 && c->gone)
 			client_release(n, c);

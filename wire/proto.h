@@ -52,8 +52,8 @@ enum sl_frame_type {
 
 /*
  * Beside errnos, as a status and as the negative result of a slot: the node cannot take the request
- * just now, and has done nothing of it; it is to be sent again. Not EAGAIN, which can be the word of
- * a file system.
+ * just now, and has done nothing of it; it is to be sent again. Not EAGAIN, which can be the word
+ * of a file system.
  */
 #define SL_COME_BACK 4095
 

@@ -91,6 +91,7 @@ struct sl_slot_shm {
 
 struct sl_segment {
 	_Alignas(64) _Atomic uint64_t posted[SL_SHM_WORKERS]; /* bit i: slot i is for this worker */
+	_Atomic uint32_t moved; /* changes when the client should ask where it belongs */
 	struct sl_lease lease;
 	_Alignas(64) struct sl_slot_shm slot[SL_SHM_SLOTS];
 	/* then, from SL_SEGMENT_DATA on, SL_SHM_SLOT_BYTES for each slot */

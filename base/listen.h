@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where a daemon listens, and how it finds another one. */
+#ifndef SL_BASE_LISTEN_H
+#define SL_BASE_LISTEN_H
+
+#include <sys/socket.h>
+
+/*
+ * A socket that listens at this path, for this user alone; what a daemon that died has left there
+ * is removed. Or negative errno; -EADDRINUSE: another one lives.
+ */
+int listen_unix(const char *path);
+/*
+ * At HOST:PORT, [HOST]:PORT or :PORT, which is every address of this machine; name: the address as
+ * it is. Or negative errno.
+ */
+int listen_tcp(const char *address, char name[64]);
+void listen_name(const struct sockaddr *a, socklen_t length, char name[64]);
+/* A connection to PATH or tcp:HOST:PORT, blocking; or negative errno. */
+int listen_dial(const char *address);
+
+#endif

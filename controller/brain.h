@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The controller without its sockets: reports of I/O nodes in, orders for them out.
+ *
+ * Soft state. Everything here is learned from reports, and a new controller has learned it again
+ * when every node has reported once; what it has forgotten is history (past phases), which it
+ * gathers anew. Time is an argument. See brain.c for phases and rates, map.c for allocation.
+ */
+#ifndef SL_CONTROLLER_BRAIN_H
+#define SL_CONTROLLER_BRAIN_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "sched/spec.h"
+#include "wire/report.h"
+
+#define BRAIN_NODES 64
+#define BRAIN_JOBS  4096
+
+struct brain_config {
+	const char *allocate;	/* spec of an allocate policy; NULL: the default */
+	const char *grant;	/* spec of a grant policy; NULL or "none": no grants are given */
+	uint64_t capacity_bps;	/* of all nodes together; 0: the sum of theirs */
+	uint64_t per_proc_bps;	/* what one process can use; 0: all */
+	sl_time gap_ns;		/* without I/O, that ends a phase */
+	bool direct;		/* jobs may do without I/O nodes */
+	uint32_t compute_nodes; /* of the machine, for allocate=static; 0: the jobs' */
+};
+
+struct brain_node {
+	char name[SL_NODE_NAME_MAX];
+	char socket[108];
+	uint64_t life, capacity_bps;
+	bool up;
+	sl_time heard;
+};
+
+/* What one node has reported of a job. */
+struct brain_part {
+	bool known;
+	uint32_t clients, inside;
+	uint64_t moved[2], queued_bytes;
+	double rate_bps; /* of late */
+	uint32_t share;	 /* of the job's min and max, as last ordered */
+};
+
+struct brain_job {
+	uint64_t id;
+	char name[SL_JOB_NAME_MAX];
+	uint32_t procs, nodes, weight;
+	uint64_t min_bps, max_bps;
+	struct brain_part part[BRAIN_NODES];
+	uint64_t moved_bytes; /* on all nodes, ever */
+	sl_time active;	      /* last known to have I/O */
+	/* phases */
+	bool in_io;
+	uint64_t phase_from_bytes;
+	struct sl_io_job io;		   /* what the policy is told, and its decision */
+	double mean_compute_s, mean_bytes; /* of past instances; 0: none yet */
+	/* mapping */
+	uint32_t to[SL_MAP_MAX], to_count; /* indices of nodes */
+	uint64_t map_epoch;		   /* that of the order; 0: none was given */
+};
+
+struct brain {
+	struct brain_config config;
+	struct sl_spec spec;
+	const struct sl_grant_ops *ops; /* NULL: no grants */
+	void *state;
+	const struct sl_allocate_ops *allocate;
+	void *allocate_state;
+	struct sl_alloc_job alloc[BRAIN_JOBS]; /* for its decisions */
+	struct brain_node node[BRAIN_NODES];
+	uint32_t nodes;
+	struct brain_job *job[BRAIN_JOBS];
+	uint32_t jobs; /* all in use are below */
+	struct sl_io_job *want[BRAIN_JOBS];
+	uint64_t epoch;
+	sl_time wake; /* when the policy wants to decide again */
+	bool changed; /* since the last decision */
+	uint64_t decisions;
+};
+
+/* 0, or -errno with a message. */
+int brain_init(struct brain *b, const struct brain_config *c, sl_time now, char *err, size_t size);
+void brain_free(struct brain *b);
+
+/*
+ * A node's report, changed by reading. Returns the index of the node or -EPROTO. A node of the
+ * same name with another life takes the place of the one before.
+ */
+int brain_report(struct brain *b, char *text, sl_time now);
+/* Its connection is gone. */
+void brain_node_gone(struct brain *b, uint32_t node, sl_time now);
+
+/*
+ * Look whether phases have ended, and decide if anything has changed. Returns when to call again
+ * though nothing is reported.
+ */
+sl_time brain_decide(struct brain *b, sl_time now);
+/* The orders in force for a node: all of them, each time, so that one that is lost does no harm. */
+void brain_orders(const struct brain *b, uint32_t node, FILE *out);
+
+/* The capacity that is given out. */
+uint64_t brain_capacity(const struct brain *b);
+
+#endif

@@ -1,0 +1,486 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `sluiced controller`: the sockets around the brain.
+ *
+ * I/O nodes connect, say HELLO as the job "@ionode", and send their reports as CONTROL frames that
+ * begin with the line "report"; orders come as REPLY frames, whenever there are new ones and at
+ * least every RENEW_NS, since what is in them is leased. The commands ask with other CONTROL
+ * lines: "status", "ping". One thread, epoll; a peer that does not read loses its connection
+ * rather than hold anybody up, and comes back.
+ *
+ * The controller keeps nothing that it could not learn again: see brain.h. Over Unix sockets only
+ * its own user may connect; over TCP a peer has to know the secret.
+ */
+#include "controller/controller.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/secret.h"
+#include "base/units.h"
+#include "controller/brain.h"
+#include "controller/status.h"
+#include "base/listen.h"
+
+#define RENEW_NS INT64_C(500000000) /* a quarter of a lease */
+#define IN_MAX	 (1U << 20)
+
+struct peer {
+	struct controller *c;
+	int sock;
+	bool unix_socket, known; /* known: it has said HELLO, if it has to */
+	int node;		 /* index in the brain, or -1 */
+	size_t have;
+	unsigned char *in; /* IN_MAX */
+	struct peer *next;
+};
+
+struct controller {
+	struct brain brain;
+	const char *socket, *listen, *secret_file;
+	char secret[SL_SECRET_BYTES];
+	int epoll_fd, unix_fd, tcp_fd, stop_fd;
+	struct peer *peers;
+	uint64_t sent_epoch;
+	sl_time renew; /* orders go out again at this time */
+	sl_time started;
+};
+
+static sl_time now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (sl_time)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+/* ---- sending ---- */
+
+static int reply(struct peer *p, const struct sl_frame *to, int status, const char *text,
+		 size_t length)
+{
+	struct sl_frame f = { .type = SL_REPLY,
+			      .tag = to ? to->tag : 0,
+			      .status = status,
+			      .length = (uint32_t)length };
+	unsigned char head[SL_FRAME_BYTES];
+	struct iovec iov[2] = { { head, sizeof(head) }, { (void *)(uintptr_t)text, length } };
+	struct msghdr m = { .msg_iov = iov, .msg_iovlen = 2 };
+
+	sl_frame_encode(&f, head);
+	return sendmsg(p->sock, &m, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)(sizeof(head) + length)
+		       ? 0
+		       : -EPIPE;
+}
+
+static int send_orders(struct peer *p)
+{
+	char *text = NULL;
+	size_t length = 0;
+	FILE *f = open_memstream(&text, &length);
+	int rc = -ENOMEM;
+
+	if (!f)
+		return rc;
+	brain_orders(&p->c->brain, (uint32_t)p->node, f);
+	if (fclose(f) == 0)
+		rc = reply(p, NULL, 0, text, length);
+	free(text);
+	return rc;
+}
+
+/* ---- peers ---- */
+
+static void hang_up(struct peer *p, const char *why)
+{
+	struct controller *c = p->c;
+	struct peer **at = &c->peers;
+
+	while (*at != p)
+		at = &(*at)->next;
+	*at = p->next;
+	if (p->node >= 0) {
+		log_info("ionode=%s gone: %s", c->brain.node[p->node].name, why);
+		brain_node_gone(&c->brain, (uint32_t)p->node, now_ns());
+	}
+	close(p->sock);
+	free(p->in);
+	free(p);
+}
+
+static int on_report(struct peer *p, char *text)
+{
+	struct brain *b = &p->c->brain;
+	int node = brain_report(b, text, now_ns());
+
+	if (node < 0)
+		return node;
+	if (p->node < 0)
+		log_info("ionode=%s socket=%s", b->node[node].name, b->node[node].socket);
+	/* The same name from two places: the newer one is it. */
+	for (struct peer *q = p->c->peers; q; q = q->next)
+		if (q != p && q->node == node)
+			q->node = -1;
+	p->node = node;
+	return 0;
+}
+
+static int on_control(struct peer *p, const struct sl_frame *f, char *text)
+{
+	static const char report[] = "report\n";
+	char *answer = NULL;
+	int rc;
+
+	if (!strncmp(text, report, sizeof(report) - 1))
+		return on_report(p, text + sizeof(report) - 1);
+	if (!strcmp(text, "ping"))
+		return reply(p, f, 0, "pong", 4);
+	if (strcmp(text, "status") != 0)
+		return reply(p, f, EINVAL, "?", 1);
+	answer = status_json(&p->c->brain, now_ns(), p->c->started);
+	rc = answer ? reply(p, f, 0, answer, strlen(answer)) : -ENOMEM;
+	free(answer);
+	return rc;
+}
+
+static int on_frame(struct peer *p, const struct sl_frame *f, unsigned char *payload)
+{
+	unsigned char behind = payload[f->length];
+	struct sl_hello h;
+	int rc;
+
+	if (f->type == SL_HELLO) {
+		rc = sl_hello_decode(payload, f->length, &h);
+		if (!rc && !p->unix_socket && !sl_secret_equal(h.secret, p->c->secret))
+			rc = -EACCES;
+		p->known |= !rc;
+		return rc ? rc : reply(p, f, 0, NULL, 0);
+	}
+	if (f->type != SL_CONTROL || !p->known)
+		return -EPROTO;
+	payload[f->length] = 0;
+	rc = on_control(p, f, (char *)payload);
+	payload[f->length] = behind;
+	return rc;
+}
+
+static int on_input(struct peer *p)
+{
+	ssize_t k = recv(p->sock, p->in + p->have, IN_MAX - 1 - p->have, MSG_DONTWAIT);
+	struct sl_frame f;
+
+	if (k < 0 && (errno == EAGAIN || errno == EINTR))
+		return 0;
+	if (k <= 0)
+		return -ECONNRESET;
+	p->have += (size_t)k;
+	while (p->have >= SL_FRAME_BYTES) {
+		size_t whole;
+		int rc = sl_frame_decode(p->in, &f);
+
+		if (rc)
+			return rc;
+		whole = SL_FRAME_BYTES + f.length;
+		if (whole > IN_MAX - 1)
+			return -EMSGSIZE;
+		if (p->have < whole)
+			break;
+		rc = on_frame(p, &f, p->in + SL_FRAME_BYTES);
+		if (rc)
+			return rc;
+		p->have -= whole;
+		memmove(p->in, p->in + whole, p->have);
+	}
+	return 0;
+}
+
+static void on_accept(struct controller *c, int listen_fd)
+{
+	/* cppcheck-suppress nullPointer */
+	int sock = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	struct ucred cred = { 0 };
+	socklen_t length = sizeof(cred);
+	struct peer *p;
+
+	if (sock < 0) {
+		if (errno == EMFILE || errno == ENFILE)
+			usleep(10000);
+		return;
+	}
+	p = calloc(1, sizeof(*p));
+	if (p)
+		p->in = malloc(IN_MAX);
+	if (p && p->in) {
+		struct epoll_event ev = { .events = EPOLLIN, .data.ptr = p };
+
+		p->c = c;
+		p->sock = sock;
+		p->node = -1;
+		p->unix_socket = listen_fd == c->unix_fd;
+		p->known = p->unix_socket;
+		setsockopt(sock, SOL_SOCKET, SO_SNDBUF, &(int){ 4 << 20 }, sizeof(int));
+		if ((!p->unix_socket ||
+		     (!getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &cred, &length) &&
+		      cred.uid == geteuid())) &&
+		    epoll_ctl(c->epoll_fd, EPOLL_CTL_ADD, sock, &ev) == 0) {
+			p->next = c->peers;
+			c->peers = p;
+			return; /* NOLINT(clang-analyzer-unix.Malloc): in the list */
+		}
+	}
+	if (p)
+		free(p->in);
+	free(p);
+	close(sock);
+}
+
+/* ---- life ---- */
+
+/* Orders to all nodes, if there are new ones or it is time; returns when to wake up. */
+static sl_time give_orders(struct controller *c)
+{
+	sl_time now = now_ns(), wake = brain_decide(&c->brain, now);
+	struct peer *next;
+
+	if (c->brain.epoch != c->sent_epoch || now >= c->renew) {
+		for (struct peer *p = c->peers; p; p = next) {
+			next = p->next;
+			if (p->node >= 0 && send_orders(p))
+				hang_up(p, "it does not read");
+		}
+		c->sent_epoch = c->brain.epoch;
+		c->renew = now + RENEW_NS;
+	}
+	return wake < c->renew ? wake : c->renew;
+}
+
+static int serve(struct controller *c)
+{
+	struct epoll_event ev[64];
+
+	for (;;) {
+		sl_time wake = give_orders(c), now = now_ns();
+		int wait = wake <= now ? 0 : (int)((wake - now) / 1000000 + 1);
+		int count = epoll_wait(c->epoll_fd, ev, 64, wait);
+
+		for (int i = 0; i < count; i++) {
+			void *what = ev[i].data.ptr;
+			struct peer *p = what;
+			int rc;
+
+			if (what == &c->stop_fd)
+				return 0;
+			if (what == &c->unix_fd || what == &c->tcp_fd) {
+				on_accept(c, *(int *)what);
+				continue;
+			}
+			rc = on_input(p);
+			if (rc)
+				hang_up(p, strerror(-rc));
+		}
+	}
+}
+
+static int watch(struct controller *c, int *fd)
+{
+	struct epoll_event ev = { .events = EPOLLIN, .data.ptr = fd };
+
+	return *fd < 0 ? *fd : epoll_ctl(c->epoll_fd, EPOLL_CTL_ADD, *fd, &ev) ? -errno : 0;
+}
+
+static int run(struct controller *c, int ready_fd)
+{
+	sigset_t set;
+	char name[64];
+	int rc;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	c->started = now_ns();
+	c->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	c->stop_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	c->unix_fd = listen_unix(c->socket);
+	if (c->unix_fd < 0) {
+		fprintf(stderr, "sluiced: cannot listen at %s: %s\n", c->socket,
+			strerror(-c->unix_fd));
+		return c->unix_fd;
+	}
+	if ((rc = watch(c, &c->stop_fd)) || (rc = watch(c, &c->unix_fd)))
+		return rc;
+	if (c->listen) {
+		c->tcp_fd = listen_tcp(c->listen, name);
+		rc = c->tcp_fd < 0 ? c->tcp_fd : watch(c, &c->tcp_fd);
+		if (rc) {
+			fprintf(stderr, "sluiced: cannot listen at %s: %s\n", c->listen,
+				strerror(-rc));
+			return rc;
+		}
+		log_info("controller listen=%s", name);
+	}
+	log_info("controller socket=%s ready", c->socket);
+	if (ready_fd >= 0 && write(ready_fd, "1", 1) == 1)
+		close(ready_fd);
+	rc = serve(c);
+	unlink(c->socket);
+	while (c->peers)
+		hang_up(c->peers, "the controller stops");
+	log_info("controller stopped");
+	return rc;
+}
+
+static int usage(const char *problem, const char *what)
+{
+	if (problem) {
+		fprintf(stderr, "sluiced: %s '%s'. See 'sluiced controller --help'.\n", problem,
+			what);
+		return 2;
+	}
+	puts("usage: sluiced controller --socket PATH [OPTIONS]\n"
+	     "\n"
+	     "The controller of a layer with several I/O nodes. 'sluice up --ionodes N' starts "
+	     "it.\n"
+	     "\n"
+	     "  --socket PATH        where I/O nodes and commands connect\n"
+	     "  --listen HOST:PORT   I/O nodes of other machines too, over TCP\n"
+	     "  --secret-file FILE   what they have to know; a line in a file with mode 0600\n"
+	     "  --allocate SPEC      how many I/O nodes a job gets: 'sluice policy list allocate'\n"
+	     "  --grant SPEC         who may do I/O when: 'sluice policy list grant'\n"
+	     "  --capacity RATE      of all I/O nodes together (the sum of theirs)\n"
+	     "  --per-proc RATE      what one process of a job can use (all)\n"
+	     "  --gap TIME           without I/O, that ends a phase (1s)\n"
+	     "  --direct             jobs may do without I/O nodes\n"
+	     "  --compute-nodes N    of the machine, for allocate=static (those of the jobs)\n"
+	     "  --log LEVEL          error, warn, info (default) or debug\n"
+	     "  --ready-fd N         write a byte to this descriptor when it is ready");
+	return 0;
+}
+
+int controller_main(int argc, char **argv)
+{
+	enum {
+		SOCKET = 256,
+		LISTEN,
+		SECRET,
+		ALLOCATE,
+		GRANT,
+		CAPACITY,
+		PROC,
+		GAP,
+		DIRECT,
+		COMPUTE,
+		LOG,
+		READY,
+		HELP
+	};
+	static const struct option options[] = {
+		{ "socket", 1, 0, SOCKET },
+		{ "listen", 1, 0, LISTEN },
+		{ "secret-file", 1, 0, SECRET },
+		{ "allocate", 1, 0, ALLOCATE },
+		{ "grant", 1, 0, GRANT },
+		{ "capacity", 1, 0, CAPACITY },
+		{ "per-proc", 1, 0, PROC },
+		{ "gap", 1, 0, GAP },
+		{ "direct", 0, 0, DIRECT },
+		{ "compute-nodes", 1, 0, COMPUTE },
+		{ "log", 1, 0, LOG },
+		{ "ready-fd", 1, 0, READY },
+		{ "help", 0, 0, HELP },
+		{ 0 },
+	};
+	static const char *const levels[] = { "error", "warn", "info", "debug" };
+	struct controller *c = calloc(1, sizeof(*c));
+	struct brain_config config = { .gap_ns = 1000000000 };
+	int o, i, ready_fd = -1, rc;
+	char err[200];
+
+	if (!c)
+		return 1;
+	while ((o = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		switch (o) {
+		case SOCKET:
+			c->socket = optarg;
+			break;
+		case LISTEN:
+			c->listen = optarg;
+			break;
+		case SECRET:
+			c->secret_file = optarg;
+			break;
+		case ALLOCATE:
+			config.allocate = optarg;
+			break;
+		case GRANT:
+			config.grant = optarg;
+			break;
+		case CAPACITY:
+			if (sl_parse_rate(optarg, &config.capacity_bps))
+				return usage("not a rate:", optarg);
+			break;
+		case PROC:
+			if (sl_parse_rate(optarg, &config.per_proc_bps))
+				return usage("not a rate:", optarg);
+			break;
+		case GAP:
+			if (sl_parse_time(optarg, &config.gap_ns) || config.gap_ns <= 0)
+				return usage("not a time:", optarg);
+			break;
+		case DIRECT:
+			config.direct = true;
+			break;
+		case COMPUTE:
+			config.compute_nodes = (uint32_t)strtoul(optarg, NULL, 10);
+			break;
+		case LOG:
+			for (i = 0; i < 4 && strcmp(levels[i], optarg); i++)
+				;
+			if (i == 4)
+				return usage("log levels are error, warn, info, debug, not",
+					     optarg);
+			sl_log_level = (enum sl_log_level)i;
+			break;
+		case READY:
+			ready_fd = (int)strtol(optarg, NULL, 10);
+			break;
+		case HELP:
+			free(c);
+			return usage(NULL, NULL);
+		default:
+			return 2;
+		}
+	}
+	if (optind < argc)
+		return usage("unknown argument", argv[optind]);
+	if (!c->socket)
+		return usage("missing option", "--socket");
+	if (!c->listen != !c->secret_file)
+		return usage("missing option", c->listen ? "--secret-file" : "--listen");
+	if (c->secret_file && (rc = sl_secret_read(c->secret_file, c->secret))) {
+		fprintf(stderr, "sluiced: cannot use the secret in %s: %s\n", c->secret_file,
+			strerror(-rc));
+		return 1;
+	}
+	rc = brain_init(&c->brain, &config, now_ns(), err, sizeof(err));
+	if (rc) {
+		fprintf(stderr, "sluiced: %s\n", err);
+		return 2;
+	}
+	rc = run(c, ready_fd);
+	brain_free(&c->brain);
+	free(c);
+	return rc ? 1 : 0;
+}

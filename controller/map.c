@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which I/O nodes serve which job.
+ *
+ * How many is for the allocate policy, from a job's size and its curve (seed 001, section 3.1);
+ * which ones is decided here: a job keeps what it has, as far as that is up and still its own, and
+ * gets the least loaded of the others. Nodes are its own while there are enough; those that share
+ * one share the least loaded.
+ *
+ * Example: nodes 0 to 3; A has 0 and 1 and is to have one: it keeps 0. B is new and gets two: 1 and
+ * 2, which nobody has.
+ *
+ * O(jobs x nodes).
+ */
+#include "controller/map.h"
+
+#include <string.h>
+
+static bool has(const struct brain_job *j, uint32_t node)
+{
+	for (uint32_t i = 0; i < j->to_count; i++)
+		if (j->to[i] == node)
+			return true;
+	return false;
+}
+
+static bool present(const struct brain *b, const struct brain_job *j)
+{
+	for (uint32_t i = 0; i < b->nodes; i++)
+		if (b->node[i].up && j->part[i].clients)
+			return true;
+	return false;
+}
+
+/* Take nodes away that are down or too many; the first ones stay. */
+static void keep(struct brain *b, struct brain_job *j, uint32_t want, uint32_t load[BRAIN_NODES])
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < j->to_count; i++) {
+		if (!b->node[j->to[i]].up || n == want)
+			continue;
+		j->to[n++] = j->to[i];
+		load[j->to[i]]++;
+	}
+	j->to_count = n;
+}
+
+static void add(struct brain *b, struct brain_job *j, uint32_t want, uint32_t load[BRAIN_NODES])
+{
+	while (j->to_count < want && j->to_count < SL_MAP_MAX) {
+		uint32_t best = BRAIN_NODES;
+
+		for (uint32_t i = 0; i < b->nodes; i++)
+			if (b->node[i].up && !has(j, i) &&
+			    (best == BRAIN_NODES || load[i] < load[best] ||
+			     (load[i] == load[best] && /* where its clients are already */
+			      j->part[i].clients > j->part[best].clients)))
+				best = i;
+		if (best == BRAIN_NODES)
+			return;
+		j->to[j->to_count++] = best;
+		load[best]++;
+	}
+}
+
+void map_decide(struct brain *b)
+{
+	struct sl_alloc_machine m = { .compute_nodes = b->config.compute_nodes,
+				      .direct = b->config.direct };
+	uint32_t load[BRAIN_NODES] = { 0 }, n = 0;
+	struct brain_job *who[BRAIN_JOBS];
+
+	for (uint32_t i = 0; i < b->nodes; i++)
+		m.ionodes += b->node[i].up;
+	if (!m.ionodes)
+		return;
+	for (uint32_t i = 0; i < b->jobs; i++) {
+		struct brain_job *j = b->job[i];
+
+		if (!j)
+			continue;
+		if (!present(b, j)) {
+			j->map_epoch = 0; /* it is told when it comes back */
+			j->to_count = 0;
+			continue;
+		}
+		b->alloc[n] = (struct sl_alloc_job){ .job = i,
+						     .nodes = j->nodes ? j->nodes : 1,
+						     .procs = j->procs ? j->procs : 1,
+						     .running = j->map_epoch != 0,
+						     .has = j->to_count };
+		who[n++] = j;
+	}
+	if (!n)
+		return;
+	b->allocate->decide(b->allocate_state, b->alloc, n, &m);
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t want = b->alloc[i].ionodes;
+
+		keep(b, who[i], want < SL_MAP_MAX ? want : SL_MAP_MAX, load);
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		add(b, who[i], b->alloc[i].ionodes, load);
+		who[i]->map_epoch = b->epoch;
+	}
+}

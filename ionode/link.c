@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The node's connection to the controller (controller/main.c says what travels on it).
+ *
+ * A thread of its own, so that a controller that is slow, stopped or gone costs the data path
+ * nothing. It reports every REPORT_NS, and at once when a job begins after a pause. What the
+ * controller orders is carried out under the node's lock: grants, which are leases and run out by
+ * themselves; the node's share of a job's min and max, which stays as it is; and which nodes serve
+ * the job, which its clients are told (wire/shm.h: `moved`).
+ *
+ * When the connection breaks, the thread tries again, for ever: under the last orders everything
+ * goes on.
+ */
+#include "ionode/link.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/listen.h"
+#include "base/log.h"
+#include "base/secret.h"
+#include "ionode/trace.h"
+
+#define REPORT_NS INT64_C(100000000)
+#define RETRY_MS  200
+#define LEASE_NS  INT64_C(2000000000)
+#define IN_MAX	  (4U << 20)
+
+struct link {
+	struct node *node;
+	pthread_t thread;
+	int event_fd;
+	int sock;
+	atomic_bool stop;
+	uint64_t epoch; /* of the last orders */
+	size_t have;
+	unsigned char *in; /* IN_MAX + 1 */
+};
+
+/* ---- reports ---- */
+
+static void put_job(struct node *n, const struct node_job *j, FILE *f, sl_time now)
+{
+	struct sl_job_report r = { .id = j->number,
+				   .clients = j->clients,
+				   .procs = j->procs,
+				   .nodes = j->nodes,
+				   .min_bps = j->asked.min_bps,
+				   .max_bps = j->asked.max_bps,
+				   .weight = j->asked.weight,
+				   .period_ns = j->asked.period_ns,
+				   .moved = { j->moved[0], j->moved[1] },
+				   .inside = j->inside,
+				   .idle_ns = j->inside ? 0 : now - j->last_io };
+	struct sl_job_stats st;
+
+	if (sl_job_stats(n->sched, j->number, now, &st) == 0)
+		r.queued_bytes = st.queued_bytes;
+	memcpy(r.name, j->name, sizeof(r.name));
+	sl_report_put_job(f, &r);
+}
+
+static int report(struct link *l)
+{
+	struct node *n = l->node;
+	struct sl_node_report r = { .life = n->epoch };
+	struct sl_frame f = { .type = SL_CONTROL };
+	unsigned char head[SL_FRAME_BYTES];
+	char *text = NULL;
+	size_t length = 0;
+	FILE *out = open_memstream(&text, &length);
+	struct sl_sched_stats st;
+	int rc = -ENOMEM;
+
+	if (!out)
+		return rc;
+	snprintf(r.name, sizeof(r.name), "%s", n->config->name ? n->config->name : "0");
+	snprintf(r.socket, sizeof(r.socket), "%s", n->config->socket);
+	fputs("report\n", out);
+	pthread_mutex_lock(&n->lock);
+	sl_sched_stats(n->sched, &st);
+	r.capacity_bps = st.capacity_bps;
+	sl_report_put_node(out, &r);
+	for (const struct node_job *j = n->jobs; j; j = j->next)
+		put_job(n, j, out, node_now());
+	pthread_mutex_unlock(&n->lock);
+	if (fclose(out) == 0) {
+		struct iovec iov[2] = { { head, sizeof(head) }, { text, length } };
+		struct msghdr m = { .msg_iov = iov, .msg_iovlen = 2 };
+
+		f.length = (uint32_t)length;
+		sl_frame_encode(&f, head);
+		rc = sendmsg(l->sock, &m, MSG_NOSIGNAL) == (ssize_t)(sizeof(head) + length)
+			     ? 0
+			     : -EPIPE;
+	}
+	free(text);
+	return rc;
+}
+
+/* ---- orders; the lock is held ---- */
+
+static void take_share(struct node *n, struct node_job *j, uint32_t share, sl_time now)
+{
+	if (share == (j->share ? j->share : SL_SHARE_WHOLE) ||
+	    !(j->asked.min_bps || j->asked.max_bps))
+		return;
+	j->share = share;
+	node_job_apply(n, j, now);
+}
+
+static void take_map(struct node *n, struct node_job *j, const struct sl_job_orders *o,
+		     uint64_t epoch)
+{
+	if (o->to_count == UINT32_MAX ||
+	    (j->map_count == o->to_count && !memcmp(j->map, o->to, sizeof(j->map))))
+		return;
+	memcpy(j->map, o->to, sizeof(j->map));
+	j->map_count = o->to_count;
+	j->map_epoch = epoch;
+	node_clients_moved(n, j);
+}
+
+static void obey(struct link *l, char *text)
+{
+	struct node *n = l->node;
+	struct sl_orders_line line;
+	sl_time now = node_now();
+	int what;
+
+	pthread_mutex_lock(&n->lock);
+	while ((what = sl_orders_next(&text, &line)) > 0) {
+		struct node_job *j;
+
+		if (what == SL_LINE_EPOCH)
+			l->epoch = line.epoch;
+		if (what != SL_LINE_JOB || !(j = node_job_find(n, line.job.id)))
+			continue;
+		node_job_grant(n, j->number, line.job.grant_bps, now + LEASE_NS, now);
+		take_share(n, j, line.job.share, now);
+		take_map(n, j, &line.job, l->epoch);
+	}
+	node_unlock(n);
+	node_wake_all(n);
+	if (what < 0)
+		log_warn("controller: orders that make no sense");
+}
+
+/* ---- connection ---- */
+
+static int greet(struct link *l)
+{
+	struct sl_hello h = { .version = SL_PROTO_VERSION,
+			      .pid = (uint32_t)getpid(),
+			      .job = "@ionode" };
+	struct sl_frame f = { .type = SL_HELLO, .length = SL_HELLO_BYTES, .tag = 1 };
+	unsigned char out[SL_FRAME_BYTES + SL_HELLO_BYTES];
+
+	if (l->node->config->controller_secret &&
+	    sl_secret_read(l->node->config->controller_secret, h.secret))
+		return -EACCES;
+	sl_frame_encode(&f, out);
+	sl_hello_encode(&h, out + SL_FRAME_BYTES);
+	return send(l->sock, out, sizeof(out), MSG_NOSIGNAL) == (ssize_t)sizeof(out) ? 0 : -EPIPE;
+}
+
+static int receive(struct link *l)
+{
+	ssize_t k = recv(l->sock, l->in + l->have, IN_MAX - l->have, MSG_DONTWAIT);
+	struct sl_frame f;
+
+	if (k < 0 && (errno == EAGAIN || errno == EINTR))
+		return 0;
+	if (k <= 0)
+		return -ECONNRESET;
+	l->have += (size_t)k;
+	while (l->have >= SL_FRAME_BYTES) {
+		size_t whole;
+		unsigned char behind;
+
+		if (sl_frame_decode(l->in, &f) || f.type != SL_REPLY || f.status)
+			return -EPROTO;
+		whole = SL_FRAME_BYTES + f.length;
+		if (whole > IN_MAX)
+			return -EMSGSIZE;
+		if (l->have < whole)
+			break;
+		behind = l->in[whole];
+		l->in[whole] = 0;
+		if (f.length)
+			obey(l, (char *)l->in + SL_FRAME_BYTES);
+		l->in[whole] = behind;
+		l->have -= whole;
+		memmove(l->in, l->in + whole, l->have);
+	}
+	return 0;
+}
+
+static int converse(struct link *l)
+{
+	sl_time next = 0;
+	uint64_t count;
+	int rc = greet(l);
+
+	while (!rc && !atomic_load(&l->stop)) {
+		struct pollfd p[2] = { { .fd = l->sock, .events = POLLIN },
+				       { .fd = l->event_fd, .events = POLLIN } };
+		sl_time now = node_now();
+
+		if (now >= next) {
+			rc = report(l);
+			next = now + REPORT_NS;
+			continue;
+		}
+		if (poll(p, 2, (int)((next - now) / 1000000 + 1)) < 0 && errno != EINTR)
+			return -errno;
+		if (p[1].revents && read(l->event_fd, &count, sizeof(count)) == sizeof(count))
+			next = 0;
+		if (p[0].revents)
+			rc = receive(l);
+	}
+	return rc;
+}
+
+static void *link_main(void *arg)
+{
+	struct link *l = arg;
+	bool said = false;
+
+	while (!atomic_load(&l->stop)) {
+		struct pollfd p = { .fd = l->event_fd, .events = POLLIN };
+		int rc;
+
+		l->sock = listen_dial(l->node->config->controller);
+		if (l->sock < 0) {
+			if (!said)
+				log_warn("controller=%s not there: %s", l->node->config->controller,
+					 strerror(-l->sock));
+			said = true;
+			poll(&p, 1, RETRY_MS);
+			continue;
+		}
+		log_info("controller=%s connected", l->node->config->controller);
+		l->have = 0;
+		rc = converse(l);
+		close(l->sock);
+		said = false;
+		if (rc)
+			log_info("controller=%s gone: %s", l->node->config->controller,
+				 strerror(-rc));
+		if (!atomic_load(&l->stop))
+			usleep(RETRY_MS * 1000);
+	}
+	return NULL;
+}
+
+int link_start(struct node *n)
+{
+	struct link *l;
+	int rc;
+
+	if (!n->config->controller)
+		return 0;
+	l = calloc(1, sizeof(*l));
+	if (!l)
+		return -ENOMEM;
+	l->node = n;
+	l->in = malloc(IN_MAX + 1);
+	l->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	n->link = l;
+	if (!l->in || l->event_fd < 0)
+		return -ENOMEM;
+	rc = pthread_create(&l->thread, NULL, link_main, l);
+	return -rc;
+}
+
+void link_stop(struct node *n)
+{
+	struct link *l = n->link;
+
+	if (!l)
+		return;
+	atomic_store(&l->stop, true);
+	link_event(n);
+	pthread_join(l->thread, NULL);
+	close(l->event_fd);
+	free(l->in);
+	free(l);
+	n->link = NULL;
+}
+
+void link_event(struct node *n)
+{
+	uint64_t one = 1;
+
+	if (n->link && write(n->link->event_fd, &one, sizeof(one)) < 0)
+		return; /* it is full: the thread will look in any case */
+}
+
+void link_where(const struct node *n, const struct node_job *j, uint32_t unit, uint32_t units,
+		char *out, size_t size)
+{
+	(void)n;
+	if (!j->map_epoch)
+		snprintf(out, size, "epoch=0 to=");
+	else if (!j->map_count)
+		snprintf(out, size, "epoch=%llu direct", (unsigned long long)j->map_epoch);
+	else
+		snprintf(
+			out, size, "epoch=%llu to=%s", (unsigned long long)j->map_epoch,
+			j->map[(uint64_t)unit * j->map_count / (units ? units : 1) % j->map_count]);
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The node's connection to the controller: reports out, orders in. See link.c. */
+#ifndef SL_IONODE_LINK_H
+#define SL_IONODE_LINK_H
+
+#include "ionode/node.h"
+
+/* 0 or negative errno; nothing happens if the configuration names no controller. */
+int link_start(struct node *n);
+void link_stop(struct node *n);
+/* The lock is held: something has begun that the controller should hear of at once. */
+void link_event(struct node *n);
+/*
+ * Where a client of a job belongs: the answer to the control line "where UNIT UNITS", a text like
+ * "epoch=7 to=PATH". The lock is held.
+ */
+void link_where(const struct node *n, const struct node_job *j, uint32_t unit, uint32_t units,
+		char *out, size_t size);
+
+#endif

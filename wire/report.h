@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What an I/O node tells the controller and what the controller answers, as text: encoding and
+ * decoding, no I/O. A message is the payload of one frame (SL_REPORT, SL_ORDERS): lines of words,
+ * the first of a line says what it is about, the others are key=value. Keys that a side does not
+ * know are skipped, so that either can be the newer one.
+ *
+ *	node name=0 life=83120745 socket=/run/… capacity=500000000
+ *	job id=17 name=climate clients=8 procs=64 nodes=4 min=0 max=100000000 weight=1 period=0
+ *	    read=0 written=1073741824 queued=4194304 inside=12 idle=0         (on one line)
+ *
+ *	epoch number=12
+ *	job id=17 grant=250000000 share=500000 to=0,1
+ *
+ * Names of jobs and nodes have no blanks. A message holds any number of jobs; whoever decodes
+ * brings the memory.
+ */
+#ifndef SL_WIRE_REPORT_H
+#define SL_WIRE_REPORT_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "wire/proto.h"
+
+#define SL_NODE_NAME_MAX 32
+#define SL_MAP_MAX	 16 /* I/O nodes of one job */
+#define SL_SHARE_WHOLE	 1000000U
+
+struct sl_node_report {
+	char name[SL_NODE_NAME_MAX]; /* of the node in its layer */
+	uint64_t life;		     /* differs each time a node starts */
+	char socket[108];	     /* where clients reach it */
+	uint64_t capacity_bps;	     /* 0: not known */
+};
+
+struct sl_job_report {
+	uint64_t id;
+	char name[SL_JOB_NAME_MAX];
+	uint32_t clients, procs, nodes; /* procs, nodes: as declared; 0: not */
+	uint64_t min_bps, max_bps;	/* as asked for; 0: none */
+	uint32_t weight;
+	int64_t period_ns;
+	uint64_t moved[2];     /* bytes since the node knows the job, by enum sl_op */
+	uint64_t queued_bytes; /* waiting */
+	uint32_t inside;       /* requests waiting or in flight */
+	int64_t idle_ns;       /* since the last of them was done; 0 while there are some */
+};
+
+/* What a node is to do about a job. */
+struct sl_job_orders {
+	uint64_t id;
+	uint64_t grant_bps; /* lease of this rate; UINT64_MAX: none */
+	uint32_t share;	    /* of min and max that is this node's, of SL_SHARE_WHOLE */
+	uint32_t to_count;  /* nodes that serve it; 0: it does its own I/O; UINT32_MAX: no change */
+	char to[SL_MAP_MAX][SL_NODE_NAME_MAX];
+};
+
+/* Encoders write lines to f. */
+void sl_report_put_node(FILE *f, const struct sl_node_report *n);
+void sl_report_put_job(FILE *f, const struct sl_job_report *j);
+void sl_orders_put_epoch(FILE *f, uint64_t epoch);
+void sl_orders_put_job(FILE *f, const struct sl_job_orders *j);
+
+/*
+ * Decoding goes line by line: *text is moved behind the line. What is on the line, or -EPROTO.
+ * Strings are cut out of the text, which is changed.
+ */
+enum sl_line { SL_LINE_END, SL_LINE_NODE, SL_LINE_JOB, SL_LINE_EPOCH, SL_LINE_OTHER };
+struct sl_report_line {
+	struct sl_node_report node;
+	struct sl_job_report job;
+};
+int sl_report_next(char **text, struct sl_report_line *out);
+struct sl_orders_line {
+	uint64_t epoch;
+	struct sl_job_orders job;
+};
+int sl_orders_next(char **text, struct sl_orders_line *out);
+
+#endif
