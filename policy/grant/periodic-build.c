@@ -12,11 +12,11 @@
  * window in 0 .. 1, the second in 1 .. 2; each computes while the other transfers. Both are 1/2
  * efficient, as they would be alone: SysEfficiency 0.5, dilation 1.
  *
- * Slow transfers (`stretch` D) are ours. With a dilation of D a job needs n = ceil(T / (D * cycle))
+ * Slow transfers are ours. With a dilation of D (`stretch`) a job needs n = ceil(T / (D * cycle))
  * instances, so each may take T / n, and its I/O T / n - compute. At that rate it takes no more of
- * the bandwidth than it needs, and others find room beside it. A big job that can use all of it
- * would stop all others for a while; PerSched's set 5 has one, and its dilation goes from 1.023 to
- * 1.018.
+ * the bandwidth than it needs, and others find room beside it. Or only jobs with `few` instances
+ * are slow, with the n that they would have anyway: a big job that can use all bandwidth would stop
+ * all others for a while. PerSched's set 5 has one; its dilation goes from 1.023 to 1.010.
  *
  * Where the search for a job's first window begins (`offset`) is ours too: from 0 on, all jobs
  * would begin together, and meet again in every period.
@@ -54,13 +54,17 @@ static uint64_t bu_key(const struct sl_per *s, const struct sl_per_job *j)
 
 static double bu_limit(const struct sl_per_try *t, const struct sl_per_job *j)
 {
-	double period = (double)t->period_ns, n = period / (t->stretch * (double)j->cycle_ns), io,
-	       rate;
+	double period = (double)t->period_ns, n = period / (double)j->cycle_ns, io, rate;
 
-	if (t->stretch <= 0)
+	if (n < t->few + 1.0) {
+		n = n < 1 ? 1 : (double)(uint32_t)n;
+	} else if (t->stretch > 0) {
+		n /= t->stretch;
+		if ((double)(uint64_t)n < n)
+			n = (double)(uint64_t)n + 1;
+	} else {
 		return j->cap_bps;
-	if ((double)(uint64_t)n < n)
-		n = (double)(uint64_t)n + 1;
+	}
 	io = period / n - (double)j->compute_ns;
 	rate = j->bytes / io * 1e9;
 	return io > 0 && rate < j->cap_bps ? rate : j->cap_bps;

@@ -116,16 +116,34 @@ static void pl_stagger(struct sl_per *s, bool apart)
 	}
 }
 
+/*
+ * The least dilation of the jobs that are much faster than the slowest, were they alone: while the
+ * slow ones compute, the fast ones fill the bandwidth exactly at the rates that go with it.
+ */
+static double pl_fast(const struct sl_per *s)
+{
+	double load = 0, longest = 0;
+
+	for (uint32_t i = 0; i < s->jobs; i++)
+		if (s->job[i].bytes > 0 && longest < s->job[i].cycle_s)
+			longest = s->job[i].cycle_s;
+	for (uint32_t i = 0; i < s->jobs; i++)
+		if (s->job[i].bytes > 0 && s->job[i].cycle_s < longest / 4)
+			load += s->job[i].bytes / s->job[i].cycle_s;
+	return load > s->capacity_bps ? load / s->capacity_bps : 1;
+}
+
 static void pl_variants(struct sl_per *s)
 {
 	static const enum sl_per_order orders[] = { SL_PER_BALANCED, SL_PER_READY, SL_PER_WORTHY };
-	static const double stretches[] = { 0, 0.985, 1, 1.01 };
+	const double stretches[] = { 0, 0, s->fast, s->bound };
 	const unsigned n = 16 * (s->throughput ? 3 : 2);
 
 	for (unsigned v = 0; v < n && s->pack.steps < s->effort; v++) {
 		s->now.order = orders[v >> 4];
 		s->now.eager = v & 8 ? 0.3 : 0;
-		s->now.stretch = stretches[v >> 1 & 3] * s->bound;
+		s->now.stretch = stretches[v >> 1 & 3];
+		s->now.few = (v >> 1 & 3) == 1 ? 2 : 0;
 		pl_stagger(s, v & 1);
 		if (!pl_attempt(s))
 			pl_admit(s);
@@ -171,8 +189,12 @@ static void pl_mutate(struct sl_per *s, sl_time shortest)
 	if (pl_random(s) < 0.4) {
 		u = pl_random(s);
 		v = pl_random(s);
-		t->stretch = pl_random(s) < 0.3 ? 0 : s->bound * (1 + 0.02 * v * (3 * u - 1));
+		t->stretch = pl_random(s) < 0.3 ? 0
+						: (pl_random(s) < 0.5 ? s->bound : s->fast) *
+							  (1 + 0.03 * v * u * u);
 	}
+	if (pl_random(s) < 0.2)
+		t->few = pl_random(s) < 0.5 ? 0 : 1U << (uint32_t)(pl_random(s) * 6);
 	if (pl_random(s) < 0.7) {
 		uint32_t k = (uint32_t)(pl_random(s) * pl_random(s) * s->jobs);
 
@@ -236,6 +258,7 @@ int sl_per_plan(struct sl_per *s, const struct sl_plan_job *jobs, uint32_t n, do
 	s->pack.steps = 0;
 	s->elites = 0;
 	s->random = 1;
+	s->fast = pl_fast(s);
 	s->now.stretch = 0;
 	for (uint32_t i = 0; i < n; i++)
 		s->now.offset[i] = 0;

@@ -74,6 +74,7 @@ enum sl_per_order {
 struct sl_per_try {
 	sl_time period_ns;
 	double stretch; /* transfers as slow as a dilation of this lets them be; 0: at full rate */
+	uint32_t few; /* those of jobs with so few instances as slow as their number lets them be */
 	double eager;
 	enum sl_per_order order;
 	double value;  /* what came out: lower is better */
@@ -94,7 +95,8 @@ struct sl_per {
 	sl_time period_ns, origin; /* period 0: there is no plan */
 	double sys_efficiency, dilation;
 	/* Making it. */
-	double capacity_bps, procs, bound; /* bound: no dilation is lower */
+	double capacity_bps, procs;
+	double bound, fast; /* least dilations: of all jobs, and of the fast ones alone */
 	struct sl_per_pack pack;
 	struct sl_heap heap;
 	uint32_t *by_rank;
