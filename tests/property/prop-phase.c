@@ -383,8 +383,9 @@ static void check_all(struct sl_scenario *s, struct hx_rng *g)
 		s->platform.restart_s = 0.01;
 	if (!run(s, "fair-share", false, NULL, &fair))
 		return;
+	/* Plans are made whenever an application comes or goes, and each takes a while. */
 	for (unsigned i = 0; (p = sl_policy_at(SL_GRANT, i)); i++)
-		if (!((const struct sl_grant_ops *)p)->plan)
+		if (!((const struct sl_grant_ops *)p)->plan || s->n_apps <= 3)
 			holds(s, p->name, &fair);
 }
 
@@ -397,7 +398,7 @@ int main(void)
 	each_scenario(hx_scaled(150), check_steps);
 	hx_end();
 	hx_case("under every policy: bytes, order and bandwidth");
-	each_scenario(hx_scaled(500), check_all);
+	each_scenario(hx_scaled(300), check_all);
 	hx_end();
 	return hx_finish();
 }
