@@ -375,6 +375,15 @@ void brain_orders(const struct brain *b, uint32_t node, FILE *out)
 	bool grants = b->ops && brain_capacity(b);
 
 	sl_orders_put_epoch(out, b->epoch);
+	for (uint32_t i = 0; i < b->nodes; i++) {
+		struct sl_node_report r = { .life = b->node[i].life,
+					    .capacity_bps = b->node[i].capacity_bps };
+
+		memcpy(r.name, b->node[i].name, sizeof(r.name));
+		memcpy(r.socket, b->node[i].socket, sizeof(r.socket));
+		if (b->node[i].up)
+			sl_report_put_node(out, &r);
+	}
 	for (uint32_t i = 0; i < b->jobs; i++) {
 		const struct brain_job *j = b->job[i];
 		struct sl_job_orders o = { .grant_bps = UINT64_MAX, .to_count = UINT32_MAX };

@@ -148,8 +148,10 @@ void node_clients_moved(struct node *n, const struct node_job *j)
 	for (uint32_t i = 0; i < high; i++) {
 		struct client *c = atomic_load(&n->client[i]);
 
-		if (c && c->job == j && !c->gone)
-			atomic_fetch_add(&c->segment->moved, 1);
+		if (!c || c->job != j || c->gone)
+			continue;
+		atomic_fetch_add(&c->segment->moved, 1);
+		node_send_back(n, c);
 	}
 }
 

@@ -27,10 +27,11 @@
 #include "base/secret.h"
 #include "ionode/trace.h"
 
-#define REPORT_NS INT64_C(100000000)
-#define RETRY_MS  200
-#define LEASE_NS  INT64_C(2000000000)
-#define IN_MAX	  (4U << 20)
+#define REPORT_NS  INT64_C(100000000)
+#define RETRY_MS   200
+#define LEASE_NS   INT64_C(2000000000)
+#define IN_MAX	   (4U << 20)
+#define LINK_NODES 64
 
 struct link {
 	struct node *node;
@@ -39,6 +40,10 @@ struct link {
 	int sock;
 	atomic_bool stop;
 	uint64_t epoch; /* of the last orders */
+	/* The nodes of the layer, as of the last orders. */
+	uint32_t nodes;
+	char node_name[LINK_NODES][SL_NODE_NAME_MAX];
+	char node_socket[LINK_NODES][108];
 	size_t have;
 	unsigned char *in; /* IN_MAX + 1 */
 };
@@ -138,8 +143,15 @@ static void obey(struct link *l, char *text)
 	while ((what = sl_orders_next(&text, &line)) > 0) {
 		struct node_job *j;
 
-		if (what == SL_LINE_EPOCH)
+		if (what == SL_LINE_EPOCH) {
 			l->epoch = line.epoch;
+			l->nodes = 0;
+		}
+		if (what == SL_LINE_NODE && l->nodes < LINK_NODES) {
+			memcpy(l->node_name[l->nodes], line.node.name, sizeof(line.node.name));
+			memcpy(l->node_socket[l->nodes++], line.node.socket,
+			       sizeof(line.node.socket));
+		}
 		if (what != SL_LINE_JOB || !(j = node_job_find(n, line.job.id)))
 			continue;
 		node_job_grant(n, j->number, line.job.grant_bps, now + LEASE_NS, now);
@@ -303,16 +315,22 @@ void link_event(struct node *n)
 		return; /* it is full: the thread will look in any case */
 }
 
+/* POLICIES of the project: unit u of U uses the ⌊u n / U⌋-th of n nodes. */
 void link_where(const struct node *n, const struct node_job *j, uint32_t unit, uint32_t units,
 		char *out, size_t size)
 {
-	(void)n;
-	if (!j->map_epoch)
-		snprintf(out, size, "epoch=0 to=");
-	else if (!j->map_count)
+	uint32_t i = !j->map_count ? 0
+		     : units	   ? (uint32_t)((uint64_t)(unit % units) * j->map_count / units)
+				   : unit % j->map_count;
+	const struct link *l = n->link;
+
+	snprintf(out, size, "epoch=0");
+	if (!l || !j->map_epoch)
+		return;
+	if (!j->map_count)
 		snprintf(out, size, "epoch=%llu direct", (unsigned long long)j->map_epoch);
-	else
-		snprintf(
-			out, size, "epoch=%llu to=%s", (unsigned long long)j->map_epoch,
-			j->map[(uint64_t)unit * j->map_count / (units ? units : 1) % j->map_count]);
+	for (uint32_t k = 0; j->map_count && k < l->nodes; k++)
+		if (!strcmp(l->node_name[k], j->map[i]))
+			snprintf(out, size, "epoch=%llu at=%s", (unsigned long long)j->map_epoch,
+				 l->node_socket[k]);
 }

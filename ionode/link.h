@@ -11,8 +11,9 @@ void link_stop(struct node *n);
 /* The lock is held: something has begun that the controller should hear of at once. */
 void link_event(struct node *n);
 /*
- * Where a client of a job belongs: the answer to the control line "where UNIT UNITS", a text like
- * "epoch=7 to=PATH". The lock is held.
+ * Where a client of a job belongs, which is unit `unit` of `units` (0: not known): the answer to
+ * the control line "where JOB UNIT UNITS", a text like "epoch=7 at=PATH", "epoch=7 direct", or
+ * "epoch=0" when nothing was ordered. The lock is held.
  */
 void link_where(const struct node *n, const struct node_job *j, uint32_t unit, uint32_t units,
 		char *out, size_t size);

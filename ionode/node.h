@@ -180,6 +180,8 @@ void node_wake_all(struct node *n);
 void node_tell(struct node *n, struct client *c, uint32_t slot, uint32_t leader, uint32_t state);
 /* Give the lock back, then wake those who were told something. */
 void node_unlock(struct node *n);
+/* Lock held: what waits of this client is answered with SL_COME_BACK. */
+void node_send_back(struct node *n, struct client *c);
 /* Lock held: take what clients have posted, and hear what they have done. */
 void node_collect(struct node *n, sl_time now);
 bool node_permits(const struct node *n); /* clients may do I/O themselves */

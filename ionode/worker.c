@@ -122,6 +122,19 @@ static void answer_io(struct node *n, struct node_io *io, int64_t result)
 		answer(n, io->client, io->slot, io->leader, result);
 }
 
+void node_send_back(struct node *n, struct client *c)
+{
+	for (uint32_t i = 0; i < SL_SHM_SLOTS; i++) {
+		struct node_io *io = &c->io[i];
+
+		if (!io->req.state_ || io->abroad || node_cancel(n, io, node_now()))
+			continue;
+		client_file_put(n, io->file);
+		c->busy--;
+		answer(n, c, i, io->leader, -SL_COME_BACK);
+	}
+}
+
 const struct node_transport node_shm = { .answer = answer_io };
 
 /* ---- collecting; the lock is held ---- */

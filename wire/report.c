@@ -265,6 +265,10 @@ int sl_orders_next(char **text, struct sl_orders_line *out)
 		rc = words(rest, epoch_words, out, NULL);
 		return rc ? rc : SL_LINE_EPOCH;
 	}
+	if (!strcmp(at, "node")) {
+		rc = words(rest, node_words, &out->node, NULL);
+		return rc ? rc : SL_LINE_NODE;
+	}
 	if (!strcmp(at, "job")) {
 		out->job.grant_bps = UINT64_MAX;
 		out->job.share = SL_SHARE_WHOLE;

@@ -10,6 +10,7 @@
  *	    read=0 written=1073741824 queued=4194304 inside=12 idle=0         (on one line)
  *
  *	epoch number=12
+ *	node name=1 life=… socket=/run/… capacity=…
  *	job id=17 grant=250000000 share=500000 to=0,1
  *
  * Names of jobs and nodes have no blanks. A message holds any number of jobs; whoever decodes
@@ -75,6 +76,7 @@ struct sl_report_line {
 int sl_report_next(char **text, struct sl_report_line *out);
 struct sl_orders_line {
 	uint64_t epoch;
+	struct sl_node_report node; /* name and socket */
 	struct sl_job_orders job;
 };
 int sl_orders_next(char **text, struct sl_orders_line *out);
