@@ -113,7 +113,7 @@ static int process_main(void *arg, int sock)
 	int fd = file_open(q->p, q->job, q->index, O_RDWR | O_CREAT);
 	sl_time start, begin;
 
-	if (fd < 0)
+	if (fd < 0 || !sl_client_look(fd, &remote))
 		return cli_fail(q->p->cmd, "cannot make a file in %s: %s.", q->p->dir,
 				strerror(errno));
 	if (!private_receive(sock, &start, sizeof(start)))

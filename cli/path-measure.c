@@ -29,7 +29,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -181,15 +180,10 @@ static int worker_main(void *arg, int sock)
 	struct iovec iov = { .iov_len = w->row->size };
 	struct report report;
 	struct order o;
-	struct stat st;
 
-	if (fd < 0 || fstat(fd, &st))
+	if (fd < 0 || !sl_client_look(fd, &remote))
 		return cli_fail(w->p->cmd, "cannot open a file in %s: %s.", w->p->dir,
 				strerror(errno));
-	/* Over TCP a file is opened at the node by what it is. */
-	remote.dev = st.st_dev;
-	remote.ino = st.st_ino;
-	remote.open_flags = fcntl(fd, F_GETFL);
 	if (posix_memalign(&iov.iov_base, 4096, w->row->size))
 		return cli_fail(w->p->cmd, "out of memory.");
 	memset(iov.iov_base, (int)w->index + 1, w->row->size);

@@ -148,7 +148,7 @@ static int rl_main(void *arg, int sock)
 
 		if (f->fd < 0)
 			f->fd = rl_open(l, l->op[i].file, f->flags);
-		ready = f->fd >= 0;
+		ready = f->fd >= 0 && sl_client_look(f->fd, &f->remote);
 	}
 	if (!ready)
 		return cli_fail(REPLAY_CMD, "cannot open a file in %s: %s.", l->p.dir,

@@ -19,6 +19,7 @@
 #include "cli/cli.h"
 #include "cli/layer.h"
 #include "cli/remote.h"
+#include "client/client.h"
 
 static const char cmd[] = "run";
 
@@ -209,19 +210,12 @@ static void ru_words(const struct run *r, char between, char out[WORDS])
 
 /* ---- the job ---- */
 
-/* As the library does: client/connect.c. */
+/* As the library does: client/settings.c. */
 static void ru_job(struct run *r)
 {
+	const char *value = r->job ? r->job : sl_client_job();
 	char *out = r->job_name;
 
-	static const char *const names[] = { "SLUICE_JOB_ID", "SLURM_JOB_ID", "PBS_JOBID",
-					     "LSB_JOBID", "FLUX_JOB_ID" };
-	const char *value = r->job;
-
-	for (size_t i = 0; !value && i < sizeof(names) / sizeof(names[0]); i++) {
-		value = getenv(names[i]);
-		value = value && *value ? value : NULL;
-	}
 	if (value)
 		snprintf(out, CHECK_JOB_NAME + 1, "%s", value);
 	else

@@ -250,6 +250,9 @@ static ssize_t transfer(struct sl_remote *r, int fd, struct transfer *t)
 			break;
 		}
 	}
+	/* By now the number may mean another file: then there is nothing that we could do. */
+	if (error == -ENOTCONN && !sl_client_same(fd, r))
+		error = -EIO;
 	return t->done ? (ssize_t)t->done : error;
 }
 

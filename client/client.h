@@ -36,8 +36,21 @@ struct sl_remote {
 	int open_flags;	       /* F_GETFL */
 };
 
+/* What the kernel says of fd now: dev, ino, open_flags. False: no regular file, or not open for
+ * data. */
+bool sl_client_look(int fd, struct sl_remote *r);
+/* Whether fd still is that file, opened for the same. */
+bool sl_client_same(int fd, const struct sl_remote *r);
+
 /* True if this process forwards at all (environment, bypass list). Cheap; no connection is made. */
 bool sl_client_enabled(void);
+/* What the environment says of the job this process belongs to; NULL: nothing. */
+const char *sl_client_job(void);
+/*
+ * While a node was waited for in vain, and until one is looked for again: -EIO or -ENOTCONN, which
+ * is what calls would give. Else 0. Cheap.
+ */
+int sl_client_given_up(void);
 /* The directory, canonical, without a trailing slash; NULL when not enabled. */
 const char *sl_client_root(void);
 

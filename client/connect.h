@@ -42,8 +42,9 @@ struct conn {
 	_Atomic int sock;
 	uint64_t sock_ino; /* whether sock is still ours */
 	uint32_t index, workers;
-	bool permits; /* the node lets us do I/O ourselves when it is our turn */
-	bool gates;   /* it does so in gate mode, too */
+	bool permits;	       /* the node lets us do I/O ourselves when it is our turn */
+	bool gates;	       /* it does so in gate mode, too */
+	uint32_t pid, process; /* whose it is: see conn_inherited() */
 	atomic_uint users;
 	atomic_bool lost;
 	struct sl_segment *segment;
@@ -63,6 +64,16 @@ extern const struct transport conn_shm;
 /* The lock over the connection's socket. Signals are blocked while it is held. */
 void conn_lock(sigset_t *old);
 void conn_unlock(const sigset_t *old);
+/*
+ * Between waits, with the lock held: a signal that waits for it and would end the program, since
+ * that has no handler of its own, does so.
+ */
+void conn_let_end(void);
+/*
+ * True in a child that was forked, by a signal handler, in the middle of what we do here: the
+ * connection is the parent's, and so is the memory behind it.
+ */
+bool conn_inherited(const struct conn *c);
 bool conn_ours(const struct conn *c); /* the number still is the connection's */
 /* Over a Unix socket: pass the descriptor. */
 int conn_pass(struct conn *c, const struct sl_remote *r, int fd, uint64_t *file);
@@ -75,6 +86,7 @@ struct conn *conn_get(int *error);
 void conn_put(struct conn *c);
 /* It is of no use any more: the next conn_get() makes another. */
 void conn_lose(struct conn *c);
+/* False: the node has ended. That it says nothing does not mean that. */
 bool conn_alive(struct conn *c);
 /*
  * The file's reference in this connection into *file; opened at the node if it was not yet. GONE:

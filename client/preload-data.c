@@ -89,21 +89,6 @@ static bool size_limited(void)
 
 /* ---- which descriptor ---- */
 
-/* What the kernel says of fd now. False: it is no regular file. */
-static bool look(int fd, struct sl_remote *r)
-{
-	struct statx sx;
-
-	/* What it is never changes, so the file's server need not be asked. */
-	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE | STATX_INO, &sx) ||
-	    !S_ISREG(sx.stx_mode))
-		return false;
-	r->dev = makedev(sx.stx_dev_major, sx.stx_dev_minor);
-	r->ino = sx.stx_ino;
-	r->open_flags = (int)syscall(SYS_fcntl, fd, F_GETFL);
-	return r->open_flags >= 0 && !(r->open_flags & O_PATH);
-}
-
 static bool beneath_root(int fd)
 {
 	const char *root = sl_client_root();
@@ -135,7 +120,7 @@ static struct sl_fd *entry_of(int fd)
 	}
 	switch (state) {
 	case SL_FD_MANAGED:
-		ours = look(fd, &now);
+		ours = sl_client_look(fd, &now);
 		if (ours && now.dev == e->remote.dev && now.ino == e->remote.ino &&
 		    now.open_flags == e->remote.open_flags)
 			return e;
@@ -149,7 +134,7 @@ static struct sl_fd *entry_of(int fd)
 	}
 	if (!sl_fd_claim(fd, &e, &ticket))
 		return NULL;
-	ours = look(fd, &now) && beneath_root(fd);
+	ours = sl_client_look(fd, &now) && beneath_root(fd);
 	if (!ours && syscall(SYS_fcntl, fd, F_GETFD) < 0)
 		sl_fd_settle(e, ticket, SL_FD_UNKNOWN, NULL); /* not open at all */
 	else if (sl_fd_settle(e, ticket, ours ? SL_FD_MANAGED : SL_FD_PASS, &now) && ours)

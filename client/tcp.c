@@ -38,7 +38,6 @@
 #define PIECES	   8
 #define IOVS	   64 /* of the program's memory in one system call */
 #define SILENCE_MS 20000
-#define OPEN_FLAGS (O_ACCMODE | O_APPEND | O_DIRECT | O_SYNC | O_DSYNC | O_NOATIME)
 
 /* ---- the socket ---- */
 
@@ -252,7 +251,7 @@ static int tcp_open(struct conn *c, const struct sl_remote *r, int fd, uint64_t 
 {
 	struct sl_frame f = { .type = SL_OPEN,
 			      .tag = ++c->tags,
-			      .count = (uint64_t)(r->open_flags & OPEN_FLAGS),
+			      .count = (uint64_t)(r->open_flags & SL_OPEN_FLAGS),
 			      .offset = r->ino };
 	const char *root = sl_client_root();
 	size_t skip = strlen(root) == 1 ? 1 : strlen(root) + 1;

@@ -208,9 +208,9 @@ int node_serve(struct node *n);			       /* until node->stop_fd is readable */
 void client_release(struct node *n, struct client *c); /* lock held: gone and not busy */
 struct client *client_alloc(uint32_t pid);
 void client_free(struct client *c);
-/* Make an open descriptor known as one of the client's files; it is closed if that cannot be.
- * Returns the reference or negative errno. */
-int64_t client_file_add(struct node *n, struct client *c, int fd);
+/* Make an open descriptor known as one of the client's files; it is closed if that cannot be, or if
+ * it is not what the frame says, unless that is NULL. Returns the reference or negative errno. */
+int64_t client_file_add(struct node *n, struct client *c, int fd, const struct sl_frame *open);
 void client_file_close(struct node *n, struct client *c, uint64_t ref);
 /* Lock held: one request less that uses it. Closing is left to node_unlock_and_close(). */
 void client_file_put(struct node *n, struct node_file *f);

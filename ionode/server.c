@@ -273,7 +273,14 @@ static uint64_t file_number(uint64_t dev, uint64_t ino)
 	return ino ^ (dev * UINT64_C(0x9e3779b97f4a7c15));
 }
 
-int64_t client_file_add(struct node *n, struct client *c, int fd)
+/* Whether it is what the client has sent, or meant to: its number may have got another meaning. */
+static bool is_claimed(const struct stat *st, int flags, const struct sl_frame *open)
+{
+	return st->st_dev == open->file && st->st_ino == open->offset &&
+	       !(((uint64_t)flags ^ open->count) & (O_ACCMODE | O_APPEND));
+}
+
+int64_t client_file_add(struct node *n, struct client *c, int fd, const struct sl_frame *open)
 {
 	int flags = fcntl(fd, F_GETFL);
 	struct stat st;
@@ -282,6 +289,10 @@ int64_t client_file_add(struct node *n, struct client *c, int fd)
 	if (flags < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode) || flags & O_PATH) {
 		close(fd);
 		return -EINVAL;
+	}
+	if (open && !is_claimed(&st, flags, open)) {
+		close(fd);
+		return -ESTALE;
 	}
 	pthread_mutex_lock(&n->lock);
 	while (i < c->files_used && c->files[i].fd >= 0)
@@ -311,7 +322,7 @@ static int on_open(struct node *n, struct peer *p, const struct sl_frame *f)
 
 	if (!p->passed_count)
 		return reply(n, p, f, EBADF, 0, NULL);
-	ref = client_file_add(n, p->client, p->passed[0]);
+	ref = client_file_add(n, p->client, p->passed[0], f);
 	memmove(p->passed, p->passed + 1, --p->passed_count * sizeof(int));
 	return ref < 0 ? reply(n, p, f, (int)-ref, 0, NULL)
 		       : reply(n, p, f, 0, (uint64_t)ref, NULL);

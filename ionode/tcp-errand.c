@@ -21,8 +21,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define OPEN_FLAGS (O_ACCMODE | O_APPEND | O_DIRECT | O_SYNC | O_DSYNC | O_NOATIME)
-
 static int open_beneath(const struct tcp *t, const char *path, uint64_t flags, uint64_t ino)
 {
 	struct open_how how = { .flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
@@ -31,7 +29,7 @@ static int open_beneath(const struct tcp *t, const char *path, uint64_t flags, u
 	struct stat st;
 	int at, fd;
 
-	if (flags & ~(uint64_t)OPEN_FLAGS || (flags & O_ACCMODE) == O_ACCMODE)
+	if (flags & ~(uint64_t)SL_OPEN_FLAGS || (flags & O_ACCMODE) == O_ACCMODE)
 		return -EINVAL;
 	do
 		at = (int)syscall(SYS_openat2, t->root_fd, path, &how, sizeof(how));
@@ -63,7 +61,7 @@ static int64_t do_open(struct tcp *t, struct tcp_slot *s)
 	if (strlen(path) != s->f.length)
 		return -EINVAL;
 	fd = open_beneath(t, path, s->f.count, s->f.offset);
-	return fd < 0 ? fd : client_file_add(t->node, s->peer->client, fd);
+	return fd < 0 ? fd : client_file_add(t->node, s->peer->client, fd, NULL);
 }
 
 static void run(struct tcp *t, struct tcp_slot *s)

@@ -24,6 +24,7 @@
 #ifndef SL_WIRE_PROTO_H
 #define SL_WIRE_PROTO_H
 
+#include <fcntl.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -38,10 +39,10 @@
 enum sl_frame_type {
 	SL_HELLO = 1, /* payload: struct sl_hello */
 	SL_WELCOME,   /* payload: struct sl_welcome */
-	SL_REPLY, /* status, count, of an append offset: its end; payload: data of a READ, text of
-		     CONTROL */
-	SL_OPEN, /* descriptor attached; over TCP payload: path beneath the export, and count: flags
-		    of open(2), offset: inode */
+	SL_REPLY,   /* status, count, of an append offset: its end; payload: data of a READ, text of
+		       CONTROL */
+	SL_OPEN,    /* offset: inode, count: flags of open(2); descriptor attached and file: device;
+		       over    TCP payload: path beneath the export */
 	SL_CLOSE,   /* file; no reply */
 	SL_PREAD,   /* file, offset, count */
 	SL_PWRITE,  /* file, offset; payload: the data */
@@ -56,6 +57,9 @@ enum sl_frame_type {
  * of a file system.
  */
 #define SL_COME_BACK 4095
+
+/* What OPEN says of how a file was opened. */
+#define SL_OPEN_FLAGS (O_ACCMODE | O_APPEND | O_DIRECT | O_SYNC | O_DSYNC | O_NOATIME)
 
 enum sl_frame_flags { SL_F_APPEND = 1, SL_F_DATASYNC = 2 };
 

@@ -27,6 +27,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <time.h>
@@ -167,7 +168,13 @@ static int open_with(int sock, const int *fds, unsigned count)
 		char space[CMSG_SPACE(64 * sizeof(int))];
 	} control = { 0 };
 	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1 };
+	struct stat st;
 
+	if (count && fstat(fds[0], &st) == 0) {
+		f.file = st.st_dev;
+		f.offset = st.st_ino;
+		f.count = (uint64_t)fcntl(fds[0], F_GETFL);
+	}
 	sl_frame_encode(&f, head);
 	if (count) {
 		m.msg_control = &control;
