@@ -238,6 +238,8 @@ static ssize_t transfer(struct sl_remote *r, int fd, struct transfer *t)
 		if (error == GONE)
 			conn_lose(c);
 		conn_put(c);
+		if (error == ELSEWHERE)
+			continue;
 		if (error == -SL_COME_BACK) {
 			nanosleep(&(struct timespec){ 0, 1000000 }, NULL);
 			continue;

@@ -13,6 +13,7 @@
 #include <linux/futex.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -23,6 +24,7 @@
 
 #include "client/dial.h"
 #include "client/settings.h"
+#include "client/where.h"
 
 #define FD_FLOOR 512 /* keep away from the small numbers that programs reckon with */
 #define LOOK_NS	 INT64_C(1000000000)
@@ -154,7 +156,8 @@ void conn_put(struct conn *c)
 {
 	sigset_t old;
 
-	if (atomic_fetch_sub(&c->users, 1) != 1 || !atomic_load(&c->lost))
+	if (atomic_fetch_sub(&c->users, 1) != 1 ||
+	    !(atomic_load(&c->lost) || atomic_load(&c->left)))
 		return;
 	/* The struct itself is kept: another thread may just be looking at it. */
 	conn_lock(&old);
@@ -168,7 +171,8 @@ void conn_put(struct conn *c)
 /* One attempt: 0, or as dial_socket() and dial_greet() have it. */
 static int attempt(struct conn **out, char refusal[REFUSAL_BYTES])
 {
-	int sock = dial_socket(client_settings()->socket), rc;
+	const char *address = where_next();
+	int sock = dial_socket(address), rc;
 	struct conn *c;
 	struct stat st;
 
@@ -183,6 +187,7 @@ static int attempt(struct conn **out, char refusal[REFUSAL_BYTES])
 	c->sock_ino = st.st_ino;
 	c->process = atomic_load(&g.process);
 	c->pid = (uint32_t)getpid();
+	snprintf(c->address, sizeof(c->address), "%s", address);
 	rc = dial_greet(c, refusal);
 	if (rc) {
 		conn_free(c);
@@ -251,11 +256,34 @@ static int connect_once(char refusal[REFUSAL_BYTES])
 	c = atomic_load(&g.current);
 	if (!c || atomic_load(&c->lost)) {
 		rc = attempt(&c, refusal);
-		if (!rc)
+		if (rc)
+			where_failed();
+		else
 			atomic_store(&g.current, c);
 	}
 	conn_unlock(&old);
 	return rc;
+}
+
+/* True: this connection is not the one to use any more. */
+static bool leave(struct conn *c)
+{
+	enum where where = WHERE_STAY;
+	sigset_t old;
+
+	conn_lock(&old);
+	if (atomic_load(&g.current) != c)
+		where = WHERE_MOVE; /* another thread was here */
+	else if (where_changed(c))
+		where = where_ask(c);
+	if (where == WHERE_LOST)
+		conn_lose(c);
+	if (where == WHERE_MOVE && atomic_load(&g.current) == c) {
+		atomic_store(&c->left, true);
+		atomic_store(&g.current, NULL);
+	}
+	conn_unlock(&old);
+	return where != WHERE_STAY;
 }
 
 struct conn *conn_get(int *error)
@@ -271,7 +299,8 @@ struct conn *conn_get(int *error)
 		c = atomic_load(&g.current);
 		if (c) {
 			atomic_fetch_add(&c->users, 1);
-			if (!atomic_load(&c->lost) && atomic_load(&g.current) == c)
+			if (!atomic_load(&c->lost) && atomic_load(&g.current) == c &&
+			    !(where_changed(c) && leave(c)))
 				return c;
 			conn_put(c);
 		}
@@ -335,7 +364,9 @@ int conn_open(struct conn *c, struct sl_remote *r, int fd, uint64_t *file)
 			return 0;
 	}
 	conn_lock(&old);
-	if (r->life > c->life || atomic_load(&c->lost)) {
+	if (r->life > c->life) {
+		rc = ELSEWHERE;
+	} else if (atomic_load(&c->lost)) {
 		rc = GONE;
 	} else if (r->life < c->life) {
 		rc = conn_ours(c) ? c->via->open(c, r, fd, &reference) : GONE;

@@ -11,7 +11,8 @@
 #include "wire/proto.h"
 #include "wire/shm.h"
 
-#define GONE INT_MIN /* the node; not an errno, since any of those can be a file system's */
+#define ELSEWHERE (INT_MIN + 1) /* this connection was left for another; nothing was done */
+#define GONE	  INT_MIN /* the node; not an errno, since any of those can be a file system's */
 
 struct conn;
 
@@ -47,6 +48,9 @@ struct conn {
 	uint32_t pid, process; /* whose it is: see conn_inherited() */
 	atomic_uint users;
 	atomic_bool lost;
+	atomic_bool left;    /* for another node: who uses it still may finish */
+	char address[108];   /* to which it was made */
+	uint32_t moved_seen; /* segment->moved, when the node was last asked */
 	struct sl_segment *segment;
 	struct sl_bells *bells;
 	_Atomic uint64_t free_slots;

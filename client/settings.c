@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The settings of a client: see client.h for the environment that they come from. */
 #include "client/settings.h"
+#include "client/where.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -188,7 +189,7 @@ bool sl_client_enabled(void)
 
 bool sl_client_gated(void)
 {
-	return client_settings()->gate;
+	return client_settings()->gate || where_direct();
 }
 
 bool sl_client_syncs(void)

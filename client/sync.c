@@ -86,8 +86,8 @@ static int sync_once(struct conn *c, struct sl_remote *r, int fd, bool data_only
 	sigset_t old;
 	int rc = conn_open(c, r, fd, &file);
 
-	if (rc == GONE)
-		return GONE;
+	if (rc == GONE || rc == ELSEWHERE)
+		return rc;
 	conn_lock(&old);
 	if (lost(r, c->epoch))
 		rc = -EIO;
@@ -109,7 +109,7 @@ int sl_client_fsync(struct sl_remote *r, int fd, bool data_only)
 
 	if (!sl_client_syncs())
 		return -ENOTCONN;
-	while (rc == GONE) {
+	while (rc == GONE || rc == ELSEWHERE) {
 		struct conn *c = conn_get(&rc);
 
 		if (!c) {

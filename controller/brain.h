@@ -61,6 +61,7 @@ struct brain_job {
 	/* mapping */
 	uint32_t to[SL_MAP_MAX], to_count; /* indices of nodes */
 	uint64_t map_epoch;		   /* that of the order; 0: none was given */
+	bool pinned;			   /* somebody has said which */
 };
 
 struct brain {
@@ -101,6 +102,12 @@ void brain_node_gone(struct brain *b, uint32_t node, sl_time now);
 sl_time brain_decide(struct brain *b, sl_time now);
 /* The orders in force for a node: all of them, each time, so that one that is lost does no harm. */
 void brain_orders(const struct brain *b, uint32_t node, FILE *out);
+
+/*
+ * Serve the job by these nodes, names by commas, whatever the policy says; "": by none, it does its
+ * own I/O; "auto": by those of the policy again. 0, -ENOENT: no such job, -EINVAL: no such node.
+ */
+int brain_pin(struct brain *b, const char *job, const char *nodes);
 
 /* The capacity that is given out. */
 uint64_t brain_capacity(const struct brain *b);

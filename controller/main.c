@@ -140,12 +140,21 @@ static int on_control(struct peer *p, const struct sl_frame *f, char *text)
 {
 	static const char report[] = "report\n";
 	char *answer = NULL;
+	const char *why;
 	int rc;
 
 	if (!strncmp(text, report, sizeof(report) - 1))
 		return on_report(p, text + sizeof(report) - 1);
 	if (!strcmp(text, "ping"))
 		return reply(p, f, 0, "pong", 4);
+	if (!strncmp(text, "map ", 4)) {
+		char *save = NULL, *job = strtok_r(text + 4, " ", &save);
+		const char *nodes = strtok_r(NULL, " ", &save);
+
+		rc = job ? brain_pin(&p->c->brain, job, nodes ? nodes : "") : -EINVAL;
+		why = rc == -ENOENT ? "no such job" : "no such I/O node";
+		return rc ? reply(p, f, -rc, why, strlen(why)) : reply(p, f, 0, NULL, 0);
+	}
 	if (strcmp(text, "status") != 0)
 		return reply(p, f, EINVAL, "?", 1);
 	answer = status_json(&p->c->brain, now_ns(), p->c->started);

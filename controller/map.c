@@ -14,6 +14,7 @@
  */
 #include "controller/map.h"
 
+#include <errno.h>
 #include <string.h>
 
 static bool has(const struct brain_job *j, uint32_t node)
@@ -83,6 +84,14 @@ void map_decide(struct brain *b)
 		if (!present(b, j)) {
 			j->map_epoch = 0; /* it is told when it comes back */
 			j->to_count = 0;
+			j->pinned = false;
+			continue;
+		}
+		for (uint32_t k = 0; k < j->to_count; k++) /* a node that is gone is nobody's */
+			j->pinned = j->pinned && b->node[j->to[k]].up;
+		if (j->pinned) {
+			for (uint32_t k = 0; k < j->to_count; k++)
+				load[j->to[k]]++;
 			continue;
 		}
 		b->alloc[n] = (struct sl_alloc_job){ .job = i,
@@ -104,4 +113,38 @@ void map_decide(struct brain *b)
 		add(b, who[i], b->alloc[i].ionodes, load);
 		who[i]->map_epoch = b->epoch;
 	}
+}
+
+int brain_pin(struct brain *b, const char *job, const char *nodes)
+{
+	uint32_t to[SL_MAP_MAX], count = 0, i = 0;
+	struct brain_job *j;
+
+	while (i < b->jobs && (!b->job[i] || strcmp(b->job[i]->name, job) != 0))
+		i++;
+	if (i == b->jobs)
+		return -ENOENT;
+	j = b->job[i];
+	b->changed = true;
+	j->pinned = strcmp(nodes, "auto") != 0;
+	if (!j->pinned)
+		return 0;
+	for (const char *at = nodes; *at;
+	     at += at[strcspn(at, ",")] ? strcspn(at, ",") + 1 : strlen(at)) {
+		size_t length = strcspn(at, ",");
+		uint32_t k = 0;
+
+		while (k < b->nodes && (strlen(b->node[k].name) != length ||
+					memcmp(b->node[k].name, at, length) != 0))
+			k++;
+		if (k == b->nodes || !b->node[k].up || count == SL_MAP_MAX) {
+			j->pinned = false;
+			return -EINVAL;
+		}
+		to[count++] = k;
+	}
+	memcpy(j->to, to, sizeof(to));
+	j->to_count = count;
+	j->map_epoch = b->epoch + 1;
+	return 0;
 }

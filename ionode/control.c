@@ -409,7 +409,7 @@ static int set_capacity(struct node *n, const char *word, char **out)
 /* JOB UNIT UNITS: on which node a client belongs that is unit so and so of so many. */
 static int where(const struct node *n, char *words, char **out)
 {
-	char *save = NULL, *name = strtok_r(words, " ", &save), text[256];
+	char *save = NULL, *name = strtok_r(words, " ", &save), text[8000];
 	const char *unit = strtok_r(NULL, " ", &save), *units = strtok_r(NULL, " ", &save);
 	const struct node_job *j = name ? node_job_find(n, sl_job_number(name)) : NULL;
 

@@ -323,14 +323,19 @@ void link_where(const struct node *n, const struct node_job *j, uint32_t unit, u
 		     : units	   ? (uint32_t)((uint64_t)(unit % units) * j->map_count / units)
 				   : unit % j->map_count;
 	const struct link *l = n->link;
+	size_t used;
 
 	snprintf(out, size, "epoch=0");
-	if (!l || !j->map_epoch)
+	if (!l)
 		return;
-	if (!j->map_count)
+	if (j->map_epoch && !j->map_count)
 		snprintf(out, size, "epoch=%llu direct", (unsigned long long)j->map_epoch);
-	for (uint32_t k = 0; j->map_count && k < l->nodes; k++)
+	for (uint32_t k = 0; j->map_epoch && j->map_count && k < l->nodes; k++)
 		if (!strcmp(l->node_name[k], j->map[i]))
 			snprintf(out, size, "epoch=%llu at=%s", (unsigned long long)j->map_epoch,
 				 l->node_socket[k]);
+	used = strlen(out);
+	for (uint32_t k = 0; k < l->nodes && used + sizeof(l->node_socket[0]) + 8 < size; k++)
+		used += (size_t)snprintf(out + used, size - used, "%s%s",
+					 k ? "," : " peers=", l->node_socket[k]);
 }

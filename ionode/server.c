@@ -260,6 +260,8 @@ static int on_hello(struct node *n, struct peer *p, const struct sl_frame *f,
 	}
 	c->sock = p->sock;
 	p->client = c;
+	if (n->link)
+		atomic_store(&c->segment->moved, 1); /* it shall ask where it belongs */
 	rc = send_welcome(n, p, f, h.caps, segment_fd);
 	close(segment_fd);
 	log_info("client=%u pid=%u job=%s connected", c->index, c->pid, c->job->name);

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where this process belongs. In a layer with several I/O nodes the controller decides which of
+ * them serve a job, and changes its mind when jobs come and go (seed 001, section 3.1). A node
+ * tells its clients by a counter in their segments; they ask it with the control line "where", and
+ * are told the socket of their node, or that the job has none. Then
+ *
+ *	- calls under way finish where they are; what only waited there is sent back by the node;
+ *	- the next call makes a connection to the new node, and opens its files there as it uses
+ *them;
+ *	- the old connection is closed when its last call is through.
+ *
+ * No byte is lost or written twice, since no request is ever at two nodes. Which node is one's own
+ * depends on the *unit*: the number of the compute node if the batch system tells, else the rank
+ * of the process, else the process itself.
+ *
+ * A node that dies: its clients try the others of the layer, which know where they belong now.
+ */
+#include "client/where.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "client/dial.h"
+#include "client/settings.h"
+
+#define ANSWER_BYTES 8192
+
+/* Under the lock of the connection, but for `direct`. */
+static struct {
+	char place[SOCKET_BYTES]; /* the node's socket; "": that of the settings */
+	char peers[ANSWER_BYTES]; /* all of them, by commas */
+	unsigned failed;	  /* attempts since the last success: which peer is next */
+	_Atomic bool direct;
+} w;
+
+bool where_direct(void)
+{
+	return atomic_load_explicit(&w.direct, memory_order_relaxed);
+}
+
+/* ---- units ---- */
+
+static bool number_from(const char *const *names, uint32_t *out)
+{
+	for (; *names; names++) {
+		const char *value = getenv(*names);
+
+		if (value && *value >= '0' && *value <= '9') {
+			*out = (uint32_t)strtoul(value, NULL, 10);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* *units 0: nobody knows how many there are. */
+static void unit(uint32_t *number, uint32_t *units)
+{
+	static const char *const node[] = { "SLURM_NODEID", "PBS_NODENUM", NULL };
+	static const char *const nodes[] = { "SLURM_NNODES", "SLURM_JOB_NUM_NODES", NULL };
+	static const char *const rank[] = { "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK",
+					    "SLURM_PROCID", NULL };
+	static const char *const ranks[] = { "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS",
+					     NULL };
+	const struct sl_hello *h = &client_settings()->hello;
+
+	*units = 0;
+	if (number_from(node, number)) {
+		*units = h->nodes;
+		if (!*units)
+			number_from(nodes, units);
+	} else if (number_from(rank, number)) {
+		number_from(ranks, units);
+		*units = *units ? *units : h->procs;
+	} else {
+		*number = (uint32_t)getpid();
+	}
+}
+
+/* ---- asking ---- */
+
+/* The word that begins with key, its value up to the next blank, into out; false: there is none. */
+static bool word(const char *text, const char *key, char *out, size_t size)
+{
+	const char *at = strstr(text, key);
+	size_t length;
+
+	if (!at)
+		return false;
+	at += strlen(key);
+	length = strcspn(at, " ");
+	if (length >= size)
+		return false;
+	memcpy(out, at, length);
+	out[length] = 0;
+	return true;
+}
+
+enum where where_ask(struct conn *c)
+{
+	static char answer[ANSWER_BYTES];
+	struct {
+		unsigned char head[SL_FRAME_BYTES];
+		char line[SL_JOB_NAME_MAX + 64];
+	} out;
+	unsigned char head[SL_FRAME_BYTES];
+	struct sl_frame f = { .type = SL_CONTROL, .tag = 4 };
+	uint32_t seen = atomic_load(&c->segment->moved), number, units;
+	char at[SOCKET_BYTES];
+	int length;
+
+	unit(&number, &units);
+	length = snprintf(out.line, sizeof(out.line), "where %s %u %u",
+			  client_settings()->hello.job, number, units);
+	f.length = (uint32_t)length;
+	sl_frame_encode(&f, out.head);
+	if (!conn_ours(c) || dial_send(c->sock, &out, SL_FRAME_BYTES + (size_t)length, -1) ||
+	    dial_receive(c, head, sizeof(head)) || sl_frame_decode(head, &f) ||
+	    f.type != SL_REPLY || f.length >= sizeof(answer) || dial_receive(c, answer, f.length))
+		return WHERE_LOST;
+	answer[f.length] = 0;
+	c->moved_seen = seen;
+	if (f.status)
+		return WHERE_STAY;
+	word(answer, " peers=", w.peers, sizeof(w.peers));
+	atomic_store(&w.direct, strstr(answer, " direct") != NULL);
+	if (!word(answer, " at=", at, sizeof(at)) || !strcmp(at, c->address))
+		return WHERE_STAY;
+	memcpy(w.place, at, sizeof(at));
+	w.failed = 0;
+	return WHERE_MOVE;
+}
+
+/* ---- finding a node ---- */
+
+const char *where_next(void)
+{
+	static char peer[SOCKET_BYTES];
+	const char *own = w.place[0] ? w.place : client_settings()->socket, *at = w.peers;
+
+	/* Every other attempt is for the own node: it may only have been restarted. */
+	if (!w.peers[0] || w.failed % 2 == 0)
+		return own;
+	for (unsigned skip = w.failed / 2; skip; skip--) {
+		at += strcspn(at, ",");
+		at = *at ? at + 1 : w.peers;
+	}
+	if (strcspn(at, ",") >= sizeof(peer))
+		return own;
+	memcpy(peer, at, strcspn(at, ","));
+	peer[strcspn(at, ",")] = 0;
+	return peer;
+}
+
+void where_failed(void)
+{
+	w.failed++;
+}
