@@ -202,7 +202,7 @@ struct sl_grant_ops {
 /* A point of a job's curve: the bandwidth that it reaches with so many I/O nodes. */
 struct sl_curve_point {
 	uint32_t ionodes; /* 0: direct access */
-	double bps;
+	double bps;	  /* or in any other unit, the same for all jobs */
 };
 
 struct sl_alloc_job {
@@ -220,13 +220,15 @@ struct sl_alloc_machine {
 	uint32_t ionodes;	/* to give out */
 	uint32_t compute_nodes; /* of the whole machine; 0: what the jobs have */
 	bool direct;		/* a job may have none, and access the file system itself */
+	bool uneven;		/* a number need not divide the job's compute nodes */
 };
 
 struct sl_allocate_ops {
 	struct sl_policy base; /* state: scratch, sized by limits of jobs and I/O nodes */
 	/*
 	 * A job has started or ended. Sets ionodes and shared of each of the n jobs. All together
-	 * get at most m->ionodes (those that share one count as one; oracle ignores it).
+	 * get at most m->ionodes (those that share one count as one; oracle ignores it). One that
+	 * shares has ionodes 1. What a job may get at all: allocate/options.c.
 	 */
 	void (*decide)(void *state, struct sl_alloc_job *jobs, uint32_t n,
 		       const struct sl_alloc_machine *m);
