@@ -144,6 +144,8 @@ const char *where_next(void)
 	/* Every other attempt is for the own node: it may only have been restarted. */
 	if (!w.peers[0] || w.failed % 2 == 0)
 		return own;
+	if (w.failed % 8 == 7)
+		return client_settings()->socket;
 	for (unsigned skip = w.failed / 2; skip; skip--) {
 		at += strcspn(at, ",");
 		at = *at ? at + 1 : w.peers;

@@ -381,8 +381,8 @@ void brain_orders(const struct brain *b, uint32_t node, FILE *out)
 
 		memcpy(r.name, b->node[i].name, sizeof(r.name));
 		memcpy(r.socket, b->node[i].socket, sizeof(r.socket));
-		if (b->node[i].up)
-			sl_report_put_node(out, &r);
+		/* Those that are down, too: they may be back when a client looks for one. */
+		sl_report_put_node(out, &r);
 	}
 	for (uint32_t i = 0; i < b->jobs; i++) {
 		const struct brain_job *j = b->job[i];
