@@ -53,6 +53,9 @@ struct brain_job {
 	struct brain_part part[BRAIN_NODES];
 	uint64_t moved_bytes; /* on all nodes, ever */
 	sl_time active;	      /* last known to have I/O */
+	double owed_bytes;    /* of its max, that it did not get though it wanted */
+	uint64_t owed_from;   /* moved_bytes when that was last reckoned */
+	sl_time owed_at;
 	/* phases */
 	bool in_io;
 	uint64_t phase_from_bytes;
@@ -80,6 +83,7 @@ struct brain {
 	uint64_t epoch;
 	sl_time wake; /* when the policy wants to decide again */
 	bool changed; /* since the last decision */
+	bool shifted; /* a job's rates are to be divided in another way than was ordered */
 	uint64_t decisions;
 };
 

@@ -262,7 +262,8 @@ static sl_time give_orders(struct controller *c)
 	sl_time now = now_ns(), wake = brain_decide(&c->brain, now);
 	struct peer *next;
 
-	if (c->brain.epoch != c->sent_epoch || now >= c->renew) {
+	if (c->brain.epoch != c->sent_epoch || c->brain.shifted || now >= c->renew) {
+		c->brain.shifted = false;
 		for (struct peer *p = c->peers; p; p = next) {
 			next = p->next;
 			if (p->node >= 0 && send_orders(p))

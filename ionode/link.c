@@ -27,7 +27,7 @@
 #include "base/secret.h"
 #include "ionode/trace.h"
 
-#define REPORT_NS  INT64_C(100000000)
+#define REPORT_NS  INT64_C(50000000)
 #define RETRY_MS   200
 #define LEASE_NS   INT64_C(2000000000)
 #define IN_MAX	   (4U << 20)
