@@ -86,7 +86,9 @@ static void ring(struct conn *c, uint32_t worker)
 static void ask_for_help(struct conn *c)
 {
 	for (uint32_t w = 0; w < c->workers; w++)
-		if (atomic_load(&c->bells->bell[w].sleeping)) {
+		if (atomic_load(&c->bells->bell[w].sleeping) &&
+		    atomic_exchange(&c->bells->bell[w].sleeping,
+				    0)) { /* not for the next one, too */
 			ring(c, w);
 			return;
 		}

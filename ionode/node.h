@@ -142,9 +142,11 @@ struct node {
 	uint64_t carry;	       /* of the division behind it */
 	int dead[NODE_DEAD];   /* descriptors to close when the lock is given back */
 	uint32_t dead_count;
-	uint32_t executing; /* batches between sl_next() and sl_done() */
-	uint32_t waiting;   /* requests in the scheduler before that */
-	uint32_t active;    /* jobs that have some of either */
+	uint32_t executing;	       /* batches between sl_next() and sl_done() */
+	uint32_t waiting;	       /* requests in the scheduler before that */
+	uint32_t active;	       /* jobs that have some of either */
+	const struct sl_batch *handed; /* by the ring's thread, for a worker to execute */
+	bool slow;		       /* the last batch that a worker executed took long */
 	struct sl_list abroad;
 	uint32_t abroad_count;
 	uint32_t permit_serial;
@@ -193,7 +195,7 @@ void node_finish(struct node *n, const struct sl_batch *b);
  * is held. Negative errno: it is not in there. */
 int node_take(struct node *n, struct node_io *io, uint32_t op, uint64_t length, sl_time now);
 /* Decide and execute what may go now; the lock is not held. Returns when to look again. bell: of
- * the worker that calls, or NULL. */
+ * the worker that calls, or NULL: the ring's thread, which does not execute. */
 sl_time node_go_on(struct node *n, struct sl_bell *bell);
 
 /* exec.c: no lock is held */

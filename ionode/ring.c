@@ -4,8 +4,12 @@
  *
  * For the page cache a plain pwritev by the worker is fastest; for O_DIRECT and O_SYNC files the
  * device decides how long it takes, and several at once keep it busy. The worker that decides
- * submits; one thread waits for completions, finishes them, and lets the workers decide again. How
- * many may be in flight is the window's business.
+ * submits; one thread waits for completions, finishes them, and decides what is next, like a worker
+ * but for one thing: what would block it goes to a worker. How many may be in flight is the
+ * window's business.
+ *
+ * The submission queue has a lock of its own: io_uring_submit() takes as long as the device driver
+ * does, and others should be able to decide meanwhile.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -13,6 +17,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "ionode/node.h"
@@ -25,6 +30,7 @@ struct flight {
 
 struct ring {
 	struct io_uring uring;
+	pthread_mutex_t lock; /* over the submission queue; the node's is not held meanwhile */
 	struct flight flight[WINDOW_MAX];
 	pthread_t thread;
 };
@@ -36,37 +42,86 @@ bool ring_wants(const struct node *n, const struct sl_batch *b)
 	return n->ring && io->file->flags && !(io->flags & SL_SLOT_APPEND) && node_one_file(b);
 }
 
-void ring_submit(struct node *n, const struct sl_batch *b)
+/*
+ * Hand what is in the queue to the kernel. If that does not take it, it must not do so later on:
+ * it becomes an operation that does nothing.
+ */
+static int enter(struct ring *ring, struct io_uring_sqe *sqe)
 {
-	const struct node_io *first = (const struct node_io *)b->first;
-	struct ring *ring = n->ring;
-	struct flight *f = ring->flight;
+	int rc;
+
+	do
+		rc = io_uring_submit(&ring->uring);
+	while (rc == -EINTR);
+	if (!io_uring_sq_ready(&ring->uring))
+		return 0;
+	io_uring_prep_nop(sqe);
+	io_uring_sqe_set_data(sqe, NULL);
+	return rc < 0 ? rc : -EBUSY;
+}
+
+/* A free entry of the queue; NULL: what was not taken has filled it. */
+static struct io_uring_sqe *entry(struct ring *ring)
+{
 	struct io_uring_sqe *sqe = io_uring_get_sqe(&ring->uring);
+
+	if (!sqe && io_uring_submit(&ring->uring) > 0)
+		sqe = io_uring_get_sqe(&ring->uring);
+	return sqe;
+}
+
+static int start(struct ring *ring, struct flight *f)
+{
+	const struct node_io *first = (const struct node_io *)f->batch->first;
+	struct io_uring_sqe *sqe;
 	unsigned count = 0;
+	int rc = -EBUSY;
+
+	for (struct sl_request *r = f->batch->first; r; r = r->next)
+		f->iov[count++] = (struct iovec){ ((struct node_io *)r)->data, (size_t)r->length };
+	pthread_mutex_lock(&ring->lock);
+	sqe = entry(ring);
+	if (sqe) {
+		if (f->batch->op == SL_WRITE)
+			io_uring_prep_writev(sqe, first->file->fd, f->iov, count, first->offset);
+		else
+			io_uring_prep_readv(sqe, first->file->fd, f->iov, count, first->offset);
+		io_uring_sqe_set_data(sqe, f);
+		rc = enter(ring, sqe);
+	}
+	pthread_mutex_unlock(&ring->lock);
+	return rc;
+}
+
+bool ring_submit(struct node *n, const struct sl_batch *b)
+{
+	struct flight *f = n->ring->flight;
+	int rc;
 
 	while (f->batch)
 		f++;
 	f->batch = b;
-	for (struct sl_request *r = b->first; r; r = r->next)
-		f->iov[count++] = (struct iovec){ ((struct node_io *)r)->data, (size_t)r->length };
-	if (b->op == SL_WRITE)
-		io_uring_prep_writev(sqe, first->file->fd, f->iov, count, first->offset);
-	else
-		io_uring_prep_readv(sqe, first->file->fd, f->iov, count, first->offset);
-	io_uring_sqe_set_data(sqe, f);
 	n->flying++;
-	io_uring_submit(&ring->uring);
+	node_unlock(n);
+	rc = start(n->ring, f);
+	pthread_mutex_lock(&n->lock);
+	if (!rc)
+		return true;
+	log_debug("io_uring: %s", strerror(-rc));
+	n->flying--;
+	f->batch = NULL;
+	return false;
 }
 
-/* One completion, seen at `now`; false: ring_stop(). */
-static bool ring_complete(struct node *n, struct io_uring_cqe *cqe, sl_time now)
+/* One completion, seen at `now`. */
+static void complete(struct node *n, struct io_uring_cqe *cqe, sl_time now)
 {
 	struct flight *f = io_uring_cqe_get_data(cqe);
 	int result = cqe->res;
 
 	io_uring_cqe_seen(&n->ring->uring, cqe);
 	if (!f)
-		return false;
+		return; /* nothing was asked for */
 	node_settle(f->batch, result);
 	pthread_mutex_lock(&n->lock);
 	n->flying--;
@@ -74,7 +129,30 @@ static bool ring_complete(struct node *n, struct io_uring_cqe *cqe, sl_time now)
 	node_finish(n, f->batch);
 	f->batch = NULL;
 	node_unlock(n);
-	return true;
+}
+
+/* The time until then, as the kernel wants it; NULL: as long as it takes. */
+static struct __kernel_timespec *timeout(sl_time until, struct __kernel_timespec *ts)
+{
+	sl_time left = until - node_now();
+
+	if (until == SL_NEVER)
+		return NULL;
+	left = left < 0 ? 0 : left;
+	*ts = (struct __kernel_timespec){ left / 1000000000, left % 1000000000 };
+	return ts;
+}
+
+static bool over(struct node *n)
+{
+	bool flies;
+
+	if (!atomic_load(&n->stop))
+		return false;
+	pthread_mutex_lock(&n->lock);
+	flies = n->flying;
+	pthread_mutex_unlock(&n->lock);
+	return !flies;
 }
 
 /*
@@ -85,31 +163,42 @@ static void *ring_main(void *arg)
 {
 	struct node *n = arg;
 	struct io_uring *uring = &n->ring->uring;
+	sl_time wake = SL_NEVER;
 
-	for (;;) {
+	while (!over(n)) {
+		struct __kernel_timespec ts;
 		struct io_uring_cqe *cqe;
-		int rc = io_uring_wait_cqe(uring, &cqe);
+		int rc = io_uring_wait_cqe_timeout(uring, &cqe, timeout(wake, &ts));
 		sl_time now = node_now();
 
-		if (rc == -EINTR)
-			continue;
-		if (rc)
-			return NULL;
+		if (rc && rc != -EINTR && rc != -ETIME && rc != -EAGAIN) {
+			log_error("io_uring: %s", strerror(-rc));
+			abort(); /* what is in flight will never be answered */
+		}
 		for (unsigned ready = io_uring_cq_ready(uring); ready; ready--)
-			if (io_uring_peek_cqe(uring, &cqe) || !ring_complete(n, cqe, now))
-				return NULL;
-		node_go_on(n, NULL);
+			if (!io_uring_peek_cqe(uring, &cqe))
+				complete(n, cqe, now);
+		wake = node_go_on(n, NULL);
 	}
+	return NULL;
 }
 
 int ring_start(struct node *n)
 {
-	struct ring *ring = calloc(1, sizeof(*ring));
+	struct ring *ring;
 	int rc;
 
+	if (n->config->device.bps[SL_READ])
+		return 0; /* a model takes the time it takes, in the worker */
+	ring = calloc(1, sizeof(*ring));
 	if (!ring)
 		return -ENOMEM;
+	pthread_mutex_init(&ring->lock, NULL);
 	rc = io_uring_queue_init(WINDOW_MAX * 2, &ring->uring, 0);
+	if (!rc && !(ring->uring.features & IORING_FEAT_EXT_ARG)) {
+		io_uring_queue_exit(&ring->uring); /* to wait for a time it would need the queue */
+		rc = -ENOSYS;
+	}
 	if (rc) {
 		log_warn("io_uring is not to be had (%s): files with O_DIRECT get one batch per "
 			 "worker",
@@ -121,19 +210,23 @@ int ring_start(struct node *n)
 	return -pthread_create(&ring->thread, NULL, ring_main, n);
 }
 
-/* Nothing is in flight any more. */
 void ring_stop(struct node *n)
 {
+	struct ring *ring = n->ring;
 	struct io_uring_sqe *sqe;
 
-	if (!n->ring)
+	if (!ring)
 		return;
-	sqe = io_uring_get_sqe(&n->ring->uring);
-	io_uring_prep_nop(sqe);
-	io_uring_sqe_set_data(sqe, NULL);
-	io_uring_submit(&n->ring->uring);
-	pthread_join(n->ring->thread, NULL);
-	io_uring_queue_exit(&n->ring->uring);
-	free(n->ring);
+	pthread_mutex_lock(&ring->lock);
+	while (!(sqe = entry(ring)))
+		usleep(1000);
+	do {
+		io_uring_prep_nop(sqe);
+		io_uring_sqe_set_data(sqe, NULL);
+	} while (enter(ring, sqe) && !usleep(1000));
+	pthread_mutex_unlock(&ring->lock);
+	pthread_join(ring->thread, NULL);
+	io_uring_queue_exit(&ring->uring);
+	free(ring);
 	n->ring = NULL;
 }

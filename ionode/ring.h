@@ -12,10 +12,12 @@ struct node;
 
 /* Start the ring and its thread; without io_uring in the kernel the node works, without depth. */
 int ring_start(struct node *n);
+/* When all that is in flight has come back. Workers do not run any more. */
 void ring_stop(struct node *n);
 /* Whether the ring should execute this batch. */
 bool ring_wants(const struct node *n, const struct sl_batch *b);
-/* Start it; the node's lock is held, and there is room (node->flying < WINDOW_MAX). */
-void ring_submit(struct node *n, const struct sl_batch *b);
+/* Start it; the node's lock is held, but not all the time, and there is room (node->flying <
+ * WINDOW_MAX). False: it cannot be started, execute it otherwise. */
+bool ring_submit(struct node *n, const struct sl_batch *b);
 
 #endif

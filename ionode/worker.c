@@ -30,6 +30,7 @@
 #define CROWDED_NAPS  200
 #define PAUSE_NS      INT64_C(100000000) /* a job that comes back after this is news */
 #define SPIN_NS	      50000
+#define SLOW_NS	      100000 /* a batch that takes longer: others should not wait for it */
 #define APPEND_OFFSET (UINT64_C(1) << 62) /* all appends of a file overlap: arrival order */
 
 struct worker {
@@ -68,7 +69,8 @@ void node_wake_one(struct node *n)
 		struct sl_bell *bell = &n->bells->bell[w];
 
 		atomic_fetch_add(&bell->rings, 1);
-		if (atomic_load(&bell->sleeping)) {
+		/* Who has been woken is not there for the next, though it may not run yet. */
+		if (atomic_load(&bell->sleeping) && atomic_exchange(&bell->sleeping, 0)) {
 			futex_wake(&bell->rings, 1);
 			return;
 		}
@@ -333,18 +335,59 @@ static bool held_back(struct node *n, sl_time now, sl_time *wake)
 	return n->pace > now;
 }
 
+/*
+ * Those that wait are for other workers, if there is reason to think that this one will block: the
+ * batch before took long. Waking them for each batch would cost more than it takes to write it to
+ * the page cache.
+ */
 static void execute(struct node *n, const struct sl_batch *b, struct sl_bell *bell,
-		    sl_time modelled)
+		    sl_time modelled, sl_time now)
 {
+	bool wake = n->slow && n->waiting;
+
 	node_unlock(n);
-	if (bell)
-		atomic_store_explicit(&bell->executing, 1, memory_order_relaxed);
+	if (wake)
+		node_wake_one(n);
+	atomic_store_explicit(&bell->executing, 1, memory_order_relaxed);
 	node_execute(b);
 	wait_for_model(n, modelled);
-	if (bell)
-		atomic_store_explicit(&bell->executing, 0, memory_order_relaxed);
+	atomic_store_explicit(&bell->executing, 0, memory_order_relaxed);
 	pthread_mutex_lock(&n->lock);
+	n->slow = node_now() - now > SLOW_NS;
 	node_finish(n, b);
+}
+
+/* What has been decided but would block the thread that waits for the ring. */
+static void hand_over(struct node *n, const struct sl_batch *b)
+{
+	n->handed = b;
+	node_unlock(n);
+	node_wake_one(n);
+	pthread_mutex_lock(&n->lock);
+}
+
+/* Lock held, but not all the time. */
+static void begin(struct node *n, const struct sl_batch *b, struct sl_bell *bell, sl_time now)
+{
+	sl_time modelled;
+
+	n->executing++;
+	pace(n, b->length, now);
+	modelled = model(n, b, now);
+	if (((struct node_io *)b->first)->flags & SL_SLOT_SELF) {
+		if (modelled) {
+			node_unlock(n);
+			wait_for_model(n, modelled);
+			pthread_mutex_lock(&n->lock);
+			now = node_now();
+		}
+		permit_give(n, b, now);
+	} else if (!ring_wants(n, b) || !ring_submit(n, b)) {
+		if (bell)
+			execute(n, b, bell, modelled, now);
+		else
+			hand_over(n, b);
+	}
 }
 
 sl_time node_go_on(struct node *n, struct sl_bell *bell)
@@ -353,36 +396,28 @@ sl_time node_go_on(struct node *n, struct sl_bell *bell)
 
 	pthread_mutex_lock(&n->lock);
 	for (;;) {
-		const struct sl_batch *b = NULL;
-		sl_time modelled;
+		const struct sl_batch *b = n->handed;
 
+		if (b && !bell)
+			break; /* one is enough: a worker is on its way */
+		if (b) {
+			n->handed = NULL;
+			execute(n, b, bell, 0, now);
+		}
 		node_collect(n, now);
 		permit_expire(n, now);
+		b = NULL;
 		if (atomic_load_explicit(&n->stop, memory_order_relaxed))
 			break;
+		wake = SL_NEVER;
 		if (!held_back(n, now, &wake))
 			b = node_next(n, now, &wake);
 		if (!b && (permit_reclaim(n, now) || permit_hungry(n)))
 			continue;
 		if (!b)
 			break;
-		n->executing++;
-		pace(n, b->length, now);
-		modelled = model(n, b, now);
-		if (((struct node_io *)b->first)->flags & SL_SLOT_SELF) {
-			if (modelled) {
-				node_unlock(n);
-				wait_for_model(n, modelled);
-				now = node_now();
-				pthread_mutex_lock(&n->lock);
-			}
-			permit_give(n, b, now);
-		} else if (!modelled && ring_wants(n, b)) {
-			ring_submit(n, b);
-		} else {
-			execute(n, b, bell, modelled);
-			now = node_now();
-		}
+		begin(n, b, bell, now);
+		now = node_now();
 	}
 	expire = permit_wake(n);
 	node_unlock_and_close(n);

@@ -7,11 +7,14 @@ setup_file() {
 	BIN=$BATS_FILE_TMPDIR SOURCE_DIR=${SOURCE_DIR:-$PWD} CC=${CC:-cc}
 	compile live-load
 	compile live-append
+	compile live-rounds
+	compile live-slow -shared -fPIC
 	compile live-many
 	compile live-hostile -I"$SOURCE_DIR" -I"$SOURCE_DIR/include" "$SOURCE_DIR/wire/proto.c"
 }
 
 setup() {
+	DAEMON=${SLUICED:-build/ionode/sluiced}
 	live_setup
 }
 
@@ -109,6 +112,24 @@ memory_kib() {
 	end_load 0
 	# Some the node may have been at; those that waited, seven at a time or eight, are not lost.
 	[ "$(cut -d' ' -f2 "$BATS_TEST_TMPDIR/out")" -le 6 ]
+}
+
+@test "with a full window and a limit nobody sleeps past its turn" {
+	printf '#!/bin/sh\nexec "%s" "$@" --window 1\n' "$DAEMON" >"$BATS_TEST_TMPDIR/one"
+	chmod +x "$BATS_TEST_TMPDIR/one"
+	SLUICED=$BATS_TEST_TMPDIR/one up
+	run timeout 20 "$SLUICE" run --job w --max 2M --burst 8K -- \
+		"$BIN/live-rounds" -d -t 8 -r 50 "$DIR/w"
+	[ "$status" -ne 77 ] || skip "no O_DIRECT in this directory"
+	# It takes a second; two minutes if those who may go are not woken.
+	[ "$status" -eq 0 ]
+}
+
+@test "requests that block are executed by all workers at once" {
+	SLOW_PWRITE_MS=50 SLOW_MEAN=$BATS_TEST_TMPDIR/mean LD_PRELOAD=$BIN/live-slow up --workers 8
+	"$SLUICE" run -- "$BIN/live-rounds" -t 8 -r 15 "$DIR/r"
+	# Eight that begin together meet 1, 2, … 8: 4.5. One after the other: 1.
+	awk '{ exit !($1 > 3) }' "$BATS_TEST_TMPDIR/mean"
 }
 
 @test "clients that are stopped when it is their turn do not keep others out" {
