@@ -34,6 +34,7 @@
 
 #include "controller/map.h"
 
+#define PHASE_NS  INT64_C(500000000)   /* shorter ones tell nothing of bandwidth */
 #define KEEP_NS	  INT64_C(60000000000) /* a job that no node knows any more */
 #define SMOOTH	  0.3		       /* weight of the newest rate */
 #define STANDBY	  0.03		       /* of the rates, where a job has clients that do nothing */
@@ -146,6 +147,7 @@ static void phase_begin(struct brain *b, struct brain_job *j, uint64_t bytes, sl
 	j->io.started = false;
 	j->io.compute_s = (double)(now - j->io.io_end) / 1e9;
 	j->phase_from_bytes = j->moved_bytes - bytes;
+	j->map_same = true;
 	b->changed = true;
 }
 
@@ -163,6 +165,10 @@ static void phase_end(struct brain *b, struct brain_job *j)
 	j->mean_compute_s = mean(j->mean_compute_s, j->io.compute_s, j->io.ended);
 	j->mean_bytes = mean(j->mean_bytes, bytes, j->io.ended);
 	j->io.ended++;
+	/* A bandwidth is that of a number of nodes if those were the same throughout. */
+	if (j->map_epoch && j->map_same && j->io.io_end - j->io.asked > PHASE_NS)
+		curves_add(&b->curves, j->name, j->nodes ? j->nodes : 1, j->procs ? j->procs : 1,
+			   j->to_count, bytes * 1e9 / (double)(j->io.io_end - j->io.asked));
 	j->io.work_s += j->io.compute_s;
 	j->io.alone_s += j->io.compute_s + (j->io.cap_bps > 0 ? bytes / j->io.cap_bps : 0);
 	b->changed = true;

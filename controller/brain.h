@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "controller/curves.h"
 #include "sched/spec.h"
 #include "wire/report.h"
 
@@ -59,12 +60,14 @@ struct brain_job {
 	/* phases */
 	bool in_io;
 	uint64_t phase_from_bytes;
+	bool map_same;			   /* its nodes have been the same since it began */
 	struct sl_io_job io;		   /* what the policy is told, and its decision */
 	double mean_compute_s, mean_bytes; /* of past instances; 0: none yet */
 	/* mapping */
 	uint32_t to[SL_MAP_MAX], to_count; /* indices of nodes */
-	uint64_t map_epoch;		   /* that of the order; 0: none was given */
-	bool pinned;			   /* somebody has said which */
+	uint32_t to_before[SL_MAP_MAX], before_count;
+	uint64_t map_epoch; /* that of the order; 0: none was given */
+	bool pinned;	    /* somebody has said which */
 };
 
 struct brain {
@@ -75,6 +78,7 @@ struct brain {
 	const struct sl_allocate_ops *allocate;
 	void *allocate_state;
 	struct sl_alloc_job alloc[BRAIN_JOBS]; /* for its decisions */
+	struct curves curves;
 	struct brain_node node[BRAIN_NODES];
 	uint32_t nodes;
 	struct brain_job *job[BRAIN_JOBS];

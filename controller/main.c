@@ -48,7 +48,7 @@ struct peer {
 
 struct controller {
 	struct brain brain;
-	const char *socket, *listen, *secret_file;
+	const char *socket, *listen, *secret_file, *curves;
 	char secret[SL_SECRET_BYTES];
 	int epoll_fd, unix_fd, tcp_fd, stop_fd;
 	struct peer *peers;
@@ -154,6 +154,18 @@ static int on_control(struct peer *p, const struct sl_frame *f, char *text)
 		rc = job ? brain_pin(&p->c->brain, job, nodes ? nodes : "") : -EINVAL;
 		why = rc == -ENOENT ? "no such job" : "no such I/O node";
 		return rc ? reply(p, f, -rc, why, strlen(why)) : reply(p, f, 0, NULL, 0);
+	}
+	if (!strcmp(text, "curves")) {
+		size_t length = 0;
+		FILE *out = open_memstream(&answer, &length);
+
+		if (!out)
+			return -ENOMEM;
+		curves_write(&p->c->brain.curves, out);
+		fclose(out);
+		rc = reply(p, f, 0, answer, length);
+		free(answer);
+		return rc;
 	}
 	if (strcmp(text, "status") != 0)
 		return reply(p, f, EINVAL, "?", 1);
@@ -261,6 +273,7 @@ static sl_time give_orders(struct controller *c)
 {
 	sl_time now = now_ns(), wake = brain_decide(&c->brain, now);
 	struct peer *next;
+	int rc;
 
 	if (c->brain.epoch != c->sent_epoch || c->brain.shifted || now >= c->renew) {
 		c->brain.shifted = false;
@@ -268,6 +281,11 @@ static sl_time give_orders(struct controller *c)
 			next = p->next;
 			if (p->node >= 0 && send_orders(p))
 				hang_up(p, "it does not read");
+		}
+		if (c->curves && c->brain.curves.changed &&
+		    (rc = curves_save(&c->brain.curves, c->curves))) {
+			log_warn("curves=%s cannot be kept: %s", c->curves, strerror(-rc));
+			c->curves = NULL;
 		}
 		c->sent_epoch = c->brain.epoch;
 		c->renew = now + RENEW_NS;
@@ -374,6 +392,7 @@ static int usage(const char *problem, const char *what)
 	     "  --gap TIME           without I/O, that ends a phase (1s)\n"
 	     "  --direct             jobs may do without I/O nodes\n"
 	     "  --compute-nodes N    of the machine, for allocate=static (those of the jobs)\n"
+	     "  --curves FILE        keep what bandwidth jobs reach with how many I/O nodes\n"
 	     "  --log LEVEL          error, warn, info (default) or debug\n"
 	     "  --ready-fd N         write a byte to this descriptor when it is ready");
 	return 0;
@@ -392,6 +411,7 @@ int controller_main(int argc, char **argv)
 		GAP,
 		DIRECT,
 		COMPUTE,
+		CURVES,
 		LOG,
 		READY,
 		HELP
@@ -408,6 +428,7 @@ int controller_main(int argc, char **argv)
 		{ "direct", 0, 0, DIRECT },
 		{ "compute-nodes", 1, 0, COMPUTE },
 		{ "log", 1, 0, LOG },
+		{ "curves", 1, 0, CURVES },
 		{ "ready-fd", 1, 0, READY },
 		{ "help", 0, 0, HELP },
 		{ 0 },
@@ -455,6 +476,9 @@ int controller_main(int argc, char **argv)
 		case COMPUTE:
 			config.compute_nodes = (uint32_t)strtoul(optarg, NULL, 10);
 			break;
+		case CURVES:
+			c->curves = optarg;
+			break;
 		case LOG:
 			for (i = 0; i < 4 && strcmp(levels[i], optarg); i++)
 				;
@@ -489,6 +513,8 @@ int controller_main(int argc, char **argv)
 		fprintf(stderr, "sluiced: %s\n", err);
 		return 2;
 	}
+	if (c->curves && (rc = curves_load(&c->brain.curves, c->curves)) && rc != -ENOENT)
+		fprintf(stderr, "sluiced: cannot read %s: %s\n", c->curves, strerror(-rc));
 	rc = run(c, ready_fd);
 	brain_free(&c->brain);
 	free(c);

@@ -78,6 +78,7 @@ void map_decide(struct brain *b)
 		return;
 	for (uint32_t i = 0; i < b->jobs; i++) {
 		struct brain_job *j = b->job[i];
+		const struct curve *known;
 
 		if (!j)
 			continue;
@@ -94,7 +95,11 @@ void map_decide(struct brain *b)
 				load[j->to[k]]++;
 			continue;
 		}
+		known = curves_find(&b->curves, j->name, j->nodes ? j->nodes : 1,
+				    j->procs ? j->procs : 1);
 		b->alloc[n] = (struct sl_alloc_job){ .job = i,
+						     .curve = known ? known->point : NULL,
+						     .points = known ? known->points : 0,
 						     .nodes = j->nodes ? j->nodes : 1,
 						     .procs = j->procs ? j->procs : 1,
 						     .running = j->map_epoch != 0,
@@ -107,10 +112,15 @@ void map_decide(struct brain *b)
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t want = b->alloc[i].ionodes;
 
+		memcpy(who[i]->to_before, who[i]->to, sizeof(who[i]->to));
+		who[i]->before_count = who[i]->to_count;
 		keep(b, who[i], want < SL_MAP_MAX ? want : SL_MAP_MAX, load);
 	}
 	for (uint32_t i = 0; i < n; i++) {
 		add(b, who[i], b->alloc[i].ionodes, load);
+		if (who[i]->before_count != who[i]->to_count ||
+		    memcmp(who[i]->to_before, who[i]->to, who[i]->to_count * sizeof(uint32_t)) != 0)
+			who[i]->map_same = false;
 		who[i]->map_epoch = b->epoch;
 	}
 }
@@ -145,6 +155,7 @@ int brain_pin(struct brain *b, const char *job, const char *nodes)
 	}
 	memcpy(j->to, to, sizeof(to));
 	j->to_count = count;
+	j->map_same = false;
 	j->map_epoch = b->epoch + 1;
 	return 0;
 }
