@@ -59,6 +59,9 @@ static int usage(const char *problem, const char *what)
 		     "  --copy-all         carry all data through the node, also what a client "
 		     "could move\n"
 		     "                     itself when it is its turn\n"
+		     "  --strict-grants    a job gets what the controller grants it and no more, "
+		     "even if\n"
+		     "                     nobody else wants it\n"
 		     "  --controller ADDR  controller of the layer: PATH or tcp:HOST:PORT\n"
 		     "  --controller-secret FILE, --name NAME\n"
 		     "                     what it has to be told over TCP, and who this node is "
@@ -147,6 +150,7 @@ static int run(const struct node_config *config, int ready_fd)
 				.share = config->share,
 				.order = config->order,
 				.capacity_bps = config->capacity_bps,
+				.strict_grants = config->strict,
 				.limits = { .jobs = 4096, .files = 65536, .requests = 131072 } };
 	pthread_t threads[SL_SHM_WORKERS];
 	char err[200];
@@ -225,6 +229,7 @@ static int parse(int argc, char **argv, struct node_config *c, int *ready_fd)
 		CAPACITY,
 		DEVICE,
 		COPY_ALL,
+		STRICT,
 		NAME,
 		CONTROLLER,
 		CONTROLLER_SECRET,
@@ -248,6 +253,7 @@ static int parse(int argc, char **argv, struct node_config *c, int *ready_fd)
 		{ "window", 1, 0, WINDOW },
 		{ "device-model", 1, 0, DEVICE },
 		{ "copy-all", 0, 0, COPY_ALL },
+		{ "strict-grants", 0, 0, STRICT },
 		{ "name", 1, 0, NAME },
 		{ "controller", 1, 0, CONTROLLER },
 		{ "controller-secret", 1, 0, CONTROLLER_SECRET },
@@ -307,6 +313,9 @@ static int parse(int argc, char **argv, struct node_config *c, int *ready_fd)
 			break;
 		case CONTROLLER_SECRET:
 			c->controller_secret = optarg;
+			break;
+		case STRICT:
+			c->strict = true;
 			break;
 		case COPY_ALL:
 			c->copy_all = true;
