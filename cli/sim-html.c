@@ -4,9 +4,8 @@
  * network. The style and the program are those of sim-html.css and sim-html.js, put into this
  * executable at build time; the figures stand as JSON in an element of their own.
  *
- * Names come from scenarios that others may have written. JSON has <, > and & only within strings,
- * where \u003c means the same: so escaped, no name can end the element and become markup. The
- * program makes text nodes of them only, and the page forbids itself to load anything.
+ * Names come from scenarios that others may have written: page_json() keeps them from becoming
+ * markup. The program makes text nodes of them only, and the page forbids itself to load anything.
  *
  * Times of blocks are whole ticks of 2^-22 of the longest run. A row is the tick at which it
  * begins, then duration * 8 + kind for each block; after one of mixed kind, the percentage of
@@ -15,18 +14,12 @@
 #include "cli/sim.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <libgen.h>
-#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/json.h"
 #include "base/units.h"
-#include "cli/cli.h"
+#include "cli/page.h"
 #include "sim-html-css.inc"
 #include "sim-html-js.inc"
 
@@ -252,13 +245,6 @@ static int pg_data(FILE *f, const struct sim_study *s)
 
 /* ---- the page ---- */
 
-static const char pg_head[] =
-	"<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-	"<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-	"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
-	"style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n"
-	"<title>sluice sim</title>\n<style>\n";
-
 static const char pg_body[] =
 	"</style>\n</head>\n<body>\n<h1 id=\"title\">sluice sim</h1>\n"
 	"<p class=\"soft\" id=\"summary\"></p>\n"
@@ -298,18 +284,9 @@ static const char pg_body[] =
 	"<div class=\"chart\"><svg id=\"distribution\" role=\"img\"></svg></div>\n</div>\n"
 	"<script type=\"application/json\" id=\"data\">\n";
 
-static void pg_escape(FILE *f, const char *json, size_t size)
+static int pg_page(FILE *f, const void *what)
 {
-	for (size_t i = 0; i < size; i++) {
-		if (json[i] == '<' || json[i] == '>' || json[i] == '&')
-			fprintf(f, "\\u%04x", (unsigned)json[i]);
-		else
-			putc(json[i], f);
-	}
-}
-
-static int pg_page(FILE *f, const struct sim_study *s)
-{
+	const struct sim_study *s = what;
 	char *json = NULL;
 	size_t size = 0;
 	FILE *text = open_memstream(&json, &size);
@@ -321,10 +298,11 @@ static int pg_page(FILE *f, const struct sim_study *s)
 	if (fclose(text) && !rc)
 		rc = -ENOMEM;
 	if (!rc) {
-		fputs(pg_head, f);
+		fputs(page_head, f);
+		fputs("<title>sluice sim</title>\n<style>\n", f);
 		fputs(sim_html_css, f);
 		fputs(pg_body, f);
-		pg_escape(f, json, size);
+		page_json(f, json, size);
 		fputs("</script>\n<script>\n", f);
 		fputs(sim_html_js, f);
 		fputs("</script>\n</body>\n</html>\n", f);
@@ -333,75 +311,12 @@ static int pg_page(FILE *f, const struct sim_study *s)
 	return rc;
 }
 
-/* ---- the file ---- */
-
-/* Something that is there and not a file, /dev/stdout or a pipe, is written to as it is. */
-static bool pg_is_special(const char *path)
-{
-	struct stat st;
-
-	return !stat(path, &st) && !S_ISREG(st.st_mode);
-}
-
 int sim_page_check(const char *path)
 {
-	struct stat st;
-	char copy[PATH_MAX];
-	int error = 0;
-
-	if (strlen(path) >= sizeof(copy))
-		error = ENAMETOOLONG;
-	else if (!stat(path, &st) && S_ISDIR(st.st_mode))
-		error = EISDIR;
-	else if (pg_is_special(path) && access(path, W_OK))
-		error = errno;
-	else if (!pg_is_special(path) && access(dirname(strcpy(copy, path)), W_OK | X_OK))
-		error = errno;
-	if (!error)
-		return CLI_OK;
-	return cli_fail(SIM_CMD, "cannot write %s: %s.", path, strerror(error));
-}
-
-/* 0 or -errno. */
-static int pg_to_file(const struct sim_study *s, const char *path, int flags)
-{
-	int rc, fd = open(path, O_WRONLY | O_CLOEXEC | flags, 0666);
-	FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
-
-	if (!f) {
-		rc = -errno;
-		if (fd >= 0)
-			close(fd);
-		return rc;
-	}
-	errno = 0;
-	rc = pg_page(f, s);
-	if (!rc && (ferror(f) || fflush(f)))
-		rc = errno ? -errno : -EIO;
-	if (fclose(f) && !rc)
-		rc = -errno;
-	return rc;
+	return page_check(SIM_CMD, path);
 }
 
 int sim_page_write(const struct sim_study *s, const char *path)
 {
-	char whole[PATH_MAX], part[PATH_MAX + 24];
-	int rc;
-
-	if (pg_is_special(path)) {
-		rc = pg_to_file(s, path, 0);
-	} else {
-		/* A link stays one: it is what it leads to that is replaced. */
-		if (!realpath(path, whole))
-			snprintf(whole, sizeof(whole), "%s", path);
-		snprintf(part, sizeof(part), "%s.%d.part", whole, (int)getpid());
-		rc = pg_to_file(s, part, O_CREAT | O_EXCL);
-		if (!rc && rename(part, whole))
-			rc = -errno;
-		if (rc)
-			unlink(part);
-	}
-	if (!rc)
-		return CLI_OK;
-	return cli_fail(SIM_CMD, "cannot write %s: %s.", path, strerror(-rc));
+	return page_write(SIM_CMD, path, pg_page, s);
 }

@@ -25,14 +25,14 @@
  * whatever order they were added: bandwidths times a power of two, such that all together stay
  * below 2^52 / jobs (of 512 jobs the sum is exact to 2^-42 of itself). The lower digits hold the
  * jobs that move: the value of an option is bandwidth x K, less 1 if it moves the job, K > n. So
- *one maximum of doubles decides by both, and the inner loop has no branch.
+ * one maximum of doubles decides by both, and the inner loop has no branch.
  *
  * O(F x options of all jobs), memory O(n x F). 512 jobs on 256 I/O nodes: `sluice bench control`;
  * the paper's solver needs 2.7 s.
  */
 #include "policy/allocate/options.h"
 
-#define NOTHING -1e300		   /* no choice of options has this weight */
+#define NOTHING (-1e300)	   /* no choice of options has this weight */
 #define WHOLE	4503599627370496.0 /* 2^52 */
 
 struct mc_option {

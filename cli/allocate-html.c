@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `sluice allocate --study --html`: the study as charts, on one page that needs nothing else. The
+ * style is that of `sluice sim`, the program allocate-html.js; both are in this executable, and the
+ * figures stand as JSON in an element of their own. Names of files and policies become text only.
+ */
+#include "cli/allocate.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/json.h"
+#include "cli/page.h"
+#include "allocate-html-js.inc"
+#include "sim-html-css.inc"
+
+static const char ah_body[] =
+	"</style>\n</head>\n<body>\n<h1 id=\"title\">sluice allocate</h1>\n"
+	"<p class=\"soft\" id=\"summary\"></p>\n"
+	"<noscript><p>The charts are drawn by JavaScript, which is off.</p></noscript>\n"
+	"<h2>Bandwidth</h2>\n"
+	"<p class=\"soft\">Median over the sets of the bandwidth of all jobs of a set, by the I/O "
+	"nodes that there are.</p>\n"
+	"<p class=\"legend\" id=\"legend\"></p>\n"
+	"<div class=\"chart\"><svg id=\"bandwidth\" role=\"img\" tabindex=\"0\"></svg></div>\n"
+	"<h2>Against static</h2>\n"
+	"<div class=\"controls\"><label>policy <select id=\"policy\"></select></label></div>\n"
+	"<p class=\"soft\">In times of static, set by set: the median, and from least to most. The "
+	"axis is logarithmic.</p>\n"
+	"<div class=\"chart\"><svg id=\"ratio\" role=\"img\" tabindex=\"0\"></svg></div>\n"
+	"<p class=\"status\" id=\"status\" aria-live=\"polite\">Point at a chart, or press an "
+	"arrow "
+	"key in one.</p>\n"
+	"<h2>Where a policy reaches the oracle</h2>\n"
+	"<div class=\"wide\"><table id=\"reach\"></table></div>\n"
+	"<script type=\"application/json\" id=\"data\">\n";
+
+static int ah_page(FILE *f, const void *what)
+{
+	const struct study *s = what;
+	char *json = NULL, summary[300];
+	size_t size = 0;
+	FILE *text = open_memstream(&json, &size);
+	struct json j;
+
+	if (!text)
+		return -ENOMEM;
+	json_begin(&j, text);
+	json_object(&j, NULL);
+	json_string(&j, "title", s->a->path);
+	json_string(&j, "summary", study_summary(s, summary, sizeof(summary)));
+	study_json(&j, s);
+	json_end(&j);
+	if (fclose(text)) {
+		free(json);
+		return -ENOMEM;
+	}
+	fputs(page_head, f);
+	fputs("<title>sluice allocate</title>\n<style>\n", f);
+	fputs(sim_html_css, f);
+	fputs(ah_body, f);
+	page_json(f, json, size);
+	fputs("</script>\n<script>\n", f);
+	fputs(allocate_html_js, f);
+	fputs("</script>\n</body>\n</html>\n", f);
+	free(json);
+	return 0;
+}
+
+int study_page(const struct study *s, const char *path)
+{
+	return page_write(ALLOCATE_CMD, path, ah_page, s);
+}
