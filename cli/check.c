@@ -11,6 +11,7 @@
 
 #include "base/units.h"
 #include "cli/cli.h"
+#include "sched/spec.h"
 
 static int ch_wrong(char *err, int error, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
@@ -128,6 +129,7 @@ int check_job_key(const char *key, const char *value, struct sl_job_conf *conf, 
 int check_policy(const char *stage, const char *spec, char *err)
 {
 	struct sl_config config = { .limits = { .jobs = 1, .files = 1, .requests = 1 } };
+	struct sl_spec parsed;
 	struct sl_sched *s;
 
 	if (strpbrk(spec, " \t\n")) /* the words of a control line end there */
@@ -141,8 +143,14 @@ int check_policy(const char *stage, const char *spec, char *err)
 		config.share = spec;
 	else if (!strcmp(stage, "order"))
 		config.order = spec;
+	else if (!strcmp(stage, "grant") || !strcmp(stage, "allocate"))
+		return sl_spec_parse(stage[0] == 'g' ? SL_GRANT : SL_ALLOCATE, spec, &parsed, err,
+				     CHECK_TEXT)
+			       ? -EINVAL
+			       : 0;
 	else
-		return ch_wrong(err, -ENOENT, "no stage '%.32s'; there are admit, share, order",
+		return ch_wrong(err, -ENOENT,
+				"no stage '%.32s'; there are admit, share, order, grant, allocate",
 				stage);
 	if (sl_sched_create(&s, &config, 0, err, CHECK_TEXT))
 		return -EINVAL;

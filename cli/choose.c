@@ -77,6 +77,8 @@ int layer_choose(struct layer *l, const char *cmd, const char *name)
 	struct layer only;
 	char up[1000];
 
+	if (!status)
+		layer_enter(l);
 	if (status || name || layer_state(l) != LAYER_DOWN)
 		return status;
 	switch (cs_up(cmd, up, sizeof(up), &only)) {
@@ -84,6 +86,7 @@ int layer_choose(struct layer *l, const char *cmd, const char *name)
 		return CLI_OK;
 	case 1:
 		*l = only;
+		layer_enter(l);
 		return CLI_OK;
 	default:
 		return cli_fail(cmd, "several layers are up: %s; choose with --name.", up);
@@ -111,6 +114,11 @@ int layer_not_up(const struct layer *l, bool advise)
 		snprintf(option, sizeof(option), " --name %s", l->name);
 	switch (layer_state(l)) {
 	case LAYER_UP: /* it holds the lock, and did not answer */
+		if (layer_dead(l, up, sizeof(up)))
+			return cli_fail(l->cmd,
+					"of layer '%s' there died: %s; its logs are in %s. 'sluice "
+					"up%s --revive' brings back what died.",
+					l->name, up, l->dir, option);
 		return cli_fail(l->cmd,
 				"layer '%s' is up, but its node does not answer; its log "
 				"is %s/log.",

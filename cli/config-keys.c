@@ -17,7 +17,7 @@ static int ck_wrong(char *err, const char *value, const char *what)
 	return -EINVAL;
 }
 
-static int ck_capacity(const char *value, char *err)
+static int ck_rate(const char *value, char *err)
 {
 	uint64_t bps;
 
@@ -82,19 +82,80 @@ static int ck_listen(const char *value, char *err)
 	return check_address(value, true, err);
 }
 
+static int ck_ionodes(const char *value, char *err)
+{
+	unsigned long count;
+
+	if (!check_count(value, 1, CONFIG_MAX_IONODES, &count))
+		return 0;
+	return ck_wrong(err, value, "not a number from 1 to 64");
+}
+
+_Static_assert(CONFIG_MAX_IONODES == 64, "the message above");
+
+static int ck_compute_nodes(const char *value, char *err)
+{
+	unsigned long count;
+
+	if (!check_count(value, 1, UINT32_MAX, &count))
+		return 0;
+	return ck_wrong(err, value, "not a number from 1");
+}
+
+static int ck_gap(const char *value, char *err)
+{
+	int64_t ns;
+
+	if (!sl_parse_time(value, &ns) && ns > 0)
+		return 0;
+	return ck_wrong(err, value, "not a time; write 1s or 200ms");
+}
+
+static const char *const flags[] = { "true", "yes", "on", "1", "false", "no", "off", "0" };
+
+bool config_flag(const char *value)
+{
+	for (size_t i = 0; value && i < 4; i++)
+		if (!strcmp(flags[i], value))
+			return true;
+	return false;
+}
+
+static int ck_flag(const char *value, char *err)
+{
+	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++)
+		if (!strcmp(flags[i], value))
+			return 0;
+	return ck_wrong(err, value, "neither true nor false");
+}
+
+#define KEY(key, node, controller, what, check, is_path)    \
+	{                                                   \
+		key, node, controller, what, check, is_path \
+	}
+
 const struct config_key config_keys[CONFIG_KEYS] = {
-	[CONFIG_NAME] = { "name", NULL, "the name of the layer", check_layer_name, false },
-	[CONFIG_DIRECTORY] = { "directory", NULL, "a path", NULL, true },
-	[CONFIG_CAPACITY] = { "capacity", "--capacity", "a rate like 200M, 1.5Gi or 100MB/s",
-			      ck_capacity, false },
-	[CONFIG_WORKERS] = { "workers", "--workers", "a number", ck_workers, false },
-	[CONFIG_LISTEN] = { "listen", "--listen", "HOST:PORT", ck_listen, false },
-	[CONFIG_SECRET_FILE] = { "secret_file", "--secret-file", "a path", NULL, true },
-	[CONFIG_DEVICE_MODEL] = { "device_model", "--device-model", "a device like hdd", ck_device,
-				  false },
-	[CONFIG_TRACE] = { "trace", "--trace", "a path", NULL, true },
-	[CONFIG_LOG_LEVEL] = { "log_level", "--log", "error, warn, info or debug", ck_log_level,
-			       false },
+	[CONFIG_NAME] = KEY("name", NULL, NULL, "the name of the layer", check_layer_name, false),
+	[CONFIG_DIRECTORY] = KEY("directory", NULL, NULL, "a path", NULL, true),
+	/* Not passed on as it is: each node gets its part. */
+	[CONFIG_CAPACITY] =
+		KEY("capacity", NULL, NULL, "a rate like 200M, 1.5Gi or 100MB/s", ck_rate, false),
+	[CONFIG_WORKERS] = KEY("workers", "--workers", NULL, "a number", ck_workers, false),
+	[CONFIG_LISTEN] = KEY("listen", NULL, NULL, "HOST:PORT", ck_listen, false),
+	[CONFIG_SECRET_FILE] = KEY("secret_file", NULL, NULL, "a path", NULL, true),
+	[CONFIG_DEVICE_MODEL] =
+		KEY("device_model", "--device-model", NULL, "a device like hdd", ck_device, false),
+	[CONFIG_TRACE] = KEY("trace", NULL, NULL, "a path", NULL, true),
+	[CONFIG_LOG_LEVEL] = KEY("log_level", "--log", "--log", "error, warn, info or debug",
+				 ck_log_level, false),
+	[CONFIG_IONODES] = KEY("ionodes", NULL, NULL, "a number", ck_ionodes, false),
+	[CONFIG_GAP] = KEY("gap", NULL, "--gap", "a time like 1s", ck_gap, false),
+	[CONFIG_PER_PROC] =
+		KEY("per_proc_bandwidth", NULL, "--per-proc", "a rate like 200M", ck_rate, false),
+	[CONFIG_COMPUTE_NODES] =
+		KEY("compute_nodes", NULL, "--compute-nodes", "a number", ck_compute_nodes, false),
+	/* A switch: what is passed on depends on its value. */
+	[CONFIG_DIRECT] = KEY("direct", NULL, NULL, "true or false", ck_flag, false),
 };
 
 int config_check(enum config_which which, const char *value, char *err)

@@ -6,6 +6,7 @@
  *	directory: /mnt/scratch
  *	capacity: 2GB/s
  *	workers: 4
+ *	ionodes: 4
  *	policy:
  *	  share: io-sets
  *	  order: aioli,wait_us=500
@@ -26,7 +27,7 @@
 
 #include "base/yaml.h"
 
-const char *const config_stages[3] = { "admit", "share", "order" };
+const char *const config_stages[CONFIG_STAGES] = { "admit", "share", "order", "grant", "allocate" };
 
 /* ---- the keys of a layer ---- */
 
@@ -52,7 +53,7 @@ static int cf_stage(struct sl_yaml *y, const char *key, const yaml_node_t *value
 
 	if (!rc && check_policy(key, sl_yaml_text(value), err))
 		rc = sl_yaml_wrong(y, sl_yaml_line(value), "%s", err);
-	for (int i = 0; !rc && i < 3; i++)
+	for (int i = 0; !rc && i < CONFIG_STAGES; i++)
 		if (!strcmp(config_stages[i], key))
 			rc = sl_yaml_copy(y, value, &c->policy[i]);
 	return rc;
@@ -61,10 +62,8 @@ static int cf_stage(struct sl_yaml *y, const char *key, const yaml_node_t *value
 static int cf_policy(struct sl_yaml *y, const char *key, const yaml_node_t *value, void *into)
 {
 	static const struct sl_yaml_key keys[] = {
-		{ "admit", cf_stage },
-		{ "share", cf_stage },
-		{ "order", cf_stage },
-		{ 0 },
+		{ "admit", cf_stage }, { "share", cf_stage },	 { "order", cf_stage },
+		{ "grant", cf_stage }, { "allocate", cf_stage }, { 0 },
 	};
 
 	return sl_yaml_mapping(y, value, keys, key, into);
@@ -224,7 +223,7 @@ void config_free(struct config *c)
 {
 	for (int k = 0; k < CONFIG_KEYS; k++)
 		free(c->value[k]);
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < CONFIG_STAGES; i++)
 		free(c->policy[i]);
 	for (size_t i = 0; i < c->jobs_count; i++) {
 		free(c->jobs[i].name);

@@ -10,6 +10,8 @@
 
 #define CONFIG_JOBS	   1024
 #define CONFIG_MAX_WORKERS 64
+#define CONFIG_MAX_IONODES 64
+#define CONFIG_STAGES	   5
 #define CONFIG_TEXT	   (CHECK_TEXT + 300) /* of a message */
 
 struct config_job {
@@ -30,12 +32,18 @@ enum config_which {
 	CONFIG_DEVICE_MODEL,
 	CONFIG_TRACE,
 	CONFIG_LOG_LEVEL,
+	CONFIG_IONODES,
+	CONFIG_GAP,
+	CONFIG_PER_PROC,
+	CONFIG_COMPUTE_NODES,
+	CONFIG_DIRECT,
 	CONFIG_KEYS
 };
 
 struct config_key {
 	const char *name;
-	const char *node;			    /* the node's option for it; NULL: none */
+	const char *node;			    /* a node's option for it; NULL: none */
+	const char *controller;			    /* the controller's */
 	const char *what;			    /* it is, for messages */
 	int (*check)(const char *value, char *err); /* NULL: any text will do */
 	bool is_path;
@@ -47,13 +55,17 @@ int config_check(enum config_which which, const char *value, char *err);
 
 /* What is not given is NULL or 0. */
 struct config {
-	char *value[CONFIG_KEYS]; /* as written, but paths: config_read() */
-	char *policy[3];	  /* admit, share, order */
+	char *value[CONFIG_KEYS];    /* as written, but paths: config_read() */
+	char *policy[CONFIG_STAGES]; /* as config_stages */
 	struct config_job *jobs;
 	size_t jobs_count;
 };
 
-extern const char *const config_stages[3];
+/* Those of an I/O node first, then those of the controller. */
+extern const char *const config_stages[CONFIG_STAGES];
+#define CONFIG_NODE_STAGES 3
+/* Whether a flag, which is true, yes, on, 1 or false, no, off, 0, is set; NULL: it is not. */
+bool config_flag(const char *value);
 
 /*
  * Parse `length` bytes; `file` is for messages only. 0, -EINVAL or -ENOMEM with a message in err

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `sluice down`: let the node of a layer finish what it has, and stop it. */
+/* `sluice down`: let the nodes of a layer finish what they have, and stop them. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -29,7 +29,7 @@ static int dn_help(void)
 	     "      --name NAME     which layer\n"
 	     "      --all           all layers of this user\n"
 	     "      --if-up         it is no failure if the layer is not up\n"
-	     "      --timeout TIME  how long to wait for the node to finish (30s)\n"
+	     "      --timeout TIME  how long to wait for its nodes to finish (30s)\n"
 	     "  -h, --help          this text\n"
 	     "\n"
 	     "Manual: sluice-down(1).");
@@ -44,19 +44,33 @@ static int64_t dn_now_ms(void)
 	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
 
-/* Until the process has ended; every 2 s a sign of life. */
-static bool dn_wait(int pidfd, const struct layer *l, int64_t timeout_ms)
+struct dn {
+	struct layer_member m[LAYER_MEMBERS];
+	struct pollfd p[LAYER_MEMBERS]; /* pidfds; -1: it has ended */
+	size_t count;
+};
+
+/* Until all have ended; every 2 s a sign of life. */
+static bool dn_wait(struct dn *d, const struct layer *l, int64_t timeout_ms)
 {
 	int64_t begin = dn_now_ms(), told = begin;
 
 	for (;;) {
-		struct pollfd p = { .fd = pidfd, .events = POLLIN };
 		int64_t now = dn_now_ms(), left = begin + timeout_ms - now;
+		size_t living = 0;
 
-		if (poll(&p, 1, (int)(left < 0 ? 0 : left < 500 ? left : 500)) > 0)
+		for (size_t i = 0; i < d->count; i++)
+			living += d->p[i].fd >= 0;
+		if (!living)
 			return true;
 		if (left <= 0)
 			return false;
+		if (poll(d->p, d->count, (int)(left < 500 ? left : 500)) > 0)
+			for (size_t i = 0; i < d->count; i++)
+				if (d->p[i].fd >= 0 && d->p[i].revents) {
+					close(d->p[i].fd);
+					d->p[i].fd = -1;
+				}
 		if (now - told >= 2000) {
 			fprintf(stderr, "sluice %s: layer '%s' finishes what it has (%d s) ...\n",
 				cmd, l->name, (int)((now - begin) / 1000));
@@ -65,49 +79,90 @@ static bool dn_wait(int pidfd, const struct layer *l, int64_t timeout_ms)
 	}
 }
 
-/* The node is gone: take the lock, which the kernel has let go of, and remove its files. */
-static void dn_clean(struct layer *l)
+/* All are gone: take the lock, which the kernel has let go of, and remove their files. */
+static bool dn_clean(struct layer *l, bool all)
 {
 	for (int i = 0; i < 100; i++) {
 		int rc = layer_lock(l, false);
 
 		if (rc == 0)
-			layer_clean(l, true);
+			layer_clean(l, all);
 		layer_close(l);
-		if (rc != -EWOULDBLOCK || layer_pid(l)) /* done, or the next one is up already */
-			return;
+		if (rc != -EWOULDBLOCK)
+			return true;
+		if (layer_pid(l)) /* the next one is up already */
+			return false;
 		usleep(1000);
 	}
+	return true;
 }
 
-static int dn_stop(struct layer *l, pid_t pid, int64_t timeout_ms)
+static int dn_signal(const struct layer *l, struct dn *d, size_t i)
 {
-	int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-	bool ended;
+	const struct layer_member *m = &d->m[i];
+	struct layer_member again[LAYER_MEMBERS];
+	int pidfd = (int)syscall(SYS_pidfd_open, m->pid, 0);
+	char called[32];
 
-	if (pidfd < 0 && errno != ESRCH)
-		return cli_fail(cmd, "cannot reach the node (pid %d): %s.", (int)pid,
+	layer_member_called(m, d->count == 1, called);
+	if (pidfd < 0 && errno == ESRCH)
+		return CLI_OK;
+	if (pidfd < 0)
+		return cli_fail(cmd, "cannot reach %s (pid %d): %s.", called, (int)m->pid,
 				strerror(errno));
 	/* The number may have become another process' before it was opened. */
-	if (pidfd >= 0 && layer_pid(l) == pid) {
-		if (syscall(SYS_pidfd_send_signal, pidfd, SIGTERM, NULL, 0) && errno != ESRCH) {
-			close(pidfd);
-			return cli_fail(cmd, "cannot stop the node (pid %d): %s.", (int)pid,
+	if (layer_members(l, again) > i && again[i].pid == m->pid) {
+		d->p[i].fd = pidfd;
+		if (syscall(SYS_pidfd_send_signal, pidfd, SIGTERM, NULL, 0) && errno != ESRCH)
+			return cli_fail(cmd, "cannot stop %s (pid %d): %s.", called, (int)m->pid,
 					strerror(errno));
-		}
-		ended = dn_wait(pidfd, l, timeout_ms);
-		if (!ended) {
-			close(pidfd);
-			return cli_fail(cmd,
-					"the node of layer '%s' (pid %d) has not ended yet. "
-					"Look into %s/log; 'kill -KILL %d' ends it at once.",
-					l->name, (int)pid, l->dir, (int)pid);
-		}
+		return CLI_OK;
 	}
-	if (pidfd >= 0)
-		close(pidfd);
-	dn_clean(l);
+	close(pidfd);
+	return CLI_OK;
+}
+
+/* Those that have not ended in time. */
+static int dn_late(const struct layer *l, const struct dn *d)
+{
+	int status = CLI_OK;
+	char called[32];
+
+	for (size_t i = 0; i < d->count; i++)
+		if (d->p[i].fd >= 0)
+			status = cli_fail(cmd,
+					  "%s of layer '%s' (pid %d) has not ended yet. "
+					  "Look into %s/log%s; 'kill -KILL %d' ends it at once.",
+					  layer_member_called(&d->m[i], d->count == 1, called),
+					  l->name, (int)d->m[i].pid, l->dir, d->m[i].suffix,
+					  (int)d->m[i].pid);
+	return status;
+}
+
+static int dn_stop(struct layer *l, int64_t timeout_ms)
+{
+	struct dn d = { 0 };
+	char dead[1000];
+	bool died = layer_dead(l, dead, sizeof(dead));
+	int status = CLI_OK;
+
+	d.count = layer_members(l, d.m);
+	for (size_t i = 0; i < d.count; i++)
+		d.p[i] = (struct pollfd){ .fd = -1, .events = POLLIN };
+	for (size_t i = 0; !status && i < d.count; i++)
+		if (d.m[i].pid)
+			status = dn_signal(l, &d, i);
+	if (!status && !dn_wait(&d, l, timeout_ms))
+		status = dn_late(l, &d);
+	for (size_t i = 0; i < d.count; i++)
+		if (d.p[i].fd >= 0)
+			close(d.p[i].fd);
+	if (status)
+		return status;
+	dn_clean(l, !died);
 	printf("Layer '%s' is down.\n", l->name);
+	if (died)
+		cli_warn(cmd, "there had died before: %s. The logs are left in %s.", dead, l->dir);
 	return CLI_OK;
 }
 
@@ -116,13 +171,12 @@ static int dn_layer(const char *name, bool if_up, int64_t timeout_ms)
 	struct layer l;
 	int rc, status = layer_choose(&l, cmd, name);
 	bool died = !status && layer_state(&l) == LAYER_DIED;
-	pid_t pid;
 
 	if (status)
 		return status;
 	rc = layer_lock(&l, false);
-	if (rc == -EWOULDBLOCK && (pid = layer_pid(&l)))
-		return dn_stop(&l, pid, timeout_ms);
+	if (rc == -EWOULDBLOCK && layer_pid(&l))
+		return dn_stop(&l, timeout_ms);
 	if (rc == -EWOULDBLOCK)
 		return cli_fail(cmd,
 				"layer '%s' is just being started or stopped by another "

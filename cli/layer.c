@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finding a layer, its lock and its node: see layer.h. */
+/* Finding a layer, its lock and its state: see layer.h. */
 #include "cli/layer.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,7 +14,6 @@
 
 #include "cli/check.h"
 #include "cli/cli.h"
-#include "client/client.h"
 
 #define LOCK_TRIES 100
 
@@ -148,28 +148,62 @@ int layer_lock(struct layer *l, bool make)
 			return error;
 		}
 		if (fstat(l->lock, &ours) == 0 && stat(path, &there) == 0 &&
-		    ours.st_ino == there.st_ino && ours.st_dev == there.st_dev)
-			return 0;
+		    ours.st_ino == there.st_ino && ours.st_dev == there.st_dev) {
+			if (!layer_pid(l))
+				return 0;
+			layer_close(l); /* one that was revived, and outlived the others */
+			return -EWOULDBLOCK;
+		}
 		layer_close(l);
 	}
 	return -EWOULDBLOCK;
 }
 
-void layer_clean(struct layer *l, bool all)
+int layer_lock_open(struct layer *l)
 {
-	static const char *const files[] = { "node.sock", "pid", "root",    "listen",
-					     "secret",	  "log", "log.old", "lock" };
 	char path[PATH_MAX];
 
-	for (size_t i = 0; i < (all ? 8 : 4); i++) {
-		la_file(l, files[i], path);
-		unlink(path);
-	}
-	if (all)
-		rmdir(l->dir);
+	la_file(l, "lock", path);
+	l->lock = open(path, O_RDWR | O_CLOEXEC);
+	return l->lock < 0 ? -errno : 0;
 }
 
-/* ---- the node ---- */
+/* Whether a file of that name is what a member leaves; `log` and `secret` outlive it. */
+static bool la_left(const char *name, bool all)
+{
+	static const char *const always[] = { "pid",  "args", "root",		"listen",
+					      "jobs", "node", "controller.sock" },
+				 *const last[] = { "log", "secret" };
+
+	for (size_t i = 0; i < sizeof(always) / sizeof(always[0]); i++)
+		if (!strncmp(name, always[i], strlen(always[i])))
+			return true;
+	for (size_t i = 0; all && i < sizeof(last) / sizeof(last[0]); i++)
+		if (!strncmp(name, last[i], strlen(last[i])))
+			return true;
+	return false;
+}
+
+void layer_clean(struct layer *l, bool all)
+{
+	DIR *dir = opendir(l->dir);
+	struct dirent *entry;
+	char path[PATH_MAX];
+
+	/* cppcheck-suppress readdirCalled ; there is one thread */
+	while (dir && (entry = readdir(dir)))
+		if (la_left(entry->d_name, all) && strcmp(entry->d_name, "lock") != 0)
+			unlinkat(dirfd(dir), entry->d_name, 0);
+	if (dir)
+		closedir(dir);
+	if (!all)
+		return;
+	la_file(l, "lock", path);
+	unlink(path);
+	rmdir(l->dir);
+}
+
+/* ---- its files and state ---- */
 
 int layer_read(const struct layer *l, const char *file, char *out, size_t size)
 {
@@ -211,32 +245,9 @@ int layer_root(const struct layer *l, char root[PATH_MAX])
 	return layer_read(l, "root", root, PATH_MAX);
 }
 
-/* Whether that process has the lock file open: a node gets it as descriptor 3. */
-static bool la_holds_lock(const struct layer *l, pid_t pid)
-{
-	char fd[64], path[PATH_MAX];
-	struct stat theirs, lock;
-
-	la_file(l, "lock", path);
-	snprintf(fd, sizeof(fd), "/proc/%d/fd/3", (int)pid);
-	return stat(fd, &theirs) == 0 && stat(path, &lock) == 0 && theirs.st_ino == lock.st_ino &&
-	       theirs.st_dev == lock.st_dev;
-}
-
-pid_t layer_pid(const struct layer *l)
-{
-	char text[32];
-	unsigned long pid;
-
-	if (layer_read(l, "pid", text, sizeof(text)) || check_count(text, 2, INT_MAX, &pid) ||
-	    !la_holds_lock(l, (pid_t)pid))
-		return 0;
-	return (pid_t)pid;
-}
-
 enum layer_state layer_state(const struct layer *l)
 {
-	char text[32], path[PATH_MAX];
+	char text[PATH_MAX], path[PATH_MAX];
 	bool locked;
 	int lock;
 
@@ -250,28 +261,5 @@ enum layer_state layer_state(const struct layer *l)
 	close(lock);
 	if (locked)
 		return layer_pid(l) ? LAYER_UP : LAYER_BUSY;
-	return layer_read(l, "pid", text, sizeof(text)) ? LAYER_DOWN : LAYER_DIED;
-}
-
-int layer_ask(const struct layer *l, const char *line, char **answer)
-{
-	char *text = NULL;
-	int rc = sl_client_control(l->socket, line, &text), status = CLI_OK;
-
-	if (rc == -ENAMETOOLONG)
-		status = cli_fail(l->cmd, "that is too much for one command; give less at a time.");
-	else if (rc && text && *text)
-		status = cli_fail(l->cmd, "%s.", text);
-	else if (rc == -ENOTCONN || (rc && !text))
-		status = layer_not_up(l, true);
-	else if (rc)
-		status = cli_fail(l->cmd, "the node of layer '%s' says: %s.", l->name,
-				  strerror(-rc));
-	if (status || !answer) {
-		free(text);
-		text = NULL;
-	}
-	if (answer)
-		*answer = text;
-	return status;
+	return layer_read(l, "root", text, sizeof(text)) ? LAYER_DOWN : LAYER_DIED;
 }

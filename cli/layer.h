@@ -1,19 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A layer: a directory whose I/O is scheduled, and the node that does it.
+ * A layer: a directory whose I/O is scheduled, and the node that does it, or several nodes and a
+ * controller: its *members*, each a process.
  *
  * Where it is. The runtime directory is $SLUICE_RUNTIME, else $XDG_RUNTIME_DIR/sluice if that is
  * this user's, else /tmp/sluice-UID; it must belong to the user alone. In it each layer has a
  * directory of its name:
  *
- *	lock       held by the node as long as it lives, and by who starts or cleans up
+ *	lock       held by its members as long as they live, and by who starts or cleans up
+ *	root       the directory that it serves
  *	node.sock  where clients connect
- *	pid, root  of the node
- *	listen     where it is reached over TCP; secret: what one has to know for that
+ *	pid, args  of the node; args: its command line, words that end with a 0
  *	log        what the node says; log.old: what the one before said
+ *	listen     where it is reached over TCP; secret: what one has to know for that
+ *	jobs       control lines for the jobs of its configuration file
  *
- * Whether a layer is up is asked of the lock alone: the kernel lets go of it when the node dies,
- * however it dies, so that nothing that a crash leaves behind can be taken for a layer.
+ * These are of node 0. Node 1 has node-1.sock, pid-1, args-1 and log-1, the controller has
+ * controller.sock, pid-controller, args-controller and log-controller.
+ *
+ * Whether a member lives is asked of the kernel alone: it has the lock file open as descriptor 3,
+ * or it is no member. So nothing that a crash leaves behind can be taken for a layer. The lock is
+ * one open file that all members share which were started together; it is free when the last of
+ * them has ended. One that was revived later has the file open, and holds the lock only if it was
+ * free then.
  *
  * Functions that take cmd report failures in the name of that command, and return CLI_OK or the
  * exit status.
@@ -47,45 +56,86 @@ int layer_choose(struct layer *l, const char *cmd, const char *name);
 void layer_close(struct layer *l);
 
 /*
- * Take the lock. 0, -EWOULDBLOCK: a node lives, or somebody starts or stops one; -ENOENT: there
+ * Take the lock. 0, -EWOULDBLOCK: a member lives, or somebody starts or stops one; -ENOENT: there
  * is no such layer, and none was to be made.
  */
 int layer_lock(struct layer *l, bool make);
-/* Remove what a node left; with all, the log and the directory too. The lock is held. */
+/* Only open it: for a member that joins others who hold it. 0 or -errno. */
+int layer_lock_open(struct layer *l);
+/* Remove what members left; with all, the logs and the directory too. The lock is held. */
 void layer_clean(struct layer *l, bool all);
+
+/* ---- members ---- */
+
+#define LAYER_IONODES 64
+#define LAYER_MEMBERS (LAYER_IONODES + 1)
+
+struct layer_member {
+	char name[16];	  /* "0", "1", …, or "controller" */
+	char suffix[16];  /* of its files: "", "-1", …, "-controller" */
+	char socket[108]; /* "": the path would be too long */
+	bool controller;
+	pid_t pid; /* 0: it does not live */
+};
+/* Member number `node`, or the controller, whether there is one or not. */
+void layer_member(const struct layer *l, unsigned node, bool controller, struct layer_member *m);
+/* All there should be: the nodes by number, then the controller if there is one. At least one. */
+size_t layer_members(const struct layer *l, struct layer_member m[LAYER_MEMBERS]);
+bool layer_has_many(const struct layer *l); /* more than one */
+/* Those that do not live, as "I/O node 1, the controller"; whether there are any. */
+bool layer_dead(const struct layer *l, char *out, size_t size);
+/* Let l->socket be that of its first node that lives, if one does. */
+void layer_enter(struct layer *l);
+/* "the node", if there is no other; "I/O node 1"; "the controller". */
+const char *layer_member_called(const struct layer_member *m, bool alone, char out[32]);
 
 enum layer_state {
 	LAYER_DOWN,
 	LAYER_UP,
-	LAYER_DIED, /* its node has ended, and nobody has brought it down */
+	LAYER_DIED, /* all its members have ended, and nobody has brought it down */
 	LAYER_BUSY, /* somebody starts or stops it */
 };
 enum layer_state layer_state(const struct layer *l);
-/* The node's pid if a node holds the lock, else 0. */
+/* The pid of its first member that lives, else 0. */
 pid_t layer_pid(const struct layer *l);
 /* The directory that it serves, without a newline. 0 or -errno. */
 int layer_root(const struct layer *l, char root[PATH_MAX]);
-/* Write a file of the layer anew: "pid", "root". 0 or -errno. */
+/* Write a file of the layer anew: "root", "listen". 0 or -errno. */
 int layer_write(const struct layer *l, const char *file, const char *text);
 /* Its first line. 0 or -errno. */
 int layer_read(const struct layer *l, const char *file, char *out, size_t size);
 
 /*
- * Start a node that serves root in the background, args being its command line, and wait until it
- * is ready. The lock is held; the node holds it too from then on. Or say why it did not start.
+ * Start a member in the background, args being its command line; it is kept in a file, so that the
+ * member can be revived. It has what layer_lock() or layer_lock_open() gave. layer_ready() waits
+ * until it is ready, or says why it did not start.
  */
 #define LAYER_READY_FD "4" /* for its --ready-fd */
-int layer_start(struct layer *l, const char *const *args, const char *root, pid_t *pid);
-/* Stop what this very process has started, and clean up. */
-void layer_stop(struct layer *l, pid_t pid);
+struct layer_start {
+	pid_t pid;
+	int ready, log;
+};
+int layer_launch(struct layer *l, const struct layer_member *m, const char *const *args,
+		 struct layer_start *s);
+int layer_ready(struct layer *l, const struct layer_member *m, bool alone, struct layer_start *s);
+/* Stop what this very process has started. */
+void layer_stop(struct layer_start *s, size_t count);
+/* The command line of a member as it was started, by pointers into *text; both to be freed. */
+int layer_args(const struct layer *l, const struct layer_member *m, const char ***args,
+	       char **text);
 
 /* Say that it is not up, what is, and with advise how to start it. Returns CLI_FAILED. */
 int layer_not_up(const struct layer *l, bool advise);
 /*
- * One line to the node. What it answers goes to *answer (to be freed; may be NULL: not wanted);
- * what it refuses is reported in its words.
+ * One line to the node, the first that lives if there are several. What it answers goes to *answer
+ * (to be freed; may be NULL: not wanted); what it refuses is reported in its words.
  */
 int layer_ask(const struct layer *l, const char *line, char **answer);
+/*
+ * The same line to all nodes that live; answers are not wanted. What the first refuses is not
+ * asked of the others. some: it will do if one of them knows the job that it is about.
+ */
+int layer_ask_all(const struct layer *l, const char *line, bool some);
 
 /* All layers of this user that are not down, by name; to be freed. */
 struct layer_seen {

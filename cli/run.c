@@ -40,7 +40,18 @@ enum {
 	K_NODES,
 	K_END
 };
-enum { O_NAME = K_END, O_JOB, O_RATE, O_TIMEOUT, O_FALLBACK, O_BYPASS, O_CONNECT, O_SECRET, O_DIR };
+enum {
+	O_NAME = K_END,
+	O_JOB,
+	O_RATE,
+	O_MODE,
+	O_TIMEOUT,
+	O_FALLBACK,
+	O_BYPASS,
+	O_CONNECT,
+	O_SECRET,
+	O_DIR
+};
 
 static const struct option longs[] = {
 	{ "min", required_argument, NULL, K_MIN },
@@ -53,6 +64,7 @@ static const struct option longs[] = {
 	{ "name", required_argument, NULL, O_NAME },
 	{ "job", required_argument, NULL, O_JOB },
 	{ "rate", required_argument, NULL, O_RATE },
+	{ "mode", required_argument, NULL, O_MODE },
 	{ "timeout", required_argument, NULL, O_TIMEOUT },
 	{ "fallback", required_argument, NULL, O_FALLBACK },
 	{ "bypass", required_argument, NULL, O_BYPASS },
@@ -64,7 +76,7 @@ static const struct option longs[] = {
 };
 
 struct run {
-	const char *name, *job, *rate, *timeout, *fallback, *bypass;
+	const char *name, *job, *rate, *mode, *timeout, *fallback, *bypass;
 	const char *connect, *secret_file, *directory;
 	const char *key[K_END - K_FIRST];
 	/* found out */
@@ -98,7 +110,9 @@ static int ru_help(void)
 	     "      --period TIME    time from one I/O phase of the job to the next, for\n"
 	     "                       io-sets; seconds, or 10m\n"
 	     "      --procs N, --nodes N\n"
-	     "                       size of the job\n"
+	     "                       size of the job: processes, and compute nodes\n"
+	     "      --mode MODE      'forward' (the default): the node does the I/O; 'gate':\n"
+	     "                       the program does its own, when the node says it may\n"
 	     "      --timeout TIME   how long I/O waits for a node that is gone (30s)\n"
 	     "      --fallback WHAT  after that: 'error' (the default), or 'direct', to go on\n"
 	     "                       without the layer\n"
@@ -157,6 +171,11 @@ static int ru_option(struct run *r, int opt)
 					 "100MB/s.",
 					 optarg);
 		r->rate = optarg;
+		return CLI_OK;
+	case O_MODE:
+		if (strcmp(optarg, "forward") != 0 && strcmp(optarg, "gate") != 0)
+			return cli_usage(cmd, "--mode is 'forward' or 'gate', not '%s'.", optarg);
+		r->mode = optarg;
 		return CLI_OK;
 	case O_TIMEOUT:
 		if (sl_parse_time(optarg, &ns))
@@ -254,7 +273,8 @@ static int ru_local(struct run *r)
 		return status;
 	ru_words(r, ' ', words);
 	snprintf(line, sizeof(line), "job %s pid=%d %s", r->job_name, (int)getpid(), words);
-	if ((status = layer_ask(&l, line, NULL)))
+	/* All nodes: it may be moved to any of them, and is known there then. */
+	if ((status = layer_ask_all(&l, line, false)))
 		return status;
 	if (layer_root(&l, r->root))
 		return cli_fail(cmd, "cannot read %s/root; stop the layer and start it again.",
@@ -348,6 +368,8 @@ static void ru_environment(const struct run *r, const char *library)
 	setenv("SLUICE_ROOT", r->root, 1);
 	if (r->connect)
 		setenv("SLUICE_SECRET_FILE", r->secret, 1);
+	if (r->mode)
+		setenv("SLUICE_MODE", r->mode, 1);
 	if (r->timeout)
 		setenv("SLUICE_TIMEOUT", r->timeout, 1);
 	if (r->fallback)
@@ -385,6 +407,8 @@ static int ru_check(const struct run *r)
 	if (r->connect && !r->secret_file)
 		return cli_usage(cmd,
 				 "--connect needs the secret of the layer: --secret-file FILE.");
+	if (r->connect && r->mode && !strcmp(r->mode, "gate"))
+		return cli_usage(cmd, "--mode gate is for layers of this machine.");
 	return CLI_OK;
 }
 

@@ -5,6 +5,7 @@
  * position; what fits is the node's to say. It does all that a command asks for, or nothing.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -81,9 +82,11 @@ static int se_word(char line[LINE], const char *word)
 
 static int se_capacity(const char *name, const char *text)
 {
+	struct layer_member m[LAYER_MEMBERS];
 	char line[64];
 	uint64_t bps;
 	struct layer l;
+	size_t n;
 	int status;
 
 	if (strlen(text) > 40 || sl_parse_rate(text, &bps) || bps > SL_MAX_RATE)
@@ -91,8 +94,13 @@ static int se_capacity(const char *name, const char *text)
 				 "--capacity: '%.64s' is not a rate; write 200M, 1.5Gi or "
 				 "100MB/s.",
 				 text);
-	snprintf(line, sizeof(line), "capacity %s", text);
-	if ((status = layer_choose(&l, "set", name)) || (status = layer_ask(&l, line, NULL)))
+	if ((status = layer_choose(&l, "set", name)))
+		return status;
+	/* Each node has its part. Those that have died count: they may come back. */
+	n = layer_members(&l, m);
+	n -= m[n - 1].controller;
+	snprintf(line, sizeof(line), "capacity %" PRIu64, bps && bps < n ? 1 : bps / n);
+	if ((status = layer_ask_all(&l, line, false)))
 		return status;
 	layer_warn_capacity("set", bps);
 	return CLI_OK;
@@ -137,7 +145,7 @@ int cmd_set(int argc, char **argv)
 		status = se_word(line, argv[i]);
 	if (status || (status = layer_choose(&l, "set", name)))
 		return status;
-	return layer_ask(&l, line, NULL);
+	return layer_ask_all(&l, line, true);
 }
 
 int policy_set(const char *layer, int argc, char **argv)
@@ -155,11 +163,16 @@ int policy_set(const char *layer, int argc, char **argv)
 			return cli_usage("policy", "'%s' is not STAGE=POLICY, like share=io-sets.",
 					 argv[i]);
 		snprintf(stage, sizeof(stage), "%.*s", (int)(equals - argv[i]), argv[i]);
+		if (!strcmp(stage, "grant") || !strcmp(stage, "allocate"))
+			return cli_usage("policy",
+					 "%s is the controller's, and stays as 'sluice up --policy "
+					 "%s=...' has it; admit, share and order can be set.",
+					 stage, stage);
 		if (check_policy(stage, equals + 1, err))
 			return cli_usage("policy", "%s.", err);
 		status = se_add("policy", line, argv[i]);
 	}
 	if (status || (status = layer_choose(&l, "policy", layer)))
 		return status;
-	return layer_ask(&l, line, NULL);
+	return layer_ask_all(&l, line, false);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Starting the node of a layer in the background. It inherits the lock and keeps it as long as it
- * lives; a pipe tells when it is ready, or, by its end, that it has failed.
+ * Starting the members of a layer in the background. They inherit the lock and keep it as long as
+ * they live; a pipe tells when one is ready, or, by its end, that it has failed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +22,7 @@
 #define STOP_MS	  15000 /* it drains for 10 s at most */
 #define LOG_LINES 5
 
-enum { FD_LOCK = 3, FD_READY = 4 }; /* in the node; layer.c looks for the lock there */
+enum { FD_LOCK = 3, FD_READY = 4 }; /* in the member; members.c looks for the lock there */
 
 /* In the child: a session of its own, nothing inherited but the lock and the pipe. */
 static void st_become(int lock, int ready, int log, const char *const *args)
@@ -76,71 +76,105 @@ static void st_show_log(int log)
 		fprintf(stderr, "  %s\n", line);
 }
 
-/* Wait for the byte that says ready. The end of the pipe: the node has ended. */
-static int st_wait(struct layer *l, pid_t pid, int ready, int log)
+/* Words that end with a 0, in a file. */
+static int st_keep_args(const struct layer *l, const char *suffix, const char *const *args)
 {
-	struct pollfd p = { .fd = ready, .events = POLLIN };
-	int rc, status = 0;
-	char byte;
+	char path[PATH_MAX];
+	FILE *f;
 
-	do
-		rc = poll(&p, 1, READY_MS);
-	while (rc < 0 && errno == EINTR);
-	if (rc > 0 && read(ready, &byte, 1) == 1)
-		return CLI_OK;
-	if (rc == 0) {
-		kill(pid, SIGKILL);
-		cli_fail(l->cmd, "the node was not ready within %d s, and was stopped. It said:",
-			 READY_MS / 1000);
+	snprintf(path, sizeof(path), "%.200s/args%s", l->dir, suffix);
+	f = fopen(path, "we");
+	if (!f)
+		return -errno;
+	for (; *args; args++)
+		fwrite(*args, 1, strlen(*args) + 1, f);
+	return fclose(f) ? -errno : 0;
+}
+
+int layer_launch(struct layer *l, const struct layer_member *m, const char *const *args,
+		 struct layer_start *s)
+{
+	char text[32], path[PATH_MAX], old[PATH_MAX], called[32];
+	int ready[2] = { -1, -1 };
+
+	*s = (struct layer_start){ .ready = -1, .log = -1 };
+	snprintf(path, sizeof(path), "%.200s/log%s", l->dir, m->suffix);
+	snprintf(old, sizeof(old), "%.200s/log%s.old", l->dir, m->suffix);
+	rename(path, old);
+	s->log = open(path, O_RDWR | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600);
+	if (s->log < 0 || pipe2(ready, O_CLOEXEC) || st_keep_args(l, m->suffix, args))
+		goto failed;
+	s->pid = fork();
+	if (s->pid == 0)
+		st_become(l->lock, ready[1], s->log, args);
+	if (s->pid < 0) {
+		s->pid = 0;
+		goto failed;
 	}
-	waitpid(pid, &status, 0);
-	if (rc != 0 && WIFSIGNALED(status))
-		cli_fail(l->cmd,
-			 "the node did not start: %s. It said:", strsignal(WTERMSIG(status)));
-	else if (rc != 0)
-		cli_fail(l->cmd, "the node did not start. It said:");
-	st_show_log(log);
-	layer_clean(l, true);
+	close(ready[1]);
+	s->ready = ready[0];
+	snprintf(text, sizeof(text), "%d\n", (int)s->pid);
+	snprintf(path, sizeof(path), "pid%s", m->suffix);
+	layer_write(l, path, text);
+	return CLI_OK;
+failed:
+	cli_fail(l->cmd, "cannot start %s: %s.", layer_member_called(m, false, called),
+		 strerror(errno));
+	close(s->log);
+	close(ready[0]);
+	close(ready[1]);
+	s->log = -1;
 	return CLI_FAILED;
 }
 
-int layer_start(struct layer *l, const char *const *args, const char *root, pid_t *pid)
+/* Wait for the byte that says ready. The end of the pipe: it has ended. */
+int layer_ready(struct layer *l, const struct layer_member *m, bool alone, struct layer_start *s)
 {
-	char text[PATH_MAX + 16], path[PATH_MAX], old[PATH_MAX];
-	int ready[2], log, status;
+	struct pollfd p = { .fd = s->ready, .events = POLLIN };
+	char byte, called[32];
+	int rc, status = 0;
 
-	layer_clean(l, false); /* what a node that died has left */
-	snprintf(path, sizeof(path), "%.200s/log", l->dir);
-	snprintf(old, sizeof(old), "%.200s/log.old", l->dir);
-	rename(path, old);
-	log = open(path, O_RDWR | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600);
-	if (log < 0 || pipe2(ready, O_CLOEXEC))
-		return cli_fail(l->cmd, "cannot start the node: %s.", strerror(errno));
-	*pid = fork();
-	if (*pid == 0)
-		st_become(l->lock, ready[1], log, args);
-	close(ready[1]);
-	if (*pid < 0)
-		status = cli_fail(l->cmd, "cannot start the node: %s.", strerror(errno));
-	else {
-		snprintf(text, sizeof(text), "%d\n", (int)*pid);
-		layer_write(l, "pid", text);
-		snprintf(text, sizeof(text), "%s\n", root);
-		layer_write(l, "root", text);
-		status = st_wait(l, *pid, ready[0], log);
+	layer_member_called(m, alone, called);
+	do
+		rc = poll(&p, 1, READY_MS);
+	while (rc < 0 && errno == EINTR);
+	if (rc > 0 && read(s->ready, &byte, 1) == 1)
+		goto out;
+	if (rc == 0) {
+		kill(s->pid, SIGKILL);
+		cli_fail(l->cmd, "%s was not ready within %d s, and was stopped. It said:", called,
+			 READY_MS / 1000);
 	}
-	close(ready[0]);
-	close(log);
-	return status;
+	waitpid(s->pid, &status, 0);
+	s->pid = 0;
+	if (rc != 0 && WIFSIGNALED(status))
+		cli_fail(l->cmd, "%s did not start: %s. It said:", called,
+			 strsignal(WTERMSIG(status)));
+	else if (rc != 0)
+		cli_fail(l->cmd, "%s did not start. It said:", called);
+	st_show_log(s->log);
+	status = CLI_FAILED;
+out:
+	close(s->ready);
+	close(s->log);
+	s->ready = s->log = -1;
+	return status ? CLI_FAILED : CLI_OK;
 }
 
-void layer_stop(struct layer *l, pid_t pid)
+void layer_stop(struct layer_start *s, size_t count)
 {
-	kill(pid, SIGTERM);
-	for (int ms = 0; waitpid(pid, NULL, WNOHANG) == 0; ms += 10) {
-		if (ms == STOP_MS)
-			kill(pid, SIGKILL);
-		usleep(10000);
+	for (size_t i = 0; i < count; i++)
+		if (s[i].pid)
+			kill(s[i].pid, SIGTERM);
+	for (size_t i = 0; i < count; i++) {
+		for (int ms = 0; s[i].pid && waitpid(s[i].pid, NULL, WNOHANG) == 0; ms += 10) {
+			if (ms == STOP_MS)
+				kill(s[i].pid, SIGKILL);
+			usleep(10000);
+		}
+		if (s[i].ready >= 0)
+			close(s[i].ready);
+		if (s[i].log >= 0)
+			close(s[i].log);
 	}
-	layer_clean(l, true);
 }

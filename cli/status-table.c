@@ -3,7 +3,6 @@
  * The table of `sluice status`. 80 columns hold all that one needs to see who does what; columns
  * behind those are added while they fit, then names of jobs get the room that is left.
  */
-#include <cjson/cJSON.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,16 +11,16 @@
 #include "cli/cli.h"
 #include "cli/status.h"
 
-#define CELL 24
+#define CELL STATUS_CELL
 
-static double tb_number(const cJSON *object, const char *key)
+double status_number(const cJSON *object, const char *key)
 {
 	const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
 
 	return cJSON_IsNumber(item) ? item->valuedouble : 0.0;
 }
 
-static const char *tb_string(const cJSON *object, const char *key)
+const char *status_string(const cJSON *object, const char *key)
 {
 	const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, key));
 
@@ -30,8 +29,7 @@ static const char *tb_string(const cJSON *object, const char *key)
 
 /* ---- cells ---- */
 
-/* Three digits and a prefix, at most five characters: 0, 999, 1.23K, 12.3M, 123G. */
-static void tb_short(char out[CELL], double value)
+void status_short(char out[CELL], double value)
 {
 	static const char prefixes[] = "KMGTPE";
 	const char *p = prefixes;
@@ -45,8 +43,7 @@ static void tb_short(char out[CELL], double value)
 	snprintf(out, CELL, "%.*f%c", value < 9.995 ? 2 : value < 99.95 ? 1 : 0, value, *p);
 }
 
-/* At most five characters: 0, 12us, 1.2ms, 12ms, 1.2s, 99s, 12m, 3.4h, 12h, 45d. */
-static void tb_time(char out[CELL], double s)
+void status_time(char out[CELL], double s)
 {
 	static const struct {
 		double below, unit;
@@ -67,7 +64,7 @@ static void tb_time(char out[CELL], double s)
 
 static void tb_rate(char out[CELL], const cJSON *job, const char *key)
 {
-	tb_short(out, tb_number(job, key));
+	status_short(out, status_number(job, key));
 }
 
 static void tb_now(char out[CELL], const cJSON *job)
@@ -97,14 +94,14 @@ static void tb_queue(char out[CELL], const cJSON *job)
 
 static void tb_held(char out[CELL], const cJSON *job)
 {
-	tb_time(out, tb_number(job, "throttled_s"));
+	status_time(out, status_number(job, "throttled_s"));
 }
 
 static void tb_latency(char out[CELL], const cJSON *job, const char *key)
 {
 	const cJSON *latency = cJSON_GetObjectItemCaseSensitive(job, "latency_us");
 
-	tb_time(out, tb_number(latency, key) / 1e6);
+	status_time(out, status_number(latency, key) / 1e6);
 }
 
 static void tb_p50(char out[CELL], const cJSON *job)
@@ -129,13 +126,13 @@ static void tb_set(char out[CELL], const cJSON *job)
 
 static void tb_share(char out[CELL], const cJSON *job)
 {
-	snprintf(out, CELL, "%.0f", 100.0 * tb_number(job, "share"));
+	snprintf(out, CELL, "%.0f", 100.0 * status_number(job, "share"));
 }
 
 /* What was asked for; a limit in force that is another one stands in --json. */
 static void tb_limit(char out[CELL], const cJSON *job, const char *key)
 {
-	if (tb_number(job, key) > 0)
+	if (status_number(job, key) > 0)
 		tb_rate(out, job, key);
 	else
 		snprintf(out, CELL, "-");
@@ -153,7 +150,7 @@ static void tb_max(char out[CELL], const cJSON *job)
 
 static void tb_weight(char out[CELL], const cJSON *job)
 {
-	double weight = tb_number(job, "weight");
+	double weight = status_number(job, "weight");
 
 	if (weight < 1000)
 		snprintf(out, CELL, "%.0f", weight);
@@ -173,47 +170,90 @@ static void tb_read(char out[CELL], const cJSON *job)
 
 static void tb_period(char out[CELL], const cJSON *job)
 {
-	if (tb_number(job, "period_s") > 0)
-		tb_time(out, tb_number(job, "period_s"));
+	if (status_number(job, "period_s") > 0)
+		status_time(out, status_number(job, "period_s"));
 	else
 		snprintf(out, CELL, "-");
 }
 
 static void tb_merge(char out[CELL], const cJSON *job)
 {
-	snprintf(out, CELL, "%.1f", tb_number(job, "merge_ratio"));
+	snprintf(out, CELL, "%.1f", status_number(job, "merge_ratio"));
+}
+
+/* Of a layer with several nodes. */
+
+/* "0,2"; "4:" and the first if there are too many; a dash for none. */
+static void tb_ionodes(char out[CELL], const cJSON *job)
+{
+	const cJSON *nodes = cJSON_GetObjectItemCaseSensitive(job, "ionodes"), *node;
+	size_t at = 0;
+
+	snprintf(out, CELL, "-");
+	cJSON_ArrayForEach(node, nodes) if (at < CELL) at += (size_t)snprintf(
+		out + at, CELL - at, "%s%s", at ? "," : "", cJSON_GetStringValue(node));
+	if (at > 7)
+		snprintf(out, CELL, "%d:%.3s..", cJSON_GetArraySize(nodes),
+			 cJSON_GetStringValue(cJSON_GetArrayItem(nodes, 0)));
+}
+
+static void tb_phase(char out[CELL], const cJSON *job)
+{
+	const cJSON *in_io = cJSON_GetObjectItemCaseSensitive(job, "in_io");
+
+	snprintf(out, CELL, cJSON_IsTrue(in_io) ? "I/O" : "-");
+}
+
+static void tb_grant(char out[CELL], const cJSON *job)
+{
+	if (cJSON_IsNumber(cJSON_GetObjectItemCaseSensitive(job, "grant_bps")))
+		tb_rate(out, job, "grant_bps");
+	else
+		snprintf(out, CELL, "-");
 }
 
 /* ---- the table ---- */
 
 #define JOB_WIDTH 10
 
-/* Widths with the space before. The first ones and JOB_WIDTH are 80 together. */
-static const struct column {
+struct column {
 	const char *title;
-	unsigned width;
+	unsigned width; /* with the space before */
 	void (*put)(char out[CELL], const cJSON *job);
-} table[] = {
+};
+
+/* The first ones and JOB_WIDTH are 80 together. */
+static const struct column one_node[] = {
 	{ "CL", 4, tb_clients },    { "NOW", 6, tb_now },     { "AVG", 6, tb_average },
 	{ "IOPS", 6, tb_iops },	    { "QUEUE", 6, tb_queue }, { "HELD", 6, tb_held },
 	{ "P50", 6, tb_p50 },	    { "P99", 6, tb_p99 },     { "SET", 4, tb_set },
 	{ "%", 4, tb_share },	    { "MIN", 6, tb_min },     { "MAX", 6, tb_max },
 	{ "WT", 4, tb_weight },	    { "READ", 6, tb_read },   { "WRITE", 6, tb_written },
-	{ "PERIOD", 7, tb_period }, { "MERGE", 6, tb_merge },
+	{ "PERIOD", 7, tb_period }, { "MERGE", 6, tb_merge }, { 0 },
 };
 
-#define COLUMNS (sizeof(table) / sizeof(table[0]))
+/* The same for a layer with several. */
+static const struct column many_nodes[] = {
+	{ "CL", 4, tb_clients },    { "IONODES", 8, tb_ionodes }, { "PHASE", 6, tb_phase },
+	{ "GRANT", 6, tb_grant },   { "NOW", 6, tb_now },	  { "AVG", 6, tb_average },
+	{ "IOPS", 6, tb_iops },	    { "QUEUE", 6, tb_queue },	  { "HELD", 6, tb_held },
+	{ "%", 4, tb_share },	    { "MIN", 6, tb_min },	  { "MAX", 6, tb_max },
+	{ "P50", 6, tb_p50 },	    { "P99", 6, tb_p99 },	  { "SET", 4, tb_set },
+	{ "WT", 4, tb_weight },	    { "READ", 6, tb_read },	  { "WRITE", 6, tb_written },
+	{ "PERIOD", 7, tb_period }, { "MERGE", 6, tb_merge },	  { 0 },
+};
 
 static int tb_by_name(const void *a, const void *b)
 {
 	/* Numbers by their value: 9 before 10. */
-	return strverscmp(tb_string(*(const cJSON *const *)a, "job"),
-			  tb_string(*(const cJSON *const *)b, "job"));
+	return strverscmp(status_string(*(const cJSON *const *)a, "job"),
+			  status_string(*(const cJSON *const *)b, "job"));
 }
 
-static void tb_job(FILE *f, const cJSON *job, unsigned name_width, size_t columns)
+static void tb_job(FILE *f, const cJSON *job, unsigned name_width, const struct column *table,
+		   size_t columns)
 {
-	const char *name = tb_string(job, "job");
+	const char *name = status_string(job, "job");
 	char cell[CELL];
 
 	if (strlen(name) > name_width)
@@ -227,7 +267,7 @@ static void tb_job(FILE *f, const cJSON *job, unsigned name_width, size_t column
 	putc('\n', f);
 }
 
-static void tb_jobs(FILE *f, const cJSON *jobs, unsigned width)
+static void tb_jobs(FILE *f, const cJSON *jobs, const struct column *table, unsigned width)
 {
 	int count = cJSON_GetArraySize(jobs);
 	const cJSON **sorted = calloc((size_t)count + 1, sizeof(*sorted)), *job;
@@ -238,10 +278,10 @@ static void tb_jobs(FILE *f, const cJSON *jobs, unsigned width)
 		return;
 	cJSON_ArrayForEach(job, jobs) sorted[n++] = job;
 	qsort(sorted, n, sizeof(*sorted), tb_by_name);
-	while (columns < COLUMNS && used + table[columns].width <= width)
+	while (table[columns].title && used + table[columns].width <= width)
 		used += table[columns++].width;
 	for (size_t i = 0; i < n; i++) {
-		unsigned length = (unsigned)strlen(tb_string(sorted[i], "job"));
+		unsigned length = (unsigned)strlen(status_string(sorted[i], "job"));
 
 		name_width = length > name_width ? length : name_width;
 	}
@@ -252,7 +292,7 @@ static void tb_jobs(FILE *f, const cJSON *jobs, unsigned width)
 		fprintf(f, "%*s", (int)table[i].width, table[i].title);
 	putc('\n', f);
 	for (size_t i = 0; i < n; i++)
-		tb_job(f, sorted[i], name_width, columns);
+		tb_job(f, sorted[i], name_width, table, columns);
 	free(sorted);
 }
 
@@ -262,44 +302,51 @@ static void tb_layer(FILE *f, const char *name, const char *listen, const cJSON 
 {
 	const cJSON *policy = cJSON_GetObjectItemCaseSensitive(tree, "policy");
 	char a[32], b[32], up[CELL];
-	double capacity = tb_number(tree, "capacity_bps"), floors = tb_number(tree, "floors_bps");
+	double capacity = status_number(tree, "capacity_bps"),
+	       floors = status_number(tree, "floors_bps");
 
-	tb_time(up, tb_number(tree, "uptime_s"));
-	fprintf(f, "Layer '%s' for %s\n", name, tb_string(tree, "root"));
-	fprintf(f, "Node:     up %s, pid %.0f, %.0f workers\n", up, tb_number(tree, "pid"),
-		tb_number(tree, "workers"));
+	status_time(up, status_number(tree, "uptime_s"));
+	fprintf(f, "Layer '%s' for %s\n", name, status_string(tree, "root"));
+	if (cJSON_GetObjectItemCaseSensitive(tree, "ionodes"))
+		status_members(f, tree);
+	else
+		fprintf(f, "Node:     up %s, pid %.0f, %.0f workers\n", up,
+			status_number(tree, "pid"), status_number(tree, "workers"));
 	if (*listen)
 		fprintf(f, "TCP:      %s\n", listen);
-	fprintf(f, "Policies: admit=%s share=%s order=%s\n", tb_string(policy, "admit"),
-		tb_string(policy, "share"), tb_string(policy, "order"));
+	fprintf(f, "Policies: admit=%s share=%s order=%s\n", status_string(policy, "admit"),
+		status_string(policy, "share"), status_string(policy, "order"));
 	if (capacity > 0)
 		fprintf(f, "Capacity: %s, of which %s promised\n",
 			sl_format_rate(a, sizeof(a), (uint64_t)capacity),
 			sl_format_rate(b, sizeof(b), (uint64_t)floors));
 	else
 		fprintf(f, "Capacity: not given\n");
-	tb_short(a, tb_number(tree, "bandwidth_bps"));
-	tb_short(b, tb_number(tree, "iops"));
+	status_short(a, status_number(tree, "bandwidth_bps"));
+	status_short(b, status_number(tree, "iops"));
 	fprintf(f, "Now:      %sB/s, %s requests/s", a, b);
-	tb_short(a, tb_number(tree, "decisions_per_s"));
+	status_short(a, status_number(tree, "decisions_per_s"));
 	fprintf(f, ", %s decisions/s\n", a);
 	fprintf(f, "Inside:   %.0f requests; %s in flight, in %.0f batches (window %.0f)\n",
-		tb_number(tree, "requests"),
-		sl_format_bytes(a, sizeof(a), (uint64_t)tb_number(tree, "inflight_bytes")),
-		tb_number(tree, "inflight_batches"), tb_number(tree, "window_batches"));
+		status_number(tree, "requests"),
+		sl_format_bytes(a, sizeof(a), (uint64_t)status_number(tree, "inflight_bytes")),
+		status_number(tree, "inflight_batches"), status_number(tree, "window_batches"));
 }
 
-void status_table(FILE *f, const char *name, const char *listen, const struct cJSON *tree,
+void status_table(FILE *f, const char *name, const char *listen, const cJSON *tree,
 		  unsigned columns)
 {
+	bool many = cJSON_GetObjectItemCaseSensitive(tree, "ionodes");
 	const cJSON *jobs = cJSON_GetObjectItemCaseSensitive(tree, "jobs");
 
 	tb_layer(f, name, listen, tree);
 	putc('\n', f);
 	if (cJSON_GetArraySize(jobs) > 0)
-		tb_jobs(f, jobs, columns);
+		tb_jobs(f, jobs, many ? many_nodes : one_node, columns);
 	else if (strcmp(name, "default") != 0)
 		fprintf(f, "No jobs yet: 'sluice run --name %s -- COMMAND' starts one.\n", name);
 	else
 		fprintf(f, "No jobs yet: 'sluice run -- COMMAND' starts one.\n");
+	if (many)
+		status_nodes(f, name, tree);
 }

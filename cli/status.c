@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `sluice status`: what the node of a layer says of itself and of its jobs, once or again and
+ * `sluice status`: what the nodes of a layer say of themselves and of their jobs, once or again and
  * again. The text fits 80 columns, and tells more where the terminal is wider.
  */
-#include <cjson/cJSON.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -23,20 +22,21 @@
 
 static const char cmd[] = "status";
 
-enum { O_NAME = 256 };
+enum { O_NAME = 256, O_IONODE };
 
 #define WATCH_MIN_NS INT64_C(100000000)
 #define WATCH_MAX_NS INT64_C(86400000000000)
 
 static int sa_help(void)
 {
-	puts("usage: sluice status [--name NAME] [--json] [--watch [SECONDS]]\n"
+	puts("usage: sluice status [--name NAME] [--ionode N] [--json] [--watch [SECONDS]]\n"
 	     "       sluice status --all [--json]\n"
 	     "\n"
 	     "Shows a layer and its jobs: who uses how much, who waits, and what was promised.\n"
 	     "\n"
 	     "Options:\n"
 	     "      --name NAME  which layer; not needed if only one is up\n"
+	     "      --ionode N   only this node of it\n"
 	     "  -a, --all        a line for each layer of this user, instead of jobs\n"
 	     "  -j, --json       print JSON\n"
 	     "  -w, --watch      again every second, or every SECONDS, until interrupted\n"
@@ -45,7 +45,9 @@ static int sa_help(void)
 	     "Columns: CL processes connected; NOW and AVG bytes/s in the last second and from\n"
 	     "the job's begin to its end or now; IOPS requests/s; QUEUE requests that wait;\n"
 	     "HELD time held by max; P50 and P99 time of a request; SET of io-sets, by the\n"
-	     "period; % of all bandwidth now; MIN, MAX and WT (weight) as set.\n"
+	     "period; % of all bandwidth now; MIN, MAX and WT (weight) as set. Of a layer with\n"
+	     "several nodes: IONODES that serve the job; PHASE I/O while it does some; GRANT\n"
+	     "its rate as the controller has it.\n"
 	     "\n"
 	     "Manual: sluice-status(1).");
 	return CLI_OK;
@@ -76,6 +78,24 @@ static unsigned sa_columns(bool terminal)
 	return CLI_WIDTH;
 }
 
+/* Of all nodes together, or of one. NULL: nobody answers. */
+static char *sa_ask(const struct layer *l, bool merge)
+{
+	char *answer = NULL;
+	cJSON *tree;
+
+	if (!merge) {
+		if (sl_client_control(l->socket, "status", &answer) == 0)
+			return answer;
+		free(answer);
+		return NULL;
+	}
+	tree = status_merge(l);
+	answer = tree ? cJSON_Print(tree) : NULL;
+	cJSON_Delete(tree);
+	return answer;
+}
+
 static int sa_print(const struct layer *l, const char *answer, bool json, FILE *f, bool terminal)
 {
 	char listen[300] = "";
@@ -97,13 +117,13 @@ static int sa_print(const struct layer *l, const char *answer, bool json, FILE *
 	return CLI_OK;
 }
 
-static int sa_once(const struct layer *l, bool json)
+static int sa_once(const struct layer *l, bool merge, bool json)
 {
-	char *answer;
-	int status = layer_ask(l, "status", &answer);
+	char *answer = sa_ask(l, merge);
+	int status;
 
-	if (status)
-		return status;
+	if (!answer)
+		return layer_not_up(l, true);
 	status = sa_print(l, answer, json, stdout, isatty(STDOUT_FILENO));
 	free(answer);
 	return status;
@@ -228,20 +248,20 @@ static bool sa_sleep(const sigset_t *set, int64_t ns, bool draw)
 	return true;
 }
 
-static int sa_watch(const struct layer *l, bool json, int64_t every_ns)
+static int sa_watch(const struct layer *l, bool merge, bool json, int64_t every_ns)
 {
 	const char *term = getenv("TERM");
 	bool draw = !json && isatty(STDOUT_FILENO) && term && strcmp(term, "dumb") != 0;
-	int status = CLI_OK, rc = 0;
-	bool first = true;
+	int status = CLI_OK;
+	bool first = true, up = true;
 	sigset_t set;
 
 	sa_signals(&set);
 	do {
-		char *answer = NULL;
+		char *answer = sa_ask(l, merge);
 
-		rc = sl_client_control(l->socket, "status", &answer);
-		if (!rc) {
+		up = answer;
+		if (up) {
 			if (draw && first)
 				sa_enter();
 			if (!draw && !first && !json)
@@ -252,10 +272,34 @@ static int sa_watch(const struct layer *l, bool json, int64_t every_ns)
 		}
 		free(answer);
 		fflush(stdout);
-	} while (!rc && !status && !ferror(stdout) && sa_sleep(&set, every_ns, draw));
+	} while (up && !status && !ferror(stdout) && sa_sleep(&set, every_ns, draw));
 	if (draw && !first)
 		sa_leave();
-	return rc ? layer_not_up(l, true) : status;
+	return up ? status : layer_not_up(l, true);
+}
+
+/* One node of several. */
+static int sa_choose_node(struct layer *l, const char *text)
+{
+	struct layer_member m[LAYER_MEMBERS];
+	size_t n = layer_members(l, m);
+	unsigned long number;
+
+	n -= m[n - 1].controller;
+	if (check_count(text, 0, n - 1, &number)) {
+		if (n == 1)
+			return cli_usage(cmd, "--ionode: layer '%s' has only node 0, not '%s'.",
+					 l->name, text);
+		return cli_usage(cmd, "--ionode: layer '%s' has nodes 0 to %zu, not '%s'.", l->name,
+				 n - 1, text);
+	}
+	if (!m[number].pid)
+		return cli_fail(cmd,
+				"I/O node %lu of layer '%s' has died; its log is %s/log%s. 'sluice "
+				"up --revive' brings it back.",
+				number, l->name, l->dir, m[number].suffix);
+	memcpy(l->socket, m[number].socket, sizeof(l->socket));
+	return CLI_OK;
 }
 
 int cmd_status(int argc, char **argv)
@@ -263,13 +307,14 @@ int cmd_status(int argc, char **argv)
 	static const struct option longs[] = {
 		{ "help", no_argument, NULL, 'h' },
 		{ "name", required_argument, NULL, O_NAME },
+		{ "ionode", required_argument, NULL, O_IONODE },
 		{ "json", no_argument, NULL, 'j' },
 		{ "all", no_argument, NULL, 'a' },
 		{ "watch", optional_argument, NULL, 'w' },
 		{ 0 },
 	};
-	const char *name = NULL, *every = NULL;
-	bool json = false, watch = false, all = false;
+	const char *name = NULL, *every = NULL, *ionode = NULL;
+	bool json = false, watch = false, all = false, merge;
 	int64_t every_ns = INT64_C(1000000000);
 	struct layer l;
 	int opt, status;
@@ -280,6 +325,9 @@ int cmd_status(int argc, char **argv)
 			return sa_help();
 		case O_NAME:
 			name = optarg;
+			break;
+		case O_IONODE:
+			ionode = optarg;
 			break;
 		case 'j':
 			json = true;
@@ -304,11 +352,15 @@ int cmd_status(int argc, char **argv)
 	    (sl_parse_time(every, &every_ns) || every_ns < WATCH_MIN_NS || every_ns > WATCH_MAX_NS))
 		return cli_usage(cmd, "--watch: '%s' is not a time from 0.1 seconds to a day.",
 				 every);
-	if (all && (name || watch))
-		return cli_usage(cmd, "--all goes with neither --name nor --watch.");
+	if (all && (name || watch || ionode))
+		return cli_usage(cmd, "--all goes with neither --name nor --watch%s.",
+				 ionode ? " nor --ionode" : "");
 	if (all)
 		return sa_all(json);
 	if ((status = layer_choose(&l, cmd, name)))
 		return status;
-	return watch ? sa_watch(&l, json, every_ns) : sa_once(&l, json);
+	merge = !ionode && layer_has_many(&l);
+	if (ionode && layer_state(&l) == LAYER_UP && (status = sa_choose_node(&l, ionode)))
+		return status;
+	return watch ? sa_watch(&l, merge, json, every_ns) : sa_once(&l, merge, json);
 }

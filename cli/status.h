@@ -3,13 +3,30 @@
 #ifndef SL_CLI_STATUS_H
 #define SL_CLI_STATUS_H
 
+#include <cjson/cJSON.h>
 #include <stdio.h>
 
-struct cJSON;
+#include "cli/layer.h"
 
-/* tree: what the node answers to "status"; listen: where, over TCP, or "". Lines are at most
- * `columns` (80 and up) wide. */
-void status_table(FILE *f, const char *name, const char *listen, const struct cJSON *tree,
+/* tree: what the node answers to "status", or status_merge(); listen: where, over TCP, or "". Lines
+ * are at most `columns` (80 and up) wide. */
+void status_table(FILE *f, const char *name, const char *listen, const cJSON *tree,
 		  unsigned columns);
+
+/* What all members of a layer say, as one; to be deleted. NULL: no node answers. */
+cJSON *status_merge(const struct layer *l);
+/* Of such a tree: two lines about the members; and the table of the nodes. */
+void status_members(FILE *f, const cJSON *tree);
+void status_nodes(FILE *f, const char *name, const cJSON *tree);
+
+/* Of an object: 0 and "?" if there is no such key. */
+double status_number(const cJSON *object, const char *key);
+const char *status_string(const cJSON *object, const char *key);
+
+#define STATUS_CELL 24
+/* Three digits and a prefix, at most five characters: 0, 999, 1.23K, 12.3M, 123G. */
+void status_short(char out[STATUS_CELL], double value);
+/* At most five characters: 0, 12us, 1.2ms, 12ms, 1.2s, 99s, 12m, 3.4h, 12h, 45d. */
+void status_time(char out[STATUS_CELL], double s);
 
 #endif

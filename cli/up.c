@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `sluice up`: start the node of a layer in the background, and return when it serves. */
+/* `sluice up`: start a layer in the background, and return when it serves. See up.h. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,16 +9,13 @@
 
 #include "base/units.h"
 #include "cli/cli.h"
-#include "cli/config.h"
-#include "cli/layer.h"
 #include "cli/listen.h"
+#include "cli/up.h"
 
 static const char cmd[] = "up";
 
-#define ARGS_MAX 32
-
 /* Each key of a layer that is an option has its number. */
-enum { O_KEY = 256, O_POLICY = O_KEY + CONFIG_KEYS, O_CONFIG };
+enum { O_KEY = 256, O_POLICY = O_KEY + CONFIG_KEYS, O_CONFIG, O_REVIVE };
 
 static const struct option longs[] = {
 	{ "name", required_argument, NULL, O_KEY + CONFIG_NAME },
@@ -30,23 +27,21 @@ static const struct option longs[] = {
 	{ "device-model", required_argument, NULL, O_KEY + CONFIG_DEVICE_MODEL },
 	{ "trace", required_argument, NULL, O_KEY + CONFIG_TRACE },
 	{ "log-level", required_argument, NULL, O_KEY + CONFIG_LOG_LEVEL },
+	{ "ionodes", required_argument, NULL, O_KEY + CONFIG_IONODES },
+	{ "gap", required_argument, NULL, O_KEY + CONFIG_GAP },
+	{ "per-proc-bandwidth", required_argument, NULL, O_KEY + CONFIG_PER_PROC },
+	{ "compute-nodes", required_argument, NULL, O_KEY + CONFIG_COMPUTE_NODES },
+	{ "direct", no_argument, NULL, O_KEY + CONFIG_DIRECT },
 	{ "config", required_argument, NULL, O_CONFIG },
+	{ "revive", no_argument, NULL, O_REVIVE },
 	{ "help", no_argument, NULL, 'h' },
 	{ 0 },
-};
-
-struct up {
-	const char *value[CONFIG_KEYS]; /* given, else the file's */
-	const char *policy[3];
-	const char *config_file;
-	struct config config;
-	char root[PATH_MAX], trace[PATH_MAX], secret[PATH_MAX];
-	struct layer layer;
 };
 
 static int up_help(void)
 {
 	puts("usage: sluice up [OPTION]... DIR\n"
+	     "       sluice up --revive [--name NAME]\n"
 	     "\n"
 	     "Starts a layer: a node that schedules the I/O of programs to the files under\n"
 	     "DIR, if they are started with 'sluice run'. Returns when it is ready.\n"
@@ -57,14 +52,22 @@ static int up_help(void)
 	     "                            needed for guarantees\n"
 	     "      --policy STAGE=SPEC   policy of a stage, as share=io-sets or\n"
 	     "                            order=aioli,wait_us=500; may be given for each stage\n"
+	     "      --ionodes N           so many nodes, and a controller (one node)\n"
 	     "      --workers N           threads of the node (one for each CPU)\n"
 	     "      --listen HOST:PORT    serve programs on other machines too, over TCP\n"
 	     "      --secret-file FILE    what those have to know; without it one is made\n"
 	     "      --device-model MODEL  behave like hdd, raid, ssd: for experiments\n"
 	     "      --trace FILE          record what the scheduler is told and answers\n"
 	     "      --log-level LEVEL     error, warn, info or debug\n"
+	     "      --revive              start again what has died of a layer, as it was\n"
 	     "      --config FILE         read these from a file, see sluice.yaml(5); what is\n"
 	     "                            on the command line wins\n"
+	     "For the controller, which there is too if allocate or grant is given:\n"
+	     "      --gap TIME            without I/O, that ends an I/O phase of a job (1s)\n"
+	     "      --per-proc-bandwidth RATE\n"
+	     "                            what one process of a job can use (all)\n"
+	     "      --direct              jobs may be told to do without I/O nodes\n"
+	     "      --compute-nodes N     of the machine, for allocate=static (the jobs')\n"
 	     "  -h, --help                this text\n"
 	     "\n"
 	     "Manual: sluice-up(1), sluice.yaml(5), sluice-policies(7).");
@@ -83,7 +86,7 @@ static int up_policy(struct up *u, char *word)
 	*spec++ = 0;
 	if (check_policy(word, spec, err))
 		return cli_usage(cmd, "%s.", err);
-	for (int i = 0; i < 3; i++) {
+	for (int i = 0; i < CONFIG_STAGES; i++) {
 		if (strcmp(config_stages[i], word) != 0)
 			continue;
 		if (u->policy[i])
@@ -117,6 +120,10 @@ static int up_key(struct up *u, int opt)
 
 	while (o->val != opt)
 		o++;
+	if (!o->has_arg) {
+		u->value[which] = "true";
+		return CLI_OK;
+	}
 	if (config_check(which, optarg, err))
 		return cli_usage(cmd, "--%s: %s.", o->name, err);
 	u->value[which] = optarg;
@@ -135,6 +142,8 @@ static int up_options(struct up *u, int argc, char **argv)
 			return CLI_USAGE;
 		if (opt == O_CONFIG)
 			u->config_file = optarg;
+		else if (opt == O_REVIVE)
+			u->revive = true;
 		else if (opt == O_POLICY)
 			status = up_policy(u, optarg);
 		else
@@ -196,6 +205,36 @@ static int up_root(struct up *u)
 	return CLI_OK;
 }
 
+/* How many nodes, and whether there is anything for a controller to do. */
+static void up_shape(struct up *u)
+{
+	static const int keys[] = { CONFIG_IONODES, CONFIG_GAP, CONFIG_PER_PROC, CONFIG_DIRECT,
+				    CONFIG_COMPUTE_NODES };
+
+	u->ionodes = 1;
+	if (u->value[CONFIG_IONODES])
+		u->ionodes = (unsigned)strtoul(u->value[CONFIG_IONODES], NULL, 10);
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		u->controller |= u->value[keys[i]] != NULL;
+	for (int i = CONFIG_NODE_STAGES; i < CONFIG_STAGES; i++)
+		u->controller |= u->policy[i] != NULL;
+}
+
+/* With --revive all is as it was. */
+static int up_again(const struct up *u)
+{
+	bool other = u->config_file;
+
+	for (int k = 0; k < CONFIG_KEYS; k++)
+		other |= k != CONFIG_NAME && u->value[k];
+	for (int i = 0; i < CONFIG_STAGES; i++)
+		other |= u->policy[i] != NULL;
+	if (other)
+		return cli_usage(cmd, "--revive goes with --name alone: what has died is started "
+				      "again as it was.");
+	return up_revive(u->value[CONFIG_NAME]);
+}
+
 static int up_settings(struct up *u)
 {
 	const char **trace = &u->value[CONFIG_TRACE], **secret = &u->value[CONFIG_SECRET_FILE];
@@ -211,8 +250,9 @@ static int up_settings(struct up *u)
 	}
 	for (int k = 0; k < CONFIG_KEYS; k++)
 		u->value[k] = u->value[k] ? u->value[k] : u->config.value[k];
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < CONFIG_STAGES; i++)
 		u->policy[i] = u->policy[i] ? u->policy[i] : u->config.policy[i];
+	up_shape(u);
 	if (*secret && !u->value[CONFIG_LISTEN])
 		return cli_usage(cmd, "a secret is for --listen; there is none.");
 	if ((status = up_root(u)) || (*trace && (status = up_absolute(*trace, u->trace, trace))) ||
@@ -226,14 +266,21 @@ static int up_settings(struct up *u)
 static int up_already(struct up *u)
 {
 	const struct layer *l = &u->layer;
-	char root[PATH_MAX];
+	char root[PATH_MAX], dead[1000], option[CHECK_LAYER_NAME + 16] = "";
 	pid_t pid = layer_pid(l);
 
+	if (strcmp(l->name, LAYER_DEFAULT) != 0)
+		snprintf(option, sizeof(option), " --name %s", l->name);
 	if (!pid || layer_root(l, root))
 		return cli_fail(cmd,
 				"layer '%s' is just being started or stopped by another "
 				"command. Try again.",
 				l->name);
+	if (layer_dead(l, dead, sizeof(dead)))
+		return cli_fail(cmd,
+				"layer '%s' is up for %s, but there died: %s. 'sluice up%s "
+				"--revive' brings it back.",
+				l->name, root, dead, option);
 	if (!strcmp(root, u->root))
 		return cli_fail(cmd, "layer '%s' is up already, for %s (pid %d).", l->name, root,
 				(int)pid);
@@ -241,52 +288,6 @@ static int up_already(struct up *u)
 			"layer '%s' is up, but for %s (pid %d). Choose another --name, or stop "
 			"it with 'sluice down'.",
 			l->name, root, (int)pid);
-}
-
-/* The command line of the node, in pieces that live as long as u. */
-static void up_args(const struct up *u, const char *daemon, const char *args[ARGS_MAX])
-{
-	static const char *const options[] = { "--admit", "--share", "--order" };
-	unsigned n = 0;
-
-	args[n++] = daemon;
-	args[n++] = "ionode";
-	args[n++] = "--root";
-	args[n++] = u->root;
-	args[n++] = "--socket";
-	args[n++] = u->layer.socket;
-	args[n++] = "--ready-fd";
-	args[n++] = LAYER_READY_FD;
-	for (int i = 0; i < 3; i++)
-		if (u->policy[i]) {
-			args[n++] = options[i];
-			args[n++] = u->policy[i];
-		}
-	for (int k = 0; k < CONFIG_KEYS; k++)
-		if (config_keys[k].node && u->value[k]) {
-			args[n++] = config_keys[k].node;
-			args[n++] = u->value[k];
-		}
-	args[n] = NULL;
-}
-
-static int up_jobs(struct up *u)
-{
-	for (size_t i = 0; i < u->config.jobs_count; i++) {
-		const struct config_job *job = &u->config.jobs[i];
-		char *line;
-		int status;
-
-		if (asprintf(&line, "job %s keep=1 %s", job->name, job->words ? job->words : "") <
-		    0)
-			return cli_fail(cmd, "no memory.");
-		status = layer_ask(&u->layer, line, NULL);
-		free(line);
-		if (status)
-			return cli_fail(cmd, "%s:%u: job '%s' was refused; the layer is not up.",
-					u->config_file, job->line, job->name);
-	}
-	return CLI_OK;
 }
 
 /* Each layer has a capacity of its own, and none knows of the others' jobs. */
@@ -322,7 +323,7 @@ static void up_warn(const struct up *u)
 
 static void up_say(const struct up *u)
 {
-	char option[CHECK_LAYER_NAME + 16] = "", limit[48] = "", rate[32];
+	char option[CHECK_LAYER_NAME + 16] = "", limit[48] = "", nodes[32] = "", rate[32];
 	uint64_t bps;
 
 	if (strcmp(u->layer.name, LAYER_DEFAULT) != 0)
@@ -330,21 +331,21 @@ static void up_say(const struct up *u)
 	if (u->value[CONFIG_CAPACITY] && !sl_parse_rate(u->value[CONFIG_CAPACITY], &bps))
 		snprintf(limit, sizeof(limit), ", at most %s",
 			 sl_format_rate(rate, sizeof(rate), bps));
-	printf("Layer '%s' is up for %s%s\n"
+	if (u->controller)
+		snprintf(nodes, sizeof(nodes), ", %u I/O node%s", u->ionodes,
+			 u->ionodes == 1 ? "" : "s");
+	printf("Layer '%s' is up for %s%s%s\n"
 	       "  sluice run%s -- COMMAND    runs a program through it\n"
 	       "  sluice status%s            shows who does what\n"
 	       "  sluice down%s              stops it\n",
-	       u->layer.name, u->root, limit, option, option, option);
+	       u->layer.name, u->root, nodes, limit, option, option, option);
 	if (u->value[CONFIG_LISTEN])
 		listen_say(&u->layer, u->value[CONFIG_SECRET_FILE]);
 }
 
 static int up_bring(struct up *u)
 {
-	const char *listen = u->value[CONFIG_LISTEN];
 	char daemon[PATH_MAX];
-	const char *args[ARGS_MAX];
-	pid_t pid;
 	int rc, status;
 
 	if ((status = layer_daemon(cmd, daemon)) ||
@@ -355,17 +356,8 @@ static int up_bring(struct up *u)
 		return up_already(u);
 	if (rc)
 		return cli_fail(cmd, "cannot lock %s/lock: %s.", u->layer.dir, strerror(-rc));
-	if (listen && !u->value[CONFIG_SECRET_FILE]) {
-		if ((status = listen_secret(&u->layer, u->secret)))
-			return status;
-		u->value[CONFIG_SECRET_FILE] = u->secret;
-	}
-	up_args(u, daemon, args);
-	status = layer_start(&u->layer, args, u->root, &pid);
-	if (!status &&
-	    ((status = up_jobs(u)) || (listen && (status = listen_note(&u->layer, listen)))))
-		layer_stop(&u->layer, pid);
-	layer_close(&u->layer); /* the node keeps its own */
+	status = up_start(u, daemon);
+	layer_close(&u->layer); /* the members keep their own */
 	if (status)
 		return status;
 	up_say(u);
@@ -378,6 +370,8 @@ int cmd_up(int argc, char **argv)
 	struct up u = { 0 };
 	int status = up_options(&u, argc, argv);
 
+	if (!status && u.revive)
+		return up_again(&u);
 	if (!status)
 		status = up_settings(&u);
 	if (!status)

@@ -91,8 +91,8 @@ static void put_job(struct json *j, const struct node *n, const struct node_job 
 	put_latency(j, &st);
 	json_uint(j, "min_bps", st.min_bps);
 	json_uint(j, "max_bps", st.max_bps);
-	json_uint(j, "asked_min_bps", conf.min_bps);
-	json_uint(j, "asked_max_bps", conf.max_bps);
+	json_uint(j, "asked_min_bps", job->asked.min_bps); /* conf: this node's share of them */
+	json_uint(j, "asked_max_bps", job->asked.max_bps);
 	json_uint(j, "burst_bytes", conf.burst_bytes);
 	json_bool(j, "best_effort", conf.best_effort);
 	json_uint(j, "weight", conf.weight);

@@ -75,7 +75,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (int k = 0; k < CONFIG_KEYS; k++)
 		CHECK(!c.value[k] ||
 		      (*c.value[k] && config_check((enum config_which)k, c.value[k], text) == 0));
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < CONFIG_STAGES; i++)
 		CHECK(!c.policy[i] || check_policy(config_stages[i], c.policy[i], text) == 0);
 	CHECK(c.jobs_count <= CONFIG_JOBS);
 	for (size_t i = 0; i < c.jobs_count; i++)

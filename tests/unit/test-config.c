@@ -47,6 +47,11 @@ static void every_key_is_taken(void **state)
 		[CONFIG_DEVICE_MODEL] = "bandwidth=200M,seek=5ms,op=50us,streams=2",
 		[CONFIG_TRACE] = "/tmp/t",
 		[CONFIG_LOG_LEVEL] = "debug",
+		[CONFIG_IONODES] = "12",
+		[CONFIG_GAP] = "200ms",
+		[CONFIG_PER_PROC] = "1.5Gi",
+		[CONFIG_COMPUTE_NODES] = "1024",
+		[CONFIG_DIRECT] = "true",
 	};
 	struct config c;
 	char err[CONFIG_TEXT];
@@ -63,10 +68,17 @@ static void every_key_is_taken(void **state)
 			       "device_model: bandwidth=200M,seek=5ms,op=50us,streams=2\n"
 			       "trace: /tmp/t\n"
 			       "log_level: debug\n"
+			       "ionodes: 12\n"
+			       "gap: 200ms\n"
+			       "per_proc_bandwidth: 1.5Gi\n"
+			       "compute_nodes: 1024\n"
+			       "direct: true\n"
 			       "policy:\n"
 			       "  admit: open\n"
 			       "  share: io-sets,quantum_bytes=2Mi\n"
 			       "  order: aioli,wait_us=500\n"
+			       "  grant: fcfs\n"
+			       "  allocate: static\n"
 			       "jobs:\n"
 			       "  - job: climate\n"
 			       "    min: 300MB/s\n"
@@ -84,6 +96,8 @@ static void every_key_is_taken(void **state)
 	assert_string_equal(c.policy[0], "open");
 	assert_string_equal(c.policy[1], "io-sets,quantum_bytes=2Mi");
 	assert_string_equal(c.policy[2], "aioli,wait_us=500");
+	assert_string_equal(c.policy[3], "fcfs");
+	assert_string_equal(c.policy[4], "static");
 	assert_int_equal(c.jobs_count, 2);
 	assert_string_equal(c.jobs[0].name, "climate");
 	assert_string_equal(c.jobs[0].words,
@@ -95,10 +109,10 @@ static void every_key_is_taken(void **state)
 	assert_int_equal(c.jobs[0].conf.weight, 4);
 	assert_int_equal(c.jobs[0].conf.period_ns, INT64_C(1200000000000));
 	assert_int_equal(c.jobs[0].conf.best_effort, 1);
-	assert_int_equal(c.jobs[0].line, 16);
+	assert_int_equal(c.jobs[0].line, 23);
 	assert_string_equal(c.jobs[1].name, "17");
 	assert_null(c.jobs[1].words);
-	assert_int_equal(c.jobs[1].line, 24);
+	assert_int_equal(c.jobs[1].line, 31);
 	config_free(&c);
 	assert_null(c.jobs);
 }
@@ -128,7 +142,7 @@ static void an_unknown_key_is_answered_with_those_there_are(void **state)
 	refused("name: a\n\ncapcity: 2G\n", "s.yaml:3: ",
 		"the file has no key 'capcity' (did you mean 'capacity'?); there are name, "
 		"directory, capacity, workers, listen, secret_file, device_model, trace, "
-		"log_level, "
+		"log_level, ionodes, gap, per_proc_bandwidth, compute_nodes, direct, "
 		"policy, jobs");
 	refused("policy:\n  shaer: wfq\n",
 		"s.yaml:2: ", "(did you mean 'share'?); there are admit, share, order");
@@ -174,6 +188,14 @@ static void a_wrong_value_is_answered_with_what_is_possible(void **state)
 	refused("listen: here\n", "s.yaml:1: ", "listen: 'here' is not HOST:PORT");
 	refused("listen: here:65536\n", "s.yaml:1: ", "is not HOST:PORT");
 	refused("policy:\n  share: wfqq\n", "s.yaml:2: ", "share: no policy 'wfqq'; there are");
+	refused("policy:\n  grant: fcsf\n", "s.yaml:2: ", "grant: no policy 'fcsf'");
+	refused("policy:\n  allocate: x\n", "s.yaml:2: ", "allocate: no policy 'x'; there are");
+	refused("ionodes: 0\n", "s.yaml:1: ", "'0' is not a number from 1 to 64");
+	refused("ionodes: 65\n", "s.yaml:1: ", "'65' is not a number from 1 to 64");
+	refused("gap: 0s\n", "s.yaml:1: ", "'0s' is not a time; write 1s or 200ms");
+	refused("direct: maybe\n", "s.yaml:1: ", "'maybe' is neither true nor false");
+	refused("per_proc_bandwidth: fast\n", "s.yaml:1: ", "'fast' is not a rate");
+	refused("compute_nodes: -1\n", "s.yaml:1: ", "'-1' is not a number from 1");
 	refused("policy:\n  order: aioli, wait_us=5\n", "s.yaml:2: ", "written without spaces");
 	refused("jobs:\n- job: a b\n", "s.yaml:2: ", "without spaces");
 	refused("jobs:\n- min: 1M\n", "s.yaml:2: ", "a job needs its name");

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The members of a layer: who they are, whether they live, and talking to its nodes: layer.h. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/layer.h"
+#include "client/client.h"
+
+static void me_file(const struct layer *l, const char *file, const char *suffix,
+		    char path[PATH_MAX])
+{
+	/* dir is shorter than a socket's path */
+	snprintf(path, PATH_MAX, "%.200s/%s%s", l->dir, file, suffix);
+}
+
+/* Whether that process has the lock file open: a member gets it as descriptor 3. */
+static bool me_holds_lock(const struct layer *l, pid_t pid)
+{
+	char fd[64], path[PATH_MAX];
+	struct stat theirs, lock;
+
+	me_file(l, "lock", "", path);
+	snprintf(fd, sizeof(fd), "/proc/%d/fd/3", (int)pid);
+	return stat(fd, &theirs) == 0 && stat(path, &lock) == 0 && theirs.st_ino == lock.st_ino &&
+	       theirs.st_dev == lock.st_dev;
+}
+
+static pid_t me_pid(const struct layer *l, const struct layer_member *m)
+{
+	char file[32], text[32];
+	unsigned long pid;
+
+	snprintf(file, sizeof(file), "pid%s", m->suffix);
+	if (layer_read(l, file, text, sizeof(text)) || check_count(text, 2, INT_MAX, &pid) ||
+	    !me_holds_lock(l, (pid_t)pid))
+		return 0;
+	return (pid_t)pid;
+}
+
+void layer_member(const struct layer *l, unsigned node, bool controller, struct layer_member *m)
+{
+	int n;
+
+	*m = (struct layer_member){ .controller = controller };
+	snprintf(m->name, sizeof(m->name), "%u", node);
+	if (controller)
+		snprintf(m->name, sizeof(m->name), "controller");
+	if (node || controller)
+		snprintf(m->suffix, sizeof(m->suffix), "-%.14s", m->name);
+	n = snprintf(m->socket, sizeof(m->socket),
+		     controller ? "%s/controller.sock" : "%s/node%s.sock", l->dir, m->suffix);
+	if (n >= (int)sizeof(m->socket))
+		m->socket[0] = 0;
+	m->pid = me_pid(l, m);
+}
+
+size_t layer_members(const struct layer *l, struct layer_member m[LAYER_MEMBERS])
+{
+	char path[PATH_MAX];
+	size_t n = 0;
+
+	do {
+		layer_member(l, (unsigned)n, false, &m[n]);
+		me_file(l, "args", m[n].suffix, path);
+	} while ((access(path, F_OK) == 0 || n == 0) && ++n < LAYER_IONODES);
+	layer_member(l, 0, true, &m[n]);
+	me_file(l, "args", m[n].suffix, path);
+	return access(path, F_OK) == 0 ? n + 1 : n;
+}
+
+pid_t layer_pid(const struct layer *l)
+{
+	struct layer_member m[LAYER_MEMBERS];
+	size_t n = layer_members(l, m);
+
+	for (size_t i = 0; i < n; i++)
+		if (m[i].pid)
+			return m[i].pid;
+	return 0;
+}
+
+const char *layer_member_called(const struct layer_member *m, bool alone, char out[32])
+{
+	snprintf(out, 32,
+		 m->controller ? "the controller"
+		 : alone       ? "the node"
+			       : "I/O node %s",
+		 m->name);
+	return out;
+}
+
+int layer_args(const struct layer *l, const struct layer_member *m, const char ***args, char **text)
+{
+	char path[PATH_MAX];
+	size_t length = 0, at = 0, n = 0;
+	struct stat st;
+	FILE *f;
+
+	me_file(l, "args", m->suffix, path);
+	f = fopen(path, "re");
+	if (!f)
+		return -errno;
+	*text = fstat(fileno(f), &st) == 0 ? calloc(1, (size_t)st.st_size + 1) : NULL;
+	*args = *text ? calloc((size_t)st.st_size + 1, sizeof(**args)) : NULL;
+	if (*args)
+		length = fread(*text, 1, (size_t)st.st_size, f);
+	fclose(f);
+	if (!length) {
+		free(*args);
+		free(*text);
+		return -ENODATA;
+	}
+	while (at < length) {
+		(*args)[n++] = *text + at;
+		at += strlen(*text + at) + 1;
+	}
+	return 0;
+}
+
+/* ---- talking to nodes ---- */
+
+/* What came of a line, if that is a failure; *text is freed then. who: "I/O node 1: " or "". */
+static int me_report(const struct layer *l, const char *who, int rc, char **text)
+{
+	int status = CLI_OK;
+
+	if (rc == -ENAMETOOLONG)
+		status = cli_fail(l->cmd, "that is too much for one command; give less at a time.");
+	else if (rc && *text && **text)
+		status = cli_fail(l->cmd, "%s%s.", who, *text);
+	else if (rc == -ENOTCONN || (rc && !*text))
+		status = layer_not_up(l, true);
+	else if (rc)
+		status = cli_fail(l->cmd, "%sthe node of layer '%s' says: %s.", who, l->name,
+				  strerror(-rc));
+	if (status) {
+		free(*text);
+		*text = NULL;
+	}
+	return status;
+}
+
+int layer_ask(const struct layer *l, const char *line, char **answer)
+{
+	char *text = NULL;
+	int status = me_report(l, "", sl_client_control(l->socket, line, &text), &text);
+
+	if (answer)
+		*answer = text;
+	else
+		free(text);
+	return status;
+}
+
+int layer_ask_all(const struct layer *l, const char *line, bool some)
+{
+	struct layer_member m[LAYER_MEMBERS];
+	size_t n = layer_members(l, m), done = 0;
+	char who[48] = "", called[32];
+	int status = CLI_OK;
+
+	for (size_t i = 0; !status && i < n; i++) {
+		char *text = NULL;
+		int rc;
+
+		if (m[i].controller || !m[i].pid)
+			continue;
+		rc = sl_client_control(m[i].socket, line, &text);
+		if (!(some && n > 1 && rc == -ENOENT)) {
+			if (done)
+				snprintf(who, sizeof(who),
+					 "%s: ", layer_member_called(&m[i], false, called));
+			status = me_report(l, who, rc, &text);
+			done += !status;
+		}
+		free(text);
+	}
+	/* Nobody lives, or nobody knows it: the first one says so. */
+	return status || done ? status : layer_ask(l, line, NULL);
+}
+
+bool layer_has_many(const struct layer *l)
+{
+	struct layer_member m[LAYER_MEMBERS];
+
+	return layer_members(l, m) > 1;
+}
+
+void layer_enter(struct layer *l)
+{
+	struct layer_member m[LAYER_MEMBERS];
+	size_t n = layer_members(l, m);
+
+	for (size_t i = 0; i < n; i++) {
+		if (m[i].controller || !m[i].pid)
+			continue;
+		memcpy(l->socket, m[i].socket, sizeof(l->socket));
+		return;
+	}
+}
+
+bool layer_dead(const struct layer *l, char *out, size_t size)
+{
+	struct layer_member m[LAYER_MEMBERS];
+	size_t n = layer_members(l, m), at = 0;
+	char called[32];
+
+	out[0] = 0;
+	for (size_t i = 0; i < n; i++)
+		if (!m[i].pid && at < size)
+			at += (size_t)snprintf(out + at, size - at, "%s%s", at ? ", " : "",
+					       layer_member_called(&m[i], n == 1, called));
+	return at;
+}

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `sluice up --revive`: start again what has died of a layer, with the options that it had.
+ *
+ * What has been changed since (policies, the capacity, jobs) a node that comes back learns from one
+ * that lives; if there is none, it begins as it was configured. The controller has to learn
+ * nothing: the nodes tell it.
+ */
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/up.h"
+#include "client/client.h"
+
+static const char cmd[] = "up";
+
+static double re_number(const cJSON *object, const char *key)
+{
+	const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
+
+	return cJSON_IsNumber(item) ? item->valuedouble : 0.0;
+}
+
+/* What it refuses, it refuses: it is up with less, and the next `sluice set` finds it so. */
+static void re_tell(const struct layer_member *m, const char *line)
+{
+	char *answer = NULL;
+
+	sl_client_control(m->socket, line, &answer);
+	free(answer);
+}
+
+static void re_job(const struct layer_member *m, const cJSON *job)
+{
+	const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(job, "job"));
+	char line[512];
+
+	if (!name)
+		return;
+	snprintf(line, sizeof(line),
+		 "job %s min=%.0f max=%.0f burst=%.0f weight=%.0f period=%.9f best_effort=%d "
+		 "procs=%.0f nodes=%.0f",
+		 name, re_number(job, "asked_min_bps"), re_number(job, "asked_max_bps"),
+		 re_number(job, "burst_bytes"), re_number(job, "weight"),
+		 re_number(job, "period_s"),
+		 cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(job, "best_effort")),
+		 re_number(job, "procs"), re_number(job, "nodes"));
+	re_tell(m, line);
+}
+
+/* As the node that lives has it. */
+static void re_copy(const struct layer_member *m, const struct layer_member *from)
+{
+	char line[1000] = "policy", *answer = NULL;
+	cJSON *tree = NULL;
+	const cJSON *item;
+
+	if (sl_client_control(from->socket, "status", &answer) == 0)
+		tree = cJSON_Parse(answer);
+	free(answer);
+	if (!tree)
+		return;
+	cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(tree, "policy"))
+	{
+		size_t at = strlen(line);
+		const char *spec = cJSON_GetStringValue(item);
+
+		if (spec)
+			snprintf(line + at, sizeof(line) - at, " %s=%s", item->string, spec);
+	}
+	re_tell(m, line);
+	snprintf(line, sizeof(line), "capacity %.0f", re_number(tree, "capacity_bps"));
+	re_tell(m, line);
+	cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(tree, "jobs"))
+	{
+		re_job(m, item);
+	}
+	cJSON_Delete(tree);
+}
+
+static void re_jobs(const struct layer *l, const struct layer_member *m)
+{
+	char path[PATH_MAX], *line = NULL;
+	size_t size = 0;
+	ssize_t n;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%.200s/jobs", l->dir);
+	f = fopen(path, "re");
+	while (f && (n = getline(&line, &size, f)) > 0) {
+		line[n - 1] = 0;
+		re_tell(m, line);
+	}
+	free(line);
+	if (f)
+		fclose(f);
+}
+
+static int re_member(struct layer *l, struct layer_member *m, const struct layer_member *living,
+		     bool alone)
+{
+	struct layer_start s;
+	const char **args;
+	char *text, called[32];
+	int rc = layer_args(l, m, &args, &text), status;
+
+	if (rc)
+		return cli_fail(cmd,
+				"cannot read %s/args%s: %s. Stop the layer with 'sluice down' and "
+				"start it again.",
+				l->dir, m->suffix, strerror(-rc));
+	status = layer_launch(l, m, args, &s);
+	if (!status)
+		status = layer_ready(l, m, alone, &s);
+	free(args);
+	free(text);
+	if (status)
+		return status;
+	m->pid = s.pid;
+	if (!m->controller) {
+		re_jobs(l, m);
+		if (living)
+			re_copy(m, living);
+	}
+	layer_member_called(m, alone, called);
+	called[0] = called[0] == 't' ? 'T' : called[0];
+	printf("%s is back (pid %d).\n", called, (int)m->pid);
+	return CLI_OK;
+}
+
+static int re_all(struct layer *l)
+{
+	struct layer_member m[LAYER_MEMBERS];
+	size_t n = layer_members(l, m), dead = 0;
+	const struct layer_member *living = NULL;
+	int status = CLI_OK, one;
+
+	for (size_t i = 0; i < n; i++) {
+		dead += !m[i].pid;
+		if (m[i].pid && !m[i].controller && !living)
+			living = &m[i];
+	}
+	if (!dead)
+		printf("Nothing of layer '%s' has died.\n", l->name);
+	for (size_t k = n; k-- > 0;) { /* the controller, which is the last, first */
+		size_t i = k == n - 1 ? k : n - 2 - k;
+
+		if (m[i].pid)
+			continue;
+		one = re_member(l, &m[i], living, n == 1);
+		status = status ? status : one;
+		if (!one && !m[i].controller && !living)
+			living = &m[i];
+	}
+	if (dead)
+		up_settle(l);
+	return status;
+}
+
+int up_revive(const char *name)
+{
+	struct layer l;
+	int status = layer_choose(&l, cmd, name), turn, rc;
+
+	if (status)
+		return status;
+	if (layer_state(&l) == LAYER_DOWN)
+		return layer_not_up(&l, true);
+	/* One at a time; not the lock, which the living have. */
+	turn = open(l.dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	rc = turn < 0 || flock(turn, LOCK_EX | LOCK_NB) ? -EWOULDBLOCK : layer_lock(&l, false);
+	if (rc == -EWOULDBLOCK && turn >= 0 && layer_pid(&l))
+		rc = layer_lock_open(&l);
+	if (rc == -EWOULDBLOCK)
+		status = cli_fail(cmd,
+				  "layer '%s' is just being started or stopped by another command. "
+				  "Try again.",
+				  l.name);
+	else if (rc)
+		status = cli_fail(cmd, "cannot open %s/lock: %s.", l.dir, strerror(-rc));
+	else
+		status = re_all(&l);
+	layer_close(&l);
+	if (turn >= 0)
+		close(turn);
+	return status;
+}

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Starting the members of a layer: the controller, if there is to be one, then all nodes at once.
+ *
+ * The capacity is the layer's: each of N nodes gets an N-th of it, and the controller knows the
+ * whole as the sum of what they report. A device model, however, is what each node has behind it.
+ */
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/units.h"
+#include "cli/cli.h"
+#include "cli/listen.h"
+#include "cli/up.h"
+#include "client/client.h"
+
+static const char cmd[] = "up";
+
+#define ARGS_MAX  48
+#define SETTLE_MS 2000
+
+/* A command line in the making, and words of it that exist nowhere else. */
+struct us_args {
+	const char *word[ARGS_MAX];
+	unsigned n;
+	char name[16], capacity[24], workers[16], trace[PATH_MAX + 16];
+};
+
+static void us_add(struct us_args *a, const char *option, const char *value)
+{
+	a->word[a->n++] = option;
+	if (value)
+		a->word[a->n++] = value;
+	a->word[a->n] = NULL;
+}
+
+static void us_begin(struct us_args *a, const char *daemon, const char *role,
+		     const struct layer_member *m)
+{
+	*a = (struct us_args){ 0 };
+	us_add(a, daemon, role);
+	us_add(a, "--socket", m->socket);
+	us_add(a, "--ready-fd", LAYER_READY_FD);
+}
+
+static void us_controller(const struct up *u, const char *daemon, const struct layer_member *m,
+			  struct us_args *a)
+{
+	static const char *const options[] = { "--grant", "--allocate" };
+
+	us_begin(a, daemon, "controller", m);
+	for (int i = CONFIG_NODE_STAGES; i < CONFIG_STAGES; i++)
+		if (u->policy[i])
+			us_add(a, options[i - CONFIG_NODE_STAGES], u->policy[i]);
+	for (int k = 0; k < CONFIG_KEYS; k++)
+		if (config_keys[k].controller && u->value[k])
+			us_add(a, config_keys[k].controller, u->value[k]);
+	if (config_flag(u->value[CONFIG_DIRECT]))
+		us_add(a, "--direct", NULL);
+}
+
+/* All CPUs have a worker, and no more than that if nobody asked for it. */
+static unsigned us_workers(unsigned ionodes)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN), each = (cpus + ionodes - 1) / ionodes;
+
+	return each < 1 ? 1 : each > CONFIG_MAX_WORKERS ? CONFIG_MAX_WORKERS : (unsigned)each;
+}
+
+static void us_node(const struct up *u, const char *daemon, const struct layer_member *m,
+		    const char *controller, struct us_args *a)
+{
+	static const char *const options[] = { "--admit", "--share", "--order" };
+	const char *trace = u->value[CONFIG_TRACE];
+	uint64_t bps = 0;
+
+	us_begin(a, daemon, "ionode", m);
+	us_add(a, "--root", u->root);
+	for (int i = 0; i < CONFIG_NODE_STAGES; i++)
+		if (u->policy[i])
+			us_add(a, options[i], u->policy[i]);
+	for (int k = 0; k < CONFIG_KEYS; k++)
+		if (config_keys[k].node && u->value[k])
+			us_add(a, config_keys[k].node, u->value[k]);
+	if (u->value[CONFIG_CAPACITY] && !sl_parse_rate(u->value[CONFIG_CAPACITY], &bps)) {
+		bps = bps > u->ionodes ? bps / u->ionodes : 1;
+		snprintf(a->capacity, sizeof(a->capacity), "%" PRIu64, bps);
+		us_add(a, "--capacity", a->capacity);
+	}
+	if (trace) {
+		snprintf(a->trace, sizeof(a->trace), "%s%s", trace, m->suffix);
+		us_add(a, "--trace", a->trace);
+	}
+	if (u->ionodes > 1 && !u->value[CONFIG_WORKERS]) {
+		snprintf(a->workers, sizeof(a->workers), "%u", us_workers(u->ionodes));
+		us_add(a, "--workers", a->workers);
+	}
+	/* Programs on other machines know one address: that of the first. */
+	if (u->value[CONFIG_LISTEN] && !m->suffix[0]) {
+		us_add(a, "--listen", u->value[CONFIG_LISTEN]);
+		us_add(a, "--secret-file", u->value[CONFIG_SECRET_FILE]);
+	}
+	if (u->controller) {
+		us_add(a, "--name", m->name);
+		us_add(a, "--controller", controller);
+	}
+}
+
+/* ---- jobs of the configuration file ---- */
+
+static int us_jobs(struct up *u)
+{
+	char path[PATH_MAX], *line;
+	FILE *f;
+
+	if (!u->config.jobs_count)
+		return CLI_OK;
+	snprintf(path, sizeof(path), "%.200s/jobs", u->layer.dir);
+	f = fopen(path, "we"); /* for a node that is revived */
+	for (size_t i = 0; i < u->config.jobs_count; i++) {
+		const struct config_job *job = &u->config.jobs[i];
+		int status;
+
+		if (asprintf(&line, "job %s keep=1 %s", job->name, job->words ? job->words : "") <
+		    0)
+			return cli_fail(cmd, "no memory.");
+		if (f)
+			fprintf(f, "%s\n", line);
+		status = layer_ask_all(&u->layer, line, false);
+		free(line);
+		if (status) {
+			if (f)
+				fclose(f);
+			return cli_fail(cmd, "%s:%u: job '%s' was refused; the layer is not up.",
+					u->config_file, job->line, job->name);
+		}
+	}
+	if (f)
+		fclose(f);
+	return CLI_OK;
+}
+
+/* ---- all together ---- */
+
+static bool us_heard(const char *answer, size_t nodes)
+{
+	cJSON *tree = cJSON_Parse(answer);
+	const cJSON *all = cJSON_GetObjectItemCaseSensitive(tree, "ionodes"), *node;
+	size_t up = 0;
+
+	cJSON_ArrayForEach(
+		node, all) if (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(node, "up"))) up++;
+	cJSON_Delete(tree);
+	return up >= nodes;
+}
+
+void up_settle(const struct layer *l)
+{
+	struct layer_member m[LAYER_MEMBERS];
+	size_t n = layer_members(l, m), nodes = 0;
+
+	for (size_t i = 0; i < n; i++)
+		nodes += !m[i].controller && m[i].pid;
+	for (int ms = 0; m[n - 1].controller && ms < SETTLE_MS; ms += 10) {
+		char *answer = NULL;
+		bool done = sl_client_control(m[n - 1].socket, "status", &answer) ||
+			    us_heard(answer, nodes);
+
+		free(answer);
+		if (done)
+			return;
+		usleep(10000);
+	}
+}
+
+/* Started and ready; `started` counts those that are to be stopped if anything fails. */
+static int us_members(struct up *u, const char *daemon, struct layer_start *s, size_t *started)
+{
+	struct layer *l = &u->layer;
+	struct layer_member controller, node[LAYER_IONODES] = { 0 };
+	struct us_args a;
+	int status = CLI_OK;
+
+	layer_member(l, 0, true, &controller);
+	for (unsigned i = 0; i < u->ionodes; i++)
+		layer_member(l, i, false, &node[i]);
+	if ((u->controller && !controller.socket[0]) || !node[u->ionodes - 1].socket[0])
+		return cli_fail(cmd,
+				"%s is too long for the paths of %u sockets. Set SLUICE_RUNTIME to "
+				"a shorter directory, or choose a shorter name.",
+				l->dir, u->ionodes + 1);
+	if (u->controller) {
+		us_controller(u, daemon, &controller, &a);
+		status = layer_launch(l, &controller, a.word, &s[*started]);
+		*started += !status;
+		if (status || (status = layer_ready(l, &controller, false, &s[0])))
+			return status;
+	}
+	for (unsigned i = 0; !status && i < u->ionodes; i++) {
+		us_node(u, daemon, &node[i], controller.socket, &a);
+		status = layer_launch(l, &node[i], a.word, &s[*started]);
+		*started += !status;
+	}
+	for (unsigned i = 0; !status && i < u->ionodes; i++)
+		status = layer_ready(l, &node[i], u->ionodes == 1, &s[*started - u->ionodes + i]);
+	return status;
+}
+
+int up_start(struct up *u, const char *daemon)
+{
+	struct layer_start s[LAYER_MEMBERS];
+	const char *listen = u->value[CONFIG_LISTEN];
+	char text[PATH_MAX + 2];
+	size_t started = 0;
+	int status;
+
+	layer_clean(&u->layer, false); /* what members that died have left */
+	snprintf(text, sizeof(text), "%s\n", u->root);
+	layer_write(&u->layer, "root", text);
+	if (listen && !u->value[CONFIG_SECRET_FILE]) {
+		if ((status = listen_secret(&u->layer, u->secret)))
+			return status;
+		u->value[CONFIG_SECRET_FILE] = u->secret;
+	}
+	status = us_members(u, daemon, s, &started);
+	if (!status)
+		status = us_jobs(u);
+	if (!status && listen)
+		status = listen_note(&u->layer, listen);
+	if (!status) {
+		up_settle(&u->layer);
+		return CLI_OK;
+	}
+	layer_stop(s, started);
+	layer_clean(&u->layer, true);
+	return status;
+}

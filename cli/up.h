@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What `sluice up` was asked for. up.c reads it, up-start.c does it, up-revive.c does it again. */
+#ifndef SL_CLI_UP_H
+#define SL_CLI_UP_H
+
+#include <limits.h>
+
+#include "cli/config.h"
+#include "cli/layer.h"
+
+struct up {
+	const char *value[CONFIG_KEYS]; /* given, else the file's */
+	const char *policy[CONFIG_STAGES];
+	const char *config_file;
+	struct config config;
+	unsigned ionodes;
+	bool controller, revive;
+	char root[PATH_MAX], trace[PATH_MAX], secret[PATH_MAX];
+	struct layer layer;
+};
+
+/* Start all members, and make the jobs of the configuration known. Nothing is left if it fails. */
+int up_start(struct up *u, const char *daemon);
+/* Start again those members of a layer that have died. */
+int up_revive(const char *name);
+/* Wait, for a while, until the controller has heard of all nodes. */
+void up_settle(const struct layer *l);
+
+#endif

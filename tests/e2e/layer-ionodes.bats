@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: Apache-2.0
+# Layers with several I/O nodes and a controller: life, status, changes, crashes, grants.
+bats_require_minimum_version 1.5.0
+load live
+
+setup() {
+	live_setup
+	LAYER=$SLUICE_RUNTIME/default
+}
+
+teardown() {
+	live_teardown
+}
+
+member_pid() { # suffix of its files
+	cat "$LAYER/pid$1"
+}
+
+# Kill a member, and wait until the kernel has let go of it.
+kill_member() { # suffix
+	local pid
+	pid=$(member_pid "$1")
+	kill -KILL "$pid"
+	until_true 5 gone "$pid"
+}
+
+gone() { # pid: it has no files open any more
+	! [ -e "/proc/$1/fd/3" ]
+}
+
+fails() { # status, the whole of stderr, arguments of sluice
+	local expected=$1 message=$2
+	shift 2
+	run "-$expected" --separate-stderr "$SLUICE" "$@"
+	[ "$stderr" = "$message" ] || { echo "got: $stderr"; return 1; }
+}
+
+moved() { # job: bytes on all nodes
+	job "$1" "write_bytes // 0"
+}
+
+status_is() { # jq filter, text
+	[ "$(status "$1")" = "$2" ]
+}
+
+# ---- life ----
+
+@test "up with three nodes returns when all are there, down leaves nothing" {
+	run -0 "$SLUICE" up --ionodes 3 --capacity 300M "$DIR"
+	[ "${lines[0]}" = "Layer 'default' is up for $DIR, 3 I/O nodes, at most 300MB/s" ]
+	[ -S "$LAYER/node.sock" ] && [ -S "$LAYER/node-1.sock" ] && [ -S "$LAYER/node-2.sock" ]
+	[ -S "$LAYER/controller.sock" ]
+	[ "$(status '[.ionodes[].state] | join(" ")')" = "up up up" ]
+	[ "$(status '.controller.state')" = up ]
+	[ "$(status '[.ionodes[].capacity_bps] | map(tostring) | join(" ")')" = "100000000 100000000 100000000" ]
+	[ "$(status '.capacity_bps')" = 300000000 ]
+	[ "$(status '.controller.capacity_bps')" = 300000000 ]
+	pids=$(cat "$LAYER"/pid*)
+	for log in log log-1 log-2; do
+		grep -q "ionode root=$DIR .*ready" "$LAYER/$log"
+	done
+	grep -q "controller .*ready" "$LAYER/log-controller"
+	run -0 "$SLUICE" down
+	[ "$output" = "Layer 'default' is down." ]
+	for pid in $pids; do
+		gone "$pid"
+	done
+	run find "$SLUICE_RUNTIME" -mindepth 1
+	[ "$output" = "" ]
+}
+
+@test "one node needs no controller, unless it is asked for what a controller does" {
+	"$SLUICE" up "$DIR"
+	[ ! -e "$LAYER/controller.sock" ]
+	[ "$(status '.ionodes')" = null ]
+	"$SLUICE" down
+	for option in --ionodes=1 --policy=grant=fcfs --policy=allocate=static --gap=2s --direct \
+		--per-proc-bandwidth=10M --compute-nodes=8; do
+		"$SLUICE" up "$option" "$DIR"
+		[ -S "$LAYER/controller.sock" ]
+		[ "$(status '.ionodes | length')" = 1 ]
+		"$SLUICE" down
+	done
+}
+
+@test "the same from a file" {
+	cat >"$BATS_TEST_TMPDIR/s.yaml" <<-END
+		directory: $DIR
+		ionodes: 2
+		gap: 200ms
+		per_proc_bandwidth: 10M
+		direct: false
+		compute_nodes: 64
+		capacity: 200M
+		policy:
+		  grant: fair-share
+		  allocate: static
+		  share: round-robin
+		jobs:
+		  - job: climate
+		    max: 50M
+	END
+	"$SLUICE" up --config "$BATS_TEST_TMPDIR/s.yaml"
+	[ "$(status '.ionodes | length')" = 2 ]
+	[ "$(status '[.controller.grant, .controller.allocate, .share] | join(" ")')" = "fair-share static round-robin" ]
+	[ "$(job climate 'parts | map(.ionode) | join(" ")')" = "0 1" ]
+	[ "$(job climate asked_max_bps)" = 50000000 ]
+	tr '\0' ' ' <"$LAYER/args-controller" | grep -q -- "--per-proc 10M"
+	tr '\0' ' ' <"$LAYER/args-controller" | grep -q -- "--gap 200ms"
+	run -1 grep -qa -- --direct "$LAYER/args-controller"
+}
+
+@test "if one does not start, it is said which and why, and nothing is left" {
+	export ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0
+	# Node 1 finds a directory where its recording should go.
+	mkdir "$BATS_TEST_TMPDIR/t-1"
+	run -1 --separate-stderr "$SLUICE" up --ionodes 3 --trace "$BATS_TEST_TMPDIR/t" "$DIR"
+	[ "${stderr_lines[0]}" = "sluice up: I/O node 1 did not start. It said:" ]
+	[[ "${stderr_lines[1]}" == "  sluiced: cannot start: Is a directory" ]]
+	run find "$SLUICE_RUNTIME" -mindepth 1
+	[ "$output" = "" ]
+	"$SLUICE" up --ionodes 3 --trace "$BATS_TEST_TMPDIR/u" "$DIR"
+	[ -e "$BATS_TEST_TMPDIR/u" ] && [ -e "$BATS_TEST_TMPDIR/u-2" ]
+}
+
+@test "wrong values are answered with the possible ones" {
+	see="See 'sluice up --help'."
+	fails 2 "sluice up: --ionodes: '0' is not a number from 1 to 64. $see" up --ionodes 0 "$DIR"
+	fails 2 "sluice up: --gap: 'long' is not a time; write 1s or 200ms. $see" up --gap long "$DIR"
+	run -2 --separate-stderr "$SLUICE" up --policy grant=fcsf "$DIR"
+	[[ "$stderr" == "sluice up: grant: no policy 'fcsf'"* ]]
+	fails 2 "sluice up: --revive goes with --name alone: what has died is started again as it was. $see" up --revive "$DIR"
+	fails 1 "sluice up: no layer is up. Start one with 'sluice up DIR'." up --revive
+	"$SLUICE" up --ionodes 2 "$DIR"
+	fails 2 "sluice status: --ionode: layer 'default' has nodes 0 to 1, not '2'. See 'sluice status --help'." status --ionode 2
+}
+
+# ---- status and changes ----
+
+@test "status adds up what a job does on its nodes" {
+	"$SLUICE" up --ionodes 3 "$DIR"
+	for node in node node-1 node-2; do
+		"$SLUICE" run --job a --procs 6 -- sh -c "SLUICE_SOCKET=$LAYER/$node.sock \
+			dd if=/dev/zero of=$DIR/$node bs=1M count=4 status=none"
+	done
+	"$SLUICE" run --job b -- dd if=/dev/zero of="$DIR/b" bs=1M count=3 status=none
+	[ "$(moved a)" = $((12 << 20)) ]
+	[ "$(moved b)" = $((3 << 20)) ]
+	[ "$(job a procs)" = 6 ]
+	[ "$(status '[.jobs[].share] | add')" = 0 ] || within 1 "$(status '[.jobs[].share] | add')" 1
+	for node in 0 1 2; do
+		n=$("$SLUICE" status --ionode $node --json | jq '[.jobs[] | select(.job == "a") | .write_bytes] | add')
+		[ "$n" -gt 0 ]
+		[ "$("$SLUICE" status --ionode $node --json | jq .ionodes)" = null ]
+	done
+	run -0 "$SLUICE" status
+	[[ "$output" == *"Nodes:    3 of 3 up"* ]]
+	[[ "$output" == *"Control:  up "*"allocate=mckp grant=none"* ]]
+	[[ "$output" =~ "IONODE   STATE       PID" ]]
+	for line in "${lines[@]}"; do
+		[ ${#line} -le 80 ]
+	done
+}
+
+@test "set, policy set and set --capacity reach all nodes" {
+	"$SLUICE" up --ionodes 3 --capacity 300M "$DIR"
+	start_load a -- sleep 60
+	until_true 5 status_is '[.jobs[].parts | length] | add' 3
+	"$SLUICE" set a max=30M weight=5
+	"$SLUICE" policy set share=round-robin
+	"$SLUICE" set --capacity 600M
+	for node in 0 1 2; do
+		[ "$("$SLUICE" status --ionode $node --json | jq -r '[.share, .capacity_bps, (.jobs[] | .asked_max_bps, .weight)] | map(tostring) | join(" ")')" = "round-robin 200000000 30000000 5" ]
+	done
+	until_true 2 status_is .controller.capacity_bps 600000000
+	fails 1 "sluice set: no job 'x'; see 'sluice status'." set x max=1M
+	fails 2 "sluice policy: grant is the controller's, and stays as 'sluice up --policy grant=...' has it; admit, share and order can be set. See 'sluice policy --help'." policy set grant=fcfs
+}
+
+# ---- crashes ----
+
+@test "status says what died, and --revive brings it back as it was" {
+	"$SLUICE" up --ionodes 3 --capacity 300M "$DIR"
+	"$SLUICE" policy set share=round-robin
+	kill_member -1
+	kill_member -controller
+	run -0 "$SLUICE" status
+	[[ "$output" == *"I/O node 1 has died; its log is $LAYER/log-1"* ]]
+	[[ "$output" == *"The controller has died; its log is $LAYER/log-controller"* ]]
+	[[ "$output" == *"'sluice up --revive' brings back what died."* ]]
+	[ "$(status '[.controller.state, .ionodes[].state] | join(" ")')" = "died up died up" ]
+	fails 1 "sluice up: layer 'default' is up for $DIR, but there died: I/O node 1, the controller. 'sluice up --revive' brings it back." up --ionodes 3 "$DIR"
+	fails 1 "sluice status: I/O node 1 of layer 'default' has died; its log is $LAYER/log-1. 'sluice up --revive' brings it back." status --ionode 1
+	run -0 "$SLUICE" up --revive
+	[ "${lines[0]}" = "The controller is back (pid $(member_pid -controller))." ]
+	[ "${lines[1]}" = "I/O node 1 is back (pid $(member_pid -1))." ]
+	[ "$("$SLUICE" status --ionode 1 --json | jq -r '[.share, .capacity_bps] | map(tostring) | join(" ")')" = "round-robin 100000000" ]
+	[ "$(status '[.controller.state, .ionodes[].state] | join(" ")')" = "up up up up" ]
+	[ "$(status '.controller.capacity_bps')" = 300000000 ]
+	run -0 "$SLUICE" up --revive
+	[ "$output" = "Nothing of layer 'default' has died." ]
+	"$SLUICE" down
+	run find "$SLUICE_RUNTIME" -mindepth 1
+	[ "$output" = "" ]
+}
+
+@test "the first node may die: the others are found" {
+	"$SLUICE" up --ionodes 2 "$DIR"
+	kill_member ""
+	run -0 "$SLUICE" status
+	[[ "$output" == *"Nodes:    1 of 2 up"* ]]
+	"$SLUICE" run --job a -- dd if=/dev/zero of="$DIR/a" bs=1M count=2 status=none
+	[ "$(moved a)" = $((2 << 20)) ]
+	# One that was revived holds the layer, too, when all others have died.
+	"$SLUICE" up --revive
+	kill_member -1
+	kill_member -controller
+	run -1 --separate-stderr "$SLUICE" up "$DIR"
+	[[ "$stderr" == *"is up for $DIR, but there died: I/O node 1, the controller."* ]]
+	run -0 --separate-stderr "$SLUICE" down
+	[ "$stderr" = "sluice down: warning: there had died before: I/O node 1, the controller. The logs are left in $LAYER." ]
+	[ -s "$LAYER/log-1" ]
+	"$SLUICE" up "$DIR"
+}
+
+@test "all may die: nothing blocks the next up, nor --revive" {
+	"$SLUICE" up --ionodes 2 "$DIR"
+	for member in "" -1 -controller; do
+		kill_member "$member"
+	done
+	run -1 --separate-stderr "$SLUICE" status
+	[[ "$stderr" == *"has died"* ]]
+	run -0 "$SLUICE" up --revive
+	[ ${#lines[@]} -eq 3 ]
+	[ "$(status '[.controller.state, .ionodes[].state] | join(" ")')" = "up up up" ]
+	for member in "" -1 -controller; do
+		kill_member "$member"
+	done
+	"$SLUICE" up --ionodes 3 "$DIR"
+	[ "$(status '[.ionodes[].state] | join(" ")')" = "up up up" ]
+}
