@@ -86,6 +86,14 @@ void sl_machine_gone(struct sl_machine *m, uint32_t app)
 	m->there--;
 }
 
+/* Alone, what it has moved in iterations that have ended. */
+static double ma_alone_s(const struct sl_machine *m, uint32_t app)
+{
+	const struct sl_alone *a = &m->alone[app];
+
+	return m->buffer ? a->io_s : m->run[app].moved_bytes / a->cap_bps;
+}
+
 /* Computing is over; whether there is anything to move. */
 static bool ma_begin_io(struct sl_machine *m, uint32_t app)
 {
@@ -102,7 +110,7 @@ static bool ma_begin_io(struct sl_machine *m, uint32_t app)
 	if (v->granted) {
 		past.ended = ma_ended(m, app);
 		past.work_s = r->work_s;
-		past.alone_s = r->work_s + r->moved_bytes / m->account[app].cap_bps;
+		past.alone_s = r->work_s + ma_alone_s(m, app);
 	}
 	sl_server_start(v, ma_id(m, app), r->compute_s, r->bytes, past, m->now_s);
 	return true;
@@ -114,10 +122,13 @@ static void ma_end_io(struct sl_machine *m, uint32_t app)
 	struct sl_sim_account *a = &m->account[app];
 
 	if (m->options->window == SL_WINDOW_PAPER) {
-		a->paper_bytes +=
-			sl_paper_bytes(r->bytes, r->since_s, m->now_s, m->s->from_s, m->to_s);
+		a->paper_io_s +=
+			sl_paper_part(sl_alone_phase_s(&m->alone[app], r->compute_s, r->bytes),
+				      r->since_s, m->now_s, m->s->from_s, m->to_s);
 		m->crossing -= m->crossing && r->since_s < m->to_s;
 	}
+	if (m->buffer)
+		sl_alone_ended(&m->alone[app], r->compute_s, r->bytes);
 	m->events++;
 	r->left--;
 	r->work_s += r->compute_s;
@@ -248,14 +259,19 @@ int sl_machine_event(struct sl_machine *m)
 struct sl_sim_progress sl_machine_progress(const struct sl_machine *m, uint32_t app, double at_s)
 {
 	const struct sl_run *r = &m->run[app];
-	struct sl_sim_progress p = { r->work_s, r->moved_bytes };
+	struct sl_sim_progress p = { r->work_s, r->moved_bytes, 0 };
+	double part_bytes;
 
 	if (r->state == SL_APP_COMPUTES)
 		p.compute_s += fmin(fmax(at_s - r->since_s, 0), r->compute_s);
 	if (r->state == SL_APP_IN_IO) {
+		part_bytes = r->bytes - sl_server_left_bytes(&m->server[app % m->n_servers],
+							     ma_id(m, app), at_s);
 		p.compute_s += r->compute_s;
-		p.bytes += r->bytes - sl_server_left_bytes(&m->server[app % m->n_servers],
-							   ma_id(m, app), at_s);
+		p.bytes += part_bytes;
+		if (m->buffer)
+			p.io_s = sl_alone_phase_s(&m->alone[app], r->compute_s, part_bytes);
 	}
+	p.io_s = m->buffer ? p.io_s + m->alone[app].io_s : p.bytes / m->alone[app].cap_bps;
 	return p;
 }

@@ -5,6 +5,7 @@
 #define SL_SIM_MACHINE_H
 
 #include "base/ds/heap.h"
+#include "sim/alone.h"
 #include "sim/metrics.h"
 #include "sim/random.h"
 #include "sim/server.h"
@@ -33,6 +34,8 @@ struct sl_machine {
 	const struct sl_phase_options *options;
 	struct sl_run *run;
 	struct sl_sim_account *account;
+	struct sl_alone *alone;
+	bool buffer;	      /* the platform has one: `alone` is followed */
 	struct sl_heap timer; /* of applications that compute or are not there yet */
 	struct sl_server *server;
 	struct sl_heap due; /* servers, by their next events */

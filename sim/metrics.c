@@ -10,14 +10,17 @@
  *	SysEfficiency       1/N * sum of beta_k rho~_k           upper limit: the same of rho_k
  *	Dilation            max of rho_k / rho~_k
  *
+ * With a burst buffer, V_k takes alone what it takes with that buffer (alone.c): else applications
+ * would be faster among others than alone.
+ *
  * An application that the end of the window cut off ended there, and what it has done of an
  * unfinished iteration counts: the paper has only applications that end, and its n(t) would make
  * one look the worse the longer its iterations are. An application that has done nothing at all
  * counts 0 towards the SysEfficiency and has no dilation.
  *
- * Seed 000 (IO-Sets, 2024), over the window; e_cpu: seconds computed inside of it, e_io: bytes
- *moved inside of it over the bandwidth alone, L: its length, or that of the part in which the
- *application was there:
+ * Seed 000 (IO-Sets, 2024), over the window; e_cpu: seconds computed inside of it, e_io: what the
+ * bytes moved inside of it take alone, L: its length, or that of the part in which the application
+ * was there:
  *
  *	stretch      L / (e_cpu + e_io)        its maximum and geometric mean
  *	I/O slowdown (L - e_cpu) / e_io        geometric mean
@@ -41,13 +44,13 @@
 
 #include <math.h>
 
-double sl_paper_bytes(double bytes, double begin_s, double end_s, double from_s, double to_s)
+double sl_paper_part(double of, double begin_s, double end_s, double from_s, double to_s)
 {
 	double inside_s = fmin(end_s, to_s) - fmax(begin_s, from_s);
 
 	if (inside_s < 0)
 		return 0;
-	return end_s > begin_s ? bytes * (inside_s / (end_s - begin_s)) : bytes;
+	return end_s > begin_s ? of * (inside_s / (end_s - begin_s)) : of;
 }
 
 struct mean {
@@ -83,11 +86,10 @@ static void mt_app(const struct sl_sim_account *a, const struct window *w,
 		   struct sl_sim_app_metrics *m)
 {
 	double took_s = a->end_s - a->release_s;
-	double alone_s = a->total.compute_s + a->total.bytes / a->cap_bps;
+	double alone_s = a->total.compute_s + a->total.io_s;
 	double there_s = fmin(w->to_s, a->end_s) - fmax(w->from_s, a->release_s);
 	double cpu_s = a->to.compute_s - a->from.compute_s;
-	double io_s = (w->mode == SL_WINDOW_PAPER ? a->paper_bytes : a->to.bytes - a->from.bytes) /
-		      a->cap_bps;
+	double io_s = w->mode == SL_WINDOW_PAPER ? a->paper_io_s : a->to.io_s - a->from.io_s;
 
 	*m = (struct sl_sim_app_metrics){ .iterations = a->iterations, .bytes = a->total.bytes };
 	m->efficiency = took_s > 0 ? a->total.compute_s / took_s : NAN;

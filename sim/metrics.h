@@ -8,20 +8,20 @@
 /* What one application has done at a point of time: parts of an iteration count. */
 struct sl_sim_progress {
 	double compute_s, bytes;
+	double io_s; /* what these bytes would have taken alone: alone.c */
 };
 
 /* All that is measured of one application. */
 struct sl_sim_account {
 	uint32_t procs;
-	double cap_bps; /* of its I/O alone on the machine */
 	double release_s, end_s;
 	uint64_t iterations;			/* that have ended */
 	struct sl_sim_progress from, to, total; /* when the window began and ended; at end_s */
-	double paper_bytes; /* those of whole phases, as seed 000 counts them: sl_paper_bytes() */
+	double paper_io_s; /* I/O alone in the window, as seed 000 counts it: sl_paper_part() */
 };
 
-/* What an I/O phase from begin_s to end_s counts for the window, when SL_WINDOW_PAPER. */
-double sl_paper_bytes(double bytes, double begin_s, double end_s, double from_s, double to_s);
+/* What an I/O phase from begin_s to end_s, of so much, counts when SL_WINDOW_PAPER. */
+double sl_paper_part(double of, double begin_s, double end_s, double from_s, double to_s);
 
 /*
  * Everything of `out` but end_s, wall_s and events. procs: N, or 0 for what the n applications use

@@ -163,9 +163,8 @@ static void ph_app(struct sl_machine *m, uint32_t i)
 	const struct sl_app *a = &m->s->apps[i];
 	struct sl_run *r = &m->run[i];
 
-	m->account[i] = (struct sl_sim_account){ .procs = a->procs,
-						 .cap_bps = sl_app_cap_bps(&m->s->platform, a),
-						 .release_s = a->release_s };
+	m->account[i] = (struct sl_sim_account){ .procs = a->procs, .release_s = a->release_s };
+	m->alone[i] = sl_alone_at_release(&m->s->platform, a);
 	*r = (struct sl_run){ .state = SL_APP_NOT_YET,
 			      .left = a->iterations ? a->iterations : UINT64_MAX,
 			      .random = sl_random_stream(m->options->seed, i),
@@ -220,9 +219,10 @@ static int ph_run(struct sl_machine *m, const struct sl_spec *policy)
 
 	m->run = aligned_alloc(LINE, (n * sizeof(*m->run) + LINE - 1) / LINE * LINE);
 	m->account = calloc(n, sizeof(*m->account));
+	m->alone = calloc(n, sizeof(*m->alone));
 	m->server = calloc(m->n_servers, sizeof(*m->server));
 	m->touched = calloc(m->n_servers, sizeof(*m->touched));
-	if (memory && m->run && m->account && m->server && m->touched &&
+	if (memory && m->run && m->account && m->alone && m->server && m->touched &&
 	    !(rc = ph_servers(m, policy))) {
 		sl_heap_init(&m->timer, memory, n);
 		sl_heap_init(&m->due, memory + ph_heap_size(n), m->n_servers);
@@ -237,6 +237,7 @@ static int ph_run(struct sl_machine *m, const struct sl_spec *policy)
 	free(m->server);
 	free(m->touched);
 	free(m->run);
+	free(m->alone);
 	free(memory);
 	return rc;
 }
@@ -263,6 +264,7 @@ int sl_phase_run(const struct sl_scenario *s, const struct sl_phase_options *opt
 	if (rc)
 		return rc;
 	m.n_servers = s->platform.servers;
+	m.buffer = s->platform.buffer_bytes > 0;
 	m.there = s->n_apps;
 	m.to_s = s->to_s > 0 ? s->to_s : INFINITY;
 	rc = ph_run(&m, &policy);

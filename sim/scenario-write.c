@@ -24,11 +24,6 @@ double sl_app_cap_bps(const struct sl_platform *p, const struct sl_app *a)
 	return p->per_proc_bps > 0 ? fmin(p->per_proc_bps * a->procs, server_bps) : server_bps;
 }
 
-double sl_app_alone_s(const struct sl_platform *p, const struct sl_app *a)
-{
-	return sl_vary_mean(&a->compute_s) + sl_vary_mean(&a->volume_bytes) / sl_app_cap_bps(p, a);
-}
-
 bool sl_app_name_ok(const char *name)
 {
 	size_t length = strlen(name);

@@ -88,9 +88,9 @@ int sl_scenario_check(const struct sl_scenario *s, char *err, size_t err_size);
  */
 int sl_scenario_save(FILE *file, const struct sl_scenario *s);
 void sl_scenario_free(struct sl_scenario *s);
-/* What one iteration takes alone on the platform, by the means of its distributions. */
+/* What one iteration takes alone on the platform, by the means of its distributions: alone.c. */
 double sl_app_alone_s(const struct sl_platform *p, const struct sl_app *a);
-/* What it can use of its I/O server: min(b * beta, B / servers). */
+/* What it can use of its I/O server's disks: min(b * beta, B / servers). */
 double sl_app_cap_bps(const struct sl_platform *p, const struct sl_app *a);
 /* A name is something printable that fits; an iteration takes some time. */
 bool sl_app_name_ok(const char *name);

@@ -16,24 +16,22 @@ static void near_to(double is, double should, int line)
 }
 #define near(is, should) near_to(is, should, __LINE__)
 
-/* Two applications: 3 processors, 6 of 10 s computed, 20 bytes at 10/s alone; and 1, 2 of 10 s. */
+/* Two applications: 3 processors, 6 of 10 s computed, 20 bytes in 2 s alone; and 1, 2 of 10 s. */
 static const struct sl_sim_account two[] = {
 	{ .procs = 3,
-	  .cap_bps = 10,
 	  .end_s = 10,
 	  .iterations = 2,
-	  .to = { 6, 20 },
-	  .total = { 6, 20 },
-	  .paper_bytes = 10 },
+	  .to = { 6, 20, 2 },
+	  .total = { 6, 20, 2 },
+	  .paper_io_s = 1 },
 	{ .procs = 1,
-	  .cap_bps = 5,
 	  .release_s = 5,
 	  .end_s = 15,
 	  .iterations = 1,
-	  .from = { 1, 0 },
-	  .to = { 2, 10 },
-	  .total = { 2, 20 },
-	  .paper_bytes = 5 },
+	  .from = { 1, 0, 0 },
+	  .to = { 2, 10, 2 },
+	  .total = { 2, 20, 4 },
+	  .paper_io_s = 1 },
 };
 
 static void efficiency_and_dilation_are_of_the_whole_run(void **state)
@@ -80,21 +78,21 @@ static void stretch_and_slowdown_are_of_the_window(void **state)
 static void a_phase_counts_by_the_part_of_its_time(void **state)
 {
 	(void)state;
-	near(sl_paper_bytes(80, 10, 18, 0, 100), 80);
-	near(sl_paper_bytes(80, 10, 18, 12, 100), 60);
-	near(sl_paper_bytes(80, 10, 18, 0, 12), 20);
-	near(sl_paper_bytes(80, 10, 18, 11, 12), 10);
-	assert_true(sl_paper_bytes(80, 10, 18, 20, 30) == 0);
-	assert_true(sl_paper_bytes(80, 10, 18, 0, 5) == 0);
-	assert_true(sl_paper_bytes(0, 10, 10, 0, 50) == 0);
+	near(sl_paper_part(80, 10, 18, 0, 100), 80);
+	near(sl_paper_part(80, 10, 18, 12, 100), 60);
+	near(sl_paper_part(80, 10, 18, 0, 12), 20);
+	near(sl_paper_part(80, 10, 18, 11, 12), 10);
+	assert_true(sl_paper_part(80, 10, 18, 20, 30) == 0);
+	assert_true(sl_paper_part(80, 10, 18, 0, 5) == 0);
+	assert_true(sl_paper_part(0, 10, 10, 0, 50) == 0);
 }
 
 static void nothing_done_is_infinite_and_nothing_there_is_no_number(void **state)
 {
 	struct sl_sim_account a[] = {
-		{ .procs = 1, .cap_bps = 10, .end_s = 10 },
-		{ .procs = 1, .cap_bps = 10, .release_s = 50, .end_s = 60, .to = { 0, 0 } },
-		{ .procs = 1, .cap_bps = 10, .end_s = 10, .to = { 10, 0 }, .total = { 10, 0 } },
+		{ .procs = 1, .end_s = 10 },
+		{ .procs = 1, .release_s = 50, .end_s = 60, .to = { 0, 0, 0 } },
+		{ .procs = 1, .end_s = 10, .to = { 10, 0, 0 }, .total = { 10, 0, 0 } },
 	};
 	struct sl_sim_metrics m;
 	struct sl_sim_app_metrics app[3];

@@ -133,6 +133,48 @@ static void a_burst_buffer_takes_data_until_it_is_full(void **state)
 	}
 }
 
+static void alone_is_with_the_burst_buffer(void **state)
+{
+	static const char *const scenarios[] = {
+		/* The first phase fills the buffer, the second finds little room. */
+		"jobs: [{compute: 1, volume: [150, 20], iterations: 2}]\n",
+		"jobs: [{compute: 10, volume: 40, iterations: 3}]\n",
+		/* Cut off in the middle of the slow part of its second phase. */
+		"window: [0, 7.75]\njobs: [{compute: 1, volume: [150, 20]}]\n",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(scenarios) / sizeof(scenarios[0]); i++) {
+		for (int paper = 0; paper < 2; paper++) {
+			char text[400];
+			struct rig *g;
+
+			snprintf(text, sizeof(text),
+				 "platform: {bandwidth: 10, "
+				 "burst_buffer: {capacity: 100, bandwidth: 30}}\n%s",
+				 scenarios[i]);
+			g = rig_run(text, "fcfs", paper ? SL_WINDOW_PAPER : SL_WINDOW_EXACT, false);
+			near(g->m.dilation, 1);
+			near(g->m.upper_limit, g->m.sys_efficiency);
+			if (!paper)
+				near(g->m.max_stretch, 1);
+			rig_free(g);
+		}
+	}
+	/* Two at once: each alone would have needed 100 / 30 s, and needs 10. */
+	{
+		struct rig *g = rig_run("platform: {bandwidth: 10, "
+					"burst_buffer: {capacity: 100, bandwidth: 30}}\n"
+					"jobs: [{count: 2, compute: 0, volume: 100, "
+					"iterations: 1}]\n",
+					"fair-share", SL_WINDOW_EXACT, false);
+
+		near(g->m.dilation, 3);
+		near(g->m.io_slowdown, 3);
+		rig_free(g);
+	}
+}
+
 static void a_buffer_that_is_full_is_shared_as_disks_are(void **state)
 {
 	(void)state;
@@ -299,6 +341,7 @@ int main(void)
 		cmocka_unit_test(what_caps_leave_goes_to_others),
 		cmocka_unit_test(first_come_is_served_first_and_alone),
 		cmocka_unit_test(a_burst_buffer_takes_data_until_it_is_full),
+		cmocka_unit_test(alone_is_with_the_burst_buffer),
 		cmocka_unit_test(a_buffer_that_is_full_is_shared_as_disks_are),
 		cmocka_unit_test(each_server_has_its_part),
 		cmocka_unit_test(zero_volumes_and_zero_computing_take_no_time),
