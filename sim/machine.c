@@ -12,6 +12,7 @@
 #include "sim/machine.h"
 
 #include <errno.h>
+#include <inttypes.h>
 
 #include "sim/event.h"
 
@@ -84,6 +85,7 @@ void sl_machine_gone(struct sl_machine *m, uint32_t app)
 		a->iterations = ma_ended(m, app);
 	}
 	m->there--;
+	m->procs -= m->s->apps[app].procs;
 }
 
 /* Alone, what it has moved in iterations that have ended. */
@@ -205,6 +207,7 @@ static int ma_timer(struct sl_machine *m, uint32_t app)
 	if (++m->spins > SPINS)
 		return ma_no_time(m);
 	if (r->state == SL_APP_NOT_YET) {
+		m->procs += m->s->apps[app].procs;
 		sl_server_join(ma_touch(m, app), ma_id(m, app));
 		return ma_iterate(m, app);
 	}
@@ -235,6 +238,17 @@ int sl_machine_settle(struct sl_machine *m)
 	return 0;
 }
 
+/* Some that should have gone before others come were delayed. */
+static int ma_crowded(struct sl_machine *m)
+{
+	char text[120];
+
+	snprintf(text, sizeof(text),
+		 "the jobs there need %" PRIu64 " processors, platform.procs is %" PRIu64, m->procs,
+		 m->s->platform.procs);
+	return sl_machine_wrong(m, -EINVAL, text);
+}
+
 int sl_machine_event(struct sl_machine *m)
 {
 	double until_s = m->now_s + sl_event_grain_s(m->now_s);
@@ -251,6 +265,8 @@ int sl_machine_event(struct sl_machine *m)
 	/* Those included in which a transfer ends a grain after another's computing did. */
 	for (uint32_t i = 0; !rc && i < m->n_touched; i++)
 		rc = ma_ends(m, m->touched[i]);
+	if (!rc && m->s->platform.procs && m->procs > m->s->platform.procs)
+		rc = ma_crowded(m);
 	return rc ? rc : sl_machine_settle(m);
 }
 

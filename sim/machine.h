@@ -42,6 +42,7 @@ struct sl_machine {
 	uint32_t *touched;  /* servers to settle at this event */
 	uint32_t n_servers, n_touched;
 	uint32_t there;	   /* applications that have not gone */
+	uint64_t procs;	   /* of those that are there */
 	uint32_t crossing; /* I/O phases over the end of the window that are to be waited for */
 	double now_s, to_s;
 	uint64_t events, spins;

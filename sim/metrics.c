@@ -131,10 +131,11 @@ void sl_metrics(const struct sl_sim_account *accounts, uint32_t n, uint64_t proc
 		mt_add(&stretch, m.stretch);
 		mt_add(&slowdown, m.io_slowdown);
 	}
+	/* More than there are, if jobs follow each other: the mean is over all of them then. */
+	out->sys_efficiency /= fmax(all, (double)procs);
+	out->upper_limit /= fmax(all, (double)procs);
 	if (procs)
 		all = (double)procs;
-	out->sys_efficiency /= all;
-	out->upper_limit /= all;
 	out->geomean_stretch = mt_geometric(&stretch);
 	out->io_slowdown = mt_geometric(&slowdown);
 	out->utilization = to_s > from_s ? cpu_s / (all * (to_s - from_s)) : NAN;

@@ -45,8 +45,7 @@
 #include "sim/event.h"
 #include "sim/machine.h"
 
-#define LINE	 ((size_t)64) /* of the cache */
-#define LATEST_S 4e9	      /* sl_time has nanoseconds up to 4.6e9 s */
+#define LINE ((size_t)64) /* of the cache */
 
 /* ---- the window ---- */
 
@@ -117,7 +116,7 @@ static int ph_step(struct sl_machine *m, struct ph_window *w)
 	} else if (w->ended && !w->cut && (!m->crossing || w->late_s < clear_s)) {
 		w->cut = true;
 		return ph_cut(m);
-	} else if (next_s > LATEST_S) {
+	} else if (next_s > SL_SIM_LATEST_S) {
 		return next_s < INFINITY
 			       ? sl_machine_wrong(m, -ERANGE, "the run goes beyond 4e9 s")
 			       : sl_machine_wrong(m, -EDEADLK, "applications wait for ever");

@@ -38,14 +38,15 @@ struct taken {
 	struct sl_scenario *s;
 	const yaml_node_t *endless; /* the first job without iterations */
 	uint32_t endless_at;
-	uint32_t jobs; /* in the list */
+	uint32_t jobs;		  /* in the list */
+	const yaml_node_t *procs; /* of the platform */
 };
 
 /* ---- platform and window ---- */
 
 static int sc_bandwidth(struct sl_yaml *y, const char *key, const yaml_node_t *value, void *into)
 {
-	struct sl_platform *p = into;
+	struct sl_platform *p = &((struct taken *)into)->s->platform;
 
 	return sl_quantity_take(y, value, &sl_a_rate,
 				strcmp(key, "bandwidth") ? &p->per_proc_bps : &p->bandwidth_bps);
@@ -53,15 +54,17 @@ static int sc_bandwidth(struct sl_yaml *y, const char *key, const yaml_node_t *v
 
 static int sc_procs(struct sl_yaml *y, const char *key, const yaml_node_t *value, void *into)
 {
-	struct sl_platform *p = into;
+	struct taken *t = into;
 
 	(void)key;
-	return sl_yaml_count(y, value, 1, (uint64_t)SL_SIM_PROCS * SL_SIM_APPS, &p->procs);
+	t->procs = value;
+	return sl_yaml_count(y, value, 1, (uint64_t)SL_SIM_PROCS * SL_SIM_APPS,
+			     &t->s->platform.procs);
 }
 
 static int sc_servers(struct sl_yaml *y, const char *key, const yaml_node_t *value, void *into)
 {
-	struct sl_platform *p = into;
+	struct sl_platform *p = &((struct taken *)into)->s->platform;
 	uint64_t n;
 	int rc = sl_yaml_count(y, value, 1, SL_SIM_SERVERS, &n);
 
@@ -73,7 +76,7 @@ static int sc_servers(struct sl_yaml *y, const char *key, const yaml_node_t *val
 
 static int sc_buffer_key(struct sl_yaml *y, const char *key, const yaml_node_t *value, void *into)
 {
-	struct sl_platform *p = into;
+	struct sl_platform *p = &((struct taken *)into)->s->platform;
 
 	if (!strcmp(key, "capacity"))
 		return sl_quantity_take(y, value, &sl_a_size, &p->buffer_bytes);
@@ -87,7 +90,7 @@ static int sc_buffer(struct sl_yaml *y, const char *key, const yaml_node_t *valu
 		{ "bandwidth", sc_buffer_key },
 		{ 0 },
 	};
-	struct sl_platform *p = into;
+	struct sl_platform *p = &((struct taken *)into)->s->platform;
 	int rc = sl_yaml_mapping(y, value, keys, key, into);
 
 	if (!rc && !(p->buffer_bytes > 0))
@@ -97,7 +100,7 @@ static int sc_buffer(struct sl_yaml *y, const char *key, const yaml_node_t *valu
 
 static int sc_restart(struct sl_yaml *y, const char *key, const yaml_node_t *value, void *into)
 {
-	struct sl_platform *p = into;
+	struct sl_platform *p = &((struct taken *)into)->s->platform;
 
 	(void)key;
 	return sl_quantity_take(y, value, &sl_a_time, &p->restart_s);
@@ -116,7 +119,7 @@ static int sc_platform(struct sl_yaml *y, const char *key, const yaml_node_t *va
 	};
 	struct taken *t = into;
 	struct sl_platform *p = &t->s->platform;
-	int rc = sl_yaml_mapping(y, value, keys, key, p);
+	int rc = sl_yaml_mapping(y, value, keys, key, into);
 
 	if (!rc && !(p->bandwidth_bps > 0))
 		rc = sl_yaml_bad(y, value, "the bandwidth is missing");
@@ -268,6 +271,7 @@ static int sc_job(struct sl_yaml *y, const yaml_node_t *node, void *into)
 	struct taken *all = into;
 	int rc;
 
+	t.app.line = (uint32_t)sl_yaml_line(node);
 	snprintf(t.app.name, sizeof(t.app.name), "job%u", ++all->jobs);
 	rc = sl_yaml_mapping(y, node, keys, "a job", &t);
 	if (!rc && !t.compute)
@@ -331,6 +335,27 @@ static int sc_policies(struct sl_yaml *y, const char *key, const yaml_node_t *va
 
 /* ---- the file ---- */
 
+/* Line and key of what does not fit together. */
+static int sc_sense(struct sl_yaml *y, const struct taken *t)
+{
+	const struct sl_scenario *s = t->s;
+	struct sl_scenario_fault f;
+	int rc = sl_scenario_sense(s, &f);
+
+	if (!rc)
+		return 0;
+	if (rc == -ENOMEM)
+		snprintf(y->err, y->err_size, "%s", f.text);
+	else if (f.app == SL_SCENARIO_PLATFORM)
+		sl_yaml_wrong(y, sl_yaml_line(t->procs), "platform.procs: %s", f.text);
+	else if (f.app != f.other)
+		sl_yaml_wrong(y, s->apps[f.app].line, "jobs: %s; line %u has the other", f.text,
+			      s->apps[f.other].line);
+	else
+		sl_yaml_wrong(y, s->apps[f.app].line, "jobs: %s: %s", s->apps[f.app].name, f.text);
+	return rc;
+}
+
 static int sc_root(struct sl_yaml *y, const yaml_node_t *node, void *into)
 {
 	static const struct sl_yaml_key keys[] = {
@@ -352,7 +377,7 @@ static int sc_root(struct sl_yaml *y, const yaml_node_t *node, void *into)
 		rc = sl_yaml_bad(y, t->endless,
 				 "iterations are missing; without them, a window must end");
 	}
-	return rc;
+	return rc ? rc : sc_sense(y, t);
 }
 
 static int sc_done(int rc, const char *file, struct taken *t, char *err, size_t err_size)

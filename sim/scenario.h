@@ -23,6 +23,8 @@
 /* No time is that long, no volume or bandwidth that much. */
 #define SL_SIM_SECONDS 1e9
 #define SL_SIM_BYTES   1e18
+/* No run is that long: sl_time has nanoseconds up to 4.6e9 s. */
+#define SL_SIM_LATEST_S 4e9
 
 struct sl_platform {
 	double bandwidth_bps; /* B: of the I/O system */
@@ -57,6 +59,7 @@ struct sl_app {
 	uint64_t iterations; /* 0: until the window ends */
 	struct sl_vary compute_s, volume_bytes;
 	double period_hint_s; /* w_iter as the policies are told; 0: what the means give */
+	uint32_t line;	      /* of its file; 0: none */
 };
 
 struct sl_scenario {
@@ -82,6 +85,23 @@ int sl_scenario_parse(const char *file, const char *text, size_t length, struct 
  * -EINVAL with a message that names the key.
  */
 int sl_scenario_check(const struct sl_scenario *s, char *err, size_t err_size);
+/*
+ * Whether it makes sense as a whole, for one that is in range (scenario-sense.c): names differ, the
+ * processors suffice if each job were alone, and each then ends. 0, or -errno and what is wrong.
+ * What is read has been checked.
+ */
+#define SL_SCENARIO_PLATFORM UINT32_MAX
+struct sl_scenario_fault {
+	uint32_t app, other; /* with which application, and which it does not get on with */
+	char text[300];
+};
+int sl_scenario_sense(const struct sl_scenario *s, struct sl_scenario_fault *f);
+/*
+ * Bytes per second that all together would move if none had to wait for another, without a burst
+ * buffer: the load is that over the bandwidth.
+ */
+double sl_scenario_asks_bps(const struct sl_scenario *s);
+uint64_t sl_scenario_procs(const struct sl_scenario *s); /* of all jobs together */
 /*
  * Writes what sl_scenario_load() reads, equal to the last bit but for its own name. 0 or -errno;
  * -EINVAL: sl_scenario_check() says why.

@@ -242,6 +242,10 @@ bad() {
 	bad '400, 3200' '400, 300' "2: window*"
 	bad 'jobs:' 'policies: [fcfs, zork]\njobs:' "3: policies*zork*"
 	bad 'count: 15' 'count: 99999999999' "5: jobs*count*"
+	bad 'bandwidth: 110Mi' 'bandwidth: 110Mi, procs: 15' \
+		"1: platform.procs: the jobs need 16 processors at 0 s, platform.procs is 15."
+	bad 'name: small' 'name: large-3' "5: jobs: two jobs are called 'large-3'; line 4 has the other."
+	bad 'compute: 18' 'iterations: 300000000000, compute: 18' "4: jobs: small: *4e+09 s*"
 	: >bad.yaml
 	wrong "sluice sim: bad.yaml:1: platform and jobs are missing." bad.yaml
 	printf 'platform: [\n' >bad.yaml
@@ -249,7 +253,8 @@ bad() {
 }
 
 @test "a scenario that no policy can run is refused" {
-	printf 'platform: {bandwidth: 1M}\njobs: [{compute: 9e8, volume: 1, iterations: 9}]\n' >bad.yaml
+	# Alone each would end in time; together they do not.
+	printf 'platform: {bandwidth: 1M}\njobs: [{count: 2, compute: 0, volume: 9e14, iterations: 3}]\n' >bad.yaml
 	wrong "sluice sim: no policy can run this: at * s the run goes beyond 4e9 s." bad.yaml
 	wrong "sluice sim: fcfs: at * s the run goes beyond 4e9 s." bad.yaml -p fcfs --html out.html
 	[ ! -e out.html ]

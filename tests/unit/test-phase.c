@@ -175,6 +175,26 @@ static void alone_is_with_the_burst_buffer(void **state)
 	}
 }
 
+static void jobs_that_follow_each_other_share_processors(void **state)
+{
+	static const char text[] =
+		"platform: {bandwidth: 10, procs: 8}\njobs:\n"
+		"  - {procs: 8, compute: 1, volume: 10, iterations: 5}\n"
+		"  - {procs: 8, release: 10, compute: 1, volume: 10, iterations: 5}\n";
+	struct rig *g = rig_run(text, "fcfs", SL_WINDOW_EXACT, false);
+	char err[300];
+
+	(void)state;
+	near(g->m.sys_efficiency, 0.5); /* each; not their sum */
+	near(g->m.utilization, 0.5);
+	/* One that should have gone is still there. */
+	g->s.apps[1].release_s = 9.5;
+	assert_int_equal(sl_phase_run(&g->s, &g->options, &g->m, NULL, err, sizeof(err)), -EINVAL);
+	assert_string_equal(
+		err, "fcfs: at 9.5 s the jobs there need 16 processors, platform.procs is 8");
+	rig_free(g);
+}
+
 static void a_buffer_that_is_full_is_shared_as_disks_are(void **state)
 {
 	(void)state;
@@ -342,6 +362,7 @@ int main(void)
 		cmocka_unit_test(first_come_is_served_first_and_alone),
 		cmocka_unit_test(a_burst_buffer_takes_data_until_it_is_full),
 		cmocka_unit_test(alone_is_with_the_burst_buffer),
+		cmocka_unit_test(jobs_that_follow_each_other_share_processors),
 		cmocka_unit_test(a_buffer_that_is_full_is_shared_as_disks_are),
 		cmocka_unit_test(each_server_has_its_part),
 		cmocka_unit_test(zero_volumes_and_zero_computing_take_no_time),

@@ -136,6 +136,20 @@ static void mistakes_are_told_with_line_and_key(void **state)
 		  "jobs[0].compute.uniform: the smaller one comes first" },
 		{ PLATFORM "jobs:\n  - {compute: {}, volume: 0, iterations: 1}\n",
 		  "jobs[0].compute: there must be one distribution, not 0" },
+		{ PLATFORM "jobs:\n  - {name: a, count: 2, compute: 1, volume: 0, iterations: 1}\n"
+			   "  - {name: a-2, compute: 1, volume: 0, iterations: 1}\n",
+		  "f.yaml:4: jobs: two jobs are called 'a-2'; line 3 has the other" },
+		{ "platform: {bandwidth: 8}\njobs:\n"
+		  "  - {name: a, compute: 2, volume: 800G, iterations: 1}\n",
+		  "f.yaml:3: jobs: a: 1 iterations of 1e+11 s, of which 1e+11 s are I/O at 8 "
+		  "bytes" },
+		{ PLATFORM "jobs:\n  - {compute: 1, volume: 0, iterations: 300000000000}\n",
+		  "would end after 4e+09 s" },
+		{ "platform:\n  bandwidth: 1M\n  procs: 10\njobs:\n"
+		  "  - {procs: 8, compute: 1, volume: 0, iterations: 1}\n"
+		  "  - {procs: 7, compute: 1, volume: 0, iterations: 1}\n",
+		  "f.yaml:3: platform.procs: the jobs need 15 processors at 0 s, platform.procs is "
+		  "10" },
 		{ PLATFORM "jobs:\n  - {compute: {gamma: 2}, volume: 0, iterations: 1}\n",
 		  "has no key 'gamma'" },
 		{ PLATFORM "jobs:\n  - {compute: 1, volume: 0, iterations: 1, procs: 0}\n",
@@ -203,12 +217,13 @@ static void what_is_saved_reads_back_to_the_last_bit(void **state)
 	(void)state;
 	for (int n = 0; n < 200; n++) {
 		struct sl_scenario s = { .n_apps = 3 }, again;
+		struct sl_scenario_fault f;
 		char *text, *text2;
 
-		s.platform = (struct sl_platform){
-			any(&r, 1e18) + 1e-9, any(&r, 1e18),	 7,	      3,
-			any(&r, 1e18) + 1,    any(&r, 1e18) + 1, any(&r, 1e9)
-		};
+		s.platform = (struct sl_platform){ any(&r, 1e18) + 1e-9, any(&r, 1e18),
+						   UINT64_C(7) << 32,	 3,
+						   any(&r, 1e18) + 1,	 any(&r, 1e18) + 1,
+						   any(&r, 1e9) };
 		s.from_s = any(&r, 1e8);
 		s.to_s = s.from_s + 1 + any(&r, 1e8);
 		s.apps = calloc(s.n_apps, sizeof(*s.apps));
@@ -224,6 +239,8 @@ static void what_is_saved_reads_back_to_the_last_bit(void **state)
 			vary(&r, &a->compute_s, 1e9);
 			vary(&r, &a->volume_bytes, 1e18);
 		}
+		while (sl_scenario_sense(&s, &f)) /* it would never end */
+			s.apps[f.app].iterations = 0;
 		text = saved(&s);
 		again = parsed(text);
 		text2 = saved(&again);
@@ -246,6 +263,37 @@ static void what_is_saved_reads_back_to_the_last_bit(void **state)
 		sl_scenario_free(&s);
 		sl_scenario_free(&again);
 	}
+}
+
+static void jobs_may_have_processors_one_after_the_other(void **state)
+{
+	struct sl_scenario s =
+		parsed("platform: {bandwidth: 1M, procs: 10}\njobs:\n"
+		       "  - {procs: 8, compute: 1, volume: 9M, iterations: 10}\n"
+		       "  - {procs: 7, release: 100, compute: 1, volume: 0, iterations: 9}\n"
+		       "  - {procs: 10, release: 109, compute: 1, volume: 0, iterations: 9}\n");
+	struct sl_scenario_fault f;
+
+	(void)state;
+	s.apps[1].release_s = 99;
+	assert_int_equal(sl_scenario_sense(&s, &f), -EINVAL);
+	assert_int_equal(f.app, SL_SCENARIO_PLATFORM);
+	assert_string_equal(f.text, "the jobs need 15 processors at 99 s, platform.procs is 10");
+	sl_scenario_free(&s);
+}
+
+static void all_together_ask_for_what_each_would_alone(void **state)
+{
+	/* 10 bytes in 1 + 10/10 s, 20 in 2 + 20/4 s. */
+	struct sl_scenario s = parsed("platform: {bandwidth: 10, per_proc_bandwidth: 4}\n"
+				      "window: [0, 9]\njobs:\n"
+				      "  - {procs: 3, compute: 1, volume: 10}\n"
+				      "  - {compute: 2, volume: 20}\n");
+
+	(void)state;
+	assert_true(fabs(sl_scenario_asks_bps(&s) - (10 / 2.0 + 20 / 7.0)) < 1e-12);
+	assert_int_equal(sl_scenario_procs(&s), 4);
+	sl_scenario_free(&s);
 }
 
 static void what_a_program_got_wrong_is_not_saved(void **state)
@@ -342,6 +390,8 @@ int main(void)
 		cmocka_unit_test(everything_that_can_be_said),
 		cmocka_unit_test(mistakes_are_told_with_line_and_key),
 		cmocka_unit_test(what_is_saved_reads_back_to_the_last_bit),
+		cmocka_unit_test(jobs_may_have_processors_one_after_the_other),
+		cmocka_unit_test(all_together_ask_for_what_each_would_alone),
 		cmocka_unit_test(what_a_program_got_wrong_is_not_saved),
 		cmocka_unit_test(a_file_that_is_not_there_is_named),
 		cmocka_unit_test(alone_is_computing_and_moving_at_full_speed),
