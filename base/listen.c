@@ -23,10 +23,13 @@ int listen_unix(const char *path)
 {
 	struct sockaddr_un addr;
 	int sock, rc = unix_address(path, &addr);
+	struct stat st;
 	mode_t old;
 
 	if (rc)
 		return rc;
+	if (lstat(path, &st) == 0 && !S_ISSOCK(st.st_mode))
+		return -EEXIST; /* whatever it is, it is not left from one of us */
 	sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (sock < 0)
 		return -errno;
