@@ -204,14 +204,14 @@ static uint64_t per_second(uint64_t count, sl_time took_ns)
 }
 
 /* Once a second: rates of the last second, and who has been gone for long. */
-void node_jobs_tick(struct node *n)
+bool node_jobs_tick(struct node *n)
 {
 	static sl_time last;
 	sl_time now = node_now();
 	struct sl_sched_stats all;
 
 	if (now - last < 1000000000)
-		return;
+		return false;
 	pthread_mutex_lock(&n->lock);
 	node_collect(n, now);
 	permit_tick(n, now);
@@ -236,4 +236,5 @@ void node_jobs_tick(struct node *n)
 	}
 	node_unlock(n);
 	last = now;
+	return true;
 }

@@ -184,7 +184,8 @@ static int run(const struct node_config *config, int ready_fd)
 		return n->listen_fd;
 	}
 	if ((rc = make_bells(n)) || (rc = watch(n, n->listen_fd, &n->listen_fd)) ||
-	    (rc = watch(n, n->stop_fd, &n->stop_fd)) || (rc = ring_start(n)) ||
+	    (rc = watch(n, n->stop_fd, &n->stop_fd)) || (rc = files_start(n)) ||
+	    (rc = watch(n, n->closed_fd, &n->closed_fd)) || (rc = ring_start(n)) ||
 	    (config->trace && (rc = trace_start(n, config->trace, &sc))) ||
 	    (rc = node_workers_start(n, threads))) {
 		fprintf(stderr, "sluiced: cannot start: %s\n", strerror(-rc));

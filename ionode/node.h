@@ -32,7 +32,6 @@
 #include "wire/report.h"
 #include "wire/shm.h"
 
-#define NODE_DEAD  64
 #define NODE_WAKES 64
 #define NODE_FILES 65536 /* open files of one client */
 
@@ -43,10 +42,14 @@ struct node_file {
 	bool closing, reads, writes;
 	uint64_t dev, ino;
 	uint64_t id; /* for the scheduler: equal for equal files */
+	struct client *owner;
+	struct node_file *next; /* of those that are free, or are to be closed */
 };
 
 struct client;
+struct closer;
 struct node_io;
+struct peer;
 struct tcp_peer;
 
 /* How a client is reached: what the data path has to know of it. The lock is held. */
@@ -78,7 +81,7 @@ struct node_io {
 struct client {
 	const struct node_transport *transport;
 	uint32_t index;
-	int sock;
+	int sock; /* closed when nothing of it is left */
 	uint32_t pid;
 	struct node_job *job;
 	uint32_t busy;		    /* slots inside the scheduler */
@@ -89,6 +92,11 @@ struct client {
 	struct node_file any;	    /* stands for the files of those with SL_SLOT_ANY */
 	struct node_file *files;    /* NODE_FILES, mapped without reserve; by reference - 1 */
 	uint32_t files_used;	    /* highest ever */
+	uint32_t files_open;
+	struct node_file *files_free; /* of those that were used */
+	atomic_uint dying;	      /* files that are being closed */
+	uint32_t place;		      /* of its socket in the ring, from 1; 0: it has none */
+	struct client *next_gone;
 	struct node_io io[SL_SHM_SLOTS];
 };
 
@@ -138,11 +146,9 @@ struct node {
 	struct node_job *jobs;
 	uint64_t epoch;
 	sl_time started;
-	uint64_t capacity_bps; /* as configured or set since; 0: not paced */
-	sl_time pace;	       /* with a capacity: nothing is sent before this time */
-	uint64_t carry;	       /* of the division behind it */
-	int dead[NODE_DEAD];   /* descriptors to close when the lock is given back */
-	uint32_t dead_count;
+	uint64_t capacity_bps;	       /* as configured or set since; 0: not paced */
+	sl_time pace;		       /* with a capacity: nothing is sent before this time */
+	uint64_t carry;		       /* of the division behind it */
 	uint32_t executing;	       /* batches between sl_next() and sl_done() */
 	uint32_t waiting;	       /* requests in the scheduler before that */
 	uint32_t active;	       /* jobs that have some of either */
@@ -161,6 +167,10 @@ struct node {
 	bool leaving;	  /* nothing new is taken */
 	atomic_bool stop; /* nor is anything begun */
 	int listen_fd, stop_fd, epoll_fd;
+	int closed_fd;	      /* readable when files have been closed, for: */
+	struct peer *closing; /* those that wait for it */
+	bool full;	      /* no descriptors left: nobody is accepted for a while */
+	struct closer *closer;
 	struct node_trace *trace; /* NULL: nothing is recorded */
 	struct ring *ring;	  /* NULL: no io_uring */
 	struct link *link;	  /* to the controller; NULL: none */
@@ -207,18 +217,23 @@ void node_settle(const struct sl_batch *b, ssize_t n);
 bool node_one_file(const struct sl_batch *b);
 
 /* server.c */
-int node_serve(struct node *n);			       /* until node->stop_fd is readable */
-void client_release(struct node *n, struct client *c); /* lock held: gone and not busy */
+int node_serve(struct node *n); /* until node->stop_fd is readable */
+
+/* files.c */
+int files_start(struct node *n);
 struct client *client_alloc(uint32_t pid);
-void client_free(struct client *c);
+void client_free(struct client *c); /* one that the scheduler has never heard of */
+/* Lock held: it is gone and not busy; it leaves its job, and what it has is closed and freed. */
+void client_release(struct node *n, struct client *c);
 /* Make an open descriptor known as one of the client's files; it is closed if that cannot be, or if
  * it is not what the frame says, unless that is NULL. Returns the reference or negative errno. */
 int64_t client_file_add(struct node *n, struct client *c, int fd, const struct sl_frame *open);
+/* Closed at once, or when its last request is done, or soon: as long as client_closing(). */
 void client_file_close(struct node *n, struct client *c, uint64_t ref);
-/* Lock held: one request less that uses it. Closing is left to node_unlock_and_close(). */
+bool client_closing(const struct client *c);
+/* Lock held: one request less that uses it. */
 void client_file_put(struct node *n, struct node_file *f);
-/* Lock held; comes back without it: on some file systems close() takes long. */
-void node_unlock_and_close(struct node *n);
+
 /* control.c: answer one line; *answer is malloc'ed. Returns 0 or a positive errno. */
 int node_control(struct node *n, char *line, char **answer);
 /* job.c; the lock is held, except by node_jobs_tick() */
@@ -236,6 +251,6 @@ struct node_job *node_job_join(struct node *n, const struct sl_hello *h, int *er
  */
 bool node_release_mins(struct node *n);
 void node_job_leave(struct node *n, struct node_job *j);
-void node_jobs_tick(struct node *n);
+bool node_jobs_tick(struct node *n); /* true: a second has passed */
 
 #endif

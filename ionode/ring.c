@@ -8,6 +8,12 @@
  * but for one thing: what would block it goes to a worker. How many may be in flight is the
  * window's business.
  *
+ * If the node is killed, what it had in flight here goes on, unlike system calls, which are over
+ * before the process is: a write could reach the device after its client has seen that the node is
+ * gone and has written something newer. So the sockets of clients that have something in here are
+ * registered with the ring. The kernel gives those up when all that is in flight has come back, and
+ * the client does not see the end before that.
+ *
  * The submission queue has a lock of its own: io_uring_submit() takes as long as the device driver
  * does, and others should be able to decide meanwhile.
  */
@@ -17,11 +23,14 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/log.h"
 #include "ionode/node.h"
 #include "ionode/ring.h"
+
+#define PLACES 8192 /* clients, here and over TCP */
 
 struct flight {
 	const struct sl_batch *batch; /* NULL: free */
@@ -33,13 +42,17 @@ struct ring {
 	pthread_mutex_t lock; /* over the submission queue; the node's is not held meanwhile */
 	struct flight flight[WINDOW_MAX];
 	pthread_t thread;
+	bool over;
+	uint32_t places, free_places; /* for sockets */
+	uint32_t place[PLACES];	      /* the free ones */
 };
 
 bool ring_wants(const struct node *n, const struct sl_batch *b)
 {
 	const struct node_io *io = (const struct node_io *)b->first;
 
-	return n->ring && io->file->flags && !(io->flags & SL_SLOT_APPEND) && node_one_file(b);
+	return n->ring && io->file->flags & (O_DIRECT | O_SYNC | O_DSYNC) &&
+	       !(io->flags & SL_SLOT_APPEND) && node_one_file(b);
 }
 
 /*
@@ -60,6 +73,50 @@ static int enter(struct ring *ring, struct io_uring_sqe *sqe)
 	return rc < 0 ? rc : -EBUSY;
 }
 
+/* The lock of the ring is held. */
+static int hold(struct ring *ring, struct client *c)
+{
+	uint32_t place;
+	int rc;
+
+	if (c->place)
+		return 0;
+	if (!ring->free_places)
+		return -ENFILE;
+	place = ring->place[--ring->free_places];
+	rc = io_uring_register_files_update(&ring->uring, place, &c->sock, 1);
+	if (rc == 1) {
+		c->place = place + 1;
+		return 0;
+	}
+	ring->place[ring->free_places++] = place;
+	return rc < 0 ? rc : -ENFILE;
+}
+
+void ring_forget(struct node *n, struct client *c)
+{
+	struct ring *ring = n->ring;
+	int none = -1;
+
+	if (!ring || !c->place)
+		return;
+	pthread_mutex_lock(&ring->lock);
+	if (!ring->over &&
+	    io_uring_register_files_update(&ring->uring, c->place - 1, &none, 1) == 1)
+		ring->place[ring->free_places++] = c->place - 1;
+	c->place = 0;
+	pthread_mutex_unlock(&ring->lock);
+}
+
+static int hold_all(struct ring *ring, const struct sl_batch *b)
+{
+	int rc = 0;
+
+	for (struct sl_request *r = b->first; r && !rc; r = r->next)
+		rc = hold(ring, ((struct node_io *)r)->client);
+	return rc;
+}
+
 /* A free entry of the queue; NULL: what was not taken has filled it. */
 static struct io_uring_sqe *entry(struct ring *ring)
 {
@@ -73,14 +130,16 @@ static struct io_uring_sqe *entry(struct ring *ring)
 static int start(struct ring *ring, struct flight *f)
 {
 	const struct node_io *first = (const struct node_io *)f->batch->first;
-	struct io_uring_sqe *sqe;
+	struct io_uring_sqe *sqe = NULL;
 	unsigned count = 0;
-	int rc = -EBUSY;
+	int rc;
 
 	for (struct sl_request *r = f->batch->first; r; r = r->next)
 		f->iov[count++] = (struct iovec){ ((struct node_io *)r)->data, (size_t)r->length };
 	pthread_mutex_lock(&ring->lock);
-	sqe = entry(ring);
+	rc = hold_all(ring, f->batch);
+	if (!rc && !(sqe = entry(ring)))
+		rc = -EBUSY;
 	if (sqe) {
 		if (f->batch->op == SL_WRITE)
 			io_uring_prep_writev(sqe, first->file->fd, f->iov, count, first->offset);
@@ -183,6 +242,24 @@ static void *ring_main(void *arg)
 	return NULL;
 }
 
+/* As many as there can be descriptors: the kernel does not take more. */
+static int make_places(struct ring *ring)
+{
+	static int none[PLACES];
+	struct rlimit l = { PLACES, PLACES };
+	int rc;
+
+	getrlimit(RLIMIT_NOFILE, &l);
+	ring->places = l.rlim_cur < PLACES ? (uint32_t)l.rlim_cur : PLACES;
+	for (uint32_t i = 0; i < ring->places; i++) {
+		ring->place[i] = ring->places - 1 - i;
+		none[i] = -1;
+	}
+	rc = io_uring_register_files(&ring->uring, none, ring->places);
+	ring->free_places = rc ? 0 : ring->places;
+	return rc;
+}
+
 int ring_start(struct node *n)
 {
 	struct ring *ring;
@@ -195,9 +272,11 @@ int ring_start(struct node *n)
 		return -ENOMEM;
 	pthread_mutex_init(&ring->lock, NULL);
 	rc = io_uring_queue_init(WINDOW_MAX * 2, &ring->uring, 0);
-	if (!rc && !(ring->uring.features & IORING_FEAT_EXT_ARG)) {
-		io_uring_queue_exit(&ring->uring); /* to wait for a time it would need the queue */
-		rc = -ENOSYS;
+	if (!rc) {
+		/* Without the feature it would need the queue to wait for a time. */
+		rc = ring->uring.features & IORING_FEAT_EXT_ARG ? make_places(ring) : -ENOSYS;
+		if (rc)
+			io_uring_queue_exit(&ring->uring);
 	}
 	if (rc) {
 		log_warn("io_uring is not to be had (%s): files with O_DIRECT get one batch per "
@@ -226,7 +305,9 @@ void ring_stop(struct node *n)
 	} while (enter(ring, sqe) && !usleep(1000));
 	pthread_mutex_unlock(&ring->lock);
 	pthread_join(ring->thread, NULL);
+	pthread_mutex_lock(&ring->lock); /* of those who close, one may be in ring_forget() */
+	ring->over = true;
+	io_uring_unregister_files(&ring->uring);
 	io_uring_queue_exit(&ring->uring);
-	free(ring);
-	n->ring = NULL;
+	pthread_mutex_unlock(&ring->lock);
 }

@@ -8,6 +8,7 @@
 
 #include "sluice.h"
 
+struct client;
 struct node;
 
 /* Start the ring and its thread; without io_uring in the kernel the node works, without depth. */
@@ -19,5 +20,7 @@ bool ring_wants(const struct node *n, const struct sl_batch *b);
 /* Start it; the node's lock is held, but not all the time, and there is room (node->flying <
  * WINDOW_MAX). False: it cannot be started, execute it otherwise. */
 bool ring_submit(struct node *n, const struct sl_batch *b);
+/* A client has gone, and nothing of it is in flight. */
+void ring_forget(struct node *n, struct client *c);
 
 #endif

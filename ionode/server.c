@@ -2,13 +2,14 @@
 /*
  * The sockets of a node: greeting clients, taking their descriptors, control lines, departures.
  *
- * One thread, epoll, nothing blocks. A peer that sends what the protocol does not allow is
- * answered with an error where that is possible and hung up on, and a line in the log says why;
- * nobody else notices. Only the node's own user may connect (SO_PEERCRED).
+ * One thread, epoll, nothing blocks: what may is done by those who close (files.c). A peer that
+ * sends what the protocol does not allow is answered with an error where that is possible and hung
+ * up on, and a line in the log says why; nobody else notices. Only the node's own user may connect
+ * (SO_PEERCRED).
  *
  * A client that goes away while some of its requests are inside the scheduler is marked; those
- * waiting are cancelled, those being executed finish, and the last one releases its memory. Its
- * segment is never unmapped under a worker.
+ * waiting are cancelled, those being executed finish, and the last one releases it: then its files
+ * are closed, its memory is unmapped, and last its socket is closed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -36,14 +37,19 @@ struct peer {
 	unsigned passed_count;
 	char *out; /* what the socket would not take yet */
 	size_t out_at, out_length;
+	bool closing; /* nothing is read from it until its files are closed */
+	struct peer *next_closing;
 };
 
 /* ---- sending ---- */
 
 /* Nothing more is read from a peer that does not read its answers: so few of them are kept. */
-static void watch(struct node *n, struct peer *p, bool out)
+static void watch(struct node *n, struct peer *p)
 {
-	struct epoll_event ev = { .events = out ? EPOLLOUT : EPOLLIN, .data.ptr = p };
+	struct epoll_event ev = { .events = p->out	 ? EPOLLOUT
+					    : p->closing ? 0U
+							 : EPOLLIN,
+				  .data.ptr = p };
 
 	epoll_ctl(n->epoll_fd, EPOLL_CTL_MOD, p->sock, &ev);
 }
@@ -62,7 +68,7 @@ static int flush_out(struct node *n, struct peer *p)
 	free(p->out);
 	p->out = NULL;
 	p->out_at = p->out_length = 0;
-	watch(n, p, false);
+	watch(n, p);
 	return 0;
 }
 
@@ -80,7 +86,6 @@ static int push(struct node *n, struct peer *p, const void *bytes, size_t length
 			return -errno;
 		bytes = (const char *)bytes + (k > 0 ? k : 0);
 		length -= k > 0 ? (size_t)k : 0;
-		watch(n, p, true);
 	}
 	out = realloc(p->out, p->out_length + length);
 	if (!out)
@@ -88,6 +93,7 @@ static int push(struct node *n, struct peer *p, const void *bytes, size_t length
 	memcpy(out + p->out_length, bytes, length);
 	p->out = out;
 	p->out_length += length;
+	watch(n, p);
 	return 0;
 }
 
@@ -136,32 +142,6 @@ static int make_segment(struct client *c)
 		return error;
 	}
 	return fd;
-}
-
-void client_free(struct client *c)
-{
-	for (uint32_t i = 0; i < c->files_used; i++)
-		if (c->files[i].fd >= 0)
-			close(c->files[i].fd);
-	if (c->segment != MAP_FAILED && c->segment)
-		munmap(c->segment, SL_SEGMENT_BYTES);
-	munmap(c->files, NODE_FILES * sizeof(struct node_file));
-	free(c);
-}
-
-struct client *client_alloc(uint32_t pid)
-{
-	struct client *c = calloc(1, sizeof(*c));
-
-	if (!c)
-		return NULL;
-	c->pid = pid;
-	c->files = mmap(NULL, NODE_FILES * sizeof(struct node_file), PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (c->files != MAP_FAILED)
-		return c;
-	free(c);
-	return NULL;
 }
 
 static struct client *client_make(struct node *n, uint32_t pid, int *segment_fd)
@@ -236,6 +216,7 @@ static int on_hello(struct node *n, struct peer *p, const struct sl_frame *f,
 	struct sl_hello h;
 	int segment_fd, rc = sl_hello_decode(payload, f->length, &h);
 	struct client *c;
+	char why[200];
 
 	if (rc || p->client)
 		return -EPROTO;
@@ -252,11 +233,13 @@ static int on_hello(struct node *n, struct peer *p, const struct sl_frame *f,
 		if (c->index >= atomic_load(&n->clients_high))
 			atomic_store(&n->clients_high, c->index + 1);
 	}
+	if (!c->job)
+		snprintf(why, sizeof(why), "%s", sl_error(n->sched));
 	pthread_mutex_unlock(&n->lock);
 	if (!c->job) {
 		client_free(c);
 		close(segment_fd);
-		return refuse(n, p, f, -rc, sl_error(n->sched));
+		return refuse(n, p, f, -rc, why);
 	}
 	c->sock = p->sock;
 	p->client = c;
@@ -270,54 +253,6 @@ static int on_hello(struct node *n, struct peer *p, const struct sl_frame *f,
 
 /* ---- OPEN, CLOSE ---- */
 
-static uint64_t file_number(uint64_t dev, uint64_t ino)
-{
-	return ino ^ (dev * UINT64_C(0x9e3779b97f4a7c15));
-}
-
-/* Whether it is what the client has sent, or meant to: its number may have got another meaning. */
-static bool is_claimed(const struct stat *st, int flags, const struct sl_frame *open)
-{
-	return st->st_dev == open->file && st->st_ino == open->offset &&
-	       !(((uint64_t)flags ^ open->count) & (O_ACCMODE | O_APPEND));
-}
-
-int64_t client_file_add(struct node *n, struct client *c, int fd, const struct sl_frame *open)
-{
-	int flags = fcntl(fd, F_GETFL);
-	struct stat st;
-	uint32_t i = 0;
-
-	if (flags < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode) || flags & O_PATH) {
-		close(fd);
-		return -EINVAL;
-	}
-	if (open && !is_claimed(&st, flags, open)) {
-		close(fd);
-		return -ESTALE;
-	}
-	pthread_mutex_lock(&n->lock);
-	while (i < c->files_used && c->files[i].fd >= 0)
-		i++;
-	if (i < NODE_FILES) {
-		if (i == c->files_used)
-			c->files_used++;
-		c->files[i] = (struct node_file){ .fd = fd,
-						  .dev = st.st_dev,
-						  .ino = st.st_ino,
-						  .reads = (flags & O_ACCMODE) != O_WRONLY,
-						  .writes = (flags & O_ACCMODE) != O_RDONLY,
-						  .id = file_number(st.st_dev, st.st_ino),
-						  .flags = (uint32_t)flags &
-							   (O_DIRECT | O_SYNC | O_DSYNC) };
-	}
-	pthread_mutex_unlock(&n->lock);
-	if (i < NODE_FILES)
-		return (int64_t)i + 1;
-	close(fd);
-	return -EMFILE;
-}
-
 static int on_open(struct node *n, struct peer *p, const struct sl_frame *f)
 {
 	int64_t ref;
@@ -328,51 +263,6 @@ static int on_open(struct node *n, struct peer *p, const struct sl_frame *f)
 	memmove(p->passed, p->passed + 1, --p->passed_count * sizeof(int));
 	return ref < 0 ? reply(n, p, f, (int)-ref, 0, NULL)
 		       : reply(n, p, f, 0, (uint64_t)ref, NULL);
-}
-
-static void file_shut(struct node_file *f)
-{
-	close(f->fd);
-	f->fd = -1;
-}
-
-void client_file_put(struct node *n, struct node_file *f)
-{
-	if (--f->busy || !f->closing)
-		return;
-	if (n->dead_count == NODE_DEAD) {
-		file_shut(f);
-		return;
-	}
-	n->dead[n->dead_count++] = f->fd;
-	f->fd = -1;
-}
-
-void node_unlock_and_close(struct node *n)
-{
-	uint32_t count = n->dead_count;
-	int dead[NODE_DEAD];
-
-	memcpy(dead, n->dead, count * sizeof(dead[0]));
-	n->dead_count = 0;
-	node_unlock(n);
-	for (uint32_t i = 0; i < count; i++)
-		close(dead[i]);
-}
-
-void client_file_close(struct node *n, struct client *c, uint64_t ref)
-{
-	struct node_file *file;
-
-	pthread_mutex_lock(&n->lock);
-	node_collect(n, node_now()); /* what the client has done itself is over */
-	file = ref > 0 && ref <= c->files_used ? &c->files[ref - 1] : NULL;
-	if (file && file->fd >= 0 && !file->closing) {
-		file->closing = true;
-		file->busy++;
-		client_file_put(n, file);
-	}
-	node_unlock_and_close(n);
 }
 
 /* ---- frames ---- */
@@ -442,13 +332,25 @@ static ssize_t receive(struct peer *p)
 	return k == 0 ? -ECONNRESET : k;
 }
 
+/* What follows a CLOSE is not looked at before that is done. */
+static bool must_wait(struct node *n, struct peer *p)
+{
+	if (p->closing || !p->client || !client_closing(p->client))
+		return p->closing;
+	p->closing = true;
+	p->next_closing = n->closing;
+	n->closing = p;
+	watch(n, p);
+	return true;
+}
+
 /* The frames that are there, until an answer does not get away. */
 static int on_frames(struct node *n, struct peer *p)
 {
 	struct sl_frame f;
 	int rc;
 
-	while (p->have >= SL_FRAME_BYTES && !p->out) {
+	while (p->have >= SL_FRAME_BYTES && !p->out && !must_wait(n, p)) {
 		size_t whole;
 
 		if ((rc = sl_frame_decode(p->in, &f)))
@@ -485,13 +387,6 @@ static int on_output(struct node *n, struct peer *p)
 
 /* ---- departures ---- */
 
-void client_release(struct node *n, struct client *c)
-{
-	atomic_store(&n->client[c->index], NULL);
-	node_job_leave(n, c->job);
-	client_free(c);
-}
-
 static void client_depart(struct node *n, struct client *c)
 {
 	pthread_mutex_lock(&n->lock);
@@ -502,7 +397,7 @@ static void client_depart(struct node *n, struct client *c)
 		if (c->io[i].abroad)
 			node_permit_end(n, &c->io[i], 0, node_now());
 		if (c->io[i].req.state_ && node_cancel(n, &c->io[i], node_now()) == 0) {
-			c->io[i].file->busy--;
+			client_file_put(n, c->io[i].file);
 			c->busy--;
 		}
 	}
@@ -515,6 +410,12 @@ static void client_depart(struct node *n, struct client *c)
 static void hang_up(struct node *n, struct peer *p, int error)
 {
 	bool left = error == -ECONNRESET || error == -EPIPE;
+	struct peer **at = &n->closing;
+
+	while (*at && *at != p)
+		at = &(*at)->next_closing;
+	if (*at)
+		*at = p->next_closing;
 
 	if (p->client && left)
 		log_info("client=%u pid=%u disconnected", p->client->index, p->client->pid);
@@ -525,11 +426,21 @@ static void hang_up(struct node *n, struct peer *p, int error)
 		log_warn("peer refused: %s", strerror(-error));
 	for (unsigned i = 0; i < p->passed_count; i++)
 		close(p->passed[i]);
+	epoll_ctl(n->epoll_fd, EPOLL_CTL_DEL, p->sock, NULL);
 	if (p->client)
-		client_depart(n, p->client);
-	close(p->sock); /* last: a client that waits for this knows that its files are closed */
+		client_depart(n, p->client); /* the socket goes with it */
+	else
+		close(p->sock);
 	free(p->out);
 	free(p);
+}
+
+static void listen_again(struct node *n, bool on)
+{
+	struct epoll_event ev = { .events = on ? EPOLLIN : 0U, .data.ptr = &n->listen_fd };
+
+	n->full = !on;
+	epoll_ctl(n->epoll_fd, EPOLL_CTL_MOD, n->listen_fd, &ev);
 }
 
 static void on_accept(struct node *n)
@@ -541,8 +452,8 @@ static void on_accept(struct node *n)
 	struct peer *p = NULL;
 
 	if (sock < 0) {
-		if (errno == EMFILE || errno == ENFILE)
-			usleep(10000); /* it waits; do not spin meanwhile */
+		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
+			listen_again(n, false); /* it waits; do not spin meanwhile */
 		return;
 	}
 	if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &cred, &length) || cred.uid != geteuid()) {
@@ -558,30 +469,64 @@ static void on_accept(struct node *n)
 	close(sock);
 }
 
+/* Files have been closed: those who waited for that go on. */
+static void on_closed(struct node *n)
+{
+	struct peer *p = n->closing, *next;
+	uint64_t count;
+
+	if (read(n->closed_fd, &count, sizeof(count)) < 0 && errno != EAGAIN)
+		log_error("closing: %s", strerror(errno));
+	n->closing = NULL;
+	for (; p; p = next) {
+		int rc;
+
+		next = p->next_closing;
+		p->closing = false;
+		rc = on_frames(n, p); /* it may have to wait again */
+		if (rc)
+			hang_up(n, p, rc);
+		else if (!p->closing)
+			watch(n, p);
+	}
+}
+
+static void on_peer(struct node *n, struct peer *p, uint32_t events)
+{
+	int rc = 0;
+
+	if (events & EPOLLOUT)
+		rc = on_output(n, p);
+	if (!rc && events & (EPOLLIN | EPOLLHUP | EPOLLERR))
+		rc = on_input(n, p);
+	if (rc)
+		hang_up(n, p, rc);
+}
+
 int node_serve(struct node *n)
 {
 	struct epoll_event ev[64];
 
 	for (;;) {
 		int count = epoll_wait(n->epoll_fd, ev, 64, 1000);
+		bool closed = false, accept = false;
 
-		node_jobs_tick(n);
+		if (node_jobs_tick(n) && n->full)
+			listen_again(n, true);
+		/* Peers first: there is one event at most for each, and only that frees it. */
 		for (int i = 0; i < count; i++) {
-			struct peer *p = ev[i].data.ptr;
-			int rc = 0;
-
-			if (p == (void *)&n->stop_fd)
+			if (ev[i].data.ptr == &n->stop_fd)
 				return 0;
-			if (p == (void *)&n->listen_fd) {
-				on_accept(n);
-				continue;
-			}
-			if (ev[i].events & EPOLLOUT)
-				rc = on_output(n, p);
-			if (!rc && ev[i].events & (EPOLLIN | EPOLLHUP | EPOLLERR))
-				rc = on_input(n, p);
-			if (rc)
-				hang_up(n, p, rc);
+			if (ev[i].data.ptr == &n->listen_fd)
+				accept = true;
+			else if (ev[i].data.ptr == &n->closed_fd)
+				closed = true;
+			else
+				on_peer(n, ev[i].data.ptr, ev[i].events);
 		}
+		if (closed)
+			on_closed(n);
+		if (accept)
+			on_accept(n);
 	}
 }

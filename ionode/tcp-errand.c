@@ -78,7 +78,7 @@ static void run(struct tcp *t, struct tcp_slot *s)
 	if (file)
 		client_file_put(t->node, file);
 	tcp_done(t, s);
-	node_unlock_and_close(t->node);
+	node_unlock(t->node);
 }
 
 static void *errand_main(void *arg)

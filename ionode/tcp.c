@@ -49,11 +49,14 @@ _Static_assert(TCP_SLOTS <= SL_SHM_SLOTS, "a slot has its request in struct clie
 
 static void peer_free(struct tcp *t, struct tcp_peer *p)
 {
-	if (p->client) {
+	if (p->client) { /* the socket goes with it */
 		pthread_mutex_lock(&t->node->lock);
-		node_job_leave(t->node, p->client->job);
+		p->client->gone = true;
+		if (!p->client->busy) /* else some of its files are just being closed */
+			client_release(t->node, p->client);
 		pthread_mutex_unlock(&t->node->lock);
-		client_free(p->client);
+	} else {
+		close(p->sock);
 	}
 	free(p);
 }
@@ -103,7 +106,7 @@ static void recall(struct tcp *t, struct tcp_peer *p)
 		p->client->busy--;
 		tcp_slot_free(t, s);
 	}
-	node_unlock_and_close(n);
+	node_unlock(n);
 	node_wake_one(n); /* what was behind the cancelled ones may go */
 }
 
@@ -126,8 +129,8 @@ static void hang_up(struct tcp *t, struct tcp_peer *p, int error)
 	else if (error != -ECONNRESET && !p->ending)
 		tcp_log_refused(p, strerror(-error));
 	*(p->client ? &t->peers_count : &t->strangers_count) -= 1;
-	close(p->sock);
-	p->gone = true;
+	epoll_ctl(t->epoll_fd, EPOLL_CTL_DEL, p->sock, NULL);
+	p->gone = true; /* closed when nothing that it asked for can still happen */
 	sl_list_remove(&p->link);
 	if (p->paused)
 		sl_list_remove(&p->waiting);

@@ -420,7 +420,7 @@ sl_time node_go_on(struct node *n, struct sl_bell *bell)
 		now = node_now();
 	}
 	expire = permit_wake(n);
-	node_unlock_and_close(n);
+	node_unlock(n);
 	return wake < expire ? wake : expire;
 }
 

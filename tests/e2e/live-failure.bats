@@ -7,6 +7,7 @@ setup_file() {
 	BIN=$BATS_FILE_TMPDIR SOURCE_DIR=${SOURCE_DIR:-$PWD} CC=${CC:-cc}
 	compile live-load
 	compile live-append
+	compile live-direct
 	compile live-rounds
 	compile live-slow -shared -fPIC
 	compile live-many
@@ -130,6 +131,115 @@ memory_kib() {
 	"$SLUICE" run -- "$BIN/live-rounds" -t 8 -r 15 "$DIR/r"
 	# Eight that begin together meet 1, 2, … 8: 4.5. One after the other: 1.
 	awk '{ exit !($1 > 3) }' "$BATS_TEST_TMPDIR/mean"
+}
+
+# A device that writes 64 KiB/s for processes in a group that this makes, with cgroups of version 1.
+slow_device() { # device
+	echo "$(cat "/sys/block/$(basename "$1")/dev") 65536" >"$GROUP/blkio.throttle.write_bps_device"
+}
+
+@test "what a killed node had in flight does not land on newer data" {
+	[ "$(id -u)" -eq 0 ] || skip "only root can mount"
+	GROUP=/sys/fs/cgroup/blkio/sluice-$$
+	mkdir "$GROUP" 2>/dev/null || skip "no blkio cgroup"
+	truncate -s 100M "$BATS_TEST_TMPDIR/image"
+	mkfs.ext4 -q -F "$BATS_TEST_TMPDIR/image"
+	loop=$(losetup -f --show --direct-io=on "$BATS_TEST_TMPDIR/image") ||
+		{ rmdir "$GROUP"; skip "no loop device"; }
+	mount "$loop" "$DIR"
+	(
+		echo "$BASHPID" >"$GROUP/cgroup.procs" # the node's, for its life
+		up
+	)
+	mkfifo "$BATS_TEST_TMPDIR/in"
+	exec 8<>"$BATS_TEST_TMPDIR/in"
+	start_load z -- "$BIN/live-direct" "$DIR/z" <"$BATS_TEST_TMPDIR/in" 8>&- >"$BATS_TEST_TMPDIR/out"
+	failed=0
+	until_true 20 grep -q ready "$BATS_TEST_TMPDIR/out" || failed=1
+	slow_device "$loop"
+	echo go >&8
+	sleep 3
+	kill_node
+	up || failed=2
+	wait "${LOADS[0]}" || failed=3
+	exec 8>&-
+	"$SLUICE" down
+	umount "$DIR"
+	losetup -d "$loop"
+	rmdir "$GROUP"
+	[ $failed -eq 0 ]
+}
+
+@test "a file system that closes slowly holds up nobody else" {
+	SLOW_CLOSE_MS=1500 LD_PRELOAD=$BIN/live-slow up
+	start_load s -- "$BIN/live-load" -t 16 -T 60 -s 4096 "$DIR/s"
+	start_load v -- "$BIN/live-load" -v -t 2 -T 60 -s 4096 "$DIR/v"
+	until_true 10 written_something
+	kill -KILL "${LOADS[0]}"
+	wait "${LOADS[0]}" || true
+	# They need six seconds for its files.
+	before=$(job v requests)
+	timeout 4 "$SLUICE" run --job other -- dd if=/dev/zero of="$DIR/o" bs=4K count=100 conv=notrunc,fsync status=none
+	[ "$(timeout 4 "$SLUICE" status --json | jq '[.jobs[] | select(.job == "v")][0].requests')" -gt $((before + 100)) ]
+	[ "$(find "/proc/$(node_pid)/fd" -lname "$DIR/s.*" | wc -l)" -gt 0 ] # they are still at it
+	end_load 1
+}
+
+@test "a client with more files than the node has descriptors keeps nobody out" {
+	(
+		ulimit -n 200
+		up
+	)
+	mkfifo "$BATS_TEST_TMPDIR/in"
+	exec 8<>"$BATS_TEST_TMPDIR/in"
+	start_load g -- python3 -c '
+import sys
+files = [open(f"{sys.argv[1]}/g{i}", "wb", buffering=0) for i in range(400)]
+for f in files:
+    f.write(b"x" * 100)
+print("there", flush=True)
+sys.stdin.read()
+for f in files:
+    f.write(b"y" * 100)
+' "$DIR" <"$BATS_TEST_TMPDIR/in" 8>&- >"$BATS_TEST_TMPDIR/out"
+	until_true 20 grep -q there "$BATS_TEST_TMPDIR/out"
+	[ "$(job g write_bytes)" -ge 5000 ] # some were for the node
+	for i in 1 2 3; do
+		timeout 10 "$SLUICE" run --job "other$i" -- \
+			dd if=/dev/zero of="$DIR/other" bs=64K count=16 status=none
+		[ "$(job "other$i" write_bytes)" -eq 1048576 ]
+	done
+	exec 8>&-
+	wait "${LOADS[0]}"
+	for i in {0..399}; do
+		[ "$(stat -c %s "$DIR/g$i")" -eq 200 ]
+	done
+}
+
+@test "a socket at which somebody is too busy to answer is not taken over" {
+	python3 - "$DIR/sock" "$DIR/file" "$DAEMON" <<-'END'
+		import socket, subprocess, sys
+		path, file, daemon = sys.argv[1:]
+		s = socket.socket(socket.AF_UNIX)
+		s.bind(path)
+		s.listen(0)
+		waiting = []
+		while True: # until there is no room for one more
+		    c = socket.socket(socket.AF_UNIX)
+		    c.setblocking(False)
+		    try:
+		        c.connect(path)
+		    except BlockingIOError:
+		        break
+		    waiting.append(c)
+		open(file, "w").write("mine")
+		for at in path, file:
+		    r = subprocess.run([daemon, "ionode", "--root", "/tmp", "--socket", at],
+		                       capture_output=True, text=True, timeout=20)
+		    assert r.returncode == 1 and "cannot listen" in r.stderr, r
+		assert open(file).read() == "mine"
+		s.accept()
+	END
 }
 
 @test "clients that are stopped when it is their turn do not keep others out" {
@@ -273,7 +383,7 @@ memory_kib() {
 
 @test "a node that does not come back is EIO after the timeout, and later calls do not wait again" {
 	up --capacity 10M
-	head -c 3000000 /dev/urandom >"$BATS_TEST_TMPDIR/data"
+	head -c 20000000 /dev/urandom >"$BATS_TEST_TMPDIR/data"
 	start_load e --timeout 1 -- dd if="$BATS_TEST_TMPDIR/data" of="$DIR/out" bs=100K \
 		2>"$BATS_TEST_TMPDIR/err"
 	until_true 10 written_something
