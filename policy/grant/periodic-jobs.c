@@ -100,6 +100,7 @@ static void jo_sort(struct sl_per *s)
 	for (uint32_t i = 0; i < s->jobs; i++)
 		sl_heap_set(&s->heap, i, s->job[i].job);
 	while ((top = sl_heap_top(&s->heap))) {
+		s->id[id - s->by_id] = top->key;
 		*id++ = top->id;
 		sl_heap_remove(&s->heap, top->id);
 	}

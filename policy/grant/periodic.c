@@ -37,6 +37,8 @@
  */
 #include "policy/grant/periodic.h"
 
+#include <assert.h>
+
 #include "policy/grant/list.h"
 
 #define PE_WINDOWS	    4096
@@ -111,6 +113,7 @@ static size_t pe_layout(struct sl_per *s, char *base, uint32_t lanes)
 	pe_part(base, &at, sizeof(*s));
 	s->job = pe_part(base, &at, n * sizeof(*s->job));
 	s->by_id = pe_part(base, &at, n * sizeof(*s->by_id));
+	s->id = pe_part(base, &at, n * sizeof(*s->id));
 	s->by_rank = pe_part(base, &at, n * sizeof(*s->by_rank));
 	s->window = pe_part(base, &at, (windows + n) * sizeof(*s->window));
 	s->pack.window = pe_part(base, &at, windows * sizeof(*s->window));
@@ -186,20 +189,16 @@ static int pe_plan(void *state, const struct sl_plan_job *jobs, uint32_t n, doub
 
 static const struct sl_per_job *pe_find(const struct sl_per *s, uint64_t job)
 {
-	uint32_t low = 0, high = s->period_ns ? s->jobs : 0;
+	uint32_t n = s->period_ns ? s->jobs : 0, at = 0;
+	const struct sl_per_job *j;
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		const struct sl_per_job *j = &s->job[s->by_id[middle]];
-
-		if (j->job == job)
-			return j->count ? j : NULL;
-		if (j->job < job)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return NULL;
+	if (!n)
+		return NULL;
+	/* Without branches: which half it is, nobody can guess. */
+	for (; n > 1; n -= n / 2)
+		at += n / 2 * (s->id[at + n / 2] <= job);
+	j = &s->job[s->by_id[at]];
+	return j->job == job && j->count ? j : NULL;
 }
 
 /* The last window that has begun, counted from the origin; for how long it goes on, and the next.
@@ -210,11 +209,25 @@ struct pe_turn {
 	double rate_bps;
 };
 
-static struct pe_turn pe_turn(const struct sl_per *s, const struct sl_per_job *j, sl_time at)
+/* `near`: the period of a time not far away. Dividing costs more than all the rest. */
+static int64_t pe_period(const struct sl_per *s, sl_time rel, int64_t near)
+{
+	sl_time in = rel - near * s->period_ns;
+
+	assert(s->period_ns > 0);
+	if (in >= 0 && in < s->period_ns)
+		return near;
+	if (in < 0 && in >= -s->period_ns)
+		return near - 1;
+	return rel / s->period_ns - (rel % s->period_ns < 0);
+}
+
+static struct pe_turn pe_turn(const struct sl_per *s, const struct sl_per_job *j, sl_time at,
+			      int64_t near)
 {
 	const struct sl_per_window *w = &s->window[j->first];
 	sl_time rel = at - s->origin - w[0].start;
-	int64_t period = rel / s->period_ns - (rel % s->period_ns < 0);
+	int64_t period = pe_period(s, rel, near);
 	sl_time base = s->origin + period * s->period_ns, in = rel - period * s->period_ns;
 	uint32_t low = 0, high = j->count;
 
@@ -235,19 +248,20 @@ static struct pe_turn pe_turn(const struct sl_per *s, const struct sl_per_job *j
 	};
 }
 
-/* Whether a window that this phase should have used is over. */
+/* Whether a window that this phase should have used is over; `at` is the turn now. */
 static bool pe_late(const struct sl_per *s, const struct sl_per_job *j, const struct sl_io_job *io,
-		    sl_time now)
+		    const struct pe_turn *at, sl_time now, int64_t near)
 {
-	int64_t served = pe_turn(s, j, io->io_end < io->asked ? io->io_end : io->asked).number;
-	struct pe_turn due = pe_turn(s, j, io->asked), at = pe_turn(s, j, now);
+	struct pe_turn due = pe_turn(s, j, io->asked, near);
 
 	if (due.end <= io->asked) { /* came between two windows */
-		if (due.number > served)
+		sl_time before = io->io_end < io->asked ? io->io_end : io->asked;
+
+		if (due.number > pe_turn(s, j, before, near).number)
 			return true;
 		due.number++;
 	}
-	return at.number > due.number || (at.number == due.number && at.end <= now);
+	return at->number > due.number || (at->number == due.number && at->end <= now);
 }
 
 /* ---- decisions ---- */
@@ -256,7 +270,7 @@ enum pe_class { PE_FIRST, PE_WINDOW, PE_SPARE, PE_WAITS };
 
 /* Sets the rate of PE_WINDOW, and the key in the order of asking of the others. */
 static enum pe_class pe_class(const struct sl_per *s, struct sl_io_job *io, sl_time now,
-			      sl_time *wake)
+			      int64_t near, sl_time *wake)
 {
 	const struct sl_per_job *j = pe_find(s, io->job);
 	struct pe_turn turn;
@@ -269,7 +283,7 @@ static enum pe_class pe_class(const struct sl_per *s, struct sl_io_job *io, sl_t
 			*wake = io->asked + s->period_ns;
 		return PE_SPARE;
 	}
-	turn = pe_turn(s, j, now);
+	turn = pe_turn(s, j, now, near);
 	if (now < turn.end) {
 		if (*wake > turn.end)
 			*wake = turn.end;
@@ -279,7 +293,7 @@ static enum pe_class pe_class(const struct sl_per *s, struct sl_io_job *io, sl_t
 	if (*wake > turn.next)
 		*wake = turn.next;
 	if (s->spare == SL_PER_SPARE_ALL ||
-	    (s->spare == SL_PER_SPARE_LATE && pe_late(s, j, io, now)))
+	    (s->spare == SL_PER_SPARE_LATE && pe_late(s, j, io, &turn, now, near)))
 		return PE_SPARE;
 	io->rate_bps = 0;
 	return PE_WAITS;
@@ -299,11 +313,12 @@ static sl_time pe_decide(void *state, struct sl_io_job **jobs, uint32_t n, doubl
 	const struct sl_per *s = state;
 	/* The array becomes: first, in a window, may use what is free, wait. */
 	uint32_t first = 0, inside = 0, spare = n, i = 0;
+	const int64_t near = s->period_ns ? (now - s->origin) / s->period_ns : 0;
 	sl_time wake = SL_NEVER;
 	double left;
 
 	for (uint32_t waits = n; i < waits;) {
-		switch (pe_class(s, jobs[i], now, &wake)) {
+		switch (pe_class(s, jobs[i], now, near, &wake)) {
 		case PE_FIRST:
 			pe_swap(jobs, i, inside);
 			pe_swap(jobs, inside++, first++);

@@ -92,6 +92,7 @@ struct sl_per {
 	struct sl_per_job *job;
 	struct sl_per_window *window; /* by job */
 	uint32_t *by_id;
+	uint64_t *id;		   /* of these, rising */
 	sl_time period_ns, origin; /* period 0: there is no plan */
 	double sys_efficiency, dilation;
 	/* Making it. */
