@@ -331,9 +331,11 @@ static int plain(struct request *r)
 
 int cmd_allocate(int argc, char **argv)
 {
-	struct request r = {
-		.a = { .machine = { .direct = true }, .sample = 16, .repeat = 10000, .seed = 1 }
-	};
+	struct request r = { .a = { .path = "",
+				    .machine = { .direct = true },
+				    .sample = 16,
+				    .repeat = 10000,
+				    .seed = 1 } };
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	int status;
 

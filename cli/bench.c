@@ -10,6 +10,7 @@ static const struct bench {
 	const char *name, *summary;
 	int (*run)(int argc, char **argv);
 } benches[] = {
+	{ "control", "decisions for a whole machine: I/O nodes and grants", bench_control },
 	{ "path", "reads and writes through a node, against direct access", bench_path },
 	{ "sched", "CPU time of a scheduling decision, for each policy", bench_sched },
 	{ "sim", "events that the simulator does in a second", bench_sim },

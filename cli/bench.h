@@ -3,6 +3,7 @@
 #ifndef SL_CLI_BENCH_H
 #define SL_CLI_BENCH_H
 
+int bench_control(int argc, char **argv);
 int bench_path(int argc, char **argv);
 int bench_sched(int argc, char **argv);
 int bench_sim(int argc, char **argv);

@@ -91,9 +91,7 @@ static void mt_app(const struct sl_sim_account *a, const struct window *w,
 	double cpu_s = a->to.compute_s - a->from.compute_s;
 	double io_s = w->mode == SL_WINDOW_PAPER ? a->paper_io_s : a->to.io_s - a->from.io_s;
 
-	*m = (struct sl_sim_app_metrics){ .iterations = a->iterations,
-					  .bytes = a->total.bytes,
-					  .end_s = a->end_s };
+	*m = (struct sl_sim_app_metrics){ .iterations = a->iterations, .bytes = a->total.bytes };
 	m->efficiency = took_s > 0 ? a->total.compute_s / took_s : NAN;
 	m->dilation = alone_s > 0 ? took_s / alone_s : NAN;
 	m->stretch = m->io_slowdown = NAN;

@@ -92,7 +92,7 @@ wrong() {
 	run "$SLUICE" bench --help
 	[ "$status" -eq 0 ]
 	[[ "$output" == "usage: sluice bench WHAT"*"path"*"sched"*"sim"* ]]
-	for what in path sched sim; do
+	for what in control path sched sim; do
 		run "$SLUICE" bench $what --help
 		[ "$status" -eq 0 ]
 		[[ "$output" == "usage: sluice bench $what"* ]]
@@ -110,6 +110,30 @@ nothing_left() {
 		echo "left: $left"
 		return 1
 	}
+}
+
+@test "control: JSON has rows of mckp and of every grant policy, with the keys of the format" {
+	"$SLUICE" bench control --quick --json >"$BATS_TEST_TMPDIR/control.json"
+	jq -e '.bench == "control" and (keys == ["bench", "rows"])' "$BATS_TEST_TMPDIR/control.json"
+	jq -e '.rows | all((keys | contains(["what", "jobs", "ionodes", "options", "samples", "ms"]))
+		and .ms > 0)' "$BATS_TEST_TMPDIR/control.json"
+	jq -e '[.rows[] | select(.what == "mckp" and .jobs == 512) | [.ionodes, .options]] ==
+		[[256, 10], [256, 257]]' "$BATS_TEST_TMPDIR/control.json"
+	jq -e '[.rows[] | select(.goal_ms) | .goal_met == (.ms < .goal_ms)] | length >= 10 and all' \
+		"$BATS_TEST_TMPDIR/control.json"
+	[ "$(jq '[.rows[] | select(.what == "grant" and .jobs == 1000)] | length' \
+		"$BATS_TEST_TMPDIR/control.json")" -eq \
+		"$("$SLUICE" policy list grant --json | jq '.policies | length')" ]
+}
+
+@test "control: a filter chooses rows, and the text fits 80 columns" {
+	run --separate-stderr "$SLUICE" bench control --quick --filter what=mckp
+	[ "$status" -eq 0 ]
+	[ "$stderr" = "" ]
+	[ -z "$(awk 'length > 80' <<<"$output")" ]
+	[[ "$output" == *"mckp"*" 257 "* && "$output" != *grant* ]]
+	wrong "sluice bench control: no row holds every word of 'jobs=1'. See 'sluice bench control --help'." \
+		bench control --json --filter jobs=1
 }
 
 @test "sim: JSON has rows of both levels, with the keys of the format" {
