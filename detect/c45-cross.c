@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Stratified cross-validation: the rows are shuffled, put in order of their class, and dealt to the
+ * folds like cards, so that each fold has as much of every class as can be; each fold is then
+ * judged by a tree that was learnt from the others. With 10 rows a a a a a a b b b b and 2 folds:
+ * a b a b ..., 3 a and 2 b each.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "detect/c45.h"
+
+/* splitmix64 (Steele et al. 2014). */
+static uint64_t cr_random(uint64_t *state)
+{
+	uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
+
+	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+	return z ^ z >> 31;
+}
+
+uint32_t sl_c45_choose(const struct sl_c45 *task, const struct sl_decision *t, uint32_t row)
+{
+	double value[SL_DECISION_ATTRIBUTES];
+
+	for (uint32_t i = 0; i < task->attributes; i++)
+		value[i] = sl_table_cell(task->table, row, task->attribute[i]);
+	return sl_decision_choose(t, value, NULL);
+}
+
+/* fold[i] of row[i]. */
+static void cr_deal(const struct sl_c45 *task, const uint32_t *row, uint32_t n, uint32_t folds,
+		    uint64_t seed, uint32_t *order, uint32_t *fold)
+{
+	uint32_t classes = task->table->column[task->class_].values, card = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		order[i] = i;
+	for (uint32_t i = n; i > 1; i--) {
+		uint32_t k = (uint32_t)(cr_random(&seed) % i), keep = order[i - 1];
+
+		order[i - 1] = order[k];
+		order[k] = keep;
+	}
+	for (uint32_t c = 0; c < classes; c++)
+		for (uint32_t i = 0; i < n; i++)
+			if ((uint32_t)sl_table_cell(task->table, row[order[i]], task->class_) == c)
+				fold[order[i]] = card++ % folds;
+}
+
+int sl_c45_cross(const struct sl_c45 *task, const uint32_t *row, uint32_t n, uint32_t folds,
+		 uint64_t seed, uint32_t *guess)
+{
+	uint32_t *order = malloc(n * sizeof(*order)), *fold = calloc(n, sizeof(*fold));
+	uint32_t *others = malloc(n * sizeof(*others));
+	int rc = order && fold && others ? 0 : -ENOMEM;
+
+	if (!rc)
+		cr_deal(task, row, n, folds, seed, order, fold);
+	for (uint32_t f = 0; f < folds && !rc; f++) {
+		struct sl_decision t;
+		uint32_t m = 0;
+
+		for (uint32_t i = 0; i < n; i++)
+			if (fold[i] != f)
+				others[m++] = row[i];
+		rc = sl_c45_learn(task, others, m, &t);
+		if (rc)
+			break;
+		for (uint32_t i = 0; i < n; i++)
+			if (fold[i] == f)
+				guess[i] = sl_c45_choose(task, &t, row[i]);
+		sl_decision_free(&t);
+	}
+	free(order);
+	free(fold);
+	free(others);
+	return rc;
+}
