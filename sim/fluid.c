@@ -285,10 +285,15 @@ static void fl_count(struct sl_fluid *f, uint32_t c, int one)
 static uint32_t fl_pop(struct sl_fluid *f, uint32_t c)
 {
 	struct fl_class *k = &f->class[c];
+	double tag_bytes = sl_event_value(k->tag.entry[0].key), rest_bytes;
 	uint32_t place = k->tag.entry[0].id;
 
 	/* By rounding, or because its end was near. */
-	f->moved_bytes += sl_event_value(k->tag.entry[0].key) - fl_clock(f, c, f->now_s);
+	rest_bytes = tag_bytes - fl_clock(f, c, f->now_s);
+	assert(fabs(rest_bytes) <=
+	       2 * sl_event_grain_s(f->now_s) * (c < f->border ? k->cap_bps : f->level_bps) +
+		       NEAR * tag_bytes);
+	f->moved_bytes += rest_bytes;
 	sl_heap_remove(&k->tag, place);
 	fl_count(f, c, -1);
 	fl_first(f, c);
