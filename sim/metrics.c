@@ -15,8 +15,8 @@
  *
  * An application that the end of the window cut off ended there, and what it has done of an
  * unfinished iteration counts: the paper has only applications that end, and its n(t) would make
- * one look the worse the longer its iterations are. An application that has done nothing at all
- * counts 0 towards the SysEfficiency and has no dilation.
+ * one look the worse the longer its iterations are. An application that was there and has done
+ * nothing at all counts 0 towards the SysEfficiency, and its dilation is infinite.
  *
  * Seed 000 (IO-Sets, 2024), over the window; e_cpu: seconds computed inside of it, e_io: what the
  * bytes moved inside of it take alone, L: its length, or that of the part in which the application
@@ -37,8 +37,8 @@
  * 8, e_io = 2 + 1, stretch 20/11, slowdown 12/3. Paper: e_io = 2 + 2 * 6/7, stretch 20/11.71,
  * slowdown 12/3.71.
  *
- * A stretch or slowdown is NAN where there is nothing to measure, infinite where an application was
- * there and got nothing done. O(n).
+ * A dilation, stretch or slowdown is NAN where there is nothing to measure, infinite where an
+ *application was there and got nothing done. O(n).
  */
 #include "sim/metrics.h"
 
@@ -93,13 +93,13 @@ static void mt_app(const struct sl_sim_account *a, const struct window *w,
 
 	*m = (struct sl_sim_app_metrics){ .iterations = a->iterations, .bytes = a->total.bytes };
 	m->efficiency = took_s > 0 ? a->total.compute_s / took_s : NAN;
-	m->dilation = alone_s > 0 ? took_s / alone_s : NAN;
+	m->dilation = mt_ratio(took_s, alone_s);
 	m->stretch = m->io_slowdown = NAN;
 	if (!(there_s > 0))
 		return;
 	m->stretch = mt_ratio(there_s, cpu_s + io_s);
 	/* Computing for all of the window leaves a rounding error as "waiting". */
-	if (io_s > 0 || there_s - cpu_s > 1e-9 * there_s)
+	if (fmax(io_s, there_s - cpu_s) > 1e-9 * there_s)
 		m->io_slowdown = mt_ratio(there_s - cpu_s, io_s);
 }
 
