@@ -31,7 +31,8 @@
 
 #include "sim/event.h"
 
-#define NEAR 1e-9 /* relative error of sums of rates that a policy may make */
+#define FAR_S 9e9
+#define NEAR  1e-9 /* relative error of sums of rates that a policy may make */
 
 struct gr_job {
 	struct sl_io_job io; /* first: the policy's pointers are ours */
@@ -55,15 +56,17 @@ struct sl_granted {
 	uint32_t n, n_want, n_ended;
 	bool changed; /* jobs came or left since the last plan */
 	double capacity_bps, rate_bps, restart_s;
+	double moving_bps, moves_s; /* without those that restart; when the first of these moves */
 	double since_s, next_s;
 	sl_time wake;
 	const struct sl_phase_sink *sink;
 	double asked_bytes, moved_bytes; /* of all time */
 };
 
+/* A period may be longer than a sl_time can say. */
 static sl_time gr_ns(double s)
 {
-	return (sl_time)llround(s * 1e9);
+	return s < FAR_S ? (sl_time)llround(s * 1e9) : (sl_time)(FAR_S * 1e9);
 }
 
 static struct gr_job *gr_of(struct sl_io_job *io)
@@ -75,22 +78,18 @@ int sl_granted_create(struct sl_granted **out, const struct sl_spec *policy,
 		      const struct sl_granted_app *apps, uint32_t n, double restart_s,
 		      const struct sl_phase_sink *sink)
 {
-	uint64_t lanes = 1;
-	struct sl_policy_limits limits;
+	struct sl_policy_limits limits = { .lanes = n ? n : 1 };
 	struct sl_granted *g = calloc(1, sizeof(*g));
 	size_t room = (size_t)n + 1; /* a server may have no applications */
 
 	*out = NULL;
 	if (!g)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < n; i++) /* ids of jobs are those of the machine */
-		lanes = apps[i].job + 1 > lanes ? apps[i].job + 1 : lanes;
-	limits = (struct sl_policy_limits){ .lanes = (uint32_t)lanes };
 	g->ops = (const struct sl_grant_ops *)policy->policy;
 	g->n = n;
 	g->restart_s = restart_s;
 	g->sink = sink;
-	g->next_s = INFINITY;
+	g->next_s = g->moves_s = INFINITY;
 	g->wake = SL_NEVER;
 	g->job = calloc(room, sizeof(*g->job));
 	g->want = (struct sl_io_job **)calloc(room, sizeof(*g->want));
@@ -285,8 +284,8 @@ int sl_granted_settle(struct sl_granted *g, double now_s)
 		now = g->wake;
 	if (g->changed && g->ops->plan && (rc = gr_plan(g, now)))
 		return rc;
-	g->next_s = INFINITY;
-	g->rate_bps = 0;
+	g->next_s = g->moves_s = INFINITY;
+	g->rate_bps = g->moving_bps = 0;
 	g->wake = SL_NEVER;
 	if (!g->n_want)
 		return 0;
@@ -303,6 +302,10 @@ int sl_granted_settle(struct sl_granted *g, double now_s)
 			g->rate_bps += j->rate_bps;
 			g->next_s = fmin(g->next_s,
 					 now_s + j->restart_s + j->io.left_bytes / j->rate_bps);
+			if (j->restart_s > sl_event_grain_s(now_s))
+				g->moves_s = fmin(g->moves_s, now_s + j->restart_s);
+			else
+				g->moving_bps += j->rate_bps;
 		}
 	}
 	assert(g->rate_bps <= g->capacity_bps * (1 + NEAR));
@@ -319,6 +322,16 @@ double sl_granted_next_s(const struct sl_granted *g)
 double sl_granted_rate_bps(const struct sl_granted *g)
 {
 	return g->rate_bps;
+}
+
+double sl_granted_moving_bps(const struct sl_granted *g)
+{
+	return g->moving_bps;
+}
+
+double sl_granted_moves_s(const struct sl_granted *g)
+{
+	return g->moves_s;
 }
 
 double sl_granted_moved_bytes(const struct sl_granted *g)

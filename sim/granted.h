@@ -49,8 +49,11 @@ uint32_t sl_granted_end(struct sl_granted *g); /* that has ended, or SL_NO_TRANS
 int sl_granted_settle(struct sl_granted *g, double now_s);
 
 double sl_granted_next_s(const struct sl_granted *g); /* next end or decision; INFINITY: none */
-/* Of all together: granted now, and moved until the last advance(). */
+/* Of all together: granted now, of these without those that restart, until the first of them is
+ * through with that, or INFINITY; and moved until the last advance(). */
 double sl_granted_rate_bps(const struct sl_granted *g);
+double sl_granted_moving_bps(const struct sl_granted *g);
+double sl_granted_moves_s(const struct sl_granted *g);
 double sl_granted_moved_bytes(const struct sl_granted *g);
 /* Of a transfer; between advance(t) calls, at any later time before next_s(). */
 double sl_granted_left_bytes(const struct sl_granted *g, uint32_t app, double now_s);

@@ -16,7 +16,7 @@
 
 #include "sim/event.h"
 
-#define SPINS UINT64_C(10000000) /* iterations without time going on: it never will */
+#define SPINS UINT64_C(10000000) /* iterations within a grain of time: it will not go on */
 
 void sl_machine_segment(const struct sl_machine *m, uint32_t app, enum sl_activity what,
 			double bytes)

@@ -45,7 +45,9 @@ struct sl_machine {
 	uint64_t procs;	   /* of those that are there */
 	uint32_t crossing; /* I/O phases over the end of the window that are to be waited for */
 	double now_s, to_s;
-	uint64_t events, spins;
+	uint64_t events;
+	uint64_t spins; /* since spun_s */
+	double spun_s;
 	char *err;
 	size_t err_size;
 };

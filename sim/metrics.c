@@ -38,7 +38,7 @@
  * slowdown 12/3.71.
  *
  * A dilation, stretch or slowdown is NAN where there is nothing to measure, infinite where an
- *application was there and got nothing done. O(n).
+ * application was there and got nothing done. O(n).
  */
 #include "sim/metrics.h"
 

@@ -121,8 +121,9 @@ static int ph_step(struct sl_machine *m, struct ph_window *w)
 			       ? sl_machine_wrong(m, -ERANGE, "the run goes beyond 4e9 s")
 			       : sl_machine_wrong(m, -EDEADLK, "applications wait for ever");
 	} else {
-		if (next_s > m->now_s) {
-			m->now_s = next_s;
+		m->now_s = fmax(m->now_s, next_s);
+		if (m->now_s > m->spun_s + sl_event_grain_s(m->spun_s)) {
+			m->spun_s = m->now_s;
 			m->spins = 0;
 		}
 		return sl_machine_event(m);

@@ -15,13 +15,16 @@
  * 20/s, is 100 after 5 s, 150 written; the other 50 take 5 s more. Without the buffer it were 20 s.
  *
  * A transfer that restarts (granted.c) holds a rate but writes nothing: the level follows the bytes
- * that were moved, and the buffer may turn out not to be full yet when it was expected to be.
+ * that were moved, and that it begins to move is an event as well. What a small buffer takes in
+ *less than a nanosecond counts as room for that nanosecond, or time would not go on.
  */
 #include "sim/server.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+
+#include "sim/event.h"
 
 #define NEAR 1e-9 /* of its size: full, or not */
 
@@ -132,16 +135,20 @@ static void sv_capacity(struct sl_server *v)
 		sl_fluid_capacity(v->fluid, full ? v->drain_bps : v->fill_bps);
 }
 
-/* When the buffer will be full, if nothing else happens. */
+/* When the buffer will be full if nothing else happens, or will fill faster. */
 static double sv_full_s(const struct sl_server *v, double now_s)
 {
-	double rise_bps =
-		(v->fluid ? sl_fluid_rate_bps(v->fluid) : sl_granted_rate_bps(v->granted)) -
-		v->drain_bps;
+	double fills_bps =
+		v->fluid ? sl_fluid_rate_bps(v->fluid) : sl_granted_moving_bps(v->granted);
+	double faster_s = v->fluid ? INFINITY : sl_granted_moves_s(v->granted);
+	double rise_bps = fills_bps - v->drain_bps, takes_s;
 
-	if (v->full || rise_bps <= v->drain_bps * NEAR)
+	if (v->full)
 		return INFINITY;
-	return now_s + (v->buffer_bytes - v->level_bytes) / rise_bps;
+	if (rise_bps <= v->drain_bps * NEAR)
+		return faster_s;
+	takes_s = (v->buffer_bytes - v->level_bytes) / rise_bps;
+	return fmin(faster_s, now_s + fmax(takes_s, sl_event_grain_s(now_s)));
 }
 
 int sl_server_settle(struct sl_server *v, double now_s)

@@ -212,6 +212,65 @@ static void a_buffer_that_is_full_is_shared_as_disks_are(void **state)
 	}
 }
 
+/* So small that it is full at once: time must go on all the same. */
+static void a_buffer_of_a_byte_is_none(void **state)
+{
+	static const char *const policies[] = { "fair-share", "fcfs" };
+
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		struct rig *g = rig_run("platform: {bandwidth: 1e6, "
+					"burst_buffer: {capacity: 1, bandwidth: 1e15}}\n"
+					"jobs: [{count: 2, compute: 1000, volume: 1e9, "
+					"iterations: 2}]\n",
+					policies[i / 2], SL_WINDOW_EXACT, i % 2);
+		double without_s = i / 2 ? 5000 : 6000;
+
+		/* A nanosecond of 1e15/s is 1e6 bytes: a second less, each of a few times. */
+		assert_true(g->m.end_s > without_s - 6 && g->m.end_s <= without_s);
+		rig_free(g);
+	}
+}
+
+struct asked {
+	unsigned times;
+};
+
+static void count_moved(void *arg, double from_s, double to_s, double bytes)
+{
+	struct asked *a = arg;
+
+	(void)from_s, (void)to_s, (void)bytes;
+	a->times++;
+}
+
+static void ignore_segment(void *arg, uint32_t app, enum sl_activity what, double from_s,
+			   double to_s, double rate_bps)
+{
+	(void)arg, (void)app, (void)what, (void)from_s, (void)to_s, (void)rate_bps;
+}
+
+static void a_transfer_that_restarts_does_not_fill_the_buffer(void **state)
+{
+	const char *text = "platform: {bandwidth: 1e6, per_proc_bandwidth: 1e6, restart: 10,\n"
+			   "  burst_buffer: {capacity: 1e3}}\n"
+			   "window: [0, 50000]\n"
+			   "jobs: [{count: 5, compute: {uniform: [100, 200]},\n"
+			   "  volume: {uniform: [1e6, 1e9]}}]\n";
+	struct asked a = { 0 };
+	struct sl_phase_sink sink = { .segment = ignore_segment, .arg = &a, .moved = count_moved };
+	struct sl_phase_options options = { .policy = "min-dilation", .seed = 1, .sink = &sink };
+	struct sl_sim_metrics m;
+	struct sl_scenario s;
+	char err[500] = "";
+
+	(void)state;
+	assert_int_equal(sl_scenario_parse("f", text, strlen(text), &s, err, sizeof(err)), 0);
+	assert_int_equal(sl_phase_run(&s, &options, &m, NULL, err, sizeof(err)), 0);
+	assert_in_range(a.times, m.events / 2, 10 * m.events);
+	sl_scenario_free(&s);
+}
+
 static void each_server_has_its_part(void **state)
 {
 	(void)state;
@@ -328,6 +387,11 @@ static void a_wrong_policy_is_told(void **state)
 	s.apps[0] = (struct sl_app){ .name = "x", .procs = 1, .iterations = 100000000 };
 	s.apps[0].compute_s.a = 1e-300;
 	assert_int_equal(sl_phase_run(&s, &options, &m, NULL, err, sizeof(err)), -ELOOP);
+	options.policy = "fair-share";
+	s.apps[0].compute_s.a = 0;
+	s.apps[0].volume_bytes.a =
+		1e-300; /* time goes on, by less than any double near 1 can say */
+	assert_int_equal(sl_phase_run(&s, &options, &m, NULL, err, sizeof(err)), -ELOOP);
 	sl_scenario_free(&s);
 }
 
@@ -364,6 +428,8 @@ int main(void)
 		cmocka_unit_test(alone_is_with_the_burst_buffer),
 		cmocka_unit_test(jobs_that_follow_each_other_share_processors),
 		cmocka_unit_test(a_buffer_that_is_full_is_shared_as_disks_are),
+		cmocka_unit_test(a_buffer_of_a_byte_is_none),
+		cmocka_unit_test(a_transfer_that_restarts_does_not_fill_the_buffer),
 		cmocka_unit_test(each_server_has_its_part),
 		cmocka_unit_test(zero_volumes_and_zero_computing_take_no_time),
 		cmocka_unit_test(the_end_of_the_window_cuts_endless_jobs),
