@@ -113,6 +113,17 @@ int sl_yaml_count(const struct sl_yaml *y, const yaml_node_t *node, uint64_t low
 	return 0;
 }
 
+int sl_yaml_count32(const struct sl_yaml *y, const yaml_node_t *node, uint32_t low, uint32_t high,
+		    uint32_t *out)
+{
+	uint64_t value = 0;
+	int rc = sl_yaml_count(y, node, low, high, &value);
+
+	if (!rc)
+		*out = (uint32_t)value;
+	return rc;
+}
+
 int sl_yaml_bytes(const struct sl_yaml *y, const yaml_node_t *node, uint64_t low, uint64_t high,
 		  uint64_t *out)
 {

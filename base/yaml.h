@@ -79,6 +79,8 @@ int sl_yaml_list(struct sl_yaml *y, const char *key, const yaml_node_t *node, co
 /* Scalars with their range; messages by sl_yaml_bad(). */
 int sl_yaml_count(const struct sl_yaml *y, const yaml_node_t *node, uint64_t low, uint64_t high,
 		  uint64_t *out);
+int sl_yaml_count32(const struct sl_yaml *y, const yaml_node_t *node, uint32_t low, uint32_t high,
+		    uint32_t *out);
 int sl_yaml_bytes(const struct sl_yaml *y, const yaml_node_t *node, uint64_t low, uint64_t high,
 		  uint64_t *out);
 int sl_yaml_rate(const struct sl_yaml *y, const yaml_node_t *node, uint64_t low, uint64_t high,

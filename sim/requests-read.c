@@ -34,8 +34,8 @@
  *	    - order=to
  *	    - order=aioli,wait_us=500,share=pool
  *
- * Needed are a job and its request and data; what is left out has the value shown, or none; there
- * is one server then, of the device hdd.
+ * Needed are a job and its name, request and data; what is left out has the value shown, or none;
+ *there is one server then, of the device hdd.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -43,10 +43,12 @@
 #include <string.h>
 
 #include "base/yaml.h"
+#include "sim/requests-device.h"
 #include "sim/requests.h"
 
-#define MAX_TIME  (INT64_C(1000000) * 1000000000)
-#define MAX_CALLS (UINT64_C(1) << 40)
+#define MAX_TIME       (INT64_C(1000000) * 1000000000)
+#define MAX_CALLS      (UINT64_C(1) << 40)
+#define LEAST_LINK_BPS 1000 /* times of the largest calls on it stay far from the end of time */
 
 static const char *const yes_no[] = { "no", "yes", "false", "true", NULL };
 
@@ -58,95 +60,6 @@ static int rr_flag(const struct sl_yaml *y, const yaml_node_t *node, bool *out)
 	if (!rc)
 		*out = word % 2;
 	return rc;
-}
-
-static int rr_count32(const struct sl_yaml *y, const yaml_node_t *node, uint64_t low, uint64_t high,
-		      uint32_t *out)
-{
-	uint64_t value;
-	int rc = sl_yaml_count(y, node, low, high, &value);
-
-	if (!rc)
-		*out = (uint32_t)value;
-	return rc;
-}
-
-/* ---- the device ---- */
-
-static int rr_device_like(struct sl_yaml *y, const char *key, const yaml_node_t *node, void *into)
-{
-	const char *names[32] = { NULL };
-	const struct sl_device_model *m;
-	unsigned i;
-	int rc;
-
-	(void)key;
-	for (i = 0; i < 31 && (m = sl_device_preset(i)); i++)
-		names[i] = m->name;
-	if ((rc = sl_yaml_word(y, node, names, &i)))
-		return rc;
-	*(struct sl_device_model *)into = *sl_device_preset(i);
-	return 0;
-}
-
-/* "like" has been taken before, wherever it stands. */
-static int rr_device_skip(struct sl_yaml *y, const char *key, const yaml_node_t *node, void *into)
-{
-	(void)y, (void)key, (void)node, (void)into;
-	return 0;
-}
-
-static int rr_device_key(struct sl_yaml *y, const char *key, const yaml_node_t *node, void *into)
-{
-	struct sl_device_model *m = into;
-	int op = !strncmp(key, "write", 5);
-
-	if (!strcmp(key, "read") || !strcmp(key, "write"))
-		return sl_yaml_rate(y, node, 1000000, SL_MAX_RATE, &m->bps[op]);
-	if (!strcmp(key, "read_seek") || !strcmp(key, "write_seek"))
-		return sl_yaml_time(y, node, 0, MAX_TIME, &m->seek_ns[op]);
-	if (!strcmp(key, "operation"))
-		return sl_yaml_time(y, node, 0, MAX_TIME, &m->op_ns);
-	if (!strcmp(key, "streams"))
-		return rr_count32(y, node, 1, SL_DEVICE_STREAMS, &m->streams);
-	return rr_count32(y, node, 1, SL_DEVICE_DEPTH, &m->depth);
-}
-
-static int rr_device(struct sl_yaml *y, const char *key, const yaml_node_t *node, void *into)
-{
-	static const struct sl_yaml_key keys[] = {
-		{ "like", rr_device_skip },
-		{ "read", rr_device_key },
-		{ "write", rr_device_key },
-		{ "read_seek", rr_device_key },
-		{ "write_seek", rr_device_key },
-		{ "operation", rr_device_key },
-		{ "streams", rr_device_key },
-		{ "depth", rr_device_key },
-		{ 0 },
-	};
-	struct sl_requests *s = into;
-	int rc;
-
-	if (node->type != YAML_MAPPING_NODE)
-		return rr_device_like(y, key, node, &s->device);
-	for (yaml_node_pair_t *p = node->data.mapping.pairs.start; p < node->data.mapping.pairs.top;
-	     p++) {
-		const yaml_node_t *k = yaml_document_get_node(y->doc, p->key);
-
-		if (k->type == YAML_SCALAR_NODE && !strcmp(sl_yaml_text(k), "like") &&
-		    (rc = rr_device_like(y, key, yaml_document_get_node(y->doc, p->value),
-					 &s->device)))
-			return rc;
-	}
-	if ((rc = sl_yaml_mapping(y, node, keys, "a device", &s->device)))
-		return rc;
-	/* A preset may have a seek below 0, which a shorter operation must not outrun. */
-	for (int op = 0; op < 2; op++)
-		if (s->device.seek_ns[op] < -s->device.op_ns)
-			s->device.seek_ns[op] = -s->device.op_ns;
-	s->device.name = "given";
-	return 0;
 }
 
 /* ---- applications ---- */
@@ -197,11 +110,11 @@ static int rr_app_number(struct sl_yaml *y, const char *key, const yaml_node_t *
 	struct rr_app *a = into;
 
 	if (!strcmp(key, "count"))
-		return rr_count32(y, node, 1, SL_REQUESTS_APPS, &a->count);
+		return sl_yaml_count32(y, node, 1, SL_REQUESTS_APPS, &a->count);
 	if (!strcmp(key, "processes"))
-		return rr_count32(y, node, 1, SL_REQUESTS_PROCS, &a->is.procs);
+		return sl_yaml_count32(y, node, 1, SL_REQUESTS_PROCS, &a->is.procs);
 	if (!strcmp(key, "depth"))
-		return rr_count32(y, node, 1, SL_REQUESTS_DEPTH, &a->is.depth);
+		return sl_yaml_count32(y, node, 1, SL_REQUESTS_DEPTH, &a->is.depth);
 	if (!strcmp(key, "phases"))
 		return sl_yaml_count(y, node, 1, 1000000, &a->is.phases);
 	if (!strcmp(key, "request"))
@@ -227,7 +140,7 @@ static int rr_app_conf(struct sl_yaml *y, const char *key, const yaml_node_t *no
 	int rc;
 
 	if (!strcmp(key, "weight"))
-		return rr_count32(y, node, 1, SL_MAX_WEIGHT, &c->weight);
+		return sl_yaml_count32(y, node, 1, SL_MAX_WEIGHT, &c->weight);
 	if (!strcmp(key, "min"))
 		return sl_yaml_rate(y, node, 1, SL_MAX_RATE, &c->min_bps);
 	if (!strcmp(key, "max"))
@@ -335,14 +248,26 @@ static int rr_policies(struct sl_yaml *y, const char *key, const yaml_node_t *no
 	return sl_yaml_list(y, key, node, "a list: '- order=aioli,share=pool'", rr_policy, into);
 }
 
+static int rr_link(struct sl_yaml *y, const char *key, const yaml_node_t *node, void *into)
+{
+	struct sl_requests *s = into;
+	int rc = sl_yaml_rate(y, node, 0, SL_MAX_RATE, &s->link_bps);
+
+	(void)key;
+	if (!rc && s->link_bps && s->link_bps < LEAST_LINK_BPS)
+		rc = sl_yaml_bad(y, node, "'%.64s' is less than %d bytes per second",
+				 sl_yaml_text(node), LEAST_LINK_BPS);
+	return rc;
+}
+
 static int rr_number(struct sl_yaml *y, const char *key, const yaml_node_t *node, void *into)
 {
 	struct sl_requests *s = into;
 
 	if (!strcmp(key, "servers"))
-		return rr_count32(y, node, 1, SL_REQUESTS_SERVERS, &s->striping.servers);
+		return sl_yaml_count32(y, node, 1, SL_REQUESTS_SERVERS, &s->striping.servers);
 	if (!strcmp(key, "window"))
-		return rr_count32(y, node, 1, SL_REQUESTS_WINDOW, &s->window_batches);
+		return sl_yaml_count32(y, node, 1, SL_REQUESTS_WINDOW, &s->window_batches);
 	if (!strcmp(key, "seed"))
 		return sl_yaml_count(y, node, 0, UINT64_MAX, &s->seed);
 	if (!strcmp(key, "stripe"))
@@ -351,11 +276,17 @@ static int rr_number(struct sl_yaml *y, const char *key, const yaml_node_t *node
 		return sl_yaml_bytes(y, node, 0, UINT64_C(1) << 30, &s->transfer_bytes);
 	if (!strcmp(key, "window_bytes"))
 		return sl_yaml_bytes(y, node, 0, SL_MAX_LENGTH, &s->window_bytes);
-	if (!strcmp(key, "link"))
-		return sl_yaml_rate(y, node, 0, SL_MAX_RATE, &s->link_bps);
 	if (!strcmp(key, "capacity"))
 		return sl_yaml_rate(y, node, 1, SL_MAX_RATE, &s->capacity_bps);
 	return sl_yaml_time(y, node, 0, MAX_TIME, &s->latency_ns);
+}
+
+static int rr_device(struct sl_yaml *y, const char *key, const yaml_node_t *node, void *into)
+{
+	struct sl_requests *s = into;
+
+	(void)key;
+	return sl_requests_device(y, node, &s->device);
 }
 
 static int rr_requests(struct sl_yaml *y, const char *key, const yaml_node_t *node, void *into)
@@ -365,7 +296,7 @@ static int rr_requests(struct sl_yaml *y, const char *key, const yaml_node_t *no
 		{ "stripe", rr_number },
 		{ "transfer", rr_number },
 		{ "device", rr_device },
-		{ "link", rr_number },
+		{ "link", rr_link },
 		{ "latency", rr_number },
 		{ "window", rr_number },
 		{ "window_bytes", rr_number },

@@ -65,13 +65,9 @@ static int sc_procs(struct sl_yaml *y, const char *key, const yaml_node_t *value
 static int sc_servers(struct sl_yaml *y, const char *key, const yaml_node_t *value, void *into)
 {
 	struct sl_platform *p = &((struct taken *)into)->s->platform;
-	uint64_t n;
-	int rc = sl_yaml_count(y, value, 1, SL_SIM_SERVERS, &n);
 
 	(void)key;
-	if (!rc)
-		p->servers = (uint32_t)n;
-	return rc;
+	return sl_yaml_count32(y, value, 1, SL_SIM_SERVERS, &p->servers);
 }
 
 static int sc_buffer_key(struct sl_yaml *y, const char *key, const yaml_node_t *value, void *into)
@@ -184,13 +180,9 @@ static int sc_count(struct sl_yaml *y, const char *key, const yaml_node_t *value
 static int sc_job_procs(struct sl_yaml *y, const char *key, const yaml_node_t *value, void *into)
 {
 	struct taken_job *t = into;
-	uint64_t n;
-	int rc = sl_yaml_count(y, value, 1, SL_SIM_PROCS, &n);
 
 	(void)key;
-	if (!rc)
-		t->app.procs = (uint32_t)n;
-	return rc;
+	return sl_yaml_count32(y, value, 1, SL_SIM_PROCS, &t->app.procs);
 }
 
 static int sc_iterations(struct sl_yaml *y, const char *key, const yaml_node_t *value, void *into)
