@@ -203,6 +203,11 @@ static void sr_json(const struct study *t)
 
 /* ---- the command ---- */
 
+static bool sr_is_misuse(int error)
+{
+	return error == -EINVAL || error == -E2BIG || error == -ERANGE;
+}
+
 static int sr_run(struct study *t)
 {
 	static const struct sl_requests_policy defaults = { .text = "defaults" };
@@ -218,10 +223,15 @@ static int sr_run(struct study *t)
 	t->app = calloc((size_t)t->n * t->s.n_apps, sizeof(*t->app));
 	if (!t->result || !t->app)
 		return cli_fail(CMD, "out of memory.");
-	for (uint32_t i = 0; i < t->n; i++)
-		if (sl_requests_run(&t->s, &t->policy[i], NULL, &t->result[i],
-				    &t->app[i * t->s.n_apps], err, sizeof(err)))
-			return cli_fail(CMD, "%s.", err);
+	for (uint32_t i = 0; i < t->n; i++) {
+		int rc = sl_requests_run(&t->s, &t->policy[i], NULL, &t->result[i],
+					 &t->app[i * t->s.n_apps], err, sizeof(err));
+
+		if (rc) {
+			cli_fail(CMD, "%s.", err);
+			return sr_is_misuse(rc) ? CLI_USAGE : CLI_FAILED;
+		}
+	}
 	if (t->json)
 		sr_json(t);
 	else

@@ -143,7 +143,7 @@ static int dn_header(struct parser *p, char *line)
 	value += strspn(value, " \t");
 	line += strspn(line, "# \t");
 	if (!strcmp(line, "nprocs")) {
-		rc = dn_number(p, value, UINT32_MAX, "number of processes", &x);
+		rc = dn_number(p, value, SL_SIM_PROCS, "number of processes", &x);
 		if (!rc && x < 1)
 			return dn_error(p, "a run has at least one process");
 		if (!rc)

@@ -74,7 +74,7 @@ struct sim {
 	uint32_t unfinished;
 	sl_time now;
 	uint64_t events;
-	const char *error; /* of a scheduler */
+	const char *error; /* why it could not go on */
 };
 
 /* Time of so many bytes on a link. */

@@ -37,6 +37,8 @@
 #include "sim/random.h"
 #include "sim/requests-sim.h"
 
+#define LATEST_NS INT64_C(4000000000000000000) /* what is planned from here is still a sl_time */
+
 /* ---- sending ---- */
 
 sl_time sl_requests_link_ns(const struct sl_requests *s, uint64_t bytes)
@@ -304,6 +306,10 @@ int sl_requests_loop(struct sim *m)
 		if (!top)
 			return -EDEADLK;
 		m->now = (sl_time)top->key;
+		if (m->now > LATEST_NS) {
+			m->error = "the run goes beyond 4e9 s";
+			return -ERANGE;
+		}
 		do {
 			if ((rc = rq_event(m, top->id)))
 				return rc;

@@ -505,6 +505,7 @@ static void a_wrong_scenario_is_refused_with_line_and_key(void **state)
 		{ "requests:\n  servers: nan\n", "r.yaml:2: requests.servers: 'nan' is not" },
 		{ "requests:\n  window: 1e18\n", "r.yaml:2: requests.window: '1e18' is not" },
 		{ "requests:\n  stripe: 0\n", "r.yaml:2: requests.stripe: '0' is not a size from" },
+		{ "requests:\n  link: 5\n", "r.yaml:2: requests.link: '5' is less than 1000" },
 		{ "requests:\n  latency: -1s\n",
 		  "r.yaml:2: requests.latency: '-1s' is not a time" },
 		{ "requests:\n  latency:\n", "r.yaml:2: requests.latency has no value" },
@@ -585,6 +586,20 @@ static void too_many_processes_are_refused(void **state)
 	assert_non_null(strstr(b.err, "processes"));
 }
 
+/* Times are 64 bits of nanoseconds, and must not begin again from below. */
+static void a_run_of_more_than_a_century_is_refused(void **state)
+{
+	struct bed b;
+
+	(void)state;
+	bed_make(&b);
+	b.app[0].calls = 10000;
+	b.app[0].think_ns = INT64_C(1000000) * 1000000000;
+	assert_int_equal(sl_requests_run(&b.s, NULL, NULL, &b.r, NULL, b.err, sizeof(b.err)),
+			 -ERANGE);
+	assert_string_equal(b.err, "bed: the run goes beyond 4e9 s");
+}
+
 static void the_load_of_the_measurement_is_what_was_asked_for(void **state)
 {
 	struct sl_requests_result r;
@@ -619,6 +634,7 @@ int main(void)
 		cmocka_unit_test(a_wrong_scenario_is_refused_with_line_and_key),
 		cmocka_unit_test(a_policy_is_made_of_stages_and_their_parameters),
 		cmocka_unit_test(too_many_processes_are_refused),
+		cmocka_unit_test(a_run_of_more_than_a_century_is_refused),
 		cmocka_unit_test(the_load_of_the_measurement_is_what_was_asked_for),
 	};
 
