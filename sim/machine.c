@@ -79,13 +79,14 @@ void sl_machine_gone(struct sl_machine *m, uint32_t app)
 	struct sl_sim_account *a = &m->account[app];
 
 	sl_server_leave(ma_touch(m, app), ma_id(m, app), m->now_s);
+	if (r->state != SL_APP_NOT_YET)
+		m->procs -= m->s->apps[app].procs;
 	r->state = SL_APP_GONE;
 	if (m->s->apps[app].iterations) { /* else the window's end has seen to that */
 		a->end_s = m->now_s;
 		a->iterations = ma_ended(m, app);
 	}
 	m->there--;
-	m->procs -= m->s->apps[app].procs;
 }
 
 /* Alone, what it has moved in iterations that have ended. */

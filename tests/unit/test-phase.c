@@ -195,6 +195,21 @@ static void jobs_that_follow_each_other_share_processors(void **state)
 	rig_free(g);
 }
 
+static void one_that_never_came_gives_no_processors_back(void **state)
+{
+	/* The second would come after the window; the first goes on behind it. */
+	struct rig *g = rig_run("platform: {bandwidth: 10, procs: 8}\n"
+				"window: [0, 9]\n"
+				"jobs:\n"
+				"  - {procs: 8, compute: 4, volume: 20, iterations: 3}\n"
+				"  - {procs: 8, release: 50, compute: 4, volume: 20}\n",
+				"fcfs", SL_WINDOW_EXACT, false);
+
+	(void)state;
+	near(g->m.end_s, 18);
+	rig_free(g);
+}
+
 static void a_buffer_that_is_full_is_shared_as_disks_are(void **state)
 {
 	(void)state;
@@ -427,6 +442,7 @@ int main(void)
 		cmocka_unit_test(a_burst_buffer_takes_data_until_it_is_full),
 		cmocka_unit_test(alone_is_with_the_burst_buffer),
 		cmocka_unit_test(jobs_that_follow_each_other_share_processors),
+		cmocka_unit_test(one_that_never_came_gives_no_processors_back),
 		cmocka_unit_test(a_buffer_that_is_full_is_shared_as_disks_are),
 		cmocka_unit_test(a_buffer_of_a_byte_is_none),
 		cmocka_unit_test(a_transfer_that_restarts_does_not_fill_the_buffer),
