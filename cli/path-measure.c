@@ -16,9 +16,9 @@
  *
  * A slice begins at a time given in advance and ends with the call that is under way when its time
  * is over; bandwidth is all that was moved over the time until the last process is through. The
- *time of each call through the node goes into a histogram of 32 buckets for each power of two (an
- *error of 3 % at most). CPU time is that of the processes and of the node in the slices through the
- *node.
+ * time of each call through the node goes into a histogram of 32 buckets for each power of two (an
+ * error of 3 % at most). CPU time is that of the processes and of the node in the slices through
+ * the node.
  */
 #include "cli/path-measure.h"
 

@@ -10,8 +10,7 @@
  * with times since the run began, to 0.1 ms. darshan-parser has, for each file and rank (-1: all
  * of them together), lines of tab-separated fields
  *
- *	POSIX  -1  10384774853006289996  POSIX_BYTES_READ  4202504  /scratch/test123.h5  /scratch
- *lustre
+ *	POSIX  -1  10384774853006289996  POSIX_BYTES_READ  4202504  /a/test123.h5  /a  lustre
  *
  * of which we take bytes and the times of the first and the last access: all bytes that a file
  * saw in one direction count as one access between these. Lines of a record follow each other.

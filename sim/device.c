@@ -9,11 +9,11 @@
  *
  * rounded up to a nanosecond. With a queue of `depth` operations the first two terms, the
  * preparation, overlap with what other operations do, and the bytes alone move one after the
- * other: an operation starts when the one `depth` before it is done. The device remembers where its
- *last `streams` streams ended: with 1 it is a bare head, for which every change of file is a seek;
- *more stand for read-ahead and several disks, which let a few files be read or written side by side
- *at full speed. A stream is a file's last access; its place in the memory is the least recently
- *used one.
+ * other: an operation starts when the one `depth` before it is done. The device remembers where
+ * its last `streams` streams ended: with 1 it is a bare head, for which every change of file is a
+ * seek; more stand for read-ahead and several disks, which let a few files be read or written side
+ * by side at full speed. A stream is a file's last access; its place in the memory is the least
+ * recently used one.
  *
  * Example, hdd (op 50 us, seek 12.6 ms for reads, 120 MB/s): read [0, 64 KiB) of a file costs
  * 50 + 12600 + 546.134 us, the next 64 KiB 596.134 us: reading on is 22 times faster. In one

@@ -14,8 +14,8 @@
  * Rates come from granted.c, which asks the policy, or for policies that are max-min fair from
  * fluid.c, in O(log n) an event and with the same result.
  *
- * Example: B = 10; A: 4 s + 20 bytes, B: 5 s + 20 bytes, fair share. At 4 A gets 10/s; at 5 both
- *get 5/s, A has 10 left; at 7 A ends, B has 10 left and gets 10/s; at 8 B ends.
+ * Example: bandwidth 10; A: 4 s + 20 bytes, B: 5 s + 20 bytes, fair share. At 4 A gets 10/s; at 5
+ * both get 5/s, A has 10 left; at 7 A ends, B has 10 left and gets 10/s; at 8 B ends.
  *
  * Burst buffer: applications write into it at up to buffer_bps together, it drains at B. When it is
  * full they get B, what drains (Intrepid and Mira in seed 003, §4.4), until an event at which there

@@ -35,7 +35,7 @@
  *	    - order=aioli,wait_us=500,share=pool
  *
  * Needed are a job and its name, request and data; what is left out has the value shown, or none;
- *there is one server then, of the device hdd.
+ * there is one server then, of the device hdd.
  */
 #include <errno.h>
 #include <stdio.h>

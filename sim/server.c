@@ -16,7 +16,7 @@
  *
  * A transfer that restarts (granted.c) holds a rate but writes nothing: the level follows the bytes
  * that were moved, and that it begins to move is an event as well. What a small buffer takes in
- *less than a nanosecond counts as room for that nanosecond, or time would not go on.
+ * less than a nanosecond counts as room for that nanosecond, or time would not go on.
  */
 #include "sim/server.h"
 
