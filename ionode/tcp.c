@@ -216,13 +216,20 @@ static void resume(struct tcp *t)
 	}
 }
 
+/*
+ * A client gives a node up of which it has heard nothing for 20 s, and sends what was not answered
+ * to another, or on another connection. By then the node must have given the client up, so that
+ * what waits of it is not executed later, over newer data: a client that is silent has 5 s and
+ * three times 3 s to answer; 14 s for what it has to acknowledge.
+ */
 static void set_options(int sock)
 {
 	setsockopt(sock, IPPROTO_TCP, TCP_NODELAY, &(int){ 1 }, sizeof(int));
 	setsockopt(sock, SOL_SOCKET, SO_KEEPALIVE, &(int){ 1 }, sizeof(int));
-	setsockopt(sock, IPPROTO_TCP, TCP_KEEPIDLE, &(int){ 10 }, sizeof(int));
-	setsockopt(sock, IPPROTO_TCP, TCP_KEEPINTVL, &(int){ 5 }, sizeof(int));
-	setsockopt(sock, IPPROTO_TCP, TCP_KEEPCNT, &(int){ 4 }, sizeof(int));
+	setsockopt(sock, IPPROTO_TCP, TCP_KEEPIDLE, &(int){ 5 }, sizeof(int));
+	setsockopt(sock, IPPROTO_TCP, TCP_KEEPINTVL, &(int){ 3 }, sizeof(int));
+	setsockopt(sock, IPPROTO_TCP, TCP_KEEPCNT, &(int){ 3 }, sizeof(int));
+	setsockopt(sock, IPPROTO_TCP, TCP_USER_TIMEOUT, &(unsigned){ 14000 }, sizeof(unsigned));
 }
 
 static bool drop_a_stranger(struct tcp *t)
