@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,6 +14,8 @@
 #include "cli/up.h"
 
 static const char cmd[] = "up";
+
+#define LOCK_MS 1000
 
 /* Each key of a layer that is an option has its number. */
 enum { O_KEY = 256, O_POLICY = O_KEY + CONFIG_KEYS, O_CONFIG, O_REVIVE };
@@ -295,10 +298,17 @@ static void up_warn(const struct up *u)
 {
 	size_t length = strlen(u->root), count, other;
 	struct layer_seen *all;
+	struct rlimit size;
+	char text[32];
 	uint64_t bps;
 
 	if (u->value[CONFIG_CAPACITY] && !sl_parse_rate(u->value[CONFIG_CAPACITY], &bps))
 		layer_warn_capacity(cmd, bps);
+	if (getrlimit(RLIMIT_FSIZE, &size) == 0 && size.rlim_max != RLIM_INFINITY)
+		cli_warn(cmd,
+			 "the limit on the size of files in this shell (ulimit -H -f) is the "
+			 "node's, too: it cannot write beyond %s into a file.",
+			 sl_format_bytes(text, sizeof(text), size.rlim_max));
 	count = layer_all(cmd, &all);
 	for (size_t i = 0; i < count; i++) {
 		const struct layer_seen *s = &all[i];
@@ -343,6 +353,21 @@ static void up_say(const struct up *u)
 		listen_say(&u->layer, u->value[CONFIG_SECRET_FILE]);
 }
 
+/*
+ * A node that was killed keeps the lock for a moment, when there is nobody left to ask: wait until
+ * the kernel is done with it.
+ */
+static int up_lock(struct up *u)
+{
+	int rc = layer_lock(&u->layer, true);
+
+	for (int ms = 0; rc == -EWOULDBLOCK && !layer_pid(&u->layer) && ms < LOCK_MS; ms += 20) {
+		usleep(20000);
+		rc = layer_lock(&u->layer, true);
+	}
+	return rc;
+}
+
 static int up_bring(struct up *u)
 {
 	char daemon[PATH_MAX];
@@ -351,7 +376,7 @@ static int up_bring(struct up *u)
 	if ((status = layer_daemon(cmd, daemon)) ||
 	    (status = layer_open(&u->layer, cmd, u->value[CONFIG_NAME], true)))
 		return status;
-	rc = layer_lock(&u->layer, true);
+	rc = up_lock(u);
 	if (rc == -EWOULDBLOCK)
 		return up_already(u);
 	if (rc)

@@ -98,7 +98,7 @@ static void ask_for_help(struct conn *c)
 static struct sl_bell *mark(struct conn *c, int slot, uint32_t state)
 {
 	int cpu = sched_getcpu();
-	uint32_t worker = cpu < 0 ? 0 : (uint32_t)cpu % c->workers;
+	uint32_t worker = cpu < 0 ? 0 : c->bells->worker[cpu % SL_SHM_CPUS] % c->workers;
 	struct sl_bell *bell = &c->bells->bell[worker];
 
 	atomic_store_explicit(&c->segment->slot[slot].state, state, memory_order_release);

@@ -23,6 +23,7 @@
 #include "ionode/tcp.h"
 #include "controller/controller.h"
 #include "ionode/link.h"
+#include "ionode/permit.h"
 #include "ionode/trace.h"
 #include "sim/device-spec.h"
 
@@ -101,17 +102,21 @@ static int stop_signals(void)
 	sigaddset(&set, SIGINT);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN); /* EFBIG is for the client */
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-static void raise_file_limit(void)
+/* The limits of the shell that has started it are not meant for what it does for others. */
+static void raise_limits(void)
 {
+	static const int limits[] = { RLIMIT_NOFILE, RLIMIT_FSIZE };
 	struct rlimit l;
 
-	if (getrlimit(RLIMIT_NOFILE, &l) == 0 && l.rlim_cur < l.rlim_max) {
-		l.rlim_cur = l.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &l);
-	}
+	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)
+		if (getrlimit(limits[i], &l) == 0 && l.rlim_cur < l.rlim_max) {
+			l.rlim_cur = l.rlim_max;
+			setrlimit(limits[i], &l);
+		}
 }
 
 /* ---- life ---- */
@@ -133,6 +138,8 @@ static void drain(struct node *n)
 	do {
 		pthread_mutex_lock(&n->lock);
 		node_collect(n, node_now());
+		permit_expire(n, node_now());
+		permit_reclaim(n, node_now());
 		sl_sched_stats(n->sched, &st);
 		node_unlock(n);
 		if (st.requests)
@@ -154,7 +161,6 @@ static int run(const struct node_config *config, int ready_fd)
 				.limits = { .jobs = 4096, .files = 65536, .requests = 131072 } };
 	pthread_t threads[SL_SHM_WORKERS];
 	char err[200];
-	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	int rc;
 
 	if (!n)
@@ -162,8 +168,7 @@ static int run(const struct node_config *config, int ready_fd)
 	n->config = config;
 	n->capacity_bps = config->capacity_bps;
 	n->started = node_now();
-	n->workers = config->workers ? config->workers
-				     : (uint32_t)(cpus < SL_SHM_WORKERS ? cpus : SL_SHM_WORKERS);
+	n->workers = config->workers ? config->workers : node_cpus();
 	pthread_mutex_init(&n->lock, NULL);
 	sl_list_init(&n->abroad);
 	window_init(&n->window, config->window);
@@ -174,7 +179,7 @@ static int run(const struct node_config *config, int ready_fd)
 	}
 	if (getrandom(&n->epoch, sizeof(n->epoch), 0) != sizeof(n->epoch))
 		n->epoch = (uint64_t)n->started;
-	raise_file_limit();
+	raise_limits();
 	n->stop_fd = stop_signals();
 	n->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	n->listen_fd = listen_unix(config->socket);

@@ -75,6 +75,7 @@ struct node_io {
 	const struct sl_batch *batch;
 	sl_time since;
 	uint64_t seen;	     /* used of a lease when somebody last looked */
+	bool revoked;	     /* its last call reports; if it has none, it is over */
 	struct sl_list link; /* in node->abroad, oldest first */
 };
 
@@ -157,6 +158,7 @@ struct node {
 	struct sl_list abroad;
 	uint32_t abroad_count;
 	uint32_t permit_serial;
+	bool hungry;			    /* as the bells say, if no client has said otherwise */
 	_Atomic uint32_t *wake[NODE_WAKES]; /* whom to wake when the lock is given back */
 	uint32_t wake_count;
 	struct sl_bells *bells;
@@ -186,6 +188,7 @@ sl_time node_now(void);
 
 /* worker.c */
 extern const struct node_transport node_shm; /* clients on this machine */
+uint32_t node_cpus(void); /* that this process may use, as far as there can be workers for them */
 int node_workers_start(struct node *n, pthread_t *threads);
 void node_wake_one(struct node *n); /* one that sleeps or is about to, if there is one */
 void node_wake_all(struct node *n);

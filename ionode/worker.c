@@ -37,6 +37,7 @@ struct worker {
 	struct node *node;
 	struct sl_bell *bell;
 	uint32_t index;
+	int cpu;	  /* that it is bound to; -1: none */
 	uint32_t crowded; /* naps to come that do not yield first */
 };
 
@@ -174,6 +175,7 @@ static bool valid(const struct node *n, const struct sl_slot_shm *s)
 
 	return (any ? self : s->file > 0 && s->file <= NODE_FILES) && s->op <= SL_WRITE &&
 	       s->flags < 2 * SL_SLOT_ANY && s->length > 0 &&
+	       (s->op == SL_WRITE || !(s->flags & SL_SLOT_APPEND)) &&
 	       s->length <= (self ? SL_SHM_SELF_BYTES : SL_SHM_SLOT_BYTES) &&
 	       s->offset <= INT64_MAX - s->length && s->leader < SL_SHM_SLOTS &&
 	       (!self || any || node_permits(n));
@@ -481,8 +483,10 @@ static void *worker_main(void *arg)
 	cpu_set_t cpus;
 
 	CPU_ZERO(&cpus);
-	CPU_SET(w->index, &cpus);
-	sched_setaffinity(0, sizeof(cpus), &cpus);
+	if (w->cpu >= 0) {
+		CPU_SET((size_t)w->cpu, &cpus);
+		sched_setaffinity(0, sizeof(cpus), &cpus);
+	}
 	while (!atomic_load_explicit(&w->node->stop, memory_order_relaxed)) {
 		uint32_t rings = atomic_load(&w->bell->rings);
 
@@ -491,14 +495,38 @@ static void *worker_main(void *arg)
 	return NULL;
 }
 
+uint32_t node_cpus(void)
+{
+	cpu_set_t cpus;
+	int count = sched_getaffinity(0, sizeof(cpus), &cpus) ? 1 : CPU_COUNT(&cpus);
+
+	return count < SL_SHM_WORKERS ? (uint32_t)count : SL_SHM_WORKERS;
+}
+
+/*
+ * The first worker for the first CPU that the process may use, and so on; and clients on that CPU
+ * are told to ring there. Those on other CPUs ring where they happen to.
+ */
 int node_workers_start(struct node *n, pthread_t *threads)
 {
 	static struct worker workers[SL_SHM_WORKERS];
+	cpu_set_t cpus;
+	int cpu = -1;
 
+	if (sched_getaffinity(0, sizeof(cpus), &cpus))
+		CPU_ZERO(&cpus);
+	for (uint32_t i = 0; i < SL_SHM_CPUS; i++)
+		n->bells->worker[i] = (uint8_t)(i % n->workers);
 	for (uint32_t i = 0; i < n->workers; i++) {
 		int rc;
 
-		workers[i] = (struct worker){ n, &n->bells->bell[i], i, 0 };
+		do
+			cpu++;
+		while (cpu < SL_SHM_CPUS && !CPU_ISSET((size_t)cpu, &cpus));
+		if (cpu < SL_SHM_CPUS)
+			n->bells->worker[cpu] = (uint8_t)i;
+		workers[i] = (struct worker){ n, &n->bells->bell[i], i,
+					      cpu < SL_SHM_CPUS ? cpu : -1, 0 };
 		rc = pthread_create(&threads[i], NULL, worker_main, &workers[i]);
 		if (rc)
 			return -rc;

@@ -51,6 +51,7 @@
 		     */
 #define SL_SHM_WORKERS 64
 #define SL_SHM_CLIENTS 4096
+#define SL_SHM_CPUS    1024
 
 enum sl_slot_state {
 	SL_SLOT_FREE,
@@ -110,6 +111,7 @@ struct sl_bell {
 struct sl_bells {
 	_Alignas(64) _Atomic uint32_t hungry; /* the node wants to know what has been done */
 	struct sl_bell bell[SL_SHM_WORKERS];
+	uint8_t worker[SL_SHM_CPUS]; /* for a client on this CPU */
 };
 
 static inline unsigned char *sl_slot_data(struct sl_segment *seg, unsigned slot)

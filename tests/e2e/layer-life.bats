@@ -44,6 +44,51 @@ teardown() {
 	"$SLUICE" status
 }
 
+@test "up directly after the node was killed" {
+	for _ in {1..15}; do
+		"$SLUICE" up "$DIR"
+		"$SLUICE" run -- sh -c 'echo x >"$0/x"' "$DIR"
+		pid=$(node_pid)
+		kill -KILL "$pid"
+		while [ -e "/proc/$pid/exe" ]; do :; done # it holds the lock a little longer
+	done
+	"$SLUICE" up "$DIR"
+}
+
+@test "limits on the size of files are those of the programs, not of the shell that typed up" {
+	(
+		ulimit -S -f 1
+		"$SLUICE" up "$DIR"
+	)
+	"$SLUICE" run -- dd if=/dev/zero of="$DIR/x" bs=4K count=100 status=none
+	[ "$(stat -c %s "$DIR/x")" -eq 409600 ]
+	"$SLUICE" run -- true
+	"$SLUICE" down
+	# A hard limit cannot be raised: up says so, and the node survives it.
+	(
+		ulimit -f 8192
+		"$SLUICE" up "$DIR" 2>"$BATS_TEST_TMPDIR/err"
+	)
+	grep -q "sluice up: warning: the limit on the size of files .* beyond 8MiB into a file" "$BATS_TEST_TMPDIR/err" ||
+		{ cat "$BATS_TEST_TMPDIR/err"; false; }
+	run -1 "$SLUICE" run -- dd if=/dev/zero of="$DIR/y" bs=4K count=4000
+	[[ "$output" == *"File too large"* ]]
+	[ "$(stat -c %s "$DIR/y")" -eq 8388608 ]
+	"$SLUICE" status
+}
+
+@test "a node uses the CPUs that it may use, a worker for each" {
+	read -r -a cpus < <(taskset -cp $$ | sed 's/.*: //; s/,/ /g') # as 0-3 6
+	last=${cpus[-1]##*-}
+	taskset -c "$last" "$SLUICE" up "$DIR"
+	[ "$("$SLUICE" status --json | jq .workers)" -eq 1 ]
+	for task in /proc/"$(node_pid)"/task/*/status; do
+		[ "$(awk '/^Cpus_allowed_list/ { print $2 }' "$task")" = "$last" ]
+	done
+	"$SLUICE" run -- dd if=/dev/zero of="$DIR/x" bs=4K count=100 status=none
+	[ "$(stat -c %s "$DIR/x")" -eq 409600 ]
+}
+
 @test "the node runs apart: own session, no terminal, nothing inherited but its lock" {
 	"$SLUICE" up "$DIR" 9<"$BATS_TEST_FILENAME" 8>"$BATS_TEST_TMPDIR/held"
 	pid=$(node_pid)
