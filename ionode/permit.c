@@ -19,6 +19,10 @@
  * Leases (wire/shm.h) are permits that are not over when a call is. While something waits, one that
  * is not in use at the moment is taken back at once, and one that is after LEASE_NS.
  *
+ * Everything in shared memory can change under the node's hands, and what it says is not true
+ * because it was so a moment ago. So what the node has done (revoked, hungry) it knows by itself,
+ * and nothing it reads there decides about more than a client's own bytes and a wait of EXPIRE_NS.
+ *
  * While there is one job alone there is nothing to decide, and no bound on its permits.
  *
  * A client need not report at once when nothing waits. The time it was done is in the report, so
@@ -60,6 +64,8 @@ void permit_give(struct node *n, const struct sl_batch *b, sl_time now)
 	io->abroad = true;
 	io->batch = b;
 	io->since = now;
+	io->revoked = false;
+	io->seen = UINT64_MAX;
 	sl_list_push_back(&n->abroad, &io->link);
 	n->abroad_count++;
 	if (is_lease(io)) {
@@ -68,8 +74,14 @@ void permit_give(struct node *n, const struct sl_batch *b, sl_time now)
 		atomic_store(&lease_of(io)->word, 1); /* the call that asked for it */
 	}
 	node_tell(n, io->client, io->slot, io->leader, SL_SLOT_GO);
-	if (io->client->mute)
+	if (io->client->mute || io->client->gone)
 		node_permit_end(n, io, 0, now);
+}
+
+/* Whether somebody wants permits to end. */
+static bool wanted(const struct node *n)
+{
+	return n->waiting || n->leaving;
 }
 
 static int64_t used(const struct node_io *io, uint32_t op)
@@ -105,7 +117,7 @@ void permit_expire(struct node *n, sl_time now)
 {
 	struct node_io *io;
 
-	while (n->waiting && (io = oldest(n)) && now - io->since >= EXPIRE_NS) {
+	while (wanted(n) && (io = oldest(n)) && now - io->since >= EXPIRE_NS) {
 		io->client->mute = true;
 		node_permit_end(n, io, 0, now);
 	}
@@ -116,6 +128,7 @@ static bool revoke(struct node *n, struct node_io *io, sl_time now)
 {
 	uint32_t was = atomic_fetch_or(&lease_of(io)->word, SL_LEASE_REVOKED);
 
+	io->revoked = true;
 	if (was)
 		return false;
 	node_permit_end(n, io, 0, now);
@@ -126,13 +139,13 @@ bool permit_reclaim(struct node *n, sl_time now)
 {
 	bool some = false;
 
-	if (!n->waiting)
+	if (!wanted(n))
 		return false;
 	for (struct sl_list *l = n->abroad.next, *next; l != &n->abroad; l = next) {
 		struct node_io *io = sl_container(l, struct node_io, link);
 
 		next = l->next;
-		if (is_lease(io) &&
+		if (is_lease(io) && !io->revoked &&
 		    (now - io->since >= LEASE_NS || !atomic_load(&lease_of(io)->word)))
 			some |= revoke(n, io, now);
 	}
@@ -146,7 +159,7 @@ void permit_tick(struct node *n, sl_time now)
 		uint64_t seen;
 
 		next = l->next;
-		if (!is_lease(io))
+		if (!is_lease(io) || io->revoked)
 			continue;
 		seen = (uint64_t)used(io, SL_READ) + (uint64_t)used(io, SL_WRITE);
 		if (seen == io->seen)
@@ -170,7 +183,7 @@ sl_time permit_wake(const struct node *n)
 		const struct node_io *io = sl_container(l, struct node_io, link);
 		sl_time when = io->since + EXPIRE_NS;
 
-		if (is_lease(io) && !(atomic_load(&lease_of(io)->word) & SL_LEASE_REVOKED))
+		if (is_lease(io) && !io->revoked)
 			when = io->since + LEASE_NS;
 		wake = when < wake ? when : wake;
 	}
@@ -183,11 +196,12 @@ sl_time permit_wake(const struct node *n)
  */
 bool permit_hungry(struct node *n)
 {
-	uint32_t want = n->waiting && n->abroad_count;
+	bool want = n->waiting && n->abroad_count, news = want && !n->hungry;
 
+	n->hungry = want;
 	if (atomic_load_explicit(&n->bells->hungry, memory_order_relaxed) == want)
-		return false;
+		return news;
 	atomic_store(&n->bells->hungry, want);
 	atomic_thread_fence(memory_order_seq_cst); /* before the next look at the bells */
-	return want;
+	return news;
 }

@@ -354,6 +354,10 @@ for f in files:
 	hostile flood
 	[ $(($(memory_kib) - memory)) -lt 16384 ]
 	hostile garbage
+	# Those who share the node with this one lose turns to it, but not all of them.
+	served=$(job v requests)
+	hostile leases
+	[ "$(job v requests)" -gt $((served + 100)) ]
 	end_load 0 # its bytes were right all the time
 	kill -0 "$pid"
 	until_true 5 all_freed "$before"

@@ -13,6 +13,8 @@
  *	descriptors of what is no file, too many, none
  *	garbage     as a client: slots, bits and bells at random, while the node works on them;
  *	            FILE is a file of its own, so that some requests get through
+ *	leases      as a client: asks for turns that it never ends, says that they were not
+ *	            revoked, that the node is not hungry, and that it is
  *
  * Exits with 0 when the node has hung up where it had to, 1 where it has not.
  */
@@ -364,7 +366,7 @@ static void wild_slot(struct sl_slot_shm *s)
 	static const uint64_t files[] = { 0, 1, 2, 65535, 65536, 65537, UINT64_MAX };
 
 	s->op = any() % 4 ? (uint32_t)(any() & 1) : (uint32_t)any();
-	s->flags = any() % 4 ? (uint32_t)any() & SL_SLOT_SELF : (uint32_t)any();
+	s->flags = any() % 4 ? (uint32_t)any() & (SL_SLOT_SELF | SL_SLOT_ANY) : (uint32_t)any();
 	s->leader = any() % 2 ? (uint32_t)any() % SL_SHM_SLOTS : (uint32_t)any();
 	s->ended = any() % 2 ? INT64_MAX : (int64_t)any();
 	s->file = any() % 2 ? 1 : files[any() % 7];
@@ -423,6 +425,40 @@ static void garbage(void)
 	printf("%llu rounds\n", (unsigned long long)rounds);
 }
 
+static void leases(void)
+{
+	struct member me = join();
+	struct sl_lease *lease = &me.segment->lease;
+	time_t end = time(NULL) + 3;
+	uint64_t given = 0;
+
+	while (time(NULL) < end) {
+		for (unsigned i = 0; i < SL_SHM_SLOTS; i++) {
+			struct sl_slot_shm *s = &me.segment->slot[i];
+
+			if (atomic_load(&s->state) == SL_SLOT_POSTED)
+				continue;
+			given += atomic_load(&s->state) == SL_SLOT_GO;
+			s->op = (uint32_t)any() % 2;
+			s->flags = SL_SLOT_SELF | SL_SLOT_ANY;
+			s->leader = i;
+			s->length = 1 << 20;
+			atomic_store(&s->state, SL_SLOT_POSTED);
+		}
+		atomic_store(&me.segment->posted[0], any() % 8 ? 0 : UINT64_MAX);
+		atomic_fetch_or(&me.bells->bell[0].ready[me.w.client / 64],
+				UINT64_C(1) << me.w.client % 64);
+		bell_all(&me);
+		for (int i = 0; i < 20000; i++) {
+			atomic_store(&me.bells->hungry, i % 2);
+			atomic_store(&lease->word, i % 3 ? 1 : 0);
+			atomic_store(&lease->used[i % 2], any());
+		}
+	}
+	printf("%llu turns\n", (unsigned long long)given);
+	close(me.sock);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
@@ -432,7 +468,7 @@ int main(int argc, char **argv)
 		{ "random", random_bytes }, { "truncated", truncated },
 		{ "oversized", oversized }, { "replayed", replayed },
 		{ "flood", flood },	    { "descriptors", descriptors },
-		{ "garbage", garbage },
+		{ "garbage", garbage },	    { "leases", leases },
 	};
 
 	if (argc != 4)
