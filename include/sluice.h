@@ -97,6 +97,7 @@ struct sl_config {
 	const char *order;
 	uint64_t capacity_bps; /* what the device gives; 0: not known (then `min` is refused) */
 	int strict_grants;     /* 0: a job without grant may use what nobody else wants */
+	uint32_t lend_us; /* ... for this long: who writes call by call always pauses a little */
 };
 
 struct sl_sched;

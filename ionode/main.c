@@ -60,6 +60,9 @@ static int usage(const char *problem, const char *what)
 		     "  --copy-all         carry all data through the node, also what a client "
 		     "could move\n"
 		     "                     itself when it is its turn\n"
+		     "  --lend TIME        how long a job with a grant may pause before others get "
+		     "its\n"
+		     "                     turn (2ms)\n"
 		     "  --strict-grants    a job gets what the controller grants it and no more, "
 		     "even if\n"
 		     "                     nobody else wants it\n"
@@ -158,6 +161,7 @@ static int run(const struct node_config *config, int ready_fd)
 				.order = config->order,
 				.capacity_bps = config->capacity_bps,
 				.strict_grants = config->strict,
+				.lend_us = config->lend_us,
 				.limits = { .jobs = 4096, .files = 65536, .requests = 131072 } };
 	pthread_t threads[SL_SHM_WORKERS];
 	char err[200];
@@ -236,6 +240,7 @@ static int parse(int argc, char **argv, struct node_config *c, int *ready_fd)
 		DEVICE,
 		COPY_ALL,
 		STRICT,
+		LEND,
 		NAME,
 		CONTROLLER,
 		CONTROLLER_SECRET,
@@ -260,6 +265,7 @@ static int parse(int argc, char **argv, struct node_config *c, int *ready_fd)
 		{ "device-model", 1, 0, DEVICE },
 		{ "copy-all", 0, 0, COPY_ALL },
 		{ "strict-grants", 0, 0, STRICT },
+		{ "lend", 1, 0, LEND },
 		{ "name", 1, 0, NAME },
 		{ "controller", 1, 0, CONTROLLER },
 		{ "controller-secret", 1, 0, CONTROLLER_SECRET },
@@ -270,6 +276,7 @@ static int parse(int argc, char **argv, struct node_config *c, int *ready_fd)
 		{ 0 },
 	};
 	static const char *const levels[] = { "error", "warn", "info", "debug" };
+	int64_t lend_ns;
 	int o, i;
 
 	while ((o = getopt_long(argc, argv, "", options, NULL)) != -1) {
@@ -320,6 +327,11 @@ static int parse(int argc, char **argv, struct node_config *c, int *ready_fd)
 		case CONTROLLER_SECRET:
 			c->controller_secret = optarg;
 			break;
+		case LEND:
+			if (sl_parse_time(optarg, &lend_ns) || lend_ns < 0 || lend_ns > 1000000000)
+				return usage("not a time of up to 1s:", optarg);
+			c->lend_us = (uint32_t)(lend_ns / 1000);
+			break;
 		case STRICT:
 			c->strict = true;
 			break;
@@ -363,7 +375,7 @@ static int parse(int argc, char **argv, struct node_config *c, int *ready_fd)
 
 int main(int argc, char **argv)
 {
-	struct node_config config = { 0 };
+	struct node_config config = { .lend_us = 2000 };
 	int ready_fd = -1, rc;
 
 	if (argc < 2 || !strcmp(argv[1], "--help"))

@@ -135,6 +135,7 @@ struct node_config {
 	const char *name;		   /* of this node in its layer; NULL: "0" */
 	const char *controller;		   /* where it is: PATH or tcp:HOST:PORT; NULL: none */
 	const char *controller_secret;	   /* file with what it has to be told, over TCP */
+	uint32_t lend_us;		   /* pause of a granted job that others do not get */
 	bool strict;			   /* grants are limits, not only a rank */
 	bool copy_all;			   /* no permits: all data goes through the node */
 	const char *trace;		   /* file to record to; NULL: none */

@@ -134,8 +134,8 @@ int trace_start(struct node *n, const char *path, const struct sl_config *config
 				     .now = node_now(),
 				     .u64 = { config->capacity_bps },
 				     .u32 = { config->limits.jobs, config->limits.files,
-					      config->limits.requests,
-					      config->strict_grants != 0 } };
+					      config->limits.requests, config->strict_grants != 0,
+					      config->lend_us } };
 	int rc = put_specs(&r, config);
 
 	if (!t || rc) {

@@ -189,7 +189,12 @@ int sl_add(struct sl_sched *s, struct sl_request *r, sl_time now)
 
 enum via { BY_FLOOR, BY_SHARE, BY_BORROWING };
 
-static void account_next(struct sl_sched *s, const struct sl_batch *b, enum via via)
+static bool granted(const struct sl_slot *slot)
+{
+	return slot->grant_bps != SL_GRANT_NONE && slot->grant_bps;
+}
+
+static void account_next(struct sl_sched *s, const struct sl_batch *b, enum via via, sl_time now)
 {
 	s->decisions++;
 	for (struct sl_request *r = b->first; r; r = r->next) {
@@ -197,6 +202,8 @@ static void account_next(struct sl_sched *s, const struct sl_batch *b, enum via 
 		struct sl_job_stats *st = &slot->stats;
 
 		r->state_ = SL_REQUEST_INFLIGHT;
+		if (granted(slot))
+			s->granted_last = now;
 		st->queued_requests--;
 		st->queued_bytes -= r->length;
 		st->inflight_requests++;
@@ -229,7 +236,15 @@ static struct sl_lane *choose(struct sl_sched *s, sl_time now, enum via *via, sl
 		*wake = (sl_time)top->key;
 	for (int class = 0; class < classes; class ++) {
 		sl_time at = SL_NEVER;
-		int64_t lane = s->share->pick(s->share_state[class], now, &at);
+		int64_t lane;
+
+		/* It will be back: POLICIES.md, deceptive idleness. */
+		if (class == SL_UNGRANTED && s->lend_ns && now - s->granted_last < s->lend_ns) {
+			at = s->granted_last + s->lend_ns;
+			*wake = at < *wake ? at : *wake;
+			break;
+		}
+		lane = s->share->pick(s->share_state[class], now, &at);
 
 		if (lane >= 0) {
 			*via = class == SL_GRANTED ? BY_SHARE : BY_BORROWING;
@@ -270,7 +285,7 @@ const struct sl_batch *sl_next(struct sl_sched *s, sl_time now, sl_time *wake)
 			sl_lane_update(s, l, now);
 			continue;
 		}
-		account_next(s, &run->batch, via);
+		account_next(s, &run->batch, via, now);
 		if (l->limited) {
 			s->admit->charge(s->admit_state, l->index, run->batch.length, now);
 			if (l->has_floor)
@@ -342,6 +357,8 @@ int sl_done(struct sl_sched *s, const struct sl_batch *b, sl_time now)
 		struct sl_job_stats *st = &slot->stats;
 
 		r->state_ = SL_REQUEST_FREE;
+		if (granted(slot))
+			s->granted_last = now;
 		slot->requests--;
 		st->inflight_requests--;
 		st->inflight_bytes -= r->length;
@@ -500,6 +517,8 @@ int sl_sched_create(struct sl_sched **out, const struct sl_config *config, sl_ti
 	s->now = now;
 	s->capacity_bps = config->capacity_bps;
 	s->strict_grants = config->strict_grants != 0;
+	s->lend_ns = (sl_time)config->lend_us * 1000;
+	s->granted_last = INT64_MIN / 2;
 	s->error = "";
 	s->slots = (struct sl_slot *)(base + at_slots);
 	s->env.runs = (struct sl_run *)(base + at_runs);

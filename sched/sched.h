@@ -66,8 +66,10 @@ struct sl_sched {
 	uint64_t firm_bps;   /* sum of min, as asked for */
 	uint64_t effort_bps; /* of those with best_effort */
 	bool strict_grants;
-	bool remap;   /* jobs change lanes as soon as nothing is in flight */
-	bool pooling; /* share=pool, or about to be */
+	sl_time lend_ns;
+	sl_time granted_last; /* a job with a grant was served, or done with */
+	bool remap;	      /* jobs change lanes as soon as nothing is in flight */
+	bool pooling;	      /* share=pool, or about to be */
 
 	const struct sl_admit_ops *admit;
 	const struct sl_share_ops *share;

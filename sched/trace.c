@@ -9,7 +9,7 @@
 static const struct {
 	uint8_t u64s, u32s, text;
 } shape[SL_TRACE_TYPES] = {
-	[SL_TRACE_CONFIG] = { 1, 4, 1 },   [SL_TRACE_ADD] = { 5, 2, 0 },
+	[SL_TRACE_CONFIG] = { 1, 5, 1 },   [SL_TRACE_ADD] = { 5, 2, 0 },
 	[SL_TRACE_NEXT] = { 0, 1, 0 },	   [SL_TRACE_DONE] = { 0, 0, 0 },
 	[SL_TRACE_CANCEL] = { 0, 0, 0 },   [SL_TRACE_JOB] = { 5, 2, 0 },
 	[SL_TRACE_REMOVE] = { 1, 0, 0 },   [SL_TRACE_ORDER] = { 1, 0, 1 },

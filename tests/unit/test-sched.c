@@ -932,6 +932,31 @@ static void a_grant_that_is_not_strict_is_no_limit(void **state)
 	box_close(b);
 }
 
+/* 2 has a grant and writes call by call; 1, without, waits until 2 has paused for 3 ms. */
+static void a_granted_job_that_pauses_keeps_its_turn_for_a_while(void **state)
+{
+	struct box *b = box_open(&(struct sl_config){ .order = "to", .lend_us = 3000 });
+	sl_time wake = 0, t0 = b->now;
+
+	(void)state;
+	job(b, 1, 0);
+	job(b, 2, 0);
+	ok(b, sl_job_grant(b->s, 1, 0, t0 + SEC, b->now));
+	ok(b, sl_job_grant(b->s, 2, 5, t0 + SEC, b->now));
+	put(b, 1, SL_READ, A, 0, 1);
+	put(b, 2, SL_READ, A, 0, 1);
+	serve(b, 2, 0, 1, 1); /* and done, at the same time */
+	assert_null(sl_next(b->s, b->now, &wake));
+	assert_int_equal(wake, b->now + 3000000);
+	b->now += 2999999;
+	assert_null(sl_next(b->s, b->now, &wake));
+	put(b, 2, SL_READ, A, 1, 1);
+	serve(b, 2, 1, 1, 1);
+	b->now += 3000000;
+	serve(b, 1, 0, 1, 1);
+	box_close(b);
+}
+
 /* A new lease replaces the old one; one that ends now or before takes it away. */
 static void leases_are_renewed_and_end(void **state)
 {
@@ -1240,6 +1265,7 @@ int main(void)
 		cmocka_unit_test(a_strict_grant_of_zero_is_not_now),
 		cmocka_unit_test(a_strict_grant_is_a_limit_while_it_lasts),
 		cmocka_unit_test(a_grant_that_is_not_strict_is_no_limit),
+		cmocka_unit_test(a_granted_job_that_pauses_keeps_its_turn_for_a_while),
 		cmocka_unit_test(leases_are_renewed_and_end),
 		cmocka_unit_test(a_guarantee_overrides_a_missing_grant),
 		CASE(weights_divide_the_bytes),
