@@ -434,13 +434,12 @@ int controller_main(int argc, char **argv)
 		{ 0 },
 	};
 	static const char *const levels[] = { "error", "warn", "info", "debug" };
-	struct controller *c = calloc(1, sizeof(*c));
+	static struct controller controller; /* the brain is large */
+	struct controller *c = &controller;
 	struct brain_config config = { .gap_ns = 1000000000 };
 	int o, i, ready_fd = -1, rc;
 	char err[200];
 
-	if (!c)
-		return 1;
 	while ((o = getopt_long(argc, argv, "", options, NULL)) != -1) {
 		switch (o) {
 		case SOCKET:
@@ -491,7 +490,6 @@ int controller_main(int argc, char **argv)
 			ready_fd = (int)strtol(optarg, NULL, 10);
 			break;
 		case HELP:
-			free(c);
 			return usage(NULL, NULL);
 		default:
 			return 2;
@@ -517,6 +515,5 @@ int controller_main(int argc, char **argv)
 		fprintf(stderr, "sluiced: cannot read %s: %s\n", c->curves, strerror(-rc));
 	rc = run(c, ready_fd);
 	brain_free(&c->brain);
-	free(c);
 	return rc ? 1 : 0;
 }

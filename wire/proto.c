@@ -276,7 +276,7 @@ static bool pr_layout_valid(const struct sl_welcome *w)
 	return w->client < SL_SHM_CLIENTS && w->slots >= 1 && w->slots <= 64 &&
 	       w->slot_bytes >= 1 && w->workers >= 1 && w->workers <= SL_SHM_WORKERS &&
 	       w->segment_bytes > (uint64_t)w->slots * w->slot_bytes &&
-	       w->bells_bytes >= w->workers * sizeof(struct sl_bell);
+	       w->bells_bytes >= sizeof(struct sl_bells);
 }
 
 int sl_welcome_decode(const unsigned char *in, size_t length, struct sl_welcome *w)
