@@ -388,8 +388,9 @@ function distribution() {
 		if (p.ci95[m] !== null)
 			svg(g, "line", { x1: x(p.mean[m] - p.ci95[m]), x2: x(p.mean[m] + p.ci95[m]),
 				y1: y, y2: y, stroke: colour[STALLED], "stroke-width": 4 });
-		svg(g, "path", { d: `M${x(p.mean[m])} ${y - 6}l5 6l-5 6l-5 -6z`, fill: colour[STALLED],
-			stroke: colour.page });
+		if (p.mean[m] !== null) /* infinite, if it is in one of the runs */
+			svg(g, "path", { d: `M${x(p.mean[m])} ${y - 6}l5 6l-5 6l-5 -6z`,
+				fill: colour[STALLED], stroke: colour.page });
 	});
 	s.setAttribute("aria-label", "Distribution of " + data.measures[m].key + ": " +
 		data.policies.map((p) => `${p.name} ${number(p.mean[m])} ± ${number(p.ci95[m])}`)
