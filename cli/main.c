@@ -29,6 +29,7 @@ static const struct command {
 	{ "replay", "run a recording of a node again, and compare", cmd_replay },
 	{ "sim", "compare grant policies on a simulated machine", cmd_sim },
 	{ "allocate", "decide how many I/O nodes each job gets", cmd_allocate },
+	{ "train", "learn which order policy suits which access pattern", cmd_train },
 	{ "bench", "measure what Sluice itself costs", cmd_bench },
 	{ "demo", "show what the policies make of a few jobs", cmd_demo },
 	{ "help", "explain a command", cmd_help },

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `sluice train RUNS`: learns from a table of runs which order policy suits which situation, as a
+ * tree that people and the daemon can read, and says how far to trust it (AGIOS, Boito et al. 2015,
+ * sections 4 and 5). The learner is detect/c45.c.
+ */
+#include "cli/train.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+
+#define CMD TRAIN_CMD
+
+static int help(void)
+{
+	puts("usage: sluice train [OPTION]... RUNS.csv|RUNS.arff\n"
+	     "\n"
+	     "Learns from a table of runs which order policy suits which access pattern and\n"
+	     "device: a decision tree, by C4.5. Prints it, how often it is wrong, and how it\n"
+	     "compares with always using one policy.\n"
+	     "\n"
+	     "Options:\n"
+	     "  -t, --tree T1|T2|T3    attributes: T1 op, files, file_bytes, spatiality, size,\n"
+	     "                         ratio; T2 without file_bytes (default); T3 also without\n"
+	     "                         files\n"
+	     "  -a, --attributes LIST  these columns instead\n"
+	     "  -c, --class COLUMN     to be told; default: best, or the last column\n"
+	     "  -o, --output FILE      write the tree\n"
+	     "  -f, --folds N          of cross-validation, 2 or more; default 10\n"
+	     "  -s, --seed S           of cross-validation; default 1\n"
+	     "  -T, --train WHERE      learn from these rows alone, as in procs=8,device!=edel\n"
+	     "  -E, --test WHERE       and judge by these; needs --train\n"
+	     "  -C, --confidence C     of pruning, up to 0.5: less prunes more; default 0.25\n"
+	     "  -m, --smallest N       rows that two branches of a test must have; default 2\n"
+	     "  -u, --unpruned         do not prune\n"
+	     "  -g, --margin PERCENT   without a column best: the simplest policy that takes so\n"
+	     "                         much more time than the fastest is best; default 1\n"
+	     "  -j, --json             print JSON\n"
+	     "  -h, --help             this text\n"
+	     "\n"
+	     "The table: sluice-train(1).");
+	return CLI_OK;
+}
+
+struct asked {
+	const char *tree, *attributes, *class_, *output, *folds, *seed, *train, *test;
+	const char *confidence, *smallest, *margin;
+	bool unpruned, json;
+	double confidence_of_1, margin_of_1;
+	uint32_t smallest_rows;
+};
+
+/* ---- options ---- */
+
+static int number(const char *name, const char *text, double low, double high, double *out)
+{
+	char *end;
+
+	if (!text)
+		return CLI_OK;
+	*out = strtod(text, &end);
+	if (*end || end == text || !(*out >= low && *out <= high))
+		return cli_usage(CMD, "--%s must be a number from %g to %g, not '%s'.", name, low,
+				 high, text);
+	return CLI_OK;
+}
+
+static int whole(const char *name, const char *text, uint64_t low, uint64_t high, uint64_t *out)
+{
+	char *end;
+
+	if (!text)
+		return CLI_OK;
+	errno = 0;
+	*out = strtoull(text, &end, 10);
+	if (*end || end == text || text[0] == '-' || errno || *out < low || *out > high)
+		return cli_usage(CMD,
+				 "--%s must be a whole number from %" PRIu64 " to %" PRIu64
+				 ", not '%s'.",
+				 name, low, high, text);
+	return CLI_OK;
+}
+
+static int read_numbers(struct asked *a, struct train *t)
+{
+	uint64_t folds = 10, smallest = 2;
+	double margin = 1;
+	int status;
+
+	a->confidence_of_1 = 0.25;
+	t->seed = 1;
+	if ((status = whole("folds", a->folds, 2, SL_TABLE_ROWS, &folds)) ||
+	    (status = whole("seed", a->seed, 0, UINT64_MAX, &t->seed)) ||
+	    (status = whole("smallest", a->smallest, 1, SL_TABLE_ROWS, &smallest)) ||
+	    (status = number("confidence", a->confidence, 1e-6, 0.5, &a->confidence_of_1)) ||
+	    (status = number("margin", a->margin, 0, 1000, &margin)))
+		return status;
+	t->folds = (uint32_t)folds;
+	a->smallest_rows = (uint32_t)smallest;
+	a->margin_of_1 = margin / 100;
+	if (a->tree && a->attributes)
+		return cli_usage(CMD, "--tree and --attributes exclude each other.");
+	if (a->test && !a->train)
+		return cli_usage(CMD, "--test needs --train: what else would it be kept from?");
+	return CLI_OK;
+}
+
+/* ---- learning ---- */
+
+static int out_of_memory(void)
+{
+	return cli_fail(CMD, "no memory.");
+}
+
+static uint32_t judged(const struct train_tree *tree, const struct sl_decision *by,
+		       const struct train_rows *rows, uint32_t *guess)
+{
+	uint32_t wrong = 0;
+
+	for (uint32_t i = 0; i < rows->n; i++) {
+		uint32_t said = sl_c45_choose(&tree->task, by, rows->row[i]);
+
+		wrong += said !=
+			 (uint32_t)sl_table_cell(tree->task.table, rows->row[i], tree->task.class_);
+		if (guess)
+			guess[i] = said;
+	}
+	return wrong;
+}
+
+static int learn(struct train *t, struct train_tree *tree)
+{
+	tree->guess = calloc(t->test.n, sizeof(tree->guess[0]));
+	if (!tree->guess || sl_c45_learn(&tree->task, t->train.row, t->train.n, &tree->tree))
+		return out_of_memory();
+	tree->wrong_train = judged(tree, &tree->tree, &t->train, NULL);
+	tree->wrong_test = judged(tree, &tree->tree, &t->test, tree->guess);
+	if (t->held_out) {
+		if (sl_c45_learn(&tree->task, t->test.row, t->test.n, &tree->other))
+			return out_of_memory();
+		tree->wrong_other = judged(tree, &tree->other, &t->train, NULL);
+	}
+	if (t->train.n < 2)
+		return CLI_OK;
+	tree->cross = calloc(t->train.n, sizeof(tree->cross[0]));
+	if (!tree->cross ||
+	    sl_c45_cross(&tree->task, t->train.row, t->train.n, t->folds, t->seed, tree->cross))
+		return out_of_memory();
+	for (uint32_t i = 0; i < t->train.n; i++)
+		tree->wrong_cross += tree->cross[i] !=
+				     (uint32_t)sl_table_cell(&t->t, t->train.row[i], t->class_);
+	return CLI_OK;
+}
+
+static int some_to_choose(const struct train *t)
+{
+	uint32_t first = (uint32_t)sl_table_cell(&t->t, t->train.row[0], t->class_);
+
+	for (uint32_t i = 1; i < t->train.n; i++)
+		if ((uint32_t)sl_table_cell(&t->t, t->train.row[i], t->class_) != first)
+			return CLI_OK;
+	return cli_fail(CMD, "%s:%u: %s is '%s' in every row%s%s: there is nothing to choose from.",
+			t->path, t->t.line[t->train.row[0]], t->t.column[t->class_].name,
+			t->t.column[t->class_].value[first], t->train.where ? " with " : "",
+			t->train.where ? t->train.where : "");
+}
+
+static int write_tree(const struct train *t, const char *path)
+{
+	const struct train_tree *tree = &t->tree[t->chosen];
+	char temporary[PATH_MAX];
+	FILE *f;
+	bool ok;
+
+	if (snprintf(temporary, sizeof(temporary), "%s.tmp", path) >= (int)sizeof(temporary))
+		return cli_fail(CMD, "--output: the name is too long.");
+	f = fopen(temporary, "we");
+	if (!f)
+		return cli_fail(CMD, "cannot write %s: %s.", temporary, strerror(errno));
+	fprintf(f, "# %s of sluice train, from %u rows; wrong in %u of them", train_name(tree),
+		t->train.n, tree->wrong_train);
+	if (tree->cross)
+		fprintf(f, ", in %u by %u-fold cross-validation", tree->wrong_cross, t->folds);
+	fputs(".\n", f);
+	sl_decision_write(f, &tree->tree);
+	ok = !ferror(f);
+	ok = !fclose(f) && ok;
+	if (ok && !rename(temporary, path))
+		return CLI_OK;
+	cli_fail(CMD, "cannot write %s: %s.", path, strerror(errno));
+	unlink(temporary);
+	return CLI_FAILED;
+}
+
+static int run(struct train *t, const struct asked *a)
+{
+	char err[1000];
+	int status;
+
+	if (sl_table_load(t->path, &t->t, err, sizeof(err)))
+		return cli_fail(CMD, "%s", err);
+	t->train.where = a->train;
+	t->test.where = a->test ? a->test : a->train;
+	t->held_out = a->test != NULL;
+	if ((status = train_classes(t, a->class_, a->margin_of_1)) ||
+	    (status = train_attributes(t, a->tree, a->attributes)) ||
+	    (status = train_select(t, "--train", &t->train)) || (status = some_to_choose(t)))
+		return status;
+	if (t->held_out) {
+		status = train_select(t, "--test", &t->test);
+		if (status)
+			return status;
+	} else {
+		t->test = t->train;
+	}
+	if (t->train.n >= 2 && t->folds > t->train.n)
+		t->folds = t->train.n;
+	train_contradictions(t);
+	for (uint32_t i = 0; i < t->trees; i++) {
+		t->tree[i].task.confidence = a->confidence_of_1;
+		t->tree[i].task.smallest = a->smallest_rows;
+		t->tree[i].task.unpruned = a->unpruned;
+		status = learn(t, &t->tree[i]);
+		if (status)
+			return status;
+	}
+	if (a->output && (status = write_tree(t, a->output)))
+		return status;
+	if (a->json)
+		train_json(t);
+	else
+		train_report(t);
+	return CLI_OK;
+}
+
+static void finish(struct train *t)
+{
+	for (uint32_t i = 0; i < t->trees; i++) {
+		sl_decision_free(&t->tree[i].tree);
+		sl_decision_free(&t->tree[i].other);
+		free(t->tree[i].guess);
+		free(t->tree[i].cross);
+	}
+	free(t->train.row);
+	if (t->held_out)
+		free(t->test.row);
+	sl_table_free(&t->t);
+	free(t);
+}
+
+int cmd_train(int argc, char **argv)
+{
+	struct asked a = { 0 };
+	const struct cli_option options[] = {
+		{ "tree", 't', .text = &a.tree },
+		{ "attributes", 'a', .text = &a.attributes },
+		{ "class", 'c', .text = &a.class_ },
+		{ "output", 'o', .text = &a.output },
+		{ "folds", 'f', .text = &a.folds },
+		{ "seed", 's', .text = &a.seed },
+		{ "train", 'T', .text = &a.train },
+		{ "test", 'E', .text = &a.test },
+		{ "confidence", 'C', .text = &a.confidence },
+		{ "smallest", 'm', .text = &a.smallest },
+		{ "unpruned", 'u', .flag = &a.unpruned },
+		{ "margin", 'g', .text = &a.margin },
+		{ "json", 'j', .flag = &a.json },
+		{ 0 },
+	};
+	int status = cli_options(CMD, argc, argv, options, 1, help);
+	struct train *t;
+
+	if (status)
+		return cli_end(status);
+	if (optind >= argc)
+		return cli_usage(CMD, "no table given.");
+	t = calloc(1, sizeof(*t));
+	if (!t)
+		return out_of_memory();
+	t->path = argv[optind];
+	status = read_numbers(&a, t);
+	if (!status)
+		status = run(t, &a);
+	finish(t);
+	return status;
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the parts of `sluice train` share: see train.c. */
+#ifndef SL_CLI_TRAIN_H
+#define SL_CLI_TRAIN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "detect/c45.h"
+
+#define TRAIN_CMD   "train"
+#define TRAIN_TREES 3
+
+/* Rows that are meant: "device=edel,procs=8", or all. */
+struct train_rows {
+	const char *where; /* NULL: all */
+	uint32_t *row, n;
+};
+
+struct train_tree {
+	const char *name; /* T1, T2, T3, or NULL: of columns that were named */
+	uint32_t attribute[SL_DECISION_ATTRIBUTES];
+	struct sl_c45 task;
+	struct sl_decision tree;  /* learnt from the rows to train by */
+	struct sl_decision other; /* with --test: learnt from those */
+	uint32_t *guess;	  /* of `tree`, for each row to test with */
+	uint32_t *cross; /* of cross-validation, for each row to train by; NULL: too few rows */
+	uint32_t wrong_train, wrong_cross, wrong_test;
+	uint32_t wrong_other; /* of `other`, in the rows to train by */
+};
+
+struct train {
+	const char *path;
+	struct sl_table t;
+	uint32_t class_;		       /* column */
+	bool derived;			       /* from the times */
+	uint32_t time_of[SL_DECISION_CLASSES]; /* column of the times of a class, or NONE */
+	uint32_t base_time; /* column of the times of `to`; NONE: times are not compared */
+	struct train_tree tree[TRAIN_TREES];
+	uint32_t trees, chosen;
+	struct train_rows train, test; /* the same rows, if nothing is held out */
+	bool held_out;
+	uint32_t folds;
+	uint64_t seed;
+};
+
+/* ---- train-table.c: the table, its rows and columns. Errors are reported; an exit status. ---- */
+
+bool train_is_time(const struct sl_decision_attribute *c); /* a column time_ALGORITHM */
+/* Finds the class and the times, or makes the class from them. class_: its name, or NULL. */
+int train_classes(struct train *t, const char *class_, double margin);
+/* The columns of the trees. wanted: T1 .. T3 or NULL; list: names of columns, or NULL. */
+int train_attributes(struct train *t, const char *wanted, const char *list);
+int train_select(const struct train *t, const char *option, struct train_rows *rows);
+/* Warns of rows that are alike but for their class. */
+void train_contradictions(const struct train *t);
+
+/* ---- train-judge.c ---- */
+
+/* How one solution does on the rows to test with; see train-judge.c. */
+struct train_score {
+	char name[SL_DECISION_NAME + 24];
+	uint32_t rows, correct;
+	uint32_t timed; /* rows with times of this choice and of the base */
+	uint32_t faster, slower;
+	double faster_mean, faster_most, slower_mean, slower_most; /* of 1 */
+	double over_mean, over_most; /* more time than the fastest choice, of 1 */
+};
+
+/* The solutions that are compared, as many as there are; each as the report shows it. */
+#define TRAIN_SOLUTIONS (SL_DECISION_CLASSES + TRAIN_TREES + 3)
+uint32_t train_solutions(const struct train *t, struct train_score *s);
+/* The most that a tree is faster than always that algorithm, of 1; NAN: no times. */
+double train_gain(const struct train *t, const struct train_tree *tree, const char *algorithm);
+const char *train_name(const struct train_tree *tree);
+/* "always aioli": the one that trees are compared with; NULL: there is none. */
+const struct train_score *train_always(const struct train_score *s, uint32_t n,
+				       const char *algorithm);
+
+/* ---- train-report.c ---- */
+
+void train_report(const struct train *t);
+void train_json(const struct train *t);
+
+#endif

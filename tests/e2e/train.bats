@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+# `sluice train`: learns a tree from a table, says how good it is, and says what is wrong with a bad
+# table, and where.
+bats_require_minimum_version 1.5.0
+
+setup() {
+	SLUICE=$(realpath "${SLUICE:-build/cli/sluice}")
+	DATA=${SOURCE_DIR:-.}/tests/data/learn
+	cd "$BATS_TEST_TMPDIR"
+}
+
+# usage: refused STATUS MESSAGE ARGUMENT...
+refused() {
+	local want=$1 message=$2
+	shift 2
+	run --separate-stderr "$SLUICE" train "$@"
+	[ "$status" -eq "$want" ] || { echo "status $status: $stderr"; false; }
+	[ "$stderr" = "sluice train: $message" ] || { echo "said: $stderr"; false; }
+	[ "$output" = "" ]
+}
+
+@test "the tree of iris is that of J48" {
+	run --separate-stderr "$SLUICE" train "$DATA/iris.csv"
+	[ "$status" -eq 0 ]
+	[ "$stderr" = "" ]
+	[[ "$output" == *"
+petalwidth <= 0.6: Iris-setosa (Iris-setosa 50)
+petalwidth > 0.6
+|   petalwidth <= 1.7
+"* ]]
+	[[ "$output" == *"5 leaves, 9 nodes. Wrong in 3 of the 150 rows it was learnt from (2.00%),"* ]]
+	[[ "$output" == *"always Iris-setosa "*" 50  33%"* ]]
+}
+
+@test "the shipped runs give T1, T2 and T3, and the tables of the paper" {
+	run --separate-stderr "$SLUICE" train "$DATA/runs.csv"
+	[ "$status" -eq 0 ]
+	[[ "$stderr" == "sluice train: warning: $DATA/runs.csv:"*" such rows." ]]
+	[[ "$output" == *"192 rows, best (from the times): "* ]]
+	[[ "$output" == *"T2 by op, files, spatiality, size, ratio"* ]]
+	for line in "always to " "always sjf" "always aioli" "T1 " "T2 " "T3 " "T2, crossed" "oracle"; do
+		grep -q "^$line.*%" <<<"$output" || { echo "no line '$line'"; false; }
+	done
+	[[ "$output" == *"  faster than aioli, up to "* ]]
+	! awk 'length > 80' <<<"${output#*$'\n'}" | grep .
+}
+
+@test "JSON says the same as the text" {
+	"$SLUICE" train --json "$DATA/runs.csv" 2>/dev/null >j
+	jq -e '.rows == 192 and .class_from_times and .chosen == "T2" and (.trees | length) == 3 and
+		([.classes[]] | add) == 192 and
+		(.solutions[-1] | .name == "oracle" and .correct == 192 and .slower == 0) and
+		all(.solutions[]; .correct <= .rows and .over_fastest_mean >= 0) and
+		(.solutions | map({(.name): .correct}) | add) as $c |
+			(.trees[1].wrong_training == 192 - $c.T2) and
+			(.trees[1].wrong_cross_validation == 192 - $c["T2, crossed"])' j
+	wrong=$(jq '.trees[1].wrong_cross_validation' j)
+	"$SLUICE" train "$DATA/runs.csv" 2>/dev/null | grep "^in $wrong ("
+}
+
+@test "the same seed gives the same folds, another seed others" {
+	"$SLUICE" train --json "$DATA/labor.arff" >a
+	"$SLUICE" train --json --seed 1 --folds 10 "$DATA/labor.arff" >b
+	cmp a b
+	for seed in 2 3 4 5 6; do
+		"$SLUICE" train --json --seed $seed "$DATA/labor.arff" | jq .trees[0].wrong_cross_validation
+	done | sort -u >others
+	[ "$(wc -l <others)" -gt 1 ]
+}
+
+@test "rows can be held out, by processes and by device" {
+	"$SLUICE" train --json --train procs=8 --test procs=16 "$DATA/runs.csv" 2>/dev/null |
+		jq -e '.rows == 96 and .test_rows == 96 and .train == "procs=8" and
+			all(.trees[]; .wrong_test > 0 and .wrong_reversed > 0) and
+			(.solutions[] | select(.name == "T2") | .rows) == 96'
+	"$SLUICE" train --json --train 'device!=edel' --test device=edel,op=read "$DATA/runs.csv" \
+		2>/dev/null | jq -e '.rows == 144 and .test_rows == 24'
+	"$SLUICE" train --train procs=8 --test procs=16 "$DATA/runs.csv" 2>/dev/null |
+		grep -A1 "learnt with procs=8, tested with procs=16"
+}
+
+@test "the tree is written as a file, and a failure leaves the old one" {
+	"$SLUICE" train -o t.tree "$DATA/labor.arff" >/dev/null
+	[ "$(sed -n 2p t.tree)" = "sluice-tree 1" ]
+	grep -q "^wage-increase-first-year <= 2.5: bad (bad 13, good 2.26" t.tree
+	[ ! -e t.tree.tmp ]
+	refused 1 "cannot write none/t.tree.tmp: No such file or directory." -o none/t.tree "$DATA/iris.csv"
+}
+
+@test "options of the learner change the tree" {
+	leaves() { "$SLUICE" train --json "$@" "$DATA/labor.arff" | jq '.trees[0].leaves'; }
+	[ "$(leaves)" -eq 3 ]
+	[ "$(leaves --unpruned)" -gt 3 ]
+	[ "$(leaves --smallest 30)" -eq 1 ]
+	[ "$(leaves --confidence 0.0001)" -le 3 ]
+	"$SLUICE" train --json --attributes vacation,duration "$DATA/labor.arff" |
+		jq -e '.trees[0].attributes == ["vacation", "duration"]'
+	"$SLUICE" train --json --class vacation --smallest 4 "$DATA/labor.arff" 2>err | jq -e '.rows == 51'
+	grep -q "the class is not known; 6 such rows are left out." err
+}
+
+@test "best comes from the times, with a margin" {
+	printf '%s\n' op,files,spatiality,size,ratio,time_to,time_aioli \
+		read,1,contiguous,small,2,1.00,0.995 read,2,contiguous,small,2,1.0,0.5 \
+		read,3,contiguous,small,2,1.0,0.9 read,4,contiguous,small,2,1.0,1.2 >t.csv
+	"$SLUICE" train --json t.csv | jq -e '.classes == {"to": 2, "aioli": 2}'
+	"$SLUICE" train --json --margin 0 t.csv | jq -e '.classes == {"to": 1, "aioli": 3}'
+	"$SLUICE" train --json --margin 15 t.csv | jq -e '.classes == {"to": 3, "aioli": 1}'
+}
+
+@test "bad tables are refused with file and line" {
+	: >empty.csv
+	refused 1 "empty.csv:1: the table is empty: the first line must name the columns." empty.csv
+	printf 'a,b\n' >head.csv
+	refused 1 "head.csv:1: the table has no rows." head.csv
+	printf 'a,best\n1,to\n2,to\n' >one.csv
+	refused 1 "one.csv:2: best is 'to' in every row: there is nothing to choose from." one.csv
+	printf 'a,best\n1,to\n2\n' >short.csv
+	refused 1 "short.csv:3: 1 cells for 2 columns; 'best' is the first without." short.csv
+	printf 'op,files,best\nread,1,to\nwrite,1,sjf\n' >few.csv
+	refused 1 "few.csv:1: there is no column 'spatiality', which T2 needs; --attributes names others." few.csv
+	printf 'a,b\n1,2\n' >numbers.csv
+	refused 1 "numbers.csv:1: the class 'b' has numbers in it; names are needed. --class tells another column, and columns time_ALGORITHM make one." numbers.csv
+	printf '@attribute a {x}\n@data\ny\n' >bad.arff
+	refused 1 "bad.arff:3: 'y' is no value of 'a'." bad.arff
+	refused 1 "none.csv: No such file or directory." none.csv
+	refused 1 ".: Is a directory." .
+}
+
+@test "rows that contradict each other are warned of" {
+	printf 'a,best\n1,to\n1,sjf\n2,to\n1,to\n2,aioli\n' >c.csv
+	run --separate-stderr "$SLUICE" train c.csv
+	[ "$status" -eq 0 ]
+	[ "$stderr" = "sluice train: warning: c.csv:3: best is 'sjf', but 'to' in line 2, which is the same in all that tree looks at. 2 such rows." ]
+}
+
+@test "wrong use is told apart" {
+	see=" See 'sluice train --help'."
+	refused 2 "no table given.$see"
+	refused 2 "--tree must be T1, T2 or T3, not 'T4'.$see" --tree T4 "$DATA/runs.csv"
+	refused 2 "--folds must be a whole number from 2 to 1000000, not '1'.$see" --folds 1 "$DATA/iris.csv"
+	refused 2 "--confidence must be a number from 1e-06 to 0.5, not '0.7'.$see" --confidence 0.7 "$DATA/iris.csv"
+	refused 2 "--test needs --train: what else would it be kept from?$see" --test procs=8 "$DATA/runs.csv"
+	refused 2 "--tree and --attributes exclude each other.$see" --tree T1 --attributes op "$DATA/runs.csv"
+	refused 2 "unknown column 'proc'. Did you mean 'procs'?$see" --train proc=8 "$DATA/runs.csv"
+	refused 2 "--train 'procs' must be COLUMN=VALUE or COLUMN!=VALUE.$see" --train procs "$DATA/runs.csv"
+	refused 1 "--train: no row of $DATA/runs.csv has device=ssd." --train device=ssd "$DATA/runs.csv"
+	refused 1 "$DATA/runs.csv: no row is left of --train procs=9." --train procs=9 "$DATA/runs.csv"
+}
