@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "base/ds/hash.h"
 #include "controller/curves.h"
 #include "sched/spec.h"
 #include "wire/report.h"
@@ -25,6 +26,7 @@ struct brain_config {
 	uint64_t capacity_bps;	/* of all nodes together; 0: the sum of theirs */
 	uint64_t per_proc_bps;	/* what one process can use; 0: all */
 	sl_time gap_ns;		/* without I/O, that ends a phase */
+	sl_time settle_ns;	/* from its start, in which nodes that are there have reported */
 	bool direct;		/* jobs may do without I/O nodes */
 	uint32_t compute_nodes; /* of the machine, for allocate=static; 0: the jobs' */
 };
@@ -59,6 +61,7 @@ struct brain_job {
 	sl_time owed_at;
 	/* phases */
 	bool in_io;
+	bool partial; /* when this phase began is not known: it tells nothing of the job */
 	uint64_t phase_from_bytes;
 	bool map_same;			   /* its nodes have been the same since it began */
 	struct sl_io_job io;		   /* what the policy is told, and its decision */
@@ -68,6 +71,7 @@ struct brain_job {
 	uint32_t to_before[SL_MAP_MAX], before_count;
 	uint64_t map_epoch; /* that of the order; 0: none was given */
 	bool pinned;	    /* somebody has said which */
+	char *mapped;	    /* by the controller before this one; names by commas, or NULL */
 };
 
 struct brain {
@@ -83,11 +87,15 @@ struct brain {
 	uint32_t nodes;
 	struct brain_job *job[BRAIN_JOBS];
 	uint32_t jobs; /* all in use are below */
+	struct sl_hash by_id;
+	void *by_id_memory;
 	struct sl_io_job *want[BRAIN_JOBS];
 	uint64_t epoch;
-	sl_time wake; /* when the policy wants to decide again */
-	bool changed; /* since the last decision */
-	bool shifted; /* a job's rates are to be divided in another way than was ordered */
+	sl_time wake;	 /* when the policy wants to decide again */
+	sl_time settled; /* from then on jobs are given nodes */
+	bool mapping;	 /* that time has come */
+	bool changed;	 /* since the last decision */
+	bool shifted;	 /* a job's rates are to be divided in another way than was ordered */
 	uint64_t decisions;
 };
 

@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,8 +34,10 @@
 #include "controller/status.h"
 #include "base/listen.h"
 
-#define RENEW_NS INT64_C(500000000) /* a quarter of a lease */
-#define IN_MAX	 (1U << 20)
+#define SETTLE_NS INT64_C(500000000) /* nodes that have lost the one before try every 200 ms */
+#define WRITE_MS  50
+#define RENEW_NS  INT64_C(500000000) /* a quarter of a lease */
+#define IN_MAX	  (1U << 20)
 
 struct peer {
 	struct controller *c;
@@ -67,6 +70,34 @@ static sl_time now_ns(void)
 
 /* ---- sending ---- */
 
+/* A peer that does not read has lost: it is not waited for longer than this, once a message. */
+static bool has_room(int sock)
+{
+	struct pollfd p = { .fd = sock, .events = POLLOUT };
+
+	return poll(&p, 1, WRITE_MS) == 1 && (p.revents & POLLOUT);
+}
+
+static int send_all(int sock, struct iovec *iov, int parts)
+{
+	while (parts) {
+		struct msghdr m = { .msg_iov = iov, .msg_iovlen = (size_t)parts };
+		ssize_t n = sendmsg(sock, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+		if (n < 0 && (errno != EAGAIN || !has_room(sock)))
+			return -EPIPE;
+		for (; n > 0 && parts && (size_t)n >= iov->iov_len; iov++, parts--)
+			n -= (ssize_t)iov->iov_len;
+		while (parts && !iov->iov_len) /* an empty one is sent already */
+			iov++, parts--;
+		if (parts && n > 0) {
+			iov->iov_base = (char *)iov->iov_base + n;
+			iov->iov_len -= (size_t)n;
+		}
+	}
+	return 0;
+}
+
 static int reply(struct peer *p, const struct sl_frame *to, int status, const char *text,
 		 size_t length)
 {
@@ -76,12 +107,11 @@ static int reply(struct peer *p, const struct sl_frame *to, int status, const ch
 			      .length = (uint32_t)length };
 	unsigned char head[SL_FRAME_BYTES];
 	struct iovec iov[2] = { { head, sizeof(head) }, { (void *)(uintptr_t)text, length } };
-	struct msghdr m = { .msg_iov = iov, .msg_iovlen = 2 };
 
+	if (length > SL_MAX_PAYLOAD)
+		return -EMSGSIZE;
 	sl_frame_encode(&f, head);
-	return sendmsg(p->sock, &m, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)(sizeof(head) + length)
-		       ? 0
-		       : -EPIPE;
+	return send_all(p->sock, iov, 2);
 }
 
 static int send_orders(struct peer *p)
@@ -364,8 +394,10 @@ static int run(struct controller *c, int ready_fd)
 		close(ready_fd);
 	rc = serve(c);
 	unlink(c->socket);
-	while (c->peers)
-		hang_up(c->peers, "the controller stops");
+	for (struct peer *p = c->peers, *next; p; p = next) {
+		next = p->next;
+		hang_up(p, "the controller stops");
+	}
 	log_info("controller stopped");
 	return rc;
 }
@@ -436,7 +468,7 @@ int controller_main(int argc, char **argv)
 	static const char *const levels[] = { "error", "warn", "info", "debug" };
 	static struct controller controller; /* the brain is large */
 	struct controller *c = &controller;
-	struct brain_config config = { .gap_ns = 1000000000 };
+	struct brain_config config = { .gap_ns = 1000000000, .settle_ns = SETTLE_NS };
 	int o, i, ready_fd = -1, rc;
 	char err[200];
 

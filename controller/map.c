@@ -12,9 +12,10 @@
  *
  * O(jobs x nodes).
  */
-#include "controller/map.h"
+#include "controller/private.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 static bool has(const struct brain_job *j, uint32_t node)
@@ -125,6 +126,43 @@ void map_decide(struct brain *b)
 	}
 }
 
+/* Names by commas; how many of them are up goes to *count. False: one of them is not. */
+static bool nodes_named(const struct brain *b, const char *names, uint32_t to[SL_MAP_MAX],
+			uint32_t *count)
+{
+	bool all = true;
+
+	*count = 0;
+	for (const char *at = names; *at;) {
+		size_t length = strcspn(at, ",");
+		uint32_t k = 0;
+
+		while (k < b->nodes && (strlen(b->node[k].name) != length ||
+					memcmp(b->node[k].name, at, length) != 0))
+			k++;
+		if (k < b->nodes && b->node[k].up && *count < SL_MAP_MAX)
+			to[(*count)++] = k;
+		else
+			all = false;
+		at += at[length] ? length + 1 : length;
+	}
+	return all;
+}
+
+void map_learn(struct brain *b)
+{
+	for (uint32_t i = 0; i < b->jobs; i++) {
+		struct brain_job *j = b->job[i];
+
+		if (!j || !j->mapped)
+			continue;
+		nodes_named(b, strcmp(j->mapped, "-") ? j->mapped : "", j->to, &j->to_count);
+		j->map_epoch = b->epoch + 1;
+		free(j->mapped);
+		j->mapped = NULL;
+	}
+}
+
 int brain_pin(struct brain *b, const char *job, const char *nodes)
 {
 	uint32_t to[SL_MAP_MAX], count = 0, i = 0;
@@ -135,27 +173,18 @@ int brain_pin(struct brain *b, const char *job, const char *nodes)
 	if (i == b->jobs)
 		return -ENOENT;
 	j = b->job[i];
-	b->changed = true;
-	j->pinned = strcmp(nodes, "auto") != 0;
-	if (!j->pinned)
+	if (!strcmp(nodes, "auto")) {
+		j->pinned = false;
+		b->changed = true;
 		return 0;
-	for (const char *at = nodes; *at;
-	     at += at[strcspn(at, ",")] ? strcspn(at, ",") + 1 : strlen(at)) {
-		size_t length = strcspn(at, ",");
-		uint32_t k = 0;
-
-		while (k < b->nodes && (strlen(b->node[k].name) != length ||
-					memcmp(b->node[k].name, at, length) != 0))
-			k++;
-		if (k == b->nodes || !b->node[k].up || count == SL_MAP_MAX) {
-			j->pinned = false;
-			return -EINVAL;
-		}
-		to[count++] = k;
 	}
-	memcpy(j->to, to, sizeof(to));
+	if (!nodes_named(b, nodes, to, &count))
+		return -EINVAL;
+	memcpy(j->to, to, count * sizeof(to[0]));
 	j->to_count = count;
+	j->pinned = true;
 	j->map_same = false;
 	j->map_epoch = b->epoch + 1;
+	b->changed = true;
 	return 0;
 }

@@ -68,6 +68,12 @@ static void put_job(struct node *n, const struct node_job *j, FILE *f, sl_time n
 	if (sl_job_stats(n->sched, j->number, now, &st) == 0)
 		r.queued_bytes = st.queued_bytes;
 	memcpy(r.name, j->name, sizeof(r.name));
+	if (j->map_epoch && !j->map_count)
+		strcpy(r.map, "-");
+	for (uint32_t i = 0; j->map_epoch && i < j->map_count; i++) {
+		strcat(r.map, i ? "," : "");
+		strcat(r.map, j->map[i]);
+	}
 	sl_report_put_job(f, &r);
 }
 

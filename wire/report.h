@@ -7,7 +7,7 @@
  *
  *	node name=0 life=83120745 socket=/run/… capacity=500000000
  *	job id=17 name=climate clients=8 procs=64 nodes=4 min=0 max=100000000 weight=1 period=0
- *	    read=0 written=1073741824 queued=4194304 inside=12 idle=0         (on one line)
+ *	    read=0 written=1073741824 queued=4194304 inside=12 idle=0 map=0,1   (on one line)
  *
  *	epoch number=12
  *	node name=1 life=… socket=/run/… capacity=…
@@ -27,6 +27,7 @@
 
 #define SL_NODE_NAME_MAX 32
 #define SL_MAP_MAX	 16 /* I/O nodes of one job */
+#define SL_MAP_TEXT	 (SL_MAP_MAX * SL_NODE_NAME_MAX)
 #define SL_SHARE_WHOLE	 1000000U
 
 struct sl_node_report {
@@ -47,6 +48,8 @@ struct sl_job_report {
 	uint64_t queued_bytes; /* waiting */
 	uint32_t inside;       /* requests waiting or in flight */
 	int64_t idle_ns;       /* since the last of them was done; 0 while there are some */
+	/* Nodes that serve it as last ordered, by commas; "-": none; "": nothing was ordered. */
+	char map[SL_MAP_TEXT];
 };
 
 /* What a node is to do about a job. */

@@ -137,22 +137,42 @@ status_is() { # jq filter, text
 
 # ---- status and changes ----
 
+# Three processes of a job with three compute nodes, each of which writes, reads and compares without
+# end. The controller gives the job three I/O nodes, and each process has its own.
+spread() { # job
+	local i
+	for i in 0 1 2; do
+		SLURM_NODEID=$i start_load "$1" --nodes 3 --procs 6 -- "$BIN/live-load" -t 2 -v \
+			"$DIR/$1-$i" >"$BATS_TEST_TMPDIR/$1-$i"
+	done
+	until_true 10 spread_out "$1"
+}
+
+spread_out() { # job: a process at each node
+	[ "$(job "$1" 'parts | map(.clients | tostring) | join(" ")')" = "1 1 1" ]
+}
+
 @test "status adds up what a job does on its nodes" {
-	"$SLUICE" up --ionodes 3 "$DIR"
-	for node in node node-1 node-2; do
-		"$SLUICE" run --job a --procs 6 -- sh -c "SLUICE_SOCKET=$LAYER/$node.sock \
-			dd if=/dev/zero of=$DIR/$node bs=1M count=4 status=none"
-	done
-	"$SLUICE" run --job b -- dd if=/dev/zero of="$DIR/b" bs=1M count=3 status=none
-	[ "$(moved a)" = $((12 << 20)) ]
-	[ "$(moved b)" = $((3 << 20)) ]
+	compile live-load
+	"$SLUICE" up --ionodes 3 --capacity 90M "$DIR"
+	spread a
+	[ "$(job a clients)" = 3 ]
 	[ "$(job a procs)" = 6 ]
-	[ "$(status '[.jobs[].share] | add')" = 0 ] || within 1 "$(status '[.jobs[].share] | add')" 1
-	for node in 0 1 2; do
-		n=$("$SLUICE" status --ionode $node --json | jq '[.jobs[] | select(.job == "a") | .write_bytes] | add')
-		[ "$n" -gt 0 ]
-		[ "$("$SLUICE" status --ionode $node --json | jq .ionodes)" = null ]
+	[ "$(job a 'ionodes | sort | join(" ")')" = "0 1 2" ]
+	until_true 5 status_is '[.ionodes[] | select(.jobs == 1 and .clients == 1 and .bandwidth_bps > 0)] | length' 3
+	for i in 0 1 2; do
+		end_load $i
 	done
+	until_true 5 status_is '[.jobs[].clients] | add' 0
+	# What the nodes count is what status adds up.
+	each=0
+	for i in 0 1 2; do
+		n=$("$SLUICE" status --ionode $i --json | jq '[.jobs[].write_bytes] | add')
+		[ "$n" -gt 0 ]
+		[ "$("$SLUICE" status --ionode $i --json | jq .ionodes)" = null ]
+		each=$((each + n))
+	done
+	[ "$(moved a)" = "$each" ]
 	run -0 "$SLUICE" status
 	[[ "$output" == *"Nodes:    3 of 3 up"* ]]
 	[[ "$output" == *"Control:  up "*"allocate=mckp grant=none"* ]]
@@ -238,4 +258,84 @@ status_is() { # jq filter, text
 	done
 	"$SLUICE" up --ionodes 3 "$DIR"
 	[ "$(status '[.ionodes[].state] | join(" ")')" = "up up up" ]
+}
+
+# ---- under load ----
+
+more_than() { # job, bytes
+	[ "$(moved "$1")" -gt "$2" ]
+}
+
+loads_content() { # all that were started
+	local i
+	for i in "${!LOADS[@]}"; do
+		end_load "$i"
+	done
+}
+
+@test "the controller is killed under load: nothing stops, and it knows the truth again" {
+	compile live-load
+	"$SLUICE" up --ionodes 3 --capacity 90M --policy grant=fair-share "$DIR"
+	spread a
+	until_true 5 status_is '.jobs[0].in_io' true
+	map=$(job a 'ionodes | join(" ")')
+	kill_member -controller
+	before=$(moved a)
+	until_true 10 more_than a $((before + (60 << 20))) # leases of 2 s run out meanwhile
+	spread_out a
+	[ "$(status .controller.state)" = died ]
+	"$SLUICE" up --revive
+	until_true 1 status_is '.jobs[0].in_io' true
+	until_true 1 status_is '.controller.capacity_bps' 90000000
+	until_true 1 status_is '.jobs[0].ionodes | join(" ")' "$map"
+	[ "$(job a clients)" = 3 ]
+	spread_out a # nobody was moved
+	# What it was told first is no phase that it has seen.
+	[ "$(job a 'phases')" = 0 ]
+	before=$(moved a)
+	until_true 10 more_than a $((before + (20 << 20)))
+	loads_content
+}
+
+@test "a node is killed under load: its processes go on elsewhere, and return when it is back" {
+	compile live-load
+	"$SLUICE" up --ionodes 3 --capacity 90M "$DIR"
+	spread a
+	kill_member -1
+	until_true 10 status_is '.jobs[0].clients' 3 # all at the two that are left
+	before=$(moved a)
+	until_true 10 more_than a $((before + (20 << 20)))
+	"$SLUICE" up --revive
+	until_true 10 spread_out a
+	loads_content
+}
+
+@test "a single node is killed under load: its processes wait, and go on when it is back" {
+	compile live-load
+	"$SLUICE" up --ionodes 1 --capacity 60M "$DIR"
+	start_load a -- "$BIN/live-load" -t 2 -v "$DIR/a"
+	until_true 10 more_than a 1000000
+	kill_member ""
+	sleep 0.5
+	"$SLUICE" up --revive
+	until_true 10 more_than a $((20 << 20))
+	loads_content
+}
+
+# ---- grants ----
+
+@test "under grant=fcfs who asks first is served first, at the full rate" {
+	"$SLUICE" up --policy grant=fcfs --gap 300ms --capacity 30M "$DIR"
+	start_load first -- dd if=/dev/zero of="$DIR/first" bs=1M count=90 status=none
+	until_true 5 status_is '[.jobs[] | select(.job == "first") | .in_io, .grant_bps] | map(tostring) | join(" ")' "true 30000000"
+	start_load second -- dd if=/dev/zero of="$DIR/second" bs=1M count=15 status=none
+	until_true 5 status_is '[.jobs[] | select(.job == "second") | .in_io, .grant_bps] | map(tostring) | join(" ")' "true 0"
+	wait "${LOADS[0]}"
+	# A request or two got in before the controller knew of it.
+	second=$(moved second)
+	echo "first: $(moved first), second: $second"
+	[ "$(moved first)" = $((90 << 20)) ]
+	[ "$second" -lt $((8 << 20)) ]
+	wait "${LOADS[1]}"
+	[ "$(moved second)" = $((15 << 20)) ]
 }
