@@ -29,7 +29,7 @@
 
 #define PHASE_NS  INT64_C(500000000)  /* shorter ones tell nothing of bandwidth */
 #define SILENT_NS INT64_C(2000000000) /* as long as a lease */
-#define SMOOTH_NS INT64_C(233000000)  /* of rates: the newest weighs 0.3 after 100 ms */
+#define SMOOTH_NS INT64_C(117000000)  /* of rates: the newest weighs 0.3 after 50 ms */
 #define INSTANCES 0.5		      /* weight of the newest instance in the means */
 
 /* ---- nodes ---- */
