@@ -18,7 +18,7 @@
 #include <stdlib.h>
 
 #include "base/json.h"
-#include "base/units.h"
+#include "sluice.h"
 #include "cli/page.h"
 #include "sim-html-css.inc"
 #include "sim-html-js.inc"
@@ -194,16 +194,13 @@ static int pg_policy(struct json *j, const struct sim_study *s, const struct sim
 
 static void pg_summary(struct json *j, const struct sim_study *s)
 {
-	const struct sl_scenario *c = &s->scenario;
-	char text[300], rate[32], window[80];
+	char text[900], about[300], window[80];
 
-	sim_window_text(s, window, sizeof(window));
-	snprintf(
-		text, sizeof(text), "%u application%s, %s, %s, %u run%s of each policy, seed %llu.",
-		c->n_apps, c->n_apps == 1 ? "" : "s",
-		sl_format_rate(rate, sizeof(rate), (uint64_t)fmin(c->platform.bandwidth_bps, 1e18)),
-		window, s->repeat, s->repeat == 1 ? "" : "s", (unsigned long long)s->seed);
+	snprintf(text, sizeof(text), "%s, %s, %u run%s of each policy, seed %llu.",
+		 sim_about(s, about, sizeof(about)), sim_window_text(s, window, sizeof(window)),
+		 s->repeat, s->repeat == 1 ? "" : "s", (unsigned long long)s->seed);
 	json_string(j, "summary", text);
+	json_string(j, "note", sim_note(s, text, sizeof(text)) ? text : "");
 }
 
 static int pg_data(FILE *f, const struct sim_study *s)
@@ -220,7 +217,10 @@ static int pg_data(FILE *f, const struct sim_study *s)
 	json_string(&j, "scenario", s->scenario.name);
 	pg_summary(&j, s);
 	json_uint(&j, "repeat", s->repeat);
+	json_string(&j, "version", SL_VERSION);
 	json_double(&j, "capacity_bps", s->scenario.platform.bandwidth_bps);
+	json_double(&j, "buffer_bps",
+		    s->scenario.platform.buffer_bytes > 0 ? s->scenario.platform.buffer_bps : NAN);
 	json_double(&j, "end_s", end_s);
 	json_double(&j, "tick_s", tick_s);
 	json_array(&j, "window");
@@ -247,10 +247,11 @@ static int pg_data(FILE *f, const struct sim_study *s)
 
 static const char pg_body[] =
 	"</style>\n</head>\n<body>\n<h1 id=\"title\">sluice sim</h1>\n"
-	"<p class=\"soft\" id=\"summary\"></p>\n"
+	"<p class=\"soft\" id=\"summary\"></p>\n<p id=\"note\"></p>\n"
 	"<noscript><p>The charts are drawn by JavaScript, which is off.</p></noscript>\n"
 	"<h2>Comparison</h2>\n<div class=\"wide\"><table id=\"comparison\"></table></div>\n"
-	"<details class=\"soft\"><summary>What the columns mean</summary><dl id=\"meaning\"></dl>"
+	"<details class=\"soft\" open><summary>What the columns mean</summary><dl "
+	"id=\"meaning\"></dl>"
 	"</details>\n"
 	"<h2>What the applications do</h2>\n"
 	"<div class=\"controls\">\n"
@@ -274,8 +275,7 @@ static const char pg_body[] =
 	"arrow key in the chart.</p>\n"
 	"<p class=\"soft\" id=\"merged\"></p>\n<p class=\"soft\" id=\"omitted\"></p>\n"
 	"<h2>Bandwidth</h2>\n"
-	"<p class=\"soft\">All applications together; the broken line is the capacity. Dotted: the "
-	"window.</p>\n"
+	"<p class=\"soft\" id=\"lines\"></p>\n"
 	"<div class=\"chart\"><canvas id=\"bandwidth\" role=\"img\"></canvas></div>\n"
 	"<div id=\"repetitions\">\n<h2>Repetitions</h2>\n"
 	"<label>measure <select id=\"measure\"></select></label>\n"

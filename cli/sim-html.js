@@ -75,7 +75,8 @@ function comparison() {
 	first.scope = "col";
 	head.append(first);
 	for (const m of data.measures) {
-		const th = make("th", m.key.replace(/_/g, " "));
+		const th = make("th", m.key.replace(/_/g, " ") +
+			(m.better > 0 ? " ↑" : m.better < 0 ? " ↓" : ""));
 		th.title = m.meaning;
 		th.scope = "col";
 		head.append(th);
@@ -107,7 +108,7 @@ function comparison() {
 	});
 	for (const m of data.measures)
 		$("meaning").append(make("dt", m.key.replace(/_/g, " ")), make("dd", m.meaning +
-			(m.better > 0 ? "; more is better" : m.better < 0 ? "; less is better" : "")));
+			(m.better > 0 ? "; ↑ more is better" : m.better < 0 ? "; ↓ less is better" : "")));
 }
 
 /* ---- what each application does ---- */
@@ -514,7 +515,14 @@ function all() {
 }
 
 $("title").textContent = data.scenario;
+document.title = data.scenario + " – sluice sim " + data.version;
 $("summary").textContent = data.summary;
+$("note").textContent = data.note;
+$("lines").textContent = "All applications together; the broken line is the bandwidth of the I/O " +
+	"system, " + rate(data.capacity_bps) + (data.buffer_bps === null ? "" :
+	"; what is above it goes into the burst buffer" +
+	(data.buffer_bps > 0 ? ", which takes " + rate(data.buffer_bps) : "")) +
+	(data.window[1] > 0 ? ". Dotted: the window." : ".");
 comparison();
 data.policies.forEach((p, i) => {
 	const o = make("option", p.name);

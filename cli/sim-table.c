@@ -76,30 +76,15 @@ static void tb_interval(const struct sim_policy *p)
 	}
 }
 
-const char *sim_window_text(const struct sim_study *s, char *buf, size_t size)
-{
-	const char *mode = s->window == SL_WINDOW_PAPER ? "paper" : "exact";
-
-	if (s->scenario.to_s > 0)
-		snprintf(buf, size, "window %g to %g s (%s)", s->scenario.from_s, s->scenario.to_s,
-			 mode);
-	else
-		snprintf(buf, size, "window %g s to the end (%s)", s->scenario.from_s, mode);
-	return buf;
-}
-
 static void tb_head(const struct sim_study *s)
 {
-	const struct sl_scenario *c = &s->scenario;
-	char text[600], bandwidth[32], window[80], runs[40] = "";
+	char text[900], about[300], window[80], runs[40] = "";
 
 	if (s->repeat > 1)
 		snprintf(runs, sizeof(runs), ", mean of %" PRIu32 " runs", s->repeat);
-	snprintf(text, sizeof(text), "%.300s: %" PRIu32 " application%s, %s, %s%s", c->name,
-		 c->n_apps, c->n_apps == 1 ? "" : "s",
-		 sl_format_rate(bandwidth, sizeof(bandwidth),
-				(uint64_t)fmin(c->platform.bandwidth_bps, 1e18)),
-		 sim_window_text(s, window, sizeof(window)), runs);
+	snprintf(text, sizeof(text), "%.300s: %s, %s%s", s->scenario.name,
+		 sim_about(s, about, sizeof(about)), sim_window_text(s, window, sizeof(window)),
+		 runs);
 	cli_wrap(stdout, text, 0, 0);
 	printf("\n%-*s", NAME, "policy");
 	for (enum sim_measure m = 0; m < SIM_MEASURES; m++)
@@ -109,17 +94,21 @@ static void tb_head(const struct sim_study *s)
 
 static void tb_legend(const struct sim_study *s)
 {
-	char text[600];
+	bool window = s->scenario.from_s > 0 || s->scenario.to_s > 0;
+	char text[900];
 
 	snprintf(text, sizeof(text),
-		 "More is better: sys eff (processors' time that is computing, at most limit), "
-		 "util (the same in the window). Less: dilation (worst slowdown over the whole "
-		 "run), max and geo str (slowdown in the window: worst, geometric mean), io slow "
-		 "(of the I/O alone).%s%s",
-		 s->n_policies > 1 ? " *: best." : "",
+		 "More is better: sys eff (share of its own time that a job computes, mean by "
+		 "processors; at most limit), util (share of all processors' time %s that is "
+		 "computing). Less: dilation (worst slowdown of a whole job), max and geo str "
+		 "(slowdown in %s: worst, geometric mean), io slow (of the I/O alone).%s%s",
+		 window ? "in the window" : "up to the last end",
+		 window ? "the window" : "the whole run", s->n_policies > 1 ? " *: best." : "",
 		 s->repeat > 1 ? " ±: 95 % confidence interval." : "");
 	putchar('\n');
 	cli_wrap(stdout, text, 0, 0);
+	if (sim_note(s, text, sizeof(text)))
+		cli_wrap(stdout, text, 0, 0);
 	for (uint32_t i = 0; i < s->n_left_out; i++) {
 		const struct sim_policy *p = &s->policy[s->n_policies + i];
 
@@ -192,10 +181,32 @@ static void js_apps(struct json *j, const struct sim_study *s, const struct sim_
 		json_double(j, "stretch", a->stretch);
 		json_double(j, "io_slowdown", a->io_slowdown);
 		json_uint(j, "iterations", a->iterations);
-		json_double(j, "bytes", a->bytes);
+		json_double(j, "bytes", round(a->bytes));
+		json_double(j, "end_s", a->end_s);
 		json_end(j);
 	}
 	json_end(j);
+}
+
+static void js_machine(struct json *j, const struct sim_study *s)
+{
+	const struct sl_platform *p = &s->scenario.platform;
+	char text[900];
+
+	json_string(j, "about", sim_about(s, text, sizeof(text)));
+	json_object(j, "machine");
+	json_uint(j, "applications", s->scenario.n_apps);
+	json_uint(j, "procs_used", sl_scenario_procs(&s->scenario));
+	json_uint(j, "procs", p->procs ? p->procs : sl_scenario_procs(&s->scenario));
+	json_double(j, "bandwidth_bps", p->bandwidth_bps);
+	json_double(j, "load", sim_load(s));
+	if (p->buffer_bytes > 0) {
+		json_double(j, "burst_buffer_bytes", p->buffer_bytes);
+		json_double(j, "burst_buffer_bps", p->buffer_bps > 0 ? p->buffer_bps : NAN);
+	}
+	json_end(j);
+	if (sim_note(s, text, sizeof(text)))
+		json_string(j, "note", text);
 }
 
 void sim_print_json(const struct sim_study *s, bool apps)
@@ -206,6 +217,7 @@ void sim_print_json(const struct sim_study *s, bool apps)
 	json_begin(&j, stdout);
 	json_object(&j, NULL);
 	json_string(&j, "scenario", s->scenario.name);
+	js_machine(&j, s);
 	json_string(&j, "window_mode", s->window == SL_WINDOW_PAPER ? "paper" : "exact");
 	json_uint(&j, "seed", s->seed);
 	json_uint(&j, "repeat", s->repeat);
@@ -276,7 +288,7 @@ static void cs_number(double v)
 
 static void cs_apps(const struct sim_study *s)
 {
-	puts("policy,app,procs,efficiency,dilation,stretch,io_slowdown,iterations,bytes");
+	puts("policy,app,procs,efficiency,dilation,stretch,io_slowdown,iterations,bytes,end_s");
 	for (uint32_t p = 0; p < s->n_policies; p++)
 		for (uint32_t i = 0; i < s->scenario.n_apps; i++) {
 			const struct sl_sim_app_metrics *a = &s->policy[p].apps[i];
@@ -290,7 +302,8 @@ static void cs_apps(const struct sim_study *s)
 			cs_number(a->stretch);
 			cs_number(a->io_slowdown);
 			printf(",%" PRIu64, a->iterations);
-			cs_number(a->bytes);
+			cs_number(round(a->bytes));
+			cs_number(a->end_s);
 			putchar('\n');
 		}
 }

@@ -208,6 +208,14 @@ static int check_spec(const char *spec)
 	return CLI_OK;
 }
 
+static bool asked_before(const struct sim_study *s, const char *spec)
+{
+	for (uint32_t i = 0; i < s->n_policies; i++)
+		if (!strcmp(s->policy[i].spec, spec))
+			return true;
+	return false;
+}
+
 /* What was asked for; else what the scenario names; else all there are. */
 static int choose_policies(struct request *r)
 {
@@ -225,9 +233,10 @@ static int choose_policies(struct request *r)
 	if (!r->n_policies)
 		for (; n < s->scenario.n_policies; n++)
 			r->policy[n] = s->scenario.policies[n];
-	if (!s->chosen)
-		for (; n < MAX_POLICIES && (p = sl_policy_at(SL_GRANT, n)); n++)
-			r->policy[n] = p->name;
+	if (!s->chosen) /* but none: without a decision applications share fairly */
+		for (unsigned i = 0; n < MAX_POLICIES && (p = sl_policy_at(SL_GRANT, i)); i++)
+			if (strcmp(p->name, "none") != 0)
+				r->policy[n++] = p->name;
 	if (!r->n_policies)
 		r->n_policies = n;
 	s->policy = calloc(r->n_policies + 1, sizeof(s->policy[0]));
@@ -236,9 +245,9 @@ static int choose_policies(struct request *r)
 	for (n = 0; n < r->n_policies; n++) {
 		if ((status = check_spec(r->policy[n])))
 			return status;
-		s->policy[n].spec = r->policy[n];
+		if (!asked_before(s, r->policy[n]))
+			s->policy[s->n_policies++].spec = r->policy[n];
 	}
-	s->n_policies = r->n_policies;
 	return CLI_OK;
 }
 
@@ -320,6 +329,7 @@ int cmd_sim(int argc, char **argv)
 	r.study.trace = r.html != NULL;
 	if ((status = load(&r)))
 		return status;
+	sim_warn(&r.study.scenario);
 	status = study(&r);
 	free_study(&r.study);
 	return status;

@@ -2,8 +2,8 @@
 /*
  * `sluice sim`, inside: a study is a scenario under several policies, each with several seeds.
  * sim.c is the command, sim-run.c runs the study on threads, sim-measure.c has the measures,
- * sim-table.c prints what came out, sim-trace.c keeps what a page needs of a run, sim-html.c writes
- * the page.
+ * sim-table.c prints what came out, sim-words.c has what is said in words, sim-trace.c keeps what a
+ * page needs of a run, sim-html.c writes the page.
  */
 #ifndef SL_CLI_SIM_H
 #define SL_CLI_SIM_H
@@ -91,8 +91,17 @@ void sim_print_table(const struct sim_study *s, bool apps);
 void sim_print_json(const struct sim_study *s, bool apps);
 void sim_print_csv(const struct sim_study *s, bool apps); /* the applications instead */
 
-/* "window 400 to 3200 s (exact)" into buf, which is returned. */
+/* ---- sim-words.c: into buf, which is returned ---- */
+
+/* "3 applications on 12 of 16 processors, ask for 1.25 times 8GB/s" */
+const char *sim_about(const struct sim_study *s, char *buf, size_t size);
+/* "window 400 to 3200 s (exact)" */
 const char *sim_window_text(const struct sim_study *s, char *buf, size_t size);
+/* What to beware of when reading the figures; NULL: nothing. */
+const char *sim_note(const struct sim_study *s, char *buf, size_t size);
+double sim_load(const struct sim_study *s); /* what all ask for over the bandwidth */
+/* To standard error what is odd about a scenario but not wrong. */
+void sim_warn(const struct sl_scenario *c);
 
 /* ---- sim-trace.c: activities and bandwidth of one run, in bounded memory ---- */
 

@@ -91,7 +91,9 @@ static void mt_app(const struct sl_sim_account *a, const struct window *w,
 	double cpu_s = a->to.compute_s - a->from.compute_s;
 	double io_s = w->mode == SL_WINDOW_PAPER ? a->paper_io_s : a->to.io_s - a->from.io_s;
 
-	*m = (struct sl_sim_app_metrics){ .iterations = a->iterations, .bytes = a->total.bytes };
+	*m = (struct sl_sim_app_metrics){ .iterations = a->iterations,
+					  .bytes = a->total.bytes,
+					  .end_s = a->end_s };
 	m->efficiency = took_s > 0 ? a->total.compute_s / took_s : NAN;
 	m->dilation = mt_ratio(took_s, alone_s);
 	m->stretch = m->io_slowdown = NAN;

@@ -39,6 +39,7 @@ struct sl_sim_app_metrics {
 	double efficiency, dilation, stretch, io_slowdown;
 	uint64_t iterations;
 	double bytes;
+	double end_s; /* virtual time at which it left */
 };
 
 struct sl_phase_options {

@@ -39,8 +39,9 @@ wrong() {
 	[ "$status" -eq 0 ]
 	[ "$stderr" = "" ]
 	[ -z "$(LC_ALL=C.UTF-8 awk 'length > 80' <<<"$output")" ]
-	[[ "${lines[0]}" == "mix.yaml: 16 applications, 115MB/s, window 400 to 3200 s (exact)" ]]
-	[[ "${lines[1]}" =~ ^policy\ +"sys eff"\ +limit\ +dilation\ +"max str"\ +"geo str"\ +"io slow"\ +util$ ]]
+	[ "${lines[0]}" = "mix.yaml: 16 applications on 16 processors, ask for 0.97 times 115MB/s, window" ]
+	[ "${lines[1]}" = "400 to 3200 s (exact)" ]
+	[[ "${lines[2]}" =~ ^policy\ +"sys eff"\ +limit\ +dilation\ +"max str"\ +"geo str"\ +"io slow"\ +util$ ]]
 	[ "$(grep -c '^fair-share ' <<<"$output")" -eq 1 ]
 	# FCFS lets few wait here: it is the better one in the window.
 	[[ "$(grep '^fcfs ' <<<"$output")" == *"*" ]]
@@ -286,8 +287,45 @@ bad() {
 
 @test "the policies of the scenario are the default" {
 	echo "policies: [fcfs, fair-share, fcfs]" >>mix.yaml
-	"$SLUICE" sim mix.yaml --json | jq -e '[.policies[].name] == ["fcfs", "fair-share", "fcfs"]'
+	"$SLUICE" sim mix.yaml --json | jq -e '[.policies[].name] == ["fcfs", "fair-share"]'
 	"$SLUICE" sim mix.yaml -p none --json | jq -e '[.policies[].name] == ["none"]'
+}
+
+@test "all policies but none are compared if none is chosen" {
+	"$SLUICE" sim mix.yaml --json | jq -e '[.policies[].name, .left_out[]?.name] |
+		index("fair-share") == 0 and index("target-dilation") and index("none") == null'
+}
+
+@test "the machine and its load are said, in the table, in JSON and on the page" {
+	sed -i 's/110Mi/110Mi, procs: 20, burst_buffer: {capacity: 1Gi, bandwidth: 1G}/' mix.yaml
+	"$SLUICE" sim mix.yaml -p fcfs --html out.html --json >out.json
+	jq -e '(.about | test("16 applications on 16 of 20 processors, ask for 0.97 times 115MB/s, burst buffer of 1GiB at 1GB/s")) and
+		(.machine | .applications == 16 and .procs_used == 16 and .procs == 20 and
+		(.load - (1 / (18 + 128/110) * 128 + 15 / (360 + 2560/110) * 2560) / 110 | fabs < 1e-9) and
+		.burst_buffer_bytes == 1073741824 and .burst_buffer_bps == 1e9)' out.json
+	page_data out.html | jq -e '.summary | startswith("16 applications on 16 of 20 processors")'
+}
+
+@test "a run with a tail, and a window that nobody is in, are said" {
+	printf 'platform: {bandwidth: 1M}\njobs:\n- {compute: 1, volume: 0, iterations: 10}\n' >note.yaml
+	"$SLUICE" sim note.yaml -p fcfs --json | jq -e '.note == null'
+	echo '- {compute: 1, volume: 0, iterations: 100}' >>note.yaml
+	"$SLUICE" sim note.yaml -p fcfs --json |
+		jq -e ".note | test(\"first at 10 s and the last at 100 s.*'window: .1, 10.'\")"
+	echo 'window: [200, 300]' >>note.yaml
+	"$SLUICE" sim note.yaml -p fcfs --json |
+		jq -e '.note | test("No job is there in the window.*the last ends at 100 s[.]")'
+	[[ "$("$SLUICE" sim note.yaml -p fcfs)" == *"No job is there in the window"* ]]
+}
+
+@test "what is odd about a scenario is said, and it runs" {
+	sed -i 's/110Mi/110/' mix.yaml
+	run --separate-stderr "$SLUICE" sim mix.yaml -p fcfs
+	[ "$status" -eq 0 ]
+	[[ "$stderr" == "sluice sim: warning: mix.yaml: the bandwidth of the platform is 110B/s; "* ]]
+	sed -i 's/110/110M, burst_buffer: {capacity: 1G, bandwidth: 50M}/' mix.yaml
+	run --separate-stderr "$SLUICE" sim mix.yaml -p fcfs
+	[[ "$stderr" == *"the burst buffer takes 50MB/s, less than the bandwidth of 110MB/s"* ]]
 }
 
 @test "help fits 80 columns" {
