@@ -27,7 +27,7 @@
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
-/* Largest units are 2^40 bytes and 3.6e12 ns, so ten times a unit is far from overflowing. */
+/* Largest units are 2^50 bytes and 8.64e13 ns, so ten times a unit is far from overflowing. */
 struct un_unit {
 	const char *name;
 	uint64_t size;
@@ -91,10 +91,10 @@ static bool un_skip(const char **s, const char *word)
 	return true;
 }
 
-/* [K|M|G|T][i][B] */
+/* [K|M|G|T|P][i][B] */
 static uint64_t un_byte_unit(const char **s)
 {
-	static const char letters[] = "KMGT";
+	static const char letters[] = "KMGTP";
 	const char *letter = **s ? strchr(letters, **s) : NULL;
 	uint64_t unit = 1, base;
 
@@ -160,6 +160,10 @@ int sl_parse_time(const char *text, int64_t *out_ns)
 	for (size_t i = 0; i < ARRAY_SIZE(times); i++)
 		if (!strcmp(s, times[i].name))
 			unit = times[i].size;
+	if (!strcmp(s, "min"))
+		unit = 60 * SECOND;
+	if (!strcmp(s, "d"))
+		unit = 86400 * SECOND;
 	if (!unit)
 		return -EINVAL;
 	err = un_value(&n, unit, INT64_MAX, &value);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sizes, rates and times as people write them. K M G T are powers of 1000, Ki Mi Gi Ti powers
+ * Sizes, rates and times as people write them. K M G T P are powers of 1000, Ki Mi Gi Ti Pi powers
  * of 1024; a trailing B and, for rates, /s or ps are accepted: 4096, 64Ki, 1.5GiB, 200M, 100MB/s.
  * Exact: decimal fractions are computed in integers; what does not come out whole is rounded down.
  */
@@ -14,7 +14,7 @@
  */
 int sl_parse_bytes(const char *text, uint64_t *out);
 int sl_parse_rate(const char *text, uint64_t *out_bps);
-/* "250us", "1.5s", "10m", "1h", "2ms", "7ns"; a bare number is seconds. */
+/* "250us", "1.5s", "10m" or "10min", "1h", "2d", "2ms", "7ns"; a bare number is seconds. */
 int sl_parse_time(const char *text, int64_t *out_ns);
 
 /* Short forms for tables, into buf (at least 16 bytes), which is returned: "1.50MiB", "200MB/s",

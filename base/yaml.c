@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -169,8 +170,10 @@ int sl_yaml_time(const struct sl_yaml *y, const yaml_node_t *node, int64_t low_n
 	if (rc)
 		return rc;
 	if (sl_parse_time(sl_yaml_text(node), out_ns))
-		return sl_yaml_bad(y, node, "'%.64s' is not a time; write 250us, 2ms or 1.5s",
-				   sl_yaml_text(node));
+		return sl_yaml_bad(
+			y, node,
+			"'%.64s' is not a time; write 250us, 2ms or 1.5s (ns, us, ms, s, m, h, d)",
+			sl_yaml_text(node));
 	if (*out_ns < low_ns || *out_ns > high_ns)
 		return sl_yaml_bad(y, node, "'%.64s' is not a time from %s to %s",
 				   sl_yaml_text(node), sl_format_time(from, sizeof(from), low_ns),
@@ -256,6 +259,20 @@ int sl_yaml_mapping(struct sl_yaml *y, const yaml_node_t *node, const struct sl_
 	return 0;
 }
 
+bool sl_yaml_has(const struct sl_yaml *y, const yaml_node_t *node, const char *name)
+{
+	if (node->type != YAML_MAPPING_NODE)
+		return false;
+	for (yaml_node_pair_t *p = node->data.mapping.pairs.start; p < node->data.mapping.pairs.top;
+	     p++) {
+		const yaml_node_t *key = yaml_document_get_node(y->doc, p->key);
+
+		if (key->type == YAML_SCALAR_NODE && !strcmp(sl_yaml_text(key), name))
+			return true;
+	}
+	return false;
+}
+
 int sl_yaml_list(struct sl_yaml *y, const char *key, const yaml_node_t *node, const char *what,
 		 int (*each)(struct sl_yaml *y, const yaml_node_t *node, void *into), void *into)
 {
@@ -277,7 +294,14 @@ int sl_yaml_list(struct sl_yaml *y, const char *key, const yaml_node_t *node, co
 
 /* ---- the text and the file ---- */
 
-static int ym_load(const struct sl_yaml *y, yaml_parser_t *parser, yaml_document_t *doc)
+/* Whether a tab is what was found; libyaml only says that it is no token. */
+static bool ym_tab(const char *text, size_t length, size_t at)
+{
+	return at < length && text[at] == '\t';
+}
+
+static int ym_load(const struct sl_yaml *y, yaml_parser_t *parser, yaml_document_t *doc,
+		   const char *text, size_t length)
 {
 	if (yaml_parser_load(parser, doc))
 		return 0;
@@ -285,8 +309,11 @@ static int ym_load(const struct sl_yaml *y, yaml_parser_t *parser, yaml_document
 		sl_yaml_wrong(y, 1, "no memory");
 		return -ENOMEM;
 	}
-	return sl_yaml_wrong(y, parser->problem_mark.line + 1, "this is not YAML: %s",
-			     parser->problem ? parser->problem : "cannot be read");
+	return sl_yaml_wrong(y, parser->problem_mark.line + 1, "this is not YAML: %s%s",
+			     parser->problem ? parser->problem : "cannot be read",
+			     ym_tab(text, length, parser->problem_mark.index)
+				     ? "; a tab is not allowed here, indent with spaces"
+				     : "");
 }
 
 int sl_yaml_parse(const char *file, const char *text, size_t length,
@@ -304,12 +331,12 @@ int sl_yaml_parse(const char *file, const char *text, size_t length,
 		return -ENOMEM;
 	}
 	yaml_parser_set_input_string(&parser, (const unsigned char *)text, length);
-	rc = ym_load(&y, &parser, &doc);
+	rc = ym_load(&y, &parser, &doc, text, length);
 	if (!rc) {
 		node = yaml_document_get_root_node(&doc);
 		if (node)
 			rc = root(&y, node, into);
-		if (!rc && node && !(rc = ym_load(&y, &parser, &more))) {
+		if (!rc && node && !(rc = ym_load(&y, &parser, &more, text, length))) {
 			node = yaml_document_get_root_node(&more);
 			if (node)
 				rc = sl_yaml_wrong(&y, sl_yaml_line(node),

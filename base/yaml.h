@@ -20,6 +20,7 @@
 #ifndef SL_BASE_YAML_H
 #define SL_BASE_YAML_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <yaml.h>
@@ -87,6 +88,8 @@ int sl_yaml_rate(const struct sl_yaml *y, const yaml_node_t *node, uint64_t low,
 		 uint64_t *out_bps);
 int sl_yaml_time(const struct sl_yaml *y, const yaml_node_t *node, int64_t low_ns, int64_t high_ns,
 		 int64_t *out_ns);
+/* Whether it is a mapping with that key. */
+bool sl_yaml_has(const struct sl_yaml *y, const yaml_node_t *node, const char *name);
 /* One of the words; *out is its index. words ends with NULL. */
 int sl_yaml_word(const struct sl_yaml *y, const yaml_node_t *node, const char *const *words,
 		 unsigned *out);

@@ -43,7 +43,7 @@ int replay_open(struct replay_trace *t, const char *cmd, const char *path)
 	t->size = bytes ? (size_t)st.st_size : 0;
 	if (t->size < MAGIC || memcmp(bytes, SL_TRACE_MAGIC, MAGIC) != 0) {
 		replay_close(t);
-		cli_fail(cmd, "%s is not a trace; 'sluiced ionode --trace' makes them.", path);
+		cli_fail(cmd, "%s is not a trace; 'sluice up --trace' makes them.", path);
 		return CLI_USAGE;
 	}
 	replay_rewind(t);

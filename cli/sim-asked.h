@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #define SIM_ASKED_CMD "sim"
+#define SIM_ASKED_USE "sim --generate" /* whose --help tells more */
 
 enum {
 	OPT_GENERATE = 256,

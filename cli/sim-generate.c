@@ -113,7 +113,7 @@ int sim_asked_count(const char *name, const char *text, uint64_t max, uint64_t *
 	errno = 0;
 	n = strtoull(text, &end, 10);
 	if (*text < '0' || *text > '9' || *end || errno || n > max)
-		return cli_usage(SIM_ASKED_CMD, "--%s '%s' is not a whole number from 0 to %llu.",
+		return cli_usage(SIM_ASKED_USE, "--%s '%s' is not a whole number from 0 to %llu.",
 				 name, text, (unsigned long long)max);
 	*out = n;
 	return CLI_OK;
@@ -126,7 +126,7 @@ int sim_asked_real(const char *name, const char *text, double scale, double *out
 
 	if (end == text || *end || !isfinite(x) || x < 0 ||
 	    strspn(text, "0123456789.eE+-") != strlen(text))
-		return cli_usage(SIM_ASKED_CMD, "--%s '%s' is not a number of 0 or more.", name,
+		return cli_usage(SIM_ASKED_USE, "--%s '%s' is not a number of 0 or more.", name,
 				 text);
 	*out = x * scale;
 	return CLI_OK;
@@ -216,7 +216,7 @@ static int sg_counts(const struct sim_asked *a, struct sl_generate *g)
 		if (rc)
 			return rc;
 		if (!n)
-			return cli_usage(SIM_ASKED_CMD, "--apps 0: there must be one at least.");
+			return cli_usage(SIM_ASKED_USE, "--apps 0: there must be one at least.");
 	}
 	if (g->kind == SL_GENERATE_IOSETS) {
 		uint64_t all = n ? n : g->high + g->low, high = g->high;
@@ -233,7 +233,7 @@ static int sg_counts(const struct sim_asked *a, struct sl_generate *g)
 		uint64_t of = 0;
 
 		if (text && n)
-			return cli_usage(SIM_ASKED_CMD, "--apps and --%s: give one of them.",
+			return cli_usage(SIM_ASKED_USE, "--apps and --%s: give one of them.",
 					 name[i]);
 		if (text && (rc = sim_asked_count(name[i], text, SL_GENERATE_MAX_APPS, &of)))
 			return rc;
@@ -288,7 +288,12 @@ static int sg_kind(const char *word, enum sl_generate_kind *out)
 		}
 		sl_consider(&guess, sl_generate_name((enum sl_generate_kind)i));
 	}
-	return cli_unknown(SIM_ASKED_CMD, "kind of workload", &guess);
+	if (guess.best)
+		return cli_unknown(SIM_ASKED_USE, "kind of workload", &guess);
+	return cli_usage(SIM_ASKED_USE,
+			 "unknown kind of workload '%s'; there are intrepid, mira, mix, iosets and "
+			 "persched.",
+			 word);
 }
 
 static int sg_generate(const struct sim_asked *a, enum sl_generate_kind kind)
@@ -305,7 +310,7 @@ static int sg_generate(const struct sim_asked *a, enum sl_generate_kind kind)
 		return rc;
 	rc = sl_generate(&g, &scenario, err, sizeof(err));
 	if (rc == -EINVAL)
-		return cli_usage(SIM_ASKED_CMD, "%s.", err);
+		return cli_usage(SIM_ASKED_USE, "%s.", err);
 	if (rc)
 		return cli_fail(SIM_ASKED_CMD, "%s.", err);
 	f = sim_asked_open(a);
@@ -331,13 +336,13 @@ static int sg_run(struct sim_asked *a)
 		if (rc)
 			return rc;
 		if (a->n_logs)
-			return cli_usage(SIM_ASKED_CMD, "unexpected argument '%s'.", a->logs[0]);
+			return cli_usage(SIM_ASKED_USE, "unexpected argument '%s'.", a->logs[0]);
 	}
 	for (const struct option *o = longs; o->name; o++)
 		if (o->val > OPT_DARSHAN && sim_asked_value(a, o->val) &&
 		    meant_for[o->val - OPT_GENERATE] &&
 		    !(meant_for[o->val - OPT_GENERATE] & 1U << kind))
-			return cli_usage(SIM_ASKED_CMD, "--%s means nothing for %s.", o->name,
+			return cli_usage(SIM_ASKED_USE, "--%s means nothing for %s.", o->name,
 					 kind == SL_GENERATE_KINDS ? "a log"
 								   : sl_generate_name(kind));
 	return kind == SL_GENERATE_KINDS ? sim_import(a) : sg_generate(a, kind);
@@ -348,11 +353,15 @@ int sim_generate_main(int argc, char **argv)
 	struct sim_asked a = { 0 };
 	int opt, rc;
 
+	/* Before an option takes it for its value. */
+	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+		if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h"))
+			return sg_help();
 	optind = 0;
 	a.logs = calloc((size_t)argc, sizeof(*a.logs));
 	if (!a.logs)
 		return cli_fail(SIM_ASKED_CMD, "out of memory.");
-	while ((opt = cli_getopt(SIM_ASKED_CMD, argc, argv, "o:h", longs)) != -1) {
+	while ((opt = cli_getopt(SIM_ASKED_USE, argc, argv, "o:h", longs)) != -1) {
 		if (opt == '?' || opt == 'h') {
 			free(a.logs);
 			return opt == 'h' ? sg_help() : CLI_USAGE;
@@ -368,7 +377,7 @@ int sim_generate_main(int argc, char **argv)
 		a.logs[a.n_logs++] = argv[i];
 	rc = sim_asked_value(&a, OPT_GENERATE) || a.n_logs
 		     ? sg_run(&a)
-		     : cli_usage(SIM_ASKED_CMD, "neither a kind of workload nor a log is given.");
+		     : cli_usage(SIM_ASKED_USE, "neither a kind of workload nor a log is given.");
 	free(a.logs);
 	return rc;
 }

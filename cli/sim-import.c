@@ -91,7 +91,7 @@ int sim_import(const struct sim_asked *a)
 				     &iterations);
 	if (!rc && sim_asked_value(a, OPT_BANDWIDTH) &&
 	    (sl_parse_rate(sim_asked_value(a, OPT_BANDWIDTH), &bps) || !bps))
-		rc = cli_usage(SIM_ASKED_CMD,
+		rc = cli_usage(SIM_ASKED_USE,
 			       "--bandwidth '%s' is not a rate like 200M or 1.5GiB/s.",
 			       sim_asked_value(a, OPT_BANDWIDTH));
 	o.iterations = (uint32_t)iterations;
@@ -100,7 +100,7 @@ int sim_import(const struct sim_asked *a)
 	if (!rc && bps)
 		s.platform.bandwidth_bps = (double)bps;
 	if (!rc && !(s.platform.bandwidth_bps > 0))
-		rc = cli_usage(SIM_ASKED_CMD,
+		rc = cli_usage(SIM_ASKED_USE,
 			       "the phases are too short to tell the bandwidth: give it with "
 			       "--bandwidth.");
 	if (!rc)

@@ -16,12 +16,18 @@
 #include "cli/check.h"
 #include "cli/cli.h"
 #include "cli/replay.h"
+#include "cli/sim.h"
 #include "sim/device-spec.h"
 #include "sim/requests.h"
 
 #define CMD	     "sim"
+#define USE	     "sim --requests" /* whose --help tells more */
 #define MAX_POLICIES 64
 #define NAME_WIDTH   24
+
+/* Options of the phase level. */
+enum { OF_CSV = 256, OF_HTML, OF_REPEAT, OF_JOBS, OF_WINDOW_MODE };
+static const char *const not_here[] = { "csv", "html", "repeat", "jobs", "window-mode" };
 
 struct study {
 	struct sl_requests s;
@@ -41,12 +47,12 @@ static int sr_help(void)
 	     "\n"
 	     "Simulates processes that read and write files on a few servers, request by\n"
 	     "request, with the scheduler of the daemon in each server, and compares its\n"
-	     "policies. With --trace, says to a scheduler what 'sluiced ionode --trace' has\n"
-	     "recorded, and checks that every decision is the recorded one.\n"
+	     "policies. With --trace, says to a scheduler what 'sluice up --trace' has recorded,\n"
+	     "and checks that every decision is the recorded one; see also 'sluice replay'.\n"
 	     "\n"
 	     "Options:\n"
 	     "  -p, --policy SPEC  such as order=aioli,wait_us=500,share=pool; again for\n"
-	     "                     more. Default: those of the scenario, else the defaults\n"
+	     "                     more. Default: those of the scenario, else each order\n"
 	     "  -d, --device NAME  this device instead of the scenario's, one of");
 	for (unsigned i = 0; sl_device_preset(i); i++)
 		printf("%s%s", i ? ", " : "                     ", sl_device_preset(i)->name);
@@ -208,19 +214,54 @@ static bool sr_is_misuse(int error)
 	return error == -EINVAL || error == -E2BIG || error == -ERANGE;
 }
 
+static int sr_policy(struct study *t, const char *text)
+{
+	const char *rest;
+	enum sl_stage stage = sim_stage(text, &rest);
+	char err[400];
+	int rc;
+
+	if (stage == SL_GRANT || stage == SL_ALLOCATE)
+		return cli_usage(USE,
+				 "--policy '%s': %s is decided for whole I/O phases; 'sluice %s' "
+				 "compares its policies.",
+				 text, sl_stage_name(stage),
+				 stage == SL_GRANT ? "sim SCENARIO" : "allocate");
+	if (t->n_given == MAX_POLICIES)
+		return cli_usage(USE, "at most %d policies can be compared.", MAX_POLICIES);
+	rc = sl_requests_policy_parse(text, &t->given[t->n_given], err, sizeof(err));
+	if (rc)
+		return rc == -ENOMEM ? cli_fail(CMD, "out of memory.")
+				     : cli_usage(USE, "--policy '%s': %s.", text, err);
+	t->n_given++;
+	return CLI_OK;
+}
+
+/* Nothing was asked for: each way to order, with the defaults of the other stages. */
+static int sr_all_orders(struct study *t)
+{
+	const struct sl_policy *p;
+	char text[80];
+	int status = CLI_OK;
+
+	for (unsigned i = 0; !status && i < MAX_POLICIES && (p = sl_policy_at(SL_ORDER, i)); i++) {
+		snprintf(text, sizeof(text), "order=%s", p->name);
+		status = sr_policy(t, text);
+	}
+	return status;
+}
+
 static int sr_run(struct study *t)
 {
-	static const struct sl_requests_policy defaults = { .text = "defaults" };
 	char err[SL_REQUESTS_TEXT];
+	int status;
 
+	if (!t->n_given && !t->s.n_policies && (status = sr_all_orders(t)))
+		return status;
 	t->policy = t->n_given ? t->given : t->s.policies;
 	t->n = t->n_given ? t->n_given : t->s.n_policies;
-	if (!t->n) {
-		t->policy = &defaults;
-		t->n = 1;
-	}
-	t->result = calloc(t->n, sizeof(*t->result));
-	t->app = calloc((size_t)t->n * t->s.n_apps, sizeof(*t->app));
+	t->result = calloc(t->n + 1, sizeof(*t->result));
+	t->app = calloc((size_t)t->n * t->s.n_apps + 1, sizeof(*t->app));
 	if (!t->result || !t->app)
 		return cli_fail(CMD, "out of memory.");
 	for (uint32_t i = 0; i < t->n; i++) {
@@ -239,35 +280,26 @@ static int sr_run(struct study *t)
 	return CLI_OK;
 }
 
-static int sr_policy(struct study *t, const char *text)
-{
-	char err[400];
-	int rc;
-
-	if (t->n_given == MAX_POLICIES)
-		return cli_usage(CMD, "at most %d policies can be compared.", MAX_POLICIES);
-	rc = sl_requests_policy_parse(text, &t->given[t->n_given], err, sizeof(err));
-	if (rc)
-		return rc == -ENOMEM ? cli_fail(CMD, "out of memory.")
-				     : cli_usage(CMD, "--policy '%s': %s.", text, err);
-	t->n_given++;
-	return CLI_OK;
-}
-
 static int sr_device(const char *text, struct sl_device_model *out)
 {
 	struct sl_guess guess = { .word = text };
+	char all[200] = "";
 
 	if (!sl_device_parse(text, out))
 		return CLI_OK;
 	if (strchr(text, '='))
-		return cli_usage(CMD,
+		return cli_usage(USE,
 				 "--device: '%s' is no device; write one like "
 				 "bandwidth=200M,seek=5ms,op=50us,streams=1.",
 				 text);
 	for (unsigned i = 0; sl_device_preset(i); i++)
 		sl_consider(&guess, sl_device_preset(i)->name);
-	return cli_unknown(CMD, "device", &guess);
+	if (guess.best)
+		return cli_unknown(USE, "device", &guess);
+	for (unsigned i = 0; sl_device_preset(i); i++)
+		snprintf(all + strlen(all), sizeof(all) - strlen(all), "%s%s", i ? ", " : "",
+			 sl_device_preset(i)->name);
+	return cli_usage(USE, "unknown device '%s'; there are %s.", text, all);
 }
 
 static int sr_scenario(struct study *t, const char *path, const struct sl_device_model *device,
@@ -320,6 +352,11 @@ static int sr_main(struct study *t, int argc, char **argv)
 		{ "log", required_argument, NULL, 'l' },
 		{ "json", no_argument, NULL, 'j' },
 		{ "help", no_argument, NULL, 'h' },
+		{ "csv", no_argument, NULL, OF_CSV },
+		{ "html", required_argument, NULL, OF_HTML },
+		{ "repeat", required_argument, NULL, OF_REPEAT },
+		{ "jobs", required_argument, NULL, OF_JOBS },
+		{ "window-mode", required_argument, NULL, OF_WINDOW_MODE },
 		{ 0 },
 	};
 	struct sl_device_model device = { 0 };
@@ -327,15 +364,15 @@ static int sr_main(struct study *t, int argc, char **argv)
 	unsigned long window = 0, number;
 	int opt, status = CLI_OK;
 
-	while ((opt = cli_getopt(CMD, argc, argv, "Rp:d:s:w:at:l:jh", longs)) != -1) {
+	while ((opt = cli_getopt(USE, argc, argv, "Rp:d:s:w:at:l:jh", longs)) != -1) {
 		if (opt == 'p')
 			status = sr_policy(t, optarg);
 		else if (opt == 'd')
 			status = sr_device(optarg, &device);
 		else if (opt == 's' && check_count(seed = optarg, 0, UINT64_MAX, &number))
-			status = cli_usage(CMD, "--seed: '%s' is not a number.", optarg);
+			status = cli_usage(USE, "--seed: '%s' is not a number.", optarg);
 		else if (opt == 'w' && check_count(optarg, 1, SL_REQUESTS_WINDOW, &window))
-			status = cli_usage(CMD, "--window: '%s' is not a number from 1 to %d.",
+			status = cli_usage(USE, "--window: '%s' is not a number from 1 to %d.",
 					   optarg, SL_REQUESTS_WINDOW);
 		else if (opt == 'a')
 			t->per_app = true;
@@ -347,6 +384,9 @@ static int sr_main(struct study *t, int argc, char **argv)
 			t->json = true;
 		else if (opt == 'h')
 			return sr_help();
+		else if (opt >= OF_CSV)
+			return cli_usage(USE, "--%s is not for --requests.",
+					 not_here[opt - OF_CSV]);
 		else if (opt == '?')
 			return CLI_USAGE;
 		if (status)
@@ -354,15 +394,17 @@ static int sr_main(struct study *t, int argc, char **argv)
 	}
 	if (trace) {
 		if (optind < argc || t->n_given || device.name || seed || window)
-			return cli_usage(CMD, "--trace takes nothing else but --log and --json.");
+			return cli_usage(
+				USE, "--trace takes nothing else but --log and --json; to play a "
+				     "recording to a layer, see 'sluice replay'.");
 		return sr_trace(trace, log, t->json);
 	}
 	if (log)
-		return cli_usage(CMD, "--log is for --trace.");
+		return cli_usage(USE, "--log is for --trace.");
 	if (optind == argc)
-		return cli_usage(CMD, "which scenario?");
+		return cli_usage(USE, "which scenario?");
 	if (argc - optind > 1)
-		return cli_usage(CMD, "unexpected argument '%s'.", argv[optind + 1]);
+		return cli_usage(USE, "unexpected argument '%s'.", argv[optind + 1]);
 	return sr_scenario(t, argv[optind], device.name ? &device : NULL, window, seed);
 }
 

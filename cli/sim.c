@@ -14,16 +14,13 @@
 #include "cli/cli.h"
 #include "cli/sim-generate.h"
 #include "cli/sim-requests.h"
-#include "policy/policy.h"
-#include "sched/spec.h"
-
-#define MAX_POLICIES 64
 
 enum format { TABLE, JSON, CSV };
+enum { OF_DEVICE = 256, OF_WINDOW, OF_LOG };
 
 struct request {
 	const char *path, *html;
-	const char *policy[MAX_POLICIES];
+	const char *policy[SIM_MAX_POLICIES];
 	uint32_t n_policies;
 	enum format format;
 	bool apps;
@@ -107,8 +104,8 @@ static int one_option(struct request *r, int opt)
 
 	switch (opt) {
 	case 'p':
-		if (r->n_policies == MAX_POLICIES)
-			return cli_usage(SIM_CMD, "--policy: %d are enough.", MAX_POLICIES);
+		if (r->n_policies == SIM_MAX_POLICIES)
+			return cli_usage(SIM_CMD, "--policy: %d are enough.", SIM_MAX_POLICIES);
 		r->policy[r->n_policies++] = optarg;
 		return CLI_OK;
 	case 'w':
@@ -138,6 +135,13 @@ static int one_option(struct request *r, int opt)
 		return format_option(r, JSON);
 	case 'c':
 		return format_option(r, CSV);
+	case OF_DEVICE:
+	case OF_LOG:
+		return cli_usage(SIM_CMD, "--%s is for --requests.",
+				 opt == OF_LOG ? "log" : "device");
+	case OF_WINDOW:
+		return cli_usage(SIM_CMD, "--window is for --requests; here there is "
+					  "--window-mode, and the window of the scenario.");
 	default:
 		return CLI_USAGE;
 	}
@@ -156,6 +160,9 @@ static int read_options(struct request *r, int argc, char **argv)
 		{ "json", no_argument, NULL, 'j' },
 		{ "csv", no_argument, NULL, 'c' },
 		{ "help", no_argument, NULL, 'h' },
+		{ "device", required_argument, NULL, OF_DEVICE },
+		{ "window", required_argument, NULL, OF_WINDOW },
+		{ "log", required_argument, NULL, OF_LOG },
 		{ 0 },
 	};
 	int opt, status;
@@ -173,81 +180,6 @@ static int read_options(struct request *r, int argc, char **argv)
 	if (argc - optind > 1)
 		return cli_usage(SIM_CMD, "unexpected argument '%s'.", argv[optind + 1]);
 	r->path = argv[optind];
-	return CLI_OK;
-}
-
-/* ---- policies ---- */
-
-static int unknown_policy(const char *spec, size_t length)
-{
-	const struct sl_policy *p;
-	struct sl_guess guess = { 0 };
-	char word[CHECK_TEXT];
-
-	snprintf(word, sizeof(word), "%.*s", (int)(length < 64 ? length : 64), spec);
-	guess.word = word;
-	for (unsigned i = 0; (p = sl_policy_at(SL_GRANT, i)); i++)
-		sl_consider(&guess, p->name);
-	if (guess.best)
-		return cli_unknown(SIM_CMD, "grant policy", &guess);
-	return CLI_OK;
-}
-
-static int check_spec(const char *spec)
-{
-	struct sl_spec parsed;
-	char err[SIM_TEXT];
-	size_t length = strcspn(spec, ",");
-	int status;
-
-	if (length && !sl_policy_find(SL_GRANT, spec, length) &&
-	    (status = unknown_policy(spec, length)))
-		return status;
-	if (sl_spec_parse(SL_GRANT, spec, &parsed, err, sizeof(err)))
-		return cli_usage(SIM_CMD, "%s.", err);
-	return CLI_OK;
-}
-
-static bool asked_before(const struct sim_study *s, const char *spec)
-{
-	for (uint32_t i = 0; i < s->n_policies; i++)
-		if (!strcmp(s->policy[i].spec, spec))
-			return true;
-	return false;
-}
-
-/* What was asked for; else what the scenario names; else all there are. */
-static int choose_policies(struct request *r)
-{
-	struct sim_study *s = &r->study;
-	const struct sl_policy *p;
-	uint32_t n = 0;
-	int status;
-
-	s->chosen = r->n_policies || s->scenario.n_policies;
-	if (!r->n_policies && s->scenario.n_policies > MAX_POLICIES) {
-		cli_fail(SIM_CMD, "%s: policies: %u of them; %d are enough.", r->path,
-			 s->scenario.n_policies, MAX_POLICIES);
-		return CLI_USAGE;
-	}
-	if (!r->n_policies)
-		for (; n < s->scenario.n_policies; n++)
-			r->policy[n] = s->scenario.policies[n];
-	if (!s->chosen) /* but none: without a decision applications share fairly */
-		for (unsigned i = 0; n < MAX_POLICIES && (p = sl_policy_at(SL_GRANT, i)); i++)
-			if (strcmp(p->name, "none") != 0)
-				r->policy[n++] = p->name;
-	if (!r->n_policies)
-		r->n_policies = n;
-	s->policy = calloc(r->n_policies + 1, sizeof(s->policy[0]));
-	if (!s->policy)
-		return cli_fail(SIM_CMD, "out of memory.");
-	for (n = 0; n < r->n_policies; n++) {
-		if ((status = check_spec(r->policy[n])))
-			return status;
-		if (!asked_before(s, r->policy[n]))
-			s->policy[s->n_policies++].spec = r->policy[n];
-	}
 	return CLI_OK;
 }
 
@@ -281,8 +213,9 @@ static int study(struct request *r)
 	struct sim_study *s = &r->study;
 	int status;
 
-	if ((status = choose_policies(r)) || (r->html && (status = sim_page_check(r->html))) ||
-	    (status = sim_run(s)) || (r->html && (status = sim_page_write(s, r->html))))
+	if ((status = sim_choose(s, r->policy, r->n_policies)) ||
+	    (r->html && (status = sim_page_check(r->html))) || (status = sim_run(s)) ||
+	    (r->html && (status = sim_page_write(s, r->html))))
 		return status;
 	if (r->format == JSON)
 		sim_print_json(s, r->apps);

@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `sluice sim`, inside: a study is a scenario under several policies, each with several seeds.
- * sim.c is the command, sim-run.c runs the study on threads, sim-measure.c has the measures,
- * sim-table.c prints what came out, sim-words.c has what is said in words, sim-trace.c keeps what a
- * page needs of a run, sim-html.c writes the page.
+ * sim.c is the command, sim-policies.c chooses the policies, sim-run.c runs the study on threads,
+ * sim-measure.c has the measures, sim-table.c prints what came out, sim-words.c has what is said in
+ * words, sim-trace.c keeps what a page needs of a run, sim-html.c writes the page.
  */
 #ifndef SL_CLI_SIM_H
 #define SL_CLI_SIM_H
 
 #include <stdbool.h>
 
+#include "policy/policy.h"
 #include "sim/phase.h"
 
-#define SIM_CMD	       "sim"
-#define SIM_TEXT       400
-#define SIM_MAX_REPEAT 1000000
-#define SIM_MAX_JOBS   1024 /* threads */
+#define SIM_CMD		 "sim"
+#define SIM_TEXT	 400
+#define SIM_MAX_REPEAT	 1000000
+#define SIM_MAX_JOBS	 1024 /* threads */
+#define SIM_MAX_POLICIES 64
 
 /* In the order of their columns. */
 enum sim_measure {
@@ -70,6 +72,14 @@ struct sim_study {
 	uint32_t n_policies;
 	uint32_t n_left_out; /* behind those: they cannot run this */
 };
+
+/* ---- sim-policies.c ---- */
+
+/* The n that were asked for, or the scenario's, or all. An exit status, reported. */
+int sim_choose(struct sim_study *s, const char *const *asked, uint32_t n);
+/* The stage with which a spec begins, "order/aioli" or "order=aioli", and the rest; or SL_STAGES.
+ */
+enum sl_stage sim_stage(const char *spec, const char **rest);
 
 /* ---- sim-run.c ---- */
 

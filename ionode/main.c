@@ -153,6 +153,16 @@ static void drain(struct node *n)
 			 (unsigned long long)st.requests);
 }
 
+/* The file is not the node's: say which. */
+static int start_trace(struct node *n, const char *path, const struct sl_config *config)
+{
+	int rc = trace_start(n, path, config);
+
+	if (rc)
+		fprintf(stderr, "sluiced: cannot record into %s: %s\n", path, strerror(-rc));
+	return rc;
+}
+
 static int run(const struct node_config *config, int ready_fd)
 {
 	struct node *n = calloc(1, sizeof(*n));
@@ -195,7 +205,7 @@ static int run(const struct node_config *config, int ready_fd)
 	if ((rc = make_bells(n)) || (rc = watch(n, n->listen_fd, &n->listen_fd)) ||
 	    (rc = watch(n, n->stop_fd, &n->stop_fd)) || (rc = files_start(n)) ||
 	    (rc = watch(n, n->closed_fd, &n->closed_fd)) || (rc = ring_start(n)) ||
-	    (config->trace && (rc = trace_start(n, config->trace, &sc))) ||
+	    (config->trace && (rc = start_trace(n, config->trace, &sc))) ||
 	    (rc = node_workers_start(n, threads))) {
 		fprintf(stderr, "sluiced: cannot start: %s\n", strerror(-rc));
 		return rc;

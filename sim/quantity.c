@@ -3,9 +3,9 @@
  * Numbers with units, and quantities that vary, in the YAML of scenarios.
  *
  * A number may have a fraction, an exponent and a unit: K M G T P and Ki Mi Gi Ti Pi for bytes,
- * with or without B, and /s or ps for rates; ns us ms s m h for times. It becomes the double
- * nearest to the digits, times the unit: 1.5Gi is 1.5 * 2^30. base/units.h reads integers, for
- * which there is no 0.3 of a byte; here there may be, and an average of a second is not a whole
+ * with or without B, and /s or ps for rates; ns us ms s m (or min) h d for times. It becomes the
+ * double nearest to the digits, times the unit: 1.5Gi is 1.5 * 2^30. base/units.h reads integers,
+ * for which there is no 0.3 of a byte; here there may be, and an average of a second is not a whole
  * number of nanoseconds.
  *
  * A quantity of every iteration is a number, a list (which begins again after its end),
@@ -30,8 +30,8 @@ static const struct sl_quantity_unit byte_units[] = {
 	{ "Gi", 0x1p30 }, { "Ti", 0x1p40 }, { "Pi", 0x1p50 }, { 0 },
 };
 static const struct sl_quantity_unit time_units[] = {
-	{ "", 1 },	{ "s", 1 },  { "ms", -1e3 }, { "us", -1e6 },
-	{ "ns", -1e9 }, { "m", 60 }, { "h", 3600 },  { 0 },
+	{ "", 1 },   { "s", 1 },    { "ms", -1e3 }, { "us", -1e6 }, { "ns", -1e9 },
+	{ "m", 60 }, { "min", 60 }, { "h", 3600 },  { "d", 86400 }, { 0 },
 };
 
 const struct sl_quantity sl_a_rate = { "a rate like 200M, 1.5Gi or 100MB/s", byte_units,
@@ -40,8 +40,8 @@ const struct sl_quantity sl_a_size = { "a size like 200M or 1.5Gi", byte_units, 
 				       false };
 const struct sl_quantity sl_a_volume = { "a size like 200M or 1.5Gi", byte_units, SL_SIM_BYTES,
 					 false, true };
-const struct sl_quantity sl_a_time = { "a time like 18, 20ms or 6m", time_units, SL_SIM_SECONDS,
-				       false, true };
+const struct sl_quantity sl_a_time = { "a time like 18, 20ms or 6m (units: ns, us, ms, s, m, h, d)",
+				       time_units, SL_SIM_SECONDS, false, true };
 
 static bool qu_ends(const char *text, size_t *length, const char *end)
 {

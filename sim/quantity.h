@@ -25,5 +25,8 @@ int sl_quantity_take(const struct sl_yaml *y, const yaml_node_t *node, const str
 /* v is zeroed; its list is to be freed, after a failure too. */
 int sl_vary_take(struct sl_yaml *y, const yaml_node_t *node, const struct sl_quantity *q,
 		 struct sl_vary *v);
+/* The list of policies: scenario-policies.c. */
+int sl_policies_take(struct sl_yaml *y, const char *key, const yaml_node_t *value,
+		     struct sl_scenario *s);
 
 #endif

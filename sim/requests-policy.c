@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The policies of a run in one text: "order=aioli,wait_us=500,share=pool". Between commas stands
- * the beginning of a stage or a parameter of the one before.
+ * the beginning of a stage or a parameter of the one before; order/aioli is order=aioli.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -24,7 +24,7 @@ static const char **rp_stage(struct sl_requests_policy *p, const char *word, siz
 static int rp_word(struct sl_requests_policy *p, const char ***stage, const char *word, char *err,
 		   size_t err_size)
 {
-	size_t name = strcspn(word, "=");
+	size_t name = strcspn(word, "=/");
 	const char **begins = word[name] ? rp_stage(p, word, name) : NULL;
 	char *text;
 

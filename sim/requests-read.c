@@ -38,6 +38,7 @@
  * there is one server then, of the device hdd.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -163,8 +164,15 @@ static int rr_app_check(const struct sl_yaml *y, const yaml_node_t *node, struct
 
 	if (missing)
 		return sl_yaml_bad(y, node, "needs %s", missing);
-	if (a->data_bytes % a->is.call_bytes)
-		return sl_yaml_bad(y, node, "data is not a multiple of request");
+	if (a->data_bytes % a->is.call_bytes) {
+		uint64_t calls = a->data_bytes / a->is.call_bytes;
+
+		return sl_yaml_bad(y, node,
+				   "data %" PRIu64 " is not a multiple of request %" PRIu64
+				   "; write data: %" PRIu64,
+				   a->data_bytes, a->is.call_bytes,
+				   (calls ? calls : 1) * a->is.call_bytes);
+	}
 	a->is.calls = a->data_bytes / a->is.call_bytes;
 	if (a->is.calls > MAX_CALLS / a->is.phases / a->is.procs)
 		return sl_yaml_bad(y, node, "these are more than 2^40 calls");
@@ -326,6 +334,11 @@ static int rr_root(struct sl_yaml *y, const yaml_node_t *node, void *into)
 {
 	static const struct sl_yaml_key keys[] = { { "requests", rr_requests }, { 0 } };
 
+	if (sl_yaml_has(y, node, "platform"))
+		return sl_yaml_wrong(
+			y, sl_yaml_line(node),
+			"this is a scenario of whole I/O phases, for 'sluice sim' without "
+			"--requests");
 	return sl_yaml_mapping(y, node, keys, "a scenario of requests", into);
 }
 

@@ -30,7 +30,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sched/spec.h"
 #include "sim/quantity.h"
 
 /* The file so far. */
@@ -288,41 +287,9 @@ static int sc_jobs(struct sl_yaml *y, const char *key, const yaml_node_t *value,
 	return sl_yaml_list(y, key, value, "a list: '- name: NAME' and its keys", sc_job, into);
 }
 
-/* ---- policies ---- */
-
-static int sc_policy(struct sl_yaml *y, const yaml_node_t *node, void *into)
-{
-	struct sl_scenario *s = ((struct taken *)into)->s;
-	struct sl_spec spec;
-	char err[400];
-	int rc = sl_yaml_scalar(y, y->path, node, "a grant policy like fair-share");
-
-	if (rc)
-		return rc;
-	if (sl_spec_parse(SL_GRANT, sl_yaml_text(node), &spec, err, sizeof(err)))
-		return sl_yaml_bad(y, node, "%s%s", err,
-				   strchr(sl_yaml_text(node), '=') &&
-						   !strchr(sl_yaml_text(node), ',')
-					   ? "; one with parameters stands in quotes"
-					   : "");
-	rc = sl_yaml_copy(y, node, &s->policies[s->n_policies]);
-	if (!rc)
-		s->n_policies++;
-	return rc;
-}
-
 static int sc_policies(struct sl_yaml *y, const char *key, const yaml_node_t *value, void *into)
 {
-	struct sl_scenario *s = ((struct taken *)into)->s;
-	ptrdiff_t n = 0;
-
-	if (value->type == YAML_SEQUENCE_NODE)
-		n = value->data.sequence.items.top - value->data.sequence.items.start;
-	s->policies = calloc((size_t)n + 1, sizeof(*s->policies));
-	if (!s->policies)
-		return sl_yaml_no_memory(y, value);
-	return sl_yaml_list(y, key, value, "a list of grant policies, [fair-share, fcfs]",
-			    sc_policy, into);
+	return sl_policies_take(y, key, value, ((struct taken *)into)->s);
 }
 
 /* ---- the file ---- */
@@ -358,7 +325,12 @@ static int sc_root(struct sl_yaml *y, const yaml_node_t *node, void *into)
 		{ 0 },
 	};
 	struct taken *t = into;
-	int rc = sl_yaml_mapping(y, node, keys, "a scenario", into);
+	int rc;
+
+	if (sl_yaml_has(y, node, "requests"))
+		return sl_yaml_wrong(y, sl_yaml_line(node),
+				     "this is a scenario of requests, for 'sluice sim --requests'");
+	rc = sl_yaml_mapping(y, node, keys, "a scenario", into);
 
 	if (!rc && !(t->s->platform.bandwidth_bps > 0))
 		rc = sl_yaml_bad(y, node, "platform is missing, with its bandwidth");

@@ -102,6 +102,11 @@ teardown() {
 	[[ "$output" != *held* ]]
 }
 
+@test "a recording that cannot be made is said with its file" {
+	run -1 --separate-stderr "$SLUICE" up --trace /none/such "$DIR"
+	[[ "$stderr" == *"cannot record into /none/such: No such file or directory"* ]]
+}
+
 @test "a node that is started from within a layer is not its client" {
 	"$SLUICE" up "$DIR"
 	mkdir "$DIR/inner"

@@ -43,7 +43,17 @@ setup() {
 	[ "$(grep -c "name: 'large-" b.yaml)" = 2 ]
 }
 
+@test "help is there wherever it is asked for" {
+	for args in "--generate --help" "--generate mix --help" "--import-darshan --help" "--import-darshan -h"; do
+		# shellcheck disable=SC2086
+		run -0 "$SLUICE" sim $args
+		[[ $output == "usage: sluice sim --generate KIND"* ]]
+	done
+}
+
 @test "wrong use is refused with what would be right" {
+	run -2 "$SLUICE" sim --generate zork
+	[[ $output == *"there are intrepid, mira, mix, iosets and persched. See 'sluice sim --generate --help'." ]]
 	run -2 "$SLUICE" sim --generate intrepidd
 	[[ $output == *"Did you mean 'intrepid'?"* ]]
 	run -2 "$SLUICE" sim --generate iosets --large 3

@@ -99,16 +99,31 @@ small() {
 
 @test "wrong use is refused" {
 	small
-	fails 2 "sluice sim: which scenario?*"
-	fails 2 "sluice sim: unexpected argument 'b'.*" small.yaml b
-	fails 2 "sluice sim: --policy 'best': 'best' does not begin with a stage*" small.yaml --policy best
-	fails 2 "sluice sim: --policy 'order=best': *" small.yaml --policy order=best
-	fails 2 "sluice sim: unknown device 'hd'. Did you mean 'hdd'?*" small.yaml --device hd
-	fails 2 "sluice sim: --window: '0' is not a number from 1 to 1024.*" small.yaml --window 0
-	fails 2 "sluice sim: --seed: 'x' is not a number.*" small.yaml --seed x
-	fails 2 "sluice sim: --log is for --trace.*" small.yaml --log x
-	fails 2 "sluice sim: --trace takes nothing else*" --trace x small.yaml
-	fails 2 "sluice sim: small.yaml is not a trace*" --trace small.yaml
+	fails 2 "sluice sim --requests: which scenario?*"
+	fails 2 "sluice sim --requests: unexpected argument 'b'.*" small.yaml b
+	fails 2 "sluice sim --requests: --policy 'best': 'best' does not begin with a stage*" small.yaml --policy best
+	fails 2 "sluice sim --requests: --policy 'order=best': *" small.yaml --policy order=best
+	fails 2 "sluice sim --requests: unknown device 'hd'. Did you mean 'hdd'?*" small.yaml --device hd
+	fails 2 "sluice sim --requests: --window: '0' is not a number from 1 to 1024.*" small.yaml --window 0
+	fails 2 "sluice sim --requests: --seed: 'x' is not a number.*" small.yaml --seed x
+	fails 2 "sluice sim --requests: --log is for --trace.*" small.yaml --log x
+	fails 2 "sluice sim --requests: --trace takes nothing else*" --trace x small.yaml
+	fails 2 "sluice sim: small.yaml is not a trace; 'sluice up --trace' makes them." --trace small.yaml
+	fails 2 "sluice sim --requests: --csv is not for --requests. See 'sluice sim --requests --help'." \
+		small.yaml --csv
+	fails 2 "*unknown device 'zork'; there are hdd, raid, *" small.yaml --device zork
+	fails 2 "*grant is decided for whole I/O phases; 'sluice sim SCENARIO' compares*" \
+		small.yaml --policy grant=fcfs
+	printf 'platform: {}\n' >phases.yaml
+	fails 2 "sluice sim: phases.yaml:1: this is a scenario of whole I/O phases*" phases.yaml
+}
+
+@test "each order is compared if no policy is named, and order/aioli is order=aioli" {
+	small
+	"$SLUICE" sim --requests small.yaml --json | jq -e '[.policies[].name] | length >= 5 and
+		index("order=to") and index("order=aioli") and all(startswith("order="))'
+	same() { "$SLUICE" sim --requests small.yaml --json -p "$1" | jq '.policies[0] | del(.name, .wall_s)'; }
+	[ "$(same order/aioli,wait_us=100)" = "$(same order=aioli,wait_us=100)" ]
 }
 
 # The decisions as the node has written them, one a line as --log does.

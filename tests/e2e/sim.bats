@@ -274,6 +274,13 @@ bad() {
 	wrong "sluice sim: unknown grant policy 'fair-shre'. Did you mean 'fair-share'[?] $see" \
 		mix.yaml --policy fair-shre
 	wrong "sluice sim: grant: no policy 'zork'; there are *fcfs*. $see" mix.yaml -p zork
+	wrong "sluice sim: --policy 'fcfs,set-10': 'set-10' is a policy of its own; give --policy twice. $see" \
+		mix.yaml -p fcfs,set-10
+	wrong "sluice sim: 'order/aioli' is of order; those of grant are compared here, others with --requests. $see" \
+		mix.yaml -p order/aioli
+	wrong "sluice sim: 'mckp' is of allocate; *'sluice allocate'. $see" mix.yaml -p mckp
+	wrong "sluice sim: --device is for --requests. $see" mix.yaml --device hdd
+	wrong "sluice sim: --window is for --requests; *" mix.yaml --window 3
 	wrong "sluice sim: grant/fcfs: no parameter 'x'*. $see" mix.yaml -p fcfs,x=1
 	wrong "sluice sim: --repeat: '0' is not a whole number from 1 to 1000000. $see" \
 		mix.yaml --repeat 0
@@ -288,6 +295,8 @@ bad() {
 @test "the policies of the scenario are the default" {
 	echo "policies: [fcfs, fair-share, fcfs]" >>mix.yaml
 	"$SLUICE" sim mix.yaml --json | jq -e '[.policies[].name] == ["fcfs", "fair-share"]'
+	"$SLUICE" sim mix.yaml -p grant/fcfs -p grant=set-10 --json |
+		jq -e '[.policies[].name] == ["fcfs", "set-10"]'
 	"$SLUICE" sim mix.yaml -p none --json | jq -e '[.policies[].name] == ["none"]'
 }
 

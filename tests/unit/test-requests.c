@@ -494,7 +494,9 @@ static void a_wrong_scenario_is_refused_with_line_and_key(void **state)
 		const char *text, *message; /* the message begins so */
 	} cases[] = {
 		{ "", "r.yaml:1: there is nothing in it" },
-		{ "platform: 1\n", "r.yaml:1: a scenario of requests has no key 'platform'" },
+		{ "plan: 1\n", "r.yaml:1: a scenario of requests has no key 'plan'" },
+		{ "platform: 1\n",
+		  "r.yaml:1: this is a scenario of whole I/O phases, for 'sluice sim'" },
 		{ "requests: 3\n", "r.yaml:1: requests is a mapping" },
 		{ "requests:\n  serverz: 4\n",
 		  "r.yaml:2: requests has no key 'serverz' (did you mean 'servers'?)" },
@@ -517,7 +519,8 @@ static void a_wrong_scenario_is_refused_with_line_and_key(void **state)
 		{ "requests:\n  jobs:\n    - name: a\n      request: 4Ki\n",
 		  "r.yaml:3: requests.jobs[0]: needs the bytes of each process" },
 		{ "requests:\n  jobs:\n    - {name: a, request: 4Ki, data: 5Ki}\n",
-		  "r.yaml:3: requests.jobs[0]: data is not a multiple of request" },
+		  "r.yaml:3: requests.jobs[0]: data 5120 is not a multiple of request 4096; "
+		  "write data: 4096" },
 		{ "requests:\n  jobs:\n    - {name: a, request: 1, data: 1}\n"
 		  "    - {name: b, request: 1, data: 1000000000000000000}\n",
 		  "r.yaml:4: requests.jobs[1].data: '1000000000000000000' is not a size from" },

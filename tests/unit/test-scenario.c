@@ -136,6 +136,12 @@ static void mistakes_are_told_with_line_and_key(void **state)
 		  "jobs[0].compute.uniform: the smaller one comes first" },
 		{ PLATFORM "jobs:\n  - {compute: {}, volume: 0, iterations: 1}\n",
 		  "jobs[0].compute: there must be one distribution, not 0" },
+		{ PLATFORM JOB "policies: [grant/fcsf]\n", "did you mean 'fcfs'?" },
+		{ "requests: {}\n",
+		  "f.yaml:1: this is a scenario of requests, for 'sluice sim --req" },
+		{ "platform:\n\tbandwidth: 1M\n",
+		  "f.yaml:2: this is not YAML: found character that "
+		  "cannot start any token; a tab is not allowed" },
 		{ PLATFORM "jobs:\n  - {name: a, count: 2, compute: 1, volume: 0, iterations: 1}\n"
 			   "  - {name: a-2, compute: 1, volume: 0, iterations: 1}\n",
 		  "f.yaml:4: jobs: two jobs are called 'a-2'; line 3 has the other" },

@@ -70,6 +70,8 @@ static void letters_alone_are_powers_of_1000_and_with_i_of_1024(void **state)
 		{ "1M", 1000000 },
 		{ "1G", 1000000000 },
 		{ "1T", 1000000000000 },
+		{ "1P", UINT64_C(1000000000000000) },
+		{ "1Pi", UINT64_C(1) << 50 },
 		{ "1Ki", UINT64_C(1) << 10 },
 		{ "1Mi", UINT64_C(1) << 20 },
 		{ "1Gi", UINT64_C(1) << 30 },
@@ -200,7 +202,7 @@ static void what_is_no_number_is_refused(void **state)
 		"1Kib",
 		"1Mb",
 		"1bytes",
-		"1P",
+		"1E",
 		"1\n",
 		"1\t",
 		"\xd9\xa1", /* an Arabic 1 */
@@ -225,6 +227,8 @@ static void times_have_units_and_a_bare_number_is_seconds(void **state)
 		{ "2ms", 2000000 },
 		{ "1.5s", 1500000000 },
 		{ "10m", UINT64_C(600000000000) },
+		{ "1.5min", UINT64_C(90000000000) },
+		{ "2d", UINT64_C(172800000000000) },
 		{ "1h", UINT64_C(3600000000000) },
 		{ "3", UINT64_C(3000000000) },
 		{ "0.5", 500000000 },
@@ -234,8 +238,8 @@ static void times_have_units_and_a_bare_number_is_seconds(void **state)
 		{ "9223372036854775807ns", INT64_MAX },
 		{ "9223372036.854775807", INT64_MAX },
 	};
-	static const char *const wrong[] = { "",   "s",	    "-1s", "+1s",  "1 s", "1S",	 "1min",
-					     "1d", "1Ms",   "1µs", "1us ", "1e3", "1.s", "1s1",
+	static const char *const wrong[] = { "",   "s",	    "-1s", "+1s",  "1 s", "1S",	 "1mi",
+					     "1D", "1Ms",   "1µs", "1us ", "1e3", "1.s", "1s1",
 					     "ms", "1..5s", "NaN", "1mss", "1M",  "1:30" };
 	static const char *const too_large[] = { "9223372036854775808ns", "9223372036.854775808",
 						 "2562048h", "18446744073709551616ns",
