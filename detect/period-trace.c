@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Traces: intervals of I/O from CSV, and the bandwidth signal that they make.
+ *
+ *	t_start,t_end,bytes
+ *	0,2,100
+ *	1,2,30
+ *
+ * has, in two bins, 50 and 80 bytes a second: an interval's bytes are spread over its time, what
+ * overlaps adds up, and a bin has the mean over its time. (Samples of the bandwidth at points in
+ * time would see a burst between two points not at all.) An interval without length has its bytes
+ * where it is.
+ *
+ * Binning is O(intervals + bins) however long the intervals are: the bins that an interval only
+ * touches get their share, and of those that it covers the first and the one after the last are
+ * noted, to be summed up at the end.
+ */
+#include "detect/period.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "detect/period-fft.h"
+
+#define COLUMNS	  32
+#define MAX_TIME  1e12 /* s; times since 1970 are 2e9 */
+#define MIN_TIME  1e-6
+#define MAX_VALUE 1e24
+#define MAX_BPS	  1e30 /* of a bin; what a float can hold, and its square a double */
+#define MAX_BINS  (1 << 20)
+#define MIN_BINS  16
+#define USUAL_HZ  10.0
+
+enum { START, END, BYTES, BANDWIDTH, KNOWN };
+static const char *const names[KNOWN] = { "t_start", "t_end", "bytes", "bandwidth" };
+
+struct parser {
+	const char *path, *at, *end; /* at: the rest of the text */
+	unsigned long line;
+	char *err;
+	size_t err_size;
+	int column[KNOWN]; /* -1: not there */
+	size_t room;
+	struct sl_trace *out;
+};
+
+struct field {
+	const char *text;
+	size_t length;
+};
+
+__attribute__((format(printf, 2, 3))) static int tr_error(struct parser *p, const char *format, ...)
+{
+	va_list args;
+	int n = snprintf(p->err, p->err_size, "%s:%lu: ", p->path, p->line);
+
+	va_start(args, format);
+	if (n >= 0 && (size_t)n < p->err_size)
+		vsnprintf(p->err + n, p->err_size - (size_t)n, format, args);
+	va_end(args);
+	return -EINVAL;
+}
+
+/* The next line that is neither empty nor a comment; its fields. 0: the end. */
+static int tr_line(struct parser *p, struct field *fields)
+{
+	while (p->at < p->end) {
+		const char *eol = memchr(p->at, '\n', (size_t)(p->end - p->at));
+		const char *stop = eol ? eol : p->end, *s = p->at;
+		int n = 0;
+
+		p->at = eol ? eol + 1 : p->end;
+		p->line++;
+		while (stop > s && isspace((unsigned char)stop[-1]))
+			stop--;
+		while (s < stop && isspace((unsigned char)*s))
+			s++;
+		if (s == stop || *s == '#')
+			continue;
+		for (;; n++) {
+			const char *comma = memchr(s, ',', (size_t)(stop - s));
+			const char *last = comma ? comma : stop;
+
+			if (n == COLUMNS)
+				return tr_error(p, "more than %d columns", COLUMNS);
+			while (s < last && isspace((unsigned char)*s))
+				s++;
+			while (last > s && isspace((unsigned char)last[-1]))
+				last--;
+			fields[n] = (struct field){ s, (size_t)(last - s) };
+			if (!comma)
+				return n + 1;
+			s = comma + 1;
+		}
+	}
+	return 0;
+}
+
+static int tr_header(struct parser *p)
+{
+	struct field f[COLUMNS];
+	int n = tr_line(p, f);
+
+	if (n < 0)
+		return n;
+	if (!n) {
+		p->line = p->line ? p->line : 1;
+		return tr_error(p, "empty. The first line is: t_start,t_end,bytes");
+	}
+	for (int k = 0; k < KNOWN; k++) {
+		p->column[k] = -1;
+		for (int i = 0; i < n; i++) {
+			if (f[i].length != strlen(names[k]) ||
+			    memcmp(f[i].text, names[k], f[i].length) != 0)
+				continue;
+			if (p->column[k] >= 0)
+				return tr_error(p, "column %s is there twice", names[k]);
+			p->column[k] = i;
+		}
+	}
+	for (int k = START; k <= END; k++)
+		if (p->column[k] < 0)
+			return tr_error(p,
+					"no column %s. The first line names the columns: "
+					"t_start,t_end,bytes",
+					names[k]);
+	if (p->column[BYTES] < 0 && p->column[BANDWIDTH] < 0)
+		return tr_error(p, "no column bytes or bandwidth");
+	if (p->column[BYTES] >= 0 && p->column[BANDWIDTH] >= 0)
+		p->column[BANDWIDTH] = -1; /* says the same, less exactly */
+	return 0;
+}
+
+static int tr_number(struct parser *p, const struct field *f, int n, int which, double low,
+		     double high, double *out)
+{
+	int column = p->column[which];
+	char buf[64], *end;
+
+	if (column >= n)
+		return tr_error(p, "%d columns, but %s is column %d of the first line", n,
+				names[which], column + 1);
+	if (!f[column].length)
+		return tr_error(p, "%s is empty", names[which]);
+	if (f[column].length >= sizeof(buf))
+		return tr_error(p, "%s is too long for a number", names[which]);
+	memcpy(buf, f[column].text, f[column].length);
+	buf[f[column].length] = '\0';
+	*out = strtod(buf, &end);
+	if (*end || end == buf || !isfinite(*out))
+		return tr_error(p, "%s '%s' is not a number", names[which], buf);
+	if (*out < low || *out > high)
+		return tr_error(p, "%s %s is not between %g and %g", names[which], buf, low, high);
+	return 0;
+}
+
+static int tr_append(struct parser *p, const struct sl_interval *i)
+{
+	struct sl_trace *t = p->out;
+
+	if (t->n == p->room) {
+		size_t room = p->room ? 2 * p->room : 256;
+		struct sl_interval *more = reallocarray(t->intervals, room, sizeof(*more));
+
+		if (!more) {
+			snprintf(p->err, p->err_size, "%s: out of memory", p->path);
+			return -ENOMEM;
+		}
+		t->intervals = more;
+		p->room = room;
+	}
+	t->start_s = t->n ? fmin(t->start_s, i->start_s) : i->start_s;
+	t->end_s = t->n ? fmax(t->end_s, i->end_s) : i->end_s;
+	t->bytes += i->bytes;
+	t->intervals[t->n++] = *i;
+	return 0;
+}
+
+static int tr_parse(struct parser *p)
+{
+	struct field f[COLUMNS];
+	int n, rc = tr_header(p);
+
+	if (rc)
+		return rc;
+	while ((n = tr_line(p, f)) > 0) {
+		int amount = p->column[BYTES] >= 0 ? BYTES : BANDWIDTH;
+		struct sl_interval i = { 0 };
+		double value = 0;
+
+		rc = tr_number(p, f, n, START, -MAX_TIME, MAX_TIME, &i.start_s);
+		if (!rc)
+			rc = tr_number(p, f, n, END, -MAX_TIME, MAX_TIME, &i.end_s);
+		if (!rc)
+			rc = tr_number(p, f, n, amount, 0, MAX_VALUE, &value);
+		if (rc)
+			return rc;
+		if (i.end_s < i.start_s)
+			return tr_error(p, "t_end %g is before t_start %g", i.end_s, i.start_s);
+		i.bytes = amount == BYTES ? value : value * (i.end_s - i.start_s);
+		rc = tr_append(p, &i);
+		if (rc)
+			return rc;
+	}
+	if (n < 0)
+		return n;
+	if (!p->out->n)
+		return tr_error(p, "no intervals after the first line");
+	if (!(p->out->end_s - p->out->start_s >= MIN_TIME))
+		return tr_error(p, "all intervals are at the same time, %g s", p->out->start_s);
+	return 0;
+}
+
+int sl_trace_parse(const char *path, const char *text, size_t size, struct sl_trace *out, char *err,
+		   size_t err_size)
+{
+	struct parser p = { .path = path,
+			    .at = text,
+			    .end = text + size,
+			    .err = err,
+			    .err_size = err_size,
+			    .out = out };
+	int rc;
+
+	memset(out, 0, sizeof(*out));
+	rc = tr_parse(&p);
+	if (rc)
+		sl_trace_free(out);
+	return rc;
+}
+
+static int tr_fail(const char *path, int error, char *err, size_t err_size)
+{
+	snprintf(err, err_size, "%s: %s", path, strerror(error));
+	return -error;
+}
+
+int sl_trace_load(const char *path, struct sl_trace *out, char *err, size_t err_size)
+{
+	size_t size = 0, room = 1 << 16;
+	FILE *f = strcmp(path, "-") == 0 ? stdin : fopen(path, "r");
+	char *text = f ? malloc(room) : NULL;
+	int rc = 0;
+
+	memset(out, 0, sizeof(*out));
+	if (!f)
+		return tr_fail(path, errno, err, err_size);
+	while (text && !rc) {
+		size_t got = fread(text + size, 1, room - size, f);
+		char *more;
+
+		if (!got && ferror(f))
+			rc = tr_fail(path, errno ? errno : EIO, err, err_size);
+		if (!got)
+			break;
+		size += got;
+		if (size < room)
+			continue;
+		room *= 2;
+		more = realloc(text, room);
+		if (!more)
+			free(text);
+		text = more;
+	}
+	if (!text)
+		rc = tr_fail(path, ENOMEM, err, err_size);
+	if (f != stdin)
+		fclose(f);
+	if (!rc)
+		rc = sl_trace_parse(path, text, size, out, err, err_size);
+	free(text);
+	return rc;
+}
+
+void sl_trace_free(struct sl_trace *t)
+{
+	free(t->intervals);
+	memset(t, 0, sizeof(*t));
+}
+
+size_t sl_trace_bins(const struct sl_trace *t, double fs_hz)
+{
+	double bins = (t->end_s - t->start_s) * (fs_hz > 0 ? fs_hz : USUAL_HZ);
+
+	if (!(fs_hz > 0)) /* 10 Hz, unless that is far too few or too many */
+		bins = fmin(fmax(bins, MIN_BINS), MAX_BINS);
+	return sl_fft_size((size_t)fmin(fmax(ceil(bins), MIN_BINS), 1 << 26));
+}
+
+void sl_trace_bin(const struct sl_trace *t, size_t n, double *sum, float *bandwidth)
+{
+	double bin_s = (t->end_s - t->start_s) / (double)n, covered = 0;
+	double *edge = sum + n; /* what begins (+) or ends (-) to cover bins here, bytes a bin */
+
+	memset(sum, 0, 2 * n * sizeof(*sum));
+	for (size_t i = 0; i < t->n; i++) {
+		const struct sl_interval *v = &t->intervals[i];
+		double from = fmin((v->start_s - t->start_s) / bin_s, (double)n);
+		double to = fmin((v->end_s - t->start_s) / bin_s, (double)n);
+		double rate = v->bytes / (to - from); /* a bin; not used if it is infinite */
+		size_t a = from < (double)n ? (size_t)from : n - 1;
+		size_t b = to < (double)n ? (size_t)to : n - 1;
+
+		if (a == b) {
+			sum[a] += v->bytes;
+			continue;
+		}
+		sum[a] += rate * ((double)(a + 1) - from);
+		sum[b] += rate * (to - (double)b);
+		if (b > a + 1) {
+			edge[a + 1] += rate;
+			edge[b] -= rate;
+		}
+	}
+	for (size_t i = 0; i < n; i++) {
+		covered += edge[i];
+		bandwidth[i] = (float)fmin(fmax(sum[i] + covered, 0) / bin_s, MAX_BPS);
+	}
+}
