@@ -4,7 +4,7 @@
  *
  * mckp: jobs with random rising curves, so that no option can be left out, and direct access.
  * grant: a decision of each policy for jobs with random pasts, all wanting I/O, in random order;
- * what a plan costs that is made ahead is not part of it.
+ * what a plan costs that is made ahead is not part of it. period: see bench-period.c.
  *
  * CPU time of this thread, median of several decisions; in between the baseline of `sluice bench
  * sched`, a binary heap of 10,000 keys whose top is replaced, to compare machines by.
@@ -336,7 +336,7 @@ int control_grant(struct control *c)
 
 /* ---- the command ---- */
 
-static int (*const parts[])(struct control *c) = { control_mckp, control_grant };
+static int (*const parts[])(struct control *c) = { control_mckp, control_grant, control_period };
 
 static int all_parts(struct control *c)
 {

@@ -43,5 +43,6 @@ int control_measure(struct control *c, struct control_row *row, double (*run)(vo
 /* Each an exit status; it has reported what went wrong. */
 int control_mckp(struct control *c);
 int control_grant(struct control *c);
+int control_period(struct control *c); /* bench-period.c */
 
 #endif

@@ -30,6 +30,7 @@ static const struct command {
 	{ "sim", "compare grant policies on a simulated machine", cmd_sim },
 	{ "allocate", "decide how many I/O nodes each job gets", cmd_allocate },
 	{ "train", "learn which order policy suits which access pattern", cmd_train },
+	{ "period", "find the period of a job's I/O in a trace", cmd_period },
 	{ "bench", "measure what Sluice itself costs", cmd_bench },
 	{ "demo", "show what the policies make of a few jobs", cmd_demo },
 	{ "help", "explain a command", cmd_help },

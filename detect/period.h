@@ -43,7 +43,7 @@ void sl_period_add(struct sl_period *p, int64_t now_ns, uint64_t bytes);
 
 /*
  * True: *period_ns and *confidence (0 to 1) are those of the last conclusive analysis. False: there
- * was none yet, and both are 0. Analyses anew only when enough has been added since; some 100 us
+ * was none yet, and both are 0. Analyses anew only when enough has been added since; some 50 us
  * then, else nothing.
  */
 bool sl_period_get(struct sl_period *p, int64_t now_ns, int64_t *period_ns, double *confidence);

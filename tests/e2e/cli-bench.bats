@@ -112,7 +112,7 @@ nothing_left() {
 	}
 }
 
-@test "control: JSON has rows of mckp and of every grant policy, with the keys of the format" {
+@test "control: JSON has rows of mckp, every grant policy and period, with the keys of the format" {
 	"$SLUICE" bench control --quick --json >"$BATS_TEST_TMPDIR/control.json"
 	jq -e '.bench == "control" and (keys == ["bench", "rows"])' "$BATS_TEST_TMPDIR/control.json"
 	jq -e '.rows | all((keys | contains(["what", "jobs", "ionodes", "options", "samples", "ms"]))
@@ -124,6 +124,8 @@ nothing_left() {
 	[ "$(jq '[.rows[] | select(.what == "grant" and .jobs == 1000)] | length' \
 		"$BATS_TEST_TMPDIR/control.json")" -eq \
 		"$("$SLUICE" policy list grant --json | jq '.policies | length')" ]
+	jq -e '[.rows[] | select(.what == "period") | .samples] == [640, 1000000]' \
+		"$BATS_TEST_TMPDIR/control.json"
 }
 
 @test "control: a filter chooses rows, and the text fits 80 columns" {
