@@ -91,7 +91,7 @@ static bool write_all(const struct process *q, struct sl_remote *remote, int fd,
 
 		fill(buffer, at, iov.iov_len, q->number, q->index, round);
 		n = q->direct ? pwrite(fd, buffer, iov.iov_len, (off_t)at)
-			      : sl_client_write(remote, fd, &iov, 1, (off_t)at, false);
+			      : sl_client_write(remote, fd, &iov, iov.iov_len, (off_t)at, false);
 		if (n < 0 && q->direct)
 			n = -errno;
 		if (n != (ssize_t)iov.iov_len) {

@@ -123,8 +123,8 @@ static ssize_t call(const struct path_row *row, enum mode mode, struct sl_remote
 		    struct iovec *iov, off_t at)
 {
 	if (mode == SLUICE)
-		return row->op == SL_WRITE ? sl_client_write(r, fd, iov, 1, at, false)
-					   : sl_client_read(r, fd, iov, 1, at);
+		return row->op == SL_WRITE ? sl_client_write(r, fd, iov, iov->iov_len, at, false)
+					   : sl_client_read(r, fd, iov, iov->iov_len, at);
 	return row->op == SL_WRITE ? pwrite(fd, iov->iov_base, iov->iov_len, at)
 				   : pread(fd, iov->iov_base, iov->iov_len, at);
 }

@@ -86,9 +86,9 @@ static void rl_do(struct rl *l, const struct rl_op *op, unsigned char *buffer)
 	sent = rl_now();
 	if (op->op == SL_WRITE) {
 		iov.iov_base = (void *)(uintptr_t)rl_data(l, op->file, op->offset);
-		n = sl_client_write(&f->remote, f->fd, &iov, 1, (off_t)op->offset, false);
+		n = sl_client_write(&f->remote, f->fd, &iov, iov.iov_len, (off_t)op->offset, false);
 	} else {
-		n = sl_client_read(&f->remote, f->fd, &iov, 1, (off_t)op->offset);
+		n = sl_client_read(&f->remote, f->fd, &iov, iov.iov_len, (off_t)op->offset);
 		right = n <= 0 || rl_right(l, op, buffer, (size_t)n);
 	}
 	now = rl_now();

@@ -11,16 +11,19 @@
  *
  * Small pieces are copied through the slot and carried out by the node. Of large ones only the
  * description is posted; when the node says GO, it is our turn, and we do it ourselves: wire/shm.h.
+ * If the program has closed its descriptor meanwhile, and perhaps opened another file under the
+ * number, the rest is copied like small ones: the node still has the file. If that is gone too
+ * there is nobody left who has it, and the call fails with EIO, or has done less than it was asked
+ * for.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "client/gate.h"
+#include "client/cursor.h"
 #include "client/slots.h"
 #include "sluice.h"
 
@@ -29,18 +32,6 @@
 #define SELF_IOV   64
 
 /* ---- moving a piece ---- */
-
-struct cursor {
-	const struct iovec *iov;
-	size_t at; /* in *iov */
-};
-
-static struct cursor cursor_at(const struct iovec *iov, size_t offset)
-{
-	while (offset >= iov->iov_len && offset)
-		offset -= iov++->iov_len;
-	return (struct cursor){ iov, offset };
-}
 
 /* Between the program's memory and a slot's buffer. */
 static void copy(const struct transfer *t, size_t at, unsigned char *slot, size_t length)
@@ -65,17 +56,10 @@ static void copy(const struct transfer *t, size_t at, unsigned char *slot, size_
 /* It is our turn: one system call, on what memory there is up to `length`. */
 static ssize_t do_some(const struct transfer *t, size_t at, size_t length)
 {
-	struct cursor c = cursor_at(t->iov, at);
 	struct iovec iov[SELF_IOV];
+	unsigned count = cursor_parts(cursor_at(t->iov, at), length, iov, SELF_IOV);
 	off_t offset = t->offset + (off_t)at;
-	unsigned count = 0;
 
-	for (; length && count < SELF_IOV; c.iov++, c.at = 0) {
-		size_t have = c.iov->iov_len - c.at, n = have < length ? have : length;
-
-		iov[count++] = (struct iovec){ (char *)c.iov->iov_base + c.at, n };
-		length -= n;
-	}
 	/* Not libc's functions, which are points of cancellation: the node waits for an answer. */
 	if (t->append)
 		return syscall(SYS_writev, t->fd, iov, count);
@@ -83,12 +67,12 @@ static ssize_t do_some(const struct transfer *t, size_t at, size_t length)
 }
 
 /* Bytes moved, short at the end of the file; or negative errno if none were. */
-static int64_t do_self(const struct transfer *t, const struct piece *p)
+static int64_t do_self(const struct transfer *t, size_t at, size_t length)
 {
 	size_t done = 0;
 
-	while (done < p->length) {
-		ssize_t n = do_some(t, p->at + done, p->length - done);
+	while (done < length) {
+		ssize_t n = do_some(t, at + done, length - done);
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -103,12 +87,23 @@ static int64_t do_self(const struct transfer *t, const struct piece *p)
 	return (int64_t)done;
 }
 
+/* Whether the program's number still is what we mean by it. After a wait one has to ask. */
+static bool holds(const struct transfer *t, struct pieces *p)
+{
+	bool slept = p->slept;
+
+	p->slept = false;
+	if (!slept && (!t->remote->still || t->remote->still(t->remote)))
+		return true;
+	return sl_client_same(t->fd, t->remote);
+}
+
 /* ---- a transfer ---- */
 
 /* Whether to ask for our turn and do it ourselves. */
 static bool is_self(const struct conn *c, const struct transfer *t)
 {
-	return c->permits && t->total >= SELF_BYTES &&
+	return c->permits && t->total >= SELF_BYTES && !t->adrift &&
 	       !(t->remote->open_flags & (O_DIRECT | O_SYNC | O_DSYNC));
 }
 
@@ -116,7 +111,7 @@ static void post(struct conn *c, uint64_t file, const struct transfer *t, struct
 		 size_t at, size_t length, int slot)
 {
 	struct sl_slot_shm *shm = &c->segment->slot[slot];
-	bool self = is_self(c, t);
+	bool self = p->self;
 
 	if (p->leader < 0)
 		p->leader = slot;
@@ -133,14 +128,19 @@ static void post(struct conn *c, uint64_t file, const struct transfer *t, struct
 	slot_post(c, slot);
 }
 
-/* The node has answered. skip: an earlier piece has failed or come to the end of the file. */
-static void finish(struct conn *c, const struct transfer *t, struct pieces *p, struct piece *piece,
+/*
+ * The node has answered. skip: an earlier piece has failed or come to the end of the file. False:
+ * it has answered our parent.
+ */
+static bool finish(struct conn *c, struct transfer *t, struct pieces *p, struct piece *piece,
 		   bool skip)
 {
 	struct sl_slot_shm *shm = &c->segment->slot[piece->slot];
+	bool self = atomic_load(&shm->state) == SL_SLOT_GO;
 
-	if (atomic_load(&shm->state) == SL_SLOT_GO) {
-		piece->moved = skip ? 0 : do_self(t, piece);
+	if (self) {
+		t->adrift = t->adrift || (!skip && !holds(t, p));
+		piece->moved = skip || t->adrift ? 0 : do_self(t, piece->at, piece->length);
 		slot_report(c, piece->slot, piece->moved);
 	} else {
 		piece->moved = shm->result;
@@ -151,6 +151,7 @@ static void finish(struct conn *c, const struct transfer *t, struct pieces *p, s
 	piece->over = true;
 	if (piece->slot != p->leader)
 		slot_free(c, piece->slot);
+	return self || !conn_inherited(c);
 }
 
 /* An append, which is one piece, is taken back, if the node has not begun with it. */
@@ -158,7 +159,9 @@ static int lost(struct conn *c, struct transfer *t, const struct pieces *p)
 {
 	uint32_t posted = SL_SLOT_POSTED;
 
-	t->unknown = t->append && !is_self(c, t) &&
+	if (conn_inherited(c)) /* the parent's it is; we make one of our own */
+		return GONE;
+	t->unknown = t->append && !p->self &&
 		     !atomic_compare_exchange_strong(&c->segment->slot[p->leader].state, &posted,
 						     SL_SLOT_FREE);
 	return GONE;
@@ -166,14 +169,12 @@ static int lost(struct conn *c, struct transfer *t, const struct pieces *p)
 
 /*
  * Move what is left through this connection. 0: all moved, or the end of the file; else the error
- * that stopped it, or GONE. t->done is what has certainly been moved.
+ * that stopped it, or GONE, or AGAIN. t->done is what has certainly been moved.
  */
 static int move(struct conn *c, uint64_t file, struct transfer *t)
 {
-	size_t largest = !is_self(c, t) ? SL_SHM_SLOT_BYTES
-			 : t->append	? SL_SHM_SELF_BYTES
-					: SELF_MOST;
-	struct pieces p = { .leader = -1 };
+	struct pieces p = { .leader = -1, .self = is_self(c, t) };
+	size_t largest = !p.self ? SL_SHM_SLOT_BYTES : t->append ? SL_SHM_SELF_BYTES : SELF_MOST;
 	size_t posted = t->done;
 	bool stop = false;
 	int error = 0;
@@ -191,7 +192,7 @@ static int move(struct conn *c, uint64_t file, struct transfer *t)
 			if (slot < 0 && p.leader >= 0)
 				break;
 			if (slot < 0 && (slot = slot_wait(c)) < 0)
-				return GONE;
+				return AGAIN;
 			length = length < largest ? length : largest;
 			post(c, file, t, &p, posted, length, slot);
 			posted += length;
@@ -199,7 +200,9 @@ static int move(struct conn *c, uint64_t file, struct transfer *t)
 		piece = slots_await(c, &p);
 		if (!piece)
 			return lost(c, t, &p); /* the slots die with the connection */
-		finish(c, t, &p, piece, stop);
+		if (!finish(c, t, &p, piece, stop))
+			return GONE;
+		stop |= p.self && t->adrift;
 		while (p.count && p.piece[p.first].over) {
 			piece = &p.piece[p.first];
 			if (piece->moved < 0 && !stop)
@@ -213,24 +216,27 @@ static int move(struct conn *c, uint64_t file, struct transfer *t)
 	}
 	if (p.leader >= 0)
 		slot_free(c, p.leader);
-	return error;
+	return !error && p.self && t->adrift ? AGAIN : error;
 }
 
 const struct transport conn_shm = { .open = conn_pass, .move = move };
 
-static ssize_t transfer(struct sl_remote *r, int fd, struct transfer *t)
+/* All that the node could do. 0, or the error that stopped it; -ENOTCONN: the node does not take
+ * it. */
+static int transfer_through(struct sl_remote *r, int fd, struct transfer *t)
 {
 	uint64_t file = 0;
 	int error = 0;
 	bool opened;
 
-	t->fd = fd;
-	t->remote = r;
-	while (t->done < t->total) {
-		struct conn *c = conn_get(&error);
+	for (bool first = true; t->done < t->total; first = false) {
+		struct conn *c;
 
+		if (!t->since && (!first || !conn_ready()))
+			t->since = slots_now_ns();
+		c = conn_get(&error);
 		if (!c)
-			break;
+			return error;
 		error = conn_open(c, r, fd, &file);
 		opened = !error;
 		if (opened)
@@ -238,65 +244,61 @@ static ssize_t transfer(struct sl_remote *r, int fd, struct transfer *t)
 		if (error == GONE)
 			conn_lose(c);
 		conn_put(c);
-		if (error == ELSEWHERE)
+		if (error == AGAIN)
 			continue;
 		if (error == -SL_COME_BACK) {
 			nanosleep(&(struct timespec){ 0, 1000000 }, NULL);
 			continue;
 		}
+		if (error == GONE && opened)
+			t->since = 1; /* nobody knows how long it was waited for */
 		if (error == GONE && t->unknown)
 			return -EIO;
 		/* Not opened: the node does not take the file. The program's own is as good. */
-		if (error != GONE) {
-			error = opened ? error : -ENOTCONN;
-			break;
-		}
+		if (error != GONE)
+			return opened ? error : -ENOTCONN;
 	}
+	return 0;
+}
+
+static ssize_t transfer(struct sl_remote *r, int fd, struct transfer *t)
+{
+	int error;
+
+	t->fd = fd;
+	t->remote = r;
+	error = transfer_through(r, fd, t);
+	if (error != -ENOTCONN)
+		return t->done ? (ssize_t)t->done : error;
 	/* By now the number may mean another file: then there is nothing that we could do. */
-	if (error == -ENOTCONN && !sl_client_same(fd, r))
-		error = -EIO;
+	if ((t->done || t->since) && !sl_client_same(fd, r)) {
+		if (t->done)
+			return (ssize_t)t->done;
+		if (slots_now_ns() - t->since > SL_MOMENT_NS)
+			return -EIO;
+	}
+	if (t->done) { /* it is too late to leave all of it to the caller */
+		int64_t n = do_self(t, t->done, t->total - t->done);
+
+		t->done += n > 0 ? (size_t)n : 0;
+	}
 	return t->done ? (ssize_t)t->done : error;
 }
 
-static size_t iov_total(const struct iovec *iov, int iovcnt)
-{
-	size_t total = 0;
-
-	for (int i = 0; i < iovcnt; i++)
-		total += iov[i].iov_len;
-	return total;
-}
-
-ssize_t sl_client_read(struct sl_remote *r, int fd, const struct iovec *iov, int iovcnt,
+ssize_t sl_client_read(struct sl_remote *r, int fd, const struct iovec *iov, size_t total,
 		       off_t offset)
 {
-	struct transfer t = {
-		.iov = iov, .total = iov_total(iov, iovcnt), .offset = offset, .op = SL_READ
-	};
+	struct transfer t = { .iov = iov, .total = total, .offset = offset, .op = SL_READ };
 
-	struct stat st;
-
-	/*
-	 * Programs read with buffers far larger than their files; what is not there should not
-	 * count. Direct I/O must keep its alignment.
-	 */
-	if (!(r->open_flags & O_DIRECT) && fstat(fd, &st) == 0) {
-		if (offset >= st.st_size)
-			return -ENOTCONN; /* the caller's own call finds the end, too */
-		if (t.total > (size_t)(st.st_size - offset))
-			t.total = (size_t)(st.st_size - offset);
-	}
 	return transfer(r, fd, &t);
 }
 
-ssize_t sl_client_write(struct sl_remote *r, int fd, const struct iovec *iov, int iovcnt,
+ssize_t sl_client_write(struct sl_remote *r, int fd, const struct iovec *iov, size_t total,
 			off_t offset, bool append)
 {
-	struct transfer t = { .iov = iov,
-			      .total = iov_total(iov, iovcnt),
-			      .offset = offset,
-			      .op = SL_WRITE,
-			      .append = append };
+	struct transfer t = {
+		.iov = iov, .total = total, .offset = offset, .op = SL_WRITE, .append = append
+	};
 
 	return transfer(r, fd, &t);
 }

@@ -34,12 +34,20 @@ struct sl_remote {
 	_Atomic uint64_t file; /* the node's reference */
 	_Atomic uint64_t life; /* connection in which that is valid; 0: not opened there yet */
 	int open_flags;	       /* F_GETFL */
+	/* NULL, or says cheaply that fd has not been closed or changed since, as far as it knows.
+	 */
+	bool (*still)(const struct sl_remote *r);
 };
 
 /* What the kernel says of fd now: dev, ino, open_flags. False: no regular file, or not open for
  * data. */
 bool sl_client_look(int fd, struct sl_remote *r);
-/* Whether fd still is that file, opened for the same. */
+/*
+ * Whether fd still is that file, opened for the same. If not, and the call has not lasted for
+ * longer than a moment, nobody can say that it had begun before: it may as well do what it would do
+ * now.
+ */
+#define SL_MOMENT_NS INT64_C(50000000)
 bool sl_client_same(int fd, const struct sl_remote *r);
 
 /* True if this process forwards at all (environment, bypass list). Cheap; no connection is made. */
@@ -55,20 +63,23 @@ int sl_client_given_up(void);
 const char *sl_client_root(void);
 
 /*
- * Move data between memory and fd at offset through the node. Opens the file at the node when
- * needed (passing fd), splits into pieces, waits. With append, the node writes at the end of the
- * file through the shared description and offset is ignored. Returns bytes moved (short at the
+ * Move `total` bytes between memory and fd at offset through the node. Opens the file at the node
+ * when needed (passing fd), splits into pieces, waits. With append, the node writes at the end of
+ * the file through the shared description and offset is ignored. Returns bytes moved (short at the
  * end of the file or when an error followed some success), or negative errno. -ENOTCONN: the node
- * is gone for good and fallback is direct, or it does not take the file: the caller uses fd itself.
+ * is gone for good and fallback is direct, or it does not take the file: nothing has been done, fd
+ * still is that file, and the caller uses it itself. If fd has become another file under the call
+ * and the node is lost too, EIO.
  */
-ssize_t sl_client_read(struct sl_remote *r, int fd, const struct iovec *iov, int iovcnt,
+ssize_t sl_client_read(struct sl_remote *r, int fd, const struct iovec *iov, size_t total,
 		       off_t offset);
-ssize_t sl_client_write(struct sl_remote *r, int fd, const struct iovec *iov, int iovcnt,
+ssize_t sl_client_write(struct sl_remote *r, int fd, const struct iovec *iov, size_t total,
 			off_t offset, bool append);
 /*
  * Gate mode (SLUICE_MODE=gate): make the call itself, at the descriptor's position if offset is
  * negative, in its turn. Nothing goes through the node. whole: not to be made in parts.
  */
+#define SL_GATE_BYTES (4U << 20) /* more than this is made in parts, unless whole */
 bool sl_client_gated(void);
 ssize_t sl_client_gate(int fd, uint32_t op, const struct iovec *iov, int iovcnt, off_t offset,
 		       bool whole);
@@ -79,7 +90,7 @@ ssize_t sl_client_gate(int fd, uint32_t op, const struct iovec *iov, int iovcnt,
  * node. The caller's own fsync() follows in any case, for what did not go through the node.
  */
 int sl_client_fsync(struct sl_remote *r, int fd, bool data_only);
-bool sl_client_syncs(void); /* whether that is ever of use to this process; cheap */
+bool sl_client_far(void); /* the node is on another machine: that is of use; cheap */
 /*
  * The descriptor is about to be closed. Returns when the node has given up its own, which is on
  * the same open file description: until then locks taken on it with flock(2) would outlive the

@@ -101,8 +101,22 @@ static void mark_process(void)
 	atomic_store(g.mark, 1);
 }
 
-/* The parent's connection is not ours; its segment stays mapped, which costs nothing but addresses.
+/*
+ * In a child: memory of its own in the place of what was shared with the node. If a handler has
+ * forked, the child comes back into the middle of something, and must not write into its parent's
+ * requests.
  */
+static void unshare(void *at, size_t bytes)
+{
+	void *now = !at ? NULL
+			: mmap(at, bytes, PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+
+	if (now == MAP_FAILED)
+		munmap(at, bytes);
+}
+
+/* The parent's connection is not ours. */
 void sl_client_after_fork(void)
 {
 	struct conn *c = atomic_load(&g.current);
@@ -114,7 +128,11 @@ void sl_client_after_fork(void)
 	atomic_fetch_add(&g.process, 1);
 	atomic_store(&g.lock, FREE);
 	atomic_store(&g.current, NULL);
-	if (c && conn_ours(c))
+	if (!c)
+		return;
+	unshare(c->segment, SL_SEGMENT_BYTES);
+	unshare(c->bells, sizeof(struct sl_bells));
+	if (conn_ours(c))
 		syscall(SYS_close, c->sock);
 }
 
@@ -133,6 +151,21 @@ bool conn_alive(struct conn *c)
 	struct pollfd p = { .fd = c->sock, .events = POLLRDHUP };
 
 	return !atomic_load(&c->lost) && conn_ours(c) && poll(&p, 1, 0) == 0;
+}
+
+void conn_retire(struct conn *c)
+{
+	struct conn *was = c;
+
+	atomic_store(&c->left, true);
+	(void)!atomic_compare_exchange_strong(&g.current, &was, NULL);
+}
+
+bool conn_ready(void)
+{
+	struct conn *c = atomic_load(&g.current);
+
+	return c && !atomic_load(&c->lost);
 }
 
 void conn_lose(struct conn *c)
@@ -227,7 +260,7 @@ static void give_up(int rc, const char *refusal)
 
 int sl_client_given_up(void)
 {
-	if (!atomic_load_explicit(&g.given_up, memory_order_relaxed) ||
+	if (!atomic_load_explicit(&g.given_up, memory_order_relaxed) || conn_ready() ||
 	    monotonic_ns() >= atomic_load(&g.look_ns))
 		return 0;
 	return client_settings()->direct ? -ENOTCONN : -EIO;
@@ -365,7 +398,7 @@ int conn_open(struct conn *c, struct sl_remote *r, int fd, uint64_t *file)
 	}
 	conn_lock(&old);
 	if (r->life > c->life) {
-		rc = ELSEWHERE;
+		rc = AGAIN;
 	} else if (atomic_load(&c->lost)) {
 		rc = GONE;
 	} else if (r->life < c->life) {

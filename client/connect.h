@@ -11,8 +11,9 @@
 #include "wire/proto.h"
 #include "wire/shm.h"
 
-#define ELSEWHERE (INT_MIN + 1) /* this connection was left for another; nothing was done */
-#define GONE	  INT_MIN /* the node; not an errno, since any of those can be a file system's */
+/* No errnos, since any of those can be a file system's. */
+#define GONE  INT_MIN	    /* the node */
+#define AGAIN (INT_MIN + 1) /* nothing was done: again, with whatever connection there is then */
 
 struct conn;
 
@@ -23,8 +24,10 @@ struct transfer {
 	off_t offset;
 	uint32_t op;
 	bool append;
-	bool unknown; /* an append was under way when the node was lost */
-	int fd;	      /* the program's own */
+	bool unknown;  /* an append was under way when the node was lost */
+	bool adrift;   /* fd is not to be used any more */
+	int64_t since; /* about when it had to wait for a node; 0: it had not */
+	int fd;	       /* the program's own */
 	const struct sl_remote *remote;
 };
 
@@ -75,7 +78,7 @@ void conn_unlock(const sigset_t *old);
 void conn_let_end(void);
 /*
  * True in a child that was forked, by a signal handler, in the middle of what we do here: the
- * connection is the parent's, and so is the memory behind it.
+ * connection is the parent's, and what was shared memory holds nothing.
  */
 bool conn_inherited(const struct conn *c);
 bool conn_ours(const struct conn *c); /* the number still is the connection's */
@@ -90,6 +93,9 @@ struct conn *conn_get(int *error);
 void conn_put(struct conn *c);
 /* It is of no use any more: the next conn_get() makes another. */
 void conn_lose(struct conn *c);
+/* It is fit for what is under way, and not for more: the next conn_get() makes another. */
+void conn_retire(struct conn *c);
+bool conn_ready(void); /* conn_get() would not wait */
 /* False: the node has ended. That it says nothing does not mean that. */
 bool conn_alive(struct conn *c);
 /*

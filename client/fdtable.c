@@ -219,6 +219,14 @@ void sl_fd_release(struct sl_fd *e)
 		retire(e, new, self);
 }
 
+/* Nothing has been done to the number since; of what is not done through libc we do not know. */
+static bool still(const struct sl_remote *r)
+{
+	const struct sl_fd *e = (const void *)((const char *)r - offsetof(struct sl_fd, remote));
+
+	return state_of(atomic_load(&e->word), process_number()) == SL_FD_MANAGED;
+}
+
 bool sl_fd_claim(int fd, struct sl_fd **entry, uint64_t *ticket)
 {
 	struct sl_fd *e = find_or_make(fd);
@@ -237,8 +245,10 @@ bool sl_fd_settle(struct sl_fd *e, uint64_t ticket, enum sl_fd_state state,
 {
 	uint64_t self = process_number(), word = ticket;
 
-	if (state == SL_FD_MANAGED)
+	if (state == SL_FD_MANAGED) {
 		e->remote = *remote;
+		e->remote.still = still;
+	}
 	if (change(e, &word, word_for(ticket, state, state == SL_FD_MANAGED ? USER : 0, self)))
 		return true;
 	/* Forgotten meanwhile: still BUSY and ours, with another version. */

@@ -5,9 +5,9 @@
  * As in the prototype of seed 003, section 5, which put a gate in front of IOR's I/O: nothing is
  * forwarded. Before a call the client has to have a *turn* for its bytes; then it makes the
  * program's own system call, on the program's own descriptor, at its own position. So whatever the
- * kernel does is what the program gets, and a descriptor mistaken for another costs an account that
- * is wrong by a call, never data. Admit, share and grant decide who has a turn; order has nothing
- * to order.
+ * kernel does is what the program gets, and a file that is not beneath the root, taken for one that
+ *is, costs an account that is wrong by a call, never data. Admit, share and grant decide who has a
+ *turn; order has nothing to order.
  *
  * A message for each call of 4 KiB would cost more than the call. So a turn is a *lease* of up to
  * LEASE_MOST bytes, which later calls use up without asking, of any thread, on any file, reading
@@ -20,20 +20,26 @@
  *	write 4K: has 4K left          no message
  *	write 4K: used up, asks for 16K …
  *
+ * Who waits for a turn, or for a node, looks which file the descriptor is before and after
+ *(look.c): if the program has closed it meanwhile, the call fails with EIO, or has done what it had
+ *done before. Nobody has the file any more.
+ *
  * There is no lock to wait for: one thread renews the lease; others that come meanwhile, and a
  * signal handler that interrupts it, ask for a turn of their own, in another slot. A call that is
- * larger than a lease is made in parts, except for an append, which is one write.
+ * larger than a lease is made in parts, except for an append, which is one write. Parts are at an
+ * offset: at the position, those of others could come between (preload-data.c reserves the range).
  */
 #include "client/gate.h"
 
 #include <errno.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "client/slots.h"
 #include "sluice.h"
 
-#define LEASE_MOST (4U << 20)
+#define LEASE_MOST SL_GATE_BYTES
 #define LEASE_IOV  64
 
 /* ---- turns ---- */
@@ -42,7 +48,28 @@ struct turn {
 	struct conn *conn;
 	uint32_t op;
 	int slot; /* SL_SHM_LEASE_SLOT: the lease's */
+	int fd;
+	bool looked, begun;    /* begun: some parts have been done */
+	struct sl_remote file; /* if we have looked: what fd was */
+	int64_t since;	       /* then */
 };
+
+/* Before a wait. False: it is nothing that a node has to do with. */
+static bool look(struct turn *t)
+{
+	if (!t->looked) {
+		t->looked = sl_client_look(t->fd, &t->file);
+		t->since = slots_now_ns();
+	}
+	return t->looked;
+}
+
+/* After it: whether fd is fit for use. */
+static bool holds(const struct turn *t)
+{
+	return !t->looked || sl_client_same(t->fd, &t->file) ||
+	       (!t->begun && slots_now_ns() - t->since < SL_MOMENT_NS);
+}
 
 void gate_start(struct conn *c)
 {
@@ -50,10 +77,20 @@ void gate_start(struct conn *c)
 	atomic_store(&c->lease_next, 1);
 }
 
+/*
+ * The last one to leave a revoked lease reports before it leaves: once the word says that nobody is
+ * in there, another thread may post the next request in that slot.
+ */
 static void leave(struct conn *c)
 {
-	if (atomic_fetch_sub(&c->segment->lease.word, 1) == (SL_LEASE_REVOKED | 1))
-		slot_report(c, SL_SHM_LEASE_SLOT, 0);
+	_Atomic uint32_t *word = &c->segment->lease.word;
+	uint32_t seen = atomic_load(word);
+
+	while (seen != (SL_LEASE_REVOKED | 1))
+		if (atomic_compare_exchange_weak(word, &seen, seen - 1))
+			return;
+	slot_report(c, SL_SHM_LEASE_SLOT, 0);
+	atomic_fetch_sub(word, 1);
 }
 
 /* Use the lease, if there is one and it has so many bytes left. */
@@ -96,15 +133,13 @@ static int ask(struct conn *c, uint32_t op, size_t bytes, int slot)
 static int renew(struct conn *c, uint32_t op, size_t bytes)
 {
 	uint64_t next = atomic_load(&c->lease_next);
-	int rc;
 
 	next = atomic_exchange(&c->lease_used_up, false) ? next * 2 : next / 2;
 	next = next < bytes ? bytes : next > LEASE_MOST ? LEASE_MOST : next;
 	atomic_store(&c->lease_next, next);
 	/* Nobody enters before the node has set the word. */
 	atomic_store(&c->lease_left, (int64_t)(next - bytes));
-	rc = ask(c, op, (size_t)next, SL_SHM_LEASE_SLOT);
-	return rc;
+	return ask(c, op, (size_t)next, SL_SHM_LEASE_SLOT);
 }
 
 static int turn_in(struct conn *c, struct turn *t, size_t bytes)
@@ -114,6 +149,8 @@ static int turn_in(struct conn *c, struct turn *t, size_t bytes)
 	t->slot = SL_SHM_LEASE_SLOT;
 	if (bytes <= LEASE_MOST && enter(c, bytes))
 		return 0;
+	if (!look(t))
+		return -ENOTCONN;
 	if (bytes <= LEASE_MOST && !atomic_exchange(&c->renewing, true)) {
 		/* Calls of the last lease may still be under way. */
 		if (atomic_load(&c->segment->lease.word) == SL_LEASE_REVOKED)
@@ -124,7 +161,7 @@ static int turn_in(struct conn *c, struct turn *t, size_t bytes)
 		return rc;
 	t->slot = slot_try(c);
 	if (t->slot < 0 && (t->slot = slot_wait(c)) < 0)
-		return GONE;
+		return AGAIN;
 	rc = ask(c, t->op, bytes, t->slot);
 	if (rc && rc != GONE)
 		slot_free(c, t->slot);
@@ -137,6 +174,8 @@ static int turn_begin(struct turn *t, size_t bytes)
 	int rc;
 
 	do {
+		if (!conn_ready() && !look(t))
+			return -ENOTCONN;
 		t->conn = conn_get(&rc);
 		if (!t->conn)
 			return rc;
@@ -146,8 +185,8 @@ static int turn_begin(struct turn *t, size_t bytes)
 		if (rc)
 			conn_put(t->conn);
 		if (rc == -SL_COME_BACK)
-			usleep(1000);
-	} while (rc == GONE || rc == -SL_COME_BACK);
+			nanosleep(&(struct timespec){ 0, 1000000 }, NULL);
+	} while (rc == GONE || rc == AGAIN || rc == -SL_COME_BACK);
 	return rc;
 }
 
@@ -204,36 +243,38 @@ static size_t cut(const struct iovec *iov, int iovcnt, size_t at, struct iovec *
 	return bytes;
 }
 
-static ssize_t one_turn(int fd, uint32_t op, const struct iovec *iov, int count, size_t bytes,
+static ssize_t one_turn(struct turn *t, const struct iovec *iov, int count, size_t bytes,
 			off_t offset)
 {
-	struct turn t = { .op = op };
-	int rc = turn_begin(&t, bytes);
+	int rc = turn_begin(t, bytes);
 	ssize_t n;
 
 	if (rc && rc != -ENOTCONN)
 		return rc;
-	n = call(fd, op, iov, count, offset);
+	n = holds(t) ? call(t->fd, t->op, iov, count, offset) : -EIO;
 	if (!rc)
-		turn_end(&t, n);
+		turn_end(t, n);
 	return n;
 }
 
 ssize_t sl_client_gate(int fd, uint32_t op, const struct iovec *iov, int iovcnt, off_t offset,
 		       bool whole)
 {
+	struct turn t = { .op = op, .fd = fd };
 	size_t total = 0, done = 0;
 
 	for (int i = 0; i < iovcnt; i++)
 		total += iov[i].iov_len;
-	if (whole || (total <= LEASE_MOST && iovcnt <= LEASE_IOV))
-		return one_turn(fd, op, iov, iovcnt, total, offset);
+	if (whole || offset < 0 || total <= LEASE_MOST)
+		return one_turn(&t, iov, iovcnt, total, offset);
+	if (!look(&t))
+		return -ENOTCONN;
+	t.begun = true;
 	while (done < total) {
 		struct iovec part[LEASE_IOV];
 		int count;
 		size_t bytes = cut(iov, iovcnt, done, part, &count);
-		ssize_t n = one_turn(fd, op, part, count, bytes,
-				     offset < 0 ? offset : offset + (off_t)done);
+		ssize_t n = one_turn(&t, part, count, bytes, offset + (off_t)done);
 
 		if (n < 0)
 			return done ? (ssize_t)done : n;

@@ -28,9 +28,24 @@
 
 struct copy {
 	int in, out;
-	off_t from, to; /* to < 0: write at the position */
+	struct sl_remote was_in, was_out;
+	bool in_known, out_known; /* files: what they were at the beginning is in there */
+	off_t from, to;		  /* to < 0: write at the position */
 	size_t length;
 };
+
+/* The kernel would hold the files; we have but numbers, which others may close under us: look.c. */
+static void begin(struct copy *c)
+{
+	c->in_known = sl_client_look(c->in, &c->was_in);
+	c->out_known = sl_client_look(c->out, &c->was_out);
+}
+
+static bool same(const struct copy *c)
+{
+	return (!c->in_known || sl_client_same(c->in, &c->was_in)) &&
+	       (!c->out_known || sl_client_same(c->out, &c->was_out));
+}
 
 /* Bytes copied, or -1 and errno. */
 static ssize_t copy(const struct copy *c)
@@ -38,7 +53,7 @@ static ssize_t copy(const struct copy *c)
 	size_t want = c->length < MOST ? c->length : MOST, done = 0,
 	       size = want < CHUNK ? want : CHUNK;
 	char *chunk = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	int cancel;
+	int cancel, saved = errno;
 	bool failed = false;
 
 	if (chunk == MAP_FAILED)
@@ -47,8 +62,13 @@ static ssize_t copy(const struct copy *c)
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	while (done < want) {
 		size_t piece = want - done < size ? want - done : size;
-		ssize_t n = pread(c->in, chunk, piece, c->from + (off_t)done), w = 0;
+		ssize_t n = -1, w = 0;
 
+		errno = EIO;
+		if (!done || same(c))
+			n = pread(c->in, chunk, piece, c->from + (off_t)done);
+		if (n > 0 && !same(c))
+			n = -1;
 		if (n > 0)
 			w = c->to < 0 ? write(c->out, chunk, (size_t)n)
 				      : pwrite(c->out, chunk, (size_t)n, c->to + (off_t)done);
@@ -59,6 +79,8 @@ static ssize_t copy(const struct copy *c)
 	}
 	pthread_setcancelstate(cancel, &cancel);
 	munmap(chunk, size);
+	if (!failed || done)
+		errno = saved;
 	return failed && !done ? -1 : (ssize_t)done;
 }
 
@@ -89,6 +111,7 @@ ssize_t copy_file_range(int in, off_t *from, int out, off_t *to, size_t length, 
 		return sl_real.copy_file_range(in, from, out, to, length, flags);
 	if (sl_real.copy_file_range(in, from, out, to, 0, 0) < 0)
 		return -1;
+	begin(&c);
 	c.from = from ? *from : lseek(in, 0, SEEK_CUR);
 	c.to = to ? *to : lseek(out, 0, SEEK_CUR);
 	if (c.from < 0 || c.to < 0 || overlap(&c))
@@ -98,9 +121,9 @@ ssize_t copy_file_range(int in, off_t *from, int out, off_t *to, size_t length, 
 		*from += n;
 	if (n > 0 && to)
 		*to += n;
-	if (n > 0 && !from)
+	if (n > 0 && !from && same(&c))
 		lseek(in, c.from + n, SEEK_SET);
-	if (n > 0 && !to)
+	if (n > 0 && !to && same(&c))
 		lseek(out, c.to + n, SEEK_SET);
 	return n;
 }
@@ -117,13 +140,14 @@ ssize_t copy_file_range(int in, off_t *from, int out, off_t *to, size_t length, 
 			return sl_real.name(out, in, from, length);                        \
 		if (sl_real.name(out, in, from, 0) < 0)                                    \
 			return -1;                                                         \
+		begin(&c);                                                                 \
 		c.from = from ? *from : lseek(in, 0, SEEK_CUR);                            \
 		if (c.from < 0) /* a pipe, say */                                          \
 			return sl_real.name(out, in, from, length);                        \
 		n = copy(&c);                                                              \
 		if (n > 0 && from)                                                         \
 			*from += n;                                                        \
-		else if (n > 0)                                                            \
+		else if (n > 0 && same(&c))                                                \
 			lseek(in, c.from + n, SEEK_SET);                                   \
 		return n;                                                                  \
 	}

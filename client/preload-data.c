@@ -20,18 +20,24 @@
  *
  * Where. read() and write() use the position of the open file description, which threads and
  * forked processes share. The range is reserved first, by moving the position with lseek(): calls
- * on other threads or in other processes get other ranges, as in the kernel. What was reserved and
- * not moved is given back. Example: position 100, file of 150 bytes, read of 4096: the position
- * moves to 4196, the node reads 50, the position is moved back by 4046 to 150. Two readers at the
- * end of the file at one time may each see the other's reservation and find nothing there, as if
- * they had come in another order. O_APPEND needs no position: the node makes one write(2).
+ * on other threads or in other processes get other ranges, as in the kernel. A read reserves no
+ *more than the file has: else a write through the same description would leave a gap. Example:
+ *position 100, file of 150 bytes, read of 4096: the position moves to 150, the node reads 50.
+ *Looking and reserving are two steps, so threads of this process take turns at it. O_APPEND needs
+ *no position: the node makes one write(2).
+ *
+ * Once reserved, a range is worked on where it is, by this process itself if there is no node.
+ * What was not moved in the end is given back, if nobody has reserved what is behind it: else that
+ *would be overwritten by the next, and a gap is the lesser evil.
  *
  * What is not exact:
  *	- a transfer of more than a piece (128 KiB) is several for the file system: another that
  *	  overlaps with it may come between the pieces; and when the file system is full a later
- *piece may have been written although an earlier one was not, beyond what was reported;
+ *	  piece may have been written although an earlier one was not, beyond what was reported;
  *	- a signal handler that leaves by longjmp() while it interrupts us leaves the range
- *reserved; what that thread does from then on goes to the kernel;
+ *	  reserved; what that thread does from then on goes to the kernel;
+ *	- a reader at the end of the file and a writer, on one description but in two processes, or
+ *over TCP, where the size of the file is the node's to know: the writer may leave a gap;
  *	- a buffer that is not mapped is SIGSEGV and not EFAULT, as it is for memcpy(); addresses
  *	  that no program has, such as NULL, do give EFAULT.
  *
@@ -53,7 +59,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "client/preload.h"
@@ -191,54 +196,176 @@ static bool measure(struct span *s, const struct iovec *iov, int count)
 	return s->total > 0;
 }
 
-/* ---- moving ---- */
+/* ---- the position ---- */
 
-static off_t seek(int fd, off_t by)
+struct range {
+	off_t offset;
+	size_t length;
+};
+
+/*
+ * Who moves the positions of some file's descriptors, by the address of its `inside`. It may be a
+ * thread that is no more in a child, or one that left by longjmp(): who has waited long enough goes
+ * ahead.
+ */
+static _Atomic uintptr_t position_owner[64];
+
+static _Atomic uintptr_t *position_lock(const struct sl_remote *r)
 {
-	return lseek(fd, by, SEEK_CUR);
+	_Atomic uintptr_t *owner = &position_owner[(r->ino ^ r->ino >> 6) % 64];
+	uintptr_t nobody = 0;
+
+	for (int i = 0; i < PATIENCE; i++, nobody = 0) {
+		if (atomic_compare_exchange_strong(owner, &nobody, (uintptr_t)&inside))
+			return owner;
+		sched_yield();
+	}
+	atomic_store(owner, (uintptr_t)&inside);
+	return owner;
 }
 
-/* Bytes moved or negative errno, -ENOTCONN: nothing has been done, pass it on. */
+static void position_unlock(_Atomic uintptr_t *owner)
+{
+	uintptr_t me = (uintptr_t)&inside;
+
+	atomic_compare_exchange_strong(owner, &me, 0);
+}
+
+/* False: nothing has been reserved, and the call is the kernel's. */
+static bool reserve(const struct sl_fd *e, int fd, enum sl_op op, size_t total, struct range *r)
+{
+	_Atomic uintptr_t *owner = position_lock(&e->remote);
+	off_t end = -1;
+	struct stat st;
+
+	r->length = total;
+	if (op == SL_READ && !sl_client_far()) {
+		off_t at = lseek(fd, 0, SEEK_CUR);
+
+		if (at < 0 || fstat(fd, &st) || at >= st.st_size)
+			r->length = 0;
+		else if ((uint64_t)(st.st_size - at) < total)
+			r->length = (size_t)(st.st_size - at);
+	}
+	if (r->length)
+		end = lseek(fd, (off_t)r->length, SEEK_CUR);
+	position_unlock(owner);
+	r->offset = end - (off_t)r->length;
+	if (end < 0 || e->remote.still(&e->remote) || sl_client_same(fd, &e->remote))
+		return end >= 0;
+	/* Just now the number has become another file, whose position that was. */
+	lseek(fd, -(off_t)r->length, SEEK_CUR);
+	return false;
+}
+
+static void give_back(const struct sl_fd *e, int fd, const struct range *r, size_t used)
+{
+	_Atomic uintptr_t *owner;
+
+	if (!sl_client_same(fd, &e->remote))
+		return;
+	owner = position_lock(&e->remote);
+	if (lseek(fd, 0, SEEK_CUR) == r->offset + (off_t)r->length)
+		lseek(fd, (off_t)used - (off_t)r->length, SEEK_CUR);
+	position_unlock(owner);
+}
+
+/* ---- moving ---- */
+
+/* At an offset: bytes moved or negative errno, -ENOTCONN: nothing has been done, pass it on. */
+static ssize_t move_at(struct sl_fd *e, int fd, enum sl_op op, const struct span *s, size_t total,
+		       off_t offset)
+{
+	bool direct = e->remote.open_flags & O_DIRECT;
+
+	if (offset < 0 || offset > INT64_MAX - (off_t)s->total ||
+	    (direct && (offset | (off_t)s->bits) & DIRECT_ALIGN))
+		return -ENOTCONN;
+	if (sl_client_gated())
+		return sl_client_gate(fd, op, s->iov, s->count, offset, false);
+	/* Direct I/O must keep its alignment, beyond the end of the file too. */
+	total = direct ? s->total : total;
+	if (op == SL_WRITE)
+		return sl_client_write(&e->remote, fd, s->iov, total, offset, false);
+	return sl_client_read(&e->remote, fd, s->iov, total, offset);
+}
+
+/* At the position. */
+static ssize_t move_here(struct sl_fd *e, int fd, enum sl_op op, const struct span *s)
+{
+	ssize_t n = sl_client_given_up();
+	struct range r;
+
+	if (n)
+		return n;
+	if (!reserve(e, fd, op, s->total, &r))
+		return -ENOTCONN;
+	n = move_at(e, fd, op, s, r.length, r.offset);
+	/* Another file, where nothing is reserved: the kernel shall do what it would do now. */
+	if (n == -ENOTCONN && !sl_client_same(fd, &e->remote))
+		return -ENOTCONN;
+	if (n == -ENOTCONN) {
+		n = op == SL_WRITE ? sl_real.pwritev(fd, s->iov, s->count, r.offset)
+				   : sl_real.preadv(fd, s->iov, s->count, r.offset);
+		n = n < 0 ? -errno : n;
+	}
+	/* The file may have grown meanwhile. */
+	n = n > (ssize_t)r.length ? (ssize_t)r.length : n;
+	if (n < (ssize_t)r.length)
+		give_back(e, fd, &r, n > 0 ? (size_t)n : 0);
+	return n;
+}
+
+/* Programs read with buffers far larger than their files; what is not there should not count. */
+static size_t there(int fd, enum sl_op op, const struct span *s, off_t offset)
+{
+	struct stat st;
+
+	if (op == SL_WRITE || sl_client_far() || fstat(fd, &st))
+		return s->total;
+	if (offset >= st.st_size)
+		return 0;
+	return (uint64_t)(st.st_size - offset) < s->total ? (size_t)(st.st_size - offset)
+							  : s->total;
+}
+
 static ssize_t move(struct sl_fd *e, int fd, enum sl_op op, const struct span *s, off_t offset)
 {
 	int flags = e->remote.open_flags, access = flags & O_ACCMODE;
 	bool here = offset == SL_HERE, append = op == SL_WRITE && flags & O_APPEND;
-	ssize_t n;
+	size_t total;
 
 	if (access == (op == SL_READ ? O_WRONLY : O_RDONLY) || (append && !here) ||
 	    (op == SL_WRITE && size_limited()) || (flags & O_DIRECT && s->bits & DIRECT_ALIGN))
 		return -ENOTCONN;
 	if (append)
-		return sl_client_write(&e->remote, fd, s->iov, s->count, 0, true);
-	if (here) {
-		offset = seek(fd, (off_t)s->total);
-		if (offset < 0)
-			return -ENOTCONN; /* not even in the range of offsets */
-		offset -= (off_t)s->total;
-	}
-	if (offset < 0 || offset > INT64_MAX - (off_t)s->total ||
-	    (flags & O_DIRECT && offset & DIRECT_ALIGN))
-		n = -ENOTCONN;
-	else if (op == SL_WRITE)
-		n = sl_client_write(&e->remote, fd, s->iov, s->count, offset, false);
-	else
-		n = sl_client_read(&e->remote, fd, s->iov, s->count, offset);
-	if (here && n < (ssize_t)s->total)
-		seek(fd, (n > 0 ? (off_t)n : 0) - (off_t)s->total);
-	return n;
+		return sl_client_write(&e->remote, fd, s->iov, s->total, 0, true);
+	if (here)
+		return move_here(e, fd, op, s);
+	total = there(fd, op, s, offset);
+	return total ? move_at(e, fd, op, s, total, offset) : -ENOTCONN;
 }
 
 /* Gate mode: the call is the program's own, so it does not matter much which file that is. */
 static ssize_t gate(int fd, enum sl_op op, const struct span *s, off_t offset)
 {
 	struct sl_fd *e = NULL;
-	int flags;
+	bool append;
+	ssize_t n;
 
 	if (sl_fd_hold(fd, &e) != SL_FD_MANAGED && !(e = entry_of(fd)))
 		return -ENOTCONN;
-	flags = e->remote.open_flags;
+	append = e->remote.open_flags & O_APPEND;
 	sl_fd_release(e);
-	return sl_client_gate(fd, op, s->iov, s->count, offset, flags & O_APPEND);
+	if (s->total <= SL_GATE_BYTES || append || offset != SL_HERE)
+		return sl_client_gate(fd, op, s->iov, s->count, offset, append);
+	/* In parts, at an offset that has to be the right one. */
+	e = entry_of(fd);
+	if (!e)
+		return -ENOTCONN;
+	n = move(e, fd, op, s, offset);
+	sl_fd_release(e);
+	return n;
 }
 
 bool sl_forward_slow(int fd, enum sl_op op, const struct iovec *iov, int count, off_t offset,
@@ -248,6 +375,7 @@ bool sl_forward_slow(int fd, enum sl_op op, const struct iovec *iov, int count, 
 	struct span s;
 	struct sl_fd *e;
 	ssize_t n = -ENOTCONN;
+	bool gated;
 
 	if (inside || !measure(&s, iov, count))
 		return false;
@@ -255,8 +383,9 @@ bool sl_forward_slow(int fd, enum sl_op op, const struct iovec *iov, int count, 
 	pthread_testcancel();
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	inside = 1;
-	e = sl_client_gated() ? NULL : entry_of(fd);
-	if (sl_client_gated()) {
+	gated = sl_client_gated(); /* that may change */
+	e = gated ? NULL : entry_of(fd);
+	if (gated) {
 		n = gate(fd, op, &s, offset);
 	} else if (e) {
 		n = move(e, fd, op, &s, offset);
@@ -274,7 +403,7 @@ int sl_forward_sync(int fd, bool data_only)
 	int saved = errno, rc = -ENOTCONN, cancel;
 	struct sl_fd *e;
 
-	if (inside || !sl_client_syncs())
+	if (inside || !sl_client_far())
 		return 0;
 	pthread_testcancel();
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);

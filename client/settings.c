@@ -34,29 +34,32 @@ static bool err_is_ours(void)
 	       st.st_ino == err.st_ino;
 }
 
-void client_say(const char *format, ...)
+static void write_line(const char *text, size_t length)
 {
 	bool file = log_file[0] && strcmp(log_file, "-") != 0;
-	char text[512];
-	va_list ap;
-	int fd = 2, n;
+	int fd = 2;
 
 	if (!file && !err_is_ours())
 		return;
-	va_start(ap, format);
-	/* va_start is not seen when several files are analysed at once. */
-	/* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized) */
-	n = vsnprintf(text, sizeof(text), format, ap);
-	va_end(ap);
-	if (n >= (int)sizeof(text))
-		n = (int)sizeof(text) - 1;
 	if (file)
 		fd = (int)syscall(SYS_openat, AT_FDCWD, log_file,
 				  O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-	if (fd >= 0 && n > 0)
-		syscall(SYS_write, fd, text, (size_t)n);
+	if (fd >= 0)
+		syscall(SYS_write, fd, text, length);
 	if (file && fd >= 0)
 		syscall(SYS_close, fd);
+}
+
+void client_say(const char *format, ...)
+{
+	char text[512];
+	va_list ap;
+
+	va_start(ap, format);
+	/* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): of files compiled twice it errs */
+	vsnprintf(text, sizeof(text), format, ap);
+	va_end(ap);
+	write_line(text, strlen(text));
 }
 
 /* ---- reading them ---- */
@@ -194,7 +197,7 @@ bool sl_client_gated(void)
 	return client_settings()->gate || where_direct();
 }
 
-bool sl_client_syncs(void)
+bool sl_client_far(void)
 {
 	return client_settings()->enabled && client_settings()->tcp;
 }

@@ -17,7 +17,8 @@
 #define CROWDED_NS    1000000 /* one that takes longer: others want this CPU, not our like */
 #define CROWDED_WAITS 200
 #define CHECK_NS      100000000 /* how often a sleeping client looks whether its node lives */
-#define HELP_NS	      500000	/* how long it waits for its own worker */
+#define STALL_NS      2000000000
+#define HELP_NS	      500000 /* how long it waits for its own worker */
 
 int64_t slots_now_ns(void)
 {
@@ -27,9 +28,22 @@ int64_t slots_now_ns(void)
 	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
 }
 
-static long futex(_Atomic uint32_t *word, int op, uint32_t value, const struct timespec *timeout)
+static void futex_wake(_Atomic uint32_t *word, int private)
 {
-	return syscall(SYS_futex, word, op, value, timeout, NULL, 0);
+	syscall(SYS_futex, word, FUTEX_WAKE | private, 1, NULL, NULL, 0);
+}
+
+/*
+ * True: that time has come. It is a point in time and not a span, since a program with an interval
+ * timer never sleeps for a whole one.
+ */
+static bool futex_wait(_Atomic uint32_t *word, int private, uint32_t seen, int64_t until)
+{
+	const struct timespec ts = { until / 1000000000, until % 1000000000 };
+
+	return syscall(SYS_futex, word, FUTEX_WAIT_BITSET | private, seen, &ts, NULL,
+		       FUTEX_BITSET_MATCH_ANY) &&
+	       errno == ETIMEDOUT;
 }
 
 /* ---- slots ---- */
@@ -49,14 +63,27 @@ void slot_free(struct conn *c, int slot)
 	atomic_fetch_or(&c->free_slots, UINT64_C(1) << slot);
 	if (atomic_load(&c->slot_waiters)) {
 		atomic_fetch_add(&c->slot_frees, 1);
-		futex(&c->slot_frees, FUTEX_WAKE_PRIVATE, 1, NULL);
+		futex_wake(&c->slot_frees, FUTEX_PRIVATE_FLAG);
 	}
 }
 
-/* A slot of a connection whose other threads hold all of them: wait for one. */
+/* The node has not answered all yet. */
+static bool owing(struct conn *c)
+{
+	for (int i = 0; i < SL_SHM_LEASE_SLOT; i++)
+		if (atomic_load(&c->segment->slot[i].state) == SL_SLOT_POSTED)
+			return true;
+	return false;
+}
+
+/*
+ * A slot of a connection whose other threads hold all of them: wait for one. Threads that a signal
+ * handler took out of a call by longjmp() never give theirs back. So if all has been answered, and
+ * still none becomes free for STALL_NS, this connection is left to those who hold it.
+ */
 int slot_wait(struct conn *c)
 {
-	const struct timespec ts = { 0, CHECK_NS };
+	int64_t due = slots_now_ns() + CHECK_NS, stall = 0;
 	int slot;
 
 	atomic_fetch_add(&c->slot_waiters, 1);
@@ -64,9 +91,22 @@ int slot_wait(struct conn *c)
 		uint32_t seen = atomic_load(&c->slot_frees);
 
 		slot = slot_try(c);
-		if (slot >= 0 || atomic_load(&c->lost))
+		if (slot >= 0 || conn_inherited(c) || atomic_load(&c->lost))
 			break;
-		futex(&c->slot_frees, FUTEX_WAIT_PRIVATE, seen, &ts);
+		if (!futex_wait(&c->slot_frees, FUTEX_PRIVATE_FLAG, seen, due)) {
+			stall = seen == atomic_load(&c->slot_frees) ? stall : 0;
+			continue;
+		}
+		if (!conn_alive(c)) {
+			conn_lose(c);
+			break;
+		}
+		due = slots_now_ns() + CHECK_NS;
+		stall = owing(c) ? 0 : stall + CHECK_NS;
+		if (stall >= STALL_NS) {
+			conn_retire(c);
+			break;
+		}
 	}
 	atomic_fetch_sub(&c->slot_waiters, 1);
 	return slot;
@@ -79,7 +119,7 @@ static void ring(struct conn *c, uint32_t worker)
 	struct sl_bell *bell = &c->bells->bell[worker];
 
 	atomic_fetch_add(&bell->rings, 1);
-	futex(&bell->rings, FUTEX_WAKE, 1, NULL);
+	futex_wake(&bell->rings, 0);
 }
 
 /* Our worker may be busy with something slow: let one that sleeps have a look. */
@@ -172,6 +212,7 @@ static struct piece *yield_for(struct conn *c, struct pieces *p)
 		before = now;
 		sched_yield();
 		now = slots_now_ns();
+		p->slept |= now - before > CROWDED_NS;
 		if (now - before > CROWDED_NS)
 			atomic_store_explicit(&c->crowded, CROWDED_WAITS, memory_order_relaxed);
 		else if (now - before < QUICK_NS)
@@ -183,25 +224,29 @@ static struct piece *yield_for(struct conn *c, struct pieces *p)
 struct piece *slots_await(struct conn *c, struct pieces *p)
 {
 	struct sl_slot_shm *leader = &c->segment->slot[p->leader];
-	struct timespec ts = { 0, HELP_NS };
 	struct piece *piece = yield_for(c, p);
+	bool helped = false;
+	int64_t due;
 
 	if (piece)
 		return piece;
+	p->slept = true;
+	due = slots_now_ns() + HELP_NS;
 	atomic_store(&leader->waiting, 1);
 	for (;;) {
 		uint32_t seen = atomic_load(&leader->signal);
 
 		piece = answered(c, p);
-		if (piece)
+		if (piece || conn_inherited(c))
 			break;
-		if (futex(&leader->signal, FUTEX_WAIT, seen, &ts) && errno == ETIMEDOUT) {
-			if (ts.tv_nsec == HELP_NS)
-				ask_for_help(c);
-			else if (!answered(c, p) && !conn_alive(c))
-				break;
-			ts.tv_nsec = CHECK_NS;
-		}
+		if (!futex_wait(&leader->signal, 0, seen, due))
+			continue;
+		if (!helped)
+			ask_for_help(c);
+		else if (!answered(c, p) && !conn_alive(c))
+			break;
+		helped = true;
+		due = slots_now_ns() + CHECK_NS;
 	}
 	atomic_store(&leader->waiting, 0);
 	return piece;

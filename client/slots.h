@@ -21,10 +21,12 @@ struct pieces {
 	struct piece piece[PIECES];
 	unsigned first, count;
 	int leader; /* slot on whose signal we wait */
+	bool self;  /* the I/O is ours to do */
+	bool slept; /* waited for longer than a moment */
 };
 
 int64_t slots_now_ns(void);
-/* A free slot, or -1; slot_wait() waits for one, and gives -1 when the connection is lost. */
+/* A free slot, or -1; slot_wait() waits for one, and gives -1 when there will be none. */
 int slot_try(struct conn *c);
 int slot_wait(struct conn *c);
 void slot_free(struct conn *c, int slot);

@@ -86,7 +86,7 @@ static int sync_once(struct conn *c, struct sl_remote *r, int fd, bool data_only
 	sigset_t old;
 	int rc = conn_open(c, r, fd, &file);
 
-	if (rc == GONE || rc == ELSEWHERE)
+	if (rc == GONE || rc == AGAIN)
 		return rc;
 	conn_lock(&old);
 	if (lost(r, c->epoch))
@@ -107,9 +107,9 @@ int sl_client_fsync(struct sl_remote *r, int fd, bool data_only)
 {
 	int rc = GONE;
 
-	if (!sl_client_syncs())
+	if (!sl_client_far())
 		return -ENOTCONN;
-	while (rc == GONE || rc == ELSEWHERE) {
+	while (rc == GONE || rc == AGAIN) {
 		struct conn *c = conn_get(&rc);
 
 		if (!c) {

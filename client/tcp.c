@@ -33,6 +33,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "client/cursor.h"
 #include "sluice.h"
 
 #define PIECES	   8
@@ -128,18 +129,6 @@ static bool again(int sock)
 
 /* ---- the program's memory ---- */
 
-struct cursor {
-	const struct iovec *iov;
-	size_t at; /* in *iov */
-};
-
-static struct cursor cursor_at(const struct iovec *iov, size_t offset)
-{
-	while (offset && offset >= iov->iov_len)
-		offset -= iov++->iov_len;
-	return (struct cursor){ iov, offset };
-}
-
 static void advance(struct cursor *c, size_t by)
 {
 	while (by) {
@@ -154,23 +143,6 @@ static void advance(struct cursor *c, size_t by)
 	}
 }
 
-/* The next `length` bytes, or as many as IOVS parts hold. */
-static size_t parts(struct cursor c, size_t length, struct iovec out[IOVS])
-{
-	size_t count = 0;
-
-	while (length && count < IOVS) {
-		size_t have = c.iov->iov_len - c.at, n = have < length ? have : length;
-
-		if (n)
-			out[count++] = (struct iovec){ (char *)c.iov->iov_base + c.at, n };
-		length -= n;
-		c.iov++;
-		c.at = 0;
-	}
-	return count;
-}
-
 /* A header, then so much of the program's memory. */
 static int send_piece(int sock, const unsigned char *head, struct cursor c, size_t length)
 {
@@ -179,7 +151,8 @@ static int send_piece(int sock, const unsigned char *head, struct cursor c, size
 	while (head_sent < SL_FRAME_BYTES || length) {
 		struct iovec iov[1 + IOVS] = { { (void *)(uintptr_t)(head + head_sent),
 						 SL_FRAME_BYTES - head_sent } };
-		struct msghdr m = { .msg_iov = iov, .msg_iovlen = 1 + parts(c, length, iov + 1) };
+		struct msghdr m = { .msg_iov = iov,
+				    .msg_iovlen = 1 + cursor_parts(c, length, iov + 1, IOVS) };
 		ssize_t n = sendmsg(sock, &m, MSG_NOSIGNAL);
 		size_t part;
 
@@ -200,7 +173,8 @@ static int receive_piece(int sock, struct cursor c, size_t length)
 {
 	while (length) {
 		struct iovec iov[IOVS];
-		struct msghdr m = { .msg_iov = iov, .msg_iovlen = parts(c, length, iov) };
+		struct msghdr m = { .msg_iov = iov,
+				    .msg_iovlen = cursor_parts(c, length, iov, IOVS) };
 		ssize_t n = recvmsg(sock, &m, 0);
 
 		if (n < 0 && again(sock))
@@ -334,7 +308,8 @@ static int reap(struct conn *c, const struct transfer *t, struct pipeline *l)
 		return GONE;
 	p->done = true;
 	p->result = f.status ? -f.status : (int64_t)f.count;
-	if (t->append && !f.status) /* as the kernel leaves it */
+	/* As the kernel leaves it. The number may mean another file by now. */
+	if (t->append && !f.status && sl_client_same(t->fd, t->remote))
 		lseek(t->fd, (off_t)f.offset, SEEK_SET);
 	if (f.status || t->op == SL_WRITE)
 		return skip_text(c->sock, f.length);
