@@ -33,7 +33,8 @@
 #define PLACES 8192 /* clients, here and over TCP */
 
 struct flight {
-	const struct sl_batch *batch; /* NULL: free */
+	/* NULL: free. Atomic since who waits for the ring takes it without the node's lock. */
+	const struct sl_batch *_Atomic batch;
 	struct iovec iov[IOV_MAX];
 };
 
@@ -127,21 +128,21 @@ static struct io_uring_sqe *entry(struct ring *ring)
 	return sqe;
 }
 
-static int start(struct ring *ring, struct flight *f)
+static int start(struct ring *ring, struct flight *f, const struct sl_batch *b)
 {
-	const struct node_io *first = (const struct node_io *)f->batch->first;
+	const struct node_io *first = (const struct node_io *)b->first;
 	struct io_uring_sqe *sqe = NULL;
 	unsigned count = 0;
 	int rc;
 
-	for (struct sl_request *r = f->batch->first; r; r = r->next)
+	for (struct sl_request *r = b->first; r; r = r->next)
 		f->iov[count++] = (struct iovec){ ((struct node_io *)r)->data, (size_t)r->length };
 	pthread_mutex_lock(&ring->lock);
-	rc = hold_all(ring, f->batch);
+	rc = hold_all(ring, b);
 	if (!rc && !(sqe = entry(ring)))
 		rc = -EBUSY;
 	if (sqe) {
-		if (f->batch->op == SL_WRITE)
+		if (b->op == SL_WRITE)
 			io_uring_prep_writev(sqe, first->file->fd, f->iov, count, first->offset);
 		else
 			io_uring_prep_readv(sqe, first->file->fd, f->iov, count, first->offset);
@@ -162,7 +163,7 @@ bool ring_submit(struct node *n, const struct sl_batch *b)
 	f->batch = b;
 	n->flying++;
 	node_unlock(n);
-	rc = start(n->ring, f);
+	rc = start(n->ring, f, b);
 	pthread_mutex_lock(&n->lock);
 	if (!rc)
 		return true;
@@ -176,16 +177,18 @@ bool ring_submit(struct node *n, const struct sl_batch *b)
 static void complete(struct node *n, struct io_uring_cqe *cqe, sl_time now)
 {
 	struct flight *f = io_uring_cqe_get_data(cqe);
+	const struct sl_batch *b;
 	int result = cqe->res;
 
 	io_uring_cqe_seen(&n->ring->uring, cqe);
 	if (!f)
 		return; /* nothing was asked for */
-	node_settle(f->batch, result);
+	b = f->batch;
+	node_settle(b, result);
 	pthread_mutex_lock(&n->lock);
 	n->flying--;
-	window_measure(&n->window, f->batch->length, n->flying, now);
-	node_finish(n, f->batch);
+	window_measure(&n->window, b->length, n->flying, now);
+	node_finish(n, b);
 	f->batch = NULL;
 	node_unlock(n);
 }
