@@ -84,6 +84,8 @@ static void job_free(struct brain_job *j)
 {
 	if (j)
 		free(j->mapped);
+	if (j)
+		sl_period_free(j->period);
 	free(j);
 }
 
@@ -173,6 +175,7 @@ static sl_time look(struct brain *b, sl_time now)
 		if (j->in_io && due < next)
 			next = due;
 		rates_share_out(b, j, now);
+		phase_period(b, j, now);
 	}
 	if (!b->mapping && now >= b->settled) {
 		b->mapping = true;
@@ -237,6 +240,7 @@ void brain_orders(const struct brain *b, uint32_t node, FILE *out)
 		if (!j || !j->part[node].known) /* the node would not know it either */
 			continue;
 		o.id = j->id;
+		o.period_ns = j->found_ns;
 		o.share = j->part[node].share ? j->part[node].share : SL_SHARE_WHOLE;
 		/* A job that computes has no grant: its first request finds an open door. */
 		if (grants && j->in_io)

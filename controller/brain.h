@@ -14,6 +14,7 @@
 
 #include "base/ds/hash.h"
 #include "controller/curves.h"
+#include "detect/period.h"
 #include "sched/spec.h"
 #include "wire/report.h"
 
@@ -56,8 +57,13 @@ struct brain_job {
 	struct brain_part part[BRAIN_NODES];
 	uint64_t moved_bytes; /* on all nodes, ever */
 	sl_time active;	      /* last known to have I/O */
-	double owed_bytes;    /* of its max, that it did not get though it wanted */
-	uint64_t owed_from;   /* moved_bytes when that was last reckoned */
+	/* Time between starts of I/O phases. */
+	struct sl_period *period; /* detector; NULL: no memory for one */
+	sl_time declared_ns;	  /* by the user; 0: not */
+	sl_time found_ns;	  /* by the detector; 0: not yet */
+	double confidence;	  /* of that, 0 to 1 */
+	double owed_bytes;	  /* of its max, that it did not get though it wanted */
+	uint64_t owed_from;	  /* moved_bytes when that was last reckoned */
 	sl_time owed_at;
 	/* phases */
 	bool in_io;

@@ -146,6 +146,20 @@ bool phase_over(const struct brain *b, const struct brain_job *j, sl_time now)
 	return true;
 }
 
+/* What the user has declared; else what was found, and the last that was, until another is. */
+void phase_period(struct brain *b, struct brain_job *j, sl_time now)
+{
+	int64_t found = 0;
+	sl_time before = j->io.period_ns;
+
+	if (j->period && sl_period_get(j->period, now, &found, &j->confidence))
+		j->found_ns = found;
+	j->io.period_ns = j->declared_ns ? j->declared_ns : j->found_ns;
+	/* Policies look at its power of ten: a little more or less is no news. */
+	if (j->io.period_ns > before + before / 4 || j->io.period_ns < before - before / 4)
+		b->changed = true;
+}
+
 /* ---- jobs ---- */
 
 /* *known: it was before. NULL: there is no room. */
@@ -170,6 +184,7 @@ static struct brain_job *job_of(struct brain *b, const struct sl_job_report *r, 
 	j->active = now;
 	/* Policies keep what they remember by small numbers. */
 	j->io = (struct sl_io_job){ .job = i, .released = now, .io_end = now };
+	j->period = sl_period_new();
 	return j;
 }
 
@@ -187,14 +202,14 @@ static void take_facts(struct brain *b, struct brain_job *j, const struct sl_job
 	if (!r->clients && elsewhere)
 		return;
 	if (j->min_bps != r->min_bps || j->max_bps != r->max_bps || j->procs != r->procs ||
-	    j->nodes != r->nodes || j->io.period_ns != r->period_ns)
+	    j->nodes != r->nodes || j->declared_ns != r->period_ns)
 		b->changed = true;
 	j->procs = r->procs;
 	j->nodes = r->nodes;
 	j->weight = r->weight;
 	j->min_bps = rate_of(r->min_bps);
 	j->max_bps = rate_of(r->max_bps);
-	j->io.period_ns = r->period_ns > 0 ? r->period_ns : 0;
+	j->declared_ns = r->period_ns > 0 ? r->period_ns : 0;
 }
 
 /* What it moved since the last report. */
@@ -244,6 +259,8 @@ static void job_report(struct brain *b, uint32_t node, const struct sl_job_repor
 	bytes = take_bytes(j, p, r, begin);
 	if (begin)
 		take_past(b, j, r, known, now - idle);
+	if (j->period)
+		sl_period_add(j->period, now, bytes);
 	if (took > 0)
 		p->rate_bps += ((double)bytes * 1e9 / (double)took - p->rate_bps) * (double)took /
 			       (double)(took + SMOOTH_NS);

@@ -8,6 +8,8 @@
 /* phases.c: whether the job's present phase is over; and that it is. */
 bool phase_over(const struct brain *b, const struct brain_job *j, sl_time now);
 void phase_end(struct brain *b, struct brain_job *j);
+/* What is known of its period now. */
+void phase_period(struct brain *b, struct brain_job *j, sl_time now);
 
 /* rates.c: the shares that each node has of the job's rates. */
 void rates_share_out(struct brain *b, struct brain_job *j, sl_time now);

@@ -31,6 +31,12 @@ static void put_job(struct json *j, const struct brain *b, const struct brain_jo
 	json_string(j, "job", job->name);
 	json_bool(j, "in_io", job->in_io);
 	json_uint(j, "phases", job->io.ended);
+	json_double(j, "period_s", (double)job->io.period_ns / 1e9);
+	json_string(j, "period_from",
+		    job->declared_ns ? "declared"
+		    : job->found_ns  ? "detected"
+				     : NULL);
+	json_double(j, "period_confidence", job->confidence);
 	json_double(j, "mean_compute_s", job->mean_compute_s);
 	json_double(j, "mean_bytes", job->mean_bytes);
 	json_uint(j, "moved_bytes", job->moved_bytes);

@@ -134,6 +134,8 @@ int node_job_apply(struct node *n, struct node_job *j, sl_time now)
 {
 	struct sl_job_conf conf = j->asked;
 
+	if (!conf.period_ns)
+		conf.period_ns = j->found_period_ns;
 	if (j->share) {
 		conf.min_bps = part(conf.min_bps, j->share);
 		conf.max_bps = part(conf.max_bps, j->share);

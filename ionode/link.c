@@ -126,6 +126,14 @@ static void take_share(struct node *n, struct node_job *j, uint32_t share, sl_ti
 	node_job_apply(n, j, now);
 }
 
+static void take_period(struct node *n, struct node_job *j, sl_time found, sl_time now)
+{
+	if (j->asked.period_ns || found <= 0 || found == j->found_period_ns)
+		return;
+	j->found_period_ns = found;
+	node_job_apply(n, j, now);
+}
+
 static void take_map(struct node *n, struct node_job *j, const struct sl_job_orders *o,
 		     uint64_t epoch)
 {
@@ -162,6 +170,7 @@ static void obey(struct link *l, char *text)
 			continue;
 		node_job_grant(n, j->number, line.job.grant_bps, now + LEASE_NS, now);
 		take_share(n, j, line.job.share, now);
+		take_period(n, j, line.job.period_ns, now);
 		take_map(n, j, &line.job, l->epoch);
 	}
 	node_unlock(n);

@@ -112,6 +112,7 @@ struct node_job {
 	uint32_t inside;	  /* requests in the scheduler, waiting or in flight */
 	sl_time last_io;	  /* when the last one was done */
 	struct sl_job_conf asked; /* for the job as a whole */
+	sl_time found_period_ns;  /* by the controller; 0: not */
 	uint32_t share;		  /* of its min and max that is this node's; 0: all */
 	/* Which nodes serve it, as the controller has ordered; map_epoch 0: nothing was ordered. */
 	uint64_t map_epoch;

@@ -58,6 +58,7 @@ static const struct word job_words[] = {
 static const struct word orders_words[] = {
 	WORD(sl_job_orders, "id", U64, id),
 	WORD(sl_job_orders, "grant", U64, grant_bps),
+	WORD(sl_job_orders, "period", I64, period_ns),
 	WORD(sl_job_orders, "share", U32, share),
 	{ 0 },
 };

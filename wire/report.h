@@ -56,6 +56,7 @@ struct sl_job_report {
 struct sl_job_orders {
 	uint64_t id;
 	uint64_t grant_bps; /* lease of this rate; UINT64_MAX: none */
+	int64_t period_ns;  /* that was detected, for a job that has declared none; 0: not */
 	uint32_t share;	    /* of min and max that is this node's, of SL_SHARE_WHOLE */
 	uint32_t to_count;  /* nodes that serve it; 0: it does its own I/O; UINT32_MAX: no change */
 	char to[SL_MAP_MAX][SL_NODE_NAME_MAX];

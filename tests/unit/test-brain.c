@@ -810,6 +810,50 @@ static void nothing_known_nothing_decided(void **state)
 	end(b);
 }
 
+/* ---- periods ---- */
+
+/* 200 ms of I/O every 2 s, for half a minute, seen every 50 ms. */
+static void work_in_periods(struct brain *b, int64_t declared_ns)
+{
+	uint64_t moved = 0;
+
+	for (int64_t ms = 0; ms <= 30000; ms += 50) {
+		bool io = ms % 2000 < 200;
+
+		moved += io ? 5000000 : 0;
+		hear(b, ms, "name=0 life=1",
+		     "job id=7 name=j7 clients=1 period=%lld written=%llu inside=%d "
+		     "idle=%lld000000\n",
+		     (long long)declared_ns, (unsigned long long)moved, io,
+		     (long long)(io ? 0 : ms % 2000 - 150));
+		brain_decide(b, ms * MS);
+	}
+}
+
+static void the_period_of_a_job_is_found_and_its_nodes_are_told(void **state)
+{
+	struct brain *b = brain((struct brain_config){ 0 });
+	struct sl_job_orders o = { 0 };
+
+	(void)state;
+	work_in_periods(b, 0);
+	assert_true(order(b, 0, 7, &o));
+	assert_true(o.period_ns > 1900 * MS && o.period_ns < 2100 * MS);
+	assert_int_equal(job(b, 7)->io.period_ns, o.period_ns);
+	assert_true(job(b, 7)->confidence > 0.5);
+	end(b);
+}
+
+static void what_the_user_has_declared_is_not_overruled(void **state)
+{
+	struct brain *b = brain((struct brain_config){ 0 });
+
+	(void)state;
+	work_in_periods(b, 60000 * MS);
+	assert_int_equal(job(b, 7)->io.period_ns, 60000 * MS);
+	end(b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest brain[] = {
@@ -846,6 +890,8 @@ int main(void)
 		cmocka_unit_test(a_bad_report_is_refused_and_its_node_counts_as_gone),
 		cmocka_unit_test(numbers_out_of_all_reason_do_no_harm),
 		cmocka_unit_test(nothing_known_nothing_decided),
+		cmocka_unit_test(the_period_of_a_job_is_found_and_its_nodes_are_told),
+		cmocka_unit_test(what_the_user_has_declared_is_not_overruled),
 	};
 
 	return cmocka_run_group_tests(brain, NULL, NULL);
