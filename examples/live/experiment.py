@@ -51,7 +51,7 @@ class Lab:
         self.kernel = os.path.join(self.tmp, "phases")
         self.runtime = tempfile.mkdtemp(prefix="sluice-run-")
         self.env = dict(os.environ, SLUICE_RUNTIME=self.runtime)
-        subprocess.run([os.environ.get("CC", "cc"), "-O2", "-D_GNU_SOURCE", "-o", self.kernel,
+        subprocess.run([*os.environ.get("CC", "cc").split(), "-O2", "-D_GNU_SOURCE", "-o", self.kernel,
                         os.path.join(HERE, "phases.c")], check=True)
 
     def close(self):
