@@ -68,8 +68,8 @@ static void rl_print_text(const struct rl *l)
 
 		if (!j->count)
 			continue;
-		printf("%-11s %9" PRIu64 " %8.1f %6.1f %8.1f at %8s %8s %7s\n", j->name,
-		       r->requests, (double)bytes / 1048576, rl_mb_s(bytes, took),
+		printf("%-11s %9" PRIu64 " %8.1f %6.1f %11.1f %8s %8s %7s\n", j->name, r->requests,
+		       (double)bytes / 1048576, rl_mb_s(bytes, took),
 		       rl_mb_s(rl_recorded_bytes(l, j), j->end_ns),
 		       sl_format_time(mean, sizeof(mean), n ? r->busy_ns / n : 0),
 		       sl_format_time(late, sizeof(late), n ? r->late_ns / n : 0),

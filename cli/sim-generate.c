@@ -152,11 +152,22 @@ int sim_asked_close(const struct sim_asked *a, FILE *f, int rc)
 		  : CLI_OK;
 }
 
-/* In a comment: whatever is in the name of a file, it stays on its line. */
+/* In a comment: whatever is in the name of a file, it stays on its line, and one word for a shell.
+ */
 void sim_asked_word(FILE *f, const char *word)
 {
+	bool quoted = !*word || strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+					     "0123456789_-+=./,:@%") != strlen(word);
+
+	if (quoted)
+		fputc('\'', f);
 	for (; *word; word++)
-		fputc((unsigned char)*word < ' ' ? '?' : *word, f);
+		if (*word == '\'')
+			fputs("'\\''", f);
+		else
+			fputc((unsigned char)*word < ' ' ? '?' : *word, f);
+	if (quoted)
+		fputc('\'', f);
 }
 
 void sim_asked_command(FILE *f, const struct sim_asked *a)

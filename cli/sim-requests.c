@@ -405,7 +405,7 @@ static int sr_main(struct study *t, int argc, char **argv)
 		return cli_usage(USE, "which scenario?");
 	if (argc - optind > 1)
 		return cli_usage(USE, "unexpected argument '%s'.", argv[optind + 1]);
-	return sr_scenario(t, argv[optind], device.name ? &device : NULL, window, seed);
+	return sr_scenario(t, sim_path(argv[optind]), device.name ? &device : NULL, window, seed);
 }
 
 int sim_requests_main(int argc, char **argv)

@@ -34,6 +34,9 @@ static int rn_summarize(struct sim_study *s)
 			for (uint32_t i = 0; i < s->repeat; i++)
 				values[i] = sim_value(&policy->run[i], m);
 			policy->measure[m] = sim_estimate(values, s->repeat);
+			for (uint32_t i = 0; i < s->repeat; i++)
+				values[i] -= sim_value(&s->policy[0].run[i], m);
+			policy->against[m] = sim_estimate(values, s->repeat);
 		}
 		policy->events = 0;
 		policy->wall_s = 0;

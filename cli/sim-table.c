@@ -188,6 +188,29 @@ static void js_apps(struct json *j, const struct sim_study *s, const struct sim_
 	json_end(j);
 }
 
+/* Every run, and run by run what is more or less than under the first policy. */
+static void js_runs(struct json *j, const struct sim_study *s, const struct sim_policy *p)
+{
+	json_array(j, "runs");
+	for (uint32_t i = 0; i < s->repeat; i++) {
+		json_object(j, NULL);
+		json_uint(j, "seed", s->seed + i);
+		for (enum sim_measure m = 0; m < SIM_MEASURES; m++)
+			json_double(j, sim_measures[m].key, sim_value(&p->run[i], m));
+		json_end(j);
+	}
+	json_end(j);
+	json_object(j, "against_first");
+	for (enum sim_measure m = 0; m < SIM_MEASURES; m++) {
+		char key[64];
+
+		json_double(j, sim_measures[m].key, p->against[m].mean);
+		snprintf(key, sizeof(key), "%s_ci95", sim_measures[m].key);
+		json_double(j, key, p->against[m].ci95);
+	}
+	json_end(j);
+}
+
 static void js_machine(struct json *j, const struct sim_study *s)
 {
 	const struct sl_platform *p = &s->scenario.platform;
@@ -234,6 +257,8 @@ void sim_print_json(const struct sim_study *s, bool apps)
 			snprintf(key, sizeof(key), "%s_ci95", sim_measures[m].key);
 			json_double(&j, key, policy->measure[m].ci95);
 		}
+		if (s->repeat > 1)
+			js_runs(&j, s, policy);
 		json_uint(&j, "events", policy->events);
 		json_double(&j, "wall_s", policy->wall_s);
 		if (apps)

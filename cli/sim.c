@@ -19,7 +19,9 @@ enum format { TABLE, JSON, CSV };
 enum { OF_DEVICE = 256, OF_WINDOW, OF_LOG };
 
 struct request {
-	const char *path, *html;
+	char **paths;
+	int n_paths;
+	const char *html;
 	const char *policy[SIM_MAX_POLICIES];
 	uint32_t n_policies;
 	enum format format;
@@ -29,13 +31,14 @@ struct request {
 
 static int help(void)
 {
-	puts("usage: sluice sim SCENARIO.yaml [OPTION]...\n"
+	puts("usage: sluice sim SCENARIO.yaml... [OPTION]...\n"
 	     "       sluice sim --requests SCENARIO.yaml | --trace FILE [OPTION]...\n"
 	     "       sluice sim --generate KIND [OPTION]...\n"
 	     "       sluice sim --import-darshan LOG... [OPTION]...\n"
 	     "\n"
 	     "Simulates applications that alternate computing and I/O on a machine, under each\n"
-	     "of several grant policies, and compares what becomes of them.\n"
+	     "of several grant policies, and compares what becomes of them. Several scenarios\n"
+	     "are one: the machine of the first, with the jobs of all. '-': standard input.\n"
 	     "\n"
 	     "Options:\n"
 	     "  -p, --policy SPEC       a grant policy, such as min-max,gamma=50; again for\n"
@@ -177,24 +180,12 @@ static int read_options(struct request *r, int argc, char **argv)
 	}
 	if (optind == argc)
 		return cli_usage(SIM_CMD, "which scenario?");
-	if (argc - optind > 1)
-		return cli_usage(SIM_CMD, "unexpected argument '%s'.", argv[optind + 1]);
-	r->path = argv[optind];
+	r->paths = argv + optind;
+	r->n_paths = argc - optind;
 	return CLI_OK;
 }
 
 /* ---- the command ---- */
-
-static int load(struct request *r)
-{
-	char err[SIM_TEXT];
-	int rc = sl_scenario_load(r->path, &r->study.scenario, err, sizeof(err));
-
-	if (!rc)
-		return CLI_OK;
-	cli_fail(SIM_CMD, "%s.", err);
-	return rc == -EINVAL || rc == -ERANGE ? CLI_USAGE : CLI_FAILED;
-}
 
 static void free_study(struct sim_study *s)
 {
@@ -260,7 +251,7 @@ int cmd_sim(int argc, char **argv)
 	if ((status = read_options(&r, argc, argv)))
 		return status < 0 ? CLI_OK : status;
 	r.study.trace = r.html != NULL;
-	if ((status = load(&r)))
+	if ((status = sim_read(&r.study.scenario, r.paths, r.n_paths)))
 		return status;
 	sim_warn(&r.study.scenario);
 	status = study(&r);

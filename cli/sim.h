@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `sluice sim`, inside: a study is a scenario under several policies, each with several seeds.
- * sim.c is the command, sim-policies.c chooses the policies, sim-run.c runs the study on threads,
- * sim-measure.c has the measures, sim-table.c prints what came out, sim-words.c has what is said in
- * words, sim-trace.c keeps what a page needs of a run, sim-html.c writes the page.
+ * sim.c is the command, sim-join.c reads scenarios, sim-policies.c chooses policies, sim-run.c runs
+ * the study on threads, sim-measure.c has the measures, sim-table.c prints what came out,
+ * sim-words.c has what is said in words, sim-trace.c keeps what a page needs of a run, sim-html.c
+ * writes the page.
  */
 #ifndef SL_CLI_SIM_H
 #define SL_CLI_SIM_H
@@ -57,7 +58,8 @@ struct sim_policy {
 	struct sim_trace *trace;	 /* of the first repetition, or NULL */
 	char *left_out;			 /* why it could not run; NULL: it did */
 	struct sim_estimate measure[SIM_MEASURES];
-	uint64_t events; /* of all repetitions together */
+	struct sim_estimate against[SIM_MEASURES]; /* less the first policy, run by run */
+	uint64_t events;			   /* of all repetitions together */
 	double wall_s;
 };
 
@@ -72,6 +74,17 @@ struct sim_study {
 	uint32_t n_policies;
 	uint32_t n_left_out; /* behind those: they cannot run this */
 };
+
+/* A scenario's file: "-" is standard input. */
+static inline const char *sim_path(const char *word)
+{
+	return word[0] == '-' && !word[1] ? "/dev/stdin" : word;
+}
+
+/* ---- sim-join.c ---- */
+
+/* The n files into one: the first one's, with the jobs of all. An exit status, reported. */
+int sim_read(struct sl_scenario *s, char *const *paths, int n);
 
 /* ---- sim-policies.c ---- */
 

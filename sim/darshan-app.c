@@ -67,6 +67,19 @@ double sl_darshan_period_s(const struct sl_darshan *d)
 	return (d->phases[d->n_phases - 1].start_s - d->phases[0].start_s) / (d->n_phases - 1);
 }
 
+/* A list of equal numbers is one number. */
+static void da_shorten(struct sl_vary *v)
+{
+	for (uint32_t i = 1; i < v->count; i++)
+		if (v->list[i] != v->list[0])
+			return;
+	v->a = v->list[0];
+	v->kind = SL_VARY_CONSTANT;
+	v->count = 0;
+	free(v->list);
+	v->list = NULL;
+}
+
 int sl_darshan_app(const struct sl_darshan *d, struct sl_app *out)
 {
 	double end_s = 0;
@@ -89,5 +102,7 @@ int sl_darshan_app(const struct sl_darshan *d, struct sl_app *out)
 		out->volume_bytes.list[i] = d->phases[i].bytes;
 		end_s = d->phases[i].end_s;
 	}
+	da_shorten(&out->compute_s);
+	da_shorten(&out->volume_bytes);
 	return 0;
 }

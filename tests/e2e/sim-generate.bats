@@ -79,7 +79,11 @@ setup() {
 
 @test "the gap decides what is one phase" {
 	"$SLUICE" sim --import-darshan "$logs/worker.dxt.txt" --gap 10 | grep -q 'in 3 phases'
-	"$SLUICE" sim --import-darshan "$logs/worker.dxt.txt" --iterations 7 | grep -q 'iterations: 7'
+	"$SLUICE" sim --import-darshan "$logs/worker.dxt.txt" --iterations 7 >seven.yaml
+	grep -q 'volume: [0-9.]*, iterations: 7' seven.yaml
+	cp "$logs/worker.dxt.txt" "it's one"
+	"$SLUICE" sim --import-darshan "it's one" >quoted.yaml
+	eval "\"\$SLUICE\" $(sed -n 's/^#\tsluice //p' quoted.yaml)" | cmp - quoted.yaml
 }
 
 @test "what is no log is refused with its line" {

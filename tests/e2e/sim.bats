@@ -98,8 +98,9 @@ wrong() {
 		policies = json.load(open("out.json"))["policies"]
 		assert [r["name"] for r in rows] == ["fcfs", sys.argv[1]]
 		for row, policy in zip(rows, policies):
-		    assert list(row) == list(policy)
-		    for key in list(policy)[1:-1]:
+		    keys = [k for k in policy if k not in ("runs", "against_first")]
+		    assert list(row) == keys
+		    for key in keys[1:-1]:
 		        assert float(row[key]) == policy[key], key
 	END
 }
@@ -137,6 +138,11 @@ wrong() {
 		        assert abs(p[key] - statistics.mean(v)) < 1e-9, key
 		        assert abs(p[key + "_ci95"] - half) < 1e-4 * half, key
 		        assert len(set(v)) == 3
+		        assert [r[key] for r in p["runs"]] == v and [r["seed"] for r in p["runs"]] == [5, 6, 7]
+		        d = [r[i][key] - r[0][key] for r in runs]
+		        assert abs(p["against_first"][key] - statistics.mean(d)) < 1e-9, key
+		        half = 4.30265 * statistics.stdev(d) / 3 ** 0.5
+		        assert abs(p["against_first"][key + "_ci95"] - half) <= 1e-4 * half, key
 		    assert p["events"] == sum(r[i]["events"] for r in runs)
 	END
 }
@@ -270,7 +276,6 @@ bad() {
 @test "wrong use is refused in one line" {
 	see="See 'sluice sim --help'."
 	wrong "sluice sim: which scenario[?] $see"
-	wrong "sluice sim: unexpected argument 'b'. $see" mix.yaml b
 	wrong "sluice sim: unknown grant policy 'fair-shre'. Did you mean 'fair-share'[?] $see" \
 		mix.yaml --policy fair-shre
 	wrong "sluice sim: grant: no policy 'zork'; there are *fcfs*. $see" mix.yaml -p zork
@@ -335,6 +340,22 @@ bad() {
 	sed -i 's/110/110M, burst_buffer: {capacity: 1G, bandwidth: 50M}/' mix.yaml
 	run --separate-stderr "$SLUICE" sim mix.yaml -p fcfs
 	[[ "$stderr" == *"the burst buffer takes 50MB/s, less than the bandwidth of 110MB/s"* ]]
+}
+
+@test "several scenarios are one machine with the jobs of all; - is standard input" {
+	cat >more.yaml <<-END
+		platform: {bandwidth: 1M}
+		jobs: [{name: small, compute: 10, volume: 1G, iterations: 3}]
+	END
+	"$SLUICE" sim mix.yaml more.yaml -p fcfs --per-app --json >out.json
+	jq -e '.scenario == "mix.yaml" and .machine.applications == 17 and .machine.bandwidth_bps > 1e8 and
+		([.policies[0].apps[].name] | .[0] == "small" and .[16] == "small-2")' out.json
+	"$SLUICE" sim - more.yaml -p fcfs --per-app --json <mix.yaml | jq '.policies[0].apps' >a.json
+	jq '.policies[0].apps' out.json | cmp - a.json
+	wrong "sluice sim: all together: job small-2 has no iterations, and the window*" more.yaml mix.yaml
+	sed -i 's/110Mi/110Mi, procs: 16/' mix.yaml
+	wrong "sluice sim: all together: the jobs need 17 processors at 0 s, platform.procs is 16." \
+		mix.yaml more.yaml
 }
 
 @test "help fits 80 columns" {

@@ -55,6 +55,7 @@ static void is_sound(const struct sl_darshan *d, double gap_s)
 	CHECK(sl_darshan_app(d, &app) == 0);
 	for (uint32_t i = 0; i < app.compute_s.count; i++)
 		CHECK(app.compute_s.list[i] >= 0 && isfinite(app.compute_s.list[i]));
+	CHECK(app.compute_s.a >= 0 && isfinite(app.compute_s.a));
 	free(app.compute_s.list);
 	free(app.volume_bytes.list);
 }
