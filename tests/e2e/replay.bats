@@ -113,7 +113,7 @@ tamper() {
 	[ "$status" -eq 2 ]
 	run --separate-stderr "$SLUICE" replay /dev/null
 	[ "$status" -eq 2 ]
-	[ "$stderr" = "sluice replay: /dev/null is not a trace; 'sluiced ionode --trace' makes them." ]
+	[ "$stderr" = "sluice replay: /dev/null is not a trace; 'sluice up --trace' makes them." ]
 	run --separate-stderr "$SLUICE" replay "$BATS_TEST_TMPDIR/none"
 	[ "$status" -eq 1 ]
 	[ "$stderr" = "sluice replay: cannot read $BATS_TEST_TMPDIR/none: No such file or directory." ]
