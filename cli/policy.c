@@ -179,9 +179,9 @@ static void po_show_text(const struct sl_policy_info *info)
 		printf("\nExample:\n  sluice allocate --policy %s --ionodes 12 CURVES.csv\n", text);
 	else if (!strcmp(info->stage, "grant"))
 		printf("\nExample, for a simulation, and for a new layer with a controller:\n"
-		       "  sluice sim --policy %s SCENARIO.yaml\n"
+		       "  sluice sim -p %s FILE.yaml\n"
 		       "  sluice up --policy grant=%s DIR\n",
-		       text, text);
+		       text, info->name);
 	else
 		printf("\nExample, for a new layer, for one that is up, and in a struct "
 		       "sl_config:\n"

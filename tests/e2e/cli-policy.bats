@@ -128,7 +128,7 @@ wrong() {
 		[[ "$output" == *"Source: "* ]]
 		[[ "$output" == *"Parameters:"* ]]
 		case $policy in
-		grant/*) [[ "$output" == *"sluice sim --policy ${policy#*/}"*"sluice up --policy grant=${policy#*/}"* ]] ;;
+		grant/*) [[ "$output" == *"sluice sim -p ${policy#*/}"*"sluice up --policy grant=${policy#*/}"* ]] ;;
 		allocate/*) [[ "$output" == *"sluice allocate --policy ${policy#*/}"* ]] ;;
 		*) [[ "$output" == *".${policy%/*} = \"${policy#*/}"* ]] ;;
 		esac
