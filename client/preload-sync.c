@@ -3,7 +3,8 @@
  * fsync and fdatasync. On one machine the kernel's own are exact: what the node has written is in
  * the same page cache, through the same open file description. Over TCP it may be in the memory
  * of another machine, so the node syncs first; then the kernel does, for what did not go through
- * the node (mapped memory, for one).
+ * the node (mapped memory, for one). sync(2), syncfs(2) and sync_file_range(2) are the kernel's
+ * alone: over TCP they do not reach the node (sluiced(8) says so).
  */
 #undef _FORTIFY_SOURCE	 /* both would make the headers rename */
 #undef _FILE_OFFSET_BITS /* the functions that we define */

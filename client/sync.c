@@ -6,18 +6,23 @@
  * file (by inode: descriptors come and go, and are duplicated) under which epoch it was written.
  * Example: 10 MB to inode 7 under epoch A: {7, A}. The node restarts, with epoch B. fsync: EIO,
  * and {7, A} is forgotten; write 1 MB: {7, B}; fsync: 0. Had the program written before it called
- * fsync, the entry would be {7, B, lost}. The table has WAYS places for each of SETS hash values;
- * if they do not suffice, it remembers that there was some file, and any that it does not know is
- * taken to be that one.
+ * fsync, the entry would be {7, B, lost}.
+ *
+ * The table has WAYS places for each of SETS hash values, and is followed by others of its kind
+ * when these do not suffice: 2048 files each, up to TABLES. Programs that leave so many files
+ * unsynced are unpackers of archives, which do not care. If one finds no place any more, nothing
+ * may be left to remember: what it writes is synced at once. That is slow, and never wrong.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/mman.h>
 
 #include "client/tcp.h"
 
-#define SETS 512 /* 2^9: find() takes 9 bits of the hash */
-#define WAYS 4
+#define SETS   512 /* 2^9: find() takes 9 bits of the hash */
+#define WAYS   4
+#define TABLES 64
 
 /* ---- unsynced data ---- */
 
@@ -26,55 +31,75 @@ struct entry {
 	bool lost;		  /* some of it under an earlier epoch */
 };
 
-static struct entry table[SETS][WAYS];
-static struct entry others; /* those that found no place */
+struct table {
+	struct entry set[SETS][WAYS];
+	struct table *next;
+};
 
+static struct table first;
+
+/* The entry of the file, or NULL; or a free one for it, or NULL if there is no place. */
 static struct entry *find(const struct sl_remote *r, bool make)
 {
-	struct entry *set = table[(r->ino * UINT64_C(0x9e3779b97f4a7c15)) >> 55], *free = NULL;
+	uint64_t hash = (r->ino * UINT64_C(0x9e3779b97f4a7c15)) >> 55;
+	struct entry *free = NULL;
+	struct table *last = NULL;
+	int count = 0;
 
-	for (int i = 0; i < WAYS; i++) {
-		if (set[i].epoch && set[i].ino == r->ino && set[i].dev == r->dev)
-			return &set[i];
-		if (!set[i].epoch)
-			free = &set[i];
+	for (struct table *t = &first; t; last = t, t = t->next, count++)
+		for (struct entry *e = t->set[hash]; e < t->set[hash] + WAYS; e++) {
+			if (e->epoch && e->ino == r->ino && e->dev == r->dev)
+				return e;
+			if (!e->epoch && !free)
+				free = e;
+		}
+	if (make && !free && count < TABLES) {
+		struct table *more = mmap(NULL, sizeof(*more), PROT_READ | PROT_WRITE,
+					  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		if (more != MAP_FAILED) {
+			last->next = more;
+			free = more->set[hash];
+		}
 	}
-	if (make && free) {
-		free->dev = r->dev;
-		free->ino = r->ino;
-		return free;
-	}
-	return &others;
+	if (!make || !free)
+		return NULL;
+	free->dev = r->dev;
+	free->ino = r->ino;
+	return free;
 }
 
-void sync_note_write(const struct sl_remote *r, uint64_t epoch)
+bool sync_note_write(const struct sl_remote *r, uint64_t epoch)
 {
 	struct entry *u;
 
 	if (r->open_flags & (O_SYNC | O_DSYNC))
-		return;
+		return true;
 	u = find(r, true);
-	u->lost |= u->epoch && u->epoch != epoch;
+	if (!u)
+		return false;
+	u->lost = u->epoch && (u->lost || u->epoch != epoch);
 	u->epoch = epoch;
+	return true;
 }
 
 static bool unsynced(const struct sl_remote *r)
 {
-	return find(r, false)->epoch != 0;
+	return find(r, false) != NULL;
 }
 
 static bool lost(const struct sl_remote *r, uint64_t epoch)
 {
 	const struct entry *u = find(r, false);
 
-	return u->epoch && (u->lost || u->epoch != epoch);
+	return u && (u->lost || u->epoch != epoch);
 }
 
 static void note_synced(const struct sl_remote *r)
 {
 	struct entry *u = find(r, false);
 
-	if (u != &others)
+	if (u)
 		*u = (struct entry){ 0 };
 }
 

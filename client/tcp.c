@@ -350,6 +350,17 @@ static int run(struct conn *c, uint64_t file, struct transfer *t)
 	return error;
 }
 
+/* What has been written, from `before` on, is not remembered as unsynced: so it must not be. */
+static int sync_now(struct conn *c, uint64_t file, struct transfer *t, size_t before, int rc)
+{
+	int synced = rc == GONE ? GONE : tcp_sync(c, file, false);
+
+	if (!synced)
+		return rc;
+	t->done = before; /* to be written again, or failed */
+	return synced;
+}
+
 static int tcp_move(struct conn *c, uint64_t file, struct transfer *t)
 {
 	size_t before = t->done;
@@ -359,8 +370,8 @@ static int tcp_move(struct conn *c, uint64_t file, struct transfer *t)
 	conn_lock(&old);
 	if (!atomic_load(&c->lost) && conn_ours(c)) {
 		rc = run(c, file, t);
-		if (t->op == SL_WRITE && t->done > before)
-			sync_note_write(t->remote, c->epoch);
+		if (t->op == SL_WRITE && t->done > before && !sync_note_write(t->remote, c->epoch))
+			rc = sync_now(c, file, t, before, rc);
 		/* In the middle of a frame: nobody can go on from there. */
 		if (rc == GONE || rc == -EFAULT)
 			conn_lose(c);

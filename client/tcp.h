@@ -17,7 +17,10 @@ bool tcp_silent(int sock);
 /* The node's fsync of this file; 0, GONE, or negative errno. */
 int tcp_sync(struct conn *c, uint64_t file, bool data_only);
 
-/* sync.c: the node has taken data of this file and not synced it. The lock is held. */
-void sync_note_write(const struct sl_remote *r, uint64_t epoch);
+/*
+ * sync.c: the node has taken data of this file and not synced it. The lock is held. False: that
+ * cannot be remembered, and it has to be synced now.
+ */
+bool sync_note_write(const struct sl_remote *r, uint64_t epoch);
 
 #endif

@@ -90,6 +90,21 @@ static void what_was_settled_is_found_until_it_is_forgotten(void **state)
 	assert_int_equal(closes, 1);
 }
 
+static void who_holds_an_entry_can_see_that_its_number_was_closed(void **state)
+{
+	struct sl_fd *e = manage(5, 77);
+
+	(void)state;
+	assert_true(e->remote.still(&e->remote));
+	sl_fd_forget(6);
+	assert_true(e->remote.still(&e->remote));
+	sl_fd_forget(5);
+	assert_false(e->remote.still(&e->remote));
+	assert_int_equal(closes, 0); /* it is still held */
+	sl_fd_release(e);
+	assert_int_equal(closes, 1);
+}
+
 static void a_number_is_claimed_by_one_at_a_time(void **state)
 {
 	struct sl_fd *e, *other;
@@ -290,6 +305,7 @@ int main(void)
 #define CASE(name) cmocka_unit_test_setup(name, setup)
 		CASE(a_number_never_seen_is_unknown_and_beyond_the_table_passes),
 		CASE(what_was_settled_is_found_until_it_is_forgotten),
+		CASE(who_holds_an_entry_can_see_that_its_number_was_closed),
 		CASE(a_number_is_claimed_by_one_at_a_time),
 		CASE(a_number_closed_while_it_was_looked_at_is_unknown),
 		CASE(a_close_during_calls_reaches_the_node_after_the_last_of_them),
