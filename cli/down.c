@@ -16,6 +16,8 @@
 
 static const char cmd[] = "down";
 
+#define LOCK_MS 1000
+
 enum { O_NAME = 256, O_ALL, O_IF_UP, O_TIMEOUT };
 
 static int dn_help(void)
@@ -170,11 +172,18 @@ static int dn_layer(const char *name, bool if_up, int64_t timeout_ms)
 {
 	struct layer l;
 	int rc, status = layer_choose(&l, cmd, name);
-	bool died = !status && layer_state(&l) == LAYER_DIED;
+	char root[PATH_MAX];
+	bool died;
 
 	if (status)
 		return status;
 	rc = layer_lock(&l, false);
+	/* One that was killed has the lock for a moment, and nobody to be told. */
+	for (int ms = 0; rc == -EWOULDBLOCK && !layer_pid(&l) && ms < LOCK_MS; ms += 20) {
+		usleep(20000);
+		rc = layer_lock(&l, false);
+	}
+	died = !rc && layer_root(&l, root) == 0;
 	if (rc == -EWOULDBLOCK && layer_pid(&l))
 		return dn_stop(&l, timeout_ms);
 	if (rc == -EWOULDBLOCK)

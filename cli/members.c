@@ -18,13 +18,19 @@ static void me_file(const struct layer *l, const char *file, const char *suffix,
 	snprintf(path, PATH_MAX, "%.200s/%s%s", l->dir, file, suffix);
 }
 
-/* Whether that process has the lock file open: a member gets it as descriptor 3. */
+/*
+ * Whether that process has the lock file open: a member gets it as descriptor 3. One that was
+ * killed keeps its files a little longer than its memory, but is nobody who could answer.
+ */
 static bool me_holds_lock(const struct layer *l, pid_t pid)
 {
-	char fd[64], path[PATH_MAX];
+	char fd[64], path[PATH_MAX], byte;
 	struct stat theirs, lock;
 
 	me_file(l, "lock", "", path);
+	snprintf(fd, sizeof(fd), "/proc/%d/exe", (int)pid);
+	if (readlink(fd, &byte, 1) < 0)
+		return false;
 	snprintf(fd, sizeof(fd), "/proc/%d/fd/3", (int)pid);
 	return stat(fd, &theirs) == 0 && stat(path, &lock) == 0 && theirs.st_ino == lock.st_ino &&
 	       theirs.st_dev == lock.st_dev;

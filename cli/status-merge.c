@@ -297,9 +297,13 @@ cJSON *status_merge(const struct layer *l)
 		return NULL;
 	}
 	total = mg_number(all, "bandwidth_bps");
+	mg_set(all, "floors_bps", 0); /* not what nodes give now, but what the layer has promised */
 	cJSON_ArrayForEach(job, jobs)
 	{
 		const char *name = cJSON_GetStringValue(mg_item(job, "job"));
+
+		mg_set(all, "floors_bps",
+		       mg_number(all, "floors_bps") + mg_number(job, "asked_min_bps"));
 
 		mg_set(job, "share", total > 0 ? mg_number(job, "bandwidth_bps") / total : 0);
 		mg_decided(job, mg_find(mg_item(known, "jobs"), "job", name));

@@ -109,6 +109,8 @@ static void us_node(const struct up *u, const char *daemon, const struct layer_m
 		us_add(a, "--name", m->name);
 		us_add(a, "--controller", controller);
 	}
+	if (u->ionodes > 1)
+		us_add(a, "--layer-nodes", u->value[CONFIG_IONODES]);
 }
 
 /* ---- jobs of the configuration file ---- */

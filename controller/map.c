@@ -7,6 +7,8 @@
  * gets the least loaded of the others. Nodes are its own while there are enough; those that share
  * one share the least loaded.
  *
+ * A job with a min has at least as many as can give it.
+ *
  * Example: nodes 0 to 3; A has 0 and 1 and is to have one: it keeps 0. B is new and gets two: 1 and
  * 2, which nobody has.
  *
@@ -66,6 +68,17 @@ static void add(struct brain *b, struct brain_job *j, uint32_t want, uint32_t lo
 	}
 }
 
+/* A min that one node cannot give needs several, whatever the policy says. */
+static uint32_t at_least(const struct brain *b, const struct brain_job *j, uint32_t up)
+{
+	uint64_t each = up ? brain_capacity(b) / up : 0, need;
+
+	if (!j->min_bps || !each)
+		return 0;
+	need = (j->min_bps + each - 1) / each;
+	return need < up ? (uint32_t)need : up;
+}
+
 void map_decide(struct brain *b)
 {
 	struct sl_alloc_machine m = { .compute_nodes = b->config.compute_nodes,
@@ -111,8 +124,10 @@ void map_decide(struct brain *b)
 		return;
 	b->allocate->decide(b->allocate_state, b->alloc, n, &m);
 	for (uint32_t i = 0; i < n; i++) {
-		uint32_t want = b->alloc[i].ionodes;
+		uint32_t want = b->alloc[i].ionodes, need = at_least(b, who[i], m.ionodes);
 
+		if (want && want < need) /* 0: direct */
+			want = b->alloc[i].ionodes = need;
 		memcpy(who[i]->to_before, who[i]->to, sizeof(who[i]->to));
 		who[i]->before_count = who[i]->to_count;
 		keep(b, who[i], want < SL_MAP_MAX ? want : SL_MAP_MAX, load);

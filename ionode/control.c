@@ -260,28 +260,22 @@ static int refused(const struct node *n, uint64_t number, const struct sl_job_co
 {
 	const char *why = sl_error(n->sched);
 	char text[200], min[16], max[16], promised[16], capacity[16];
-	struct sl_sched_stats st;
-	uint64_t others = 0;
+	uint64_t others = 0, whole = node_layer_capacity(n);
 
-	sl_sched_stats(n->sched, &st);
-	for (const struct node_job *j = n->jobs; j; j = j->next) {
-		struct sl_job_conf other;
-
-		if (j->number != number && !sl_job_get(n->sched, j->number, &other) &&
-		    !other.best_effort)
-			others += other.min_bps;
-	}
+	for (const struct node_job *j = n->jobs; j; j = j->next)
+		if (j->number != number && !j->asked.best_effort)
+			others += j->asked.min_bps;
 	sl_format_rate(min, sizeof(min), conf->min_bps);
 	sl_format_rate(max, sizeof(max), conf->max_bps);
 	sl_format_rate(promised, sizeof(promised), others);
-	sl_format_rate(capacity, sizeof(capacity), st.capacity_bps);
+	sl_format_rate(capacity, sizeof(capacity), whole);
 	if (rc == -EDQUOT)
 		snprintf(text, sizeof(text),
 			 "min %s does not fit: %s of %s are promised to other jobs", min, promised,
 			 capacity);
 	else if (conf->max_bps && conf->min_bps > conf->max_bps)
 		snprintf(text, sizeof(text), "min %s is above max %s", min, max);
-	else if (conf->min_bps && !st.capacity_bps)
+	else if (conf->min_bps && !whole)
 		snprintf(text, sizeof(text),
 			 "a min needs a layer of known capacity: 'sluice up --capacity RATE'");
 	else
@@ -323,18 +317,10 @@ static int set_job(struct node *n, char *words, bool make, char **out)
 		return answer(out, EINVAL,
 			      "under admit=open there are no limits; 'sluice policy set "
 			      "admit=token-bucket' first");
-	if (j) {
-		struct sl_job_conf before = j->asked;
-
-		j->asked = conf;
-		rc = node_job_apply(n, j, node_now());
-		if (rc == -EDQUOT && node_release_mins(n))
-			rc = node_job_apply(n, j, node_now());
-		if (rc)
-			j->asked = before;
-	} else {
+	if (j)
+		rc = node_job_ask(n, j, &conf, node_now());
+	else
 		j = node_job_add(n, name, &conf, &rc);
-	}
 	if (rc)
 		return refused(n, sl_job_number(name), &conf, rc, out);
 	if (order) /* parsed above, so it cannot fail */

@@ -4,6 +4,15 @@
  * connects, kept for a while after the last has gone (jobs are made of many short processes),
  * then forgotten. A program may compute for hours before its first write; the process that `sluice
  * run` became holds the job meanwhile, so that what was promised to it is not given away.
+ *
+ * Of a layer with several nodes, all of them know a job. Its min is out of the capacity of the
+ * layer, which is that of this node times their number, since all have equal parts; whether it fits
+ * is asked of what all jobs have been promised there. What of it holds at this node is another
+ * question: its share, if any of the job's processes is here, as far as the node can give it.
+ *
+ * Example: 3 nodes of 100M; a has min 250M, and 2 of its 3 processes here, which do 2/3 of its I/O:
+ * 167M of it are this node's to give, which gives 100M. b asks for min 80M: refused, 250M of 300M
+ * are promised.
  */
 #include <errno.h>
 #include <poll.h>
@@ -85,42 +94,12 @@ bool node_release_mins(struct node *n)
 	bool some = false;
 
 	for (struct node_job *j = n->jobs; j; j = j->next) {
-		struct sl_job_conf conf;
-
-		if (j->clients || j->keep || sl_job_get(n->sched, j->number, &conf) ||
-		    !conf.min_bps || held(j))
+		if (j->clients || j->keep || !j->asked.min_bps || held(j))
 			continue;
 		j->asked.min_bps = 0;
 		some = node_job_apply(n, j, now) == 0 || some;
 	}
 	return some;
-}
-
-struct node_job *node_job_add(struct node *n, const char *name, const struct sl_job_conf *conf,
-			      int *error)
-{
-	struct node_job *j = calloc(1, sizeof(*j));
-	sl_time now = node_now();
-
-	if (!j) {
-		*error = -ENOMEM;
-		return NULL;
-	}
-	j->number = sl_job_number(name);
-	do
-		*error = node_job_register(n, j->number, conf, now);
-	while ((*error == -ENOSPC && forget_oldest(n, now)) ||
-	       (*error == -EDQUOT && node_release_mins(n)));
-	if (*error) {
-		free(j);
-		return NULL;
-	}
-	snprintf(j->name, sizeof(j->name), "%s", name);
-	j->since = j->last_seen = j->last_io = now;
-	j->asked = *conf;
-	j->next = n->jobs;
-	n->jobs = j;
-	return j;
 }
 
 static uint64_t part(uint64_t whole, uint32_t share)
@@ -130,7 +109,18 @@ static uint64_t part(uint64_t whole, uint32_t share)
 	return whole && !p ? 1 : p;
 }
 
-int node_job_apply(struct node *n, struct node_job *j, sl_time now)
+static bool has_peers(const struct node *n)
+{
+	return n->config->layer_nodes > 1;
+}
+
+uint64_t node_layer_capacity(const struct node *n)
+{
+	return has_peers(n) ? n->capacity_bps * n->config->layer_nodes : n->capacity_bps;
+}
+
+/* What of a job's rights holds at this node. */
+static struct sl_job_conf here(const struct node *n, const struct node_job *j)
 {
 	struct sl_job_conf conf = j->asked;
 
@@ -139,8 +129,93 @@ int node_job_apply(struct node *n, struct node_job *j, sl_time now)
 	if (j->share) {
 		conf.min_bps = part(conf.min_bps, j->share);
 		conf.max_bps = part(conf.max_bps, j->share);
+	} else if (has_peers(n)) {
+		conf.min_bps = part(conf.min_bps, SL_SHARE_WHOLE / n->config->layer_nodes);
 	}
+	if (has_peers(n)) {
+		conf.min_bps = j->clients ? conf.min_bps : 0;
+		conf.best_effort = conf.min_bps ? 1 : conf.best_effort;
+	}
+	return conf;
+}
+
+/* Whether the layer can promise that; the scheduler says so for a node by itself. */
+static int admits(const struct node *n, uint64_t number, const struct sl_job_conf *conf)
+{
+	uint64_t promised = 0, before = 0;
+
+	if (!has_peers(n) || !conf->min_bps)
+		return 0;
+	if (!n->capacity_bps || (conf->max_bps && conf->min_bps > conf->max_bps))
+		return -EINVAL;
+	for (const struct node_job *j = n->jobs; j; j = j->next) {
+		uint64_t min = j->asked.best_effort ? 0 : j->asked.min_bps;
+
+		if (j->number == number)
+			before = min;
+		else
+			promised += min;
+	}
+	if (conf->best_effort || conf->min_bps <= before)
+		return 0;
+	return conf->min_bps > node_layer_capacity(n) ||
+			       promised > node_layer_capacity(n) - conf->min_bps
+		       ? -EDQUOT
+		       : 0;
+}
+
+struct node_job *node_job_add(struct node *n, const char *name, const struct sl_job_conf *conf,
+			      int *error)
+{
+	struct node_job *j = calloc(1, sizeof(*j));
+	sl_time now = node_now();
+	struct sl_job_conf ours;
+
+	if (!j) {
+		*error = -ENOMEM;
+		return NULL;
+	}
+	j->number = sl_job_number(name);
+	j->asked = *conf;
+	ours = here(n, j);
+	do {
+		*error = admits(n, j->number, conf);
+		*error = *error ? *error : node_job_register(n, j->number, &ours, now);
+	} while ((*error == -ENOSPC && forget_oldest(n, now)) ||
+		 (*error == -EDQUOT && node_release_mins(n)));
+	if (*error) {
+		free(j);
+		return NULL;
+	}
+	snprintf(j->name, sizeof(j->name), "%s", name);
+	j->since = j->last_seen = j->last_io = now;
+	j->next = n->jobs;
+	n->jobs = j;
+	return j;
+}
+
+int node_job_apply(struct node *n, struct node_job *j, sl_time now)
+{
+	struct sl_job_conf conf = here(n, j);
+
 	return node_job_change(n, j->number, &conf, now);
+}
+
+int node_job_ask(struct node *n, struct node_job *j, const struct sl_job_conf *conf, sl_time now)
+{
+	struct sl_job_conf before = j->asked;
+	int rc;
+
+	do {
+		rc = admits(n, j->number, conf);
+		if (rc)
+			continue;
+		j->asked = *conf;
+		rc = node_job_apply(n, j, now);
+		if (rc)
+			j->asked = before;
+	} while (rc == -EDQUOT && node_release_mins(n));
+	return rc;
 }
 
 void node_clients_moved(struct node *n, const struct node_job *j)
@@ -189,15 +264,16 @@ struct node_job *node_job_join(struct node *n, const struct sl_hello *h, int *er
 		return NULL;
 	j->procs = h->procs ? h->procs : j->procs;
 	j->nodes = h->nodes ? h->nodes : j->nodes;
-	j->clients++;
+	if (!j->clients++ && has_peers(n) && j->asked.min_bps)
+		node_job_apply(n, j, node_now());
 	return j;
 }
 
 void node_job_leave(struct node *n, struct node_job *j)
 {
-	(void)n;
-	j->clients--;
 	j->last_seen = node_now();
+	if (!--j->clients && has_peers(n) && j->asked.min_bps)
+		node_job_apply(n, j, j->last_seen);
 }
 
 static uint64_t per_second(uint64_t count, sl_time took_ns)

@@ -70,6 +70,9 @@ static int usage(const char *problem, const char *what)
 		     "  --controller-secret FILE, --name NAME\n"
 		     "                     what it has to be told over TCP, and who this node is "
 		     "(0)\n"
+		     "  --layer-nodes N    so many have a capacity like this one's, of which a min "
+		     "is "
+		     "given (1)\n"
 		     "  --log LEVEL        error, warn, info (default) or debug\n"
 		     "  --ready-fd N       write a byte to this descriptor when clients may "
 		     "connect\n");
@@ -252,6 +255,7 @@ static int parse(int argc, char **argv, struct node_config *c, int *ready_fd)
 		STRICT,
 		LEND,
 		NAME,
+		LAYER_NODES,
 		CONTROLLER,
 		CONTROLLER_SECRET,
 		TRACE,
@@ -277,6 +281,7 @@ static int parse(int argc, char **argv, struct node_config *c, int *ready_fd)
 		{ "strict-grants", 0, 0, STRICT },
 		{ "lend", 1, 0, LEND },
 		{ "name", 1, 0, NAME },
+		{ "layer-nodes", 1, 0, LAYER_NODES },
 		{ "controller", 1, 0, CONTROLLER },
 		{ "controller-secret", 1, 0, CONTROLLER_SECRET },
 		{ "trace", 1, 0, TRACE },
@@ -330,6 +335,11 @@ static int parse(int argc, char **argv, struct node_config *c, int *ready_fd)
 			if (!*optarg || strlen(optarg) >= SL_NODE_NAME_MAX ||
 			    strpbrk(optarg, ", ="))
 				return usage("not a name of a node:", optarg);
+			break;
+		case LAYER_NODES:
+			c->layer_nodes = (uint32_t)strtoul(optarg, NULL, 10);
+			if (c->layer_nodes < 1 || c->layer_nodes > 1024)
+				return usage("nodes of a layer go from 1 to 1024, not", optarg);
 			break;
 		case CONTROLLER:
 			c->controller = optarg;

@@ -134,6 +134,7 @@ struct node_config {
 	uint32_t workers;		   /* 0: one for each CPU */
 	uint32_t window;		   /* batches in flight; 0: by measurement */
 	const char *name;		   /* of this node in its layer; NULL: "0" */
+	uint32_t layer_nodes;		   /* of equal capacity in the layer; 0: as 1 */
 	const char *controller;		   /* where it is: PATH or tcp:HOST:PORT; NULL: none */
 	const char *controller_secret;	   /* file with what it has to be told, over TCP */
 	uint32_t lend_us;		   /* pause of a granted job that others do not get */
@@ -245,6 +246,10 @@ int node_control(struct node *n, char *line, char **answer);
 struct node_job *node_job_find(const struct node *n, uint64_t number);
 struct node_job *node_job_add(struct node *n, const char *name, const struct sl_job_conf *conf,
 			      int *error);
+/* It asks for something else from now on. -EDQUOT, -EINVAL: it is refused, nothing has changed. */
+int node_job_ask(struct node *n, struct node_job *j, const struct sl_job_conf *conf, sl_time now);
+/* Of all nodes of the layer together; 0: not known. */
+uint64_t node_layer_capacity(const struct node *n);
 /* What the job has asked for, as far as it is this node's, is in force from now on. */
 int node_job_apply(struct node *n, struct node_job *j, sl_time now);
 /* Its clients shall ask where they belong. */

@@ -197,6 +197,40 @@ spread_out() { # job: a process at each node
 	fails 2 "sluice policy: grant is the controller's, and stays as 'sluice up --policy grant=...' has it; admit, share and order can be set. See 'sluice policy --help'." policy set grant=fcfs
 }
 
+@test "a min is promised out of what all nodes have, and no more than that" {
+	"$SLUICE" up --ionodes 3 --capacity 90M "$DIR"
+	start_load a --min 60M -- sleep 60 # more than one node has
+	until_true 5 status_is '[.jobs[].asked_min_bps] | add' 60000000
+	[ "$(status .floors_bps)" = 60000000 ]
+	fails 1 "sluice run: min 40MB/s does not fit: 60MB/s of 90MB/s are promised to other jobs." run --job b --min 40M -- true
+	"$SLUICE" run --job b --min 30M -- true
+	fails 1 "sluice set: min 91MB/s does not fit: 0B/s of 90MB/s are promised to other jobs." set a min=91M
+	[ "$(job a asked_min_bps)" = 60000000 ]
+	fails 1 "sluice set: min 60MB/s is above max 20MB/s." set a max=20M
+	"$SLUICE" set a min=85M
+	fails 1 "sluice run: min 10MB/s does not fit: 85MB/s of 90MB/s are promised to other jobs." run --job c --min 10M -- true
+}
+
+@test "a job with a min has as many nodes as can give it" {
+	compile live-load
+	"$SLUICE" up --ionodes 3 --capacity 60M "$DIR"
+	for i in 0 1; do
+		SLURM_NODEID=$i start_load a --nodes 2 --min 40M -- "$BIN/live-load" -v "$DIR/a-$i"
+		SLURM_NODEID=$i start_load b --nodes 2 --weight 100 -- "$BIN/live-load" -v "$DIR/b-$i"
+	done
+	until_true 5 status_is '[.jobs[] | select(.job == "a") | .parts[] | select(.clients == 1)] | length' 2
+	sleep 1
+	read -r from before <<<"$(served a)"
+	sleep 4
+	read -r to after <<<"$(served a)"
+	# A test is not a measurement: beside b, whose weight is 100, it would have next to nothing.
+	echo "a: $(((after - before) / (to - from))) KB/s"
+	[ $(((after - before) / (to - from))) -gt 34000 ]
+	for i in 0 1 2 3; do
+		end_load $i
+	done
+}
+
 # ---- crashes ----
 
 @test "status says what died, and --revive brings it back as it was" {

@@ -597,6 +597,25 @@ static void the_jobs_of_a_node_that_is_gone_are_served_by_others(void **state)
 	end(b);
 }
 
+static void a_job_has_as_many_nodes_as_its_min_needs(void **state)
+{
+	struct brain *b = brain((struct brain_config){ .allocate = "one" });
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		hear(b, 1000 + i, "name=0 capacity=30",
+		     "job id=1 name=a clients=3 min=50\njob id=2 name=b clients=1 min=30\n"
+		     "job id=3 name=c clients=1 min=1000\n");
+		hear(b, 1000 + i, "name=1 capacity=30", "%s", "");
+		hear(b, 1000 + i, "name=2 capacity=30", "%s", "");
+		decide(b, 1000 + i);
+	}
+	assert_int_equal(job(b, 1)->to_count, 2);
+	assert_int_equal(job(b, 2)->to_count, 1);
+	assert_int_equal(job(b, 3)->to_count, 3);
+	end(b);
+}
+
 static void a_job_can_be_pinned_to_nodes(void **state)
 {
 	struct brain *b = brain((struct brain_config){ .allocate = "one" });
@@ -881,6 +900,7 @@ int main(void)
 		cmocka_unit_test(a_new_controller_takes_nothing_old_for_new),
 		cmocka_unit_test(a_new_controller_leaves_jobs_where_they_are),
 		cmocka_unit_test(the_jobs_of_a_node_that_is_gone_are_served_by_others),
+		cmocka_unit_test(a_job_has_as_many_nodes_as_its_min_needs),
 		cmocka_unit_test(a_job_can_be_pinned_to_nodes),
 		cmocka_unit_test(what_was_declared_is_heard_from_where_the_job_is),
 		cmocka_unit_test(a_job_that_no_node_knows_is_forgotten_after_a_minute),
