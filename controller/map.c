@@ -7,7 +7,8 @@
  * gets the least loaded of the others. Nodes are its own while there are enough; those that share
  * one share the least loaded.
  *
- * A job with a min has at least as many as can give it.
+ * A job with a min has at least as many as can give it, and chooses first; others are not sent
+ * where nothing would be left for them.
  *
  * Example: nodes 0 to 3; A has 0 and 1 and is to have one: it keeps 0. B is new and gets two: 1 and
  * 2, which nobody has.
@@ -36,8 +37,15 @@ static bool present(const struct brain *b, const struct brain_job *j)
 	return false;
 }
 
+/* What is at each node so far. */
+struct places {
+	uint32_t load[BRAIN_NODES];	/* jobs */
+	uint64_t promised[BRAIN_NODES]; /* of their min */
+	bool closed[BRAIN_NODES];	/* next to nothing is left for jobs without one */
+};
+
 /* Take nodes away that are down or too many; the first ones stay. */
-static void keep(struct brain *b, struct brain_job *j, uint32_t want, uint32_t load[BRAIN_NODES])
+static void keep(const struct brain *b, struct brain_job *j, uint32_t want, struct places *at)
 {
 	uint32_t n = 0;
 
@@ -45,27 +53,68 @@ static void keep(struct brain *b, struct brain_job *j, uint32_t want, uint32_t l
 		if (!b->node[j->to[i]].up || n == want)
 			continue;
 		j->to[n++] = j->to[i];
-		load[j->to[i]]++;
+		at->load[j->to[i]]++;
 	}
 	j->to_count = n;
 }
 
-static void add(struct brain *b, struct brain_job *j, uint32_t want, uint32_t load[BRAIN_NODES])
+/* Where its processes are already, if all else is equal. */
+static bool better(const struct brain_job *j, const struct places *at, uint32_t a, uint32_t b)
+{
+	if (j->min_bps && at->promised[a] != at->promised[b])
+		return at->promised[a] < at->promised[b];
+	if (at->load[a] != at->load[b])
+		return at->load[a] < at->load[b];
+	return j->part[a].clients > j->part[b].clients;
+}
+
+static void add(const struct brain *b, struct brain_job *j, uint32_t want, struct places *at)
 {
 	while (j->to_count < want && j->to_count < SL_MAP_MAX) {
 		uint32_t best = BRAIN_NODES;
 
 		for (uint32_t i = 0; i < b->nodes; i++)
-			if (b->node[i].up && !has(j, i) &&
-			    (best == BRAIN_NODES || load[i] < load[best] ||
-			     (load[i] == load[best] && /* where its clients are already */
-			      j->part[i].clients > j->part[best].clients)))
+			if (b->node[i].up && !has(j, i) && !(at->closed[i] && !j->min_bps) &&
+			    (best == BRAIN_NODES || better(j, at, i, best)))
 				best = i;
 		if (best == BRAIN_NODES)
 			return;
 		j->to[j->to_count++] = best;
-		load[best]++;
+		at->load[best]++;
 	}
+}
+
+static void promise(const struct brain_job *j, struct places *at)
+{
+	for (uint32_t i = 0; i < j->to_count; i++)
+		at->promised[j->to[i]] += j->min_bps / j->to_count;
+}
+
+/* Nodes that have promised nine tenths, if there are others. */
+static void close_nodes(const struct brain *b, struct places *at)
+{
+	uint32_t open = 0;
+
+	for (uint32_t i = 0; i < b->nodes; i++) {
+		at->closed[i] = b->node[i].capacity_bps &&
+				at->promised[i] >= b->node[i].capacity_bps / 10 * 9;
+		open += b->node[i].up && !at->closed[i];
+	}
+	if (!open)
+		memset(at->closed, 0, sizeof(at->closed));
+}
+
+static void leave_closed(struct brain_job *j, struct places *at)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < j->to_count; i++) {
+		if (at->closed[j->to[i]])
+			at->load[j->to[i]]--;
+		else
+			j->to[n++] = j->to[i];
+	}
+	j->to_count = n;
 }
 
 /* A min that one node cannot give needs several, whatever the policy says. */
@@ -83,8 +132,9 @@ void map_decide(struct brain *b)
 {
 	struct sl_alloc_machine m = { .compute_nodes = b->config.compute_nodes,
 				      .direct = b->config.direct };
-	uint32_t load[BRAIN_NODES] = { 0 }, n = 0;
+	struct places at = { 0 };
 	struct brain_job *who[BRAIN_JOBS];
+	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < b->nodes; i++)
 		m.ionodes += b->node[i].up;
@@ -106,7 +156,8 @@ void map_decide(struct brain *b)
 			j->pinned = j->pinned && b->node[j->to[k]].up;
 		if (j->pinned) {
 			for (uint32_t k = 0; k < j->to_count; k++)
-				load[j->to[k]]++;
+				at.load[j->to[k]]++;
+			promise(j, &at);
 			continue;
 		}
 		known = curves_find(&b->curves, j->name, j->nodes ? j->nodes : 1,
@@ -130,10 +181,20 @@ void map_decide(struct brain *b)
 			want = b->alloc[i].ionodes = need;
 		memcpy(who[i]->to_before, who[i]->to, sizeof(who[i]->to));
 		who[i]->before_count = who[i]->to_count;
-		keep(b, who[i], want < SL_MAP_MAX ? want : SL_MAP_MAX, load);
+		keep(b, who[i], want < SL_MAP_MAX ? want : SL_MAP_MAX, &at);
 	}
 	for (uint32_t i = 0; i < n; i++) {
-		add(b, who[i], b->alloc[i].ionodes, load);
+		if (!who[i]->min_bps)
+			continue;
+		add(b, who[i], b->alloc[i].ionodes, &at);
+		promise(who[i], &at);
+	}
+	close_nodes(b, &at);
+	for (uint32_t i = 0; i < n; i++) {
+		if (!who[i]->min_bps) {
+			leave_closed(who[i], &at);
+			add(b, who[i], b->alloc[i].ionodes, &at);
+		}
 		if (who[i]->before_count != who[i]->to_count ||
 		    memcmp(who[i]->to_before, who[i]->to, who[i]->to_count * sizeof(uint32_t)) != 0)
 			who[i]->map_same = false;

@@ -616,6 +616,30 @@ static void a_job_has_as_many_nodes_as_its_min_needs(void **state)
 	end(b);
 }
 
+static void nobody_is_sent_to_a_node_that_has_promised_all_it_has(void **state)
+{
+	struct brain *b = brain((struct brain_config){ .allocate = "static" });
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		/* b was there first, and with two nodes. */
+		hear(b, 1000 + i, "name=0 capacity=20", "job id=2 name=b clients=2 nodes=2\n%s",
+		     i ? "job id=1 name=a clients=2 nodes=2 min=40\n" : "");
+		hear(b, 1000 + i, "name=1 capacity=20", "%s", "");
+		hear(b, 1000 + i, "name=2 capacity=20", "%s", "");
+		decide(b, 1000 + i);
+	}
+	assert_int_equal(job(b, 1)->to_count, 2);
+	assert_int_equal(job(b, 2)->to_count, 1);
+	assert_true(job(b, 2)->to[0] != job(b, 1)->to[0] && job(b, 2)->to[0] != job(b, 1)->to[1]);
+	/* If all have, it cannot be helped. */
+	hear(b, 1100, "name=0 capacity=20",
+	     "job id=2 name=b clients=2 nodes=2\njob id=1 name=a clients=2 nodes=2 min=60\n");
+	decide(b, 1100);
+	assert_true(job(b, 2)->to_count > 0);
+	end(b);
+}
+
 static void a_job_can_be_pinned_to_nodes(void **state)
 {
 	struct brain *b = brain((struct brain_config){ .allocate = "one" });
@@ -901,6 +925,7 @@ int main(void)
 		cmocka_unit_test(a_new_controller_leaves_jobs_where_they_are),
 		cmocka_unit_test(the_jobs_of_a_node_that_is_gone_are_served_by_others),
 		cmocka_unit_test(a_job_has_as_many_nodes_as_its_min_needs),
+		cmocka_unit_test(nobody_is_sent_to_a_node_that_has_promised_all_it_has),
 		cmocka_unit_test(a_job_can_be_pinned_to_nodes),
 		cmocka_unit_test(what_was_declared_is_heard_from_where_the_job_is),
 		cmocka_unit_test(a_job_that_no_node_knows_is_forgotten_after_a_minute),
