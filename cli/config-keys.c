@@ -150,6 +150,7 @@ const struct config_key config_keys[CONFIG_KEYS] = {
 				 ck_log_level, false),
 	[CONFIG_IONODES] = KEY("ionodes", NULL, NULL, "a number", ck_ionodes, false),
 	[CONFIG_GAP] = KEY("gap", NULL, "--gap", "a time like 1s", ck_gap, false),
+	[CONFIG_CURVES] = KEY("curves", NULL, "--curves", "a path", NULL, true),
 	[CONFIG_PER_PROC] =
 		KEY("per_proc_bandwidth", NULL, "--per-proc", "a rate like 200M", ck_rate, false),
 	[CONFIG_COMPUTE_NODES] =

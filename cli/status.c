@@ -22,7 +22,7 @@
 
 static const char cmd[] = "status";
 
-enum { O_NAME = 256, O_IONODE };
+enum { O_NAME = 256, O_CURVES, O_IONODE };
 
 #define WATCH_MIN_NS INT64_C(100000000)
 #define WATCH_MAX_NS INT64_C(86400000000000)
@@ -38,6 +38,7 @@ static int sa_help(void)
 	     "      --name NAME  which layer; not needed if only one is up\n"
 	     "      --ionode N   only this node of it\n"
 	     "  -a, --all        a line for each layer of this user, instead of jobs\n"
+	     "      --curves     what bandwidth jobs reached with how many I/O nodes, as CSV\n"
 	     "  -j, --json       print JSON\n"
 	     "  -w, --watch      again every second, or every SECONDS, until interrupted\n"
 	     "  -h, --help       this text\n"
@@ -302,6 +303,27 @@ static int sa_choose_node(struct layer *l, const char *text)
 	return CLI_OK;
 }
 
+/* What the controller has learned. */
+static int sa_curves(struct layer *l)
+{
+	struct layer_member m[LAYER_MEMBERS];
+	size_t n;
+	char *answer = NULL;
+	int status;
+
+	if (layer_state(l) != LAYER_UP)
+		return layer_not_up(l, true);
+	n = layer_members(l, m);
+	if (!m[n - 1].controller || !m[n - 1].pid)
+		return cli_fail(cmd, "layer '%s' has no controller, which would know.", l->name);
+	memcpy(l->socket, m[n - 1].socket, sizeof(l->socket));
+	status = layer_ask(l, "curves", &answer);
+	if (!status)
+		fputs(answer, stdout);
+	free(answer);
+	return status;
+}
+
 int cmd_status(int argc, char **argv)
 {
 	static const struct option longs[] = {
@@ -310,11 +332,12 @@ int cmd_status(int argc, char **argv)
 		{ "ionode", required_argument, NULL, O_IONODE },
 		{ "json", no_argument, NULL, 'j' },
 		{ "all", no_argument, NULL, 'a' },
+		{ "curves", no_argument, NULL, O_CURVES },
 		{ "watch", optional_argument, NULL, 'w' },
 		{ 0 },
 	};
 	const char *name = NULL, *every = NULL, *ionode = NULL;
-	bool json = false, watch = false, all = false, merge;
+	bool json = false, watch = false, all = false, curves = false, merge;
 	int64_t every_ns = INT64_C(1000000000);
 	struct layer l;
 	int opt, status;
@@ -334,6 +357,9 @@ int cmd_status(int argc, char **argv)
 			break;
 		case 'a':
 			all = true;
+			break;
+		case O_CURVES:
+			curves = true;
 			break;
 		case 'w':
 			watch = true;
@@ -359,6 +385,8 @@ int cmd_status(int argc, char **argv)
 		return sa_all(json);
 	if ((status = layer_choose(&l, cmd, name)))
 		return status;
+	if (curves)
+		return sa_curves(&l);
 	merge = !ionode && layer_has_many(&l);
 	if (ionode && layer_state(&l) == LAYER_UP && (status = sa_choose_node(&l, ionode)))
 		return status;

@@ -32,6 +32,7 @@ static const struct option longs[] = {
 	{ "log-level", required_argument, NULL, O_KEY + CONFIG_LOG_LEVEL },
 	{ "ionodes", required_argument, NULL, O_KEY + CONFIG_IONODES },
 	{ "gap", required_argument, NULL, O_KEY + CONFIG_GAP },
+	{ "curves", required_argument, NULL, O_KEY + CONFIG_CURVES },
 	{ "per-proc-bandwidth", required_argument, NULL, O_KEY + CONFIG_PER_PROC },
 	{ "compute-nodes", required_argument, NULL, O_KEY + CONFIG_COMPUTE_NODES },
 	{ "direct", no_argument, NULL, O_KEY + CONFIG_DIRECT },
@@ -67,6 +68,8 @@ static int up_help(void)
 	     "                            on the command line wins\n"
 	     "For the controller, which there is too if allocate or grant is given:\n"
 	     "      --gap TIME            without I/O, that ends an I/O phase of a job (1s)\n"
+	     "      --curves FILE         keep what bandwidth jobs reach with how many nodes, and\n"
+	     "                            allocate by it the next time\n"
 	     "      --per-proc-bandwidth RATE\n"
 	     "                            what one process of a job can use (all)\n"
 	     "      --direct              jobs may be told to do without I/O nodes\n"
@@ -211,8 +214,8 @@ static int up_root(struct up *u)
 /* How many nodes, and whether there is anything for a controller to do. */
 static void up_shape(struct up *u)
 {
-	static const int keys[] = { CONFIG_IONODES, CONFIG_GAP, CONFIG_PER_PROC, CONFIG_DIRECT,
-				    CONFIG_COMPUTE_NODES };
+	static const int keys[] = { CONFIG_IONODES, CONFIG_GAP,		  CONFIG_PER_PROC,
+				    CONFIG_DIRECT,  CONFIG_COMPUTE_NODES, CONFIG_CURVES };
 
 	u->ionodes = 1;
 	if (u->value[CONFIG_IONODES])
@@ -241,6 +244,7 @@ static int up_again(const struct up *u)
 static int up_settings(struct up *u)
 {
 	const char **trace = &u->value[CONFIG_TRACE], **secret = &u->value[CONFIG_SECRET_FILE];
+	const char **curves = &u->value[CONFIG_CURVES];
 	char err[CONFIG_TEXT];
 	int rc, status;
 
@@ -259,7 +263,8 @@ static int up_settings(struct up *u)
 	if (*secret && !u->value[CONFIG_LISTEN])
 		return cli_usage(cmd, "a secret is for --listen; there is none.");
 	if ((status = up_root(u)) || (*trace && (status = up_absolute(*trace, u->trace, trace))) ||
-	    (*secret && (status = up_absolute(*secret, u->secret, secret))))
+	    (*secret && (status = up_absolute(*secret, u->secret, secret))) ||
+	    (*curves && (status = up_absolute(*curves, u->curves, curves))))
 		return status;
 	return up_check_jobs(u);
 }

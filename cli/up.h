@@ -15,7 +15,7 @@ struct up {
 	struct config config;
 	unsigned ionodes;
 	bool controller, revive;
-	char root[PATH_MAX], trace[PATH_MAX], secret[PATH_MAX];
+	char root[PATH_MAX], trace[PATH_MAX], secret[PATH_MAX], curves[PATH_MAX];
 	struct layer layer;
 };
 

@@ -70,6 +70,7 @@ struct brain_job {
 	bool partial; /* when this phase began is not known: it tells nothing of the job */
 	uint64_t phase_from_bytes;
 	bool map_same;			   /* its nodes have been the same since it began */
+	uint32_t served_by;		   /* so many nodes, as last ordered; UINT32_MAX: never */
 	struct sl_io_job io;		   /* what the policy is told, and its decision */
 	double mean_compute_s, mean_bytes; /* of past instances; 0: none yet */
 	/* mapping */

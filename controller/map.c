@@ -195,9 +195,13 @@ void map_decide(struct brain *b)
 			leave_closed(who[i], &at);
 			add(b, who[i], b->alloc[i].ionodes, &at);
 		}
-		if (who[i]->before_count != who[i]->to_count ||
-		    memcmp(who[i]->to_before, who[i]->to, who[i]->to_count * sizeof(uint32_t)) != 0)
+		/* Where it was before the first order does not count: it had just begun. */
+		if (who[i]->served_by != UINT32_MAX &&
+		    (who[i]->before_count != who[i]->to_count ||
+		     memcmp(who[i]->to_before, who[i]->to, who[i]->to_count * sizeof(uint32_t)) !=
+			     0))
 			who[i]->map_same = false;
+		who[i]->served_by = who[i]->to_count;
 		who[i]->map_epoch = b->epoch;
 	}
 }
@@ -260,6 +264,7 @@ int brain_pin(struct brain *b, const char *job, const char *nodes)
 	j->to_count = count;
 	j->pinned = true;
 	j->map_same = false;
+	j->served_by = count;
 	j->map_epoch = b->epoch + 1;
 	b->changed = true;
 	return 0;

@@ -125,9 +125,9 @@ void phase_end(struct brain *b, struct brain_job *j)
 	j->mean_bytes = mean(j->mean_bytes, bytes, j->io.ended);
 	j->io.ended++;
 	/* A bandwidth is that of a number of nodes if those were the same throughout. */
-	if (j->map_epoch && j->map_same && j->io.io_end - j->io.asked > PHASE_NS)
+	if (j->served_by != UINT32_MAX && j->map_same && j->io.io_end - j->io.asked > PHASE_NS)
 		curves_add(&b->curves, j->name, j->nodes ? j->nodes : 1, j->procs ? j->procs : 1,
-			   j->to_count, bytes * 1e9 / (double)(j->io.io_end - j->io.asked));
+			   j->served_by, bytes * 1e9 / (double)(j->io.io_end - j->io.asked));
 	j->io.work_s += j->io.compute_s;
 	j->io.alone_s += j->io.compute_s + (j->io.cap_bps > 0 ? bytes / j->io.cap_bps : 0);
 }
@@ -185,6 +185,7 @@ static struct brain_job *job_of(struct brain *b, const struct sl_job_report *r, 
 	/* Policies keep what they remember by small numbers. */
 	j->io = (struct sl_io_job){ .job = i, .released = now, .io_end = now };
 	j->period = sl_period_new();
+	j->served_by = UINT32_MAX;
 	return j;
 }
 

@@ -18,7 +18,7 @@
 
 #define SEC INT64_C(1000000000)
 
-static double near(double a, double b, double part)
+static bool near(double a, double b, double part)
 {
 	return fabs(a - b) <= part * fabs(b);
 }
