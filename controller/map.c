@@ -37,6 +37,14 @@ static bool present(const struct brain *b, const struct brain_job *j)
 	return false;
 }
 
+static bool known_at(const struct brain *b, const struct brain_job *j)
+{
+	for (uint32_t i = 0; i < b->nodes; i++)
+		if (b->node[i].up && j->part[i].known)
+			return true;
+	return false;
+}
+
 /* What is at each node so far. */
 struct places {
 	uint32_t load[BRAIN_NODES];	/* jobs */
@@ -147,6 +155,8 @@ void map_decide(struct brain *b)
 		if (!j)
 			continue;
 		if (!present(b, j)) {
+			if (j->pinned && known_at(b, j)) /* between two of its processes */
+				continue;
 			j->map_epoch = 0; /* it is told when it comes back */
 			j->to_count = 0;
 			j->pinned = false;

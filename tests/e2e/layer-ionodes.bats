@@ -231,6 +231,22 @@ spread_out() { # job: a process at each node
 	done
 }
 
+@test "what jobs reach with how many nodes is learned, shown and kept" {
+	compile live-load
+	cd "$BATS_TEST_TMPDIR"
+	"$SLUICE" up --ionodes 2 --capacity 40M --gap 200ms --curves c.csv "$DIR"
+	"$SLUICE" run --job a --nodes 2 --procs 8 -- "$BIN/live-load" -t 2 -T 3 "$DIR/a"
+	curve() { "$SLUICE" status --curves | grep -q '^a,[12],[0-9.]*,2,8$'; }
+	until_true 5 curve
+	until_true 5 grep -q '^a,[12],' c.csv
+	"$SLUICE" down
+	"$SLUICE" up --ionodes 2 --curves c.csv "$DIR"
+	curve
+	"$SLUICE" down
+	"$SLUICE" up "$DIR"
+	fails 1 "sluice status: layer 'default' has no controller, which would know." status --curves
+}
+
 # ---- crashes ----
 
 @test "status says what died, and --revive brings it back as it was" {

@@ -658,9 +658,15 @@ static void a_job_can_be_pinned_to_nodes(void **state)
 	assert_int_equal(brain_pin(b, "a", ""), 0);
 	decide(b, 1003);
 	assert_string_equal(nodes_of(b, 0, 1), "none");
+	assert_int_equal(brain_pin(b, "a", "1"), 0);
+	hear(b, 1100, "name=0", "job id=1 name=a\n"); /* none of its processes is there */
+	decide(b, 1100);
+	hear(b, 1200, "name=0", "job id=1 name=a clients=1\n");
+	decide(b, 1200);
+	assert_string_equal(nodes_of(b, 0, 1), "1");
 	assert_int_equal(brain_pin(b, "a", "auto"), 0);
-	decide(b, 1004);
-	assert_string_equal(nodes_of(b, 0, 1), "0");
+	decide(b, 1204);
+	assert_string_equal(nodes_of(b, 0, 1), "1"); /* which it has */
 	end(b);
 }
 

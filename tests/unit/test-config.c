@@ -49,6 +49,7 @@ static void every_key_is_taken(void **state)
 		[CONFIG_LOG_LEVEL] = "debug",
 		[CONFIG_IONODES] = "12",
 		[CONFIG_GAP] = "200ms",
+		[CONFIG_CURVES] = "/var/c",
 		[CONFIG_PER_PROC] = "1.5Gi",
 		[CONFIG_COMPUTE_NODES] = "1024",
 		[CONFIG_DIRECT] = "true",
@@ -70,6 +71,7 @@ static void every_key_is_taken(void **state)
 			       "log_level: debug\n"
 			       "ionodes: 12\n"
 			       "gap: 200ms\n"
+			       "curves: /var/c\n"
 			       "per_proc_bandwidth: 1.5Gi\n"
 			       "compute_nodes: 1024\n"
 			       "direct: true\n"
@@ -109,10 +111,10 @@ static void every_key_is_taken(void **state)
 	assert_int_equal(c.jobs[0].conf.weight, 4);
 	assert_int_equal(c.jobs[0].conf.period_ns, INT64_C(1200000000000));
 	assert_int_equal(c.jobs[0].conf.best_effort, 1);
-	assert_int_equal(c.jobs[0].line, 23);
+	assert_int_equal(c.jobs[0].line, 24);
 	assert_string_equal(c.jobs[1].name, "17");
 	assert_null(c.jobs[1].words);
-	assert_int_equal(c.jobs[1].line, 31);
+	assert_int_equal(c.jobs[1].line, 32);
 	config_free(&c);
 	assert_null(c.jobs);
 }
@@ -142,7 +144,7 @@ static void an_unknown_key_is_answered_with_those_there_are(void **state)
 	refused("name: a\n\ncapcity: 2G\n", "s.yaml:3: ",
 		"the file has no key 'capcity' (did you mean 'capacity'?); there are name, "
 		"directory, capacity, workers, listen, secret_file, device_model, trace, "
-		"log_level, ionodes, gap, per_proc_bandwidth, compute_nodes, direct, "
+		"log_level, ionodes, gap, curves, per_proc_bandwidth, compute_nodes, direct, "
 		"policy, jobs");
 	refused("policy:\n  shaer: wfq\n",
 		"s.yaml:2: ", "(did you mean 'share'?); there are admit, share, order");
