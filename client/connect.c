@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The connection of this process: having one, losing it, files in it. Making one is dial.c.
+ * The connection of this process: having one and losing it. Making one is dial.c, files in it
+ * files.c.
  *
  * This code runs inside other people's programs. It never closes or reads a descriptor that it
  * does not know to be its own (the program may have closed ours and opened something else under
@@ -14,7 +15,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -26,8 +26,7 @@
 #include "client/settings.h"
 #include "client/where.h"
 
-#define FD_FLOOR 512 /* keep away from the small numbers that programs reckon with */
-#define LOOK_NS	 INT64_C(1000000000)
+#define LOOK_NS INT64_C(1000000000)
 
 enum { FREE, TAKEN, WANTED }; /* WANTED: taken, and somebody sleeps for it */
 
@@ -360,64 +359,9 @@ struct conn *conn_get(int *error)
 	}
 }
 
-/* ---- files ---- */
+/* ---- its descriptor ---- */
 
-int conn_pass(struct conn *c, const struct sl_remote *r, int fd, uint64_t *file)
-{
-	/* The number may mean another file by now: the node looks at what it gets. */
-	struct sl_frame f = { .type = SL_OPEN,
-			      .tag = 2,
-			      .file = r->dev,
-			      .offset = r->ino,
-			      .count = (uint64_t)(r->open_flags & SL_OPEN_FLAGS) };
-	unsigned char head[SL_FRAME_BYTES];
-	int rc;
-
-	sl_frame_encode(&f, head);
-	rc = dial_send(c->sock, head, sizeof(head), fd);
-	if (rc)
-		return rc == -ENOTCONN ? GONE : rc;
-	if (dial_receive(c, head, sizeof(head)) || sl_frame_decode(head, &f) ||
-	    f.type != SL_REPLY || f.length)
-		return GONE;
-	*file = f.file;
-	return -f.status;
-}
-
-int conn_open(struct conn *c, struct sl_remote *r, int fd, uint64_t *file)
-{
-	uint64_t reference;
-	sigset_t old;
-	int rc = 0;
-
-	/* Read twice: in between another thread may have opened it in a later connection. */
-	if (r->life == c->life) {
-		*file = r->file;
-		if (r->life == c->life)
-			return 0;
-	}
-	conn_lock(&old);
-	if (r->life > c->life) {
-		rc = AGAIN;
-	} else if (atomic_load(&c->lost)) {
-		rc = GONE;
-	} else if (r->life < c->life) {
-		rc = conn_ours(c) ? c->via->open(c, r, fd, &reference) : GONE;
-		if (rc == GONE)
-			conn_lose(c); /* before anybody else finds half an answer there */
-		if (!rc) {
-			r->life = 0;
-			r->file = reference;
-			r->life = c->life;
-		}
-	}
-	*file = r->file;
-	conn_unlock(&old);
-	return rc;
-}
-
-/* The current connection, counted as in use; NULL if this process has none. */
-static struct conn *conn_held(void)
+struct conn *conn_held(void)
 {
 	struct conn *c = atomic_load(&g.current);
 
@@ -425,39 +369,6 @@ static struct conn *conn_held(void)
 		return NULL;
 	atomic_fetch_add(&c->users, 1);
 	return c;
-}
-
-/*
- * CLOSE has no answer; but what comes behind it is answered when it has been obeyed. The lock
- * keeps other threads from coming between question and answer.
- */
-void sl_client_close(struct sl_remote *r)
-{
-	struct sl_frame f = { .type = SL_CLOSE, .file = r->file };
-	static const char word[] = { 'p', 'i', 'n', 'g' };
-	struct sl_frame ping = { .type = SL_CONTROL, .tag = 3, .length = sizeof(word) };
-	struct {
-		unsigned char close[SL_FRAME_BYTES], ping[SL_FRAME_BYTES], word[sizeof(word)];
-	} out;
-	unsigned char in[SL_FRAME_BYTES + sizeof(word)]; /* "pong" */
-	struct conn *c = r->life ? conn_held() : NULL;
-	sigset_t old;
-
-	if (!c)
-		return;
-	if (c->life == r->life && !atomic_load(&c->lost)) {
-		sl_frame_encode(&f, out.close);
-		sl_frame_encode(&ping, out.ping);
-		memcpy(out.word, word, sizeof(word));
-		conn_lock(&old);
-		if (!conn_ours(c) || dial_send(c->sock, &out, sizeof(out), -1) ||
-		    dial_receive(c, in, sizeof(in)))
-			conn_lose(c);
-		conn_unlock(&old);
-	}
-	r->file = 0;
-	r->life = 0;
-	conn_put(c);
 }
 
 int sl_client_fd(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The connection of this process to its node; shared by client.c and connect.c. */
+/* The connection of this process to its node; shared by all of its files. */
 #ifndef SL_CLIENT_CONNECT_H
 #define SL_CLIENT_CONNECT_H
 
@@ -10,6 +10,8 @@
 #include "client/client.h"
 #include "wire/proto.h"
 #include "wire/shm.h"
+
+#define FD_FLOOR 512 /* keep away from the small numbers that programs reckon with */
 
 /* No errnos, since any of those can be a file system's. */
 #define GONE  INT_MIN	    /* the node */
@@ -91,6 +93,8 @@ int conn_pass(struct conn *c, const struct sl_remote *r, int fd, uint64_t *file)
  */
 struct conn *conn_get(int *error);
 void conn_put(struct conn *c);
+/* The current one, or NULL if this process has none; given back in the same way. */
+struct conn *conn_held(void);
 /* It is of no use any more: the next conn_get() makes another. */
 void conn_lose(struct conn *c);
 /* It is fit for what is under way, and not for more: the next conn_get() makes another. */

@@ -29,7 +29,6 @@
 #include "client/settings.h"
 #include "client/tcp.h"
 
-#define FD_FLOOR	 512 /* keep away from the small numbers that programs reckon with */
 #define ANSWER_TIMEOUT_S 10
 
 /* Of this process alone. */
