@@ -201,7 +201,6 @@ bool permit_hungry(struct node *n)
 	n->hungry = want;
 	if (atomic_load_explicit(&n->bells->hungry, memory_order_relaxed) == want)
 		return news;
-	atomic_store(&n->bells->hungry, want);
-	atomic_thread_fence(memory_order_seq_cst); /* before the next look at the bells */
+	(void)atomic_exchange(&n->bells->hungry, want); /* before the next look at the bells */
 	return news;
 }

@@ -469,8 +469,7 @@ static void nap(struct worker *w, sl_time until, uint32_t rings)
 		ts.tv_sec = 0;
 		ts.tv_nsec = until > now ? (long)(until - now) : 0;
 	}
-	atomic_store(&bell->sleeping, 1);
-	atomic_thread_fence(memory_order_seq_cst); /* before the last look */
+	(void)atomic_exchange(&bell->sleeping, 1); /* before the last look */
 	if (!bell_rung(w->node, w->index) && !atomic_load(&w->node->stop) &&
 	    syscall(SYS_futex, &bell->rings, FUTEX_WAIT, rings, &ts, NULL, 0) && errno == ETIMEDOUT)
 		look_again(w);
