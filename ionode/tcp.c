@@ -16,7 +16,8 @@
  * replies cannot get hold of all buffers before there are some forty of them, and then:
  *
  * Time is bounded. A stranger has 10 s for its HELLO; a frame has to arrive, and a reply to be
- * taken, within 30 s from its first byte on. A peer that is slower is hung up on.
+ * taken, within 30 s from its first byte on. A peer that is slower is hung up on, and one that
+ * waits for something and has not been heard of for 14 s.
  *
  * All of it is O(1) for each frame; a second's tick looks at all peers once.
  */
@@ -41,6 +42,7 @@
 #define FRAME_NS     (30 * SECOND)
 #define ENDING_NS    (2 * SECOND)
 #define FLUSH_NS     SECOND /* when the node stops */
+#define SILENCE_MS   14000  /* less than client/tcp.c's */
 #define LOG_PER_TICK 20
 
 _Static_assert(TCP_SLOTS <= SL_SHM_SLOTS, "a slot has its request in struct client");
@@ -216,12 +218,7 @@ static void resume(struct tcp *t)
 	}
 }
 
-/*
- * A client gives a node up of which it has heard nothing for 20 s, and sends what was not answered
- * to another, or on another connection. By then the node must have given the client up, so that
- * what waits of it is not executed later, over newer data: a client that is silent has 5 s and
- * three times 3 s to answer; 14 s for what it has to acknowledge.
- */
+/* So that a client that lives is heard of: see silent(). */
 static void set_options(int sock)
 {
 	setsockopt(sock, IPPROTO_TCP, TCP_NODELAY, &(int){ 1 }, sizeof(int));
@@ -229,7 +226,6 @@ static void set_options(int sock)
 	setsockopt(sock, IPPROTO_TCP, TCP_KEEPIDLE, &(int){ 5 }, sizeof(int));
 	setsockopt(sock, IPPROTO_TCP, TCP_KEEPINTVL, &(int){ 3 }, sizeof(int));
 	setsockopt(sock, IPPROTO_TCP, TCP_KEEPCNT, &(int){ 3 }, sizeof(int));
-	setsockopt(sock, IPPROTO_TCP, TCP_USER_TIMEOUT, &(unsigned){ 14000 }, sizeof(unsigned));
 }
 
 static bool drop_a_stranger(struct tcp *t)
@@ -290,6 +286,21 @@ static void on_accept(struct tcp *t)
 		hang_up(t, p, -errno);
 }
 
+/*
+ * A client gives a node up when its machine has not acknowledged anything for 20 s, and sends what
+ * was not answered to another, or on another connection. By then the node must have given the
+ * client up, so that what waits of it is not executed later, over newer data. The kernel's own
+ * timers do not promise that: each begins anew when something is sent.
+ */
+static bool silent(const struct tcp_peer *p)
+{
+	struct tcp_info info;
+	socklen_t length = sizeof(info);
+
+	return p->used && getsockopt(p->sock, IPPROTO_TCP, TCP_INFO, &info, &length) == 0 &&
+	       info.tcpi_last_ack_recv > SILENCE_MS;
+}
+
 static void tick_list(struct tcp *t, struct sl_list *list, sl_time patience, sl_time now)
 {
 	for (struct sl_list *l = list->next, *next; l != list; l = next) {
@@ -298,7 +309,7 @@ static void tick_list(struct tcp *t, struct sl_list *list, sl_time patience, sl_
 
 		next = l->next;
 		if ((in && !p->paused && now - p->since > (p->ending ? ENDING_NS : patience)) ||
-		    (p->out && now - p->out_since > FRAME_NS))
+		    (p->out && now - p->out_since > FRAME_NS) || silent(p))
 			hang_up(t, p, -ETIMEDOUT);
 	}
 }
