@@ -19,6 +19,7 @@
 struct rig {
 	struct sl_scenario s;
 	struct sl_phase_options options;
+	struct sl_phase_sink sink; /* of the options */
 	struct sl_sim_metrics m;
 	struct sl_sim_app_metrics app[RIG_APPS];
 	double ends_s[RIG_APPS]; /* of the last segment of each */
@@ -38,15 +39,15 @@ static inline struct rig *rig_run(const char *text, const char *policy, enum sl_
 				  bool ask)
 {
 	struct rig *g = calloc(1, sizeof(*g));
-	struct sl_phase_sink sink = { .segment = rig_segment, .arg = g };
 	char err[500] = "";
 
 	assert_non_null(g);
+	g->sink = (struct sl_phase_sink){ .segment = rig_segment, .arg = g };
 	if (sl_scenario_parse("rig", text, strlen(text), &g->s, err, sizeof(err)))
 		fail_msg("%s", err);
 	assert_true(g->s.n_apps <= RIG_APPS);
 	g->options = (struct sl_phase_options){
-		.policy = policy, .seed = 1, .window = mode, .sink = &sink, .ask = ask
+		.policy = policy, .seed = 1, .window = mode, .sink = &g->sink, .ask = ask
 	};
 	if (sl_phase_run(&g->s, &g->options, &g->m, g->app, err, sizeof(err)))
 		fail_msg("%s", err);
