@@ -60,7 +60,10 @@ kill_9() {
 
 # Something else that wants turns, so that leases are taken back.
 start_other() {
-	JOB=2 forwarded dd if=/dev/zero of=root/busy bs=64k count=1000000 status=none 3>&- &
+	# exec: so that it is dd itself that is ended below, and not a shell around it
+	(exec env LD_PRELOAD="$PRELOAD" SLUICE_ROOT="$ROOT" SLUICE_SOCKET="$SOCKET" SLUICE_JOB_ID=2 \
+		${SLUICE_MODE:+SLUICE_MODE="$SLUICE_MODE"} \
+		dd if=/dev/zero of=root/busy bs=64k count=1000000 status=none 3>&-) &
 	OTHER=$!
 }
 
@@ -68,6 +71,12 @@ end_other() {
 	kill -9 "$OTHER"
 	wait "$OTHER" || true
 	OTHER=
+	# The node has noticed, too.
+	for _ in $(seq 100); do
+		[ "$("$ASK" "$SOCKET" status | jq '[.jobs[] | select(.job == "2").clients] | add // 0')" = 0 ] && return
+		sleep 0.05
+	done
+	return 1
 }
 
 fio_verifies() {
