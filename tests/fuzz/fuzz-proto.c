@@ -122,9 +122,9 @@ static bool welcome_allowed(const uint8_t *b, size_t size)
 {
 	uint64_t slots, workers, slot_bytes;
 
-	if (size != 56 || number(b, 0, 4) != 1)
+	if (size != 56 || number(b, 0, 4) != 2 || number(b, 4, 4) > 7)
 		return false;
-	if (number(b, 4, 4) == 0) {
+	if (!(number(b, 4, 4) & 1)) {
 		for (unsigned i = 24; i < 56; i++)
 			if (b[i])
 				return false;
@@ -133,10 +133,9 @@ static bool welcome_allowed(const uint8_t *b, size_t size)
 	slots = number(b, 28, 4);
 	slot_bytes = number(b, 32, 4);
 	workers = number(b, 36, 4);
-	return number(b, 4, 4) == 1 && number(b, 24, 4) < 4096 && slots > 0 && slots <= 64 &&
-	       slot_bytes > 0 && workers > 0 && workers <= 64 &&
-	       number(b, 40, 8) > slots * slot_bytes &&
-	       number(b, 48, 8) >= workers * sizeof(struct sl_bell);
+	return number(b, 24, 4) < 4096 && slots > 0 && slots <= 64 && slot_bytes > 0 &&
+	       workers > 0 && workers <= 64 && number(b, 40, 8) > slots * slot_bytes &&
+	       number(b, 48, 8) >= sizeof(struct sl_bells);
 }
 
 /* ---- one message ---- */
