@@ -86,6 +86,8 @@ int sim_read(struct sl_scenario *s, char *const *paths, int n)
 {
 	int status = jn_read(paths[0], s), rc;
 
+	if (status)
+		return status;
 	for (int i = 1; i < n && !status; i++) {
 		struct sl_scenario more;
 
@@ -99,5 +101,7 @@ int sim_read(struct sl_scenario *s, char *const *paths, int n)
 	}
 	if (!status && n > 1 && !(status = jn_endless(s)))
 		status = jn_sense(s);
+	if (status)
+		sl_scenario_free(s);
 	return status;
 }
