@@ -62,7 +62,7 @@ static void agrees(const char *text, uint64_t value, const long double *factors,
 	bool found = false;
 
 	CHECK(text[0] >= '0' && text[0] <= '9');
-	CHECK(strspn(text, "0123456789.KMGTiBpshnmu/") == strlen(text));
+	CHECK(strspn(text, "0123456789.KMGTPiBpshnmud/") == strlen(text));
 	for (size_t i = 0; i < count; i++) {
 		long double off = number * factors[i] - (long double)value;
 
@@ -74,9 +74,11 @@ static void agrees(const char *text, uint64_t value, const long double *factors,
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const long double bytes[] = { 1,	   1e3L,    1e6L,	1e9L,	      1e12L,
-					     1024, 1048576, 1073741824, 1099511627776 };
-	static const long double times[] = { 1, 1e3L, 1e6L, 1e9L, 60e9L, 3600e9L };
+	static const long double bytes[] = {
+		1,    1e3L,    1e6L,	   1e9L,	  1e12L,	   1e15L,
+		1024, 1048576, 1073741824, 1099511627776, 1125899906842624
+	};
+	static const long double times[] = { 1, 1e3L, 1e6L, 1e9L, 60e9L, 3600e9L, 86400e9L };
 	uint64_t v = UNTOUCHED, rate = UNTOUCHED, number = 0;
 	int64_t ns = -1;
 	char text[128];
