@@ -1,15 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 #include "base/log.h"
 
 enum sl_log_level sl_log_level = SL_LOG_INFO;
 
+static const char *const names[] = { "error", "warn", "info", "debug" };
+
+int sl_log_level_find(const char *name)
+{
+	for (int i = 0; i <= SL_LOG_DEBUG; i++)
+		if (!strcmp(names[i], name))
+			return i;
+	return -1;
+}
+
 void sl_log(enum sl_log_level level, const char *format, ...)
 {
-	static const char *const names[] = { "error", "warn", "info", "debug" };
 	char text[512], when[32];
 	struct timespec ts;
 	struct tm tm;

@@ -7,6 +7,8 @@ enum sl_log_level { SL_LOG_ERROR, SL_LOG_WARN, SL_LOG_INFO, SL_LOG_DEBUG };
 
 extern enum sl_log_level sl_log_level; /* what is less important than this is left out */
 
+/* The level of that name, or -1. */
+int sl_log_level_find(const char *name);
 void sl_log(enum sl_log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #define log_error(...) sl_log(SL_LOG_ERROR, __VA_ARGS__)

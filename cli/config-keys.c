@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "base/units.h"
 #include "cli/config.h"
 #include "sim/device-spec.h"
@@ -55,11 +56,8 @@ static int ck_device(const char *value, char *err)
 
 static int ck_log_level(const char *value, char *err)
 {
-	static const char *const levels[] = { "error", "warn", "info", "debug" };
-
-	for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++)
-		if (!strcmp(levels[i], value))
-			return 0;
+	if (sl_log_level_find(value) >= 0)
+		return 0;
 	return ck_wrong(err, value, "no log level; there are error, warn, info and debug");
 }
 

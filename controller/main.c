@@ -465,11 +465,10 @@ int controller_main(int argc, char **argv)
 		{ "help", 0, 0, HELP },
 		{ 0 },
 	};
-	static const char *const levels[] = { "error", "warn", "info", "debug" };
 	static struct controller controller; /* the brain is large */
 	struct controller *c = &controller;
 	struct brain_config config = { .gap_ns = 1000000000, .settle_ns = SETTLE_NS };
-	int o, i, ready_fd = -1, rc;
+	int o, level, ready_fd = -1, rc;
 	char err[200];
 
 	while ((o = getopt_long(argc, argv, "", options, NULL)) != -1) {
@@ -511,12 +510,10 @@ int controller_main(int argc, char **argv)
 			c->curves = optarg;
 			break;
 		case LOG:
-			for (i = 0; i < 4 && strcmp(levels[i], optarg); i++)
-				;
-			if (i == 4)
+			if ((level = sl_log_level_find(optarg)) < 0)
 				return usage("log levels are error, warn, info, debug, not",
 					     optarg);
-			sl_log_level = (enum sl_log_level)i;
+			sl_log_level = (enum sl_log_level)level;
 			break;
 		case READY:
 			ready_fd = (int)strtol(optarg, NULL, 10);

@@ -290,9 +290,8 @@ static int parse(int argc, char **argv, struct node_config *c, int *ready_fd)
 		{ "help", 0, 0, HELP },
 		{ 0 },
 	};
-	static const char *const levels[] = { "error", "warn", "info", "debug" };
 	int64_t lend_ns;
-	int o, i;
+	int o, level;
 
 	while ((o = getopt_long(argc, argv, "", options, NULL)) != -1) {
 		switch (o) {
@@ -369,11 +368,9 @@ static int parse(int argc, char **argv, struct node_config *c, int *ready_fd)
 				return usage("a window goes from 1 to 64, not", optarg);
 			break;
 		case LOG:
-			for (i = 0; i < 4 && strcmp(levels[i], optarg); i++)
-				;
-			if (i == 4)
+			if ((level = sl_log_level_find(optarg)) < 0)
 				return usage("no log level", optarg);
-			sl_log_level = (enum sl_log_level)i;
+			sl_log_level = (enum sl_log_level)level;
 			break;
 		case READY:
 			*ready_fd = (int)strtol(optarg, NULL, 10);

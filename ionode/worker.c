@@ -290,8 +290,9 @@ static void pace(struct node *n, uint64_t bytes, sl_time now)
 void node_finish(struct node *n, const struct sl_batch *b)
 {
 	struct sl_request *r = b->first, *next;
+	sl_time now = node_now();
 
-	node_done(n, b, node_now());
+	node_done(n, b, now);
 	n->executing--;
 	for (; r; r = next) {
 		struct node_io *io = (struct node_io *)r;
@@ -303,7 +304,7 @@ void node_finish(struct node *n, const struct sl_batch *b)
 		client_file_put(n, io->file);
 		n->active -= --c->job->inside == 0;
 		if (!c->job->inside)
-			c->job->last_io = node_now();
+			c->job->last_io = now;
 		c->transport->answer(n, io, io->result);
 		if (--c->busy == 0 && c->gone)
 			client_release(n, c);

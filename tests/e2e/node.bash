@@ -4,7 +4,9 @@
 #	node_start [OPTIONS]   a node on $ROOT, an empty directory beneath the test's own
 #	forwarded CMD…         run CMD with the preloaded library, as job $JOB
 #	moved read|write       bytes that the node has moved for job $JOB
+#	await_write BYTES      until it has written more than that for job $JOB
 #	node_stop              end it; its log must hold nothing but information
+#	kill_9                 end it as a crash would
 #
 # A test that fails leaves its node to the teardown: call node_kill there.
 
@@ -47,4 +49,18 @@ forwarded() {
 moved() {
 	"$ASK" "$SOCKET" status |
 		jq --arg job "$JOB" --arg key "$1_bytes" '[.jobs[] | select(.job == $job)[$key]] | add // 0'
+}
+
+await_write() {
+	for _ in $(seq 500); do
+		[ "$(moved write)" -le "$1" ] || return 0
+		sleep 0.02
+	done
+	return 1
+}
+
+kill_9() {
+	kill -9 "$NODE"
+	wait "$NODE" || true
+	NODE=
 }

@@ -57,20 +57,6 @@ shim() {
 	"${@:2}"
 }
 
-await_write() {
-	for _ in $(seq 500); do
-		[ "$(moved write)" -le "$1" ] || return 0
-		sleep 0.02
-	done
-	return 1
-}
-
-kill_9() {
-	kill -9 "$NODE"
-	wait "$NODE" || true
-	NODE=
-}
-
 connections() {
 	grep -c ' connected' node.log
 }

@@ -43,21 +43,6 @@ start_adverse() { # case, line to wait for
 	return 1
 }
 
-# Until the node has written something.
-await_write() {
-	for _ in $(seq 500); do
-		[ "$(moved write)" -le "$1" ] || return 0
-		sleep 0.02
-	done
-	return 1
-}
-
-kill_9() {
-	kill -9 "$NODE"
-	wait "$NODE" || true
-	NODE=
-}
-
 # Something else that wants turns, so that leases are taken back.
 start_other() {
 	# exec: so that it is dd itself that is ended below, and not a shell around it
