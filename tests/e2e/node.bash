@@ -56,6 +56,7 @@ await_write() {
 		[ "$(moved write)" -le "$1" ] || return 0
 		sleep 0.02
 	done
+	echo "the node has written $(moved write)"
 	return 1
 }
 

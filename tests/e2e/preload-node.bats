@@ -11,16 +11,6 @@ setup() {
 	head -c 5000011 /dev/urandom >data
 }
 
-# Until the node has moved something: 10 s should do.
-await_write() {
-	for _ in $(seq 500); do
-		[ "$(moved write)" -le "$1" ] || return 0
-		sleep 0.02
-	done
-	echo "the node has written $(moved write)"
-	return 1
-}
-
 teardown() {
 	node_kill
 }
@@ -55,16 +45,15 @@ teardown() {
 }
 
 @test "the node is killed and started again under a program that writes: the file is right" {
-	node_start --capacity 4M
+	node_start --capacity 2M
 	forwarded dd if=data of=root/out bs=300k status=none &
 	dd=$!
 	for _ in 1 2 3; do
 		await_write 100000
 		kill -0 $dd # it is still at it
-		kill -9 "$NODE"
-		wait "$NODE" || true
+		kill_9
 		sleep 0.1
-		node_start --capacity 4M
+		node_start --capacity 2M
 	done
 	wait $dd
 	cmp data root/out
