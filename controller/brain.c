@@ -195,7 +195,7 @@ sl_time brain_decide(struct brain *b, sl_time now)
 		return next < b->wake ? next : b->wake;
 	b->epoch++;
 	if (b->mapping)
-		map_decide(b);
+		map_decide(b, now);
 	for (uint32_t i = 0; i < b->jobs; i++) {
 		struct brain_job *j = b->job[i];
 

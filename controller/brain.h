@@ -69,7 +69,8 @@ struct brain_job {
 	bool in_io;
 	bool partial; /* when this phase began is not known: it tells nothing of the job */
 	uint64_t phase_from_bytes;
-	bool map_same;			   /* its nodes have been the same since it began */
+	sl_time steady;			   /* its nodes have been the same since then */
+	uint64_t steady_bytes;		   /* moved before that */
 	uint32_t served_by;		   /* so many nodes, as last ordered; UINT32_MAX: never */
 	struct sl_io_job io;		   /* what the policy is told, and its decision */
 	double mean_compute_s, mean_bytes; /* of past instances; 0: none yet */
@@ -130,7 +131,7 @@ void brain_orders(const struct brain *b, uint32_t node, FILE *out);
  * Serve the job by these nodes, names by commas, whatever the policy says; "": by none, it does its
  * own I/O; "auto": by those of the policy again. 0, -ENOENT: no such job, -EINVAL: no such node.
  */
-int brain_pin(struct brain *b, const char *job, const char *nodes);
+int brain_pin(struct brain *b, const char *job, const char *nodes, sl_time now);
 
 /* The capacity that is given out. */
 uint64_t brain_capacity(const struct brain *b);

@@ -181,7 +181,7 @@ static int on_control(struct peer *p, const struct sl_frame *f, char *text)
 		char *save = NULL, *job = strtok_r(text + 4, " ", &save);
 		const char *nodes = strtok_r(NULL, " ", &save);
 
-		rc = job ? brain_pin(&p->c->brain, job, nodes ? nodes : "") : -EINVAL;
+		rc = job ? brain_pin(&p->c->brain, job, nodes ? nodes : "", now_ns()) : -EINVAL;
 		why = rc == -ENOENT ? "no such job" : "no such I/O node";
 		return rc ? reply(p, f, -rc, why, strlen(why)) : reply(p, f, 0, NULL, 0);
 	}

@@ -136,7 +136,7 @@ static uint32_t at_least(const struct brain *b, const struct brain_job *j, uint3
 	return need < up ? (uint32_t)need : up;
 }
 
-void map_decide(struct brain *b)
+void map_decide(struct brain *b, sl_time now)
 {
 	struct sl_alloc_machine m = { .compute_nodes = b->config.compute_nodes,
 				      .direct = b->config.direct };
@@ -205,12 +205,9 @@ void map_decide(struct brain *b)
 			leave_closed(who[i], &at);
 			add(b, who[i], b->alloc[i].ionodes, &at);
 		}
-		/* Where it was before the first order does not count: it had just begun. */
-		if (who[i]->served_by != UINT32_MAX &&
-		    (who[i]->before_count != who[i]->to_count ||
-		     memcmp(who[i]->to_before, who[i]->to, who[i]->to_count * sizeof(uint32_t)) !=
-			     0))
-			who[i]->map_same = false;
+		if (who[i]->before_count != who[i]->to_count ||
+		    memcmp(who[i]->to_before, who[i]->to, who[i]->to_count * sizeof(uint32_t)) != 0)
+			phase_steady(who[i], who[i]->moved_bytes, now);
 		who[i]->served_by = who[i]->to_count;
 		who[i]->map_epoch = b->epoch;
 	}
@@ -253,7 +250,7 @@ void map_learn(struct brain *b)
 	}
 }
 
-int brain_pin(struct brain *b, const char *job, const char *nodes)
+int brain_pin(struct brain *b, const char *job, const char *nodes, sl_time now)
 {
 	uint32_t to[SL_MAP_MAX], count = 0, i = 0;
 	struct brain_job *j;
@@ -273,7 +270,7 @@ int brain_pin(struct brain *b, const char *job, const char *nodes)
 	memcpy(j->to, to, count * sizeof(to[0]));
 	j->to_count = count;
 	j->pinned = true;
-	j->map_same = false;
+	phase_steady(j, j->moved_bytes, now);
 	j->served_by = count;
 	j->map_epoch = b->epoch + 1;
 	b->changed = true;

@@ -94,6 +94,23 @@ void brain_node_gone(struct brain *b, uint32_t node, sl_time now)
 
 /* ---- phases ---- */
 
+/* A bandwidth is that of a number of nodes while those are the same. */
+void phase_steady(struct brain_job *j, uint64_t moved_bytes, sl_time now)
+{
+	j->steady = now;
+	j->steady_bytes = moved_bytes;
+}
+
+static void learn_curve(struct brain *b, const struct brain_job *j)
+{
+	sl_time took = j->io.io_end - j->steady;
+
+	if (j->served_by != UINT32_MAX && took > PHASE_NS)
+		curves_add(&b->curves, j->name, j->nodes ? j->nodes : 1, j->procs ? j->procs : 1,
+			   j->served_by,
+			   (double)(j->moved_bytes - j->steady_bytes) * 1e9 / (double)took);
+}
+
 /* `bytes` of what was moved belong to it. */
 static void phase_begin(struct brain *b, struct brain_job *j, uint64_t bytes, sl_time now)
 {
@@ -102,7 +119,7 @@ static void phase_begin(struct brain *b, struct brain_job *j, uint64_t bytes, sl
 	j->io.started = false;
 	j->io.compute_s = (double)(now - j->io.io_end) / 1e9;
 	j->phase_from_bytes = j->moved_bytes - bytes;
-	j->map_same = true;
+	phase_steady(j, j->phase_from_bytes, now);
 	j->partial = false;
 	b->changed = true;
 }
@@ -119,15 +136,12 @@ void phase_end(struct brain *b, struct brain_job *j)
 	j->in_io = false;
 	j->io.io_end = j->active > j->io.asked ? j->active : j->io.asked;
 	b->changed = true;
+	learn_curve(b, j);
 	if (j->partial)
 		return;
 	j->mean_compute_s = mean(j->mean_compute_s, j->io.compute_s, j->io.ended);
 	j->mean_bytes = mean(j->mean_bytes, bytes, j->io.ended);
 	j->io.ended++;
-	/* A bandwidth is that of a number of nodes if those were the same throughout. */
-	if (j->served_by != UINT32_MAX && j->map_same && j->io.io_end - j->io.asked > PHASE_NS)
-		curves_add(&b->curves, j->name, j->nodes ? j->nodes : 1, j->procs ? j->procs : 1,
-			   j->served_by, bytes * 1e9 / (double)(j->io.io_end - j->io.asked));
 	j->io.work_s += j->io.compute_s;
 	j->io.alone_s += j->io.compute_s + (j->io.cap_bps > 0 ? bytes / j->io.cap_bps : 0);
 }

@@ -234,11 +234,11 @@ spread_out() { # job: a process at each node
 @test "what jobs reach with how many nodes is learned, shown and kept" {
 	compile live-load
 	cd "$BATS_TEST_TMPDIR"
-	"$SLUICE" up --ionodes 2 --capacity 40M --gap 200ms --curves c.csv "$DIR"
+	"$SLUICE" up --ionodes 2 --capacity 40M --gap 500ms --curves c.csv "$DIR"
 	"$SLUICE" run --job a --nodes 2 --procs 8 -- "$BIN/live-load" -t 2 -T 3 "$DIR/a"
 	curve() { "$SLUICE" status --curves | grep -q '^a,[12],[0-9.]*,2,8$'; }
-	until_true 5 curve
-	until_true 5 grep -q '^a,[12],' c.csv
+	until_true 20 curve
+	until_true 20 grep -q "^a,[12]," c.csv
 	"$SLUICE" down
 	"$SLUICE" up --ionodes 2 --curves c.csv "$DIR"
 	curve

@@ -552,6 +552,28 @@ static void a_new_controller_takes_nothing_old_for_new(void **state)
 	end(b);
 }
 
+static void a_bandwidth_is_that_of_the_nodes_it_was_reached_with(void **state)
+{
+	struct brain *b = brain((struct brain_config){ .allocate = "one" });
+
+	(void)state;
+	hear(b, 1000, "name=0", "job id=1 name=a clients=1 inside=1\n");
+	hear(b, 1000, "name=1", "%s", "");
+	decide(b, 1000);
+	hear(b, 2000, "name=0", "job id=1 name=a clients=1 written=900000000 inside=1\n");
+	assert_int_equal(brain_pin(b, "a", "1,0", 2000 * MS), 0);
+	decide(b, 2000);
+	hear(b, 4000, "name=0", "job id=1 name=a clients=1 written=1000000000 idle=0\n");
+	hear(b, 5200, "name=0", "job id=1 name=a clients=1 written=1000000000 idle=1200000000\n");
+	decide(b, 5200);
+	assert_false(job(b, 1)->in_io);
+	assert_int_equal(b->curves.count, 1);
+	assert_int_equal(b->curves.curve[0].points, 1);
+	assert_int_equal(b->curves.curve[0].point[0].ionodes, 2);
+	CLOSE(b->curves.curve[0].point[0].bps, 50e6);
+	end(b);
+}
+
 static void a_new_controller_leaves_jobs_where_they_are(void **state)
 {
 	struct brain *b = brain((struct brain_config){ .settle_ns = 500 * MS });
@@ -648,23 +670,23 @@ static void a_job_can_be_pinned_to_nodes(void **state)
 	hear(b, 1000, "name=0", "job id=1 name=a clients=1\n");
 	hear(b, 1000, "name=1", "%s", "");
 	decide(b, 1000);
-	assert_int_equal(brain_pin(b, "x", "1"), -ENOENT);
-	assert_int_equal(brain_pin(b, "a", "1,2"), -EINVAL);
+	assert_int_equal(brain_pin(b, "x", "1", 1000 * MS), -ENOENT);
+	assert_int_equal(brain_pin(b, "a", "1,2", 1000 * MS), -EINVAL);
 	decide(b, 1001);
 	assert_string_equal(nodes_of(b, 0, 1), "0");
-	assert_int_equal(brain_pin(b, "a", "1,0"), 0);
+	assert_int_equal(brain_pin(b, "a", "1,0", 1001 * MS), 0);
 	decide(b, 1002);
 	assert_string_equal(nodes_of(b, 0, 1), "1,0");
-	assert_int_equal(brain_pin(b, "a", ""), 0);
+	assert_int_equal(brain_pin(b, "a", "", 1002 * MS), 0);
 	decide(b, 1003);
 	assert_string_equal(nodes_of(b, 0, 1), "none");
-	assert_int_equal(brain_pin(b, "a", "1"), 0);
+	assert_int_equal(brain_pin(b, "a", "1", 1003 * MS), 0);
 	hear(b, 1100, "name=0", "job id=1 name=a\n"); /* none of its processes is there */
 	decide(b, 1100);
 	hear(b, 1200, "name=0", "job id=1 name=a clients=1\n");
 	decide(b, 1200);
 	assert_string_equal(nodes_of(b, 0, 1), "1");
-	assert_int_equal(brain_pin(b, "a", "auto"), 0);
+	assert_int_equal(brain_pin(b, "a", "auto", 1200 * MS), 0);
 	decide(b, 1204);
 	assert_string_equal(nodes_of(b, 0, 1), "1"); /* which it has */
 	end(b);
@@ -928,6 +950,7 @@ int main(void)
 		cmocka_unit_test(a_lost_connection_counts_nothing_twice),
 		cmocka_unit_test(a_node_with_another_life_counts_from_0),
 		cmocka_unit_test(a_new_controller_takes_nothing_old_for_new),
+		cmocka_unit_test(a_bandwidth_is_that_of_the_nodes_it_was_reached_with),
 		cmocka_unit_test(a_new_controller_leaves_jobs_where_they_are),
 		cmocka_unit_test(the_jobs_of_a_node_that_is_gone_are_served_by_others),
 		cmocka_unit_test(a_job_has_as_many_nodes_as_its_min_needs),
