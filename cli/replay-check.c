@@ -115,6 +115,7 @@ static int rc_config(struct rc_check *c, const struct sl_trace_record *r)
 	struct sl_config config = { .limits = { r->u32[0], r->u32[1], r->u32[2] },
 				    .strict_grants = r->u32[3] != 0,
 				    .lend_us = r->u32[4],
+				    .patterns = 1,
 				    .capacity_bps = r->u64[0] };
 	uint32_t n = r->u32[2] ? r->u32[2] : DEFAULT_REQUESTS;
 	const char *at = r->text, *end = r->text + r->text_length;

@@ -88,6 +88,16 @@ static void mg_ratio(cJSON *to, const cJSON *from)
 			       (have + more));
 }
 
+/* Of the node that knows it best. */
+static void mg_pattern(cJSON *to, const cJSON *from)
+{
+	const cJSON *pattern = mg_item(from, "pattern");
+
+	if (pattern && mg_number(from, "requests") > mg_number(to, "requests"))
+		cJSON_ReplaceItemInObjectCaseSensitive(to, "pattern",
+						       cJSON_Duplicate(pattern, true));
+}
+
 /* Limits count where the job has processes: elsewhere none is used. */
 static void mg_limits(cJSON *to, const cJSON *from)
 {
@@ -113,6 +123,7 @@ static void mg_job(cJSON *to, const cJSON *from)
 					    "asked_max_bps" };
 
 	/* First what is weighted by what is added up below. */
+	mg_pattern(to, from);
 	mg_latency(to, from);
 	mg_ratio(to, from);
 	mg_limits(to, from);

@@ -43,7 +43,6 @@
 #include "detect/pattern.h"
 
 #include <assert.h>
-#include <math.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -408,13 +407,30 @@ static struct ballot *ac_ballot(struct sl_access *a, uint64_t file, uint32_t *n)
 	return &a->ballot[*n - 1];
 }
 
+/* Natural logarithm of x >= 1: halved until it is below 2, then 2 atanh((x - 1) / (x + 1)). Without
+ * libm, which the scheduler's library does not need otherwise. */
+static double ac_ln(double x)
+{
+	double sum = 0, y, power;
+
+	while (x >= 2) {
+		x /= 2;
+		sum += 0.69314718055994531;
+	}
+	y = (x - 1) / (x + 1);
+	power = y;
+	for (unsigned i = 1; i < 24; i += 2, power *= y * y) /* y <= 1/3: to 1e-12 */
+		sum += 2 * power / i;
+	return sum;
+}
+
 static uint32_t ac_estimate(const struct sl_access *a)
 {
 	uint32_t zeros = 0;
 
 	for (unsigned i = 0; i < BITS / 64; i++)
 		zeros += 64 - (uint32_t)__builtin_popcountll(a->bits[0][i] | a->bits[1][i]);
-	return (uint32_t)lround(-(double)BITS * log((zeros ? zeros : 1) / (double)BITS));
+	return (uint32_t)(BITS * ac_ln(BITS / (double)(zeros ? zeros : 1)) + 0.5);
 }
 
 void sl_access_get(struct sl_access *a, struct sl_access_pattern *out)

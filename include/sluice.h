@@ -98,6 +98,8 @@ struct sl_config {
 	uint64_t capacity_bps; /* what the device gives; 0: not known (then `min` is refused) */
 	int strict_grants;     /* 0: a job without grant may use what nobody else wants */
 	uint32_t lend_us; /* ... for this long: who writes call by call always pauses a little */
+	int patterns;	  /* 1: watch what the requests of each job look like: sl_job_pattern() */
+	uint64_t piece_bytes; /* clients send their calls in pieces of so much; 0: whole */
 };
 
 struct sl_sched;
@@ -162,6 +164,17 @@ struct sl_job_stats {
 };
 
 int sl_job_stats(const struct sl_sched *s, uint64_t job, sl_time now, struct sl_job_stats *out);
+
+/* What a job's last few hundred requests look like; see detect/pattern.c. */
+struct sl_job_pattern {
+	const char *spatiality; /* contiguous, strided, random; unknown: too few requests yet */
+	const char *size;	/* small, large (32 KiB and up), unknown: of its calls */
+	uint32_t op;		/* enum sl_op: of most requests */
+	uint32_t files;		/* in use */
+	uint64_t call_bytes;	/* mean; 0: not known */
+	uint64_t requests;	/* seen in all; 0: nothing is watched, or there was none */
+};
+int sl_job_pattern(const struct sl_sched *s, uint64_t job, struct sl_job_pattern *out);
 sl_time sl_latency_bound_ns(unsigned bucket); /* upper bound of a bucket */
 sl_time sl_latency_percentile_ns(const struct sl_job_stats *st, unsigned ppm); /* 990000: p99 */
 

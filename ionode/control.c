@@ -52,6 +52,20 @@ static int set_of(sl_time period_ns)
 	return i;
 }
 
+static void put_pattern(struct json *j, const struct node *n, uint64_t job)
+{
+	struct sl_job_pattern p;
+
+	sl_job_pattern(n->sched, job, &p);
+	json_object(j, "pattern");
+	json_string(j, "spatiality", p.requests ? p.spatiality : NULL);
+	json_string(j, "size", p.requests ? p.size : NULL);
+	json_string(j, "op", !p.requests ? NULL : p.op == SL_WRITE ? "write" : "read");
+	json_uint(j, "files", p.files);
+	json_uint(j, "call_bytes", p.call_bytes);
+	json_end(j);
+}
+
 static void put_job(struct json *j, const struct node *n, const struct node_job *job,
 		    uint64_t total_bps, sl_time now)
 {
@@ -101,6 +115,7 @@ static void put_job(struct json *j, const struct node *n, const struct node_job 
 		json_int(j, "set", set_of(conf.period_ns));
 	else
 		json_string(j, "set", NULL);
+	put_pattern(j, n, job->number);
 	json_end(j);
 }
 

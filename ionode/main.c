@@ -175,6 +175,7 @@ static int run(const struct node_config *config, int ready_fd)
 				.capacity_bps = config->capacity_bps,
 				.strict_grants = config->strict,
 				.lend_us = config->lend_us,
+				.patterns = 1,
 				.limits = { .jobs = 4096, .files = 65536, .requests = 131072 } };
 	pthread_t threads[SL_SHM_WORKERS];
 	char err[200];

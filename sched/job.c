@@ -183,6 +183,7 @@ int sl_job_add(struct sl_sched *s, uint64_t job, const struct sl_job_conf *conf,
 	slot->grant_bps = SL_GRANT_NONE;
 	slot->conf = (struct sl_job_conf){ 0 };
 	slot->stats = (struct sl_job_stats){ 0 };
+	slot->watch = NULL;
 	/* It has nothing in any lane yet, so it can begin in the right one whatever is in flight.
 	 */
 	if (s->pooling && !s->remap && !c.min_bps && !c.max_bps)

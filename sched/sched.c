@@ -179,6 +179,8 @@ int sl_add(struct sl_sched *s, struct sl_request *r, sl_time now)
 	slot->requests++;
 	slot->stats.queued_requests++;
 	slot->stats.queued_bytes += r->length;
+	if (s->patterns)
+		sl_watch_add(s, slot, r, now);
 	if (slot->lane->limited && slot->lane->flow.waiting == 0)
 		s->admit->wake(s->admit_state, slot->lane->index, now);
 	sl_lane_add(s, slot->lane, r, now);
@@ -462,6 +464,12 @@ static int check_limits(struct sl_limits *l, char *err, size_t err_size)
 	return -EINVAL;
 }
 
+static int no_memory(size_t bytes, char *err, size_t err_size)
+{
+	snprintf(err, err_size, "memory: %zu bytes for these limits are not to be had", bytes);
+	return -ENOMEM;
+}
+
 int sl_sched_create(struct sl_sched **out, const struct sl_config *config, sl_time now, char *err,
 		    size_t err_size)
 {
@@ -505,11 +513,8 @@ int sl_sched_create(struct sl_sched **out, const struct sl_config *config, sl_ti
 		at_share[i] = carve(&total, largest_state(SL_SHARE, &pl));
 
 	base = aligned_alloc(64, total);
-	if (!base) {
-		snprintf(err, err_size, "memory: %zu bytes for these limits are not to be had",
-			 total);
-		return -ENOMEM;
-	}
+	if (!base)
+		return no_memory(total, err, err_size);
 	memset(base, 0, total);
 	s = (struct sl_sched *)base;
 	s->limits = limits;
@@ -549,11 +554,20 @@ int sl_sched_create(struct sl_sched **out, const struct sl_config *config, sl_ti
 		sl_flow_policy(&l->flow, sl_order_ops(&order), s->order_spec[0].values, now);
 		s->slots[i].next_free = i + 1;
 	}
+	s->watch_conf.transfer_bytes = config->piece_bytes;
+	s->patterns = config->patterns != 0;
+	if (s->patterns && sl_watch_start(s)) {
+		total = s->watch_bytes * pl.lanes;
+		sl_sched_destroy(s);
+		return no_memory(total, err, err_size);
+	}
 	*out = s;
 	return 0;
 }
 
 void sl_sched_destroy(struct sl_sched *s)
 {
+	if (s)
+		free(s->watch_all);
 	free(s);
 }

@@ -19,6 +19,7 @@
 
 #include "base/ds/hash.h"
 #include "base/ds/heap.h"
+#include "detect/pattern.h"
 #include "policy/order/flow.h"
 #include "policy/policy.h"
 #include "sched/spec.h"
@@ -49,7 +50,8 @@ struct sl_slot {
 	struct sl_job_stats stats;
 	struct sl_job_conf conf;
 	uint64_t grant_bps;
-	struct sl_spec order; /* of this job alone, if order.policy */
+	struct sl_spec order;	 /* of this job alone, if order.policy */
+	struct sl_access *watch; /* NULL: it had no request yet, or nobody watches */
 };
 
 struct sl_sched {
@@ -86,6 +88,10 @@ struct sl_sched {
 	struct sl_flow_env env;
 	struct sl_request *parked; /* by ->next: waiting for a free file entry after a remap */
 	struct sl_slot *slots;	   /* limits.jobs, and the pool's */
+	bool patterns;
+	struct sl_access_conf watch_conf;
+	size_t watch_bytes;	  /* of a slot */
+	unsigned char *watch_all; /* of all slots; NULL: nothing is watched */
 	const char *error;
 	char message[200];
 };
@@ -122,6 +128,13 @@ void sl_lane_add(struct sl_sched *s, struct sl_lane *l, struct sl_request *r, sl
 /* Rates and class of a job's own lane from its conf, its grant and the capacity. */
 void sl_slot_rates(struct sl_sched *s, struct sl_slot *slot, sl_time now);
 void sl_grant_end(struct sl_sched *s, struct sl_slot *slot, sl_time now);
+
+/* ---- watch.c: patterns ---- */
+
+/* Memory for all that may be watched; 0 or -ENOMEM. */
+int sl_watch_start(struct sl_sched *s);
+void sl_watch_add(struct sl_sched *s, struct sl_slot *slot, const struct sl_request *r,
+		  sl_time now);
 
 /* ---- change.c: live changes ---- */
 
