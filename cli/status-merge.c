@@ -145,6 +145,9 @@ static void mg_part(cJSON *to, const cJSON *job, const char *node)
 	cJSON_AddStringToObject(part, "ionode", node);
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
 		cJSON_AddNumberToObject(part, keys[i], mg_number(job, keys[i]));
+	if (mg_item(job, "reason"))
+		cJSON_AddItemToObject(part, "reason",
+				      cJSON_Duplicate(mg_item(job, "reason"), true));
 	cJSON_AddItemToArray(parts, part);
 }
 
@@ -167,6 +170,33 @@ static void mg_jobs(cJSON *all, const cJSON *jobs, const char *node)
 		}
 		mg_part(to, job, node);
 	}
+}
+
+/*
+ * The reason of the part that matters most: where most waits, else most is moved, else most
+ * processes are. Of a grant of 0 the controller knows what it waits for.
+ */
+static void mg_reason(cJSON *job, const cJSON *known)
+{
+	static const char *const keys[] = { "queued_requests", "bandwidth_bps", "clients" };
+	const char *decided = cJSON_GetStringValue(mg_item(known, "reason")), *text;
+	const cJSON *part, *best = NULL;
+
+	cJSON_ArrayForEach(part, mg_item(job, "parts"))
+	{
+		size_t i = 0;
+
+		while (best && i < 2 && mg_number(part, keys[i]) == mg_number(best, keys[i]))
+			i++;
+		if (!best || mg_number(part, keys[i]) > mg_number(best, keys[i]))
+			best = part;
+	}
+	text = cJSON_GetStringValue(mg_item(best, "reason"));
+	if (!text)
+		return;
+	if (decided && !strcmp(text, "granted 0"))
+		text = decided;
+	cJSON_ReplaceItemInObjectCaseSensitive(job, "reason", cJSON_CreateString(text));
 }
 
 /* What the controller adds: phase, grant, and where the job belongs. */
@@ -318,6 +348,7 @@ cJSON *status_merge(const struct layer *l)
 
 		mg_set(job, "share", total > 0 ? mg_number(job, "bandwidth_bps") / total : 0);
 		mg_decided(job, mg_find(mg_item(known, "jobs"), "job", name));
+		mg_reason(job, mg_find(mg_item(known, "jobs"), "job", name));
 	}
 	mg_controller(all, l, controller, known);
 	cJSON_AddItemToObject(all, "ionodes", ionodes);

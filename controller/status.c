@@ -23,9 +23,39 @@ static void put_node(struct json *j, const struct brain *b, uint32_t i, sl_time 
 	json_end(j);
 }
 
+/*
+ * What a grant of 0 waits for: grants are decided anew when a phase ends, so for those that have
+ * one now. NULL: it has one, or needs none.
+ */
+static const char *reason(const struct brain *b, const struct brain_job *job, char *out,
+			  size_t size)
+{
+	const struct brain_job *first = NULL;
+	uint32_t n = 0;
+
+	if (!b->ops || !job->in_io || !brain_capacity(b) || job->io.rate_bps > 0)
+		return NULL;
+	for (uint32_t i = 0; i < b->jobs; i++) {
+		const struct brain_job *k = b->job[i];
+
+		if (!k || !k->in_io || !(k->io.rate_bps > 0))
+			continue;
+		first = first ? first : k;
+		n++;
+	}
+	if (n == 1)
+		snprintf(out, size, "granted 0 until job %s is done", first->name);
+	else if (n)
+		snprintf(out, size, "granted 0 until one of %u jobs is done", n);
+	else
+		snprintf(out, size, "granted 0");
+	return out;
+}
+
 static void put_job(struct json *j, const struct brain *b, const struct brain_job *job)
 {
 	bool granted = b->ops && job->in_io && brain_capacity(b);
+	char text[SL_JOB_NAME_MAX + 48];
 
 	json_object(j, NULL);
 	json_string(j, "job", job->name);
@@ -44,6 +74,7 @@ static void put_job(struct json *j, const struct brain *b, const struct brain_jo
 		json_double(j, "grant_bps", job->io.rate_bps);
 	else
 		json_string(j, "grant_bps", NULL);
+	json_string(j, "reason", reason(b, job, text, sizeof(text)));
 	json_uint(j, "map_epoch", job->map_epoch);
 	json_array(j, "ionodes");
 	for (uint32_t i = 0; i < job->to_count; i++)

@@ -72,6 +72,7 @@ static void put_job(struct json *j, const struct node *n, const struct node_job 
 	struct sl_job_conf conf;
 	struct sl_job_stats st;
 	uint64_t bytes, requests;
+	char reason[NODE_REASON];
 	/* A job that has ended does not get slower. */
 	sl_time until = job->clients ? now : job->last_seen;
 
@@ -116,6 +117,7 @@ static void put_job(struct json *j, const struct node *n, const struct node_job 
 	else
 		json_string(j, "set", NULL);
 	put_pattern(j, n, job->number);
+	json_string(j, "reason", node_reason(n, job, total_bps, now, reason));
 	json_end(j);
 }
 

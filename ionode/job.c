@@ -307,6 +307,8 @@ bool node_jobs_tick(struct node *n)
 		j->iops = per_second(requests - j->rate_requests, now - last);
 		j->rate_bytes = bytes;
 		j->rate_requests = requests;
+		j->throttled = 2 * (st.throttled_ns - j->rate_throttled_ns) > now - last;
+		j->rate_throttled_ns = st.throttled_ns;
 		if (j->holders)
 			held(j); /* descriptors of processes that have ended */
 		if (!forget(n, p, requests ? KEEP_NS : UNUSED_NS, now))

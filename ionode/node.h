@@ -122,6 +122,8 @@ struct node_job {
 	uint64_t moved[2]; /* bytes, by enum sl_op: less than asked for at the end of a file */
 	uint64_t rate_bytes, rate_requests; /* served when the rates were last taken */
 	uint64_t rate_bps, iops;
+	sl_time rate_throttled_ns; /* when they were */
+	bool throttled;		   /* for half of the last second */
 	struct node_job *next;
 };
 
@@ -242,6 +244,11 @@ void client_file_put(struct node *n, struct node_file *f);
 
 /* control.c: answer one line; *answer is malloc'ed. Returns 0 or a positive errno. */
 int node_control(struct node *n, char *line, char **answer);
+/* reason.c: why the job is as fast as it is, in a few words; the lock is held. all_bps: of all
+ * jobs. */
+#define NODE_REASON 128
+const char *node_reason(const struct node *n, const struct node_job *j, uint64_t all_bps,
+			sl_time now, char out[NODE_REASON]);
 /* job.c; the lock is held, except by node_jobs_tick() */
 struct node_job *node_job_find(const struct node *n, uint64_t number);
 struct node_job *node_job_add(struct node *n, const char *name, const struct sl_job_conf *conf,

@@ -88,6 +88,12 @@ struct sl_member {
 	uint32_t weight;   /* 1 .. SL_MAX_WEIGHT */
 };
 
+/* Who goes before a ready lane. */
+struct sl_ahead {
+	int64_t lane; /* -1: a set of them */
+	int set;      /* of io-sets: log10 of the period in seconds */
+};
+
 struct sl_share_ops {
 	struct sl_policy base;
 	bool pools; /* lanes without limits are one: see share/pool.c */
@@ -108,6 +114,11 @@ struct sl_share_ops {
 	/* A ready lane sends now, chosen by pick() or not; m as it is afterwards. */
 	void (*charge)(void *state, uint32_t lane, const struct sl_member *m, uint64_t bytes,
 		       uint32_t requests, sl_time now);
+	/*
+	 * For people who ask why: who goes before this ready lane as things are. False: nobody whom
+	 * the policy could name. NULL: it never can.
+	 */
+	bool (*ahead)(const void *state, uint32_t lane, sl_time now, struct sl_ahead *out);
 };
 
 /* ---- order: which of a flow's requests, merged into what? ---- */

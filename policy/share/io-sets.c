@@ -356,6 +356,54 @@ static int64_t ios_pick(void *state, sl_time now, sl_time *wake)
 	}
 }
 
+/* ---- who goes first, for people ---- */
+
+/* As ios_tag(), and nothing is moved. */
+static unsigned __int128 ios_stands(const struct ios *s, unsigned i)
+{
+	unsigned __int128 tag = s->set[i].tag;
+
+	if (i == IOS_OWN)
+		tag = s->own_begin + (sl_heap_top(&s->own)->key - 1) * s->own_length;
+	return tag < s->begin ? s->begin : tag;
+}
+
+/*
+ * Who has the lane's set; if that is the lane itself, the set that has its turn before: one of
+ * higher priority with credit, or any with credit if the lane's own has none left in this round.
+ */
+static bool ios_ahead(const void *state, uint32_t lane, sl_time now, struct sl_ahead *out)
+{
+	const struct ios *s = state;
+	unsigned own = s->lane[lane].set;
+	const struct ios_set *set = &s->set[own];
+	bool credit;
+
+	if (!s->lane[lane].ready)
+		return false;
+	if (own == IOS_OWN)
+		out->lane = sl_heap_top(&s->own)->id;
+	else if (set->forced != IOS_NONE && now < set->forced_until)
+		out->lane = set->forced;
+	else
+		out->lane = ios_number(s, sl_container(set->first, struct ios_lane, node));
+	if (out->lane != lane)
+		return true;
+	credit = ios_stands(s, own) < s->end;
+	for (uint32_t m = s->present; m; m &= m - 1) {
+		unsigned i = (unsigned)__builtin_ctz(m);
+
+		if (i == own && credit)
+			break;
+		if (i == own || ios_stands(s, i) >= s->end)
+			continue;
+		out->lane = i == IOS_OWN ? (int64_t)sl_heap_top(&s->own)->id : -1;
+		out->set = i < IOS_OWN ? (int)i - 9 : (int)i - 10;
+		return true;
+	}
+	return false;
+}
+
 /* ---- what it costs ---- */
 
 static void ios_charge_own(struct ios *s, uint32_t lane, int64_t cost, bool picked)
@@ -586,4 +634,5 @@ const struct sl_share_ops sl_share_io_sets = {
 	.forget = ios_forget,
 	.pick = ios_pick,
 	.charge = ios_charge,
+	.ahead = ios_ahead,
 };

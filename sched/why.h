@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Why the next request of a job has not been sent yet: for people who ask, not for decisions.
+ * Nothing is counted for it; it is read off the stages when somebody wants to know.
+ */
+#ifndef SL_SCHED_WHY_H
+#define SL_SCHED_WHY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sluice.h"
+
+enum sl_why_kind {
+	SL_WHY_NOTHING, /* none waits */
+	SL_WHY_HELD,	/* a strict grant of 0 */
+	SL_WHY_CAP,	/* admit: it has used up its max */
+	SL_WHY_GRANT,	/* the same of its grant, which is less and strict */
+	SL_WHY_ORDER,	/* its order policy waits for a better batch until a time that it knows */
+	SL_WHY_OWN,	/* its order policy waits for a batch of the job that is in flight */
+	SL_WHY_RANK,	/* its grant is 0: those with one go first */
+	SL_WHY_JOB,	/* share: `job` goes first */
+	SL_WHY_SET,	/* share: the set of io-sets goes first */
+	SL_WHY_TURN,	/* it may go, and nobody goes first for a reason that has a name */
+};
+
+struct sl_why {
+	enum sl_why_kind kind;
+	uint64_t job;
+	int set;
+	bool behind; /* its min */
+};
+
+/* 0 or -ENOENT. */
+int sl_job_why(const struct sl_sched *s, uint64_t job, sl_time now, struct sl_why *out);
+
+#endif

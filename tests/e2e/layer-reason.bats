@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+# The reason in `sluice status --json`: why a job is as fast as it is, told by who holds it.
+bats_require_minimum_version 1.5.0
+load live
+
+setup_file() {
+	BIN=$BATS_FILE_TMPDIR SOURCE_DIR=${SOURCE_DIR:-$PWD} CC=${CC:-cc}
+	compile live-load
+}
+
+setup() {
+	live_setup
+}
+
+teardown() {
+	live_teardown
+}
+
+load_of() { # job, options of run
+	local job=$1
+	shift
+	start_load "$job" "$@" -- "$BIN/live-load" -T 120 -t 4 "$DIR/$job" >/dev/null
+}
+
+says() { # job, words
+	[ "$(job "$1" reason)" = "$2" ]
+}
+
+# Moments differ; it must come soon, and often.
+soon() { # job, words
+	until_true 10 says "$1" "$2" || { echo "# $1: $(job "$1" reason)"; return 1; }
+}
+
+@test "a job at its max, one that shares the capacity, one that has ended" {
+	"$SLUICE" up --capacity 40M "$DIR" >/dev/null
+	load_of a --max 4M
+	soon a "at max"
+	load_of b
+	soon b "capacity shared"
+	end_load 0
+	end_load 1
+	soon a ended
+	soon b ended
+}
+
+@test "a job that does nothing yet, and one that does nothing any more" {
+	"$SLUICE" up "$DIR" >/dev/null
+	mkfifo "$BATS_TEST_TMPDIR/go"
+	start_load a -- bash -c 'read -r line <"$0"' "$BATS_TEST_TMPDIR/go"
+	start_load b -- bash -c 'exec 5>"$1"; echo x >&5; read -r line <"$0"' "$BATS_TEST_TMPDIR/go" "$DIR/f"
+	soon b computing
+	soon a idle
+}
+
+@test "io-sets: the job of the same set waits for the one that has it" {
+	"$SLUICE" up --capacity 20M --policy share=io-sets "$DIR" >/dev/null
+	load_of a --period 10
+	until_true 10 says a "at capacity"
+	load_of b --period 12
+	soon b "waiting for job a"
+	load_of c --period 1
+	soon b "waiting for job a"
+	soon a "waiting for set 0"
+}
+
+@test "two nodes and a controller: a grant of 0 waits for the job that has one" {
+	"$SLUICE" up --ionodes 2 --capacity 20M --policy grant=fcfs "$DIR" >/dev/null
+	load_of a
+	until_true 10 flowing_on_all a
+	load_of b
+	soon b "granted 0 until job a is done"
+	[ "$(status '[.jobs[] | select(.job == "b").parts[].reason] | index("granted 0") != null')" = true ]
+	end_load 0
+	until_true 10 is_free b
+}
+
+flowing_on_all() { # job
+	[ "$(job "$1" bandwidth_bps)" -gt 0 ]
+}
+
+is_free() { # job
+	[[ "$(job "$1" reason)" != granted* ]]
+}

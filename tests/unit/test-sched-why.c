@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sched/why: each stage that can hold a job is named when it does, and only then. */
+#include "tests/unit/sched-rig.h"
+
+#include "sched/why.h"
+
+static struct sl_why why(struct box *b, uint64_t id)
+{
+	struct sl_why w;
+
+	assert_int_equal(sl_job_why(b->s, id, b->now, &w), 0);
+	return w;
+}
+
+static void a_job_with_nothing_waiting_has_no_reason(void **state)
+{
+	struct box *b = box_open(&(struct sl_config){ .order = "to" });
+	struct sl_why w;
+
+	(void)state;
+	assert_int_equal(sl_job_why(b->s, 1, b->now, &w), -ENOENT);
+	job(b, 1, 0);
+	assert_int_equal(why(b, 1).kind, SL_WHY_NOTHING);
+	put(b, 1, SL_READ, A, 0, 1);
+	assert_int_equal(why(b, 1).kind, SL_WHY_TURN);
+	expect(b, 1, 0, 1, 1);
+	assert_int_equal(why(b, 1).kind, SL_WHY_NOTHING); /* it is in flight */
+	box_close(b);
+}
+
+static void a_job_that_has_used_up_its_max_is_held_by_it_until_it_may_send(void **state)
+{
+	struct box *b = box_open(&(struct sl_config){ .order = "to" });
+
+	(void)state;
+	job(b, 1, .max_bps = 1 * MB, .burst_bytes = 4096);
+	for (uint64_t i = 0; i < 3; i++)
+		put(b, 1, SL_WRITE, A, i * MB, MB);
+	serve(b, 1, 0, MB, 1);
+	nothing(b, 10 * SEC + 1 * SEC - 4096 * US);
+	assert_int_equal(why(b, 1).kind, SL_WHY_CAP);
+	b->now += 1 * SEC;
+	assert_int_equal(why(b, 1).kind, SL_WHY_TURN);
+	box_close(b);
+}
+
+static void strict_grants_hold_and_limit(void **state)
+{
+	struct box *b = box_open(&(struct sl_config){ .order = "to", .strict_grants = 1 });
+
+	(void)state;
+	job(b, 1, .max_bps = 500 * MB);
+	ok(b, sl_job_grant(b->s, 1, 0, b->now + 100 * SEC, b->now));
+	put(b, 1, SL_READ, A, 0, 1);
+	assert_int_equal(why(b, 1).kind, SL_WHY_HELD);
+	ok(b, sl_job_grant(b->s, 1, 1 * MB, b->now + 100 * SEC, b->now));
+	for (uint64_t i = 0; i < 3; i++)
+		put(b, 1, SL_WRITE, B, i * MB, MB);
+	while (sl_next(b->s, b->now, NULL))
+		;
+	assert_int_equal(why(b, 1).kind, SL_WHY_GRANT);
+	box_close(b);
+}
+
+static void a_grant_of_0_ranks_behind_others(void **state)
+{
+	struct box *b = box_open(&(struct sl_config){ .order = "to" });
+
+	(void)state;
+	job(b, 1, 0);
+	job(b, 2, 0);
+	ok(b, sl_job_grant(b->s, 1, 0, b->now + SEC, b->now));
+	put(b, 1, SL_READ, A, 0, 1);
+	put(b, 2, SL_READ, A, 0, 1);
+	assert_int_equal(why(b, 1).kind, SL_WHY_RANK);
+	assert_int_equal(why(b, 2).kind, SL_WHY_TURN);
+	box_close(b);
+}
+
+static void a_job_behind_its_min_says_so(void **state)
+{
+	struct box *b = box_open(&(struct sl_config){ .order = "to", .capacity_bps = 10 * MB });
+
+	(void)state;
+	job(b, 1, .min_bps = 5 * MB);
+	job(b, 2, 0);
+	put(b, 1, SL_READ, A, 0, 1);
+	put(b, 2, SL_READ, A, 0, 1);
+	b->now += SEC;
+	assert_true(why(b, 1).behind);
+	assert_false(why(b, 2).behind);
+	box_close(b);
+}
+
+static void an_order_policy_that_waits_is_named(void **state)
+{
+	struct box *b = box_open(&(struct sl_config){ .order = "aioli,wait_us=500" });
+
+	(void)state;
+	job(b, 1, 0);
+	put(b, 1, SL_READ, A, 0, 4096);
+	put(b, 1, SL_READ, A, 4096, 4096);
+	serve(b, 1, 0, 8192, 2);
+	/* a stream whose next request is late: the one behind it waits for that */
+	put(b, 1, SL_READ, A, 12288, 4096);
+	nothing(b, b->now + 500 * US);
+	assert_int_equal(why(b, 1).kind, SL_WHY_ORDER);
+	b->now += 500 * US;
+	serve(b, 1, 12288, 4096, 1);
+	box_close(b);
+}
+
+static void overlapping_requests_wait_for_the_jobs_own(void **state)
+{
+	struct box *b = box_open(&(struct sl_config){ .order = "to" });
+
+	(void)state;
+	job(b, 1, 0);
+	put(b, 1, SL_WRITE, A, 0, 10);
+	expect(b, 1, 0, 10, 1);
+	put(b, 1, SL_READ, A, 5, 1);
+	assert_int_equal(why(b, 1).kind, SL_WHY_OWN);
+	box_close(b);
+}
+
+static void io_sets_names_the_job_that_has_the_set(void **state)
+{
+	struct box *b = box_open(&(struct sl_config){ .order = "to", .share = "io-sets" });
+
+	(void)state;
+	job(b, 1, .period_ns = 10 * SEC);
+	job(b, 2, .period_ns = 12 * SEC);
+	for (uint64_t i = 0; i < 4; i++) {
+		put(b, 1, SL_READ, A, i * MB, MB);
+		put(b, 2, SL_READ, B, i * MB, MB);
+	}
+	serve(b, 1, 0, MB, 1);
+	assert_int_equal(why(b, 2).kind, SL_WHY_JOB);
+	assert_int_equal(why(b, 2).job, 1);
+	assert_int_equal(why(b, 1).kind, SL_WHY_TURN);
+	box_close(b);
+}
+
+static void io_sets_names_the_set_that_goes_first(void **state)
+{
+	struct box *b = box_open(&(struct sl_config){ .order = "to", .share = "io-sets" });
+
+	(void)state;
+	job(b, 1, .period_ns = 100 * SEC);
+	job(b, 2, .period_ns = 1 * SEC);
+	for (uint64_t i = 0; i < 4; i++) {
+		put(b, 1, SL_READ, A, i * MB, MB);
+		put(b, 2, SL_READ, B, i * MB, MB);
+	}
+	serve(b, 2, 0, MB, 1);
+	assert_int_equal(why(b, 1).kind, SL_WHY_SET);
+	assert_int_equal(why(b, 1).set, 0);
+	assert_int_equal(why(b, 2).kind, SL_WHY_TURN);
+	box_close(b);
+}
+
+static void io_sets_names_the_job_of_unknown_period_whose_turn_it_is(void **state)
+{
+	struct box *b = box_open(&(struct sl_config){ .order = "to", .share = "io-sets" });
+
+	(void)state;
+	job(b, 1, 0);
+	job(b, 2, 0);
+	for (uint64_t i = 0; i < 4; i++) {
+		put(b, 1, SL_READ, A, 2 * i * M, 2 * M);
+		put(b, 2, SL_READ, B, 2 * i * M, 2 * M);
+	}
+	serve(b, 1, 0, 2 * M, 1);
+	assert_int_equal(why(b, 1).kind, SL_WHY_JOB);
+	assert_int_equal(why(b, 1).job, 2);
+	assert_int_equal(why(b, 2).kind, SL_WHY_TURN);
+	box_close(b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_job_with_nothing_waiting_has_no_reason),
+		cmocka_unit_test(a_job_that_has_used_up_its_max_is_held_by_it_until_it_may_send),
+		cmocka_unit_test(strict_grants_hold_and_limit),
+		cmocka_unit_test(a_grant_of_0_ranks_behind_others),
+		cmocka_unit_test(a_job_behind_its_min_says_so),
+		cmocka_unit_test(an_order_policy_that_waits_is_named),
+		cmocka_unit_test(overlapping_requests_wait_for_the_jobs_own),
+		cmocka_unit_test(io_sets_names_the_job_that_has_the_set),
+		cmocka_unit_test(io_sets_names_the_set_that_goes_first),
+		cmocka_unit_test(io_sets_names_the_job_of_unknown_period_whose_turn_it_is),
+	};
+
+	return cmocka_run_group_tests_name("sched-why", tests, NULL, NULL);
+}
