@@ -12,6 +12,7 @@
 
 #include "base/units.h"
 #include "cli/cli.h"
+#include "cli/dashboard.h"
 #include "cli/layer.h"
 
 static const char cmd[] = "down";
@@ -177,6 +178,7 @@ static int dn_layer(const char *name, bool if_up, int64_t timeout_ms)
 
 	if (status)
 		return status;
+	dashboard_end(&l); /* it only looks */
 	rc = layer_lock(&l, false);
 	/* One that was killed has the lock for a moment, and nobody to be told. */
 	for (int ms = 0; rc == -EWOULDBLOCK && !layer_pid(&l) && ms < LOCK_MS; ms += 20) {

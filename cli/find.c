@@ -65,6 +65,14 @@ int layer_daemon(const char *cmd, char path[PATH_MAX])
 	return fi_find(cmd, "SLUICED", "sluiced", places, path);
 }
 
+int layer_httpd(const char *cmd, char path[PATH_MAX])
+{
+	static const char *const places[] = { ".",	 "../dashboard", "../bin",
+					      "../sbin", "../libexec",	 NULL };
+
+	return fi_find(cmd, "SLUICE_HTTPD", "sluice-httpd", places, path);
+}
+
 int layer_preload(const char *cmd, char path[PATH_MAX])
 {
 	static const char *const places[] = { "../client", ("../" SL_LIBDIR),

@@ -168,16 +168,19 @@ int layer_lock_open(struct layer *l)
 	return l->lock < 0 ? -errno : 0;
 }
 
-/* Whether a file of that name is what a member leaves; `log` and `secret` outlive it. */
+/*
+ * Whether a file of that name is what a member leaves; `log` and `secret` outlive it, and so does
+ * the dashboard, which goes with the layer alone.
+ */
 static bool la_left(const char *name, bool all)
 {
 	static const char *const always[] = { "pid",  "args", "root",		"listen",
 					      "jobs", "node", "controller.sock" },
-				 *const last[] = { "log", "secret" };
+				 *const last[] = { "log", "secret", "dashboard" };
 
 	for (size_t i = 0; i < sizeof(always) / sizeof(always[0]); i++)
 		if (!strncmp(name, always[i], strlen(always[i])))
-			return true;
+			return all || !strstr(name, "-dashboard");
 	for (size_t i = 0; all && i < sizeof(last) / sizeof(last[0]); i++)
 		if (!strncmp(name, last[i], strlen(last[i])))
 			return true;

@@ -74,11 +74,13 @@ struct layer_member {
 	char name[16];	  /* "0", "1", …, or "controller" */
 	char suffix[16];  /* of its files: "", "-1", …, "-controller" */
 	char socket[108]; /* "": the path would be too long */
-	bool controller;
+	bool controller, dashboard;
 	pid_t pid; /* 0: it does not live */
 };
 /* Member number `node`, or the controller, whether there is one or not. */
 void layer_member(const struct layer *l, unsigned node, bool controller, struct layer_member *m);
+/* The dashboard, which is beside the members and none of them: see dashboard.h. */
+void layer_dashboard(const struct layer *l, struct layer_member *m);
 /* All there should be: the nodes by number, then the controller if there is one. At least one. */
 size_t layer_members(const struct layer *l, struct layer_member m[LAYER_MEMBERS]);
 bool layer_has_many(const struct layer *l); /* more than one */
@@ -86,7 +88,7 @@ bool layer_has_many(const struct layer *l); /* more than one */
 bool layer_dead(const struct layer *l, char *out, size_t size);
 /* Let l->socket be that of its first node that lives, if one does. */
 void layer_enter(struct layer *l);
-/* "the node", if there is no other; "I/O node 1"; "the controller". */
+/* "the node", if there is no other; "I/O node 1"; "the controller"; "the dashboard". */
 const char *layer_member_called(const struct layer_member *m, bool alone, char out[32]);
 
 enum layer_state {
@@ -151,8 +153,9 @@ int layer_runtime(const char *cmd, bool make, char path[PATH_MAX]);
 /* A bare number is bytes/s: a capacity below 1 MB/s was hardly meant. */
 void layer_warn_capacity(const char *cmd, uint64_t bps);
 
-/* What belongs to this program: the daemon, the library for LD_PRELOAD. */
+/* What belongs to this program: the daemon, the dashboard's server, the library for LD_PRELOAD. */
 int layer_daemon(const char *cmd, char path[PATH_MAX]);
+int layer_httpd(const char *cmd, char path[PATH_MAX]);
 int layer_preload(const char *cmd, char path[PATH_MAX]);
 
 #endif

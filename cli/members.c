@@ -22,12 +22,12 @@ static void me_file(const struct layer *l, const char *file, const char *suffix,
  * Whether that process has the lock file open: a member gets it as descriptor 3. One that was
  * killed keeps its files a little longer than its memory, but is nobody who could answer.
  */
-static bool me_holds_lock(const struct layer *l, pid_t pid)
+static bool me_holds_lock(const struct layer *l, const char *file, pid_t pid)
 {
 	char fd[64], path[PATH_MAX], byte;
 	struct stat theirs, lock;
 
-	me_file(l, "lock", "", path);
+	me_file(l, file, "", path);
 	snprintf(fd, sizeof(fd), "/proc/%d/exe", (int)pid);
 	if (readlink(fd, &byte, 1) < 0)
 		return false;
@@ -43,7 +43,7 @@ static pid_t me_pid(const struct layer *l, const struct layer_member *m)
 
 	snprintf(file, sizeof(file), "pid%s", m->suffix);
 	if (layer_read(l, file, text, sizeof(text)) || check_count(text, 2, INT_MAX, &pid) ||
-	    !me_holds_lock(l, (pid_t)pid))
+	    !me_holds_lock(l, m->dashboard ? "dashboard-lock" : "lock", (pid_t)pid))
 		return 0;
 	return (pid_t)pid;
 }
@@ -62,6 +62,14 @@ void layer_member(const struct layer *l, unsigned node, bool controller, struct 
 		     controller ? "%s/controller.sock" : "%s/node%s.sock", l->dir, m->suffix);
 	if (n >= (int)sizeof(m->socket))
 		m->socket[0] = 0;
+	m->pid = me_pid(l, m);
+}
+
+void layer_dashboard(const struct layer *l, struct layer_member *m)
+{
+	*m = (struct layer_member){ .name = "dashboard",
+				    .suffix = "-dashboard",
+				    .dashboard = true };
 	m->pid = me_pid(l, m);
 }
 
@@ -93,9 +101,10 @@ pid_t layer_pid(const struct layer *l)
 const char *layer_member_called(const struct layer_member *m, bool alone, char out[32])
 {
 	snprintf(out, 32,
-		 m->controller ? "the controller"
-		 : alone       ? "the node"
-			       : "I/O node %s",
+		 m->controller	? "the controller"
+		 : m->dashboard ? "the dashboard"
+		 : alone	? "the node"
+				: "I/O node %s",
 		 m->name);
 	return out;
 }

@@ -1,0 +1,1 @@
+// uPlot was not there when this was built.

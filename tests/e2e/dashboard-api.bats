@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+# `sluice dashboard` and the HTTP interface of a layer, as curl sees it.
+bats_require_minimum_version 1.5.0
+load layer
+
+setup() {
+	layer_setup
+}
+
+teardown() {
+	layer_teardown
+}
+
+# The server of a layer on a free port: $AT, $TOKEN
+serve() { # options of up
+	"$SLUICE" up "$@" "$DIR" >/dev/null
+	local json
+	json=$("$SLUICE" dashboard --port 0 --json)
+	AT=$(jq -r .address <<<"$json")
+	TOKEN=$(jq -r .token <<<"$json")
+}
+
+get() { # path, options of curl
+	local path=$1
+	shift
+	curl -sS --max-time 20 "$@" "$AT$path"
+}
+
+code() { # path, options of curl
+	get "$@" -o /dev/null -w '%{http_code}'
+}
+
+some_job() { # name, options of run
+	local name=$1
+	shift
+	"$SLUICE" run --job "$name" "$@" -- dd if=/dev/zero of="$DIR/$name" bs=64K count=4 status=none
+}
+
+@test "the dashboard starts once, tells where it is, and goes with its layer" {
+	serve
+	[[ "$AT" == http://127.0.0.1:* ]]
+	[ "${#TOKEN}" -eq 48 ]
+	[ "$(stat -c %a "$SLUICE_RUNTIME/default/dashboard-token")" = 600 ]
+	run -0 "$SLUICE" dashboard
+	[[ "$output" == *"$AT/#token=$TOKEN"* ]]
+	pid=$("$SLUICE" dashboard --json | jq .pid)
+	[ "$pid" = "$(cat "$SLUICE_RUNTIME/default/pid-dashboard")" ]
+	"$SLUICE" dashboard --stop
+	! get /api/v1/status 2>/dev/null
+	fails 1 "sluice dashboard: layer 'default' has no dashboard." dashboard --stop
+	# pages that are open go on with the token that they have
+	[ "$("$SLUICE" dashboard --json | jq -r .token)" = "$TOKEN" ]
+	"$SLUICE" down
+	[ ! -e "$SLUICE_RUNTIME/default" ]
+	fails 1 "sluice dashboard: no layer is up. Start one with 'sluice up DIR'." dashboard
+	fails 2 "sluice dashboard: '70000' is not a port, which is a number from 0 to 65535. See 'sluice dashboard --help'." \
+		dashboard --port 70000
+}
+
+@test "status is what sluice status says, and events are that again and again" {
+	serve --ionodes 2 --capacity 100M
+	some_job a --weight 3
+	get /api/v1/status >"$BATS_TEST_TMPDIR/api"
+	"$SLUICE" status --json >"$BATS_TEST_TMPDIR/cli"
+	jq -e '.api == 1 and .time_ms > 1e12' "$BATS_TEST_TMPDIR/api"
+	# but for what changes from one moment to the next
+	same='del(.api, .time_ms, .uptime_s, .controller.uptime_s, .decisions, .decisions_per_s,
+		.bandwidth_bps, .iops, .ionodes[].uptime_s, .ionodes[].decisions_per_s,
+		.ionodes[].bandwidth_bps, .ionodes[].iops) |
+		.jobs |= map({job, weight, write_bytes, requests, ionodes, asked_max_bps, clients})'
+	diff <(jq -S "$same" "$BATS_TEST_TMPDIR/api") <(jq -S "$same" "$BATS_TEST_TMPDIR/cli")
+	run -28 get '/api/v1/events?interval_ms=200' -N --max-time 2
+	[ "$(grep -c '^event: status$' <<<"$output")" -ge 3 ]
+	sed -n 's/^data: //p' <<<"$output" | jq -e -s 'length >= 3 and all(.api == 1) and
+		([.[].time_ms] | . == sort and . == unique)'
+	[ "$(code '/api/v1/events?interval_ms=100')" = 400 ]
+}
+
+@test "a layer of one node has the same form" {
+	serve
+	some_job a
+	get /api/v1/status | jq -e '.controller == null and (.ionodes | length) == 1 and
+		.ionodes[0].state == "up" and .jobs[0].ionodes == [] and .jobs[0].write_bytes == 262144'
+}
+
+@test "the page and its files are there, and say that nothing else may come in" {
+	serve
+	for path in / /app.js /app.css /uplot.js /uplot.css; do
+		[ "$(code "$path")" = 200 ]
+	done
+	head=$(get / -D - -o /dev/null)
+	grep -qi "^content-security-policy: default-src 'self';.*frame-ancestors 'none'" <<<"$head"
+	grep -qi '^x-content-type-options: nosniff' <<<"$head"
+	grep -qi '^content-type: text/html' <<<"$head"
+	[ "$(code /no-such-file)" = 404 ]
+	[ "$(code /../../etc/passwd --path-as-is)" = 404 ]
+	[ "$(code /app.js -X DELETE -H "Authorization: Bearer $TOKEN")" = 405 ]
+}
+
+@test "who may not is refused" {
+	serve
+	# foreign hosts and origins, as DNS rebinding and foreign pages have them
+	[ "$(code /api/v1/status -H 'Host: evil.example')" = 421 ]
+	[ "$(code /api/v1/status -H "Host: localhost")" = 200 ]
+	[ "$(code /api/v1/status -H 'Origin: http://evil.example')" = 403 ]
+	[ "$(code /api/v1/status -H 'Origin: null')" = 403 ]
+	[ "$(code /api/v1/status -H "Origin: $AT")" = 200 ]
+	# writes
+	[ "$(code /api/v1/policy -d '{}')" = 401 ]
+	[ "$(code /api/v1/policy -d '{}' -H 'Authorization: Bearer x')" = 401 ]
+	[ "$(code "/api/v1/policy?token=$TOKEN" -d '{}')" = 401 ]
+	get /api/v1/policy -d '{}' | jq -e '.error | contains("sluice dashboard")'
+}
+
+@test "at another address everything needs the token" {
+	"$SLUICE" up "$DIR" >/dev/null
+	json=$("$SLUICE" dashboard --listen 0.0.0.0 --port 0 --json)
+	TOKEN=$(jq -r .token <<<"$json")
+	address=$(jq -r .address <<<"$json")
+	AT=http://127.0.0.1:${address##*:}
+	[[ "$(jq -r .url <<<"$json")" == "$address/?token=$TOKEN#token=$TOKEN" ]]
+	for path in / /app.js /api/v1/status /api/v1/events /metrics; do
+		[ "$(code "$path")" = 401 ]
+	done
+	[ "$(code /api/v1/status -H "Authorization: Bearer $TOKEN")" = 200 ]
+	[ "$(code "/api/v1/status?token=${TOKEN}x")" = 401 ]
+	# the page, opened by its address, lets in what it loads; but a cookie is not enough to write
+	[ "$(code "/?token=$TOKEN" -c "$BATS_TEST_TMPDIR/jar")" = 200 ]
+	! grep -q "$TOKEN" "$BATS_TEST_TMPDIR/jar"
+	[ "$(code /app.js -b "$BATS_TEST_TMPDIR/jar")" = 200 ]
+	[ "$(code /api/v1/policy -b "$BATS_TEST_TMPDIR/jar" -d '{}')" = 401 ]
+	[ "$(code /api/v1/status -H "Host: evil.example" -H "Authorization: Bearer $TOKEN")" = 421 ]
+}
+
+@test "nodes and the controller come and go, the dashboard stays" {
+	serve --ionodes 2
+	kill -KILL "$(cat "$SLUICE_RUNTIME/default/pid-controller")"
+	for ((i = 0; i < 100; i++)); do
+		get /api/v1/status | jq -e '.controller.state == "died"' >/dev/null && break
+		sleep 0.1
+	done
+	get /api/v1/status | jq -e '.controller.state == "died"'
+	kill -KILL "$(cat "$SLUICE_RUNTIME/default/pid")" "$(cat "$SLUICE_RUNTIME/default/pid-1")"
+	for ((i = 0; i < 100; i++)); do
+		[ "$(code /api/v1/status)" = 503 ] && break
+		sleep 0.1
+	done
+	get /api/v1/status | jq -e '.error == "no node of layer '"'default'"' answers"'
+	[[ "$(get /api/v1/events -N --max-time 2)" == *"event: down"* ]]
+	"$SLUICE" up --revive >/dev/null
+	get /api/v1/status | jq -e '.controller.state == "up" and ([.ionodes[].state] | all(. == "up"))'
+}
