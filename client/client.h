@@ -106,6 +106,11 @@ void sl_client_move_fd(void);
 void sl_client_bye(void);
 /* In the child of fork(): forget the parent's connection. Async-signal-safe. */
 void sl_client_after_fork(void);
+/*
+ * The program begins or ends a phase of I/O: its node is told. 0; -ENOTCONN: there is no node to
+ * tell; or another negative errno.
+ */
+int sl_client_phase(bool begin);
 /* One line of text to the node, its answer into buf (0-terminated); for the command line. */
 int sl_client_control(const char *socket_path, const char *line, char **answer);
 

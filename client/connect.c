@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "client/dial.h"
+#include "client/phase.h"
 #include "client/settings.h"
 #include "client/where.h"
 
@@ -127,6 +128,7 @@ void sl_client_after_fork(void)
 	atomic_fetch_add(&g.process, 1);
 	atomic_store(&g.lock, FREE);
 	atomic_store(&g.current, NULL);
+	phase_forget();
 	if (!c)
 		return;
 	unshare(c->segment, SL_SEGMENT_BYTES);
@@ -221,6 +223,8 @@ static int attempt(struct conn **out, char refusal[REFUSAL_BYTES])
 	c->pid = (uint32_t)getpid();
 	snprintf(c->address, sizeof(c->address), "%s", address);
 	rc = dial_greet(c, refusal);
+	if (!rc && phase_tell(c)) /* one that began at another node goes on here */
+		rc = -ENOTCONN;
 	if (rc) {
 		conn_free(c);
 		munmap(c, sizeof(*c));

@@ -66,6 +66,7 @@ struct conn {
 	_Atomic uint64_t lease_next; /* bytes to ask for */
 	atomic_bool lease_used_up, renewing;
 	uint64_t tags; /* over TCP: the last one used */
+	bool phase;    /* the node was told that the program is in a phase of I/O */
 };
 
 extern const struct transport conn_shm;

@@ -30,6 +30,7 @@
 #include "client/tcp.h"
 
 #define ANSWER_TIMEOUT_S 10
+#define DIAL_LINE	 256
 
 /* Of this process alone. */
 static bool lack(int error)
@@ -178,6 +179,23 @@ int dial_receive(const struct conn *c, void *bytes, size_t length)
 		have += (size_t)n;
 	}
 	return 0;
+}
+
+int dial_ask(const struct conn *c, const char *line, char *text, size_t size)
+{
+	struct sl_frame f = { .type = SL_CONTROL, .tag = 4, .length = (uint32_t)strlen(line) };
+	unsigned char out[SL_FRAME_BYTES + DIAL_LINE];
+
+	if (f.length > DIAL_LINE || !conn_ours(c))
+		return -ENOTCONN;
+	sl_frame_encode(&f, out);
+	memcpy(out + SL_FRAME_BYTES, line, f.length);
+	if (dial_send(c->sock, out, SL_FRAME_BYTES + f.length, -1) ||
+	    dial_receive(c, out, SL_FRAME_BYTES) || sl_frame_decode(out, &f) ||
+	    f.type != SL_REPLY || f.length >= size || dial_receive(c, text, f.length))
+		return -ENOTCONN;
+	text[f.length] = 0;
+	return f.status;
 }
 
 /* ---- the greeting ---- */

@@ -5,6 +5,7 @@
  *	preload-real.c  the functions behind ours, start and end of the process
  *	preload-data.c  whether a call is forwarded, and how
  *	preload-io.c    read, write and their kin, as programs call them
+ *	preload-phase.c sl_phase_begin and sl_phase_end
  *	preload-sync.c  fsync and fdatasync
  *	preload-copy.c  copy_file_range and sendfile, made of those
  *	preload-stdio.c streams of C

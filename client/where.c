@@ -102,28 +102,17 @@ static bool word(const char *text, const char *key, char *out, size_t size)
 enum where where_ask(struct conn *c)
 {
 	static char answer[ANSWER_BYTES];
-	struct {
-		unsigned char head[SL_FRAME_BYTES];
-		char line[SL_JOB_NAME_MAX + 64];
-	} out;
-	unsigned char head[SL_FRAME_BYTES];
-	struct sl_frame f = { .type = SL_CONTROL, .tag = 4 };
 	uint32_t seen = atomic_load(&c->segment->moved), number, units;
-	char at[SOCKET_BYTES];
-	int length;
+	char line[SL_JOB_NAME_MAX + 64], at[SOCKET_BYTES];
+	int status;
 
 	unit(&number, &units);
-	length = snprintf(out.line, sizeof(out.line), "where %s %u %u",
-			  client_settings()->hello.job, number, units);
-	f.length = (uint32_t)length;
-	sl_frame_encode(&f, out.head);
-	if (!conn_ours(c) || dial_send(c->sock, &out, SL_FRAME_BYTES + (size_t)length, -1) ||
-	    dial_receive(c, head, sizeof(head)) || sl_frame_decode(head, &f) ||
-	    f.type != SL_REPLY || f.length >= sizeof(answer) || dial_receive(c, answer, f.length))
+	snprintf(line, sizeof(line), "where %s %u %u", client_settings()->hello.job, number, units);
+	status = dial_ask(c, line, answer, sizeof(answer));
+	if (status < 0)
 		return WHERE_LOST;
-	answer[f.length] = 0;
 	c->moved_seen = seen;
-	if (f.status)
+	if (status)
 		return WHERE_STAY;
 	word(answer, " peers=", w.peers, sizeof(w.peers));
 	atomic_store(&w.direct, strstr(answer, " direct") != NULL);

@@ -44,6 +44,7 @@ struct brain_node {
 struct brain_part {
 	bool known;
 	uint32_t clients, inside;
+	uint32_t phase; /* of the clients: so many have said that they are in one */
 	uint64_t moved[2], queued_bytes;
 	double rate_bps; /* of late */
 	uint32_t share;	 /* of the job's min and max, as last ordered */
@@ -68,6 +69,7 @@ struct brain_job {
 	/* phases */
 	bool in_io;
 	bool partial; /* when this phase began is not known: it tells nothing of the job */
+	bool told;    /* that it is over: it need not be concluded from a gap */
 	uint64_t phase_from_bytes;
 	sl_time steady;			   /* its nodes have been the same since then */
 	uint64_t steady_bytes;		   /* moved before that */

@@ -11,6 +11,13 @@
  *	report at 12.4 s: none inside, idle for 0.3 s       was active until 12.1
  *	decision at 13.1 s, gap 1 s                         phase ended at 12.1
  *
+ * A program may say so itself (sl_phase_begin(), sluice.h). Then the phase lasts from the first of
+ * the job's processes that says so to the last that says it is over, whatever they do in between,
+ * and no gap is waited for. What is found before that is another phase.
+ *
+ *	report at 10.0 s: phase=1, none inside              phase began at 10.0
+ *	report at 10.4 s: phase=0, none inside              phase ended at 10.4
+ *
  * A phase ends when all nodes that know the job have said so: one that is waiting inside a node, or
  * of which nothing has been heard since, is not over, however short the gap. A node that is silent
  * for SILENT_NS is not waited for.
@@ -116,7 +123,7 @@ static void phase_begin(struct brain *b, struct brain_job *j, uint64_t bytes, sl
 {
 	j->in_io = true;
 	j->io.asked = now;
-	j->io.started = false;
+	j->io.started = j->told = false;
 	j->io.compute_s = (double)(now - j->io.io_end) / 1e9;
 	j->phase_from_bytes = j->moved_bytes - bytes;
 	phase_steady(j, j->phase_from_bytes, now);
@@ -148,13 +155,16 @@ void phase_end(struct brain *b, struct brain_job *j)
 
 bool phase_over(const struct brain *b, const struct brain_job *j, sl_time now)
 {
-	if (now - j->active < b->config.gap_ns)
+	sl_time gap = j->told ? 0 : b->config.gap_ns;
+
+	if (now - j->active < gap)
 		return false;
 	for (uint32_t i = 0; i < b->nodes; i++) {
 		const struct brain_node *n = &b->node[i];
 
 		if (n->up && j->part[i].known && now - n->heard < SILENT_NS &&
-		    (j->part[i].inside || n->heard - j->active < b->config.gap_ns))
+		    (j->part[i].inside || j->part[i].phase ||
+		     (!j->told && n->heard - j->active < gap)))
 			return false;
 	}
 	return true;
@@ -257,6 +267,37 @@ static void take_past(struct brain *b, struct brain_job *j, const struct sl_job_
 		j->io.released = last;
 }
 
+/* Clients on all nodes that say they are in a phase, and requests that are inside. */
+static void count_inside(const struct brain *b, const struct brain_job *j, uint32_t *phase,
+			 uint32_t *inside)
+{
+	*phase = *inside = 0;
+	for (uint32_t i = 0; i < b->nodes; i++) {
+		*phase += j->part[i].phase;
+		*inside += j->part[i].inside;
+	}
+}
+
+/* What the processes say themselves of their phases; the part is as of the report before. */
+static void take_word(struct brain *b, struct brain_job *j, struct brain_part *p,
+		      const struct sl_job_report *r, uint64_t bytes, sl_time now)
+{
+	uint32_t before, after, inside;
+
+	count_inside(b, j, &before, &inside);
+	after = before - p->phase + r->phase;
+	inside = inside - p->inside + r->inside;
+	p->phase = r->phase;
+	if (after && !before && j->in_io && !inside)
+		phase_end(b, j); /* what was found before is another one */
+	if (before && !after)
+		j->told = true;
+	else if (bytes || r->inside) /* of processes that do not say anything */
+		j->told = false;
+	if (after || before)
+		j->active = now;
+}
+
 static void job_report(struct brain *b, uint32_t node, const struct sl_job_report *r, sl_time took,
 		       bool begin, sl_time now)
 {
@@ -279,6 +320,7 @@ static void job_report(struct brain *b, uint32_t node, const struct sl_job_repor
 	if (took > 0)
 		p->rate_bps += ((double)bytes * 1e9 / (double)took - p->rate_bps) * (double)took /
 			       (double)(took + SMOOTH_NS);
+	take_word(b, j, p, r, bytes, now);
 	p->known = true;
 	p->clients = r->clients;
 	p->inside = r->inside;
@@ -287,8 +329,8 @@ static void job_report(struct brain *b, uint32_t node, const struct sl_job_repor
 		j->active = now;
 	else if (bytes && now - idle > j->active)
 		j->active = now - idle;
-	if (!j->in_io && (r->inside || bytes)) {
-		phase_begin(b, j, bytes, r->inside ? now : j->active);
+	if (!j->in_io && (r->inside || bytes || r->phase)) {
+		phase_begin(b, j, bytes, r->inside || r->phase ? now : j->active);
 		j->partial = begin;
 	}
 	j->io.started = j->moved_bytes > j->phase_from_bytes;

@@ -54,12 +54,16 @@ static const char *reason(const struct brain *b, const struct brain_job *job, ch
 
 static void put_job(struct json *j, const struct brain *b, const struct brain_job *job)
 {
-	bool granted = b->ops && job->in_io && brain_capacity(b);
+	bool granted = b->ops && job->in_io && brain_capacity(b), declared = false;
 	char text[SL_JOB_NAME_MAX + 48];
+
+	for (uint32_t i = 0; i < b->nodes; i++)
+		declared |= job->part[i].phase > 0;
 
 	json_object(j, NULL);
 	json_string(j, "job", job->name);
 	json_bool(j, "in_io", job->in_io);
+	json_bool(j, "phase_declared", declared);
 	json_uint(j, "phases", job->io.ended);
 	json_double(j, "period_s", (double)job->io.period_ns / 1e9);
 	json_string(j, "period_from",

@@ -239,6 +239,21 @@ int sl_service_with(struct sl_service *svc, int (*fn)(struct sl_sched *s, sl_tim
 		    void *arg);
 void sl_service_stop(struct sl_service *svc); /* serves what is inside, then ends the threads */
 
+/* ---- for programs that are run by `sluice run`: optional ---- */
+
+/*
+ * From here to sl_phase_end() this process is in a phase of I/O. The layer then need not find out
+ * by itself when a phase begins, and wait for a pause to see that it is over: grants begin and end
+ * with the phase. A job is in one as long as one of its processes is. Any thread may call; a phase
+ * in a phase, and an end without one, are nothing. The library that `sluice run` preloads has
+ * these, too, for programs that are not linked with libsluice: dlsym(RTLD_DEFAULT,
+ * "sl_phase_begin").
+ *
+ * 0; -ENOTCONN: not under `sluice run`, nobody was told; another negative errno: as for I/O.
+ */
+int sl_phase_begin(void);
+int sl_phase_end(void);
+
 #ifdef __cplusplus
 }
 #endif

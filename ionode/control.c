@@ -8,6 +8,7 @@
  *	set JOB key=value…       min max burst weight period best_effort order
  *	policy STAGE=SPEC…       e.g. policy share=io-sets order=aioli,wait_us=500
  *	capacity RATE            what the node may draw from now on; 0: not known, no limit
+ *	phase begin|end          this client's: see sl_phase_begin() in sluice.h
  *	ping
  *
  * An error is a positive errno and a sentence. A line is obeyed whole or not at all.
@@ -21,6 +22,7 @@
 #include "base/json.h"
 #include "base/units.h"
 #include "ionode/link.h"
+#include "ionode/permit.h"
 #include "ionode/trace.h"
 #include "sched/spec.h"
 
@@ -423,7 +425,21 @@ static int where(const struct node *n, char *words, char **out)
 	return answer(out, 0, text);
 }
 
-int node_control(struct node *n, char *line, char **out)
+/* What it has done until now belongs to the phase: all of that is heard before its end. */
+static int phase(struct node *n, struct client *c, const char *word, char **out)
+{
+	bool in = !strcmp(word, "begin");
+
+	if (!c || (!in && strcmp(word, "end") != 0))
+		return answer(out, EINVAL, c ? "phase: begin or end" : "phase: of which client?");
+	node_collect(n, node_now());
+	if (!in)
+		permit_return(n, c, node_now());
+	node_job_phase(n, c, in);
+	return 0;
+}
+
+int node_control(struct node *n, struct client *c, char *line, char **out)
 {
 	char *rest = strchr(line, ' ');
 	int rc;
@@ -441,13 +457,15 @@ int node_control(struct node *n, char *line, char **out)
 		rc = set_job(n, rest, line[0] == 'j', out);
 	else if (!strcmp(line, "where"))
 		rc = where(n, rest, out);
+	else if (!strcmp(line, "phase"))
+		rc = phase(n, c, rest, out);
 	else if (!strcmp(line, "policy"))
 		rc = set_policy(n, rest, out);
 	else if (!strcmp(line, "capacity"))
 		rc = set_capacity(n, rest, out);
 	else
 		rc = answer(out, EINVAL, "the node does not know this command");
-	pthread_mutex_unlock(&n->lock);
+	node_unlock(n);
 	node_wake_all(n); /* limits may have been lifted */
 	return rc;
 }

@@ -250,6 +250,7 @@ void client_release(struct node *n, struct client *c)
 {
 	if (c->segment)
 		atomic_store(&n->client[c->index], NULL);
+	node_job_phase(n, c, false);
 	node_job_leave(n, c->job);
 	c->next_gone = n->closer->gone;
 	n->closer->gone = c;

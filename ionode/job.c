@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "ionode/link.h"
 #include "ionode/permit.h"
 #include "ionode/trace.h"
 
@@ -246,6 +247,18 @@ void node_job_hold(struct node_job *j, pid_t pid)
 	}
 	h->next = j->holders;
 	j->holders = h;
+}
+
+void node_job_phase(struct node *n, struct client *c, bool in)
+{
+	uint32_t before = c->job->phase;
+
+	if (c->phase == in)
+		return;
+	c->phase = in;
+	c->job->phase += in ? 1U : -1U;
+	if (!before || !c->job->phase)
+		link_event(n);
 }
 
 struct node_job *node_job_join(struct node *n, const struct sl_hello *h, int *error)

@@ -62,6 +62,7 @@ static void put_job(struct node *n, const struct node_job *j, FILE *f, sl_time n
 				   .period_ns = j->asked.period_ns,
 				   .moved = { j->moved[0], j->moved[1] },
 				   .inside = j->inside,
+				   .phase = j->phase,
 				   .idle_ns = j->inside ? 0 : now - j->last_io };
 	struct sl_job_stats st;
 
@@ -270,7 +271,12 @@ static void *link_main(void *arg)
 				log_warn("controller=%s not there: %s", l->node->config->controller,
 					 strerror(-l->sock));
 			said = true;
-			poll(&p, 1, RETRY_MS);
+			/* What has happened meanwhile is in the first report: do not wake for it.
+			 */
+			while (read(l->event_fd, &(uint64_t){ 0 }, sizeof(uint64_t)) > 0)
+				;
+			if (!atomic_load(&l->stop))
+				poll(&p, 1, RETRY_MS);
 			continue;
 		}
 		log_info("controller=%s connected", l->node->config->controller);

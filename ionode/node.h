@@ -88,6 +88,7 @@ struct client {
 	uint32_t busy;		    /* slots inside the scheduler */
 	bool mute;		    /* did not use its turn in time; not heard of since */
 	bool gone;		    /* its socket is closed; freed when busy reaches 0 */
+	bool phase;		    /* it has said that it is in a phase of I/O */
 	struct sl_segment *segment; /* NULL over TCP */
 	struct tcp_peer *peer;	    /* its connection over TCP */
 	struct node_file any;	    /* stands for the files of those with SL_SLOT_ANY */
@@ -110,6 +111,7 @@ struct node_job {
 	bool keep;	       /* named by the configuration: never forgotten */
 	struct node_holder *holders;
 	uint32_t inside;	  /* requests in the scheduler, waiting or in flight */
+	uint32_t phase;		  /* clients that are in a phase of I/O by their own word */
 	sl_time last_io;	  /* when the last one was done */
 	struct sl_job_conf asked; /* for the job as a whole */
 	sl_time found_period_ns;  /* by the controller; 0: not */
@@ -242,8 +244,11 @@ bool client_closing(const struct client *c);
 /* Lock held: one request less that uses it. */
 void client_file_put(struct node *n, struct node_file *f);
 
-/* control.c: answer one line; *answer is malloc'ed. Returns 0 or a positive errno. */
-int node_control(struct node *n, char *line, char **answer);
+/*
+ * control.c: answer one line of this client, or of somebody who has not greeted: NULL. *answer is
+ * malloc'ed. Returns 0 or a positive errno.
+ */
+int node_control(struct node *n, struct client *c, char *line, char **answer);
 /* reason.c: why the job is as fast as it is, in a few words; the lock is held. all_bps: of all
  * jobs. */
 #define NODE_REASON 128
@@ -263,6 +268,8 @@ int node_job_apply(struct node *n, struct node_job *j, sl_time now);
 void node_clients_moved(struct node *n, const struct node_job *j);
 /* Not to be forgotten while this process lives: it has not made its first I/O yet. */
 void node_job_hold(struct node_job *j, pid_t pid);
+/* A client begins or ends a phase of I/O; the controller hears of it at once. */
+void node_job_phase(struct node *n, struct client *c, bool in);
 struct node_job *node_job_join(struct node *n, const struct sl_hello *h, int *error);
 /* Lock held: what is promised to jobs that nobody uses is free for others; whether there was any.
  */

@@ -152,6 +152,14 @@ bool permit_reclaim(struct node *n, sl_time now)
 	return some;
 }
 
+void permit_return(struct node *n, struct client *c, sl_time now)
+{
+	struct node_io *io = &c->io[SL_SHM_LEASE_SLOT];
+
+	if (c->segment && io->abroad && is_lease(io) && !io->revoked)
+		revoke(n, io, now);
+}
+
 void permit_tick(struct node *n, sl_time now)
 {
 	for (struct sl_list *l = n->abroad.next, *next; l != &n->abroad; l = next) {

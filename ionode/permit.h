@@ -11,6 +11,8 @@ void permit_give(struct node *n, const struct sl_batch *b, sl_time now);
 void permit_expire(struct node *n, sl_time now);
 /* Something waits: end leases that are not in use, or have been for long. True: some have ended. */
 bool permit_reclaim(struct node *n, sl_time now);
+/* End the client's lease, if it has one: it needs it no longer. */
+void permit_return(struct node *n, struct client *c, sl_time now);
 /* End those that nobody has used since the last call. */
 void permit_tick(struct node *n, sl_time now);
 bool permit_full(const struct node *n);

@@ -275,7 +275,7 @@ static int on_control(struct node *n, struct peer *p, const struct sl_frame *f,
 
 	if (!line)
 		return -ENOMEM;
-	status = node_control(n, line, &answer);
+	status = node_control(n, p->client, line, &answer);
 	free(line);
 	rc = reply(n, p, f, status, 0, answer);
 	free(answer);

@@ -51,6 +51,7 @@ static const struct word job_words[] = {
 	WORD(sl_job_report, "queued", U64, queued_bytes),
 	WORD(sl_job_report, "inside", U32, inside),
 	WORD(sl_job_report, "idle", I64, idle_ns),
+	WORD(sl_job_report, "phase", U32, phase),
 	WORD_TEXT(sl_job_report, "map", map),
 	{ 0 },
 };

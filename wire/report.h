@@ -7,7 +7,7 @@
  *
  *	node name=0 life=83120745 socket=/run/… capacity=500000000
  *	job id=17 name=climate clients=8 procs=64 nodes=4 min=0 max=100000000 weight=1 period=0
- *	    read=0 written=1073741824 queued=4194304 inside=12 idle=0 map=0,1   (on one line)
+ *	    read=0 written=1073741824 queued=4194304 inside=12 idle=0 phase=8 map=0,1   (one line)
  *
  *	epoch number=12
  *	node name=1 life=… socket=/run/… capacity=…
@@ -48,6 +48,7 @@ struct sl_job_report {
 	uint64_t queued_bytes; /* waiting */
 	uint32_t inside;       /* requests waiting or in flight */
 	int64_t idle_ns;       /* since the last of them was done; 0 while there are some */
+	uint32_t phase;	       /* clients that have said that they are in a phase of I/O */
 	/* Nodes that serve it as last ordered, by commas; "-": none; "": nothing was ordered. */
 	char map[SL_MAP_TEXT];
 };

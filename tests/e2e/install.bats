@@ -66,6 +66,36 @@ library_dir() {
 	./server </dev/null
 }
 
+@test "a program that declares its phases builds against either library, and runs with and without a layer" {
+	cd "$BATS_TEST_TMPDIR"
+	cat >phase.c <<-'END'
+		#include <errno.h>
+		#include <stdlib.h>
+		#include <sluice.h>
+		int main(void)
+		{
+			int expected = getenv("SLUICE_SOCKET") ? 0 : -ENOTCONN;
+			return sl_phase_begin() != expected || sl_phase_end() != expected;
+		}
+	END
+	$CC -o shared phase.c $(pkg-config --cflags --libs sluice)
+	$CC -o archive phase.c $(pkg-config --cflags sluice) "$(find "$ROOT" -name libsluice.a)" -pthread
+	export LD_LIBRARY_PATH
+	LD_LIBRARY_PATH=$(library_dir)
+	mkdir dir
+	SLUICE_RUNTIME=$(mktemp -d /tmp/sluice-e2e-XXXXXX)
+	export SLUICE_RUNTIME
+	"$ROOT$PREFIX/bin/sluice" up "$PWD/dir"
+	failed=
+	for program in shared archive; do
+		./$program || failed=$program
+		"$ROOT$PREFIX/bin/sluice" run -- ./$program || failed="$program under run"
+	done
+	"$ROOT$PREFIX/bin/sluice" down
+	rmdir "$SLUICE_RUNTIME"
+	[ "$failed" = "" ]
+}
+
 @test "the installed program says its version" {
 	run "$ROOT$PREFIX/bin/sluice" --version
 	[ "$status" -eq 0 ]

@@ -372,6 +372,46 @@ loads_content() { # all that were started
 	loads_content
 }
 
+# ---- phases that programs declare ----
+
+@test "a program says when its phases begin and end, and no gap is waited for" {
+	"$SLUICE" up --ionodes 2 --gap 60s --capacity 60M "$DIR"
+	cat >"$BATS_TEST_TMPDIR/phases.py" <<-'END'
+		import ctypes, os, sys, time
+		layer = ctypes.CDLL(None) # the preloaded library, without linking
+		def wait(name):
+		    while not os.path.exists(sys.argv[2] + name):
+		        time.sleep(0.01)
+		for i in "1", "2":
+		    assert layer.sl_phase_begin() == 0
+		    with open(sys.argv[1], "wb") as f:
+		        f.write(b"x" * 1000000)
+		    if not os.fork(): # a child has none, and leaves the parent's alone
+		        assert layer.sl_phase_end() == 0
+		        with open(sys.argv[1] + "-child", "wb") as f:
+		            f.write(b"x" * 1000)
+		        os._exit(0)
+		    os.wait()
+		    wait("end" + i)
+		    assert layer.sl_phase_end() == 0
+		    wait("begin" + i)
+	END
+	start_load a -- python3 "$BATS_TEST_TMPDIR/phases.py" "$DIR/a" "$BATS_TEST_TMPDIR/"
+	state='.jobs[0] | [.in_io, .phase_declared, .phases] | map(tostring) | join(" ")'
+	until_true 10 status_is "$state" "true true 0"
+	until_true 10 [ -e "$DIR/a-child" ]
+	sleep 0.2
+	status_is "$state" "true true 0"
+	touch "$BATS_TEST_TMPDIR/end1"
+	until_true 10 status_is "$state" "false false 1"
+	touch "$BATS_TEST_TMPDIR/begin1"
+	until_true 10 status_is "$state" "true true 1"
+	# One that is killed in its phase has ended it.
+	kill -KILL "${LOADS[0]}"
+	until_true 10 status_is "$state" "false false 2"
+	[ "$(moved a)" = 2002000 ]
+}
+
 # ---- grants ----
 
 @test "under grant=fcfs who asks first is served first, at the full rate" {

@@ -62,7 +62,7 @@ static void report(char *text)
 			CHECK(!strcmp(l.job.name, again.job.name) &&
 			      !strcmp(l.job.map, again.job.map) && l.job.id == again.job.id &&
 			      l.job.idle_ns == again.job.idle_ns &&
-			      l.job.inside == again.job.inside &&
+			      l.job.inside == again.job.inside && l.job.phase == again.job.phase &&
 			      !memcmp(l.job.moved, again.job.moved, sizeof(l.job.moved)));
 		}
 		free(out);

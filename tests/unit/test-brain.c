@@ -261,6 +261,101 @@ static void a_phase_on_two_nodes_is_one(void **state)
 	end(b);
 }
 
+/* ---- phases that programs declare ---- */
+
+static void a_declared_phase_begins_and_ends_at_once_and_outlasts_a_gap(void **state)
+{
+	struct brain *b = brain((struct brain_config){ .grant = "fcfs" });
+
+	(void)state;
+	hear(b, 0, "name=0 capacity=100", IDLE(7, 0) IDLE(8, 0));
+	hear(b, 4000, "name=0 capacity=100",
+	     "job id=7 name=j clients=2 phase=1 idle=4000000000\n"
+	     "job id=8 name=k clients=1 inside=1\n");
+	decide(b, 4000);
+	assert_true(job(b, 7)->in_io);
+	assert_int_equal(grant(b, 0, 7), 100); /* before its first request */
+	assert_int_equal(grant(b, 0, 8), 0);
+	/* It writes for a second, and then pauses for more than a gap. */
+	for (int ms = 5000; ms <= 9000; ms += 50) {
+		hear(b, ms, "name=0 capacity=100",
+		     "job id=7 name=j clients=2 phase=1 written=500 idle=%d000000\n"
+		     "job id=8 name=k clients=1 inside=1\n",
+		     ms - 5000);
+		decide(b, ms);
+		assert_true(job(b, 7)->in_io);
+	}
+	hear(b, 9010, "name=0 capacity=100",
+	     "job id=7 name=j clients=2 phase=0 written=600 idle=0\n"
+	     "job id=8 name=k clients=1 inside=1\n");
+	decide(b, 9010);
+	assert_false(job(b, 7)->in_io);
+	assert_int_equal(grant(b, 0, 8), 100);
+	assert_int_equal(job(b, 7)->io.asked, 4000 * MS);
+	assert_int_equal(job(b, 7)->io.io_end, 9010 * MS);
+	CLOSE(job(b, 7)->mean_bytes, 600);
+	CLOSE(job(b, 7)->mean_compute_s, 4);
+	end(b);
+}
+
+static void a_declared_phase_lasts_until_the_last_process_on_all_nodes_has_ended_it(void **state)
+{
+	struct brain *b = brain((struct brain_config){ 0 });
+
+	(void)state;
+	hear(b, 0, "name=0", IDLE(7, 0));
+	hear(b, 0, "name=1", IDLE(7, 0));
+	hear(b, 1000, "name=0", "job id=7 name=j clients=2 phase=2\n");
+	hear(b, 1001, "name=1", "job id=7 name=j clients=1 phase=1\n");
+	decide(b, 1001);
+	hear(b, 1200, "name=0", "job id=7 name=j clients=2 phase=0 written=10 idle=0\n");
+	decide(b, 1200);
+	assert_true(job(b, 7)->in_io);
+	hear(b, 1300, "name=1", "job id=7 name=j clients=1 phase=0 written=10 idle=0\n");
+	decide(b, 1300);
+	assert_false(job(b, 7)->in_io);
+	assert_int_equal(job(b, 7)->io.ended, 1);
+	/* What a node has inside is not over, whoever says so. */
+	hear(b, 2000, "name=0", "job id=7 name=j clients=2 phase=1 written=10\n");
+	hear(b, 2100, "name=0", "job id=7 name=j clients=2 phase=0 inside=1 written=10\n");
+	decide(b, 2100);
+	assert_true(job(b, 7)->in_io);
+	hear(b, 2200, "name=0", "job id=7 name=j clients=2 written=20 idle=0\n");
+	decide(b, 2200); /* another process of it writes and says nothing: by the gap, then */
+	assert_true(job(b, 7)->in_io);
+	hear(b, 3200, "name=0", "job id=7 name=j clients=2 written=20 idle=1000000000\n");
+	hear(b, 3200, "name=1", "job id=7 name=j clients=1 written=10 idle=1900000000\n");
+	decide(b, 3200);
+	assert_false(job(b, 7)->in_io);
+	end(b);
+}
+
+static void what_is_found_before_a_declared_phase_is_another_one(void **state)
+{
+	struct brain *b = brain((struct brain_config){ 0 });
+
+	(void)state;
+	hear(b, 0, "name=0", IDLE(7, 0));
+	hear(b, 5000, "name=0", "job id=7 name=j clients=1 written=7 idle=0\n");
+	decide(b, 5000);
+	hear(b, 5500, "name=0", "job id=7 name=j clients=1 written=7 phase=1 idle=500000000\n");
+	decide(b, 5500);
+	assert_int_equal(job(b, 7)->io.ended, 1);
+	assert_int_equal(job(b, 7)->io.io_end, 5000 * MS);
+	assert_int_equal(job(b, 7)->io.asked, 5500 * MS);
+	/* A process that dies in its phase has ended it; a node that does leaves it to the gap. */
+	hear(b, 6000, "name=0", "job id=7 name=j clients=0 written=7 idle=1000000000\n");
+	decide(b, 6000);
+	assert_int_equal(job(b, 7)->io.ended, 2);
+	hear(b, 7000, "name=0", "job id=7 name=j clients=1 written=7 phase=1 idle=1\n");
+	brain_node_gone(b, 0, 7100 * MS);
+	decide(b, 7100);
+	assert_true(job(b, 7)->in_io);
+	decide(b, 8000);
+	assert_false(job(b, 7)->in_io);
+	end(b);
+}
+
 /* ---- grants ---- */
 
 static void who_came_first_is_served_first_under_fcfs(void **state)
@@ -934,6 +1029,10 @@ int main(void)
 		cmocka_unit_test(a_job_that_waits_inside_is_not_done_however_short_the_gap),
 		cmocka_unit_test(a_node_that_has_fallen_silent_does_not_keep_a_phase_open),
 		cmocka_unit_test(a_phase_on_two_nodes_is_one),
+		cmocka_unit_test(a_declared_phase_begins_and_ends_at_once_and_outlasts_a_gap),
+		cmocka_unit_test(
+			a_declared_phase_lasts_until_the_last_process_on_all_nodes_has_ended_it),
+		cmocka_unit_test(what_is_found_before_a_declared_phase_is_another_one),
 		cmocka_unit_test(who_came_first_is_served_first_under_fcfs),
 		cmocka_unit_test(
 			fair_share_divides_and_gives_nobody_more_than_its_processes_can_use),

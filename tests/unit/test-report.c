@@ -46,6 +46,7 @@ static const struct sl_job_report jobs[] = {
 	  .moved = { 0, 1073741824 },
 	  .queued_bytes = 4194304,
 	  .inside = 12,
+	  .phase = 8,
 	  .map = "0,1" },
 	{ .id = UINT64_MAX,
 	  .name = "012345678901234567890123456789012345678901234567890123456789012",
@@ -60,6 +61,7 @@ static const struct sl_job_report jobs[] = {
 	  .queued_bytes = UINT64_MAX,
 	  .inside = UINT32_MAX,
 	  .idle_ns = INT64_MIN,
+	  .phase = UINT32_MAX,
 	  .map = "-" },
 };
 
@@ -99,7 +101,7 @@ static void the_line_of_the_manual_is_what_is_written(void **state)
 	fclose(f);
 	assert_string_equal(text, "job id=17 name=climate=2,x clients=8 procs=64 nodes=4 min=0 "
 				  "max=100000000 weight=1 period=0 read=0 written=1073741824 "
-				  "queued=4194304 inside=12 idle=0 map=0,1\n");
+				  "queued=4194304 inside=12 idle=0 phase=8 map=0,1\n");
 	free(text);
 }
 

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sl_phase_begin() and sl_phase_end() in the library that programs are linked with. Who knows a
+ * node to tell is the library that `sluice run` preloads; if that is in the process, it is asked.
+ * One that was not started by `sluice run` has nobody to tell.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <string.h>
+
+#include "sluice.h"
+
+static int tell(int begin)
+{
+	void *found = dlsym(RTLD_DEFAULT, "sl_preload_phase");
+	int (*phase)(int);
+
+	if (!found)
+		return -ENOTCONN;
+	memcpy(&phase, &found, sizeof(phase));
+	return phase(begin);
+}
+
+int sl_phase_begin(void)
+{
+	return tell(1);
+}
+
+int sl_phase_end(void)
+{
+	return tell(0);
+}
