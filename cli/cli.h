@@ -33,6 +33,7 @@ int cmd_bench(int argc, char **argv);
 int cmd_demo(int argc, char **argv);
 int cmd_replay(int argc, char **argv);
 int cmd_sim(int argc, char **argv);
+int cmd_explore(int argc, char **argv);
 int cmd_train(int argc, char **argv);
 int cmd_allocate(int argc, char **argv);
 int cmd_period(int argc, char **argv);

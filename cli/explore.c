@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `sluice explore`: the command. See explore.h for what it is and where what is done. */
+#include "cli/explore.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/check.h"
+#include "cli/cli.h"
+#include "cli/page.h"
+
+#define CMD	    EXPLORE_CMD
+#define MAX_THREADS 1024
+
+enum { OPT_TRAIN = 256, OPT_CURVES };
+
+struct asked {
+	const char *spec, *output, *train, *curves, *html;
+	bool simulate, json;
+	unsigned long threads;
+};
+
+static int ex_help(void)
+{
+	puts("usage: sluice explore [OPTION]... SPEC.yaml\n"
+	     "\n"
+	     "Runs I/O kernels with several numbers of I/O nodes and ways to order requests,\n"
+	     "on device models, until their times are known well enough; and compares them.\n"
+	     "\n"
+	     "Options:\n"
+	     "  -S, --simulate     on the device models of SPEC, in virtual time\n"
+	     "  -o, --output FILE  a row for each run, CSV; if it is there the exploration\n"
+	     "                     goes on where it was\n"
+	     "      --train FILE   write a table for 'sluice train'\n"
+	     "      --curves FILE  write curves for 'sluice allocate'\n"
+	     "  -H, --html FILE    write a page with charts\n"
+	     "  -J, --jobs N       threads of a simulation (one on each CPU)\n"
+	     "  -j, --json         print JSON\n"
+	     "  -h, --help         this text\n"
+	     "\n"
+	     "Manual: sluice-explore(1), which has SPEC, too.");
+	return CLI_OK;
+}
+
+static int ex_read(const struct asked *a, struct explore_spec *s)
+{
+	char err[EXPLORE_TEXT];
+	int rc = explore_load(a->spec, s, err, sizeof(err));
+
+	if (!rc)
+		rc = explore_check(s, a->simulate, err, sizeof(err));
+	if (!rc)
+		return CLI_OK;
+	cli_fail(CMD, "%s.", err);
+	return rc == -EINVAL ? CLI_USAGE : CLI_FAILED;
+}
+
+static int ex_write(const struct asked *a, const struct explore *e)
+{
+	struct json j;
+	int status = CLI_OK;
+
+	if (a->train)
+		status = explore_train_table(e, a->train);
+	if (!status && a->curves)
+		status = explore_curves(e, a->curves);
+	if (!status && a->html)
+		status = explore_page(e, a->html);
+	if (status)
+		return status;
+	if (!a->json) {
+		explore_print(e);
+		return CLI_OK;
+	}
+	json_begin(&j, stdout);
+	json_object(&j, NULL);
+	explore_json(&j, e);
+	json_end(&j);
+	return CLI_OK;
+}
+
+static int ex_explore(const struct asked *a, const struct explore_spec *s)
+{
+	const char *const files[] = { a->output, a->train, a->curves, a->html };
+	struct explore e;
+	int status = explore_cells(&e, s, a->simulate);
+
+	for (size_t i = 0; !status && i < sizeof(files) / sizeof(files[0]); i++)
+		if (files[i])
+			status = page_check(CMD, files[i]);
+	if (!status && a->output)
+		status = explore_csv_open(&e, a->output);
+	if (!status) {
+		e.threads = (uint32_t)a->threads;
+		status = explore_simulate(&e);
+	}
+	status = explore_csv_close(&e, status);
+	if (!status)
+		status = ex_write(a, &e);
+	explore_cells_free(&e);
+	return status;
+}
+
+static int ex_options(struct asked *a, int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{ "simulate", no_argument, NULL, 'S' },
+		{ "output", required_argument, NULL, 'o' },
+		{ "train", required_argument, NULL, OPT_TRAIN },
+		{ "curves", required_argument, NULL, OPT_CURVES },
+		{ "html", required_argument, NULL, 'H' },
+		{ "jobs", required_argument, NULL, 'J' },
+		{ "json", no_argument, NULL, 'j' },
+		{ "help", no_argument, NULL, 'h' },
+		{ 0 },
+	};
+	int opt;
+
+	while ((opt = cli_getopt(CMD, argc, argv, "So:H:J:jh", longs)) != -1) {
+		if (opt == 'S')
+			a->simulate = true;
+		else if (opt == 'o')
+			a->output = optarg;
+		else if (opt == OPT_TRAIN)
+			a->train = optarg;
+		else if (opt == OPT_CURVES)
+			a->curves = optarg;
+		else if (opt == 'H')
+			a->html = optarg;
+		else if (opt == 'J' && check_count(optarg, 1, MAX_THREADS, &a->threads))
+			return cli_usage(CMD, "--jobs: '%s' is not a number from 1 to %d.", optarg,
+					 MAX_THREADS);
+		else if (opt == 'j')
+			a->json = true;
+		else if (opt == 'h')
+			return ex_help() ? CLI_FAILED : -1;
+		else if (opt == '?')
+			return CLI_USAGE;
+	}
+	if (optind == argc)
+		return cli_usage(CMD, "what is to be explored? Give a file like "
+				      "examples/explore/agios-matrix.yaml.");
+	if (argc - optind > 1)
+		return cli_usage(CMD, "unexpected argument '%s'.", argv[optind + 1]);
+	a->spec = argv[optind];
+	if (!a->simulate)
+		return cli_usage(CMD, "explorations are simulated: give --simulate.");
+	return CLI_OK;
+}
+
+int cmd_explore(int argc, char **argv)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	struct asked a = { .threads = cpus < 1		   ? 1
+				      : cpus > MAX_THREADS ? MAX_THREADS
+							   : (unsigned long)cpus };
+	struct explore_spec s = { 0 };
+	int status = ex_options(&a, argc, argv);
+
+	if (!status)
+		status = ex_read(&a, &s);
+	if (!status)
+		status = ex_explore(&a, &s);
+	explore_free(&s);
+	return cli_end(status);
+}

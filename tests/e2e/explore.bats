@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+# `sluice explore`: simulated and live; what it writes, going on after an interruption, what is refused.
+bats_require_minimum_version 1.5.0
+
+setup() {
+	SLUICE=$(realpath "${SLUICE:-build/cli/sluice}")
+	SOURCE_DIR=$(realpath "${SOURCE_DIR:-.}")
+	MATRIX=$SOURCE_DIR/examples/explore/agios-matrix.yaml
+	cd "$BATS_TEST_TMPDIR"
+}
+
+fails() { # status, pattern of stderr, arguments
+	local expected=$1 pattern=$2
+	shift 2
+	run "-$expected" --separate-stderr "$SLUICE" explore "$@"
+	[ "$output" = "" ]
+	[[ "$stderr" == $pattern ]] || { echo "got: $stderr"; return 1; }
+}
+
+small() { # further keys
+	cat >small.yaml <<-END
+	explore:
+	  devices: [pastel, edel]
+	  ionodes: [0, 1, 2]
+	  orders: [to, aioli]
+	  share: pool
+	  transfer: 8Ki
+	  jitter: 100us
+	  runs: {least: 2, most: 3, error: 100}
+	  kernels:
+	    - {name: one, processes: [2, 4], operation: [read, write], request: 64Ki, data: 512Ki}
+	END
+}
+
+# ---- simulated ----
+
+@test "a part of the matrix of AGIOS gives the rows of the shipped table" {
+	sed -e 's/devices: .*/devices: [suno]/' -e 's/processes: .*/processes: 8/' -e '/name: own-x/,$d' "$MATRIX" >part.yaml
+	"$SLUICE" explore --simulate part.yaml --train part.csv >/dev/null
+	[ "$(wc -l <part.csv)" -eq 17 ]
+	head -1 part.csv | cmp - <(head -1 "$SOURCE_DIR/tests/data/learn/runs.csv")
+	# All but the name, which has the number of processes only if that varies.
+	cmp <(tail -n +2 part.csv | cut -d, -f2-) \
+		<(grep '^shared.*-8p,suno,' "$SOURCE_DIR/tests/data/learn/runs.csv" | cut -d, -f2-)
+}
+
+@test "the matrix has 192 situations of five orders, and ratios of Table I" {
+	t=$SOURCE_DIR/tests/data/learn/runs.csv
+	[ "$(wc -l <"$t")" -eq 193 ]
+	[ "$(cut -d, -f2-4 "$t" | tail -n +2 | sort -u | tr '\n' ' ')" = "edel,0.66,write edel,2.37,read \
+graphene,15.12,write graphene,40.68,read pastel,21.29,write pastel,38.91,read suno,25.46,read suno,8.17,write " ]
+	[ "$(tail -n +2 "$t" | cut -d, -f2-13 | sort -u | wc -l)" -eq 192 ]
+}
+
+@test "tables, JSON and files fit together, and do not depend on the threads" {
+	small
+	run -0 --separate-stderr "$SLUICE" explore -S small.yaml -J 1 -o runs.csv --train train.csv --curves curves.csv
+	[ "$stderr" = "" ]
+	[ -z "$(awk 'length > 80' <<<"$output")" ]
+	grep -q '^MB/s with I/O nodes: .* 0 .* 1 .* 2$' <<<"$output"
+	[ "$(grep -c '^one-read-2p aioli ' <<<"$output")" -eq 2 ]
+	# 2 devices x 4 kernels x (direct + 2 numbers x 2 orders)
+	grep -q '^40 cells, 80 runs; 2 to 2 of each' <<<"$output"
+	[ "$(grep -vc '^#' runs.csv)" -eq 81 ]
+	"$SLUICE" explore -S small.yaml -J 3 -o again.csv --json >json
+	cmp runs.csv again.csv
+	jq -e '.how == "simulated" and (.cells | length == 40 and all(.runs == 2 and .seconds > 0 and .seconds_ci >= 0)) and
+		(.cells | map(select(.ionodes == 0)) | length == 8 and all(.policy == "direct"))' json
+	# The mean of a cell's runs is in the table for training.
+	mean=$(awk -F, '$1 == "one-read-4p" && $2 == "edel" && $14 == "aioli" && $15 == 2 { s += $17; n++ }
+		END { printf "%.6f", s / n }' runs.csv)
+	[ "$(awk -F, '$1 == "one-read-4p" && $2 == "edel" && $14 == 2 { printf "%.6f", $16 }' train.csv)" = "$mean" ]
+	run -0 --separate-stderr "$SLUICE" train --class op --attributes procs,ratio train.csv
+	run -0 "$SLUICE" allocate -F 2 -J one-read-4p@pastel --json curves.csv
+	jq -e '.jobs[0].ionodes > 0 and .bandwidth > 0' <<<"$output"
+}
+
+@test "an exploration goes on where it was, with more if that is asked for" {
+	small
+	"$SLUICE" explore -S small.yaml -o whole.csv >/dev/null
+	head -30 whole.csv >part.csv
+	printf 'one-read-2p,pastel,38' >>part.csv # as a crash leaves it
+	run -0 "$SLUICE" explore -S small.yaml -o part.csv
+	grep -q '80 runs, 28 of them from before' <<<"$output"
+	cmp <(sort whole.csv) <(sort part.csv)
+	sed -i -e 's/orders: .*/orders: [to, aioli, sjf]/' -e 's/least: 2/least: 3/' small.yaml
+	run -0 "$SLUICE" explore -S small.yaml -o part.csv
+	grep -q '168 runs, 80 of them from before' <<<"$output"
+	cp part.csv before.csv
+	sed -i 's/data: 512Ki/data: 1Mi/' small.yaml
+	fails 2 "sluice explore: part.csv is of another exploration. Give another --output, or remove it. See*" \
+		-S small.yaml -o part.csv
+	echo "a,b" >other.csv
+	fails 2 "sluice explore: other.csv is not the file of an exploration. *" -S small.yaml -o other.csv
+	cmp part.csv before.csv
+}
+
+@test "the page has all cells, and no name can become markup" {
+	small
+	sed -i 's/small.yaml//' small.yaml
+	cp small.yaml '<b>&.yaml'
+	"$SLUICE" explore -S './<b>&.yaml' --html page.html >/dev/null
+	! grep -q '<b>&' page.html
+	[ "$(sed -n '/id="data"/,/<\/script>/p' page.html | grep -o '"kernel":' | wc -l)" -eq 40 ]
+	! grep -qE '(src|href)=' page.html
+	node=$(command -v node || true)
+	[ -z "$node" ] || { sed -n '/^<script>$/,/^<\/script>$/p' page.html | sed '1d;$d' >page.js; "$node" --check page.js; }
+}
+
+# ---- refused ----
+
+@test "what is wrong in a specification is told with file, line and key" {
+	bad() { # what to change, pattern
+		small
+		sed -i "$1" small.yaml
+		fails 2 "sluice explore: small.yaml:$2." -S small.yaml
+	}
+	bad 's/share: pool/sahre: pool/' "5: *'sahre'*share*"
+	bad 's/aioli\]/aoli]/' "4: *orders*aoli*"
+	bad 's/edel/eddel/' "2: *devices*eddel*"
+	bad 's/ionodes: .*/ionodes: [0, 65]/' "3: *ionodes*65*"
+	bad 's/data: 512Ki/data: 100K/' "10: *100000, is not a multiple of request 65536; the next is 131072"
+	bad 's/name: one, //' "10: *needs its name, as in 'name: checkpoint'"
+	bad 's/request: 64Ki, //' "10: *needs the size of its calls, as in 'request: 256Ki'"
+	bad 's/data: 512Ki/files: many/' "10: *files*many*"
+	bad 's/least: 2/least: 9/' "8: *most, 3, is less than least, 9"
+	bad 's/write\]/read]/' "10: *'read' is given twice"
+	bad 's/data: 512Ki/data: 512Ki, time: 5s/' "10: time: a simulated kernel ends with its data, not by time"
+	bad '/devices/d' "1: a simulation needs devices, as in 'devices: *"
+	bad '/kernels/,$d' "1: needs kernels, as in *"
+	echo 'requests: {}' >small.yaml
+	fails 2 "sluice explore: small.yaml:1: this is a scenario, for 'sluice sim'; *" -S small.yaml
+}
+
+@test "files that cannot be read or written are told before anything runs" {
+	small
+	fails 1 "sluice explore: *nothing.yaml*: No such file or directory." -S nothing.yaml
+	fails 2 "sluice explore: what is to be explored? *" -S
+	fails 2 "sluice explore: --jobs: '0' is not a number from 1 to 1024. *" -S -J 0 small.yaml
+	fails 1 "sluice explore: cannot write no/page.html: No such file or directory." -S small.yaml --html no/page.html
+	fails 1 "sluice explore: cannot write .: Is a directory." -S small.yaml -o .
+	run -1 --separate-stderr "$SLUICE" explore -S small.yaml -o /dev/full
+	[[ "$stderr" == "sluice explore: cannot write /dev/full: No space left on device."* ]]
+}
