@@ -5,7 +5,8 @@
  * there are, gives each backend its files and its node, and prints the rows as they come.
  *
  *	tmpfs     files in memory: nothing but the path itself
- *	busy      the same, with one CPU taken by a process that only computes
+ *	asked     the same, with a node that sees each transfer, as it does when jobs contend
+ *	busy      as tmpfs, with one CPU taken by a process that only computes
  *	disk      files of a file system, through the page cache
  *	odirect   the same with O_DIRECT: the device decides
  *	tcp       as tmpfs, through a TCP connection on this machine instead of shared memory
@@ -37,7 +38,7 @@
 #define CAPACITY_BPS UINT64_C(200000000)
 #define TMPFS	     0x01021994 /* statfs: f_type */
 
-enum { TMP, BUSY, TCP, DISK, ODIRECT, CAPACITY, BACKENDS };
+enum { TMP, ASKED, BUSY, TCP, DISK, ODIRECT, CAPACITY, BACKENDS };
 
 static const struct backend {
 	const char *name;
@@ -46,6 +47,7 @@ static const struct backend {
 	uint64_t capacity_bps;
 } backends[BACKENDS] = {
 	[TMP] = { "tmpfs", false, 0, 0 },
+	[ASKED] = { "asked", false, 0, 0 },
 	[BUSY] = { "busy", false, 0, 0 },
 	[TCP] = { "tcp", false, 0, 0 },
 	[DISK] = { "disk", true, 0, 0 },
@@ -57,12 +59,15 @@ static const struct load {
 	uint32_t size, procs;
 	unsigned backends; /* bit set */
 } loads[] = {
-	{ 4 * KIB, 1, 1 << TMP | 1 << BUSY | 1 << TCP | 1 << DISK },
-	{ 4 * KIB, 8, 1 << TMP | 1 << BUSY | 1 << TCP | 1 << DISK },
-	{ 64 * KIB, 1, 1 << TMP | 1 << BUSY | 1 << DISK },
-	{ 64 * KIB, 4, 1 << TMP | 1 << TCP | 1 << DISK | 1 << ODIRECT | 1 << CAPACITY },
-	{ MIB, 1, 1 << TMP | 1 << BUSY | 1 << TCP | 1 << DISK | 1 << ODIRECT | 1 << CAPACITY },
-	{ MIB, 4, 1 << TMP | 1 << BUSY | 1 << TCP | 1 << DISK | 1 << ODIRECT | 1 << CAPACITY },
+	{ 4 * KIB, 1, 1 << TMP | 1 << ASKED | 1 << BUSY | 1 << TCP | 1 << DISK },
+	{ 4 * KIB, 8, 1 << TMP | 1 << ASKED | 1 << BUSY | 1 << TCP | 1 << DISK },
+	{ 64 * KIB, 1, 1 << TMP | 1 << ASKED | 1 << BUSY | 1 << DISK },
+	{ 64 * KIB, 4,
+	  1 << TMP | 1 << ASKED | 1 << TCP | 1 << DISK | 1 << ODIRECT | 1 << CAPACITY },
+	{ MIB, 1,
+	  1 << TMP | 1 << ASKED | 1 << BUSY | 1 << TCP | 1 << DISK | 1 << ODIRECT | 1 << CAPACITY },
+	{ MIB, 4,
+	  1 << TMP | 1 << ASKED | 1 << BUSY | 1 << TCP | 1 << DISK | 1 << ODIRECT | 1 << CAPACITY },
 };
 
 struct bench {
@@ -80,7 +85,7 @@ static double ratio_goal(const struct path_row *row)
 {
 	if (row->capacity_bps || row->open_flags)
 		return 0.97;
-	if (!strcmp(row->backend, "tcp"))
+	if (!strcmp(row->backend, "tcp") || !strcmp(row->backend, "asked"))
 		return 0;
 	if (row->size == MIB)
 		return 0.70;
@@ -235,6 +240,8 @@ static int measure_backend(struct bench *b, unsigned backend)
 {
 	const struct backend *k = &backends[backend];
 	static const char *const paced[] = { "--capacity", "200MB/s", NULL };
+	static const char *const asked[] = { "--ask-always", NULL };
+	const char *const *options = backend == CAPACITY ? paced : backend == ASKED ? asked : NULL;
 	uint64_t span = 0;
 	int status = private_begin(&b->p, CMD, k->on_disk ? b->disk : "/dev/shm");
 
@@ -249,7 +256,7 @@ static int measure_backend(struct bench *b, unsigned backend)
 	}
 	b->p.tcp = backend == TCP;
 	if (!status)
-		status = private_node_start(&b->p, k->capacity_bps ? paced : NULL);
+		status = private_node_start(&b->p, options);
 	if (!status && backend == BUSY && private_spawn(&b->p, "busy", NULL, spin, NULL) < 0)
 		status = CLI_FAILED;
 	if (!status)

@@ -4,11 +4,11 @@
  *
  * For a row, `procs` processes each read or write a file of their own, from its beginning to its
  * end and again, one call after the other (depth 1). They do so in slices of some ten
- * milliseconds, in turn with pread/pwrite and with the client library: direct, sluice, direct,
- * sluice, … All slices of a row are done by the same processes on the same files, which were
- * written before, so that page cache and allocation are the same for both, and what disturbs the
- * machine for longer than a slice disturbs both. A pair of neighbours gives a ratio; the row's is
- * the median.
+ * milliseconds, in turn with libc's pread and pwrite and with those of the preload library, which
+ * is what programs have under `sluice run`: direct, sluice, direct, sluice, … All slices of a row
+ *are done by the same processes on the same files, which were written before, so that page cache
+ *and allocation are the same for both, and what disturbs the machine for longer than a slice
+ *disturbs both. A pair of neighbours gives a ratio; the row's is the median.
  *
  *	process 0   |direct|sluice|direct|sluice|…
  *	process 1   |direct|sluice|direct|sluice|…
@@ -22,6 +22,7 @@
  */
 #include "cli/path-measure.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -34,7 +35,7 @@
 
 #include "cli/bench-common.h"
 #include "cli/cli.h"
-#include "client/client.h"
+#include "cli/layer.h"
 #include "sluice.h"
 
 #define STEPS	      32 /* buckets of an octave, a power of two */
@@ -44,6 +45,11 @@
 #define WARM_SLICE_NS 5000000
 
 enum mode { DIRECT, SLUICE };
+
+struct calls {
+	ssize_t (*read)(int fd, void *buffer, size_t bytes, off_t at);
+	ssize_t (*write)(int fd, const void *buffer, size_t bytes, off_t at);
+};
 
 struct order {
 	int64_t start_ns, length_ns;
@@ -119,14 +125,24 @@ static int file_open(const struct private *p, unsigned index, int flags)
 	return open(path, flags | O_CLOEXEC, 0600);
 }
 
-static ssize_t call(const struct path_row *row, enum mode mode, struct sl_remote *r, int fd,
-		    struct iovec *iov, off_t at)
+/* Not in LD_PRELOAD, since the direct calls shall not go through it. */
+static bool calls_find(const char *cmd, struct calls *c)
 {
-	if (mode == SLUICE)
-		return row->op == SL_WRITE ? sl_client_write(r, fd, iov, iov->iov_len, at, false)
-					   : sl_client_read(r, fd, iov, iov->iov_len, at);
-	return row->op == SL_WRITE ? pwrite(fd, iov->iov_base, iov->iov_len, at)
-				   : pread(fd, iov->iov_base, iov->iov_len, at);
+	char path[PATH_MAX];
+	void *library;
+
+	if (layer_preload(cmd, path))
+		return false;
+	library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	if (library) {
+		*(void **)&c->read = dlsym(library, "pread64");
+		*(void **)&c->write = dlsym(library, "pwrite64");
+	}
+	if (!library || !c->read || !c->write) {
+		cli_fail(cmd, "%s cannot be used: %s.", path, dlerror());
+		return false;
+	}
+	return true;
 }
 
 static void say_failed(const struct worker *w, enum mode mode, ssize_t n)
@@ -134,13 +150,11 @@ static void say_failed(const struct worker *w, enum mode mode, ssize_t n)
 	cli_fail(w->p->cmd, "a %s of %u bytes %s gave %s.",
 		 w->row->op == SL_WRITE ? "write" : "read", w->row->size,
 		 mode == SLUICE ? "through the node" : "without the node",
-		 n == -1 && mode == DIRECT ? strerror(errno)
-		 : n < 0		   ? strerror((int)-n)
-					   : "less than that");
+		 n < 0 ? strerror(errno) : "less than that");
 }
 
-static bool slice(const struct worker *w, const struct order *o, struct sl_remote *r, int fd,
-		  struct iovec *iov, struct report *out)
+static bool slice(const struct worker *w, const struct order *o, const struct calls *c, int fd,
+		  const struct iovec *iov, struct report *out)
 {
 	static uint64_t at[2];
 	const struct timespec start = { o->start_ns / 1000000000, o->start_ns % 1000000000 };
@@ -152,7 +166,10 @@ static bool slice(const struct worker *w, const struct order *o, struct sl_remot
 	end = o->start_ns + o->length_ns;
 	out->bytes = 0;
 	do {
-		ssize_t n = call(w->row, o->mode, r, fd, iov, (off_t)at[o->mode]);
+		off_t offset = (off_t)at[o->mode];
+		ssize_t n = w->row->op == SL_WRITE
+				    ? c->write(fd, iov->iov_base, iov->iov_len, offset)
+				    : c->read(fd, iov->iov_base, iov->iov_len, offset);
 
 		if (n != (ssize_t)iov->iov_len) {
 			say_failed(w, o->mode, n);
@@ -175,20 +192,22 @@ static bool slice(const struct worker *w, const struct order *o, struct sl_remot
 static int worker_main(void *arg, int sock)
 {
 	const struct worker *w = arg;
-	struct sl_remote remote = { 0 };
+	struct calls calls[2] = { [DIRECT] = { pread, pwrite } };
 	int fd = file_open(w->p, w->index, O_RDWR | w->row->open_flags);
 	struct iovec iov = { .iov_len = w->row->size };
 	struct report report;
 	struct order o;
 
-	if (fd < 0 || !sl_client_look(fd, &remote))
+	if (!calls_find(w->p->cmd, &calls[SLUICE]))
+		return CLI_FAILED;
+	if (fd < 0)
 		return cli_fail(w->p->cmd, "cannot open a file in %s: %s.", w->p->dir,
 				strerror(errno));
 	if (posix_memalign(&iov.iov_base, 4096, w->row->size))
 		return cli_fail(w->p->cmd, "out of memory.");
 	memset(iov.iov_base, (int)w->index + 1, w->row->size);
 	while (private_receive(sock, &o, sizeof(o)))
-		if (!slice(w, &o, &remote, fd, &iov, &report) ||
+		if (!slice(w, &o, &calls[o.mode], fd, &iov, &report) ||
 		    !private_send(sock, &report, sizeof(report)))
 			return CLI_FAILED;
 	return CLI_OK;

@@ -61,12 +61,13 @@ struct conn {
 	_Atomic uint64_t free_slots;
 	_Atomic uint32_t slot_waiters, slot_frees;
 	_Atomic uint32_t crowded; /* waits to come that do not yield first */
-	/* Gate mode: of the lease. */
+	/* Of the lease. */
 	_Atomic int64_t lease_left;
 	_Atomic uint64_t lease_next; /* bytes to ask for */
 	atomic_bool lease_used_up, renewing;
-	uint64_t tags; /* over TCP: the last one used */
-	bool phase;    /* the node was told that the program is in a phase of I/O */
+	_Atomic uint32_t slow; /* calls to come that are for the node to see */
+	uint64_t tags;	       /* over TCP: the last one used */
+	bool phase;	       /* the node was told that the program is in a phase of I/O */
 };
 
 extern const struct transport conn_shm;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Gate mode: the program does its own I/O, when it may.
+ * Leases, and gate mode: the program does its own I/O, when it may.
  *
  * As in the prototype of seed 003, section 5, which put a gate in front of IOR's I/O: nothing is
  * forwarded. Before a call the client has to have a *turn* for its bytes; then it makes the
@@ -24,6 +24,11 @@
  *(look.c): if the program has closed it meanwhile, the call fails with EIO, or has done what it had
  *done before. Nobody has the file any more.
  *
+ * Calm. While there is nothing to decide the node says so in the bells, and programs that are not
+ * in gate mode use leases too, for what the page cache answers, or a fast device. A call that took
+ * long was not answered by such: the next ones are the node's to order and merge, before we try
+ *again.
+ *
  * There is no lock to wait for: one thread renews the lease; others that come meanwhile, and a
  * signal handler that interrupts it, ask for a turn of their own, in another slot. A call that is
  * larger than a lease is made in parts, except for an append, which is one write. Parts are at an
@@ -41,6 +46,8 @@
 
 #define LEASE_MOST SL_GATE_BYTES
 #define LEASE_IOV  64
+#define SLOW_NS	   200000 /* a call that takes longer than this and 1 ns a byte: not the cache's */
+#define SLOW_CALLS 64
 
 /* ---- turns ---- */
 
@@ -49,6 +56,7 @@ struct turn {
 	uint32_t op;
 	int slot; /* SL_SHM_LEASE_SLOT: the lease's */
 	int fd;
+	bool asked;	       /* for this call; else it has been part of a lease */
 	bool looked, begun;    /* begun: some parts have been done */
 	struct sl_remote file; /* if we have looked: what fd was */
 	int64_t since;	       /* then */
@@ -147,8 +155,10 @@ static int turn_in(struct conn *c, struct turn *t, size_t bytes)
 	int rc = 1;
 
 	t->slot = SL_SHM_LEASE_SLOT;
+	t->asked = false;
 	if (bytes <= LEASE_MOST && enter(c, bytes))
 		return 0;
+	t->asked = true;
 	if (!look(t))
 		return -ENOTCONN;
 	if (bytes <= LEASE_MOST && !atomic_exchange(&c->renewing, true)) {
@@ -198,6 +208,9 @@ static void turn_end(struct turn *t, ssize_t moved)
 		if (moved > 0)
 			atomic_fetch_add_explicit(&c->segment->lease.used[t->op], (uint64_t)moved,
 						  memory_order_relaxed);
+		if (!t->asked)
+			atomic_fetch_add_explicit(&c->segment->lease.calls, 1,
+						  memory_order_relaxed);
 		leave(c);
 	} else {
 		slot_report(c, t->slot, moved);
@@ -206,9 +219,20 @@ static void turn_end(struct turn *t, ssize_t moved)
 	conn_put(c);
 }
 
+static bool is_calm(struct conn *c)
+{
+	uint32_t slow = atomic_load_explicit(&c->slow, memory_order_relaxed);
+
+	if (!c->permits || !atomic_load_explicit(&c->bells->calm, memory_order_relaxed))
+		return false;
+	if (slow)
+		atomic_store_explicit(&c->slow, slow - 1, memory_order_relaxed);
+	return !slow;
+}
+
 /* ---- calls ---- */
 
-static ssize_t call(int fd, uint32_t op, const struct iovec *iov, int count, off_t offset)
+ssize_t sl_client_call(int fd, uint32_t op, const struct iovec *iov, int count, off_t offset)
 {
 	long n;
 
@@ -251,7 +275,7 @@ static ssize_t one_turn(struct turn *t, const struct iovec *iov, int count, size
 
 	if (rc && rc != -ENOTCONN)
 		return rc;
-	n = holds(t) ? call(t->fd, t->op, iov, count, offset) : -EIO;
+	n = holds(t) ? sl_client_call(t->fd, t->op, iov, count, offset) : -EIO;
 	if (!rc)
 		turn_end(t, n);
 	return n;
@@ -283,4 +307,34 @@ ssize_t sl_client_gate(int fd, uint32_t op, const struct iovec *iov, int iovcnt,
 			break;
 	}
 	return (ssize_t)done;
+}
+
+bool sl_client_lease(int fd, uint32_t op, size_t bytes, ssize_t (*call)(const void *arg),
+		     const void *arg, ssize_t *moved)
+{
+	struct turn t = { .op = op, .fd = fd };
+	struct conn *c;
+	int64_t before;
+	int rc = 0;
+
+	c = conn_ready() ? conn_get(&rc) : NULL;
+	if (!c)
+		return false;
+	t.conn = c;
+	if (!is_calm(c) || (rc = turn_in(c, &t, bytes))) {
+		if (rc == GONE)
+			conn_lose(c);
+		conn_put(c);
+		return false;
+	}
+	if (!holds(&t)) { /* it may be another kind of file now */
+		turn_end(&t, 0);
+		return false;
+	}
+	before = slots_now_ns();
+	*moved = call(arg);
+	if (slots_now_ns() - before > SLOW_NS + (int64_t)bytes)
+		atomic_store_explicit(&c->slow, SLOW_CALLS, memory_order_relaxed);
+	turn_end(&t, *moved);
+	return true;
 }

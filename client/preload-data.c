@@ -23,8 +23,9 @@
  * on other threads or in other processes get other ranges, as in the kernel. A read reserves no
  *more than the file has: else a write through the same description would leave a gap. Example:
  *position 100, file of 150 bytes, read of 4096: the position moves to 150, the node reads 50.
- *Looking and reserving are two steps, so threads of this process take turns at it. O_APPEND needs
- *no position: the node makes one write(2).
+ *Looking and reserving are two steps, so threads of this process take turns at it; and while one is
+ *at it none makes a call at the position itself, under a lease (gate.c). O_APPEND needs no
+ *position: the node makes one write(2).
  *
  * Once reserved, a range is worked on where it is, by this process itself if there is no node.
  * What was not moved in the end is given back, if nobody has reserved what is behind it: else that
@@ -59,12 +60,15 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "client/preload.h"
 
 #define COUNT_MAX    0x7ffff000U /* of one call, as Linux has it */
 #define DIRECT_ALIGN 511U
+#define MERGED	     (256U << 10)
+#define PLACES	     64U
 #define PATIENCE     200   /* yields */
 #define LOWEST	     4096U /* no program has anything below */
 
@@ -203,24 +207,43 @@ struct range {
 	size_t length;
 };
 
+/* Waits a moment; false: that has been long enough, 0.2 s or more. */
+static bool patient(int times)
+{
+	if (times < PATIENCE)
+		sched_yield();
+	else
+		nanosleep(&(struct timespec){ 0, 1000000 }, NULL);
+	return times < 2 * PATIENCE;
+}
+
 /*
  * Who moves the positions of some file's descriptors, by the address of its `inside`. It may be a
  * thread that is no more in a child, or one that left by longjmp(): who has waited long enough goes
  * ahead.
  */
-static _Atomic uintptr_t position_owner[64];
+static _Atomic uintptr_t position_owner[PLACES];
+static _Atomic uint32_t position_users[PLACES]; /* calls under way that the kernel moves it for */
+
+static unsigned position_place(const struct sl_remote *r)
+{
+	return (unsigned)(r->ino ^ r->ino >> 6) % PLACES;
+}
 
 static _Atomic uintptr_t *position_lock(const struct sl_remote *r)
 {
-	_Atomic uintptr_t *owner = &position_owner[(r->ino ^ r->ino >> 6) % 64];
+	_Atomic uintptr_t *owner = &position_owner[position_place(r)];
+	_Atomic uint32_t *users = &position_users[position_place(r)];
 	uintptr_t nobody = 0;
+	int i = 0;
 
-	for (int i = 0; i < PATIENCE; i++, nobody = 0) {
-		if (atomic_compare_exchange_strong(owner, &nobody, (uintptr_t)&inside))
-			return owner;
-		sched_yield();
-	}
+	while (!atomic_compare_exchange_strong(owner, &nobody, (uintptr_t)&inside) && patient(i++))
+		nobody = 0;
 	atomic_store(owner, (uintptr_t)&inside);
+	for (i = 0; atomic_load(users) && patient(i);)
+		i++;
+	if (atomic_load(users))
+		atomic_store(users, 0);
 	return owner;
 }
 
@@ -229,6 +252,29 @@ static void position_unlock(_Atomic uintptr_t *owner)
 	uintptr_t me = (uintptr_t)&inside;
 
 	atomic_compare_exchange_strong(owner, &me, 0);
+}
+
+static void position_leave(unsigned place)
+{
+	uint32_t users = atomic_load(&position_users[place]);
+
+	/* None, if somebody has not waited for us. */
+	while (users && !atomic_compare_exchange_weak(&position_users[place], &users, users - 1))
+		;
+}
+
+/* Around a call at the position that the kernel makes: not while somebody reserves. */
+static void position_use(unsigned place)
+{
+	bool waits = true;
+
+	for (int i = 0;; i++) {
+		atomic_fetch_add(&position_users[place], 1);
+		if (!atomic_load(&position_owner[place]) || !waits)
+			return;
+		position_leave(place);
+		waits = patient(i);
+	}
 }
 
 /* False: nothing has been reserved, and the call is the kernel's. */
@@ -368,6 +414,47 @@ static ssize_t gate(int fd, enum sl_op op, const struct span *s, off_t offset)
 	return n;
 }
 
+struct leased {
+	const struct span *span;
+	int fd;
+	enum sl_op op;
+	off_t offset;
+	unsigned place;
+};
+
+static ssize_t leased_call(const void *arg)
+{
+	const struct leased *l = arg;
+	bool here = l->offset == SL_HERE;
+	ssize_t n;
+
+	if (here)
+		position_use(l->place);
+	n = sl_client_call(l->fd, l->op, l->span->iov, l->span->count, l->offset);
+	if (here)
+		position_leave(l->place);
+	return n;
+}
+
+/*
+ * There is nothing to decide: as in gate mode, for what the page cache answers, or a fast device to
+ * a call so large that merging it with others would gain nothing.
+ */
+static bool lease(int fd, enum sl_op op, const struct span *s, off_t offset, ssize_t *n)
+{
+	struct leased l = { .span = s, .fd = fd, .op = op, .offset = offset };
+	struct sl_fd *e;
+	int flags;
+
+	if (s->total > SL_GATE_BYTES || sl_fd_hold(fd, &e) != SL_FD_MANAGED)
+		return false;
+	flags = e->remote.open_flags;
+	l.place = position_place(&e->remote);
+	sl_fd_release(e);
+	return !(flags & (O_SYNC | O_DSYNC)) && (!(flags & O_DIRECT) || s->total >= MERGED) &&
+	       sl_client_lease(fd, op, s->total, leased_call, &l, n);
+}
+
 bool sl_forward_slow(int fd, enum sl_op op, const struct iovec *iov, int count, off_t offset,
 		     ssize_t *result)
 {
@@ -384,10 +471,10 @@ bool sl_forward_slow(int fd, enum sl_op op, const struct iovec *iov, int count, 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	inside = 1;
 	gated = sl_client_gated(); /* that may change */
-	e = gated ? NULL : entry_of(fd);
+	e = NULL;
 	if (gated) {
 		n = gate(fd, op, &s, offset);
-	} else if (e) {
+	} else if (!lease(fd, op, &s, offset, &n) && (e = entry_of(fd))) {
 		n = move(e, fd, op, &s, offset);
 		sl_fd_release(e);
 	}

@@ -81,7 +81,7 @@ static void put_job(struct json *j, const struct node *n, const struct node_job 
 	sl_job_get(n->sched, job->number, &conf);
 	sl_job_stats(n->sched, job->number, now, &st);
 	bytes = job->moved[SL_READ] + job->moved[SL_WRITE];
-	requests = st.served_requests[SL_READ] + st.served_requests[SL_WRITE];
+	requests = st.served_requests[SL_READ] + st.served_requests[SL_WRITE] + job->unasked;
 	json_object(j, NULL);
 	json_string(j, "job", job->name);
 	json_uint(j, "clients", job->clients);
@@ -97,7 +97,8 @@ static void put_job(struct json *j, const struct node *n, const struct node_job 
 	json_uint(j, "requests", requests);
 	json_uint(j, "batches", st.batches);
 	json_double(j, "merge_ratio",
-		    st.batches ? (double)(requests + st.inflight_requests) / (double)st.batches
+		    st.batches ? (double)(requests - job->unasked + st.inflight_requests) /
+					 (double)st.batches
 			       : 1.0);
 	json_uint(j, "queued_requests", st.queued_requests);
 	json_uint(j, "queued_bytes", st.queued_bytes);
@@ -153,6 +154,7 @@ static int status(struct node *n, char **out)
 	pthread_mutex_lock(&n->lock);
 	now = node_now();
 	node_collect(n, now);
+	permit_account(n);
 	sl_sched_stats(n->sched, &st);
 	json_begin(&j, f);
 	json_object(&j, NULL);
@@ -168,6 +170,7 @@ static int status(struct node *n, char **out)
 	json_uint(&j, "inflight_batches", st.inflight_batches);
 	json_uint(&j, "inflight_bytes", st.inflight_bytes);
 	json_uint(&j, "window_batches", n->window.limit);
+	json_bool(&j, "calm", n->calm);
 	json_uint(&j, "decisions", st.decisions);
 	json_uint(&j, "decisions_per_s", n->decisions_per_s);
 	for (const struct node_job *job = n->jobs; job; job = job->next) {

@@ -315,7 +315,7 @@ bool node_jobs_tick(struct node *n)
 
 		sl_job_stats(n->sched, j->number, now, &st);
 		bytes = j->moved[SL_READ] + j->moved[SL_WRITE];
-		requests = st.served_requests[SL_READ] + st.served_requests[SL_WRITE];
+		requests = st.served_requests[SL_READ] + st.served_requests[SL_WRITE] + j->unasked;
 		j->rate_bps = per_second(bytes - j->rate_bytes, now - last);
 		j->iops = per_second(requests - j->rate_requests, now - last);
 		j->rate_bytes = bytes;

@@ -25,6 +25,7 @@
 #include "base/listen.h"
 #include "base/log.h"
 #include "base/secret.h"
+#include "ionode/permit.h"
 #include "ionode/trace.h"
 
 #define REPORT_NS  INT64_C(50000000)
@@ -40,6 +41,7 @@ struct link {
 	int sock;
 	atomic_bool stop;
 	uint64_t epoch; /* of the last orders */
+	sl_time ticked; /* when leases were last looked at */
 	/* The nodes of the layer, as of the last orders. */
 	uint32_t nodes;
 	char node_name[LINK_NODES][SL_NODE_NAME_MAX];
@@ -88,6 +90,7 @@ static int report(struct link *l)
 	size_t length = 0;
 	FILE *out = open_memstream(&text, &length);
 	struct sl_sched_stats st;
+	sl_time now;
 	int rc = -ENOMEM;
 
 	if (!out)
@@ -96,12 +99,18 @@ static int report(struct link *l)
 	snprintf(r.socket, sizeof(r.socket), "%s", n->config->socket);
 	fputs("report\n", out);
 	pthread_mutex_lock(&n->lock);
+	now = node_now();
+	if (now - l->ticked >= REPORT_NS) {
+		permit_tick(n, now); /* a job with a lease that it does not use does no I/O */
+		l->ticked = now;
+	}
+	permit_account(n);
 	sl_sched_stats(n->sched, &st);
 	r.capacity_bps = st.capacity_bps;
 	sl_report_put_node(out, &r);
 	for (const struct node_job *j = n->jobs; j; j = j->next)
-		put_job(n, j, out, node_now());
-	pthread_mutex_unlock(&n->lock);
+		put_job(n, j, out, now);
+	node_unlock(n);
 	if (fclose(out) == 0) {
 		struct iovec iov[2] = { { head, sizeof(head) }, { text, length } };
 		struct msghdr m = { .msg_iov = iov, .msg_iovlen = 2 };
@@ -170,6 +179,7 @@ static void obey(struct link *l, char *text)
 		if (what != SL_LINE_JOB || !(j = node_job_find(n, line.job.id)))
 			continue;
 		node_job_grant(n, j->number, line.job.grant_bps, now + LEASE_NS, now);
+		j->granted = line.job.grant_bps != UINT64_MAX;
 		take_share(n, j, line.job.share, now);
 		take_period(n, j, line.job.period_ns, now);
 		take_map(n, j, &line.job, l->epoch);

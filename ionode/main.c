@@ -60,6 +60,9 @@ static int usage(const char *problem, const char *what)
 		     "  --copy-all         carry all data through the node, also what a client "
 		     "could move\n"
 		     "                     itself when it is its turn\n"
+		     "  --ask-always       see each transfer, also while one job is alone and has "
+		     "no "
+		     "limit\n"
 		     "  --lend TIME        how long a job with a grant may pause before others get "
 		     "its\n"
 		     "                     turn (2ms)\n"
@@ -253,6 +256,7 @@ static int parse(int argc, char **argv, struct node_config *c, int *ready_fd)
 		CAPACITY,
 		DEVICE,
 		COPY_ALL,
+		ASK_ALWAYS,
 		STRICT,
 		LEND,
 		NAME,
@@ -279,6 +283,7 @@ static int parse(int argc, char **argv, struct node_config *c, int *ready_fd)
 		{ "window", 1, 0, WINDOW },
 		{ "device-model", 1, 0, DEVICE },
 		{ "copy-all", 0, 0, COPY_ALL },
+		{ "ask-always", 0, 0, ASK_ALWAYS },
 		{ "strict-grants", 0, 0, STRICT },
 		{ "lend", 1, 0, LEND },
 		{ "name", 1, 0, NAME },
@@ -357,6 +362,9 @@ static int parse(int argc, char **argv, struct node_config *c, int *ready_fd)
 			break;
 		case COPY_ALL:
 			c->copy_all = true;
+			break;
+		case ASK_ALWAYS:
+			c->ask_always = true;
 			break;
 		case WORKERS:
 			c->workers = (uint32_t)strtoul(optarg, NULL, 10);

@@ -75,6 +75,8 @@ struct node_io {
 	const struct sl_batch *batch;
 	sl_time since;
 	uint64_t seen;	     /* used of a lease when somebody last looked */
+	uint64_t counted[2]; /* of that, among what its job has moved */
+	uint32_t calls;	     /* of that, among what its job has done unasked */
 	bool revoked;	     /* its last call reports; if it has none, it is over */
 	struct sl_list link; /* in node->abroad, oldest first */
 };
@@ -122,6 +124,8 @@ struct node_job {
 	char map[SL_MAP_MAX][SL_NODE_NAME_MAX];
 	sl_time since, last_seen;
 	uint64_t moved[2]; /* bytes, by enum sl_op: less than asked for at the end of a file */
+	uint64_t unasked;  /* calls that the scheduler has not seen, under leases */
+	bool granted;	   /* the controller limits it */
 	uint64_t rate_bytes, rate_requests; /* served when the rates were last taken */
 	uint64_t rate_bps, iops;
 	sl_time rate_throttled_ns; /* when they were */
@@ -144,6 +148,7 @@ struct node_config {
 	uint32_t lend_us;		   /* pause of a granted job that others do not get */
 	bool strict;			   /* grants are limits, not only a rank */
 	bool copy_all;			   /* no permits: all data goes through the node */
+	bool ask_always;		   /* no leases but in gate mode: each transfer is seen */
 	const char *trace;		   /* file to record to; NULL: none */
 };
 
@@ -166,6 +171,9 @@ struct node {
 	uint32_t abroad_count;
 	uint32_t permit_serial;
 	bool hungry;			    /* as the bells say, if no client has said otherwise */
+	bool calm;			    /* likewise */
+	uint64_t last_job;		    /* whose request came last */
+	sl_time alone_since;		    /* all that have come since then were its */
 	_Atomic uint32_t *wake[NODE_WAKES]; /* whom to wake when the lock is given back */
 	uint32_t wake_count;
 	struct sl_bells *bells;

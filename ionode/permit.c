@@ -23,7 +23,16 @@
  * because it was so a moment ago. So what the node has done (revoked, hungry) it knows by itself,
  * and nothing it reads there decides about more than a client's own bytes and a wait of EXPIRE_NS.
  *
- * While there is one job alone there is nothing to decide, and no bound on its permits.
+ * While there is one job alone there is nothing to decide, and no bound on its permits. When it has
+ * been so for CALM_NS, and the job has no limit of any kind, the node is *calm*: then all programs
+ * use leases for what goes through the page cache, as in gate mode, and hardly a call costs a
+ * message. The first request of another job ends that: leases that are not in use are taken back at
+ * once, as soon as anything has to wait for them.
+ *
+ *	0 ms      job a: asks for each transfer
+ *	50 ms     calm: asks for 64 KiB, 128 KiB, … 4 MiB
+ *	1000 ms   job b: not calm. a's leases are used up or taken back; both ask for each transfer
+ *	1300 ms   b's last request                1350 ms   calm
  *
  * A client need not report at once when nothing waits. The time it was done is in the report, so
  * latencies are right all the same.
@@ -34,6 +43,7 @@
 
 #define EXPIRE_NS INT64_C(500000000)
 #define LEASE_NS  INT64_C(5000000) /* that a lease in use is left alone while others wait */
+#define CALM_NS	  INT64_C(50000000)
 #define MANY	  1024U
 
 bool node_permits(const struct node *n)
@@ -71,6 +81,9 @@ void permit_give(struct node *n, const struct sl_batch *b, sl_time now)
 	if (is_lease(io)) {
 		atomic_store(&lease_of(io)->used[SL_READ], 0);
 		atomic_store(&lease_of(io)->used[SL_WRITE], 0);
+		atomic_store(&lease_of(io)->calls, 0);
+		io->counted[SL_READ] = io->counted[SL_WRITE] = 0;
+		io->calls = 0;
 		atomic_store(&lease_of(io)->word, 1); /* the call that asked for it */
 	}
 	node_tell(n, io->client, io->slot, io->leader, SL_SLOT_GO);
@@ -84,11 +97,37 @@ static bool wanted(const struct node *n)
 	return n->waiting || n->leaving;
 }
 
-static int64_t used(const struct node_io *io, uint32_t op)
+static uint64_t used(const struct node_io *io, uint32_t op)
 {
 	uint64_t bytes = atomic_load(&lease_of(io)->used[op]);
 
-	return bytes > io->req.length ? 0 : (int64_t)bytes;
+	return bytes > io->req.length ? 0 : bytes;
+}
+
+/* The client's word, so it need not have grown. */
+static void account(struct node_io *io)
+{
+	struct node_job *j = io->client->job;
+	uint32_t calls = atomic_load(&lease_of(io)->calls);
+
+	for (uint32_t op = SL_READ; op <= SL_WRITE; op++) {
+		uint64_t now = used(io, op);
+
+		j->moved[op] += now > io->counted[op] ? now - io->counted[op] : 0;
+		io->counted[op] = now > io->counted[op] ? now : io->counted[op];
+	}
+	j->unasked += calls > io->calls ? calls - io->calls : 0;
+	io->calls = calls > io->calls ? calls : io->calls;
+}
+
+void permit_account(struct node *n)
+{
+	for (struct sl_list *l = n->abroad.next; l != &n->abroad; l = l->next) {
+		struct node_io *io = sl_container(l, struct node_io, link);
+
+		if (is_lease(io))
+			account(io);
+	}
 }
 
 void node_permit_end(struct node *n, struct node_io *io, int64_t result, sl_time ended)
@@ -99,11 +138,9 @@ void node_permit_end(struct node *n, struct node_io *io, int64_t result, sl_time
 	sl_list_remove(&io->link);
 	n->abroad_count--;
 	if (is_lease(io)) {
-		uint32_t other = io->req.op == SL_READ ? SL_WRITE : SL_READ;
-
 		atomic_fetch_or(&lease_of(io)->word, SL_LEASE_REVOKED);
-		result = used(io, io->req.op);
-		io->client->job->moved[other] += (uint64_t)used(io, other);
+		account(io);
+		result = 0;	       /* it is counted */
 		ended = io->since + 1; /* what counts is how long it was waited for */
 	}
 	/* The client's word. */
@@ -162,6 +199,7 @@ void permit_return(struct node *n, struct client *c, sl_time now)
 
 void permit_tick(struct node *n, sl_time now)
 {
+	permit_account(n);
 	for (struct sl_list *l = n->abroad.next, *next; l != &n->abroad; l = next) {
 		struct node_io *io = sl_container(l, struct node_io, link);
 		uint64_t seen;
@@ -169,11 +207,32 @@ void permit_tick(struct node *n, sl_time now)
 		next = l->next;
 		if (!is_lease(io) || io->revoked)
 			continue;
-		seen = (uint64_t)used(io, SL_READ) + (uint64_t)used(io, SL_WRITE);
+		seen = used(io, SL_READ) + used(io, SL_WRITE);
 		if (seen == io->seen)
 			revoke(n, io, now);
 		io->seen = seen;
 	}
+}
+
+/* Nothing that the job could do would have to wait, and nobody wants to see each transfer. */
+static bool unbounded(const struct node *n, const struct node_job *j)
+{
+	return node_permits(n) && !n->config->ask_always && !n->config->window &&
+	       !n->capacity_bps && !n->trace && !j->asked.max_bps && !j->granted;
+}
+
+void permit_calm(struct node *n, const struct node_job *j, sl_time now)
+{
+	bool calm;
+
+	if (n->last_job != j->number) {
+		n->last_job = j->number;
+		n->alone_since = now;
+	}
+	calm = now - n->alone_since >= CALM_NS && n->active <= 1 && unbounded(n, j);
+	if (calm != n->calm)
+		atomic_store(&n->bells->calm, calm);
+	n->calm = calm;
 }
 
 bool permit_full(const struct node *n)

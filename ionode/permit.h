@@ -13,8 +13,12 @@ void permit_expire(struct node *n, sl_time now);
 bool permit_reclaim(struct node *n, sl_time now);
 /* End the client's lease, if it has one: it needs it no longer. */
 void permit_return(struct node *n, struct client *c, sl_time now);
-/* End those that nobody has used since the last call. */
+/* As permit_account(), and end those that nobody has used since the last call. */
 void permit_tick(struct node *n, sl_time now);
+/* Count what has been done under leases until now among what jobs have moved. */
+void permit_account(struct node *n);
+/* A request of this job has come: is there anything to decide about? */
+void permit_calm(struct node *n, const struct node_job *j, sl_time now);
 bool permit_full(const struct node *n);
 sl_time permit_wake(const struct node *n); /* when the next one expires, if that matters */
 /* Whether clients have to ring when they are done; true: look once more at what they have. */

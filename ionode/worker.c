@@ -164,6 +164,7 @@ int node_take(struct node *n, struct node_io *io, uint32_t op, uint64_t length, 
 	io->file->busy++;
 	io->client->busy++;
 	n->active += io->client->job->inside++ == 0;
+	permit_calm(n, io->client->job, now);
 	if (io->client->job->inside == 1 && now - io->client->job->last_io > PAUSE_NS)
 		link_event(n);
 	return 0;

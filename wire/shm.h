@@ -25,9 +25,10 @@
  * post it to the next.
  *
  * With SL_SLOT_ANY the turn is for any files, and the client need not tell which: what a program in
- * gate mode asks for. Its process has one slot, SL_SHM_LEASE_SLOT, for a *lease*: a turn for more
- * bytes than the call at hand needs, used by later calls of all its threads without asking. The
- * word in struct sl_lease counts the calls under way; the node revokes a lease by setting
+ * gate mode asks for, and any program while the node says that it is `calm`: one job alone, and
+ * nothing that limits it. Its process has one slot, SL_SHM_LEASE_SLOT, for a *lease*: a turn for
+ * more bytes than the call at hand needs, used by later calls of all its threads without asking.
+ *The word in struct sl_lease counts the calls under way; the node revokes a lease by setting
  * REVOKED, and so does the client when it has used it up. If no call is under way then, it is over
  * at once; else the last of them reports RAN.
  *
@@ -73,6 +74,7 @@ enum sl_slot_flags {
 
 struct sl_lease {
 	_Alignas(64) _Atomic uint32_t word; /* REVOKED, and the number of calls under way */
+	_Atomic uint32_t calls;		    /* that did not have to ask */
 	_Atomic uint64_t used[2];	    /* bytes, by enum sl_op */
 };
 
@@ -110,6 +112,7 @@ struct sl_bell {
 
 struct sl_bells {
 	_Alignas(64) _Atomic uint32_t hungry; /* the node wants to know what has been done */
+	_Atomic uint32_t calm;		      /* there is nothing to decide: clients want leases */
 	struct sl_bell bell[SL_SHM_WORKERS];
 	uint8_t worker[SL_SHM_CPUS]; /* for a client on this CPU */
 };

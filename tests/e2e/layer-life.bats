@@ -71,7 +71,7 @@ teardown() {
 	)
 	grep -q "sluice up: warning: the limit on the size of files .* beyond 8MiB into a file" "$BATS_TEST_TMPDIR/err" ||
 		{ cat "$BATS_TEST_TMPDIR/err"; false; }
-	run -1 "$SLUICE" run -- dd if=/dev/zero of="$DIR/y" bs=4K count=4000
+	run -1 "$SLUICE" run -- dd if=/dev/zero of="$DIR/y" bs=4K count=4000 oflag=sync # as the node writes it
 	[[ "$output" == *"File too large"* ]]
 	[ "$(stat -c %s "$DIR/y")" -eq 8388608 ]
 	"$SLUICE" status

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+# One job alone, which nothing limits: its programs have leases and hardly ask. What that must not
+# change: every byte and call is counted, and another job is served as soon as it comes.
+bats_require_minimum_version 1.5.0
+
+setup_file() {
+	cd "$BATS_FILE_TMPDIR"
+	$CC -std=c17 -D_GNU_SOURCE -Wall -Wextra -Wno-unused-result -O2 -o adverse \
+		"$SOURCE_DIR/tests/e2e/programs/adverse.c" -lpthread
+}
+
+setup() {
+	load node
+	cd "$BATS_TEST_TMPDIR"
+	ROOT=$PWD/root SOCKET=$PWD/socket JOB=1
+	mkdir root
+}
+
+teardown() {
+	for pid in ${LOADS:-}; do
+		kill -9 "$pid" 2>/dev/null || true
+	done
+	node_kill
+}
+
+status() { "$ASK" "$SOCKET" status | jq "$1"; }
+is_calm() { [ "$(status .calm)" = true ]; }
+not_calm() { [ "$(status .calm)" = false ]; }
+
+until_true() { # command
+	for _ in $(seq 500); do
+		! "$@" || return 0
+		sleep 0.02
+	done
+	return 1
+}
+
+# Writes a file of 4 MB again and again, until it is ended.
+load_start() { # job
+	(exec env LD_PRELOAD="$PRELOAD" SLUICE_ROOT="$ROOT" SLUICE_SOCKET="$SOCKET" SLUICE_JOB_ID="$1" \
+		python3 -c '
+import os, sys
+fd = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT)
+while True:
+    for i in range(1000):
+        os.pwrite(fd, bytes(4096), i * 4096)' "root/load-$1" 3>&-) &
+	LOADS="${LOADS:-} $!"
+	LOAD=$!
+}
+
+load_end() {
+	kill -9 "$1"
+	wait "$1" || true
+}
+
+@test "a job alone hardly asks, and each of its calls and bytes is counted" {
+	node_start
+	forwarded dd if=/dev/zero of=root/x bs=4k count=100000 status=none
+	[ "$(stat -c %s root/x)" -eq 409600000 ]
+	[ "$(moved write)" -eq 409600000 ]
+	echo "$(status '.jobs[0].requests') requests, $(status .decisions) decisions"
+	[ "$(status '.jobs[0].requests')" -eq 100000 ]
+	# Those of the first 50 ms, and some that took long on a busy machine, are not under a lease.
+	[ "$(status .decisions)" -lt 90000 ]
+	forwarded dd if=root/x of=/dev/null bs=64k status=none
+	[ "$(moved read)" -eq 409600000 ]
+	node_stop
+}
+
+@test "--ask-always: the scheduler sees every call" {
+	node_start --ask-always
+	forwarded dd if=/dev/zero of=root/x bs=4k count=20000 status=none
+	[ "$(status '.jobs[0].requests')" -eq 20000 ]
+	[ "$(status .calm)" = false ]
+	[ "$(status .decisions)" -ge 20000 ]
+	node_stop
+}
+
+@test "another job ends the calm, and it comes back when that has gone" {
+	node_start
+	load_start a
+	until_true is_calm
+	load_start b
+	until_true not_calm
+	load_end "$LOAD"
+	until_true is_calm
+	node_stop
+}
+
+@test "a job that has a limit asks" {
+	node_start
+	export SLUICE_JOB_CONF=max=1000000000
+	load_start a
+	until_true eval '[ "$(status ".jobs[0].requests")" -gt 5000 ]'
+	not_calm
+	node_stop
+}
+
+@test "what fio writes is what it reads while the calm comes and goes" {
+	node_start
+	forwarded fio --name=v --directory=root --rw=randrw --bs=1k-256k --size=16m --numjobs=4 --loops=3 \
+		--thread=1 --ioengine=psync --verify=crc32c --verify_fatal=1 --verify_state_save=0 \
+		--output=fio.log 3>&- &
+	fio=$!
+	for _ in 1 2 3 4; do
+		sleep 0.2
+		load_start b
+		sleep 0.1
+		load_end "$LOAD"
+	done
+	wait $fio || { cat fio.log; false; }
+	run -1 grep -E 'verify:|err= *[1-9]' fio.log
+	node_stop
+}
+
+@test "threads that share a position lose and double nothing while the calm comes and goes" {
+	node_start
+	for case in shared read-and-write; do
+		forwarded timeout 60 "$BATS_FILE_TMPDIR/adverse" $case root >out 2>err 3>&- &
+		PROGRAM=$!
+		for _ in 1 2 3; do
+			sleep 0.1
+			load_start b
+			sleep 0.1
+			load_end "$LOAD"
+		done
+		wait $PROGRAM || { cat out err; false; }
+		grep -qx fine out
+	done
+	node_stop
+}
+
+@test "a node that is killed under leases: the program finishes with the next one" {
+	head -c 50000000 /dev/urandom >data
+	node_start
+	forwarded dd if=data of=root/out bs=1000 status=none 3>&- &
+	dd=$!
+	await_write 5000000
+	kill_9
+	sleep 0.1
+	node_start
+	wait $dd
+	cmp data root/out
+	node_stop
+}
