@@ -126,6 +126,11 @@ void layer_stop(struct layer_start *s, size_t count);
 int layer_args(const struct layer *l, const struct layer_member *m, const char ***args,
 	       char **text);
 
+/* It is to have this option when it is revived, instead of what it had of that name. 0 or -errno.
+ */
+int layer_keep_option(const struct layer *l, const struct layer_member *m, const char *option,
+		      const char *value);
+
 /* Say that it is not up, what is, and with advise how to start it. Returns CLI_FAILED. */
 int layer_not_up(const struct layer *l, bool advise);
 /*

@@ -29,7 +29,7 @@ static int po_help(void)
 	     "  show  one policy with its parameters; POLICY is STAGE/NAME, or NAME alone\n"
 	     "        when only one stage has it\n"
 	     "  set   change a layer, as in share=io-sets order=aioli,wait_us=500; requests\n"
-	     "        inside are kept\n"
+	     "        inside are kept; grant and allocate are its controller's\n"
 	     "\n"
 	     "Options:\n"
 	     "  -j, --json       print JSON; sizes and times are whole numbers in their unit\n"

@@ -148,9 +148,59 @@ int cmd_set(int argc, char **argv)
 	return layer_ask_all(&l, line, true);
 }
 
+/* grant and allocate are the controller's. */
+static bool se_is_controllers(const char *word)
+{
+	return !strncmp(word, "grant=", 6) || !strncmp(word, "allocate=", 9);
+}
+
+/* Who is revived starts with the options it had: with these, from now on. */
+static void se_keep(const struct layer *l, const struct layer_member *m, int argc, char **argv)
+{
+	for (int i = 0; i < argc; i++) {
+		char option[32];
+
+		if (!se_is_controllers(argv[i]))
+			continue;
+		snprintf(option, sizeof(option), "--%.*s", (int)strcspn(argv[i], "="), argv[i]);
+		if (layer_keep_option(l, m, option, strchr(argv[i], '=') + 1))
+			cli_warn("policy",
+				 "'sluice up --revive' would bring the controller back with the "
+				 "old %s.",
+				 option + 2);
+	}
+}
+
+static int se_ask_controller(struct layer *l, const char *line, int argc, char **argv)
+{
+	struct layer_member m[LAYER_MEMBERS];
+	size_t n = layer_members(l, m);
+	struct layer to = *l;
+	int status;
+
+	if (layer_state(l) != LAYER_UP)
+		return layer_not_up(l, true);
+	if (!m[n - 1].controller)
+		return cli_fail("policy",
+				"layer '%s' has no controller, which grant and allocate are for. "
+				"Start it with 'sluice up --ionodes N' or '--policy grant=POLICY'.",
+				l->name);
+	if (!m[n - 1].pid)
+		return cli_fail("policy",
+				"the controller of layer '%s' has died. 'sluice up --revive' "
+				"brings it back.",
+				l->name);
+	memcpy(to.socket, m[n - 1].socket, sizeof(to.socket));
+	status = layer_ask(&to, line, NULL);
+	if (!status)
+		se_keep(l, &m[n - 1], argc, argv);
+	return status;
+}
+
 int policy_set(const char *layer, int argc, char **argv)
 {
-	char line[LINE] = "policy", stage[32], err[CHECK_TEXT];
+	static const char begin[] = "policy";
+	char nodes[LINE] = "policy", controller[LINE] = "policy", stage[32], err[CHECK_TEXT];
 	struct layer l;
 	int status = CLI_OK;
 
@@ -163,16 +213,16 @@ int policy_set(const char *layer, int argc, char **argv)
 			return cli_usage("policy", "'%s' is not STAGE=POLICY, like share=io-sets.",
 					 argv[i]);
 		snprintf(stage, sizeof(stage), "%.*s", (int)(equals - argv[i]), argv[i]);
-		if (!strcmp(stage, "grant") || !strcmp(stage, "allocate"))
-			return cli_usage("policy",
-					 "%s is the controller's, and stays as 'sluice up --policy "
-					 "%s=...' has it; admit, share and order can be set.",
-					 stage, stage);
 		if (check_policy(stage, equals + 1, err))
 			return cli_usage("policy", "%s.", err);
-		status = se_add("policy", line, argv[i]);
+		status = se_add("policy", se_is_controllers(argv[i]) ? controller : nodes, argv[i]);
 	}
 	if (status || (status = layer_choose(&l, "policy", layer)))
 		return status;
-	return layer_ask_all(&l, line, false);
+	/* Of what is left to refuse, most is the controller's: so it is asked first. */
+	if (strlen(controller) >= sizeof(begin))
+		status = se_ask_controller(&l, controller, argc, argv);
+	if (!status && strlen(nodes) >= sizeof(begin))
+		status = layer_ask_all(&l, nodes, false);
+	return status;
 }

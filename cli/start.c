@@ -91,6 +91,37 @@ static int st_keep_args(const struct layer *l, const char *suffix, const char *c
 	return fclose(f) ? -errno : 0;
 }
 
+int layer_keep_option(const struct layer *l, const struct layer_member *m, const char *option,
+		      const char *value)
+{
+	const char **args, **more;
+	char *text;
+	size_t n = 0, at = SIZE_MAX;
+	int rc = layer_args(l, m, &args, &text);
+
+	if (rc)
+		return rc;
+	for (; args[n]; n++)
+		if (!strcmp(args[n], option))
+			at = n;
+	more = realloc(args, (n + 3) * sizeof(*args));
+	if (!more)
+		rc = -ENOMEM;
+	args = more ? more : args;
+	if (!rc && (at == SIZE_MAX || at + 1 == n)) {
+		at = n;
+		args[n + 2] = NULL;
+	}
+	if (!rc) {
+		args[at] = option;
+		args[at + 1] = value;
+		rc = st_keep_args(l, m->suffix, args);
+	}
+	free(args);
+	free(text);
+	return rc;
+}
+
 int layer_launch(struct layer *l, const struct layer_member *m, const char *const *args,
 		 struct layer_start *s)
 {

@@ -271,8 +271,8 @@ static void mg_layer(cJSON *to, const cJSON *from)
 static void mg_controller(cJSON *all, const struct layer *l, const struct layer_member *m,
 			  const cJSON *tree)
 {
-	static const char *const keys[] = { "uptime_s", "epoch", "allocate", "grant",
-					    "capacity_bps" };
+	static const char *const keys[] = { "uptime_s", "epoch",  "allocate",
+					    "grant",	"policy", "capacity_bps" };
 	cJSON *to;
 	char log[PATH_MAX + 32];
 

@@ -26,26 +26,9 @@
 
 /* ---- life ---- */
 
-static int state_for(enum sl_stage stage, const char *text, struct sl_spec *spec, void **state,
-		     sl_time now, char *err, size_t size)
-{
-	const struct sl_policy_limits limits = { .lanes = BRAIN_JOBS, .ionodes = BRAIN_NODES };
-	int rc = sl_spec_parse(stage, text, spec, err, size);
-
-	if (rc)
-		return rc;
-	*state = calloc(1, spec->policy->state_size(&limits) + 16);
-	if (!*state) {
-		snprintf(err, size, "out of memory");
-		return -ENOMEM;
-	}
-	spec->policy->init(*state, &limits, spec->values, now);
-	return 0;
-}
-
 int brain_init(struct brain *b, const struct brain_config *c, sl_time now, char *err, size_t size)
 {
-	struct sl_spec spec;
+	const char *const given[POLICY_STAGES] = { c->grant ? c->grant : "none", c->allocate };
 	int rc;
 
 	memset(b, 0, sizeof(*b));
@@ -58,26 +41,10 @@ int brain_init(struct brain *b, const struct brain_config *c, sl_time now, char 
 		return -ENOMEM;
 	}
 	sl_hash_init(&b->by_id, b->by_id_memory, BRAIN_JOBS);
-	rc = state_for(SL_ALLOCATE, c->allocate, &spec, &b->allocate_state, now, err, size);
-	if (!rc)
-		rc = state_for(SL_GRANT, c->grant ? c->grant : "none", &b->spec, &b->state, now,
-			       err, size);
-	if (rc) {
+	rc = policy_set(b, given, now, err, size);
+	if (rc)
 		brain_free(b);
-		return rc;
-	}
-	b->allocate = (const struct sl_allocate_ops *)spec.policy;
-	if (strcmp(b->spec.policy->name, "none") != 0)
-		b->ops = (const struct sl_grant_ops *)b->spec.policy;
-	if (b->ops && b->ops->plan) {
-		snprintf(err, size,
-			 "grant: %s plans for jobs that are all known before; it is for 'sluice "
-			 "sim'",
-			 b->spec.policy->name);
-		brain_free(b);
-		return -EINVAL;
-	}
-	return 0;
+	return rc;
 }
 
 static void job_free(struct brain_job *j)
@@ -94,8 +61,7 @@ void brain_free(struct brain *b)
 	for (uint32_t i = 0; i < b->jobs; i++)
 		job_free(b->job[i]);
 	free(b->by_id_memory);
-	free(b->state);
-	free(b->allocate_state);
+	policy_free(b);
 	memset(b, 0, sizeof(*b));
 }
 

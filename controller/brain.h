@@ -86,8 +86,9 @@ struct brain_job {
 
 struct brain {
 	struct brain_config config;
-	struct sl_spec spec;
-	const struct sl_grant_ops *ops; /* NULL: no grants */
+	char *policy[2]; /* grant, allocate as given last; NULL: the default */
+	const struct sl_grant_ops *grant;
+	const struct sl_grant_ops *ops; /* the same; NULL: no grants */
 	void *state;
 	const struct sl_allocate_ops *allocate;
 	void *allocate_state;
@@ -134,6 +135,12 @@ void brain_orders(const struct brain *b, uint32_t node, FILE *out);
  * own I/O; "auto": by those of the policy again. 0, -ENOENT: no such job, -EINVAL: no such node.
  */
 int brain_pin(struct brain *b, const char *job, const char *nodes, sl_time now);
+
+/*
+ * Other policies from now on, as words of a control line: "grant=fcfs allocate=static". Phases,
+ * means and curves are kept. All of it, or -errno with a message, and nothing has changed.
+ */
+int brain_policy(struct brain *b, char *words, sl_time now, char *err, size_t size);
 
 /* The capacity that is given out. */
 uint64_t brain_capacity(const struct brain *b);

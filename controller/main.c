@@ -5,8 +5,8 @@
  * I/O nodes connect, say HELLO as the job "@ionode", and send their reports as CONTROL frames that
  * begin with the line "report"; orders come as REPLY frames, whenever there are new ones and at
  * least every RENEW_NS, since what is in them is leased. The commands ask with other CONTROL
- * lines: "status", "ping". One thread, epoll; a peer that does not read loses its connection
- * rather than hold anybody up, and comes back.
+ * lines: "status", "ping", "curves", "map JOB NODES", "policy STAGE=SPEC…". One thread, epoll; a
+ * peer that does not read loses its connection rather than hold anybody up, and comes back.
  *
  * The controller keeps nothing that it could not learn again: see brain.h. Over Unix sockets only
  * its own user may connect; over TCP a peer has to know the secret.
@@ -184,6 +184,12 @@ static int on_control(struct peer *p, const struct sl_frame *f, char *text)
 		rc = job ? brain_pin(&p->c->brain, job, nodes ? nodes : "", now_ns()) : -EINVAL;
 		why = rc == -ENOENT ? "no such job" : "no such I/O node";
 		return rc ? reply(p, f, -rc, why, strlen(why)) : reply(p, f, 0, NULL, 0);
+	}
+	if (!strncmp(text, "policy ", 7)) {
+		char err[200];
+
+		rc = brain_policy(&p->c->brain, text + 7, now_ns(), err, sizeof(err));
+		return rc ? reply(p, f, -rc, err, strlen(err)) : reply(p, f, 0, NULL, 0);
 	}
 	if (!strcmp(text, "curves")) {
 		size_t length = 0;

@@ -13,6 +13,15 @@ void phase_steady(struct brain_job *j, uint64_t moved_bytes, sl_time now);
 /* What is known of its period now. */
 void phase_period(struct brain *b, struct brain_job *j, sl_time now);
 
+/*
+ * policy.c: new policies, by enum policy_stage; NULL: that one stays, or is the default if there is
+ * none yet. 0, or -errno with a message, and nothing has changed.
+ */
+enum policy_stage { POLICY_GRANT, POLICY_ALLOCATE, POLICY_STAGES };
+int policy_set(struct brain *b, const char *const spec[POLICY_STAGES], sl_time now, char *err,
+	       size_t size);
+void policy_free(struct brain *b);
+
 /* rates.c: the shares that each node has of the job's rates. */
 void rates_share_out(struct brain *b, struct brain_job *j, sl_time now);
 

@@ -116,7 +116,11 @@ char *status_json(const struct brain *b, sl_time now, sl_time started)
 	json_double(&j, "uptime_s", (double)(now - started) / 1e9);
 	json_uint(&j, "epoch", b->epoch);
 	json_string(&j, "allocate", b->allocate->base.name);
-	json_string(&j, "grant", b->spec.policy->name);
+	json_string(&j, "grant", b->grant->base.name);
+	json_object(&j, "policy"); /* with what was set of their parameters */
+	json_string(&j, "grant", b->policy[0] ? b->policy[0] : b->grant->base.name);
+	json_string(&j, "allocate", b->policy[1] ? b->policy[1] : b->allocate->base.name);
+	json_end(&j);
 	json_uint(&j, "capacity_bps", brain_capacity(b));
 	json_array(&j, "ionodes");
 	for (uint32_t i = 0; i < b->nodes; i++)

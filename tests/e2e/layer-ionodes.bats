@@ -194,7 +194,41 @@ spread_out() { # job: a process at each node
 	done
 	until_true 2 status_is .controller.capacity_bps 600000000
 	fails 1 "sluice set: no job 'x'; see 'sluice status'." set x max=1M
-	fails 2 "sluice policy: grant is the controller's, and stays as 'sluice up --policy grant=...' has it; admit, share and order can be set. See 'sluice policy --help'." policy set grant=fcfs
+}
+
+@test "policy set grant= and allocate= reach the controller, which keeps what it knows" {
+	compile live-load
+	"$SLUICE" up --ionodes 2 --capacity 60M --gap 200ms --policy grant=fcfs "$DIR"
+	"$SLUICE" run --job past -- dd if=/dev/zero of="$DIR/past" bs=1M count=1 status=none
+	until_true 10 status_is '.jobs[] | select(.job == "past") | .phases' 1
+	for i in a b; do
+		start_load $i -- "$BIN/live-load" -T 100 -t 2 -v "$DIR/$i"
+	done
+	both='[.jobs[] | select(.in_io) | .grant_bps] | sort | map(tostring) | join(" ")'
+	[ "$(status .controller.policy.grant)" = fcfs ]
+	until_true 10 status_is "$both" "0 60000000"
+	"$SLUICE" policy set grant=fair-share allocate=one share=round-robin
+	[ "$(status '[.controller.grant, .controller.allocate, .share] | join(" ")')" = "fair-share one round-robin" ]
+	until_true 10 status_is "$both" "30000000 30000000"
+	[ "$(job past phases)" = 1 ]
+	"$SLUICE" policy set grant=none
+	until_true 10 status_is "$both" "null null"
+	loads_content
+	# Nothing is changed if one of them cannot be.
+	run -2 --separate-stderr "$SLUICE" policy set share=wfq grant=fcsf
+	[[ "$stderr" == "sluice policy: grant: no policy 'fcsf'"* ]]
+	run -1 --separate-stderr "$SLUICE" policy set share=wfq grant=periodic-throughput
+	[[ "$stderr" == "sluice policy: grant: periodic-throughput plans for jobs that are all known before;"* ]]
+	[ "$(status '[.controller.grant, .controller.allocate, .share] | join(" ")')" = "none one round-robin" ]
+	# One that is revived has what was set.
+	"$SLUICE" policy set grant=round-robin
+	kill_member -controller
+	fails 1 "sluice policy: the controller of layer 'default' has died. 'sluice up --revive' brings it back." policy set grant=fcfs
+	"$SLUICE" up --revive
+	[ "$(status '[.controller.grant, .controller.allocate] | join(" ")')" = "round-robin one" ]
+	"$SLUICE" down
+	"$SLUICE" up "$DIR"
+	fails 1 "sluice policy: layer 'default' has no controller, which grant and allocate are for. Start it with 'sluice up --ionodes N' or '--policy grant=POLICY'." policy set grant=fcfs
 }
 
 @test "a min is promised out of what all nodes have, and no more than that" {

@@ -163,7 +163,7 @@ some_job() { # name, options of run
 	[[ "$output" == *"Policies: admit=token-bucket share=io-sets order=aioli,wait_us=500"* ]]
 	see="See 'sluice policy --help'."
 	fails 2 "sluice policy: order: no policy 'x'; there are to-agg, to, sjf, mlf, aioli. $see" policy set share=wfq order=x
-	fails 2 "sluice policy: grant is the controller's, and stays as 'sluice up --policy grant=...' has it; admit, share and order can be set. $see" policy set grant=none
+	fails 1 "sluice policy: layer 'default' has no controller, which grant and allocate are for. Start it with 'sluice up --ionodes N' or '--policy grant=POLICY'." policy set share=wfq grant=none
 	fails 2 "sluice policy: 'wfq' is not STAGE=POLICY, like share=io-sets. $see" policy set wfq
 	fails 2 "sluice policy: 'set' needs STAGE=POLICY, like share=io-sets. $see" policy set
 	fails 1 "sluice policy: the stage share is given twice." policy set share=wfq share=fifo

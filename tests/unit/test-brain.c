@@ -509,6 +509,45 @@ static void a_policy_that_plans_ahead_is_refused(void **state)
 
 /* ---- shares ---- */
 
+static void another_policy_decides_at_once_and_phases_are_kept(void **state)
+{
+	struct brain *b = brain((struct brain_config){ .grant = "fcfs" });
+	char words[] = "grant=fair-share allocate=one", none[] = "grant=none";
+	char bad[][40] = { "grant=fcsf",
+			   "grant=fcfs grant=fcfs",
+			   "share=wfq",
+			   "grant",
+			   "grant=periodic-throughput",
+			   "allocate=one grant=",
+			   "grant=none allocate=nothing" };
+	char err[200];
+
+	(void)state;
+	hear(b, 1000, "name=0 capacity=100", "job id=1 name=a clients=1 inside=1\n");
+	decide(b, 1000);
+	hear(b, 1100, "name=0 capacity=100",
+	     "job id=1 name=a clients=1 inside=1\njob id=2 name=b clients=1 inside=1\n");
+	decide(b, 1100);
+	assert_int_equal(grant(b, 0, 2), 0);
+	for (size_t i = 0; i < COUNT(bad); i++) {
+		err[0] = 0;
+		assert_true(brain_policy(b, bad[i], 1150 * MS, err, sizeof(err)) < 0);
+		assert_true(err[0]);
+		assert_string_equal(b->grant->base.name, "fcfs");
+		assert_string_not_equal(b->allocate->base.name, "one");
+	}
+	assert_int_equal(brain_policy(b, words, 1200 * MS, err, sizeof(err)), 0);
+	decide(b, 1200);
+	assert_int_equal(grant(b, 0, 1), 50);
+	assert_int_equal(grant(b, 0, 2), 50);
+	assert_string_equal(b->allocate->base.name, "one");
+	assert_int_equal(job(b, 1)->io.asked, 1000 * MS);
+	assert_int_equal(brain_policy(b, none, 1300 * MS, err, sizeof(err)), 0);
+	decide(b, 1300);
+	assert_true(grant(b, 0, 1) == NO_GRANT);
+	end(b);
+}
+
 static void shares_are_as_in_the_example(void **state)
 {
 	struct brain *b = brain((struct brain_config){ 0 });
@@ -1042,6 +1081,7 @@ int main(void)
 		cmocka_unit_test(the_capacity_is_what_the_nodes_that_are_up_have_together),
 		cmocka_unit_test(a_grant_is_divided_as_the_job_s_io_is),
 		cmocka_unit_test(a_policy_that_plans_ahead_is_refused),
+		cmocka_unit_test(another_policy_decides_at_once_and_phases_are_kept),
 		cmocka_unit_test(shares_are_as_in_the_example),
 		cmocka_unit_test(a_job_that_did_nothing_yet_has_equal_shares_where_it_is),
 		cmocka_unit_test(shares_are_the_whole_on_64_nodes_too),
