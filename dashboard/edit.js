@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Values that are changed where they stand: a button that becomes a field. Enter sends it, Escape
+ * leaves all as it was; what the layer refuses is said beside the field, with its reason.
+ */
+import { el, say, setAttr, setText } from './dom.js';
+import { typed } from './format.js';
+import { post, token } from './feed.js';
+
+const words = {
+	min: { is: 'guaranteed', unit: 'bytes per second, as 20M; 0: none', value: (j) => typed(j.asked_min_bps ?? j.min_bps ?? 0) },
+	max: { is: 'at most', unit: 'bytes per second, as 100M; 0: no limit', value: (j) => typed(j.asked_max_bps ?? j.max_bps ?? 0) },
+	weight: { is: 'weight', unit: 'whole number from 1', value: (j) => String(j.weight ?? 1) },
+};
+
+export function editable(name, key, job) {
+	const holder = el('div.editable');
+	const button = el('button.value', { type: 'button', click: () => open(holder, name, key, job()) }, '');
+
+	holder.dataset.what = `${key} of job ${name}`;
+	holder.append(button);
+	return holder;
+}
+
+export function showEditable(holder, text) {
+	const button = holder.firstElementChild;
+
+	if (button.tagName !== 'BUTTON')
+		return; /* being changed */
+	setText(button, text);
+	setAttr(button, 'aria-label', `${holder.dataset.what}: ${text === '–' ? 'none' : text}` +
+		(token() ? ', change' : ''));
+	button.disabled = !token();
+	setAttr(button, 'title', token() ? 'Change' : 'To change this, the page needs the token of the layer');
+}
+
+function open(holder, name, key, job) {
+	const button = holder.firstElementChild;
+	const input = el('input', { type: 'text', size: '6', autocomplete: 'off', spellcheck: 'false',
+		'aria-label': `${holder.dataset.what}, ${words[key].unit}`, title: words[key].unit });
+	const form = el('form', { submit: (e) => { e.preventDefault(); send(); } }, input,
+		el('button.ok', { type: 'submit', 'aria-label': 'Save' }, '✓'),
+		el('button.no', { type: 'button', 'aria-label': 'Cancel', click: () => close() }, '✕'));
+	const error = el('p.error', { role: 'alert' });
+
+	function close() {
+		holder.replaceChildren(button);
+		button.focus();
+	}
+
+	async function send() {
+		const value = input.value.trim();
+
+		input.disabled = true;
+		try {
+			await post(`/api/v1/jobs/${encodeURIComponent(name)}`, { [key]: key === 'weight' ? Number(value) : value });
+			say(`Job ${name}: ${key} is now ${value}.`);
+			close();
+		} catch (e) {
+			input.disabled = false;
+			setAttr(input, 'aria-invalid', 'true');
+			error.textContent = e.message;
+			holder.append(error);
+			input.focus();
+		}
+	}
+
+	input.value = words[key].value(job);
+	input.addEventListener('keydown', (e) => {
+		if (e.key === 'Escape') {
+			e.preventDefault();
+			close();
+		}
+	});
+	holder.replaceChildren(form);
+	input.focus();
+	input.select();
+}
