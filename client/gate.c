@@ -25,9 +25,9 @@
  *done before. Nobody has the file any more.
  *
  * Calm. While there is nothing to decide the node says so in the bells, and programs that are not
- * in gate mode use leases too, for what the page cache answers, or a fast device. A call that took
- * long was not answered by such: the next ones are the node's to order and merge, before we try
- *again.
+ * in gate mode use leases too, for what the page cache answers, or a fast device. Calls
+ * that take long, several in succession, are not answered by such: the next ones are the node's to
+ * order and merge, before we try again.
  *
  * There is no lock to wait for: one thread renews the lease; others that come meanwhile, and a
  * signal handler that interrupts it, ask for a turn of their own, in another slot. A call that is
@@ -46,7 +46,8 @@
 
 #define LEASE_MOST SL_GATE_BYTES
 #define LEASE_IOV  64
-#define SLOW_NS	   200000 /* a call that takes longer than this and 1 ns a byte: not the cache's */
+#define SLOW_NS	   400000 /* a call that takes longer than this and 1 ns a byte: not the cache's */
+#define SLOW_RUN   3	  /* so many, one after the other: the others are the node's */
 #define SLOW_CALLS 64
 
 /* ---- turns ---- */
@@ -309,6 +310,16 @@ ssize_t sl_client_gate(int fd, uint32_t op, const struct iovec *iov, int iovcnt,
 	return (ssize_t)done;
 }
 
+static void judge(struct conn *c, bool slow)
+{
+	if (!slow && atomic_load_explicit(&c->slow_run, memory_order_relaxed)) {
+		atomic_store_explicit(&c->slow_run, 0, memory_order_relaxed);
+	} else if (slow && atomic_fetch_add(&c->slow_run, 1) + 1 >= SLOW_RUN) {
+		atomic_store_explicit(&c->slow_run, 0, memory_order_relaxed);
+		atomic_store_explicit(&c->slow, SLOW_CALLS, memory_order_relaxed);
+	}
+}
+
 bool sl_client_lease(int fd, uint32_t op, size_t bytes, ssize_t (*call)(const void *arg),
 		     const void *arg, ssize_t *moved)
 {
@@ -333,8 +344,7 @@ bool sl_client_lease(int fd, uint32_t op, size_t bytes, ssize_t (*call)(const vo
 	}
 	before = slots_now_ns();
 	*moved = call(arg);
-	if (slots_now_ns() - before > SLOW_NS + (int64_t)bytes)
-		atomic_store_explicit(&c->slow, SLOW_CALLS, memory_order_relaxed);
+	judge(c, slots_now_ns() - before > SLOW_NS + (int64_t)bytes);
 	turn_end(&t, *moved);
 	return true;
 }

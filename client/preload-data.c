@@ -67,7 +67,7 @@
 
 #define COUNT_MAX    0x7ffff000U /* of one call, as Linux has it */
 #define DIRECT_ALIGN 511U
-#define MERGED	     (256U << 10)
+#define MERGED	     (64U << 10)
 #define PLACES	     64U
 #define PATIENCE     200   /* yields */
 #define LOWEST	     4096U /* no program has anything below */
