@@ -38,6 +38,7 @@ int cmd_train(int argc, char **argv);
 int cmd_allocate(int argc, char **argv);
 int cmd_period(int argc, char **argv);
 int cmd_dashboard(int argc, char **argv);
+int cmd_profile(int argc, char **argv);
 
 /* "sluice CMD: MESSAGE" on stderr; cmd NULL: "sluice: MESSAGE". Returns CLI_FAILED. */
 int cli_fail(const char *cmd, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -31,6 +31,7 @@ static const struct command {
 	{ "sim", "compare grant policies on a simulated machine", cmd_sim },
 	{ "allocate", "decide how many I/O nodes each job gets", cmd_allocate },
 	{ "explore", "run I/O kernels with several I/O nodes and orders", cmd_explore },
+	{ "profile", "measure sequential against random I/O of a directory", cmd_profile },
 	{ "train", "learn which order policy suits which access pattern", cmd_train },
 	{ "period", "find the period of a job's I/O in a trace", cmd_period },
 	{ "bench", "measure what Sluice itself costs", cmd_bench },
