@@ -4,7 +4,8 @@
  *
  * mckp: jobs with random rising curves, so that no option can be left out, and direct access.
  * grant: a decision of each policy for jobs with random pasts, all wanting I/O, in random order;
- * what a plan costs that is made ahead is not part of it. period: see bench-period.c.
+ * what a plan costs that is made ahead is not part of it. period: see bench-period.c; remap:
+ * bench-remap.c.
  *
  * CPU time of this thread, median of several decisions; in between the baseline of `sluice bench
  * sched`, a binary heap of 10,000 keys whose top is replaced, to compare machines by.
@@ -19,6 +20,7 @@
 #include "cli/bench-measure.h"
 #include "cli/bench.h"
 #include "cli/cli.h"
+#include "cli/private.h"
 #include "policy/policy.h"
 #include "sched/spec.h"
 
@@ -68,7 +70,10 @@ static void row_json(struct json *j, const struct control_row *row, double ratio
 	json_count(j, "options", row->options);
 	json_count(j, "samples", row->samples);
 	json_double(j, "ms", bench_rounded(row->ms, 1e6));
-	json_double(j, "ratio_to_heap", bench_rounded(ratio, 10));
+	if (row->wall)
+		json_double(j, "max_ms", bench_rounded(row->max_ms, 1e6));
+	else
+		json_double(j, "ratio_to_heap", bench_rounded(ratio, 10));
 	if (row->goal_ms > 0) {
 		json_double(j, "goal_ms", row->goal_ms);
 		json_bool(j, "goal_met", row->ms < row->goal_ms);
@@ -86,7 +91,7 @@ static void cell(char *buf, size_t size, uint64_t n)
 
 static void row_print(const struct control *c, const struct control_row *row, double ratio)
 {
-	char jobs[24], ionodes[24], options[24], samples[24], goal[32] = "";
+	char jobs[24], ionodes[24], options[24], samples[24], goal[32] = "", heap[32] = "-";
 
 	if (!c->last || strcmp(c->last, row->what))
 		printf("\n%-20s %5s %7s %7s %8s %9s %10s %7s\n", row->what, "jobs", "ionodes",
@@ -98,8 +103,10 @@ static void row_print(const struct control *c, const struct control_row *row, do
 	if (row->goal_ms > 0)
 		snprintf(goal, sizeof(goal), "%g %s", row->goal_ms,
 			 row->ms < row->goal_ms ? "met" : "MISSED");
-	printf("%-20s %5s %7s %7s %8s %9.4f %10s %7.0f\n", row->policy ? row->policy : "", jobs,
-	       ionodes, options, samples, row->ms, goal, ratio);
+	if (!row->wall)
+		snprintf(heap, sizeof(heap), "%.0f", ratio);
+	printf("%-20s %5s %7s %7s %8s %9.4f %10s %7s\n", row->policy ? row->policy : "", jobs,
+	       ionodes, options, samples, row->ms, goal, heap);
 }
 
 int control_measure(struct control *c, struct control_row *row, double (*run)(void *what),
@@ -111,9 +118,12 @@ int control_measure(struct control *c, struct control_row *row, double (*run)(vo
 	run(what); /* to warm up */
 	while (n < most && (spent_ns < ENOUGH_NS || !n)) {
 		ns[n] = run(what);
+		if (ns[n] < 0 && private_interrupted)
+			return CLI_FAILED; /* that is said by who ends it all */
 		if (ns[n] < 0)
 			return cli_fail(CMD, "%s%s%s could not run.", row->what,
 					row->policy ? " " : "", row->policy ? row->policy : "");
+		row->max_ms = ns[n] / 1e6 > row->max_ms ? ns[n] / 1e6 : row->max_ms;
 		spent_ns += ns[n++];
 	}
 	row->ms = bench_median(ns, n) / 1e6;
@@ -336,7 +346,8 @@ int control_grant(struct control *c)
 
 /* ---- the command ---- */
 
-static int (*const parts[])(struct control *c) = { control_mckp, control_grant, control_period };
+static int (*const parts[])(struct control *c) = { control_mckp, control_grant, control_period,
+						   control_remap };
 
 static int all_parts(struct control *c)
 {
@@ -352,7 +363,8 @@ static int help(void)
 	puts("usage: sluice bench control [--quick] [--filter TEXT] [--json]\n"
 	     "\n"
 	     "Measures what decisions for a whole machine cost: how many I/O nodes each job\n"
-	     "gets (mckp), and which jobs may do I/O now (grant).\n"
+	     "gets (mckp), which jobs may do I/O now (grant), the period of a job (period);\n"
+	     "and how long a running job takes to move to another I/O node (remap).\n"
 	     "\n"
 	     "Options:\n"
 	     "  -f, --filter TEXT  only rows that hold every word of TEXT, such as\n"

@@ -18,7 +18,9 @@ struct control_row {
 	const char *what, *policy;
 	uint64_t jobs, ionodes, options, samples;
 	double goal_ms;
-	double ms; /* the result: of one decision, or of one call */
+	bool wall;     /* what was measured is no CPU time */
+	double max_ms; /* of a wall time */
+	double ms;     /* the result: of one decision, or of one call */
 };
 
 struct control {
@@ -44,5 +46,6 @@ int control_measure(struct control *c, struct control_row *row, double (*run)(vo
 int control_mckp(struct control *c);
 int control_grant(struct control *c);
 int control_period(struct control *c); /* bench-period.c */
+int control_remap(struct control *c);  /* bench-remap.c */
 
 #endif

@@ -86,12 +86,27 @@ static int pr_remove(const char *path, const struct stat *st, int type, struct F
 	return remove(path) && errno != ENOENT;
 }
 
+static void pr_stop(pid_t *pid)
+{
+	if (!*pid)
+		return;
+	kill(*pid, SIGTERM);
+	for (int ms = 0; waitpid(*pid, NULL, WNOHANG) == 0; ms += 5) {
+		if (ms == STOP_MS)
+			kill(*pid, SIGKILL);
+		nanosleep(&(struct timespec){ 0, 5000000 }, NULL);
+	}
+	*pid = 0;
+}
+
 int private_end(struct private *p, int status)
 {
 	int number = private_interrupted;
 
 	private_stop_procs(p, 0);
 	private_node_stop(p);
+	while (p->more_count)
+		pr_stop(&p->more[--p->more_count]);
 	if (p->dir[0])
 		nftw(p->dir, pr_remove, 16, FTW_DEPTH | FTW_PHYS);
 	if (p->runtime[0])
@@ -120,32 +135,29 @@ static void pr_secret(const struct private *p, char path[128])
 	snprintf(path, 128, "%s/secret", p->runtime);
 }
 
-static void pr_become_node(const struct private *p, pid_t parent, int ready,
-			   const char *const *options)
+/* In a child: sluiced with these words, and those. */
+static void pr_become(const struct private *p, pid_t parent, int ready, const char *log,
+		      const char *const *words, const char *const *options)
 {
-	static const char *const listen[] = { "--listen", "127.0.0.1:0", "--secret-file" };
-	char daemon[PATH_MAX], log[128], number[16], secret[128];
-	const char *args[ARGS_MAX] = { daemon,	   "ionode",  "--root",	    p->dir,
-				       "--socket", p->socket, "--ready-fd", number };
-	unsigned n = 8;
+	char daemon[PATH_MAX], path[128], number[16];
+	const char *args[ARGS_MAX] = { daemon };
+	unsigned n = 1;
 	int fd;
 
 	pr_child(parent, SIGTERM);
 	setsid();
 	signal(SIGPIPE, SIG_DFL);
-	snprintf(log, sizeof(log), "%s/log", p->runtime);
-	fd = open(log, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	snprintf(path, sizeof(path), "%s/%s", p->runtime, log);
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	ready = fcntl(ready, F_DUPFD, 3); /* without O_CLOEXEC */
 	if (fd < 0 || ready < 0 || dup2(fd, 1) < 0 || dup2(fd, 2) < 0 ||
 	    layer_daemon(p->cmd, daemon))
 		_exit(127);
 	snprintf(number, sizeof(number), "%d", ready);
-	pr_secret(p, secret);
-	if (p->tcp) {
-		memcpy(args + n, listen, sizeof(listen));
-		n += 3;
-		args[n++] = secret;
-	}
+	while (*words && n < ARGS_MAX - 3)
+		args[n++] = *words++;
+	args[n++] = "--ready-fd";
+	args[n++] = number;
 	while (options && *options && n < ARGS_MAX - 1)
 		args[n++] = *options++;
 	execv(daemon, (char *const *)(uintptr_t)args);
@@ -153,7 +165,7 @@ static void pr_become_node(const struct private *p, pid_t parent, int ready,
 	_exit(127);
 }
 
-static int pr_not_started(const struct private *p)
+static int pr_not_started(const struct private *p, const char *log)
 {
 	char path[128], text[1000] = "";
 	FILE *f;
@@ -161,7 +173,7 @@ static int pr_not_started(const struct private *p)
 
 	if (private_interrupted)
 		return CLI_FAILED;
-	snprintf(path, sizeof(path), "%s/log", p->runtime);
+	snprintf(path, sizeof(path), "%s/%s", p->runtime, log);
 	if ((f = fopen(path, "r"))) {
 		n = fread(text, 1, sizeof(text) - 1, f);
 		fclose(f);
@@ -169,6 +181,36 @@ static int pr_not_started(const struct private *p)
 	text[n] = 0;
 	text[strcspn(text, "\n")] = 0;
 	return cli_fail(p->cmd, "the node did not start%s%s", *text ? ": " : ".", text);
+}
+
+/* Start sluiced and wait until it is ready. */
+static int pr_start(const struct private *p, pid_t *pid, const char *log, const char *const *words,
+		    const char *const *options)
+{
+	pid_t parent = getpid();
+	struct pollfd poll_fd = { .events = POLLIN };
+	int ready[2], rc;
+	char byte;
+
+	if (pipe2(ready, O_CLOEXEC))
+		return cli_fail(p->cmd, "cannot make a pipe: %s.", strerror(errno));
+	*pid = fork();
+	if (*pid == 0)
+		pr_become(p, parent, ready[1], log, words, options);
+	close(ready[1]);
+	if (*pid < 0) {
+		*pid = 0;
+		close(ready[0]);
+		return cli_fail(p->cmd, "cannot start a process: %s.", strerror(errno));
+	}
+	poll_fd.fd = ready[0];
+	rc = poll(&poll_fd, 1, READY_MS);
+	rc = rc == 1 && read(ready[0], &byte, 1) == 1;
+	close(ready[0]);
+	if (rc)
+		return CLI_OK;
+	pr_stop(pid);
+	return pr_not_started(p, log);
 }
 
 /* Where the node listens: any port that was free. */
@@ -185,46 +227,37 @@ static int pr_find_port(struct private *p)
 
 int private_node_start(struct private *p, const char *const *options)
 {
-	pid_t parent = getpid();
-	struct pollfd poll_fd = { .events = POLLIN };
-	char byte, secret[128];
-	int ready[2], rc;
+	char secret[128];
+	const char *words[] = { "ionode",      "--root",	p->dir,
+				"--socket",    p->socket,	p->tcp ? "--listen" : NULL,
+				"127.0.0.1:0", "--secret-file", secret,
+				NULL };
+	int rc;
 
 	pr_secret(p, secret);
 	if (p->tcp && access(secret, F_OK) && (rc = listen_make_secret(p->cmd, secret)))
 		return rc;
-	if (pipe2(ready, O_CLOEXEC))
-		return cli_fail(p->cmd, "cannot make a pipe: %s.", strerror(errno));
-	p->node = fork();
-	if (p->node == 0)
-		pr_become_node(p, parent, ready[1], options);
-	close(ready[1]);
-	if (p->node < 0) {
-		p->node = 0;
-		close(ready[0]);
-		return cli_fail(p->cmd, "cannot start a process: %s.", strerror(errno));
-	}
-	poll_fd.fd = ready[0];
-	rc = poll(&poll_fd, 1, READY_MS);
-	rc = rc == 1 && read(ready[0], &byte, 1) == 1;
-	close(ready[0]);
-	if (rc)
-		return p->tcp ? pr_find_port(p) : CLI_OK;
-	private_node_stop(p);
-	return pr_not_started(p);
+	if ((rc = pr_start(p, &p->node, "log", words, options)))
+		return rc;
+	return p->tcp ? pr_find_port(p) : CLI_OK;
 }
 
 void private_node_stop(struct private *p)
 {
-	if (!p->node)
-		return;
-	kill(p->node, SIGTERM);
-	for (int ms = 0; waitpid(p->node, NULL, WNOHANG) == 0; ms += 5) {
-		if (ms == STOP_MS)
-			kill(p->node, SIGKILL);
-		nanosleep(&(struct timespec){ 0, 5000000 }, NULL);
-	}
-	p->node = 0;
+	pr_stop(&p->node);
+}
+
+int private_more_start(struct private *p, const char *const *words)
+{
+	char log[24];
+	int rc;
+
+	if (p->more_count == PRIVATE_MORE)
+		return cli_fail(p->cmd, "cannot start so many nodes.");
+	snprintf(log, sizeof(log), "log-%u", p->more_count);
+	rc = pr_start(p, &p->more[p->more_count], log, words, NULL);
+	p->more_count += !rc;
+	return rc;
 }
 
 int private_node_ask(const struct private *p, const char *line)

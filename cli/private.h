@@ -19,6 +19,7 @@
 #include <sys/types.h>
 
 #define PRIVATE_PROCS 256
+#define PRIVATE_MORE  4
 
 struct private_proc {
 	pid_t pid;
@@ -34,6 +35,8 @@ struct private
 	bool tcp;	    /* processes use the node over TCP; set it before the node starts */
 	char address[96];   /* then: as SLUICE_SOCKET */
 	pid_t node;	    /* 0: none */
+	pid_t more[PRIVATE_MORE];
+	unsigned more_count;
 	unsigned procs;
 	struct private_proc proc[PRIVATE_PROCS];
 };
@@ -48,6 +51,11 @@ int private_end(struct private *p, int status);
 /* options: further ones of `sluiced ionode`, NULL at the end; NULL: none. */
 int private_node_start(struct private *p, const char *const *options);
 void private_node_stop(struct private *p);
+/*
+ * Another node, or a controller, until private_end(): the command line of sluiced, NULL at the end.
+ * Sockets are best in p->runtime.
+ */
+int private_more_start(struct private *p, const char *const *words);
 /* One line to the node; what it refuses is reported. */
 int private_node_ask(const struct private *p, const char *line);
 int64_t private_node_cpu_ns(const struct private *p); /* used so far; 0: not known */

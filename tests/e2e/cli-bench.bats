@@ -112,7 +112,7 @@ nothing_left() {
 	}
 }
 
-@test "control: JSON has rows of mckp, every grant policy and period, with the keys of the format" {
+@test "control: JSON has rows of mckp, every grant policy, period and remap, with the keys of the format" {
 	"$SLUICE" bench control --quick --json >"$BATS_TEST_TMPDIR/control.json"
 	jq -e '.bench == "control" and (keys == ["bench", "rows"])' "$BATS_TEST_TMPDIR/control.json"
 	jq -e '.rows | all((keys | contains(["what", "jobs", "ionodes", "options", "samples", "ms"]))
@@ -126,6 +126,28 @@ nothing_left() {
 		"$("$SLUICE" policy list grant --json | jq '.policies | length')" ]
 	jq -e '[.rows[] | select(.what == "period") | .samples] == [640, 1000000]' \
 		"$BATS_TEST_TMPDIR/control.json"
+	jq -e '[.rows[] | select(.what == "remap" and .ms > 0.1 and .max_ms >= .ms) | [.jobs, .ionodes]] == [[1, 2]]' \
+		"$BATS_TEST_TMPDIR/control.json"
+}
+
+@test "control: the layer of remap is gone when it is done, and when it is interrupted" {
+	"$SLUICE" bench control --quick --filter what=remap >"$BATS_TEST_TMPDIR/out" &
+	pid=$!
+	wait $pid
+	nothing_left $pid
+	[ -z "$(awk 'length > 80' "$BATS_TEST_TMPDIR/out")" ]
+	"$SLUICE" bench control --filter what=remap >"$BATS_TEST_TMPDIR/out" 2>"$BATS_TEST_TMPDIR/err" &
+	pid=$!
+	for _ in $(seq 100); do
+		[ "$(grep -l "/sluice-$pid-" /proc/[0-9]*/cmdline 2>/dev/null | wc -l)" -lt 3 ] || break
+		sleep 0.05
+	done
+	kill -TERM $pid
+	status=0
+	wait $pid || status=$?
+	[ $status -eq 1 ]
+	[ "$(cat "$BATS_TEST_TMPDIR/err")" = "sluice bench control: interrupted; nothing is left behind." ]
+	nothing_left $pid
 }
 
 @test "control: a filter chooses rows, and the text fits 80 columns" {
@@ -134,8 +156,8 @@ nothing_left() {
 	[ "$stderr" = "" ]
 	[ -z "$(awk 'length > 80' <<<"$output")" ]
 	[[ "$output" == *"mckp"*" 257 "* && "$output" != *grant* ]]
-	wrong "sluice bench control: no row holds every word of 'jobs=1'. See 'sluice bench control --help'." \
-		bench control --json --filter jobs=1
+	wrong "sluice bench control: no row holds every word of 'jobs=7'. See 'sluice bench control --help'." \
+		bench control --json --filter jobs=7
 }
 
 @test "sim: JSON has rows of both levels, with the keys of the format" {
