@@ -100,8 +100,7 @@ int explore_csv_add(struct explore *e, const struct explore_cell *c, uint32_t ru
 		return CLI_OK;
 	if (n >= 0)
 		errno = ENOSPC;
-	cli_fail(EXPLORE_CMD, "cannot write %s: %s. The runs in it are kept.", v->path,
-		 strerror(errno));
+	cli_fail(EXPLORE_CMD, "cannot write %s: %s.", v->path, strerror(errno));
 	if (end >= 0 && ftruncate(v->fd, end))
 		return CLI_FAILED; /* the half of a row is cut off next time */
 	return CLI_FAILED;
@@ -293,8 +292,15 @@ int explore_csv_open(struct explore *e, const char *path)
 
 int explore_csv_close(struct explore *e, int status)
 {
+	uint64_t runs = 0;
+
 	if (!e->csv)
 		return status;
+	for (uint32_t i = 0; i < e->n_cells; i++)
+		runs += e->cell[i].runs;
+	if (status == CLI_FAILED && runs > e->kept)
+		cli_fail(EXPLORE_CMD, "the runs so far are in %s; the same command goes on there.",
+			 e->csv->path);
 	if (e->csv->fd >= 0 && close(e->csv->fd) && !status)
 		status = cli_fail(EXPLORE_CMD, "cannot write %s: %s.", e->csv->path,
 				  strerror(errno));

@@ -157,8 +157,7 @@ static int si_threads(struct si_work *w)
 		pthread_join(thread[i], NULL);
 	free(thread);
 	if (si_interrupted && !w->status)
-		w->status = cli_fail(EXPLORE_CMD, "interrupted%s.",
-				     w->e->csv ? "; the same command goes on from here" : "");
+		w->status = cli_fail(EXPLORE_CMD, "interrupted.");
 	return w->status;
 }
 

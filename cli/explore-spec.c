@@ -29,9 +29,12 @@
 #include "cli/check.h"
 #include "cli/config.h"
 #include "cli/explore.h"
+#include "cli/private.h"
 #include "sim/device-spec.h"
 
-#define MAX_TIME (INT64_C(3600) * 1000000000)
+#define MAX_TIME  (INT64_C(3600) * 1000000000)
+#define TEXT(x)	  #x
+#define STRING(x) TEXT(x)
 
 /* ---- lists ---- */
 
@@ -316,6 +319,8 @@ static const char *sp_impossible(const struct explore_kernel *k, bool simulate)
 	if (simulate)
 		return k->limit_ns ? "time: a simulated kernel ends with its data, not by time"
 				   : NULL;
+	if ((uint64_t)k->apps * k->procs > PRIVATE_PROCS)
+		return "processes: live, there are at most " STRING(PRIVATE_PROCS) " at a time";
 	if (k->request_bytes % 8)
 		return "request: must be a multiple of 8 bytes, so that what was written can be "
 		       "told from what was not";

@@ -14,10 +14,10 @@
 #define CMD	    EXPLORE_CMD
 #define MAX_THREADS 1024
 
-enum { OPT_TRAIN = 256, OPT_CURVES };
+enum { OPT_TRAIN = 256, OPT_CURVES, OPT_DARSHAN };
 
 struct asked {
-	const char *spec, *output, *train, *curves, *html;
+	const char *spec, *output, *train, *curves, *html, *directory, *darshan;
 	bool simulate, json;
 	unsigned long threads;
 };
@@ -27,10 +27,14 @@ static int ex_help(void)
 	puts("usage: sluice explore [OPTION]... SPEC.yaml\n"
 	     "\n"
 	     "Runs I/O kernels with several numbers of I/O nodes and ways to order requests,\n"
-	     "on device models, until their times are known well enough; and compares them.\n"
+	     "in a layer of its own or on device models, until their times are known well\n"
+	     "enough; and compares them.\n"
 	     "\n"
 	     "Options:\n"
 	     "  -S, --simulate     on the device models of SPEC, in virtual time\n"
+	     "  -d, --directory D  files go into a new directory in D, which is removed at\n"
+	     "                     the end; instead of SPEC's\n"
+	     "      --darshan LOG  one more kernel, made from what darshan-parser printed\n"
 	     "  -o, --output FILE  a row for each run, CSV; if it is there the exploration\n"
 	     "                     goes on where it was\n"
 	     "      --train FILE   write a table for 'sluice train'\n"
@@ -47,8 +51,10 @@ static int ex_help(void)
 static int ex_read(const struct asked *a, struct explore_spec *s)
 {
 	char err[EXPLORE_TEXT];
-	int rc = explore_load(a->spec, s, err, sizeof(err));
+	int rc = explore_load(a->spec, s, err, sizeof(err)), status;
 
+	if (!rc && a->darshan && (status = explore_darshan(s, a->darshan)))
+		return status;
 	if (!rc)
 		rc = explore_check(s, a->simulate, err, sizeof(err));
 	if (!rc)
@@ -94,7 +100,8 @@ static int ex_explore(const struct asked *a, const struct explore_spec *s)
 		status = explore_csv_open(&e, a->output);
 	if (!status) {
 		e.threads = (uint32_t)a->threads;
-		status = explore_simulate(&e);
+		status = a->simulate ? explore_simulate(&e)
+				     : explore_live(&e, a->directory ? a->directory : s->directory);
 	}
 	status = explore_csv_close(&e, status);
 	if (!status)
@@ -107,6 +114,8 @@ static int ex_options(struct asked *a, int argc, char **argv)
 {
 	static const struct option longs[] = {
 		{ "simulate", no_argument, NULL, 'S' },
+		{ "directory", required_argument, NULL, 'd' },
+		{ "darshan", required_argument, NULL, OPT_DARSHAN },
 		{ "output", required_argument, NULL, 'o' },
 		{ "train", required_argument, NULL, OPT_TRAIN },
 		{ "curves", required_argument, NULL, OPT_CURVES },
@@ -118,9 +127,13 @@ static int ex_options(struct asked *a, int argc, char **argv)
 	};
 	int opt;
 
-	while ((opt = cli_getopt(CMD, argc, argv, "So:H:J:jh", longs)) != -1) {
+	while ((opt = cli_getopt(CMD, argc, argv, "Sd:o:H:J:jh", longs)) != -1) {
 		if (opt == 'S')
 			a->simulate = true;
+		else if (opt == 'd')
+			a->directory = optarg;
+		else if (opt == OPT_DARSHAN)
+			a->darshan = optarg;
 		else if (opt == 'o')
 			a->output = optarg;
 		else if (opt == OPT_TRAIN)
@@ -141,12 +154,12 @@ static int ex_options(struct asked *a, int argc, char **argv)
 	}
 	if (optind == argc)
 		return cli_usage(CMD, "what is to be explored? Give a file like "
-				      "examples/explore/agios-matrix.yaml.");
+				      "examples/explore/forge-small.yaml.");
 	if (argc - optind > 1)
 		return cli_usage(CMD, "unexpected argument '%s'.", argv[optind + 1]);
 	a->spec = argv[optind];
-	if (!a->simulate)
-		return cli_usage(CMD, "explorations are simulated: give --simulate.");
+	if (a->simulate && a->directory)
+		return cli_usage(CMD, "--directory is not for --simulate, which writes no files.");
 	return CLI_OK;
 }
 
@@ -157,7 +170,11 @@ int cmd_explore(int argc, char **argv)
 				      : cpus > MAX_THREADS ? MAX_THREADS
 							   : (unsigned long)cpus };
 	struct explore_spec s = { 0 };
-	int status = ex_options(&a, argc, argv);
+	int status;
+
+	if (argc == 3 && !strcmp(argv[1], "--kernel")) /* not for people: explore-live.c */
+		return explore_kernel_main(argv[2]);
+	status = ex_options(&a, argc, argv);
 
 	if (!status)
 		status = ex_read(&a, &s);

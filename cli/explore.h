@@ -8,7 +8,8 @@
  *	explore-spec.c    what is to be explored, in YAML; its kernels: explore-kernels.c, and
  *	                  from a log: explore-darshan.c
  *	explore-cells.c   the cells of the exploration, their runs, when there are enough of them
- *	explore-sim.c     runs on device models, explore-live.c in a private layer
+ *	explore-sim.c     runs on device models
+ *	explore-live.c    runs in a layer of our own, which explore-layer.c starts and stops
  *	explore-kernel.c  the processes of a kernel, live
  *	explore-csv.c     runs kept in a file, and tables for `sluice train` and `sluice allocate`
  *	explore-print.c   the table and JSON, explore-html.c the page

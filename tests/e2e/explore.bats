@@ -1,12 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 # `sluice explore`: simulated and live; what it writes, going on after an interruption, what is refused.
 bats_require_minimum_version 1.5.0
+load live
 
 setup() {
 	SLUICE=$(realpath "${SLUICE:-build/cli/sluice}")
 	SOURCE_DIR=$(realpath "${SOURCE_DIR:-.}")
 	MATRIX=$SOURCE_DIR/examples/explore/agios-matrix.yaml
+	live_setup
+	SLUICE=$(realpath "$SLUICE")
 	cd "$BATS_TEST_TMPDIR"
+}
+
+teardown() {
+	live_teardown
 }
 
 fails() { # status, pattern of stderr, arguments
@@ -105,6 +112,126 @@ graphene,15.12,write graphene,40.68,read pastel,21.29,write pastel,38.91,read su
 	! grep -qE '(src|href)=' page.html
 	node=$(command -v node || true)
 	[ -z "$node" ] || { sed -n '/^<script>$/,/^<\/script>$/p' page.html | sed '1d;$d' >page.js; "$node" --check page.js; }
+}
+
+@test "a kernel is made from a log of Darshan, the same from its counters and its trace" {
+	printf 'explore:\n  devices: ssd\n  runs: {least: 1, most: 1}\n' >none.yaml
+	for kind in parser dxt; do
+		run -0 "$SLUICE" explore -S none.yaml --json --darshan "$SOURCE_DIR/tests/data/darshan/ior_hdf5_example.$kind.txt"
+		# 4,202,504 bytes in 36 reads, 14 of them consecutive and 26 from increasing offsets
+		jq -e '.cells | length == 1 and (.[0] | .kernel == "ior" and .op == "read" and .procs == 4 and
+			.layout == "shared-strided" and .request == 118784 and .file_bytes == 4 * 9 * 118784)' <<<"$output"
+	done
+	fails 1 "sluice explore: none.yaml:1: this is no output of darshan-parser *" -S none.yaml --darshan none.yaml
+	echo "# nprocs: 4" >empty.txt
+	fails 1 "sluice explore: empty.txt:1: there is no read or write in it." -S none.yaml --darshan empty.txt
+}
+
+# ---- live ----
+
+live() { # further keys
+	cat >live.yaml <<-END
+	explore:
+	  devices: ssd
+	  ionodes: [0, 1, 2]
+	  orders: [to, aioli]
+	  share: pool
+	  runs: {least: 2, most: 2}
+	  kernels:
+	    - {name: w, processes: 2, applications: 2, pattern: strided, request: 16Ki, data: 128Ki, fsync: yes}
+	    - {name: r, processes: 2, nodes: 1, files: per-process, operation: read, request: 64Ki, total: 1Mi}
+	END
+}
+
+left() { # what explorations have left in $DIR and of processes
+	find "$DIR" -mindepth 1
+	grep -lsa "$DIR" /proc/[0-9]*/cmdline | while read -r f; do
+		tr '\0' ' ' <"$f" | grep 'sluice[d]* ' || true
+	done
+}
+
+nothing_left() {
+	[ -z "$(left)" ]
+}
+
+@test "live: kernels run in a layer of its own, nothing is left, others can read what it writes" {
+	live
+	run -0 --separate-stderr "$SLUICE" explore live.yaml -d "$DIR" -o runs.csv --train train.csv --curves curves.csv --html p.html --json
+	[ "$stderr" = "" ]
+	nothing_left
+	[ -z "$(ls "$SLUICE_RUNTIME")" ]
+	jq -e '.how == "live" and (.cells | length == 10 and all(.runs == 2 and .mb_per_s > 0.1))' <<<"$output"
+	# Each node has a device of 210 MB/s, or 270 for reads; direct access has one, too.
+	jq -e '.cells | all(.mb_per_s <= 1.02 * ([.ionodes, 1] | max) * (if .op == "read" then 270 else 210 end))' <<<"$output"
+	# One compute node uses one I/O node.
+	jq -e '.cells | map(select(.kernel == "r")) | all(.mb_per_s <= 1.02 * 270)' <<<"$output"
+	head -1 runs.csv | grep -q '^# sluice explore 1 live '
+	[ "$(awk -F, '$1 == "w" && $18 != 524288' runs.csv | wc -l)" -eq 0 ]
+	[ "$(wc -l <train.csv)" -eq 5 ]
+	run -0 "$SLUICE" allocate -F 2 --uneven --json curves.csv
+	run -0 "$SLUICE" explore live.yaml -d "$DIR" -o runs.csv
+	grep -q '10 cells, 20 runs, 20 of them from before' <<<"$output"
+}
+
+@test "live: a time limit ends a kernel, and what it moved counts" {
+	cat >limit.yaml <<-END
+	explore:
+	  devices: bandwidth=10M
+	  ionodes: [0, 1]
+	  runs: {least: 1, most: 1}
+	  directory: $DIR
+	  kernels: [{name: l, processes: 2, request: 64Ki, data: 16Mi, time: 200ms}]
+	END
+	"$SLUICE" explore limit.yaml -o l.csv >/dev/null
+	# 2 MB in 0.2 s, of 32; what was under way at the end counts, too.
+	[ "$(awk -F, '$1 == "l" && ($17 < 0.2 || $18 < 65536 || $18 > 4e6)' l.csv | wc -l)" -eq 0 ]
+	[ "$(grep -c ^l, l.csv)" -eq 2 ]
+	nothing_left
+}
+
+@test "live: interrupted or killed, it leaves nothing, and goes on where it was" {
+	live
+	sed -i -e 's/least: 2, most: 2/least: 50, most: 50/' -e 's/data: 128Ki/data: 1Mi/' live.yaml
+	for signal in INT KILL; do
+		rows=$(grep -c . runs.csv || true)
+		"$SLUICE" explore live.yaml -d "$DIR" -o runs.csv >/dev/null 2>said 3>&- &
+		pid=$!
+		until_true 60 more_rows $((rows + 3))
+		kill -s $signal $pid
+		run wait $pid
+		[ "$status" -ne 0 ]
+		until_true 20 nothing_left
+		if [ $signal = INT ]; then
+			grep -q "^sluice explore: the runs so far are in runs.csv; the same command goes on there.$" said
+		fi
+	done
+	rows=$(($(wc -l <runs.csv) - 2))
+	sed -i 's/least: 50, most: 50/least: 1, most: 1/' live.yaml
+	run -0 "$SLUICE" explore live.yaml -d "$DIR" -o runs.csv
+	grep -q "$rows of them from before" <<<"$(tr '\n' ' ' <<<"$output")"
+	nothing_left
+}
+
+more_rows() { # number
+	[ -e runs.csv ] && [ "$(wc -l <runs.csv)" -ge "$1" ]
+}
+
+@test "live: what cannot be is told, and nothing is left" {
+	live
+	fails 2 "sluice explore: where may files go? Give --directory, or 'directory:' in the file. *" live.yaml
+	fails 1 "sluice explore: cannot make a directory for files in /proc: *." live.yaml -d /proc
+	fails 1 "sluice explore: cannot make a directory for files in no: No such file or directory." live.yaml -d no
+	fails 2 "sluice explore: --directory is not for --simulate, which writes no files. *" -S -d "$DIR" live.yaml
+	sed 's/total: 1Mi/total: 1Pi/' live.yaml >large.yaml
+	fails 1 "sluice explore: r needs 1024TiB, and there is room for * below $DIR/*. Choose another --directory, or less data." \
+		large.yaml -d "$DIR"
+	sed 's/request: 16Ki, data: 128Ki/request: 12, data: 24/' live.yaml >odd.yaml
+	fails 2 "sluice explore: odd.yaml:8: request: must be a multiple of 8 bytes, *" odd.yaml -d "$DIR"
+	sed 's/processes: 2, applications: 2/processes: 300/' live.yaml >many.yaml
+	fails 2 "sluice explore: many.yaml:8: processes: live, there are at most 256 at a time." many.yaml -d "$DIR"
+	SLUICED=/nothing fails 1 "sluice explore: a layer did not start: *SLUICED is set to /nothing*" live.yaml -d "$DIR"
+	fails 2 "sluice explore: --kernel is for 'sluice explore' itself. *" --kernel 0
+	nothing_left
 }
 
 # ---- refused ----
