@@ -66,7 +66,7 @@ struct conn {
 	_Atomic uint64_t lease_next; /* bytes to ask for */
 	atomic_bool lease_used_up, renewing;
 	_Atomic uint32_t slow; /* calls to come that are for the node to see */
-	_Atomic uint32_t slow_run;
+	_Atomic uint32_t slow_run, sampled;
 	uint64_t tags; /* over TCP: the last one used */
 	bool phase;    /* the node was told that the program is in a phase of I/O */
 };
