@@ -10,8 +10,23 @@
 
 #define CLI_MAX_OPTIONS 16
 
+static char *cl_text; /* complaints go there; NULL: to stderr */
+static size_t cl_size;
+
+void cli_capture(char *text, size_t size)
+{
+	cl_text = text;
+	cl_size = size;
+	if (text)
+		text[0] = 0;
+}
+
 static void cl_report(const char *cmd, const char *format, va_list args)
 {
+	if (cl_text) {
+		vsnprintf(cl_text, cl_size, format, args);
+		return;
+	}
 	/* What was asked for and printed so far comes before the complaint, also in a 2>&1. */
 	fflush(stdout);
 	fprintf(stderr, "sluice%s%s: ", cmd ? " " : "", cmd ? cmd : "");
@@ -25,7 +40,8 @@ int cli_fail(const char *cmd, const char *format, ...)
 	va_start(args, format);
 	cl_report(cmd, format, args);
 	va_end(args);
-	putc('\n', stderr);
+	if (!cl_text)
+		putc('\n', stderr);
 	return CLI_FAILED;
 }
 
@@ -43,7 +59,8 @@ void cli_warn(const char *cmd, const char *format, ...)
 
 static int cl_see_help(const char *cmd)
 {
-	fprintf(stderr, " See 'sluice %s%s--help'.\n", cmd ? cmd : "", cmd ? " " : "");
+	if (!cl_text)
+		fprintf(stderr, " See 'sluice %s%s--help'.\n", cmd ? cmd : "", cmd ? " " : "");
 	return CLI_USAGE;
 }
 
@@ -141,16 +158,17 @@ int cli_options(const char *cmd, int argc, char **argv, const struct cli_option 
 		assert(n <= CLI_MAX_OPTIONS);
 		longs[n] = (struct option){ .name = o->name,
 					    .has_arg = o->text ? required_argument : no_argument,
-					    .val = o->letter };
-		*s++ = o->letter;
-		if (o->text)
+					    .val = o->letter ? o->letter : 256 + n };
+		if (o->letter)
+			*s++ = o->letter;
+		if (o->letter && o->text)
 			*s++ = ':';
 	}
 	*s = '\0';
 	while ((opt = cli_getopt(cmd, argc, argv, shorts, longs)) != -1) {
 		const struct cli_option *o = options;
 
-		while (o->name && o->letter != opt)
+		for (n = 1; o->name && (o->letter ? o->letter : 256 + n) != opt; n++)
 			o++;
 		if (o->name && o->text)
 			*o->text = optarg;

@@ -28,6 +28,7 @@ int cmd_down(int argc, char **argv);
 int cmd_run(int argc, char **argv);
 int cmd_status(int argc, char **argv);
 int cmd_set(int argc, char **argv);
+int cmd_top(int argc, char **argv);
 int cmd_policy(int argc, char **argv);
 int cmd_bench(int argc, char **argv);
 int cmd_demo(int argc, char **argv);
@@ -44,6 +45,9 @@ int cmd_profile(int argc, char **argv);
 int cli_fail(const char *cmd, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* The same for wrong use. " See 'sluice CMD --help'." comes after it. Returns CLI_USAGE. */
 int cli_usage(const char *cmd, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* From now on these write the message alone into text, for a command that has the whole screen;
+ * NULL: no longer. */
+void cli_capture(char *text, size_t size);
 /* "sluice CMD: warning: MESSAGE"; what was asked for is done. */
 void cli_warn(const char *cmd, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
@@ -66,7 +70,7 @@ int cli_getopt(const char *cmd, int argc, char **argv, const char *shorts,
  */
 struct cli_option {
 	const char *name; /* NULL: the end */
-	char letter;
+	char letter; /* 0: none */
 	bool *flag;
 	const char **text;
 };

@@ -23,6 +23,7 @@ static const struct command {
 	{ "up", "start a layer: schedule the I/O under a directory", cmd_up },
 	{ "run", "run a program through a layer", cmd_run },
 	{ "status", "show a layer and its jobs", cmd_status },
+	{ "top", "watch the jobs of a layer, and change them", cmd_top },
 	{ "dashboard", "show a layer in a browser, and to other programs", cmd_dashboard },
 	{ "set", "change what a running job is entitled to", cmd_set },
 	{ "down", "stop a layer", cmd_down },

@@ -106,6 +106,23 @@ static int se_capacity(const char *name, const char *text)
 	return CLI_OK;
 }
 
+static int se_line(char line[LINE], const char *job, int count, char *const *words)
+{
+	int status = se_add("set", line, job);
+
+	for (int i = 0; !status && i < count; i++)
+		status = se_word(line, words[i]);
+	return status;
+}
+
+int set_job(const struct layer *l, const char *job, int count, char *const *words)
+{
+	char line[LINE] = "set";
+	int status = se_line(line, job, count, words);
+
+	return status ? status : layer_ask_all(l, line, true);
+}
+
 int cmd_set(int argc, char **argv)
 {
 	static const struct option longs[] = {
@@ -140,9 +157,7 @@ int cmd_set(int argc, char **argv)
 		return cli_usage("set", "%s.", err);
 	if (optind + 1 == argc)
 		return cli_usage("set", "what is to be set? Give KEY=VALUE, like max=100M.");
-	status = se_add("set", line, argv[optind]);
-	for (int i = optind + 1; !status && i < argc; i++)
-		status = se_word(line, argv[i]);
+	status = se_line(line, argv[optind], argc - optind - 1, argv + optind + 1);
 	if (status || (status = layer_choose(&l, "set", name)))
 		return status;
 	return layer_ask_all(&l, line, true);

@@ -202,9 +202,10 @@ static void mg_reason(cJSON *job, const cJSON *known)
 /* What the controller adds: phase, grant, and where the job belongs. */
 static void mg_decided(cJSON *job, const cJSON *known)
 {
-	static const char *const keys[] = { "in_io",	      "phase_declared", "phases",
-					    "mean_compute_s", "mean_bytes",	"grant_bps",
-					    "map_epoch" };
+	static const char *const keys[] = {
+		"in_io",     "phase_declared", "phases",      "mean_compute_s",	  "mean_bytes",
+		"grant_bps", "map_epoch",      "period_from", "period_confidence"
+	};
 	const cJSON *at = mg_item(known, "ionodes"), *part;
 	cJSON *list;
 
@@ -356,4 +357,11 @@ cJSON *status_merge(const struct layer *l)
 	cJSON_AddItemToObject(all, "jobs", jobs);
 	cJSON_Delete(known);
 	return all;
+}
+
+cJSON *status_ask(const struct layer *l)
+{
+	struct layer_member m[LAYER_MEMBERS];
+
+	return layer_members(l, m) > 1 ? status_merge(l) : mg_ask(&m[0]);
 }
