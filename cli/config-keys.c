@@ -153,8 +153,9 @@ const struct config_key config_keys[CONFIG_KEYS] = {
 		KEY("per_proc_bandwidth", NULL, "--per-proc", "a rate like 200M", ck_rate, false),
 	[CONFIG_COMPUTE_NODES] =
 		KEY("compute_nodes", NULL, "--compute-nodes", "a number", ck_compute_nodes, false),
-	/* A switch: what is passed on depends on its value. */
+	/* Switches: what is passed on depends on the value. */
 	[CONFIG_DIRECT] = KEY("direct", NULL, NULL, "true or false", ck_flag, false),
+	[CONFIG_ASK_ALWAYS] = KEY("ask_always", NULL, NULL, "true or false", ck_flag, false),
 };
 
 int config_check(enum config_which which, const char *value, char *err)

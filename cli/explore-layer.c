@@ -81,8 +81,9 @@ static int yl_not_up(const struct private *p)
 int explore_layer_up(struct private *p, const struct explore_spec *s, const struct explore_cell *c)
 {
 	char number[16], order[EXPLORE_TEXT], share[EXPLORE_TEXT], admit[EXPLORE_TEXT];
-	const char *args[ARGS] = { "sluice", "up", "--policy", order };
-	unsigned n = 4;
+	/* Orders can only be compared by a node that sees all requests. */
+	const char *args[ARGS] = { "sluice", "up", "--ask-always", "--policy", order };
+	unsigned n = 5;
 
 	snprintf(order, sizeof(order), "order=%s", s->order[c->order]);
 	if (c->ionodes > 1) {

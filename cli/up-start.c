@@ -92,6 +92,8 @@ static void us_node(const struct up *u, const char *daemon, const struct layer_m
 		snprintf(a->capacity, sizeof(a->capacity), "%" PRIu64, bps);
 		us_add(a, "--capacity", a->capacity);
 	}
+	if (config_flag(u->value[CONFIG_ASK_ALWAYS]))
+		us_add(a, "--ask-always", NULL);
 	if (trace) {
 		snprintf(a->trace, sizeof(a->trace), "%s%s", trace, m->suffix);
 		us_add(a, "--trace", a->trace);

@@ -36,6 +36,7 @@ static const struct option longs[] = {
 	{ "per-proc-bandwidth", required_argument, NULL, O_KEY + CONFIG_PER_PROC },
 	{ "compute-nodes", required_argument, NULL, O_KEY + CONFIG_COMPUTE_NODES },
 	{ "direct", no_argument, NULL, O_KEY + CONFIG_DIRECT },
+	{ "ask-always", no_argument, NULL, O_KEY + CONFIG_ASK_ALWAYS },
 	{ "config", required_argument, NULL, O_CONFIG },
 	{ "revive", no_argument, NULL, O_REVIVE },
 	{ "help", no_argument, NULL, 'h' },
@@ -61,6 +62,7 @@ static int up_help(void)
 	     "      --listen HOST:PORT    serve programs on other machines too, over TCP\n"
 	     "      --secret-file FILE    what those have to know; without it one is made\n"
 	     "      --device-model MODEL  behave like hdd, raid, ssd: for experiments\n"
+	     "      --ask-always          schedule each transfer, also of a job alone\n"
 	     "      --trace FILE          record what the scheduler is told and answers\n"
 	     "      --log-level LEVEL     error, warn, info or debug\n"
 	     "      --revive              start again what has died of a layer, as it was\n"

@@ -53,6 +53,7 @@ static void every_key_is_taken(void **state)
 		[CONFIG_PER_PROC] = "1.5Gi",
 		[CONFIG_COMPUTE_NODES] = "1024",
 		[CONFIG_DIRECT] = "true",
+		[CONFIG_ASK_ALWAYS] = "true",
 	};
 	struct config c;
 	char err[CONFIG_TEXT];
@@ -75,6 +76,7 @@ static void every_key_is_taken(void **state)
 			       "per_proc_bandwidth: 1.5Gi\n"
 			       "compute_nodes: 1024\n"
 			       "direct: true\n"
+			       "ask_always: true\n"
 			       "policy:\n"
 			       "  admit: open\n"
 			       "  share: io-sets,quantum_bytes=2Mi\n"
@@ -111,7 +113,7 @@ static void every_key_is_taken(void **state)
 	assert_int_equal(c.jobs[0].conf.weight, 4);
 	assert_int_equal(c.jobs[0].conf.period_ns, INT64_C(1200000000000));
 	assert_int_equal(c.jobs[0].conf.best_effort, 1);
-	assert_int_equal(c.jobs[0].line, 24);
+	assert_int_equal(c.jobs[0].line, 25);
 	assert_string_equal(c.jobs[1].name, "17");
 	assert_null(c.jobs[1].words);
 	assert_int_equal(c.jobs[1].line, 32);
@@ -145,7 +147,7 @@ static void an_unknown_key_is_answered_with_those_there_are(void **state)
 		"the file has no key 'capcity' (did you mean 'capacity'?); there are name, "
 		"directory, capacity, workers, listen, secret_file, device_model, trace, "
 		"log_level, ionodes, gap, curves, per_proc_bandwidth, compute_nodes, direct, "
-		"policy, jobs");
+		"ask_always, policy, jobs");
 	refused("policy:\n  shaer: wfq\n",
 		"s.yaml:2: ", "(did you mean 'share'?); there are admit, share, order");
 	refused("policy:\n  xyzzy: wfq\n",
