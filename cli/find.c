@@ -73,6 +73,13 @@ int layer_httpd(const char *cmd, char path[PATH_MAX])
 	return fi_find(cmd, "SLUICE_HTTPD", "sluice-httpd", places, path);
 }
 
+int layer_program(const char *cmd, char path[PATH_MAX])
+{
+	static const char *const places[] = { ".", "../cli", "../bin", NULL };
+
+	return fi_find(cmd, "SLUICE_PROGRAM", "sluice", places, path);
+}
+
 int layer_preload(const char *cmd, char path[PATH_MAX])
 {
 	static const char *const places[] = { "../client", ("../" SL_LIBDIR),

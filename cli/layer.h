@@ -143,6 +143,11 @@ int layer_ask(const struct layer *l, const char *line, char **answer);
  * asked of the others. some: it will do if one of them knows the job that it is about.
  */
 int layer_ask_all(const struct layer *l, const char *line, bool some);
+/*
+ * The same, with nothing reported: 0 or -errno, -ENOTCONN if no node lives; who: "I/O node 1: " if
+ * it is another than the first that refuses; *text: its words, to be freed, or NULL.
+ */
+int layer_tell_all(const struct layer *l, const char *line, bool some, char who[48], char **text);
 
 /* All layers of this user that are not down, by name; to be freed. */
 struct layer_seen {
@@ -161,6 +166,7 @@ void layer_warn_capacity(const char *cmd, uint64_t bps);
 /* What belongs to this program: the daemon, the dashboard's server, the library for LD_PRELOAD. */
 int layer_daemon(const char *cmd, char path[PATH_MAX]);
 int layer_httpd(const char *cmd, char path[PATH_MAX]);
+int layer_program(const char *cmd, char path[PATH_MAX]); /* `sluice` itself */
 int layer_preload(const char *cmd, char path[PATH_MAX]);
 
 #endif

@@ -172,31 +172,50 @@ int layer_ask(const struct layer *l, const char *line, char **answer)
 	return status;
 }
 
-int layer_ask_all(const struct layer *l, const char *line, bool some)
+int layer_tell_all(const struct layer *l, const char *line, bool some, char who[48], char **text)
 {
 	struct layer_member m[LAYER_MEMBERS];
 	size_t n = layer_members(l, m), done = 0;
-	char who[48] = "", called[32];
-	int status = CLI_OK;
+	int rc = -ENOTCONN, one;
+	char called[32];
 
-	for (size_t i = 0; !status && i < n; i++) {
-		char *text = NULL;
-		int rc;
+	*who = 0;
+	*text = NULL;
+	for (size_t i = 0; i < n; i++) {
+		char *answer = NULL;
 
 		if (m[i].controller || !m[i].pid)
 			continue;
-		rc = sl_client_control(m[i].socket, line, &text);
-		if (!(some && n > 1 && rc == -ENOENT)) {
-			if (done)
-				snprintf(who, sizeof(who),
-					 "%s: ", layer_member_called(&m[i], false, called));
-			status = me_report(l, who, rc, &text);
-			done += !status;
+		one = sl_client_control(m[i].socket, line, &answer);
+		if (one == 0) {
+			free(answer);
+			done++;
+			continue;
 		}
-		free(text);
+		free(*text);
+		*text = answer;
+		rc = one;
+		if (some && n > 1 && one == -ENOENT)
+			continue;
+		if (done)
+			snprintf(who, 48, "%s: ", layer_member_called(&m[i], false, called));
+		return rc;
 	}
-	/* Nobody lives, or nobody knows it: the first one says so. */
-	return status || done ? status : layer_ask(l, line, NULL);
+	/* Nobody lives, or nobody knows it, which the last has said. */
+	if (!done)
+		return rc;
+	free(*text);
+	*text = NULL;
+	return 0;
+}
+
+int layer_ask_all(const struct layer *l, const char *line, bool some)
+{
+	char who[48], *text;
+	int rc = layer_tell_all(l, line, some, who, &text), status = me_report(l, who, rc, &text);
+
+	free(text);
+	return status;
 }
 
 bool layer_has_many(const struct layer *l)

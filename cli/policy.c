@@ -11,6 +11,7 @@
 #include "cli/cli.h"
 #include "base/json.h"
 #include "cli/param.h"
+#include "cli/policy-json.h"
 #include "cli/set.h"
 
 static const char cmd[] = "policy";
@@ -40,66 +41,7 @@ static int po_help(void)
 	return CLI_OK;
 }
 
-static bool po_is_default(const struct sl_policy_info *info)
-{
-	const char *name;
-
-	return sl_policy_default(info->stage, &name) == 0 && !strcmp(name, info->name);
-}
-
-/* ---- JSON ---- */
-
-static void po_json_param(struct json *j, const struct sl_param *p)
-{
-	json_object(j, NULL);
-	json_string(j, "name", p->name);
-	json_string(j, "unit", param_unit(p));
-	if (p->unit == SL_CHOICE) {
-		json_array(j, "choices");
-		for (int64_t i = 0; i <= p->max; i++)
-			json_string(j, NULL, p->choices[i]);
-		json_end(j);
-		json_string(j, "default", p->choices[p->def]);
-	} else {
-		json_int(j, "min", p->min);
-		json_int(j, "max", p->max);
-		json_int(j, "default", p->def);
-	}
-	json_string(j, "help", p->help);
-	json_end(j);
-}
-
-static void po_json_policy(struct json *j, const struct sl_policy_info *info)
-{
-	json_object(j, NULL);
-	json_string(j, "stage", info->stage);
-	json_string(j, "name", info->name);
-	json_bool(j, "default", po_is_default(info));
-	json_string(j, "summary", info->summary);
-	json_string(j, "source", info->source);
-	json_array(j, "params");
-	for (const struct sl_param *p = info->params; p && p->name; p++)
-		po_json_param(j, p);
-	json_end(j);
-	json_end(j);
-}
-
 /* ---- list ---- */
-
-static void po_list_json(const char *stage)
-{
-	struct sl_policy_info info;
-	struct json j;
-
-	json_begin(&j, stdout);
-	json_object(&j, NULL);
-	json_array(&j, "policies");
-	for (unsigned i = 0; sl_policy_info(i, &info) == 0; i++)
-		if (!stage || !strcmp(stage, info.stage))
-			po_json_policy(&j, &info);
-	json_end(&j);
-	json_end(&j);
-}
 
 static void po_list_text(const char *stage)
 {
@@ -122,7 +64,7 @@ static void po_list_text(const char *stage)
 			       param_stage_question(info.stage));
 		last = info.stage;
 		printf("  %s/%-*s %c ", info.stage, (int)(widest - strlen(info.stage) - 1),
-		       info.name, po_is_default(&info) ? '*' : ' ');
+		       info.name, policy_is_default(&info) ? '*' : ' ');
 		cli_wrap(stdout, info.summary, column, column);
 	}
 	puts("\n* the default of its stage. 'sluice policy show STAGE/NAME' tells more.");
@@ -142,7 +84,7 @@ static int po_list(int argc, char **argv, bool json)
 		return cli_unknown(cmd, "stage", &guess);
 	}
 	if (json)
-		po_list_json(stage);
+		policy_list_json(stdout, stage);
 	else
 		po_list_text(stage);
 	return CLI_OK;
@@ -158,7 +100,8 @@ static void po_show_text(const struct sl_policy_info *info)
 	for (const struct sl_param *p = info->params; p && p->name; p++)
 		if ((int)strlen(p->name) > widest)
 			widest = (int)strlen(p->name);
-	printf("%s/%s%s\n  ", info->stage, info->name, po_is_default(info) ? " (the default)" : "");
+	printf("%s/%s%s\n  ", info->stage, info->name,
+	       policy_is_default(info) ? " (the default)" : "");
 	cli_wrap(stdout, info->summary, 2, 2);
 	printf("\nSource: ");
 	cli_wrap(stdout, info->source, 8, 8);
@@ -253,7 +196,7 @@ static int po_show(int argc, char **argv, bool json)
 	}
 	if (json) {
 		json_begin(&j, stdout);
-		po_json_policy(&j, &info);
+		policy_json(&j, &info);
 	} else {
 		po_show_text(&info);
 	}

@@ -10,6 +10,7 @@
 
 #include "base/units.h"
 #include "cli/cli.h"
+#include "cli/dashboard.h"
 #include "cli/listen.h"
 #include "cli/up.h"
 
@@ -18,7 +19,7 @@ static const char cmd[] = "up";
 #define LOCK_MS 1000
 
 /* Each key of a layer that is an option has its number. */
-enum { O_KEY = 256, O_POLICY = O_KEY + CONFIG_KEYS, O_CONFIG, O_REVIVE };
+enum { O_KEY = 256, O_POLICY = O_KEY + CONFIG_KEYS, O_CONFIG, O_REVIVE, O_DASHBOARD };
 
 static const struct option longs[] = {
 	{ "name", required_argument, NULL, O_KEY + CONFIG_NAME },
@@ -39,6 +40,7 @@ static const struct option longs[] = {
 	{ "ask-always", no_argument, NULL, O_KEY + CONFIG_ASK_ALWAYS },
 	{ "config", required_argument, NULL, O_CONFIG },
 	{ "revive", no_argument, NULL, O_REVIVE },
+	{ "dashboard", optional_argument, NULL, O_DASHBOARD },
 	{ "help", no_argument, NULL, 'h' },
 	{ 0 },
 };
@@ -65,6 +67,7 @@ static int up_help(void)
 	     "      --ask-always          schedule each transfer, also of a job alone\n"
 	     "      --trace FILE          record what the scheduler is told and answers\n"
 	     "      --log-level LEVEL     error, warn, info or debug\n"
+	     "      --dashboard[=PORT]    start its dashboard, too: see sluice-dashboard(1)\n"
 	     "      --revive              start again what has died of a layer, as it was\n"
 	     "      --config FILE         read these from a file, see sluice.yaml(5); what is\n"
 	     "                            on the command line wins\n"
@@ -152,13 +155,18 @@ static int up_options(struct up *u, int argc, char **argv)
 			u->config_file = optarg;
 		else if (opt == O_REVIVE)
 			u->revive = true;
-		else if (opt == O_POLICY)
+		else if (opt == O_DASHBOARD) {
+			u->dashboard = true;
+			u->dashboard_port = optarg;
+		} else if (opt == O_POLICY)
 			status = up_policy(u, optarg);
 		else
 			status = up_key(u, opt);
 		if (status)
 			return status;
 	}
+	if (u->dashboard_port && (status = dashboard_check_port(cmd, u->dashboard_port)))
+		return status;
 	if (argc - optind > 1)
 		return cli_usage(cmd, "unexpected argument '%s'; a layer has one directory.",
 				 argv[optind + 1]);
@@ -231,7 +239,7 @@ static void up_shape(struct up *u)
 /* With --revive all is as it was. */
 static int up_again(const struct up *u)
 {
-	bool other = u->config_file;
+	bool other = u->config_file || u->dashboard;
 
 	for (int k = 0; k < CONFIG_KEYS; k++)
 		other |= k != CONFIG_NAME && u->value[k];
@@ -375,6 +383,17 @@ static int up_lock(struct up *u)
 	return rc;
 }
 
+/* The layer is up, whatever comes of it. */
+static int up_dashboard(const struct up *u)
+{
+	struct dashboard d;
+	int status = dashboard_start(&u->layer, NULL, u->dashboard_port, &d);
+
+	if (!status)
+		dashboard_say(&u->layer, &d);
+	return status;
+}
+
 static int up_bring(struct up *u)
 {
 	char daemon[PATH_MAX];
@@ -394,7 +413,7 @@ static int up_bring(struct up *u)
 		return status;
 	up_say(u);
 	up_warn(u);
-	return CLI_OK;
+	return u->dashboard ? up_dashboard(u) : CLI_OK;
 }
 
 int cmd_up(int argc, char **argv)

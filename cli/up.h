@@ -15,6 +15,8 @@ struct up {
 	struct config config;
 	unsigned ionodes;
 	bool controller, revive;
+	bool dashboard;
+	const char *dashboard_port; /* NULL: the usual */
 	char root[PATH_MAX], trace[PATH_MAX], secret[PATH_MAX], curves[PATH_MAX];
 	struct layer layer;
 };

@@ -104,25 +104,33 @@ enum MHD_Result http_snapshot(struct request *r, struct snapshot *snap)
 	return MHD_NO;
 }
 
-enum MHD_Result http_error(struct request *r, unsigned status, const char *format, ...)
+char *http_error_text(const char *message, size_t *length)
 {
-	char message[1000], *text = NULL;
-	size_t length = 0;
-	va_list args;
+	char *text = NULL;
+	FILE *f = open_memstream(&text, length);
 	struct json j;
-	FILE *f;
 
-	va_start(args, format);
-	vsnprintf(message, sizeof(message), format, args);
-	va_end(args);
-	f = open_memstream(&text, &length);
+	*length = 0;
 	if (!f)
-		return MHD_NO;
+		return NULL;
 	json_begin(&j, f);
 	json_object(&j, NULL);
 	json_string(&j, "error", message);
 	json_end(&j);
 	fclose(f);
+	return text;
+}
+
+enum MHD_Result http_error(struct request *r, unsigned status, const char *format, ...)
+{
+	char message[1000], *text;
+	size_t length;
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(message, sizeof(message), format, args);
+	va_end(args);
+	text = http_error_text(message, &length);
 	return http_text(r, status, "application/json", text, length);
 }
 
@@ -251,6 +259,7 @@ static void ht_done(void *arg, struct MHD_Connection *connection, void **state,
 	if (!r)
 		return;
 	free(r->body);
+	free(r->reply);
 	free(r);
 	*state = NULL;
 }

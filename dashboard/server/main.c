@@ -133,6 +133,8 @@ static int serve(struct server *s, const char *listen, bool any_port, int ready_
 	if (sock < 0)
 		return sock;
 	pthread_mutex_init(&s->lock, NULL);
+	pthread_mutex_init(&s->history_lock, NULL);
+	pthread_cond_init(&s->errand_done, NULL);
 	if ((rc = make_guard(s, listen, name)) || (rc = sample_start(s)))
 		return rc;
 	rc = http_start(s, sock);
@@ -151,6 +153,7 @@ static int serve(struct server *s, const char *listen, bool any_port, int ready_
 	pthread_mutex_unlock(&s->lock);
 	if (s->daemon) {
 		events_wake(s);
+		errand_wait(s);
 		http_stop(s);
 	}
 	sample_stop(s);

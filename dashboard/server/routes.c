@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What there is to ask for; sluice-api(7) describes it. */
+#include <stdio.h>
 #include <string.h>
 
+#include "dashboard/server/metrics.h"
 #include "dashboard/server/server.h"
 
 static enum MHD_Result rt_file(struct request *r)
@@ -12,11 +14,33 @@ static enum MHD_Result rt_file(struct request *r)
 	return http_error(r, MHD_HTTP_NOT_FOUND, "there is no such file");
 }
 
+static enum MHD_Result rt_metrics(struct request *r)
+{
+	struct snapshot *snap = sample_newest(r->server);
+	char *text = NULL;
+	size_t length = 0;
+	FILE *f = open_memstream(&text, &length);
+
+	if (f) {
+		metrics_write(f, snap->tree, snap->up,
+			      (double)(server_now_ms() - snap->time_ms) / 1e3);
+		fclose(f);
+	}
+	sample_drop(snap);
+	return http_text(r, MHD_HTTP_OK, "text/plain; version=0.0.4; charset=utf-8", text, length);
+}
+
 static const struct route rt_files = { .method = "GET", .answer = rt_file };
 
 static const struct route routes[] = {
 	{ "GET", "/api/v1/status", false, events_fresh },
 	{ "GET", "/api/v1/events", false, events_stream },
+	{ "GET", "/api/v1/history", false, answer_history },
+	{ "GET", "/api/v1/policies", false, answer_policies },
+	{ "GET", "/metrics", false, rt_metrics },
+	{ "POST", "/api/v1/jobs/", true, answer_job },
+	{ "POST", "/api/v1/policy", true, answer_policy },
+	{ "POST", "/api/v1/what-if", true, answer_what_if },
 };
 
 static bool rt_matches(const struct route *route, const char *path)

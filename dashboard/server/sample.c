@@ -122,6 +122,43 @@ static bool sm_wait(struct server *s, int64_t regular_ns)
 	return due;
 }
 
+/* What the controller calls a phase, if there is one. */
+static enum history_io sm_in_io(const cJSON *job)
+{
+	const cJSON *in_io = cJSON_GetObjectItemCaseSensitive(job, "in_io");
+
+	return !cJSON_IsBool(in_io)  ? HISTORY_UNKNOWN
+	       : cJSON_IsTrue(in_io) ? HISTORY_IN_IO
+				     : HISTORY_IDLE;
+}
+
+static double sm_number(const cJSON *object, const char *key)
+{
+	const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
+
+	return cJSON_IsNumber(item) ? item->valuedouble : 0;
+}
+
+static void sm_remember(struct server *s, const struct snapshot *snap)
+{
+	const cJSON *job;
+
+	pthread_mutex_lock(&s->history_lock);
+	history_begin(&s->history, server_monotonic_ns() / 1000000);
+	cJSON_ArrayForEach(job, cJSON_GetObjectItemCaseSensitive(snap->tree, "jobs"))
+	{
+		const char *name =
+			cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(job, "job"));
+
+		if (name)
+			history_job(&s->history, name,
+				    sm_number(job, "read_bytes") + sm_number(job, "write_bytes"),
+				    sm_in_io(job));
+	}
+	history_end(&s->history);
+	pthread_mutex_unlock(&s->history_lock);
+}
+
 static void sm_publish(struct server *s, struct snapshot *snap)
 {
 	struct snapshot *old;
@@ -160,8 +197,11 @@ static void *sm_main(void *arg)
 		if (sm_wait(s, regular_ns))
 			regular_ns = server_monotonic_ns();
 		snap = sm_make(&s->layer);
-		if (snap)
-			sm_publish(s, snap);
+		if (!snap)
+			continue;
+		if (snap->up)
+			sm_remember(s, snap);
+		sm_publish(s, snap);
 	}
 	return NULL;
 }
@@ -175,9 +215,14 @@ int sample_start(struct server *s)
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	rc = pthread_cond_init(&s->soon, &attr);
 	pthread_condattr_destroy(&attr);
+	if (!rc)
+		rc = -history_init(&s->history);
 	s->newest = rc ? NULL : sm_make(&s->layer);
-	if (s->newest)
+	if (s->newest) {
 		s->newest->number = 1;
+		if (s->newest->up)
+			sm_remember(s, s->newest);
+	}
 	if (!rc && !s->newest)
 		rc = ENOMEM;
 	if (!rc)
@@ -192,4 +237,5 @@ void sample_stop(struct server *s)
 	pthread_mutex_unlock(&s->lock);
 	pthread_join(s->sampler, NULL);
 	sample_drop(s->newest);
+	history_free(&s->history);
 }

@@ -11,9 +11,16 @@
  *	events.c    connections that wait: for a new answer, or for one after the other
  *	guard.c     who may
  *	files.c     the page
+ *	errand.c    answers that take a while, each in a thread
+ *	answers.c   what these are: the last hour, policies, changes
+ *	change.c    bodies of requests as control lines
+ *	history.c   what jobs did in the last hour
+ *	metrics.c   the status for Prometheus
+ *	what-if.c   the jobs under other policies, simulated; plan.c is its pure part
  *
- * Three kinds of threads: libmicrohttpd's never waits for anybody; the sampler waits for nodes;
- * the main one keeps time. `lock` protects all that they share, and is held for moments.
+ * libmicrohttpd's thread never waits for anybody; the sampler and errands wait for nodes; the main
+ * one keeps time. `lock` protects all that they share, and is held for moments; but for the
+ * history, which has a lock of its own.
  */
 #ifndef SL_DASHBOARD_SERVER_H
 #define SL_DASHBOARD_SERVER_H
@@ -27,10 +34,12 @@
 
 #include "cli/layer.h"
 #include "dashboard/server/guard.h"
+#include "dashboard/server/history.h"
 
 #define SERVER_API	    1
 #define SERVER_CONNECTIONS  128
 #define SERVER_STREAMS	    32		/* of them, that want events */
+#define SERVER_ERRANDS	    8		/* at a time */
 #define SERVER_IDLE_S	    15		/* a connection that neither sends nor takes anything */
 #define SERVER_BODY	    (64 * 1024) /* longest body of a request */
 #define SERVER_SAMPLE_MS    1000
@@ -68,6 +77,12 @@ struct server {
 	struct stream *streams;
 	unsigned streams_count;
 	struct request *waiting;
+	/* errand.c */
+	unsigned errands;
+	pthread_cond_t errand_done;
+	atomic_bool simulates;
+	pthread_mutex_t history_lock;
+	struct history history;
 };
 
 int64_t server_now_ms(void); /* since 1970 */
@@ -93,6 +108,12 @@ struct request {
 	enum request_state state;
 	char *body; /* ends with a 0; NULL: none */
 	size_t length;
+	unsigned long number; /* of its query */
+	/* an errand, and what came of it */
+	void (*work)(struct request *r);
+	unsigned status;
+	char *reply;
+	size_t reply_length;
 	/* while it waits */
 	int64_t since_ns, until_ns;
 	struct request *next;
@@ -108,6 +129,8 @@ enum MHD_Result http_snapshot(struct request *r, struct snapshot *snap);
 /* {"error":MESSAGE}, a sentence that says what to do. */
 enum MHD_Result http_error(struct request *r, unsigned status, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
+/* That as text, to be freed. */
+char *http_error_text(const char *message, size_t *length);
 /* A response with the headers that all have; freed by it. */
 enum MHD_Result http_send(struct request *r, unsigned status, const char *type,
 			  struct MHD_Response *response);
@@ -135,6 +158,21 @@ enum MHD_Result events_stream(struct request *r);
 void events_wake(struct server *s);
 /* How often snapshots are wanted; the lock is held. */
 int64_t events_interval_ms(const struct server *s);
+
+/* ---- errand.c, answers.c, what-if.c ---- */
+
+/* Do the work in a thread, then answer with what errand_reply() or errand_error() has left. */
+enum MHD_Result errand(struct request *r, void (*work)(struct request *r));
+void errand_reply(struct request *r, unsigned status, char *text, size_t length); /* frees it */
+void errand_error(struct request *r, unsigned status, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+void errand_wait(struct server *s); /* until there is none; closing is set */
+
+enum MHD_Result answer_history(struct request *r);
+enum MHD_Result answer_policies(struct request *r);
+enum MHD_Result answer_job(struct request *r);
+enum MHD_Result answer_policy(struct request *r);
+enum MHD_Result answer_what_if(struct request *r);
 
 /* ---- files.c ---- */
 

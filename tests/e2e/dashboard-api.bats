@@ -150,3 +150,114 @@ some_job() { # name, options of run
 	"$SLUICE" up --revive >/dev/null
 	get /api/v1/status | jq -e '.controller.state == "up" and ([.ionodes[].state] | all(. == "up"))'
 }
+
+post() { # path, body
+	get "$1" -d "$2" -H "Authorization: Bearer $TOKEN"
+}
+
+@test "a job and the policies are changed, or the reason is told why not" {
+	serve --ionodes 2 --capacity 100M
+	some_job a
+	[ "$(post /api/v1/jobs/a '{"max":"20M","weight":3,"best_effort":true}')" = '{"ok":true}' ]
+	"$SLUICE" status --json | jq -e '.jobs[0] | .asked_max_bps == 20000000 and .weight == 3'
+	post /api/v1/jobs/a '{"max":"lots"}' | jq -e '.error | startswith("max: '"'lots'"' is not a rate")'
+	post /api/v1/jobs/a '{"max":"1 policy"}' | jq -e '.error == "max: a value has no spaces in it"'
+	post /api/v1/jobs/a '{"size":1}' | jq -e '.error | contains("there are min, max")'
+	post /api/v1/jobs/zz '{"max":1000000}' | jq -e '.error | startswith("no job '"'zz'"'")'
+	[ "$(code /api/v1/jobs/zz -d '{"max":1000000}' -H "Authorization: Bearer $TOKEN")" = 404 ]
+	[ "$(code /api/v1/jobs/a -d '{"min":"90M"}' -H "Authorization: Bearer $TOKEN")" = 409 ]
+	[ "$(code /api/v1/jobs/a -d '{"max":' -H "Authorization: Bearer $TOKEN")" = 400 ]
+	[ "$(code /api/v1/jobs/ -d '{}' -H "Authorization: Bearer $TOKEN")" = 404 ]
+	[ "$(code /api/v1/jobs/a -H "Authorization: Bearer $TOKEN")" = 405 ]
+	"$SLUICE" status --json | jq -e '.jobs[0] | .asked_max_bps == 20000000 and .asked_min_bps == 0'
+
+	[ "$(post /api/v1/policy '{"share":"io-sets","order":"aioli,wait_us=500"}')" = '{"ok":true}' ]
+	[ "$(post /api/v1/policy '{"grant":"fair-share"}')" = '{"ok":true}' ]
+	"$SLUICE" status --json | jq -e '.policy.share == "io-sets" and
+		.policy.order == "aioli,wait_us=500" and .controller.grant == "fair-share"'
+	post /api/v1/policy '{"share":"io-set"}' | jq -e '.error | contains("io-set")'
+	get /api/v1/policies | jq -S .policies >"$BATS_TEST_TMPDIR/api"
+	"$SLUICE" policy list --json | jq -S .policies | diff "$BATS_TEST_TMPDIR/api" -
+}
+
+@test "history has what jobs moved and when, and what-if simulates them" {
+	serve --capacity 40M
+	[ "$(code /api/v1/what-if -d '{}' -H "Authorization: Bearer $TOKEN")" = 409 ]
+	for phase in 1 2; do
+		"$SLUICE" run --job a -- dd if=/dev/zero of="$DIR/a" bs=1M count=40 conv=notrunc status=none
+		for ((i = 0; i < 100; i++)); do
+			history=$(get '/api/v1/history?seconds=60')
+			[ "$(jq '[.phases[] | select(.to_ms)] | length' <<<"$history")" = $phase ] && break
+			sleep 0.2
+		done
+	done
+	echo "$history"
+	# all of it, but for the second that has not ended
+	jq -e '.step_s == 1 and ([.jobs[] | select(.job == "a").bps[]] | add) > 82e6 and
+		([.jobs[] | select(.job == "a").bps[]] | add) < 85e6 and (.phases | length) == 2 and
+		(.phases | all(.bytes == 41943040 and .to_ms - .from_ms > 700 and .to_ms - .from_ms < 4000))' <<<"$history"
+	[ "$(code '/api/v1/history?seconds=0')" = 400 ]
+	what=$(post /api/v1/what-if '{"policies":["fair-share","set-10"]}')
+	jq -e '.now.jobs == [.now.jobs[] | select(.job == "a" and .volume_bytes == 41943040)] and
+		.now.bandwidth_bps == 40000000 and .now.utilization > 0 and .now.utilization < 1 and
+		[.policies[].name] == ["fair-share", "set-10"] and
+		(.policies | all(.max_stretch > 0.99 and .max_stretch < 1.01))' <<<"$what"
+	post /api/v1/what-if '{"policies":["best"]}' | jq -e '.error | contains("best")'
+	[ "$(code /api/v1/what-if -d '{"policies":7}' -H "Authorization: Bearer $TOKEN")" = 400 ]
+}
+
+@test "metrics are as Prometheus wants them" {
+	command -v promtool >/dev/null || skip "promtool is not there: install prometheus"
+	serve --ionodes 2 --capacity 100M
+	some_job a
+	sleep 1.2 # the next sample
+	get /metrics >"$BATS_TEST_TMPDIR/metrics"
+	promtool check metrics <"$BATS_TEST_TMPDIR/metrics"
+	grep -qx 'sluice_job_bytes_total{job="a",op="write"} 262144' "$BATS_TEST_TMPDIR/metrics"
+	grep -qx 'sluice_ionode_up{ionode="1"} 1' "$BATS_TEST_TMPDIR/metrics"
+	grep -qx 'sluice_controller_up 1' "$BATS_TEST_TMPDIR/metrics"
+	grep -qx 'sluice_capacity_bytes_per_second 100000000' "$BATS_TEST_TMPDIR/metrics"
+}
+
+@test "up --dashboard starts it with the layer" {
+	run -0 "$SLUICE" up --dashboard=0 "$DIR"
+	[[ "$output" == *"Dashboard of layer 'default'"*"http://127.0.0.1:"*"/#token="* ]]
+	AT=$("$SLUICE" dashboard --json | jq -r .address)
+	[ "$(code /api/v1/status)" = 200 ]
+	fails 2 "sluice up: 'x' is not a port, which is a number from 0 to 65535. See 'sluice up --help'." \
+		up --dashboard=x "$DIR"
+}
+
+@test "slow and hostile clients disturb neither each other nor the data" {
+	serve
+	port=${AT##*:}
+	"$SLUICE" run --job a -- dd if=/dev/zero of="$DIR/a" bs=64K count=2000 status=none &
+	load=$!
+	# connections that say nothing, half a header, and never take their answer
+	for i in $(seq 60); do
+		exec {held}<>"/dev/tcp/127.0.0.1/$port"
+		case $((i % 3)) in
+		1) printf 'GET /api/v1/status HTTP/1.1\r\nHo' >&"$held" ;;
+		2) printf 'GET /api/v1/events?interval_ms=200 HTTP/1.1\r\nHost: localhost\r\n\r\n' >&"$held" ;;
+		esac
+	done
+	# noise, a header without end, a body that is longer than it may be
+	exec {held}<>"/dev/tcp/127.0.0.1/$port"
+	head -c 100000 /dev/urandom >&"$held" 2>/dev/null || true
+	[[ "$(code / -H "X: $(head -c 60000 /dev/zero | tr '\0' x)")" == 4* ]]
+	head -c 70000 /dev/zero | tr '\0' ' ' >"$BATS_TEST_TMPDIR/long"
+	[ "$(code /api/v1/policy -H "Authorization: Bearer $TOKEN" -H 'Expect:' --data-binary "@$BATS_TEST_TMPDIR/long")" = 413 ]
+	[ "$(code /api/v1/status)" = 200 ]
+	wait "$load"
+	[ "$(stat -c %s "$DIR/a")" -eq 131072000 ]
+	# events have their own bound
+	for i in $(seq 20); do
+		exec {held}<>"/dev/tcp/127.0.0.1/$port"
+		printf 'GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n' >&"$held"
+	done
+	for ((i = 0; i < 50; i++)); do
+		[ "$(code /api/v1/events --max-time 1)" = 503 ] && break
+	done
+	[ "$(code /api/v1/events --max-time 1)" = 503 ]
+	[ "$(code /api/v1/status)" = 200 ]
+}
