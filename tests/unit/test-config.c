@@ -116,7 +116,7 @@ static void every_key_is_taken(void **state)
 	assert_int_equal(c.jobs[0].line, 25);
 	assert_string_equal(c.jobs[1].name, "17");
 	assert_null(c.jobs[1].words);
-	assert_int_equal(c.jobs[1].line, 32);
+	assert_int_equal(c.jobs[1].line, 33);
 	config_free(&c);
 	assert_null(c.jobs);
 }
