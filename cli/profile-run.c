@@ -14,9 +14,10 @@
  *
  *  1. The smallest, the largest and the middle one of the sizes are tested, PAIRS pairs each.
  *  2. The line through the times at the ends is compared with the middle. If it is wrong by more
- *     than 10 % (or than the interval is wide there), sequentially or at random or in the ratio,
+ *     than 10 % and than the intervals are wide, sequentially or at random or in the ratio,
  *     the middles of both halves are tested in the same way, the worst first.
- *  3. Who has the widest interval gets another pair, until all ratios are within 5 %.
+ *  3. Who has the widest interval gets another pair, until all ratios are within 5 %. Then lines
+ * are compared again, with what is known better now, and 2 and 3 repeat until no size is added.
  *
  * All ends when the time is over. A size that was not tested is on the line between its tested
  * neighbours; its interval is the wider one of theirs, and wider by what the line was wrong when it
@@ -50,16 +51,17 @@
 #define RATIO_ERROR 0.05
 #define WIDEST	    10 /* half of an interval: a factor of 22026 says enough */
 
-enum { SEQUENTIAL, RANDOM };
+enum { SEQUENTIAL, RANDOM, RATIO, VALUES };
 
 struct point {
 	uint32_t pairs;
 	uint32_t requests[2]; /* of a run; 0: not known yet */
 	double log_ns[2];     /* mean, of a request */
-	double log_ratio, squares;
-	int64_t pair_ns; /* that the last pair took */
-	double wrong;	 /* how wrong the line to the next tested one is */
-	bool settled;	 /* that line needs no test */
+	double log_ratio;
+	double squares[VALUES]; /* of the deviations from these means */
+	int64_t pair_ns;	/* that the last pair took */
+	double wrong;		/* how wrong the line to the next tested one is */
+	bool settled;		/* that line needs no test */
 };
 
 struct work {
@@ -107,13 +109,21 @@ static int pr_calibrate(struct work *w, uint32_t op, uint32_t i, int mode)
 	}
 }
 
+static void pr_add(struct point *p, int which, double *mean, double value)
+{
+	double delta = value - *mean;
+
+	*mean += delta / p->pairs;
+	p->squares[which] += delta * (value - *mean);
+}
+
 static int pr_pair(struct work *w, uint32_t op, uint32_t i)
 {
 	const struct profile_target *t = &w->plan->target;
 	struct point *p = &w->point[op][i];
 	int first = sl_random_next(&w->random) >> 63 ? RANDOM : SEQUENTIAL;
 	int64_t begin;
-	double log_ns[2], delta;
+	double log_ns[2];
 
 	if (w->plan->progress)
 		w->plan->progress(w->plan, op, w->plan->size_bytes[i]);
@@ -135,19 +145,17 @@ static int pr_pair(struct work *w, uint32_t op, uint32_t i)
 	p->pair_ns = t->now_ns(t->context) - begin;
 	p->pairs++;
 	for (int mode = 0; mode < 2; mode++)
-		p->log_ns[mode] += (log_ns[mode] - p->log_ns[mode]) / p->pairs;
-	delta = log_ns[RANDOM] - log_ns[SEQUENTIAL] - p->log_ratio;
-	p->log_ratio += delta / p->pairs;
-	p->squares += delta * (log_ns[RANDOM] - log_ns[SEQUENTIAL] - p->log_ratio);
+		pr_add(p, mode, &p->log_ns[mode], log_ns[mode]);
+	pr_add(p, RATIO, &p->log_ratio, log_ns[RANDOM] - log_ns[SEQUENTIAL]);
 	return 0;
 }
 
-/* Half of the interval of the logarithm of the ratio. */
-static double pr_half(const struct point *p)
+/* Half of the interval of a logarithm. */
+static double pr_half(const struct point *p, int which)
 {
 	if (p->pairs < FEWEST)
 		return INFINITY;
-	return sim_student_t(p->pairs - 1) * sqrt(p->squares / (p->pairs - 1) / p->pairs);
+	return sim_student_t(p->pairs - 1) * sqrt(p->squares[which] / (p->pairs - 1) / p->pairs);
 }
 
 /* Time of a request between two tested sizes. */
@@ -160,18 +168,27 @@ static double pr_line_ns(const struct work *w, uint32_t op, uint32_t l, uint32_t
 	return (1 - x) * exp(w->point[op][l].log_ns[mode]) + x * exp(w->point[op][r].log_ns[mode]);
 }
 
-/* The middle m was tested: how wrong is the line from l to r? */
+/* The middle m was tested: how wrong is the line from l to r, and is that more than noise? */
 static void pr_compare(struct work *w, uint32_t op, uint32_t l, uint32_t m, uint32_t r)
 {
 	struct point *p = w->point[op];
-	double wrong[2], most, half = pr_half(&p[m]);
+	const struct point *at[] = { &p[l], &p[m], &p[r] };
+	double wrong[VALUES], most = 0;
+	bool settled = true;
 
 	for (int mode = 0; mode < 2; mode++)
 		wrong[mode] = log(pr_line_ns(w, op, l, r, m, mode)) - p[m].log_ns[mode];
-	most = fmax(fabs(wrong[RANDOM] - wrong[SEQUENTIAL]),
-		    fmax(fabs(wrong[RANDOM]), fabs(wrong[SEQUENTIAL])));
+	wrong[RATIO] = wrong[RANDOM] - wrong[SEQUENTIAL];
+	for (int which = 0; which < VALUES; which++) {
+		double squares = 0;
+
+		for (int i = 0; i < 3; i++)
+			squares += pr_half(at[i], which) * pr_half(at[i], which);
+		settled &= fabs(wrong[which]) <= fmax(LINE_ERROR, sqrt(squares));
+		most = fmax(most, fabs(wrong[which]));
+	}
 	p[l].wrong = p[m].wrong = most;
-	p[l].settled = p[m].settled = most <= fmax(LINE_ERROR, half);
+	p[l].settled = p[m].settled = settled;
 }
 
 /* A pair for each of these that has not had its PAIRS, as far as the time goes. */
@@ -205,13 +222,10 @@ static int pr_begin(struct work *w)
 				return rc;
 		}
 	}
-	for (uint32_t op = 0; op < 2; op++) {
+	for (uint32_t op = 0; op < 2; op++)
 		for (uint32_t k = 0; k < n; k++)
 			if (w->plan->op[op] && w->point[op][which[k]].pairs < FEWEST)
 				return -ETIME;
-		if (w->plan->op[op] && n == 3)
-			pr_compare(w, op, 0, middle, last);
-	}
 	return 0;
 }
 
@@ -245,60 +259,62 @@ static bool pr_worst(const struct work *w, uint32_t *op, uint32_t *l, uint32_t *
 	return worst > 0;
 }
 
-static int pr_refine(struct work *w)
+/* Again, with all that was measured since. */
+static void pr_compare_all(struct work *w, uint32_t op, uint32_t l, uint32_t r)
 {
-	uint32_t op = 0, l = 0, r = 0;
+	uint32_t m = l + (r - l) / 2;
 
-	while (pr_worst(w, &op, &l, &r)) {
-		uint32_t m = l + (r - l) / 2;
-		struct point *p = &w->point[op][m];
-		/* Such a test takes no longer than one of a larger size, and a run to begin with.
-		 */
-		int64_t needs_ns = (PAIRS + 2) * w->point[op][r].pair_ns;
-
-		if (pr_left_ns(w) < needs_ns)
-			return 0;
-		for (uint32_t pair = 0; pair < PAIRS; pair++) {
-			int rc = pr_round(w, op, &m, 1);
-
-			if (rc)
-				return rc;
-		}
-		if (p->pairs < FEWEST) {
-			p->pairs = 0;
-			return 0;
-		}
-		pr_compare(w, op, l, m, r);
-	}
-	return 0;
+	if (r - l < 2 || !w->point[op][m].pairs)
+		return;
+	pr_compare(w, op, l, m, r);
+	pr_compare_all(w, op, l, m);
+	pr_compare_all(w, op, m, r);
 }
 
+/* A test in the middle of the worst line: 1 if it was made, 0 if none is needed or possible. */
+static int pr_refine(struct work *w)
+{
+	uint32_t op = 0, l = 0, r = 0, m;
+	int rc = 0;
+
+	if (!pr_worst(w, &op, &l, &r))
+		return 0;
+	m = l + (r - l) / 2;
+	/* It takes no longer than one of a larger size, and runs to begin with. */
+	if (pr_left_ns(w) < (PAIRS + 2) * w->point[op][r].pair_ns)
+		return 0;
+	for (uint32_t pair = 0; pair < PAIRS && !rc; pair++)
+		rc = pr_round(w, op, &m, 1);
+	if (!rc && w->point[op][m].pairs < FEWEST) {
+		w->point[op][m].pairs = 0; /* as if it had not been begun: the time is over */
+		return 0;
+	}
+	return rc ? rc : 1;
+}
+
+/* A pair for the widest interval: 1 if it was made, 0 if none is needed or possible. */
 static int pr_narrow(struct work *w)
 {
-	for (;;) {
-		uint32_t op = 2, at = 0;
-		double widest = RATIO_ERROR;
-		int rc;
+	uint32_t op = 2, at = 0;
+	double widest = RATIO_ERROR;
+	int rc;
 
-		for (uint32_t o = 0; o < 2; o++) {
-			for (uint32_t i = 0; i < w->plan->sizes; i++) {
-				const struct point *p = &w->point[o][i];
+	for (uint32_t o = 0; o < 2; o++) {
+		for (uint32_t i = 0; i < w->plan->sizes; i++) {
+			const struct point *p = &w->point[o][i];
 
-				if (!p->pairs || p->pairs >= MOST_PAIRS || pr_half(p) <= widest)
-					continue;
-				if (pr_left_ns(w) < p->pair_ns)
-					continue;
-				widest = pr_half(p);
-				op = o;
-				at = i;
-			}
+			if (!p->pairs || p->pairs >= MOST_PAIRS || pr_half(p, RATIO) <= widest ||
+			    pr_left_ns(w) < p->pair_ns)
+				continue;
+			widest = pr_half(p, RATIO);
+			op = o;
+			at = i;
 		}
-		if (op == 2)
-			return 0;
-		rc = pr_pair(w, op, at);
-		if (rc)
-			return rc;
 	}
+	if (op == 2)
+		return 0;
+	rc = pr_pair(w, op, at);
+	return rc ? rc : 1;
 }
 
 static void pr_conclude(const struct work *w, uint32_t op, struct sl_profile *out)
@@ -313,9 +329,9 @@ static void pr_conclude(const struct work *w, uint32_t op, struct sl_profile *ou
 		if (p[i].pairs) {
 			l = i;
 			r = pr_next(w, op, i);
-			half = pr_half(&p[i]);
+			half = pr_half(&p[i], RATIO);
 		} else {
-			half = fmax(pr_half(&p[l]), pr_half(&p[r])) + p[l].wrong;
+			half = fmax(pr_half(&p[l], RATIO), pr_half(&p[r], RATIO)) + p[l].wrong;
 		}
 		half = fmin(half, WIDEST);
 		for (int mode = 0; mode < 2; mode++)
@@ -340,8 +356,15 @@ int profile_run(const struct profile_plan *plan, struct sl_profile *out)
 
 	w.run_ns = plan->time_ns / RUN_PART < RUN_NS ? plan->time_ns / RUN_PART : RUN_NS;
 	rc = pr_begin(&w);
-	rc = rc ? rc : pr_refine(&w);
-	rc = rc ? rc : pr_narrow(&w);
+	if (rc)
+		return rc;
+	do {
+		for (uint32_t op = 0; op < 2; op++)
+			if (plan->op[op])
+				pr_compare_all(&w, op, 0, plan->sizes - 1);
+		rc = pr_refine(&w);
+		rc = rc ? rc : pr_narrow(&w);
+	} while (rc > 0);
 	if (rc)
 		return rc;
 	for (uint32_t op = 0; op < 2; op++)

@@ -84,9 +84,11 @@ struct noisy {
 	double drift;	    /* slower by this factor after a minute */
 	uint64_t step_from; /* random requests of so much take step times as long; 0: none */
 	double step;
+	double bend;  /* of random requests: (size / 8 MiB) to this power is a factor; 0: none */
 	int fails_at; /* run */
 	int error;
 	int runs;
+	bool random_run[1000]; /* by run, round and round */
 	int64_t now_ns;
 	struct sl_random random;
 };
@@ -95,6 +97,8 @@ static double noisy_ns(const struct noisy *d, bool random, uint64_t size_bytes)
 {
 	double ns = d->ns[random] + (double)size_bytes;
 
+	if (random && d->bend > 0)
+		ns *= pow((double)size_bytes / 8388608, d->bend);
 	return random && d->step_from && size_bytes >= d->step_from ? ns * d->step : ns;
 }
 
@@ -106,6 +110,7 @@ static int64_t noisy_run(void *context, uint32_t op, bool random, uint64_t size_
 
 	(void)op;
 	assert_in_range(requests, 2, FILE_BYTES / size_bytes);
+	d->random_run[d->runs % 1000] = random;
 	if (++d->runs == d->fails_at)
 		return d->error;
 	for (int i = 0; i < 12; i++)
@@ -209,6 +214,50 @@ static void where_the_line_breaks_more_sizes_are_tested(void **state)
 	}
 }
 
+static void where_the_line_is_a_little_wrong_the_intervals_are_wider(void **state)
+{
+	struct noisy d = { .ns = { 1e5, 5e6 }, .noise = 0.0001, .bend = 0.01 };
+	struct profile_plan p = plan(noisy(&d, 1), 11);
+	struct sl_profile out = { 0 };
+
+	(void)state;
+	assert_int_equal(profile_run(&p, &out), 0);
+	assert_int_equal(tested(&out, 0), 3);
+	for (uint32_t i = 0; i < 11; i++) {
+		const struct sl_profile_point *pt = &out.point[0][i];
+		double true_ratio =
+			noisy_ns(&d, true, pt->size_bytes) / noisy_ns(&d, false, pt->size_bytes);
+
+		if (pt->runs)
+			continue;
+		assert_true(pt->low < true_ratio && true_ratio < pt->high);
+		assert_true(pt->high / pt->low > 1.02);
+		assert_true(pt->high / pt->low < 1.22);
+	}
+}
+
+static void either_run_of_a_pair_may_come_first(void **state)
+{
+	unsigned random_first = 0;
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= 10; seed++) {
+		struct noisy d = { .ns = { 1e5, 5e6 } };
+		struct profile_plan p = plan(noisy(&d, 1), 1);
+		struct sl_profile out = { 0 };
+
+		p.op[SL_WRITE] = false;
+		p.seed = seed;
+		assert_int_equal(profile_run(&p, &out), 0);
+		assert_int_equal(out.point[SL_READ][0].runs, 5);
+		for (int i = d.runs - 10; i < d.runs; i += 2) {
+			assert_true(d.random_run[i] != d.random_run[i + 1]);
+			random_first += d.random_run[i];
+		}
+	}
+	assert_in_range(random_first, 15, 35);
+}
+
 static void a_device_that_gets_slower_and_slower_has_the_same_ratio(void **state)
 {
 	struct noisy d = { .ns = { 1e5, 5e6 }, .noise = 0.001, .drift = 4 };
@@ -297,6 +346,8 @@ int main(void)
 		cmocka_unit_test(the_interval_holds_the_ratio_about_as_often_as_it_says),
 		cmocka_unit_test(more_noise_is_met_with_more_pairs),
 		cmocka_unit_test(where_the_line_breaks_more_sizes_are_tested),
+		cmocka_unit_test(where_the_line_is_a_little_wrong_the_intervals_are_wider),
+		cmocka_unit_test(either_run_of_a_pair_may_come_first),
 		cmocka_unit_test(a_device_that_gets_slower_and_slower_has_the_same_ratio),
 		cmocka_unit_test(one_size_and_one_operation_are_enough),
 		cmocka_unit_test(the_time_is_kept_to),
