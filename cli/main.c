@@ -37,6 +37,7 @@ static const struct command {
 	{ "period", "find the period of a job's I/O in a trace", cmd_period },
 	{ "bench", "measure what Sluice itself costs", cmd_bench },
 	{ "demo", "show what the policies make of a few jobs", cmd_demo },
+	{ "doctor", "check whether this machine is fit for layers", cmd_doctor },
 	{ "help", "explain a command", cmd_help },
 	{ "version", "print the version", cmd_version },
 };

@@ -29,6 +29,9 @@
 
 bool sl_forwarding;
 
+/* For `sluice doctor`, which reads it out of the file. */
+__attribute__((used)) static const char preload_version[] = "sluice-preload-version=" SL_VERSION;
+
 /* ---- stand-ins ---- */
 
 static ssize_t raw_read(int fd, void *buf, size_t count)
