@@ -6,7 +6,7 @@
 "use strict";
 (() => {
 const data = JSON.parse(document.getElementById("data").textContent);
-const LEFT = 64, BELOW = 34, ABOVE = 10, HEIGHT = 340, BAR = 14, MOST = 48;
+const LEFT = 64, BELOW = 34, ABOVE = 10, HEIGHT = 340, BAR = 14, MOST = 48, NAMES = 230;
 /* Told apart by dashes too, not by colour only. */
 const STYLES = [["#5c6b7a", ""], ["#0a7d4f", ""], ["#e8590c", "7 3"], ["#3b7dd8", "2 3"],
 	["#9255c9", "9 3 2 3"], ["#a07800", "4 4"], ["#c0247a", "12 4"], ["#1597a5", "1 2"]];
@@ -47,12 +47,14 @@ function choice(select, values, all) {
 		make(select, "option", "all").value = "";
 	for (const v of values)
 		make(select, "option", v === null ? "–" : v).value = v === null ? "" : v;
-	select.parentNode.hidden = values.length < 2;
+	if (values.length < 2)
+		select.parentNode.style.display = "none";
 }
 function legend(id, names) {
 	$(id).replaceChildren();
 	names.forEach((name, i) => {
-		const s = svg($(id), "svg", { width: 28, height: 10 });
+		const s = svg($(id), "svg", { width: 28, height: 10,
+			style: "display: inline-block; width: 28px; height: 10px" });
 		svg(s, "line", { x1: 2, x2: 26, y1: 5, y2: 5, stroke: style(i)[0],
 			"stroke-dasharray": style(i)[1], "stroke-width": 3 });
 		make($(id), "span", " " + name + "  ");
@@ -122,7 +124,7 @@ function drawBandwidth() {
 /* ---- time by order ---- */
 
 const FILTERS = ["device", "ionodes", "apps", "procs", "layout", "op", "size"];
-const filters = {};
+const filters = {}, devices = unique(data.cells.map((c) => c.device));
 
 function situations() {
 	const rows = new Map();
@@ -140,15 +142,15 @@ function situations() {
 
 function drawTimes() {
 	const all = situations(), rows = all.slice(0, MOST), base = data.orders[0];
-	const group = BAR * data.orders.length + 24, width = LEFT + rows.length * group + 10;
+	const group = BAR * data.orders.length + 24, width = LEFT + rows.length * group + NAMES;
 	const s = canvas("times", width);
 	s.style.width = width + "px";
-	s.style.height = HEIGHT + 190 + "px";
-	s.setAttribute("viewBox", `0 0 ${width} ${HEIGHT + 190}`);
+	s.style.height = HEIGHT + NAMES + "px";
+	s.setAttribute("viewBox", `0 0 ${width} ${HEIGHT + NAMES}`);
 	const ratios = rows.flatMap((r) => Object.values(r).map((c) =>
 		(c.seconds + (c.seconds_ci || 0)) / r[base].seconds));
-	const y = axis(s, width, Math.max(1.2, ...ratios) * 1.03, "times");
-	svg(s, "line", { x1: LEFT, x2: width, y1: y(1), y2: y(1), stroke: "currentColor" });
+	const y = axis(s, width - NAMES, Math.max(1.2, ...ratios) * 1.03, "times");
+	svg(s, "line", { x1: LEFT, x2: width - NAMES, y1: y(1), y2: y(1), stroke: "currentColor" });
 	legend("orders", data.orders);
 	$("relative").textContent = `Mean time of each situation in times of ${base}, whose seconds ` +
 		"stand in parentheses: below 1 is faster. Bars: confidence of the mean." +
@@ -164,11 +166,11 @@ function drawTimes() {
 			interval(s, left + i * BAR + BAR / 2 - 1, y, c.seconds / to,
 				(c.seconds_ci || 0) / to, "currentColor");
 		});
-		const x = left + BAR * data.orders.length / 2, name = r[base].kernel +
-			(filters.device.value === "" && r[base].device ? " " + r[base].device : "") +
+		const x = left + BAR * (data.orders.length - 1) / 2, name = r[base].kernel +
+			(devices.length > 1 && filters.device.value === "" ? " " + r[base].device : "") +
 			(data.ionodes.length > 1 ? ` ${r[base].ionodes} I/O nodes` : "");
 		svg(s, "text", { x, y: HEIGHT - BELOW + 14, "font-size": 12, fill: "currentColor",
-			"text-anchor": "end", transform: `rotate(-55 ${x} ${HEIGHT - BELOW + 14})` },
+			transform: `rotate(50 ${x} ${HEIGHT - BELOW + 14})` },
 			`${name} (${number(to)} s)`);
 	});
 }
@@ -185,7 +187,7 @@ function table() {
 	for (const c of data.cells) {
 		const row = make(body, "tr");
 		for (const [, key] of columns)
-			make(row, "td", typeof c[key] === "number" ? number(c[key]) : c[key] || "–");
+			make(row, key === "kernel" ? "th" : "td", typeof c[key] === "number" ? number(c[key]) : c[key] || "–");
 	}
 }
 
@@ -194,7 +196,7 @@ $("summary").textContent = `${data.how}; ${data.cells.length} cells, ` +
 	`${data.cells.reduce((sum, c) => sum + c.runs, 0)} runs; confidence ` +
 	`${Math.round(data.confidence * 100)} %, seed ${data.seed}.`;
 choice($("order"), data.orders);
-choice($("device"), unique(data.cells.map((c) => c.device)));
+choice($("device"), devices);
 for (const f of FILTERS) {
 	const values = unique(data.cells.filter((c) => c.ionodes).map((c) => c[f]));
 	const label = make($("filters"), "label", f + " ");

@@ -29,7 +29,7 @@
 #include "cli/cli.h"
 #include "cli/explore.h"
 
-#define MAX_KERNELS 100000
+#define MAX_KERNELS 10000
 #define NAME_CHOSEN 30 /* what is behind it tells the combination */
 #define MAX_TIME    (INT64_C(86400) * 1000000000)
 

@@ -59,6 +59,12 @@ graphene,15.12,write graphene,40.68,read pastel,21.29,write pastel,38.91,read su
 	[ "$(tail -n +2 "$t" | cut -d, -f2-13 | sort -u | wc -l)" -eq 192 ]
 }
 
+@test "the small live example can be simulated, too" {
+	run -0 "$SLUICE" explore -S "$SOURCE_DIR/examples/explore/forge-small.yaml"
+	grep -q '^own-large-write aioli ' <<<"$output"
+	grep -q '^21 cells, 168 runs; 8 to 8 of each' <<<"$output"
+}
+
 @test "tables, JSON and files fit together, and do not depend on the threads" {
 	small
 	run -0 --separate-stderr "$SLUICE" explore -S small.yaml -J 1 -o runs.csv --train train.csv --curves curves.csv
@@ -157,7 +163,7 @@ nothing_left() {
 @test "live: kernels run in a layer of its own, nothing is left, others can read what it writes" {
 	live
 	run -0 --separate-stderr "$SLUICE" explore live.yaml -d "$DIR" -o runs.csv --train train.csv --curves curves.csv --html p.html --json
-	[ "$stderr" = "" ]
+	[ "$stderr" = "" ] || { echo "got: $stderr"; false; }
 	nothing_left
 	[ -z "$(ls "$SLUICE_RUNTIME")" ]
 	jq -e '.how == "live" and (.cells | length == 10 and all(.runs == 2 and .mb_per_s > 0.1))' <<<"$output"
