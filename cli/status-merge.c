@@ -202,10 +202,10 @@ static void mg_reason(cJSON *job, const cJSON *known)
 /* What the controller adds: phase, grant, and where the job belongs. */
 static void mg_decided(cJSON *job, const cJSON *known)
 {
-	static const char *const keys[] = {
-		"in_io",     "phase_declared", "phases",      "mean_compute_s",	  "mean_bytes",
-		"grant_bps", "map_epoch",      "period_from", "period_confidence"
-	};
+	static const char *const keys[] = { "in_io",	      "phase_declared", "phases",
+					    "mean_compute_s", "mean_bytes",	"grant_bps",
+					    "map_epoch",      "period_from",	"period_confidence",
+					    "period_found_s" };
 	const cJSON *at = mg_item(known, "ionodes"), *part;
 	cJSON *list;
 

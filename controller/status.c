@@ -70,6 +70,7 @@ static void put_job(struct json *j, const struct brain *b, const struct brain_jo
 		    job->declared_ns ? "declared"
 		    : job->found_ns  ? "detected"
 				     : NULL);
+	json_double(j, "period_found_s", (double)job->found_ns / 1e9);
 	json_double(j, "period_confidence", job->confidence);
 	json_double(j, "mean_compute_s", job->mean_compute_s);
 	json_double(j, "mean_bytes", job->mean_bytes);
