@@ -2,22 +2,27 @@
 /*
  * An application as the papers model it: some computing, some I/O, and again.
  *
- *	phases COMPUTE_S BYTES START END FILE
+ *	phases [declare] COMPUTE_S BYTES START END FILE
  *
  * From START on (CLOCK_REALTIME, seconds) it sleeps COMPUTE_S, writes BYTES into FILE with calls of
- * up to 256 KiB, and prints a line "phase BEGIN END BYTES" with the times of the I/O; it stops at
+ * up to 64 KiB, and prints a line "phase BEGIN END BYTES" with the times of the I/O; it stops at
  * the first instance that ends after END. Then it reads the file and compares every word with what
  * the last instance wrote: "verified", or status 1. It knows nothing of Sluice: start it with
- * `sluice run`, or without.
+ * `sluice run`, or without. Unless "declare" is given: then it says when a phase begins and ends,
+ * with what the library that `sluice run` preloads has for that.
  */
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-#define CALL (256U << 10)
+extern int sl_phase_begin(void) __attribute__((weak));
+extern int sl_phase_end(void) __attribute__((weak));
+
+#define CALL (64U << 10)
 
 static double now(void)
 {
@@ -64,11 +69,16 @@ int main(int argc, char **argv)
 	static uint64_t words[CALL / 8];
 	double compute, start, end, t;
 	uint64_t bytes, instance = 0;
-	int fd;
+	int fd, declare = argc > 1 && !strcmp(argv[1], "declare");
 
-	if (argc != 6) {
-		fprintf(stderr, "usage: phases COMPUTE_S BYTES START END FILE\n");
+	argv += declare;
+	if (argc - declare != 6) {
+		fprintf(stderr, "usage: phases [declare] COMPUTE_S BYTES START END FILE\n");
 		return 2;
+	}
+	if (declare && (!sl_phase_begin || !sl_phase_end)) {
+		fprintf(stderr, "phases: nobody is there to declare phases to\n");
+		return 1;
 	}
 	compute = atof(argv[1]);
 	bytes = strtoull(argv[2], NULL, 10) / 8 * 8;
@@ -86,6 +96,8 @@ int main(int argc, char **argv)
 		wait_until(begin);
 		begin = now();
 		instance++;
+		if (declare)
+			sl_phase_begin();
 		for (uint64_t at = 0; at < bytes; at += CALL) {
 			size_t n = bytes - at < CALL ? (size_t)(bytes - at) : CALL;
 
@@ -95,6 +107,8 @@ int main(int argc, char **argv)
 				return 1;
 			}
 		}
+		if (declare)
+			sl_phase_end();
 		t = now();
 		printf("phase %.6f %.6f %llu\n", begin, t, (unsigned long long)bytes);
 	} while (t < end);
