@@ -64,10 +64,10 @@ some_job() { # name, options of run
 	"$SLUICE" status --json >"$BATS_TEST_TMPDIR/cli"
 	jq -e '.api == 1 and .time_ms > 1e12' "$BATS_TEST_TMPDIR/api"
 	# but for what changes from one moment to the next
-	same='del(.api, .time_ms, .uptime_s, .controller.uptime_s, .decisions, .decisions_per_s,
+	same='del(.api, .time_ms, .uptime_s, .controller.uptime_s, .controller.epoch, .decisions, .decisions_per_s,
 		.bandwidth_bps, .iops, .ionodes[].uptime_s, .ionodes[].decisions_per_s,
 		.ionodes[].bandwidth_bps, .ionodes[].iops) |
-		.jobs |= map({job, weight, write_bytes, requests, ionodes, asked_max_bps, clients})'
+		.jobs |= map({job, weight, write_bytes, requests, asked_max_bps, clients})'
 	diff <(jq -S "$same" "$BATS_TEST_TMPDIR/api") <(jq -S "$same" "$BATS_TEST_TMPDIR/cli")
 	run -28 get '/api/v1/events?interval_ms=200' -N --max-time 2
 	[ "$(grep -c '^event: status$' <<<"$output")" -ge 3 ]
@@ -217,6 +217,22 @@ post() { # path, body
 	grep -qx 'sluice_ionode_up{ionode="1"} 1' "$BATS_TEST_TMPDIR/metrics"
 	grep -qx 'sluice_controller_up 1' "$BATS_TEST_TMPDIR/metrics"
 	grep -qx 'sluice_capacity_bytes_per_second 100000000' "$BATS_TEST_TMPDIR/metrics"
+	# what the rules and the Grafana dashboard ask for is there
+	sed -n 's/^# TYPE \([a-z0-9_]*\) .*/\1/p' "$BATS_TEST_TMPDIR/metrics" | sort >"$BATS_TEST_TMPDIR/names"
+	{ jq -r '.panels[].targets[].expr, (.templating.list[].query | objects.query)' \
+		"$SOURCE_DIR/dashboard/grafana/sluice.json"
+		grep -v '^ *#' "$SOURCE_DIR/dashboard/prometheus/sluice-rules.yaml"; } |
+		grep -o 'sluice_[a-z0-9_]*' | sort -u >"$BATS_TEST_TMPDIR/used"
+	[ "$(wc -l <"$BATS_TEST_TMPDIR/used")" -ge 15 ]
+	[ "$(comm -13 "$BATS_TEST_TMPDIR/names" "$BATS_TEST_TMPDIR/used")" = "" ]
+}
+
+@test "the rules for alerts do what they say" {
+	command -v promtool >/dev/null || skip "promtool is not there: install prometheus"
+	cd "$SOURCE_DIR/dashboard/prometheus"
+	promtool check config prometheus.yaml
+	promtool check rules sluice-rules.yaml
+	promtool test rules sluice-rules-test.yaml
 }
 
 @test "up --dashboard starts it with the layer" {

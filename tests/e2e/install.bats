@@ -22,6 +22,9 @@ library_dir() {
 	[ -n "$(find "$ROOT" -name sluice.pc)" ]
 	[ -n "$(find "$ROOT" -name sluice.1)" ]
 	[ -n "$(find "$ROOT" -name libsluice.3)" ]
+	[ -x "$ROOT$PREFIX/bin/sluice-httpd" ]
+	[ -f "$ROOT$PREFIX/share/sluice/grafana/sluice.json" ]
+	[ -f "$ROOT$PREFIX/share/sluice/prometheus/sluice-rules.yaml" ]
 }
 
 @test "the installed program finds its daemon and its library, wherever it was put" {
