@@ -10,7 +10,7 @@
  *	gantt.js     I/O phases                  whatif.js    predictions
  *	dom.js, format.js                        helpers
  */
-import { $, say, setAttr, setText } from './dom.js';
+import { $, forgetStyles, say, setAttr, setText } from './dom.js';
 import { Feed, get, setToken, takeToken, token } from './feed.js';
 import { Colours, History } from './history.js';
 import { Chart } from './chart.js';
@@ -31,7 +31,8 @@ const jobs = new Jobs(colours, () => newest && draw());
 const policies = new Policies();
 const whatIf = new WhatIf(policies);
 const narrow = matchMedia('(max-width: 640px)');
-let newest = null, paused = false;
+let newest = null,
+	paused = false;
 
 /* ---- drawing ---- */
 
@@ -65,6 +66,7 @@ function show() {
 document.addEventListener('visibilitychange', show);
 $('seconds').addEventListener('change', () => newest && draw());
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
+	forgetStyles();
 	chart.restyle();
 	gantt.draw();
 });
@@ -73,11 +75,15 @@ matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
 
 let troubles = '';
 function watchNodes(status) {
-	const bad = (status.ionodes ?? []).filter((n) => n.state !== 'up').map((n) => `I/O node ${n.name} ${n.state}`);
+	const bad = (status.ionodes ?? [])
+		.filter((n) => n.state !== 'up')
+		.map((n) => `I/O node ${n.name} ${n.state}`);
 
 	if (status.controller && status.controller.state !== 'up')
 		bad.push(`the controller ${status.controller.state}`);
-	const text = bad.length ? `Not all of the layer is well: ${bad.join(', ')}. “sluice up --revive” starts it again.` : '';
+	const text = bad.length
+		? `Not all of the layer is well: ${bad.join(', ')}. “sluice up --revive” starts it again.`
+		: '';
 	if (text !== troubles) {
 		troubles = text;
 		$('trouble').hidden = !text;
@@ -110,8 +116,7 @@ function onStatus(status, again) {
 	newest = status;
 	past.push(status);
 	watchNodes(status);
-	if (again)
-		catchUp();
+	if (again) catchUp();
 	show();
 }
 
@@ -130,8 +135,7 @@ function onState(state, detail, changed) {
 		say('Connection lost, retrying. The numbers are the last that came.', true);
 	else if (changed && state === 'down')
 		say(detail.error ?? 'The layer does not answer.', true);
-	else if (changed && state === 'live' && newest)
-		say('Connected again.');
+	else if (changed && state === 'live' && newest) say('Connected again.');
 }
 
 /* ---- pause, and who may change ---- */
@@ -140,8 +144,7 @@ $('pause').addEventListener('click', () => {
 	paused = !paused;
 	setAttr($('pause'), 'aria-pressed', paused);
 	setText($('pause'), paused ? 'Resume' : 'Pause');
-	if (feed.shown === 'live')
-		onState('live', {}, false);
+	if (feed.shown === 'live') onState('live', {}, false);
 	show();
 });
 
@@ -165,7 +168,10 @@ $('token-form').addEventListener('submit', (e) => {
 addEventListener('token-refused', () => {
 	setToken('');
 	showAccess();
-	say('The server does not take this token. Enter the one that “sluice dashboard” prints.', true);
+	say(
+		'The server does not take this token. Enter the one that “sluice dashboard” prints.',
+		true,
+	);
 });
 
 showAccess();

@@ -35,7 +35,10 @@ export class Chart {
 	}
 
 	size() {
-		return { width: Math.max(200, this.root.clientWidth), height: this.root.clientHeight };
+		return {
+			width: Math.max(200, this.root.clientWidth),
+			height: this.root.clientHeight,
+		};
 	}
 
 	resize() {
@@ -48,19 +51,20 @@ export class Chart {
 	/* history, seconds to show, the layer's capacity (0: not known) */
 	update(history, seconds, capacity) {
 		const { times, known, values } = history.window(seconds);
-		const total = times.map(() => 0);
+		const total = history.totals(seconds);
 		const slots = this.colours.slots;
-		const rows = slots.map((name) => (name === null ? times.map(() => 0) : values(name)));
+		const rows = slots.map((name) =>
+			name === null ? times.map(() => 0) : values(name),
+		);
 		const sums = [];
 
-		for (const name of history.jobs.keys()) {
-			const own = slots.indexOf(name);
-			(own < 0 ? values(name) : rows[own]).forEach((v, i) => { total[i] += v; });
-		}
-		rows.reduce((below, row, k) => {
-			sums[k] = row.map((v, i) => below[i] + v);
-			return sums[k];
-		}, times.map(() => 0));
+		rows.reduce(
+			(below, row, k) => {
+				sums[k] = row.map((v, i) => below[i] + v);
+				return sums[k];
+			},
+			times.map(() => 0),
+		);
 		this.names = slots;
 		this.capacity = capacity;
 		this.rows = rows;
@@ -69,25 +73,33 @@ export class Chart {
 		this.total = total;
 		this.times = times;
 		/* The top first: see above. */
-		this.data = [times, total, ...sums.reverse()]
-			.map((row, k) => (k ? row.map((v, i) => (known[i] ? v : null)) : row));
+		this.data = [times, total, ...sums.reverse()].map((row, k) =>
+			k ? row.map((v, i) => (known[i] ? v : null)) : row,
+		);
 		this.draw();
 		this.describe();
 	}
 
 	draw() {
-		if (!this.data)
-			return;
+		if (!this.data) return;
 		if (typeof uPlot === 'undefined') {
-			this.root.replaceChildren(el('p.no-chart', {}, 'This program was built without uPlot, which ' +
-				'draws the chart. The table below has the numbers.'));
+			this.root.replaceChildren(
+				el(
+					'p.no-chart',
+					{},
+					'This program was built without uPlot, which ' +
+						'draws the chart. The table below has the numbers.',
+				),
+			);
 			return this.readout();
 		}
-		if (!this.plot)
-			this.plot = this.make();
+		if (!this.plot) this.plot = this.make();
 		/* Lines between areas, where a second is wide enough for them. */
-		const lines = this.plot.bbox.width / devicePixelRatio / this.times.length >= 2 ? 1 : 0;
-		this.plot.series.forEach((s, k) => { s.width = k ? lines : 0; });
+		const lines =
+			this.plot.bbox.width / devicePixelRatio / this.times.length >= 2 ? 1 : 0;
+		this.plot.series.forEach((s, k) => {
+			s.width = k ? lines : 0;
+		});
 		this.plot.setData(this.data, false);
 		this.plot.batch(() => {
 			this.plot.setScale('x', { min: this.times[0], max: this.times.at(-1) });
@@ -99,47 +111,88 @@ export class Chart {
 	/* With the capacity in sight, unless it would press everything to the floor. */
 	top() {
 		const most = Math.max(1e6, ...this.total);
-		return (this.capacity > most && this.capacity < most * 4 ? this.capacity : most) * 1.08;
+		return (
+			(this.capacity > most && this.capacity < most * 4 ? this.capacity : most) *
+			1.08
+		);
 	}
 
 	make() {
-		const line = styled('--line-soft'), soft = styled('--soft'), panel = styled('--panel');
+		const line = styled('--line-soft'),
+			soft = styled('--soft'),
+			panel = styled('--panel');
 		const font = `12px ${styled('--font')}`;
 		const area = (name) => ({
-			fill: styled(name), stroke: panel, width: 1, points: { show: false },
+			fill: styled(name),
+			stroke: panel,
+			width: 1,
+			points: { show: false },
 			paths: uPlot.paths.stepped({ align: -1 }),
 		});
-		const axis = { stroke: soft, font, gap: 6, ticks: { show: false }, grid: { stroke: line, width: 1 } };
+		const axis = {
+			stroke: soft,
+			font,
+			gap: 6,
+			ticks: { show: false },
+			grid: { stroke: line, width: 1 },
+		};
 
-		return new uPlot({
-			...this.size(),
-			padding: [8, 8, 0, 0],
-			legend: { show: false },
-			scales: { x: { time: false, auto: false }, y: { auto: false } },
-			cursor: { y: false, drag: { x: false, y: false }, points: { show: false } },
-			drawOrder: ['series', 'axes'],
-			axes: [
-				{ ...axis, space: 84, size: 28, values: (u, at) => at.map((t) => this.tick(u, t)),
-				  grid: { show: false } },
-				{ ...axis, size: GUTTER, space: 44, values: (u, at) => at.map((v) => (v ? rate(v) : '0')) },
-			],
-			series: [{}, area('--others'),
-				...this.colours.slots.map((_, k, all) => area(`--job-${all.length - 1 - k}`))],
-			hooks: {
-				draw: [(u) => this.annotate(u)],
-				setCursor: [() => this.readout()],
+		return new uPlot(
+			{
+				...this.size(),
+				padding: [8, 8, 0, 0],
+				legend: { show: false },
+				scales: { x: { time: false, auto: false }, y: { auto: false } },
+				cursor: {
+					y: false,
+					drag: { x: false, y: false },
+					points: { show: false },
+				},
+				drawOrder: ['series', 'axes'],
+				axes: [
+					{
+						...axis,
+						space: 84,
+						size: 28,
+						values: (u, at) => at.map((t) => this.tick(u, t)),
+						grid: { show: false },
+					},
+					{
+						...axis,
+						size: GUTTER,
+						space: 44,
+						values: (u, at) =>
+							at.map((v) => (v ? rate(v) : '0')),
+					},
+				],
+				series: [
+					{},
+					area('--others'),
+					...this.colours.slots.map((_, k, all) =>
+						area(`--job-${all.length - 1 - k}`),
+					),
+				],
+				hooks: {
+					draw: [(u) => this.annotate(u)],
+					setCursor: [() => this.readout()],
+				},
 			},
-		}, this.data, this.root);
+			this.data,
+			this.root,
+		);
 	}
 
 	/* One that would be cut off at the right is left out. */
 	tick(u, t) {
-		return u.valToPos(t, 'x') > u.bbox.width / devicePixelRatio - 28 ? '' : clock(t * 1000);
+		return u.valToPos(t, 'x') > u.bbox.width / devicePixelRatio - 28
+			? ''
+			: clock(t * 1000);
 	}
 
 	/* The capacity, and the names of jobs in their areas. */
 	annotate(u) {
-		const { ctx } = u, px = devicePixelRatio;
+		const { ctx } = u,
+			px = devicePixelRatio;
 		const { left, top, width, height } = u.bbox;
 
 		ctx.save();
@@ -160,22 +213,28 @@ export class Chart {
 			ctx.stroke();
 			ctx.setLineDash([]);
 			ctx.textAlign = 'right';
-			ctx.fillText(`capacity ${rate(this.capacity)}`, left + width - 6 * px, y - 5 * px);
+			ctx.fillText(
+				`capacity ${rate(this.capacity)}`,
+				left + width - 6 * px,
+				y - 5 * px,
+			);
 		}
 		ctx.textAlign = 'center';
 		ctx.textBaseline = 'middle';
 		const below = this.times.map(() => 0);
 		this.names.forEach((name, k) => {
-			if (name !== null)
-				this.name(u, name, this.rows[k], below);
-			this.rows[k].forEach((v, i) => { below[i] += v; });
+			if (name !== null) this.name(u, name, this.rows[k], below);
+			this.rows[k].forEach((v, i) => {
+				below[i] += v;
+			});
 		});
 		ctx.restore();
 	}
 
 	/* Where the area has most room for its name, if it has: over all seconds that the name covers. */
 	name(u, name, row, below) {
-		const { ctx } = u, px = devicePixelRatio;
+		const { ctx } = u,
+			px = devicePixelRatio;
 		const short = fit(ctx, name, 150 * px);
 		const perSecond = u.bbox.width / Math.max(1, this.times.length - 1);
 		const wide = Math.ceil((ctx.measureText(short).width + 6 * px) / perSecond);
@@ -183,7 +242,8 @@ export class Chart {
 		let best = null;
 
 		for (let i = 1; i + wide <= row.length; i++) {
-			let floor = 0, ceiling = Infinity;
+			let floor = 0,
+				ceiling = Infinity;
 
 			for (let k = i; k < i + wide && ceiling - floor >= high; k++) {
 				floor = Math.max(floor, below[k]);
@@ -193,8 +253,7 @@ export class Chart {
 			if (ceiling - floor >= Math.max(high, best?.room ?? 0))
 				best = { i, room: ceiling - floor, middle: (floor + ceiling) / 2 };
 		}
-		if (!best)
-			return;
+		if (!best) return;
 		const x = u.valToPos(this.times[best.i] - 1, 'x', true) + (wide * perSecond) / 2;
 		ctx.fillStyle = styled('--on-job');
 		ctx.fillText(short, x, u.valToPos(best.middle, 'y', true));
@@ -205,15 +264,26 @@ export class Chart {
 	readout() {
 		const at = this.plot?.cursor.idx ?? null;
 		const i = at === null ? this.times.length - 1 : at;
-		const named = this.names.map((name, k) => [name, k]).filter(([name]) => name !== null);
+		const named = this.names
+			.map((name, k) => [name, k])
+			.filter(([name]) => name !== null);
 		const rest = this.count - named.length;
 		const keys = [...named.map(([, k]) => k).reverse()];
 
-		if (rest > 0)
-			keys.unshift('others');
-		setText(this.when, `${at === null ? 'Now' : clock(this.times[i] * 1000)}: ${rate(this.total[i])}`);
-		const items = keyed(this.legend, keys, (k) => el('li', {},
-			el('span.swatch', { 'data-job': k, 'aria-hidden': 'true' }), el('span.name'), el('span.num')));
+		if (rest > 0) keys.unshift('others');
+		setText(
+			this.when,
+			`${at === null ? 'Now' : clock(this.times[i] * 1000)}: ${rate(this.total[i])}`,
+		);
+		const items = keyed(this.legend, keys, (k) =>
+			el(
+				'li',
+				{},
+				el('span.swatch', { 'data-job': k, 'aria-hidden': 'true' }),
+				el('span.name'),
+				el('span.num'),
+			),
+		);
 		for (const [k, item] of items) {
 			const [, name, number] = item.children;
 			setText(name, k === 'others' ? plural(rest, 'other') : this.names[k]);
@@ -226,33 +296,50 @@ export class Chart {
 		const last = this.times ? this.times.length - 1 : 0;
 		let i = this.plot?.cursor.idx ?? last + 1;
 
-		if (e.key === 'Home' || e.key === 'End')
-			i = e.key === 'Home' ? 0 : last;
-		else if (step)
-			i = Math.min(last, Math.max(0, i + step));
-		else
-			return;
+		if (e.key === 'Home' || e.key === 'End') i = e.key === 'Home' ? 0 : last;
+		else if (step) i = Math.min(last, Math.max(0, i + step));
+		else return;
 		e.preventDefault();
-		if (!this.plot)
-			return;
+		if (!this.plot) return;
 		this.plot.setCursor({ left: this.plot.valToPos(this.times[i], 'x'), top: 10 });
-		say([this.when.textContent, ...[...this.legend.children].map((li) =>
-			`${li.children[1].textContent} ${li.children[2].textContent}`)].join(', '));
+		say(
+			[
+				this.when.textContent,
+				...[...this.legend.children].map(
+					(li) =>
+						`${li.children[1].textContent} ${li.children[2].textContent}`,
+				),
+			].join(', '),
+		);
 	}
 
 	/* The same as a table, for those who do not see the picture. */
 	describe() {
 		const mean = (row) => row.reduce((a, b) => a + b, 0) / row.length;
-		const lines = this.names.map((name, k) => [name, this.rows[k]]).filter(([name]) => name !== null);
+		const lines = this.names
+			.map((name, k) => [name, this.rows[k]])
+			.filter(([name]) => name !== null);
 
 		lines.sort((a, b) => mean(b[1]) - mean(a[1]));
 		if (this.count > lines.length)
 			lines.push([plural(this.count - lines.length, 'other job'), this.others]);
 		lines.push(['All jobs', this.total]);
-		keyed(this.table, lines.map((l) => l[0]), (name) => el('tr', {}, el('th', { scope: 'row' }, name),
-			el('td.num'), el('td.num'), el('td.num')));
+		keyed(
+			this.table,
+			lines.map((l) => l[0]),
+			(name) =>
+				el(
+					'tr',
+					{},
+					el('th', { scope: 'row' }, name),
+					el('td.num'),
+					el('td.num'),
+					el('td.num'),
+				),
+		);
 		for (const [name, row] of lines) {
-			const [, now, average, most] = this.table.children_by_key.get(name).children;
+			const [, now, average, most] =
+				this.table.children_by_key.get(name).children;
 			setText(now, rate(row.at(-1)));
 			setText(average, rate(mean(row)));
 			setText(most, rate(Math.max(...row)));

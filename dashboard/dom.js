@@ -8,15 +8,11 @@ export function el(what, attributes = {}, ...inside) {
 	const [tag, ...classes] = what.split('.');
 	const node = document.createElement(tag);
 
-	if (classes.length)
-		node.className = classes.join(' ');
+	if (classes.length) node.className = classes.join(' ');
 	for (const [name, value] of Object.entries(attributes)) {
-		if (typeof value === 'function')
-			node.addEventListener(name, value);
-		else if (typeof value === 'boolean')
-			node[name] = value;
-		else if (value !== undefined && value !== null)
-			node.setAttribute(name, value);
+		if (typeof value === 'function') node.addEventListener(name, value);
+		else if (typeof value === 'boolean') node[name] = value;
+		else if (value !== undefined && value !== null) node.setAttribute(name, value);
 	}
 	node.append(...inside.filter((i) => i !== null && i !== undefined));
 	return node;
@@ -24,15 +20,12 @@ export function el(what, attributes = {}, ...inside) {
 
 /* Only touch what has changed: a screen reader's place and a selection stay. */
 export function setText(node, text) {
-	if (node.textContent !== text)
-		node.textContent = text;
+	if (node.textContent !== text) node.textContent = text;
 }
 
 export function setAttr(node, name, value) {
-	if (value === null)
-		node.removeAttribute(name);
-	else if (node.getAttribute(name) !== String(value))
-		node.setAttribute(name, value);
+	if (value === null) node.removeAttribute(name);
+	else if (node.getAttribute(name) !== String(value)) node.setAttribute(name, value);
 }
 
 export const $ = (id) => document.getElementById(id);
@@ -44,19 +37,15 @@ export function keyed(parent, keys, make) {
 	const now = new Map();
 	let at = parent.firstElementChild;
 
-	for (const key of keys)
-		now.set(key, old.get(key) ?? make(key));
+	for (const key of keys) now.set(key, old.get(key) ?? make(key));
 	for (const [key, child] of old)
 		if (!now.has(key)) {
-			if (child === at)
-				at = at.nextElementSibling;
+			if (child === at) at = at.nextElementSibling;
 			child.remove();
 		}
 	for (const child of now.values()) {
-		if (child === at)
-			at = at.nextElementSibling;
-		else
-			parent.insertBefore(child, at);
+		if (child === at) at = at.nextElementSibling;
+		else parent.insertBefore(child, at);
 	}
 	parent.children_by_key = now;
 	return now;
@@ -70,12 +59,26 @@ export function say(text, bad = false) {
 	clearTimeout(hide);
 	box.classList.toggle('bad', bad);
 	box.textContent = text;
-	hide = setTimeout(() => { box.textContent = ''; }, bad ? 12000 : 6000);
+	hide = setTimeout(
+		() => {
+			box.textContent = '';
+		},
+		bad ? 12000 : 6000,
+	);
 }
 
-/* A colour or a size from the style sheet. */
-export const styled = (name) =>
-	getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+/* A colour or a font from the style sheet, for canvases. Kept, since asking makes the browser work out
+ * the style of the page; until the scheme changes. */
+const styles = new Map();
+export function styled(name) {
+	if (!styles.has(name))
+		styles.set(
+			name,
+			getComputedStyle(document.documentElement).getPropertyValue(name).trim(),
+		);
+	return styles.get(name);
+}
+export const forgetStyles = () => styles.clear();
 
 /* Text that fits into a width of a canvas: the middle goes, since names differ at their ends. */
 export function fit(ctx, text, width) {

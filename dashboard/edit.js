@@ -8,14 +8,26 @@ import { typed } from './format.js';
 import { post, token } from './feed.js';
 
 const words = {
-	min: { is: 'guaranteed', unit: 'bytes per second, as 20M; 0: none', value: (j) => typed(j.asked_min_bps ?? j.min_bps ?? 0) },
-	max: { is: 'at most', unit: 'bytes per second, as 100M; 0: no limit', value: (j) => typed(j.asked_max_bps ?? j.max_bps ?? 0) },
+	min: {
+		is: 'guaranteed',
+		unit: 'bytes per second, as 20M; 0: none',
+		value: (j) => typed(j.asked_min_bps ?? j.min_bps ?? 0),
+	},
+	max: {
+		is: 'at most',
+		unit: 'bytes per second, as 100M; 0: no limit',
+		value: (j) => typed(j.asked_max_bps ?? j.max_bps ?? 0),
+	},
 	weight: { is: 'weight', unit: 'whole number from 1', value: (j) => String(j.weight ?? 1) },
 };
 
 export function editable(name, key, job) {
 	const holder = el('div.editable');
-	const button = el('button.value', { type: 'button', click: () => open(holder, name, key, job()) }, '');
+	const button = el(
+		'button.value',
+		{ type: 'button', click: () => open(holder, name, key, job()) },
+		'',
+	);
 
 	holder.dataset.what = `${key} of job ${name}`;
 	holder.append(button);
@@ -25,22 +37,48 @@ export function editable(name, key, job) {
 export function showEditable(holder, text) {
 	const button = holder.firstElementChild;
 
-	if (button.tagName !== 'BUTTON')
-		return; /* being changed */
+	if (button.tagName !== 'BUTTON') return; /* being changed */
 	setText(button, text);
-	setAttr(button, 'aria-label', `${holder.dataset.what}: ${text === '–' ? 'none' : text}` +
-		(token() ? ', change' : ''));
+	setAttr(
+		button,
+		'aria-label',
+		`${holder.dataset.what}: ${text === '–' ? 'none' : text}` +
+			(token() ? ', change' : ''),
+	);
 	button.disabled = !token();
-	setAttr(button, 'title', token() ? 'Change' : 'To change this, the page needs the token of the layer');
+	setAttr(
+		button,
+		'title',
+		token() ? 'Change' : 'To change this, the page needs the token of the layer',
+	);
 }
 
 function open(holder, name, key, job) {
 	const button = holder.firstElementChild;
-	const input = el('input', { type: 'text', size: '6', autocomplete: 'off', spellcheck: 'false',
-		'aria-label': `${holder.dataset.what}, ${words[key].unit}`, title: words[key].unit });
-	const form = el('form', { submit: (e) => { e.preventDefault(); send(); } }, input,
+	const input = el('input', {
+		type: 'text',
+		size: '6',
+		autocomplete: 'off',
+		spellcheck: 'false',
+		'aria-label': `${holder.dataset.what}, ${words[key].unit}`,
+		title: words[key].unit,
+	});
+	const form = el(
+		'form',
+		{
+			submit: (e) => {
+				e.preventDefault();
+				send();
+			},
+		},
+		input,
 		el('button.ok', { type: 'submit', 'aria-label': 'Save' }, '✓'),
-		el('button.no', { type: 'button', 'aria-label': 'Cancel', click: () => close() }, '✕'));
+		el(
+			'button.no',
+			{ type: 'button', 'aria-label': 'Cancel', click: () => close() },
+			'✕',
+		),
+	);
 	const error = el('p.error', { role: 'alert' });
 
 	function close() {
@@ -53,7 +91,9 @@ function open(holder, name, key, job) {
 
 		input.disabled = true;
 		try {
-			await post(`/api/v1/jobs/${encodeURIComponent(name)}`, { [key]: key === 'weight' ? Number(value) : value });
+			await post(`/api/v1/jobs/${encodeURIComponent(name)}`, {
+				[key]: key === 'weight' ? Number(value) : value,
+			});
 			say(`Job ${name}: ${key} is now ${value}.`);
 			close();
 		} catch (e) {

@@ -27,8 +27,7 @@ export function takeToken() {
 	const inside = new URLSearchParams(url.hash.slice(1));
 	const token = inside.get('token') ?? url.searchParams.get('token');
 
-	if (token === null)
-		return;
+	if (token === null) return;
 	sessionStorage.setItem(KEY, token);
 	inside.delete('token');
 	url.searchParams.delete('token');
@@ -39,10 +38,8 @@ export function takeToken() {
 export const token = () => sessionStorage.getItem(KEY) ?? '';
 
 export function setToken(text) {
-	if (text)
-		sessionStorage.setItem(KEY, text);
-	else
-		sessionStorage.removeItem(KEY);
+	if (text) sessionStorage.setItem(KEY, text);
+	else sessionStorage.removeItem(KEY);
 }
 
 /* ---- questions and changes ---- */
@@ -51,10 +48,8 @@ async function ask(method, path, body) {
 	const headers = {};
 	let answer, text, json;
 
-	if (token())
-		headers.Authorization = `Bearer ${token()}`;
-	if (body)
-		headers['Content-Type'] = 'application/json';
+	if (token()) headers.Authorization = `Bearer ${token()}`;
+	if (body) headers['Content-Type'] = 'application/json';
 	try {
 		answer = await fetch(path, { method, headers, body: body && JSON.stringify(body) });
 		text = await answer.text();
@@ -67,10 +62,11 @@ async function ask(method, path, body) {
 		throw new Error(`The server's answer to ${path} was not understood.`);
 	}
 	if (!answer.ok) {
-		const error = new Error(json.error ?? `The server answered with status ${answer.status}.`);
+		const error = new Error(
+			json.error ?? `The server answered with status ${answer.status}.`,
+		);
 		error.status = answer.status;
-		if (answer.status === 401 && token())
-			dispatchEvent(new Event('token-refused'));
+		if (answer.status === 401 && token()) dispatchEvent(new Event('token-refused'));
 		throw error;
 	}
 	return json;
@@ -91,8 +87,7 @@ export class Feed {
 		this.connect();
 		/* A page that sleeps misses a retry: when it is looked at again, at once. */
 		document.addEventListener('visibilitychange', () => {
-			if (!document.hidden && !this.events)
-				this.connect();
+			if (!document.hidden && !this.events) this.connect();
 		});
 	}
 
@@ -118,8 +113,7 @@ export class Feed {
 		this.heard = performance.now();
 		this.tries = 0;
 		this.show(state, status);
-		if (state === 'live')
-			this.onStatus(status, again);
+		if (state === 'live') this.onStatus(status, again);
 	}
 
 	lost() {
@@ -138,9 +132,10 @@ export class Feed {
 		const silent = performance.now() - this.heard;
 
 		if (!this.events)
-			this.show('lost', { wait: Math.max(0, Math.ceil((this.due - performance.now()) / 1000)) });
-		else if (silent > SILENT_MS)
-			this.lost();
+			this.show('lost', {
+				wait: Math.max(0, Math.ceil((this.due - performance.now()) / 1000)),
+			});
+		else if (silent > SILENT_MS) this.lost();
 		else if (silent > STALE_MS && this.tries === 0)
 			this.show('stale', { silent: silent / 1000 });
 	}

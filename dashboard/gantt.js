@@ -8,7 +8,10 @@ import { el, fit, keyed, setText, styled } from './dom.js';
 import { clock, plural, seconds as duration } from './format.js';
 import { GUTTER } from './chart.js';
 
-const ROW = 22, BAR = 12, AXIS = 22, RIGHT = 8;
+const ROW = 22,
+	BAR = 12,
+	AXIS = 22,
+	RIGHT = 8;
 
 export class Gantt {
 	constructor(root, colours) {
@@ -24,15 +27,24 @@ export class Gantt {
 	}
 
 	update(history, seconds, most, wanted) {
-		const to = history.last, from = to - seconds + 1;
-		const inside = [...history.phases].map(([name, list]) => ({
-			name,
-			colour: this.colours.of(name),
-			list: list.filter((p) => p.to >= from * 1000 && p.from <= to * 1000 + 1000),
-		})).filter((row) => row.list.length && wanted(row.name));
+		const to = history.last,
+			from = to - seconds + 1;
+		const inside = [...history.phases]
+			.map(([name, list]) => ({
+				name,
+				colour: this.colours.of(name),
+				list: list.filter(
+					(p) => p.to >= from * 1000 && p.from <= to * 1000 + 1000,
+				),
+			}))
+			.filter((row) => row.list.length && wanted(row.name));
 
-		inside.sort((a, b) => (a.colour ?? 99) - (b.colour ?? 99) ||
-			b.list.at(-1).to - a.list.at(-1).to || (a.name < b.name ? -1 : 1));
+		inside.sort(
+			(a, b) =>
+				(a.colour ?? 99) - (b.colour ?? 99) ||
+				b.list.at(-1).to - a.list.at(-1).to ||
+				(a.name < b.name ? -1 : 1),
+		);
 		this.hidden = Math.max(0, inside.length - most);
 		this.rows = inside.slice(0, most);
 		this.range = { from, to };
@@ -53,10 +65,12 @@ export class Gantt {
 		const height = Math.max(1, this.rows.length) * ROW + AXIS;
 
 		this.width = this.holder.clientWidth;
-		if (!this.range || !this.width)
-			return;
+		if (!this.range || !this.width) return;
 		this.holder.style.height = `${height}px`;
-		if (this.canvas.width !== Math.round(this.width * px) || this.canvas.height !== Math.round(height * px)) {
+		if (
+			this.canvas.width !== Math.round(this.width * px) ||
+			this.canvas.height !== Math.round(height * px)
+		) {
 			this.canvas.width = Math.round(this.width * px);
 			this.canvas.height = Math.round(height * px);
 		}
@@ -79,10 +93,17 @@ export class Gantt {
 		ctx.fillText(fit(ctx, row.name, GUTTER - 10), GUTTER - 8, middle);
 		ctx.fillStyle = styled(row.colour === null ? '--others' : `--job-${row.colour}`);
 		for (const phase of row.list) {
-			const left = this.x(phase.from), right = Math.max(left + 2, this.x(phase.to));
+			const left = this.x(phase.from),
+				right = Math.max(left + 2, this.x(phase.to));
 
 			ctx.beginPath();
-			ctx.roundRect(left, middle - BAR / 2, right - left, BAR, phase.open ? [3, 0, 0, 3] : 3);
+			ctx.roundRect(
+				left,
+				middle - BAR / 2,
+				right - left,
+				BAR,
+				phase.open ? [3, 0, 0, 3] : 3,
+			);
 			ctx.fill();
 		}
 	}
@@ -90,7 +111,8 @@ export class Gantt {
 	axis(ctx, height) {
 		const { from, to } = this.range;
 		const most = Math.max(2, Math.floor((this.width - GUTTER) / 72));
-		const step = [5, 10, 15, 30, 60, 120, 300].find((s) => (to - from) / s <= most) ?? 600;
+		const step =
+			[5, 10, 15, 30, 60, 120, 300].find((s) => (to - from) / s <= most) ?? 600;
 
 		ctx.fillStyle = styled('--soft');
 		ctx.textAlign = 'center';
@@ -106,35 +128,61 @@ export class Gantt {
 	summarize() {
 		const open = this.rows.filter((r) => r.list.at(-1).open).length;
 
-		if (!this.rows.length)
-			setText(this.note, 'No I/O phase in this time.');
+		if (!this.rows.length) setText(this.note, 'No I/O phase in this time.');
 		else
-			setText(this.note, `${open ? plural(open, 'job') : 'None of these'} in I/O now` +
-				(this.hidden ? `; ${plural(this.hidden, 'more job')} with phases, not drawn` : '') + '.');
+			setText(
+				this.note,
+				`${open ? plural(open, 'job') : 'None of these'} in I/O now` +
+					(this.hidden
+						? `; ${plural(this.hidden, 'more job')} with phases, not drawn`
+						: '') +
+					'.',
+			);
 	}
 
 	point(e) {
 		const box = this.canvas.getBoundingClientRect();
 		const row = this.rows[Math.floor((e.clientY - box.top) / ROW)];
 		const x = e.clientX - box.left;
-		const phase = row?.list.find((p) => x >= this.x(p.from) - 1 && x <= this.x(p.to) + 3);
+		const phase = row?.list.find(
+			(p) => x >= this.x(p.from) - 1 && x <= this.x(p.to) + 3,
+		);
 
-		if (!phase)
-			return this.summarize();
-		setText(this.note, `${row.name}: I/O from ${clock(phase.from)} ` +
-			(phase.open ? `on, ${duration((phase.to - phase.from) / 1000)} so far`
-				: `to ${clock(phase.to)}, ${duration((phase.to - phase.from) / 1000)}`));
+		if (!phase) return this.summarize();
+		setText(
+			this.note,
+			`${row.name}: I/O from ${clock(phase.from)} ` +
+				(phase.open
+					? `on, ${duration((phase.to - phase.from) / 1000)} so far`
+					: `to ${clock(phase.to)}, ${duration((phase.to - phase.from) / 1000)}`),
+		);
 	}
 
 	describe() {
-		keyed(this.table, this.rows.map((r) => r.name), (name) => el('tr', {}, el('th', { scope: 'row' }, name),
-			el('td.num'), el('td.num'), el('td')));
+		keyed(
+			this.table,
+			this.rows.map((r) => r.name),
+			(name) =>
+				el(
+					'tr',
+					{},
+					el('th', { scope: 'row' }, name),
+					el('td.num'),
+					el('td.num'),
+					el('td'),
+				),
+		);
 		for (const { name, list } of this.rows) {
 			const [, many, mean, now] = this.table.children_by_key.get(name).children;
 			const all = list.reduce((sum, p) => sum + p.to - p.from, 0);
 			setText(many, String(list.length));
 			setText(mean, duration(all / list.length / 1000));
-			setText(now, list.at(-1).open ? 'in I/O' : `computes since ${clock(list.at(-1).to)}`);
+			setText(
+				now,
+				list.at(-1).open
+					? 'in I/O'
+					: `computes since ${clock(list.at(-1).to)}`,
+			);
 		}
 	}
 }

@@ -25,8 +25,7 @@ export class History {
 	row(name) {
 		let row = this.jobs.get(name);
 
-		if (!row)
-			this.jobs.set(name, row = { bps: new Float32Array(SLOTS), seen: 0 });
+		if (!row) this.jobs.set(name, (row = { bps: new Float32Array(SLOTS), seen: 0 }));
 		return row;
 	}
 
@@ -36,42 +35,37 @@ export class History {
 
 		for (let t = from; t <= second; t++) {
 			this.known[t % SLOTS] = 0;
-			for (const row of this.jobs.values())
-				row.bps[t % SLOTS] = 0;
+			for (const row of this.jobs.values()) row.bps[t % SLOTS] = 0;
 		}
 		this.last = Math.max(this.last, second);
 	}
 
-	/* The answer of /api/v1/history: what was before the page was opened, or was missed. */
+	/* The answer of /api/v1/history: what was before the page was opened, or was missed. Seconds that
+	 * are known already stay: the newest of the answer is not over yet. */
 	load(past) {
 		const first = Math.round((past.from_ms ?? 0) / 1000);
 		const step = past.step_s ?? 1;
-		const length = Math.max(0, ...(past.jobs ?? []).map((j) => j.bps.length));
+		const length = Math.max(0, ...(past.jobs ?? []).map((j) => j.bps.length)) * step;
+		const fresh = [];
 
-		this.advance(Math.max(this.last, first + (length - 1) * step));
-		for (let i = 0; i < length; i++)
-			for (let t = first + i * step; t < first + (i + 1) * step; t++)
-				if (t > this.last - SLOTS && t <= this.last)
-					this.known[t % SLOTS] = 1;
+		this.advance(Math.max(this.last, first + length - 1));
+		for (let t = Math.max(first, this.last - SLOTS + 1); t < first + length; t++)
+			if (!this.known[t % SLOTS]) fresh.push(t);
 		for (const { job, bps } of past.jobs ?? []) {
 			const row = this.row(job);
 
-			row.seen = this.last;
-			bps.forEach((v, i) => {
-				for (let t = first + i * step; t < first + (i + 1) * step; t++)
-					if (t > this.last - SLOTS && t <= this.last && v !== null)
-						row.bps[t % SLOTS] = v;
-			});
+			row.seen = Math.max(row.seen, this.last);
+			for (const t of fresh)
+				row.bps[t % SLOTS] = bps[Math.floor((t - first) / step)] ?? 0;
 		}
-		if (past.phases)
-			this.loadPhases(past.phases);
+		for (const t of fresh) this.known[t % SLOTS] = 1;
+		if (past.phases) this.loadPhases(past.phases);
 	}
 
 	loadPhases(list) {
 		this.phases.clear();
 		for (const { job, from_ms: from, to_ms: to } of list) {
-			if (!this.phases.has(job))
-				this.phases.set(job, []);
+			if (!this.phases.has(job)) this.phases.set(job, []);
 			this.phases.get(job).push({ from, to: to ?? from, open: !to });
 		}
 	}
@@ -86,8 +80,7 @@ export class History {
 		this.nowMs = ms;
 		if (second < this.last - SLOTS + 1)
 			return; /* its clock was set back: wait until it has come so far again */
-		for (let t = Math.min(from, second); t <= second; t++)
-			this.known[t % SLOTS] = 1;
+		for (let t = Math.min(from, second); t <= second; t++) this.known[t % SLOTS] = 1;
 		for (const job of status.jobs ?? []) {
 			const row = this.row(job.job);
 
@@ -99,14 +92,11 @@ export class History {
 		for (const [name, row] of this.jobs)
 			if (row.seen < second) {
 				this.end(name);
-				if (row.seen <= second - SLOTS)
-					this.jobs.delete(name);
+				if (row.seen <= second - SLOTS) this.jobs.delete(name);
 			}
 		for (const [name, list] of this.phases) {
-			while (list.length && list[0].to < ms - SLOTS * 1000)
-				list.shift();
-			if (!list.length)
-				this.phases.delete(name);
+			while (list.length && list[0].to < ms - SLOTS * 1000) list.shift();
+			if (!list.length) this.phases.delete(name);
 		}
 	}
 
@@ -117,8 +107,7 @@ export class History {
 		const newest = list.at(-1);
 
 		if (!busy) {
-			if (newest)
-				newest.open = false;
+			if (newest) newest.open = false;
 			return;
 		}
 		if (newest?.open) {
@@ -132,8 +121,7 @@ export class History {
 	end(name) {
 		const newest = this.phases.get(name)?.at(-1);
 
-		if (newest)
-			newest.open = false;
+		if (newest) newest.open = false;
 	}
 
 	/* Seconds since the oldest that is known. */
@@ -155,9 +143,21 @@ export class History {
 			known: times.map((t) => this.known[((t % SLOTS) + SLOTS) % SLOTS] === 1),
 			values: (name) => {
 				const bps = this.jobs.get(name)?.bps;
-				return times.map((t) => (bps ? bps[((t % SLOTS) + SLOTS) % SLOTS] : 0));
+				return times.map((t) =>
+					bps ? bps[((t % SLOTS) + SLOTS) % SLOTS] : 0,
+				);
 			},
 		};
+	}
+
+	/* All jobs together, in each second of the window. */
+	totals(seconds) {
+		const total = new Array(seconds).fill(0);
+
+		for (const { bps } of this.jobs.values())
+			for (let i = 0, t = this.last - seconds + 1; i < seconds; i++, t++)
+				if (t >= 0) total[i] += bps[t % SLOTS];
+		return total;
 	}
 
 	/* Bytes of each job in the window. */
@@ -169,8 +169,7 @@ export class History {
 
 			for (let t = Math.max(0, this.last - seconds + 1); t <= this.last; t++)
 				sum += bps[t % SLOTS];
-			if (sum > 0)
-				sums.set(name, sum);
+			if (sum > 0) sums.set(name, sum);
 		}
 		return sums;
 	}
@@ -188,19 +187,19 @@ export class Colours {
 
 	update(sums) {
 		const n = this.slots.length;
-		const order = [...sums.keys()].sort((a, b) => sums.get(b) - sums.get(a) || (a < b ? -1 : 1));
+		const order = [...sums.keys()].sort(
+			(a, b) => sums.get(b) - sums.get(a) || (a < b ? -1 : 1),
+		);
 		const near = new Set(order.slice(0, Math.ceil(n * 1.5)));
 
 		this.slots = this.slots.map((name) => (near.has(name) ? name : null));
 		for (const name of order.slice(0, n)) {
-			if (this.slots.includes(name))
-				continue;
+			if (this.slots.includes(name)) continue;
 			let at = this.slots.indexOf(null);
 			if (at < 0) {
 				const sizes = this.slots.map((other) => sums.get(other));
 				at = sizes.indexOf(Math.min(...sizes));
-				if (sizes[at] * 2 > sums.get(name))
-					continue;
+				if (sizes[at] * 2 > sums.get(name)) continue;
 			}
 			this.slots[at] = name;
 		}

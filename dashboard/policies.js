@@ -24,15 +24,24 @@ export function parse(spec) {
 /* Sizes are powers of two: 4194304 is 4Mi, as the layer understands it too. */
 function size(v) {
 	const n = Number(v);
-	const [letter, unit] = [['Ti', 2 ** 40], ['Gi', 2 ** 30], ['Mi', 2 ** 20], ['Ki', 2 ** 10]]
-		.find(([, u]) => n >= u && n % u === 0) ?? ['', 1];
+	const [letter, unit] = [
+		['Ti', 2 ** 40],
+		['Gi', 2 ** 30],
+		['Mi', 2 ** 20],
+		['Ki', 2 ** 10],
+	].find(([, u]) => n >= u && n % u === 0) ?? ['', 1];
 	return Number.isFinite(n) ? `${n / unit}${letter}` : String(v);
 }
 
 /* What is in force in a stage; null: nobody decides that here. */
 export function inForce(status, stage) {
-	return status.policy?.[stage] ?? status.controller?.policy?.[stage] ?? status.controller?.[stage] ??
-		status[stage] ?? null;
+	return (
+		status.policy?.[stage] ??
+		status.controller?.policy?.[stage] ??
+		status.controller?.[stage] ??
+		status[stage] ??
+		null
+	);
 }
 
 export class Policies {
@@ -47,8 +56,7 @@ export class Policies {
 		this.all = answer.policies ?? [];
 		this.editing.clear();
 		this.shown = {};
-		if (this.status)
-			this.update(this.status);
+		if (this.status) this.update(this.status);
 	}
 
 	of(stage) {
@@ -57,14 +65,46 @@ export class Policies {
 
 	make(stage) {
 		const id = `policy-${stage}`;
-		const card = el('li', {}, el('form', { 'aria-labelledby': `${id}-title`,
-			submit: (e) => { e.preventDefault(); this.apply(stage); }, input: () => this.touch(stage) },
-		el('h3', { id: `${id}-title` }, stage), el('p.soft', {}, STAGES[stage]),
-		el('label.hidden', { for: id }, `Policy of ${stage}`),
-		el('select', { id, change: () => this.parameters(stage, {}) }),
-		el('p.summary'), el('div.parameters'), el('p.error', { role: 'alert' }),
-		el('div.buttons', {}, el('button.primary', { type: 'submit', disabled: true }, 'Apply'),
-			el('button', { type: 'button', disabled: true, click: () => this.reset(stage) }, 'Undo'))));
+		const card = el(
+			'li',
+			{},
+			el(
+				'form',
+				{
+					'aria-labelledby': `${id}-title`,
+					submit: (e) => {
+						e.preventDefault();
+						this.apply(stage);
+					},
+					input: () => this.touch(stage),
+				},
+				el('h3', { id: `${id}-title` }, stage),
+				el('p.soft', {}, STAGES[stage]),
+				el('label.hidden', { for: id }, `Policy of ${stage}`),
+				el('select', { id, change: () => this.parameters(stage, {}) }),
+				el('p.summary'),
+				el('div.parameters'),
+				el('p.error', { role: 'alert' }),
+				el(
+					'div.buttons',
+					{},
+					el(
+						'button.primary',
+						{ type: 'submit', disabled: true },
+						'Apply',
+					),
+					el(
+						'button',
+						{
+							type: 'button',
+							disabled: true,
+							click: () => this.reset(stage),
+						},
+						'Undo',
+					),
+				),
+			),
+		);
 
 		card.dataset.stage = stage;
 		return card;
@@ -79,7 +119,11 @@ export class Policies {
 			const key = `${spec} ${may}`;
 
 			/* Building a form again would throw away what is typed into it. */
-			if (!this.all.length || this.shown[stage] === key || this.editing.has(stage))
+			if (
+				!this.all.length ||
+				this.shown[stage] === key ||
+				this.editing.has(stage)
+			)
 				continue;
 			this.shown[stage] = key;
 			this.build(stage, card, spec, may);
@@ -90,12 +134,18 @@ export class Policies {
 		const select = card.querySelector('select');
 		const now = parse(spec);
 
-		select.replaceChildren(...this.of(stage).map((p) => el('option', { value: p.name },
-			p.name + (p.default ? ' (default)' : ''))));
+		select.replaceChildren(
+			...this.of(stage).map((p) =>
+				el(
+					'option',
+					{ value: p.name },
+					p.name + (p.default ? ' (default)' : ''),
+				),
+			),
+		);
 		if (spec !== null && !this.of(stage).some((p) => p.name === now.name))
 			select.append(el('option', { value: now.name }, now.name));
-		if (spec === null)
-			select.prepend(el('option', { value: '' }, 'not in use'));
+		if (spec === null) select.prepend(el('option', { value: '' }, 'not in use'));
 		select.value = spec === null ? '' : now.name;
 		select.disabled = !may;
 		card.classList.toggle('off', spec === null);
@@ -108,10 +158,17 @@ export class Policies {
 		const name = card.querySelector('select').value;
 		const policy = this.of(stage).find((p) => p.name === name);
 
-		setText(card.querySelector('.summary'), policy ? `${policy.summary}.`
-			: 'Only layers with a controller decide this: sluice up --ionodes N.');
-		card.querySelector('.parameters').replaceChildren(...(policy?.params ?? []).map((p) =>
-			this.field(stage, p, values[p.name], may)));
+		setText(
+			card.querySelector('.summary'),
+			policy
+				? `${policy.summary}.`
+				: 'Only layers with a controller decide this: sluice up --ionodes N.',
+		);
+		card.querySelector('.parameters').replaceChildren(
+			...(policy?.params ?? []).map((p) =>
+				this.field(stage, p, values[p.name], may),
+			),
+		);
 	}
 
 	field(stage, p, value, may) {
@@ -121,17 +178,39 @@ export class Policies {
 		const range = p.choices ? '' : ` From ${text(p.min)} to ${text(p.max)}.`;
 		const input = p.choices
 			? el('select', {}, ...p.choices.map((c) => el('option', { value: c }, c)))
-			: el('input', { type: 'text', inputmode: 'numeric', autocomplete: 'off', size: '9' });
+			: el('input', {
+					type: 'text',
+					inputmode: 'numeric',
+					autocomplete: 'off',
+					size: '9',
+				});
 
-		input.value = value === undefined ? text(p.default) : p.unit === 'bytes' ? size(value) : value;
+		input.value =
+			value === undefined
+				? text(p.default)
+				: p.unit === 'bytes'
+					? size(value)
+					: value;
 		input.id = id;
 		input.name = p.name;
 		input.disabled = !may;
 		input.dataset.default = text(p.default);
 		input.setAttribute('aria-describedby', `${id}-help`);
-		return el('div.field', {}, el('label', { for: id }, p.name.replaceAll('_', ' ')
-			.replace(/ (ms|us|bytes)$/, '')), el('span.input', {}, input, el('span.unit', {}, unit)),
-		el('p.soft', { id: `${id}-help` }, `${p.help ?? ''}${range} Default: ${text(p.default)}.`));
+		return el(
+			'div.field',
+			{},
+			el(
+				'label',
+				{ for: id },
+				p.name.replaceAll('_', ' ').replace(/ (ms|us|bytes)$/, ''),
+			),
+			el('span.input', {}, input, el('span.unit', {}, unit)),
+			el(
+				'p.soft',
+				{ id: `${id}-help` },
+				`${p.help ?? ''}${range} Default: ${text(p.default)}.`,
+			),
+		);
 	}
 
 	/* STAGE=SPEC as it is in the form now: only what is not a default is said. */
@@ -154,14 +233,14 @@ export class Policies {
 
 		this.editing.delete(stage);
 		delete this.shown[stage];
-		for (const b of card.querySelectorAll('.buttons button'))
-			b.disabled = true;
+		for (const b of card.querySelectorAll('.buttons button')) b.disabled = true;
 		setText(card.querySelector('.error'), '');
 		this.update(this.status);
 	}
 
 	async apply(stage) {
-		const card = this.cards.get(stage), spec = this.spec(stage);
+		const card = this.cards.get(stage),
+			spec = this.spec(stage);
 
 		try {
 			await post('/api/v1/policy', { [stage]: spec });
