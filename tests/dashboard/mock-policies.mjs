@@ -3,6 +3,9 @@
 import { execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
-const sluice = process.env.SLUICE ?? fileURLToPath(new URL('../../build/cli/sluice', import.meta.url));
+const sluice =
+	process.env.SLUICE ?? fileURLToPath(new URL('../../build/cli/sluice', import.meta.url));
 
-export const { policies } = JSON.parse(execFileSync(sluice, ['policy', 'list', '--json'], { encoding: 'utf8' }));
+export const { policies } = JSON.parse(
+	execFileSync(sluice, ['policy', 'list', '--json'], { encoding: 'utf8' }),
+);
