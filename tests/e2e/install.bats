@@ -25,6 +25,8 @@ library_dir() {
 	[ -x "$ROOT$PREFIX/bin/sluice-httpd" ]
 	[ -f "$ROOT$PREFIX/share/sluice/grafana/sluice.json" ]
 	[ -f "$ROOT$PREFIX/share/sluice/prometheus/sluice-rules.yaml" ]
+	[ -n "$(find "$ROOT" -path '*/bash-completion/completions/sluice')" ]
+	[ -n "$(find "$ROOT" -path '*/zsh/site-functions/_sluice')" ]
 }
 
 @test "the installed program finds its daemon and its library, wherever it was put" {
