@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # What the policies cost on the way through a node, and what the dispatch window costs:
 #
-#	bench/live-overhead.sh [PAIRS] [DISK-DIRECTORY]
+#	bench/live-overhead.sh [PAIRS] [DISK-DIRECTORY] [ROWS]
 #
 # Two nodes run at once, on two directories of one file system, and take turns; the order within a
 # pair changes from pair to pair. Printed is JSON: for each row the median of the ratio of a pair
@@ -10,14 +10,16 @@
 #
 #	qos      policies that could limit, share and merge, with no limits set, against
 #	         admit=open share=fifo order=to; in memory
+#	grant    a job alone at a node of known capacity whose controller has the policy
+#	         grant=min-dilation, against grant=none; in memory
 #	window   a job alone with O_DIRECT: the window that the node finds by itself, against
 #	         --window 64, more than is ever outstanding; on a disk
 #
-# Build first (`make build`). About 4 seconds for each pair.
+# ROWS: some of these, by commas; default: all. Build first (`make build`). About 4 seconds for each pair.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-pairs=${1:-20} disk=${2:-/var/tmp} build=${BUILD:-build} seconds=${SECONDS_EACH:-0.5}
+pairs=${1:-20} disk=${2:-/var/tmp} rows=,${3:-qos,grant,window}, build=${BUILD:-build} seconds=${SECONDS_EACH:-0.5}
 work=$(mktemp -d /tmp/sluice-overhead-XXXXXX)
 memory=$(mktemp -d /dev/shm/sluice-overhead-XXXXXX)
 disk=$(mktemp -d "$disk/sluice-overhead-XXXXXX")
@@ -87,14 +89,34 @@ row() { # what, node a, node b, options of the load
 		}'
 }
 
-node on "$memory"
-node off "$memory" --admit open --share fifo --order to
-row qos on off -t 1 -s 1048576
-row qos on off -t 4 -s 131072
-row qos on off -t 1 -s 4096
-row qos on off -t 8 -s 4096
-node adaptive "$disk"
-node fixed "$disk" --window 64
-row window adaptive fixed -d -t 16 -s 131072
-row window adaptive fixed -d -t 4 -s 1048576
-row window adaptive fixed -d -t 16 -s 4096
+controller() { # name, grant policy
+	mkfifo "$work/ready"
+	"$build/ionode/sluiced" controller --socket "$work/c-$1" --grant "$2" --log warn --ready-fd 9 9>"$work/ready" &
+	nodes+=($!)
+	read -r -N 1 <"$work/ready"
+	rm "$work/ready"
+	node "$1" "$memory" --capacity 100G --controller "$work/c-$1"
+}
+
+if [[ $rows == *,qos,* ]]; then
+	node on "$memory"
+	node off "$memory" --admit open --share fifo --order to
+	row qos on off -t 1 -s 1048576
+	row qos on off -t 4 -s 131072
+	row qos on off -t 1 -s 4096
+	row qos on off -t 8 -s 4096
+fi
+if [[ $rows == *,grant,* ]]; then
+	controller granted min-dilation
+	controller free none
+	row grant granted free -t 1 -s 1048576
+	row grant granted free -t 4 -s 131072
+	row grant granted free -t 4 -s 4096
+fi
+if [[ $rows == *,window,* ]]; then
+	node adaptive "$disk"
+	node fixed "$disk" --window 64
+	row window adaptive fixed -d -t 16 -s 131072
+	row window adaptive fixed -d -t 4 -s 1048576
+	row window adaptive fixed -d -t 16 -s 4096
+fi

@@ -43,6 +43,7 @@ enum {
 enum {
 	O_NAME = K_END,
 	O_JOB,
+	O_TITLE,
 	O_RATE,
 	O_MODE,
 	O_TIMEOUT,
@@ -63,6 +64,7 @@ static const struct option longs[] = {
 	{ "nodes", required_argument, NULL, K_NODES },
 	{ "name", required_argument, NULL, O_NAME },
 	{ "job", required_argument, NULL, O_JOB },
+	{ "title", required_argument, NULL, O_TITLE },
 	{ "rate", required_argument, NULL, O_RATE },
 	{ "mode", required_argument, NULL, O_MODE },
 	{ "timeout", required_argument, NULL, O_TIMEOUT },
@@ -76,11 +78,11 @@ static const struct option longs[] = {
 };
 
 struct run {
-	const char *name, *job, *rate, *mode, *timeout, *fallback, *bypass;
+	const char *name, *job, *title, *rate, *mode, *timeout, *fallback, *bypass;
 	const char *connect, *secret_file, *directory;
 	const char *key[K_END - K_FIRST];
 	/* found out */
-	char job_name[CHECK_JOB_NAME + 1];
+	char job_name[CHECK_JOB_NAME + 1], title_words[CHECK_JOB_NAME + 8];
 	char root[PATH_MAX], socket[128], secret[PATH_MAX];
 	bool no_capacity; /* what --rate asks for cannot be guaranteed */
 };
@@ -100,6 +102,8 @@ static int ru_help(void)
 	     "                       if not at the same place\n"
 	     "      --job ID         job that it belongs to; else SLUICE_JOB_ID, SLURM_JOB_ID,\n"
 	     "                       PBS_JOBID, LSB_JOBID or FLUX_JOB_ID; else one of its own\n"
+	     "      --title NAME     of the job, when it comes again (its --job, or what the\n"
+	     "                       batch system calls it, or the program)\n"
 	     "      --min RATE       guaranteed to the job, as 100MB/s; refused if it does not\n"
 	     "                       fit beside what others were promised\n"
 	     "      --max RATE       never more than this\n"
@@ -162,6 +166,11 @@ static int ru_option(struct run *r, int opt)
 		if (check_job_name(optarg, err))
 			return cli_usage(cmd, "--job: %s.", err);
 		r->job = optarg;
+		return CLI_OK;
+	case O_TITLE:
+		if (check_job_name(optarg, err))
+			return cli_usage(cmd, "--title: %s.", err);
+		r->title = optarg;
 		return CLI_OK;
 	case O_RATE:
 		if (strlen(optarg) > VALUE || sl_parse_rate(optarg, &bps) || !bps ||
@@ -244,6 +253,25 @@ static void ru_job(struct run *r)
 			*c = '_';
 }
 
+/*
+ * What the job is called when it comes again, under another number: by that the controller knows
+ * what it reached. What the user calls the job; else the name that the batch system has for it;
+ * else the program's.
+ */
+static void ru_title(struct run *r, const char *command)
+{
+	static const char *const names[] = { "SLURM_JOB_NAME", "PBS_JOBNAME", "LSB_JOBNAME" };
+	const char *slash = strrchr(command, '/'), *title = r->title ? r->title : r->job;
+
+	for (size_t i = 0; !title && i < sizeof(names) / sizeof(names[0]); i++)
+		title = getenv(names[i]) && *getenv(names[i]) ? getenv(names[i]) : NULL;
+	title = title ? title : slash && slash[1] ? slash + 1 : command;
+	snprintf(r->title_words, sizeof(r->title_words), "title=%.*s", CHECK_JOB_NAME, title);
+	for (char *c = r->title_words; *c; c++)
+		if (*c <= ' ' || *c > '~' || *c == ',' || *c == '"')
+			*c = '_';
+}
+
 /* A min is out of a capacity; where none is known, a limit is the part of --rate that holds. */
 static void ru_rate(struct run *r, const char *answer)
 {
@@ -261,7 +289,7 @@ static void ru_rate(struct run *r, const char *answer)
 
 static int ru_local(struct run *r)
 {
-	char line[WORDS + 128], words[WORDS], *answer;
+	char line[WORDS + 256], words[WORDS], *answer;
 	struct layer l;
 	int status = layer_choose(&l, cmd, r->name);
 
@@ -272,7 +300,8 @@ static int ru_local(struct run *r)
 	if (status)
 		return status;
 	ru_words(r, ' ', words);
-	snprintf(line, sizeof(line), "job %s pid=%d %s", r->job_name, (int)getpid(), words);
+	snprintf(line, sizeof(line), "job %s pid=%d %s %s", r->job_name, (int)getpid(),
+		 r->title_words, words);
 	/* All nodes: it may be moved to any of them, and is known there then. */
 	if ((status = layer_ask_all(&l, line, false)))
 		return status;
@@ -304,7 +333,7 @@ static int ru_directory(struct run *r, const char *answer)
 
 static int ru_remote(struct run *r)
 {
-	char line[WORDS + 128], words[WORDS], *answer = NULL;
+	char line[WORDS + 256], words[WORDS], *answer = NULL;
 	struct remote node;
 	int status;
 
@@ -320,7 +349,7 @@ static int ru_remote(struct run *r)
 	free(answer);
 	if (!status) {
 		ru_words(r, ' ', words);
-		snprintf(line, sizeof(line), "job %s %s", r->job_name, words);
+		snprintf(line, sizeof(line), "job %s %s %s", r->job_name, r->title_words, words);
 		status = remote_ask(&node, line, NULL);
 	}
 	remote_close(&node);
@@ -428,6 +457,7 @@ int cmd_run(int argc, char **argv)
 	if (optind == argc)
 		return cli_usage(cmd, "which command?");
 	ru_job(&r);
+	ru_title(&r, argv[optind]);
 	if ((status = ru_check(&r)) || (status = layer_preload(cmd, library)) ||
 	    (status = r.connect ? ru_remote(&r) : ru_local(&r)))
 		return status;

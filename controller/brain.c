@@ -3,7 +3,8 @@
  * Decisions about the jobs of a machine, from what its I/O nodes report (phases.c).
  *
  * Grants. When a phase has begun or ended, the grant policy, the same code as in `sluice sim`,
- * divides the capacity; a job's rate is divided among its nodes as its I/O is (rates.c). Orders are
+ * divides the capacity; none gets more than the nodes that serve it can give, nor than its
+ * processes can use. A job's rate is divided among its nodes as its I/O is (rates.c). Orders are
  * leases: a node forgets them when no controller renews them.
  *
  * A controller that has just started knows nothing, and hears of one node after the other. Until
@@ -90,15 +91,37 @@ static uint32_t clients_of(const struct brain_job *j)
 	return n;
 }
 
+/* What the nodes can give that serve the job; 0: that is not known. */
+static double within_reach(const struct brain *b, const struct brain_job *j)
+{
+	double sum = 0;
+
+	for (uint32_t i = 0; i < b->nodes; i++) {
+		bool serves = j->part[i].clients > 0; /* nothing was ordered: where it is */
+
+		for (uint32_t k = 0; j->map_epoch && k < j->to_count; k++)
+			serves = k ? serves || j->to[k] == i : j->to[k] == i;
+		if (!serves || !b->node[i].up)
+			continue;
+		if (!b->node[i].capacity_bps)
+			return 0;
+		sum += (double)b->node[i].capacity_bps;
+	}
+	return sum;
+}
+
 static void job_facts(const struct brain *b, struct brain_job *j, double capacity)
 {
 	uint32_t clients = clients_of(j);
+	double reach = within_reach(b, j);
 	double done = (double)(j->moved_bytes - j->phase_from_bytes);
 
 	j->io.procs = j->procs ? j->procs : clients ? clients : 1;
 	j->io.cap_bps = capacity;
 	if (b->config.per_proc_bps && (double)b->config.per_proc_bps * j->io.procs < j->io.cap_bps)
 		j->io.cap_bps = (double)b->config.per_proc_bps * j->io.procs;
+	if (reach > 0 && reach < j->io.cap_bps)
+		j->io.cap_bps = reach;
 	j->io.bytes = j->mean_bytes > done ? j->mean_bytes : done + 1;
 	j->io.left_bytes = j->io.bytes - done > 1 ? j->io.bytes - done : 1;
 }

@@ -53,7 +53,9 @@ struct brain_part {
 struct brain_job {
 	uint64_t id;
 	char name[SL_JOB_NAME_MAX];
-	uint32_t procs, nodes, weight;
+	char title[SL_JOB_NAME_MAX];   /* by which it is known when it comes again */
+	uint32_t procs, nodes, weight; /* as declared; 0: not */
+	uint32_t most_clients;	       /* at one time */
 	uint64_t min_bps, max_bps;
 	struct brain_part part[BRAIN_NODES];
 	uint64_t moved_bytes; /* on all nodes, ever */

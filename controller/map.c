@@ -7,6 +7,10 @@
  * gets the least loaded of the others. Nodes are its own while there are enough; those that share
  * one share the least loaded.
  *
+ * A job's size is what was declared. Else its processes are counted, as many as there were at one
+ * time; and each counts as a compute node, as it does when clients are told where they belong (unit
+ * u of U, docs/controller.md).
+ *
  * A job with a min has at least as many as can give it, and chooses first; others are not sent
  * where nothing would be left for them.
  *
@@ -43,6 +47,17 @@ static bool known_at(const struct brain *b, const struct brain_job *j)
 		if (b->node[i].up && j->part[i].known)
 			return true;
 	return false;
+}
+
+uint32_t map_procs(const struct brain_job *j)
+{
+	return j->procs ? j->procs : j->most_clients ? j->most_clients : 1;
+}
+
+/* Units that can be at different I/O nodes: if nobody knows the compute nodes, the processes. */
+uint32_t map_nodes(const struct brain_job *j)
+{
+	return j->nodes ? j->nodes : map_procs(j);
 }
 
 /* What is at each node so far. */
@@ -170,13 +185,12 @@ void map_decide(struct brain *b, sl_time now)
 			promise(j, &at);
 			continue;
 		}
-		known = curves_find(&b->curves, j->name, j->nodes ? j->nodes : 1,
-				    j->procs ? j->procs : 1);
+		known = curves_find(&b->curves, j->title, map_nodes(j), map_procs(j));
 		b->alloc[n] = (struct sl_alloc_job){ .job = i,
 						     .curve = known ? known->point : NULL,
 						     .points = known ? known->points : 0,
-						     .nodes = j->nodes ? j->nodes : 1,
-						     .procs = j->procs ? j->procs : 1,
+						     .nodes = map_nodes(j),
+						     .procs = map_procs(j),
 						     .running = j->map_epoch != 0,
 						     .has = j->to_count };
 		who[n++] = j;

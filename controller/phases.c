@@ -113,8 +113,7 @@ static void learn_curve(struct brain *b, const struct brain_job *j)
 	sl_time took = j->io.io_end - j->steady;
 
 	if (j->served_by != UINT32_MAX && took > PHASE_NS)
-		curves_add(&b->curves, j->name, j->nodes ? j->nodes : 1, j->procs ? j->procs : 1,
-			   j->served_by,
+		curves_add(&b->curves, j->title, map_nodes(j), map_procs(j), j->served_by,
 			   (double)(j->moved_bytes - j->steady_bytes) * 1e9 / (double)took);
 }
 
@@ -224,6 +223,8 @@ static void take_facts(struct brain *b, struct brain_job *j, const struct sl_job
 	for (uint32_t i = 0; i < b->nodes; i++)
 		elsewhere |= j->part[i].clients > 0;
 	memcpy(j->name, r->name, sizeof(j->name));
+	if (r->title[0] || !j->title[0])
+		memcpy(j->title, r->title[0] ? r->title : r->name, sizeof(j->title));
 	if (!r->clients && elsewhere)
 		return;
 	if (j->min_bps != r->min_bps || j->max_bps != r->max_bps || j->procs != r->procs ||
@@ -265,6 +266,15 @@ static void take_past(struct brain *b, struct brain_job *j, const struct sl_job_
 		j->active = j->io.io_end = last;
 	if (last < j->io.released)
 		j->io.released = last;
+}
+
+static void count_clients(const struct brain *b, struct brain_job *j)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < b->nodes; i++)
+		n += j->part[i].clients;
+	j->most_clients = n > j->most_clients ? n : j->most_clients;
 }
 
 /* Clients on all nodes that say they are in a phase, and requests that are inside. */
@@ -323,6 +333,7 @@ static void job_report(struct brain *b, uint32_t node, const struct sl_job_repor
 	take_word(b, j, p, r, bytes, now);
 	p->known = true;
 	p->clients = r->clients;
+	count_clients(b, j);
 	p->inside = r->inside;
 	p->queued_bytes = r->queued_bytes;
 	if (r->inside)

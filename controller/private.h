@@ -5,6 +5,10 @@
 
 #include "controller/brain.h"
 
+/* map.c: its size, as declared, or as far as it has been seen; not 0. */
+uint32_t map_procs(const struct brain_job *j);
+uint32_t map_nodes(const struct brain_job *j);
+
 /* phases.c: whether the job's present phase is over; and that it is. */
 bool phase_over(const struct brain *b, const struct brain_job *j, sl_time now);
 void phase_end(struct brain *b, struct brain_job *j);

@@ -4,9 +4,9 @@
  *
  *	status                   everything, as JSON
  *	job NAME key=value…      make the job if there is none, then as `set`; and procs, nodes,
- *	                         pid (keep the job while that process lives), keep=1 (for good)
- *	set JOB key=value…       min max burst weight period best_effort order
- *	policy STAGE=SPEC…       e.g. policy share=io-sets order=aioli,wait_us=500
+ *	                         title (of the job when it comes again), pid (keep the job while
+ *that process lives), keep=1 (for good) set JOB key=value…       min max burst weight period
+ *best_effort order policy STAGE=SPEC…       e.g. policy share=io-sets order=aioli,wait_us=500
  *	capacity RATE            what the node may draw from now on; 0: not known, no limit
  *	phase begin|end          this client's: see sl_phase_begin() in sluice.h
  *	ping
@@ -221,6 +221,7 @@ struct job_facts {
 	uint32_t procs, nodes;
 	pid_t pid;
 	bool keep;
+	const char *title;
 };
 
 static int fact_key(struct job_facts *f, const char *key, const char *value)
@@ -228,6 +229,10 @@ static int fact_key(struct job_facts *f, const char *key, const char *value)
 	char *end;
 	unsigned long number = strtoul(value, &end, 10);
 
+	if (!strcmp(key, "title")) {
+		f->title = value;
+		return strlen(value) < SL_JOB_NAME_MAX ? 0 : -EINVAL;
+	}
 	if (strcmp(key, "procs") && strcmp(key, "nodes") && strcmp(key, "pid") &&
 	    strcmp(key, "keep"))
 		return -ENOENT;
@@ -350,6 +355,8 @@ static int set_job(struct node *n, char *words, bool make, char **out)
 	j->procs = facts.procs ? facts.procs : j->procs;
 	j->nodes = facts.nodes ? facts.nodes : j->nodes;
 	j->keep = j->keep || facts.keep;
+	if (facts.title)
+		snprintf(j->title, sizeof(j->title), "%s", facts.title);
 	if (facts.pid > 0)
 		node_job_hold(j, facts.pid);
 	return 0;

@@ -71,6 +71,7 @@ static void put_job(struct node *n, const struct node_job *j, FILE *f, sl_time n
 	if (sl_job_stats(n->sched, j->number, now, &st) == 0)
 		r.queued_bytes = st.queued_bytes;
 	memcpy(r.name, j->name, sizeof(r.name));
+	memcpy(r.title, j->title, sizeof(r.title));
 	if (j->map_epoch && !j->map_count)
 		strcpy(r.map, "-");
 	for (uint32_t i = 0; j->map_epoch && i < j->map_count; i++) {

@@ -108,6 +108,7 @@ struct client {
 struct node_job {
 	uint64_t number;
 	char name[SL_JOB_NAME_MAX];
+	char title[SL_JOB_NAME_MAX]; /* its name when it comes again; "": the same */
 	uint32_t clients;
 	uint32_t procs, nodes; /* as declared; 0: not known */
 	bool keep;	       /* named by the configuration: never forgotten */

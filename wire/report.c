@@ -39,6 +39,7 @@ static const struct word node_words[] = {
 static const struct word job_words[] = {
 	WORD(sl_job_report, "id", U64, id),
 	WORD_TEXT(sl_job_report, "name", name),
+	WORD_TEXT(sl_job_report, "title", title),
 	WORD(sl_job_report, "clients", U32, clients),
 	WORD(sl_job_report, "procs", U32, procs),
 	WORD(sl_job_report, "nodes", U32, nodes),

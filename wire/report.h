@@ -6,8 +6,9 @@
  * know are skipped, so that either can be the newer one.
  *
  *	node name=0 life=83120745 socket=/run/… capacity=500000000
- *	job id=17 name=climate clients=8 procs=64 nodes=4 min=0 max=100000000 weight=1 period=0
- *	    read=0 written=1073741824 queued=4194304 inside=12 idle=0 phase=8 map=0,1   (one line)
+ *	job id=17 name=4711 title=climate clients=8 procs=64 nodes=4 min=0 max=100000000 weight=1
+ *	    period=0 read=0 written=1073741824 queued=4194304 inside=12 idle=0 phase=8 map=0,1 (one
+ *line)
  *
  *	epoch number=12
  *	node name=1 life=… socket=/run/… capacity=…
@@ -40,6 +41,7 @@ struct sl_node_report {
 struct sl_job_report {
 	uint64_t id;
 	char name[SL_JOB_NAME_MAX];
+	char title[SL_JOB_NAME_MAX];	/* its name when it comes again; "": the same */
 	uint32_t clients, procs, nodes; /* procs, nodes: as declared; 0: not */
 	uint64_t min_bps, max_bps;	/* as asked for; 0: none */
 	uint32_t weight;

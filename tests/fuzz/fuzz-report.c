@@ -60,6 +60,7 @@ static void report(char *text)
 			      l.node.life == again.node.life &&
 			      l.node.capacity_bps == again.node.capacity_bps);
 			CHECK(!strcmp(l.job.name, again.job.name) &&
+			      !strcmp(l.job.title, again.job.title) &&
 			      !strcmp(l.job.map, again.job.map) && l.job.id == again.job.id &&
 			      l.job.idle_ns == again.job.idle_ns &&
 			      l.job.inside == again.job.inside && l.job.phase == again.job.phase &&

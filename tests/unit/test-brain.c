@@ -463,7 +463,8 @@ static void the_capacity_is_what_the_nodes_that_are_up_have_together(void **stat
 	hear(b, 1000, "name=0 capacity=100", "job id=1 name=a clients=1 inside=1\n");
 	hear(b, 1000, "name=1 capacity=50", "%s", "");
 	decide(b, 1000);
-	assert_int_equal(grant(b, 0, 1), 150);
+	assert_int_equal(brain_capacity(b), 150);
+	assert_int_equal(grant(b, 0, 1), 100); /* what its node has */
 	brain_node_gone(b, 1, 1050 * MS);
 	decide(b, 1050);
 	assert_int_equal(grant(b, 0, 1), 100);
@@ -508,6 +509,78 @@ static void a_policy_that_plans_ahead_is_refused(void **state)
 }
 
 /* ---- shares ---- */
+
+static void a_grant_is_no_more_than_what_the_nodes_can_give_that_serve_the_job(void **state)
+{
+	struct brain *b = brain((struct brain_config){ .grant = "fcfs" });
+
+	(void)state;
+	hear(b, 1000, "name=0 capacity=30", "job id=1 name=a clients=1 inside=1\n");
+	hear(b, 1000, "name=1 capacity=60", "job id=2 name=b clients=1 inside=1\n");
+	decide(b, 1000);
+	/* The first asked for all, and can use 30. */
+	assert_int_equal(brain_pin(b, "a", "0", 1001 * MS), 0);
+	assert_int_equal(brain_pin(b, "b", "1", 1001 * MS), 0);
+	decide(b, 1001);
+	assert_int_equal(grant(b, 0, 1), 30);
+	assert_int_equal(grant(b, 1, 2), 60);
+	assert_int_equal(brain_pin(b, "a", "0,1", 1002 * MS), 0);
+	hear(b, 1002, "name=1 capacity=60",
+	     "job id=1 name=a clients=1 inside=1\njob id=2 name=b clients=1 inside=1\n");
+	decide(b, 1002);
+	assert_int_equal(grant(b, 0, 1) + grant(b, 1, 1), 90);
+	assert_int_equal(grant(b, 1, 2), 0);
+	/* A node whose capacity nobody knows is no bound. */
+	assert_int_equal(brain_pin(b, "a", "0", 1003 * MS), 0);
+	hear(b, 1003, "name=0", "job id=1 name=a clients=1 inside=1\n");
+	decide(b, 1003);
+	assert_true(grant(b, 0, 1) == NO_GRANT);
+	end(b);
+}
+
+static void a_job_that_declares_no_size_has_that_of_its_processes(void **state)
+{
+	struct brain *b = brain((struct brain_config){ .allocate = "size" });
+
+	(void)state;
+	hear(b, 1000, "name=0",
+	     "job id=1 name=a clients=6 inside=1\n"
+	     "job id=2 name=b clients=2 inside=1\n");
+	hear(b, 1000, "name=1", "other\n");
+	hear(b, 1000, "name=2", "other\n");
+	hear(b, 1000, "name=3", "other\n");
+	decide(b, 1000);
+	assert_int_equal(job(b, 1)->to_count, 3);
+	assert_int_equal(job(b, 2)->to_count, 1);
+	end(b);
+}
+
+static void a_curve_is_kept_by_the_title_of_a_job(void **state)
+{
+	struct brain *b = brain((struct brain_config){ 0 });
+
+	(void)state;
+	for (int i = 1; i <= 2; i++) { /* two runs, with numbers of their own */
+		int at = i * 10000;
+
+		hear(b, at, "name=0", "job id=%d name=%d title=sim clients=4\n", i, i);
+		decide(b, at);
+		hear(b, at + 100, "name=0", "job id=%d name=%d title=sim clients=4 inside=1\n", i,
+		     i);
+		decide(b, at + 100);
+		hear(b, at + 1100, "name=0",
+		     "job id=%d name=%d title=sim clients=4 written=1000 idle=0\n", i, i);
+		decide(b, at + 1100);
+		hear(b, at + 2200, "name=0",
+		     "job id=%d name=%d title=sim clients=4 written=1000 idle=1100000000\n", i, i);
+		decide(b, at + 2200);
+	}
+	assert_int_equal(b->curves.count, 1);
+	assert_string_equal(b->curves.curve[0].name, "sim");
+	assert_int_equal(b->curves.curve[0].procs, 4);
+	assert_int_equal(b->curves.curve[0].phases[0], 2);
+	end(b);
+}
 
 static void another_policy_decides_at_once_and_phases_are_kept(void **state)
 {
@@ -1081,6 +1154,10 @@ int main(void)
 		cmocka_unit_test(the_capacity_is_what_the_nodes_that_are_up_have_together),
 		cmocka_unit_test(a_grant_is_divided_as_the_job_s_io_is),
 		cmocka_unit_test(a_policy_that_plans_ahead_is_refused),
+		cmocka_unit_test(
+			a_grant_is_no_more_than_what_the_nodes_can_give_that_serve_the_job),
+		cmocka_unit_test(a_job_that_declares_no_size_has_that_of_its_processes),
+		cmocka_unit_test(a_curve_is_kept_by_the_title_of_a_job),
 		cmocka_unit_test(another_policy_decides_at_once_and_phases_are_kept),
 		cmocka_unit_test(shares_are_as_in_the_example),
 		cmocka_unit_test(a_job_that_did_nothing_yet_has_equal_shares_where_it_is),
