@@ -33,6 +33,7 @@ int cmd_doctor(int argc, char **argv);
 int cmd_policy(int argc, char **argv);
 int cmd_bench(int argc, char **argv);
 int cmd_demo(int argc, char **argv);
+int cmd_report(int argc, char **argv);
 int cmd_replay(int argc, char **argv);
 int cmd_sim(int argc, char **argv);
 int cmd_explore(int argc, char **argv);

@@ -25,6 +25,7 @@ static const struct command {
 	{ "status", "show a layer and its jobs", cmd_status },
 	{ "top", "watch the jobs of a layer, and change them", cmd_top },
 	{ "dashboard", "show a layer in a browser, and to other programs", cmd_dashboard },
+	{ "report", "who used what, and who waited for whom", cmd_report },
 	{ "set", "change what a running job is entitled to", cmd_set },
 	{ "down", "stop a layer", cmd_down },
 	{ "policy", "list, explain and change the scheduling policies", cmd_policy },

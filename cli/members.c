@@ -65,6 +65,19 @@ void layer_member(const struct layer *l, unsigned node, bool controller, struct 
 	m->pid = me_pid(l, m);
 }
 
+int layer_usage(const struct layer *l, unsigned node, char path[PATH_MAX])
+{
+	char number[16] = "";
+	const char *slash = strrchr(l->dir, '/');
+
+	if (node)
+		snprintf(number, sizeof(number), "-%u", node);
+	return snprintf(path, PATH_MAX, "%.*s/.usage-%s%s", (int)(slash - l->dir), l->dir, l->name,
+			number) < PATH_MAX - 2
+		       ? 0
+		       : -ENAMETOOLONG;
+}
+
 void layer_dashboard(const struct layer *l, struct layer_member *m)
 {
 	*m = (struct layer_member){ .name = "dashboard",

@@ -28,7 +28,7 @@ static const char cmd[] = "up";
 struct us_args {
 	const char *word[ARGS_MAX];
 	unsigned n;
-	char name[16], capacity[24], workers[16], trace[PATH_MAX + 16];
+	char name[16], capacity[24], workers[16], trace[PATH_MAX + 16], usage[PATH_MAX];
 };
 
 static void us_add(struct us_args *a, const char *option, const char *value)
@@ -94,6 +94,8 @@ static void us_node(const struct up *u, const char *daemon, const struct layer_m
 	}
 	if (config_flag(u->value[CONFIG_ASK_ALWAYS]))
 		us_add(a, "--ask-always", NULL);
+	if (!layer_usage(&u->layer, m->suffix[0] ? (unsigned)atoi(m->name) : 0, a->usage))
+		us_add(a, "--usage", a->usage);
 	if (trace) {
 		snprintf(a->trace, sizeof(a->trace), "%s%s", trace, m->suffix);
 		us_add(a, "--trace", a->trace);

@@ -158,6 +158,7 @@ struct sl_job_stats {
 	uint64_t borrowed_bytes;   /* sent while its grant was 0, because nobody else wanted */
 	uint64_t floor_bytes;	   /* sent because it was behind its min */
 	sl_time throttled_ns;	   /* had something to send and was held by max or a strict grant */
+	sl_time waiting_ns;	   /* had something to send, whatever it waited for */
 	uint64_t min_bps, max_bps; /* in force: after scaling to the capacity and grants; 0: none */
 	uint32_t held;		   /* 1: a strict grant of 0 lets nothing through */
 	uint64_t latency[SL_LATENCY_BUCKETS]; /* sl_add() to sl_done() */

@@ -104,6 +104,7 @@ static void put_job(struct json *j, const struct node *n, const struct node_job 
 	json_uint(j, "queued_bytes", st.queued_bytes);
 	json_uint(j, "inflight_bytes", st.inflight_bytes);
 	json_double(j, "throttled_s", (double)st.throttled_ns / 1e9);
+	json_double(j, "waiting_s", (double)st.waiting_ns / 1e9);
 	json_uint(j, "floor_bytes", st.floor_bytes);
 	json_uint(j, "borrowed_bytes", st.borrowed_bytes);
 	put_latency(j, &st);

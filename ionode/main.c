@@ -53,6 +53,7 @@ static int usage(const char *problem, const char *what)
 		     "                     op=50us,streams=1; for experiments, the data is still "
 		     "written\n"
 		     "  --trace FILE       record what the scheduler is told and answers\n"
+		     "  --usage FILE       keep an account of what jobs use, for 'sluice report'\n"
 		     "  --workers N        threads of the data path (one for each CPU)\n"
 		     "  --window N         batches in flight to files with O_DIRECT or O_SYNC "
 		     "(found by\n"
@@ -212,7 +213,7 @@ static int run(const struct node_config *config, int ready_fd)
 	if ((rc = make_bells(n)) || (rc = watch(n, n->listen_fd, &n->listen_fd)) ||
 	    (rc = watch(n, n->stop_fd, &n->stop_fd)) || (rc = files_start(n)) ||
 	    (rc = watch(n, n->closed_fd, &n->closed_fd)) || (rc = ring_start(n)) ||
-	    (config->trace && (rc = start_trace(n, config->trace, &sc))) ||
+	    (config->trace && (rc = start_trace(n, config->trace, &sc))) || (rc = usage_start(n)) ||
 	    (rc = node_workers_start(n, threads))) {
 		fprintf(stderr, "sluiced: cannot start: %s\n", strerror(-rc));
 		return rc;
@@ -239,6 +240,7 @@ static int run(const struct node_config *config, int ready_fd)
 	ring_stop(n);
 	tcp_stop(n);
 	trace_stop(n);
+	usage_stop(n);
 	log_info("ionode stopped");
 	return rc;
 }
@@ -256,6 +258,7 @@ static int parse(int argc, char **argv, struct node_config *c, int *ready_fd)
 		CAPACITY,
 		DEVICE,
 		COPY_ALL,
+		USAGE,
 		ASK_ALWAYS,
 		STRICT,
 		LEND,
@@ -291,6 +294,7 @@ static int parse(int argc, char **argv, struct node_config *c, int *ready_fd)
 		{ "controller", 1, 0, CONTROLLER },
 		{ "controller-secret", 1, 0, CONTROLLER_SECRET },
 		{ "trace", 1, 0, TRACE },
+		{ "usage", 1, 0, USAGE },
 		{ "log", 1, 0, LOG },
 		{ "ready-fd", 1, 0, READY },
 		{ "help", 0, 0, HELP },
@@ -330,6 +334,9 @@ static int parse(int argc, char **argv, struct node_config *c, int *ready_fd)
 			break;
 		case TRACE:
 			c->trace = optarg;
+			break;
+		case USAGE:
+			c->usage = optarg;
 			break;
 		case DEVICE:
 			if (sl_device_parse(optarg, &c->device))

@@ -127,6 +127,10 @@ struct node_job {
 	uint64_t moved[2]; /* bytes, by enum sl_op: less than asked for at the end of a file */
 	uint64_t unasked;  /* calls that the scheduler has not seen, under leases */
 	bool granted;	   /* the controller limits it */
+	struct {
+		uint64_t moved[2], calls;
+		sl_time held, waited;
+	} told;				    /* of it, in the account of usage */
 	uint64_t rate_bytes, rate_requests; /* served when the rates were last taken */
 	uint64_t rate_bps, iops;
 	sl_time rate_throttled_ns; /* when they were */
@@ -151,6 +155,7 @@ struct node_config {
 	bool copy_all;			   /* no permits: all data goes through the node */
 	bool ask_always;		   /* no leases but in gate mode: each transfer is seen */
 	const char *trace;		   /* file to record to; NULL: none */
+	const char *usage;		   /* file for the account of usage; NULL: none */
 };
 
 struct node {
@@ -192,6 +197,7 @@ struct node {
 	struct node_trace *trace; /* NULL: nothing is recorded */
 	struct ring *ring;	  /* NULL: no io_uring */
 	struct link *link;	  /* to the controller; NULL: none */
+	struct usage *usage;	  /* account of what jobs use; NULL: none is kept */
 	struct tcp *tcp;	  /* NULL: no clients over TCP */
 	struct window window;	  /* limit of flying */
 	uint32_t flying;	  /* batches in the ring */
@@ -237,6 +243,11 @@ bool node_one_file(const struct sl_batch *b);
 
 /* server.c */
 int node_serve(struct node *n); /* until node->stop_fd is readable */
+
+/* usage.c: the account of what jobs use, if one is kept. 0 or -errno. No lock is held. */
+int usage_start(struct node *n);
+void usage_tick(struct node *n); /* now and then */
+void usage_stop(struct node *n);
 
 /* files.c */
 int files_start(struct node *n);

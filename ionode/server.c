@@ -511,8 +511,11 @@ int node_serve(struct node *n)
 		int count = epoll_wait(n->epoll_fd, ev, 64, 1000);
 		bool closed = false, accept = false;
 
-		if (node_jobs_tick(n) && n->full)
-			listen_again(n, true);
+		if (node_jobs_tick(n)) {
+			usage_tick(n);
+			if (n->full)
+				listen_again(n, true);
+		}
 		/* Peers first: there is one event at most for each, and only that frees it. */
 		for (int i = 0; i < count; i++) {
 			if (ev[i].data.ptr == &n->stop_fd)

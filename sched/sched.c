@@ -177,7 +177,8 @@ int sl_add(struct sl_sched *s, struct sl_request *r, sl_time now)
 	r->state_ = SL_REQUEST_WAITING;
 	s->requests++;
 	slot->requests++;
-	slot->stats.queued_requests++;
+	if (slot->stats.queued_requests++ == 0)
+		slot->waiting_since = now;
 	slot->stats.queued_bytes += r->length;
 	if (s->patterns)
 		sl_watch_add(s, slot, r, now);
@@ -206,7 +207,8 @@ static void account_next(struct sl_sched *s, const struct sl_batch *b, enum via 
 		r->state_ = SL_REQUEST_INFLIGHT;
 		if (granted(slot))
 			s->granted_last = now;
-		st->queued_requests--;
+		if (--st->queued_requests == 0)
+			st->waiting_ns += now - slot->waiting_since;
 		st->queued_bytes -= r->length;
 		st->inflight_requests++;
 		st->inflight_bytes += r->length;
@@ -423,7 +425,8 @@ int sl_cancel(struct sl_sched *s, struct sl_request *r, sl_time now)
 	r->next = NULL;
 	s->requests--;
 	slot->requests--;
-	slot->stats.queued_requests--;
+	if (--slot->stats.queued_requests == 0)
+		slot->stats.waiting_ns += now - slot->waiting_since;
 	slot->stats.queued_bytes -= r->length;
 	if (s->parked)
 		sl_unpark(s, now);

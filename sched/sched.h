@@ -46,7 +46,8 @@ struct sl_slot {
 	uint64_t job;
 	uint32_t requests; /* waiting or in flight */
 	uint32_t next_free;
-	uint64_t decision; /* the last that it had a part in */
+	uint64_t decision;     /* the last that it had a part in */
+	sl_time waiting_since; /* if it has queued requests */
 	struct sl_job_stats stats;
 	struct sl_job_conf conf;
 	uint64_t grant_bps;

@@ -12,6 +12,8 @@ int sl_job_stats(const struct sl_sched *s, uint64_t job, sl_time now, struct sl_
 		return -ENOENT;
 	*out = slot->stats;
 	out->throttled_ns += sl_throttled_ns(&slot->own, now);
+	if (out->queued_requests && now > slot->waiting_since)
+		out->waiting_ns += now - slot->waiting_since;
 	return 0;
 }
 

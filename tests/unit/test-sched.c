@@ -736,6 +736,7 @@ static void a_job_is_held_by_its_max_and_the_time_is_counted(void **state)
 	b->now = begin + 300 * MS;
 	nothing(b, free_at);
 	assert_int_equal(stats_of(b, 1).throttled_ns, 300 * MS); /* while it lasts */
+	assert_int_equal(stats_of(b, 1).waiting_ns, 300 * MS);
 	b->now = free_at - 1;
 	nothing(b, free_at);
 	b->now = free_at;
@@ -744,6 +745,7 @@ static void a_job_is_held_by_its_max_and_the_time_is_counted(void **state)
 	nothing(b, SL_NEVER);
 	b->now += 5 * SEC; /* nothing to send: not held */
 	assert_int_equal(stats_of(b, 1).throttled_ns, SEC - US);
+	assert_int_equal(stats_of(b, 1).waiting_ns, SEC - US);
 	assert_int_equal(stats_of(b, 1).max_bps, MB);
 }
 

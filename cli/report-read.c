@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reads the accounts that nodes keep (ionode/usage.c). The last line of one that was killed may be
+ * half a line, and a full disk may have swallowed some: lines that make no sense are skipped and
+ * counted. A file that does not begin as an account does is none.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/report.h"
+
+#define LINE_MAX_BYTES 1024
+#define MOST_S	       1e7 /* of a span */
+
+static const char head[] = "time,seconds,read,write,calls,held,waited,job";
+
+static int grow(void **list, size_t size, size_t room)
+{
+	void *more = realloc(*list, size * room);
+
+	if (!more)
+		return -ENOMEM;
+	*list = more;
+	return 0;
+}
+
+static int job_of(struct report *r, const char *name, uint32_t *out)
+{
+	for (uint32_t i = r->jobs; i > 0; i--) /* the same few again and again, the newest last */
+		if (!strcmp(r->job[i - 1].name, name)) {
+			*out = i - 1;
+			return 0;
+		}
+	if (r->jobs == r->jobs_room) {
+		uint32_t room = r->jobs_room ? 2 * r->jobs_room : 16;
+
+		if (grow((void **)&r->job, sizeof(r->job[0]), room))
+			return -ENOMEM;
+		r->jobs_room = room;
+	}
+	r->job[r->jobs] = (struct report_job){ .name = strdup(name) };
+	if (!r->job[r->jobs].name)
+		return -ENOMEM;
+	*out = r->jobs++;
+	return 0;
+}
+
+static bool is_time(double s, double most)
+{
+	return s >= 0 && s <= most;
+}
+
+/* What stands before the comma that ends it. */
+static bool whole(char **at, uint64_t most, uint64_t *out)
+{
+	char *end;
+
+	if (**at < '0' || **at > '9')
+		return false;
+	errno = 0;
+	*out = strtoull(*at, &end, 10);
+	if (errno || *end != ',' || *out > most)
+		return false;
+	*at = end + 1;
+	return true;
+}
+
+static bool real(char **at, double *out)
+{
+	char *end;
+
+	if (**at < '0' || **at > '9')
+		return false;
+	*out = strtod(*at, &end);
+	if (*end != ',' || !is_time(*out, MOST_S))
+		return false;
+	*at = end + 1;
+	return true;
+}
+
+/* 1: taken, 0: it makes no sense, or is too old; -ENOMEM. */
+static int take(struct report *r, uint32_t node, char *line, int64_t since_s, bool *bad)
+{
+	struct report_row w = { .node = node };
+	uint64_t time_s;
+	char *at = line;
+
+	*bad = true;
+	if (!whole(&at, INT64_MAX / 2, &time_s) || !real(&at, &w.seconds) ||
+	    !whole(&at, INT64_MAX, &w.bytes[0]) || !whole(&at, INT64_MAX, &w.bytes[1]) ||
+	    !whole(&at, INT64_MAX, &w.calls) || !real(&at, &w.held_s) || !real(&at, &w.waited_s) ||
+	    !*at || w.seconds <= 0)
+		return 0;
+	for (const char *c = at; *c; c++)
+		if (*c <= ' ' || *c > '~')
+			return 0;
+	*bad = false;
+	w.time_s = (int64_t)time_s;
+	if (w.time_s < since_s)
+		return 0;
+	if (r->rows == r->rows_room) {
+		size_t room = r->rows_room ? 2 * r->rows_room : 256;
+
+		if (grow((void **)&r->row, sizeof(r->row[0]), room))
+			return -ENOMEM;
+		r->rows_room = room;
+	}
+	if (job_of(r, at, &w.job))
+		return -ENOMEM;
+	r->row[r->rows++] = w;
+	return 1;
+}
+
+int report_read(struct report *r, uint32_t node, const char *text, size_t size, int64_t since_s,
+		char err[REPORT_ERROR])
+{
+	const char *at = text, *end = text + size;
+	size_t first = strlen(head);
+
+	if (size < first || memcmp(text, head, first) != 0 ||
+	    (size > first && text[first] != '\n')) {
+		snprintf(err, REPORT_ERROR, "line 1: it should be '%s'", head);
+		return -EINVAL;
+	}
+	at += size > first ? first + 1 : first;
+	while (at < end) {
+		const char *stop = memchr(at, '\n', (size_t)(end - at));
+		size_t length = stop ? (size_t)(stop - at) : (size_t)(end - at);
+		char line[LINE_MAX_BYTES];
+		bool bad = true;
+
+		if (stop && length < sizeof(line) && !memchr(at, 0, length)) {
+			memcpy(line, at, length);
+			line[length] = 0;
+			if (take(r, node, line, since_s, &bad) < 0)
+				return -ENOMEM;
+		}
+		r->skipped_lines += bad;
+		at = stop ? stop + 1 : end;
+	}
+	return 0;
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who used what, who waited for whom, and what the policy changed: sums over the spans that nodes
+ * have accounted for.
+ *
+ * Waiting. In a span a job had requests for w seconds that were not sent yet, and its own max held
+ * it for h of them. In the other w - h seconds the node served others and the job itself, and each
+ * of those has a part in the wait that is its part of the bytes:
+ *
+ *	span of 2 s     ckpt moved 30 MB, waited 2 s      small moved 10 MB, waited 0.4 s
+ *	small waited for ckpt 0.4 * 30/40 = 0.3 s, and 0.1 s behind its own requests
+ *
+ * What the policy changed is told against equal shares: what would have been moved if the same
+ * bytes had been dealt out max-min fairly, to a job that did not wait (it had all it wanted) at
+ * most what it moved. A job that moved m and would have moved f in a span of s seconds has saved
+ * s (m/f - 1): it would have needed so much longer. One that was put behind others has lost.
+ *
+ *	the span above: small waits, so both want more than they have; 20 MB each would be fair.
+ *	ckpt has saved 2 (30/20 - 1) = 1 s, small has lost 2 (10/20 - 1) = 1 s
+ *
+ * O(rows x jobs in a span).
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/report.h"
+
+#define WANTS_MORE 0.05 /* of a span, that a job has to wait to count as one that does */
+
+static double moved(const struct report_row *w)
+{
+	return (double)w->bytes[0] + (double)w->bytes[1];
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct report_row *x = a, *y = b;
+
+	if (x->node != y->node)
+		return x->node < y->node ? -1 : 1;
+	return x->time_s < y->time_s ? -1 : x->time_s > y->time_s;
+}
+
+/* So much is dealt out if nobody gets more than `level`. */
+static double dealt(const struct report_row *w, size_t n, double level)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < n; i++)
+		sum += w[i].waited_s <= WANTS_MORE * w[i].seconds && moved(&w[i]) < level
+			       ? moved(&w[i])
+			       : level;
+	return sum;
+}
+
+/* The level at which all that was moved is dealt out: between nothing and all of it. */
+static double fair_level(const struct report_row *w, size_t n, double total)
+{
+	double low = 0, high = total;
+
+	for (int i = 0; i < 60; i++) {
+		double middle = (low + high) / 2;
+
+		if (dealt(w, n, middle) < total)
+			low = middle;
+		else
+			high = middle;
+	}
+	return high;
+}
+
+static double fair(const struct report_row *w, double level)
+{
+	double m = moved(w);
+
+	return w->waited_s <= WANTS_MORE * w->seconds && m < level ? m : level;
+}
+
+static double *cell(struct report *r, uint32_t a, uint32_t b)
+{
+	a = a < r->named ? a : r->named - 1;
+	b = b < r->named ? b : r->named - 1;
+	return &r->by[(size_t)a * r->named + b];
+}
+
+/* The rows of one span of one node. */
+static void sum_span(struct report *r, const struct report_row *w, size_t n)
+{
+	double total = 0, level;
+
+	for (size_t i = 0; i < n; i++)
+		total += moved(&w[i]);
+	if (total <= 0)
+		return;
+	level = fair_level(w, n, total);
+	for (size_t i = 0; i < n; i++) {
+		double waits = w[i].waited_s - w[i].held_s, f = fair(&w[i], level);
+
+		for (size_t k = 0; k < n && waits > 0; k++)
+			*cell(r, w[i].job, w[k].job) += waits * moved(&w[k]) / total;
+		if (f > 0)
+			r->job[w[i].job].saved_s += w[i].seconds * (moved(&w[i]) / f - 1);
+	}
+}
+
+/* The largest first; rows are told of the new places. */
+static int sort_jobs(struct report *r)
+{
+	uint32_t *at = malloc((r->jobs + 1) * sizeof(*at)),
+		 *place = malloc((r->jobs + 1) * sizeof(*at));
+	struct report_job *sorted = malloc((r->jobs + 1) * sizeof(*sorted));
+
+	if (!at || !place || !sorted) {
+		free(at);
+		free(place);
+		free(sorted);
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < r->jobs; i++) {
+		uint32_t k = i;
+		uint64_t bytes = r->job[i].bytes[0] + r->job[i].bytes[1];
+
+		while (k > 0 && bytes > r->job[at[k - 1]].bytes[0] + r->job[at[k - 1]].bytes[1]) {
+			at[k] = at[k - 1];
+			k--;
+		}
+		at[k] = i;
+	}
+	for (uint32_t i = 0; i < r->jobs; i++) {
+		place[at[i]] = i;
+		sorted[i] = r->job[at[i]];
+	}
+	for (size_t i = 0; i < r->rows; i++)
+		r->row[i].job = place[r->row[i].job];
+	memcpy(r->job, sorted, r->jobs * sizeof(*sorted));
+	free(at);
+	free(place);
+	free(sorted);
+	return 0;
+}
+
+int report_sum(struct report *r)
+{
+	if (!r->rows)
+		return 0;
+	for (size_t i = 0; i < r->rows; i++) {
+		const struct report_row *w = &r->row[i];
+		struct report_job *j = &r->job[w->job];
+		int64_t begin = w->time_s - (int64_t)ceil(w->seconds);
+
+		j->bytes[0] += w->bytes[0];
+		j->bytes[1] += w->bytes[1];
+		j->calls += w->calls;
+		j->active_s += w->seconds;
+		j->held_s += w->held_s;
+		j->waited_s += w->waited_s;
+		r->from_s = !i || begin < r->from_s ? begin : r->from_s;
+		r->to_s = w->time_s > r->to_s ? w->time_s : r->to_s;
+	}
+	if (sort_jobs(r))
+		return -ENOMEM;
+	r->named = r->jobs < REPORT_NAMED ? r->jobs : REPORT_NAMED;
+	r->by = calloc((size_t)r->named * r->named, sizeof(*r->by));
+	if (!r->by)
+		return -ENOMEM;
+	qsort(r->row, r->rows, sizeof(r->row[0]), by_time);
+	for (size_t i = 0, n; i < r->rows; i += n) {
+		for (n = 1; i + n < r->rows && !by_time(&r->row[i], &r->row[i + n]);)
+			n++;
+		sum_span(r, &r->row[i], n);
+	}
+	return 0;
+}
+
+void report_free(struct report *r)
+{
+	for (uint32_t i = 0; i < r->jobs; i++)
+		free(r->job[i].name);
+	free(r->job);
+	free(r->row);
+	free(r->by);
+	*r = (struct report){ 0 };
+}

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+# sluice report: the account that nodes keep, and what is made of it.
+bats_require_minimum_version 1.5.0
+load live
+
+setup() {
+	live_setup
+}
+
+teardown() {
+	live_teardown
+}
+
+fails() { # status, the whole of stderr, arguments of sluice
+	local expected=$1 message=$2
+	shift 2
+	run "-$expected" --separate-stderr "$SLUICE" "$@"
+	[ "$stderr" = "$message" ] || { echo "got: $stderr"; return 1; }
+}
+
+report() { # jq filter
+	"$SLUICE" report --json | jq -r "$1"
+}
+
+@test "what jobs moved is all there, also when the layer is down, and who waited for whom" {
+	compile live-load
+	"$SLUICE" up --ionodes 2 --capacity 40M "$DIR"
+	start_load big --weight 10 -- "$BIN/live-load" -T 100 -t 4 "$DIR/big"
+	start_load small -- "$BIN/live-load" -T 100 -t 4 "$DIR/small"
+	sleep 5
+	end_load 0
+	end_load 1
+	until_true 5 eval '[ "$(status "[.jobs[].clients] | add")" = 0 ]'
+	big=$(job big write_bytes) small=$(job small write_bytes)
+	"$SLUICE" down
+	run -0 "$SLUICE" report
+	echo "$output"
+	[ "$(report '.jobs[] | select(.job == "big").write_bytes')" = "$big" ]
+	[ "$(report '.jobs[] | select(.job == "small").write_bytes')" = "$small" ]
+	# Alone on its node it would not wait for another; whether it was is the controller's affair.
+	report '.jobs[] | select(.job == "small") | .waited_s > 0.5' | grep -qx true
+	[ "$(report '.jobs | length')" = 2 ]
+	[[ "$output" == *JOB*WRITTEN*WAITED*SAVED* ]]
+}
+
+@test "one that is put behind another waits for it, and loses" {
+	compile live-load
+	"$SLUICE" up --capacity 40M --policy share=wfq "$DIR"
+	start_load big --weight 10 -- "$BIN/live-load" -T 100 -t 4 "$DIR/big"
+	start_load small -- "$BIN/live-load" -T 100 -t 4 "$DIR/small"
+	sleep 7
+	end_load 0
+	end_load 1
+	"$SLUICE" down
+	run -0 "$SLUICE" report
+	echo "$output"
+	report '.jobs[] | select(.job == "small") | (.delayed_by[0].job == "big") and (.delayed_by[0].seconds > 1) and
+		(.saved_s < -1)' | grep -qx true
+	report '.jobs[] | select(.job == "big") | .saved_s > 1' | grep -qx true
+	"$SLUICE" report --html "$BATS_TEST_TMPDIR/r.html"
+	grep -q '"delayed_by"' "$BATS_TEST_TMPDIR/r.html"
+	! grep -E 'https?://' "$BATS_TEST_TMPDIR/r.html" | grep -v www.w3.org/2000/svg
+	sleep 1.1 # nothing is as new as that
+	[ "$("$SLUICE" report --since 0s)" = "No job did any I/O in that time." ]
+	[ "$("$SLUICE" report --since 1h --json | jq '.jobs | length')" = 2 ]
+}
+
+@test "mistakes are told" {
+	fails 1 "sluice report: there is no account of layer 'default': no job has done any I/O through it yet." report
+	fails 2 "sluice report: --since: 'yesterday' is no time; write 2h, 14:30, 2026-11-16 or 2026-11-16T14:30. See 'sluice report --help'." report --since yesterday
+	fails 1 "sluice report: cannot read /none: No such file or directory." report /none
+	echo hello >"$BATS_TEST_TMPDIR/x"
+	fails 1 "sluice report: $BATS_TEST_TMPDIR/x is not an account of usage: line 1: it should be 'time,seconds,read,write,calls,held,waited,job'." report "$BATS_TEST_TMPDIR/x"
+	printf 'time,seconds,read,write,calls,held,waited,job\n100,2,0,4096,1,0,0,a\n100,2,0,40' >"$BATS_TEST_TMPDIR/x"
+	fails 0 "sluice report: warning: 1 lines that make no sense were skipped." report "$BATS_TEST_TMPDIR/x"
+	[[ "$output" == *"a "*4KiB* ]]
+}

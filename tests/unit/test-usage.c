@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Accounts of usage: reading them, and who waited for whom. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "cli/report.h"
+
+#define HEAD	    "time,seconds,read,write,calls,held,waited,job\n"
+#define CLOSE(a, b) assert_true(fabs((a) - (b)) < 1e-9)
+
+static struct report read_all(const char *text, int64_t since_s)
+{
+	struct report r = { 0 };
+	char err[REPORT_ERROR] = "";
+
+	assert_int_equal(report_read(&r, 0, text, strlen(text), since_s, err), 0);
+	assert_int_equal(report_sum(&r), 0);
+	return r;
+}
+
+static uint32_t at(const struct report *r, const char *name)
+{
+	for (uint32_t i = 0; i < r->jobs; i++)
+		if (!strcmp(r->job[i].name, name))
+			return i;
+	fail_msg("no job %s", name);
+	return 0;
+}
+
+static double waited_for(const struct report *r, const char *a, const char *b)
+{
+	return r->by[at(r, a) * r->named + at(r, b)];
+}
+
+/* The example of report-sum.c. */
+static void waiting_is_divided_by_bytes(void **state)
+{
+	struct report r = read_all(HEAD "1002,2.0,0,10000000,10,0,0.4,small\n"
+					"1002,2.0,30000000,0,30,0,2.0,ckpt\n",
+				   0);
+
+	(void)state;
+	assert_string_equal(r.job[0].name, "ckpt"); /* the largest */
+	CLOSE(waited_for(&r, "small", "ckpt"), 0.3);
+	CLOSE(waited_for(&r, "small", "small"), 0.1);
+	CLOSE(waited_for(&r, "ckpt", "small"), 0.5);
+	CLOSE(r.job[at(&r, "ckpt")].saved_s, 1);
+	CLOSE(r.job[at(&r, "small")].saved_s, -1);
+	assert_int_equal(r.from_s, 1000);
+	assert_int_equal(r.to_s, 1002);
+	report_free(&r);
+}
+
+static void time_held_by_its_own_max_is_nobodys_fault(void **state)
+{
+	struct report r = read_all(HEAD "1002,2,0,100,1,1.5,1.5,a\n1002,2,0,300,1,0,2,b\n", 0);
+
+	(void)state;
+	CLOSE(waited_for(&r, "a", "b"), 0);
+	CLOSE(r.job[at(&r, "a")].held_s, 1.5);
+	report_free(&r);
+}
+
+static void a_job_that_had_all_it_wanted_has_neither_saved_nor_lost(void **state)
+{
+	struct report r = read_all(HEAD "1002,2,0,100,1,0,0,a\n1002,2,0,900,1,0,2,b\n", 0);
+
+	(void)state;
+	CLOSE(r.job[at(&r, "a")].saved_s, 0);
+	CLOSE(r.job[at(&r, "b")].saved_s, 0);
+	report_free(&r);
+}
+
+/* Jobs that were served at other times, or by other nodes, have not delayed each other. */
+static void spans_and_nodes_are_apart(void **state)
+{
+	static const char one[] = HEAD "1002,2,0,100,1,0,2,a\n1004,2,0,100,1,0,2,b\n";
+	static const char two[] = HEAD "1002,2,0,100,1,0,2,b\n";
+	struct report r = { 0 };
+	char err[REPORT_ERROR];
+
+	(void)state;
+	assert_int_equal(report_read(&r, 0, one, strlen(one), 0, err), 0);
+	assert_int_equal(report_read(&r, 1, two, strlen(two), 0, err), 0);
+	assert_int_equal(report_sum(&r), 0);
+	CLOSE(waited_for(&r, "a", "b"), 0);
+	CLOSE(waited_for(&r, "b", "a"), 0);
+	assert_int_equal(r.job[0].bytes[1], 200);
+	assert_string_equal(r.job[0].name, "b");
+	report_free(&r);
+}
+
+static void what_is_older_is_left_out(void **state)
+{
+	struct report r = read_all(HEAD "1002,2,0,100,1,0,0,a\n1004,2,0,7,1,0,0,b,c\n", 1003);
+
+	(void)state;
+	assert_int_equal(r.jobs, 1);
+	assert_string_equal(r.job[0].name, "b,c"); /* a comma is no end of a name */
+	report_free(&r);
+}
+
+static void lines_that_make_no_sense_are_counted(void **state)
+{
+	struct report r = read_all(HEAD "1002,2,0,100,1,0,0,a\n"
+					"1002,2,0,-1,1,0,0,a\n"
+					"1002,0,0,1,1,0,0,a\n"
+					"1002,nan,0,1,1,0,0,a\n"
+					"1002,2,0,1,1,0,0,\n"
+					"1002,2,0,1,1,0,0,a b\n"
+					"\n"
+					"1002,2,0,100,1",
+				   0);
+
+	(void)state;
+	assert_int_equal(r.skipped_lines, 7);
+	assert_int_equal(r.rows, 1);
+	report_free(&r);
+}
+
+static void something_else_is_no_account(void **state)
+{
+	static const char *const texts[] = { "", "time",
+					     "time,seconds,read,write,calls,held,waited,jobs\n" };
+	char err[REPORT_ERROR];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		struct report r = { 0 };
+
+		assert_int_equal(report_read(&r, 0, texts[i], strlen(texts[i]), 0, err), -EINVAL);
+		report_free(&r);
+	}
+}
+
+static void an_empty_account_is_one(void **state)
+{
+	struct report r = read_all(HEAD, 0);
+
+	(void)state;
+	assert_int_equal(r.jobs, 0);
+	assert_int_equal(r.to_s, 0);
+	report_free(&r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(waiting_is_divided_by_bytes),
+		cmocka_unit_test(time_held_by_its_own_max_is_nobodys_fault),
+		cmocka_unit_test(a_job_that_had_all_it_wanted_has_neither_saved_nor_lost),
+		cmocka_unit_test(spans_and_nodes_are_apart),
+		cmocka_unit_test(what_is_older_is_left_out),
+		cmocka_unit_test(lines_that_make_no_sense_are_counted),
+		cmocka_unit_test(something_else_is_no_account),
+		cmocka_unit_test(an_empty_account_is_one),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
