@@ -18,7 +18,7 @@ Names:
 What is scaled, and what is emulated, the file NAME.py tells at its head. Every file is read again and
 compared at the end; one that differs ends all with status 1. The layer is its own, and nothing is left.
 """
-import argparse, importlib, json, os, sys
+import argparse, importlib, json, os, signal, sys
 
 sys.dont_write_bytecode = True
 from lab import HERE, Lab
@@ -37,6 +37,7 @@ def main():
     p.add_argument("--gap", type=float, default=0, help="gainaru: --gap of sluice up, in seconds")
     p.add_argument("--seed", type=int, default=1)
     args = p.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     experiment = importlib.import_module(args.name)
     lab = Lab(args)
     try:

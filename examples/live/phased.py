@@ -32,8 +32,14 @@ def measures(jobs, runs, bandwidth, start, end):
 
 def side_by_side(lab, variants, what):
     """what(lab, variant) of all variants at the same time, each with a layer of its own: none has a quieter machine."""
+    labs = [lab.other() for _ in variants]
     with concurrent.futures.ThreadPoolExecutor(len(variants)) as pool:
-        return list(pool.map(what, [lab.other() for _ in variants], variants))
+        try:
+            return list(pool.map(what, labs, variants))
+        except BaseException:
+            for one in labs:
+                one.close()  # else the others would go on to their end
+            raise
 
 
 def live(lab, jobs, up, seconds, period=None, seen=None, words=()):

@@ -7,6 +7,7 @@ setup() {
 	TMPDIR=$BATS_TEST_TMPDIR/tmp
 	mkdir "$TMPDIR" "$BATS_TEST_TMPDIR/files"
 	export TMPDIR
+	export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0"
 }
 
 experiment() { # name, options: JSON into $output
