@@ -118,7 +118,8 @@ static int da_launch(const struct layer *l, const char *program, const char *whe
 	struct layer as = *l; /* the same, with another lock */
 	struct layer_member m;
 	struct layer_start s;
-	char runtime[PATH_MAX];
+	char runtime[PATH_MAX], self[PATH_MAX];
+	ssize_t length;
 	int status;
 
 	as.cmd = cmd;
@@ -135,6 +136,12 @@ static int da_launch(const struct layer *l, const char *program, const char *whe
 	snprintf(runtime, sizeof(runtime), "%s", l->dir);
 	*strrchr(runtime, '/') = 0;
 	setenv("SLUICE_RUNTIME", runtime, 1);
+	/* What-if is this very program. */
+	length = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	if (length > 0) {
+		self[length] = 0;
+		setenv("SLUICE_PROGRAM", self, 0);
+	}
 	layer_dashboard(l, &m);
 	status = da_token(l);
 	if (!status)

@@ -48,16 +48,24 @@ static void mg_most(cJSON *to, const cJSON *from, const char *key)
 		mg_set(to, key, mg_number(from, key));
 }
 
-static cJSON *mg_find(const cJSON *array, const char *key, const char *name)
+/*
+ * A job of a list. Lists have most of their jobs in the same order: *next, NULL at first, is where
+ * the one behind the last that was found is, and where the search begins.
+ */
+static cJSON *mg_find(const cJSON *array, const char *name, cJSON **next)
 {
-	cJSON *item;
+	cJSON *begin = *next ? *next : array ? array->child : NULL, *item = begin;
 
-	cJSON_ArrayForEach(item, array)
-	{
-		const char *text = cJSON_GetStringValue(mg_item(item, key));
+	while (item) {
+		const char *text = cJSON_GetStringValue(mg_item(item, "job"));
 
-		if (text && !strcmp(text, name))
+		if (text && !strcmp(text, name)) {
+			*next = item->next;
 			return item;
+		}
+		item = item->next ? item->next : array->child;
+		if (item == begin)
+			break;
 	}
 	return NULL;
 }
@@ -153,12 +161,14 @@ static void mg_part(cJSON *to, const cJSON *job, const char *node)
 
 static void mg_jobs(cJSON *all, const cJSON *jobs, const char *node)
 {
+	bool first = !all->child; /* a node has no name twice */
+	cJSON *next = NULL;
 	const cJSON *job;
 
 	cJSON_ArrayForEach(job, jobs)
 	{
 		const char *name = cJSON_GetStringValue(mg_item(job, "job"));
-		cJSON *to = name ? mg_find(all, "job", name) : NULL;
+		cJSON *to = name && !first ? mg_find(all, name, &next) : NULL;
 
 		if (!name)
 			continue;
@@ -318,7 +328,8 @@ cJSON *status_merge(const struct layer *l)
 	struct layer_member m[LAYER_MEMBERS];
 	size_t n = layer_members(l, m), nodes = n - m[n - 1].controller;
 	const struct layer_member *controller = nodes < n ? &m[nodes] : NULL;
-	cJSON *all = NULL, *known = controller ? mg_ask(controller) : NULL, *job;
+	cJSON *all = NULL, *known = controller ? mg_ask(controller) : NULL, *job, *next = NULL;
+	const cJSON *decided;
 	cJSON *jobs = cJSON_CreateArray(), *ionodes = cJSON_CreateArray();
 	double total;
 
@@ -349,8 +360,9 @@ cJSON *status_merge(const struct layer *l)
 		       mg_number(all, "floors_bps") + mg_number(job, "asked_min_bps"));
 
 		mg_set(job, "share", total > 0 ? mg_number(job, "bandwidth_bps") / total : 0);
-		mg_decided(job, mg_find(mg_item(known, "jobs"), "job", name));
-		mg_reason(job, mg_find(mg_item(known, "jobs"), "job", name));
+		decided = mg_find(mg_item(known, "jobs"), name, &next);
+		mg_decided(job, decided);
+		mg_reason(job, decided);
 	}
 	mg_controller(all, l, controller, known);
 	cJSON_AddItemToObject(all, "ionodes", ionodes);
