@@ -3,11 +3,13 @@
 #include "cli/check.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/units.h"
 #include "cli/cli.h"
@@ -123,6 +125,21 @@ int check_job_key(const char *key, const char *value, struct sl_job_conf *conf, 
 	if (!strcmp(key, "order"))
 		return strcmp(value, "default") ? check_policy("order", value, err) : 0;
 	return ch_wrong(err, -ENOENT, "a job has no key '%.32s'; there are " CHECK_JOB_KEYS, key);
+}
+
+char *check_absolute(const char *spec)
+{
+	static const char key[] = ",tree=";
+	const char *at = strstr(spec, key);
+	char cwd[PATH_MAX], *out;
+
+	if (!at || at[strlen(key)] == '/')
+		return strdup(spec);
+	at += strlen(key);
+	if (!getcwd(cwd, sizeof(cwd)) || strlen(cwd) + 1 + strcspn(at, ",") > SL_SPEC_FILE_MAX ||
+	    strpbrk(cwd, ", \t\n"))
+		return NULL;
+	return asprintf(&out, "%.*s%s/%s", (int)(at - spec), spec, cwd, at) < 0 ? NULL : out;
 }
 
 /* By making a scheduler with it, the smallest there is: then the words are those of the library. */

@@ -26,6 +26,9 @@ int check_job_name(const char *name, char *err);
 /* One key of a job into *conf (order: checked only). 0, -ENOENT: no such key, -EINVAL. */
 int check_job_key(const char *key, const char *value, struct sl_job_conf *conf, char *err);
 /* "share", "io-sets,quantum_bytes=1Mi". 0, -ENOENT: no such stage, -EINVAL. */
+/* A tree (order=auto,tree=FILE) by its whole path, since nodes run in another directory; malloc'ed,
+ * NULL: no memory, or the path is too long. */
+char *check_absolute(const char *spec);
 int check_policy(const char *stage, const char *spec, char *err);
 /* "HOST:PORT"; any_host: also ":PORT", and port 0. 0 or -EINVAL. */
 int check_address(const char *value, bool any_host, char *err);

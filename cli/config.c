@@ -45,6 +45,13 @@ static int cf_value(struct sl_yaml *y, const char *key, const yaml_node_t *value
 	return rc ? rc : sl_yaml_copy(y, value, &c->value[k]);
 }
 
+static int cf_policy_text(struct sl_yaml *y, const yaml_node_t *value, char **out)
+{
+	free(*out);
+	*out = check_absolute(sl_yaml_text(value));
+	return *out ? 0 : sl_yaml_wrong(y, sl_yaml_line(value), "give the tree by its whole path");
+}
+
 static int cf_stage(struct sl_yaml *y, const char *key, const yaml_node_t *value, void *into)
 {
 	struct config *c = into;
@@ -55,7 +62,7 @@ static int cf_stage(struct sl_yaml *y, const char *key, const yaml_node_t *value
 		rc = sl_yaml_wrong(y, sl_yaml_line(value), "%s", err);
 	for (int i = 0; !rc && i < CONFIG_STAGES; i++)
 		if (!strcmp(config_stages[i], key))
-			rc = sl_yaml_copy(y, value, &c->policy[i]);
+			rc = cf_policy_text(y, value, &c->policy[i]);
 	return rc;
 }
 

@@ -32,7 +32,7 @@ const char *param_unit(const struct sl_param *p)
 {
 	static const char *const names[] = {
 		[SL_COUNT] = "count", [SL_BYTES] = "bytes",   [SL_US] = "us",
-		[SL_MS] = "ms",	      [SL_CHOICE] = "choice",
+		[SL_MS] = "ms",	      [SL_CHOICE] = "choice", [SL_FILE] = "file",
 	};
 
 	return names[p->unit];
@@ -79,6 +79,9 @@ static void pm_value(struct pm_text *t, const struct sl_param *p, int64_t value)
 	switch (p->unit) {
 	case SL_CHOICE:
 		pm_add(t, "%s", p->choices[value]);
+		break;
+	case SL_FILE:
+		pm_add(t, "none");
 		break;
 	case SL_COUNT:
 		pm_add(t, "%" PRId64, value);
@@ -127,6 +130,8 @@ const char *param_range(const struct sl_param *p, char *buf, size_t size)
 		pm_add(&t, "one of ");
 		for (int64_t i = 0; i <= p->max; i++)
 			pm_add(&t, "%s%s", p->choices[i], i < p->max ? ", " : "; default ");
+	} else if (p->unit == SL_FILE) {
+		pm_add(&t, "a file; default ");
 	} else {
 		/* The unit stands once when both ends have the same: "0 to 5000 us". */
 		if (p->unit == SL_BYTES)

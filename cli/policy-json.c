@@ -24,6 +24,8 @@ static void pj_param(struct json *j, const struct sl_param *p)
 			json_string(j, NULL, p->choices[i]);
 		json_end(j);
 		json_string(j, "default", p->choices[p->def]);
+	} else if (p->unit == SL_FILE) {
+		json_string(j, "default", NULL);
 	} else {
 		json_int(j, "min", p->min);
 		json_int(j, "max", p->max);

@@ -23,6 +23,7 @@
 #include "cli/cli.h"
 #include "cli/replay.h"
 
+#define MOST_FILE	 (UINT64_C(16) << 20)
 #define DEFAULT_REQUESTS 65536 /* of struct sl_limits, if they are all 0 */
 
 struct rc_request {
@@ -30,6 +31,13 @@ struct rc_request {
 	uint32_t number;	      /* in the trace */
 	uint32_t free;		      /* index of the next free one */
 	const struct sl_batch *batch; /* in flight and the first of its batch */
+};
+
+/* A file that a policy names, as it was when recorded; the last version is the first. */
+struct rc_file {
+	struct rc_file *next;
+	char *name, *text;
+	uint64_t length, have;
 };
 
 struct rc_check {
@@ -40,6 +48,7 @@ struct rc_check {
 	struct sl_hash by_number;
 	void *hash_memory;
 	uint64_t decisions, batches, requests, lost;
+	struct rc_file *files;
 	FILE *log;
 	sl_time first, last;
 };
@@ -109,6 +118,62 @@ static int rc_nonsense(const struct rc_check *c, const char *text)
 
 /* ---- records ---- */
 
+static int rc_file(struct rc_check *c, const struct sl_trace_record *r)
+{
+	size_t head = strnlen(r->text, r->text_length) + 1;
+	struct rc_file *f = c->files;
+
+	if (head > r->text_length || r->u64[1] > MOST_FILE)
+		return rc_nonsense(c, "is no piece of a file");
+	if (r->u64[0] == 0) {
+		f = calloc(1, sizeof(*f));
+		if (!f || !(f->name = strdup(r->text)) || !(f->text = malloc(r->u64[1] + 1))) {
+			if (f)
+				free(f->name);
+			free(f);
+			return cli_fail(c->t->cmd, "out of memory.");
+		}
+		f->length = r->u64[1];
+		f->next = c->files;
+		c->files = f;
+	}
+	if (!f || strcmp(f->name, r->text) != 0 || r->u64[0] != f->have ||
+	    r->text_length - head > f->length - f->have)
+		return rc_nonsense(c, "is a piece of a file without the one before");
+	memcpy(f->text + f->have, r->text + head, r->text_length - head);
+	f->have += r->text_length - head;
+	return RC_GO_ON;
+}
+
+static int rc_read(void *arg, const char *name, char **text, size_t *length)
+{
+	const struct rc_check *c = arg;
+	const struct rc_file *f = c->files;
+
+	while (f && strcmp(f->name, name) != 0)
+		f = f->next;
+	if (!f || f->have < f->length)
+		return -ENODATA; /* not the file of this machine: it may be another one by now */
+	*text = malloc(f->length + 1);
+	if (!*text)
+		return -ENOMEM;
+	memcpy(*text, f->text, f->length);
+	*length = f->length;
+	return 0;
+}
+
+static void rc_free_files(struct rc_check *c)
+{
+	while (c->files) {
+		struct rc_file *f = c->files;
+
+		c->files = f->next;
+		free(f->name);
+		free(f->text);
+		free(f);
+	}
+}
+
 static int rc_config(struct rc_check *c, const struct sl_trace_record *r)
 {
 	const char *spec[3] = { NULL, NULL, NULL };
@@ -116,6 +181,8 @@ static int rc_config(struct rc_check *c, const struct sl_trace_record *r)
 				    .strict_grants = r->u32[3] != 0,
 				    .lend_us = r->u32[4],
 				    .patterns = 1,
+				    .read = rc_read,
+				    .read_arg = c,
 				    .capacity_bps = r->u64[0] };
 	uint32_t n = r->u32[2] ? r->u32[2] : DEFAULT_REQUESTS;
 	const char *at = r->text, *end = r->text + r->text_length;
@@ -307,6 +374,12 @@ static int rc_record(struct rc_check *c, const struct sl_trace_record *r)
 								: RC_GO_ON;
 	case SL_TRACE_LOST:
 		return rc_lost(c, r);
+	case SL_TRACE_FILE:
+		return rc_file(c, r);
+	case SL_TRACE_RATIO:
+		return sl_ratio_set(c->s, (uint32_t)r->u64[0], r->u64[1], (uint32_t)r->u64[2])
+			       ? rc_refused(c, "ratio")
+			       : RC_GO_ON;
 	default:
 		return rc_nonsense(c, "is of a type that is not known");
 	}
@@ -358,6 +431,7 @@ int replay_check(struct replay_trace *t, bool json, FILE *log)
 		status = CLI_OK;
 	}
 	sl_sched_destroy(c.s);
+	rc_free_files(&c);
 	free(c.request);
 	free(c.hash_memory);
 	return status;

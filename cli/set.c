@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/units.h"
@@ -216,6 +217,7 @@ int policy_set(const char *layer, int argc, char **argv)
 {
 	static const char begin[] = "policy";
 	char nodes[LINE] = "policy", controller[LINE] = "policy", stage[32], err[CHECK_TEXT];
+	char *whole;
 	struct layer l;
 	int status = CLI_OK;
 
@@ -230,7 +232,11 @@ int policy_set(const char *layer, int argc, char **argv)
 		snprintf(stage, sizeof(stage), "%.*s", (int)(equals - argv[i]), argv[i]);
 		if (check_policy(stage, equals + 1, err))
 			return cli_usage("policy", "%s.", err);
-		status = se_add("policy", se_is_controllers(argv[i]) ? controller : nodes, argv[i]);
+		whole = check_absolute(argv[i]);
+		if (!whole)
+			return cli_usage("policy", "give the tree by its whole path, from /.");
+		status = se_add("policy", se_is_controllers(whole) ? controller : nodes, whole);
+		free(whole);
 	}
 	if (status || (status = layer_choose(&l, "policy", layer)))
 		return status;

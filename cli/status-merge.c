@@ -99,11 +99,14 @@ static void mg_ratio(cJSON *to, const cJSON *from)
 /* Of the node that knows it best. */
 static void mg_pattern(cJSON *to, const cJSON *from)
 {
+	static const char *const keys[] = { "pattern", "order", "order_reason" };
 	const cJSON *pattern = mg_item(from, "pattern");
 
-	if (pattern && mg_number(from, "requests") > mg_number(to, "requests"))
-		cJSON_ReplaceItemInObjectCaseSensitive(to, "pattern",
-						       cJSON_Duplicate(pattern, true));
+	if (!pattern || mg_number(from, "requests") <= mg_number(to, "requests"))
+		return;
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		cJSON_ReplaceItemInObjectCaseSensitive(
+			to, keys[i], cJSON_Duplicate(mg_item(from, keys[i]), true));
 }
 
 /* Limits count where the job has processes: elsewhere none is used. */

@@ -197,6 +197,11 @@ static void tb_pattern(char out[CELL], const cJSON *job)
 		 files);
 }
 
+static void tb_order(char out[CELL], const cJSON *job)
+{
+	snprintf(out, CELL, "%.10s", status_string(job, "order"));
+}
+
 /* Of a layer with several nodes. */
 
 /* "0,2"; "4:" and the first if there are too many; a dash for none. */
@@ -240,40 +245,43 @@ struct column {
 
 /* The first ones and JOB_WIDTH are 80 together. */
 static const struct column one_node[] = {
+	{ "CL", 4, tb_clients },       { "NOW", 6, tb_now },
+	{ "AVG", 6, tb_average },      { "IOPS", 6, tb_iops },
+	{ "QUEUE", 6, tb_queue },      { "HELD", 6, tb_held },
+	{ "P50", 6, tb_p50 },	       { "P99", 6, tb_p99 },
+	{ "SET", 4, tb_set },	       { "%", 4, tb_share },
+	{ "MIN", 6, tb_min },	       { "MAX", 6, tb_max },
+	{ "WT", 4, tb_weight },	       { "READ", 6, tb_read },
+	{ "WRITE", 6, tb_written },    { "PERIOD", 7, tb_period },
+	{ "MERGE", 6, tb_merge },      { "ORDER", 7, tb_order },
+	{ "PATTERN", 23, tb_pattern }, { 0 },
+};
+
+/* The same for a layer with several. */
+static const struct column many_nodes[] = {
 	{ "CL", 4, tb_clients },
+	{ "IONODES", 8, tb_ionodes },
+	{ "PHASE", 6, tb_phase },
+	{ "GRANT", 6, tb_grant },
 	{ "NOW", 6, tb_now },
 	{ "AVG", 6, tb_average },
 	{ "IOPS", 6, tb_iops },
 	{ "QUEUE", 6, tb_queue },
 	{ "HELD", 6, tb_held },
-	{ "P50", 6, tb_p50 },
-	{ "P99", 6, tb_p99 },
-	{ "SET", 4, tb_set },
 	{ "%", 4, tb_share },
 	{ "MIN", 6, tb_min },
 	{ "MAX", 6, tb_max },
+	{ "P50", 6, tb_p50 },
+	{ "P99", 6, tb_p99 },
+	{ "SET", 4, tb_set },
 	{ "WT", 4, tb_weight },
 	{ "READ", 6, tb_read },
 	{ "WRITE", 6, tb_written },
 	{ "PERIOD", 7, tb_period },
 	{ "MERGE", 6, tb_merge },
+	{ "ORDER", 7, tb_order },
 	{ "PATTERN", 23, tb_pattern },
 	{ 0 },
-};
-
-/* The same for a layer with several. */
-static const struct column many_nodes[] = {
-	{ "CL", 4, tb_clients },       { "IONODES", 8, tb_ionodes },
-	{ "PHASE", 6, tb_phase },      { "GRANT", 6, tb_grant },
-	{ "NOW", 6, tb_now },	       { "AVG", 6, tb_average },
-	{ "IOPS", 6, tb_iops },	       { "QUEUE", 6, tb_queue },
-	{ "HELD", 6, tb_held },	       { "%", 4, tb_share },
-	{ "MIN", 6, tb_min },	       { "MAX", 6, tb_max },
-	{ "P50", 6, tb_p50 },	       { "P99", 6, tb_p99 },
-	{ "SET", 4, tb_set },	       { "WT", 4, tb_weight },
-	{ "READ", 6, tb_read },	       { "WRITE", 6, tb_written },
-	{ "PERIOD", 7, tb_period },    { "MERGE", 6, tb_merge },
-	{ "PATTERN", 23, tb_pattern }, { 0 },
 };
 
 static int tb_by_name(const void *a, const void *b)

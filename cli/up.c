@@ -87,9 +87,15 @@ static int up_help(void)
 
 /* ---- what was asked for ---- */
 
+static int up_no_path(char *whole, const char *stage)
+{
+	free(whole);
+	return cli_usage(cmd, "%s: give the tree by its whole path, from /.", stage);
+}
+
 static int up_policy(struct up *u, char *word)
 {
-	char *spec = strchr(word, '='), err[CHECK_TEXT];
+	char *spec = strchr(word, '='), *whole, err[CHECK_TEXT];
 
 	if (!spec)
 		return cli_usage(cmd, "--policy needs STAGE=POLICY, like share=io-sets, not '%s'.",
@@ -102,7 +108,12 @@ static int up_policy(struct up *u, char *word)
 			continue;
 		if (u->policy[i])
 			return cli_usage(cmd, "the policy of %s is given twice.", word);
-		u->policy[i] = spec;
+		whole = check_absolute(spec);
+		if (!whole || strlen(whole) >= sizeof(u->policy_text[i]))
+			return up_no_path(whole, word);
+		strcpy(u->policy_text[i], whole);
+		free(whole);
+		u->policy[i] = u->policy_text[i];
 	}
 	return CLI_OK;
 }

@@ -11,6 +11,7 @@
 struct up {
 	const char *value[CONFIG_KEYS]; /* given, else the file's */
 	const char *policy[CONFIG_STAGES];
+	char policy_text[CONFIG_STAGES][1000];
 	const char *config_file;
 	struct config config;
 	unsigned ionodes;

@@ -30,7 +30,8 @@
  * Size. Calls that come in pieces (transfer_bytes) are put together again: a whole piece, followed
  * by the next bytes so soon that it cannot have been waited for: within thrice the shortest such
  * time. If 128 pieces follow each other without a pause, there is nothing to see, and each counts
- * for itself. A file is large if the mean call is.
+ * for itself. A file is large if the mean call is, give or take an eighth: the last call is seen in
+ * part, and a striped one comes in as many parts as the server has stripes of it.
  *
  * Bounds. Tracks lie in sets of four, each in one of two sets that its hash says. A new one takes a
  * free place, or that of one unused for a whole epoch (4096 requests, or a second with 64 requests
@@ -324,8 +325,8 @@ static void ac_halve(struct track *t)
 	t->on /= 2;
 	t->regular /= 2;
 	t->odd /= 2;
+	t->bytes = t->bytes * ((t->calls + 1U) / 2) / (t->calls ? t->calls : 1); /* same mean */
 	t->calls = (uint16_t)((t->calls + 1) / 2);
-	t->bytes /= 2;
 }
 
 void sl_access_add(struct sl_access *a, const struct sl_request *r, sl_time now)
@@ -436,7 +437,7 @@ static uint32_t ac_estimate(const struct sl_access *a)
 void sl_access_get(struct sl_access *a, struct sl_access_pattern *out)
 {
 	uint32_t n = 0, small = 0, large = 0;
-	uint64_t bytes = 0, calls = 0;
+	uint64_t bytes = 0, calls = 0, counted = 0;
 
 	*out = (struct sl_access_pattern){ .requests = a->requests,
 					   .op = a->ops[SL_WRITE] > a->ops[SL_READ] ? SL_WRITE
@@ -450,12 +451,13 @@ void sl_access_get(struct sl_access *a, struct sl_access_pattern *out)
 			continue;
 		b = ac_ballot(a, a->key[i].file, &n);
 		b->spatial[ac_spatial(t)]++;
-		if (t->bytes >= t->calls * a->large_bytes)
+		if (8 * t->bytes >= 7 * t->calls * a->large_bytes) /* one may be under way */
 			b->large++;
 		else
 			b->small++;
 		bytes += t->bytes;
 		calls += t->calls;
+		counted += (uint64_t)t->on + t->regular + t->odd;
 	}
 	for (uint32_t i = 0; i < n; i++) {
 		const struct ballot *b = &a->ballot[i];
@@ -470,6 +472,7 @@ void sl_access_get(struct sl_access *a, struct sl_access_pattern *out)
 	if (n)
 		out->size = large > small ? SL_ACCESS_LARGE : SL_ACCESS_SMALL;
 	out->call_bytes = calls ? bytes / calls : 0;
+	out->request_bytes = counted ? bytes / counted : out->call_bytes;
 	out->files = n;
 	if (a->dropped[0] || a->dropped[1]) {
 		uint32_t estimate = ac_estimate(a);

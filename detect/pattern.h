@@ -45,6 +45,7 @@ struct sl_access_pattern {
 	uint32_t files; /* in use: exact up to what is watched, then within a few % */
 	uint32_t votes[SL_ACCESS_SPATIALS]; /* files, of those watched */
 	uint64_t call_bytes;		    /* mean of the calls; 0: not known */
+	uint64_t request_bytes;		    /* mean of the requests; 0: not known */
 	uint64_t requests;		    /* seen in all */
 };
 

@@ -6,11 +6,12 @@
  *
  *	admit   may this job send now            open, token-bucket
  *	share   whose turn is it among the jobs  fifo round-robin wfq io-sets pool
- *	order   which of its requests, merged    to to-agg sjf mlf aioli
+ *	order   which of its requests, merged    to to-agg sjf mlf aioli auto
  *
  * It is a data structure, not a thread: the caller hands in the time, adds requests, takes
  * batches and reports them done. It never reads a clock, sleeps, locks or does I/O, and
- * allocates only in sl_sched_create(). One struct sl_sched is used by one thread at a time;
+ * allocates only in sl_sched_create() (order=auto also when it is set). One struct sl_sched is used
+ * by one thread at a time;
  * struct sl_service (below) wraps it for services with many threads.
  *
  * Functions return 0 or a negative errno; sl_error() then says in words what was wrong. A
@@ -100,6 +101,13 @@ struct sl_config {
 	uint32_t lend_us; /* ... for this long: who writes call by call always pauses a little */
 	int patterns;	  /* 1: watch what the requests of each job look like: sl_job_pattern() */
 	uint64_t piece_bytes; /* clients send their calls in pieces of so much; 0: whole */
+	/*
+	 * How to get the text of a file that a policy names (order=auto,tree=FILE), malloc'ed; 0 or
+	 * negative errno. Called by sl_sched_create(), sl_policy_set() and sl_job_order(). NULL: it
+	 * is read.
+	 */
+	int (*read)(void *arg, const char *name, char **text, size_t *length);
+	void *read_arg;
 };
 
 struct sl_sched;
@@ -136,6 +144,11 @@ int sl_job_grant(struct sl_sched *s, uint64_t job, uint64_t rate_bps, sl_time un
 
 /* Change the policy of a stage ("admit", "share", "order") with all requests inside kept. */
 int sl_policy_set(struct sl_sched *s, const char *stage, const char *policy, sl_time now);
+/*
+ * How many times faster the device serves sequential than random requests of this size, in
+ * thousandths; 0: not known. For order=auto; between the sizes told, the nearest counts.
+ */
+int sl_ratio_set(struct sl_sched *s, uint32_t op, uint64_t bytes, uint32_t ratio_milli);
 int sl_capacity_set(struct sl_sched *s, uint64_t capacity_bps, sl_time now);
 
 int sl_add(struct sl_sched *s, struct sl_request *r, sl_time now);
@@ -166,7 +179,7 @@ struct sl_job_stats {
 
 int sl_job_stats(const struct sl_sched *s, uint64_t job, sl_time now, struct sl_job_stats *out);
 
-/* What a job's last few hundred requests look like; see detect/pattern.c. */
+/* What a job's last few hundred requests look like, and how they are ordered; detect/pattern.c. */
 struct sl_job_pattern {
 	const char *spatiality; /* contiguous, strided, random; unknown: too few requests yet */
 	const char *size;	/* small, large (32 KiB and up), unknown: of its calls */
@@ -174,6 +187,8 @@ struct sl_job_pattern {
 	uint32_t files;		/* in use */
 	uint64_t call_bytes;	/* mean; 0: not known */
 	uint64_t requests;	/* seen in all; 0: nothing is watched, or there was none */
+	const char *order;	/* policy that orders them; static */
+	char reason[120];	/* of order=auto for that policy; else empty */
 };
 int sl_job_pattern(const struct sl_sched *s, uint64_t job, struct sl_job_pattern *out);
 sl_time sl_latency_bound_ns(unsigned bucket); /* upper bound of a bucket */
@@ -194,7 +209,7 @@ struct sl_policy_info {
 	const char *stage, *name, *summary, *source; /* source: paper and section */
 	const struct sl_param *params;		     /* ends with name == NULL; may be NULL */
 };
-enum sl_unit { SL_COUNT, SL_BYTES, SL_US, SL_MS, SL_CHOICE };
+enum sl_unit { SL_COUNT, SL_BYTES, SL_US, SL_MS, SL_CHOICE, SL_FILE };
 struct sl_param {
 	const char *name, *help;
 	enum sl_unit unit;

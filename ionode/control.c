@@ -21,6 +21,7 @@
 
 #include "base/json.h"
 #include "base/units.h"
+#include "ionode/adapt.h"
 #include "ionode/link.h"
 #include "ionode/permit.h"
 #include "ionode/trace.h"
@@ -66,6 +67,8 @@ static void put_pattern(struct json *j, const struct node *n, uint64_t job)
 	json_uint(j, "files", p.files);
 	json_uint(j, "call_bytes", p.call_bytes);
 	json_end(j);
+	json_string(j, "order", p.order);
+	json_string(j, "order_reason", *p.reason ? p.reason : NULL);
 }
 
 static void put_job(struct json *j, const struct node *n, const struct node_job *job,
@@ -323,7 +326,7 @@ static int set_job(struct node *n, char *words, bool make, char **out)
 {
 	char *save = NULL, *name = strtok_r(words, " ", &save), *order = NULL, text[200];
 	struct job_facts facts = { 0 };
-	struct sl_job_conf conf = { 0 };
+	struct sl_job_conf conf = { 0 }, before = { 0 };
 	struct sl_spec spec;
 	struct node_job *j;
 	int rc;
@@ -335,7 +338,7 @@ static int set_job(struct node *n, char *words, bool make, char **out)
 		return answer(out, ENOENT, text);
 	}
 	if (j)
-		conf = j->asked;
+		before = conf = j->asked;
 	if ((rc = job_words(&save, &conf, &order, make ? &facts : NULL, out)))
 		return rc;
 	if (order && strcmp(order, "default") != 0 &&
@@ -351,8 +354,13 @@ static int set_job(struct node *n, char *words, bool make, char **out)
 		j = node_job_add(n, name, &conf, &rc);
 	if (rc)
 		return refused(n, sl_job_number(name), &conf, rc, out);
-	if (order) /* parsed above, so it cannot fail */
-		node_job_order(n, j->number, strcmp(order, "default") ? order : NULL, node_now());
+	if (order && (rc = node_job_order(n, j->number, strcmp(order, "default") ? order : NULL,
+					  node_now()))) {
+		/* Its tree. A job that is new stays, without limits. */
+		answer(out, -rc, sl_error(n->sched));
+		node_job_ask(n, j, &before, node_now());
+		return -rc;
+	}
 	j->procs = facts.procs ? facts.procs : j->procs;
 	j->nodes = facts.nodes ? facts.nodes : j->nodes;
 	j->keep = j->keep || facts.keep;
@@ -391,13 +399,17 @@ static int set_policy(struct node *n, char *words, char **out)
 			return answer(out, -rc, text);
 		spec[stage] = value;
 	}
-	for (int i = 0; i < SL_NODE_STAGES; i++) {
+	/* Order first: its tree is the one thing that can still be refused. */
+	for (int i = SL_NODE_STAGES - 1; i >= 0; i--) {
 		char *copy;
+		int rc;
 
 		if (!spec[i])
 			continue;
+		rc = node_policy(n, sl_stage_name((enum sl_stage)i), spec[i], node_now());
+		if (rc)
+			return answer(out, -rc, sl_error(n->sched));
 		copy = strdup(spec[i]);
-		node_policy(n, sl_stage_name((enum sl_stage)i), spec[i], node_now());
 		if (copy) {
 			free(n->policy[i]);
 			n->policy[i] = copy;
@@ -453,6 +465,7 @@ static int phase(struct node *n, struct client *c, const char *word, char **out)
 int node_control(struct node *n, struct client *c, char *line, char **out)
 {
 	char *rest = strchr(line, ' ');
+	struct adapt tree = { .text = NULL };
 	int rc;
 
 	if (rest)
@@ -463,7 +476,12 @@ int node_control(struct node *n, struct client *c, char *line, char **out)
 		return status(n, out);
 	if (!strcmp(line, "ping"))
 		return answer(out, 0, "pong");
+	if (strstr(rest, "order=auto")) {
+		adapt_read_words(&tree, rest);
+		adapt_ratios(n); /* it may have been profiled since */
+	}
 	pthread_mutex_lock(&n->lock);
+	n->adapt = &tree;
 	if (!strcmp(line, "set") || !strcmp(line, "job"))
 		rc = set_job(n, rest, line[0] == 'j', out);
 	else if (!strcmp(line, "where"))
@@ -476,7 +494,9 @@ int node_control(struct node *n, struct client *c, char *line, char **out)
 		rc = set_capacity(n, rest, out);
 	else
 		rc = answer(out, EINVAL, "the node does not know this command");
+	n->adapt = NULL;
 	node_unlock(n);
+	adapt_forget(&tree);
 	node_wake_all(n); /* limits may have been lifted */
 	return rc;
 }

@@ -22,6 +22,8 @@
 #include "base/units.h"
 #include "ionode/tcp.h"
 #include "controller/controller.h"
+#include "ionode/adapt.h"
+#include "sched/spec.h"
 #include "ionode/link.h"
 #include "ionode/permit.h"
 #include "ionode/trace.h"
@@ -170,6 +172,25 @@ static int start_trace(struct node *n, const char *path, const struct sl_config 
 	return rc;
 }
 
+/* What auto is told, and `order` itself if it names a tree. */
+static int start_order(struct node *n, const char *order)
+{
+	struct adapt tree = { .text = NULL };
+	int rc;
+
+	adapt_ratios(n);
+	if (!order)
+		return 0;
+	adapt_read(&tree, order);
+	n->adapt = &tree;
+	rc = node_policy(n, "order", order, node_now());
+	n->adapt = NULL;
+	adapt_forget(&tree);
+	if (rc)
+		fprintf(stderr, "sluiced: %s\n", sl_error(n->sched));
+	return rc;
+}
+
 static int run(const struct node_config *config, int ready_fd)
 {
 	struct node *n = calloc(1, sizeof(*n));
@@ -180,13 +201,18 @@ static int run(const struct node_config *config, int ready_fd)
 				.strict_grants = config->strict,
 				.lend_us = config->lend_us,
 				.patterns = 1,
+				.read = adapt_get,
+				.read_arg = n,
 				.limits = { .jobs = 4096, .files = 65536, .requests = 131072 } };
 	pthread_t threads[SL_SHM_WORKERS];
-	char err[200];
+	char err[300], tree[SL_SPEC_FILE_MAX + 1];
 	int rc;
 
 	if (!n)
 		return -ENOMEM;
+	/* A tree is part of what is recorded: then it is set below. */
+	if (sc.order && sl_spec_file(sc.order, "tree", tree))
+		sc.order = NULL;
 	n->config = config;
 	n->capacity_bps = config->capacity_bps;
 	n->started = node_now();
@@ -214,6 +240,7 @@ static int run(const struct node_config *config, int ready_fd)
 	    (rc = watch(n, n->stop_fd, &n->stop_fd)) || (rc = files_start(n)) ||
 	    (rc = watch(n, n->closed_fd, &n->closed_fd)) || (rc = ring_start(n)) ||
 	    (config->trace && (rc = start_trace(n, config->trace, &sc))) || (rc = usage_start(n)) ||
+	    (rc = start_order(n, sc.order ? NULL : config->order)) ||
 	    (rc = node_workers_start(n, threads))) {
 		fprintf(stderr, "sluiced: cannot start: %s\n", strerror(-rc));
 		return rc;

@@ -46,6 +46,7 @@ struct node_file {
 	struct node_file *next; /* of those that are free, or are to be closed */
 };
 
+struct adapt;
 struct client;
 struct closer;
 struct node_io;
@@ -195,6 +196,7 @@ struct node {
 	bool full;	      /* no descriptors left: nobody is accepted for a while */
 	struct closer *closer;
 	struct node_trace *trace; /* NULL: nothing is recorded */
+	struct adapt *adapt;	  /* what order=auto is told */
 	struct ring *ring;	  /* NULL: no io_uring */
 	struct link *link;	  /* to the controller; NULL: none */
 	struct usage *usage;	  /* account of what jobs use; NULL: none is kept */

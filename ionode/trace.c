@@ -289,7 +289,7 @@ int node_job_order(struct node *n, uint64_t job, const char *policy, sl_time now
 	struct sl_trace_record r = { .type = SL_TRACE_ORDER, .now = now, .u64 = { job } };
 	int rc = sl_job_order(n->sched, job, policy, now);
 
-	r.text_length = (size_t)snprintf(r.text, 256, "%s", policy ? policy : "");
+	r.text_length = (size_t)snprintf(r.text, sizeof(r.text), "%s", policy ? policy : "");
 	if (n->trace && !rc)
 		record(n, &r);
 	return rc;
@@ -300,10 +300,39 @@ int node_policy(struct node *n, const char *stage, const char *policy, sl_time n
 	struct sl_trace_record r = { .type = SL_TRACE_POLICY, .now = now };
 	int rc = sl_policy_set(n->sched, stage, policy, now);
 
-	r.text_length = (size_t)snprintf(r.text, 512, "%s=%s", stage, policy);
+	r.text_length = (size_t)snprintf(r.text, sizeof(r.text), "%s=%s", stage, policy);
 	if (n->trace && !rc)
 		record(n, &r);
 	return rc;
+}
+
+void node_file(struct node *n, const char *name, const char *text, size_t length, sl_time now)
+{
+	size_t head = strlen(name) + 1, at = 0, piece;
+
+	if (!n->trace)
+		return;
+	do {
+		struct sl_trace_record r = { .type = SL_TRACE_FILE,
+					     .now = now,
+					     .u64 = { at, length } };
+
+		piece = length - at < SL_TRACE_TEXT - 1 - head ? length - at
+							       : SL_TRACE_TEXT - 1 - head;
+		memcpy(r.text, name, head);
+		memcpy(r.text + head, text + at, piece);
+		r.text_length = head + piece;
+		record(n, &r);
+		at += piece;
+	} while (at < length);
+}
+
+void node_ratio(struct node *n, uint32_t op, uint64_t bytes, uint32_t ratio_milli, sl_time now)
+{
+	if (!sl_ratio_set(n->sched, op, bytes, ratio_milli) && n->trace)
+		record(n, &(struct sl_trace_record){ .type = SL_TRACE_RATIO,
+						     .now = now,
+						     .u64 = { op, bytes, ratio_milli } });
 }
 
 int node_capacity(struct node *n, uint64_t bps, sl_time now)

@@ -22,6 +22,9 @@ int node_job_forget(struct node *n, uint64_t job, sl_time now);
 int node_job_grant(struct node *n, uint64_t job, uint64_t rate_bps, sl_time until, sl_time now);
 int node_job_order(struct node *n, uint64_t job, const char *policy, sl_time now);
 int node_policy(struct node *n, const char *stage, const char *policy, sl_time now);
+/* Before the call that names the file. */
+void node_file(struct node *n, const char *name, const char *text, size_t length, sl_time now);
+void node_ratio(struct node *n, uint32_t op, uint64_t bytes, uint32_t ratio_milli, sl_time now);
 int node_capacity(struct node *n, uint64_t bps, sl_time now); /* paces from now on, too */
 
 #endif

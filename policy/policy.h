@@ -129,6 +129,7 @@ struct sl_run;	 /* order/flow.h: a batch in the making, waiting or in flight */
 
 struct sl_order_ops {
 	struct sl_policy base; /* state_size, init: of the policy's part of one flow */
+	bool chooses;	       /* auto: the host runs one of the others in its place */
 	/* A request joins the flow. Cannot fail: the host has checked the limits. */
 	void (*add)(struct sl_flow *f, struct sl_request *r, sl_time now);
 	/* Not later than now: next() may give a batch. SL_NEVER: something must happen first. */

@@ -30,7 +30,7 @@ struct sl_request *sl_lane_detach(struct sl_lane *l)
 void sl_lane_attach(struct sl_sched *s, struct sl_lane *l, const struct sl_spec *order,
 		    struct sl_request *chain, sl_time now)
 {
-	sl_flow_policy(&l->flow, sl_order_ops(order), order->values, now);
+	sl_flow_policy(&l->flow, sl_lane_ops(l, order), order->values, now);
 	while (chain) {
 		struct sl_request *r = chain;
 
@@ -167,6 +167,7 @@ static void change_order(struct sl_sched *s, const struct sl_spec *spec, sl_time
 
 		if (s->slots[i].order.policy)
 			continue;
+		sl_choice_begin(s, l, stored);
 		sl_lane_attach(s, l, stored, sl_lane_detach(l), now);
 		if (s->slots[i].lane) /* whether requests are merged matters for its rates */
 			sl_slot_rates(s, &s->slots[i], now);
@@ -184,7 +185,9 @@ int sl_policy_set(struct sl_sched *s, const char *stage, const char *policy, sl_
 		return sl_fail(s, -ENOENT,
 			       "policy: no stage '%.32s'; there are admit, share, order", stage);
 	if ((rc = sl_spec_parse((enum sl_stage)which, policy, &spec, s->message,
-				sizeof(s->message)))) {
+				sizeof(s->message))) ||
+	    (which == SL_ORDER &&
+	     (rc = sl_auto_prepare(s, policy, &spec, s->message, sizeof(s->message))))) {
 		s->error = s->message;
 		return rc;
 	}

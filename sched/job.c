@@ -33,9 +33,10 @@ static uint64_t floor_in_force(const struct sl_sched *s, const struct sl_job_con
 	return scale(c->min_bps, s->capacity_bps - firm, s->effort_bps);
 }
 
-static bool merges(const struct sl_flow *f)
+/* Under auto it may at any time. */
+static bool merges(const struct sl_lane *l)
 {
-	return f->ops->add == sl_flow_add && f->batch_requests > 1;
+	return l->choice || (l->flow.ops->add == sl_flow_add && l->flow.batch_requests > 1);
 }
 
 /* Rates of a job's own lane, told to admit; true if the limit of its batches is another now. */
@@ -45,7 +46,7 @@ static bool lane_rates(struct sl_sched *s, struct sl_slot *slot, sl_time now)
 	struct sl_rates rates = { .cap_bps = slot->conf.max_bps ? slot->conf.max_bps : UINT64_MAX,
 				  .floor_bps = floor_in_force(s, &slot->conf),
 				  .burst_bytes = slot->conf.burst_bytes,
-				  .merges = merges(&l->flow) };
+				  .merges = merges(l) };
 	uint64_t before = l->flow.batch_limit;
 
 	if (s->strict_grants && slot->grant_bps < rates.cap_bps)
@@ -184,6 +185,10 @@ int sl_job_add(struct sl_sched *s, uint64_t job, const struct sl_job_conf *conf,
 	slot->conf = (struct sl_job_conf){ 0 };
 	slot->stats = (struct sl_job_stats){ 0 };
 	slot->watch = NULL;
+	if (slot->own.choice) { /* what was found out of its predecessor is not about it */
+		sl_choice_begin(s, &slot->own, sl_slot_order(s, slot));
+		sl_lane_attach(s, &slot->own, sl_slot_order(s, slot), NULL, now);
+	}
 	/* It has nothing in any lane yet, so it can begin in the right one whatever is in flight.
 	 */
 	if (s->pooling && !s->remap && !c.min_bps && !c.max_bps)
@@ -233,6 +238,7 @@ int sl_job_remove(struct sl_sched *s, uint64_t job, sl_time now)
 	conf_apply(s, slot, &(struct sl_job_conf){ .weight = 1 }, now);
 	if (slot->order.policy) {
 		slot->order.policy = NULL;
+		sl_choice_begin(s, &slot->own, sl_slot_order(s, slot));
 		sl_lane_attach(s, &slot->own, sl_slot_order(s, slot), NULL, now);
 	}
 	l = &slot->own;
@@ -290,12 +296,14 @@ int sl_job_order(struct sl_sched *s, uint64_t job, const char *policy, sl_time n
 	if (!slot)
 		return no_job(s, job);
 	if (policy &&
-	    (rc = sl_spec_parse(SL_ORDER, policy, &spec, s->message, sizeof(s->message)))) {
+	    ((rc = sl_spec_parse(SL_ORDER, policy, &spec, s->message, sizeof(s->message))) ||
+	     (rc = sl_auto_prepare(s, policy, &spec, s->message, sizeof(s->message))))) {
 		s->error = s->message;
 		return rc;
 	}
 	chain = sl_lane_detach(&slot->own);
 	slot->order = spec;
+	sl_choice_begin(s, &slot->own, sl_slot_order(s, slot));
 	sl_lane_attach(s, &slot->own, sl_slot_order(s, slot), chain, now);
 	sl_slot_rates(s, slot, now);
 	return 0;

@@ -180,8 +180,10 @@ int sl_add(struct sl_sched *s, struct sl_request *r, sl_time now)
 	if (slot->stats.queued_requests++ == 0)
 		slot->waiting_since = now;
 	slot->stats.queued_bytes += r->length;
-	if (s->patterns)
+	if (s->patterns || (slot->lane->choice && slot->lane == &slot->own))
 		sl_watch_add(s, slot, r, now);
+	if (slot->lane->choice && slot->lane != &slot->own)
+		sl_watch_add(s, sl_pool_slot(s), r, now);
 	if (slot->lane->limited && slot->lane->flow.waiting == 0)
 		s->admit->wake(s->admit_state, slot->lane->index, now);
 	sl_lane_add(s, slot->lane, r, now);
@@ -290,6 +292,8 @@ const struct sl_batch *sl_next(struct sl_sched *s, sl_time now, sl_time *wake)
 			continue;
 		}
 		account_next(s, &run->batch, via, now);
+		if (l->choice)
+			sl_choice_sent(s, l, now);
 		if (l->limited) {
 			s->admit->charge(s->admit_state, l->index, run->batch.length, now);
 			if (l->has_floor)
@@ -374,6 +378,8 @@ int sl_done(struct sl_sched *s, const struct sl_batch *b, sl_time now)
 	s->inflight--;
 	s->inflight_bytes -= b->length;
 	l->flow.ops->done(&l->flow, run, now);
+	if (l->choice)
+		sl_choice_done(s, l, b->length, b->count, now);
 	sl_run_free(&s->env, run);
 	if (!l->ready)
 		sl_lane_update(s, l, now);
@@ -554,11 +560,21 @@ int sl_sched_create(struct sl_sched **out, const struct sl_config *config, sl_ti
 		l->member.weight = 1;
 		l->throttled_since = -1;
 		sl_flow_init(&l->flow, &s->env, i);
-		sl_flow_policy(&l->flow, sl_order_ops(&order), s->order_spec[0].values, now);
 		s->slots[i].next_free = i + 1;
 	}
 	s->watch_conf.transfer_bytes = config->piece_bytes;
 	s->patterns = config->patterns != 0;
+	s->read = config->read;
+	s->read_arg = config->read_arg;
+	if ((rc = sl_auto_prepare(s, config->order, &order, err, err_size))) {
+		sl_sched_destroy(s);
+		return rc;
+	}
+	for (uint32_t i = 0; i < pl.lanes; i++) {
+		sl_choice_begin(s, &s->slots[i].own, &s->order_spec[0]);
+		sl_flow_policy(&s->slots[i].own.flow, sl_lane_ops(&s->slots[i].own, &order),
+			       s->order_spec[0].values, now);
+	}
 	if (s->patterns && sl_watch_start(s)) {
 		total = s->watch_bytes * pl.lanes;
 		sl_sched_destroy(s);
@@ -571,6 +587,6 @@ int sl_sched_create(struct sl_sched **out, const struct sl_config *config, sl_ti
 void sl_sched_destroy(struct sl_sched *s)
 {
 	if (s)
-		free(s->watch_all);
+		sl_auto_free(s);
 	free(s);
 }

@@ -20,15 +20,22 @@
 #include "base/ds/hash.h"
 #include "base/ds/heap.h"
 #include "detect/pattern.h"
+#include "policy/order/auto.h"
 #include "policy/order/flow.h"
 #include "policy/policy.h"
 #include "sched/spec.h"
 
+#define SL_RATIOS 41
+
 enum sl_request_state { SL_REQUEST_FREE, SL_REQUEST_WAITING, SL_REQUEST_INFLIGHT };
 enum { SL_GRANTED, SL_UNGRANTED, SL_CLASSES };
 
+struct sl_choice;
+struct sl_advisor;
+
 struct sl_lane {
 	struct sl_flow flow;
+	struct sl_choice *choice; /* order=auto; else NULL */
 	struct sl_member member;
 	uint32_t index;
 	uint8_t ready;
@@ -91,8 +98,13 @@ struct sl_sched {
 	struct sl_slot *slots;	   /* limits.jobs, and the pool's */
 	bool patterns;
 	struct sl_access_conf watch_conf;
-	size_t watch_bytes;	  /* of a slot */
-	unsigned char *watch_all; /* of all slots; NULL: nothing is watched */
+	size_t watch_bytes;	   /* of a slot */
+	unsigned char *watch_all;  /* of all slots; NULL: nothing is watched */
+	struct sl_choice *choices; /* of all lanes; NULL: auto was never asked for */
+	struct sl_advisor *advisors;
+	uint32_t ratio_milli[2][SL_RATIOS]; /* by operation and log2 of the size; 0: not known */
+	int (*read)(void *arg, const char *name, char **text, size_t *length);
+	void *read_arg;
 	const char *error;
 	char message[200];
 };
@@ -137,6 +149,41 @@ int sl_watch_start(struct sl_sched *s);
 void sl_watch_add(struct sl_sched *s, struct sl_slot *slot, const struct sl_request *r,
 		  sl_time now);
 
+/* ---- auto.c: order=auto ---- */
+
+/* One for each lane. */
+struct sl_choice {
+	struct sl_auto by;
+	const struct sl_advisor *advisor;
+	const int64_t *values;
+	uint64_t turn;			  /* decisions of all when the lane's last batch was done */
+	uint32_t look;			  /* requests until the pattern is looked at */
+	uint32_t between;		  /* two looks */
+	struct sl_access_pattern pattern; /* at the last look that counted */
+	double ratio;			  /* NAN: not known */
+};
+
+/* What order=auto needs: memory, and its tree. 0, or -errno with a message in err. Nothing has
+ * changed for the lanes yet. text: of the spec; NULL: the default. */
+int sl_auto_prepare(struct sl_sched *s, const char *text, const struct sl_spec *spec, char *err,
+		    size_t err_size);
+void sl_auto_free(struct sl_sched *s);
+/* The lane has another spec from now on (prepared): begin anew. To be attached then. */
+void sl_choice_begin(struct sl_sched *s, struct sl_lane *l, const struct sl_spec *order);
+/* A batch goes, or is done. */
+void sl_choice_sent(struct sl_sched *s, struct sl_lane *l, sl_time now);
+void sl_choice_done(struct sl_sched *s, struct sl_lane *l, uint64_t bytes, uint32_t requests,
+		    sl_time now);
+void sl_choice_reason(const struct sl_choice *c, char *out, size_t size);
+
+/* auto-tree.c: a tree whose attributes and classes mean something here. */
+struct sl_advisor *sl_advisor_get(struct sl_sched *s, const char *name, char *err, size_t err_size);
+const struct sl_advisor *sl_advisor_find(const struct sl_sched *s, int64_t hash); /* or NULL */
+/* An arm, and what speaks for each. */
+unsigned sl_advisor_ask(const struct sl_advisor *a, const struct sl_access_pattern *p, double ratio,
+			double share[SL_AUTO_ARMS]);
+void sl_advisors_free(struct sl_sched *s);
+
 /* ---- change.c: live changes ---- */
 
 /*
@@ -155,6 +202,13 @@ void sl_unpark(struct sl_sched *s, sl_time now);
 static inline const struct sl_order_ops *sl_order_ops(const struct sl_spec *spec)
 {
 	return (const struct sl_order_ops *)spec->policy;
+}
+
+/* What runs in the flow of a lane with this spec. */
+static inline const struct sl_order_ops *sl_lane_ops(const struct sl_lane *l,
+						     const struct sl_spec *spec)
+{
+	return l->choice ? sl_auto_ops(l->choice->by.running) : sl_order_ops(spec);
 }
 
 static inline struct sl_slot *sl_pool_slot(const struct sl_sched *s)

@@ -3,13 +3,13 @@
  * A policy and its parameters from text.
  *
  *	SPEC  = NAME [ "," KEY "=" VALUE ]...
- *	VALUE = a size (64Ki, 1.5MiB) for bytes, a whole number for counts, us and ms, or one of
- *	        the names for a choice
+ *	VALUE = a size (64Ki, 1.5MiB) for bytes, a whole number for counts, us and ms, one of
+ *	        the names for a choice, or the name of a file, which has no comma
  *
  * What is not given keeps its default. Each message says what was wrong and what is possible,
  * because whoever reads it has nothing but the message:
  *
- *	order: no policy 'aiol'; there are to-agg, to, sjf, mlf, aioli
+ *	order: no policy 'aiol'; there are to-agg, to, sjf, mlf, aioli, auto
  *	order/aioli: wait_us=-1 is out of range; it takes 0 to 1000000 us
  *
  * Text comes from users and over the network: unprintable bytes are shown as '?' and long words
@@ -107,6 +107,9 @@ static void sp_put_range(struct sp_message *m, const struct sl_param *p)
 		sp_puts(m, " to ");
 		sp_put_bytes(m, p->max);
 		break;
+	case SL_FILE:
+		sp_puts(m, "the name of a file, of at most 255 bytes");
+		break;
 	case SL_COUNT:
 	case SL_US:
 	case SL_MS:
@@ -192,6 +195,8 @@ static const char *sp_kind(enum sl_unit unit)
 		return " is not possible";
 	case SL_BYTES:
 		return " is not a size like 65536, 64Ki or 1.5MiB";
+	case SL_FILE:
+		return " is too long";
 	case SL_COUNT:
 	case SL_US:
 	case SL_MS:
@@ -244,6 +249,12 @@ static int sp_value(const struct sl_param *p, struct sp_word w, int64_t *out)
 	int64_t n = 0;
 	int err = -EINVAL;
 
+	if (p->unit == SL_FILE) {
+		if (w.length > SL_SPEC_FILE_MAX)
+			return -EINVAL;
+		*out = sl_spec_hash(w.text, w.length);
+		return 0;
+	}
 	if (w.length > SP_MAX_VALUE)
 		return -EINVAL;
 	memcpy(text, w.text, w.length);
@@ -263,6 +274,8 @@ static int sp_value(const struct sl_param *p, struct sp_word w, int64_t *out)
 			err = -ERANGE;
 		n = (int64_t)bytes;
 		break;
+	case SL_FILE:
+		break;
 	case SL_COUNT:
 	case SL_US:
 	case SL_MS:
@@ -274,6 +287,15 @@ static int sp_value(const struct sl_param *p, struct sp_word w, int64_t *out)
 	if (!err)
 		*out = n;
 	return err;
+}
+
+int64_t sl_spec_hash(const char *name, size_t length)
+{
+	uint64_t h = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
+
+	for (size_t i = 0; i < length; i++)
+		h = (h ^ (unsigned char)name[i]) * UINT64_C(0x100000001b3);
+	return (int64_t)(h >> 1 | 1);
 }
 
 /* ---- the text ---- */
@@ -340,4 +362,22 @@ int sl_spec_parse(enum sl_stage stage, const char *text, struct sl_spec *out, ch
 	}
 	*out = spec;
 	return 0;
+}
+
+bool sl_spec_file(const char *text, const char *param, char name[SL_SPEC_FILE_MAX + 1])
+{
+	size_t n = strlen(param);
+
+	sp_piece(&text);
+	while (text) {
+		struct sp_word piece = sp_piece(&text);
+
+		if (piece.length <= n + 1 || piece.length > n + 1 + SL_SPEC_FILE_MAX ||
+		    memcmp(piece.text, param, n) != 0 || piece.text[n] != '=')
+			continue;
+		memcpy(name, piece.text + n + 1, piece.length - n - 1);
+		name[piece.length - n - 1] = '\0';
+		return true;
+	}
+	return false;
 }

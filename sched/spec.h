@@ -7,7 +7,9 @@
 
 struct sl_spec {
 	const struct sl_policy *policy;
-	int64_t values[SL_MAX_PARAMS]; /* in the order of policy->params */
+	/* In the order of policy->params. Of a file: a hash of its name, so that specs stay small
+	 * and are compared as they are; 0: none. */
+	int64_t values[SL_MAX_PARAMS];
 };
 
 /*
@@ -17,5 +19,13 @@ struct sl_spec {
  */
 int sl_spec_parse(enum sl_stage stage, const char *text, struct sl_spec *out, char *err,
 		  size_t err_size);
+
+#define SL_SPEC_FILE_MAX 255
+
+/* malloc'ed, up to 16 MiB; 0 or -errno. */
+int sl_spec_read(const char *name, char **text, size_t *length);
+int64_t sl_spec_hash(const char *name, size_t length); /* not 0 */
+/* The value of a parameter that is a file, in a text that was parsed; false: it is not given. */
+bool sl_spec_file(const char *text, const char *param, char name[SL_SPEC_FILE_MAX + 1]);
 
 #endif

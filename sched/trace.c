@@ -15,6 +15,7 @@ static const struct {
 	[SL_TRACE_REMOVE] = { 1, 0, 0 },   [SL_TRACE_ORDER] = { 1, 0, 1 },
 	[SL_TRACE_GRANT] = { 3, 0, 0 },	   [SL_TRACE_POLICY] = { 0, 0, 1 },
 	[SL_TRACE_CAPACITY] = { 1, 0, 0 }, [SL_TRACE_LOST] = { 1, 0, 0 },
+	[SL_TRACE_FILE] = { 2, 0, 1 },	   [SL_TRACE_RATIO] = { 3, 0, 0 },
 };
 
 static unsigned char *put(unsigned char *at, uint64_t value, unsigned bytes)

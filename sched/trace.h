@@ -18,6 +18,8 @@
  *max, burst, period u64, weight, best_effort u32: added or set REMOVE    job u64 ORDER     job u64,
  *text: policy, empty for the default GRANT     job, rate, until u64 POLICY    text: stage=spec
  *	CAPACITY  u64
+ *	FILE      offset, length u64, text: name \0 a piece of the file, which a later record names
+ *	RATIO     op, bytes, thousandths u64
  *	LOST      u64: records that could not be written fast enough; what follows cannot be checked
  */
 #ifndef SL_SCHED_TRACE_H
@@ -45,6 +47,8 @@ enum sl_trace_type {
 	SL_TRACE_POLICY,
 	SL_TRACE_CAPACITY,
 	SL_TRACE_LOST,
+	SL_TRACE_FILE,
+	SL_TRACE_RATIO,
 	SL_TRACE_TYPES
 };
 

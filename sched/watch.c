@@ -46,6 +46,9 @@ int sl_job_pattern(const struct sl_sched *s, uint64_t job, struct sl_job_pattern
 					.op = p.op,
 					.files = p.files,
 					.call_bytes = p.call_bytes,
-					.requests = p.requests };
+					.requests = p.requests,
+					.order = slot->lane->flow.ops->base.name };
+	if (slot->lane->choice)
+		sl_choice_reason(slot->lane->choice, out->reason, sizeof(out->reason));
 	return 0;
 }

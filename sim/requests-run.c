@@ -121,6 +121,16 @@ static int rq_alloc(struct sim *m)
 	return 0;
 }
 
+/* What a profile of the device would say. */
+static void rq_ratios(struct sl_sched *sched, const struct sl_device_model *m)
+{
+	for (uint32_t op = SL_READ; op <= SL_WRITE; op++)
+		for (uint64_t bytes = 1024; bytes <= 16 << 20; bytes *= 2)
+			sl_ratio_set(sched, op, bytes,
+				     (uint32_t)(sl_device_cost_ns(m, op, bytes, 1) * 1000 /
+						sl_device_cost_ns(m, op, bytes, 0)));
+}
+
 static int rq_servers(struct sim *m, const struct sl_requests_policy *policy, char *err,
 		      size_t err_size)
 {
@@ -131,6 +141,7 @@ static int rq_servers(struct sim *m, const struct sl_requests_policy *policy, ch
 		.admit = policy ? policy->admit : NULL,
 		.share = policy ? policy->share : NULL,
 		.order = policy ? policy->order : NULL,
+		.piece_bytes = s->transfer_bytes,
 	};
 	int rc;
 
@@ -141,6 +152,7 @@ static int rq_servers(struct sim *m, const struct sl_requests_policy *policy, ch
 		v->flight = &m->flight[(size_t)i * s->window_batches];
 		if ((rc = sl_sched_create(&v->sched, &config, 0, err, err_size)))
 			return rc;
+		rq_ratios(v->sched, &s->device);
 		for (uint32_t k = 0; k < s->n_apps; k++)
 			if ((rc = sl_job_add(v->sched, k + 1, &s->apps[k].conf, 0))) {
 				snprintf(err, err_size, "%s: %s: %s", s->name, s->apps[k].name,

@@ -84,6 +84,7 @@ static void pm_policy(const struct sl_policy_info *info, int is_default)
 		pm_text(p->name);
 		printf("*=_%s_: ", p->unit == SL_BYTES	  ? "SIZE"
 				   : p->unit == SL_CHOICE ? "NAME"
+				   : p->unit == SL_FILE	  ? "FILE"
 							  : "NUMBER");
 		pm_text(param_range(p, buf, sizeof(buf)));
 		printf("\n\t");

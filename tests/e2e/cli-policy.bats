@@ -113,7 +113,7 @@ wrong() {
 @test "policy list STAGE prints that stage only" {
 	run "$SLUICE" policy list order
 	[ "$status" -eq 0 ]
-	[ "$(grep -c '^  order/' <<<"$output")" -eq 5 ]
+	[ "$(grep -c '^  order/' <<<"$output")" -eq 6 ]
 	[[ "$output" != *share/* && "$output" != *admit/* ]]
 }
 
@@ -180,6 +180,7 @@ wrong() {
 	jq -e '[.policies[].params[] |
 		(.name | type == "string") and (.help | length > 0) and
 		if .unit == "choice" then .default as $d | .choices | index($d) != null
+		elif .unit == "file" then .default == null
 		else (.min | type == "number") and .min <= .default and .default <= .max end] |
 		length > 10 and all' <<<"$output"
 	[ "$(jq '.policies[] | select(.name == "to-agg").params[] |

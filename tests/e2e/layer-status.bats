@@ -104,7 +104,7 @@ some_job() { # name, options of run
 	see="See 'sluice set --help'."
 	before=$("$SLUICE" status --json | jq -c '.jobs[] | [.max_bps, .min_bps, .weight]')
 	fails 1 "sluice set: min 300MB/s does not fit: 0B/s of 200MB/s are promised to other jobs." set j weight=9 min=300M
-	fails 2 "sluice set: order: no policy 'x'; there are to-agg, to, sjf, mlf, aioli. $see" set j weight=9 order=x
+	fails 2 "sluice set: order: no policy 'x'; there are to-agg, to, sjf, mlf, aioli, auto. $see" set j weight=9 order=x
 	fails 1 "sluice set: min 30MB/s is above max 20MB/s." set j weight=9 min=30M max=20M
 	[ "$("$SLUICE" status --json | jq -c '.jobs[] | [.max_bps, .min_bps, .weight]')" = "$before" ]
 	fails 1 "sluice set: no job 'k'; see 'sluice status'." set k weight=1
@@ -162,7 +162,7 @@ some_job() { # name, options of run
 	run -0 "$SLUICE" status
 	[[ "$output" == *"Policies: admit=token-bucket share=io-sets order=aioli,wait_us=500"* ]]
 	see="See 'sluice policy --help'."
-	fails 2 "sluice policy: order: no policy 'x'; there are to-agg, to, sjf, mlf, aioli. $see" policy set share=wfq order=x
+	fails 2 "sluice policy: order: no policy 'x'; there are to-agg, to, sjf, mlf, aioli, auto. $see" policy set share=wfq order=x
 	fails 1 "sluice policy: layer 'default' has no controller, which grant and allocate are for. Start it with 'sluice up --ionodes N' or '--policy grant=POLICY'." policy set share=wfq grant=none
 	fails 2 "sluice policy: 'wfq' is not STAGE=POLICY, like share=io-sets. $see" policy set wfq
 	fails 2 "sluice policy: 'set' needs STAGE=POLICY, like share=io-sets. $see" policy set

@@ -192,6 +192,8 @@ void hx_random_policy(struct hx_rng *g, const char *stage, char *buf, size_t siz
 	info = found[hx_below(g, n)];
 	at = (size_t)snprintf(buf, size, "%s", info.name);
 	for (const struct sl_param *p = info.params; p && p->name; p++) {
+		if (p->unit == SL_FILE) /* there is none */
+			continue;
 		switch (hx_below(g, 8)) {
 		case 0:
 			v = (uint64_t)p->min;

@@ -1190,7 +1190,8 @@ static void policies_are_listed_in_the_order_of_the_io_path(void **state)
 	static const char *const want[] = {
 		"admit/token-bucket", "admit/open",    "share/wfq",  "share/fifo",
 		"share/round-robin",  "share/io-sets", "share/pool", "order/to-agg",
-		"order/to",	      "order/sjf",     "order/mlf",  "order/aioli"
+		"order/to",	      "order/sjf",     "order/mlf",  "order/aioli",
+		"order/auto"
 	};
 	struct sl_policy_info info;
 	const char *name;

@@ -95,7 +95,7 @@ static void an_unknown_policy_is_answered_with_those_of_the_stage(void **state)
 {
 	(void)state;
 	refuses(SL_ORDER, "aiol", -ENOENT,
-		"order: no policy 'aiol'; there are to-agg, to, sjf, mlf, aioli");
+		"order: no policy 'aiol'; there are to-agg, to, sjf, mlf, aioli, auto");
 	refuses(SL_ORDER, "aioli ", -ENOENT, NULL);
 	refuses(SL_ORDER, "AIOLI", -ENOENT, NULL);
 	refuses(SL_ORDER, "wfq", -ENOENT, NULL);
@@ -107,7 +107,7 @@ static void a_missing_name_is_malformed(void **state)
 	(void)state;
 	refuses(SL_ORDER, "", -EINVAL,
 		"order: the name of a policy is missing; "
-		"there are to-agg, to, sjf, mlf, aioli");
+		"there are to-agg, to, sjf, mlf, aioli, auto");
 	refuses(SL_ORDER, ",wait_us=5", -EINVAL, NULL);
 }
 
@@ -207,10 +207,10 @@ static void strange_bytes_and_long_words_do_not_reach_the_terminal(void **state)
 {
 	(void)state;
 	refuses(SL_ORDER, "a\033[2J\xff", -ENOENT,
-		"order: no policy 'a?[2J?'; there are to-agg, to, sjf, mlf, aioli");
+		"order: no policy 'a?[2J?'; there are to-agg, to, sjf, mlf, aioli, auto");
 	refuses(SL_ORDER, "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz", -ENOENT,
 		"order: no policy 'abcdefghijklmnopqrstuvwxyzabcdefghijklmn...'; "
-		"there are to-agg, to, sjf, mlf, aioli");
+		"there are to-agg, to, sjf, mlf, aioli, auto");
 }
 
 static void a_message_is_cut_to_the_room_it_has(void **state)
@@ -283,6 +283,8 @@ static void check_range(enum sl_stage stage, const struct sl_policy *policy, uns
 	struct sl_spec spec;
 	char text[128];
 
+	if (p->unit == SL_FILE)
+		return; /* any name will do */
 	for (size_t k = 0; k < 3; k++) {
 		give(text, sizeof(text), policy, i, inside[k]);
 		accepts(stage, text, &spec);

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The decision trees of order=auto: files as sluice-train(1) writes them, whose attributes are
+ * things that a scheduler can see and whose classes are order policies.
+ *
+ *	op             read, write
+ *	spatiality     contiguous, strided, random
+ *	size           small, large
+ *	files, ratio   numbers
+ *	file_bytes     a number, not known before the end (AGIOS's T1 has it): all branches are gone
+ *
+ * The built-in one is sched/auto.tree: T2 of the shipped matrix,
+ *
+ *	sluice train tests/data/learn/runs.csv --output sched/auto.tree
+ *
+ * Trees are kept by name until the scheduler ends; naming a file again reads it again.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "detect/tree.h"
+#include "sched/sched.h"
+
+#include "sched/auto-tree.inc"
+
+enum attribute { OP, SPATIALITY, SIZE, FILES, RATIO, FILE_BYTES, ATTRIBUTES };
+
+static const struct {
+	const char *name;
+	const char *values[4]; /* none: a number */
+} known[ATTRIBUTES] = {
+	[OP] = { "op", { "read", "write" } },
+	[SPATIALITY] = { "spatiality", { "contiguous", "strided", "random" } },
+	[SIZE] = { "size", { "small", "large" } },
+	[FILES] = { "files", { 0 } },
+	[RATIO] = { "ratio", { 0 } },
+	[FILE_BYTES] = { "file_bytes", { 0 } },
+};
+
+struct sl_advisor {
+	struct sl_advisor *next;
+	int64_t hash; /* of its name; 0: built in */
+	struct sl_decision tree;
+	struct {
+		enum attribute is;
+		double value[4]; /* of the tree, by ours; NAN: it has none such */
+	} attribute[ATTRIBUTES];
+	uint8_t arm[SL_DECISION_CLASSES];
+};
+
+/* ---- reading ---- */
+
+int sl_spec_read(const char *name, char **text, size_t *length)
+{
+	FILE *f = fopen(name, "re"), *out;
+	char part[4096];
+	size_t n;
+	int rc = 0;
+
+	if (!f)
+		return -errno;
+	out = open_memstream(text, length);
+	while (out && (n = fread(part, 1, sizeof(part), f)) > 0 && !rc) {
+		fwrite(part, 1, n, out);
+		if (ftell(out) > 16 << 20)
+			rc = -EFBIG;
+	}
+	if (ferror(f))
+		rc = -EIO;
+	fclose(f);
+	if (!out || fclose(out))
+		return -ENOMEM;
+	if (rc)
+		free(*text);
+	return rc;
+}
+
+static int no_attribute(const char *file, const struct sl_decision_attribute *a, char *err,
+			size_t err_size)
+{
+	snprintf(err, err_size,
+		 "order/auto: %s: a scheduler cannot see '%s'; a tree may ask for op, files, "
+		 "spatiality, size, ratio, each once and as sluice-train(1) says",
+		 file, a->name);
+	return -EINVAL;
+}
+
+static int bind_attribute(struct sl_advisor *v, uint32_t i, const char *file, char *err,
+			  size_t err_size)
+{
+	const struct sl_decision_attribute *a = &v->tree.attribute[i];
+	unsigned is = 0, numbers;
+
+	while (is < ATTRIBUTES && strcmp(known[is].name, a->name) != 0)
+		is++;
+	if (is == ATTRIBUTES)
+		return no_attribute(file, a, err, err_size);
+	numbers = known[is].values[0] == NULL;
+	if (numbers != (a->values == 0))
+		return no_attribute(file, a, err, err_size);
+	v->attribute[i].is = (enum attribute)is;
+	for (unsigned k = 0; k < 4; k++) {
+		const char *name = known[is].values[k];
+		uint32_t value = name ? sl_decision_value(a, name) : SL_DECISION_NONE;
+
+		v->attribute[i].value[k] = value == SL_DECISION_NONE ? (double)NAN : value;
+	}
+	return 0;
+}
+
+static int bind_tree(struct sl_advisor *v, const char *file, char *err, size_t err_size)
+{
+	int rc;
+
+	/* Names of attributes differ, so there are no more than are known. */
+	for (uint32_t i = 0; i < v->tree.attributes; i++) {
+		if (i == ATTRIBUTES)
+			return no_attribute(file, &v->tree.attribute[i], err, err_size);
+		if ((rc = bind_attribute(v, i, file, err, err_size)))
+			return rc;
+	}
+	for (uint32_t i = 0; i < v->tree.classes; i++) {
+		int arm = sl_auto_find(v->tree.class_[i]);
+
+		if (arm < 0) {
+			snprintf(err, err_size,
+				 "order/auto: %s: there is no order policy '%s' to choose; there "
+				 "are to-agg, to, sjf, mlf, aioli",
+				 file, v->tree.class_[i]);
+			return -EINVAL;
+		}
+		v->arm[i] = (uint8_t)arm;
+	}
+	return 0;
+}
+
+static int load(struct sl_sched *s, const char *name, struct sl_advisor *v, char *err,
+		size_t err_size)
+{
+	char *text = NULL;
+	size_t length = 0;
+	int rc;
+
+	if (!name)
+		return sl_decision_parse("the built-in tree", auto_tree, sizeof(auto_tree) - 1,
+					 &v->tree, err, err_size);
+	rc = s->read ? s->read(s->read_arg, name, &text, &length)
+		     : sl_spec_read(name, &text, &length);
+	if (rc) {
+		snprintf(err, err_size, "order/auto: tree=%s cannot be read: %s", name,
+			 rc == -EXDEV ? "give its whole path, from /" : strerror(-rc));
+		return rc;
+	}
+	rc = sl_decision_parse(name, text, length, &v->tree, err, err_size);
+	free(text);
+	return rc;
+}
+
+const struct sl_advisor *sl_advisor_find(const struct sl_sched *s, int64_t hash)
+{
+	const struct sl_advisor *v = s->advisors;
+
+	while (v && v->hash != hash)
+		v = v->next;
+	return v;
+}
+
+struct sl_advisor *sl_advisor_get(struct sl_sched *s, const char *name, char *err, size_t err_size)
+{
+	int64_t hash = name ? sl_spec_hash(name, strlen(name)) : 0;
+	struct sl_advisor *old = s->advisors, *v = calloc(1, sizeof(*v)), *next;
+
+	while (old && old->hash != hash)
+		old = old->next;
+	if (!v) {
+		snprintf(err, err_size, "order/auto: no memory for a tree");
+		return NULL;
+	}
+	v->hash = hash;
+	if (load(s, name, v, err, err_size) ||
+	    bind_tree(v, name ? name : "the built-in tree", err, err_size)) {
+		sl_decision_free(&v->tree);
+		free(v);
+		return NULL;
+	}
+	if (!old) {
+		v->next = s->advisors;
+		s->advisors = v;
+		return v;
+	}
+	/* In the same place: other lanes may be asking it. */
+	next = old->next;
+	sl_decision_free(&old->tree);
+	*old = *v;
+	old->next = next;
+	free(v);
+	return old;
+}
+
+void sl_advisors_free(struct sl_sched *s)
+{
+	while (s->advisors) {
+		struct sl_advisor *v = s->advisors;
+
+		s->advisors = v->next;
+		sl_decision_free(&v->tree);
+		free(v);
+	}
+}
+
+/* ---- asking ---- */
+
+unsigned sl_advisor_ask(const struct sl_advisor *v, const struct sl_access_pattern *p, double ratio,
+			double share[SL_AUTO_ARMS])
+{
+	double values[ATTRIBUTES], by_class[SL_DECISION_CLASSES];
+	uint32_t chosen;
+
+	for (uint32_t i = 0; i < v->tree.attributes; i++) {
+		switch (v->attribute[i].is) {
+		case OP:
+			values[i] = v->attribute[i].value[p->op == SL_WRITE];
+			break;
+		case SPATIALITY:
+			values[i] =
+				p->spatial == SL_ACCESS_UNKNOWN
+					? NAN
+					: v->attribute[i].value[p->spatial - SL_ACCESS_CONTIGUOUS];
+			break;
+		case SIZE:
+			values[i] = p->size == SL_ACCESS_NO_SIZE
+					    ? NAN
+					    : v->attribute[i].value[p->size == SL_ACCESS_LARGE];
+			break;
+		case FILES:
+			values[i] = p->files;
+			break;
+		case RATIO:
+			values[i] = ratio;
+			break;
+		case FILE_BYTES:
+		case ATTRIBUTES:
+			values[i] = NAN;
+			break;
+		}
+	}
+	chosen = sl_decision_choose(&v->tree, values, by_class);
+	memset(share, 0, SL_AUTO_ARMS * sizeof(share[0]));
+	for (uint32_t i = 0; i < v->tree.classes; i++)
+		share[v->arm[i]] += by_class[i];
+	return v->arm[chosen];
+}
