@@ -40,12 +40,13 @@ export class History {
 		this.last = Math.max(this.last, second);
 	}
 
-	/* The answer of /api/v1/history: what was before the page was opened, or was missed. Seconds that
-	 * are known already stay: the newest of the answer is not over yet. */
+	/* The answer of /api/v1/history: what was before the page was opened, or was missed. Seconds
+	 * that are known stay, and the newest of the answer, which is not over yet, is left out. */
 	load(past) {
 		const first = Math.round((past.from_ms ?? 0) / 1000);
 		const step = past.step_s ?? 1;
-		const length = Math.max(0, ...(past.jobs ?? []).map((j) => j.bps.length)) * step;
+		const steps = Math.max(1, ...(past.jobs ?? []).map((j) => j.bps.length)) - 1;
+		const length = steps * step;
 		const fresh = [];
 
 		this.advance(Math.max(this.last, first + length - 1));
@@ -59,7 +60,21 @@ export class History {
 				row.bps[t % SLOTS] = bps[Math.floor((t - first) / step)] ?? 0;
 		}
 		for (const t of fresh) this.known[t % SLOTS] = 1;
+		if (fresh.length) this.mend(fresh.at(-1) + 1);
 		if (past.phases) this.loadPhases(past.phases);
+	}
+
+	/* A few seconds from t on that nobody knows, as if they were like the next that is known. */
+	mend(t) {
+		let to = t;
+
+		while (to <= this.last && !this.known[to % SLOTS]) to++;
+		if (to > this.last || to - t > MEND + 1) return;
+		for (; t < to; t++) {
+			this.known[t % SLOTS] = 1;
+			for (const row of this.jobs.values())
+				row.bps[t % SLOTS] = row.bps[to % SLOTS];
+		}
 	}
 
 	loadPhases(list) {
@@ -193,7 +208,8 @@ export class Colours {
 		const near = new Set(order.slice(0, Math.ceil(n * 1.5)));
 
 		this.slots = this.slots.map((name) => (near.has(name) ? name : null));
-		for (const name of order.slice(0, n)) {
+		/* By name, so that those who open the page together see the same colours. */
+		for (const name of order.slice(0, n).sort()) {
 			if (this.slots.includes(name)) continue;
 			let at = this.slots.indexOf(null);
 			if (at < 0) {

@@ -13,13 +13,10 @@ const one = (v) => v ?? -1;
 const nodes = (j) => j.ionodes ?? (j.parts ?? []).filter((p) => p.clients > 0).map((p) => p.ionode);
 
 /* One that was found in the job's I/O is said with how sure that is. */
-function period(j) {
-	if (!(j.period_s > 0)) return '–';
-	return (
-		seconds(j.period_s) +
-		(j.period_from === 'detected' ? ` (${percent(j.period_confidence)} sure)` : '')
-	);
-}
+const sure = (j) =>
+	j.period_s > 0 && j.period_from === 'detected'
+		? `${percent(j.period_confidence)} sure`
+		: '';
 
 /* What its requests look like, in words. */
 function pattern(j) {
@@ -102,7 +99,8 @@ const columns = [
 		label: 'Period',
 		hint: 'Time from one I/O phase to the next, as declared or as found',
 		sort: (j) => one(j.period_s),
-		show: period,
+		show: (j) => (j.period_s > 0 ? seconds(j.period_s) : '–'),
+		below: sure,
 	},
 	{
 		key: 'ionodes',
@@ -331,7 +329,7 @@ export class Jobs {
 						el('span'),
 						el('span.bar', { 'aria-hidden': 'true' }),
 					);
-				else if (c.below) cell.append(el('span'), el('span.pattern'));
+				else if (c.below) cell.append(el('span'), el('span.below'));
 				return cell;
 			}),
 		);

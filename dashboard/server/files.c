@@ -14,7 +14,9 @@
 #include "icon-svg.inc"
 #include "index-html.inc"
 #include "jobs-js.inc"
+#include "narrow-css.inc"
 #include "overview-js.inc"
+#include "panels-css.inc"
 #include "policies-js.inc"
 #include "tables-css.inc"
 #include "uplot-css.inc"
@@ -44,7 +46,9 @@ const struct page_file page_files[] = {
 	FILE_OF("/icon.svg", SVG, icon_svg),
 	FILE_OF("/", HTML, index_html),
 	FILE_OF("/jobs.js", JS, jobs_js),
+	FILE_OF("/narrow.css", CSS, narrow_css),
 	FILE_OF("/overview.js", JS, overview_js),
+	FILE_OF("/panels.css", CSS, panels_css),
 	FILE_OF("/policies.js", JS, policies_js),
 	FILE_OF("/tables.css", CSS, tables_css),
 	FILE_OF("/uplot.css", CSS, uplot_css),
