@@ -2,13 +2,17 @@
 /* Questions about a page that a rule can answer: is text readable, has everything a name, does
  * something stick out. Each returns what is wrong, as text; nothing is good. */
 
-/* Elements beyond the right edge of the window. */
+/* Elements beyond the right edge of the window, or of the panel that they are in. */
 export function overflowing(page) {
 	return page.evaluate(() => {
+		const edge = (e) =>
+			(e.closest('.panel')?.getBoundingClientRect().right ?? innerWidth) + 1;
 		const out = [...document.querySelectorAll('body *')].filter(
 			(e) =>
-				e.getBoundingClientRect().right > innerWidth + 1 &&
-				!e.closest('.hidden, .skip, .jobs thead'),
+				e.getBoundingClientRect().right > edge(e) &&
+				!e.closest('.hidden, .skip') &&
+				e.checkVisibility() &&
+				getComputedStyle(e.closest('thead') ?? e).clipPath === 'none',
 		);
 		const wide = document.documentElement.scrollWidth;
 

@@ -23,7 +23,7 @@ export function findChromium() {
 	].find((path) => path && existsSync(path));
 }
 
-async function prepare() {
+export async function prepare() {
 	const executablePath = findChromium();
 
 	if (!executablePath) return { missing: 'no chromium' };

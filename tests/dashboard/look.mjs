@@ -25,6 +25,23 @@ const cases = {
 		phone,
 	),
 
+	'nothing sticks out of its frame at any width': with_layer(
+		12,
+		async ({ page, open, url, layer }) => {
+			layer.jobs[3].job =
+				'a-job-with-a-name-as-long-as-names-can-be-without-any-good-reason';
+			await open(url);
+			await page.getByRole('button', { name: 'Predict' }).click();
+			await page.locator('#what-if-table').waitFor();
+			for (const width of [
+				320, 360, 480, 640, 768, 961, 1121, 1301, 1441, 1581, 1920,
+			]) {
+				await page.setViewportSize({ width, height: 800 });
+				assert.deepEqual(await overflowing(page), [], `${width}`);
+			}
+		},
+	),
+
 	'text has enough contrast in the light': with_layer(
 		12,
 		async ({ page, open, url }) => {
