@@ -106,7 +106,8 @@ async function catchUp() {
 			whatIf.load();
 		}
 	} catch (e) {
-		say(`Policies cannot be shown: ${e.message}`, true);
+		/* No answer at all is said elsewhere, and tried again with the connection. */
+		if (e.status) say(`Policies cannot be shown: ${e.message}`, true);
 	}
 	drawn = null;
 	show();
