@@ -453,14 +453,15 @@ loads_content() { # all that were started
 	"$SLUICE" up --policy grant=fcfs --gap 300ms --capacity 30M "$DIR"
 	start_load first -- dd if=/dev/zero of="$DIR/first" bs=1M count=90 status=none
 	until_true 5 status_is '[.jobs[] | select(.job == "first") | .in_io, .grant_bps] | map(tostring) | join(" ")' "true 30000000"
-	start_load second -- dd if=/dev/zero of="$DIR/second" bs=1M count=15 status=none
+	start_load second -- dd if=/dev/zero of="$DIR/second" bs=1M count=60 status=none
 	until_true 5 status_is '[.jobs[] | select(.job == "second") | .in_io, .grant_bps] | map(tostring) | join(" ")' "true 0"
 	wait "${LOADS[0]}"
-	# A request or two got in before the controller knew of it.
+	# Some got in before the controller knew of it, and on a busy machine first makes pauses, which
+	# are lent. With equal shares it would be done.
 	second=$(moved second)
 	echo "first: $(moved first), second: $second"
 	[ "$(moved first)" = $((90 << 20)) ]
-	[ "$second" -lt $((8 << 20)) ]
+	[ "$second" -lt $((24 << 20)) ]
 	wait "${LOADS[1]}"
-	[ "$(moved second)" = $((15 << 20)) ]
+	[ "$(moved second)" = $((60 << 20)) ]
 }
