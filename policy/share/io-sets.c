@@ -270,17 +270,24 @@ static unsigned __int128 ios_least(struct ios *s, uint32_t sets)
 	return least;
 }
 
-/* Others are present than before: rounds have another length, and this one is not longer. */
-static void ios_settle(struct ios *s)
+/* Of a round with those present. */
+static unsigned __int128 ios_length(const struct ios *s)
 {
 	uint64_t highest = price[__builtin_ctz(s->present)];
 	uint64_t lowest = price[31 - __builtin_clz(s->present)];
+
+	if (lowest / highest > IOS_MAX_TURN)
+		lowest = highest * IOS_MAX_TURN;
+	return (unsigned __int128)(uint64_t)s->quantum * lowest;
+}
+
+/* Others are present than before: rounds have another length, and this one is not longer. */
+static void ios_settle(struct ios *s)
+{
 	unsigned __int128 end;
 
 	s->changed = 0;
-	if (lowest / highest > IOS_MAX_TURN)
-		lowest = highest * IOS_MAX_TURN;
-	s->length = (unsigned __int128)(uint64_t)s->quantum * lowest;
+	s->length = ios_length(s);
 	end = ios_least(s, s->present) + s->length;
 	if (s->end > end)
 		s->end = end;
@@ -310,19 +317,31 @@ static bool ios_held(const struct ios *s, const struct ios_set *set, sl_time now
 	return true;
 }
 
-static uint32_t ios_choose(const struct ios *s, struct ios_set *set, sl_time now)
+/* Who has the set now; *forced: by having waited too long. Inline, as it is in the path of pick. */
+static inline __attribute__((always_inline)) uint32_t
+ios_holder(const struct ios *s, const struct ios_set *set, sl_time now, bool *forced)
 {
 	const struct ios_lane *longest = ios_of_line(set->waiting.next);
 
+	*forced = false;
 	if (set->forced != IOS_NONE && now < set->forced_until)
 		return set->forced;
-	if (now - longest->since >= s->max_exclusive_ns &&
-	    (&longest->node != set->first || (set->away != IOS_NONE && now < set->away_until))) {
-		set->forced = ios_number(s, longest);
+	*forced =
+		now - longest->since >= s->max_exclusive_ns &&
+		(&longest->node != set->first || (set->away != IOS_NONE && now < set->away_until));
+	return ios_number(s, *forced ? longest : sl_container(set->first, struct ios_lane, node));
+}
+
+static uint32_t ios_choose(const struct ios *s, struct ios_set *set, sl_time now)
+{
+	bool forced;
+	uint32_t lane = ios_holder(s, set, now, &forced);
+
+	if (forced) {
+		set->forced = lane;
 		set->forced_until = now + s->max_exclusive_ns;
-		return set->forced;
 	}
-	return ios_number(s, sl_container(set->first, struct ios_lane, node));
+	return lane;
 }
 
 static int64_t ios_pick(void *state, sl_time now, sl_time *wake)
@@ -356,9 +375,8 @@ static int64_t ios_pick(void *state, sl_time now, sl_time *wake)
 	}
 }
 
-/* ---- who goes first, for people ---- */
+/* ---- who goes first, for people: as ios_pick() would find it, and nothing is moved ---- */
 
-/* As ios_tag(), and nothing is moved. */
 static unsigned __int128 ios_stands(const struct ios *s, unsigned i)
 {
 	unsigned __int128 tag = s->set[i].tag;
@@ -366,6 +384,22 @@ static unsigned __int128 ios_stands(const struct ios *s, unsigned i)
 	if (i == IOS_OWN)
 		tag = s->own_begin + (sl_heap_top(&s->own)->key - 1) * s->own_length;
 	return tag < s->begin ? s->begin : tag;
+}
+
+/* The end of the round with those present. */
+static unsigned __int128 ios_round_end(const struct ios *s)
+{
+	unsigned __int128 least = ios_stands(s, (unsigned)__builtin_ctz(s->present));
+
+	if (!s->changed)
+		return s->end;
+	for (uint32_t m = s->present & (s->present - 1); m; m &= m - 1) {
+		unsigned __int128 tag = ios_stands(s, (unsigned)__builtin_ctz(m));
+
+		least = tag < least ? tag : least;
+	}
+	least += ios_length(s);
+	return s->end < least ? s->end : least;
 }
 
 /*
@@ -377,25 +411,29 @@ static bool ios_ahead(const void *state, uint32_t lane, sl_time now, struct sl_a
 	const struct ios *s = state;
 	unsigned own = s->lane[lane].set;
 	const struct ios_set *set = &s->set[own];
-	bool credit;
+	unsigned __int128 end;
+	sl_time until = SL_NEVER;
+	bool credit, forced;
 
 	if (!s->lane[lane].ready)
 		return false;
 	if (own == IOS_OWN)
 		out->lane = sl_heap_top(&s->own)->id;
-	else if (set->forced != IOS_NONE && now < set->forced_until)
-		out->lane = set->forced;
+	else if (s->hold_idle && ios_held(s, set, now, &until))
+		out->lane = set->away;
 	else
-		out->lane = ios_number(s, sl_container(set->first, struct ios_lane, node));
+		out->lane = ios_holder(s, set, now, &forced);
 	if (out->lane != lane)
 		return true;
-	credit = ios_stands(s, own) < s->end;
+	end = ios_round_end(s);
+	credit = ios_stands(s, own) < end;
 	for (uint32_t m = s->present; m; m &= m - 1) {
 		unsigned i = (unsigned)__builtin_ctz(m);
 
 		if (i == own && credit)
 			break;
-		if (i == own || ios_stands(s, i) >= s->end)
+		if (i == own || ios_stands(s, i) >= end ||
+		    (s->hold_idle && i != IOS_OWN && ios_held(s, &s->set[i], now, &until)))
 			continue;
 		out->lane = i == IOS_OWN ? (int64_t)sl_heap_top(&s->own)->id : -1;
 		out->set = i < IOS_OWN ? (int)i - 9 : (int)i - 10;

@@ -177,6 +177,98 @@ static void io_sets_names_the_job_of_unknown_period_whose_turn_it_is(void **stat
 	box_close(b);
 }
 
+/*
+ * Random jobs on two schedulers that are told the same; one of them is asked for reasons all the
+ * time. Both decide the same; and whoever is sent next had nobody before it.
+ */
+static uint64_t seed;
+
+static uint64_t roll(uint64_t below)
+{
+	seed ^= seed << 13;
+	seed ^= seed >> 7;
+	seed ^= seed << 17;
+	return seed % below;
+}
+
+static void one_stream(const char *share, uint64_t first)
+{
+	static const sl_time periods[] = { 0, 0, SEC, 2 * SEC, 10 * SEC, 15 * SEC, 1000 * SEC };
+	struct sl_config config = { .order = "to", .share = share };
+	struct box *asked = box_open(&config), *other = box_open(&config);
+	uint64_t jobs = 2 + roll(6);
+	unsigned named = 0;
+
+	for (uint64_t j = 1; j <= jobs; j++) {
+		sl_time period = periods[roll(sizeof(periods) / sizeof(periods[0]))];
+
+		job(asked, j, .period_ns = period);
+		job(other, j, .period_ns = period);
+	}
+	while (asked->used < BOX_REQUESTS) {
+		const struct sl_batch *a, *b;
+		struct sl_why before[9];
+
+		for (uint64_t n = roll(8); n && asked->used < BOX_REQUESTS; n--) {
+			uint64_t id = 1 + roll(jobs), bytes = 4096 << roll(10);
+
+			put(asked, id, SL_READ, id, asked->used * (M << 3), bytes);
+			put(other, id, SL_READ, id, other->used * (M << 3), bytes);
+		}
+		for (uint64_t n = roll(8); n; n--) {
+			for (uint64_t j = 1; j <= jobs; j++) {
+				before[j] = why(asked, j);
+				named += before[j].kind == SL_WHY_JOB ||
+					 before[j].kind == SL_WHY_SET;
+			}
+			a = sl_next(asked->s, asked->now, NULL);
+			b = sl_next(other->s, other->now, NULL);
+			assert_int_equal(!a, !b);
+			if (!a || !b)
+				break;
+			assert_int_equal(a->job, b->job);
+			if (before[a->job].kind != SL_WHY_TURN)
+				fail_msg("%s: job %" PRIu64
+					 " is next, but waited for %d; SL_SEED=%" PRIu64,
+					 share, a->job, (int)before[a->job].kind, first);
+			done(asked, a);
+			done(other, b);
+		}
+		asked->now += (sl_time)roll(30) * MS;
+		other->now = asked->now;
+	}
+	if (strncmp(share, "io-sets", 7) != 0)
+		assert_int_equal(named, 0);
+	box_close(asked);
+	box_close(other);
+}
+
+static void asking_changes_nothing_and_nobody_is_before_the_one_that_is_next(void **state)
+{
+	static const char *const shares[] = {
+		"wfq",
+		"fifo",
+		"round-robin",
+		"io-sets",
+		"io-sets,exclusive=by-id",
+		"io-sets,hold=idle,grace_ms=50",
+		"io-sets,max_exclusive_ms=40",
+		"io-sets,hold=idle,max_exclusive_ms=30",
+	};
+	const char *given = getenv("SL_SEED");
+
+	(void)state;
+	for (uint64_t i = 1; i <= 400; i++) {
+		uint64_t first =
+			given ? strtoull(given, NULL, 10) : i * UINT64_C(0x9e3779b97f4a7c15);
+
+		for (size_t k = 0; k < sizeof(shares) / sizeof(shares[0]); k++) {
+			seed = first;
+			one_stream(shares[k], first);
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -190,6 +282,7 @@ int main(void)
 		cmocka_unit_test(io_sets_names_the_job_that_has_the_set),
 		cmocka_unit_test(io_sets_names_the_set_that_goes_first),
 		cmocka_unit_test(io_sets_names_the_job_of_unknown_period_whose_turn_it_is),
+		cmocka_unit_test(asking_changes_nothing_and_nobody_is_before_the_one_that_is_next),
 	};
 
 	return cmocka_run_group_tests_name("sched-why", tests, NULL, NULL);
