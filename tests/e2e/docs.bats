@@ -31,6 +31,18 @@ follow() { # document
 	PATH=$CLONE/build/cli:$PATH timeout 200 bash "$BATS_TEST_TMPDIR/script" </dev/null 3>&-
 }
 
+@test "README.md: every command works" {
+	follow README.md
+}
+
+@test "docs/tutorial.md: every command works" {
+	follow docs/tutorial.md
+}
+
+@test "docs/admin.md: every command works" {
+	follow docs/admin.md
+}
+
 @test "docs/concepts: every command works, and prints what is said" {
 	for page in docs/concepts/*.md; do
 		follow "$page"
