@@ -63,10 +63,10 @@ soon() { # job, words
 	soon a "waiting for set 0"
 }
 
-@test "two nodes and a controller: a grant of 0 waits for the job that has one" {
-	"$SLUICE" up --ionodes 2 --capacity 20M --policy grant=fcfs "$DIR" >/dev/null
+@test "with a controller a grant of 0 waits for the jobs that have one" {
+	"$SLUICE" up --capacity 20M --policy grant=fcfs "$DIR" >/dev/null
 	load_of a
-	until_true 10 flowing_on_all a
+	until_true 10 flowing a
 	load_of b
 	soon b "granted 0 until job a is done"
 	[ "$(status '[.jobs[] | select(.job == "b").parts[].reason] | index("granted 0") != null')" = true ]
@@ -74,7 +74,17 @@ soon() { # job, words
 	until_true 10 is_free b
 }
 
-flowing_on_all() { # job
+@test "on two nodes two jobs have a grant, and the third waits for one of them" {
+	"$SLUICE" up --ionodes 2 --capacity 20M --policy grant=fcfs "$DIR" >/dev/null
+	load_of a
+	until_true 10 flowing a
+	load_of b
+	until_true 10 flowing b
+	load_of c
+	soon c "granted 0 until one of 2 jobs is done"
+}
+
+flowing() { # job
 	[ "$(job "$1" bandwidth_bps)" -gt 0 ]
 }
 
