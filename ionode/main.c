@@ -219,6 +219,7 @@ static int run(const struct node_config *config, int ready_fd)
 	n->workers = config->workers ? config->workers : node_cpus();
 	pthread_mutex_init(&n->lock, NULL);
 	sl_list_init(&n->abroad);
+	sl_list_init(&n->peers);
 	window_init(&n->window, config->window);
 	sl_device_init(&n->device, &config->device);
 	if ((rc = sl_sched_create(&n->sched, &sc, node_now(), err, sizeof(err)))) {
@@ -268,6 +269,7 @@ static int run(const struct node_config *config, int ready_fd)
 	tcp_stop(n);
 	trace_stop(n);
 	usage_stop(n);
+	node_forget_peers(n);
 	log_info("ionode stopped");
 	return rc;
 }

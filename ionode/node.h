@@ -193,6 +193,7 @@ struct node {
 	int listen_fd, stop_fd, epoll_fd;
 	int closed_fd;	      /* readable when files have been closed, for: */
 	struct peer *closing; /* those that wait for it */
+	struct sl_list peers; /* all of server.c */
 	bool full;	      /* no descriptors left: nobody is accepted for a while */
 	struct closer *closer;
 	struct node_trace *trace; /* NULL: nothing is recorded */
@@ -245,6 +246,8 @@ bool node_one_file(const struct sl_batch *b);
 
 /* server.c */
 int node_serve(struct node *n); /* until node->stop_fd is readable */
+/* When all is over; their sockets are closed when this process ends, and not before. */
+void node_forget_peers(struct node *n);
 
 /* usage.c: the account of what jobs use, if one is kept. 0 or -errno. No lock is held. */
 int usage_start(struct node *n);

@@ -29,6 +29,7 @@
 #define PASSED_MAX 8
 
 struct peer {
+	struct sl_list link; /* in node->peers */
 	int sock;
 	struct client *client; /* after HELLO */
 	size_t have;
@@ -427,6 +428,7 @@ static void hang_up(struct node *n, struct peer *p, int error)
 	for (unsigned i = 0; i < p->passed_count; i++)
 		close(p->passed[i]);
 	epoll_ctl(n->epoll_fd, EPOLL_CTL_DEL, p->sock, NULL);
+	sl_list_remove(&p->link);
 	if (p->client)
 		client_depart(n, p->client); /* the socket goes with it */
 	else
@@ -462,8 +464,10 @@ static void on_accept(struct node *n)
 		struct epoll_event ev = { .events = EPOLLIN, .data.ptr = p };
 
 		p->sock = sock;
-		if (epoll_ctl(n->epoll_fd, EPOLL_CTL_ADD, sock, &ev) == 0)
-			return; /* NOLINT(clang-analyzer-unix.Malloc): epoll holds it */
+		if (epoll_ctl(n->epoll_fd, EPOLL_CTL_ADD, sock, &ev) == 0) {
+			sl_list_push_back(&n->peers, &p->link);
+			return; /* NOLINT(clang-analyzer-unix.Malloc): in the list */
+		}
 		free(p);
 	}
 	close(sock);
@@ -501,6 +505,20 @@ static void on_peer(struct node *n, struct peer *p, uint32_t events)
 		rc = on_input(n, p);
 	if (rc)
 		hang_up(n, p, rc);
+}
+
+void node_forget_peers(struct node *n)
+{
+	for (struct sl_list *l = n->peers.next, *next; l != &n->peers; l = next) {
+		struct peer *p = sl_container(l, struct peer, link);
+
+		next = l->next;
+		for (unsigned i = 0; i < p->passed_count; i++)
+			close(p->passed[i]);
+		free(p->out);
+		free(p);
+	}
+	sl_list_init(&n->peers);
 }
 
 int node_serve(struct node *n)

@@ -14,7 +14,10 @@ setup() {
 }
 
 teardown() {
-	for pid in "${PIDS[@]}" ${CONTROLLER:-} ${LOAD:-}; do
+	local children=
+	# fio's processes have sessions of their own, and outlive it.
+	[ -z "${LOAD:-}" ] || children=$(ps -o pid= --ppid "$LOAD" || true)
+	for pid in "${PIDS[@]}" ${CONTROLLER:-} ${LOAD:-} $children; do
 		kill -9 "$pid" 2>/dev/null || true
 	done
 }
