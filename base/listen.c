@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <netdb.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -112,12 +113,15 @@ int listen_tcp(const char *address, char name[64])
 
 int listen_dial(const char *address)
 {
-	static const char tcp[] = "tcp:";
+	static const char prefix[] = "tcp:";
+	bool tcp = !strncmp(address, prefix, sizeof(prefix) - 1);
 	struct addrinfo *info = NULL;
 	struct sockaddr_un addr;
 	int sock, rc;
 
-	if (strncmp(address, tcp, sizeof(tcp) - 1) != 0) {
+	if (tcp)
+		address += sizeof(prefix) - 1;
+	if (!tcp && (strchr(address, '/') || !strchr(address, ':'))) {
 		rc = unix_address(address, &addr);
 		if (rc)
 			return rc;
@@ -125,7 +129,7 @@ int listen_dial(const char *address)
 		if (sock >= 0 && connect(sock, (struct sockaddr *)&addr, sizeof(addr)) == 0)
 			return sock;
 	} else {
-		rc = resolve(address + sizeof(tcp) - 1, 0, &info);
+		rc = resolve(address, 0, &info);
 		if (rc)
 			return rc;
 		sock = socket(info->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);

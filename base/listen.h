@@ -16,7 +16,10 @@ int listen_unix(const char *path);
  */
 int listen_tcp(const char *address, char name[64]);
 void listen_name(const struct sockaddr *a, socklen_t length, char name[64]);
-/* A connection to PATH or tcp:HOST:PORT, blocking; or negative errno. */
+/*
+ * A connection to HOST:PORT, tcp:HOST:PORT or PATH, which has a slash or no colon; blocking. Or
+ * negative errno.
+ */
 int listen_dial(const char *address);
 
 #endif

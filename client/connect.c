@@ -25,6 +25,7 @@
 #include "client/dial.h"
 #include "client/phase.h"
 #include "client/settings.h"
+#include "client/tcp.h"
 #include "client/where.h"
 
 #define LOOK_NS INT64_C(1000000000)
@@ -315,6 +316,8 @@ static bool leave(struct conn *c)
 	if (where == WHERE_LOST)
 		conn_lose(c);
 	if (where == WHERE_MOVE && atomic_load(&g.current) == c) {
+		if (c->via == &conn_tcp)
+			sync_leave(c);
 		atomic_store(&c->left, true);
 		atomic_store(&g.current, NULL);
 	}

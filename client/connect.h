@@ -53,9 +53,10 @@ struct conn {
 	uint32_t pid, process; /* whose it is: see conn_inherited() */
 	atomic_uint users;
 	atomic_bool lost;
-	atomic_bool left;    /* for another node: who uses it still may finish */
-	char address[108];   /* to which it was made */
-	uint32_t moved_seen; /* segment->moved, when the node was last asked */
+	atomic_bool left;      /* for another node: who uses it still may finish */
+	char address[108];     /* to which it was made */
+	uint32_t moved_seen;   /* segment->moved or told, when the node was last asked */
+	_Atomic uint32_t told; /* over TCP: as segment->moved, from the last reply */
 	struct sl_segment *segment;
 	struct sl_bells *bells;
 	_Atomic uint64_t free_slots;

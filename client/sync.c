@@ -103,6 +103,27 @@ static void note_synced(const struct sl_remote *r)
 		*u = (struct entry){ 0 };
 }
 
+void sync_leave(struct conn *c)
+{
+	bool some = false;
+
+	for (int pass = 0; pass < 2; pass++) {
+		for (struct table *t = &first; t; t = t->next)
+			for (int i = 0; i < SETS * WAYS; i++) {
+				struct entry *e = &t->set[i / WAYS][i % WAYS];
+
+				if (e->epoch != c->epoch || e->lost)
+					continue;
+				some = true;
+				if (pass)
+					*e = (struct entry){ 0 };
+			}
+		/* If it cannot, those entries stay, and fsync() of these files says so. */
+		if (!pass && (!some || tcp_sync(c, 0, false)))
+			return;
+	}
+}
+
 /* ---- fsync ---- */
 
 static int sync_once(struct conn *c, struct sl_remote *r, int fd, bool data_only)
@@ -114,6 +135,10 @@ static int sync_once(struct conn *c, struct sl_remote *r, int fd, bool data_only
 	if (rc == GONE || rc == AGAIN)
 		return rc;
 	conn_lock(&old);
+	if (atomic_load(&c->left)) { /* what is known is of the next one by now */
+		conn_unlock(&old);
+		return AGAIN;
+	}
 	if (lost(r, c->epoch))
 		rc = -EIO;
 	else if (rc) /* the node does not take the file: nothing of it is there, or out of reach */

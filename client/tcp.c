@@ -194,13 +194,14 @@ static int receive_bytes(int sock, void *bytes, size_t length)
 	return receive_piece(sock, (struct cursor){ &iov, 0 }, length);
 }
 
-static int receive_reply(int sock, struct sl_frame *f)
+static int receive_reply(struct conn *c, struct sl_frame *f)
 {
 	unsigned char head[SL_FRAME_BYTES];
 
-	if (receive_bytes(sock, head, sizeof(head)) || sl_frame_decode(head, f) ||
+	if (receive_bytes(c->sock, head, sizeof(head)) || sl_frame_decode(head, f) ||
 	    f->type != SL_REPLY)
 		return GONE;
+	atomic_store_explicit(&c->told, (uint32_t)f->job, memory_order_relaxed);
 	return 0;
 }
 
@@ -243,7 +244,7 @@ static int tcp_open(struct conn *c, const struct sl_remote *r, int fd, uint64_t 
 	sl_frame_encode(&f, head);
 	iov = (struct iovec){ path + skip, f.length };
 	if (send_piece(c->sock, head, (struct cursor){ &iov, 0 }, f.length) ||
-	    receive_reply(c->sock, &f) || f.tag != c->tags || skip_text(c->sock, f.length))
+	    receive_reply(c, &f) || f.tag != c->tags || skip_text(c->sock, f.length))
 		return GONE;
 	*file = f.file;
 	return -f.status;
@@ -258,8 +259,8 @@ int tcp_sync(struct conn *c, uint64_t file, bool data_only)
 	unsigned char head[SL_FRAME_BYTES];
 
 	sl_frame_encode(&f, head);
-	if (send_piece(c->sock, head, (struct cursor){ NULL, 0 }, 0) ||
-	    receive_reply(c->sock, &f) || f.tag != c->tags || skip_text(c->sock, f.length))
+	if (send_piece(c->sock, head, (struct cursor){ NULL, 0 }, 0) || receive_reply(c, &f) ||
+	    f.tag != c->tags || skip_text(c->sock, f.length))
 		return GONE;
 	return -f.status;
 }
@@ -301,7 +302,7 @@ static int reap(struct conn *c, const struct transfer *t, struct pipeline *l)
 	struct sl_frame f;
 	struct piece *p;
 
-	if (receive_reply(c->sock, &f) || f.tag < l->first || f.tag >= l->next)
+	if (receive_reply(c, &f) || f.tag < l->first || f.tag >= l->next)
 		return GONE;
 	p = &l->piece[f.tag % PIECES];
 	if (p->done || f.count > p->length)
@@ -368,7 +369,9 @@ static int tcp_move(struct conn *c, uint64_t file, struct transfer *t)
 	int rc = GONE;
 
 	conn_lock(&old);
-	if (!atomic_load(&c->lost) && conn_ours(c)) {
+	if (atomic_load(&c->left)) { /* and all that it had taken is synced */
+		rc = AGAIN;
+	} else if (!atomic_load(&c->lost) && conn_ours(c)) {
 		rc = run(c, file, t);
 		if (t->op == SL_WRITE && t->done > before && !sync_note_write(t->remote, c->epoch))
 			rc = sync_now(c, file, t, before, rc);

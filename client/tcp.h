@@ -14,7 +14,7 @@ void tcp_settle(int sock);
 /* True if the other machine has not been heard of for long; false if it merely has no answer yet.
  */
 bool tcp_silent(int sock);
-/* The node's fsync of this file; 0, GONE, or negative errno. */
+/* The node's fsync of this file, 0: of all there are; 0, GONE, or negative errno. */
 int tcp_sync(struct conn *c, uint64_t file, bool data_only);
 
 /*
@@ -22,5 +22,7 @@ int tcp_sync(struct conn *c, uint64_t file, bool data_only);
  * cannot be remembered, and it has to be synced now.
  */
 bool sync_note_write(const struct sl_remote *r, uint64_t epoch);
+/* This node is about to be left for another: have it sync what it has taken. The lock is held. */
+void sync_leave(struct conn *c);
 
 #endif

@@ -2,8 +2,8 @@
 /*
  * Where this process belongs. In a layer with several I/O nodes the controller decides which of
  * them serve a job, and changes its mind when jobs come and go (seed 001, section 3.1). A node
- * tells its clients by a counter in their segments; they ask it with the control line "where", and
- * are told the socket of their node, or that the job has none. Then
+ * tells its clients by a counter in their segments, or over TCP in its replies; they ask it with
+ *the control line "where", and are told the socket of their node, or that the job has none. Then
  *
  *	- calls under way finish where they are; what only waited there is sent back by the node;
  *	- the next call makes a connection to the new node, and opens its files there as it uses
@@ -13,6 +13,9 @@
  * No byte is lost or written twice, since no request is ever at two nodes. Which node is one's own
  * depends on the *unit*: the number of the compute node if the batch system tells, else the rank
  * of the process, else the process itself.
+ *
+ * Over TCP, what a node has taken may be in its memory alone. So it is synced before it is left:
+ *the next node could not do that.
  *
  * A node that dies: its clients try the others of the layer, which know where they belong now.
  */
@@ -102,7 +105,7 @@ static bool word(const char *text, const char *key, char *out, size_t size)
 enum where where_ask(struct conn *c)
 {
 	static char answer[ANSWER_BYTES];
-	uint32_t seen = atomic_load(&c->segment->moved), number, units;
+	uint32_t seen = atomic_load(c->segment ? &c->segment->moved : &c->told), number, units;
 	char line[SL_JOB_NAME_MAX + 64], at[SOCKET_BYTES];
 	int status;
 

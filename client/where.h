@@ -10,8 +10,8 @@ enum where { WHERE_STAY, WHERE_MOVE, WHERE_LOST };
 /* The node has said that something changed; cheap. */
 static inline bool where_changed(const struct conn *c)
 {
-	return c->segment &&
-	       atomic_load_explicit(&c->segment->moved, memory_order_relaxed) != c->moved_seen;
+	return atomic_load_explicit(c->segment ? &c->segment->moved : &c->told,
+				    memory_order_relaxed) != c->moved_seen;
 }
 /*
  * Ask the node. The lock is held. WHERE_MOVE: the next connection is to be made elsewhere, to

@@ -219,6 +219,7 @@ void brain_orders(const struct brain *b, uint32_t node, FILE *out)
 
 		memcpy(r.name, b->node[i].name, sizeof(r.name));
 		memcpy(r.socket, b->node[i].socket, sizeof(r.socket));
+		memcpy(r.tcp, b->node[i].tcp, sizeof(r.tcp));
 		/* Those that are down, too: they may be back when a client looks for one. */
 		sl_report_put_node(out, &r);
 	}

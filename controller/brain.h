@@ -34,7 +34,7 @@ struct brain_config {
 
 struct brain_node {
 	char name[SL_NODE_NAME_MAX];
-	char socket[108];
+	char socket[108], tcp[96]; /* where clients reach it; tcp "": not so */
 	uint64_t life, capacity_bps;
 	bool up;
 	sl_time heard;

@@ -82,6 +82,7 @@ static int node_index(struct brain *b, const struct sl_node_report *r, sl_time n
 		b->changed = true;
 	memcpy(n->name, r->name, sizeof(n->name));
 	memcpy(n->socket, r->socket, sizeof(n->socket));
+	memcpy(n->tcp, r->tcp, sizeof(n->tcp));
 	n->life = r->life;
 	n->capacity_bps = rate_of(r->capacity_bps);
 	n->up = true;

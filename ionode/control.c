@@ -435,7 +435,7 @@ static int set_capacity(struct node *n, const char *word, char **out)
 }
 
 /* JOB UNIT UNITS: on which node a client belongs that is unit so and so of so many. */
-static int where(const struct node *n, char *words, char **out)
+static int where(const struct node *n, const struct client *c, char *words, char **out)
 {
 	char *save = NULL, *name = strtok_r(words, " ", &save), text[8000];
 	const char *unit = strtok_r(NULL, " ", &save), *units = strtok_r(NULL, " ", &save);
@@ -444,7 +444,7 @@ static int where(const struct node *n, char *words, char **out)
 	if (!j || !unit || !units)
 		return answer(out, ENOENT, "where: no such job here");
 	link_where(n, j, (uint32_t)strtoul(unit, NULL, 10), (uint32_t)strtoul(units, NULL, 10),
-		   text, sizeof(text));
+		   c && c->peer, text, sizeof(text));
 	return answer(out, 0, text);
 }
 
@@ -485,7 +485,7 @@ int node_control(struct node *n, struct client *c, char *line, char **out)
 	if (!strcmp(line, "set") || !strcmp(line, "job"))
 		rc = set_job(n, rest, line[0] == 'j', out);
 	else if (!strcmp(line, "where"))
-		rc = where(n, rest, out);
+		rc = where(n, c, rest, out);
 	else if (!strcmp(line, "phase"))
 		rc = phase(n, c, rest, out);
 	else if (!strcmp(line, "policy"))

@@ -219,10 +219,11 @@ int node_job_ask(struct node *n, struct node_job *j, const struct sl_job_conf *c
 	return rc;
 }
 
-void node_clients_moved(struct node *n, const struct node_job *j)
+void node_clients_moved(struct node *n, struct node_job *j)
 {
 	uint32_t high = atomic_load(&n->clients_high);
 
+	atomic_fetch_add(&j->moves, 1); /* over TCP a reply tells */
 	for (uint32_t i = 0; i < high; i++) {
 		struct client *c = atomic_load(&n->client[i]);
 

@@ -26,6 +26,7 @@
 #include "base/log.h"
 #include "base/secret.h"
 #include "ionode/permit.h"
+#include "ionode/tcp.h"
 #include "ionode/trace.h"
 
 #define REPORT_NS  INT64_C(50000000)
@@ -45,7 +46,7 @@ struct link {
 	/* The nodes of the layer, as of the last orders. */
 	uint32_t nodes;
 	char node_name[LINK_NODES][SL_NODE_NAME_MAX];
-	char node_socket[LINK_NODES][108];
+	char node_socket[LINK_NODES][108], node_tcp[LINK_NODES][96];
 	size_t have;
 	unsigned char *in; /* IN_MAX + 1 */
 };
@@ -98,6 +99,8 @@ static int report(struct link *l)
 		return rc;
 	snprintf(r.name, sizeof(r.name), "%s", n->config->name ? n->config->name : "0");
 	snprintf(r.socket, sizeof(r.socket), "%s", n->config->socket);
+	if (n->tcp)
+		memcpy(r.tcp, n->tcp->name, sizeof(r.tcp));
 	fputs("report\n", out);
 	pthread_mutex_lock(&n->lock);
 	now = node_now();
@@ -174,6 +177,7 @@ static void obey(struct link *l, char *text)
 		}
 		if (what == SL_LINE_NODE && l->nodes < LINK_NODES) {
 			memcpy(l->node_name[l->nodes], line.node.name, sizeof(line.node.name));
+			memcpy(l->node_tcp[l->nodes], line.node.tcp, sizeof(line.node.tcp));
 			memcpy(l->node_socket[l->nodes++], line.node.socket,
 			       sizeof(line.node.socket));
 		}
@@ -347,14 +351,23 @@ void link_event(struct node *n)
 		return; /* it is full: the thread will look in any case */
 }
 
+/* Node k as a client of that kind reaches it; false: not at all. */
+static bool address(const struct link *l, uint32_t k, bool tcp, char out[108])
+{
+	snprintf(out, 108, tcp ? "tcp:%s" : "%s", tcp ? l->node_tcp[k] : l->node_socket[k]);
+	return tcp ? l->node_tcp[k][0] : l->node_socket[k][0];
+}
+
 /* POLICIES of the project: unit u of U uses the ⌊u n / U⌋-th of n nodes. */
 void link_where(const struct node *n, const struct node_job *j, uint32_t unit, uint32_t units,
-		char *out, size_t size)
+		bool tcp, char *out, size_t size)
 {
 	uint32_t i = !j->map_count ? 0
 		     : units	   ? (uint32_t)((uint64_t)(unit % units) * j->map_count / units)
 				   : unit % j->map_count;
 	const struct link *l = n->link;
+	const char *before = " peers=";
+	char at[108];
 	size_t used;
 
 	snprintf(out, size, "epoch=0");
@@ -363,11 +376,14 @@ void link_where(const struct node *n, const struct node_job *j, uint32_t unit, u
 	if (j->map_epoch && !j->map_count)
 		snprintf(out, size, "epoch=%llu direct", (unsigned long long)j->map_epoch);
 	for (uint32_t k = 0; j->map_epoch && j->map_count && k < l->nodes; k++)
-		if (!strcmp(l->node_name[k], j->map[i]))
+		if (!strcmp(l->node_name[k], j->map[i]) && address(l, k, tcp, at))
 			snprintf(out, size, "epoch=%llu at=%s", (unsigned long long)j->map_epoch,
-				 l->node_socket[k]);
+				 at);
 	used = strlen(out);
-	for (uint32_t k = 0; k < l->nodes && used + sizeof(l->node_socket[0]) + 8 < size; k++)
-		used += (size_t)snprintf(out + used, size - used, "%s%s",
-					 k ? "," : " peers=", l->node_socket[k]);
+	for (uint32_t k = 0; k < l->nodes && used + sizeof(at) + 8 < size; k++) {
+		if (!address(l, k, tcp, at))
+			continue;
+		used += (size_t)snprintf(out + used, size - used, "%s%s", before, at);
+		before = ",";
+	}
 }

@@ -16,6 +16,6 @@ void link_event(struct node *n);
  * "epoch=0" when nothing was ordered. The lock is held.
  */
 void link_where(const struct node *n, const struct node_job *j, uint32_t unit, uint32_t units,
-		char *out, size_t size);
+		bool tcp, char *out, size_t size);
 
 #endif

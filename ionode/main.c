@@ -72,7 +72,7 @@ static int usage(const char *problem, const char *what)
 		     "  --strict-grants    a job gets what the controller grants it and no more, "
 		     "even if\n"
 		     "                     nobody else wants it\n"
-		     "  --controller ADDR  controller of the layer: PATH or tcp:HOST:PORT\n"
+		     "  --controller ADDR  controller of the layer: PATH or HOST:PORT\n"
 		     "  --controller-secret FILE, --name NAME\n"
 		     "                     what it has to be told over TCP, and who this node is "
 		     "(0)\n"

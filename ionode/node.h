@@ -124,6 +124,7 @@ struct node_job {
 	uint64_t map_epoch;
 	uint32_t map_count;
 	char map[SL_MAP_MAX][SL_NODE_NAME_MAX];
+	_Atomic uint64_t moves; /* so often was that changed */
 	sl_time since, last_seen;
 	uint64_t moved[2]; /* bytes, by enum sl_op: less than asked for at the end of a file */
 	uint64_t unasked;  /* calls that the scheduler has not seen, under leases */
@@ -149,7 +150,7 @@ struct node_config {
 	uint32_t window;		   /* batches in flight; 0: by measurement */
 	const char *name;		   /* of this node in its layer; NULL: "0" */
 	uint32_t layer_nodes;		   /* of equal capacity in the layer; 0: as 1 */
-	const char *controller;		   /* where it is: PATH or tcp:HOST:PORT; NULL: none */
+	const char *controller;		   /* where it is: PATH or HOST:PORT; NULL: none */
 	const char *controller_secret;	   /* file with what it has to be told, over TCP */
 	uint32_t lend_us;		   /* pause of a granted job that others do not get */
 	bool strict;			   /* grants are limits, not only a rank */
@@ -290,7 +291,7 @@ uint64_t node_layer_capacity(const struct node *n);
 /* What the job has asked for, as far as it is this node's, is in force from now on. */
 int node_job_apply(struct node *n, struct node_job *j, sl_time now);
 /* Its clients shall ask where they belong. */
-void node_clients_moved(struct node *n, const struct node_job *j);
+void node_clients_moved(struct node *n, struct node_job *j);
 /* Not to be forgotten while this process lives: it has not made its first I/O yet. */
 void node_job_hold(struct node_job *j, pid_t pid);
 /* A client begins or ends a phase of I/O; the controller hears of it at once. */

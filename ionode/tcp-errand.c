@@ -64,12 +64,25 @@ static int64_t do_open(struct tcp *t, struct tcp_slot *s)
 	return fd < 0 ? fd : client_file_add(t->node, s->peer->client, fd, NULL);
 }
 
+/* The whole file system: what the client has written may be in files that it has closed. */
+static int sync_all(const struct tcp *t)
+{
+	int fd = open(t->node->config->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int rc = fd < 0 || syncfs(fd) ? -errno : 0;
+
+	if (fd >= 0)
+		close(fd);
+	return rc;
+}
+
 static void run(struct tcp *t, struct tcp_slot *s)
 {
 	struct node_file *file = NULL;
 
 	if (s->f.type == SL_OPEN) {
 		s->result = do_open(t, s);
+	} else if (!s->f.file) {
+		s->result = sync_all(t);
 	} else {
 		file = &s->peer->client->files[s->f.file - 1];
 		s->result = (s->f.flags & SL_F_DATASYNC ? fdatasync : fsync)(file->fd) ? -errno : 0;

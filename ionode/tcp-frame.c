@@ -219,6 +219,10 @@ void tcp_begin(struct tcp *t, struct tcp_slot *s)
 			tcp_reply(s, -EBADF, NULL);
 		return;
 	}
+	if (s->f.type == SL_FSYNC && !s->f.file) { /* of all that there is */
+		tcp_errand(t, s);
+		return;
+	}
 	pthread_mutex_lock(&n->lock);
 	file = file_of(s->peer->client, &s->f);
 	if (file && s->f.type == SL_FSYNC) {

@@ -54,6 +54,18 @@ static int start(struct tcp *t)
 	return -pthread_create(&t->thread, NULL, tcp_main, t);
 }
 
+/* Who listens at every address is found by the name of the machine. */
+static void reachable(const char *name, char *out, size_t size)
+{
+	bool any = !strncmp(name, "0.0.0.0:", 8) || !strncmp(name, "[::]:", 5);
+	char host[65] = "";
+
+	if (any && gethostname(host, sizeof(host) - 1) == 0 && host[0])
+		snprintf(out, size, "%s%s", host, strrchr(name, ':'));
+	else
+		snprintf(out, size, "%s", name);
+}
+
 int tcp_start(struct node *n)
 {
 	struct tcp *t;
@@ -87,6 +99,7 @@ int tcp_start(struct node *n)
 			strerror(-rc));
 		return rc;
 	}
+	reachable(name, t->name, sizeof(t->name));
 	n->tcp = t;
 	log_info("tcp=%s listening", name);
 	return 0;

@@ -41,6 +41,8 @@ void tcp_reply(struct tcp_slot *s, int64_t result, char *text)
 		f.count = (uint64_t)result;
 	if (s->f.flags & SL_F_APPEND)
 		f.offset = s->f.offset;
+	if (p->client && p->tcp->node->link) /* never 0: it shall ask once in any case */
+		f.job = atomic_load(&p->client->job->moves) + 1;
 	if (s->f.type == SL_HELLO && result == 0) { /* `text` holds the payload of WELCOME */
 		f.type = SL_WELCOME;
 		f.job = s->f.job;

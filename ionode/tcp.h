@@ -68,6 +68,7 @@ struct tcp_peer {
 struct tcp {
 	struct node *node;
 	int listen_fd, event_fd, epoll_fd, root_fd;
+	char name[96]; /* where others reach it: HOST:PORT */
 	pthread_t thread, errand_thread[TCP_ERRANDS];
 	atomic_bool stop, pause;
 	char secret[SL_JOB_NAME_MAX];

@@ -32,6 +32,7 @@ static const struct word node_words[] = {
 	WORD_TEXT(sl_node_report, "name", name),
 	WORD(sl_node_report, "life", U64, life),
 	WORD_TEXT(sl_node_report, "socket", socket),
+	WORD_TEXT(sl_node_report, "tcp", tcp),
 	WORD(sl_node_report, "capacity", U64, capacity_bps),
 	{ 0 },
 };

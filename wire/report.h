@@ -5,7 +5,7 @@
  * the first of a line says what it is about, the others are key=value. Keys that a side does not
  * know are skipped, so that either can be the newer one.
  *
- *	node name=0 life=83120745 socket=/run/… capacity=500000000
+ *	node name=0 life=83120745 socket=/run/… tcp=io7:4444 capacity=500000000
  *	job id=17 name=4711 title=climate clients=8 procs=64 nodes=4 min=0 max=100000000 weight=1
  *	    period=0 read=0 written=1073741824 queued=4194304 inside=12 idle=0 phase=8 map=0,1 (one
  *line)
@@ -35,6 +35,7 @@ struct sl_node_report {
 	char name[SL_NODE_NAME_MAX]; /* of the node in its layer */
 	uint64_t life;		     /* differs each time a node starts */
 	char socket[108];	     /* where clients reach it */
+	char tcp[96];		     /* and over TCP, HOST:PORT; "": it does not listen */
 	uint64_t capacity_bps;	     /* 0: not known */
 };
 

@@ -57,6 +57,7 @@ static void report(char *text)
 			CHECK(sl_report_next(&at, &again) == what && !*at);
 			CHECK(!strcmp(l.node.name, again.node.name) &&
 			      !strcmp(l.node.socket, again.node.socket) &&
+			      !strcmp(l.node.tcp, again.node.tcp) &&
 			      l.node.life == again.node.life &&
 			      l.node.capacity_bps == again.node.capacity_bps);
 			CHECK(!strcmp(l.job.name, again.job.name) &&
