@@ -115,9 +115,8 @@ async function catchUp() {
 
 function onStatus(status, again) {
 	newest = status;
-	past.push(status);
+	if (past.push(status) || again) catchUp();
 	watchNodes(status);
-	if (again) catchUp();
 	show();
 }
 

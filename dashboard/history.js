@@ -41,12 +41,12 @@ export class History {
 	}
 
 	/* The answer of /api/v1/history: what was before the page was opened, or was missed. Seconds
-	 * that are known stay, and the newest of the answer, which is not over yet, is left out. */
+	 * that are known stay. A step counts as the second it ends in, as a status does, which tells of
+	 * the second before it. */
 	load(past) {
-		const first = Math.round((past.from_ms ?? 0) / 1000);
+		const first = Math.round((past.from_ms ?? 0) / 1000) + 1;
 		const step = past.step_s ?? 1;
-		const steps = Math.max(1, ...(past.jobs ?? []).map((j) => j.bps.length)) - 1;
-		const length = steps * step;
+		const length = Math.max(0, ...(past.jobs ?? []).map((j) => j.bps.length)) * step;
 		const fresh = [];
 
 		this.advance(Math.max(this.last, first + length - 1));
@@ -81,10 +81,13 @@ export class History {
 		this.phases.clear();
 		for (const { job, from_ms: from, to_ms: to } of list) {
 			if (!this.phases.has(job)) this.phases.set(job, []);
-			this.phases.get(job).push({ from, to: to ?? from, open: !to });
+			this.phases
+				.get(job)
+				.push({ from, to: to ?? Math.max(from, this.nowMs), open: !to });
 		}
 	}
 
+	/* Returns whether seconds before it are not known, which the server may know. */
 	push(status) {
 		const ms = status.time_ms ?? Date.now();
 		const second = Math.round(ms / 1000);
@@ -94,7 +97,7 @@ export class History {
 		this.advance(second);
 		this.nowMs = ms;
 		if (second < this.last - SLOTS + 1)
-			return; /* its clock was set back: wait until it has come so far again */
+			return false; /* its clock was set back: until it has come so far again */
 		for (let t = Math.min(from, second); t <= second; t++) this.known[t % SLOTS] = 1;
 		for (const job of status.jobs ?? []) {
 			const row = this.row(job.job);
@@ -113,6 +116,7 @@ export class History {
 			while (list.length && list[0].to < ms - SLOTS * 1000) list.shift();
 			if (!list.length) this.phases.delete(name);
 		}
+		return missing > MEND;
 	}
 
 	/* Without a controller nobody says what a phase is; then it is whenever bytes move. */
