@@ -39,3 +39,57 @@ bats_require_minimum_version 1.5.0
 		[[ "$first" == "${page%.*}(${page##*.})"* ]] || { echo "$source: $first"; false; }
 	done
 }
+
+# What `sluice help` lists, but for what has nothing to tell.
+commands() {
+	"$SLUICE" help | awk '/^Commands:/ { on = 1; next } /^$/ { on = 0 } on { print $1 }' |
+		grep -vxE 'help|version'
+}
+
+@test "every command has a page with all its options, and is in sluice(1)" {
+	bad=
+	count=0
+	for name in $(commands); do
+		page=$SOURCE_DIR/man/sluice-$name.1.scd
+		[ -e "$page" ] || { bad+=" sluice-$name(1)"; continue; }
+		[ "$(grep -c "^\*$name\*\$" "$SOURCE_DIR/man/sluice.1.scd")" -eq 1 ] || bad+=" sluice(1):$name"
+		sed -n '/^# SEE ALSO/,$p' "$SOURCE_DIR/man/sluice.1.scd" | grep -qF "*sluice-$name*(1)" ||
+			bad+=" see-also:$name"
+		for option in $("$SLUICE" "$name" --help | grep -oE -- '--[a-z][a-z-]+' | sort -u); do
+			grep -qF -- "$option" "$page" || bad+=" sluice-$name(1):$option"
+		done
+		count=$((count + 1))
+	done
+	[ "$bad" = "" ] || { echo "missing:$bad"; false; }
+	[ "$count" -ge 15 ]
+}
+
+@test "sluiced(8) has all options of both daemons" {
+	bad=
+	for daemon in ionode controller; do
+		for option in $("$SLUICED" $daemon --help | grep -oE -- '--[a-z][a-z-]+' | sort -u); do
+			grep -qF -- "$option" "$SOURCE_DIR/man/sluiced.8.scd" || bad+=" $daemon:$option"
+		done
+	done
+	[ "$bad" = "" ] || { echo "missing:$bad"; false; }
+}
+
+@test "sluice-policies(7) has every policy with every parameter" {
+	# of a stage and a policy: the lines below its head
+	section() { # stage, policy
+		tr -d '\\' <"$BUILD_DIR/man/sluice-policies.7.scd" | awk -v stage="$1" -v policy="$2" '
+			/^# / { in_stage = tolower($0) == "# stage " stage; on = 0; next }
+			/^## / { on = in_stage && $2 == policy; if (on) print; next }
+			on { print }'
+	}
+	bad=
+	while read -r stage policy params; do
+		text=$(section "$stage" "$policy")
+		[ "$text" != "" ] || bad+=" $stage/$policy"
+		for param in $params; do
+			grep -qw -- "$param" <<<"$text" || bad+=" $stage/$policy:$param"
+		done
+	done < <("$SLUICE" policy list --json |
+		jq -r '.policies[] | "\(.stage) \(.name) \([.params[].name] | join(" "))"')
+	[ "$bad" = "" ] || { echo "missing:$bad"; false; }
+}
