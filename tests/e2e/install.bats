@@ -38,6 +38,7 @@ library_dir() {
 	run "$ROOT$PREFIX/bin/sluice" run -- sh -c 'echo "$LD_PRELOAD"; echo x >"$0"/f' \
 		"$BATS_TEST_TMPDIR/dir"
 	"$ROOT$PREFIX/bin/sluice" down
+	rm "$SLUICE_RUNTIME"/.usage-default # the account stays, and nothing else
 	rmdir "$SLUICE_RUNTIME"
 	[ "$status" -eq 0 ]
 	[[ "$output" == "$(realpath "$ROOT")$PREFIX"/*/libsluice_preload.so ]]
@@ -97,6 +98,7 @@ library_dir() {
 		"$ROOT$PREFIX/bin/sluice" run -- ./$program || failed="$program under run"
 	done
 	"$ROOT$PREFIX/bin/sluice" down
+	rm "$SLUICE_RUNTIME"/.usage-default # the account stays, and nothing else
 	rmdir "$SLUICE_RUNTIME"
 	[ "$failed" = "" ]
 }
