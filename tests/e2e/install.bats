@@ -98,7 +98,6 @@ library_dir() {
 		"$ROOT$PREFIX/bin/sluice" run -- ./$program || failed="$program under run"
 	done
 	"$ROOT$PREFIX/bin/sluice" down
-	rm "$SLUICE_RUNTIME"/.usage-default # the account stays, and nothing else
 	rmdir "$SLUICE_RUNTIME"
 	[ "$failed" = "" ]
 }
