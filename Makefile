@@ -5,6 +5,7 @@
 #	make test       build and run all tests, sanitizers and short fuzzing included
 #	make bench      measure the scheduler and the way through a node, print JSON
 #	make reproduce  compute the tables of docs/reproduction.md again
+#	make adaptivity compute the tables of docs/adaptivity.md again
 #	make lint       clang-format, clang-tidy, cppcheck
 #	make format     let clang-format rewrite the sources
 #	make install    PREFIX=/usr/local, DESTDIR= as usual
@@ -37,6 +38,9 @@ bench: build
 reproduce: build
 	@scripts/reproduce
 
+adaptivity: build
+	@scripts/adaptivity
+
 lint: deps build
 	@scripts/lint
 
@@ -51,4 +55,4 @@ install: build
 clean:
 	rm -rf build build-asan build-tsan build-fuzz
 
-.PHONY: all deps build run test bench reproduce lint format install clean
+.PHONY: all deps build run test bench reproduce adaptivity lint format install clean

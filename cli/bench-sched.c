@@ -96,6 +96,7 @@ static void all_rows(struct rows *rows)
 	order_rows(rows, "mlf", true);
 	order_rows(rows, "aioli", false);
 	order_rows(rows, "aioli", true);
+	order_rows(rows, "auto", false); /* what it chooses is to-agg */
 	admit_row(rows, 1);
 	admit_row(rows, 1000);
 	admit_row(rows, 10000);

@@ -152,7 +152,8 @@ void sl_choice_done(struct sl_sched *s, struct sl_lane *l, uint64_t bytes, uint3
 		    sl_time now)
 {
 	struct sl_choice *c = l->choice;
-	bool changes = sl_auto_done(&c->by, bytes, requests, c->values[SL_P_CORRECT] != 0, now);
+	bool changes = sl_auto_done(&c->by, bytes, requests, l->flow.waiting,
+				    c->values[SL_P_CORRECT] != 0, now);
 
 	c->turn = s->decisions;
 	if (c->look > requests)

@@ -20,6 +20,9 @@
  * slower after a trial than before, trials become rarer by half. to is not tried while `best`
  * merges three requests into a batch.
  *
+ * With thousands of requests waiting trials are apart by 16 times as many, since all that waits is
+ * taken out and added again twice.
+ *
  * A policy may seem faster because it takes what is easy and leaves the rest for later. So the one
  * that took over is on probation for 16 spans: should it become slower than the other was, that
  * comes back.
@@ -51,6 +54,7 @@
 #define PROBATION  16U
 #define MERGES	   3U /* requests in a batch: to, which merges none, is not worth a trial */
 #define BETTER	   1.05
+#define QUEUES	   16 /* between trials, in requests that wait */
 #define HARMED	   0.95
 #define MOST_HARM  8
 #define TRIAL_MOST 1.25	 /* of the time that best takes for the same, */
@@ -127,13 +131,15 @@ void sl_auto_sent(struct sl_auto *a, bool alone, sl_time now)
 }
 
 /* The one to try that has been due longest; -1: none is. */
-static int next_trial(const struct sl_auto *a)
+static int next_trial(const struct sl_auto *a, uint32_t waiting)
 {
 	bool merges = a->requests >= MERGES * a->batches;
 	int found = -1;
 
 	if (a->last_trial && a->spans < a->last_trial + (APART << a->harm))
 		return -1;
+	if ((uint64_t)(a->spans - a->last_trial) * SPAN < (uint64_t)QUEUES * waiting)
+		return -1; /* what waits is taken out and added again twice */
 	for (int i = 0; i < SL_AUTO_ARMS; i++)
 		if (i != a->best && a->arm[i].due <= a->spans && !(i == SL_AUTO_TO && merges) &&
 		    (found < 0 || a->arm[i].due < a->arm[found].due))
@@ -159,7 +165,7 @@ static bool lost(struct sl_auto *a, unsigned arm)
 }
 
 /* The one in use has been so for another span. */
-static bool best_span(struct sl_auto *a, double bps)
+static bool best_span(struct sl_auto *a, double bps, uint32_t waiting)
 {
 	unsigned arm = a->best;
 	bool first = a->arm[arm].bps <= 0;
@@ -179,7 +185,7 @@ static bool best_span(struct sl_auto *a, double bps)
 		return lost(a, arm);
 	}
 	a->probation -= a->probation > 0;
-	try = next_trial(a);
+	try = next_trial(a, waiting);
 	if (try < 0) {
 		span_begin(a, 0);
 		return false;
@@ -223,7 +229,8 @@ static bool hopeless(const struct sl_auto *a)
 	return a->trials && (double)a->trial_ns > usual_ns;
 }
 
-bool sl_auto_done(struct sl_auto *a, uint64_t bytes, uint32_t requests, bool correct, sl_time now)
+bool sl_auto_done(struct sl_auto *a, uint64_t bytes, uint32_t requests, uint32_t waiting,
+		  bool correct, sl_time now)
 {
 	double bps;
 
@@ -248,5 +255,5 @@ bool sl_auto_done(struct sl_auto *a, uint64_t bytes, uint32_t requests, bool cor
 	if (a->requests < SPAN || a->busy_ns < MIN_NS)
 		return false;
 	bps = (double)a->bytes * 1e9 / (double)a->busy_ns;
-	return a->trials ? trial_span(a, bps) : best_span(a, bps);
+	return a->trials ? trial_span(a, bps) : best_span(a, bps, waiting);
 }

@@ -66,7 +66,8 @@ bool sl_auto_advise(struct sl_auto *a, unsigned arm, const double share[SL_AUTO_
 		    uint32_t context);
 /* The stream's first batch goes while none is in flight. alone: nobody else was served since. */
 void sl_auto_sent(struct sl_auto *a, bool alone, sl_time now);
-/* A batch is done. True: another arm runs from now on. */
-bool sl_auto_done(struct sl_auto *a, uint64_t bytes, uint32_t requests, bool correct, sl_time now);
+/* A batch is done; `waiting` requests are still there. True: another arm runs from now on. */
+bool sl_auto_done(struct sl_auto *a, uint64_t bytes, uint32_t requests, uint32_t waiting,
+		  bool correct, sl_time now);
 
 #endif

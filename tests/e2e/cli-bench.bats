@@ -31,9 +31,9 @@ wrong() {
 	jq -e '[.rows[] | select(.order == "to" and .limits == "none" and .jobs > 1 and
 		.periods == "known") | [.share, .jobs]] | unique | length == 16' \
 		"$BATS_TEST_TMPDIR/all.json"
-	# order: five policies, three numbers of files, two patterns, 10,000 requests
+	# order: six policies, three numbers of files, two patterns, 10,000 requests
 	jq -e '[.rows[] | select(.outstanding == 10000 and .jobs == 1) |
-		[.order, .files, .pattern]] | unique | length == 30' "$BATS_TEST_TMPDIR/all.json"
+		[.order, .files, .pattern]] | unique | length == 36' "$BATS_TEST_TMPDIR/all.json"
 	jq -e '[.rows[] | select(.share == "-" and .order == "-")] | length >= 1' \
 		"$BATS_TEST_TMPDIR/all.json"
 }

@@ -97,7 +97,7 @@ static void stream(struct sl_auto *a, unsigned spans, const double rate[SL_AUTO_
 	for (unsigned i = 0; i < spans * 256; i++) {
 		sl_auto_sent(a, true, *now);
 		*now += (sl_time)(4096 / rate[a->running] * 1000);
-		sl_auto_done(a, 4096, 1, true, *now);
+		sl_auto_done(a, 4096, 1, 8, true, *now);
 	}
 }
 
@@ -190,7 +190,7 @@ static void nothing_is_tried_unless_it_may_be(void **state)
 	sl_auto_advise(&a, SL_AUTO_AIOLI, even, 1);
 	for (sl_time now = 0; now < SEC; now += 10 * US) {
 		sl_auto_sent(&a, true, now);
-		assert_false(sl_auto_done(&a, 4096, 1, false, now + 5 * US));
+		assert_false(sl_auto_done(&a, 4096, 1, 8, false, now + 5 * US));
 	}
 	assert_int_equal(a.running, SL_AUTO_AIOLI);
 }
