@@ -10,9 +10,9 @@
  *
  * It is a data structure, not a thread: the caller hands in the time, adds requests, takes
  * batches and reports them done. It never reads a clock, sleeps, locks or does I/O, and
- * allocates only in sl_sched_create() (order=auto also when it is set). One struct sl_sched is used
- * by one thread at a time;
- * struct sl_service (below) wraps it for services with many threads.
+ * allocates only in sl_sched_create() (for order=auto also when that is set, and then it may read
+ * the tree that is named). One struct sl_sched is used by one thread at a time; struct sl_service
+ * (below) wraps it for services with many threads.
  *
  * Functions return 0 or a negative errno; sl_error() then says in words what was wrong. A
  * call that fails has changed nothing.
