@@ -97,6 +97,8 @@ async function catchUp() {
 
 	try {
 		past.load(await get('/api/v1/history?seconds=900'));
+		/* The first event knew only who was busy just then. */
+		if (!known) colours.forget();
 	} catch {
 		/* An older server: the charts begin now. */
 	}

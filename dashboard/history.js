@@ -204,6 +204,10 @@ export class Colours {
 		this.slots = new Array(n).fill(null);
 	}
 
+	forget() {
+		this.slots.fill(null);
+	}
+
 	update(sums) {
 		const n = this.slots.length;
 		const order = [...sums.keys()].sort(
