@@ -271,6 +271,22 @@ const cases = {
 		},
 	),
 
+	'built without uPlot, the page says so and has the numbers': with_layer(
+		2,
+		async ({ page, open, url }) => {
+			await page.route('**/uplot.js', (r) =>
+				r.fulfill({ contentType: 'text/javascript', body: '' }),
+			);
+			await open(url);
+			await until(
+				async () => /built without uPlot/.test(await text(page, '#chart')),
+				'the reason',
+			);
+			await page.locator('.legend li').nth(1).waitFor();
+			await rows(page).nth(1).waitFor();
+		},
+	),
+
 	'a thousand jobs cost what a page of them does': with_layer(
 		1000,
 		async ({ page, open, url, layer }) => {
