@@ -105,7 +105,7 @@ def anchors(path):
 bad = []
 for path in sys.argv[1:]:
     text = re.sub(r"(?s)```.*?```|<!--.*?-->", "", open(path, encoding="utf-8").read())
-    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+    for target in re.findall(r"\]\(([^)\s]+)\)", text) + re.findall(r'src(?:set)?="([^"]+)"', text):
         if re.match(r"https?:", target):
             continue
         name, _, anchor = target.partition("#")
