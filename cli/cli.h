@@ -72,7 +72,7 @@ int cli_getopt(const char *cmd, int argc, char **argv, const char *shorts,
  */
 struct cli_option {
 	const char *name; /* NULL: the end */
-	char letter; /* 0: none */
+	char letter;	  /* 0: none */
 	bool *flag;
 	const char **text;
 };

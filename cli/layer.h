@@ -15,7 +15,8 @@
  *	listen     where it is reached over TCP; secret: what one has to know for that
  *	jobs       control lines for the jobs of its configuration file
  *
- * Beside it, .usage-NAME is the node's account of what jobs used, which stays when the layer is down.
+ * Beside it, .usage-NAME is the node's account of what jobs used, which stays when the layer is
+ *down.
  *
  * These are of node 0. Node 1 has node-1.sock, pid-1, args-1 and log-1, the controller has
  * controller.sock, pid-controller, args-controller and log-controller.
@@ -100,8 +101,8 @@ enum layer_state {
 	LAYER_BUSY, /* somebody starts or stops it */
 };
 enum layer_state layer_state(const struct layer *l);
-/* Where node number `node` keeps the account of usage: beside the layer's directory, since it stays.
- * 0 or -ENAMETOOLONG. */
+/* Where node number `node` keeps the account of usage: beside the layer's directory, since it
+ * stays. 0 or -ENAMETOOLONG. */
 int layer_usage(const struct layer *l, unsigned node, char path[PATH_MAX]);
 /* The pid of its first member that lives, else 0. */
 pid_t layer_pid(const struct layer *l);

@@ -43,6 +43,33 @@ static int by_time(const void *a, const void *b)
 	return x->time_s < y->time_s ? -1 : x->time_s > y->time_s;
 }
 
+static int by_job(const void *a, const void *b)
+{
+	const struct report_row *x = a, *y = b;
+
+	if (x->job != y->job)
+		return x->job < y->job ? -1 : 1;
+	return x->time_s < y->time_s ? -1 : x->time_s > y->time_s;
+}
+
+/* The time in which a job did something, on whatever nodes: that on two at once counts once. */
+static void sum_active(struct report *r)
+{
+	double end = -INFINITY;
+
+	qsort(r->row, r->rows, sizeof(r->row[0]), by_job);
+	for (size_t i = 0; i < r->rows; i++) {
+		const struct report_row *w = &r->row[i];
+		double from = (double)w->time_s - w->seconds;
+
+		if (!i || r->row[i - 1].job != w->job)
+			end = -INFINITY;
+		from = from < end ? end : from;
+		r->job[w->job].active_s += (double)w->time_s > from ? (double)w->time_s - from : 0;
+		end = (double)w->time_s > end ? (double)w->time_s : end;
+	}
+}
+
 /* So much is dealt out if nobody gets more than `level`. */
 static double dealt(const struct report_row *w, size_t n, double level)
 {
@@ -153,7 +180,6 @@ int report_sum(struct report *r)
 		j->bytes[0] += w->bytes[0];
 		j->bytes[1] += w->bytes[1];
 		j->calls += w->calls;
-		j->active_s += w->seconds;
 		j->held_s += w->held_s;
 		j->waited_s += w->waited_s;
 		r->from_s = !i || begin < r->from_s ? begin : r->from_s;
@@ -161,6 +187,7 @@ int report_sum(struct report *r)
 	}
 	if (sort_jobs(r))
 		return -ENOMEM;
+	sum_active(r);
 	r->named = r->jobs < REPORT_NAMED ? r->jobs : REPORT_NAMED;
 	r->by = calloc((size_t)r->named * r->named, sizeof(*r->by));
 	if (!r->by)

@@ -97,7 +97,7 @@ static int parse_since(const char *text, int64_t *out)
 static int read_file(struct report *r, uint32_t node, const char *path, int64_t since_s)
 {
 	char err[REPORT_ERROR] = "", *text = NULL;
-	struct stat st;
+	struct stat st = { 0 };
 	int fd = open(path, O_RDONLY | O_CLOEXEC), rc = 0;
 	size_t have = 0;
 

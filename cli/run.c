@@ -263,8 +263,10 @@ static void ru_title(struct run *r, const char *command)
 	static const char *const names[] = { "SLURM_JOB_NAME", "PBS_JOBNAME", "LSB_JOBNAME" };
 	const char *slash = strrchr(command, '/'), *title = r->title ? r->title : r->job;
 
-	for (size_t i = 0; !title && i < sizeof(names) / sizeof(names[0]); i++)
-		title = getenv(names[i]) && *getenv(names[i]) ? getenv(names[i]) : NULL;
+	for (size_t i = 0; !title && i < sizeof(names) / sizeof(names[0]); i++) {
+		title = getenv(names[i]);
+		title = title && *title ? title : NULL;
+	}
 	title = title ? title : slash && slash[1] ? slash + 1 : command;
 	snprintf(r->title_words, sizeof(r->title_words), "title=%.*s", CHECK_JOB_NAME, title);
 	for (char *c = r->title_words; *c; c++)

@@ -80,7 +80,7 @@ static void a_job_that_had_all_it_wanted_has_neither_saved_nor_lost(void **state
 static void spans_and_nodes_are_apart(void **state)
 {
 	static const char one[] = HEAD "1002,2,0,100,1,0,2,a\n1004,2,0,100,1,0,2,b\n";
-	static const char two[] = HEAD "1002,2,0,100,1,0,2,b\n";
+	static const char two[] = HEAD "1002,2,0,100,1,0,2,b\n1003,2,0,0,1,0,2,b\n";
 	struct report r = { 0 };
 	char err[REPORT_ERROR];
 
@@ -91,6 +91,8 @@ static void spans_and_nodes_are_apart(void **state)
 	CLOSE(waited_for(&r, "a", "b"), 0);
 	CLOSE(waited_for(&r, "b", "a"), 0);
 	assert_int_equal(r.job[0].bytes[1], 200);
+	CLOSE(r.job[at(&r, "a")].active_s, 2);
+	CLOSE(r.job[at(&r, "b")].active_s, 4);
 	assert_string_equal(r.job[0].name, "b");
 	report_free(&r);
 }
