@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -111,6 +112,17 @@ int listen_tcp(const char *address, char name[64])
 	return rc;
 }
 
+/* Also for connect(2): see socket(7). */
+static int patient_socket(int family)
+{
+	const struct timeval second = { .tv_sec = 1 };
+	int sock = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (sock >= 0)
+		setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &second, sizeof(second));
+	return sock;
+}
+
 int listen_dial(const char *address)
 {
 	static const char prefix[] = "tcp:";
@@ -125,14 +137,14 @@ int listen_dial(const char *address)
 		rc = unix_address(address, &addr);
 		if (rc)
 			return rc;
-		sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		sock = patient_socket(AF_UNIX);
 		if (sock >= 0 && connect(sock, (struct sockaddr *)&addr, sizeof(addr)) == 0)
 			return sock;
 	} else {
 		rc = resolve(address, 0, &info);
 		if (rc)
 			return rc;
-		sock = socket(info->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		sock = patient_socket(info->ai_family);
 		rc = sock < 0 ? -1 : connect(sock, info->ai_addr, info->ai_addrlen);
 		freeaddrinfo(info);
 		if (!rc)

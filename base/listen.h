@@ -17,7 +17,8 @@ int listen_unix(const char *path);
 int listen_tcp(const char *address, char name[64]);
 void listen_name(const struct sockaddr *a, socklen_t length, char name[64]);
 /*
- * A connection to HOST:PORT, tcp:HOST:PORT or PATH, which has a slash or no colon; blocking. Or
+ * A connection to HOST:PORT, tcp:HOST:PORT or PATH, which has a slash or no colon; blocking, but
+ * neither connecting nor sending waits for longer than a second: then it fails with EAGAIN. Or
  * negative errno.
  */
 int listen_dial(const char *address);

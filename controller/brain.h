@@ -117,8 +117,8 @@ int brain_init(struct brain *b, const struct brain_config *c, sl_time now, char 
 void brain_free(struct brain *b);
 
 /*
- * A node's report, changed by reading. Returns the index of the node or -EPROTO. A node of the
- * same name with another life takes the place of the one before.
+ * A node's report, changed by reading. Returns the index of the node, or -EPROTO; -EEXIST: another
+ * node has its name and is up; -ENOSPC: there are too many. See nodes.c.
  */
 int brain_report(struct brain *b, char *text, sl_time now);
 /* Its connection is gone. */

@@ -5,8 +5,9 @@
  * I/O nodes connect, say HELLO as the job "@ionode", and send their reports as CONTROL frames that
  * begin with the line "report"; orders come as REPLY frames, whenever there are new ones and at
  * least every RENEW_NS, since what is in them is leased. The commands ask with other CONTROL
- * lines: "status", "ping", "curves", "map JOB NODES", "policy STAGE=SPEC…". One thread, epoll; a
- * peer that does not read loses its connection rather than hold anybody up, and comes back.
+ * lines: "status", "ping", "curves", "map JOB NODES", "policy STAGE=SPEC…". One thread, epoll;
+ * peer.c says how peers are kept from holding anybody up. A node that has not taken the orders
+ * before gets no others until then: they are whole, so that the newest are enough.
  *
  * The controller keeps nothing that it could not learn again: see brain.h. Over Unix sockets only
  * its own user may connect; over TCP a peer has to know the secret.
@@ -31,32 +32,22 @@
 #include "base/secret.h"
 #include "base/units.h"
 #include "controller/brain.h"
+#include "controller/peer.h"
 #include "controller/status.h"
 #include "base/listen.h"
 
 #define SETTLE_NS INT64_C(500000000) /* nodes that have lost the one before try every 200 ms */
-#define WRITE_MS  50
 #define RENEW_NS  INT64_C(500000000) /* a quarter of a lease */
-#define IN_MAX	  (1U << 20)
-
-struct peer {
-	struct controller *c;
-	int sock;
-	bool unix_socket, known; /* known: it has said HELLO, if it has to */
-	int node;		 /* index in the brain, or -1 */
-	size_t have;
-	unsigned char *in; /* IN_MAX */
-	struct peer *next;
-};
 
 struct controller {
 	struct brain brain;
 	const char *socket, *listen, *secret_file, *curves;
 	char secret[SL_SECRET_BYTES];
-	int epoll_fd, unix_fd, tcp_fd, stop_fd;
-	struct peer *peers;
+	int unix_fd, tcp_fd, stop_fd;
+	struct peers peers;
 	uint64_t sent_epoch;
 	sl_time renew; /* orders go out again at this time */
+	sl_time tick;  /* peers are looked at */
 	sl_time started;
 };
 
@@ -68,50 +59,11 @@ static sl_time now_ns(void)
 	return (sl_time)ts.tv_sec * 1000000000 + ts.tv_nsec;
 }
 
-/* ---- sending ---- */
+/* ---- peers ---- */
 
-/* A peer that does not read has lost: it is not waited for longer than this, once a message. */
-static bool has_room(int sock)
+static struct controller *controller_of(const struct peer *p)
 {
-	struct pollfd p = { .fd = sock, .events = POLLOUT };
-
-	return poll(&p, 1, WRITE_MS) == 1 && (p.revents & POLLOUT);
-}
-
-static int send_all(int sock, struct iovec *iov, int parts)
-{
-	while (parts) {
-		struct msghdr m = { .msg_iov = iov, .msg_iovlen = (size_t)parts };
-		ssize_t n = sendmsg(sock, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
-
-		if (n < 0 && (errno != EAGAIN || !has_room(sock)))
-			return -EPIPE;
-		for (; n > 0 && parts && (size_t)n >= iov->iov_len; iov++, parts--)
-			n -= (ssize_t)iov->iov_len;
-		while (parts && !iov->iov_len) /* an empty one is sent already */
-			iov++, parts--;
-		if (parts && n > 0) {
-			iov->iov_base = (char *)iov->iov_base + n;
-			iov->iov_len -= (size_t)n;
-		}
-	}
-	return 0;
-}
-
-static int reply(struct peer *p, const struct sl_frame *to, int status, const char *text,
-		 size_t length)
-{
-	struct sl_frame f = { .type = SL_REPLY,
-			      .tag = to ? to->tag : 0,
-			      .status = status,
-			      .length = (uint32_t)length };
-	unsigned char head[SL_FRAME_BYTES];
-	struct iovec iov[2] = { { head, sizeof(head) }, { (void *)(uintptr_t)text, length } };
-
-	if (length > SL_MAX_PAYLOAD)
-		return -EMSGSIZE;
-	sl_frame_encode(&f, head);
-	return send_all(p->sock, iov, 2);
+	return p->all->owner;
 }
 
 static int send_orders(struct peer *p)
@@ -123,43 +75,40 @@ static int send_orders(struct peer *p)
 
 	if (!f)
 		return rc;
-	brain_orders(&p->c->brain, (uint32_t)p->node, f);
+	brain_orders(&controller_of(p)->brain, (uint32_t)p->node, f);
+	p->late = false;
 	if (fclose(f) == 0)
-		rc = reply(p, NULL, 0, text, length);
+		rc = peer_reply(p, NULL, 0, text, length);
 	free(text);
 	return rc;
 }
 
-/* ---- peers ---- */
-
-static void hang_up(struct peer *p, const char *why)
+static void hang_up(struct controller *c, struct peer *p, const char *why)
 {
-	struct controller *c = p->c;
-	struct peer **at = &c->peers;
-
-	while (*at != p)
-		at = &(*at)->next;
-	*at = p->next;
 	if (p->node >= 0) {
 		log_info("ionode=%s gone: %s", c->brain.node[p->node].name, why);
 		brain_node_gone(&c->brain, (uint32_t)p->node, now_ns());
 	}
-	close(p->sock);
-	free(p->in);
-	free(p);
+	peer_free(p);
 }
 
 static int on_report(struct peer *p, char *text)
 {
-	struct brain *b = &p->c->brain;
+	static const char taken[] = "another I/O node has its name: give it one with --name";
+	static const char many[] = "there are as many I/O nodes as a controller can have";
+	struct brain *b = &controller_of(p)->brain;
 	int node = brain_report(b, text, now_ns());
 
+	if (node == -EEXIST)
+		peer_reply(p, NULL, EEXIST, taken, sizeof(taken) - 1);
+	if (node == -ENOSPC)
+		peer_reply(p, NULL, ENOSPC, many, sizeof(many) - 1);
 	if (node < 0)
 		return node;
 	if (p->node < 0)
 		log_info("ionode=%s socket=%s", b->node[node].name, b->node[node].socket);
-	/* The same name from two places: the newer one is it. */
-	for (struct peer *q = p->c->peers; q; q = q->next)
+	/* It has come back before the end of its last connection was seen. */
+	for (struct peer *q = p->all->first; q; q = q->next)
 		if (q != p && q->node == node)
 			q->node = -1;
 	p->node = node;
@@ -170,26 +119,27 @@ static int on_control(struct peer *p, const struct sl_frame *f, char *text)
 {
 	static const char report[] = "report\n";
 	char *answer = NULL;
+	struct controller *c = controller_of(p);
 	const char *why;
 	int rc;
 
 	if (!strncmp(text, report, sizeof(report) - 1))
 		return on_report(p, text + sizeof(report) - 1);
 	if (!strcmp(text, "ping"))
-		return reply(p, f, 0, "pong", 4);
+		return peer_reply(p, f, 0, "pong", 4);
 	if (!strncmp(text, "map ", 4)) {
 		char *save = NULL, *job = strtok_r(text + 4, " ", &save);
 		const char *nodes = strtok_r(NULL, " ", &save);
 
-		rc = job ? brain_pin(&p->c->brain, job, nodes ? nodes : "", now_ns()) : -EINVAL;
+		rc = job ? brain_pin(&c->brain, job, nodes ? nodes : "", now_ns()) : -EINVAL;
 		why = rc == -ENOENT ? "no such job" : "no such I/O node";
-		return rc ? reply(p, f, -rc, why, strlen(why)) : reply(p, f, 0, NULL, 0);
+		return rc ? peer_reply(p, f, -rc, why, strlen(why)) : peer_reply(p, f, 0, NULL, 0);
 	}
 	if (!strncmp(text, "policy ", 7)) {
 		char err[200];
 
-		rc = brain_policy(&p->c->brain, text + 7, now_ns(), err, sizeof(err));
-		return rc ? reply(p, f, -rc, err, strlen(err)) : reply(p, f, 0, NULL, 0);
+		rc = brain_policy(&c->brain, text + 7, now_ns(), err, sizeof(err));
+		return rc ? peer_reply(p, f, -rc, err, strlen(err)) : peer_reply(p, f, 0, NULL, 0);
 	}
 	if (!strcmp(text, "curves")) {
 		size_t length = 0;
@@ -197,109 +147,37 @@ static int on_control(struct peer *p, const struct sl_frame *f, char *text)
 
 		if (!out)
 			return -ENOMEM;
-		curves_write(&p->c->brain.curves, out);
+		curves_write(&c->brain.curves, out);
 		fclose(out);
-		rc = reply(p, f, 0, answer, length);
+		rc = peer_reply(p, f, 0, answer, length);
 		free(answer);
 		return rc;
 	}
 	if (strcmp(text, "status") != 0)
-		return reply(p, f, EINVAL, "?", 1);
-	answer = status_json(&p->c->brain, now_ns(), p->c->started);
-	rc = answer ? reply(p, f, 0, answer, strlen(answer)) : -ENOMEM;
+		return peer_reply(p, f, EINVAL, "?", 1);
+	answer = status_json(&c->brain, now_ns(), c->started);
+	rc = answer ? peer_reply(p, f, 0, answer, strlen(answer)) : -ENOMEM;
 	free(answer);
 	return rc;
 }
 
-static int on_frame(struct peer *p, const struct sl_frame *f, unsigned char *payload)
+static int on_frame(struct peer *p, const struct sl_frame *f, char *payload)
 {
-	unsigned char behind = payload[f->length];
 	struct sl_hello h;
 	int rc;
 
 	if (f->type == SL_HELLO) {
-		rc = sl_hello_decode(payload, f->length, &h);
-		if (!rc && !p->unix_socket && !sl_secret_equal(h.secret, p->c->secret))
+		rc = sl_hello_decode((unsigned char *)payload, f->length, &h);
+		if (!rc && !p->unix_socket && !sl_secret_equal(h.secret, controller_of(p)->secret))
 			rc = -EACCES;
-		p->known |= !rc;
-		return rc ? rc : reply(p, f, 0, NULL, 0);
+		if (rc)
+			return rc;
+		peer_known(p);
+		return peer_reply(p, f, 0, NULL, 0);
 	}
 	if (f->type != SL_CONTROL || !p->known)
 		return -EPROTO;
-	payload[f->length] = 0;
-	rc = on_control(p, f, (char *)payload);
-	payload[f->length] = behind;
-	return rc;
-}
-
-static int on_input(struct peer *p)
-{
-	ssize_t k = recv(p->sock, p->in + p->have, IN_MAX - 1 - p->have, MSG_DONTWAIT);
-	struct sl_frame f;
-
-	if (k < 0 && (errno == EAGAIN || errno == EINTR))
-		return 0;
-	if (k <= 0)
-		return -ECONNRESET;
-	p->have += (size_t)k;
-	while (p->have >= SL_FRAME_BYTES) {
-		size_t whole;
-		int rc = sl_frame_decode(p->in, &f);
-
-		if (rc)
-			return rc;
-		whole = SL_FRAME_BYTES + f.length;
-		if (whole > IN_MAX - 1)
-			return -EMSGSIZE;
-		if (p->have < whole)
-			break;
-		rc = on_frame(p, &f, p->in + SL_FRAME_BYTES);
-		if (rc)
-			return rc;
-		p->have -= whole;
-		memmove(p->in, p->in + whole, p->have);
-	}
-	return 0;
-}
-
-static void on_accept(struct controller *c, int listen_fd)
-{
-	/* cppcheck-suppress nullPointer */
-	int sock = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	struct ucred cred = { 0 };
-	socklen_t length = sizeof(cred);
-	struct peer *p;
-
-	if (sock < 0) {
-		if (errno == EMFILE || errno == ENFILE)
-			usleep(10000);
-		return;
-	}
-	p = calloc(1, sizeof(*p));
-	if (p)
-		p->in = malloc(IN_MAX);
-	if (p && p->in) {
-		struct epoll_event ev = { .events = EPOLLIN, .data.ptr = p };
-
-		p->c = c;
-		p->sock = sock;
-		p->node = -1;
-		p->unix_socket = listen_fd == c->unix_fd;
-		p->known = p->unix_socket;
-		setsockopt(sock, SOL_SOCKET, SO_SNDBUF, &(int){ 4 << 20 }, sizeof(int));
-		if ((!p->unix_socket ||
-		     (!getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &cred, &length) &&
-		      cred.uid == geteuid())) &&
-		    epoll_ctl(c->epoll_fd, EPOLL_CTL_ADD, sock, &ev) == 0) {
-			p->next = c->peers;
-			c->peers = p;
-			return; /* NOLINT(clang-analyzer-unix.Malloc): in the list */
-		}
-	}
-	if (p)
-		free(p->in);
-	free(p);
-	close(sock);
+	return on_control(p, f, payload);
 }
 
 /* ---- life ---- */
@@ -313,10 +191,11 @@ static sl_time give_orders(struct controller *c)
 
 	if (c->brain.epoch != c->sent_epoch || c->brain.shifted || now >= c->renew) {
 		c->brain.shifted = false;
-		for (struct peer *p = c->peers; p; p = next) {
+		for (struct peer *p = c->peers.first; p; p = next) {
 			next = p->next;
-			if (p->node >= 0 && send_orders(p))
-				hang_up(p, "it does not read");
+			p->late = p->node >= 0;
+			if (p->late && !peer_waits(p) && (rc = send_orders(p)))
+				hang_up(c, p, strerror(-rc));
 		}
 		if (c->curves && c->brain.curves.changed &&
 		    (rc = curves_save(&c->brain.curves, c->curves))) {
@@ -329,14 +208,45 @@ static sl_time give_orders(struct controller *c)
 	return wake < c->renew ? wake : c->renew;
 }
 
+/* Returns when to look again. */
+static sl_time look_at_peers(struct controller *c)
+{
+	sl_time now = now_ns();
+	struct peer *next;
+
+	if (now < c->tick)
+		return c->tick;
+	c->tick = now + PEER_TICK_NS;
+	for (struct peer *p = c->peers.first; p; p = next) {
+		const char *why = peer_tick(p);
+
+		next = p->next;
+		if (why)
+			hang_up(c, p, why);
+	}
+	return c->tick;
+}
+
+static int on_peer(struct peer *p, uint32_t events)
+{
+	int rc = events & EPOLLOUT ? peer_output(p) : 0;
+
+	if (!rc && p->late && !peer_waits(p))
+		rc = send_orders(p);
+	if (!rc && events & ~(uint32_t)EPOLLOUT)
+		rc = peer_input(p, on_frame);
+	return rc;
+}
+
 static int serve(struct controller *c)
 {
 	struct epoll_event ev[64];
 
 	for (;;) {
-		sl_time wake = give_orders(c), now = now_ns();
+		sl_time look = look_at_peers(c), orders = give_orders(c), now = now_ns();
+		sl_time wake = look < orders ? look : orders;
 		int wait = wake <= now ? 0 : (int)((wake - now) / 1000000 + 1);
-		int count = epoll_wait(c->epoll_fd, ev, 64, wait);
+		int count = epoll_wait(c->peers.epoll_fd, ev, 64, wait);
 
 		for (int i = 0; i < count; i++) {
 			void *what = ev[i].data.ptr;
@@ -346,12 +256,12 @@ static int serve(struct controller *c)
 			if (what == &c->stop_fd)
 				return 0;
 			if (what == &c->unix_fd || what == &c->tcp_fd) {
-				on_accept(c, *(int *)what);
+				peer_accept(&c->peers, *(int *)what, what == &c->unix_fd);
 				continue;
 			}
-			rc = on_input(p);
+			rc = on_peer(p, ev[i].events);
 			if (rc)
-				hang_up(p, strerror(-rc));
+				hang_up(c, p, strerror(-rc));
 		}
 	}
 }
@@ -360,7 +270,7 @@ static int watch(struct controller *c, int *fd)
 {
 	struct epoll_event ev = { .events = EPOLLIN, .data.ptr = fd };
 
-	return *fd < 0 ? *fd : epoll_ctl(c->epoll_fd, EPOLL_CTL_ADD, *fd, &ev) ? -errno : 0;
+	return *fd < 0 ? *fd : epoll_ctl(c->peers.epoll_fd, EPOLL_CTL_ADD, *fd, &ev) ? -errno : 0;
 }
 
 static int run(struct controller *c, int ready_fd)
@@ -375,7 +285,8 @@ static int run(struct controller *c, int ready_fd)
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	c->started = now_ns();
-	c->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	c->peers.owner = c;
+	c->peers.epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	c->stop_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	c->unix_fd = listen_unix(c->socket);
 	if (c->unix_fd < 0) {
@@ -400,10 +311,8 @@ static int run(struct controller *c, int ready_fd)
 		close(ready_fd);
 	rc = serve(c);
 	unlink(c->socket);
-	for (struct peer *p = c->peers, *next; p; p = next) {
-		next = p->next;
-		hang_up(p, "the controller stops");
-	}
+	while (c->peers.first)
+		hang_up(c, c->peers.first, "the controller stops");
 	log_info("controller stopped");
 	return rc;
 }

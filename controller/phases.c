@@ -39,67 +39,6 @@
 #define SMOOTH_NS INT64_C(117000000)  /* of rates: the newest weighs 0.3 after 50 ms */
 #define INSTANCES 0.5		      /* weight of the newest instance in the means */
 
-/* ---- nodes ---- */
-
-/* Forget what a node has said of jobs; with `all`, also where its counters were. */
-static void drop_parts(struct brain *b, uint32_t node, bool all)
-{
-	for (uint32_t i = 0; i < b->jobs; i++) {
-		struct brain_part *p;
-
-		if (!b->job[i])
-			continue;
-		p = &b->job[i]->part[node];
-		*p = (struct brain_part){ .moved = { all ? 0 : p->moved[0],
-						     all ? 0 : p->moved[1] } };
-	}
-}
-
-static uint64_t rate_of(uint64_t bps)
-{
-	return bps < SL_MAX_RATE ? bps : SL_MAX_RATE;
-}
-
-/* *met: it has been heard of before. */
-static int node_index(struct brain *b, const struct sl_node_report *r, sl_time now, bool *met)
-{
-	struct brain_node *n;
-	uint32_t i = 0;
-
-	if (!r->name[0] || strchr(r->name, ','))
-		return -EPROTO;
-	while (i < b->nodes && strcmp(b->node[i].name, r->name) != 0)
-		i++;
-	if (i == BRAIN_NODES)
-		return -ENOSPC;
-	n = &b->node[i];
-	*met = i < b->nodes;
-	if (i == b->nodes)
-		b->nodes++;
-	if (n->life != r->life)
-		drop_parts(b, i, true);
-	if (!n->up || n->life != r->life || n->capacity_bps != r->capacity_bps)
-		b->changed = true;
-	memcpy(n->name, r->name, sizeof(n->name));
-	memcpy(n->socket, r->socket, sizeof(n->socket));
-	memcpy(n->tcp, r->tcp, sizeof(n->tcp));
-	n->life = r->life;
-	n->capacity_bps = rate_of(r->capacity_bps);
-	n->up = true;
-	n->heard = now;
-	return (int)i;
-}
-
-void brain_node_gone(struct brain *b, uint32_t node, sl_time now)
-{
-	(void)now;
-	if (node >= b->nodes || !b->node[node].up)
-		return;
-	b->node[node].up = false;
-	drop_parts(b, node, false); /* it may only have lost its connection */
-	b->changed = true;
-}
-
 /* ---- phases ---- */
 
 /* A bandwidth is that of a number of nodes while those are the same. */
@@ -234,8 +173,8 @@ static void take_facts(struct brain *b, struct brain_job *j, const struct sl_job
 	j->procs = r->procs;
 	j->nodes = r->nodes;
 	j->weight = r->weight;
-	j->min_bps = rate_of(r->min_bps);
-	j->max_bps = rate_of(r->max_bps);
+	j->min_bps = nodes_rate(r->min_bps);
+	j->max_bps = nodes_rate(r->max_bps);
 	j->declared_ns = r->period_ns > 0 ? r->period_ns : 0;
 }
 
@@ -366,7 +305,7 @@ int brain_report(struct brain *b, char *text, sl_time now)
 			for (uint32_t i = 0; i < b->nodes; i++)
 				if (!strcmp(b->node[i].name, l.node.name))
 					before = b->node[i].heard;
-			node = node_index(b, &l.node, now, &met);
+			node = nodes_index(b, &l.node, now, &met);
 			if (node < 0)
 				return node;
 			for (uint32_t i = 0; i < b->jobs; i++)

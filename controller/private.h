@@ -9,6 +9,13 @@
 uint32_t map_procs(const struct brain_job *j);
 uint32_t map_nodes(const struct brain_job *j);
 
+/*
+ * nodes.c: the number of the node that reports, made up to date; *met: it has been heard of before.
+ * -EPROTO: no name; -EEXIST: another one has it; -ENOSPC: there are BRAIN_NODES others, all up.
+ */
+int nodes_index(struct brain *b, const struct sl_node_report *r, sl_time now, bool *met);
+uint64_t nodes_rate(uint64_t bps); /* what can be reckoned with */
+
 /* phases.c: whether the job's present phase is over; and that it is. */
 bool phase_over(const struct brain *b, const struct brain_job *j, sl_time now);
 void phase_end(struct brain *b, struct brain_job *j);

@@ -3,10 +3,11 @@
  * The node's connection to the controller (controller/main.c says what travels on it).
  *
  * A thread of its own, so that a controller that is slow, stopped or gone costs the data path
- * nothing. It reports every REPORT_NS, and at once when a job begins after a pause. What the
- * controller orders is carried out under the node's lock: grants, which are leases and run out by
- * themselves; the node's share of a job's min and max, which stays as it is; and which nodes serve
- * the job, which its clients are told (wire/shm.h: `moved`).
+ * nothing; one that does not read for a second has lost the connection, so that the node can end.
+ * It reports every REPORT_NS, and at once when a job begins after a pause. What the controller
+ * orders is carried out under the node's lock: grants, which are leases and run out by themselves;
+ * the node's share of a job's min and max, which stays as it is; and which nodes serve the job,
+ * which its clients are told (wire/shm.h: `moved`).
  *
  * When the connection breaks, the thread tries again, for ever: under the last orders everything
  * goes on.
@@ -30,6 +31,7 @@
 #include "ionode/trace.h"
 
 #define REPORT_NS  INT64_C(50000000)
+#define LEAST_NS   INT64_C(1000000) /* between two, however much begins */
 #define RETRY_MS   200
 #define LEASE_NS   INT64_C(2000000000)
 #define IN_MAX	   (4U << 20)
@@ -41,6 +43,7 @@ struct link {
 	int event_fd;
 	int sock;
 	atomic_bool stop;
+	bool refused;	/* by the controller, the last time */
 	uint64_t epoch; /* of the last orders */
 	sl_time ticked; /* when leases were last looked at */
 	/* The nodes of the layer, as of the last orders. */
@@ -213,6 +216,15 @@ static int greet(struct link *l)
 	return send(l->sock, out, sizeof(out), MSG_NOSIGNAL) == (ssize_t)sizeof(out) ? 0 : -EPIPE;
 }
 
+/* It will not have this node. Said once: it is asked again and again. */
+static int refused(struct link *l, const char *why)
+{
+	if (!l->refused)
+		log_warn("controller=%s refuses this node: %s", l->node->config->controller, why);
+	l->refused = true;
+	return -ECONNREFUSED;
+}
+
 static int receive(struct link *l)
 {
 	ssize_t k = recv(l->sock, l->in + l->have, IN_MAX - l->have, MSG_DONTWAIT);
@@ -227,7 +239,7 @@ static int receive(struct link *l)
 		size_t whole;
 		unsigned char behind;
 
-		if (sl_frame_decode(l->in, &f) || f.type != SL_REPLY || f.status)
+		if (sl_frame_decode(l->in, &f) || f.type != SL_REPLY)
 			return -EPROTO;
 		whole = SL_FRAME_BYTES + f.length;
 		if (whole > IN_MAX)
@@ -236,6 +248,8 @@ static int receive(struct link *l)
 			break;
 		behind = l->in[whole];
 		l->in[whole] = 0;
+		if (f.status)
+			return refused(l, (char *)l->in + SL_FRAME_BYTES);
 		if (f.length)
 			obey(l, (char *)l->in + SL_FRAME_BYTES);
 		l->in[whole] = behind;
@@ -247,7 +261,7 @@ static int receive(struct link *l)
 
 static int converse(struct link *l)
 {
-	sl_time next = 0;
+	sl_time next = 0, last = 0;
 	uint64_t count;
 	int rc = greet(l);
 
@@ -258,13 +272,14 @@ static int converse(struct link *l)
 
 		if (now >= next) {
 			rc = report(l);
+			last = now;
 			next = now + REPORT_NS;
 			continue;
 		}
 		if (poll(p, 2, (int)((next - now) / 1000000 + 1)) < 0 && errno != EINTR)
 			return -errno;
 		if (p[1].revents && read(l->event_fd, &count, sizeof(count)) == sizeof(count))
-			next = 0;
+			next = last + LEAST_NS;
 		if (p[0].revents)
 			rc = receive(l);
 	}
@@ -294,12 +309,14 @@ static void *link_main(void *arg)
 				poll(&p, 1, RETRY_MS);
 			continue;
 		}
-		log_info("controller=%s connected", l->node->config->controller);
+		if (!l->refused)
+			log_info("controller=%s connected", l->node->config->controller);
 		l->have = 0;
 		rc = converse(l);
 		close(l->sock);
 		said = false;
-		if (rc)
+		l->refused = rc == -ECONNREFUSED;
+		if (rc && !l->refused)
 			log_info("controller=%s gone: %s", l->node->config->controller,
 				 strerror(-rc));
 		if (!atomic_load(&l->stop))

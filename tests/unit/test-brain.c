@@ -720,6 +720,7 @@ static void a_node_with_another_life_counts_from_0(void **state)
 	(void)state;
 	hear(b, 1000, "name=0 life=5", IDLE(7, 900));
 	hear(b, 1100, "name=0 life=5", "job id=7 name=j clients=1 written=100 inside=1\n");
+	brain_node_gone(b, 0, 1150 * MS);
 	hear(b, 1500, "name=0 life=6", "job id=7 name=j clients=1 written=130 idle=0\n");
 	assert_int_equal(job(b, 7)->moved_bytes, 230);
 	assert_int_equal(b->nodes, 1);
@@ -727,6 +728,55 @@ static void a_node_with_another_life_counts_from_0(void **state)
 	hear(b, 1600, "name=0 life=6", "%s", "");
 	hear(b, 1700, "name=0 life=6", "job id=7 name=j clients=1 written=20 idle=0\n");
 	assert_int_equal(job(b, 7)->moved_bytes, 250);
+	end(b);
+}
+
+static void two_nodes_of_one_name_are_one_too_many(void **state)
+{
+	struct brain *b = brain((struct brain_config){ 0 });
+	uint64_t epoch;
+
+	(void)state;
+	assert_int_equal(hear(b, 1000, "name=0 life=5", "%s", ""), 0);
+	decide(b, 1000);
+	epoch = b->epoch;
+	for (int64_t ms = 1050; ms < 3000; ms += 50) {
+		assert_int_equal(hear(b, ms, "name=0 life=5", "%s", ""), 0);
+		assert_int_equal(hear(b, ms + 25, "name=0 life=6", "%s", ""), -EEXIST);
+		decide(b, ms + 25);
+	}
+	assert_int_equal(b->epoch, epoch);
+	/* The first is not heard of any more. */
+	assert_int_equal(hear(b, 3900, "name=0 life=6", "%s", ""), -EEXIST);
+	assert_int_equal(hear(b, 3960, "name=0 life=6", "%s", ""), 0);
+	assert_int_equal(b->node[0].life, 6);
+	end(b);
+}
+
+static void who_was_gone_for_longest_gives_way_to_a_new_node(void **state)
+{
+	struct brain *b = brain((struct brain_config){ 0 });
+	char name[40];
+
+	(void)state;
+	for (int i = 0; i < BRAIN_NODES; i++) {
+		snprintf(name, sizeof(name), "name=n%d", i);
+		assert_int_equal(hear(b, 1000 + i, name, "job id=1 name=a nodes=1 clients=1\n"), i);
+	}
+	assert_int_equal(hear(b, 2000, "name=new", "%s", ""), -ENOSPC);
+	assert_int_equal(brain_pin(b, "a", "n7", 2000 * MS), 0);
+	decide(b, 2000);
+	assert_string_equal(nodes_of(b, 0, 1), "n7");
+	brain_node_gone(b, 9, 2000 * MS);
+	brain_node_gone(b, 7, 2000 * MS);
+	assert_int_equal(hear(b, 2000, "name=new", "%s", ""), 7); /* last heard before n9 */
+	assert_int_equal(b->nodes, BRAIN_NODES);
+	decide(b, 2000);
+	assert_string_equal(nodes_of(b, 0, 1), "n0");
+	assert_int_equal(job(b, 1)->part[7].clients, 0);
+	/* And it is known when it comes again, as another. */
+	assert_int_equal(hear(b, 2000, "name=n7", "%s", ""), 9);
+	assert_int_equal(hear(b, 2000, "name=n9", "%s", ""), -ENOSPC);
 	end(b);
 }
 
@@ -1165,6 +1215,8 @@ int main(void)
 		cmocka_unit_test(what_a_job_misses_of_its_max_it_may_make_up_for_within_bounds),
 		cmocka_unit_test(a_lost_connection_counts_nothing_twice),
 		cmocka_unit_test(a_node_with_another_life_counts_from_0),
+		cmocka_unit_test(two_nodes_of_one_name_are_one_too_many),
+		cmocka_unit_test(who_was_gone_for_longest_gives_way_to_a_new_node),
 		cmocka_unit_test(a_new_controller_takes_nothing_old_for_new),
 		cmocka_unit_test(a_bandwidth_is_that_of_the_nodes_it_was_reached_with),
 		cmocka_unit_test(a_new_controller_leaves_jobs_where_they_are),
