@@ -8,18 +8,20 @@
  *
  * In the 2 s until that time, in Unix seconds, ckpt wrote 40 MiB in 10240 calls, was never held by
  * its max, and for 1.21 s it had requests that were not sent yet. The name is last since it may
- * hold commas. There is no file before the first line. A line is written with one call, so that a
- *reader never sees half of one. A file of MOST_BYTES is renamed to FILE.1, which takes the place of
- *the one before.
+ * hold commas. There is no file before the first line. Lines are written with one call, so that a
+ * reader never sees half of one. A file of MOST_BYTES is renamed to FILE.1, which takes the place
+ * of the one before.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -28,28 +30,15 @@
 
 #define SPAN_NS	   INT64_C(2000000000)
 #define MOST_BYTES (32 << 20)
+#define LEAST_S	   0.001 /* of a line: it has three digits, and 0 would make no sense */
 
 static const char head[] = "time,seconds,read,write,calls,held,waited,job\n";
 
 struct usage {
 	const char *path;
-	int fd;
 	sl_time last;
+	bool failing; /* and that has been said */
 };
-
-/* A file that is not empty is gone on with. 0 or -errno. */
-static int open_file(struct usage *u)
-{
-	struct stat st;
-
-	u->fd = open(u->path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-	if (u->fd < 0)
-		return -errno;
-	if (fstat(u->fd, &st) == 0 && st.st_size == 0 &&
-	    write(u->fd, head, sizeof(head) - 1) != (ssize_t)sizeof(head) - 1)
-		return -errno;
-	return 0;
-}
 
 int usage_start(struct node *n)
 {
@@ -61,7 +50,6 @@ int usage_start(struct node *n)
 	if (!u)
 		return -ENOMEM;
 	u->path = n->config->usage;
-	u->fd = -1;
 	u->last = node_now();
 	n->usage = u;
 	return 0;
@@ -88,29 +76,62 @@ static void put_line(const struct node *n, struct node_job *j, double seconds, s
 	j->told.waited = st.waiting_ns;
 }
 
-static void turn_over(struct usage *u)
+/* The file, opened, and its size; a full one makes room for a new one first. Or -errno. */
+static int open_file(const char *path, off_t *size)
 {
-	char old[PATH_MAX];
+	char old[PATH_MAX + 2]; /* if that is too long, rename() says so */
 	struct stat st;
+	int fd;
 
-	if (fstat(u->fd, &st) || st.st_size < MOST_BYTES)
-		return;
-	close(u->fd);
-	if (snprintf(old, sizeof(old), "%s.1", u->path) >= (int)sizeof(old) || rename(u->path, old))
-		log_warn("cannot rename %s: %s", u->path, strerror(errno));
-	u->fd = -1;
+	if (stat(path, &st) == 0 && st.st_size >= MOST_BYTES &&
+	    (snprintf(old, sizeof(old), "%s.1", path) < 0 || rename(path, old)))
+		return -errno;
+	fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return -errno;
+	*size = fstat(fd, &st) == 0 ? st.st_size : 0;
+	return fd;
 }
 
-static void write_lines(struct usage *u, const char *text, size_t size)
+/*
+ * One call, of all or nothing. What stands before may end with half a line, if the machine went
+ * down: that one is lost, but not the next, too.
+ */
+static int append(int fd, off_t size, char *text, size_t length)
 {
-	int rc = u->fd < 0 ? open_file(u) : 0;
+	/* The end of `head` is the end of a line, too. */
+	char *end = (char *)(uintptr_t)head + sizeof(head) - 1, last = '\n';
+	struct iovec iov[2] = { { end - 1, 0 }, { text, length } };
+	ssize_t n;
+	int error;
 
-	if (!rc && write(u->fd, text, size) != (ssize_t)size)
-		rc = -errno;
-	if (rc)
-		log_warn("the account of usage in %s lacks something: %s", u->path, strerror(-rc));
-	if (u->fd >= 0)
-		turn_over(u);
+	if (size == 0)
+		iov[0] = (struct iovec){ end - (sizeof(head) - 1), sizeof(head) - 1 };
+	else if (pread(fd, &last, 1, size - 1) == 1 && last != '\n')
+		iov[0].iov_len = 1;
+	n = writev(fd, iov, 2);
+	if (n == (ssize_t)(iov[0].iov_len + length))
+		return 0;
+	error = n < 0 ? -errno : -ENOSPC;
+	if (n > 0 && ftruncate(fd, size))
+		error = -errno;
+	return error;
+}
+
+/* Between two times no descriptor is kept: whoever moves or removes the file has done so. */
+static void write_lines(struct usage *u, char *text, size_t length)
+{
+	off_t size = 0;
+	int fd = open_file(u->path, &size), rc = fd < 0 ? fd : append(fd, size, text, length);
+
+	if (fd >= 0)
+		close(fd);
+	if (rc && !u->failing)
+		log_warn("the account of usage in %s lacks what is used from now on: %s", u->path,
+			 strerror(-rc));
+	if (!rc && u->failing)
+		log_info("the account of usage in %s goes on", u->path);
+	u->failing = rc != 0;
 }
 
 static void put_lines(struct node *n, sl_time now)
@@ -126,7 +147,7 @@ static void put_lines(struct node *n, sl_time now)
 	node_collect(n, now);
 	permit_account(n);
 	for (struct node_job *j = n->jobs; j; j = j->next)
-		put_line(n, j, (double)(now - u->last) / 1e9, now, f);
+		put_line(n, j, fmax((double)(now - u->last) / 1e9, LEAST_S), now, f);
 	node_unlock(n);
 	u->last = now;
 	if (fclose(f) == 0 && size)
@@ -147,8 +168,6 @@ void usage_stop(struct node *n)
 	if (!n->usage)
 		return;
 	put_lines(n, node_now());
-	if (n->usage->fd >= 0)
-		close(n->usage->fd);
 	free(n->usage);
 	n->usage = NULL;
 }

@@ -65,6 +65,28 @@ report() { # jq filter
 	[ "$("$SLUICE" report --since 1h --json | jq '.jobs | length')" = 2 ]
 }
 
+@test "an account goes on after half a line, makes room when it is full, and is nobody else's" {
+	account=$SLUICE_RUNTIME/.usage-default
+	head=time,seconds,read,write,calls,held,waited,job
+	chmod 700 "$SLUICE_RUNTIME"
+	printf '%s\n100,2.000,0,4096,1,0.000,0.0' $head >"$account"
+	"$SLUICE" up "$DIR"
+	"$SLUICE" run --job a -- dd if=/dev/zero of="$DIR/x" bs=4k count=1000 status=none
+	"$SLUICE" down
+	cat "$account"
+	run -0 --separate-stderr "$SLUICE" report --json
+	[ "$stderr" = "sluice report: warning: 1 lines that make no sense were skipped." ]
+	[ "$(jq -c '[.jobs[] | [.job, .write_bytes, .requests]]' <<<"$output")" = '[["a",4096000,1000]]' ]
+	truncate -s 40M "$account"
+	"$SLUICE" up "$DIR"
+	"$SLUICE" run --job b -- dd if=/dev/zero of="$DIR/x" bs=4k count=1000 status=none
+	"$SLUICE" down
+	[ "$(stat -c %s "$account.1")" -eq $((40 << 20)) ]
+	[ "$(stat -c %a "$account")" = 600 ]
+	[ "$(head -n 1 "$account")" = $head ]
+	[ "$(report '[.jobs[] | [.job, .write_bytes]] | sort | tojson')" = '[["a",4096000],["b",4096000]]' ]
+}
+
 @test "mistakes are told" {
 	fails 1 "sluice report: there is no account of layer 'default': no job has done any I/O through it yet." report
 	fails 2 "sluice report: --since: 'yesterday' is no time; write 2h, 14:30, 2026-11-16 or 2026-11-16T14:30. See 'sluice report --help'." report --since yesterday
