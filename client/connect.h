@@ -50,6 +50,7 @@ struct conn {
 	uint32_t index, workers;
 	bool permits;	       /* the node lets us do I/O ourselves when it is our turn */
 	bool gates;	       /* it does so in gate mode, too */
+	uint32_t calm;	       /* what the bells say if our job need not ask */
 	uint32_t pid, process; /* whose it is: see conn_inherited() */
 	atomic_uint users;
 	atomic_bool lost;

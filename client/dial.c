@@ -222,6 +222,7 @@ static int map_memory(struct conn *c, const struct sl_welcome *w, int fds[2])
 	c->workers = w->workers;
 	c->permits = w->caps & SL_CAP_SELF;
 	c->gates = w->caps & SL_CAP_GATE;
+	c->calm = sl_calm_job(w->job);
 	gate_start(c);
 	atomic_store(&c->free_slots,
 		     (UINT64_C(1) << SL_SHM_LEASE_SLOT) - 1); /* that one has a use of its own */

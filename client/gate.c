@@ -24,8 +24,8 @@
  *(look.c): if the program has closed it meanwhile, the call fails with EIO, or has done what it had
  *done before. Nobody has the file any more.
  *
- * Calm. While there is nothing to decide the node says so in the bells, and programs that are not
- * in gate mode use leases too, for what the page cache answers, or a fast device. Calls
+ * Calm. While there is nothing to decide about our job the node says so in the bells, and programs
+ *that are not in gate mode use leases too, for what the page cache answers, or a fast device. Calls
  * that take long, several in succession, are not answered by such: the next ones are the node's to
  * order and merge, before we try again.
  *
@@ -44,19 +44,21 @@
 #include "client/slots.h"
 #include "sluice.h"
 
+#define TURN	   (SL_SLOT_SELF | SL_SLOT_ANY)
 #define LEASE_MOST SL_GATE_BYTES
 #define LEASE_IOV  64
 #define SLOW_NS	   400000 /* a call that takes longer than this and 1 ns a byte: not the cache's */
 #define SLOW_RUN   3	  /* so many, one after the other: the others are the node's */
 #define SLOW_CALLS 64
-#define SAMPLE	   8
+#define SAMPLE	   8 /* one call in so many is timed, and those after a slow one */
 
 /* ---- turns ---- */
 
 struct turn {
 	struct conn *conn;
 	uint32_t op;
-	int slot; /* SL_SHM_LEASE_SLOT: the lease's */
+	uint32_t flags; /* of the request */
+	int slot;	/* SL_SHM_LEASE_SLOT: the lease's */
 	int fd;
 	bool asked;	       /* for this call; else it has been part of a lease */
 	bool looked, begun;    /* begun: some parts have been done */
@@ -122,13 +124,13 @@ static bool enter(struct conn *c, size_t bytes)
 }
 
 /* Ask for a turn in this slot and wait. 0, negative errno or GONE. */
-static int ask(struct conn *c, uint32_t op, size_t bytes, int slot)
+static int ask(struct conn *c, const struct turn *t, size_t bytes, int slot)
 {
 	struct pieces p = { .count = 1, .leader = slot, .piece = { { .slot = slot } } };
 	struct sl_slot_shm *shm = &c->segment->slot[slot];
 
-	shm->op = op;
-	shm->flags = SL_SLOT_SELF | SL_SLOT_ANY;
+	shm->op = t->op;
+	shm->flags = t->flags;
 	shm->leader = (uint32_t)slot;
 	shm->file = 0;
 	shm->offset = 0;
@@ -140,7 +142,7 @@ static int ask(struct conn *c, uint32_t op, size_t bytes, int slot)
 }
 
 /* The lease is over and its slot is ours; get another one, of which the call at hand is a user. */
-static int renew(struct conn *c, uint32_t op, size_t bytes)
+static int renew(struct conn *c, const struct turn *t, size_t bytes)
 {
 	uint64_t next = atomic_load(&c->lease_next);
 
@@ -149,7 +151,7 @@ static int renew(struct conn *c, uint32_t op, size_t bytes)
 	atomic_store(&c->lease_next, next);
 	/* Nobody enters before the node has set the word. */
 	atomic_store(&c->lease_left, (int64_t)(next - bytes));
-	return ask(c, op, (size_t)next, SL_SHM_LEASE_SLOT);
+	return ask(c, t, (size_t)next, SL_SHM_LEASE_SLOT);
 }
 
 static int turn_in(struct conn *c, struct turn *t, size_t bytes)
@@ -166,7 +168,7 @@ static int turn_in(struct conn *c, struct turn *t, size_t bytes)
 	if (bytes <= LEASE_MOST && !atomic_exchange(&c->renewing, true)) {
 		/* Calls of the last lease may still be under way. */
 		if (atomic_load(&c->segment->lease.word) == SL_LEASE_REVOKED)
-			rc = renew(c, t->op, bytes);
+			rc = renew(c, t, bytes);
 		atomic_store(&c->renewing, false);
 	}
 	if (rc <= 0)
@@ -174,7 +176,7 @@ static int turn_in(struct conn *c, struct turn *t, size_t bytes)
 	t->slot = slot_try(c);
 	if (t->slot < 0 && (t->slot = slot_wait(c)) < 0)
 		return AGAIN;
-	rc = ask(c, t->op, bytes, t->slot);
+	rc = ask(c, t, bytes, t->slot);
 	if (rc && rc != GONE)
 		slot_free(c, t->slot);
 	return rc;
@@ -225,7 +227,7 @@ static bool is_calm(struct conn *c)
 {
 	uint32_t slow = atomic_load_explicit(&c->slow, memory_order_relaxed);
 
-	if (!c->permits || !atomic_load_explicit(&c->bells->calm, memory_order_relaxed))
+	if (!c->permits || atomic_load_explicit(&c->bells->calm, memory_order_relaxed) != c->calm)
 		return false;
 	if (slow)
 		atomic_store_explicit(&c->slow, slow - 1, memory_order_relaxed);
@@ -289,7 +291,7 @@ static ssize_t one_turn(struct turn *t, const struct iovec *iov, int count, size
 ssize_t sl_client_gate(int fd, uint32_t op, const struct iovec *iov, int iovcnt, off_t offset,
 		       bool whole)
 {
-	struct turn t = { .op = op, .fd = fd };
+	struct turn t = { .op = op, .flags = TURN, .fd = fd };
 	size_t total = 0, done = 0;
 
 	for (int i = 0; i < iovcnt; i++)
@@ -327,7 +329,7 @@ static void judge(struct conn *c, bool slow)
 {
 	if (!slow) {
 		atomic_store_explicit(&c->slow_run, 0, memory_order_relaxed);
-	} else if (slow && atomic_fetch_add(&c->slow_run, 1) + 1 >= SLOW_RUN) {
+	} else if (atomic_fetch_add(&c->slow_run, 1) + 1 >= SLOW_RUN) {
 		atomic_store_explicit(&c->slow_run, 0, memory_order_relaxed);
 		atomic_store_explicit(&c->slow, SLOW_CALLS, memory_order_relaxed);
 	}
@@ -336,7 +338,7 @@ static void judge(struct conn *c, bool slow)
 bool sl_client_lease(int fd, uint32_t op, size_t bytes, ssize_t (*call)(const void *arg),
 		     const void *arg, ssize_t *moved)
 {
-	struct turn t = { .op = op, .fd = fd };
+	struct turn t = { .op = op, .flags = TURN | SL_SLOT_CALM, .fd = fd };
 	struct conn *c;
 	int64_t before;
 	int rc = 0;

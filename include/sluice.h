@@ -36,7 +36,8 @@ extern "C" {
 typedef int64_t sl_time; /* nanoseconds on a clock of the caller's choice, 0 .. 2^62 */
 #define SL_NEVER INT64_MAX
 
-#define SL_MAX_LENGTH (UINT64_C(1) << 40) /* of one request, bytes */
+#define SL_MAX_LENGTH (UINT64_C(1) << 40)	/* of one request, bytes */
+#define SL_NO_FILE    (UINT64_MAX - UINT32_MAX) /* whose requests say nothing of access patterns */
 #define SL_MAX_WEIGHT 1000000U
 #define SL_MAX_RATE   (UINT64_C(1) << 50) /* bytes per second */
 
@@ -45,7 +46,7 @@ enum sl_op { SL_READ = 0, SL_WRITE = 1 };
 struct sl_request {
 	uint64_t job;	 /* as given to sl_job_add() */
 	uint64_t client; /* process or rank; not interpreted */
-	uint64_t file;	 /* equal numbers are one file */
+	uint64_t file;	 /* equal numbers are one file; from SL_NO_FILE on it is none */
 	uint64_t offset; /* bytes */
 	uint64_t length; /* bytes, 1 .. SL_MAX_LENGTH */
 	uint32_t op;	 /* enum sl_op */

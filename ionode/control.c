@@ -495,6 +495,7 @@ int node_control(struct node *n, struct client *c, char *line, char **out)
 	else
 		rc = answer(out, EINVAL, "the node does not know this command");
 	n->adapt = NULL;
+	permit_limits(n, node_now());
 	node_unlock(n);
 	adapt_forget(&tree);
 	node_wake_all(n); /* limits may have been lifted */

@@ -187,11 +187,12 @@ static void obey(struct link *l, char *text)
 		if (what != SL_LINE_JOB || !(j = node_job_find(n, line.job.id)))
 			continue;
 		node_job_grant(n, j->number, line.job.grant_bps, now + LEASE_NS, now);
-		j->granted = line.job.grant_bps != UINT64_MAX;
+		j->granted_until = line.job.grant_bps != UINT64_MAX ? now + LEASE_NS : 0;
 		take_share(n, j, line.job.share, now);
 		take_period(n, j, line.job.period_ns, now);
 		take_map(n, j, &line.job, l->epoch);
 	}
+	permit_limits(n, now);
 	node_unlock(n);
 	node_wake_all(n);
 	if (what < 0)

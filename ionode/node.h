@@ -79,6 +79,7 @@ struct node_io {
 	uint64_t counted[2]; /* of that, among what its job has moved */
 	uint32_t calls;	     /* of that, among what its job has done unasked */
 	bool revoked;	     /* its last call reports; if it has none, it is over */
+	bool late;	     /* given up, but its client has not said yet what it did */
 	struct sl_list link; /* in node->abroad, oldest first */
 };
 
@@ -126,9 +127,9 @@ struct node_job {
 	char map[SL_MAP_MAX][SL_NODE_NAME_MAX];
 	_Atomic uint64_t moves; /* so often was that changed */
 	sl_time since, last_seen;
-	uint64_t moved[2]; /* bytes, by enum sl_op: less than asked for at the end of a file */
-	uint64_t unasked;  /* calls that the scheduler has not seen, under leases */
-	bool granted;	   /* the controller limits it */
+	uint64_t moved[2];     /* bytes, by enum sl_op: less than asked for at the end of a file */
+	uint64_t unasked;      /* calls that the scheduler has not seen, under leases */
+	sl_time granted_until; /* the controller limits it */
 	struct {
 		uint64_t moved[2], calls;
 		sl_time held, waited;

@@ -26,8 +26,10 @@
  * While there is one job alone there is nothing to decide, and no bound on its permits. When it has
  * been so for CALM_NS, and the job has no limit of any kind, the node is *calm*: then all programs
  * use leases for what goes through the page cache, as in gate mode, and hardly a call costs a
- * message. The first request of another job ends that: leases that are not in use are taken back at
- * once, as soon as anything has to wait for them.
+ * message. The bells say which job that is; others have no leases for it. The first request of
+ *another job ends that: leases that are not in use are taken back at once, as soon as anything has
+ *to wait for them. So does a limit that is set: what was leased without one would have to be paid
+ *for.
  *
  *	0 ms      job a: asks for each transfer
  *	50 ms     calm: asks for 64 KiB, 128 KiB, … 4 MiB
@@ -67,6 +69,13 @@ static struct sl_lease *lease_of(const struct node_io *io)
 	return &io->client->segment->lease;
 }
 
+/* It is not waited for any longer; what its client says of it in the end still counts. */
+static void give_up(struct node *n, struct node_io *io, sl_time now)
+{
+	io->late = true; /* first: that may be the end of its client */
+	node_permit_end(n, io, 0, now);
+}
+
 void permit_give(struct node *n, const struct sl_batch *b, sl_time now)
 {
 	struct node_io *io = (struct node_io *)b->first;
@@ -74,7 +83,7 @@ void permit_give(struct node *n, const struct sl_batch *b, sl_time now)
 	io->abroad = true;
 	io->batch = b;
 	io->since = now;
-	io->revoked = false;
+	io->revoked = io->late = false;
 	io->seen = UINT64_MAX;
 	sl_list_push_back(&n->abroad, &io->link);
 	n->abroad_count++;
@@ -88,7 +97,7 @@ void permit_give(struct node *n, const struct sl_batch *b, sl_time now)
 	}
 	node_tell(n, io->client, io->slot, io->leader, SL_SLOT_GO);
 	if (io->client->mute || io->client->gone)
-		node_permit_end(n, io, 0, now);
+		give_up(n, io, now);
 }
 
 /* Whether somebody wants permits to end. */
@@ -150,13 +159,22 @@ void node_permit_end(struct node *n, struct node_io *io, int64_t result, sl_time
 	node_finish(n, io->batch);
 }
 
+void permit_late(struct node_io *io, int64_t result)
+{
+	if (is_lease(io))
+		account(io);
+	else if (result > 0 && result <= (int64_t)io->req.length)
+		io->client->job->moved[io->req.op] += (uint64_t)result;
+	io->late = false;
+}
+
 void permit_expire(struct node *n, sl_time now)
 {
 	struct node_io *io;
 
 	while (wanted(n) && (io = oldest(n)) && now - io->since >= EXPIRE_NS) {
 		io->client->mute = true;
-		node_permit_end(n, io, 0, now);
+		give_up(n, io, now);
 	}
 }
 
@@ -215,24 +233,47 @@ void permit_tick(struct node *n, sl_time now)
 }
 
 /* Nothing that the job could do would have to wait, and nobody wants to see each transfer. */
-static bool unbounded(const struct node *n, const struct node_job *j)
+static bool unbounded(const struct node *n, const struct node_job *j, sl_time now)
 {
 	return node_permits(n) && !n->config->ask_always && !n->config->window &&
-	       !n->capacity_bps && !n->trace && !j->asked.max_bps && !j->granted;
+	       !n->capacity_bps && !n->trace && !j->asked.max_bps && now >= j->granted_until;
+}
+
+/* Any client can write to the bells: so it is they that are compared. */
+static void say_calm(struct node *n, const struct node_job *j)
+{
+	uint32_t whose = j ? sl_calm_job(j->number) : 0;
+
+	n->calm = j != NULL;
+	if (atomic_load_explicit(&n->bells->calm, memory_order_relaxed) != whose)
+		atomic_store(&n->bells->calm, whose);
 }
 
 void permit_calm(struct node *n, const struct node_job *j, sl_time now)
 {
-	bool calm;
-
 	if (n->last_job != j->number) {
 		n->last_job = j->number;
 		n->alone_since = now;
 	}
-	calm = now - n->alone_since >= CALM_NS && n->active <= 1 && unbounded(n, j);
-	if (calm != n->calm)
-		atomic_store(&n->bells->calm, calm);
-	n->calm = calm;
+	say_calm(n, now - n->alone_since >= CALM_NS && n->active <= 1 && unbounded(n, j, now)
+			    ? j
+			    : NULL);
+}
+
+void permit_limits(struct node *n, sl_time now)
+{
+	const struct node_job *j = n->calm ? node_job_find(n, n->last_job) : NULL;
+
+	if (!j || unbounded(n, j, now))
+		return;
+	say_calm(n, NULL);
+	for (struct sl_list *l = n->abroad.next, *next; l != &n->abroad; l = next) {
+		struct node_io *io = sl_container(l, struct node_io, link);
+
+		next = l->next;
+		if (is_lease(io) && !io->revoked && io->client->job == j)
+			revoke(n, io, now);
+	}
 }
 
 bool permit_full(const struct node *n)

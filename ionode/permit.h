@@ -19,6 +19,10 @@ void permit_tick(struct node *n, sl_time now);
 void permit_account(struct node *n);
 /* A request of this job has come: is there anything to decide about? */
 void permit_calm(struct node *n, const struct node_job *j, sl_time now);
+/* A limit may have been set, on a job or the node: it holds for what is leased, too. */
+void permit_limits(struct node *n, sl_time now);
+/* Its client has reported one that was given up. */
+void permit_late(struct node_io *io, int64_t result);
 bool permit_full(const struct node *n);
 sl_time permit_wake(const struct node *n); /* when the next one expires, if that matters */
 /* Whether clients have to ring when they are done; true: look once more at what they have. */

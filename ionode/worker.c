@@ -150,7 +150,7 @@ int node_take(struct node *n, struct node_io *io, uint32_t op, uint64_t length, 
 	io->req.job = io->client->job->number;
 	io->req.client = io->client->pid;
 	/* Of no file that the scheduler could know, and of no other such one. */
-	io->req.file = io->flags & SL_SLOT_ANY ? UINT64_MAX - n->permit_serial : io->file->id;
+	io->req.file = io->flags & SL_SLOT_ANY ? SL_NO_FILE + n->permit_serial : io->file->id;
 	io->req.offset = append ? APPEND_OFFSET : io->offset;
 	io->req.length = length;
 	io->req.op = op;
@@ -175,7 +175,7 @@ static bool valid(const struct node *n, const struct sl_slot_shm *s)
 	bool self = s->flags & SL_SLOT_SELF, any = s->flags & SL_SLOT_ANY;
 
 	return (any ? self : s->file > 0 && s->file <= NODE_FILES) && s->op <= SL_WRITE &&
-	       s->flags < 2 * SL_SLOT_ANY && s->length > 0 &&
+	       s->flags < 2 * SL_SLOT_CALM && s->length > 0 &&
 	       (s->op == SL_WRITE || !(s->flags & SL_SLOT_APPEND)) &&
 	       s->length <= (self ? SL_SHM_SELF_BYTES : SL_SHM_SLOT_BYTES) &&
 	       s->offset <= INT64_MAX - s->length && s->leader < SL_SHM_SLOTS &&
@@ -191,6 +191,8 @@ static int64_t take_slot(struct node *n, struct client *c, uint32_t slot,
 
 	if (!valid(n, copy))
 		return -EINVAL;
+	if (copy->flags & SL_SLOT_CALM && !(n->calm && n->last_job == c->job->number))
+		return -SL_COME_BACK;
 	f = copy->flags & SL_SLOT_ANY ? &c->any : &c->files[copy->file - 1];
 	if (f == &c->any)
 		;
@@ -217,6 +219,8 @@ static void look_at_slot(struct node *n, struct client *c, uint32_t slot, sl_tim
 	c->mute = false;
 	if (io->abroad && copy.state != SL_SLOT_GO)
 		node_permit_end(n, io, copy.result, copy.ended);
+	else if (io->late && copy.state != SL_SLOT_GO)
+		permit_late(io, copy.result);
 	if (copy.state != SL_SLOT_POSTED || io->req.state_ || n->leaving)
 		return; /* posted twice: the first one will be answered; or it stays for the next
 			   node */

@@ -29,7 +29,8 @@ void sl_watch_add(struct sl_sched *s, struct sl_slot *slot, const struct sl_requ
 	if (__builtin_expect(!slot->watch, 0))
 		slot->watch = sl_access_init(s->watch_all + slot->own.index * s->watch_bytes,
 					     &s->watch_conf);
-	sl_access_add(slot->watch, r, now);
+	if (r->file < SL_NO_FILE)
+		sl_access_add(slot->watch, r, now);
 }
 
 int sl_job_pattern(const struct sl_sched *s, uint64_t job, struct sl_job_pattern *out)

@@ -25,8 +25,8 @@
  * post it to the next.
  *
  * With SL_SLOT_ANY the turn is for any files, and the client need not tell which: what a program in
- * gate mode asks for, and any program while the node says that it is `calm`: one job alone, and
- * nothing that limits it. Its process has one slot, SL_SHM_LEASE_SLOT, for a *lease*: a turn for
+ * gate mode asks for, and any program while the node says that it is `calm`: its job is alone, and
+ * nothing limits it. Its process has one slot, SL_SHM_LEASE_SLOT, for a *lease*: a turn for
  * more bytes than the call at hand needs, used by later calls of all its threads without asking.
  *The word in struct sl_lease counts the calls under way; the node revokes a lease by setting
  * REVOKED, and so does the client when it has used it up. If no call is under way then, it is over
@@ -67,6 +67,7 @@ enum sl_slot_flags {
 	SL_SLOT_APPEND = 1, /* as SL_F_APPEND */
 	SL_SLOT_SELF = 2,   /* the client does the I/O; length up to SL_SHM_SELF_BYTES */
 	SL_SLOT_ANY = 4,    /* with SELF: on any file */
+	SL_SLOT_CALM = 8,   /* with ANY: only while it is calm; else SL_COME_BACK */
 };
 
 #define SL_SHM_LEASE_SLOT (SL_SHM_SLOTS - 1)
@@ -112,10 +113,16 @@ struct sl_bell {
 
 struct sl_bells {
 	_Alignas(64) _Atomic uint32_t hungry; /* the node wants to know what has been done */
-	_Atomic uint32_t calm;		      /* there is nothing to decide: clients want leases */
+	_Atomic uint32_t calm; /* sl_calm_job() of the one that is alone, and wants leases; or 0 */
 	struct sl_bell bell[SL_SHM_WORKERS];
 	uint8_t worker[SL_SHM_CPUS]; /* for a client on this CPU */
 };
+
+/* Not 0. Should two jobs have the same, one may have leases where it gains nothing by them. */
+static inline uint32_t sl_calm_job(uint64_t number)
+{
+	return (uint32_t)number | 1;
+}
 
 static inline unsigned char *sl_slot_data(struct sl_segment *seg, unsigned slot)
 {

@@ -96,6 +96,86 @@ load_end() {
 	node_stop
 }
 
+@test "what is known of a job's pattern is the program's, and not that of its leases" {
+	node_start
+	forwarded dd if=/dev/zero of=root/x bs=4k count=100000 status=none
+	status '.jobs[0].pattern'
+	[ "$(status '.jobs[0].pattern | [.spatiality, .size, .files, .call_bytes] | join(" ")')" = \
+		'"contiguous small 1 4096"' ]
+	node_stop
+}
+
+@test "a limit that is set while leases are out holds at once, and the job goes on" {
+	node_start
+	load_start a
+	load_start a
+	until_true is_calm
+	sleep 0.2
+	"$ASK" "$SOCKET" "set a max=500K burst=64Ki"
+	not_calm
+	JOB=a
+	before=$(moved write)
+	sleep 2
+	after=$(moved write)
+	status '.jobs[0] | [.queued_bytes, .queued_requests, .inflight_bytes, .reason]'
+	echo "$before, then $after bytes"
+	# Neither free until its leases are used up, nor held until they are paid for.
+	[ $((after - before)) -gt 500000 ]
+	[ $((after - before)) -lt 3000000 ]
+	"$ASK" "$SOCKET" "set a max=0"
+	until_true is_calm
+	"$ASK" "$SOCKET" "capacity 4M"
+	not_calm
+	node_stop
+}
+
+@test "a job has no leases because another is alone" {
+	node_start
+	load_start a
+	until_true is_calm
+	(exec env LD_PRELOAD="$PRELOAD" SLUICE_ROOT="$ROOT" SLUICE_SOCKET="$SOCKET" SLUICE_JOB_ID=b \
+		python3 -c '
+import os, time
+fd = os.open("root/b", os.O_WRONLY | os.O_CREAT)
+os.write(fd, bytes(4096))
+time.sleep(1) # calm again
+os.write(fd, bytes(4096))
+open("written", "w")
+time.sleep(1000)' 3>&-) &
+	LOADS="$LOADS $!"
+	until_true test -e written
+	status '.jobs[] | select(.job == "b") | [.requests, .inflight_bytes]'
+	[ "$(status '.jobs[] | select(.job == "b") | .requests == 2 and .inflight_bytes == 0')" = true ]
+	node_stop
+}
+
+@test "what a process has done that was stopped under a lease is counted when it goes on" {
+	node_start
+	cat >writer.py <<-'END'
+		import os
+		fd = os.open("root/x", os.O_WRONLY | os.O_CREAT)
+		data = bytes(2 << 20)
+		for i in range(4000):
+		    os.pwrite(fd, data, i % 4 << 21)
+	END
+	(exec env LD_PRELOAD="$PRELOAD" SLUICE_ROOT="$ROOT" SLUICE_SOCKET="$SOCKET" SLUICE_JOB_ID=1 \
+		python3 writer.py 3>&-) &
+	writer=$!
+	LOADS=$writer
+	await_write 10000000
+	for _ in 1 2 3; do
+		kill -STOP $writer
+		load_start b
+		sleep 0.7
+		load_end "$LOAD"
+		kill -CONT $writer
+		sleep 0.02
+	done
+	wait $writer
+	[ "$(moved write)" -eq $((4000 << 21)) ]
+	node_stop
+}
+
 @test "what fio writes is what it reads while the calm comes and goes" {
 	node_start
 	forwarded fio --name=v --directory=root --rw=randrw --bs=1k-256k --size=16m --numjobs=4 --loops=3 \

@@ -366,7 +366,8 @@ static void wild_slot(struct sl_slot_shm *s)
 	static const uint64_t files[] = { 0, 1, 2, 65535, 65536, 65537, UINT64_MAX };
 
 	s->op = any() % 4 ? (uint32_t)(any() & 1) : (uint32_t)any();
-	s->flags = any() % 4 ? (uint32_t)any() & (SL_SLOT_SELF | SL_SLOT_ANY) : (uint32_t)any();
+	s->flags = any() % 4 ? (uint32_t)any() & (SL_SLOT_SELF | SL_SLOT_ANY | SL_SLOT_CALM)
+			     : (uint32_t)any();
 	s->leader = any() % 2 ? (uint32_t)any() % SL_SHM_SLOTS : (uint32_t)any();
 	s->ended = any() % 2 ? INT64_MAX : (int64_t)any();
 	s->file = any() % 2 ? 1 : files[any() % 7];
