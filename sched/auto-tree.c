@@ -13,13 +13,16 @@
  *
  *	sluice train tests/data/learn/runs.csv --output sched/auto.tree
  *
- * Trees are kept by name until the scheduler ends; naming a file again reads it again.
+ * Trees are kept by name while a lane asks them; naming a file again reads it again.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "detect/tree.h"
 #include "sched/sched.h"
@@ -53,17 +56,40 @@ struct sl_advisor {
 
 /* ---- reading ---- */
 
+/* Nothing but a file will do: a pipe that nobody writes to would be waited for without an end. */
+static FILE *open_file(const char *name)
+{
+	int fd = open(name, O_RDONLY | O_NONBLOCK | O_CLOEXEC), rc = 0;
+	struct stat st;
+	FILE *f = NULL;
+
+	if (fd < 0)
+		return NULL;
+	if (fstat(fd, &st))
+		rc = errno;
+	else if (!S_ISREG(st.st_mode))
+		rc = S_ISDIR(st.st_mode) ? EISDIR : EINVAL;
+	else if (!(f = fdopen(fd, "r")))
+		rc = errno;
+	if (f)
+		return f;
+	close(fd);
+	errno = rc;
+	return NULL;
+}
+
 int sl_spec_read(const char *name, char **text, size_t *length)
 {
-	FILE *f = fopen(name, "re"), *out;
+	FILE *f = open_file(name), *out;
 	char part[4096];
 	size_t n;
 	int rc = 0;
 
 	if (!f)
 		return -errno;
+	*text = NULL;
 	out = open_memstream(text, length);
-	while (out && (n = fread(part, 1, sizeof(part), f)) > 0 && !rc) {
+	while (out && !rc && (n = fread(part, 1, sizeof(part), f)) > 0) {
 		fwrite(part, 1, n, out);
 		if (ftell(out) > 16 << 20)
 			rc = -EFBIG;
@@ -72,7 +98,7 @@ int sl_spec_read(const char *name, char **text, size_t *length)
 		rc = -EIO;
 	fclose(f);
 	if (!out || fclose(out))
-		return -ENOMEM;
+		rc = -ENOMEM;
 	if (rc)
 		free(*text);
 	return rc;
@@ -168,11 +194,34 @@ const struct sl_advisor *sl_advisor_find(const struct sl_sched *s, int64_t hash)
 	return v;
 }
 
+/* Trees that no lane asks any more: there would be one for each name that was ever given. */
+static void forget_unused(struct sl_sched *s)
+{
+	struct sl_advisor **at = &s->advisors;
+
+	while (*at) {
+		struct sl_advisor *v = *at;
+		bool used = v->hash == 0;
+
+		for (uint32_t i = 0; !used && i <= s->limits.jobs; i++)
+			used = s->slots[i].own.choice && s->slots[i].own.choice->advisor == v;
+		if (used) {
+			at = &v->next;
+			continue;
+		}
+		*at = v->next;
+		sl_decision_free(&v->tree);
+		free(v);
+	}
+}
+
 struct sl_advisor *sl_advisor_get(struct sl_sched *s, const char *name, char *err, size_t err_size)
 {
 	int64_t hash = name ? sl_spec_hash(name, strlen(name)) : 0;
-	struct sl_advisor *old = s->advisors, *v = calloc(1, sizeof(*v)), *next;
+	struct sl_advisor *old, *v = calloc(1, sizeof(*v)), *next;
 
+	forget_unused(s);
+	old = s->advisors;
 	while (old && old->hash != hash)
 		old = old->next;
 	if (!v) {

@@ -2,7 +2,12 @@
 /* Watching jobs, and choosing the order policy by what was seen. */
 #include "sched-rig.h"
 
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include "policy/order/auto.h"
+#include "sched/sched.h"
 
 static void strided_reads(struct box *b, uint64_t job, unsigned n)
 {
@@ -326,6 +331,65 @@ static void trees_that_a_scheduler_cannot_ask_are_refused(void **state)
 	box_close(b);
 }
 
+static int give_any(void *arg, const char *name, char **text, size_t *length)
+{
+	(void)name;
+	return give(arg, "/some.tree", text, length);
+}
+
+static unsigned trees(const struct box *b)
+{
+	unsigned n = 0;
+
+	for (int i = 0; i < 100; i++) {
+		char name[32];
+		int length = snprintf(name, sizeof(name), "/%d", i);
+
+		n += sl_advisor_find(b->s, sl_spec_hash(name, (size_t)length)) != NULL;
+	}
+	return n;
+}
+
+static void trees_that_nobody_asks_any_more_are_forgotten(void **state)
+{
+	struct box *b = box_open(&(struct sl_config){
+		.read = give_any, .read_arg = (void *)(uintptr_t)strided_is_sjf });
+
+	(void)state;
+	assert_int_equal(sl_job_add(b->s, 1, NULL, b->now), 0);
+	assert_int_equal(sl_policy_set(b->s, "order", "auto,tree=/99", b->now), 0);
+	for (int i = 0; i < 99; i++) {
+		char spec[32];
+
+		snprintf(spec, sizeof(spec), "auto,tree=/%d", i);
+		assert_int_equal(sl_job_order(b->s, 1, spec, b->now), 0);
+	}
+	assert_int_equal(trees(b), 3); /* of all others, of the job now, and before that */
+	/* That of the others is still there to be asked. */
+	assert_int_equal(sl_job_order(b->s, 1, NULL, b->now), 0);
+	assert_int_equal(sl_ratio_set(b->s, SL_READ, 16 * K, 1000), 0);
+	strided_reads(b, 1, 70);
+	assert_string_equal(pattern(b).order, "sjf");
+	box_close(b);
+}
+
+/* A pipe or a terminal would be waited for without an end. */
+static void trees_are_read_from_files_only(void **state)
+{
+	char dir[] = "/tmp/order-auto-XXXXXX", pipe[64], *text = NULL;
+	size_t length;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	snprintf(pipe, sizeof(pipe), "%s/pipe", dir);
+	assert_int_equal(mkfifo(pipe, 0600), 0);
+	assert_int_equal(sl_spec_read(pipe, &text, &length), -EINVAL);
+	assert_int_equal(sl_spec_read(dir, &text, &length), -EISDIR);
+	assert_int_equal(sl_spec_read("/dev/zero", &text, &length), -EINVAL);
+	unlink(pipe);
+	rmdir(dir);
+}
+
 /* Nothing is lost when the policy changes with requests inside. */
 static void a_change_keeps_what_waits(void **state)
 {
@@ -372,6 +436,8 @@ int main(void)
 		cmocka_unit_test(each_job_has_its_own_choice),
 		cmocka_unit_test(the_built_in_tree_knows_what_to_say),
 		cmocka_unit_test(trees_that_a_scheduler_cannot_ask_are_refused),
+		cmocka_unit_test(trees_that_nobody_asks_any_more_are_forgotten),
+		cmocka_unit_test(trees_are_read_from_files_only),
 		cmocka_unit_test(a_change_keeps_what_waits),
 	};
 
