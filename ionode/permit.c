@@ -17,7 +17,8 @@
  * among them.
  *
  * Leases (wire/shm.h) are permits that are not over when a call is. While something waits, one that
- * is not in use at the moment is taken back at once, and one that is after LEASE_NS.
+ * is not in use at the moment is taken back at once, and one that is after LEASE_NS; at once, too,
+ * if it was given because it was calm, which it is no more.
  *
  * Everything in shared memory can change under the node's hands, and what it says is not true
  * because it was so a moment ago. So what the node has done (revoked, hungry) it knows by itself,
@@ -201,7 +202,8 @@ bool permit_reclaim(struct node *n, sl_time now)
 
 		next = l->next;
 		if (is_lease(io) && !io->revoked &&
-		    (now - io->since >= LEASE_NS || !atomic_load(&lease_of(io)->word)))
+		    (now - io->since >= LEASE_NS || !atomic_load(&lease_of(io)->word) ||
+		     (io->flags & SL_SLOT_CALM && !n->calm)))
 			some |= revoke(n, io, now);
 	}
 	return some;
