@@ -218,9 +218,9 @@ static bool patient(int times)
 }
 
 /*
- * Who moves the positions of some file's descriptors, by the address of its `inside`. It may be a
- * thread that is no more in a child, or one that left by longjmp(): who has waited long enough goes
- * ahead.
+ * Who moves the positions of some file's descriptors, by the address of its `inside`. It may be one
+ * that left by longjmp(), or, in a child that was not made by fork(), a thread that is no more: who
+ * has waited long enough goes ahead.
  */
 static _Atomic uintptr_t position_owner[PLACES];
 static _Atomic uint32_t position_users[PLACES]; /* calls under way that the kernel moves it for */
@@ -261,6 +261,15 @@ static void position_leave(unsigned place)
 	/* None, if somebody has not waited for us. */
 	while (users && !atomic_compare_exchange_weak(&position_users[place], &users, users - 1))
 		;
+}
+
+/* In a child: those who were at it are its parent's. */
+void sl_forward_after_fork(void)
+{
+	for (unsigned i = 0; i < PLACES; i++) {
+		atomic_store(&position_owner[i], 0);
+		atomic_store(&position_users[i], 0);
+	}
 }
 
 /* Around a call at the position that the kernel makes: not while somebody reserves. */

@@ -245,6 +245,7 @@ __attribute__((constructor)) static void start(void)
 	if (sl_forwarding) {
 		/* Else a child that never forwards would keep its parent's connection open. */
 		pthread_atfork(NULL, NULL, sl_client_after_fork);
+		pthread_atfork(NULL, NULL, sl_forward_after_fork);
 		sl_stdio_divert();
 	}
 	errno = saved;

@@ -105,6 +105,9 @@ int sl_forward_sync(int fd, bool data_only);
 /* The limit on the size of files has perhaps been changed. */
 void sl_forward_limits(void);
 
+/* In the child of fork(): nobody but the caller is left. Async-signal-safe. */
+void sl_forward_after_fork(void);
+
 /* Have libc's streams ask us. Once, at the start. */
 void sl_stdio_divert(void);
 

@@ -210,6 +210,13 @@ time.sleep(1000)' 3>&-) &
 	node_stop
 }
 
+@test "a child does not wait for what threads of its parent do under leases" {
+	node_start
+	forwarded timeout 60 "$BATS_FILE_TMPDIR/adverse" forks-beside root >out 3>&- || { cat out; false; }
+	grep -qx fine out
+	node_stop
+}
+
 @test "a node that is killed under leases: the program finishes with the next one" {
 	head -c 50000000 /dev/urandom >data
 	node_start

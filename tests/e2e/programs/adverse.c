@@ -393,6 +393,48 @@ static void handler_forks(void)
 		fail("%d children", children);
 }
 
+static void *write_on(void *arg)
+{
+	static char block[1 << 20];
+	int fd = *(int *)arg;
+
+	for (int i = 0;; i++)
+		if (write(fd, block, sizeof(block)) != sizeof(block) ||
+		    (i % 16 == 0 && lseek(fd, 0, SEEK_SET)))
+			fail("write");
+	return NULL;
+}
+
+/* A child does not wait for threads that only its parent has: each millisecond would be a switch.
+ */
+static void forks_beside(void)
+{
+	int fd = make("beside", O_RDWR | O_TRUNC), status, waited = 0;
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, write_on, &fd))
+		fail("pthread_create");
+	sleep(1);
+	for (int i = 0; i < 20; i++) {
+		if (fork() == 0) {
+			int own = make("beside", O_RDONLY);
+			struct rusage before, after;
+			char byte;
+
+			getrusage(RUSAGE_SELF, &before);
+			if (read(own, &byte, 1) != 1)
+				_exit(2);
+			getrusage(RUSAGE_SELF, &after);
+			_exit(after.ru_nvcsw - before.ru_nvcsw >= 150);
+		}
+		if (wait(&status) < 0 || !WIFEXITED(status) || WEXITSTATUS(status) > 1)
+			fail("a child ended with %x", status);
+		waited += WEXITSTATUS(status);
+	}
+	if (waited)
+		fail("%d children waited", waited);
+}
+
 /* ---- descriptors ---- */
 
 static void full_table(void)
@@ -510,6 +552,7 @@ int main(int argc, char **argv)
 		{ "timer", timer },
 		{ "leavers", leavers },
 		{ "handler-forks", handler_forks },
+		{ "forks-beside", forks_beside },
 		{ "full-table", full_table },
 		{ "openers", openers },
 		{ "stopped", stopped },
