@@ -35,9 +35,15 @@ struct node_holder {
 	struct node_holder *next;
 };
 
+/* Numbers are hashes already, or a batch system has given them in sequence: sl_job_number(). */
+static struct node_job **place(struct node *n, uint64_t number)
+{
+	return &n->by_number[number % NODE_PLACES];
+}
+
 struct node_job *node_job_find(const struct node *n, uint64_t number)
 {
-	for (struct node_job *j = n->jobs; j; j = j->next)
+	for (struct node_job *j = n->by_number[number % NODE_PLACES]; j; j = j->same)
 		if (j->number == number)
 			return j;
 	return NULL;
@@ -73,6 +79,9 @@ static bool forget(struct node *n, struct node_job **p, sl_time keep_ns, sl_time
 	if (node_job_forget(n, j->number, now))
 		return false;
 	*p = j->next;
+	for (p = place(n, j->number); *p != j;)
+		p = &(*p)->same;
+	*p = j->same;
 	free(j);
 	return true;
 }
@@ -192,6 +201,8 @@ struct node_job *node_job_add(struct node *n, const char *name, const struct sl_
 	j->since = j->last_seen = j->last_io = now;
 	j->next = n->jobs;
 	n->jobs = j;
+	j->same = *place(n, j->number);
+	*place(n, j->number) = j;
 	return j;
 }
 

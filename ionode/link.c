@@ -50,13 +50,15 @@ struct link {
 	uint32_t nodes;
 	char node_name[LINK_NODES][SL_NODE_NAME_MAX];
 	char node_socket[LINK_NODES][108], node_tcp[LINK_NODES][96];
+	struct sl_job_report *job; /* the last report's */
+	uint32_t room;
 	size_t have;
 	unsigned char *in; /* IN_MAX + 1 */
 };
 
 /* ---- reports ---- */
 
-static void put_job(struct node *n, const struct node_job *j, FILE *f, sl_time now)
+static struct sl_job_report job_report(struct node *n, const struct node_job *j, sl_time now)
 {
 	struct sl_job_report r = { .id = j->number,
 				   .clients = j->clients,
@@ -82,7 +84,28 @@ static void put_job(struct node *n, const struct node_job *j, FILE *f, sl_time n
 		strcat(r.map, i ? "," : "");
 		strcat(r.map, j->map[i]);
 	}
-	sl_report_put_job(f, &r);
+	return r;
+}
+
+/* All jobs, as they are now, into l->job: their number, or -ENOMEM. The lock is held. */
+static int collect(struct link *l, sl_time now)
+{
+	struct node *n = l->node;
+	uint32_t count = 0;
+
+	for (const struct node_job *j = n->jobs; j; j = j->next) {
+		if (count == l->room) {
+			uint32_t room = l->room ? 2 * l->room : 16;
+			struct sl_job_report *more = realloc(l->job, room * sizeof(*more));
+
+			if (!more)
+				return -ENOMEM;
+			l->job = more;
+			l->room = room;
+		}
+		l->job[count++] = job_report(n, j, now);
+	}
+	return (int)count;
 }
 
 static int report(struct link *l)
@@ -96,7 +119,7 @@ static int report(struct link *l)
 	FILE *out = open_memstream(&text, &length);
 	struct sl_sched_stats st;
 	sl_time now;
-	int rc = -ENOMEM;
+	int rc = -ENOMEM, jobs;
 
 	if (!out)
 		return rc;
@@ -114,11 +137,12 @@ static int report(struct link *l)
 	permit_account(n);
 	sl_sched_stats(n->sched, &st);
 	r.capacity_bps = st.capacity_bps;
-	sl_report_put_node(out, &r);
-	for (const struct node_job *j = n->jobs; j; j = j->next)
-		put_job(n, j, out, now);
+	jobs = collect(l, now);
 	node_unlock(n);
-	if (fclose(out) == 0) {
+	sl_report_put_node(out, &r);
+	for (int i = 0; i < jobs; i++) /* takes ten times as long as to collect them */
+		sl_report_put_job(out, &l->job[i]);
+	if (fclose(out) == 0 && jobs >= 0) {
 		struct iovec iov[2] = { { head, sizeof(head) }, { text, length } };
 		struct msghdr m = { .msg_iov = iov, .msg_iovlen = 2 };
 
@@ -163,36 +187,55 @@ static void take_map(struct node *n, struct node_job *j, const struct sl_job_ord
 	node_clients_moved(n, j);
 }
 
+/* What concerns all jobs: it comes before them. */
+static void take_layer(struct link *l, int what, const struct sl_orders_line *line)
+{
+	if (what == SL_LINE_EPOCH) {
+		l->epoch = line->epoch;
+		l->nodes = 0;
+	}
+	if (what == SL_LINE_NODE && l->nodes < LINK_NODES) {
+		memcpy(l->node_name[l->nodes], line->node.name, sizeof(line->node.name));
+		memcpy(l->node_tcp[l->nodes], line->node.tcp, sizeof(line->node.tcp));
+		memcpy(l->node_socket[l->nodes++], line->node.socket, sizeof(line->node.socket));
+	}
+}
+
+static void take_job(const struct link *l, const struct sl_job_orders *o)
+{
+	struct node *n = l->node;
+	struct node_job *j = node_job_find(n, o->id);
+	sl_time now = node_now();
+
+	if (!j)
+		return;
+	node_job_grant(n, j->number, o->grant_bps, now + LEASE_NS, now);
+	j->granted_until = o->grant_bps != UINT64_MAX ? now + LEASE_NS : 0;
+	take_share(n, j, o->share, now);
+	take_period(n, j, o->period_ns, now);
+	take_map(n, j, o, l->epoch);
+}
+
+/* The lock is not held: with thousands of jobs, requests come between one line and the next. */
 static void obey(struct link *l, char *text)
 {
 	struct node *n = l->node;
 	struct sl_orders_line line;
-	sl_time now = node_now();
 	int what;
 
 	pthread_mutex_lock(&n->lock);
-	while ((what = sl_orders_next(&text, &line)) > 0) {
-		struct node_job *j;
-
-		if (what == SL_LINE_EPOCH) {
-			l->epoch = line.epoch;
-			l->nodes = 0;
-		}
-		if (what == SL_LINE_NODE && l->nodes < LINK_NODES) {
-			memcpy(l->node_name[l->nodes], line.node.name, sizeof(line.node.name));
-			memcpy(l->node_tcp[l->nodes], line.node.tcp, sizeof(line.node.tcp));
-			memcpy(l->node_socket[l->nodes++], line.node.socket,
-			       sizeof(line.node.socket));
-		}
-		if (what != SL_LINE_JOB || !(j = node_job_find(n, line.job.id)))
+	while ((what = sl_orders_next(&text, &line)) > 0 && what != SL_LINE_JOB)
+		take_layer(l, what, &line);
+	node_unlock(n);
+	for (; what > 0; what = sl_orders_next(&text, &line)) {
+		if (what != SL_LINE_JOB)
 			continue;
-		node_job_grant(n, j->number, line.job.grant_bps, now + LEASE_NS, now);
-		j->granted_until = line.job.grant_bps != UINT64_MAX ? now + LEASE_NS : 0;
-		take_share(n, j, line.job.share, now);
-		take_period(n, j, line.job.period_ns, now);
-		take_map(n, j, &line.job, l->epoch);
+		pthread_mutex_lock(&n->lock);
+		take_job(l, &line.job);
+		node_unlock(n);
 	}
-	permit_limits(n, now);
+	pthread_mutex_lock(&n->lock);
+	permit_limits(n, node_now());
 	node_unlock(n);
 	node_wake_all(n);
 	if (what < 0)
@@ -357,6 +400,7 @@ void link_stop(struct node *n)
 	pthread_join(l->thread, NULL);
 	close(l->event_fd);
 	free(l->in);
+	free(l->job);
 	free(l);
 	n->link = NULL;
 }

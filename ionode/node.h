@@ -32,8 +32,9 @@
 #include "wire/report.h"
 #include "wire/shm.h"
 
-#define NODE_WAKES 64
-#define NODE_FILES 65536 /* open files of one client */
+#define NODE_WAKES  64
+#define NODE_PLACES 1021  /* of jobs by number, a prime */
+#define NODE_FILES  65536 /* open files of one client */
 
 struct node_file {
 	int fd;		/* -1: free */
@@ -136,9 +137,9 @@ struct node_job {
 	} told;				    /* of it, in the account of usage */
 	uint64_t rate_bytes, rate_requests; /* served when the rates were last taken */
 	uint64_t rate_bps, iops;
-	sl_time rate_throttled_ns; /* when they were */
-	bool throttled;		   /* for half of the last second */
-	struct node_job *next;
+	sl_time rate_throttled_ns;    /* when they were */
+	bool throttled;		      /* for half of the last second */
+	struct node_job *next, *same; /* all; those with the same place in by_number */
 };
 
 struct node_config {
@@ -166,6 +167,7 @@ struct node {
 	pthread_mutex_t lock; /* over the scheduler, jobs, busy counts and pacing */
 	struct sl_sched *sched;
 	struct node_job *jobs;
+	struct node_job *by_number[NODE_PLACES]; /* the same jobs */
 	uint64_t epoch;
 	sl_time started;
 	uint64_t capacity_bps;	       /* as configured or set since; 0: not paced */
