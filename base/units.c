@@ -172,6 +172,14 @@ int sl_parse_time(const char *text, int64_t *out_ns)
 	return err;
 }
 
+int sl_parse_period(const char *text, int64_t *out_ns)
+{
+	if (strcmp(text, "auto") != 0)
+		return sl_parse_time(text, out_ns);
+	*out_ns = 0;
+	return 0;
+}
+
 /* ---- writing ---- */
 
 #define KI(n) (UINT64_C(1) << (10 * (n)))

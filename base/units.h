@@ -16,6 +16,8 @@ int sl_parse_bytes(const char *text, uint64_t *out);
 int sl_parse_rate(const char *text, uint64_t *out_bps);
 /* "250us", "1.5s", "10m" or "10min", "1h", "2d", "2ms", "7ns"; a bare number is seconds. */
 int sl_parse_time(const char *text, int64_t *out_ns);
+/* A time, or "auto", which is 0: to be found. */
+int sl_parse_period(const char *text, int64_t *out_ns);
 
 /* Short forms for tables, into buf (at least 16 bytes), which is returned: "1.50MiB", "200MB/s",
  * "1.2ms". */

@@ -101,11 +101,12 @@ int check_job_key(const char *key, const char *value, struct sl_job_conf *conf, 
 				value);
 	}
 	if (!strcmp(key, "period")) {
-		if (sl_parse_time(value, &conf->period_ns) == 0)
+		if (sl_parse_period(value, &conf->period_ns) == 0)
 			return 0;
-		return ch_wrong(err, -EINVAL,
-				"period: '%.64s' is not a time; write 20 (seconds), 500ms or 10m",
-				value);
+		return ch_wrong(
+			err, -EINVAL,
+			"period: '%.64s' is not a time; write 20 (seconds), 500ms, 10m or auto",
+			value);
 	}
 	if (!strcmp(key, "weight")) {
 		if (check_count(value, 1, SL_MAX_WEIGHT, &number))

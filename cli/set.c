@@ -33,7 +33,7 @@ static int se_help(void)
 	     "  max=RATE       never more; 0: no limit\n"
 	     "  burst=SIZE     what may go at once after a pause under a max\n"
 	     "  weight=N       share beside other jobs\n"
-	     "  period=TIME    time from one I/O phase to the next; 0: not known\n"
+	     "  period=TIME    time from one I/O phase to the next; auto: found\n"
 	     "  best_effort=1  a min that does not fit is scaled down instead of refused\n"
 	     "  order=POLICY   order policy of this job; 'default': the layer's\n"
 	     "\n"

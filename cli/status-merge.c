@@ -130,8 +130,8 @@ static void mg_job(cJSON *to, const cJSON *from)
 		"queued_requests", "queued_bytes",  "inflight_bytes", "floor_bytes",
 		"borrowed_bytes",
 	};
-	static const char *const same[] = { "procs", "nodes", "throttled_s", "asked_min_bps",
-					    "asked_max_bps" };
+	static const char *const same[] = { "procs",	     "nodes",	      "throttled_s",
+					    "asked_min_bps", "asked_max_bps", "asked_period_s" };
 
 	/* First what is weighted by what is added up below. */
 	mg_pattern(to, from);

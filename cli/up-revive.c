@@ -50,7 +50,7 @@ static void re_job(const struct layer_member *m, const cJSON *job)
 		 "procs=%.0f nodes=%.0f",
 		 name, re_number(job, "asked_min_bps"), re_number(job, "asked_max_bps"),
 		 re_number(job, "burst_bytes"), re_number(job, "weight"),
-		 re_number(job, "period_s"),
+		 re_number(job, "asked_period_s"),
 		 cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(job, "best_effort")),
 		 re_number(job, "procs"), re_number(job, "nodes"));
 	re_tell(m, line);

@@ -111,7 +111,7 @@ static void job_conf(struct sl_hello *h, const char *text)
 		else if (!strcmp(word, "burst"))
 			sl_parse_bytes(value, &h->burst_bytes);
 		else if (!strcmp(word, "period"))
-			sl_parse_time(value, &h->period_ns);
+			sl_parse_period(value, &h->period_ns);
 		else if (!strcmp(word, "weight"))
 			h->weight = (uint32_t)strtoul(value, NULL, 10);
 		else if (!strcmp(word, "best_effort"))

@@ -34,6 +34,8 @@ int brain_init(struct brain *b, const struct brain_config *c, sl_time now, char 
 
 	memset(b, 0, sizeof(*b));
 	b->config = *c;
+	if (b->config.gap_ns > SL_NEVER / 4) /* is added to times */
+		b->config.gap_ns = SL_NEVER / 4;
 	b->wake = SL_NEVER;
 	b->settled = now + c->settle_ns;
 	b->by_id_memory = calloc(1, sl_hash_size(BRAIN_JOBS));

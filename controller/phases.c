@@ -36,6 +36,7 @@
 
 #define PHASE_NS  INT64_C(500000000)  /* shorter ones tell nothing of bandwidth */
 #define SILENT_NS INT64_C(2000000000) /* as long as a lease */
+#define LONG_NS	  (INT64_MAX / 4)     /* a time of which some may be added up */
 #define SMOOTH_NS INT64_C(117000000)  /* of rates: the newest weighs 0.3 after 50 ms */
 #define INSTANCES 0.5		      /* weight of the newest instance in the means */
 
@@ -175,7 +176,7 @@ static void take_facts(struct brain *b, struct brain_job *j, const struct sl_job
 	j->weight = r->weight;
 	j->min_bps = nodes_rate(r->min_bps);
 	j->max_bps = nodes_rate(r->max_bps);
-	j->declared_ns = r->period_ns > 0 ? r->period_ns : 0;
+	j->declared_ns = r->period_ns < 0 ? 0 : r->period_ns < LONG_NS ? r->period_ns : LONG_NS;
 }
 
 /* What it moved since the last report. */

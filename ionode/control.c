@@ -115,6 +115,7 @@ static void put_job(struct json *j, const struct node *n, const struct node_job 
 	json_uint(j, "max_bps", st.max_bps);
 	json_uint(j, "asked_min_bps", job->asked.min_bps); /* conf: this node's share of them */
 	json_uint(j, "asked_max_bps", job->asked.max_bps);
+	json_double(j, "asked_period_s", (double)job->asked.period_ns / 1e9);
 	json_uint(j, "burst_bytes", conf.burst_bytes);
 	json_bool(j, "best_effort", conf.best_effort);
 	json_uint(j, "weight", conf.weight);
@@ -207,7 +208,7 @@ static int set_key(struct sl_job_conf *c, const char *key, const char *value)
 	if (!strcmp(key, "burst"))
 		return sl_parse_bytes(value, &c->burst_bytes);
 	if (!strcmp(key, "period"))
-		return sl_parse_time(value, &c->period_ns);
+		return sl_parse_period(value, &c->period_ns);
 	number = strtoul(value, &end, 10);
 	if (*end || end == value || number > UINT32_MAX)
 		return -EINVAL;

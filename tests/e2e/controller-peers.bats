@@ -84,6 +84,22 @@ peer() { # kind
 	until_true eval '[ "$(grep -c "info ionode=0 socket=" c.log)" -eq 2 ]'
 }
 
+@test "a period that was found is not taken for one that was asked for" {
+	mkfifo end
+	python3 "$SOURCE_DIR/tests/e2e/programs/controller-peer.py" found f.sock <end 3>&- &
+	PIDS+=($!)
+	exec 8>end
+	until_true [ -S f.sock ]
+	start n.log ionode --root "$PWD" --socket "$PWD/n.sock" --controller "$PWD/f.sock"
+	for wanted in "0 2" "5 5" "auto 2"; do
+		"$ASK" n.sock "job 7 pid=$$ period=${wanted% *}"
+		until_true eval '"$ASK" n.sock status |
+			jq -e --argjson p ${wanted#* } ".jobs[] | .period_s == \$p"' >/dev/null
+	done
+	"$ASK" n.sock status | jq -e '.jobs[0].asked_period_s == 0' # what --revive goes by
+	exec 8>&-
+}
+
 @test "a node ends though its controller hangs" {
 	start n.log ionode --root "$PWD" --socket "$PWD/n.sock" --controller "$PWD/c.sock"
 	until_true grep -q "ionode=0 socket=" c.log

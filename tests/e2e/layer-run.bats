@@ -110,7 +110,7 @@ teardown() {
 	fails 2 "sluice run: which command? $see" run
 	fails 2 "sluice run: --min: '5x' is not a rate; write 200M, 1.5Gi or 100MB/s. $see" run --min 5x -- true
 	fails 2 "sluice run: --weight: '0' is not a number from 1 to 1000000. $see" run --weight 0 -- true
-	fails 2 "sluice run: --period: 'x' is not a time; write 20 (seconds), 500ms or 10m. $see" run --period x -- true
+	fails 2 "sluice run: --period: 'x' is not a time; write 20 (seconds), 500ms, 10m or auto. $see" run --period x -- true
 	fails 2 "sluice run: --procs: '-1' is not a number from 1. $see" run --procs -1 -- true
 	fails 2 "sluice run: --fallback is 'direct' or 'error', not 'maybe'. $see" run --fallback maybe -- true
 	fails 2 "sluice run: --timeout: 'x' is not a time; write 30s or 2m. $see" run --timeout x -- true

@@ -94,6 +94,9 @@ some_job() { # name, options of run
 	run -0 "$SLUICE" set j max=50MB/s period=500ms
 	[ "$output" = "" ]
 	[ "$("$SLUICE" status --json | jq -c '.jobs[] | [.max_bps, .weight, .period_s, .set]')" = "[50000000,7,0.5,0]" ]
+	"$SLUICE" set j period=auto
+	"$SLUICE" status --json | jq -e '.jobs[0] | .period_s == 0 and .asked_period_s == 0 and .set == null'
+	"$SLUICE" set j period=500ms
 	"$SLUICE" set j max=0 min=20M burst=2Mi best_effort=1 weight=2 order=sjf
 	[ "$("$SLUICE" status --json | jq -c '.jobs[] | [.max_bps, .min_bps, .burst_bytes, .best_effort, .weight]')" = "[0,20000000,2097152,true,2]" ]
 	"$SLUICE" set j order=default

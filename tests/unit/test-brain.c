@@ -1122,6 +1122,18 @@ static void numbers_out_of_all_reason_do_no_harm(void **state)
 	assert_true(share(b, 0, 1) <= 1.25);
 	decide(b, 9000);
 	assert_false(job(b, 1)->in_io);
+	/* For a sanitizer: times that overflow when something is added to them. */
+	for (int64_t ms = 9100; ms < 9300; ms += 100) {
+		hear(b, ms, "name=0",
+		     "job id=1 name=a clients=1 period=9223372036854775807 inside=1\n");
+		decide(b, ms);
+	}
+	assert_true(job(b, 1)->in_io && job(b, 1)->declared_ns > 0);
+	end(b);
+	b = brain((struct brain_config){ .gap_ns = INT64_MAX });
+	hear(b, 1000, "name=0", "job id=1 name=a clients=1 inside=1\n");
+	decide(b, 1000);
+	assert_true(job(b, 1)->in_io);
 	end(b);
 }
 

@@ -60,6 +60,21 @@ static int parse_time(const char *text, uint64_t *out)
 	return err;
 }
 
+static void a_period_is_a_time_or_to_be_found(void **state)
+{
+	int64_t ns = -1;
+
+	(void)state;
+	assert_int_equal(sl_parse_period("20m", &ns), 0);
+	assert_int_equal(ns, INT64_C(1200000000000));
+	assert_int_equal(sl_parse_period("auto", &ns), 0);
+	assert_int_equal(ns, 0);
+	ns = -1;
+	assert_int_equal(sl_parse_period("automatic", &ns), -EINVAL);
+	assert_int_equal(sl_parse_period("", &ns), -EINVAL);
+	assert_int_equal(ns, -1);
+}
+
 static void letters_alone_are_powers_of_1000_and_with_i_of_1024(void **state)
 {
 	static const struct good cases[] = {
@@ -358,6 +373,7 @@ int main(void)
 		cmocka_unit_test(times_have_units_and_a_bare_number_is_seconds),
 		cmocka_unit_test(whole_values_are_written_without_decimals),
 		cmocka_unit_test(other_values_are_rounded_to_the_nearest_short_form),
+		cmocka_unit_test(a_period_is_a_time_or_to_be_found),
 		cmocka_unit_test(rounding_up_moves_on_to_the_next_unit),
 		cmocka_unit_test(the_extremes_fit_sixteen_bytes_and_read_back),
 		cmocka_unit_test(what_was_written_reads_back_within_half_a_percent),

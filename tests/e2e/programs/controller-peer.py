@@ -11,12 +11,14 @@
     come       more nodes than a controller can have come and go, one after the other
     quiet      a node reports once and never again, its connection stays; prints how many seconds
                the controller takes it for up
+    found      a controller itself, at SOCKET: it has found a period of 2 s of job 7; until end of input
 
 Exits with 1 if the controller has not done what it has to.
 """
 import json
 import os
 import random
+import select
 import socket
 import struct
 import sys
@@ -155,6 +157,19 @@ def be_quiet():
             time.sleep(0.1)
             assert time.monotonic() < start + 60
         print(round(time.monotonic() - start))
+
+
+def be_found():
+    orders = b"epoch number=1\njob id=7 grant=18446744073709551615 period=2000000000 share=1000000\n"
+    reply = struct.pack("<IHHIiQQQQQQ", 0x31554C53, REPLY, 0, len(orders), 0, 0, 0, 0, 0, 0, 0) + orders
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(path)
+        listener.listen()
+        node, _ = listener.accept()
+        while not select.select([sys.stdin], [], [], 0.05)[0]:
+            if select.select([node], [], [], 0)[0]:
+                node.recv(1 << 16)
+            node.sendall(reply)
 
 
 kind, path = sys.argv[1:3]
