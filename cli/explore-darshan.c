@@ -27,9 +27,10 @@
 #include "cli/explore.h"
 #include "sim/darshan.h"
 
-#define PAGE   4096
-#define NAME   30
-#define FIELDS 8
+#define PAGE	   4096
+#define NAME	   30
+#define FIELDS	   8
+#define MOST_BYTES (UINT64_C(1) << 60)
 
 struct ed_file {
 	char id[24], rank[24]; /* rank: of the first line */
@@ -178,7 +179,12 @@ static int ed_kernel(const char *path, const struct sl_darshan *d, const struct 
 
 	for (size_t i = 0; i < l->n; i++)
 		for (op = 0; op < 2; op++)
-			bytes[op] += l->file[i].bytes[op];
+			if (l->file[i].bytes[op] > MOST_BYTES ||
+			    (bytes[op] += l->file[i].bytes[op]) > MOST_BYTES)
+				return cli_fail(EXPLORE_CMD,
+						"%s: more than 2^60 bytes are read or written in "
+						"it, which cannot be.",
+						path);
 	op = bytes[SL_WRITE] >= bytes[SL_READ] ? SL_WRITE : SL_READ;
 	for (size_t i = 0; i < l->n; i++) {
 		const struct ed_file *f = &l->file[i];

@@ -131,6 +131,18 @@ graphene,15.12,write graphene,40.68,read pastel,21.29,write pastel,38.91,read su
 	fails 1 "sluice explore: none.yaml:1: this is no output of darshan-parser *" -S none.yaml --darshan none.yaml
 	echo "# nprocs: 4" >empty.txt
 	fails 1 "sluice explore: empty.txt:1: there is no read or write in it." -S none.yaml --darshan empty.txt
+	# 2^64 - 1 bytes in one write: sums must not wrap around.
+	{
+		printf '# darshan log version: 3.41\n# nprocs: 4\n# run time: 9\n'
+		printf 'POSIX\t0\t1\tPOSIX_WRITES\t1\t/x\t/\text4\n'
+		for file in {1..19}; do
+			bytes=$((file < 19 ? 1000000000000000000 : 446744073709551615))
+			printf "POSIX\t0\t$file\t%s\t%s\t/x\t/\text4\n" POSIX_BYTES_WRITTEN $bytes \
+				POSIX_F_WRITE_START_TIMESTAMP 1.0 POSIX_F_WRITE_END_TIMESTAMP 2.0
+		done
+	} >huge.txt
+	fails 1 "sluice explore: huge.txt: more than 2^60 bytes are read or written in it, which cannot be." \
+		-S none.yaml --darshan huge.txt
 }
 
 # ---- live ----
