@@ -160,8 +160,8 @@ static int report(struct link *l)
 
 static void take_share(struct node *n, struct node_job *j, uint32_t share, sl_time now)
 {
-	if (share == (j->share ? j->share : SL_SHARE_WHOLE) ||
-	    !(j->asked.min_bps || j->asked.max_bps))
+	/* Before the first order a min is divided evenly (job.c): all of it is news, too. */
+	if (share == j->share || !(j->asked.min_bps || j->asked.max_bps))
 		return;
 	j->share = share;
 	node_job_apply(n, j, now);

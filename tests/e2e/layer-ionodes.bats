@@ -245,6 +245,15 @@ spread_out() { # job: a process at each node
 	fails 1 "sluice run: min 10MB/s does not fit: 85MB/s of 90MB/s are promised to other jobs." run --job c --min 10M -- true
 }
 
+@test "a min is whole at the one node where all processes of the job are" {
+	"$SLUICE" up --ionodes 2 --capacity 80M "$DIR"
+	start_load a --min 30M -- python3 -c "import time
+f = open('$DIR/a', 'wb', 0)
+f.write(b'x')
+time.sleep(60)"
+	until_true 10 status_is '.jobs[0] | [.clients, .min_bps] | map(tostring) | join(" ")' "1 30000000"
+}
+
 @test "a job with a min has as many nodes as can give it" {
 	compile live-load
 	"$SLUICE" up --ionodes 3 --capacity 60M "$DIR"
