@@ -107,7 +107,7 @@ void layer_warn_capacity(const char *cmd, uint64_t bps)
 int layer_not_up(const struct layer *l, bool advise)
 {
 	bool named = strcmp(l->name, LAYER_DEFAULT) != 0;
-	char up[1000], root[PATH_MAX], option[CHECK_LAYER_NAME + 16] = "";
+	char up[1000], option[CHECK_LAYER_NAME + 16] = "";
 	struct layer last;
 
 	if (named)
@@ -129,12 +129,10 @@ int layer_not_up(const struct layer *l, bool advise)
 				"command. Try again.",
 				l->name);
 	case LAYER_DIED:
-		if (layer_root(l, root))
-			snprintf(root, sizeof(root), "DIR");
 		return cli_fail(l->cmd,
-				"the node of layer '%s' has died; its log is %s/log. Start it "
-				"again with 'sluice up%s %s' and the options it had.",
-				l->name, l->dir, option, root);
+				"the node of layer '%s' has died; its log is %s/log. 'sluice "
+				"up%s --revive' starts it again, as it was.",
+				l->name, l->dir, option);
 	case LAYER_DOWN:
 		break;
 	}

@@ -189,7 +189,7 @@ static void print_matrix(const struct report *r)
 		printf(" %7.7s", r->job[b].name);
 	puts("");
 	for (uint32_t a = 0; a < n; a++) {
-		printf("%-16s", r->job[a].name);
+		printf("%-16.16s", r->job[a].name);
 		for (uint32_t b = 0; b < n; b++) {
 			if (a == b)
 				printf(" %7s", "-");
@@ -199,7 +199,7 @@ static void print_matrix(const struct report *r)
 		puts("");
 	}
 	if (r->jobs > n)
-		printf("(%u jobs more: --json or --html has them.)\n", r->jobs - n);
+		printf("(%u more: --json or --html has them.)\n", r->jobs - n);
 }
 
 static void print_text(const struct report *r)

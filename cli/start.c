@@ -149,8 +149,8 @@ int layer_launch(struct layer *l, const struct layer_member *m, const char *cons
 	layer_write(l, path, text);
 	return CLI_OK;
 failed:
-	cli_fail(l->cmd, "cannot start %s: %s.", layer_member_called(m, false, called),
-		 strerror(errno));
+	cli_fail(l->cmd, "cannot start %s with its files in %s: %s.",
+		 layer_member_called(m, false, called), l->dir, strerror(errno));
 	close(s->log);
 	close(ready[0]);
 	close(ready[1]);

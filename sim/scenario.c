@@ -330,6 +330,9 @@ static int sc_root(struct sl_yaml *y, const yaml_node_t *node, void *into)
 	if (sl_yaml_has(y, node, "requests"))
 		return sl_yaml_wrong(y, sl_yaml_line(node),
 				     "this is a scenario of requests, for 'sluice sim --requests'");
+	if (sl_yaml_has(y, node, "explore"))
+		return sl_yaml_wrong(y, sl_yaml_line(node),
+				     "this is no scenario: it is for 'sluice explore'");
 	rc = sl_yaml_mapping(y, node, keys, "a scenario", into);
 
 	if (!rc && !(t->s->platform.bandwidth_bps > 0))

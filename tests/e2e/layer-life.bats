@@ -121,7 +121,7 @@ teardown() {
 @test "a node that was killed blocks nothing: status, run and up say or do the right thing" {
 	"$SLUICE" up "$DIR"
 	kill_node
-	died="the node of layer 'default' has died; its log is $SLUICE_RUNTIME/default/log. Start it again with 'sluice up $DIR' and the options it had."
+	died="the node of layer 'default' has died; its log is $SLUICE_RUNTIME/default/log. 'sluice up --revive' starts it again, as it was."
 	fails 1 "sluice status: $died" status
 	fails 1 "sluice run: $died" run -- true
 	run -0 "$SLUICE" status --all
@@ -131,7 +131,10 @@ teardown() {
 	[ -s "$SLUICE_RUNTIME/default/log" ]
 	fails 1 "sluice status: no layer is up. Start one with 'sluice up DIR'." status
 	fails 1 "sluice down: no layer is up." down
-	"$SLUICE" up "$DIR"
+	"$SLUICE" up --capacity 7MB/s "$DIR"
+	kill_node
+	"$SLUICE" up --revive # as the message says
+	[ "$("$SLUICE" status --json | jq .capacity_bps)" -eq 7000000 ]
 	kill_node
 	"$SLUICE" up "$DIR"
 	"$SLUICE" run -- true

@@ -87,6 +87,16 @@ report() { # jq filter
 	[ "$(report '[.jobs[] | [.job, .write_bytes]] | sort | tojson')" = '[["a",4096000],["b",4096000]]' ]
 }
 
+@test "a long name does not shift the matrix" {
+	local long=a-job-whose-name-is-longer-than-its-column
+	printf 'time,seconds,read,write,calls,held,waited,job\n%s\n%s\n' "100,2,0,4096,1,0,1,$long" \
+		100,2,0,8192,1,0,1,b >"$BATS_TEST_TMPDIR/x"
+	run -0 "$SLUICE" report "$BATS_TEST_TMPDIR/x"
+	[[ "$output" == *"column:"*$'\n'"${long:0:16}     0.7       -" ]]
+	# the rows of the matrix are as wide as each other
+	[ "$(sed -n '/column:/,$p' <<<"$output" | tail -n +2 | awk '{ print length }' | sort -u | wc -l)" -eq 1 ]
+}
+
 @test "mistakes are told" {
 	fails 1 "sluice report: there is no account of layer 'default': no job has done any I/O through it yet." report
 	fails 2 "sluice report: --since: 'yesterday' is no time; write 2h, 14:30, 2026-11-16 or 2026-11-16T14:30. See 'sluice report --help'." report --since yesterday

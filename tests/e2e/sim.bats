@@ -267,6 +267,12 @@ bad() {
 	[ ! -e out.html ]
 }
 
+@test "what is to be explored is no scenario, and where it belongs is said" {
+	printf 'explore:\n  ionodes: [1]\n' >explore.yaml
+	run -2 --separate-stderr "$SLUICE" sim explore.yaml
+	[ "$stderr" = "sluice sim: explore.yaml:1: this is no scenario: it is for 'sluice explore'." ]
+}
+
 @test "a scenario that is not there is named" {
 	run --separate-stderr "$SLUICE" sim none.yaml
 	[ "$status" -eq 1 ]
