@@ -71,7 +71,15 @@ struct sl_grant_price {
 	double displaced; /* since the last decision: the best of what had to wait; 0: nothing */
 	double drain_s;	  /* until all that is asked for now has come through */
 	sl_time last;	  /* decision */
+	double wanted_bps, capacity_bps; /* what all could use then, and what there was */
+	double busy;			 /* part of the time in which the first was more; learned */
 };
+
+/* Of its present instance, alone. */
+static inline double sl_grant_period_s(const struct sl_io_job *j)
+{
+	return j->compute_s + j->bytes / j->cap_bps;
+}
 
 void sl_grant_price_begin(struct sl_grant_price *p, struct sl_io_job *const *jobs, uint32_t n,
 			  double capacity_bps, sl_time now);
@@ -82,6 +90,12 @@ void sl_grant_price_begin(struct sl_grant_price *p, struct sl_io_job *const *job
 double sl_grant_key(const struct sl_grant_price *p, const struct sl_io_job *j, double value,
 		    double ratio);
 #define SL_GRANT_KEY_BEHIND 0x1p400 /* times this, a key is behind every key and every ratio */
+/*
+ * rate_bps: keys, in and out. Those of jobs that keep step with another are raised, so that they
+ * get out of it: step.c.
+ */
+void sl_grant_out_of_step(const struct sl_grant_price *p, struct sl_io_job *const *jobs,
+			  uint32_t n);
 /* When the rates are there. */
 void sl_grant_price_end(struct sl_grant_price *p, struct sl_io_job *const *jobs, uint32_t n);
 

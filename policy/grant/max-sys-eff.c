@@ -7,7 +7,8 @@
  * text of the paper's MaxSysEff, low beta * efficiency first, does not serve it (see
  * max-sys-eff-literal.c, and docs/grant-policies.md for both in numbers). Here jobs go by what
  * their bytes are worth: see measure.c for how, and for an example. Of equal jobs the one that was
- * delayed most goes first.
+ * delayed most goes first; but jobs that keep step, and others pay for it in every period, are
+ * pulled apart (step.c).
  *
  * Jobs whose bytes are worth little wait as long as others can use the bandwidth, if need be for
  * ever: that is the objective. max_stall_ms bounds it; target-dilation is the milder policy. O(n) a
@@ -46,6 +47,7 @@ static sl_time mse_decide(void *state, struct sl_io_job **jobs, uint32_t n, doub
 		jobs[i]->rate_bps =
 			sl_grant_key(&m->price, jobs[i], jobs[i]->procs * jobs[i]->compute_s,
 				     sl_grant_ratio(jobs[i], now));
+	sl_grant_out_of_step(&m->price, jobs, n);
 	wake = sl_grant_in_order(&m->list, jobs, n, capacity_bps, now);
 	sl_grant_price_end(&m->price, jobs, n);
 	return wake;

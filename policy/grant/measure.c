@@ -65,16 +65,23 @@ double sl_grant_ratio(const struct sl_io_job *j, sl_time now)
 void sl_grant_price_begin(struct sl_grant_price *p, struct sl_io_job *const *jobs, uint32_t n,
 			  double capacity_bps, sl_time now)
 {
-	double passed_s = (double)(now - p->last) * 1e-9, instances_s = 0, left = 0;
+	double passed_s = (double)(now - p->last) * 1e-9, instances_s = 0, left = 0, wanted = 0;
+	double was_short = p->wanted_bps > p->capacity_bps ? 1 : 0;
 
 	for (uint32_t i = 0; i < n; i++) {
-		instances_s += jobs[i]->compute_s + jobs[i]->bytes / jobs[i]->cap_bps;
+		instances_s += sl_grant_period_s(jobs[i]);
 		left += jobs[i]->left_bytes;
+		wanted += jobs[i]->cap_bps;
 	}
 	p->drain_s = left / capacity_bps;
-	if (n && passed_s > 0)
-		p->price += (p->displaced - p->price) * passed_s /
-			    (passed_s + MS_MEMORY * instances_s / n);
+	if (n && passed_s > 0) {
+		double part = passed_s / (passed_s + MS_MEMORY * instances_s / n);
+
+		p->price += (p->displaced - p->price) * part;
+		p->busy += (was_short - p->busy) * part;
+	}
+	p->wanted_bps = wanted;
+	p->capacity_bps = capacity_bps;
 	p->last = now;
 }
 
@@ -86,8 +93,7 @@ double sl_grant_key(const struct sl_grant_price *p, const struct sl_io_job *j, d
 
 	if (net <= 0) /* INFINITY: it never computes */
 		return MS_BEHIND * j->bytes / value / (1 + MS_STARTED * moved) * later;
-	key = (j->compute_s + j->bytes / j->cap_bps + p->drain_s) * j->bytes / (net * (1 + moved)) *
-	      later;
+	key = (sl_grant_period_s(j) + p->drain_s) * j->bytes / (net * (1 + moved)) * later;
 	return key < MS_LAST ? key : MS_LAST;
 }
 

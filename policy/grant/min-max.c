@@ -57,6 +57,11 @@ static sl_time mm_decide(void *state, struct sl_io_job **jobs, uint32_t n, doubl
 	sl_time wake;
 
 	sl_grant_price_begin(&m->price, jobs, n, capacity_bps, now);
+	for (uint32_t i = 0; i < n; i++)
+		jobs[i]->rate_bps =
+			sl_grant_key(&m->price, jobs[i], jobs[i]->procs * jobs[i]->compute_s,
+				     sl_grant_ratio(jobs[i], now));
+	sl_grant_out_of_step(&m->price, jobs, n);
 	for (uint32_t i = 0; i < n; i++) {
 		struct sl_io_job *j = jobs[i];
 		double ratio = sl_grant_ratio(j, now);
@@ -64,8 +69,7 @@ static sl_time mm_decide(void *state, struct sl_io_job **jobs, uint32_t n, doubl
 		if (ratio < m->gamma || m->gamma >= 1)
 			j->rate_bps = ratio;
 		else
-			j->rate_bps = sl_grant_key(&m->price, j, j->procs * j->compute_s, ratio) *
-				      SL_GRANT_KEY_BEHIND;
+			j->rate_bps *= SL_GRANT_KEY_BEHIND;
 	}
 	wake = sl_grant_in_order(&m->list, jobs, n, capacity_bps, now);
 	sl_grant_price_end(&m->price, jobs, n);

@@ -14,7 +14,7 @@
  * comes to the largest sum that is possible (gradient scheduling: Stolyar 2005, "On the asymptotic
  * optimality of the gradient scheduling algorithm for multiuser throughput allocation"). The byte
  * adds u'(x) = 1 + (g/x)^16 for what it lets compute. So jobs go as under max-sys-eff, see
- * measure.c, but an instance is worth beta * w * (1 + (g/x)^16).
+ * measure.c and step.c, but an instance is worth beta * w * (1 + (g/x)^16).
  *
  * What min-max does by an edge at gamma, this does by a slope. At the edge a job jumps ahead of
  * all others, however dear its bytes; on the slope it moves up as it falls behind, and cheap ones
@@ -98,6 +98,7 @@ static sl_time td_decide(void *state, struct sl_io_job **jobs, uint32_t n, doubl
 	sl_grant_price_begin(&t->price, jobs, n, capacity_bps, now);
 	for (uint32_t i = 0; i < n; i++)
 		jobs[i]->rate_bps = sl_grant_key(&t->price, jobs[i], td_value(t, jobs[i], now), 0);
+	sl_grant_out_of_step(&t->price, jobs, n);
 	wake = sl_grant_in_order(&t->list, jobs, n, capacity_bps, now);
 	sl_grant_price_end(&t->price, jobs, n);
 	return wake;

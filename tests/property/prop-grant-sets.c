@@ -6,7 +6,8 @@
  * applications with the distributions of Intrepid and Mira, as they are, at the load at which
  * the I/O system could just do it, and at 1.6 times that. The tables are those of
  * docs/grant-policies.md; what is claimed there is checked here. Mixes: mean system efficiency
- * and geometric mean of dilations over drawn machines.
+ * and geometric mean of dilations over drawn machines. Drawn machines on which several applications
+ * are alike, and begin in step: the same.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -19,6 +20,10 @@
 #include "sim/generate.h"
 #include "sim/phase.h"
 #include "tests/property/harness.h"
+
+/* Where orders are the same but for names, and for one instance more or less as the run ends. */
+#define ROUNDING (1 - 1e-9)
+#define ENDING	 (1 - 1e-6)
 
 enum {
 	FAIR,
@@ -50,6 +55,23 @@ struct result {
 	double efficiency, dilation;
 };
 
+static void simulate(struct sl_scenario *s, struct result *out)
+{
+	char err[300];
+
+	for (unsigned p = 0; p < POLICIES; p++) {
+		struct sl_phase_options o = { .policy = all[p], .seed = 1 };
+		struct sl_sim_metrics m;
+
+		if (sl_phase_run(s, &o, &m, NULL, err, sizeof(err))) {
+			hx_fail("%s: %s", all[p], err);
+			abort();
+		}
+		out[p] = (struct result){ m.sys_efficiency, m.dilation };
+	}
+	sl_scenario_free(s);
+}
+
 static void run(const struct sl_generate *how, struct result *out)
 {
 	struct sl_scenario s;
@@ -59,17 +81,50 @@ static void run(const struct sl_generate *how, struct result *out)
 		hx_fail("%s", err);
 		abort();
 	}
-	for (unsigned p = 0; p < POLICIES; p++) {
-		struct sl_phase_options o = { .policy = all[p], .seed = 1 };
-		struct sl_sim_metrics m;
+	simulate(&s, out);
+}
 
-		if (sl_phase_run(&s, &o, &m, NULL, err, sizeof(err))) {
-			hx_fail("%s: %s", all[p], err);
-			abort();
-		}
-		out[p] = (struct result){ m.sys_efficiency, m.dilation };
+/* Two to four kinds of applications, one to four of each, that all begin together. */
+static void run_alike(struct hx_rng *g, double load, struct result *out)
+{
+	struct kind {
+		unsigned count, procs;
+		double compute_s, io_s; /* alone */
+	} kinds[4];
+	unsigned n = (unsigned)hx_range(g, 2, 4);
+	double used = 0, per_proc, window_s = 50000;
+	struct sl_scenario s;
+	char text[1000], err[300];
+	size_t length;
+
+	for (unsigned i = 0; i < n; i++) {
+		struct kind *k = &kinds[i];
+
+		k->count = (unsigned)hx_range(g, 1, 4);
+		k->procs = (unsigned)hx_log_range(g, 16, 256);
+		k->compute_s = (double)hx_log_range(g, 8000, 512000) / 1000;
+		k->io_s = k->compute_s * (double)hx_range(g, 5, 200) / 100;
+		used += k->count * k->procs * k->io_s / (k->compute_s + k->io_s);
 	}
-	sl_scenario_free(&s);
+	per_proc = load / used; /* of a bandwidth of 1 */
+	length = (size_t)snprintf(text, sizeof(text),
+				  "platform: {bandwidth: 1000G, per_proc_bandwidth: %.0f}\n"
+				  "window: [0, %.0f]\njobs:\n",
+				  per_proc * 1e12, window_s);
+	for (unsigned i = 0; i < n; i++) {
+		struct kind *k = &kinds[i];
+
+		length += (size_t)snprintf(text + length, sizeof(text) - length,
+					   "  - {name: k%u, count: %u, procs: %u, compute: %.3f, "
+					   "volume: %.0f}\n",
+					   i, k->count, k->procs, k->compute_s,
+					   k->io_s * 1e12 * fmin(k->procs * per_proc, 1));
+	}
+	if (sl_scenario_parse("alike", text, length, &s, err, sizeof(err))) {
+		hx_fail("%s", err);
+		abort();
+	}
+	simulate(&s, out);
 }
 
 /* Rows are policies, columns what was run. */
@@ -102,10 +157,11 @@ static void published_sets(void)
 		how.set = k + 1;
 		run(&how, r[k]);
 		for (unsigned p = 0; p < POLICIES; p++)
-			/* Set 6 has two equal applications in step, which a fixed order keeps so.
-			 */
-			hx_check(r[k][MAX_SYS_EFF].efficiency >= r[k][p].efficiency * 0.999,
-				 "set %u: max-sys-eff %.5f, %s %.5f", k + 1,
+			hx_check(r[k][MAX_SYS_EFF].efficiency >=
+					 r[k][p].efficiency * (p == LITERAL || p == MIN_DILATION
+								       ? ROUNDING
+								       : ENDING),
+				 "set %u: max-sys-eff %.9f, %s %.9f", k + 1,
 				 r[k][MAX_SYS_EFF].efficiency, all[p], r[k][p].efficiency);
 		if (k < 6)
 			hx_check(r[k][TARGET].efficiency > periodic[k] - 0.00005,
@@ -153,6 +209,34 @@ static void drawn_machines(enum sl_generate_kind kind, uint64_t machines)
 		hx_check(m[TARGET].efficiency > m[FCFS].efficiency &&
 				 m[TARGET].dilation < m[FCFS].dilation,
 			 "%s: fcfs is better", heads[l]);
+	}
+	table(heads, mean, 3);
+}
+
+static void alike(uint64_t machines)
+{
+	static const double loads[] = { 0.5, 0.8, 1.2 };
+	static const char *const heads[] = { "load .5", "load .8", "load 1.2" };
+	struct result mean[3][POLICIES], r[POLICIES];
+
+	memset(mean, 0, sizeof(mean));
+	for (unsigned l = 0; l < 3; l++) {
+		struct hx_rng g = { hx_seed() + l };
+
+		for (uint64_t i = 0; i < machines; i++) {
+			run_alike(&g, loads[l], r);
+			for (unsigned p = 0; p < POLICIES; p++) {
+				mean[l][p].efficiency += r[p].efficiency / (double)machines;
+				mean[l][p].dilation += log(r[p].dilation) / (double)machines;
+			}
+		}
+		for (unsigned p = 0; p < POLICIES; p++) {
+			mean[l][p].dilation = exp(mean[l][p].dilation);
+			hx_check(machines < 30 || p >= MAX_SYS_EFF ||
+					 mean[l][MAX_SYS_EFF].efficiency > mean[l][p].efficiency,
+				 "%s: max-sys-eff %.4f, %s %.4f", heads[l],
+				 mean[l][MAX_SYS_EFF].efficiency, all[p], mean[l][p].efficiency);
+		}
 	}
 	table(heads, mean, 3);
 }
@@ -218,7 +302,7 @@ static void decision_times(void)
 
 int main(void)
 {
-	hx_case("max-sys-eff is the best or within .1 %% of it on every published set");
+	hx_case("no other order is better than max-sys-eff on any published set");
 	published_sets();
 	hx_end();
 	for (int k = SL_GENERATE_INTREPID; k <= SL_GENERATE_MIX; k++) {
@@ -230,6 +314,9 @@ int main(void)
 		drawn_machines(kind, hx_scaled(10));
 		hx_end();
 	}
+	hx_case("max-sys-eff is the best where several applications are alike");
+	alike(hx_scaled(50));
+	hx_end();
 	printf("# a decision over 1000 jobs:\n");
 	decision_times();
 	return hx_finish();
