@@ -128,9 +128,14 @@ static int read_file(struct report *r, uint32_t node, const char *path, int64_t 
 /* Those of a layer: RUNTIME/.usage-NAME, .usage-NAME-1, …, and the older .1 of each. */
 static int read_layer(struct report *r, const struct layer *l, int64_t since_s)
 {
-	char path[PATH_MAX];
+	char path[PATH_MAX], who[48], *text = NULL;
 	int status = CLI_OK;
 	unsigned found = 0;
+
+	/* Nodes write every two seconds. One that does not answer has written what it had to. */
+	if (layer_state(l) == LAYER_UP)
+		layer_tell_all(l, "usage", true, who, &text);
+	free(text);
 
 	for (unsigned i = 0; i < LAYER_IONODES && !status; i++) {
 		for (int old = 1; old >= 0 && !status; old--) {

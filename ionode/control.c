@@ -477,6 +477,10 @@ int node_control(struct node *n, struct client *c, char *line, char **out)
 		return status(n, out);
 	if (!strcmp(line, "ping"))
 		return answer(out, 0, "pong");
+	if (!strcmp(line, "usage") && !(c && c->peer)) { /* that one is on another thread */
+		usage_flush(n);
+		return 0;
+	}
 	if (strstr(rest, "order=auto")) {
 		adapt_read_words(&tree, rest);
 		adapt_ratios(n); /* it may have been profiled since */

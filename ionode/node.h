@@ -255,7 +255,8 @@ void node_forget_peers(struct node *n);
 
 /* usage.c: the account of what jobs use, if one is kept. 0 or -errno. No lock is held. */
 int usage_start(struct node *n);
-void usage_tick(struct node *n); /* now and then */
+void usage_tick(struct node *n);  /* now and then */
+void usage_flush(struct node *n); /* what has been used until now; on the same thread */
 void usage_stop(struct node *n);
 
 /* files.c */

@@ -163,6 +163,12 @@ void usage_tick(struct node *n)
 		put_lines(n, now);
 }
 
+void usage_flush(struct node *n)
+{
+	if (n->usage)
+		put_lines(n, node_now());
+}
+
 void usage_stop(struct node *n)
 {
 	if (!n->usage)

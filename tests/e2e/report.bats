@@ -97,6 +97,14 @@ report() { # jq filter
 	[ "$(sed -n '/column:/,$p' <<<"$output" | tail -n +2 | awk '{ print length }' | sort -u | wc -l)" -eq 1 ]
 }
 
+@test "while the layer is up the report is of this moment" {
+	"$SLUICE" up "$DIR"
+	"$SLUICE" run --job a -- dd if=/dev/zero of="$DIR/x" bs=64k count=100 status=none
+	[ "$("$SLUICE" report --json | jq '.jobs[0].write_bytes')" = 6553600 ]
+	"$SLUICE" run --job a -- dd if="$DIR/x" of=/dev/null bs=64k status=none
+	[ "$("$SLUICE" report --json | jq '.jobs[0].read_bytes')" = 6553600 ]
+}
+
 @test "mistakes are told" {
 	fails 1 "sluice report: there is no account of layer 'default': no job has done any I/O through it yet." report
 	fails 2 "sluice report: --since: 'yesterday' is no time; write 2h, 14:30, 2026-11-16 or 2026-11-16T14:30. See 'sluice report --help'." report --since yesterday
