@@ -14,7 +14,7 @@
  *	            which counts the former, too); else random. One access each is contiguous
  *
  * Example: 4 processes read 4,202,504 bytes of one file in 36 accesses, 14 of them consecutive, 26
- *of increasing offsets. 116,737 bytes an access are a request of 118,784; 1,050,626 bytes of each
+ * of increasing offsets. 116,737 bytes an access are a request of 118,784; 1,050,626 bytes of each
  * process are 9 of them; shared, strided.
  *
  * Phases of computing are left out: a kernel does its I/O at once.

@@ -5,7 +5,7 @@
  *
  *	-> struct kernel_task           <- struct kernel_result: the file is open, or why not
  *	-> { 'w' }                      <- struct kernel_result: it is connected; any number of
- *times
+ * times
  *	-> { 'g', when }                <- struct kernel_result: what was done
  */
 #ifndef SL_CLI_EXPLORE_KERNEL_H

@@ -16,7 +16,7 @@
  *	jobs       control lines for the jobs of its configuration file
  *
  * Beside it, .usage-NAME is the node's account of what jobs used, which stays when the layer is
- *down.
+ * down.
  *
  * These are of node 0. Node 1 has node-1.sock, pid-1, args-1 and log-1, the controller has
  * controller.sock, pid-controller, args-controller and log-controller.

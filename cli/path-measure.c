@@ -6,9 +6,9 @@
  * end and again, one call after the other (depth 1). They do so in slices of some ten
  * milliseconds, in turn with libc's pread and pwrite and with those of the preload library, which
  * is what programs have under `sluice run`: direct, sluice, direct, sluice, … All slices of a row
- *are done by the same processes on the same files, which were written before, so that page cache
- *and allocation are the same for both, and what disturbs the machine for longer than a slice
- *disturbs both. A pair of neighbours gives a ratio; the row's is the median.
+ * are done by the same processes on the same files, which were written before, so that page cache
+ * and allocation are the same for both, and what disturbs the machine for longer than a slice
+ * disturbs both. A pair of neighbours gives a ratio; the row's is the median.
  *
  *	process 0   |direct|sluice|direct|sluice|…
  *	process 1   |direct|sluice|direct|sluice|…

@@ -9,7 +9,7 @@
  *	over      how much more time than the fastest algorithm, which the paper does not ask
  *
  * With times 10 for to, 8 for sjf, 25 for aioli: always sjf is faster, by 20 %, always aioli
- *slower, by 150 %, and 212 % over the fastest.
+ * slower, by 150 %, and 212 % over the fastest.
  *
  * The paper judges trees by the rows that they were learnt from. Cross-validation judges
  * every row by a tree that has not seen it; and with --train and --test no tree sees what it is

@@ -6,8 +6,8 @@
  * forwarded. Before a call the client has to have a *turn* for its bytes; then it makes the
  * program's own system call, on the program's own descriptor, at its own position. So whatever the
  * kernel does is what the program gets, and a file that is not beneath the root, taken for one that
- *is, costs an account that is wrong by a call, never data. Admit, share and grant decide who has a
- *turn; order has nothing to order.
+ * is, costs an account that is wrong by a call, never data. Admit, share and grant decide who has a
+ * turn; order has nothing to order.
  *
  * A message for each call of 4 KiB would cost more than the call. So a turn is a *lease* of up to
  * LEASE_MOST bytes, which later calls use up without asking, of any thread, on any file, reading
@@ -21,13 +21,13 @@
  *	write 4K: used up, asks for 16K …
  *
  * Who waits for a turn, or for a node, looks which file the descriptor is before and after
- *(look.c): if the program has closed it meanwhile, the call fails with EIO, or has done what it had
- *done before. Nobody has the file any more.
+ * (look.c): if the program has closed it meanwhile, the call fails with EIO, or has done what it
+ * had done before. Nobody has the file any more.
  *
  * Calm. While there is nothing to decide about our job the node says so in the bells, and programs
- *that are not in gate mode use leases too, for what the page cache answers, or a fast device. Calls
- * that take long, several in succession, are not answered by such: the next ones are the node's to
- * order and merge, before we try again.
+ * that are not in gate mode use leases too, for what the page cache answers, or a fast device.
+ * Calls that take long, several in succession, are not answered by such: the next ones are the
+ * node's to order and merge, before we try again.
  *
  * There is no lock to wait for: one thread renews the lease; others that come meanwhile, and a
  * signal handler that interrupts it, ask for a turn of their own, in another slot. A call that is

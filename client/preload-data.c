@@ -21,15 +21,15 @@
  * Where. read() and write() use the position of the open file description, which threads and
  * forked processes share. The range is reserved first, by moving the position with lseek(): calls
  * on other threads or in other processes get other ranges, as in the kernel. A read reserves no
- *more than the file has: else a write through the same description would leave a gap. Example:
- *position 100, file of 150 bytes, read of 4096: the position moves to 150, the node reads 50.
- *Looking and reserving are two steps, so threads of this process take turns at it; and while one is
- *at it none makes a call at the position itself, under a lease (gate.c). O_APPEND needs no
- *position: the node makes one write(2).
+ * more than the file has: else a write through the same description would leave a gap. Example:
+ * position 100, file of 150 bytes, read of 4096: the position moves to 150, the node reads 50.
+ * Looking and reserving are two steps, so threads of this process take turns at it; and while one
+ * is at it none makes a call at the position itself, under a lease (gate.c). O_APPEND needs no
+ * position: the node makes one write(2).
  *
  * Once reserved, a range is worked on where it is, by this process itself if there is no node.
  * What was not moved in the end is given back, if nobody has reserved what is behind it: else that
- *would be overwritten by the next, and a gap is the lesser evil.
+ * would be overwritten by the next, and a gap is the lesser evil.
  *
  * What is not exact:
  *	- a transfer of more than a piece (128 KiB) is several for the file system: another that
@@ -38,7 +38,7 @@
  *	- a signal handler that leaves by longjmp() while it interrupts us leaves the range
  *	  reserved; what that thread does from then on goes to the kernel;
  *	- a reader at the end of the file and a writer, on one description but in two processes, or
- *over TCP, where the size of the file is the node's to know: the writer may leave a gap;
+ * over TCP, where the size of the file is the node's to know: the writer may leave a gap;
  *	- a buffer that is not mapped is SIGSEGV and not EFAULT, as it is for memcpy(); addresses
  *	  that no program has, such as NULL, do give EFAULT.
  *

@@ -3,11 +3,11 @@
  * Where this process belongs. In a layer with several I/O nodes the controller decides which of
  * them serve a job, and changes its mind when jobs come and go (seed 001, section 3.1). A node
  * tells its clients by a counter in their segments, or over TCP in its replies; they ask it with
- *the control line "where", and are told the socket of their node, or that the job has none. Then
+ * the control line "where", and are told the socket of their node, or that the job has none. Then
  *
  *	- calls under way finish where they are; what only waited there is sent back by the node;
  *	- the next call makes a connection to the new node, and opens its files there as it uses
- *them;
+ * them;
  *	- the old connection is closed when its last call is through.
  *
  * No byte is lost or written twice, since no request is ever at two nodes. Which node is one's own
@@ -15,7 +15,7 @@
  * of the process, else the process itself.
  *
  * Over TCP, what a node has taken may be in its memory alone. So it is synced before it is left:
- *the next node could not do that.
+ * the next node could not do that.
  *
  * A node that dies: its clients try the others of the layer, which know where they belong now.
  */

@@ -10,7 +10,7 @@
  *	HELLO before, or is the oldest of more than STRANGERS such peers
  *	a node that was not heard for PATIENCE ticks: its machine is down or cannot be reached
  *	who has taken nothing of what waits for it for PATIENCE ticks, or lets more wait than
- *OUT_MAX
+ * OUT_MAX
  *
  * Ticks, and not times: a controller that was stopped itself does not take its nodes for silent.
  *

@@ -37,7 +37,7 @@
  * free place, or that of one unused for a whole epoch (4096 requests, or a second with 512 requests
  * at least); else the request is not tracked: with more processes than tracks, some are watched
  * well rather than all badly. Files are counted exactly while everything was tracked, else by
- *linear counting (Whang et al. 1990) in two bitmaps of 2048 bits: n = -m ln(zeros / m).
+ * linear counting (Whang et al. 1990) in two bitmaps of 2048 bits: n = -m ln(zeros / m).
  *
  * Cost. A set is found by 16 bits of the hash of each of its tracks, all four compared as one
  * number; the run that went on last is looked at first; the bitmap is touched when a track is used

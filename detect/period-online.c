@@ -17,7 +17,7 @@
  * when two more periods are over, and then only its last 24 periods, so that a change is noticed
  * soon. Many looks at one job find a period by chance in the end. So the evidence asked for is 16,
  * more than for a trace that is looked at once, and grows by 1.5 times the logarithm of the looks
- *at the ring; with this, tests/property/prop-period.c finds about one of a hundred aperiodic jobs
+ * at the ring; with this, tests/property/prop-period.c finds about one of a hundred aperiodic jobs
  * periodic at any time of its run.
  *
  * Of several rings with a period, the one with the greatest power at it counts, in squares of the

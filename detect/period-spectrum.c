@@ -4,7 +4,7 @@
  * Wolf: arXiv 2306.08601; used by RR-9537, section 3.3).
  *
  * Without the constant part, the power of n bins is that of frequencies k / (n bin_s), k = 1 ..
- *n/2. z is how many standard deviations a frequency's power lies above the mean of all. Those with
+ * n/2. z is how many standard deviations a frequency's power lies above the mean of all. Those with
  * z > 3 are candidates, and dominant if also z > 0.8 z_max. A multiple of a lower dominant
  * frequency is its harmonic and does not count. One or two that are left: periodic; none or three
  * and more: not. The confidence of a candidate is

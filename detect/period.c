@@ -7,19 +7,17 @@
  * no more than ten frequencies below it; bursts of a few percent of the time have as much power
  * in each of a dozen multiples as in the first, so that three and more are "dominant", or the wrong
  * one is; and a period comes as window / k, 5 % wrong at k = 10. So there are two kinds of claims
- *to be the period: fits to the starts of phases (period-phases.c), and the dominant frequencies of
+ * to be the period: fits to the starts of phases (period-phases.c), and the dominant frequencies of
  * FTIO's method. Each claim is given the sum of the evidence for it, natural logarithms of odds
  * against chance:
  *
  *	phases	as fitted
  *	line	the power around its frequency against that at lower and somewhat higher ones.
- *Without a period, powers are exponentially distributed with one mean; with it, with two. Logarithm
- *		of the likelihood ratio: of a frequencies with mean p_a and b with mean p_b it is
- *		(a + b) log((a p_a + b p_b) / (a + b)) - a log p_a - b log p_b.
- *		Example: p_a = 40 at one frequency, 1 on average at twelve others:
- *		13 log(52 / 13) - log 40 = 14.3.
- *	ftio	5.5 times its confidence, if it is the one dominant frequency
- *	once	-3 if no fit at another resolution agrees
+ * Without a period, powers are exponentially distributed with one mean; with it, with two.
+ * Logarithm of the likelihood ratio: of a frequencies with mean p_a and b with mean p_b it is (a +
+ * b) log((a p_a + b p_b) / (a + b)) - a log p_a - b log p_b. Example: p_a = 40 at one frequency, 1
+ * on average at twelve others: 13 log(52 / 13) - log 40 = 14.3. ftio	5.5 times its confidence, if
+ * it is the one dominant frequency once	-3 if no fit at another resolution agrees
  *
  * Claims with at least 13 are accepted. Of these the one with the most power around its frequency
  * is the period, which is that of the most bytes: a rhythm of bursts has there the square of its

@@ -5,8 +5,8 @@
  *	status                   everything, as JSON
  *	job NAME key=value…      make the job if there is none, then as `set`; and procs, nodes,
  *	                         title (of the job when it comes again), pid (keep the job while
- *that process lives), keep=1 (for good) set JOB key=value…       min max burst weight period
- *best_effort order policy STAGE=SPEC…       e.g. policy share=io-sets order=aioli,wait_us=500
+ * that process lives), keep=1 (for good) set JOB key=value…       min max burst weight period
+ * best_effort order policy STAGE=SPEC…       e.g. policy share=io-sets order=aioli,wait_us=500
  *	capacity RATE            what the node may draw from now on; 0: not known, no limit
  *	phase begin|end          this client's: see sl_phase_begin() in sluice.h
  *	ping

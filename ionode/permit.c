@@ -28,9 +28,9 @@
  * been so for CALM_NS, and the job has no limit of any kind, the node is *calm*: then all programs
  * use leases for what goes through the page cache, as in gate mode, and hardly a call costs a
  * message. The bells say which job that is; others have no leases for it. The first request of
- *another job ends that: leases that are not in use are taken back at once, as soon as anything has
- *to wait for them. So does a limit that is set: what was leased without one would have to be paid
- *for.
+ * another job ends that: leases that are not in use are taken back at once, as soon as anything has
+ * to wait for them. So does a limit that is set: what was leased without one would have to be paid
+ * for.
  *
  *	0 ms      job a: asks for each transfer
  *	50 ms     calm: asks for 64 KiB, 128 KiB, … 4 MiB

@@ -8,7 +8,7 @@
  *	node name=0 life=83120745 socket=/run/… tcp=io7:4444 capacity=500000000
  *	job id=17 name=4711 title=climate clients=8 procs=64 nodes=4 min=0 max=100000000 weight=1
  *	    period=0 read=0 written=1073741824 queued=4194304 inside=12 idle=0 phase=8 map=0,1 (one
- *line)
+ * line)
  *
  *	epoch number=12
  *	node name=1 life=… socket=/run/… capacity=…

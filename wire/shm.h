@@ -28,7 +28,7 @@
  * gate mode asks for, and any program while the node says that it is `calm`: its job is alone, and
  * nothing limits it. Its process has one slot, SL_SHM_LEASE_SLOT, for a *lease*: a turn for
  * more bytes than the call at hand needs, used by later calls of all its threads without asking.
- *The word in struct sl_lease counts the calls under way; the node revokes a lease by setting
+ * The word in struct sl_lease counts the calls under way; the node revokes a lease by setting
  * REVOKED, and so does the client when it has used it up. If no call is under way then, it is over
  * at once; else the last of them reports RAN.
  *

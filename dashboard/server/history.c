@@ -12,8 +12,8 @@
  * was started again begin anew: less than before counts as nothing.
  *
  * Phases are the controller's, if there is one; else one ends when HISTORY_GAP_MS pass without
- *bytes. Where in a sample it began and ended follows from the bytes of that and the best rate of
- *the phase:
+ * bytes. Where in a sample it began and ended follows from the bytes of that and the best rate of
+ * the phase:
  *
  *	samples at 1, 2, 3, 4 s show 0, 20, 80, 40 MB     rate 80 MB/s
  *	it began at 2 s - 20/80 s = 1.75 s, and ended at 3 s + 40/80 s = 3.5 s

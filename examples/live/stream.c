@@ -7,16 +7,16 @@
  *	stream check CALL PATTERN SEED FILE CALLS
  *
  * PATTERN is seq, stride or random. CONTROL is a file of doubles that somebody else writes
- *meanwhile: times START and END (CLOCK_REALTIME, seconds; 0: not known yet), and from the third on
- *how many bytes/s an application may write with all its processes, 0: none yet; this one is that
- *with INDEX, or has no limit if that is negative. It ends after BYTES of each process, or at END if
- *BYTES is 0. Process K writes FILE.K and prints "proc K CALLS BYTES BEGIN END": calls made, bytes
- *of those that were done between START and END, and when it began and ended. It knows nothing of
- *Sluice.
+ * meanwhile: times START and END (CLOCK_REALTIME, seconds; 0: not known yet), and from the third on
+ * how many bytes/s an application may write with all its processes, 0: none yet; this one is that
+ * with INDEX, or has no limit if that is negative. It ends after BYTES of each process, or at END
+ * if BYTES is 0. Process K writes FILE.K and prints "proc K CALLS BYTES BEGIN END": calls made,
+ * bytes of those that were done between START and END, and when it began and ended. It knows
+ * nothing of Sluice.
  *
  * What a call writes follows from its number, and where it writes too. So `check` knows from the
- *number of CALLS what has to be in the file, and compares every word: status 1 if it is something
- *else.
+ * number of CALLS what has to be in the file, and compares every word: status 1 if it is something
+ * else.
  */
 #include <fcntl.h>
 #include <stdint.h>

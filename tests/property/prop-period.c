@@ -11,7 +11,7 @@
  * 20 % have a mean that is 3.7 % (standard deviation) off the nominal, and nobody could tell that.
  *
  * Rates are printed. A rate of 95 % or 2 % is meant of all jobs of the kind; a sample of them has
- *an error, so that a case fails if it is two standard errors beyond.
+ * an error, so that a case fails if it is two standard errors beyond.
  */
 #include <inttypes.h>
 

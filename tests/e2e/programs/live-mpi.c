@@ -11,7 +11,7 @@
  *
  *	collective   MPI_Type_vector, write_all: ranks exchange, some of them write
  *	sieved       the same view, each rank by itself, with holes: read, modify, write under a
- *lock
+ * lock
  */
 #include <mpi.h>
 #include <stdio.h>
