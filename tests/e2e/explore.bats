@@ -113,9 +113,9 @@ graphene,15.12,write graphene,40.68,read pastel,21.29,write pastel,38.91,read su
 	sed -i 's/small.yaml//' small.yaml
 	cp small.yaml '<b>&.yaml'
 	"$SLUICE" explore -S './<b>&.yaml' --html page.html >/dev/null
-	! grep -q '<b>&' page.html
+	! grep -q '<b>&' page.html || false
 	[ "$(sed -n '/id="data"/,/<\/script>/p' page.html | grep -o '"kernel":' | wc -l)" -eq 40 ]
-	! grep -qE '(src|href)=' page.html
+	! grep -qE '(src|href)=' page.html || false
 	node=$(command -v node || true)
 	[ -z "$node" ] || { sed -n '/^<script>$/,/^<\/script>$/p' page.html | sed '1d;$d' >page.js; "$node" --check page.js; }
 }

@@ -96,7 +96,7 @@ has_file() {
 	[[ "$output" == "dir: "*", buffered, "* ]]
 	[[ "$output" == *"Kept in my.profile."* ]]
 	[[ "$output" != *write* ]]
-	! awk 'length > 80' <<<"$output" | grep .
+	! awk 'length > 80' <<<"$output" | grep . || false
 	[ ! -e state ]
 	[ "$(grep -c '^read ' my.profile)" -eq 5 ]
 	[ -z "$(ls -A dir)" ]

@@ -59,7 +59,7 @@ report() { # jq filter
 	report '.jobs[] | select(.job == "big") | .saved_s > 1' | grep -qx true
 	"$SLUICE" report --html "$BATS_TEST_TMPDIR/r.html"
 	grep -q '"delayed_by"' "$BATS_TEST_TMPDIR/r.html"
-	! grep -E 'https?://' "$BATS_TEST_TMPDIR/r.html" | grep -v www.w3.org/2000/svg
+	! grep -E 'https?://' "$BATS_TEST_TMPDIR/r.html" | grep -v www.w3.org/2000/svg || false
 	sleep 1.1 # nothing is as new as that
 	[ "$("$SLUICE" report --since 0s)" = "No job did any I/O in that time." ]
 	[ "$("$SLUICE" report --since 1h --json | jq '.jobs | length')" = 2 ]

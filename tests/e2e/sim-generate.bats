@@ -30,7 +30,7 @@ setup() {
 @test "another seed makes another scenario" {
 	"$SLUICE" sim --generate intrepid --seed 1 | grep -v '^#' >a.yaml
 	"$SLUICE" sim --generate intrepid --seed 2 | grep -v '^#' >b.yaml
-	! cmp -s a.yaml b.yaml
+	! cmp -s a.yaml b.yaml || false
 }
 
 @test "so many applications as asked for, of each class" {

@@ -42,7 +42,7 @@ petalwidth > 0.6
 		grep -q "^$line.*%" <<<"$output" || { echo "no line '$line'"; false; }
 	done
 	[[ "$output" == *"  faster than aioli, up to "* ]]
-	! awk 'length > 80' <<<"${output#*$'\n'}" | grep .
+	! awk 'length > 80' <<<"${output#*$'\n'}" | grep . || false
 }
 
 @test "JSON says the same as the text" {

@@ -210,7 +210,7 @@ static void one_stream(const char *share, uint64_t first)
 		struct sl_why before[9];
 
 		for (uint64_t n = roll(8); n && asked->used < BOX_REQUESTS; n--) {
-			uint64_t id = 1 + roll(jobs), bytes = 4096 << roll(10);
+			uint64_t id = 1 + roll(jobs), bytes = UINT64_C(4096) << roll(10);
 
 			put(asked, id, SL_READ, id, asked->used * (M << 3), bytes);
 			put(other, id, SL_READ, id, other->used * (M << 3), bytes);
