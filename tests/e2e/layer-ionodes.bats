@@ -448,9 +448,12 @@ loads_content() { # all that were started
 	status_is "$state" "true true 0"
 	touch "$BATS_TEST_TMPDIR/end1"
 	until_true 10 status_is "$state" "false false 1"
+	rm "$DIR/a-child"
 	touch "$BATS_TEST_TMPDIR/begin1"
 	until_true 10 status_is "$state" "true true 1"
-	# One that is killed in its phase has ended it.
+	# One that is killed in its phase has ended it; its child would go on.
+	until_true 10 [ -s "$DIR/a-child" ]
+	until_true 10 status_is '.jobs[0].clients' 1
 	kill -KILL "${LOADS[0]}"
 	until_true 10 status_is "$state" "false false 2"
 	[ "$(moved a)" = 2002000 ]
