@@ -11,6 +11,7 @@ setup() {
 }
 
 teardown() {
+	[ ! -S "$SLUICE_RUNTIME/tmux" ] || mux kill-server || true
 	layer_teardown
 }
 
@@ -92,15 +93,19 @@ commands() {
 }
 
 mux() {
-	tmux -S "$SLUICE_RUNTIME/tmux" -f /dev/null "$@"
+	tmux -S "$SLUICE_RUNTIME/tmux" -f /dev/null "$@" 3>&-
 }
 
 typed() { # keys, text that stands on the screen then
 	mux send-keys C-u
 	mux send-keys -l "$1"
 	mux send-keys Tab
-	for ((i = 0; i < 100; i++)); do
-		[[ "$(mux capture-pane -p)" == *"$2"* ]] && return
+	shown "$2"
+}
+
+shown() { # text
+	for ((i = 0; i < 300; i++)); do
+		[[ "$(mux capture-pane -p)" == *"$1"* ]] && return
 		sleep 0.1
 	done
 	mux capture-pane -p
@@ -113,6 +118,10 @@ typed() { # keys, text that stands on the screen then
 		-e ASAN_OPTIONS="$ASAN_OPTIONS" -e FPATH_MORE="$BUILD_DIR/completion" -c "$DIR" 'zsh -f'
 	mux send-keys -l 'PS1="ready> "; fpath=($FPATH_MORE $fpath); autoload -U compinit; compinit -D -u; clear'
 	mux send-keys Enter
+	for ((i = 0; i < 300; i++)); do # the screen is cleared: its first line is the prompt
+		[[ "$(mux capture-pane -p)" == "ready>"* ]] && break
+		sleep 0.1
+	done
 	typed 'sluice stat' 'sluice status'
 	typed 'sluice status --js' 'sluice status --json'
 	typed 'sluice policy sh' 'sluice policy show'

@@ -16,12 +16,12 @@ setup() {
 }
 
 teardown() {
-	[ ! -S "$SLUICE_RUNTIME/tmux" ] || mux kill-server
+	[ ! -S "$SLUICE_RUNTIME/tmux" ] || mux kill-server || true
 	live_teardown
 }
 
 mux() {
-	tmux -S "$SLUICE_RUNTIME/tmux" -f /dev/null "$@"
+	tmux -S "$SLUICE_RUNTIME/tmux" -f /dev/null "$@" 3>&-
 }
 
 # A shell in a terminal of 80x24, or as given.
