@@ -86,10 +86,10 @@ static bool gd_bearer(const struct guard *g, const char *header)
 	       guard_is(g->token, header + sizeof(scheme) - 1);
 }
 
-/* "a=b; sluice_reader=SECRET; c=d" */
+/* "a=b; sluice_reader_1f2e3d4c=SECRET; c=d" */
 static bool gd_cookie(const struct guard *g, const char *header)
 {
-	static const char name[] = GUARD_COOKIE "=";
+	size_t name = strlen(g->cookie_name);
 	char value[SL_SECRET_BYTES];
 
 	for (const char *at = header; at && *at;) {
@@ -97,10 +97,10 @@ static bool gd_cookie(const struct guard *g, const char *header)
 
 		at += strspn(at, "; ");
 		length = strcspn(at, ";");
-		if (!strncmp(at, name, sizeof(name) - 1) &&
-		    length - (sizeof(name) - 1) < sizeof(value)) {
-			length -= sizeof(name) - 1;
-			at += sizeof(name) - 1;
+		if (!strncmp(at, g->cookie_name, name) && at[name] == '=' &&
+		    length - (name + 1) < sizeof(value)) {
+			length -= name + 1;
+			at += name + 1;
 			memcpy(value, at, length);
 			value[length] = 0;
 			if (guard_is(g->cookie, value))

@@ -14,7 +14,9 @@
  *	          cookie that this sets
  *
  * Browsers send cookies by themselves, to every port of a host. So the cookie holds another secret,
- * which is good for reading alone.
+ * which is good for reading alone; and its name is each server's own, or that of one would replace
+ * that of another on the same host. Its port would not do as a name: two tunnels (ssh -L) may lead
+ * to the same port of two machines.
  */
 #ifndef SL_DASHBOARD_GUARD_H
 #define SL_DASHBOARD_GUARD_H
@@ -26,6 +28,7 @@
 struct guard {
 	char token[SL_SECRET_BYTES];  /* reads and writes */
 	char cookie[SL_SECRET_BYTES]; /* reads */
+	char cookie_name[32];	      /* no secret */
 	bool loopback;		      /* it listens there alone */
 	char host[256];		      /* as it was told to listen, without port; "": none */
 	char machine[256];	      /* name of this machine */
@@ -49,8 +52,5 @@ enum guard_verdict guard_check(const struct guard *g, const struct guard_request
 /* Whether text, of any length, is that secret; in a time that does not depend on where it differs.
  */
 bool guard_is(const char secret[SL_SECRET_BYTES], const char *text);
-
-/* Name of the cookie: cookies of two servers on a host must not overwrite each other. */
-#define GUARD_COOKIE "sluice_reader"
 
 #endif

@@ -47,9 +47,10 @@ enum MHD_Result http_send(struct request *r, unsigned status, const char *type,
 	token = MHD_lookup_connection_value(r->connection, MHD_GET_ARGUMENT_KIND, "token");
 	if (status == MHD_HTTP_OK && token && guard_is(r->server->guard.token, token)) {
 		char cookie[SL_SECRET_BYTES + 80];
+		const struct guard *g = &r->server->guard;
 
 		snprintf(cookie, sizeof(cookie), "%s=%s; HttpOnly; SameSite=Strict; Path=/",
-			 GUARD_COOKIE, r->server->guard.cookie);
+			 g->cookie_name, g->cookie);
 		MHD_add_response_header(response, "Set-Cookie", cookie);
 	}
 	result = MHD_queue_response(r->connection, status, response);

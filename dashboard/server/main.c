@@ -50,6 +50,7 @@ static bool is_loopback(const char *name)
 static int make_guard(struct server *s, const char *listen, const char *name)
 {
 	unsigned char random[24];
+	uint32_t number;
 	char path[PATH_MAX];
 	const char *colon = strrchr(listen, ':');
 	int rc;
@@ -61,10 +62,12 @@ static int make_guard(struct server *s, const char *listen, const char *name)
 			strerror(-rc));
 		return rc;
 	}
-	if (getrandom(random, sizeof(random), 0) != sizeof(random))
+	if (getrandom(random, sizeof(random), 0) != sizeof(random) ||
+	    getrandom(&number, sizeof(number), 0) != sizeof(number))
 		return -errno;
 	for (size_t i = 0; i < sizeof(random); i++)
 		snprintf(s->guard.cookie + 2 * i, 3, "%02x", random[i]);
+	snprintf(s->guard.cookie_name, sizeof(s->guard.cookie_name), "sluice_reader_%08x", number);
 	s->guard.loopback = is_loopback(name);
 	snprintf(s->guard.host, sizeof(s->guard.host), "%.*s", (int)(colon - listen), listen);
 	if (gethostname(s->guard.machine, sizeof(s->guard.machine) - 1))

@@ -132,6 +132,25 @@ some_job() { # name, options of run
 	[ "$(code /api/v1/status -H "Host: evil.example" -H "Authorization: Bearer $TOKEN")" = 421 ]
 }
 
+@test "dashboards of two layers on one machine stay open side by side" {
+	# browsers send cookies to every port of a host, and so does curl
+	jar=$BATS_TEST_TMPDIR/jar
+	touch "$jar"
+	at=()
+	for layer in a b; do
+		mkdir "$DIR/$layer"
+		"$SLUICE" up --name "$layer" "$DIR/$layer" >/dev/null
+		json=$("$SLUICE" dashboard --name "$layer" --listen 0.0.0.0 --port 0 --json)
+		address=$(jq -r .address <<<"$json")
+		AT=http://127.0.0.1:${address##*:}
+		at+=("$AT")
+		[ "$(code "/?token=$(jq -r .token <<<"$json")" -b "$jar" -c "$jar")" = 200 ]
+	done
+	for AT in "${at[@]}"; do
+		[ "$(code /app.js -b "$jar")" = 200 ]
+	done
+}
+
 @test "nodes and the controller come and go, the dashboard stays" {
 	serve --ionodes 2
 	kill -KILL "$(cat "$SLUICE_RUNTIME/default/pid-controller")"

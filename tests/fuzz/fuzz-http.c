@@ -81,7 +81,10 @@ static void bodies(int which, const char *body, size_t size)
 
 static void headers(char *text, size_t size)
 {
-	struct guard g = { .token = TOKEN, .cookie = "fedcba9876543210", .machine = "node" };
+	struct guard g = { .token = TOKEN,
+			   .cookie = "fedcba9876543210",
+			   .cookie_name = "sluice_reader",
+			   .machine = "node" };
 	const char *header[5] = { 0 };
 	struct guard_request r;
 	enum guard_verdict verdict;

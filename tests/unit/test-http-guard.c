@@ -13,11 +13,16 @@
 
 #define TOKEN  "0123456789abcdef0123456789abcdef0123456789abcdef"
 #define READER "ffffffffffffffffffffffffffffffffffffffffffffffff"
+#define COOKIE "sluice_reader_1"
 
-static const struct guard here = { .token = TOKEN, .cookie = READER, .loopback = true };
-static const struct guard away = {
-	.token = TOKEN, .cookie = READER, .host = "io.cluster", .machine = "node7"
+static const struct guard here = {
+	.token = TOKEN, .cookie = READER, .cookie_name = COOKIE, .loopback = true
 };
+static const struct guard away = { .token = TOKEN,
+				   .cookie = READER,
+				   .cookie_name = COOKIE,
+				   .host = "io.cluster",
+				   .machine = "node7" };
 
 static enum guard_verdict read_as(const struct guard *g, struct guard_request r)
 {
@@ -54,25 +59,31 @@ static void elsewhere_everything_needs_the_token(void **state)
 static void a_cookie_is_for_reading_alone(void **state)
 {
 	(void)state;
-	assert_int_equal(
-		read_as(&away, (struct guard_request){ .cookie = GUARD_COOKIE "=" READER }),
-		GUARD_OK);
-	assert_int_equal(read_as(&away, (struct guard_request){ .cookie = "a=b; " GUARD_COOKIE
-									  "=" READER "; c=d" }),
+	assert_int_equal(read_as(&away, (struct guard_request){ .cookie = COOKIE "=" READER }),
 			 GUARD_OK);
-	assert_int_equal(read_as(&away, (struct guard_request){ .cookie = GUARD_COOKIE "=" READER,
+	assert_int_equal(read_as(&away, (struct guard_request){ .cookie = "a=b; " COOKIE "=" READER
+									  "; c=d" }),
+			 GUARD_OK);
+	assert_int_equal(read_as(&away, (struct guard_request){ .cookie = COOKIE "=" READER,
 								.write = true }),
 			 GUARD_TOKEN);
 	/* nor does what opens the door twice as far come in by this one */
-	assert_int_equal(read_as(&away, (struct guard_request){ .cookie = GUARD_COOKIE "=" TOKEN }),
+	assert_int_equal(read_as(&away, (struct guard_request){ .cookie = COOKIE "=" TOKEN }),
 			 GUARD_TOKEN);
-	assert_int_equal(read_as(&away, (struct guard_request){ .cookie = GUARD_COOKIE "=" }),
+	assert_int_equal(read_as(&away, (struct guard_request){ .cookie = COOKIE "=" }),
 			 GUARD_TOKEN);
 	assert_int_equal(read_as(&away, (struct guard_request){ .cookie = ";;; ;=;" }),
 			 GUARD_TOKEN);
+	assert_int_equal(read_as(&away, (struct guard_request){ .cookie = "x" COOKIE "=" READER }),
+			 GUARD_TOKEN);
+	assert_int_equal(read_as(&away, (struct guard_request){ .cookie = COOKIE "2=" READER }),
+			 GUARD_TOKEN);
+	assert_int_equal(read_as(&away, (struct guard_request){ .cookie = COOKIE }), GUARD_TOKEN);
+	/* that of another server on this host, beside it */
 	assert_int_equal(
-		read_as(&away, (struct guard_request){ .cookie = "x" GUARD_COOKIE "=" READER }),
-		GUARD_TOKEN);
+		read_as(&away, (struct guard_request){ .cookie = COOKIE "2=" TOKEN "; " COOKIE
+									"=" READER }),
+		GUARD_OK);
 }
 
 static void a_secret_is_taken_whole_or_not_at_all(void **state)
