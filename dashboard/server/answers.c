@@ -85,7 +85,12 @@ enum MHD_Result answer_policies(struct request *r)
 	return errand(r, an_policies_work);
 }
 
-/* ---- changing ---- */
+/*
+ * ---- changing ----
+ *
+ * One at a time, under change_lock: else two that come together could reach the nodes in different
+ * orders, which then differ for good, and what is kept for a revival would not be what is in force.
+ */
 
 /* What came of it, as an answer; 0 is none yet. Frees text. */
 static int an_result(struct request *r, int rc, const char *silent, char *text)
@@ -157,10 +162,14 @@ static void an_job_work(struct request *r)
 {
 	char line[CHANGE_LINE], err[CHANGE_TEXT];
 
-	if (change_job(r->path + strlen(JOBS), r->body, r->length, line, err))
+	if (change_job(r->path + strlen(JOBS), r->body, r->length, line, err)) {
 		errand_error(r, MHD_HTTP_BAD_REQUEST, "%s", err);
-	else if (!an_tell_nodes(r, line, true))
+		return;
+	}
+	pthread_mutex_lock(&r->server->change_lock);
+	if (!an_tell_nodes(r, line, true))
 		an_done(r);
+	pthread_mutex_unlock(&r->server->change_lock);
 }
 
 enum MHD_Result answer_job(struct request *r)
@@ -173,11 +182,15 @@ static void an_policy_work(struct request *r)
 {
 	char nodes[CHANGE_LINE], controller[CHANGE_LINE], err[CHANGE_TEXT];
 
-	if (change_policy(r->body, r->length, nodes, controller, err))
+	if (change_policy(r->body, r->length, nodes, controller, err)) {
 		errand_error(r, MHD_HTTP_BAD_REQUEST, "%s", err);
-	else if ((!*controller || !an_tell_controller(r, controller)) &&
-		 (!*nodes || !an_tell_nodes(r, nodes, false)))
+		return;
+	}
+	pthread_mutex_lock(&r->server->change_lock);
+	if ((!*controller || !an_tell_controller(r, controller)) &&
+	    (!*nodes || !an_tell_nodes(r, nodes, false)))
 		an_done(r);
+	pthread_mutex_unlock(&r->server->change_lock);
 }
 
 enum MHD_Result answer_policy(struct request *r)

@@ -181,7 +181,7 @@ int change_what_if(const char *body, size_t length, char *policy[CHANGE_POLICIES
 		else if (check_policy("grant", spec, why))
 			rc = cg_wrong(err, "%s", why);
 		else if (!(policy[n++] = strdup(spec)))
-			rc = -ENOMEM;
+			rc = cg_wrong(err, "there is no memory for that now; try again");
 	}
 	cJSON_Delete(tree);
 	if (rc)

@@ -199,6 +199,18 @@ post() { # path, body
 	"$SLUICE" policy list --json | jq -S .policies | diff "$BATS_TEST_TMPDIR/api" -
 }
 
+@test "of changes at the same time one is kept: that which is in force" {
+	serve --ionodes 2
+	to=(-sS --max-time 20 -H "Authorization: Bearer $TOKEN" -o /dev/null "$AT/api/v1/policy")
+	for ((i = 0; i < 30; i++)); do
+		curl -Z --parallel-immediate "${to[@]}" -d '{"grant":"fair-share"}' \
+			--next "${to[@]}" -d '{"grant":"set-10"}' --next "${to[@]}" -d '{"grant":"fcfs"}'
+		now=$("$SLUICE" status --json | jq -r .controller.grant)
+		kept=$(tr '\0' '\n' <"$SLUICE_RUNTIME/default/args-controller" | sed -n '/^--grant$/{n;p}')
+		[ "$now" = "$kept" ]
+	done
+}
+
 @test "history has what jobs moved and when, and what-if simulates them" {
 	serve --capacity 40M
 	[ "$(code /api/v1/what-if -d '{}' -H "Authorization: Bearer $TOKEN")" = 409 ]
