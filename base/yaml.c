@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/guess.h"
+#include "base/slurp.h"
 #include "base/units.h"
 
 #define FILE_MAX (16 << 20)
@@ -354,30 +355,16 @@ int sl_yaml_read(const char *file,
 		 int (*root)(struct sl_yaml *y, const yaml_node_t *node, void *into), void *into,
 		 char *err, size_t err_size)
 {
-	FILE *f = fopen(file, "re");
-	char *text = f ? malloc(FILE_MAX + 1) : NULL;
+	char *text;
 	size_t length;
-	int rc;
+	int rc = sl_slurp_file(file, FILE_MAX, &text, &length);
 
-	if (!text) {
-		rc = -errno;
-		snprintf(err, err_size, "cannot read %.200s: %s", file, strerror(errno));
-		if (f)
-			fclose(f);
-		return rc;
-	}
-	errno = 0;
-	length = fread(text, 1, FILE_MAX + 1, f);
-	if (ferror(f)) {
-		rc = -(errno ? errno : EIO);
-		snprintf(err, err_size, "cannot read %.200s: %s", file, strerror(-rc));
-	} else if (length > FILE_MAX) {
-		rc = -EFBIG;
+	if (rc == -EFBIG)
 		snprintf(err, err_size, "%.200s is larger than %d bytes", file, FILE_MAX);
-	} else {
+	else if (rc)
+		snprintf(err, err_size, "cannot read %.200s: %s", file, strerror(-rc));
+	else
 		rc = sl_yaml_parse(file, text, length, root, into, err, err_size);
-	}
 	free(text);
-	fclose(f);
 	return rc;
 }

@@ -6,9 +6,6 @@
  */
 #include "cli/allocate.h"
 
-#include <errno.h>
-#include <stdlib.h>
-
 #include "base/json.h"
 #include "cli/page.h"
 #include "allocate-html-js.inc"
@@ -35,36 +32,23 @@ static const char ah_body[] =
 	"<div class=\"wide\"><table id=\"reach\"></table></div>\n"
 	"<script type=\"application/json\" id=\"data\">\n";
 
-static int ah_page(FILE *f, const void *what)
+static int ah_data(struct json *j, const void *what)
 {
 	const struct study *s = what;
-	char *json = NULL, summary[300];
-	size_t size = 0;
-	FILE *text = open_memstream(&json, &size);
-	struct json j;
+	char summary[300];
 
-	if (!text)
-		return -ENOMEM;
-	json_begin(&j, text);
-	json_object(&j, NULL);
-	json_string(&j, "title", s->a->path);
-	json_string(&j, "summary", study_summary(s, summary, sizeof(summary)));
-	study_json(&j, s);
-	json_end(&j);
-	if (fclose(text)) {
-		free(json);
-		return -ENOMEM;
-	}
-	fputs(page_head, f);
-	fputs("<title>sluice allocate</title>\n<style>\n", f);
-	fputs(sim_html_css, f);
-	fputs(ah_body, f);
-	page_json(f, json, size);
-	fputs("</script>\n<script>\n", f);
-	fputs(allocate_html_js, f);
-	fputs("</script>\n</body>\n</html>\n", f);
-	free(json);
+	json_string(j, "title", s->a->path);
+	json_string(j, "summary", study_summary(s, summary, sizeof(summary)));
+	study_json(j, s);
 	return 0;
+}
+
+static int ah_page(FILE *f, const void *what)
+{
+	static const struct page_parts parts = { "sluice allocate", sim_html_css, ah_body,
+						 allocate_html_js };
+
+	return page_put(f, &parts, ah_data, what);
 }
 
 int study_page(const struct study *s, const char *path)

@@ -6,9 +6,6 @@
  */
 #include "cli/explore.h"
 
-#include <errno.h>
-#include <stdlib.h>
-
 #include "cli/page.h"
 #include "explore-html-js.inc"
 #include "sim-html-css.inc"
@@ -32,34 +29,18 @@ static const char eh_body[] =
 	"<h2>Figures</h2>\n<div class=\"wide\"><table id=\"cells\"></table></div>\n"
 	"<script type=\"application/json\" id=\"data\">\n";
 
+static int eh_data(struct json *j, const void *what)
+{
+	explore_json(j, what);
+	return 0;
+}
+
 static int eh_page(FILE *f, const void *what)
 {
-	const struct explore *e = what;
-	char *json = NULL;
-	size_t size = 0;
-	FILE *text = open_memstream(&json, &size);
-	struct json j;
+	static const struct page_parts parts = { "sluice explore", sim_html_css, eh_body,
+						 explore_html_js };
 
-	if (!text)
-		return -ENOMEM;
-	json_begin(&j, text);
-	json_object(&j, NULL);
-	explore_json(&j, e);
-	json_end(&j);
-	if (fclose(text)) {
-		free(json);
-		return -ENOMEM;
-	}
-	fputs(page_head, f);
-	fputs("<title>sluice explore</title>\n<style>\n", f);
-	fputs(sim_html_css, f);
-	fputs(eh_body, f);
-	page_json(f, json, size);
-	fputs("</script>\n<script>\n", f);
-	fputs(explore_html_js, f);
-	fputs("</script>\n</body>\n</html>\n", f);
-	free(json);
-	return 0;
+	return page_put(f, &parts, eh_data, what);
 }
 
 int explore_page(const struct explore *e, const char *path)

@@ -18,15 +18,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/json.h"
 #include "cli/cli.h"
 
-const char page_head[] =
+/* The page forbids itself to load anything. */
+static const char page_head[] =
 	"<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
 	"<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
 	"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
 	"style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n";
 
-void page_json(FILE *f, const char *json, size_t size)
+static void pg_json(FILE *f, const char *json, size_t size)
 {
 	for (size_t i = 0; i < size; i++) {
 		if (json[i] == '<' || json[i] == '>' || json[i] == '&')
@@ -34,6 +36,34 @@ void page_json(FILE *f, const char *json, size_t size)
 		else
 			putc(json[i], f);
 	}
+}
+
+int page_put(FILE *f, const struct page_parts *p, int (*json)(struct json *j, const void *what),
+	     const void *what)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *memory = open_memstream(&text, &size);
+	struct json j;
+	int rc;
+
+	if (!memory)
+		return -ENOMEM;
+	json_begin(&j, memory);
+	json_object(&j, NULL);
+	rc = json(&j, what);
+	if (!rc)
+		json_end(&j);
+	if (fclose(memory) && !rc)
+		rc = -ENOMEM;
+	if (!rc) {
+		fprintf(f, "%s<title>%s</title>\n<style>\n%s%s", page_head, p->title, p->style,
+			p->body);
+		pg_json(f, text, size);
+		fprintf(f, "</script>\n<script>\n%s</script>\n</body>\n</html>\n", p->script);
+	}
+	free(text);
+	return rc;
 }
 
 /* Something that is there and not a file, /dev/stdout or a pipe, is written to as it is. */

@@ -5,11 +5,20 @@
 
 #include <stdio.h>
 
-/* From the beginning to the title, which follows: the page forbids itself to load anything. */
-extern const char page_head[];
+struct json;
 
-/* JSON into an element of a page, so that no string in it can become markup. */
-void page_json(FILE *f, const char *json, size_t size);
+/* What is not the figures. body: from the end of the style to the element "data", which holds them.
+ */
+struct page_parts {
+	const char *title, *style, *body, *script;
+};
+
+/*
+ * All of a page to f: json() writes the members of the object that stands in "data", so that no
+ * string in it can become markup, and returns 0 or -errno. 0 or -errno.
+ */
+int page_put(FILE *f, const struct page_parts *p, int (*json)(struct json *j, const void *what),
+	     const void *what);
 
 /* Can the page be written there? An exit status, reported. To know before long work. */
 int page_check(const char *cmd, const char *path);

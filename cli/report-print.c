@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The report as JSON and as a page (report-html.js draws it). */
-#include <errno.h>
 #include <stdlib.h>
 
 #include "cli/cli.h"
@@ -120,35 +119,21 @@ struct page {
 	const char *layer;
 };
 
-static int write_page(FILE *f, const void *what)
+static int put_data(struct json *j, const void *what)
 {
 	const struct page *p = what;
-	char *json = NULL;
-	size_t size = 0;
-	FILE *text = open_memstream(&json, &size);
-	struct json j;
 
-	if (!text)
-		return -ENOMEM;
-	json_begin(&j, text);
-	json_object(&j, NULL);
-	json_string(&j, "layer", p->layer);
-	report_json(&j, p->report, true);
-	json_end(&j);
-	if (fclose(text)) {
-		free(json);
-		return -ENOMEM;
-	}
-	fputs(page_head, f);
-	fputs("<title>sluice report</title>\n<style>\n", f);
-	fputs(sim_html_css, f);
-	fputs(body, f);
-	page_json(f, json, size);
-	fputs("</script>\n<script>\n", f);
-	fputs(report_html_js, f);
-	fputs("</script>\n</body>\n</html>\n", f);
-	free(json);
+	json_string(j, "layer", p->layer);
+	report_json(j, p->report, true);
 	return 0;
+}
+
+static int write_page(FILE *f, const void *what)
+{
+	static const struct page_parts parts = { "sluice report", sim_html_css, body,
+						 report_html_js };
+
+	return page_put(f, &parts, put_data, what);
 }
 
 int report_page(const char *path, const struct report *r, const char *layer)

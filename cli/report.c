@@ -6,14 +6,12 @@
 #include "cli/report.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <glob.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/slurp.h"
 #include "base/units.h"
 #include "cli/cli.h"
 #include "cli/layer.h"
@@ -96,31 +94,16 @@ static int parse_since(const char *text, int64_t *out)
 
 static int read_file(struct report *r, uint32_t node, const char *path, int64_t since_s)
 {
-	char err[REPORT_ERROR] = "", *text = NULL;
-	struct stat st = { 0 };
-	int fd = open(path, O_RDONLY | O_CLOEXEC), rc = 0;
-	size_t have = 0;
+	char err[REPORT_ERROR] = "", *text;
+	size_t size;
+	int rc = sl_slurp_file(path, FILE_MOST, &text, &size);
 
-	if (fd < 0 || fstat(fd, &st) || (st.st_size > FILE_MOST && (errno = EFBIG)) ||
-	    !(text = malloc((size_t)st.st_size + 1)))
-		rc = cli_fail(CMD, "cannot read %s: %s.", path, strerror(errno));
-	while (!rc && have < (size_t)st.st_size) {
-		ssize_t n = read(fd, text + have, (size_t)st.st_size - have);
-
-		if (n < 0)
-			rc = cli_fail(CMD, "cannot read %s: %s.", path, strerror(errno));
-		if (n <= 0)
-			break;
-		have += (size_t)n;
-	}
-	if (!rc) {
-		rc = report_read(r, node, text, have, since_s, err);
-		if (rc)
-			rc = cli_fail(CMD, "%s is not an account of usage: %s.", path,
-				      rc == -ENOMEM ? "out of memory" : err);
-	}
-	if (fd >= 0)
-		close(fd);
+	if (rc)
+		return cli_fail(CMD, "cannot read %s: %s.", path, strerror(-rc));
+	rc = report_read(r, node, text, size, since_s, err);
+	if (rc)
+		rc = cli_fail(CMD, "%s is not an account of usage: %s.", path,
+			      rc == -ENOMEM ? "out of memory" : err);
 	free(text);
 	return rc;
 }

@@ -203,43 +203,40 @@ static void pg_summary(struct json *j, const struct sim_study *s)
 	json_string(j, "note", sim_note(s, text, sizeof(text)) ? text : "");
 }
 
-static int pg_data(FILE *f, const struct sim_study *s)
+static int pg_data(struct json *j, const void *what)
 {
+	const struct sim_study *s = what;
 	double end_s = 0, tick_s;
-	struct json j;
 	int rc = 0;
 
 	for (uint32_t p = 0; p < s->n_policies; p++)
 		end_s = fmax(end_s, s->policy[p].trace->end_s);
 	tick_s = end_s > 0 ? end_s / TICKS : 1;
-	json_begin(&j, f);
-	json_object(&j, NULL);
-	json_string(&j, "scenario", s->scenario.name);
-	pg_summary(&j, s);
-	json_uint(&j, "repeat", s->repeat);
-	json_string(&j, "version", SL_VERSION);
-	json_double(&j, "capacity_bps", s->scenario.platform.bandwidth_bps);
-	json_double(&j, "buffer_bps",
+	json_string(j, "scenario", s->scenario.name);
+	pg_summary(j, s);
+	json_uint(j, "repeat", s->repeat);
+	json_string(j, "version", SL_VERSION);
+	json_double(j, "capacity_bps", s->scenario.platform.bandwidth_bps);
+	json_double(j, "buffer_bps",
 		    s->scenario.platform.buffer_bytes > 0 ? s->scenario.platform.buffer_bps : NAN);
-	json_double(&j, "end_s", end_s);
-	json_double(&j, "tick_s", tick_s);
-	json_array(&j, "window");
-	json_double(&j, NULL, s->scenario.from_s);
-	json_double(&j, NULL, s->scenario.to_s);
-	json_end(&j);
-	json_uint(&j, "apps_in_all", s->scenario.n_apps);
-	json_array(&j, "apps");
+	json_double(j, "end_s", end_s);
+	json_double(j, "tick_s", tick_s);
+	json_array(j, "window");
+	json_double(j, NULL, s->scenario.from_s);
+	json_double(j, NULL, s->scenario.to_s);
+	json_end(j);
+	json_uint(j, "apps_in_all", s->scenario.n_apps);
+	json_array(j, "apps");
 	for (uint32_t i = 0; i < s->policy[0].trace->rows; i++)
-		json_string(&j, NULL, s->scenario.apps[i].name);
-	json_end(&j);
-	pg_measures(&j);
-	json_array(&j, "policies");
+		json_string(j, NULL, s->scenario.apps[i].name);
+	json_end(j);
+	pg_measures(j);
+	json_array(j, "policies");
 	for (uint32_t p = 0; p < s->n_policies && !rc; p++)
-		rc = pg_policy(&j, s, &s->policy[p], tick_s);
+		rc = pg_policy(j, s, &s->policy[p], tick_s);
 	if (rc)
 		return rc;
-	json_end(&j);
-	json_end(&j);
+	json_end(j);
 	return 0;
 }
 
@@ -286,29 +283,9 @@ static const char pg_body[] =
 
 static int pg_page(FILE *f, const void *what)
 {
-	const struct sim_study *s = what;
-	char *json = NULL;
-	size_t size = 0;
-	FILE *text = open_memstream(&json, &size);
-	int rc;
+	static const struct page_parts parts = { "sluice sim", sim_html_css, pg_body, sim_html_js };
 
-	if (!text)
-		return -ENOMEM;
-	rc = pg_data(text, s);
-	if (fclose(text) && !rc)
-		rc = -ENOMEM;
-	if (!rc) {
-		fputs(page_head, f);
-		fputs("<title>sluice sim</title>\n<style>\n", f);
-		fputs(sim_html_css, f);
-		fputs(pg_body, f);
-		page_json(f, json, size);
-		fputs("</script>\n<script>\n", f);
-		fputs(sim_html_js, f);
-		fputs("</script>\n</body>\n</html>\n", f);
-	}
-	free(json);
-	return rc;
+	return page_put(f, &parts, pg_data, what);
 }
 
 int sim_page_check(const char *path)

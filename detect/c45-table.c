@@ -18,6 +18,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/slurp.h"
+
 #define MAX_FILE (256U << 20)
 
 /* ---- for both kinds ---- */
@@ -301,30 +303,11 @@ int sl_table_load(const char *path, struct sl_table *out, char *err, size_t err_
 {
 	const char *dot = strrchr(path, '.');
 	bool arff = dot && !strcasecmp(dot, ".arff");
-	FILE *f = fopen(path, "re");
-	char *text = NULL;
-	size_t room = 1 << 16, n = 0;
-	int rc = f ? 0 : -errno;
+	char *text;
+	size_t n;
+	int rc = sl_slurp_file(path, MAX_FILE, &text, &n);
 
 	memset(out, 0, sizeof(*out));
-	while (!rc && !feof(f)) {
-		char *more = realloc(text, room);
-
-		if (!more) {
-			rc = -ENOMEM;
-			break;
-		}
-		text = more;
-		errno = 0;
-		n += fread(text + n, 1, room - n, f);
-		if (ferror(f))
-			rc = errno ? -errno : -EIO;
-		else if (n == room && room >= MAX_FILE)
-			rc = -EFBIG;
-		room *= n == room ? 2 : 1;
-	}
-	if (f)
-		fclose(f);
 	if (rc)
 		snprintf(err, err_size, "%s: %s.", path, strerror(-rc));
 	else

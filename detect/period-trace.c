@@ -25,6 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/slurp.h"
 #include "detect/period-fft.h"
 
 #define COLUMNS	  32
@@ -234,44 +235,17 @@ int sl_trace_parse(const char *path, const char *text, size_t size, struct sl_tr
 	return rc;
 }
 
-static int tr_fail(const char *path, int error, char *err, size_t err_size)
-{
-	snprintf(err, err_size, "%s: %s", path, strerror(error));
-	return -error;
-}
-
 int sl_trace_load(const char *path, struct sl_trace *out, char *err, size_t err_size)
 {
-	size_t size = 0, room = 1 << 16;
-	FILE *f = strcmp(path, "-") == 0 ? stdin : fopen(path, "r");
-	char *text = f ? malloc(room) : NULL;
-	int rc = 0;
+	char *text;
+	size_t size;
+	int rc = strcmp(path, "-") == 0 ? sl_slurp(stdin, SIZE_MAX, &text, &size)
+					: sl_slurp_file(path, SIZE_MAX, &text, &size);
 
 	memset(out, 0, sizeof(*out));
-	if (!f)
-		return tr_fail(path, errno, err, err_size);
-	while (text && !rc) {
-		size_t got = fread(text + size, 1, room - size, f);
-		char *more;
-
-		if (!got && ferror(f))
-			rc = tr_fail(path, errno ? errno : EIO, err, err_size);
-		if (!got)
-			break;
-		size += got;
-		if (size < room)
-			continue;
-		room *= 2;
-		more = realloc(text, room);
-		if (!more)
-			free(text);
-		text = more;
-	}
-	if (!text)
-		rc = tr_fail(path, ENOMEM, err, err_size);
-	if (f != stdin)
-		fclose(f);
-	if (!rc)
+	if (rc)
+		snprintf(err, err_size, "%s: %s", path, strerror(-rc));
+	else
 		rc = sl_trace_parse(path, text, size, out, err, err_size);
 	free(text);
 	return rc;

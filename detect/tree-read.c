@@ -31,6 +31,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/slurp.h"
+
 #define MAX_FILE (16U << 20)
 
 struct reader {
@@ -471,24 +473,11 @@ int sl_decision_parse(const char *file, const char *text, size_t length, struct 
 
 int sl_decision_load(const char *path, struct sl_decision *out, char *err, size_t err_size)
 {
-	FILE *f = fopen(path, "re");
-	char *text = NULL;
-	size_t n = 0;
-	int rc = f ? 0 : -errno;
+	char *text;
+	size_t n;
+	int rc = sl_slurp_file(path, MAX_FILE, &text, &n);
 
 	memset(out, 0, sizeof(*out));
-	if (f) {
-		errno = 0;
-		text = malloc(MAX_FILE + 1);
-		n = text ? fread(text, 1, MAX_FILE + 1, f) : 0;
-		if (!text)
-			rc = -ENOMEM;
-		else if (ferror(f))
-			rc = errno ? -errno : -EIO;
-		else if (n > MAX_FILE)
-			rc = -EFBIG;
-		fclose(f);
-	}
 	if (rc)
 		snprintf(err, err_size, "%s: %s", path, strerror(-rc));
 	else

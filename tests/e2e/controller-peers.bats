@@ -2,37 +2,18 @@
 # A controller among peers that are many, slow, silent, twins or out of their minds; and I/O nodes
 # whose controller hangs.
 bats_require_minimum_version 1.5.0
+load daemons
 
 setup() {
 	cd "$BATS_TEST_TMPDIR"
 	PIDS=()
-	(umask 077 && head -c 24 /dev/urandom | base64 >secret)
-	start c.log controller --socket c.sock --listen 127.0.0.1:0 --secret-file secret
-	CONTROLLER=$(sed -n 's/.*controller listen=//p' c.log)
+	start_controller
 }
 
 teardown() {
 	for pid in "${PIDS[@]}"; do
 		kill -9 "$pid" 2>/dev/null || true
 	done
-}
-
-start() { # log, words of sluiced
-	local log=$1
-	shift
-	rm -f ready
-	mkfifo ready
-	"$SLUICED" "$@" --ready-fd 9 9>ready 3>&- 2>"$log" &
-	PIDS+=($!)
-	read -r -N 1 <ready || { cat "$log"; return 1; }
-}
-
-until_true() { # command
-	for _ in $(seq 400); do
-		"$@" && return
-		sleep 0.05
-	done
-	return 1
 }
 
 peer() { # kind

@@ -2,6 +2,7 @@
 # A cluster in small: a controller and two I/O nodes that know each other over TCP alone, on
 # loopback, and programs that come over TCP. They move between the nodes, too.
 bats_require_minimum_version 1.5.0
+load daemons
 
 setup() {
 	cd "$BATS_TEST_TMPDIR"
@@ -12,9 +13,7 @@ setup() {
 	fi
 	JOB=a
 	PIDS=()
-	(umask 077 && head -c 24 /dev/urandom | base64 >secret)
-	start c.log controller --socket c.sock --listen 127.0.0.1:0 --secret-file secret
-	CONTROLLER=$(sed -n 's/.*controller listen=//p' c.log)
+	start_controller
 	for i in 0 1; do
 		start n$i.log ionode --root "$ROOT" --socket "$PWD/n$i.sock" --name $i --listen 127.0.0.1:0 \
 			--secret-file secret --controller "$CONTROLLER" --controller-secret secret
@@ -30,24 +29,6 @@ teardown() {
 		kill -9 "$pid" 2>/dev/null || true
 	done
 	rm -rf "$ROOT"
-}
-
-start() { # log, words of sluiced
-	local log=$1
-	shift
-	rm -f ready
-	mkfifo ready
-	"$SLUICED" "$@" --ready-fd 9 9>ready 3>&- 2>"$log" &
-	PIDS+=($!)
-	read -r -N 1 <ready || { cat "$log"; return 1; }
-}
-
-until_true() { # command
-	for _ in $(seq 200); do
-		"$@" && return
-		sleep 0.05
-	done
-	return 1
 }
 
 ask() { # c, n0 or n1, line

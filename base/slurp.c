@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reads a file as one text: pipes and files that grow too, so their size is not asked for. Memory
+ * doubles from FIRST on, and never is more than twice what there is to read.
+ */
+#include "base/slurp.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define FIRST ((size_t)1 << 14)
+
+int sl_slurp(FILE *f, size_t most, char **text, size_t *size)
+{
+	size_t room = 0, n = 0;
+	char *have = NULL;
+	int rc = 0;
+
+	while (!rc && !feof(f)) {
+		if (n == room) {
+			char *more = realloc(have, room = room ? 2 * room : FIRST);
+
+			if (!more) {
+				rc = -ENOMEM;
+				break;
+			}
+			have = more;
+		}
+		errno = 0;
+		n += fread(have + n, 1, room - n, f);
+		if (ferror(f))
+			rc = errno ? -errno : -EIO;
+		else if (n > most)
+			rc = -EFBIG;
+	}
+	if (rc) {
+		free(have);
+		have = NULL;
+		n = 0;
+	}
+	*text = have;
+	*size = n;
+	return rc;
+}
+
+int sl_slurp_file(const char *path, size_t most, char **text, size_t *size)
+{
+	FILE *f = fopen(path, "re");
+	int rc;
+
+	*text = NULL;
+	*size = 0;
+	if (!f)
+		return -errno;
+	rc = sl_slurp(f, most, text, size);
+	fclose(f);
+	return rc;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A file as one text. */
+#ifndef SL_BASE_SLURP_H
+#define SL_BASE_SLURP_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+/*
+ * All that is left in f, or in the file, into *text, to be freed; no 0 is put behind it. -EFBIG: it
+ * is more than `most` bytes; another -errno: it cannot be read. Then *text is NULL.
+ */
+int sl_slurp(FILE *f, size_t most, char **text, size_t *size);
+int sl_slurp_file(const char *path, size_t most, char **text, size_t *size);
+
+#endif
