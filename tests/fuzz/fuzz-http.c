@@ -18,16 +18,7 @@
 #include "dashboard/server/guard.h"
 #include "dashboard/server/metrics.h"
 #include "dashboard/server/plan.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define CHECK(x)                                                                \
-	do {                                                                    \
-		if (!(x)) {                                                     \
-			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #x); \
-			abort();                                                \
-		}                                                               \
-	} while (0)
+#include "tests/fuzz/fuzz.h"
 
 #define TOKEN "0123456789abcdef"
 

@@ -18,16 +18,7 @@
 #include "sluice.h"
 #include "wire/proto.h"
 #include "wire/shm.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define CHECK(x)                                                                \
-	do {                                                                    \
-		if (!(x)) {                                                     \
-			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #x); \
-			abort();                                                \
-		}                                                               \
-	} while (0)
+#include "tests/fuzz/fuzz.h"
 
 /* The number in the bytes from `first` on, as the tables of the manual page count them. */
 static uint64_t number(const uint8_t *b, unsigned first, unsigned bytes)

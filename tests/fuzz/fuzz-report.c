@@ -15,16 +15,7 @@
 #include <string.h>
 
 #include "controller/brain.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define CHECK(x)                                                                \
-	do {                                                                    \
-		if (!(x)) {                                                     \
-			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #x); \
-			abort();                                                \
-		}                                                               \
-	} while (0)
+#include "tests/fuzz/fuzz.h"
 
 static char *text_of(const uint8_t *data, size_t size)
 {

@@ -12,18 +12,9 @@
 #include <string.h>
 
 #include "detect/period.h"
+#include "tests/fuzz/fuzz.h"
 
 #define BINS 240
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define CHECK(x)                                                                \
-	do {                                                                    \
-		if (!(x)) {                                                     \
-			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #x); \
-			abort();                                                \
-		}                                                               \
-	} while (0)
 
 static void has_place(const char *err, const uint8_t *data, size_t size)
 {

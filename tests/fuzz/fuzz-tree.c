@@ -12,16 +12,7 @@
 #include <string.h>
 
 #include "detect/tree.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define CHECK(x)                                                                \
-	do {                                                                    \
-		if (!(x)) {                                                     \
-			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #x); \
-			abort();                                                \
-		}                                                               \
-	} while (0)
+#include "tests/fuzz/fuzz.h"
 
 static char *written(const struct sl_decision *t)
 {

@@ -13,16 +13,7 @@
 #include <string.h>
 
 #include "base/units.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define CHECK(x)                                                                \
-	do {                                                                    \
-		if (!(x)) {                                                     \
-			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #x); \
-			abort();                                                \
-		}                                                               \
-	} while (0)
+#include "tests/fuzz/fuzz.h"
 
 #define UNTOUCHED UINT64_C(0x5ca1ab1e5ca1ab1e)
 
