@@ -3,7 +3,6 @@
  * The page of `sluice allocate --study --html`: draws what stands as JSON in the element "data",
  * written by allocate-html.c. Names in it become text nodes, never markup.
  */
-"use strict";
 (() => {
 const data = JSON.parse(document.getElementById("data").textContent);
 const LEFT = 74, BELOW = 34, ABOVE = 10, HEIGHT = 360;
@@ -13,34 +12,9 @@ const STYLES = [["#0a7d4f", ""], ["#e8590c", ""], ["#3b7dd8", "7 3"], ["#9255c9"
 const numbers = data.policies[0].points.map((p) => p.ionodes);
 const view = { policy: Math.max(0, data.policies.findIndex((p) => p.policy === "mckp")), at: -1 };
 
-const $ = (id) => document.getElementById(id);
 const style = (i) => STYLES[i % STYLES.length];
-function make(name, text) {
-	const e = document.createElement(name);
-	if (text !== undefined)
-		e.textContent = text;
-	return e;
-}
-function svg(parent, name, attributes, text) {
-	const e = document.createElementNS("http://www.w3.org/2000/svg", name);
-	for (const key of Object.keys(attributes))
-		e.setAttribute(key, attributes[key]);
-	if (text !== undefined)
-		e.textContent = text;
-	parent.append(e);
-	return e;
-}
 function number(v) {
 	return v === null ? "–" : String(Number(v.toPrecision(v >= 1000 ? 5 : 4)));
-}
-/* About n round numbers from..to. */
-function ticks(from, to, n) {
-	const raw = (to - from) / Math.max(1, n) || 1, power = 10 ** Math.floor(Math.log10(raw));
-	const step = [1, 2, 5, 10].map((f) => f * power).find((s) => s >= raw * (1 - 1e-9));
-	const list = [];
-	for (let i = Math.ceil(from / step - 1e-9); i * step <= to + step * 1e-9; i++)
-		list.push(i * step);
-	return list;
 }
 /* 1, 2, 5, 10, 20, ... and below one. */
 function logTicks(from, to) {
@@ -60,7 +34,7 @@ function frame(id) {
 	s.style.height = HEIGHT + "px";
 	const x = (v) => LEFT + (last > first ? (v - first) / (last - first) : 0.5) *
 		(width - LEFT - 16);
-	for (const v of ticks(first, last, (width - LEFT) / 70)) {
+	for (const v of ticks(first, last, (width - LEFT) / 70).list) {
 		if (v % 1)
 			continue;
 		svg(s, "line", { x1: x(v), x2: x(v), y1: ABOVE, y2: HEIGHT - BELOW,
@@ -99,7 +73,7 @@ function bandwidth() {
 	const most = Math.max(1e-12, ...data.policies.flatMap((p) =>
 		p.points.map((q) => q.bandwidth.median)));
 	const y = (v) => HEIGHT - BELOW - (HEIGHT - BELOW - ABOVE) * v / (most * 1.05);
-	for (const v of ticks(0, most * 1.05, 6))
+	for (const v of ticks(0, most * 1.05, 6).list)
 		level(f, y, v);
 	data.policies.forEach((p, i) => svg(f.s, "path", {
 		d: path(p.points.map((q) => q.bandwidth.median), f.x, y), fill: "none",

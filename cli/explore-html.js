@@ -3,50 +3,28 @@
  * The page of `sluice explore --html`: draws what stands as JSON in the element "data", written by
  * explore-html.c. Names in it become text nodes, never markup.
  */
-"use strict";
 (() => {
 const data = JSON.parse(document.getElementById("data").textContent);
 const LEFT = 64, BELOW = 34, ABOVE = 10, HEIGHT = 340, BAR = 14, MOST = 48, NAMES = 230;
 /* Told apart by dashes too, not by colour only. */
 const STYLES = [["#5c6b7a", ""], ["#0a7d4f", ""], ["#e8590c", "7 3"], ["#3b7dd8", "2 3"],
 	["#9255c9", "9 3 2 3"], ["#a07800", "4 4"], ["#c0247a", "12 4"], ["#1597a5", "1 2"]];
-const $ = (id) => document.getElementById(id);
 const style = (i) => STYLES[i % STYLES.length];
 const unique = (list) => [...new Set(list)];
 
-function make(parent, name, text) {
-	const e = document.createElement(name);
-	if (text !== undefined)
-		e.textContent = text;
-	parent.append(e);
-	return e;
-}
-function svg(parent, name, attributes, text) {
-	const e = document.createElementNS("http://www.w3.org/2000/svg", name);
-	for (const key of Object.keys(attributes))
-		e.setAttribute(key, attributes[key]);
-	if (text !== undefined)
-		e.textContent = text;
+function add(parent, name, text) {
+	const e = make(name, text);
 	parent.append(e);
 	return e;
 }
 function number(v) {
 	return v === null ? "–" : String(Number(v.toPrecision(v >= 1000 ? 5 : 4)));
 }
-/* About n round numbers from..to. */
-function ticks(from, to, n) {
-	const raw = (to - from) / Math.max(1, n) || 1, power = 10 ** Math.floor(Math.log10(raw));
-	const step = [1, 2, 5, 10].map((f) => f * power).find((s) => s >= raw * (1 - 1e-9));
-	const list = [];
-	for (let i = Math.ceil(from / step - 1e-9); i * step <= to + step * 1e-9; i++)
-		list.push(i * step);
-	return list;
-}
 function choice(select, values, all) {
 	if (all)
-		make(select, "option", "all").value = "";
+		add(select, "option", "all").value = "";
 	for (const v of values)
-		make(select, "option", v === null ? "–" : v).value = v === null ? "" : v;
+		add(select, "option", v === null ? "–" : v).value = v === null ? "" : v;
 	if (values.length < 2)
 		select.parentNode.style.display = "none";
 }
@@ -57,13 +35,13 @@ function legend(id, names) {
 			style: "display: inline-block; width: 28px; height: 10px" });
 		svg(s, "line", { x1: 2, x2: 26, y1: 5, y2: 5, stroke: style(i)[0],
 			"stroke-dasharray": style(i)[1], "stroke-width": 3 });
-		make($(id), "span", " " + name + "  ");
+		add($(id), "span", " " + name + "  ");
 	});
 }
 /* The left axis, and lines at its marks; returns y of a value. */
 function axis(s, width, top, unit) {
 	const y = (v) => HEIGHT - BELOW - v / top * (HEIGHT - BELOW - ABOVE);
-	for (const t of ticks(0, top, 6)) {
+	for (const t of ticks(0, top, 6).list) {
 		svg(s, "line", { x1: LEFT, x2: width, y1: y(t), y2: y(t), stroke: "currentColor",
 			"stroke-opacity": 0.15 });
 		svg(s, "text", { x: LEFT - 6, y: y(t) + 4, "text-anchor": "end", "font-size": 12,
@@ -181,13 +159,13 @@ function table() {
 	const columns = [["kernel", "kernel"], ["device", "device"], ["I/O nodes", "ionodes"],
 		["order", "policy"], ["runs", "runs"], ["s", "seconds"], ["±", "seconds_ci"],
 		["MB/s", "mb_per_s"]];
-	const head = make(make($("cells"), "thead"), "tr"), body = make($("cells"), "tbody");
+	const head = add(add($("cells"), "thead"), "tr"), body = add($("cells"), "tbody");
 	for (const [title] of columns)
-		make(head, "th", title);
+		add(head, "th", title);
 	for (const c of data.cells) {
-		const row = make(body, "tr");
+		const row = add(body, "tr");
 		for (const [, key] of columns)
-			make(row, key === "kernel" ? "th" : "td", typeof c[key] === "number" ? number(c[key]) : c[key] || "–");
+			add(row, key === "kernel" ? "th" : "td", typeof c[key] === "number" ? number(c[key]) : c[key] || "–");
 	}
 }
 
@@ -199,8 +177,8 @@ choice($("order"), data.orders);
 choice($("device"), devices);
 for (const f of FILTERS) {
 	const values = unique(data.cells.filter((c) => c.ionodes).map((c) => c[f]));
-	const label = make($("filters"), "label", f + " ");
-	filters[f] = make(label, "select");
+	const label = add($("filters"), "label", f + " ");
+	filters[f] = add(label, "select");
 	choice(filters[f], values, true);
 	if (values.length > 1 && f === "device")
 		filters[f].value = values[0];

@@ -20,6 +20,7 @@
 
 #include "base/json.h"
 #include "cli/cli.h"
+#include "page-js.inc"
 
 /* The page forbids itself to load anything. */
 static const char page_head[] =
@@ -60,7 +61,8 @@ int page_put(FILE *f, const struct page_parts *p, int (*json)(struct json *j, co
 		fprintf(f, "%s<title>%s</title>\n<style>\n%s%s", page_head, p->title, p->style,
 			p->body);
 		pg_json(f, text, size);
-		fprintf(f, "</script>\n<script>\n%s</script>\n</body>\n</html>\n", p->script);
+		fprintf(f, "</script>\n<script>\n%s%s</script>\n</body>\n</html>\n", page_js,
+			p->script);
 	}
 	free(text);
 	return rc;

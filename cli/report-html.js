@@ -3,31 +3,14 @@
  * The page of `sluice report --html`: draws what stands as JSON in the element "data", written by
  * report-print.c. Names in it become text nodes, never markup.
  */
-"use strict";
 (() => {
 const data = JSON.parse(document.getElementById("data").textContent);
 const LEFT = 74, BELOW = 34, ABOVE = 10, HEIGHT = 320;
 const COLOURS = ["#0a7d4f", "#3b7dd8", "#e8590c", "#9255c9", "#a07800", "#c0247a", "#1098ad",
 	"#5c6b7a", "#66a80f", "#d6336c", "#4263eb", "#868e96"];
-const $ = (id) => document.getElementById(id);
 const points = data.curves.length ? data.curves[0].bps.length : 0;
 let at = -1;
 
-function make(name, text) {
-	const e = document.createElement(name);
-	if (text !== undefined)
-		e.textContent = text;
-	return e;
-}
-function svg(parent, name, attributes, text) {
-	const e = document.createElementNS("http://www.w3.org/2000/svg", name);
-	for (const key of Object.keys(attributes))
-		e.setAttribute(key, attributes[key]);
-	if (text !== undefined)
-		e.textContent = text;
-	parent.append(e);
-	return e;
-}
 function scaled(v, units, base) {
 	let i = 0;
 	while (v >= base && i < units.length - 1) {

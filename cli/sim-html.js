@@ -4,7 +4,6 @@
  * sim-html.c. Names in it come from others' files: they become text nodes and canvas text, never
  * markup.
  */
-"use strict";
 (() => {
 const data = JSON.parse(document.getElementById("data").textContent);
 const ROW = 18, AXIS = 24, BANDWIDTH = 190;
@@ -14,15 +13,6 @@ const end = data.end_s || 1;
 const view = { policy: 0, from: 0, to: end, row: -1, measure: 0 };
 let colour = {};
 
-const $ = (id) => document.getElementById(id);
-function make(name, text, className) {
-	const e = document.createElement(name);
-	if (text !== undefined)
-		e.textContent = text;
-	if (className)
-		e.className = className;
-	return e;
-}
 
 /* ---- numbers ---- */
 
@@ -52,15 +42,6 @@ function span(s) {
 	const units = [["days", 86400], ["hours", 3600], ["minutes", 60], ["s", 1]];
 	const u = units.find((x) => s >= 2 * x[1]) || ["s", 1];
 	return (s / u[1]).toPrecision(3) + " " + u[0];
-}
-/* About n round numbers from..to. */
-function ticks(from, to, n) {
-	const raw = (to - from) / Math.max(1, n), power = 10 ** Math.floor(Math.log10(raw));
-	const step = [1, 2, 5, 10].map((f) => f * power).find((s) => s >= raw) || raw;
-	const list = [];
-	for (let i = Math.ceil(from / step - 1e-9); i * step <= to + step * 1e-9; i++)
-		list.push(i * step);
-	return { list, step };
 }
 function timeTicks(width) {
 	const t = ticks(view.from / unit[1], view.to / unit[1], width / 90);
@@ -329,15 +310,6 @@ function bandwidth() {
 
 /* ---- repetitions ---- */
 
-function svg(parent, name, attributes, text) {
-	const e = document.createElementNS("http://www.w3.org/2000/svg", name);
-	for (const key of Object.keys(attributes))
-		e.setAttribute(key, attributes[key]);
-	if (text !== undefined)
-		e.textContent = text;
-	parent.append(e);
-	return e;
-}
 function quantile(sorted, q) {
 	const at = q * (sorted.length - 1), i = Math.floor(at);
 	return sorted[i] + (at - i) * ((sorted[i + 1] ?? sorted[i]) - sorted[i]);
