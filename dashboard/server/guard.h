@@ -8,8 +8,9 @@
  * it does not know the token.
  *
  *	          reads                               writes
- *	loopback  free: who is on this machine may    "Authorization: Bearer TOKEN"
- *	          as well run `sluice status`
+ *	loopback  free for all users of this machine  "Authorization: Bearer TOKEN"
+ *	          (who, without a dashboard, could
+ *	          not ask: sockets are their owner's)
  *	else      Bearer, ?token=TOKEN, or the        "Authorization: Bearer TOKEN"
  *	          cookie that this sets
  *
