@@ -2,9 +2,15 @@
 /* Questions about a page that a rule can answer: is text readable, has everything a name, does
  * something stick out. Each returns what is wrong, as text; nothing is good. */
 
-/* Elements beyond the right edge of the window, or of the panel that they are in. */
+/* Elements beyond the right edge of the window, or of the panel that they are in, once the page has
+ * had a frame to follow its window: charts are drawn anew after the layout around them is known. */
 export function overflowing(page) {
-	return page.evaluate(() => {
+	return page.evaluate(async () => {
+		for (let frames = 0; frames < 2; frames++)
+			await new Promise((drawn) => {
+				requestAnimationFrame(drawn);
+			});
+
 		const edge = (e) =>
 			(e.closest('.panel')?.getBoundingClientRect().right ?? innerWidth) + 1;
 		const out = [...document.querySelectorAll('body *')].filter(
