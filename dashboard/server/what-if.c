@@ -2,17 +2,17 @@
 /*
  * POST /api/v1/what-if: the jobs as they are now under other grant policies. plan.c makes the
  * scenario; a process of its own, `sluice sim`, simulates it, with little priority, bounded memory
- * and time. One at a time.
+ * and time, and ends with this one at the latest. One at a time.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -64,21 +64,55 @@ static bool wi_closing(struct server *s)
 	return closing;
 }
 
-/* Its exit status; -1: it did not end in time, or not by itself. */
+enum { LATE = -1, BROKEN = -2 };
+
+/* Its exit status; LATE: it was stopped; BROKEN: it did not end by itself. */
 static int wi_wait(struct server *s, pid_t pid)
 {
 	struct pollfd p = { .fd = (int)syscall(SYS_pidfd_open, pid, 0), .events = POLLIN };
 	int ms = 0, status;
+	bool ended;
 
 	while (p.fd >= 0 && ms < RUN_MS && !wi_closing(s) && poll(&p, 1, STEP_MS) == 0)
 		ms += STEP_MS;
 	if (p.fd >= 0)
 		close(p.fd);
-	if (!(p.revents & POLLIN))
+	ended = p.revents & POLLIN;
+	if (!ended)
 		kill(pid, SIGKILL); /* ours, and not waited for yet: nobody else has the number */
-	if (waitpid(pid, &status, 0) != pid || !WIFEXITED(status))
-		return -1;
-	return WEXITSTATUS(status);
+	if (waitpid(pid, &status, 0) != pid)
+		return BROKEN;
+	if (WIFEXITED(status))
+		return WEXITSTATUS(status);
+	if (ended)
+		log_warn("what-if signal=%d", WTERMSIG(status));
+	return ended ? BROKEN : LATE;
+}
+
+/*
+ * In the child: the simulator, and nothing of the server's but these two files. Above all not the
+ * lock of the dashboard, nor the signals that its threads hold back. It ends with the thread that
+ * waits for it (which a SIGKILL ends, too), or nobody would be left to stop it in time.
+ */
+static void wi_become(pid_t parent, int in, int out, const char *const *args)
+{
+	sigset_t none;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(127);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	signal(SIGPIPE, SIG_DFL);
+	setpriority(PRIO_PROCESS, 0, 10);
+#ifndef __SANITIZE_ADDRESS__ /* which reserves terabytes */
+	setrlimit(RLIMIT_AS, &(struct rlimit){ MEMORY, MEMORY });
+#endif
+	if (dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(out, 2) < 0)
+		_exit(127);
+	close_range(3, ~0U, 0);
+	execv(args[0], (char *const *)(uintptr_t)args);
+	_exit(127);
 }
 
 static int wi_run(struct server *s, const char *program, const char *scenario, char *const *policy,
@@ -87,32 +121,20 @@ static int wi_run(struct server *s, const char *program, const char *scenario, c
 	const char *args[2 * CHANGE_POLICIES + 8] = {
 		program, "sim", "-", "--json", "--jobs", "1"
 	};
-	const struct rlimit memory = { MEMORY, MEMORY };
-	int in = wi_memory("scenario", scenario), out = wi_memory("answer", NULL), status = -1;
-	posix_spawn_file_actions_t actions;
+	int in = wi_memory("scenario", scenario), out = wi_memory("answer", NULL), status = BROKEN;
+	pid_t parent = getpid(), pid = -1;
 	size_t n = 6;
-	pid_t pid;
 
 	for (size_t i = 0; policy[i]; i++) {
 		args[n++] = "--policy";
 		args[n++] = policy[i];
 	}
-	posix_spawn_file_actions_init(&actions);
-	posix_spawn_file_actions_adddup2(&actions, in, 0);
-	posix_spawn_file_actions_adddup2(&actions, out, 1);
-	posix_spawn_file_actions_adddup2(&actions, out, 2);
-	if (in >= 0 && out >= 0 &&
-	    posix_spawn(&pid, program, &actions, NULL, (char *const *)(uintptr_t)args, environ) ==
-		    0) {
-		setpriority(PRIO_PROCESS, (id_t)pid, 10);
-#ifndef __SANITIZE_ADDRESS__ /* which reserves terabytes */
-		prlimit(pid, RLIMIT_AS, &memory, NULL);
-#else
-		(void)memory;
-#endif
+	if (in >= 0 && out >= 0)
+		pid = fork(); /* posix_spawn() cannot say whom the child is to end with */
+	if (pid == 0)
+		wi_become(parent, in, out, args);
+	if (pid > 0)
 		status = wi_wait(s, pid);
-	}
-	posix_spawn_file_actions_destroy(&actions);
 	*printed = out >= 0 ? wi_read(out) : NULL;
 	if (in >= 0)
 		close(in);
@@ -137,14 +159,18 @@ static void wi_simulate(struct request *r, struct plan *plan, char *const *polic
 		text = plan_answer(plan, printed, &length);
 	if (text) {
 		errand_reply(r, MHD_HTTP_OK, text, length);
-	} else if (status == -1) {
+	} else if (status == LATE) {
 		errand_error(r, MHD_HTTP_SERVICE_UNAVAILABLE,
 			     "the simulation was not done within %d s; name fewer policies",
 			     RUN_MS / 1000);
+	} else if (status == BROKEN || status == CLI_OK || !printed || !*printed) {
+		errand_error(r, MHD_HTTP_INTERNAL_SERVER_ERROR,
+			     "the simulator failed; see log-dashboard in the directory of the "
+			     "layer, and try again");
 	} else {
-		log_warn("what-if status=%d: %.300s", status, printed ? printed : "");
+		log_warn("what-if status=%d: %.300s", status, printed);
 		errand_error(r, MHD_HTTP_CONFLICT, "the simulator refuses: %.*s",
-			     printed ? (int)strcspn(printed, "\n") : 0, printed ? printed : "");
+			     (int)strcspn(printed, "\n"), printed);
 	}
 	free(printed);
 }
