@@ -66,7 +66,7 @@ static void put_series(struct json *j, const struct report *r)
 	for (size_t i = 0; bytes && i < r->rows; i++) {
 		const struct report_row *w = &r->row[i];
 		size_t c = w->job < curves ? w->job : curves - 1;
-		double middle = (double)(w->time_s - r->from_s) - w->seconds / 2;
+		double middle = w->end_s - (double)r->from_s - w->seconds / 2;
 		size_t at = middle > 0 ? (size_t)(middle / step) : 0;
 
 		at = at < points ? at : points - 1;

@@ -3,6 +3,12 @@
  * Reads the accounts that nodes keep (ionode/usage.c). The last line of one that was killed may be
  * half a line, and a full disk may have swallowed some: lines that make no sense are skipped and
  * counted. A file that does not begin as an account does is none.
+ *
+ * Times are whole seconds, but spans may be shorter: each `sluice report` ends one. Rows are of one
+ * span while time and length are the same and no job comes again. A node's spans do not overlap, so
+ * that one ends after the one before and its own length:
+ *
+ *	100,2.000,…,a   100,0.300,…,a   102,1.900,…,a   end at 100.0, 100.3, 102.2
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -12,7 +18,9 @@
 #include "cli/report.h"
 
 #define LINE_MAX_BYTES 1024
-#define MOST_S	       1e7 /* of a span */
+#define MOST_S	       1e7		      /* of a span */
+#define LEAST_S	       0.001		      /* the same: nodes write three digits, and never 0 */
+#define LAST_S	       UINT64_C(100000000000) /* the year 5138: sums of times stay exact */
 
 static const char head[] = "time,seconds,read,write,calls,held,waited,job";
 
@@ -80,18 +88,35 @@ static bool real(char **at, double *out)
 	return true;
 }
 
-/* 1: taken, 0: it makes no sense, or is too old; -ENOMEM. */
-static int take(struct report *r, uint32_t node, char *line, int64_t since_s, bool *bad)
+/* Which span a row is of; before: the one before it in its file, with span 0 if there is none. */
+static void place(struct report *r, const struct report_row *before, struct report_row *w)
 {
-	struct report_row w = { .node = node };
+	double time_s = (double)w->time_s, end_s = before->end_s + w->seconds;
+
+	if (before->span && before->time_s == w->time_s && before->seconds == w->seconds &&
+	    r->job[w->job].span != before->span) {
+		w->span = before->span;
+		w->end_s = before->end_s;
+	} else {
+		w->span = ++r->spans;
+		/* A second later the time would be another: the clock was set. */
+		w->end_s = before->span && end_s > time_s && end_s < time_s + 1 ? end_s : time_s;
+	}
+	r->job[w->job].span = w->span;
+}
+
+/* 1: taken, 0: it makes no sense, or is too old; -ENOMEM. */
+static int take(struct report *r, struct report_row *before, char *line, int64_t since_s, bool *bad)
+{
+	struct report_row w = { 0 };
 	uint64_t time_s;
 	char *at = line;
 
 	*bad = true;
-	if (!whole(&at, INT64_MAX / 2, &time_s) || !real(&at, &w.seconds) ||
+	if (!whole(&at, LAST_S, &time_s) || !real(&at, &w.seconds) ||
 	    !whole(&at, INT64_MAX, &w.bytes[0]) || !whole(&at, INT64_MAX, &w.bytes[1]) ||
 	    !whole(&at, INT64_MAX, &w.calls) || !real(&at, &w.held_s) || !real(&at, &w.waited_s) ||
-	    !*at || w.seconds <= 0)
+	    !*at || w.seconds < LEAST_S)
 		return 0;
 	for (const char *c = at; *c; c++)
 		if (*c <= ' ' || *c > '~')
@@ -109,13 +134,15 @@ static int take(struct report *r, uint32_t node, char *line, int64_t since_s, bo
 	}
 	if (job_of(r, at, &w.job))
 		return -ENOMEM;
-	r->row[r->rows++] = w;
+	place(r, before, &w);
+	r->row[r->rows++] = *before = w;
 	return 1;
 }
 
-int report_read(struct report *r, uint32_t node, const char *text, size_t size, int64_t since_s,
+int report_read(struct report *r, const char *text, size_t size, int64_t since_s,
 		char err[REPORT_ERROR])
 {
+	struct report_row before = { 0 };
 	const char *at = text, *end = text + size;
 	size_t first = strlen(head);
 
@@ -134,7 +161,7 @@ int report_read(struct report *r, uint32_t node, const char *text, size_t size, 
 		if (stop && length < sizeof(line) && !memchr(at, 0, length)) {
 			memcpy(line, at, length);
 			line[length] = 0;
-			if (take(r, node, line, since_s, &bad) < 0)
+			if (take(r, &before, line, since_s, &bad) < 0)
 				return -ENOMEM;
 		}
 		r->skipped_lines += bad;

@@ -11,12 +11,14 @@
  *	small waited for ckpt 0.4 * 30/40 = 0.3 s, and 0.1 s behind its own requests
  *
  * What the policy changed is told against equal shares: what would have been moved if the same
- * bytes had been dealt out max-min fairly, to a job that did not wait (it had all it wanted) at
- * most what it moved. A job that moved m and would have moved f in a span of s seconds has saved
- * s (m/f - 1): it would have needed so much longer. One that was put behind others has lost.
+ * bytes had been dealt out max-min fairly, to nobody more than it wanted. A job that moved m in a
+ * span of s seconds and waited for others for u of them would have moved m s/(s - u) without: that
+ * is what it wanted, all there is if it waited all the time, and what it moved if it did not, or
+ * for its own max alone. If f would have been fair, it has saved s (m/f - 1): it would have needed
+ * so much longer. One that was put behind others has lost, and never more than it waited for them.
  *
- *	the span above: small waits, so both want more than they have; 20 MB each would be fair.
- *	ckpt has saved 2 (30/20 - 1) = 1 s, small has lost 2 (10/20 - 1) = 1 s
+ *	the span above: ckpt wants all, small 10 * 2/1.6 = 12.5 MB; fair are 27.5 and 12.5 MB.
+ *	ckpt has saved 2 (30/27.5 - 1) = 0.18 s, small has lost 2 (10/12.5 - 1) = 0.4 s
  *
  * O(rows x jobs in a span).
  */
@@ -27,20 +29,16 @@
 
 #include "cli/report.h"
 
-#define WANTS_MORE 0.05 /* of a span, that a job has to wait to count as one that does */
-
 static double moved(const struct report_row *w)
 {
 	return (double)w->bytes[0] + (double)w->bytes[1];
 }
 
-static int by_time(const void *a, const void *b)
+static int by_span(const void *a, const void *b)
 {
 	const struct report_row *x = a, *y = b;
 
-	if (x->node != y->node)
-		return x->node < y->node ? -1 : 1;
-	return x->time_s < y->time_s ? -1 : x->time_s > y->time_s;
+	return x->span < y->span ? -1 : x->span > y->span;
 }
 
 static int by_job(const void *a, const void *b)
@@ -49,7 +47,7 @@ static int by_job(const void *a, const void *b)
 
 	if (x->job != y->job)
 		return x->job < y->job ? -1 : 1;
-	return x->time_s < y->time_s ? -1 : x->time_s > y->time_s;
+	return x->end_s < y->end_s ? -1 : x->end_s > y->end_s;
 }
 
 /* The time in which a job did something, on whatever nodes: that on two at once counts once. */
@@ -60,14 +58,30 @@ static void sum_active(struct report *r)
 	qsort(r->row, r->rows, sizeof(r->row[0]), by_job);
 	for (size_t i = 0; i < r->rows; i++) {
 		const struct report_row *w = &r->row[i];
-		double from = (double)w->time_s - w->seconds;
+		double from = w->end_s - w->seconds;
 
 		if (!i || r->row[i - 1].job != w->job)
 			end = -INFINITY;
 		from = from < end ? end : from;
-		r->job[w->job].active_s += (double)w->time_s > from ? (double)w->time_s - from : 0;
-		end = (double)w->time_s > end ? (double)w->time_s : end;
+		r->job[w->job].active_s += w->end_s > from ? w->end_s - from : 0;
+		end = w->end_s > end ? w->end_s : end;
 	}
+}
+
+/* The part of a span in which a job waited for others, and not for its own max. */
+static double waits(const struct report_row *w)
+{
+	return fmin(fmax(w->waited_s - w->held_s, 0), w->seconds);
+}
+
+/* What a job would have moved if it had not waited for others, but at most `most`. */
+static double wanted(const struct report_row *w, double most)
+{
+	double free_s = w->seconds - waits(w), m = moved(w);
+
+	if (free_s <= 0 || (m <= 0 && waits(w) > 0))
+		return most;
+	return fmin(m * w->seconds / free_s, most);
 }
 
 /* So much is dealt out if nobody gets more than `level`. */
@@ -76,9 +90,7 @@ static double dealt(const struct report_row *w, size_t n, double level)
 	double sum = 0;
 
 	for (size_t i = 0; i < n; i++)
-		sum += w[i].waited_s <= WANTS_MORE * w[i].seconds && moved(&w[i]) < level
-			       ? moved(&w[i])
-			       : level;
+		sum += wanted(&w[i], level);
 	return sum;
 }
 
@@ -96,13 +108,6 @@ static double fair_level(const struct report_row *w, size_t n, double total)
 			high = middle;
 	}
 	return high;
-}
-
-static double fair(const struct report_row *w, double level)
-{
-	double m = moved(w);
-
-	return w->waited_s <= WANTS_MORE * w->seconds && m < level ? m : level;
 }
 
 static double *cell(struct report *r, uint32_t a, uint32_t b)
@@ -123,12 +128,13 @@ static void sum_span(struct report *r, const struct report_row *w, size_t n)
 		return;
 	level = fair_level(w, n, total);
 	for (size_t i = 0; i < n; i++) {
-		double waits = w[i].waited_s - w[i].held_s, f = fair(&w[i], level);
+		double waited = waits(&w[i]), fair = wanted(&w[i], level);
 
-		for (size_t k = 0; k < n && waits > 0; k++)
-			*cell(r, w[i].job, w[k].job) += waits * moved(&w[k]) / total;
-		if (f > 0)
-			r->job[w[i].job].saved_s += w[i].seconds * (moved(&w[i]) / f - 1);
+		for (size_t k = 0; k < n && waited > 0; k++)
+			*cell(r, w[i].job, w[k].job) += waited * moved(&w[k]) / total;
+		if (fair > 0)
+			r->job[w[i].job].saved_s +=
+				fmax(w[i].seconds * (moved(&w[i]) / fair - 1), -waited);
 	}
 }
 
@@ -192,9 +198,9 @@ int report_sum(struct report *r)
 	r->by = calloc((size_t)r->named * r->named, sizeof(*r->by));
 	if (!r->by)
 		return -ENOMEM;
-	qsort(r->row, r->rows, sizeof(r->row[0]), by_time);
+	qsort(r->row, r->rows, sizeof(r->row[0]), by_span);
 	for (size_t i = 0, n; i < r->rows; i += n) {
-		for (n = 1; i + n < r->rows && !by_time(&r->row[i], &r->row[i + n]);)
+		for (n = 1; i + n < r->rows && r->row[i].span == r->row[i + n].span;)
 			n++;
 		sum_span(r, &r->row[i], n);
 	}

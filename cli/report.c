@@ -6,6 +6,8 @@
 #include "cli/report.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -16,6 +18,7 @@
 #include "cli/cli.h"
 #include "cli/layer.h"
 #include "cli/page.h"
+#include "cli/status.h"
 
 #define CMD	  REPORT_CMD
 #define MOST	  8 /* jobs of the matrix as text */
@@ -57,15 +60,17 @@ static bool parse_clock(const char *text, time_t now, time_t *out)
 	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
 		struct tm tm;
 		const char *end;
+		int day;
 
 		localtime_r(&now, &tm);
 		tm.tm_hour = tm.tm_min = tm.tm_sec = 0;
 		end = strptime(text, forms[i], &tm);
 		if (!end || *end)
 			continue;
+		day = tm.tm_mday;
 		tm.tm_isdst = -1;
 		*out = mktime(&tm);
-		return true;
+		return tm.tm_mday == day; /* February has no 31st */
 	}
 	return false;
 }
@@ -92,7 +97,7 @@ static int parse_since(const char *text, int64_t *out)
 
 /* ---- the files ---- */
 
-static int read_file(struct report *r, uint32_t node, const char *path, int64_t since_s)
+static int read_file(struct report *r, const char *path, int64_t since_s)
 {
 	char err[REPORT_ERROR] = "", *text;
 	size_t size;
@@ -100,7 +105,7 @@ static int read_file(struct report *r, uint32_t node, const char *path, int64_t 
 
 	if (rc)
 		return cli_fail(CMD, "cannot read %s: %s.", path, strerror(-rc));
-	rc = report_read(r, node, text, size, since_s, err);
+	rc = report_read(r, text, size, since_s, err);
 	if (rc)
 		rc = cli_fail(CMD, "%s is not an account of usage: %s.", path,
 			      rc == -ENOMEM ? "out of memory" : err);
@@ -128,7 +133,7 @@ static int read_layer(struct report *r, const struct layer *l, int64_t since_s)
 				strcat(path, ".1");
 			if (access(path, F_OK))
 				continue;
-			status = read_file(r, i, path, since_s);
+			status = read_file(r, path, since_s);
 			found++;
 		}
 	}
@@ -143,20 +148,67 @@ static int read_layer(struct report *r, const struct layer *l, int64_t since_s)
 
 /* ---- as text ---- */
 
+#define NAME 16 /* columns of a name */
+#define CELL 8	/* of anything else */
+
+/* A name in so many columns. What tells jobs apart is often their end: of run-4711 and run-4712
+ * that is what a narrow column keeps. */
+static void print_name(const char *name, int columns, bool end)
+{
+	size_t length = strlen(name), room = (size_t)columns;
+
+	if (length <= room)
+		printf(end ? "%*s" : "%-*s", columns, name);
+	else if (end)
+		printf("~%s", name + length - (room - 1));
+	else
+		printf("%.*s~", columns - 1, name);
+}
+
+/* In CELL columns: 0.3s, -9999.9s, 10000s, 278h. */
+static void print_seconds(double s, bool sign)
+{
+	const char *plus = sign && s >= -0.05 ? "+" : "";
+	char text[32];
+
+	if (fabs(s) < 0.05)
+		s = 0; /* no -0.0 */
+	if (fabs(s) < 9999.95)
+		snprintf(text, sizeof(text), "%s%.1fs", plus, s);
+	else if (fabs(s) < 999999.5)
+		snprintf(text, sizeof(text), "%s%.0fs", plus, s);
+	else
+		snprintf(text, sizeof(text), "%s%.0fh", plus, s / 3600);
+	printf(" %*s", CELL, text);
+}
+
 static void print_table(const struct report *r)
 {
-	printf("%-16s %9s %9s %9s %9s %8s %8s %8s\n", "JOB", "READ", "WRITTEN", "REQUESTS",
-	       "AVERAGE", "HELD", "WAITED", "SAVED");
+	static const char *const titles[] = { "READ", "WRITTEN", "REQUESTS", "AVERAGE",
+					      "HELD", "WAITED",	 "SAVED" };
+
+	print_name("JOB", NAME, false);
+	for (size_t i = 0; i < sizeof(titles) / sizeof(titles[0]); i++)
+		printf(" %*s", CELL, titles[i]);
+	puts("");
 	for (uint32_t i = 0; i < r->jobs; i++) {
 		const struct report_job *b = &r->job[i];
-		char t[6][24];
+		char t[4][STATUS_CELL];
 		double bytes = (double)b->bytes[0] + (double)b->bytes[1];
 
 		sl_format_bytes(t[0], sizeof(t[0]), b->bytes[0]);
 		sl_format_bytes(t[1], sizeof(t[1]), b->bytes[1]);
-		sl_format_rate(t[2], sizeof(t[2]), (uint64_t)(bytes / b->active_s));
-		printf("%-16s %9s %9s %9llu %9s %7.1fs %7.1fs %+7.1fs\n", b->name, t[0], t[1],
-		       (unsigned long long)b->calls, t[2], b->held_s, b->waited_s, b->saved_s);
+		snprintf(t[2], sizeof(t[2]), "%" PRIu64, b->calls);
+		if (strlen(t[2]) > CELL)
+			status_short(t[2], (double)b->calls);
+		sl_format_rate(t[3], sizeof(t[3]), (uint64_t)(bytes / b->active_s));
+		print_name(b->name, NAME, false);
+		for (size_t k = 0; k < 4; k++)
+			printf(" %*s", CELL, t[k]);
+		print_seconds(b->held_s, false);
+		print_seconds(b->waited_s, false);
+		print_seconds(b->saved_s, true);
+		puts("");
 	}
 }
 
@@ -172,12 +224,15 @@ static void print_matrix(const struct report *r)
 		puts("\nNobody waited for anybody else.");
 		return;
 	}
-	printf("\nSeconds that the job of the row waited for that of the column:\n%-16s", "");
-	for (uint32_t b = 0; b < n; b++)
-		printf(" %7.7s", r->job[b].name);
+	puts("\nSeconds that the job of the row waited for that of the column:");
+	print_name("", NAME, false);
+	for (uint32_t b = 0; b < n; b++) {
+		putchar(' ');
+		print_name(r->job[b].name, CELL - 1, true);
+	}
 	puts("");
 	for (uint32_t a = 0; a < n; a++) {
-		printf("%-16.16s", r->job[a].name);
+		print_name(r->job[a].name, NAME, false);
 		for (uint32_t b = 0; b < n; b++) {
 			if (a == b)
 				printf(" %7s", "-");
@@ -224,9 +279,11 @@ static int print(const struct report *r, bool as_json, const char *html, const c
 	} else {
 		print_text(r);
 	}
-	if (r->skipped_lines)
-		cli_warn(CMD, "%llu lines that make no sense were skipped.",
-			 (unsigned long long)r->skipped_lines);
+	if (r->skipped_lines == 1)
+		cli_warn(CMD, "a line that makes no sense was skipped.");
+	else if (r->skipped_lines)
+		cli_warn(CMD, "%" PRIu64 " lines that make no sense were skipped.",
+			 r->skipped_lines);
 	return CLI_OK;
 }
 
@@ -259,7 +316,7 @@ int cmd_report(int argc, char **argv)
 		layer_close(&l);
 	}
 	for (int i = optind; i < argc && !status; i++)
-		status = read_file(&r, (uint32_t)i, argv[i], since_s);
+		status = read_file(&r, argv[i], since_s);
 	if (!status && report_sum(&r))
 		status = cli_fail(CMD, "out of memory.");
 	if (!status)

@@ -16,12 +16,13 @@
 
 /* What one node says of one job in one span of time. */
 struct report_row {
-	int64_t time_s; /* Unix, at its end */
+	int64_t time_s; /* Unix, at its end, rounded down */
 	double seconds; /* its length */
+	double end_s;	/* as time_s, but not before the span before it has ended */
 	uint64_t bytes[2], calls;
 	double held_s, waited_s;
 	uint32_t job;
-	uint32_t node; /* number of the file that it stands in */
+	uint32_t span; /* from 1: the rows of one node that were written together */
 };
 
 struct report_job {
@@ -30,6 +31,7 @@ struct report_job {
 	double active_s; /* spans in which it did something */
 	double held_s, waited_s;
 	double saved_s; /* against equal shares; below 0: lost */
+	uint32_t span;	/* the last that it has a row in; 0: none yet */
 };
 
 struct report {
@@ -37,6 +39,7 @@ struct report {
 	size_t rows, rows_room;
 	struct report_job *job;
 	uint32_t jobs, jobs_room;
+	uint32_t spans;
 	uint32_t named; /* jobs in by; the last one stands for all others, if there are more */
 	double *by;	/* named x named: [a * named + b] s that a waited for b */
 	int64_t from_s, to_s;	/* what the rows cover; both 0: there are none */
@@ -44,7 +47,7 @@ struct report {
 };
 
 /* Rows of a file from since_s on. 0, -ENOMEM, or -EINVAL with a message: it is no account. */
-int report_read(struct report *r, uint32_t node, const char *text, size_t size, int64_t since_s,
+int report_read(struct report *r, const char *text, size_t size, int64_t since_s,
 		char err[REPORT_ERROR]);
 /* After all have been read. Jobs are sorted by what they moved. 0 or -ENOMEM. */
 int report_sum(struct report *r);

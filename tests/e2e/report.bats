@@ -75,7 +75,7 @@ report() { # jq filter
 	"$SLUICE" down
 	cat "$account"
 	run -0 --separate-stderr "$SLUICE" report --json
-	[ "$stderr" = "sluice report: warning: 1 lines that make no sense were skipped." ]
+	[ "$stderr" = "sluice report: warning: a line that makes no sense was skipped." ]
 	[ "$(jq -c '[.jobs[] | [.job, .write_bytes, .requests]]' <<<"$output")" = '[["a",4096000,1000]]' ]
 	truncate -s 40M "$account"
 	"$SLUICE" up "$DIR"
@@ -87,14 +87,24 @@ report() { # jq filter
 	[ "$(report '[.jobs[] | [.job, .write_bytes]] | sort | tojson')" = '[["a",4096000],["b",4096000]]' ]
 }
 
-@test "a long name does not shift the matrix" {
+widths() { # of lines
+	awk '{ print length }' | sort -u | xargs
+}
+
+@test "long names and large numbers shift neither table, and both fit 80 columns" {
 	local long=a-job-whose-name-is-longer-than-its-column
-	printf 'time,seconds,read,write,calls,held,waited,job\n%s\n%s\n' "100,2,0,4096,1,0,1,$long" \
-		100,2,0,8192,1,0,1,b >"$BATS_TEST_TMPDIR/x"
+	printf 'time,seconds,read,write,calls,held,waited,job\n%s\n%s\n%s\n' "100,2,0,4096,1,0,1,$long" \
+		100,2,0,8192,1,0,1,run-123456 \
+		100,2,1123456789012345,1123456789012345,123456789012,1234567,7654321,run-123457 >"$BATS_TEST_TMPDIR/x"
 	run -0 "$SLUICE" report "$BATS_TEST_TMPDIR/x"
-	[[ "$output" == *"column:"*$'\n'"${long:0:16}     0.7       -" ]]
-	# the rows of the matrix are as wide as each other
-	[ "$(sed -n '/column:/,$p' <<<"$output" | tail -n +2 | awk '{ print length }' | sort -u | wc -l)" -eq 1 ]
+	echo "$output"
+	[ "$(sed -n '/^JOB/,/^$/p' <<<"$output" | grep . | widths)" = 79 ]
+	[[ "$output" == *$'\n'"${long:0:15}~ "* ]]
+	[[ "$output" == *" 0.0s     1.0s    -1.0s"* ]]
+	[[ "$output" == *" 123G "*" 343h "* ]]
+	# the end of a name tells jobs apart where it has few columns
+	[ "$(sed -n '/column:/{n;p}' <<<"$output" | xargs)" = "~123457 ~123456 ~column" ]
+	[ "$(sed -n '/column:/,$p' <<<"$output" | tail -n +2 | widths)" = 40 ]
 }
 
 @test "while the layer is up the report is of this moment" {
@@ -112,6 +122,9 @@ report() { # jq filter
 	echo hello >"$BATS_TEST_TMPDIR/x"
 	fails 1 "sluice report: $BATS_TEST_TMPDIR/x is not an account of usage: line 1: it should be 'time,seconds,read,write,calls,held,waited,job'." report "$BATS_TEST_TMPDIR/x"
 	printf 'time,seconds,read,write,calls,held,waited,job\n100,2,0,4096,1,0,0,a\n100,2,0,40' >"$BATS_TEST_TMPDIR/x"
-	fails 0 "sluice report: warning: 1 lines that make no sense were skipped." report "$BATS_TEST_TMPDIR/x"
+	fails 0 "sluice report: warning: a line that makes no sense was skipped." report "$BATS_TEST_TMPDIR/x"
 	[[ "$output" == *"a "*4KiB* ]]
+	printf 'x\ny\n' >>"$BATS_TEST_TMPDIR/x"
+	fails 0 "sluice report: warning: 2 lines that make no sense were skipped." report "$BATS_TEST_TMPDIR/x"
+	fails 2 "sluice report: --since: '2026-02-31' is no time; write 2h, 14:30, 2026-11-16 or 2026-11-16T14:30. See 'sluice report --help'." report --since 2026-02-31
 }

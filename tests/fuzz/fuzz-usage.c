@@ -17,7 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct report r = { 0 };
 	uint64_t calls = 0;
 
-	if (report_read(&r, 0, (const char *)data, size, 0, err)) {
+	if (report_read(&r, (const char *)data, size, 0, err)) {
 		CHECK(err[0] && !r.rows);
 		return 0;
 	}
