@@ -25,13 +25,16 @@ int check_layer_name(const char *name, char *err);
 int check_job_name(const char *name, char *err);
 /* One key of a job into *conf (order: checked only). 0, -ENOENT: no such key, -EINVAL. */
 int check_job_key(const char *key, const char *value, struct sl_job_conf *conf, char *err);
-/* "share", "io-sets,quantum_bytes=1Mi". 0, -ENOENT: no such stage, -EINVAL. */
 /* A tree (order=auto,tree=FILE) by its whole path, since nodes run in another directory; malloc'ed,
  * NULL: no memory, or the path is too long. */
 char *check_absolute(const char *spec);
+/* "share", "io-sets,quantum_bytes=1Mi". 0, -ENOENT: no such stage, -EINVAL. */
 int check_policy(const char *stage, const char *spec, char *err);
 /* "HOST:PORT"; any_host: also ":PORT", and port 0. 0 or -EINVAL. */
 int check_address(const char *value, bool any_host, char *err);
+/* Only the host, an IPv6 address with or without brackets; only the port, 0 being any. */
+int check_host(const char *value, char *err);
+int check_port(const char *value, char *err);
 /* A number without sign or anything behind it, from low to high. 0 or -EINVAL. */
 int check_count(const char *text, unsigned long low, unsigned long high, unsigned long *out);
 

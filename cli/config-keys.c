@@ -3,6 +3,7 @@
  * What a layer is made of, but for policies and jobs: each key of one value, with what it may be.
  * The options of `sluice up` and the keys of sluice.yaml are these, checked by the same words.
  */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -75,6 +76,31 @@ int check_address(const char *value, bool any_host, char *err)
 				 : "not HOST:PORT, like 192.0.2.7:4444 or node7:4444");
 }
 
+int check_host(const char *value, char *err)
+{
+	size_t length = strlen(value);
+	bool brackets = value[0] == '[' && value[length - 1] == ']';
+	unsigned char bytes[16];
+	char bare[80];
+
+	if (!strchr(value, ':') && length > 0 && length < 90 && !strpbrk(value, " []/"))
+		return 0;
+	snprintf(bare, sizeof(bare), "%.*s", (int)(length - 2 * brackets), value + brackets);
+	bare[strcspn(bare, "%")] = 0; /* fe80::1%eth0 */
+	if (length < 80 && inet_pton(AF_INET6, bare, bytes) == 1)
+		return 0;
+	return ck_wrong(err, value, "no name or address of a host; a port is given by itself");
+}
+
+int check_port(const char *value, char *err)
+{
+	unsigned long port;
+
+	if (!check_count(value, 0, 65535, &port))
+		return 0;
+	return ck_wrong(err, value, "not a port, which is a number from 0 to 65535");
+}
+
 static int ck_listen(const char *value, char *err)
 {
 	return check_address(value, true, err);
@@ -119,11 +145,18 @@ bool config_flag(const char *value)
 	return false;
 }
 
-static int ck_flag(const char *value, char *err)
+bool config_is_flag(const char *value)
 {
 	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++)
 		if (!strcmp(flags[i], value))
-			return 0;
+			return true;
+	return false;
+}
+
+static int ck_flag(const char *value, char *err)
+{
+	if (config_is_flag(value))
+		return 0;
 	return ck_wrong(err, value, "neither true nor false");
 }
 

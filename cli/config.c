@@ -7,6 +7,7 @@
  *	capacity: 2GB/s
  *	workers: 4
  *	ionodes: 4
+ *	dashboard: true
  *	policy:
  *	  share: io-sets
  *	  order: aioli,wait_us=500
@@ -165,11 +166,51 @@ static int cf_jobs(struct sl_yaml *y, const char *key, const yaml_node_t *value,
 	return sl_yaml_list(y, key, value, "a list: '- job: NAME' and its keys", cf_job, into);
 }
 
+/* ---- the dashboard ---- */
+
+static int cf_dashboard_where(struct sl_yaml *y, const char *key, const yaml_node_t *value,
+			      void *into)
+{
+	bool port = !strcmp(key, "port");
+	struct config *c = into;
+	char err[CHECK_TEXT];
+	int rc = sl_yaml_scalar(y, key, value, port ? "a number" : "a name or address of a host");
+
+	if (!rc && (port ? check_port : check_host)(sl_yaml_text(value), err))
+		rc = sl_yaml_bad(y, value, "%s", err);
+	return rc ? rc : sl_yaml_copy(y, value, port ? &c->dashboard_port : &c->dashboard_host);
+}
+
+/* Whether there is to be one, or where, which says that, too. */
+static int cf_dashboard(struct sl_yaml *y, const char *key, const yaml_node_t *value, void *into)
+{
+	static const struct sl_yaml_key keys[] = { { "port", cf_dashboard_where },
+						   { "listen", cf_dashboard_where },
+						   { 0 } };
+	struct config *c = into;
+	int rc;
+
+	if (value->type == YAML_MAPPING_NODE) {
+		c->dashboard = true;
+		return sl_yaml_mapping(y, value, keys, key, into);
+	}
+	rc = sl_yaml_scalar(y, key, value, "true, false, or a mapping with port and listen");
+	if (!rc && !config_is_flag(sl_yaml_text(value)))
+		rc = sl_yaml_bad(y, value,
+				 "'%.64s' is neither true nor false, nor a mapping with port and "
+				 "listen",
+				 sl_yaml_text(value));
+	if (!rc)
+		c->dashboard = config_flag(sl_yaml_text(value));
+	return rc;
+}
+
 /* ---- the file ---- */
 
 static int cf_root(struct sl_yaml *y, const yaml_node_t *node, void *into)
 {
 	static const struct sl_yaml_key others[] = {
+		{ "dashboard", cf_dashboard },
 		{ "policy", cf_policy },
 		{ "jobs", cf_jobs },
 		{ 0 },
@@ -237,5 +278,7 @@ void config_free(struct config *c)
 		free(c->jobs[i].words);
 	}
 	free(c->jobs);
+	free(c->dashboard_host);
+	free(c->dashboard_port);
 	*c = (struct config){ 0 };
 }

@@ -61,6 +61,8 @@ struct config {
 	char *policy[CONFIG_STAGES]; /* as config_stages */
 	struct config_job *jobs;
 	size_t jobs_count;
+	bool dashboard;			       /* it is to be started, too */
+	char *dashboard_host, *dashboard_port; /* and where */
 };
 
 /* Those of an I/O node first, then those of the controller. */
@@ -68,6 +70,7 @@ extern const char *const config_stages[CONFIG_STAGES];
 #define CONFIG_NODE_STAGES 3
 /* Whether a flag, which is true, yes, on, 1 or false, no, off, 0, is set; NULL: it is not. */
 bool config_flag(const char *value);
+bool config_is_flag(const char *value); /* it is one of these words */
 
 /*
  * Parse `length` bytes; `file` is for messages only. 0, -EINVAL or -ENOMEM with a message in err

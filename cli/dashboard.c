@@ -19,6 +19,7 @@
 
 static const char cmd[] = "dashboard";
 
+#define LOCK_MS 1000
 #define STOP_MS 3000 /* it has nothing to finish */
 
 enum { O_NAME = 256, O_PORT, O_LISTEN, O_STOP };
@@ -47,11 +48,9 @@ static int da_help(void)
 
 int dashboard_check_port(const char *who, const char *text)
 {
-	unsigned long port;
+	char err[CHECK_TEXT];
 
-	if (!check_count(text, 0, 65535, &port))
-		return CLI_OK;
-	return cli_usage(who, "'%s' is not a port, which is a number from 0 to 65535.", text);
+	return check_port(text, err) ? cli_usage(who, "%s.", err) : CLI_OK;
 }
 
 /* ---- finding it ---- */
@@ -73,32 +72,38 @@ static int da_known(const struct layer *l, struct dashboard *d)
 /* ---- starting ---- */
 
 /* HOST:PORT; an IPv6 address gets its brackets. */
-static int da_where(const char *host, const char *port, char out[300])
+static void da_where(const char *host, const char *port, char out[300])
 {
-	char err[CHECK_TEXT];
 	bool bare = strchr(host, ':') && host[0] != '[';
 
-	if (strlen(host) > 255)
-		return cli_usage(cmd, "--listen: that is no name of a host.");
 	snprintf(out, 300, bare ? "[%s]:%s" : "%s:%s", host, port);
-	return check_address(out, true, err) ? cli_usage(cmd, "--listen: %s.", err) : CLI_OK;
 }
 
-/* One at a time: the server gets the lock, and keeps it. */
+/*
+ * One at a time: the server gets the lock, and keeps it. One that was killed has it for a moment,
+ * when it is not there any more.
+ */
 static int da_lock(const struct layer *l)
 {
 	char path[PATH_MAX];
-	int fd;
+	struct layer_member m;
+	int fd, rc;
 
 	snprintf(path, sizeof(path), "%.200s/dashboard-lock", l->dir);
 	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB)) {
-		int error = errno;
-
-		close(fd);
-		return -error;
+	if (fd < 0)
+		return -errno;
+	for (int ms = 0;; ms += 20) {
+		rc = flock(fd, LOCK_EX | LOCK_NB) ? -errno : 0;
+		layer_dashboard(l, &m);
+		if (rc != -EWOULDBLOCK || m.pid || ms >= LOCK_MS)
+			break;
+		usleep(20000);
 	}
-	return fd < 0 ? -errno : fd;
+	if (!rc)
+		return fd;
+	close(fd);
+	return rc;
 }
 
 static int da_token(const struct layer *l)
@@ -161,13 +166,14 @@ int dashboard_start(const struct layer *l, const char *host, const char *port,
 
 	*out = (struct dashboard){ 0 };
 	snprintf(number, sizeof(number), "%d", DASHBOARD_PORT);
-	if ((status = da_where(host ? host : "127.0.0.1", port ? port : number, where)))
-		return status;
+	da_where(host ? host : "127.0.0.1", port ? port : number, where);
 	layer_dashboard(l, &m);
 	if (!m.pid) {
 		if ((status = layer_httpd(cmd, program)) ||
-		    (status = da_launch(l, program, where, !port)))
+		    (status = da_launch(l, program, where, !port))) {
+			dashboard_forget(l); /* this one was never there */
 			return status;
+		}
 		layer_dashboard(l, &m);
 		out->started = true;
 	}
@@ -178,6 +184,90 @@ int dashboard_start(const struct layer *l, const char *host, const char *port,
 		cli_warn(cmd, "it is there already; 'sluice dashboard --stop' comes before another "
 			      "--port or --listen.");
 	return CLI_OK;
+}
+
+/* ---- starting again ---- */
+
+/* Whether it does not live; path: of its command line. */
+static bool da_gone(const struct layer *l, char path[PATH_MAX])
+{
+	struct layer_member m;
+
+	layer_dashboard(l, &m);
+	snprintf(path, PATH_MAX, "%.200s/args%s", l->dir, m.suffix);
+	return !m.pid;
+}
+
+bool dashboard_died(const struct layer *l)
+{
+	char path[PATH_MAX];
+
+	return da_gone(l, path) && access(path, F_OK) == 0;
+}
+
+void dashboard_forget(const struct layer *l)
+{
+	char path[PATH_MAX];
+
+	if (da_gone(l, path))
+		unlink(path);
+}
+
+/*
+ * Where it listened: at the port that it had got, since pages that are open look for it there. Any
+ * other will do if any did.
+ */
+static int da_where_again(const struct layer *l, const char *const *args, char where[300],
+			  bool *any)
+{
+	const char *listen = NULL, *port, *had;
+	char address[300] = "";
+
+	*any = false;
+	for (; *args; args++) {
+		if (!strcmp(*args, "--listen"))
+			listen = args[1];
+		*any |= !strcmp(*args, "--any-port");
+	}
+	port = listen ? strrchr(listen, ':') : NULL;
+	if (!port)
+		return -EINVAL;
+	*any |= !strcmp(port, ":0");
+	snprintf(where, 300, "%.200s", listen);
+	layer_read(l, "dashboard-address", address, sizeof(address));
+	had = strrchr(address, ':');
+	if (had)
+		snprintf(where, 300, "%.*s%.6s", (int)(port - listen), listen, had);
+	return 0;
+}
+
+int dashboard_revive(const struct layer *l, struct dashboard *out)
+{
+	char program[PATH_MAX], where[300], *text;
+	struct layer_member m;
+	const char **args;
+	bool any;
+	int rc, status;
+
+	*out = (struct dashboard){ 0 };
+	layer_dashboard(l, &m);
+	rc = layer_args(l, &m, &args, &text);
+	if (!rc) {
+		rc = da_where_again(l, args, where, &any);
+		free(args);
+		free(text);
+	}
+	if (rc)
+		return cli_fail(cmd,
+				"cannot tell how the dashboard of layer '%s' was started: %s. "
+				"Start it with 'sluice dashboard'.",
+				l->name, strerror(-rc));
+	if ((status = layer_httpd(cmd, program)) || (status = da_launch(l, program, where, any)))
+		return status;
+	layer_dashboard(l, &m);
+	out->pid = m.pid;
+	out->started = true;
+	return da_known(l, out);
 }
 
 /* ---- telling ---- */
@@ -228,8 +318,10 @@ bool dashboard_end(const struct layer *l)
 	struct pollfd p = { .events = POLLIN };
 
 	layer_dashboard(l, &m);
-	if (!m.pid)
+	if (!m.pid) {
+		dashboard_forget(l);
 		return false;
+	}
 	p.fd = (int)syscall(SYS_pidfd_open, m.pid, 0);
 	layer_dashboard(l, &again); /* the number may have become another process' */
 	if (p.fd >= 0 && again.pid == m.pid) {
@@ -241,6 +333,7 @@ bool dashboard_end(const struct layer *l)
 	}
 	if (p.fd >= 0)
 		close(p.fd);
+	dashboard_forget(l);
 	return true;
 }
 
@@ -265,6 +358,7 @@ int cmd_dashboard(int argc, char **argv)
 	};
 	const char *name = NULL, *port = NULL, *host = NULL;
 	bool json = false, stop = false;
+	char err[CHECK_TEXT];
 	struct dashboard d;
 	struct layer l;
 	int opt, status;
@@ -297,6 +391,8 @@ int cmd_dashboard(int argc, char **argv)
 				 argv[optind]);
 	if (stop && (port || host || json))
 		return cli_usage(cmd, "--stop goes with --name alone.");
+	if (host && check_host(host, err))
+		return cli_usage(cmd, "--listen: %s.", err);
 	if ((port && (status = dashboard_check_port(cmd, port))) ||
 	    (status = layer_choose(&l, cmd, name)))
 		return status;

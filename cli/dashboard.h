@@ -6,7 +6,8 @@
  *	dashboard-lock     held as long as it lives
  *	dashboard-token    what one has to know to change something; stays until the layer is down
  *	dashboard-address  http://127.0.0.1:7480
- *	pid-dashboard, args-dashboard, log-dashboard
+ *	pid-dashboard, log-dashboard
+ *	args-dashboard     its command line, as long as it is to be there: see dashboard_died()
  */
 #ifndef SL_CLI_DASHBOARD_H
 #define SL_CLI_DASHBOARD_H
@@ -35,7 +36,13 @@ int dashboard_start(const struct layer *l, const char *host, const char *port,
 int dashboard_check_port(const char *cmd, const char *text);
 /* Two lines that say where to look. */
 void dashboard_say(const struct layer *l, const struct dashboard *d);
-/* End it. Whether there was one. */
+/* End it, and do not revive it. Whether there was one. */
 bool dashboard_end(const struct layer *l);
+/* Whether it was started, and has ended without having been told to. */
+bool dashboard_died(const struct layer *l);
+/* Then start it again where it was. An exit status. */
+int dashboard_revive(const struct layer *l, struct dashboard *out);
+/* Or do not: it is not missed any more. One that lives stays. */
+void dashboard_forget(const struct layer *l);
 
 #endif

@@ -4,7 +4,7 @@
  *
  * What has been changed since (policies, the capacity, jobs) a node that comes back learns from one
  * that lives; if there is none, it begins as it was configured. The controller has to learn
- * nothing: the nodes tell it.
+ * nothing: the nodes tell it. The dashboard, which asks the others, comes last.
  */
 #include <cjson/cJSON.h>
 #include <errno.h>
@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/dashboard.h"
 #include "cli/up.h"
 #include "client/client.h"
 
@@ -142,13 +143,16 @@ static int re_all(struct layer *l)
 	size_t n = layer_members(l, m), dead = 0;
 	const struct layer_member *living = NULL;
 	int status = CLI_OK, one;
+	struct dashboard d;
+	bool dashboard;
 
 	for (size_t i = 0; i < n; i++) {
 		dead += !m[i].pid;
 		if (m[i].pid && !m[i].controller && !living)
 			living = &m[i];
 	}
-	if (!dead)
+	dashboard = dashboard_died(l);
+	if (!dead && !dashboard)
 		printf("Nothing of layer '%s' has died.\n", l->name);
 	for (size_t k = n; k-- > 0;) { /* the controller, which is the last, first */
 		size_t i = k == n - 1 ? k : n - 2 - k;
@@ -162,6 +166,10 @@ static int re_all(struct layer *l)
 	}
 	if (dead)
 		up_settle(l);
+	if (dashboard && (one = dashboard_revive(l, &d)) == CLI_OK)
+		printf("The dashboard is back (pid %d), at %s.\n", (int)d.pid, d.address);
+	else if (dashboard)
+		status = status ? status : one;
 	return status;
 }
 

@@ -15,6 +15,7 @@
 
 #include "base/units.h"
 #include "cli/cli.h"
+#include "cli/dashboard.h"
 #include "cli/listen.h"
 #include "cli/up.h"
 #include "client/client.h"
@@ -226,6 +227,7 @@ int up_start(struct up *u, const char *daemon)
 	int status;
 
 	layer_clean(&u->layer, false); /* what members that died have left */
+	dashboard_forget(&u->layer);
 	snprintf(text, sizeof(text), "%s\n", u->root);
 	layer_write(&u->layer, "root", text);
 	if (listen && !u->value[CONFIG_SECRET_FILE]) {

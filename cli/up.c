@@ -280,6 +280,9 @@ static int up_settings(struct up *u)
 		u->value[k] = u->value[k] ? u->value[k] : u->config.value[k];
 	for (int i = 0; i < CONFIG_STAGES; i++)
 		u->policy[i] = u->policy[i] ? u->policy[i] : u->config.policy[i];
+	u->dashboard |= u->config.dashboard;
+	u->dashboard_host = u->config.dashboard_host;
+	u->dashboard_port = u->dashboard_port ? u->dashboard_port : u->config.dashboard_port;
 	up_shape(u);
 	if (*secret && !u->value[CONFIG_LISTEN])
 		return cli_usage(cmd, "a secret is for --listen; there is none.");
@@ -398,7 +401,7 @@ static int up_lock(struct up *u)
 static int up_dashboard(const struct up *u)
 {
 	struct dashboard d;
-	int status = dashboard_start(&u->layer, NULL, u->dashboard_port, &d);
+	int status = dashboard_start(&u->layer, u->dashboard_host, u->dashboard_port, &d);
 
 	if (!status)
 		dashboard_say(&u->layer, &d);

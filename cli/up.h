@@ -17,7 +17,7 @@ struct up {
 	unsigned ionodes;
 	bool controller, revive;
 	bool dashboard;
-	const char *dashboard_port; /* NULL: the usual */
+	const char *dashboard_host, *dashboard_port; /* NULL: the usual */
 	char root[PATH_MAX], trace[PATH_MAX], secret[PATH_MAX], curves[PATH_MAX];
 	struct layer layer;
 };

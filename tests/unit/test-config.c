@@ -35,6 +35,36 @@ static void refused(const char *text, const char *where, const char *what)
 	assert_memory_equal(&c, &empty, sizeof(c));
 }
 
+static void a_dashboard_is_a_flag_or_a_place(void **state)
+{
+	char err[CONFIG_TEXT];
+	struct config c;
+
+	(void)state;
+	assert_int_equal(parse(&c, "dashboard: yes", err), 0);
+	assert_true(c.dashboard && !c.dashboard_port && !c.dashboard_host);
+	config_free(&c);
+	assert_int_equal(parse(&c, "dashboard: off", err), 0);
+	assert_false(c.dashboard);
+	config_free(&c);
+	assert_int_equal(parse(&c, "dashboard: {}", err), 0);
+	assert_true(c.dashboard);
+	config_free(&c);
+	assert_int_equal(parse(&c, "dashboard: {listen: '[fe80::1%eth0]', port: 0}", err), 0);
+	assert_true(c.dashboard);
+	assert_string_equal(c.dashboard_host, "[fe80::1%eth0]");
+	assert_string_equal(c.dashboard_port, "0");
+	config_free(&c);
+	refused("dashboard: 7480", "s.yaml:1: dashboard: '7480' is neither true nor false", "");
+	refused("dashboard: [1]", "s.yaml:1: dashboard is true, false, or", "not a list");
+	refused("dashboard:\n  port: 1\n  port: 2", "s.yaml:3:", "given twice");
+	refused("dashboard:\n  port: -1", "s.yaml:2: dashboard.port: '-1' is not a port", "");
+	refused("dashboard: {listen: 'a b'}", "s.yaml:1: dashboard.listen: 'a b' is no name", "");
+	refused("dashboard: {listen: '1.2.3.4:5'}", "s.yaml:1: dashboard.listen:", "by itself");
+	refused("dashboard: {listen: '[::1]:5'}", "s.yaml:1: dashboard.listen:", "by itself");
+	refused("dashboard: {listen: '['}", "s.yaml:1: dashboard.listen: '[' is no name", "");
+}
+
 static void every_key_is_taken(void **state)
 {
 	static const char *const wanted[CONFIG_KEYS] = {
@@ -147,7 +177,7 @@ static void an_unknown_key_is_answered_with_those_there_are(void **state)
 		"the file has no key 'capcity' (did you mean 'capacity'?); there are name, "
 		"directory, capacity, workers, listen, secret_file, device_model, trace, "
 		"log_level, ionodes, gap, curves, per_proc_bandwidth, compute_nodes, direct, "
-		"ask_always, policy, jobs");
+		"ask_always, dashboard, policy, jobs");
 	refused("policy:\n  shaer: wfq\n",
 		"s.yaml:2: ", "(did you mean 'share'?); there are admit, share, order");
 	refused("policy:\n  xyzzy: wfq\n",
@@ -279,6 +309,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_key_is_taken),
+		cmocka_unit_test(a_dashboard_is_a_flag_or_a_place),
 		cmocka_unit_test(nothing_is_a_configuration),
 		cmocka_unit_test(an_unknown_key_is_answered_with_those_there_are),
 		cmocka_unit_test(a_wrong_type_is_named),
