@@ -2,7 +2,8 @@
 /*
  * The table of jobs of `sluice top`. Columns stand in the order of their importance and are taken
  * while the reason, which comes last and gets what is left, has REASON columns; names get longer if
- * there is room. 80 columns:
+ * there is room: up to LONGER, and as long as they are where the reason has READS columns. 80
+ *columns:
  *
  *	JOB          NOW           %  QUEUE  P99  HELD SET  P50 REASON
  *	a          60.0M ######   60      4 12ms     0  S1  4ms capacity shared
@@ -18,6 +19,8 @@
 #define NAME   10 /* columns for the name of a job, if there is no more room */
 #define LONGER 24 /* and if there is */
 #define REASON 20
+#define READS \
+	60 /* columns in which nearly every reason can be read: then names get all they need */
 
 /* ---- cells ---- */
 
@@ -161,7 +164,7 @@ static const struct column many_nodes[] = {
 struct layout jobs_layout(const struct top_model *m, unsigned columns)
 {
 	struct layout l = { .column = m->many ? many_nodes : one_node, .name = NAME };
-	unsigned used = NAME + 1 + REASON, longest = NAME;
+	unsigned used = NAME + 1 + REASON, longest = NAME, most;
 
 	while (l.column[l.columns].title && used + l.column[l.columns].width <= columns)
 		used += l.column[l.columns++].width;
@@ -170,8 +173,11 @@ struct layout jobs_layout(const struct top_model *m, unsigned columns)
 
 		longest = length > longest ? length : longest;
 	}
-	longest = longest > LONGER ? LONGER : longest;
-	l.name += longest - NAME > columns - used ? columns - used : longest - NAME;
+	most = columns - used > READS - REASON + LONGER - NAME ? columns - used - (READS - REASON)
+							       : LONGER - NAME;
+	if (most > columns - used)
+		most = columns - used;
+	l.name += longest - NAME > most ? most : longest - NAME;
 	l.whole_bps = m->capacity_bps > 0 ? m->capacity_bps : m->now_bps;
 	return l;
 }

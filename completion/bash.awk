@@ -6,10 +6,13 @@ $1 == "option" {
 	words[$2] = words[$2] ($3 == "" ? "" : " " $3) " " $4
 	if ($5 == "")
 		next
-	kind = $4 == "--name" ? "layer" : $4 == "--policy" ? "spec" : \
+	# a stage with its policy, or where only one stage can be meant a policy of that
+	kind = $4 == "--name" ? "layer" : $4 == "--policy" ? ($2 == "sim" ? "grant" : $2 == "allocate" ? $2 : "spec") : \
 		$5 ~ /(^(FILE|F|LOG)|yaml)$/ ? "file" : $5 ~ /^(DIR|D)$/ ? "dir" : "any"
 	values = values "\t'" $2 " " $4 "'" ($3 == "" ? "" : " | '" $2 " " $3 "'") ") echo " kind " ;;\n"
 }
+$1 == "value" { words_of[$2 " " $3] = words_of[$2 " " $3] " " $4 }
+$1 == "mode" { modes[$2] = modes[$2] " " $3 }
 $1 == "sub" { subs[$2] = subs[$2] " " $3 }
 $1 == "key" { keys[$2] = keys[$2] " " $3 }
 $1 == "takes" { takes[$2] = $3 }
@@ -31,6 +34,8 @@ END {
 	print "_sluice_policies='" substr(policies, 2) "'\n"
 	table("options", words)
 	table("subs", subs)
+	table("modes", modes)
+	table("words", words_of)
 	table("keys", keys)
 	table("takes", takes)
 	print "_sluice_value() { # command option: what kind of value it has, if any\n\tcase $1 in"

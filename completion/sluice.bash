@@ -1,7 +1,7 @@
 # "=" is a word of its own in COMP_WORDS: --name=x is three.
 _sluice() {
 	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} before=''
-	local command='' whole='' kind='' arguments=0 i word
+	local command='' whole='' kind='' layer='' arguments=0 i word
 
 	COMPREPLY=()
 	[ "$COMP_CWORD" -ge 2 ] && before=${COMP_WORDS[COMP_CWORD - 2]}
@@ -17,7 +17,14 @@ _sluice() {
 			_sluice_program $((i + 1))
 			return
 		elif [ "${word#-}" != "$word" ]; then
-			[ -n "$(_sluice_value "$whole $word")" ] && [ "${COMP_WORDS[i + 1]}" != = ] && i=$((i + 1))
+			[[ " $(_sluice_modes "$command") " == *" $word "* ]] && whole="$command $word"
+			kind=$(_sluice_value "$whole $word")
+			[ -n "$kind" ] && [ "${COMP_WORDS[i + 1]}" != = ] && i=$((i + 1))
+			if [ "$kind" = layer ]; then
+				layer=${COMP_WORDS[i]}
+				[ "${COMP_WORDS[i + 1]}" = = ] && layer=${COMP_WORDS[i + 2]}
+			fi
+			kind=''
 		elif [ "$word" = = ]; then
 			i=$((i + 1))
 		elif [ "$whole" = "$command" ] && [[ " $(_sluice_subs "$command") " == *" $word "* ]]; then
@@ -38,7 +45,13 @@ _sluice() {
 		kind=$(_sluice_value "$whole $prev")
 	fi
 	if [ -n "$kind" ]; then
-		_sluice_kind "$kind"
+		word=$prev
+		[ "$prev" = = ] && word=$before
+		if [ -n "$(_sluice_words "$whole $word")" ]; then
+			_sluice_reply "$(_sluice_words "$whole $word")"
+		else
+			_sluice_kind "$kind"
+		fi
 		return
 	fi
 	if [ "$prev" = = ]; then # of a stage
@@ -59,8 +72,17 @@ _sluice() {
 	fi
 }
 
-_sluice_reply() { # words
+_sluice_reply() { # words of the table
 	mapfile -t COMPREPLY < <(compgen -W "$1" -- "$cur")
+}
+
+# Names that others have chosen, a line each: compgen -W would expand $(...) in them.
+_sluice_names() {
+	local name
+	while IFS= read -r name; do
+		name=$(printf %q "$name")
+		[[ $name == "$cur"* ]] && COMPREPLY+=("$name")
+	done
 }
 
 _sluice_of_stage() { # stage
@@ -72,9 +94,10 @@ _sluice_of_stage() { # stage
 
 _sluice_kind() { # of what is wanted; "": nothing can be proposed
 	case $1 in
-	layer) _sluice_reply "$("${COMP_WORDS[0]}" status --all 2>/dev/null | awk 'NR > 1 && NF > 2 { print $1 }')" ;;
-	job) _sluice_reply "$("${COMP_WORDS[0]}" top --batch --count 1 --columns 512 2>/dev/null |
-		awk '/^JOB / { on = 1; next } /^IONODE / { on = 0 } on { print $1 }')" ;;
+	layer) _sluice_names < <("${COMP_WORDS[0]}" status --all 2>/dev/null | awk 'NR > 1 && /^[^ ]/ { print $1 }') ;;
+	job) _sluice_names < <("${COMP_WORDS[0]}" top --batch --count 1 --columns 512 ${layer:+--name "$layer"} 2>/dev/null |
+		awk '/^JOB .* REASON$/ { on = 1; next } /^IONODE .* CAP$/ { on = 0 } on { print $1 }') ;;
+	grant | allocate) _sluice_reply "$(_sluice_of_stage "$1")" ;;
 	command) _sluice_reply "$_sluice_commands" ;;
 	program) mapfile -t COMPREPLY < <(compgen -c -- "$cur") ;;
 	dir) compopt -o filenames 2>/dev/null; mapfile -t COMPREPLY < <(compgen -d -- "$cur") ;;

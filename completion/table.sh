@@ -4,6 +4,8 @@
 #
 #	command  NAME  summary            as `sluice help` lists them
 #	sub      NAME  word               first word after the command; then "NAME word" is one, too
+#	mode     NAME  --long             an option with a help text of its own: "NAME --long" is one
+#	value    NAME  --long  word       that an option takes
 #	option   NAME  -x  --long  ARG  what it does     -x and ARG may be empty
 #	key      NAME  word=              of KEY=VALUE arguments
 #	takes    NAME  kind               of other arguments: dir, file, job, command, program
@@ -13,12 +15,45 @@
 set -eu
 sluice=$1
 
+# A usage may go on in the next line, further to the right.
+joined() {
+	awk '
+	/^usage:/ { usage = 1 }
+	/^$/ { usage = 0 }
+	usage && /^        / { sub(/^ +/, ""); line = line " " $0; next }
+	{ if (NR > 1) print line; line = $0 }
+	END { print line }'
+}
+
 parse() { # command, as it is typed; its help comes in
-	awk -v command="$1" '
+	joined | awk -v command="$1" '
 	function row(a, b, c, d, e) {
 		print a "\t" command "\t" b (c == "" && a != "option" ? "" : "\t" c "\t" d "\t" e)
 	}
-	# Options: "  -j, --json  print JSON", "      --procs N, --nodes N", "      --watch[=N]".
+	# "--requests does this; --generate and --import-darshan do that: see their --help."
+	/^--[a-z]/ && !done {
+		begun = 1
+	}
+	begun {
+		said = said " " $0
+		if (/see their --help/) {
+			begun = 0
+			done = 1
+		}
+	}
+	# "Kinds:" of "--generate KIND"
+	/^[A-Z]/ {
+		kinds = /^Kinds:/
+	}
+	kinds && /^  [a-z]+  / {
+		for (name in usage)
+			if (usage[name] == "KIND")
+				print "value\t" command "\t" name "\t" $1
+	}
+	# Options: "  -j, --json  print JSON", "      --procs N, --nodes N", "      --watch[=N]", "  --seed S".
+	/^  --[a-z]/ {
+		$0 = "    " $0
+	}
 	/^  (-.,|   ) --[a-z]/ {
 		head = substr($0, 3)
 		text = ""
@@ -87,7 +122,14 @@ parse() { # command, as it is typed; its help comes in
 	what && /^  [a-z]+  / {
 		row("sub", $1)
 	}
-	END { # options that only the first lines name
+	END {
+		while (done && match(said, /--[a-z][a-z-]+/)) {
+			name = substr(said, RSTART, RLENGTH)
+			said = substr(said, RSTART + RLENGTH)
+			if (name != "--help")
+				row("mode", name)
+		}
+		# options that only the first lines name
 		for (name in usage)
 			if (!seen[name])
 				row("option", "", name, usage[name], "")
@@ -103,8 +145,8 @@ parse() { # command, as it is typed; its help comes in
 for command in $("$sluice" help | awk '/^Commands:/ { on = 1; next } /^$/ { on = 0 } on { print $1 }'); do
 	rows=$("$sluice" "$command" --help | parse "$command" | sort -u)
 	[ -z "$rows" ] || printf '%s\n' "$rows"
-	for sub in $(printf '%s\n' "$rows" | awk -F '\t' '$1 == "sub" { print $3 }'); do
-		"$sluice" "$command" "$sub" --help | parse "$command $sub" | grep '^option' | sort -u
+	for sub in $(printf '%s\n' "$rows" | awk -F '\t' '$1 == "sub" || $1 == "mode" { print $3 }'); do
+		"$sluice" "$command" "$sub" --help | parse "$command $sub" | grep -E '^(option|value)' | sort -u
 	done
 done
 "$sluice" policy list | awk '/^  [a-z]+\// { print "policy\t" $1 }'

@@ -11,6 +11,11 @@ function action(command, name, argument) {
 		return ""
 	if (name == "--name")
 		return ":layer:_sluice_layers"
+	if (name == "--policy")
+		return ":policy:" (command == "sim" ? "{_sluice_of_stage grant}" : \
+			command == "allocate" ? "{_sluice_of_stage allocate}" : "_sluice_stages")
+	if (argument == "KIND" && words_of[command " " name] != "")
+		return ":kind:(" substr(words_of[command " " name], 2) ")"
 	if (argument ~ /(^(FILE|F|LOG)|yaml)$/)
 		return ":file:_files"
 	if (argument ~ /^(DIR|D)$/)
@@ -23,7 +28,10 @@ $1 == "command" {
 	commands = commands "\t\t'" $2 ":" quoted(summary) "'\n"
 	order[++count] = $2
 }
-$1 == "option" {
+$1 == "option" { option[++rows] = $0 }
+$1 == "value" { words_of[$2 " " $3] = words_of[$2 " " $3] " " $4 }
+$1 == "mode" { modes[$2] = modes[$2] " " $3 }
+function add_option(spec, what) {
 	spec = $5 == "" ? "" : "="
 	what = "[" quoted($6) "]" action($2, $4, $5)
 	options[$2] = options[$2] " \\\n\t\t\t" ($3 == "" ? "'*" $4 spec what "'" : \
@@ -37,6 +45,10 @@ $1 == "key" { keys[$2] = keys[$2] " " $3 }
 $1 == "takes" { takes[$2] = $3 }
 $1 == "policy" { policies = policies " " $2 }
 END {
+	for (i = 1; i <= rows; i++) {
+		$0 = option[i]
+		add_option()
+	}
 	print "#compdef sluice"
 	print "# zsh completion for sluice. Made from its help texts; changes here are lost.\n"
 	print "_sluice_policies=(" substr(policies, 2) ")\n"
@@ -64,6 +76,11 @@ END {
 			takes[c] == "program" ? "'*::program:_normal'" : \
 			takes[c] == "command" ? "'1:command:(" names() ")'" : \
 			takes[c] == "job" ? "'1:job:_sluice_jobs' '*:key:(" substr(keys[c], 2) ")'" : ""
+		n = split(modes[c], mode, " ")
+		for (k = 1; k <= n; k++) {
+			print "\t\tif (( ${words[(I)" mode[k] "]} )); then"
+			print "\t\t\t_arguments -s" options[c " " mode[k]] " \\\n\t\t\t" rest "\n\t\t\treturn\n\t\tfi"
+		}
 		print "\t\t_arguments -s" options[c] (rest == "" ? "" : " \\\n\t\t\t" rest) "\n\t\t;;"
 	}
 	print "\tesac\n}\n"

@@ -56,6 +56,37 @@ commands() {
 	has "$(offers sluice status -)" -j --json -w --watch --name
 	has "$(offers sluice bench sched --)" --quick --filter --json
 	has "$(offers sluice run --)" --procs --nodes
+	for mode in --requests --generate --import-darshan; do
+		# shellcheck disable=SC2046
+		has "$(offers sluice sim $mode x --)" $(options_of sim $mode)
+	done
+}
+
+# Long options that the help text of these words names at the begin of a line.
+options_of() { # command, word…
+	"$SLUICE" "$@" --help | grep -E '^ +(-., )?--[a-z]' | sed 's/\([^ ]\)  .*/\1/' | grep -oE -- '--[a-z-]+' | sort -u
+}
+
+# Those in the tables of the sources, by the file that a command has for itself, or begins with its name.
+options_known() { # command
+	find "$SOURCE_DIR/cli" -name "$1.c" -o -name "$1-*.c" | xargs grep -ohE \
+		"\{ (\.name = )?\"[a-z][a-z-]+\", ([a-z]+_argument, |0, |'.', |\.(text|flag|letter))" |
+		grep -oE '"[a-z-]+"' | tr -d '"' | sort -u
+}
+
+@test "there is no option that no help text names" {
+	for command in $(commands | grep -vE '^(help|version)$'); do
+		texts=$("$SLUICE" "$command" --help)
+		case $command in
+		bench) for what in sched path sim control; do texts+=$("$SLUICE" bench $what --help); done ;;
+		sim) for mode in --requests --generate; do texts+=$("$SLUICE" sim $mode --help); done ;;
+		esac
+		known=$(options_known "$command")
+		[ -n "$known" ] || { echo "$command: no options in its sources"; false; }
+		for option in $known; do
+			grep -qE -- "--$option([^a-z-]|$)" <<<"$texts" || { echo "$command: nothing of --$option"; false; }
+		done
+	done
 }
 
 @test "values are offered where an option has some, and not where it has none" {
@@ -71,6 +102,34 @@ commands() {
 	[ "$(offers sluice status '')" = "" ]
 	has "$(offers sluice up --policy '')" share= grant=
 	has "$(offers sluice up --policy share = '')" wfq io-sets
+	has "$(offers sluice sim --requests --policy '')" order= share=
+	has "$(offers sluice sim --policy '')" min-max fcfs
+	has "$(offers sluice allocate -p '')" mckp
+	has "$(offers sluice sim --generate '')" mix iosets
+	[ "$(offers sluice sim --generate = in)" = intrepid ]
+	has "$(offers sluice report '')" file.yaml
+	# what stands below a layer that has died is none
+	kill -KILL "$(cat "$SLUICE_RUNTIME/east/pid")"
+	until flock -n "$SLUICE_RUNTIME/east/lock" true; do sleep 0.05; done
+	"$SLUICE" status --all | grep -q "its log is"
+	[ "$(offers sluice down --name '')" = east ]
+}
+
+@test "names of jobs are whole, those of the layer that was named, and nothing that a shell obeys" {
+	local long name
+	long=$(printf 'j%.0s' {1..63})
+	# shellcheck disable=SC2016 # not to be obeyed
+	name='a$(touch${IFS}evil)`touch${IFS}evil`'
+	"$SLUICE" up "$DIR" >/dev/null
+	"$SLUICE" up --name east "$DIR" >/dev/null
+	"$SLUICE" run --name default --job "$name" -- dd if=/dev/zero of="$DIR/f" bs=4K count=1 status=none
+	"$SLUICE" run --name east --job "$long" -- dd if=/dev/zero of="$DIR/g" bs=4K count=1 status=none
+	[ "$(offers sluice set --name east '')" = "$long" ]
+	[ "$(offers sluice set --name = east '')" = "$long" ]
+	[ "$(offers sluice set --name default '')" = "$(printf %q "$name")" ]
+	[ "$(offers sluice set --name default a)" = "$(printf %q "$name")" ]
+	[ ! -e evil ]
+	[ "$(offers sluice set --name default b)" = "" ]
 }
 
 @test "what a command takes is offered: subcommands, policies, jobs, keys, programs" {
@@ -128,6 +187,11 @@ shown() { # text
 	typed 'sluice policy show share/io' 'share/io-sets'
 	typed 'sluice up --capa' 'sluice up --capacity'
 	typed 'sluice up zs' 'sluice up zsub/'
+	typed 'sluice sim --policy min-m' 'sluice sim --policy min-max'
+	typed 'sluice sim --requests --wind' 'sluice sim --requests --window'
+	typed 'sluice sim --generate per' 'sluice sim --generate persched'
+	typed 'sluice allocate --policy mck' 'sluice allocate --policy mckp'
+	typed 'sluice up --policy sha' 'sluice up --policy share='
 	typed 'sluice set --name ' 'ready>'
 	typed 'sluice ' 'start a layer'
 	[[ "$(mux capture-pane -p)" != *"not found"* ]]
