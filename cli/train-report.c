@@ -34,8 +34,10 @@ static void tp_attributes(const struct train *t, const struct train_tree *tree)
 
 	for (uint32_t i = 0; f && i < tree->task.attributes; i++)
 		fprintf(f, "%s%s", i ? ", " : "", t->t.column[tree->attribute[i]].name);
-	if (f)
+	if (f) {
+		fputs(t->by_time ? "; leaves lose least time" : "", f);
 		fclose(f);
+	}
 	cli_wrap(stdout, text ? text : "", column, 2);
 	free(text);
 }
@@ -49,7 +51,7 @@ static void tp_head(const struct train *t)
 
 	tp_counts(t, &t->train, count);
 	printf("%s: %u row%s%s%s, %s%s:", t->path, t->train.n, t->train.n == 1 ? "" : "s",
-	       t->held_out ? " with " : "", t->held_out ? t->train.where : "", c->name,
+	       t->train.where ? " with " : "", t->train.where ? t->train.where : "", c->name,
 	       t->derived ? " (from the times)" : "");
 	for (uint32_t i = 0; i < c->values; i++) {
 		if (!count[i])
@@ -65,10 +67,12 @@ static void tp_head(const struct train *t)
 static void tp_tree(const struct train *t)
 {
 	const struct train_tree *tree = &t->tree[t->chosen];
+	uint32_t leaves = sl_decision_leaves(&tree->tree);
 
 	sl_decision_print(stdout, &tree->tree, "");
-	printf("\n%u leaves, %u nodes. Wrong in %u of the %u rows it was learnt from (%.2f%%)",
-	       sl_decision_leaves(&tree->tree), tree->tree.nodes, tree->wrong_train, t->train.n,
+	printf("\n%u lea%s, %u node%s. Wrong in %u of the %u rows it was learnt from (%.2f%%)",
+	       leaves, leaves == 1 ? "f" : "ves", tree->tree.nodes,
+	       tree->tree.nodes == 1 ? "" : "s", tree->wrong_train, t->train.n,
 	       tp_percent(tree->wrong_train, t->train.n));
 	if (tree->cross)
 		printf(",\nin %u (%.2f%%) by %u-fold cross-validation with seed %" PRIu64,
@@ -191,6 +195,45 @@ static void tp_against(const struct train *t, const struct train_score *s, uint3
 	}
 }
 
+/* Is the tree worth having? */
+static void tp_verdicts(const struct train *t)
+{
+	struct train_verdict v[TRAIN_VERDICTS];
+	uint32_t n = train_verdicts(t, v);
+	char text[600];
+
+	if (n)
+		putchar('\n');
+	for (uint32_t i = 0; i < n; i++) {
+		const char *name = t->tree[t->chosen].name;
+		bool strange = !strcmp(v[i].rows, "new device");
+		int k;
+
+		name = name ? name : "the tree";
+		if (v[i].times)
+			k = snprintf(text, sizeof(text),
+				     "In rows %s %s takes %.2f%% more time than the fastest, "
+				     "always %s %.2f%%",
+				     train_unseen(&v[i]), name, 100 * v[i].tree, v[i].constant,
+				     100 * v[i].other);
+		else
+			k = snprintf(text, sizeof(text),
+				     "In rows %s %s is wrong in %.2f%%, always %s in %.2f%%",
+				     train_unseen(&v[i]), name, 100 * v[i].tree, v[i].constant,
+				     100 * v[i].other);
+		snprintf(text + k, sizeof(text) - (size_t)k, "%s%s%s%s",
+			 train_is_worse(&v[i]) ? ": WORSE. Use " : ".",
+			 !train_is_worse(&v[i]) ? ""
+			 : v[i].times		? "order="
+						: "always ",
+			 train_is_worse(&v[i]) ? v[i].constant : "",
+			 !train_is_worse(&v[i]) ? ""
+			 : strange		? " on other devices, or learn from runs on them."
+						: " instead, or learn from more runs.");
+		cli_wrap(stdout, text, 0, 0);
+	}
+}
+
 void train_report(const struct train *t)
 {
 	struct train_score s[TRAIN_SOLUTIONS];
@@ -205,6 +248,7 @@ void train_report(const struct train *t)
 	tp_solutions(t, s, n);
 	if (t->base_time != SL_DECISION_NONE)
 		tp_against(t, s, n);
+	tp_verdicts(t);
 }
 
 /* ---- JSON ---- */
@@ -266,6 +310,27 @@ static void tp_json_score(struct json *j, const struct train_score *s)
 	json_end(j);
 }
 
+static void tp_json_verdicts(struct json *j, const struct train *t)
+{
+	struct train_verdict v[TRAIN_VERDICTS];
+	uint32_t n = train_verdicts(t, v);
+
+	json_array(j, "verdicts");
+	for (uint32_t i = 0; i < n; i++) {
+		json_object(j, NULL);
+		json_string(j, "rows", v[i].rows);
+		json_string(j, "by", v[i].times ? "over_fastest_mean" : "wrong");
+		json_double(j, "tree", v[i].tree);
+		json_string(j, "constant", v[i].constant);
+		json_double(j, "always_constant", v[i].other);
+		json_string(j, "recommended",
+			    train_is_worse(&v[i]) ? v[i].constant
+						  : train_name(&t->tree[t->chosen]));
+		json_end(j);
+	}
+	json_end(j);
+}
+
 void train_json(const struct train *t)
 {
 	const struct sl_decision_attribute *c = &t->t.column[t->class_];
@@ -289,6 +354,7 @@ void train_json(const struct train *t)
 	for (uint32_t i = 0; i < c->values; i++)
 		json_uint(&j, c->value[i], count[i]);
 	json_end(&j);
+	json_string(&j, "leaves", t->by_time ? "time" : "count");
 	json_uint(&j, "folds", t->folds);
 	json_uint(&j, "seed", t->seed);
 	json_string(&j, "chosen", train_name(&t->tree[t->chosen]));
@@ -300,5 +366,6 @@ void train_json(const struct train *t)
 	for (uint32_t i = 0; i < n; i++)
 		tp_json_score(&j, &s[i]);
 	json_end(&j);
+	tp_json_verdicts(&j, t);
 	json_end(&j);
 }

@@ -146,6 +146,12 @@ int train_classes(struct train *t, const char *class_, double margin)
 	if (c->values > SL_DECISION_CLASSES)
 		return cli_fail(TRAIN_CMD, "%s:1: '%s' has %u classes; %u can be told apart.",
 				t->path, c->name, c->values, SL_DECISION_CLASSES);
+	for (uint32_t i = 0; i < t->t.columns; i++)
+		for (uint32_t row = 0; train_is_time(&t->t.column[i]) && row < t->t.rows; row++)
+			if (sl_table_cell(&t->t, row, i) <= 0)
+				return cli_fail(TRAIN_CMD, "%s:%u: %s is %g; a time is above 0.",
+						t->path, t->t.line[row], t->t.column[i].name,
+						sl_table_cell(&t->t, row, i));
 	t->base_time = sl_table_column(&t->t, TIME BASE);
 	for (uint32_t i = 0; i < c->values; i++) {
 		char name[SL_DECISION_NAME + sizeof(TIME)];

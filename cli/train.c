@@ -8,14 +8,15 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/page.h"
 
-#define CMD TRAIN_CMD
+#define CMD	    TRAIN_CMD
+#define REPEATS	    10	  /* of cross-validation, for the verdict: one alone may be lucky */
+#define REPEAT_ROWS 20000 /* with more rows it is sure enough, and takes long enough */
 
 static int help(void)
 {
@@ -23,7 +24,7 @@ static int help(void)
 	     "\n"
 	     "Learns from a table of runs which order policy suits which access pattern and\n"
 	     "device: a decision tree, by C4.5. Prints it, how often it is wrong, and how it\n"
-	     "compares with always using one policy.\n"
+	     "compares with always using one policy, in rows that it has not seen, too.\n"
 	     "\n"
 	     "Options:\n"
 	     "  -t, --tree T1|T2|T3    attributes: T1 op, files, file_bytes, spatiality, size,\n"
@@ -36,6 +37,9 @@ static int help(void)
 	     "  -s, --seed S           of cross-validation; default 1\n"
 	     "  -T, --train WHERE      learn from these rows alone, as in procs=8,device!=edel\n"
 	     "  -E, --test WHERE       and judge by these; needs --train\n"
+	     "  -l, --leaves time|count\n"
+	     "                         a leaf chooses what loses least time (default, if\n"
+	     "                         there are times), or what is best most often, as C4.5\n"
 	     "  -C, --confidence C     of pruning, up to 0.5: less prunes more; default 0.25\n"
 	     "  -m, --smallest N       rows that two branches of a test must have; default 2\n"
 	     "  -u, --unpruned         do not prune\n"
@@ -50,7 +54,7 @@ static int help(void)
 
 struct asked {
 	const char *tree, *attributes, *class_, *output, *folds, *seed, *train, *test;
-	const char *confidence, *smallest, *margin;
+	const char *confidence, *smallest, *margin, *leaves;
 	bool unpruned, json;
 	double confidence_of_1, margin_of_1;
 	uint32_t smallest_rows;
@@ -136,6 +140,8 @@ static uint32_t judged(const struct train_tree *tree, const struct sl_decision *
 
 static int learn(struct train *t, struct train_tree *tree)
 {
+	uint32_t repeats = tree == &t->tree[t->chosen] ? t->repeats : 1;
+
 	tree->guess = calloc(t->test.n, sizeof(tree->guess[0]));
 	if (!tree->guess || sl_c45_learn(&tree->task, t->train.row, t->train.n, &tree->tree))
 		return out_of_memory();
@@ -148,13 +154,54 @@ static int learn(struct train *t, struct train_tree *tree)
 	}
 	if (t->train.n < 2)
 		return CLI_OK;
-	tree->cross = calloc(t->train.n, sizeof(tree->cross[0]));
-	if (!tree->cross ||
-	    sl_c45_cross(&tree->task, t->train.row, t->train.n, t->folds, t->seed, tree->cross))
-		return out_of_memory();
+	tree->cross = calloc((size_t)repeats * t->train.n, sizeof(tree->cross[0]));
+	for (uint32_t i = 0; i < repeats; i++)
+		if (!tree->cross || sl_c45_cross(&tree->task, t->train.row, t->train.n, t->folds,
+						 t->seed + i, tree->cross + (size_t)i * t->train.n))
+			return out_of_memory();
 	for (uint32_t i = 0; i < t->train.n; i++)
 		tree->wrong_cross += tree->cross[i] !=
 				     (uint32_t)sl_table_cell(&t->t, t->train.row[i], t->class_);
+	return CLI_OK;
+}
+
+/* Each device by a tree of the others, if the table tells devices apart. */
+static int learn_devices(struct train *t)
+{
+	struct train_tree *tree = &t->tree[t->chosen];
+	uint32_t device = sl_table_column(&t->t, "device");
+	int rc;
+
+	if (t->held_out || device == SL_DECISION_NONE || device == t->class_ ||
+	    !t->t.column[device].values)
+		return CLI_OK;
+	tree->strange = calloc(t->train.n, sizeof(tree->strange[0]));
+	if (!tree->strange)
+		return out_of_memory();
+	rc = sl_c45_cross_by(&tree->task, t->train.row, t->train.n, device, tree->strange);
+	if (rc == -EINVAL) { /* only one */
+		free(tree->strange);
+		tree->strange = NULL;
+		return CLI_OK;
+	}
+	return rc ? out_of_memory() : CLI_OK;
+}
+
+/* Leaves choose by time if they are asked to, or if there are times of all classes. */
+static int read_leaves(struct train *t, const char *asked)
+{
+	const struct sl_decision_attribute *c = &t->t.column[t->class_];
+	bool count = asked && !strcmp(asked, "count"), time = asked && !strcmp(asked, "time");
+	uint32_t without = 0;
+
+	if (asked && !count && !time)
+		return cli_usage(CMD, "--leaves must be time or count, not '%s'.", asked);
+	while (without < c->values && t->time_of[without] != SL_DECISION_NONE)
+		without++;
+	if (time && without < c->values)
+		return cli_fail(CMD, "%s:1: --leaves time needs a column time_%s.", t->path,
+				c->value[without]);
+	t->by_time = without == c->values && !count;
 	return CLI_OK;
 }
 
@@ -171,31 +218,24 @@ static int some_to_choose(const struct train *t)
 			t->train.where ? t->train.where : "");
 }
 
-static int write_tree(const struct train *t, const char *path)
+static int put_tree(FILE *f, const void *what)
 {
+	const struct train *t = what;
 	const struct train_tree *tree = &t->tree[t->chosen];
-	char temporary[PATH_MAX];
-	FILE *f;
-	bool ok;
+	struct train_verdict v[TRAIN_VERDICTS];
+	uint32_t n = train_verdicts(t, v);
 
-	if (snprintf(temporary, sizeof(temporary), "%s.tmp", path) >= (int)sizeof(temporary))
-		return cli_fail(CMD, "--output: the name is too long.");
-	f = fopen(temporary, "we");
-	if (!f)
-		return cli_fail(CMD, "cannot write %s: %s.", temporary, strerror(errno));
 	fprintf(f, "# %s of sluice train, from %u rows; wrong in %u of them", train_name(tree),
 		t->train.n, tree->wrong_train);
 	if (tree->cross)
 		fprintf(f, ", in %u by %u-fold cross-validation", tree->wrong_cross, t->folds);
 	fputs(".\n", f);
+	for (uint32_t i = 0; i < n; i++)
+		if (train_is_worse(&v[i]))
+			fprintf(f, "# Worse than always %s in rows %s.\n", v[i].constant,
+				train_unseen(&v[i]));
 	sl_decision_write(f, &tree->tree);
-	ok = !ferror(f);
-	ok = !fclose(f) && ok;
-	if (ok && !rename(temporary, path))
-		return CLI_OK;
-	cli_fail(CMD, "cannot write %s: %s.", path, strerror(errno));
-	unlink(temporary);
-	return CLI_FAILED;
+	return 0;
 }
 
 static int run(struct train *t, const struct asked *a)
@@ -209,6 +249,7 @@ static int run(struct train *t, const struct asked *a)
 	t->test.where = a->test ? a->test : a->train;
 	t->held_out = a->test != NULL;
 	if ((status = train_classes(t, a->class_, a->margin_of_1)) ||
+	    (status = read_leaves(t, a->leaves)) ||
 	    (status = train_attributes(t, a->tree, a->attributes)) ||
 	    (status = train_select(t, "--train", &t->train)) || (status = some_to_choose(t)))
 		return status;
@@ -221,16 +262,20 @@ static int run(struct train *t, const struct asked *a)
 	}
 	if (t->train.n >= 2 && t->folds > t->train.n)
 		t->folds = t->train.n;
+	t->repeats = t->train.n <= REPEAT_ROWS ? REPEATS : 1;
 	train_contradictions(t);
 	for (uint32_t i = 0; i < t->trees; i++) {
 		t->tree[i].task.confidence = a->confidence_of_1;
 		t->tree[i].task.smallest = a->smallest_rows;
 		t->tree[i].task.unpruned = a->unpruned;
+		t->tree[i].task.loss = t->by_time ? train_loss : NULL;
+		t->tree[i].task.loss_arg = t;
 		status = learn(t, &t->tree[i]);
 		if (status)
 			return status;
 	}
-	if (a->output && (status = write_tree(t, a->output)))
+	if ((status = learn_devices(t)) ||
+	    (a->output && (status = page_write(CMD, a->output, put_tree, t))))
 		return status;
 	if (a->json)
 		train_json(t);
@@ -246,6 +291,7 @@ static void finish(struct train *t)
 		sl_decision_free(&t->tree[i].other);
 		free(t->tree[i].guess);
 		free(t->tree[i].cross);
+		free(t->tree[i].strange);
 	}
 	free(t->train.row);
 	if (t->held_out)
@@ -268,6 +314,7 @@ int cmd_train(int argc, char **argv)
 		{ "test", 'E', .text = &a.test },
 		{ "confidence", 'C', .text = &a.confidence },
 		{ "smallest", 'm', .text = &a.smallest },
+		{ "leaves", 'l', .text = &a.leaves },
 		{ "unpruned", 'u', .flag = &a.unpruned },
 		{ "margin", 'g', .text = &a.margin },
 		{ "json", 'j', .flag = &a.json },

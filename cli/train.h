@@ -24,7 +24,8 @@ struct train_tree {
 	struct sl_decision tree;  /* learnt from the rows to train by */
 	struct sl_decision other; /* with --test: learnt from those */
 	uint32_t *guess;	  /* of `tree`, for each row to test with */
-	uint32_t *cross; /* of cross-validation, for each row to train by; NULL: too few rows */
+	uint32_t *cross;   /* of cross-validation, for each row to train by; NULL: too few rows */
+	uint32_t *strange; /* by a tree without that row's device; NULL: there is but one */
 	uint32_t wrong_train, wrong_cross, wrong_test;
 	uint32_t wrong_other; /* of `other`, in the rows to train by */
 };
@@ -42,6 +43,8 @@ struct train {
 	bool held_out;
 	uint32_t folds;
 	uint64_t seed;
+	bool by_time;	  /* leaves say what takes least time, not what is best most often */
+	uint32_t repeats; /* of the chosen tree's cross-validation: with seed, seed + 1, ... */
 };
 
 /* ---- train-table.c: the table, its rows and columns. Errors are reported; an exit status. ---- */
@@ -57,6 +60,9 @@ void train_contradictions(const struct train *t);
 
 /* ---- train-judge.c ---- */
 
+/* What the choice of a class takes more in a row than the fastest, of 1; NAN: not known. */
+double train_loss(const void *train, uint32_t row, uint32_t class_);
+
 /* How one solution does on the rows to test with; see train-judge.c. */
 struct train_score {
 	char name[SL_DECISION_NAME + 24];
@@ -68,11 +74,27 @@ struct train_score {
 };
 
 /* The solutions that are compared, as many as there are; each as the report shows it. */
-#define TRAIN_SOLUTIONS (SL_DECISION_CLASSES + TRAIN_TREES + 3)
+#define TRAIN_SOLUTIONS (SL_DECISION_CLASSES + TRAIN_TREES + 4)
 uint32_t train_solutions(const struct train *t, struct train_score *s);
 /* The most that a tree is faster than always that algorithm, of 1; NAN: no times. */
 double train_gain(const struct train *t, const struct train_tree *tree, const char *algorithm);
 const char *train_name(const struct train_tree *tree);
+
+/* The chosen tree beside the best that one choice for all rows would do; see train-judge.c. */
+struct train_verdict {
+	const char *rows; /* "crossed", "new device" or "held out" */
+	char constant[SL_DECISION_NAME + 1];
+	bool times;	    /* the figures are mean time over the fastest, else wrong choices */
+	double tree, other; /* of 1 */
+};
+#define TRAIN_VERDICTS 2
+/* "that it has not seen": after "rows". */
+const char *train_unseen(const struct train_verdict *v);
+uint32_t train_verdicts(const struct train *t, struct train_verdict *v);
+static inline bool train_is_worse(const struct train_verdict *v)
+{
+	return v->tree > v->other + 1e-9;
+}
 /* "always aioli": the one that trees are compared with; NULL: there is none. */
 const struct train_score *train_always(const struct train_score *s, uint32_t n,
 				       const char *algorithm);

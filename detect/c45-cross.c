@@ -4,6 +4,10 @@
  * folds like cards, so that each fold has as much of every class as can be; each fold is then
  * judged by a tree that was learnt from the others. With 10 rows a a a a a a b b b b and 2 folds:
  * a b a b ..., 3 a and 2 b each.
+ *
+ * Rows that are nearly alike, as those of one device, are dealt to different folds, and what is
+ * learnt from one helps with the other. So there is a second way, with one fold for each value of a
+ * column: all rows of a device are judged by a tree that has not seen that device.
  */
 #include <errno.h>
 #include <math.h>
@@ -50,15 +54,13 @@ static void cr_deal(const struct sl_c45 *task, const uint32_t *row, uint32_t n, 
 				fold[order[i]] = card++ % folds;
 }
 
-int sl_c45_cross(const struct sl_c45 *task, const uint32_t *row, uint32_t n, uint32_t folds,
-		 uint64_t seed, uint32_t *guess)
+/* Each fold by a tree of the others; a fold without rows is left out. */
+static int cr_judge(const struct sl_c45 *task, const uint32_t *row, uint32_t n, uint32_t folds,
+		    const uint32_t *fold, uint32_t *guess)
 {
-	uint32_t *order = malloc(n * sizeof(*order)), *fold = calloc(n, sizeof(*fold));
 	uint32_t *others = malloc(n * sizeof(*others));
-	int rc = order && fold && others ? 0 : -ENOMEM;
+	int rc = others ? 0 : -ENOMEM;
 
-	if (!rc)
-		cr_deal(task, row, n, folds, seed, order, fold);
 	for (uint32_t f = 0; f < folds && !rc; f++) {
 		struct sl_decision t;
 		uint32_t m = 0;
@@ -66,6 +68,8 @@ int sl_c45_cross(const struct sl_c45 *task, const uint32_t *row, uint32_t n, uin
 		for (uint32_t i = 0; i < n; i++)
 			if (fold[i] != f)
 				others[m++] = row[i];
+		if (m == n)
+			continue;
 		rc = sl_c45_learn(task, others, m, &t);
 		if (rc)
 			break;
@@ -74,8 +78,43 @@ int sl_c45_cross(const struct sl_c45 *task, const uint32_t *row, uint32_t n, uin
 				guess[i] = sl_c45_choose(task, &t, row[i]);
 		sl_decision_free(&t);
 	}
+	free(others);
+	return rc;
+}
+
+int sl_c45_cross(const struct sl_c45 *task, const uint32_t *row, uint32_t n, uint32_t folds,
+		 uint64_t seed, uint32_t *guess)
+{
+	uint32_t *order = malloc(n * sizeof(*order)), *fold = calloc(n, sizeof(*fold));
+	int rc = order && fold ? 0 : -ENOMEM;
+
+	if (!rc) {
+		cr_deal(task, row, n, folds, seed, order, fold);
+		rc = cr_judge(task, row, n, folds, fold, guess);
+	}
 	free(order);
 	free(fold);
-	free(others);
+	return rc;
+}
+
+int sl_c45_cross_by(const struct sl_c45 *task, const uint32_t *row, uint32_t n, uint32_t column,
+		    uint32_t *guess)
+{
+	uint32_t values = task->table->column[column].values, first = 0;
+	uint32_t *fold = malloc(n * sizeof(*fold));
+	bool several = false;
+	int rc;
+
+	if (!fold)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < n; i++) {
+		double v = sl_table_cell(task->table, row[i], column);
+
+		fold[i] = isnan(v) ? values : (uint32_t)v; /* the unknown are one more */
+		first = i ? first : fold[i];
+		several = several || fold[i] != first;
+	}
+	rc = several ? cr_judge(task, row, n, values + 1, fold, guess) : -EINVAL;
+	free(fold);
 	return rc;
 }

@@ -23,6 +23,7 @@ struct c45_node {
 	struct c45_node **son;
 	double *bag;	     /* weight by son and class: sons * classes */
 	double *dist;	     /* weight by class */
+	uint32_t says;	     /* class; of a node without cases, that of the one above */
 	struct c45_cases at; /* that it was grown from */
 };
 
@@ -74,5 +75,8 @@ void c45_best_test(struct c45 *c, const struct c45_cases *cases, double all, str
 void c45_collapse(const struct c45 *c, struct c45_node *n);
 void c45_prune(struct c45 *c, struct c45_node *n);
 double c45_more_errors(double cases, double wrong, double confidence);
+
+/* c45-loss.c: what each node says, and fewer of them. The task knows losses. */
+void c45_lose_least(const struct c45 *c, struct c45_node *root);
 
 #endif

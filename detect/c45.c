@@ -10,8 +10,8 @@
  * is not known go into all branches, with weights as the others went: of 12 cases, 8 with files <=
  * 1 and 3 with more, that of which it is not known counts 8/11 here and 3/11 there.
  *
- * Pruning is in c45-prune.c. Growing is O(attributes * cases * log(cases)) for each level of
- * the tree.
+ * Pruning is in c45-prune.c; leaves that lose least, which is not C4.5, in c45-loss.c. Growing is
+ * O(attributes * cases * log(cases)) for each level of the tree.
  */
 #include "detect/c45.h"
 
@@ -116,27 +116,33 @@ static bool c4_copy_names(const struct c45 *c, struct sl_decision *out)
 	return true;
 }
 
-/* fallback: the class for leaves that no case came to. */
-static uint32_t c4_copy(struct c45 *c, const struct c45_node *n, uint32_t fallback,
-			struct sl_decision *out)
+/* Every node says what most of its cases are; leaves that no case came to, what the one above says.
+ */
+static void c4_say(const struct c45 *c, struct c45_node *n, uint32_t above)
+{
+	n->says =
+		c45_sum(n->dist, c->classes) <= C45_TINY ? above : c45_largest(n->dist, c->classes);
+	for (uint32_t i = 0; i < n->sons; i++)
+		c4_say(c, n->son[i], n->says);
+}
+
+static uint32_t c4_copy(struct c45 *c, const struct c45_node *n, struct sl_decision *out)
 {
 	uint32_t at = sl_decision_add(out), last = SL_DECISION_NONE;
-	bool empty = c45_sum(n->dist, c->classes) <= C45_TINY;
-	uint32_t class_ = empty ? fallback : c45_largest(n->dist, c->classes);
 
 	if (at == SL_DECISION_NONE) {
 		c->failed = true;
 		return at;
 	}
-	out->node[at].class_ = class_;
-	if (!n->sons && !empty)
+	out->node[at].class_ = n->says;
+	if (!n->sons && c45_sum(n->dist, c->classes) > C45_TINY)
 		memcpy(&out->count[out->node[at].counts], n->dist, c->classes * sizeof(n->dist[0]));
 	if (n->sons) {
 		out->node[at].attribute = n->attribute;
 		out->node[at].threshold = n->threshold;
 	}
 	for (uint32_t i = 0; i < n->sons; i++) {
-		uint32_t child = c4_copy(c, n->son[i], class_, out);
+		uint32_t child = c4_copy(c, n->son[i], out);
 
 		if (c->failed)
 			return at;
@@ -169,13 +175,17 @@ int sl_c45_learn(const struct sl_c45 *task, const uint32_t *row, uint32_t n,
 		cases.c[i] = (struct c45_case){ row[i], 1 };
 	if (!c.failed)
 		root = c4_grow(&c, cases, 0);
-	if (!c.failed && !task->unpruned) {
+	if (!c.failed && !task->unpruned && !task->loss) {
 		c45_collapse(&c, root);
 		c45_prune(&c, root);
 	}
 	c.failed = c.failed || !c4_copy_names(&c, out);
+	if (!c.failed && task->loss)
+		c45_lose_least(&c, root);
+	else if (!c.failed)
+		c4_say(&c, root, 0);
 	if (!c.failed)
-		c4_copy(&c, root, 0, out);
+		c4_copy(&c, root, out);
 	c45_free(root);
 	if (c.failed) {
 		sl_decision_free(out);

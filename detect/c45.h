@@ -52,6 +52,13 @@ struct sl_c45 {
 	uint32_t smallest; /* cases that two branches of a test must have; 0: 2 */
 	double confidence; /* of pruning, up to 0.5: less prunes more; 0: 0.25 */
 	bool unpruned;
+	/*
+	 * What it costs to say this class of a row, 0 or more; NAN: not known. Leaves then say what
+	 * costs least, and there is no pruning but that branches that say the same become one.
+	 * NULL: C4.5, leaves say the class that most of their cases have.
+	 */
+	double (*loss)(const void *arg, uint32_t row, uint32_t class_);
+	const void *loss_arg;
 };
 
 /*
@@ -68,5 +75,11 @@ uint32_t sl_c45_choose(const struct sl_c45 *task, const struct sl_decision *t, u
  */
 int sl_c45_cross(const struct sl_c45 *task, const uint32_t *row, uint32_t n, uint32_t folds,
 		 uint64_t seed, uint32_t *guess);
+/*
+ * The same with a fold for each value of a column that has names. -EINVAL: these rows have but one,
+ * so that nothing would be left to learn from.
+ */
+int sl_c45_cross_by(const struct sl_c45 *task, const uint32_t *row, uint32_t n, uint32_t column,
+		    uint32_t *guess);
 
 #endif

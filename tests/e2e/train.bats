@@ -83,8 +83,64 @@ petalwidth > 0.6
 	"$SLUICE" train -o t.tree "$DATA/labor.arff" >/dev/null
 	[ "$(sed -n 2p t.tree)" = "sluice-tree 1" ]
 	grep -q "^wage-increase-first-year <= 2.5: bad (bad 13, good 2.26" t.tree
-	[ ! -e t.tree.tmp ]
-	refused 1 "cannot write none/t.tree.tmp: No such file or directory." -o none/t.tree "$DATA/iris.csv"
+	[ "$(ls)" = t.tree ]
+	refused 1 "cannot write none/t.tree: No such file or directory." -o none/t.tree "$DATA/iris.csv"
+	# What a link leads to is replaced, not the link; what is no file is written to.
+	ln -s t.tree link
+	"$SLUICE" train -o link "$DATA/iris.csv" >/dev/null
+	[ -L link ]
+	grep -q "^petalwidth <= 0.6: Iris-setosa" t.tree
+	"$SLUICE" train -o /dev/stdout "$DATA/iris.csv" | grep -qx "sluice-tree 1"
+}
+
+@test "a tree that is worse than one choice for all is told" {
+	# Learnt by count from 8 processes it loses more than always to-agg, with 16.
+	"$SLUICE" train --leaves count -T procs=8 -E procs=16 "$DATA/runs.csv" -o t.tree >report 2>/dev/null
+	tr '\n' ' ' <report | grep -q "In rows that it has not seen T2 takes 4.81% more time than the \
+fastest, always to-agg 2.36%: WORSE. Use order=to-agg instead, or learn from more runs."
+	grep -qx "# Worse than always to-agg in rows that it has not seen." t.tree
+	"$SLUICE" train --leaves count --json "$DATA/runs.csv" 2>/dev/null >j
+	jq -e '.leaves == "count" and (.verdicts | map({(.rows): .}) | add |
+		(.crossed | .tree > .always_constant and .constant == "to-agg" and .recommended == "to-agg") and
+		(.["new device"] | .tree > .always_constant and .recommended == "to-agg"))' j
+	# The figures are those of the table.
+	jq -e '(.verdicts[1].tree == (.solutions[] | select(.name == "T2, new device") | .over_fastest_mean)) and
+		(.verdicts[1].always_constant == (.solutions[] | select(.name == "always to-agg") | .over_fastest_mean))' j
+	"$SLUICE" train --leaves count "$DATA/runs.csv" -o t.tree >report 2>/dev/null
+	grep -q "Use order=to-agg on other devices, or learn" report
+	grep -qx "# Worse than always to-agg in rows of a device that it has not seen." t.tree
+}
+
+@test "the shipped tree is better than one choice for all, also on a device that it has not seen" {
+	"$SLUICE" train --json "$DATA/runs.csv" 2>/dev/null >j
+	jq -e '.leaves == "time" and (.verdicts | length == 2 and all(.by == "over_fastest_mean" and
+		.tree < .always_constant and .recommended == "T2"))' j
+	! grep -q Worse "$DATA/../../../sched/auto.tree" || false
+}
+
+@test "without times mistakes are compared; one device is no new one" {
+	"$SLUICE" train --json "$DATA/labor.arff" |
+		jq -e '.leaves == "count" and (.verdicts | length == 1 and (.[0] | .by == "wrong" and .constant == "good" and
+			.tree < .always_constant and .recommended == "tree"))'
+	# Chance: nothing can be learnt.
+	{ echo a,device,best; for i in {1..40}; do echo "$i,x,$([ $(((i * 7919 + i * i * 104729) % 101)) -lt 35 ] && echo sjf || echo to)"; done; } >c.csv
+	"$SLUICE" train --unpruned --smallest 1 --json c.csv |
+		jq -e '.verdicts | length == 1 and (.[0] | .rows == "crossed" and .recommended == "to")'
+}
+
+@test "leaves choose by time, or by count" {
+	# aioli is best twice of three times, and once takes far longer.
+	printf '%s\n' op,files,spatiality,size,ratio,time_to,time_aioli >t.csv
+	for i in 1 2 3 4; do
+		echo "read,1,contiguous,small,2,1.05,1" >>t.csv
+		[ $i -gt 2 ] || echo "read,1,contiguous,small,2,1,1.4" >>t.csv
+		echo "write,1,contiguous,small,2,1,2" >>t.csv
+	done
+	choice() { "$SLUICE" train --json "$@" t.csv 2>/dev/null | jq -r '.trees[0].text' | grep -E "read|^:"; }
+	[[ "$(choice --leaves count)" == *"aioli (to 2, aioli 4)" ]]
+	[[ "$(choice)" == ": to (to 6, aioli 4)" ]]
+	refused 2 "--leaves must be time or count, not 'x'. See 'sluice train --help'." --leaves x t.csv
+	refused 1 "$DATA/labor.arff:1: --leaves time needs a column time_bad." --leaves time "$DATA/labor.arff"
 }
 
 @test "options of the learner change the tree" {
@@ -123,6 +179,8 @@ petalwidth > 0.6
 	refused 1 "numbers.csv:1: the class 'b' has numbers in it; names are needed. --class tells another column, and columns time_ALGORITHM make one." numbers.csv
 	printf '@attribute a {x}\n@data\ny\n' >bad.arff
 	refused 1 "bad.arff:3: 'y' is no value of 'a'." bad.arff
+	printf 'a,time_to,time_sjf\n1,2,3\n2,0,1\n' >zero.csv
+	refused 1 "zero.csv:3: time_to is 0; a time is above 0." zero.csv
 	refused 1 "none.csv: No such file or directory." none.csv
 	refused 1 ".: Is a directory." .
 }

@@ -371,6 +371,80 @@ static void cells_may_be_quoted_unknown_or_numbers(void **state)
 	sl_table_free(&t);
 }
 
+/* ---- losses ---- */
+
+/* x tells a from b; what a choice loses stands in the columns p and q. */
+#define LOSSES                          \
+	"x,p,q,class\n"                 \
+	"1,0,40,p\n1,5,0,q\n1,5,0,q\n"  \
+	"2,3,0,q\n2,30,0,q\n2,30,?,q\n" \
+	"3,0,2,p\n3,0,2,p\n3,0,0.1,p\n"
+
+static double loss(const void *arg, uint32_t row, uint32_t class_)
+{
+	const struct rig *r = arg;
+
+	return sl_table_cell(&r->t, row,
+			     sl_table_column(&r->t, r->t.column[r->task.class_].value[class_]));
+}
+
+/*
+ * Of all rows p loses 73 / 9 = 8.11 and q 44.1 / 8 = 5.51. At x = 1 p loses (10 + 8.11) / 4, q
+ * (40 + 5.51) / 4, though two rows of three are q's; at 2 q, at 3 p.
+ */
+static void leaves_say_what_loses_least(void **state)
+{
+	uint32_t x = 0;
+	struct rig r;
+
+	(void)state;
+	from_text(&r, LOSSES);
+	r.task.attribute = &x;
+	r.task.attributes = 1;
+	r.task.unpruned = true;
+	r.task.loss = loss;
+	r.task.loss_arg = &r;
+	is_tree(&r, "x <= 2\n"
+		    "|   x <= 1: p (p 1, q 2)\n"
+		    "|   x > 1: q (q 3)\n"
+		    "x > 2: p (p 3)\n");
+}
+
+/* p is best at 2 and loses little at 3, where q would lose nothing: one leaf, and no test. */
+static void branches_that_say_the_same_are_joined(void **state)
+{
+	uint32_t x = 0;
+	struct rig r;
+
+	(void)state;
+	from_text(&r, "x,p,q,class\n"
+		      "1,9,0,q\n1,9,0,q\n1,9,0,q\n1,9,0,q\n1,9,0,q\n1,9,0,q\n"
+		      "2,0,50,p\n2,0,50,p\n2,0,50,p\n3,1,0,q\n3,1,0,q\n3,1,0,q\n");
+	r.task.attribute = &x;
+	r.task.attributes = 1;
+	r.task.loss = loss;
+	r.task.loss_arg = &r;
+	is_tree(&r, "x <= 1: q (q 6)\nx > 1: p (q 3, p 3)\n");
+}
+
+/* Two devices with opposite truths: whoever has seen the one alone is always wrong on the other. */
+static void each_value_can_be_judged_by_a_tree_without_it(void **state)
+{
+	uint32_t guess[8], x = 0;
+	struct rig r;
+
+	(void)state;
+	from_text(&r, "x,device,class\n1,a,p\n1,a,p\n2,a,q\n2,a,q\n"
+		      "1,b,q\n1,b,q\n2,b,p\n2,b,p\n");
+	r.task.attribute = &x;
+	r.task.attributes = 1;
+	assert_int_equal(sl_c45_cross_by(&r.task, r.row, 8, 1, guess), 0);
+	for (uint32_t i = 0; i < 8; i++)
+		assert_int_not_equal(guess[i], (uint32_t)sl_table_cell(&r.t, i, 2));
+	assert_int_equal(sl_c45_cross_by(&r.task, r.row, 4, 1, guess), -EINVAL);
+	finish(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -389,6 +463,9 @@ int main(void)
 		cmocka_unit_test(bad_csv_is_said_with_its_line),
 		cmocka_unit_test(bad_arff_is_said_with_its_line),
 		cmocka_unit_test(cells_may_be_quoted_unknown_or_numbers),
+		cmocka_unit_test(leaves_say_what_loses_least),
+		cmocka_unit_test(branches_that_say_the_same_are_joined),
+		cmocka_unit_test(each_value_can_be_judged_by_a_tree_without_it),
 	};
 
 	return cmocka_run_group_tests_name("c45", tests, NULL, NULL);
