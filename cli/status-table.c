@@ -204,8 +204,7 @@ static void tb_order(char out[CELL], const cJSON *job)
 
 /* Of a layer with several nodes. */
 
-/* "0,2"; "4:" and the first if there are too many; a dash for none. */
-static void tb_ionodes(char out[CELL], const cJSON *job)
+void status_ionodes(char out[CELL], const cJSON *job)
 {
 	const cJSON *nodes = cJSON_GetObjectItemCaseSensitive(job, "ionodes"), *node;
 	size_t at = 0;
@@ -260,7 +259,7 @@ static const struct column one_node[] = {
 /* The same for a layer with several. */
 static const struct column many_nodes[] = {
 	{ "CL", 4, tb_clients },
-	{ "IONODES", 8, tb_ionodes },
+	{ "IONODES", 8, status_ionodes },
 	{ "PHASE", 6, tb_phase },
 	{ "GRANT", 6, tb_grant },
 	{ "NOW", 6, tb_now },

@@ -26,6 +26,8 @@ double status_number(const cJSON *object, const char *key);
 const char *status_string(const cJSON *object, const char *key);
 
 #define STATUS_CELL 24
+/* The nodes that serve a job: "0,2", "8:0.." if there are many, a dash for none. */
+void status_ionodes(char out[STATUS_CELL], const cJSON *job);
 /* Three digits and a prefix, at most five characters: 0, 999, 1.23K, 12.3M, 123G. */
 void status_short(char out[STATUS_CELL], double value);
 /* At most five characters: 0, 12us, 1.2ms, 12ms, 1.2s, 99s, 12m, 3.4h, 12h, 45d. */

@@ -9,21 +9,33 @@
 
 #include "cli/top-pen.h"
 
-#define CELL STATUS_CELL
+#define CELL  STATUS_CELL
+#define LEAST 16 /* columns that a name, or what is typed, keeps in a line where others need room \
+		  */
+
+/* Columns for a part of a line whose rest is so wide. */
+static unsigned td_room(const struct pen *p, unsigned rest)
+{
+	return p->columns > rest + LEAST ? p->columns - rest : LEAST;
+}
 
 /* ---- the layer ---- */
 
 static void td_head(struct pen *p, const struct top_model *m, const struct top_view *v)
 {
-	char text[PEN_BYTES], a[CELL], b[CELL], c[CELL];
+	char text[PEN_BYTES], rest[80], root[PEN_BYTES], a[CELL], b[CELL], c[CELL];
 	unsigned up = 0;
 
 	for (size_t i = 0; i < m->ionodes; i++)
 		up += !strcmp(m->ionode[i].state, "up");
 	status_time(a, m->uptime_s);
-	snprintf(text, sizeof(text), "Layer '%s' for %s, up %s", v->layer, m->root, a);
+	snprintf(rest, sizeof(rest), ", up %s", a);
 	if (m->many)
-		snprintf(text + strlen(text), 64, ", %u of %zu nodes", up, m->ionodes);
+		snprintf(rest + strlen(rest), 64, ", %u of %zu nodes", up, m->ionodes);
+	snprintf(text, sizeof(text), "Layer '%s' for ", v->layer);
+	top_cut(root, sizeof(root), m->root, td_room(p, (unsigned)(strlen(text) + strlen(rest))),
+		v->utf8);
+	snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s", root, rest);
 	if (v->gone) {
 		snprintf(text, sizeof(text), "Layer '%s' is gone; waiting for its return. ",
 			 v->layer);
@@ -84,7 +96,7 @@ static void td_nodes(struct pen *p, const struct top_model *m, size_t rows)
 static void td_detail(struct pen *p, const struct top_model *m, const struct top_view *v)
 {
 	const struct top_job *j;
-	char text[PEN_BYTES], min[CELL], max[CELL], period[CELL];
+	char text[PEN_BYTES], name[PEN_BYTES], min[CELL], max[CELL], period[CELL];
 
 	if (!m->shown_count) {
 		pen_end(p, TOP_PLAIN, "");
@@ -94,11 +106,14 @@ static void td_detail(struct pen *p, const struct top_model *m, const struct top
 	jobs_number(min, j->min_bps);
 	jobs_number(max, j->max_bps);
 	jobs_period(period, j);
-	snprintf(text, sizeof(text), "%s: min %s max %s weight %.0f", j->name, min, max, j->weight);
+	snprintf(text, sizeof(text), ": min %s max %s weight %.0f", min, max, j->weight);
 	if (j->period_s > 0)
 		snprintf(text + strlen(text), 64, " period %s", period);
 	if (j->period_s > 0 && !strcmp(j->period_from, "detected"))
 		snprintf(text + strlen(text), 64, " (%.0f %% sure)", 100 * j->confidence);
+	pen_say(p, TOP_STRONG,
+		top_cut(name, sizeof(name), j->name,
+			td_room(p, (unsigned)(strlen(text) + 2 + strlen(j->reason))), v->utf8));
 	pen_say(p, TOP_STRONG, text);
 	pen_say(p, TOP_PLAIN, "; ");
 	pen_end(p, jobs_style(j->reason), j->reason);
@@ -114,7 +129,28 @@ static void td_input(struct pen *p, struct top_view *v)
 	pen_end(p, TOP_PLAIN, v->input + from);
 }
 
-static void td_bottom(struct pen *p, struct top_view *v)
+/*
+ * A message that is longer than a row has the one above, too, where else the selected job is: its
+ * begin goes there. What is left of it, or the whole if it is short.
+ */
+static const char *td_message(struct pen *p, const struct top_view *v)
+{
+	const char *text = v->message;
+	char begin[sizeof(v->message)];
+	size_t at = p->columns;
+
+	if (v->mode != TOP_LOOK || pen_width(text, v->utf8) <= p->columns)
+		return text;
+	while (at && text[at] != ' ')
+		at--;
+	if (!at)
+		return text;
+	snprintf(begin, sizeof(begin), "%.*s", (int)at, text);
+	pen_end(p, v->bad ? TOP_BAD : TOP_STRONG, begin);
+	return text + at + 1;
+}
+
+static void td_bottom(struct pen *p, struct top_view *v, const char *message)
 {
 	static const char *const asks[] = { [TOP_FILTER] = "Only jobs with: ",
 					    [TOP_SORT] =
@@ -122,20 +158,24 @@ static void td_bottom(struct pen *p, struct top_view *v)
 					    [TOP_MIN] = "min of job",
 					    [TOP_MAX] = "max of job",
 					    [TOP_WEIGHT] = "weight of job" };
-	char text[2 * TOP_NAME + 64];
+	char text[2 * TOP_NAME + 64], name[PEN_BYTES];
 
 	if (v->mode >= TOP_MIN) {
-		snprintf(text, sizeof(text), "%s %s%s: ", asks[v->mode], v->selected,
-			 v->mode == TOP_WEIGHT ? "" : " (like 100M; 0: none)");
+		const char *like = v->mode == TOP_WEIGHT ? "" : " (like 100M; 0: none)";
+
+		top_cut(name, sizeof(name), v->selected,
+			td_room(p, (unsigned)(strlen(asks[v->mode]) + strlen(like) + LEAST + 4)),
+			v->utf8);
+		snprintf(text, sizeof(text), "%s %.*s%s: ", asks[v->mode], TOP_NAME, name, like);
 		pen_say(p, TOP_STRONG, text);
 		td_input(p, v);
 	} else if (v->mode >= TOP_FILTER) {
 		pen_say(p, TOP_STRONG, asks[v->mode]);
 		td_input(p, v);
-	} else if (*v->message) {
-		pen_end(p, v->bad ? TOP_BAD : TOP_STRONG, v->message);
+	} else if (*message) {
+		pen_end(p, v->bad ? TOP_BAD : TOP_STRONG, message);
 	} else {
-		snprintf(text, sizeof(text), "By %s%s%s%s%s%s. ", top_sort_names[v->sort],
+		snprintf(text, sizeof(text), "By %s%s%s%s%s%s. ", top_sort_name(v->sort),
 			 v->reverse ? ", reversed" : "", *v->filter ? ", only '" : "", v->filter,
 			 *v->filter ? "'" : "", v->paused ? ", PAUSED" : "");
 		pen_say(p, v->paused ? TOP_HELD : TOP_PLAIN, text);
@@ -218,6 +258,7 @@ static void td_table(struct pen *p, const struct top_model *m, struct top_view *
 void top_draw(struct top_canvas *c, const struct top_model *m, struct top_view *v)
 {
 	struct pen p = td_pen(c, v);
+	const char *message;
 	unsigned nodes;
 	char text[64];
 
@@ -241,8 +282,10 @@ void top_draw(struct top_canvas *c, const struct top_model *m, struct top_view *
 	td_table(&p, m, v, v->rows - 6 - nodes);
 	if (nodes)
 		td_nodes(&p, m, nodes);
-	td_detail(&p, m, v);
-	td_bottom(&p, v);
+	message = td_message(&p, v);
+	if (message == v->message)
+		td_detail(&p, m, v);
+	td_bottom(&p, v, message);
 }
 
 void top_draw_batch(struct top_canvas *c, const struct top_model *m, struct top_view *v)

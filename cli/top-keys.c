@@ -132,10 +132,11 @@ static enum top_action tk_entered(struct top_view *v, struct top_model *m, char 
 		sort = top_sort_find(v->input);
 		if (sort >= 0)
 			return tk_sort(v, m, (enum top_sort)sort, v->reverse);
-		snprintf(v->message, sizeof(v->message),
-			 "No figure '%s': now name average iops queue held p50 p99 set min max "
-			 "weight",
-			 v->input);
+		snprintf(v->message, sizeof(v->message), "There is no figure '%s', but", v->input);
+		for (int i = 0; i < TOP_SORTS; i++) {
+			strcat(v->message, " ");
+			strcat(v->message, top_sort_name((enum top_sort)i));
+		}
 		v->bad = true;
 		return TOP_REDRAW;
 	}

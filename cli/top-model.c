@@ -9,6 +9,7 @@
  * Reading is O(jobs), arranging O(jobs log jobs).
  */
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,57 +31,83 @@ static void tm_text(char *out, size_t size, const cJSON *object, const char *key
 	snprintf(out, size, "%s", text ? text : "");
 }
 
-static void tm_ionodes(char out[24], const cJSON *job)
-{
-	const cJSON *nodes = tm_item(job, "ionodes"), *node;
-	size_t at = 0;
+/* Numbers of an object, which are doubles of a struct here. */
+struct tm_field {
+	const char *key; /* NULL: the end */
+	size_t at;
+};
 
-	snprintf(out, 24, "-");
-	cJSON_ArrayForEach(node, nodes) if (at < 24) at += (size_t)snprintf(
-		out + at, 24 - at, "%s%s", at ? "," : "", cJSON_GetStringValue(node));
-	if (at > 7)
-		snprintf(out, 24, "%d:%.3s..", cJSON_GetArraySize(nodes),
-			 cJSON_GetStringValue(cJSON_GetArrayItem(nodes, 0)));
+#define JOB(key, member)                              \
+	{                                             \
+		key, offsetof(struct top_job, member) \
+	}
+#define NODE(key, member)                                \
+	{                                                \
+		key, offsetof(struct top_ionode, member) \
+	}
+#define LAYER(key, member)                              \
+	{                                               \
+		key, offsetof(struct top_model, member) \
+	}
+
+static const struct tm_field tm_job_fields[] = {
+	JOB("clients", clients),
+	JOB("bandwidth_bps", now_bps),
+	JOB("average_bps", average_bps),
+	JOB("iops", iops),
+	JOB("share", share),
+	JOB("queued_requests", queue),
+	JOB("throttled_s", held_s),
+	JOB("period_s", period_s),
+	JOB("asked_min_bps", min_bps),
+	JOB("asked_max_bps", max_bps),
+	JOB("weight", weight),
+	JOB("period_confidence", confidence),
+	{ 0 },
+};
+static const struct tm_field tm_latency_fields[] = { JOB("p50", p50_us),
+						     JOB("p99", p99_us),
+						     { 0 } };
+static const struct tm_field tm_node_fields[] = {
+	NODE("jobs", jobs),
+	NODE("clients", clients),
+	NODE("bandwidth_bps", now_bps),
+	NODE("iops", iops),
+	NODE("requests", requests),
+	NODE("capacity_bps", capacity_bps),
+	{ 0 },
+};
+static const struct tm_field tm_layer_fields[] = {
+	LAYER("uptime_s", uptime_s),
+	LAYER("capacity_bps", capacity_bps),
+	LAYER("bandwidth_bps", now_bps),
+	LAYER("inflight_bytes", inflight_bytes),
+	LAYER("iops", iops),
+	{ 0 },
+};
+
+static void tm_numbers(void *to, const cJSON *from, const struct tm_field *field)
+{
+	for (; field->key; field++) {
+		const double value = status_number(from, field->key);
+
+		memcpy((char *)to + field->at, &value, sizeof(value));
+	}
 }
 
 static void tm_job(struct top_job *j, const cJSON *from)
 {
-	const cJSON *latency = tm_item(from, "latency_us"), *set = tm_item(from, "set"),
-		    *grant = tm_item(from, "grant_bps");
+	const cJSON *set = tm_item(from, "set"), *grant = tm_item(from, "grant_bps");
 
 	tm_text(j->name, sizeof(j->name), from, "job");
 	tm_text(j->reason, sizeof(j->reason), from, "reason");
 	tm_text(j->period_from, sizeof(j->period_from), from, "period_from");
-	tm_ionodes(j->ionodes, from);
-	j->clients = status_number(from, "clients");
-	j->now_bps = status_number(from, "bandwidth_bps");
-	j->average_bps = status_number(from, "average_bps");
-	j->iops = status_number(from, "iops");
-	j->share = status_number(from, "share");
-	j->queue = status_number(from, "queued_requests");
-	j->held_s = status_number(from, "throttled_s");
-	j->p50_s = status_number(latency, "p50") / 1e6;
-	j->p99_s = status_number(latency, "p99") / 1e6;
-	j->period_s = status_number(from, "period_s");
-	j->confidence = status_number(from, "period_confidence");
+	status_ionodes(j->ionodes, from);
+	tm_numbers(j, from, tm_job_fields);
+	tm_numbers(j, tm_item(from, "latency_us"), tm_latency_fields);
 	j->has_set = cJSON_IsNumber(set);
-	j->set = j->has_set ? set->valueint : 0;
-	j->min_bps = status_number(from, "asked_min_bps");
-	j->max_bps = status_number(from, "asked_max_bps");
-	j->weight = status_number(from, "weight");
+	j->set = j->has_set ? set->valuedouble : TOP_NO_SET;
 	j->grant_bps = cJSON_IsNumber(grant) ? grant->valuedouble : -1;
-}
-
-static void tm_ionode(struct top_ionode *n, const cJSON *from)
-{
-	tm_text(n->name, sizeof(n->name), from, "name");
-	tm_text(n->state, sizeof(n->state), from, "state");
-	n->jobs = status_number(from, "jobs");
-	n->clients = status_number(from, "clients");
-	n->now_bps = status_number(from, "bandwidth_bps");
-	n->iops = status_number(from, "iops");
-	n->requests = status_number(from, "requests");
-	n->capacity_bps = status_number(from, "capacity_bps");
 }
 
 /* The policies of all stages that there are, and what is to be said of the controller. */
@@ -115,24 +142,25 @@ int top_model_read(struct top_model *m, const cJSON *tree)
 	}
 	tm_text(m->root, sizeof(m->root), tree, "root");
 	tm_stages(m, tree);
-	m->uptime_s = status_number(tree, "uptime_s");
-	m->capacity_bps = status_number(tree, "capacity_bps");
-	m->floors_bps = status_number(tree, "floors_bps");
-	m->now_bps = status_number(tree, "bandwidth_bps");
-	m->iops = status_number(tree, "iops");
-	m->decisions = status_number(tree, "decisions_per_s");
-	m->requests = status_number(tree, "requests");
-	m->inflight_bytes = status_number(tree, "inflight_bytes");
+	tm_numbers(m, tree, tm_layer_fields);
 	cJSON_ArrayForEach(item, jobs)
 	{
 		struct top_job *j = &m->job[m->jobs++];
 
 		tm_job(j, item);
-		m->sending += j->now_bps > 0;
 		m->queue += j->queue;
 	}
-	cJSON_ArrayForEach(item, ionodes) if (m->ionodes < TOP_IONODES)
-		tm_ionode(&m->ionode[m->ionodes++], item);
+	cJSON_ArrayForEach(item, ionodes)
+	{
+		struct top_ionode *n = &m->ionode[m->ionodes];
+
+		if (m->ionodes == TOP_IONODES)
+			break;
+		tm_text(n->name, sizeof(n->name), item, "name");
+		tm_text(n->state, sizeof(n->state), item, "state");
+		tm_numbers(n, item, tm_node_fields);
+		m->ionodes++;
+	}
 	return 0;
 }
 
@@ -145,48 +173,47 @@ void top_model_free(struct top_model *m)
 
 /* ---- arranging ---- */
 
-const char *const top_sort_names[TOP_SORTS + 1] = { "now",   "name", "average", "iops",
-						    "queue", "held", "p50",	"p99",
-						    "set",   "min",  "max",	"weight" };
+/* The largest first, but sets: S1 is the most frequent. */
+static const struct {
+	const char *name;
+	size_t at; /* a double of struct top_job */
+	int sign;  /* 0: none, by name */
+} tm_sorts[TOP_SORTS] = {
+	[TOP_BY_NOW] = { "now", offsetof(struct top_job, now_bps), 1 },
+	[TOP_BY_NAME] = { "name", 0, 0 },
+	[TOP_BY_AVERAGE] = { "average", offsetof(struct top_job, average_bps), 1 },
+	[TOP_BY_IOPS] = { "iops", offsetof(struct top_job, iops), 1 },
+	[TOP_BY_QUEUE] = { "queue", offsetof(struct top_job, queue), 1 },
+	[TOP_BY_HELD] = { "held", offsetof(struct top_job, held_s), 1 },
+	[TOP_BY_P50] = { "p50", offsetof(struct top_job, p50_us), 1 },
+	[TOP_BY_P99] = { "p99", offsetof(struct top_job, p99_us), 1 },
+	[TOP_BY_SET] = { "set", offsetof(struct top_job, set), -1 },
+	[TOP_BY_MIN] = { "min", offsetof(struct top_job, min_bps), 1 },
+	[TOP_BY_MAX] = { "max", offsetof(struct top_job, max_bps), 1 },
+	[TOP_BY_WEIGHT] = { "weight", offsetof(struct top_job, weight), 1 },
+};
+
+const char *top_sort_name(enum top_sort sort)
+{
+	return tm_sorts[sort].name;
+}
 
 int top_sort_find(const char *name)
 {
 	for (int i = 0; i < TOP_SORTS; i++)
-		if (!strcmp(name, top_sort_names[i]))
+		if (!strcmp(name, tm_sorts[i].name))
 			return i;
 	return -ENOENT;
 }
 
 static double tm_figure(const struct top_job *j, enum top_sort sort)
 {
-	switch (sort) {
-	case TOP_BY_NOW:
-		return j->now_bps;
-	case TOP_BY_AVERAGE:
-		return j->average_bps;
-	case TOP_BY_IOPS:
-		return j->iops;
-	case TOP_BY_QUEUE:
-		return j->queue;
-	case TOP_BY_HELD:
-		return j->held_s;
-	case TOP_BY_P50:
-		return j->p50_s;
-	case TOP_BY_P99:
-		return j->p99_s;
-	case TOP_BY_SET:
-		return j->has_set ? -j->set : -1000; /* the most frequent first, unknown last */
-	case TOP_BY_MIN:
-		return j->min_bps;
-	case TOP_BY_MAX:
-		return j->max_bps;
-	case TOP_BY_WEIGHT:
-		return j->weight;
-	case TOP_BY_NAME:
-	case TOP_SORTS:
-		break;
-	}
-	return 0;
+	double value;
+
+	if (!tm_sorts[sort].sign)
+		return 0;
+	memcpy(&value, (const char *)j + tm_sorts[sort].at, sizeof(value));
+	return tm_sorts[sort].sign * value;
 }
 
 struct tm_order {

@@ -1,58 +1,99 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Text that fits: cut to its columns, without anything that a terminal would obey, since names and
- * paths are other people's. A character is one column wide, which those of names here are.
+ * paths are other people's. A character has as many columns as the locale says: 2 for most of
+ * Chinese, 0 for an accent that stands above the one before.
  *
  * Example: "checkpoint-7" in 10 columns is "checkpoin~"; ESC is "?", and so is "é" without UTF-8,
  * byte by byte.
  */
 #include <math.h>
 #include <string.h>
+#include <wchar.h>
 
 #include "cli/top-pen.h"
 
 /* ---- text ---- */
 
-/* Bytes of the character at `at`: 0 if it is none that may be shown. */
-static size_t pen_char(const char *at, bool utf8)
-{
-	unsigned char c = (unsigned char)*at;
-	size_t n = c < 0x80 ? 1 : c < 0xc2 ? 0 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : c < 0xf5 ? 4 : 0;
+struct letter {
+	unsigned bytes, columns;
+	bool shown; /* as it is; if not, as "?" */
+};
 
-	if (c < ' ' || c == 0x7f || (n > 1 && !utf8))
-		return 0;
-	for (size_t i = 1; i < n; i++)
+static struct letter pen_letter(const char *at, bool utf8)
+{
+	static const struct letter not_shown = { 1, 1, false };
+	unsigned char c = (unsigned char)*at;
+	unsigned n = c < 0x80 ? 1 : c < 0xc2 ? 0 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : c < 0xf5 ? 4 : 0;
+	wchar_t code = c & (0x7f >> (n > 1 ? n : 0));
+	int columns;
+
+	if (c < ' ' || c == 0x7f || !n || (n > 1 && !utf8))
+		return not_shown;
+	for (unsigned i = 1; i < n; i++) {
 		if (((unsigned char)at[i] & 0xc0) != 0x80)
-			return 0;
-	/* U+0080 to U+009F are control characters, too */
-	return n == 2 && c == 0xc2 && (unsigned char)at[1] < 0xa0 ? 0 : n;
+			return not_shown;
+		code = code << 6 | (at[i] & 0x3f);
+	}
+	columns = n > 1 ? wcwidth(code) : 1; /* -1: U+0080 to U+009F are control characters, too */
+	return columns < 0 ? (struct letter){ n, 1, false }
+			   : (struct letter){ n, (unsigned)columns, true };
+}
+
+unsigned pen_width(const char *text, bool utf8)
+{
+	unsigned columns = 0;
+
+	while (*text) {
+		const struct letter l = pen_letter(text, utf8);
+
+		columns += l.columns;
+		text += l.bytes;
+	}
+	return columns;
 }
 
 void top_fit(char *out, size_t size, const char *text, unsigned columns, bool utf8)
 {
 	char *last = out, *end = out + size - 1;
-	unsigned used = 0;
+	unsigned used = 0, before = 0; /* the last letter, if there must be a "~" in its place */
 
-	while (*text && used < columns && out + 4 < end) {
-		size_t n = pen_char(text, utf8);
+	while (*text && out + 4 < end) {
+		const struct letter l = pen_letter(text, utf8);
 
-		last = out;
-		if (n) {
-			memcpy(out, text, n);
-			out += n;
-		} else {
-			*out++ = '?';
+		if (used + l.columns > columns)
+			break;
+		if (l.columns) {
+			last = out;
+			before = used;
 		}
-		text += n ? n : 1;
-		used++;
+		if (l.shown)
+			memcpy(out, text, l.bytes);
+		else
+			*out = '?';
+		out += l.shown ? l.bytes : 1;
+		text += l.bytes;
+		used += l.columns;
 	}
-	if (*text && used) {
-		out = last;
+	if (*text && columns) {
+		if (used == columns) {
+			out = last;
+			used = before;
+		}
 		*out++ = '~';
+		used++;
 	}
 	for (; used < columns && out < end; used++)
 		*out++ = ' ';
 	*out = 0;
+}
+
+const char *top_cut(char *out, size_t size, const char *text, unsigned columns, bool utf8)
+{
+	unsigned width = pen_width(text, utf8);
+
+	top_fit(out, size, text, width < columns ? width : columns, utf8);
+	return out;
 }
 
 /* ---- pieces ---- */
@@ -72,14 +113,7 @@ void pen_put(struct pen *p, enum top_style style, const char *text, unsigned col
 
 void pen_say(struct pen *p, enum top_style style, const char *text)
 {
-	unsigned columns = 0;
-
-	for (const char *at = text; *at; columns++) {
-		size_t n = pen_char(at, p->utf8);
-
-		at += n ? n : 1;
-	}
-	pen_put(p, style, text, columns);
+	pen_put(p, style, text, pen_width(text, p->utf8));
 }
 
 void pen_end(struct pen *p, enum top_style style, const char *text)

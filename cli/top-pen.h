@@ -15,6 +15,8 @@ struct pen {
 	bool utf8, selected;
 };
 
+/* Columns of a text. */
+unsigned pen_width(const char *text, bool utf8);
 /* In so many columns, or as many as are left. */
 void pen_put(struct pen *p, enum top_style style, const char *text, unsigned columns);
 /* As wide as it is. */

@@ -24,7 +24,8 @@
 
 static const char cmd[] = "top";
 
-#define ESCAPE_MS 50 /* what follows an escape later than this is no longer part of a key */
+#define SHORT_NAME 24 /* columns of a name in a message */
+#define ESCAPE_MS  50 /* what follows an escape later than this is no longer part of a key */
 
 struct screen {
 	struct top_canvas canvas; /* first: a canvas is its screen */
@@ -114,14 +115,15 @@ static int sc_key(int key)
 /* As `sluice set JOB WORD`; what it would complain of becomes the message. */
 static void sc_change(const struct layer *l, struct top_view *v, char *word)
 {
-	char said[2 * TOP_TEXT];
+	char said[2 * TOP_TEXT], name[TOP_NAME];
 	int status;
 
 	cli_capture(said, sizeof(said));
 	status = set_job(l, v->selected, 1, &word);
 	cli_capture(NULL, 0);
 	v->bad = status != CLI_OK;
-	snprintf(v->message, sizeof(v->message), "%s: %.127s%s%s", v->selected, word,
+	top_cut(name, sizeof(name), v->selected, SHORT_NAME, v->utf8);
+	snprintf(v->message, sizeof(v->message), "%s: %.127s%s%s", name, word,
 		 v->bad ? " refused: " : " is set", v->bad ? said : "");
 }
 

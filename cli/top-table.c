@@ -54,17 +54,20 @@ static void td_held(char out[CELL], const struct top_job *j)
 
 static void td_p50(char out[CELL], const struct top_job *j)
 {
-	status_time(out, j->p50_s);
+	status_time(out, j->p50_us / 1e6);
 }
 
 static void td_p99(char out[CELL], const struct top_job *j)
 {
-	status_time(out, j->p99_s);
+	status_time(out, j->p99_us / 1e6);
 }
 
 static void td_set(char out[CELL], const struct top_job *j)
 {
-	snprintf(out, CELL, j->has_set ? "S%d" : "-", j->set);
+	if (j->has_set)
+		snprintf(out, CELL, "S%.0f", j->set);
+	else
+		snprintf(out, CELL, "-");
 }
 
 static void td_ionodes(char out[CELL], const struct top_job *j)

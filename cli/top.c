@@ -138,7 +138,7 @@ static int to_unknown_sort(const char *word)
 	struct sl_guess guess = { .word = word };
 
 	for (int i = 0; i < TOP_SORTS; i++)
-		sl_consider(&guess, top_sort_names[i]);
+		sl_consider(&guess, top_sort_name((enum top_sort)i));
 	return cli_unknown(cmd, "key of --sort", &guess);
 }
 

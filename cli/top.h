@@ -17,25 +17,28 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "cli/status.h"
+
 #define TOP_NAME      64
 #define TOP_TEXT      128
 #define TOP_IONODES   64
 #define TOP_COLUMNS   60 /* the least that can be drawn upon */
 #define TOP_ROWS      10
 #define TOP_LINE_MOST 512 /* columns that are used at most */
+#define TOP_NO_SET    1e6 /* behind all sets */
 
 /* ---- what there is ---- */
 
 struct top_job {
 	char name[TOP_NAME];
-	char ionodes[24]; /* "0,2" or "8:0.."; "-": not known */
+	char ionodes[STATUS_CELL];
 	char reason[TOP_TEXT];
 	char period_from[16]; /* "declared", "detected", or "" */
 	double clients, now_bps, average_bps, iops, share;
-	double queue, held_s, p50_s, p99_s;
+	double queue, held_s, p50_us, p99_us;
 	double period_s, confidence; /* 0: not known */
 	bool has_set;
-	int set;
+	double set;			 /* TOP_NO_SET: none */
 	double min_bps, max_bps, weight; /* as asked for */
 	double grant_bps;		 /* -1: none */
 };
@@ -47,13 +50,12 @@ struct top_ionode {
 
 struct top_model {
 	char root[TOP_TEXT], policies[2 * TOP_TEXT], control[TOP_TEXT];
-	double uptime_s, capacity_bps, floors_bps, now_bps, iops, decisions, requests;
-	double inflight_bytes, queue;
+	double uptime_s, capacity_bps, now_bps, iops, inflight_bytes, queue;
 	bool many; /* nodes, or a controller */
 	struct top_ionode ionode[TOP_IONODES];
 	size_t ionodes;
 	struct top_job *job; /* as they come; owned */
-	size_t jobs, sending;
+	size_t jobs;
 	size_t *shown; /* indices of those that pass the filter, in order; owned */
 	size_t shown_count;
 };
@@ -77,8 +79,8 @@ enum top_sort {
 	TOP_BY_WEIGHT,
 	TOP_SORTS
 };
-extern const char *const top_sort_names[TOP_SORTS + 1]; /* NULL at the end */
-int top_sort_find(const char *name);			/* or -ENOENT */
+const char *top_sort_name(enum top_sort sort);
+int top_sort_find(const char *name); /* or -ENOENT */
 
 /* Fill `shown`: those with `filter` ("": all) in their name or reason, whatever its case. */
 void top_model_arrange(struct top_model *m, enum top_sort sort, bool reverse, const char *filter);
@@ -133,6 +135,8 @@ void top_draw(struct top_canvas *c, const struct top_model *m, struct top_view *
 void top_draw_batch(struct top_canvas *c, const struct top_model *m, struct top_view *v);
 /* text in exactly `columns`; what does not fit ends with "~"; nothing that moves a cursor. */
 void top_fit(char *out, size_t size, const char *text, unsigned columns, bool utf8);
+/* text in no more than that, without anything behind it; out, which is borrowed. */
+const char *top_cut(char *out, size_t size, const char *text, unsigned columns, bool utf8);
 
 /* ---- keys ---- */
 

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+#include <locale.h>
+#include <wchar.h>
 
 #include "cli/top.h"
 
@@ -74,11 +76,11 @@ static void paper_put(struct top_canvas *c, unsigned row, enum top_style style, 
 
 static size_t width(const char *text)
 {
-	size_t n = 0;
+	wchar_t wide[4 * TOP_LINE_MOST];
+	size_t n = mbstowcs(wide, text, 4 * TOP_LINE_MOST);
 
-	for (; *text; text++)
-		n += ((unsigned char)*text & 0xc0) != 0x80;
-	return n;
+	assert_true(n < 4 * TOP_LINE_MOST);
+	return (size_t)wcswidth(wide, n);
 }
 
 static struct paper *draw(const struct top_model *m, struct top_view *v)
@@ -105,6 +107,14 @@ static bool on(const struct paper *p, const char *text)
 static struct top_view window(unsigned columns, unsigned rows)
 {
 	return (struct top_view){ .columns = columns, .rows = rows, .layer = "default" };
+}
+
+static void type(struct top_view *v, struct top_model *m, const char *keys)
+{
+	char word[2 * TOP_NAME];
+
+	for (; *keys; keys++)
+		assert_int_equal(top_press(v, m, *keys, word), TOP_REDRAW);
 }
 
 /* ---- model ---- */
@@ -159,9 +169,8 @@ static void every_sort_key_has_a_name_of_its_own(void **state)
 {
 	(void)state;
 	for (int i = 0; i < TOP_SORTS; i++)
-		assert_int_equal(top_sort_find(top_sort_names[i]), i);
+		assert_int_equal(top_sort_find(top_sort_name((enum top_sort)i)), i);
 	assert_int_equal(top_sort_find("x"), -ENOENT);
-	assert_null(top_sort_names[TOP_SORTS]);
 }
 
 static void a_status_of_another_kind_does_no_harm(void **state)
@@ -330,22 +339,89 @@ static void text_is_cut_padded_and_harmless(void **state)
 	top_fit(out, sizeof(out), "\033[31mé\x9b\xff", 9, false);
 	assert_string_equal(out, "?[31m????");
 	top_fit(out, sizeof(out), "éé\xc2\x9b\xff\xe2\x82", 7, true);
-	assert_string_equal(out, "éé?????");
+	assert_string_equal(out, "éé???? ");
 	top_fit(out, sizeof(out), "éééé", 3, true);
 	assert_string_equal(out, "éé~");
 	top_fit(out, 8, "a long text for so few bytes", 20, true);
 	assert_true(strlen(out) < 8);
+	assert_string_equal(top_cut(out, sizeof(out), "ab", 4, false), "ab");
+	assert_string_equal(top_cut(out, sizeof(out), "abcde", 4, false), "abc~");
+}
+
+static void wide_letters_have_two_columns_and_accents_none(void **state)
+{
+	char out[64];
+
+	(void)state;
+	top_fit(out, sizeof(out), "数据", 6, true);
+	assert_string_equal(out, "数据  ");
+	top_fit(out, sizeof(out), "数据库", 5, true);
+	assert_string_equal(out, "数据~");
+	top_fit(out, sizeof(out), "数据库", 4, true);
+	assert_string_equal(out, "数~ ");
+	top_fit(out, sizeof(out), "e\xcc\x81t", 2, true);
+	assert_string_equal(out, "e\xcc\x81t");
+	top_fit(out, sizeof(out), "数据", 1, true);
+	assert_string_equal(out, "~");
+}
+
+/* What is typed, the limits and the reason are in sight beside names and paths of any length. */
+static void long_names_leave_room_for_the_rest(void **state)
+{
+	static const char text[] =
+		"{\"root\":\"/scratch/"
+		"数据数据数据数据数据数据数据数据数据数据数据数据数据数据数据\","
+		"\"uptime_s\":75,\"ionodes\":[{\"name\":\"0\",\"state\":\"died\"}],\"jobs\":["
+		"{\"job\":\"a23456789-123456789-123456789-123456789-123456789-123456789-12\","
+		"\"weight\":1,\"asked_max_bps\":4000000,\"reason\":\"at max\"}]}";
+	struct top_view v = window(80, 24);
+	struct top_model m;
+	const struct paper *p;
+
+	(void)state;
+	v.utf8 = true;
+	read_model(&m, text);
+	p = draw(&m, &v);
+	assert_non_null(strstr(p->row[0], "~, up 75s, 0 of 1 nodes"));
+	assert_non_null(strstr(p->row[22], "-12345~: min - max 4.00M weight 1; at max"));
+	type(&v, &m, "M123");
+	p = draw(&m, &v);
+	assert_non_null(strstr(p->row[23], "~ (like 100M; 0: none): 123 "));
+	assert_true(v.cursor < 79 && p->row[23][v.cursor - 1] == '3');
+	v.columns = TOP_COLUMNS;
+	p = draw(&m, &v);
+	assert_non_null(
+		strstr(p->row[23], "max of job a23456789-12345~ (like 100M; 0: none): 123"));
+	/* where there is room the name is whole */
+	v.columns = 240;
+	p = draw(&m, &v);
+	assert_non_null(strstr(p->row[4], "-123456789-12 "));
+	assert_non_null(strstr(p->row[22], "-123456789-12: min"));
+	top_model_free(&m);
+}
+
+static void a_long_message_takes_two_rows(void **state)
+{
+	struct top_view v = window(60, 12);
+	struct top_model m;
+	const struct paper *p;
+
+	(void)state;
+	read_model(&m, one_node);
+	snprintf(v.message, sizeof(v.message),
+		 "b: max=zzz refused: max: 'zzz' is not a rate; write 200M, 1.5Gi or 100MB/s.");
+	p = draw(&m, &v);
+	assert_non_null(
+		strstr(p->row[10], "b: max=zzz refused: max: 'zzz' is not a rate; write 200M, "));
+	assert_memory_equal(p->row[11], "1.5Gi or 100MB/s. ", 18);
+	v.columns = 80;
+	p = draw(&m, &v);
+	assert_non_null(strstr(p->row[10], "a: min - max -"));
+	assert_non_null(strstr(p->row[11], "or 100MB/s."));
+	top_model_free(&m);
 }
 
 /* ---- keys ---- */
-
-static void type(struct top_view *v, struct top_model *m, const char *keys)
-{
-	char word[2 * TOP_NAME];
-
-	for (; *keys; keys++)
-		assert_int_equal(top_press(v, m, *keys, word), TOP_REDRAW);
-}
 
 static void a_value_that_is_typed_becomes_a_change_of_the_selected_job(void **state)
 {
@@ -467,11 +543,15 @@ int main(void)
 		cmocka_unit_test(the_selected_job_is_always_in_sight),
 		cmocka_unit_test(a_layer_that_is_gone_is_said_to_be),
 		cmocka_unit_test(text_is_cut_padded_and_harmless),
+		cmocka_unit_test(wide_letters_have_two_columns_and_accents_none),
+		cmocka_unit_test(long_names_leave_room_for_the_rest),
+		cmocka_unit_test(a_long_message_takes_two_rows),
 		cmocka_unit_test(a_value_that_is_typed_becomes_a_change_of_the_selected_job),
 		cmocka_unit_test(nothing_is_changed_where_no_job_is),
 		cmocka_unit_test(keys_sort_and_filter),
 		cmocka_unit_test(keys_pause_help_and_quit),
 	};
 
+	assert_non_null(setlocale(LC_CTYPE, "C.UTF-8")); /* how wide a letter is */
 	return cmocka_run_group_tests_name("top-view", tests, NULL, NULL);
 }
