@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -150,7 +151,9 @@ static void dp_preload(struct doctor *d)
 		free(maps);
 		return;
 	}
-	works = dp_run((const char *[]){ "cat", "/proc/self/maps", NULL }, path, maps, 1 << 20) &&
+	works = dp_run((const char *[]){ access("/bin/cat", X_OK) ? "cat" : "/bin/cat",
+					 "/proc/self/maps", NULL },
+		       path, maps, 1 << 20) &&
 		strstr(maps, path);
 	free(maps);
 	if (strcmp(version, SL_VERSION) != 0)
@@ -165,10 +168,28 @@ static void dp_preload(struct doctor *d)
 		doctor_say(d, DOCTOR_OK, name, NULL, "%s, %s, works", SL_VERSION, path);
 }
 
+/* The server of the dashboard, which only that needs. */
+static void dp_httpd(struct doctor *d)
+{
+	static const char name[] = "sluice-httpd";
+	char path[PATH_MAX], said[DOCTOR_TEXT];
+
+	cli_capture(said, sizeof(said));
+	if (layer_httpd(d->cmd, path))
+		doctor_say(d, DOCTOR_WARN, name, "Only 'sluice dashboard' needs it.", "%s", said);
+	else if (access(path, X_OK))
+		doctor_say(d, DOCTOR_WARN, name, "Only 'sluice dashboard' needs it.", "%s: %s",
+			   path, strerror(errno));
+	else
+		doctor_say(d, DOCTOR_OK, name, NULL, "%s", path);
+	cli_capture(NULL, 0);
+}
+
 void doctor_parts(struct doctor *d)
 {
 	dp_program(d, "sluiced", layer_daemon);
 	dp_preload(d);
+	dp_httpd(d);
 }
 
 /* ---- layers ---- */
@@ -193,12 +214,21 @@ void doctor_runtime(struct doctor *d)
 		up += all[i].state == LAYER_UP;
 		died += all[i].state == LAYER_DIED;
 	}
-	if (access(path, F_OK))
-		doctor_say(d, DOCTOR_OK, "runtime", NULL, "%.200s will be made by 'sluice up'",
-			   path);
-	else
+	if (access(path, F_OK)) {
+		char parent[PATH_MAX];
+
+		memcpy(parent, path, sizeof(parent));
+		if (access(dirname(parent), W_OK | X_OK))
+			doctor_say(d, DOCTOR_FAIL, "runtime",
+				   "Set SLUICE_RUNTIME to a directory of your own.",
+				   "%.200s cannot be made: %s", path, strerror(errno));
+		else
+			doctor_say(d, DOCTOR_OK, "runtime", NULL,
+				   "%.200s will be made by 'sluice up'", path);
+	} else {
 		doctor_say(d, DOCTOR_OK, "runtime", NULL, "%.200s, %u layer%s up", path, up,
 			   up == 1 ? "" : "s");
+	}
 	for (size_t i = 0; i < n; i++) {
 		char dead[200];
 

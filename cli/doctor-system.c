@@ -18,6 +18,7 @@
 
 #include "base/units.h"
 #include "cli/doctor.h"
+#include "wire/shm.h"
 
 /* ---- features ---- */
 
@@ -74,6 +75,21 @@ static void ds_openat2(struct doctor *d)
 	}
 }
 
+/* Gives it the size that a node gives, under the limit that a node has. 0 or errno. */
+static int ds_seal(int fd)
+{
+	struct rlimit before, l;
+	int error = getrlimit(RLIMIT_FSIZE, &before) ? errno : 0;
+
+	l = before;
+	l.rlim_cur = l.rlim_max;
+	if (!error && (setrlimit(RLIMIT_FSIZE, &l) || ftruncate(fd, SL_SEGMENT_BYTES) ||
+		       fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)))
+		error = errno;
+	setrlimit(RLIMIT_FSIZE, &before);
+	return error;
+}
+
 /* What clients and a node share: a sealed memfd, sent over a socket. */
 static void ds_shared(struct doctor *d)
 {
@@ -85,12 +101,15 @@ static void ds_shared(struct doctor *d)
 			    .msg_controllen = sizeof(control) };
 	struct cmsghdr *h = CMSG_FIRSTHDR(&m);
 	int fd = memfd_create("sluice-doctor", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	int pair[2] = { -1, -1 }, error = 0;
+	int pair[2] = { -1, -1 }, error;
 
-	if (fd < 0 || ftruncate(fd, 1 << 20) ||
-	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)) {
-		doctor_say(d, DOCTOR_FAIL, "memfd", "A seccomp profile may forbid it.",
-			   "no sealed shared memory: %s", strerror(errno));
+	error = fd < 0 ? errno : ds_seal(fd);
+	if (error) {
+		doctor_say(d, DOCTOR_FAIL, "memfd",
+			   error == EFBIG ? "Raise 'fsize' in /etc/security/limits.conf: shared "
+					    "memory is a file, too."
+					  : "A seccomp profile may forbid it.",
+			   "no sealed shared memory: %s", strerror(error));
 		if (fd >= 0)
 			close(fd);
 		return;
@@ -155,19 +174,21 @@ static const char *ds_amount(rlim_t value, char *out, size_t size)
 	return out;
 }
 
-/* The node raises the soft limit to the hard one itself. */
-static void ds_limit(struct doctor *d, const char *name, int which, rlim_t fail, rlim_t warn,
-		     const char *what, const char *advice)
+/* hard: a node raises the soft limit to the hard one itself. */
+static void ds_limit(struct doctor *d, const char *name, int which, bool hard, rlim_t fail,
+		     rlim_t warn, const char *what, const char *advice)
 {
 	struct rlimit l;
 	char text[32];
+	rlim_t value;
 
 	if (getrlimit((__rlimit_resource_t)which, &l))
 		return;
-	ds_amount(l.rlim_max, text, sizeof(text));
-	if (l.rlim_max < fail)
+	value = hard ? l.rlim_max : l.rlim_cur;
+	ds_amount(value, text, sizeof(text));
+	if (value < fail)
 		doctor_say(d, DOCTOR_FAIL, name, advice, "only %s %s", text, what);
-	else if (l.rlim_max < warn)
+	else if (value < warn)
 		doctor_say(d, DOCTOR_WARN, name, advice, "only %s %s", text, what);
 	else
 		doctor_say(d, DOCTOR_OK, name, NULL, "%s %s", text, what);
@@ -199,74 +220,39 @@ void doctor_limits(struct doctor *d)
 	struct rlimit l;
 	char text[32];
 
-	ds_limit(d, "open files", RLIMIT_NOFILE, 256, 4096, "files may be open at a time",
+	ds_limit(d, "open files", RLIMIT_NOFILE, true, 256, 4096, "files may be open at a time",
 		 "Raise 'nofile' in /etc/security/limits.conf; a node keeps every file open that "
 		 "its "
 		 "programs have open.");
-	ds_limit(d, "processes", RLIMIT_NPROC, 32, 256, "processes and threads for this user",
-		 "Raise 'nproc' in /etc/security/limits.conf.");
-	ds_limit(d, "memlock", RLIMIT_MEMLOCK, 0, 64U << 10,
+	ds_limit(d, "processes", RLIMIT_NPROC, false, 32, 256,
+		 "processes and threads for this user",
+		 "'ulimit -u', or raise 'nproc' in /etc/security/limits.conf.");
+	ds_limit(d, "memlock", RLIMIT_MEMLOCK, false, 0, 64U << 10,
 		 "bytes may be locked (older kernels count io_uring)",
-		 "Raise 'memlock' in /etc/security/limits.conf.");
+		 "'ulimit -l', or raise 'memlock' in /etc/security/limits.conf.");
 	if (getrlimit(RLIMIT_FSIZE, &l) == 0 && l.rlim_max != RLIM_INFINITY)
 		doctor_say(d, DOCTOR_WARN, "file size",
 			   "Raise 'fsize' in /etc/security/limits.conf: what a node writes for "
 			   "others is bound by its own limit.",
 			   "files end at %s bytes", ds_amount(l.rlim_max, text, sizeof(text)));
+	else if (l.rlim_cur != RLIM_INFINITY)
+		doctor_say(
+			d, DOCTOR_WARN, "file size",
+			"'ulimit -f unlimited': programs with such a limit write past the layer.",
+			"files of this shell end at %s bytes",
+			ds_amount(l.rlim_cur, text, sizeof(text)));
+	else
+		doctor_say(d, DOCTOR_OK, "file size", NULL, "unlimited");
 	ds_shm(d);
 }
 
 /* ---- what layers can use ---- */
 
-static bool ds_in_path(const char *program)
+/* Of two things that people look for, since others of this kind need them. */
+static void ds_not_needed(struct doctor *d, const char *name, const char *path, const char *why)
 {
-	const char *path = getenv("PATH");
-	char *copy = strdup(path ? path : "/usr/bin:/bin"), *save = NULL;
-	bool found = false;
-
-	for (char *dir = copy ? strtok_r(copy, ":", &save) : NULL; dir && !found;
-	     dir = strtok_r(NULL, ":", &save)) {
-		char name[PATH_MAX];
-
-		found = snprintf(name, sizeof(name), "%s/%s", dir, program) < PATH_MAX &&
-			access(name, X_OK) == 0;
-	}
-	free(copy);
-	return found;
-}
-
-static void ds_fuse(struct doctor *d)
-{
-	int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
-	const char *why = fd < 0 ? strerror(errno) : NULL;
-
-	if (fd >= 0)
-		close(fd);
-	if (why)
-		doctor_say(d, DOCTOR_WARN, "FUSE",
-			   "'modprobe fuse'; for a container --device /dev/fuse. Only a mounted "
-			   "directory needs it, not 'sluice run'.",
-			   "/dev/fuse: %s", why);
-	else if (!ds_in_path("fusermount3"))
-		doctor_say(d, DOCTOR_WARN, "FUSE",
-			   "Install fuse3. Only a mounted directory needs it, not 'sluice run'.",
-			   "/dev/fuse is there, fusermount3 is not");
-	else
-		doctor_say(d, DOCTOR_OK, "FUSE", NULL, "/dev/fuse and fusermount3 are there");
-}
-
-static void ds_munge(struct doctor *d)
-{
-	if (access("/run/munge/munge.socket.2", F_OK) == 0)
-		doctor_say(d, DOCTOR_OK, "MUNGE", NULL, "its daemon runs");
-	else
-		doctor_say(
-			d, DOCTOR_WARN, "MUNGE",
-			"Not needed: layers of other machines are reached with a file that holds "
-			"a secret ('sluice run --secret-file').",
-			"%s",
-			ds_in_path("munge") ? "installed, but its daemon does not run"
-					    : "not installed");
+	doctor_say(d, DOCTOR_OK, name, NULL, "%s, and not needed: %s",
+		   access(path, F_OK) ? "not there" : "there", why);
 }
 
 static void ds_loopback(struct doctor *d)
@@ -294,6 +280,7 @@ static void ds_loopback(struct doctor *d)
 void doctor_helpers(struct doctor *d)
 {
 	ds_loopback(d);
-	ds_fuse(d);
-	ds_munge(d);
+	ds_not_needed(d, "FUSE", "/dev/fuse", "programs come in by LD_PRELOAD");
+	ds_not_needed(d, "MUNGE", "/run/munge/munge.socket.2",
+		      "programs of other machines show a secret (sluice-up(1), --secret-file)");
 }

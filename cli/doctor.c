@@ -5,6 +5,7 @@
  */
 #include "cli/doctor.h"
 
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,8 +68,9 @@ static void do_text(const struct doctor *d)
 			cli_wrap(stdout, f->advice, 19, 19);
 		}
 	}
-	printf("\n%u ok, %u warnings, %u failures\n", d->states[DOCTOR_OK], d->states[DOCTOR_WARN],
-	       d->states[DOCTOR_FAIL]);
+	printf("\n%u ok, %u warning%s, %u failure%s\n", d->states[DOCTOR_OK],
+	       d->states[DOCTOR_WARN], d->states[DOCTOR_WARN] == 1 ? "" : "s",
+	       d->states[DOCTOR_FAIL], d->states[DOCTOR_FAIL] == 1 ? "" : "s");
 }
 
 static void do_json(const struct doctor *d)
@@ -104,7 +106,8 @@ int cmd_doctor(int argc, char **argv)
 
 	if (status)
 		return cli_end(status);
-	d.dir = argv[optind]; /* NULL after the last */
+	d.dir = argv[optind];	  /* NULL after the last */
+	signal(SIGXFSZ, SIG_IGN); /* a limit on the size of files is to be told, not died of */
 	doctor_kernel(&d);
 	doctor_limits(&d);
 	doctor_parts(&d);

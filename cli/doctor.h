@@ -39,7 +39,7 @@ void doctor_say(struct doctor *d, enum doctor_state state, const char *name, con
 /* doctor-system.c */
 void doctor_kernel(struct doctor *d);
 void doctor_limits(struct doctor *d);
-void doctor_helpers(struct doctor *d); /* FUSE, MUNGE, loopback */
+void doctor_helpers(struct doctor *d); /* loopback, and what is not needed */
 /* doctor-dir.c */
 void doctor_dir(struct doctor *d);
 /* doctor-parts.c */

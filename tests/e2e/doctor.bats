@@ -28,7 +28,7 @@ found_by() { # check
 @test "a machine that runs layers has no failures" {
 	run -0 --separate-stderr "$SLUICE" doctor "$DIR"
 	[ "$stderr" = "" ]
-	[[ "${lines[-1]}" =~ ^[0-9]+\ ok,\ [0-9]+\ warnings,\ 0\ failures$ ]]
+	[[ "${lines[-1]}" =~ ^[0-9]+\ ok,\ ([02-9]|[0-9]{2,})\ warnings,\ 0\ failures$|^[0-9]+\ ok,\ 1\ warning,\ 0\ failures$ ]]
 	run ! grep '.\{81\}' <<<"$output"
 	run -0 "$SLUICE" doctor "$DIR"
 	run ! grep '^fail' <<<"$output"
@@ -42,11 +42,13 @@ found_by() { # check
 		(.checks | map(select(.state == "ok")) | length) == .ok and
 		(.checks | all(.found | length > 0))' <<<"$output"
 	for check in kernel io_uring openat2 memfd SCM_RIGHTS pidfd "open files" processes memlock \
-		/dev/shm sluiced preload runtime leftovers directory "file system" "free space" O_DIRECT \
+		"file size" /dev/shm sluiced preload sluice-httpd runtime leftovers directory "file system" "free space" O_DIRECT \
 		"RWF flags" loopback FUSE MUNGE; do
 		[ -n "$(state_of "$check")" ] || { echo "no $check"; false; }
 	done
 	[[ "$(found_by sluiced)" == "$("$SLUICE" --version | cut -d' ' -f2), "* ]]
+	# what nothing here uses is nothing to be warned of
+	[ "$(state_of FUSE)$(state_of MUNGE)" = okok ]
 }
 
 @test "without a directory there is nothing said of one" {
@@ -73,6 +75,22 @@ found_by() { # check
 	[ "$(state_of "open files")" = warn ]
 }
 
+@test "limits that a node cannot raise count as they are, and one on files kills nobody" {
+	# shellcheck disable=SC2016
+	run -0 --separate-stderr bash -c 'ulimit -Sl 8; exec "$0" doctor --json' "$SLUICE"
+	[ "$(found_by memlock)" = "only 8192 bytes may be locked (older kernels count io_uring)" ]
+	[ "$(state_of memlock)" = warn ]
+	# shellcheck disable=SC2016
+	run -0 --separate-stderr bash -c 'ulimit -Sf 64; exec "$0" doctor --json' "$SLUICE"
+	[ "$(found_by "file size")" = "files of this shell end at 65536 bytes" ]
+	[ "$(advice_on "file size")" = "'ulimit -f unlimited': programs with such a limit write past the layer." ]
+	# shellcheck disable=SC2016
+	run -1 --separate-stderr bash -c 'ulimit -f 100; exec "$0" doctor --json' "$SLUICE"
+	[ "$(state_of "file size")" = warn ]
+	[ "$(found_by memfd)" = "no sealed shared memory: File too large" ]
+	[[ "$(advice_on memfd)" == "Raise 'fsize' "* ]]
+}
+
 @test "parts of another version, broken or missing ones are failures" {
 	printf '#!/bin/sh\necho sluiced 0.0.1\n' >"$BATS_TEST_TMPDIR/old"
 	printf '#!/bin/sh\nexit 3\n' >"$BATS_TEST_TMPDIR/broken"
@@ -92,6 +110,11 @@ found_by() { # check
 	printf 'sluice-preload-version=%s\0' "$version" >"$BATS_TEST_TMPDIR/lib.so"
 	SLUICE_PRELOAD=$BATS_TEST_TMPDIR/lib.so run -1 --separate-stderr "$SLUICE" doctor --json
 	[[ "$(found_by preload)" == "a program does not get "* ]]
+	SLUICE_HTTPD=$BATS_TEST_TMPDIR/none run -0 --separate-stderr "$SLUICE" doctor --json
+	[ "$(state_of sluice-httpd)" = warn ]
+	[[ "$(found_by sluice-httpd)" == *"none, which cannot be read." ]]
+	run -0 --separate-stderr env PATH=/none "$SLUICE" doctor --json
+	[ "$(state_of preload)" = ok ]
 }
 
 @test "a runtime directory that is open to others is a failure" {
@@ -99,6 +122,15 @@ found_by() { # check
 	run -1 --separate-stderr "$SLUICE" doctor --json
 	[ "$(state_of runtime)" = fail ]
 	[[ "$(found_by runtime)" == *"is open to others. Close it with 'chmod 700 "* ]]
+}
+
+@test "a runtime directory that cannot be made is a failure, one that can is not" {
+	SLUICE_RUNTIME=$BATS_TEST_TMPDIR/a/b run -1 --separate-stderr "$SLUICE" doctor --json
+	[ "$(found_by runtime)" = "$BATS_TEST_TMPDIR/a/b cannot be made: No such file or directory" ]
+	SLUICE_RUNTIME=$BATS_TEST_TMPDIR/a run -0 --separate-stderr "$SLUICE" doctor --json
+	[ "$(found_by runtime)" = "$BATS_TEST_TMPDIR/a will be made by 'sluice up'" ]
+	SLUICE_RUNTIME=$BATS_TEST_TMPDIR/a/b run -1 --separate-stderr "$SLUICE" doctor
+	[[ "${lines[-1]}" == *" 1 failure" ]]
 }
 
 @test "a layer that has died is left over, one that is up is not" {
