@@ -7,18 +7,16 @@
  *	kernel,device,ratio,op,apps,nodes,procs,layout,spatiality,size,request,files,...
  *	shared,pastel,38.91,read,1,8,8,shared-contiguous,contiguous,small,16384,1,...
  *
- * The number in the first line is made of all that decides what a run is: kernels, devices,
- * platform and seed; not of the runs that are asked for, nor of which numbers of I/O nodes and
- * which orders there are. So more of these can be added to an exploration later, and a file of
- * another one is refused. A last line that was not finished is cut off.
- *
- * Also made of the runs: a table for `sluice train`, with a row for each situation and the mean
- * time of each order, and curves for `sluice allocate`.
+ * The number in the first line is made of all that decides what a run is: kernels, devices (live,
+ * without a model, the directory), platform and seed; not of the runs that are asked for, nor of
+ * which numbers of I/O nodes and which orders there are. So more of these can be added to an
+ * exploration later, and a file of another one is refused. A last line that was not finished is cut
+ * off.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <math.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -27,7 +25,6 @@
 
 #include "cli/cli.h"
 #include "cli/explore.h"
-#include "cli/page.h"
 
 #define ROW 1024
 
@@ -52,29 +49,6 @@ struct explore_csv {
 
 /* ---- rows ---- */
 
-static void cv_quoted(FILE *f, const char *text)
-{
-	fprintf(f, strchr(text, ',') ? "\"%s\"" : "%s", text);
-}
-
-/* What a situation is, without who orders and how fast it is. */
-static void cv_situation(FILE *f, const struct explore *e, const struct explore_cell *c)
-{
-	const struct explore_kernel *k = c->kernel;
-	double ratio = explore_ratio(e, c);
-
-	fprintf(f, "%s,", k->name);
-	cv_quoted(f, c->device->name);
-	if (ratio > 0)
-		fprintf(f, ",%.2f", ratio);
-	else
-		fputs(",?", f);
-	fprintf(f, ",%s,%u,%u,%u,%s,%s,%s,%" PRIu64 ",%u,%" PRIu64, explore_op(k), k->apps,
-		k->nodes, k->procs, explore_layout(k), explore_spatiality(k),
-		k->request_bytes < e->spec->stripe_bytes ? "small" : "large", k->request_bytes,
-		explore_files(k), explore_file_bytes(k));
-}
-
 int explore_csv_add(struct explore *e, const struct explore_cell *c, uint32_t run)
 {
 	const struct explore_run *r = &c->run[run];
@@ -87,9 +61,9 @@ int explore_csv_add(struct explore *e, const struct explore_cell *c, uint32_t ru
 
 	if (!f)
 		return cli_fail(EXPLORE_CMD, "out of memory.");
-	cv_situation(f, e, c);
+	explore_situation(f, e, c);
 	fputc(',', f);
-	cv_quoted(f, explore_policy(e->spec, c));
+	explore_quoted(f, "", explore_policy(e->spec, c));
 	fprintf(f, ",%u,%u,%.9g,%" PRIu64 ",%.6g\n", c->ionodes, run + 1, r->seconds, r->bytes,
 		(double)r->bytes / r->seconds / 1e6);
 	length = (size_t)ftell(f);
@@ -108,7 +82,7 @@ int explore_csv_add(struct explore *e, const struct explore_cell *c, uint32_t ru
 
 /* ---- reading them again ---- */
 
-static uint64_t cv_mark(const struct explore *e)
+static uint64_t cv_mark(const struct explore *e, const char *directory)
 {
 	const struct explore_spec *s = e->spec;
 	uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
@@ -126,7 +100,7 @@ static uint64_t cv_mark(const struct explore *e)
 			s->platform.transfer_bytes, s->platform.link_bps, s->platform.latency_ns,
 			s->jitter_ns, s->platform.window_batches);
 	for (uint32_t i = 0; i < s->n_devices; i++)
-		fprintf(f, "%s\n", s->device[i].name);
+		fprintf(f, "%s\n", s->device[i].name[0] ? s->device[i].name : directory);
 	for (uint32_t i = 0; i < s->n_kernels; i++) {
 		const struct explore_kernel *k = &s->kernel[i];
 
@@ -144,7 +118,23 @@ static uint64_t cv_mark(const struct explore *e)
 	return hash;
 }
 
-/* Splits in place; how many there were. Quotes hold cells together, and do not occur in them. */
+/* From behind a quote to the one that ends it, in place; what is behind that, NULL: there is none.
+ */
+static char *cv_unquote(char *text)
+{
+	char *to = text;
+
+	for (; *text && (*text != '"' || text[1] == '"'); text++) {
+		text += *text == '"';
+		*to++ = *text;
+	}
+	if (!*text)
+		return NULL;
+	*to = 0;
+	return text + 1;
+}
+
+/* Splits in place; how many there were. */
 static unsigned cv_split(char *line, char *cell[C_COLUMNS])
 {
 	unsigned n = 0;
@@ -154,9 +144,8 @@ static unsigned cv_split(char *line, char *cell[C_COLUMNS])
 
 		if (*line == '"') {
 			cell[n++] = ++line;
-			if (!(end = strchr(line, '"')))
+			if (!(end = cv_unquote(line)))
 				return 0;
-			*end++ = 0;
 			line = *end == ',' ? end + 1 : NULL;
 		} else {
 			cell[n++] = line;
@@ -234,6 +223,27 @@ static int cv_known(struct explore *e, const char *first, char *text)
 	return status;
 }
 
+static int cv_begin(struct explore *e, const char *first)
+{
+	if (ftruncate(e->csv->fd, 0) && errno != EINVAL) /* a device or a pipe has no length */
+		return cli_fail(EXPLORE_CMD, "cannot write %s: %s.", e->csv->path, strerror(errno));
+	if (dprintf(e->csv->fd, "%s\n%s\n", first, cv_columns) < 0)
+		return cli_fail(EXPLORE_CMD, "cannot write %s: %s.", e->csv->path, strerror(errno));
+	return CLI_OK;
+}
+
+/* Nothing, or a part of its first two lines: no room was left for more when it was made. */
+static bool cv_is_empty(const char *text, const char *first)
+{
+	size_t n = strlen(text), head = strlen(first);
+
+	if (n <= head)
+		return !strncmp(text, first, n);
+	return !strncmp(text, first, head) && text[head] == '\n' &&
+	       n - head - 1 <= strlen(cv_columns) &&
+	       !strncmp(text + head + 1, cv_columns, n - head - 1);
+}
+
 static int cv_read(struct explore *e, const char *first)
 {
 	struct stat st;
@@ -248,14 +258,11 @@ static int cv_read(struct explore *e, const char *first)
 	size = n < 0 ? 0 : (size_t)n;
 	text[size] = 0;
 	end = memrchr(text, '\n', size);
-	if (size && (!end || memchr(text, 0, size)))
+	if (cv_is_empty(text, first))
+		status = cv_begin(e, first);
+	else if (!end || memchr(text, 0, size))
 		status = cli_usage(EXPLORE_CMD, "%s is not the file of an exploration.",
 				   e->csv->path);
-	else if (!size && dprintf(e->csv->fd, "%s\n%s\n", first, cv_columns) < 0)
-		status = cli_fail(EXPLORE_CMD, "cannot write %s: %s.", e->csv->path,
-				  strerror(errno));
-	else if (!size)
-		status = CLI_OK;
 	else {
 		end[1] = 0;
 		size = (size_t)(end + 1 - text);
@@ -268,10 +275,10 @@ static int cv_read(struct explore *e, const char *first)
 	return status;
 }
 
-int explore_csv_open(struct explore *e, const char *path)
+int explore_csv_open(struct explore *e, const char *path, const char *directory)
 {
 	struct explore_csv *v = calloc(1, sizeof(*v));
-	char first[80];
+	char first[80], whole[PATH_MAX] = "";
 	int status;
 
 	if (!v || !(v->path = strdup(path))) {
@@ -284,8 +291,11 @@ int explore_csv_open(struct explore *e, const char *path)
 		return cli_fail(EXPLORE_CMD, "cannot write %s: %s.", path, strerror(errno));
 	if (flock(v->fd, LOCK_EX | LOCK_NB))
 		return cli_fail(EXPLORE_CMD, "another exploration writes %s.", path);
+	/* One that is not there is told when it is to be used. */
+	if (directory && !realpath(directory, whole))
+		snprintf(whole, sizeof(whole), "%s", directory);
 	snprintf(first, sizeof(first), "# sluice explore 1 %s %016" PRIx64,
-		 e->simulate ? "simulated" : "live", cv_mark(e));
+		 e->simulate ? "simulated" : "live", cv_mark(e, whole));
 	status = cv_read(e, first);
 	return status;
 }
@@ -308,68 +318,4 @@ int explore_csv_close(struct explore *e, int status)
 	free(e->csv);
 	e->csv = NULL;
 	return status;
-}
-
-/* ---- for others ---- */
-
-static int cv_train(FILE *f, const void *what)
-{
-	const struct explore *e = what;
-	const struct explore_spec *s = e->spec;
-
-	fputs("kernel,device,ratio,op,apps,nodes,procs,layout,spatiality,size,request,files,"
-	      "file_bytes,ionodes",
-	      f);
-	for (uint32_t o = 0; o < s->n_orders; o++)
-		fprintf(f, strchr(s->order[o], ',') ? ",\"time_%s\"" : ",time_%s", s->order[o]);
-	fputc('\n', f);
-	for (uint32_t i = 0; i < e->n_cells; i++) {
-		const struct explore_cell *c = &e->cell[i];
-
-		if (c->order) /* one line for all orders; none for direct access */
-			continue;
-		cv_situation(f, e, c);
-		fprintf(f, ",%u", c->ionodes);
-		for (uint32_t o = 0; o < s->n_orders; o++)
-			fprintf(f, ",%.9g", explore_seconds(s, explore_sibling(e, c, o)).mean);
-		fputc('\n', f);
-	}
-	return 0;
-}
-
-int explore_train_table(const struct explore *e, const char *path)
-{
-	return page_write(EXPLORE_CMD, path, cv_train, e);
-}
-
-/* Every run is a row: for the reader, repetitions, of which it takes the median. */
-static int cv_curves(FILE *f, const void *what)
-{
-	const struct explore *e = what;
-
-	fputs("job,ionodes,bandwidth,nodes,procs\n", f);
-	for (uint32_t i = 0; i < e->n_cells; i++) {
-		const struct explore_cell *c = &e->cell[i];
-		char job[2 * EXPLORE_NAME];
-
-		if (c->order != EXPLORE_DIRECT && c->order)
-			continue;
-		if (e->spec->n_devices > 1)
-			snprintf(job, sizeof(job), "%s@%s", c->kernel->name, c->device->name);
-		else
-			snprintf(job, sizeof(job), "%s", c->kernel->name);
-		for (uint32_t r = 0; r < c->runs; r++) {
-			cv_quoted(f, job);
-			fprintf(f, ",%u,%.6g,%u,%u\n", c->ionodes,
-				(double)c->run[r].bytes / c->run[r].seconds / 1e6,
-				c->kernel->nodes * c->kernel->apps,
-				c->kernel->procs * c->kernel->apps);
-		}
-	}
-	return 0;
-}
-
-int explore_curves(const struct explore *e, const char *path)
-{
-	return page_write(EXPLORE_CMD, path, cv_curves, e);
 }

@@ -25,6 +25,7 @@
 
 #include "cli/check.h"
 #include "cli/cli.h"
+#include "cli/private.h"
 #include "sim/random.h"
 
 #define STEP  UINT64_C(0x9e3779b97f4a7c15)
@@ -127,6 +128,10 @@ static int ek_prepare_file(const struct kernel_task *t, uint32_t file, void *buf
 		for (uint64_t call = 0; !rc && call < p.calls; call++) {
 			uint64_t offset = sl_pattern_place(&p, proc, call).offset;
 
+			if (private_interrupted) {
+				rc = EINTR;
+				break;
+			}
 			ek_fill(buffer, ek_mark(t, file), offset, p.call_bytes);
 			rc = ek_transfer(fd, SL_WRITE, buffer, p.call_bytes, offset);
 		}
@@ -162,7 +167,7 @@ bool kernel_verify(const struct kernel_task *t, uint64_t calls)
 
 	kernel_path(t->dir, t->app, file, path);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
-	for (uint64_t call = 0; right && call < calls; call++) {
+	for (uint64_t call = 0; right && call < calls && !private_interrupted; call++) {
 		uint64_t offset = sl_pattern_place(&p, t->proc, call).offset;
 
 		right = fd >= 0 && !ek_transfer(fd, SL_READ, buffer, p.call_bytes, offset) &&

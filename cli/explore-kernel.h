@@ -56,9 +56,12 @@ struct kernel_order {
 sl_time kernel_now_ns(void);
 struct sl_pattern kernel_pattern(const struct explore_kernel *k, uint64_t seed);
 void kernel_path(const char *dir, uint32_t app, uint32_t file, char out[PATH_MAX + 64]);
-/* Files for a kernel that reads. 0 or -errno. */
+/* Files for a kernel that reads. 0 or -errno; -EINTR: private_interrupted. */
 int kernel_prepare(const struct kernel_task *t);
-/* Whether the first `calls` calls of a process are in the files as they were written. */
+/*
+ * Whether the first `calls` calls of a process are in the files as they were written; as far as it
+ * came, if private_interrupted.
+ */
 bool kernel_verify(const struct kernel_task *t, uint64_t calls);
 
 #endif

@@ -149,8 +149,8 @@ static int kn_rest(struct sl_yaml *y, const char *key, const yaml_node_t *node, 
 
 /* ---- combinations ---- */
 
-/* The chosen name, and what of it varies. */
-static void kn_call(const struct kn_kernel *k, struct explore_kernel *out)
+/* The chosen name, and what of it varies. False: that is too long. */
+static bool kn_call(const struct kn_kernel *k, struct explore_kernel *out)
 {
 	char size[16], text[EXPLORE_NAME * 2];
 	int n = snprintf(text, sizeof(text), "%s", k->name);
@@ -175,8 +175,8 @@ static void kn_call(const struct kn_kernel *k, struct explore_kernel *out)
 		else
 			n += snprintf(to, room, "-%up", out->procs);
 	}
-	text[EXPLORE_NAME - 1] = 0;
-	strcpy(out->name, text);
+	snprintf(out->name, sizeof(out->name), "%.*s", EXPLORE_NAME - 1, text);
+	return n < EXPLORE_NAME;
 }
 
 static int kn_check(const struct sl_yaml *y, const yaml_node_t *node, const struct kn_kernel *k,
@@ -231,7 +231,11 @@ static int kn_combine(const struct sl_yaml *y, const yaml_node_t *node, const st
 					     .line = sl_yaml_line(node) };
 		if (k->total_bytes)
 			e.data_bytes = k->total_bytes / e.procs;
-		kn_call(k, &e);
+		if (!kn_call(k, &e))
+			return sl_yaml_bad(y, node,
+					   "'%s...', which tells a combination, is longer than %d "
+					   "letters; give a shorter name",
+					   e.name, EXPLORE_NAME - 1);
 		if ((rc = kn_check(y, node, k, &e)))
 			return rc;
 		for (uint32_t i = 0; i < s->n_kernels; i++)

@@ -130,9 +130,14 @@ static void yl_wait(struct private *p, int pipe)
 	ssize_t n;
 
 	setsid();
-	close(2); /* who waits for the end of its output does not wait for us */
-	close(1);
-	close(0);
+	/*
+	 * Who waits for the end of its output does not wait for us; nor is the file of runs locked
+	 * while we stop the layer of one that was killed.
+	 */
+	if (dup2(pipe, 0) < 0)
+		_exit(1);
+	pipe = 0;
+	close_range(1, ~0U, 0);
 	while ((n = read(pipe, &byte, 1)) < 0 && errno == EINTR)
 		;
 	if (n != 1) {

@@ -269,6 +269,8 @@ static int lv_judge(struct lv *v, const struct explore_cell *c, const struct ker
 		right = kernel_verify(task, result[i].calls);
 	}
 	free(task);
+	if (private_interrupted) /* and not all of it was compared */
+		return CLI_FAILED;
 	if (!right)
 		return lv_failed(v, c, &(struct kernel_result){ .step = KERNEL_WRONG });
 	if (!run->bytes)
@@ -410,9 +412,6 @@ int explore_live(struct explore *e, const char *directory)
 	static struct lv v;
 	int status;
 
-	if (!directory)
-		return cli_usage(EXPLORE_CMD, "where may files go? Give --directory, or "
-					      "'directory:' in the file.");
 	v = (struct lv){ .e = e, .devices_fd = -1 };
 	status = private_begin(&v.p, EXPLORE_CMD, directory);
 	if (!status)

@@ -31,6 +31,7 @@
 #include "cli/explore.h"
 #include "cli/private.h"
 #include "sim/device-spec.h"
+#include "sim/requests-device.h"
 
 #define MAX_TIME  (INT64_C(3600) * 1000000000)
 #define TEXT(x)	  #x
@@ -55,22 +56,39 @@ static int sp_ionodes(struct sl_yaml *y, const yaml_node_t *node, void *into)
 	return 0;
 }
 
+/* Is it in the list, is there room for it, and can it stand in a table? */
+static int sp_fits(struct sl_yaml *y, const yaml_node_t *node, bool twice, uint32_t n)
+{
+	const char *text = sl_yaml_text(node);
+
+	if (twice)
+		return sl_yaml_bad(y, node, "'%.64s' is given twice", text);
+	if (n == EXPLORE_LIST)
+		return sl_yaml_bad(y, node, "more than %d", EXPLORE_LIST);
+	if (strlen(text) >= EXPLORE_NAME)
+		return sl_yaml_bad(y, node, "'%.64s...' is longer than %d bytes", text,
+				   EXPLORE_NAME - 1);
+	for (; *text; text++)
+		if ((unsigned char)*text < ' ' || *text == 127)
+			return sl_yaml_bad(y, node, "has a control character in it");
+	return 0;
+}
+
 static int sp_order(struct sl_yaml *y, const yaml_node_t *node, void *into)
 {
 	struct explore_spec *s = into;
 	char err[CHECK_TEXT];
 	int rc = sl_yaml_scalar(y, "an order", node, "a policy like aioli");
+	bool twice = false;
 
 	if (rc)
 		return rc;
 	if (check_policy("order", sl_yaml_text(node), err))
 		return sl_yaml_bad(y, node, "%s", err);
 	for (uint32_t i = 0; i < s->n_orders; i++)
-		if (!strcmp(s->order[i], sl_yaml_text(node)))
-			return sl_yaml_bad(y, node, "'%.64s' is given twice", s->order[i]);
-	if (s->n_orders == EXPLORE_LIST || strlen(sl_yaml_text(node)) >= EXPLORE_NAME)
-		return sl_yaml_bad(y, node, "more than %d, or one longer than that",
-				   EXPLORE_LIST - 1);
+		twice |= !strcmp(s->order[i], sl_yaml_text(node));
+	if ((rc = sp_fits(y, node, twice, s->n_orders)))
+		return rc;
 	if (!(rc = sl_yaml_copy(y, node, &s->order[s->n_orders])))
 		s->n_orders++;
 	return rc;
@@ -82,17 +100,16 @@ static int sp_device(struct sl_yaml *y, const yaml_node_t *node, void *into)
 	struct explore_device *d = &s->device[s->n_devices];
 	char err[CHECK_TEXT];
 	int rc = sl_yaml_scalar(y, "a device", node, "a device like hdd");
+	bool twice = false;
 
 	if (rc)
 		return rc;
 	if (config_check(CONFIG_DEVICE_MODEL, sl_yaml_text(node), err))
 		return sl_yaml_bad(y, node, "%s", err);
 	for (uint32_t i = 0; i < s->n_devices; i++)
-		if (!strcmp(s->device[i].name, sl_yaml_text(node)))
-			return sl_yaml_bad(y, node, "'%.64s' is given twice", s->device[i].name);
-	if (s->n_devices == EXPLORE_LIST || strlen(sl_yaml_text(node)) >= EXPLORE_NAME)
-		return sl_yaml_bad(y, node, "more than %d, or one longer than that",
-				   EXPLORE_LIST - 1);
+		twice |= !strcmp(s->device[i].name, sl_yaml_text(node));
+	if ((rc = sp_fits(y, node, twice, s->n_devices)))
+		return rc;
 	strcpy(d->name, sl_yaml_text(node));
 	sl_device_parse(d->name, &d->model);
 	s->n_devices++;
@@ -192,18 +209,24 @@ static int sp_policy(struct sl_yaml *y, const char *key, const yaml_node_t *node
 	return rc ? rc : sl_yaml_copy(y, node, !strcmp(key, "share") ? &s->share : &s->admit);
 }
 
-static int sp_text(struct sl_yaml *y, const char *key, const yaml_node_t *node, void *into)
+static int sp_directory(struct sl_yaml *y, const char *key, const yaml_node_t *node, void *into)
 {
 	struct explore_spec *s = into;
-	int rc;
+	int rc = sl_yaml_scalar(y, key, node, "the path of a directory");
 
-	if (!strcmp(key, "capacity")) {
-		if ((rc = sl_yaml_rate(y, node, 1, SL_MAX_RATE, &s->platform.capacity_bps)))
-			return rc;
-		return sl_yaml_copy(y, node, &s->capacity);
-	}
-	rc = sl_yaml_scalar(y, key, node, "the path of a directory");
 	return rc ? rc : sl_yaml_copy(y, node, &s->directory);
+}
+
+/* What a simulation of requests has, too. */
+static int sp_platform(struct sl_yaml *y, const char *key, const yaml_node_t *node, void *into)
+{
+	struct explore_spec *s = into;
+	int rc = sl_requests_platform(y, key, node, &s->platform);
+
+	s->stripe_bytes = s->platform.striping.stripe_bytes;
+	if (!rc && !strcmp(key, "capacity"))
+		rc = sl_yaml_copy(y, node, &s->capacity);
+	return rc;
 }
 
 static int sp_number(struct sl_yaml *y, const char *key, const yaml_node_t *node, void *into)
@@ -214,17 +237,7 @@ static int sp_number(struct sl_yaml *y, const char *key, const yaml_node_t *node
 		return sl_yaml_count(y, node, 0, UINT32_MAX, &s->seed);
 	if (!strcmp(key, "servers"))
 		return sl_yaml_count32(y, node, 1, CONFIG_MAX_IONODES, &s->servers);
-	if (!strcmp(key, "stripe"))
-		return sl_yaml_bytes(y, node, 512, UINT64_C(1) << 40, &s->stripe_bytes);
-	if (!strcmp(key, "transfer"))
-		return sl_yaml_bytes(y, node, 0, UINT64_C(1) << 30, &s->platform.transfer_bytes);
-	if (!strcmp(key, "link"))
-		return sl_yaml_rate(y, node, 1000, SL_MAX_RATE, &s->platform.link_bps);
-	if (!strcmp(key, "latency"))
-		return sl_yaml_time(y, node, 0, MAX_TIME, &s->platform.latency_ns);
-	if (!strcmp(key, "jitter"))
-		return sl_yaml_time(y, node, 0, MAX_TIME, &s->jitter_ns);
-	return sl_yaml_count32(y, node, 1, SL_REQUESTS_WINDOW, &s->platform.window_batches);
+	return sl_yaml_time(y, node, 0, MAX_TIME, &s->jitter_ns);
 }
 
 static int sp_explore(struct sl_yaml *y, const char *key, const yaml_node_t *node, void *into)
@@ -238,14 +251,14 @@ static int sp_explore(struct sl_yaml *y, const char *key, const yaml_node_t *nod
 		{ "ratio", sp_ratio },
 		{ "runs", sp_runs },
 		{ "seed", sp_number },
-		{ "directory", sp_text },
-		{ "capacity", sp_text },
+		{ "directory", sp_directory },
+		{ "capacity", sp_platform },
 		{ "servers", sp_number },
-		{ "stripe", sp_number },
-		{ "link", sp_number },
-		{ "transfer", sp_number },
-		{ "latency", sp_number },
-		{ "window", sp_number },
+		{ "stripe", sp_platform },
+		{ "link", sp_platform },
+		{ "transfer", sp_platform },
+		{ "latency", sp_platform },
+		{ "window", sp_platform },
 		{ "jitter", sp_number },
 		{ "kernels", explore_take_kernels },
 		{ 0 },

@@ -87,21 +87,41 @@ static int ex_write(const struct asked *a, const struct explore *e)
 	return CLI_OK;
 }
 
-static int ex_explore(const struct asked *a, const struct explore_spec *s)
+/* Before anything runs. That of --output is opened then, and may be where no other can be made. */
+static int ex_check_files(const struct asked *a)
 {
 	const char *const files[] = { a->output, a->train, a->curves, a->html };
-	struct explore e;
-	int status = explore_cells(&e, s, a->simulate);
+	const size_t n = sizeof(files) / sizeof(files[0]);
+	int status = CLI_OK;
 
-	for (size_t i = 0; !status && i < sizeof(files) / sizeof(files[0]); i++)
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = i + 1; k < n; k++)
+			if (files[i] && files[k] && !strcmp(files[i], files[k]) &&
+			    strncmp(files[i], "/dev/", 5) != 0)
+				return cli_usage(CMD, "two results cannot both go to %s.",
+						 files[i]);
+	for (size_t i = 1; !status && i < n; i++)
 		if (files[i])
 			status = page_check(CMD, files[i]);
-	if (!status && a->output)
-		status = explore_csv_open(&e, a->output);
+	return status;
+}
+
+static int ex_explore(const struct asked *a, const struct explore_spec *s)
+{
+	const char *directory = a->simulate ? NULL : a->directory ? a->directory : s->directory;
+	struct explore e;
+	int status;
+
+	if (!a->simulate && !directory)
+		return cli_usage(CMD, "where may files go? Give --directory, or 'directory:' in "
+				      "the file.");
+	if ((status = ex_check_files(a)) || (status = explore_cells(&e, s, a->simulate)))
+		return status;
+	if (a->output)
+		status = explore_csv_open(&e, a->output, directory);
 	if (!status) {
 		e.threads = (uint32_t)a->threads;
-		status = a->simulate ? explore_simulate(&e)
-				     : explore_live(&e, a->directory ? a->directory : s->directory);
+		status = a->simulate ? explore_simulate(&e) : explore_live(&e, directory);
 	}
 	status = explore_csv_close(&e, status);
 	if (!status)

@@ -11,7 +11,8 @@
  *	explore-sim.c     runs on device models
  *	explore-live.c    runs in a layer of our own, which explore-layer.c starts and stops
  *	explore-kernel.c  the processes of a kernel, live
- *	explore-csv.c     runs kept in a file, and tables for `sluice train` and `sluice allocate`
+ *	explore-csv.c     runs kept in a file
+ *	explore-tables.c  tables for `sluice train` and `sluice allocate`
  *	explore-print.c   the table and JSON, explore-html.c the page
  *
  * Functions that return int return CLI_OK or the exit status, and have reported.
@@ -162,10 +163,14 @@ void explore_progress_end(struct explore_progress *p);
 
 /* ---- files ---- */
 
-/* Opens or makes it; known runs go into the cells. */
-int explore_csv_open(struct explore *e, const char *path);
+/* Opens or makes it; known runs go into the cells. directory: of live runs, else NULL. */
+int explore_csv_open(struct explore *e, const char *path, const char *directory);
 int explore_csv_add(struct explore *e, const struct explore_cell *c, uint32_t run);
 int explore_csv_close(struct explore *e, int status);
+/* A cell of CSV: quotes go round commas, and twice for themselves. before: begins it. */
+void explore_quoted(FILE *f, const char *before, const char *text);
+/* What a situation is, without who orders and how fast it is: the first columns. */
+void explore_situation(FILE *f, const struct explore *e, const struct explore_cell *c);
 int explore_train_table(const struct explore *e, const char *path);
 int explore_curves(const struct explore *e, const char *path);
 

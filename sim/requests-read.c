@@ -256,16 +256,31 @@ static int rr_policies(struct sl_yaml *y, const char *key, const yaml_node_t *no
 	return sl_yaml_list(y, key, node, "a list: '- order=aioli,share=pool'", rr_policy, into);
 }
 
-static int rr_link(struct sl_yaml *y, const char *key, const yaml_node_t *node, void *into)
+int sl_requests_platform(struct sl_yaml *y, const char *key, const yaml_node_t *node,
+			 struct sl_requests *s)
 {
-	struct sl_requests *s = into;
-	int rc = sl_yaml_rate(y, node, 0, SL_MAX_RATE, &s->link_bps);
+	int rc;
 
-	(void)key;
+	if (!strcmp(key, "stripe"))
+		return sl_yaml_bytes(y, node, 512, UINT64_C(1) << 40, &s->striping.stripe_bytes);
+	if (!strcmp(key, "transfer"))
+		return sl_yaml_bytes(y, node, 0, UINT64_C(1) << 30, &s->transfer_bytes);
+	if (!strcmp(key, "latency"))
+		return sl_yaml_time(y, node, 0, MAX_TIME, &s->latency_ns);
+	if (!strcmp(key, "window"))
+		return sl_yaml_count32(y, node, 1, SL_REQUESTS_WINDOW, &s->window_batches);
+	if (!strcmp(key, "capacity"))
+		return sl_yaml_rate(y, node, 1, SL_MAX_RATE, &s->capacity_bps);
+	rc = sl_yaml_rate(y, node, 0, SL_MAX_RATE, &s->link_bps);
 	if (!rc && s->link_bps && s->link_bps < LEAST_LINK_BPS)
 		rc = sl_yaml_bad(y, node, "'%.64s' is less than %d bytes per second",
 				 sl_yaml_text(node), LEAST_LINK_BPS);
 	return rc;
+}
+
+static int rr_platform(struct sl_yaml *y, const char *key, const yaml_node_t *node, void *into)
+{
+	return sl_requests_platform(y, key, node, into);
 }
 
 static int rr_number(struct sl_yaml *y, const char *key, const yaml_node_t *node, void *into)
@@ -274,19 +289,9 @@ static int rr_number(struct sl_yaml *y, const char *key, const yaml_node_t *node
 
 	if (!strcmp(key, "servers"))
 		return sl_yaml_count32(y, node, 1, SL_REQUESTS_SERVERS, &s->striping.servers);
-	if (!strcmp(key, "window"))
-		return sl_yaml_count32(y, node, 1, SL_REQUESTS_WINDOW, &s->window_batches);
 	if (!strcmp(key, "seed"))
 		return sl_yaml_count(y, node, 0, UINT64_MAX, &s->seed);
-	if (!strcmp(key, "stripe"))
-		return sl_yaml_bytes(y, node, 512, UINT64_C(1) << 40, &s->striping.stripe_bytes);
-	if (!strcmp(key, "transfer"))
-		return sl_yaml_bytes(y, node, 0, UINT64_C(1) << 30, &s->transfer_bytes);
-	if (!strcmp(key, "window_bytes"))
-		return sl_yaml_bytes(y, node, 0, SL_MAX_LENGTH, &s->window_bytes);
-	if (!strcmp(key, "capacity"))
-		return sl_yaml_rate(y, node, 1, SL_MAX_RATE, &s->capacity_bps);
-	return sl_yaml_time(y, node, 0, MAX_TIME, &s->latency_ns);
+	return sl_yaml_bytes(y, node, 0, SL_MAX_LENGTH, &s->window_bytes);
 }
 
 static int rr_device(struct sl_yaml *y, const char *key, const yaml_node_t *node, void *into)
@@ -301,14 +306,14 @@ static int rr_requests(struct sl_yaml *y, const char *key, const yaml_node_t *no
 {
 	static const struct sl_yaml_key keys[] = {
 		{ "servers", rr_number },
-		{ "stripe", rr_number },
-		{ "transfer", rr_number },
+		{ "stripe", rr_platform },
+		{ "transfer", rr_platform },
 		{ "device", rr_device },
-		{ "link", rr_link },
-		{ "latency", rr_number },
-		{ "window", rr_number },
+		{ "link", rr_platform },
+		{ "latency", rr_platform },
+		{ "window", rr_platform },
 		{ "window_bytes", rr_number },
-		{ "capacity", rr_number },
+		{ "capacity", rr_platform },
 		{ "seed", rr_number },
 		{ "jobs", rr_apps },
 		{ "policies", rr_policies },

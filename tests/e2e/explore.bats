@@ -108,6 +108,36 @@ graphene,15.12,write graphene,40.68,read pastel,21.29,write pastel,38.91,read su
 	cmp part.csv before.csv
 }
 
+@test "names with quotes and commas are kept, and read again" {
+	small
+	cp "$SOURCE_DIR/sched/auto.tree" 'a"b.tree'
+	sed -i -e "s/orders: .*/orders: [to, 'auto,tree=a\"b.tree']/" -e 's/devices: .*/devices: ["bandwidth=200M,seek=5ms"]/' small.yaml
+	"$SLUICE" explore -S small.yaml -o runs.csv --train train.csv --curves curves.csv >/dev/null
+	grep -q ',"auto,tree=a""b.tree",' runs.csv
+	run -0 "$SLUICE" explore -S small.yaml -o runs.csv
+	grep -q '40 runs, 40 of them from before' <<<"$output"
+	# auto is nothing that a tree can choose.
+	run -1 --separate-stderr "$SLUICE" train train.csv --attributes procs
+	[ "$stderr" = "sluice train: train.csv:2: best is 'to' in every row: there is nothing to choose from." ]
+	python3 -c 'import csv, sys
+rows = list(csv.reader(open("train.csv")))
+assert rows[0][-1] == "time_auto,tree=a\"b.tree" and all(len(r) == len(rows[0]) for r in rows), rows'
+	"$SLUICE" allocate -F 2 -J one-read-4p --json curves.csv >/dev/null
+}
+
+@test "a file that had no room for its first lines is begun again" {
+	small
+	"$SLUICE" explore -S small.yaml -o whole.csv >/dev/null
+	for bytes in 0 7 60 $(($(head -2 whole.csv | wc -c) - 1)); do
+		head -c $bytes whole.csv >part.csv
+		"$SLUICE" explore -S small.yaml -o part.csv >/dev/null
+		cmp whole.csv part.csv
+	done
+	# Another exploration's first line is none of ours.
+	head -1 whole.csv | sed 's/.$/x/' >part.csv
+	fails 2 "sluice explore: part.csv is of another exploration. *" -S small.yaml -o part.csv
+}
+
 @test "the page has all cells, and no name can become markup" {
 	small
 	sed -i 's/small.yaml//' small.yaml
@@ -234,9 +264,35 @@ more_rows() { # number
 	[ -e runs.csv ] && [ "$(wc -l <runs.csv)" -ge "$1" ]
 }
 
+@test "live: another directory is another device, if none is modelled" {
+	live
+	sed -i -e '/devices/d' -e 's/\[0, 1, 2\]/0/' -e 's/least: 2, most: 2/least: 1, most: 1/' live.yaml
+	mkdir "$DIR/a" "$DIR/b"
+	"$SLUICE" explore live.yaml -d "$DIR/a" -o runs.csv >/dev/null
+	fails 2 "sluice explore: runs.csv is of another exploration. *" live.yaml -d "$DIR/b" -o runs.csv
+	(cd "$DIR" && run -0 "$SLUICE" explore "$OLDPWD/live.yaml" -d a/. -o "$OLDPWD/runs.csv" &&
+		grep -q '2 runs, 2 of them from before' <<<"$output")
+	rmdir "$DIR/a" "$DIR/b" # nothing is left in them
+}
+
+@test "live: who was killed does not keep the file of runs" {
+	live
+	sed -i -e 's/least: 2, most: 2/least: 50, most: 50/' -e 's/data: 128Ki/data: 1Mi/' live.yaml
+	"$SLUICE" explore live.yaml -d "$DIR" -o runs.csv >/dev/null 2>&1 3>&- &
+	pid=$!
+	until_true 60 more_rows 5
+	kill -s KILL $pid
+	run wait $pid
+	sed -i 's/least: 50, most: 50/least: 1, most: 1/' live.yaml
+	# At once, while the layer of the other is being stopped.
+	run -0 --separate-stderr "$SLUICE" explore live.yaml -d "$DIR" -o runs.csv
+	until_true 20 nothing_left
+}
+
 @test "live: what cannot be is told, and nothing is left" {
 	live
-	fails 2 "sluice explore: where may files go? Give --directory, or 'directory:' in the file. *" live.yaml
+	fails 2 "sluice explore: where may files go? Give --directory, or 'directory:' in the file. *" live.yaml -o no.csv
+	[ ! -e no.csv ]
 	fails 1 "sluice explore: cannot make a directory for files in /proc: *." live.yaml -d /proc
 	fails 1 "sluice explore: cannot make a directory for files in no: No such file or directory." live.yaml -d no
 	fails 2 "sluice explore: --directory is not for --simulate, which writes no files. *" -S -d "$DIR" live.yaml
@@ -273,6 +329,12 @@ more_rows() { # number
 	bad 's/data: 512Ki/data: 512Ki, time: 5s/' "10: time: a simulated kernel ends with its data, not by time"
 	bad '/devices/d' "1: a simulation needs devices, as in 'devices: *"
 	bad '/kernels/,$d' "1: needs kernels, as in *"
+	bad 's/aioli\]/"aioli,wait_us=500,batch_bytes=1048576,batch_requests=16,quantum_bytes=65536"]/' "4: *orders*longer than 63 bytes"
+	bad "s/edel\]/$(printf 'bandwidth=%dM, ' {1..63})edel]/" "2: *devices*more than 64"
+	bad 's/pastel, edel/pastel, edel, pastel/' "2: *devices*'pastel' is given twice"
+	bad 's/link/x/; s/transfer: 8Ki/link: 500/' "6: *link*'500' is less than 1000 bytes per second"
+	bad 's/name: one,/name: a-name-of-thirty-letters-12345, files: [shared, per-process], pattern: [contiguous, strided], applications: [1, 2],/' \
+		"10: *longer than 63 letters; give a shorter name"
 	echo 'requests: {}' >small.yaml
 	fails 2 "sluice explore: small.yaml:1: this is a scenario, for 'sluice sim'; *" -S small.yaml
 }
@@ -284,6 +346,10 @@ more_rows() { # number
 	fails 2 "sluice explore: --jobs: '0' is not a number from 1 to 1024. *" -S -J 0 small.yaml
 	fails 1 "sluice explore: cannot write no/page.html: No such file or directory." -S small.yaml --html no/page.html
 	fails 1 "sluice explore: cannot write .: Is a directory." -S small.yaml -o .
+	fails 2 "sluice explore: two results cannot both go to x.csv. *" -S small.yaml -o x.csv --train x.csv
+	[ ! -e x.csv ]
+	sed -i 's/transfer: 8Ki/link: 0/' small.yaml # none, as in sluice sim
+	"$SLUICE" explore -S small.yaml >/dev/null
 	run -1 --separate-stderr "$SLUICE" explore -S small.yaml -o /dev/full
 	[[ "$stderr" == "sluice explore: cannot write /dev/full: No space left on device."* ]]
 }

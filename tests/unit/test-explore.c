@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is to be explored, and when a cell has runs enough: cli/explore-{spec,kernels,cells}.c. */
+/* What is to be explored, and when a cell has runs enough: cli/explore-{spec,kernels,cells}.c; and
+ * the files of a kernel: explore-kernel.c. */
+#include <errno.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -7,11 +9,16 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "cli/cli.h"
-#include "cli/explore.h"
+#include "cli/explore-kernel.h"
+#include "cli/private.h"
+
+volatile sig_atomic_t private_interrupted;
 
 /* Files are tested end to end. */
 int explore_csv_add(struct explore *e, const struct explore_cell *c, uint32_t run)
@@ -180,6 +187,35 @@ static void the_ratio_is_of_the_requests_that_a_device_gets(void **state)
 	explore_free(&s);
 }
 
+static void files_are_not_written_on_after_an_interruption(void **state)
+{
+	struct kernel_task *t = calloc(1, sizeof(*t));
+	char path[PATH_MAX + 64];
+	struct stat st;
+
+	(void)state;
+	assert_non_null(t);
+	strcpy(t->dir, "/tmp/test-explore-XXXXXX");
+	assert_non_null(mkdtemp(t->dir));
+	t->kernel = (struct explore_kernel){
+		.apps = 1, .procs = 2, .op = SL_READ, .request_bytes = 4096, .data_bytes = 8 * 4096
+	};
+	kernel_path(t->dir, 0, 0, path);
+	assert_int_equal(kernel_prepare(t), 0);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_size, 16 * 4096);
+	assert_true(kernel_verify(t, 8));
+	private_interrupted = 1;
+	assert_int_equal(kernel_prepare(t), -EINTR);
+	private_interrupted = 0;
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_size, 0);
+	assert_false(kernel_verify(t, 8));
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(rmdir(t->dir), 0);
+	free(t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -189,6 +225,7 @@ int main(void)
 		cmocka_unit_test(lists_of_a_kernel_are_combined),
 		cmocka_unit_test(direct_access_has_one_cell_and_nodes_one_for_each_order),
 		cmocka_unit_test(the_ratio_is_of_the_requests_that_a_device_gets),
+		cmocka_unit_test(files_are_not_written_on_after_an_interruption),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
