@@ -267,6 +267,7 @@ static int measure(struct profile_plan *plan, const struct profile_room *room, c
 {
 	struct profile_file f = { .fd = -1 };
 	time_t now = time(NULL);
+	char whole[PATH_MAX];
 	struct tm tm;
 	int status, rc;
 
@@ -284,7 +285,9 @@ static int measure(struct profile_plan *plan, const struct profile_room *room, c
 	rc = sl_profile_device(dir, p->device, sizeof(p->device));
 	if (rc)
 		return cli_fail(CMD, "%s: %s.", dir, strerror(-rc));
-	snprintf(p->directory, sizeof(p->directory), "%s", dir);
+	/* Whole: who reads it later is elsewhere. */
+	snprintf(p->directory, sizeof(p->directory), "%.*s", SL_PROFILE_WORDS,
+		 realpath(dir, whole) ? whole : dir);
 	if (gmtime_r(&now, &tm))
 		strftime(p->made, sizeof(p->made), "%Y-%m-%dT%H:%M:%SZ", &tm);
 	return CLI_OK;

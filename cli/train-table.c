@@ -16,6 +16,7 @@
 
 #define TIME	 "time_"
 #define BASE	 "to"
+#define AUTO	 "auto"
 #define BEST	 "best"
 #define MAX_LIST 4096
 
@@ -33,9 +34,18 @@ static const char *const tree_names[TRAIN_TREES] = { "T1", "T2", "T3" };
 
 /* ---- the class ---- */
 
-bool train_is_time(const struct sl_decision_attribute *c)
+static bool tt_is_any_time(const struct sl_decision_attribute *c)
 {
 	return !c->values && !strncmp(c->name, TIME, strlen(TIME)) && c->name[strlen(TIME)];
+}
+
+/* auto, with or without parameters, asks a tree: it is nothing that a tree can say. */
+bool train_is_time(const struct sl_decision_attribute *c)
+{
+	size_t n = strlen(TIME AUTO);
+
+	return tt_is_any_time(c) &&
+	       !(!strncmp(c->name, TIME AUTO, n) && (!c->name[n] || c->name[n] == ','));
 }
 
 static const char *tt_algorithm(const struct sl_decision_attribute *c)
@@ -222,7 +232,7 @@ int train_attributes(struct train *t, const char *wanted, const char *list)
 		known += sl_table_column(&t->t, attributes[i].name) != SL_DECISION_NONE;
 	if (!known && !wanted) { /* a table of something else */
 		for (uint32_t i = 0; i < t->t.columns; i++)
-			if (i != t->class_ && !train_is_time(&t->t.column[i]))
+			if (i != t->class_ && !tt_is_any_time(&t->t.column[i]))
 				column[n++] = i;
 		if (!n)
 			return cli_fail(TRAIN_CMD, "%s:1: there are no columns to decide by.",

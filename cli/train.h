@@ -49,7 +49,8 @@ struct train {
 
 /* ---- train-table.c: the table, its rows and columns. Errors are reported; an exit status. ---- */
 
-bool train_is_time(const struct sl_decision_attribute *c); /* a column time_ALGORITHM */
+/* A column time_ALGORITHM, of one that can be chosen: not of auto. */
+bool train_is_time(const struct sl_decision_attribute *c);
 /* Finds the class and the times, or makes the class from them. class_: its name, or NULL. */
 int train_classes(struct train *t, const char *class_, double margin);
 /* The columns of the trees. wanted: T1 .. T3 or NULL; list: names of columns, or NULL. */

@@ -164,6 +164,15 @@ fastest, always to-agg 2.36%: WORSE. Use order=to-agg instead, or learn from mor
 	"$SLUICE" train --json --margin 15 t.csv | jq -e '.classes == {"to": 3, "aioli": 1}'
 }
 
+@test "auto is no choice of a tree, nor the fastest that others are compared with" {
+	printf '%s\n' op,files,spatiality,size,ratio,time_to,time_sjf,time_auto,'"time_auto,correct=no"' \
+		read,1,contiguous,small,2,1,2,0.5,0.5 write,1,contiguous,small,2,2,1,0.5,0.5 \
+		read,2,contiguous,small,2,1,2,0.5,0.5 write,2,contiguous,small,2,2,1,0.5,0.5 >t.csv
+	"$SLUICE" train --json t.csv -o t.tree |
+		jq -e '.classes == {"to": 2, "sjf": 2} and (.solutions[-1] | .name == "oracle" and .over_fastest_mean == 0)'
+	grep -qx "class: to sjf" t.tree
+}
+
 @test "bad tables are refused with file and line" {
 	: >empty.csv
 	refused 1 "empty.csv:1: the table is empty: the first line must name the columns." empty.csv
