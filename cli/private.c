@@ -295,6 +295,7 @@ static void pr_environment(const struct private *p, const char *job, const char 
 	}
 	setenv("SLUICE_JOB_ID", job, 1);
 	setenv("SLUICE_TIMEOUT", "5", 1);
+	setenv("SLUICE_MODE", p->gate ? "gate" : "forward", 1);
 	unsetenv("SLUICE_BYPASS");
 	unsetenv("SLUICE_FALLBACK");
 	unsetenv("SLUICE_JOB_CONF");

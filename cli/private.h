@@ -33,6 +33,7 @@ struct private
 	char runtime[64];   /* of the node: its socket and what it says */
 	char socket[96];    /* in there */
 	bool tcp;	    /* processes use the node over TCP; set it before the node starts */
+	bool gate;	    /* they do their own I/O when they may */
 	char address[96];   /* then: as SLUICE_SOCKET */
 	pid_t node;	    /* 0: none */
 	pid_t more[PRIVATE_MORE];

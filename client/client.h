@@ -83,14 +83,26 @@ ssize_t sl_client_write(struct sl_remote *r, int fd, const struct iovec *iov, si
 bool sl_client_gated(void);
 ssize_t sl_client_gate(int fd, uint32_t op, const struct iovec *iov, int iovcnt, off_t offset,
 		       bool whole);
-/* The system call: bytes moved or negative errno. */
-ssize_t sl_client_call(int fd, uint32_t op, const struct iovec *iov, int iovcnt, off_t offset);
 /*
  * The same for other programs, if the node says that there is nothing to decide: make a call of up
  * to SL_GATE_BYTES on fd in its turn. False: it has not been made.
  */
 bool sl_client_lease(int fd, uint32_t op, size_t bytes, ssize_t (*call)(const void *arg),
 		     const void *arg, ssize_t *moved);
+/*
+ * In either mode, if there is a lease with as much left: between these two the caller makes the
+ * call. There is nothing to wait for in them, and nothing that a thread can be cancelled at. It
+ * is two functions so that the kernel returns to the program by few of ours: it has made the
+ * processor forget where they return to. False: the call has not begun.
+ */
+struct sl_turn {
+	struct conn *conn;
+	size_t bytes;
+	int64_t since_ns; /* 0: nobody wants to know */
+	uint32_t op;
+};
+bool sl_client_enter(struct sl_turn *t, uint32_t op, size_t bytes, bool gated);
+void sl_client_leave(const struct sl_turn *t, ssize_t moved);
 /*
  * The node's part of fsync() or fdatasync(): for files that were written over TCP, whose data may
  * be in another machine's memory. 0, or negative errno: -EIO also if the node's life is not the one

@@ -22,6 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "client/alone.h"
 #include "client/dial.h"
 #include "client/phase.h"
 #include "client/settings.h"
@@ -187,12 +188,26 @@ static void conn_free(struct conn *c)
 	c->bells = NULL;
 }
 
+/*
+ * Who uses it, before the change. A program of one thread, as most are, needs no locked
+ * instruction: what a signal handler adds in between it has taken off again when it returns.
+ */
+static unsigned users_change(struct conn *c, unsigned by)
+{
+	unsigned users;
+
+	if (!sl_alone())
+		return atomic_fetch_add(&c->users, by);
+	users = atomic_load_explicit(&c->users, memory_order_relaxed);
+	atomic_store_explicit(&c->users, users + by, memory_order_relaxed);
+	return users;
+}
+
 void conn_put(struct conn *c)
 {
 	sigset_t old;
 
-	if (atomic_fetch_sub(&c->users, 1) != 1 ||
-	    !(atomic_load(&c->lost) || atomic_load(&c->left)))
+	if (users_change(c, -1U) != 1 || !(atomic_load(&c->lost) || atomic_load(&c->left)))
 		return;
 	/* The struct itself is kept: another thread may just be looking at it. */
 	conn_lock(&old);
@@ -337,7 +352,7 @@ struct conn *conn_get(int *error)
 	for (;;) {
 		c = atomic_load(&g.current);
 		if (c) {
-			atomic_fetch_add(&c->users, 1);
+			users_change(c, 1);
 			if (!atomic_load(&c->lost) && atomic_load(&g.current) == c &&
 			    !(where_changed(c) && leave(c)))
 				return c;
@@ -366,6 +381,19 @@ struct conn *conn_get(int *error)
 	}
 }
 
+struct conn *conn_quick(void)
+{
+	struct conn *c = atomic_load(&g.current);
+
+	if (!c || !g.mark || !atomic_load_explicit(g.mark, memory_order_relaxed))
+		return NULL;
+	users_change(c, 1);
+	if (!atomic_load(&c->lost) && atomic_load(&g.current) == c && !where_changed(c))
+		return c;
+	conn_put(c);
+	return NULL;
+}
+
 /* ---- its descriptor ---- */
 
 struct conn *conn_held(void)
@@ -374,7 +402,7 @@ struct conn *conn_held(void)
 
 	if (!c || (g.mark && !atomic_load(g.mark)))
 		return NULL;
-	atomic_fetch_add(&c->users, 1);
+	users_change(c, 1);
 	return c;
 }
 

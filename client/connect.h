@@ -64,7 +64,7 @@ struct conn {
 	_Atomic uint32_t slot_waiters, slot_frees;
 	_Atomic uint32_t crowded; /* waits to come that do not yield first */
 	/* Of the lease. */
-	_Atomic int64_t lease_left;
+	_Atomic uint32_t lease_op;   /* that it was asked for with */
 	_Atomic uint64_t lease_next; /* bytes to ask for */
 	atomic_bool lease_used_up, renewing;
 	_Atomic uint32_t slow; /* calls to come that are for the node to see */
@@ -98,6 +98,8 @@ int conn_pass(struct conn *c, const struct sl_remote *r, int fd, uint64_t *file)
  */
 struct conn *conn_get(int *error);
 void conn_put(struct conn *c);
+/* The same if there is one and nothing is to be done for it first; else NULL. Waits for nothing. */
+struct conn *conn_quick(void);
 /* The current one, or NULL if this process has none; given back in the same way. */
 struct conn *conn_held(void);
 /* It is of no use any more: the next conn_get() makes another. */

@@ -88,23 +88,28 @@ static struct process *process_page(void)
 	return none;
 }
 
-/* The number of this process, never 0; 0: there can be no table. */
-static uint64_t process_number(void)
+static uint64_t process_enter(void)
 {
 	struct process *p = process_page();
 	uint32_t number, none = 0;
 
 	if (!p)
 		return 0;
-	number = atomic_load_explicit(&p->number, memory_order_acquire);
-	if (number)
-		return number;
 	do
 		number = (atomic_fetch_add(&processes, 1) + 1) & PROCESS_MASK;
 	while (!number);
 	/* Two threads may both be here: they store the same pid, and one number wins. */
 	atomic_store(&p->pid, (int32_t)syscall(SYS_getpid));
 	return atomic_compare_exchange_strong(&p->number, &none, number) ? number : none;
+}
+
+/* The number of this process, never 0; 0: there can be no table. */
+static inline uint64_t process_number(void)
+{
+	struct process *p = atomic_load_explicit(&process, memory_order_acquire);
+	uint32_t number = p ? atomic_load_explicit(&p->number, memory_order_acquire) : 0;
+
+	return number ? number : process_enter();
 }
 
 bool sl_fd_own_process(void)
@@ -175,14 +180,22 @@ static void retire(struct sl_fd *e, uint64_t word, uint64_t self)
 		;
 }
 
-bool sl_fd_passes(int fd)
+/* What is entered is entered before the word says so, and after it has said BUSY. */
+enum sl_fd_state sl_fd_peek(int fd, struct sl_fd_traits *file)
 {
 	struct sl_fd *e = find(fd);
+	enum sl_fd_state state;
+	uint64_t word, changed;
 
 	if (!e)
-		return (unsigned)fd >= CHUNK * CHUNKS;
-	return state_of(atomic_load_explicit(&e->word, memory_order_relaxed), process_number()) ==
-	       SL_FD_PASS;
+		return (unsigned)fd < CHUNK * CHUNKS ? SL_FD_UNKNOWN : SL_FD_PASS;
+	word = atomic_load_explicit(&e->word, memory_order_acquire);
+	state = state_of(word, process_number());
+	if (state != SL_FD_MANAGED)
+		return state;
+	*file = atomic_load_explicit(&e->traits, memory_order_acquire);
+	changed = atomic_load_explicit(&e->word, memory_order_relaxed) ^ word;
+	return changed & ~USERS_MASK ? SL_FD_BUSY : SL_FD_MANAGED;
 }
 
 enum sl_fd_state sl_fd_hold(int fd, struct sl_fd **entry)
@@ -248,6 +261,10 @@ bool sl_fd_settle(struct sl_fd *e, uint64_t ticket, enum sl_fd_state state,
 	if (state == SL_FD_MANAGED) {
 		e->remote = *remote;
 		e->remote.still = still;
+		atomic_store_explicit(
+			&e->traits,
+			((struct sl_fd_traits){ (uint32_t)remote->ino, remote->open_flags }),
+			memory_order_release);
 	}
 	if (change(e, &word, word_for(ticket, state, state == SL_FD_MANAGED ? USER : 0, self)))
 		return true;

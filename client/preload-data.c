@@ -63,16 +63,56 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "client/alone.h"
+#include "client/call.h"
+#include "client/position.h"
 #include "client/preload.h"
 
 #define COUNT_MAX    0x7ffff000U /* of one call, as Linux has it */
 #define DIRECT_ALIGN 511U
 #define MERGED	     (64U << 10)
-#define PLACES	     64U
 #define PATIENCE     200   /* yields */
 #define LOWEST	     4096U /* no program has anything below */
 
 static __thread volatile sig_atomic_t inside __attribute__((tls_model("initial-exec")));
+
+/* ---- cancellation ---- */
+
+/* Some thread has wished to end at any instruction: then all pay for its being kept from that. */
+static atomic_bool cancels_anywhere;
+
+int pthread_setcanceltype(int type, int *old)
+{
+	if (type == PTHREAD_CANCEL_ASYNCHRONOUS)
+		atomic_store(&cancels_anywhere, true);
+	if (!sl_real.pthread_setcanceltype)
+		sl_real_resolve();
+	return sl_real.pthread_setcanceltype(type, old);
+}
+
+struct uncancelled {
+	int state, type;
+	bool anywhere;
+};
+
+/* The kernel does not let go of a write to a file either. The state alone does not keep a thread
+ * from ending at any instruction: in glibc the signal for it may be under way already. */
+static void uncancelled_begin(struct uncancelled *u)
+{
+	u->anywhere = atomic_load_explicit(&cancels_anywhere, memory_order_relaxed);
+	if (u->anywhere)
+		sl_real.pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &u->type);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &u->state);
+}
+
+static void uncancelled_end(const struct uncancelled *u)
+{
+	int was;
+
+	pthread_setcancelstate(u->state, &was);
+	if (u->anywhere)
+		sl_real.pthread_setcanceltype(u->type, &was);
+}
 
 /* ---- limits ---- */
 
@@ -172,20 +212,24 @@ struct span {
 	struct iovec cut;
 };
 
+static bool addressable(const struct iovec *iov)
+{
+	size_t length = iov->iov_len;
+	uintptr_t at = (uintptr_t)iov->iov_base;
+
+	return length <= SSIZE_MAX && (!length || (at >= LOWEST && at <= INTPTR_MAX - length));
+}
+
 /* Check the vector, and cut it to what one call may move. False: the kernel shall say what is
  * wrong. */
-static bool measure(struct span *s, const struct iovec *iov, int count)
+static bool measure_many(struct span *s, const struct iovec *iov, int count)
 {
-	*s = (struct span){ .iov = iov };
 	if (count <= 0 || count > IOV_MAX || (uintptr_t)iov < LOWEST)
 		return false;
-	for (int i = 0; i < count; i++) {
-		size_t length = iov[i].iov_len;
-		uintptr_t at = (uintptr_t)iov[i].iov_base;
-
-		if (length > SSIZE_MAX || (length && (at < LOWEST || at > INTPTR_MAX - length)))
+	for (int i = 0; i < count; i++)
+		if (!addressable(&iov[i]))
 			return false;
-	}
+	*s = (struct span){ .iov = iov };
 	for (; s->count < count && iov[s->count].iov_len <= COUNT_MAX - s->total; s->count++) {
 		s->total += iov[s->count].iov_len;
 		s->bits |= (uintptr_t)iov[s->count].iov_base | iov[s->count].iov_len;
@@ -200,6 +244,18 @@ static bool measure(struct span *s, const struct iovec *iov, int count)
 	return s->total > 0;
 }
 
+/* The same; nearly always there is one buffer. */
+static inline bool measure(struct span *s, const struct iovec *iov, int count)
+{
+	if (count != 1 || (uintptr_t)iov < LOWEST || iov->iov_len > COUNT_MAX || !addressable(iov))
+		return measure_many(s, iov, count);
+	s->iov = iov;
+	s->count = 1;
+	s->total = iov->iov_len;
+	s->bits = (uintptr_t)iov->iov_base | iov->iov_len;
+	return s->total > 0;
+}
+
 /* ---- the position ---- */
 
 struct range {
@@ -207,89 +263,10 @@ struct range {
 	size_t length;
 };
 
-/* Waits a moment; false: that has been long enough, 0.2 s or more. */
-static bool patient(int times)
-{
-	if (times < PATIENCE)
-		sched_yield();
-	else
-		nanosleep(&(struct timespec){ 0, 1000000 }, NULL);
-	return times < 2 * PATIENCE;
-}
-
-/*
- * Who moves the positions of some file's descriptors, by the address of its `inside`. It may be one
- * that left by longjmp(), or, in a child that was not made by fork(), a thread that is no more: who
- * has waited long enough goes ahead.
- */
-static _Atomic uintptr_t position_owner[PLACES];
-static _Atomic uint32_t position_users[PLACES]; /* calls under way that the kernel moves it for */
-
-static unsigned position_place(const struct sl_remote *r)
-{
-	return (unsigned)(r->ino ^ r->ino >> 6) % PLACES;
-}
-
-static _Atomic uintptr_t *position_lock(const struct sl_remote *r)
-{
-	_Atomic uintptr_t *owner = &position_owner[position_place(r)];
-	_Atomic uint32_t *users = &position_users[position_place(r)];
-	uintptr_t nobody = 0;
-	int i = 0;
-
-	while (!atomic_compare_exchange_strong(owner, &nobody, (uintptr_t)&inside) && patient(i++))
-		nobody = 0;
-	atomic_store(owner, (uintptr_t)&inside);
-	for (i = 0; atomic_load(users) && patient(i);)
-		i++;
-	if (atomic_load(users))
-		atomic_store(users, 0);
-	return owner;
-}
-
-static void position_unlock(_Atomic uintptr_t *owner)
-{
-	uintptr_t me = (uintptr_t)&inside;
-
-	atomic_compare_exchange_strong(owner, &me, 0);
-}
-
-static void position_leave(unsigned place)
-{
-	uint32_t users = atomic_load(&position_users[place]);
-
-	/* None, if somebody has not waited for us. */
-	while (users && !atomic_compare_exchange_weak(&position_users[place], &users, users - 1))
-		;
-}
-
-/* In a child: those who were at it are its parent's. */
-void sl_forward_after_fork(void)
-{
-	for (unsigned i = 0; i < PLACES; i++) {
-		atomic_store(&position_owner[i], 0);
-		atomic_store(&position_users[i], 0);
-	}
-}
-
-/* Around a call at the position that the kernel makes: not while somebody reserves. */
-static void position_use(unsigned place)
-{
-	bool waits = true;
-
-	for (int i = 0;; i++) {
-		atomic_fetch_add(&position_users[place], 1);
-		if (!atomic_load(&position_owner[place]) || !waits)
-			return;
-		position_leave(place);
-		waits = patient(i);
-	}
-}
-
 /* False: nothing has been reserved, and the call is the kernel's. */
 static bool reserve(const struct sl_fd *e, int fd, enum sl_op op, size_t total, struct range *r)
 {
-	_Atomic uintptr_t *owner = position_lock(&e->remote);
+	unsigned place = position_lock(e->remote.ino);
 	off_t end = -1;
 	struct stat st;
 
@@ -304,7 +281,7 @@ static bool reserve(const struct sl_fd *e, int fd, enum sl_op op, size_t total, 
 	}
 	if (r->length)
 		end = lseek(fd, (off_t)r->length, SEEK_CUR);
-	position_unlock(owner);
+	position_unlock(place);
 	r->offset = end - (off_t)r->length;
 	if (end < 0 || e->remote.still(&e->remote) || sl_client_same(fd, &e->remote))
 		return end >= 0;
@@ -315,14 +292,14 @@ static bool reserve(const struct sl_fd *e, int fd, enum sl_op op, size_t total, 
 
 static void give_back(const struct sl_fd *e, int fd, const struct range *r, size_t used)
 {
-	_Atomic uintptr_t *owner;
+	unsigned place;
 
 	if (!sl_client_same(fd, &e->remote))
 		return;
-	owner = position_lock(&e->remote);
+	place = position_lock(e->remote.ino);
 	if (lseek(fd, 0, SEEK_CUR) == r->offset + (off_t)r->length)
 		lseek(fd, (off_t)used - (off_t)r->length, SEEK_CUR);
-	position_unlock(owner);
+	position_unlock(place);
 }
 
 /* ---- moving ---- */
@@ -423,72 +400,90 @@ static ssize_t gate(int fd, enum sl_op op, const struct span *s, off_t offset)
 	return n;
 }
 
+/* ---- under a lease ---- */
+
 struct leased {
 	const struct span *span;
 	int fd;
 	enum sl_op op;
 	off_t offset;
-	unsigned place;
+	struct sl_fd_traits file;
 };
+
+static inline ssize_t leased(const struct leased *l)
+{
+	bool shared = l->offset == SL_HERE && !sl_alone();
+	unsigned place = shared ? position_use(l->file.inode) : 0;
+	ssize_t n = sl_client_call(l->fd, l->op, l->span->iov, l->span->count, l->offset);
+
+	if (shared)
+		position_leave(place);
+	return n;
+}
 
 static ssize_t leased_call(const void *arg)
 {
-	const struct leased *l = arg;
-	bool here = l->offset == SL_HERE;
-	ssize_t n;
-
-	if (here)
-		position_use(l->place);
-	n = sl_client_call(l->fd, l->op, l->span->iov, l->span->count, l->offset);
-	if (here)
-		position_leave(l->place);
-	return n;
+	return leased(arg);
 }
 
 /*
  * There is nothing to decide: as in gate mode, for what the page cache answers, or a fast device to
  * a call so large that merging it with others would gain nothing.
  */
-static bool lease(int fd, enum sl_op op, const struct span *s, off_t offset, ssize_t *n)
+static bool suits(const struct leased *l)
 {
-	struct leased l = { .span = s, .fd = fd, .op = op, .offset = offset };
-	struct sl_fd *e;
-	int flags;
+	int flags = l->file.open_flags;
 
-	if (s->total > SL_GATE_BYTES || sl_fd_hold(fd, &e) != SL_FD_MANAGED)
-		return false;
-	flags = e->remote.open_flags;
-	l.place = position_place(&e->remote);
-	sl_fd_release(e);
-	return !(flags & (O_SYNC | O_DSYNC)) && (!(flags & O_DIRECT) || s->total >= MERGED) &&
-	       sl_client_lease(fd, op, s->total, leased_call, &l, n);
+	return !(flags & (O_SYNC | O_DSYNC)) && (!(flags & O_DIRECT) || l->span->total >= MERGED);
 }
 
-bool sl_forward_slow(int fd, enum sl_op op, const struct iovec *iov, int count, off_t offset,
-		     ssize_t *result)
+/* By whatever way it takes, and waiting for what it needs. -ENOTCONN: it is the kernel's to do. */
+static ssize_t forward(const struct leased *l, bool leases, bool gated)
 {
-	int saved = errno, cancel;
-	struct span s;
-	struct sl_fd *e;
 	ssize_t n = -ENOTCONN;
-	bool gated;
+	struct uncancelled u;
+	struct sl_fd *e;
 
-	if (inside || !measure(&s, iov, count))
-		return false;
-	/* We hold locks in there; the kernel does not let go of a write to a file either. */
-	pthread_testcancel();
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	inside = 1;
-	gated = sl_client_gated(); /* that may change */
-	e = NULL;
+	uncancelled_begin(&u);
 	if (gated) {
-		n = gate(fd, op, &s, offset);
-	} else if (!lease(fd, op, &s, offset, &n) && (e = entry_of(fd))) {
-		n = move(e, fd, op, &s, offset);
+		n = gate(l->fd, l->op, l->span, l->offset);
+	} else if (!(leases && sl_client_lease(l->fd, l->op, l->span->total, leased_call, l, &n)) &&
+		   (e = entry_of(l->fd))) {
+		n = move(e, l->fd, l->op, l->span, l->offset);
 		sl_fd_release(e);
 	}
 	inside = 0;
-	pthread_setcancelstate(cancel, &cancel);
+	uncancelled_end(&u);
+	return n;
+}
+
+bool sl_forward(int fd, enum sl_op op, const struct iovec *iov, int count, off_t offset,
+		ssize_t *result)
+{
+	struct span s;
+	struct leased l = { .span = &s, .fd = fd, .op = op, .offset = offset };
+	enum sl_fd_state state = sl_fd_peek(fd, &l.file);
+	int saved = errno;
+	struct sl_turn t;
+	bool gated, leases;
+	ssize_t n;
+
+	if (!sl_forwarding || inside || state == SL_FD_PASS || !measure(&s, iov, count))
+		return false;
+	pthread_testcancel();
+	inside = 1;
+	gated = sl_client_gated(); /* that may change */
+	leases = state == SL_FD_MANAGED && s.total <= SL_GATE_BYTES && (gated || suits(&l));
+	/* Under a lease no lock is held, so there a thread ends where it would, unless that is at
+	 * any instruction. */
+	if (leases && !atomic_load_explicit(&cancels_anywhere, memory_order_relaxed) &&
+	    sl_client_enter(&t, op, s.total, gated)) {
+		n = leased(&l);
+		sl_client_leave(&t, n);
+	} else {
+		n = forward(&l, leases, gated);
+	}
+	inside = 0;
 	errno = n < 0 && n != -ENOTCONN ? (int)-n : saved;
 	*result = n < 0 ? -1 : n;
 	return n != -ENOTCONN;
@@ -496,13 +491,14 @@ bool sl_forward_slow(int fd, enum sl_op op, const struct iovec *iov, int count, 
 
 int sl_forward_sync(int fd, bool data_only)
 {
-	int saved = errno, rc = -ENOTCONN, cancel;
+	int saved = errno, rc = -ENOTCONN;
+	struct uncancelled u;
 	struct sl_fd *e;
 
 	if (inside || !sl_client_far())
 		return 0;
 	pthread_testcancel();
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	uncancelled_begin(&u);
 	inside = 1;
 	e = entry_of(fd);
 	if (e) {
@@ -510,7 +506,7 @@ int sl_forward_sync(int fd, bool data_only)
 		sl_fd_release(e);
 	}
 	inside = 0;
-	pthread_setcancelstate(cancel, &cancel);
+	uncancelled_end(&u);
 	errno = saved;
 	return rc == -ENOTCONN ? 0 : -rc;
 }

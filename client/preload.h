@@ -4,6 +4,7 @@
  *
  *	preload-real.c  the functions behind ours, start and end of the process
  *	preload-data.c  whether a call is forwarded, and how
+ *	position.c      threads that share the position of a descriptor
  *	preload-io.c    read, write and their kin, as programs call them
  *	preload-phase.c sl_phase_begin and sl_phase_end
  *	preload-sync.c  fsync and fdatasync
@@ -67,6 +68,7 @@
 	X(int, dup3, (int, int, int), raw_dup3)                                                  \
 	X(int, fcntl, (int, int, ...), raw_fcntl)                                                \
 	X(int, fcntl64, (int, int, ...), raw_fcntl)                                              \
+	X(int, pthread_setcanceltype, (int, int *), NULL)                                        \
 	X(int, fclose, (FILE *), NULL)                                                           \
 	X(FILE *, freopen, (const char *, const char *, FILE *), NULL)                           \
 	X(FILE *, freopen64, (const char *, const char *, FILE *), NULL)                         \
@@ -96,8 +98,8 @@ void sl_real_resolve(void);
  * Move data of fd if that is what Sluice is for: then true, and *result and errno are as the system
  * call leaves them. False: the caller passes the call on.
  */
-bool sl_forward_slow(int fd, enum sl_op op, const struct iovec *iov, int iovcnt, off_t offset,
-		     ssize_t *result);
+bool sl_forward(int fd, enum sl_op op, const struct iovec *iov, int iovcnt, off_t offset,
+		ssize_t *result);
 /* Whether data of fd is forwarded, as far as one can say without moving any. */
 bool sl_forwards(int fd);
 /* The node's part of fsync or fdatasync, if it has one: 0, or a positive errno. */
@@ -112,12 +114,5 @@ void sl_forward_after_fork(void);
 void sl_stdio_divert(void);
 
 extern bool sl_forwarding; /* this process forwards at all; from its start to its end */
-
-static inline bool sl_forward(int fd, enum sl_op op, const struct iovec *iov, int iovcnt,
-			      off_t offset, ssize_t *result)
-{
-	return sl_forwarding && !sl_fd_passes(fd) &&
-	       sl_forward_slow(fd, op, iov, iovcnt, offset, result);
-}
 
 #endif

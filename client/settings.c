@@ -172,18 +172,23 @@ static void read_settings(void)
 	s.enabled = true;
 }
 
-const struct settings *client_settings(void)
+/* Apart from the next, which every call of every program goes through. */
+static __attribute__((noinline)) void read_once(void)
 {
 	uint32_t none = 0;
 
-	if (atomic_load_explicit(&state, memory_order_acquire) == 2)
-		return &s;
 	if (atomic_compare_exchange_strong(&state, &none, 1)) {
 		read_settings();
 		atomic_store(&state, 2);
 	}
 	while (atomic_load(&state) != 2)
 		sched_yield();
+}
+
+const struct settings *client_settings(void)
+{
+	if (atomic_load_explicit(&state, memory_order_acquire) != 2)
+		read_once();
 	return &s;
 }
 

@@ -70,6 +70,14 @@ static struct sl_lease *lease_of(const struct node_io *io)
 	return &io->client->segment->lease;
 }
 
+/* What the call that asked for it leaves of a lease. */
+static uint64_t left_of(const struct node_io *io)
+{
+	uint64_t left = io->req.length > io->offset ? io->req.length - io->offset : 0;
+
+	return left < SL_LEASE_LEFT_MAX ? left : SL_LEASE_LEFT_MAX;
+}
+
 /* It is not waited for any longer; what its client says of it in the end still counts. */
 static void give_up(struct node *n, struct node_io *io, sl_time now)
 {
@@ -89,12 +97,10 @@ void permit_give(struct node *n, const struct sl_batch *b, sl_time now)
 	sl_list_push_back(&n->abroad, &io->link);
 	n->abroad_count++;
 	if (is_lease(io)) {
-		atomic_store(&lease_of(io)->used[SL_READ], 0);
-		atomic_store(&lease_of(io)->used[SL_WRITE], 0);
-		atomic_store(&lease_of(io)->calls, 0);
+		atomic_store(&lease_of(io)->other, 0);
 		io->counted[SL_READ] = io->counted[SL_WRITE] = 0;
 		io->calls = 0;
-		atomic_store(&lease_of(io)->word, 1); /* the call that asked for it */
+		atomic_store(&lease_of(io)->word, SL_LEASE_USER | left_of(io) << SL_LEASE_LEFT);
 	}
 	node_tell(n, io->client, io->slot, io->leader, SL_SLOT_GO);
 	if (io->client->mute || io->client->gone)
@@ -109,7 +115,9 @@ static bool wanted(const struct node *n)
 
 static uint64_t used(const struct node_io *io, uint32_t op)
 {
-	uint64_t bytes = atomic_load(&lease_of(io)->used[op]);
+	const struct sl_lease *lease = lease_of(io);
+	uint64_t bytes = op == io->req.op ? atomic_load(&lease->word) & SL_LEASE_MOVED
+					  : atomic_load(&lease->other);
 
 	return bytes > io->req.length ? 0 : bytes;
 }
@@ -118,7 +126,8 @@ static uint64_t used(const struct node_io *io, uint32_t op)
 static void account(struct node_io *io)
 {
 	struct node_job *j = io->client->job;
-	uint32_t calls = atomic_load(&lease_of(io)->calls);
+	uint32_t calls =
+		(uint32_t)((atomic_load(&lease_of(io)->word) & SL_LEASE_CALLS) / SL_LEASE_CALL);
 
 	for (uint32_t op = SL_READ; op <= SL_WRITE; op++) {
 		uint64_t now = used(io, op);
@@ -179,13 +188,18 @@ void permit_expire(struct node *n, sl_time now)
 	}
 }
 
+static bool idle(const struct node_io *io)
+{
+	return !(atomic_load(&lease_of(io)->word) & (SL_LEASE_REVOKED | SL_LEASE_USERS));
+}
+
 /* True: it is over. Else its last call reports, or has done so just now. */
 static bool revoke(struct node *n, struct node_io *io, sl_time now)
 {
-	uint32_t was = atomic_fetch_or(&lease_of(io)->word, SL_LEASE_REVOKED);
+	uint64_t was = atomic_fetch_or(&lease_of(io)->word, SL_LEASE_REVOKED);
 
 	io->revoked = true;
-	if (was)
+	if (was & (SL_LEASE_REVOKED | SL_LEASE_USERS))
 		return false;
 	node_permit_end(n, io, 0, now);
 	return true;
@@ -202,7 +216,7 @@ bool permit_reclaim(struct node *n, sl_time now)
 
 		next = l->next;
 		if (is_lease(io) && !io->revoked &&
-		    (now - io->since >= LEASE_NS || !atomic_load(&lease_of(io)->word) ||
+		    (now - io->since >= LEASE_NS || idle(io) ||
 		     (io->flags & SL_SLOT_CALM && !n->calm)))
 			some |= revoke(n, io, now);
 	}

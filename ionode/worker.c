@@ -151,7 +151,7 @@ int node_take(struct node *n, struct node_io *io, uint32_t op, uint64_t length, 
 	io->req.client = io->client->pid;
 	/* Of no file that the scheduler could know, and of no other such one. */
 	io->req.file = io->flags & SL_SLOT_ANY ? SL_NO_FILE + n->permit_serial : io->file->id;
-	io->req.offset = append ? APPEND_OFFSET : io->offset;
+	io->req.offset = append ? APPEND_OFFSET : io->flags & SL_SLOT_ANY ? 0 : io->offset;
 	io->req.length = length;
 	io->req.op = op;
 	/* Only equal flags are merged: what is the client's to do is never. */

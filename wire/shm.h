@@ -28,9 +28,10 @@
  * gate mode asks for, and any program while the node says that it is `calm`: its job is alone, and
  * nothing limits it. Its process has one slot, SL_SHM_LEASE_SLOT, for a *lease*: a turn for
  * more bytes than the call at hand needs, used by later calls of all its threads without asking.
- * The word in struct sl_lease counts the calls under way; the node revokes a lease by setting
- * REVOKED, and so does the client when it has used it up. If no call is under way then, it is over
- * at once; else the last of them reports RAN.
+ * All of it is in one word, so that a call costs two changes of memory, one before and one after:
+ * what is left of it, the calls under way, and what has been done. The node revokes a lease by
+ * setting REVOKED, and so does the client when it has used it up. If no call is under way then, it
+ * is over at once; else the last of them reports RAN.
  *
  * The *bells* are one small segment for all clients: for each worker a bit for each client that
  * has posted something to it, and what the worker is doing. The node trusts nothing in here:
@@ -71,13 +72,37 @@ enum sl_slot_flags {
 };
 
 #define SL_SHM_LEASE_SLOT (SL_SHM_SLOTS - 1)
-#define SL_LEASE_REVOKED  (UINT32_C(1) << 31)
+
+/*
+ * The word of a lease, of 4 MiB at most:
+ *
+ *	bits  0..22  bytes moved, by calls of the operation that it was asked for with
+ *	     23..44  bytes left
+ *	     45..52  users: calls under way
+ *	     53..62  calls that did not have to ask; after 1023 it is used up
+ *	     63      REVOKED
+ *
+ * Example: 64 KiB, asked for by a write of 4 KiB: users 1, left 61440. Another write of 4 KiB
+ *begins: users 2, calls 1, left 57344; and ends: users 1, moved 4096.
+ */
+#define SL_LEASE_MOVED	  ((UINT64_C(1) << 23) - 1)
+#define SL_LEASE_LEFT	  23
+#define SL_LEASE_LEFT_MAX ((UINT64_C(1) << 22) - 1)
+#define SL_LEASE_USER	  (UINT64_C(1) << 45)
+#define SL_LEASE_USERS	  (UINT64_C(0xff) << 45)
+#define SL_LEASE_CALL	  (UINT64_C(1) << 53)
+#define SL_LEASE_CALLS	  (UINT64_C(0x3ff) << 53)
+#define SL_LEASE_REVOKED  (UINT64_C(1) << 63)
 
 struct sl_lease {
-	_Alignas(64) _Atomic uint32_t word; /* REVOKED, and the number of calls under way */
-	_Atomic uint32_t calls;		    /* that did not have to ask */
-	_Atomic uint64_t used[2];	    /* bytes, by enum sl_op */
+	_Alignas(64) _Atomic uint64_t word;
+	_Atomic uint64_t other; /* bytes moved by calls of the other operation */
 };
+
+static inline uint64_t sl_lease_left(uint64_t word)
+{
+	return word >> SL_LEASE_LEFT & SL_LEASE_LEFT_MAX;
+}
 
 struct sl_slot_shm {
 	_Atomic uint32_t state;	  /* enum sl_slot_state */
@@ -87,7 +112,7 @@ struct sl_slot_shm {
 	uint32_t op;		  /* enum sl_op */
 	uint32_t flags;		  /* enum sl_slot_flags */
 	uint64_t file;		  /* reference, as OPEN's reply gave it */
-	uint64_t offset;
+	uint64_t offset;	  /* of a lease: bytes that the call which asks takes itself */
 	uint64_t length;
 	int64_t result; /* bytes moved, or negative errno */
 	int64_t ended;	/* SL_SLOT_SELF: when the client was done, CLOCK_MONOTONIC ns */

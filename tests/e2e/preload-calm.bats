@@ -5,8 +5,10 @@ bats_require_minimum_version 1.5.0
 
 setup_file() {
 	cd "$BATS_FILE_TMPDIR"
-	$CC -std=c17 -D_GNU_SOURCE -Wall -Wextra -Wno-unused-result -O2 -o adverse \
-		"$SOURCE_DIR/tests/e2e/programs/adverse.c" -lpthread
+	for program in adverse together; do
+		$CC -std=c17 -D_GNU_SOURCE -Wall -Wextra -Wno-unused-result -O2 -o $program \
+			"$SOURCE_DIR/tests/e2e/programs/$program.c" -lpthread
+	done
 }
 
 setup() {
@@ -214,6 +216,49 @@ time.sleep(1000)' 3>&-) &
 	node_start
 	forwarded timeout 60 "$BATS_FILE_TMPDIR/adverse" forks-beside root >out 3>&- || { cat out; false; }
 	grep -qx fine out
+	node_stop
+}
+
+@test "each of very many small calls is counted" {
+	node_start
+	forwarded dd if=/dev/zero of=root/x bs=3 count=200000 status=none
+	[ "$(stat -c %s root/x)" -eq 600000 ]
+	[ "$(moved write)" -eq 600000 ]
+	[ "$(status '.jobs[0].requests')" -eq 200000 ]
+	# A lease is at an end after 1023 calls, too.
+	[ "$(status .decisions)" -gt 190 ]
+	[ "$(status .decisions)" -lt 180000 ]
+	node_stop
+}
+
+@test "reads and writes under one lease are told apart" {
+	node_start
+	forwarded python3 -c '
+import os
+fd = os.open("root/x", os.O_RDWR | os.O_CREAT)
+for i in range(50000):
+    os.pwrite(fd, bytes(1000), 0)
+    assert len(os.pread(fd, 4096, 10)) == 990
+assert os.pread(fd, 100, 5000) == b""'
+	[ "$(moved write)" -eq 50000000 ]
+	[ "$(moved read)" -eq 49500000 ]
+	[ "$(status .decisions)" -lt 90000 ]
+	node_stop
+}
+
+@test "threads that are cancelled at any instruction keep no lease from the others" {
+	node_start
+	mkfifo go
+	forwarded timeout 60 "$BATS_FILE_TMPDIR/together" cancels-anywhere root >out <go 3>&- &
+	PROGRAM=$!
+	exec 4>go
+	until_true grep -qx cancelled out
+	BEFORE=$(status .decisions)
+	exec 4>&-
+	wait $PROGRAM || { cat out; false; }
+	AFTER=$(status .decisions)
+	echo "$((AFTER - BEFORE)) decisions for 20000 calls"
+	[ $((AFTER - BEFORE)) -lt 10000 ]
 	node_stop
 }
 

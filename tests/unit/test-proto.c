@@ -644,8 +644,7 @@ static void shared_memory_lies_as_documented(void **state)
 	assert_int_equal(sizeof(struct sl_slot_shm), 64);
 	assert_int_equal(offsetof(struct sl_segment, moved), 512);
 	assert_int_equal(offsetof(struct sl_segment, lease), 576);
-	assert_int_equal(offsetof(struct sl_lease, calls), 4);
-	assert_int_equal(offsetof(struct sl_lease, used), 8);
+	assert_int_equal(offsetof(struct sl_lease, other), 8);
 	assert_int_equal(offsetof(struct sl_bells, calm), 4);
 	assert_int_equal(offsetof(struct sl_segment, slot), 640);
 	assert_int_equal(SL_SEGMENT_DATA, 4096);

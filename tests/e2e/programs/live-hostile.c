@@ -452,8 +452,8 @@ static void leases(void)
 		bell_all(&me);
 		for (int i = 0; i < 20000; i++) {
 			atomic_store(&me.bells->hungry, i % 2);
-			atomic_store(&lease->word, i % 3 ? 1 : 0);
-			atomic_store(&lease->used[i % 2], any());
+			atomic_store(&lease->word, i % 3 ? SL_LEASE_USER : i % 2 ? any() : 0);
+			atomic_store(&lease->other, any());
 		}
 	}
 	printf("%llu turns\n", (unsigned long long)given);

@@ -306,6 +306,40 @@ static void cancels(void)
 	check_records("after", 1);
 }
 
+static void *anywhere(void *arg)
+{
+	static char block[20000];
+
+	(void)arg;
+	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
+	while (pwrite(shared_fd, block, sizeof(block), 0) == (ssize_t)sizeof(block))
+		;
+	fail("pwrite");
+	return NULL;
+}
+
+/* Not that they should. What they were in the middle of must not stay so for the others. */
+static void cancels_anywhere(void)
+{
+	static char block[4096];
+
+	shared_fd = make("anywhere", O_WRONLY | O_CREAT);
+	for (int i = 0; i < 50; i++) {
+		pthread_t t;
+
+		pthread_create(&t, NULL, anywhere, NULL);
+		usleep(5000 + i * 7);
+		pthread_cancel(t);
+		pthread_join(t, NULL);
+	}
+	puts("cancelled");
+	fflush(stdout);
+	getchar();
+	for (int i = 0; i < 20000; i++)
+		if (pwrite(shared_fd, block, sizeof(block), i % 100 * 4096) != 4096)
+			fail("pwrite");
+}
+
 /* ---- descriptors that a program thinks are its own ---- */
 
 static void sweeps(void)
@@ -408,10 +442,17 @@ int main(int argc, char **argv)
 		const char *name;
 		void (*run)(void);
 	} cases[] = {
-		{ "threads", threads }, { "forks", forks },   { "appends", appends },
-		{ "readers", readers }, { "closes", closes }, { "signals", signals },
-		{ "cancels", cancels }, { "sweeps", sweeps }, { "spawns", spawns },
+		{ "threads", threads },
+		{ "forks", forks },
+		{ "appends", appends },
+		{ "readers", readers },
+		{ "closes", closes },
+		{ "signals", signals },
+		{ "cancels", cancels },
+		{ "sweeps", sweeps },
+		{ "spawns", spawns },
 		{ "busy", busy },
+		{ "cancels-anywhere", cancels_anywhere },
 	};
 
 	if (argc != 3 || chdir(argv[2]))
