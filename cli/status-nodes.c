@@ -20,7 +20,7 @@ void status_members(FILE *f, const cJSON *tree)
 {
 	const cJSON *controller = cJSON_GetObjectItemCaseSensitive(tree, "controller"), *node;
 	unsigned up = 0, count = 0;
-	char time[STATUS_CELL];
+	char time[STATUS_CELL], workers[STATUS_CELL];
 
 	cJSON_ArrayForEach(node, cJSON_GetObjectItemCaseSensitive(tree, "ionodes"))
 	{
@@ -28,8 +28,8 @@ void status_members(FILE *f, const cJSON *tree)
 		count++;
 	}
 	status_time(time, status_number(tree, "uptime_s"));
-	fprintf(f, "Nodes:    %u of %u up, for %s, %.0f workers\n", up, count, time,
-		status_number(tree, "workers"));
+	fprintf(f, "Nodes:    %u of %u up, for %s, %s\n", up, count, time,
+		status_workers(workers, tree));
 	if (!cJSON_IsObject(controller))
 		return;
 	if (!sn_up(controller)) {

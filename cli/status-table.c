@@ -13,54 +13,7 @@
 
 #define CELL STATUS_CELL
 
-double status_number(const cJSON *object, const char *key)
-{
-	const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
-
-	return cJSON_IsNumber(item) ? item->valuedouble : 0.0;
-}
-
-const char *status_string(const cJSON *object, const char *key)
-{
-	const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, key));
-
-	return text ? text : "?";
-}
-
 /* ---- cells ---- */
-
-void status_short(char out[CELL], double value)
-{
-	static const char prefixes[] = "KMGTPE";
-	const char *p = prefixes;
-
-	if (value < 999.5) {
-		snprintf(out, CELL, "%.0f", value);
-		return;
-	}
-	for (value /= 1000.0; value >= 999.5 && p[1]; p++)
-		value /= 1000.0;
-	snprintf(out, CELL, "%.*f%c", value < 9.995 ? 2 : value < 99.95 ? 1 : 0, value, *p);
-}
-
-void status_time(char out[CELL], double s)
-{
-	static const struct {
-		double below, unit;
-		const char *name;
-	} units[] = { { 9.995e-4, 1e-6, "us" }, { 0.9995, 1e-3, "ms" }, { 99.5, 1, "s" },
-		      { 5970, 60, "m" },	{ 359100, 3600, "h" },	{ 1e300, 86400, "d" } };
-	int i = 0;
-
-	if (s <= 0) {
-		snprintf(out, CELL, "0");
-		return;
-	}
-	while (s >= units[i].below)
-		i++;
-	s /= units[i].unit;
-	snprintf(out, CELL, "%.*f%s", s < 9.95 && i > 0 ? 1 : 0, s, units[i].name);
-}
 
 static void tb_rate(char out[CELL], const cJSON *job, const char *key)
 {
@@ -79,7 +32,7 @@ static void tb_average(char out[CELL], const cJSON *job)
 
 static void tb_clients(char out[CELL], const cJSON *job)
 {
-	tb_rate(out, job, "clients");
+	status_tiny(out, status_number(job, "clients"));
 }
 
 static void tb_iops(char out[CELL], const cJSON *job)
@@ -150,12 +103,7 @@ static void tb_max(char out[CELL], const cJSON *job)
 
 static void tb_weight(char out[CELL], const cJSON *job)
 {
-	double weight = status_number(job, "weight");
-
-	if (weight < 1000)
-		snprintf(out, CELL, "%.0f", weight);
-	else
-		snprintf(out, CELL, "%.0fK", weight / 1000);
+	status_tiny(out, status_number(job, "weight"));
 }
 
 static void tb_written(char out[CELL], const cJSON *job)
@@ -203,19 +151,6 @@ static void tb_order(char out[CELL], const cJSON *job)
 }
 
 /* Of a layer with several nodes. */
-
-void status_ionodes(char out[CELL], const cJSON *job)
-{
-	const cJSON *nodes = cJSON_GetObjectItemCaseSensitive(job, "ionodes"), *node;
-	size_t at = 0;
-
-	snprintf(out, CELL, "-");
-	cJSON_ArrayForEach(node, nodes) if (at < CELL) at += (size_t)snprintf(
-		out + at, CELL - at, "%s%s", at ? "," : "", cJSON_GetStringValue(node));
-	if (at > 7)
-		snprintf(out, CELL, "%d:%.3s..", cJSON_GetArraySize(nodes),
-			 cJSON_GetStringValue(cJSON_GetArrayItem(nodes, 0)));
-}
 
 static void tb_phase(char out[CELL], const cJSON *job)
 {
@@ -341,7 +276,7 @@ static void tb_jobs(FILE *f, const cJSON *jobs, const struct column *table, unsi
 static void tb_layer(FILE *f, const char *name, const char *listen, const cJSON *tree)
 {
 	const cJSON *policy = cJSON_GetObjectItemCaseSensitive(tree, "policy");
-	char a[32], b[32], up[CELL];
+	char a[32], b[32], batches[CELL], up[CELL];
 	double capacity = status_number(tree, "capacity_bps"),
 	       floors = status_number(tree, "floors_bps");
 
@@ -350,8 +285,8 @@ static void tb_layer(FILE *f, const char *name, const char *listen, const cJSON 
 	if (cJSON_GetObjectItemCaseSensitive(tree, "ionodes"))
 		status_members(f, tree);
 	else
-		fprintf(f, "Node:     up %s, pid %.0f, %.0f workers\n", up,
-			status_number(tree, "pid"), status_number(tree, "workers"));
+		fprintf(f, "Node:     up %s, pid %.0f, %s\n", up, status_number(tree, "pid"),
+			status_workers(a, tree));
 	if (*listen)
 		fprintf(f, "TCP:      %s\n", listen);
 	fprintf(f, "Policies: admit=%s share=%s order=%s\n", status_string(policy, "admit"),
@@ -364,13 +299,16 @@ static void tb_layer(FILE *f, const char *name, const char *listen, const cJSON 
 		fprintf(f, "Capacity: not given\n");
 	status_short(a, status_number(tree, "bandwidth_bps"));
 	status_short(b, status_number(tree, "iops"));
-	fprintf(f, "Now:      %sB/s, %s requests/s", a, b);
+	fprintf(f, "Now:      %sB/s, %s %s", a, b, status_plural(b, "request/s", "requests/s"));
 	status_short(a, status_number(tree, "decisions_per_s"));
-	fprintf(f, ", %s decisions/s\n", a);
-	fprintf(f, "Inside:   %.0f requests; %s in flight, in %.0f batches (window %.0f)\n",
-		status_number(tree, "requests"),
+	fprintf(f, ", %s %s\n", a, status_plural(a, "decision/s", "decisions/s"));
+	snprintf(b, sizeof(b), "%.0f", status_number(tree, "requests"));
+	snprintf(batches, sizeof(batches), "%.0f", status_number(tree, "inflight_batches"));
+	fprintf(f, "Inside:   %s %s; %s in flight, in %s %s (window %.0f)\n", b,
+		status_plural(b, "request", "requests"),
 		sl_format_bytes(a, sizeof(a), (uint64_t)status_number(tree, "inflight_bytes")),
-		status_number(tree, "inflight_batches"), status_number(tree, "window_batches"));
+		batches, status_plural(batches, "batch", "batches"),
+		status_number(tree, "window_batches"));
 }
 
 void status_table(FILE *f, const char *name, const char *listen, const cJSON *tree,

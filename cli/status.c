@@ -139,7 +139,7 @@ static int sa_all(bool json)
 					      [LAYER_DIED] = "died",
 					      [LAYER_BUSY] = "busy" };
 	struct layer_seen *all;
-	size_t count = layer_all(cmd, &all);
+	size_t count = layer_all(cmd, &all), width = 16;
 	char log[PATH_MAX + 8];
 	struct json j;
 
@@ -148,7 +148,10 @@ static int sa_all(bool json)
 		json_object(&j, NULL);
 		json_array(&j, "layers");
 	} else if (count) {
-		printf("%-16s %-5s %8s  %s\n", "LAYER", "STATE", "PID", "DIRECTORY");
+		for (size_t i = 0; i < count; i++)
+			if (strlen(all[i].layer.name) > width)
+				width = strlen(all[i].layer.name);
+		printf("%-*s %-5s %8s  %s\n", (int)width, "LAYER", "STATE", "PID", "DIRECTORY");
 	} else {
 		puts("No layer is up: 'sluice up DIR' starts one.");
 	}
@@ -166,10 +169,10 @@ static int sa_all(bool json)
 			json_end(&j);
 			continue;
 		}
-		printf("%-16s %-5s %8d  %s\n", s->layer.name, states[s->state], (int)s->pid,
-		       s->root);
+		printf("%-*s %-5s %8d  %s\n", (int)width, s->layer.name, states[s->state],
+		       (int)s->pid, s->root);
 		if (s->state == LAYER_DIED)
-			printf("%32s its log is %s\n", "", log);
+			printf("%*s its log is %s\n", (int)width + 16, "", log);
 	}
 	if (json) {
 		json_end(&j);

@@ -30,7 +30,14 @@ const char *status_string(const cJSON *object, const char *key);
 void status_ionodes(char out[STATUS_CELL], const cJSON *job);
 /* Three digits and a prefix, at most five characters: 0, 999, 1.23K, 12.3M, 123G. */
 void status_short(char out[STATUS_CELL], double value);
+/* A count in three characters: 999, 1K, 99K, .1M, 1M, .1G. */
+void status_tiny(char out[STATUS_CELL], double value);
+/* What is behind a number as it is printed, so that it is not "1 requests". */
+const char *status_plural(const char *number, const char *one, const char *many);
 /* At most five characters: 0, 12us, 1.2ms, 12ms, 1.2s, 99s, 12m, 3.4h, 12h, 45d. */
 void status_time(char out[STATUS_CELL], double s);
+
+/* "2 workers" of such a tree; out. */
+const char *status_workers(char out[STATUS_CELL], const cJSON *tree);
 
 #endif

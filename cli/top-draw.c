@@ -9,9 +9,10 @@
 
 #include "cli/top-pen.h"
 
-#define CELL  STATUS_CELL
-#define LEAST 16 /* columns that a name, or what is typed, keeps in a line where others need room \
-		  */
+#define CELL STATUS_CELL
+#define LEAST                                                                               \
+	16 /* columns that a name, or what is typed, keeps in a line where others need room \
+	    */
 
 /* Columns for a part of a line whose rest is so wide. */
 static unsigned td_room(const struct pen *p, unsigned rest)
@@ -54,7 +55,9 @@ static void td_head(struct pen *p, const struct top_model *m, const struct top_v
 	status_short(a, m->iops);
 	status_short(b, m->queue);
 	status_short(c, m->inflight_bytes);
-	snprintf(text, sizeof(text), " %s requests/s, %s wait, %sB in flight", a, b, c);
+	snprintf(text, sizeof(text), " %s %s, %s %s, %sB in flight", a,
+		 status_plural(a, "request/s", "requests/s"), b, status_plural(b, "waits", "wait"),
+		 c);
 	pen_end(p, TOP_PLAIN, text);
 
 	snprintf(text, sizeof(text), "%s%s%s", m->policies, *m->control ? "; " : "", m->control);

@@ -112,12 +112,12 @@ static void td_max(char out[CELL], const struct top_job *j)
 
 static void td_weight(char out[CELL], const struct top_job *j)
 {
-	status_short(out, j->weight);
+	status_tiny(out, j->weight);
 }
 
 static void td_clients(char out[CELL], const struct top_job *j)
 {
-	status_short(out, j->clients);
+	status_tiny(out, j->clients);
 }
 
 static void td_iops(char out[CELL], const struct top_job *j)

@@ -32,7 +32,7 @@ some_job() { # name, options of run
 	run -0 "$SLUICE" status
 	fits 80
 	[ "${lines[0]}" = "Layer 'default' for $DIR" ]
-	[[ "${lines[1]}" == "Node:     up "*", pid $(node_pid), "*" workers" ]]
+	[[ "${lines[1]}" == "Node:     up "*", pid $(node_pid), "*" worker"?(s) ]]
 	[ "${lines[2]}" = "Policies: admit=token-bucket share=wfq order=to-agg" ]
 	[ "${lines[3]}" = "Capacity: 200MB/s, of which 30MB/s promised" ]
 	[ "${lines[6]}" = "JOB         CL   NOW   AVG  IOPS QUEUE  HELD   P50   P99 SET   %   MIN   MAX  WT" ]
@@ -40,6 +40,23 @@ some_job() { # name, options of run
 	[[ "${lines[7]}" =~ ^9\ .*\ S1\ .*\ 30.0M\ 1.50G\ +7$ ]]
 	[[ "${lines[8]}" =~ ^10\ .*\ -\ .*\ -\ +-\ +1$ ]]
 	[[ "${lines[9]}" == "a-name-th~ "* ]]
+	# large weights do not run into what is left of them
+	"$SLUICE" set 9 weight=999999
+	"$SLUICE" set 10 weight=50000
+	run -0 "$SLUICE" status
+	fits 80
+	[[ "${lines[7]}" == *" 1.50G  1M" ]]
+	[[ "${lines[8]}" == *"     - 50K" ]]
+}
+
+@test "one is no plural, and long names of layers do not shift the list" {
+	"$SLUICE" down
+	"$SLUICE" up --workers 1 "$DIR"
+	run -0 "$SLUICE" status
+	[[ "${lines[1]}" == *", 1 worker" ]]
+	"$SLUICE" up --name a23456789-123456789-123456789-12 "$DIR"
+	run -0 "$SLUICE" status --all
+	[ "$(grep -ob "$DIR" <<<"$(sed -n 2p <<<"$output")")" = "$(grep -ob "$DIR" <<<"$(sed -n 3p <<<"$output")")" ]
 }
 
 @test "status --json is JSON, with all that the table has" {

@@ -421,6 +421,36 @@ static void a_long_message_takes_two_rows(void **state)
 	top_model_free(&m);
 }
 
+static void counts_have_three_characters(void **state)
+{
+	static const struct {
+		double value;
+		const char *text;
+	} is[] = { { 0, "0" },	     { 999, "999" },	{ 1000, "1K" },	  { 99499, "99K" },
+		   { 99500, ".1M" }, { 949999, ".9M" }, { 1e6, "1M" },	  { 1e9, "1G" },
+		   { 64e3, "64K" },  { 999999, "1M" },	{ 123456, ".1M" } };
+	char out[STATUS_CELL];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(is) / sizeof(is[0]); i++) {
+		status_tiny(out, is[i].value);
+		assert_string_equal(out, is[i].text);
+	}
+}
+
+static void one_is_no_plural(void **state)
+{
+	struct top_view v = window(80, 24);
+	struct top_model m;
+
+	(void)state;
+	read_model(&m, "{\"iops\":1,\"jobs\":[{\"job\":\"a\",\"queued_requests\":1}]}");
+	assert_true(on(draw(&m, &v), " 1 request/s, 1 waits, "));
+	m.iops = m.queue = 2;
+	assert_true(on(draw(&m, &v), " 2 requests/s, 2 wait, "));
+	top_model_free(&m);
+}
+
 /* ---- keys ---- */
 
 static void a_value_that_is_typed_becomes_a_change_of_the_selected_job(void **state)
@@ -542,6 +572,8 @@ int main(void)
 		cmocka_unit_test(every_size_of_window_is_filled_and_not_exceeded),
 		cmocka_unit_test(the_selected_job_is_always_in_sight),
 		cmocka_unit_test(a_layer_that_is_gone_is_said_to_be),
+		cmocka_unit_test(counts_have_three_characters),
+		cmocka_unit_test(one_is_no_plural),
 		cmocka_unit_test(text_is_cut_padded_and_harmless),
 		cmocka_unit_test(wide_letters_have_two_columns_and_accents_none),
 		cmocka_unit_test(long_names_leave_room_for_the_rest),
