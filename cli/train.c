@@ -238,6 +238,17 @@ static int put_tree(FILE *f, const void *what)
 	return 0;
 }
 
+/* The list that `sluice explore` keeps, with a row for each run: times stand below each other. */
+static bool is_list_of_runs(const struct sl_table *t)
+{
+	static const char *const columns[] = { "policy", "run", "seconds" };
+
+	for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)
+		if (sl_table_column(t, columns[i]) == SL_DECISION_NONE)
+			return false;
+	return true;
+}
+
 static int run(struct train *t, const struct asked *a)
 {
 	char err[1000];
@@ -245,6 +256,12 @@ static int run(struct train *t, const struct asked *a)
 
 	if (sl_table_load(t->path, &t->t, err, sizeof(err)))
 		return cli_fail(CMD, "%s", err);
+	if (!a->class_ && is_list_of_runs(&t->t))
+		return cli_fail(CMD,
+				"%s is the list of runs of 'sluice explore --output'. Its option "
+				"--train FILE writes a table to learn from, also of runs that are "
+				"done.",
+				t->path);
 	t->train.where = a->train;
 	t->test.where = a->test ? a->test : a->train;
 	t->held_out = a->test != NULL;

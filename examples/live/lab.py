@@ -7,6 +7,10 @@ and removes all of it, whatever happened before.
 import contextlib, json, mmap, os, shutil, struct, subprocess, sys, tempfile, threading
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+STARTED, PROGRAM = os.path.abspath(sys.argv[0]), os.path.join(HERE, "experiment.py")
+if os.path.dirname(STARTED) == HERE and STARTED != PROGRAM:
+    name = os.path.basename(STARTED)
+    sys.exit(f"{name} is a part of experiment.py. '{os.path.relpath(PROGRAM)} --help' tells how to run it.")
 MIB = 1 << 20
 
 

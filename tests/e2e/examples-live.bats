@@ -50,6 +50,17 @@ holds() { # expression in Python about d
 	holds 'all(r["off_mbps"] > 0 and r["on_mbps"] > 0 for r in d["table6"])'
 }
 
+@test "a part of the experiments that is started by itself says what to start" {
+	cd "$SOURCE_DIR"
+	for part in examples/live/{iosets,gainaru,gekkofwd,sdqos}.py; do
+		run -1 --separate-stderr python3 -B "$part"
+		echo "$stderr"
+		[ "$stderr" = "${part##*/} is a part of experiment.py. 'examples/live/experiment.py --help' tells how to run it." ]
+	done
+	run -0 python3 -B examples/live/experiment.py --help
+	[[ "$output" == *sdqos* ]]
+}
+
 @test "a file that does not hold what was written ends an experiment with status 1" {
 	mkdir "$BATS_TEST_TMPDIR/live"
 	cp "$SOURCE_DIR"/examples/live/*.py "$SOURCE_DIR"/examples/live/*.c "$BATS_TEST_TMPDIR/live"

@@ -186,6 +186,8 @@ fastest, always to-agg 2.36%: WORSE. Use order=to-agg instead, or learn from mor
 	refused 1 "few.csv:1: there is no column 'spatiality', which T2 needs; --attributes names others." few.csv
 	printf 'a,b\n1,2\n' >numbers.csv
 	refused 1 "numbers.csv:1: the class 'b' has numbers in it; names are needed. --class tells another column, and columns time_ALGORITHM make one." numbers.csv
+	printf '# sluice explore 1\nkernel,policy,ionodes,run,seconds,bytes,bandwidth\na,to,1,1,2,3,4\n' >list.csv
+	refused 1 "list.csv is the list of runs of 'sluice explore --output'. Its option --train FILE writes a table to learn from, also of runs that are done." list.csv
 	printf '@attribute a {x}\n@data\ny\n' >bad.arff
 	refused 1 "bad.arff:3: 'y' is no value of 'a'." bad.arff
 	printf 'a,time_to,time_sjf\n1,2,3\n2,0,1\n' >zero.csv
