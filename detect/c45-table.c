@@ -105,8 +105,12 @@ int table_cell(struct table_reader *r, const char **p, const char *to, struct ta
 	while (*p < to && isspace((unsigned char)**p))
 		++*p;
 	if (*p < to && **p && strchr(r->quotes, **p)) {
+		int rc;
+
 		c->quoted = true;
-		return ta_quoted(r, p, to, c);
+		rc = ta_quoted(r, p, to, c);
+		c->missing = !c->text[0]; /* a value without a name could not be told */
+		return rc;
 	}
 	for (; *p < to && **p != ','; ++*p) {
 		int rc = ta_put(r, c, &n, **p);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Any bytes as a table, of CSV or (first byte '@' or '%') ARFF, and a tree learnt from what is
- * accepted. Checked: a message names the file and a line; cells are in range; the tree can be
- * written and read.
+ * accepted, by count and by loss. Checked: a message names the file and a line; cells are in range;
+ * the trees can be written and read.
  */
 #include <errno.h>
 #include <math.h>
@@ -32,6 +32,14 @@ static void reads_back(const struct sl_decision *t)
 	sl_decision_free(&u);
 }
 
+static double loss(const void *arg, uint32_t row, uint32_t class_)
+{
+	const struct sl_table *t = arg;
+	uint32_t at = (row * 31 + class_ * 7) % 16;
+
+	return at ? fabs(sl_table_cell(t, row, class_ % t->columns)) + at : NAN;
+}
+
 static void learn(const struct sl_table *t)
 {
 	uint32_t attribute[SL_DECISION_ATTRIBUTES], row[ROWS], guess[ROWS], n = 0, class_;
@@ -59,6 +67,14 @@ static void learn(const struct sl_table *t)
 	sl_decision_free(&tree);
 	if (n >= 3)
 		CHECK(sl_c45_cross(&task, row, n, 3, 1, guess) == 0);
+	task.loss = loss;
+	task.loss_arg = t;
+	CHECK(sl_c45_learn(&task, row, n, &tree) == 0);
+	reads_back(&tree);
+	sl_decision_free(&tree);
+	for (uint32_t i = 0; i < t->columns; i++)
+		if (t->column[i].values && i != class_)
+			CHECK(sl_c45_cross_by(&task, row, n, i, guess) <= 0);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

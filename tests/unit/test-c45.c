@@ -350,13 +350,13 @@ static void bad_arff_is_said_with_its_line(void **state)
 static void cells_may_be_quoted_unknown_or_numbers(void **state)
 {
 	static const char csv[] = "# a comment\r\nn, name ,class\r\n"
-				  " 1.5e3 ,\"a, \"\"b\"\"\",x\r\n?,,y\r\n-2,?,x";
+				  " 1.5e3 ,\"a, \"\"b\"\"\",x\r\n?,,y\r\n-2,?,x\r\n3,\"\",y";
 	struct sl_table t;
 	char err[500];
 
 	(void)state;
 	assert_int_equal(sl_table_parse_csv("t", csv, strlen(csv), &t, err, sizeof(err)), 0);
-	assert_int_equal(t.rows, 3);
+	assert_int_equal(t.rows, 4);
 	assert_int_equal(t.columns, 3);
 	assert_int_equal(t.line[0], 3);
 	assert_string_equal(t.column[1].name, "name");
@@ -367,6 +367,7 @@ static void cells_may_be_quoted_unknown_or_numbers(void **state)
 	assert_string_equal(t.column[1].value[0], "a, \"b\"");
 	assert_true(isnan(sl_table_cell(&t, 1, 1)));
 	assert_true(isnan(sl_table_cell(&t, 2, 1)));
+	assert_true(isnan(sl_table_cell(&t, 3, 1)));
 	assert_int_equal(t.column[2].values, 2);
 	sl_table_free(&t);
 }
