@@ -19,8 +19,10 @@ function scaled(v, units, base) {
 	}
 	return (v >= 100 || i === 0 ? Math.round(v) : v.toPrecision(3)) + units[i];
 }
-const rate = (v) => scaled(v, ["B/s", "kB/s", "MB/s", "GB/s", "TB/s"], 1000);
+const rate = (v) => scaled(v, ["B/s", "KB/s", "MB/s", "GB/s", "TB/s"], 1000);
 const bytes = (v) => scaled(v, ["B", "KiB", "MiB", "GiB", "TiB"], 1024);
+/* With a sign, and no -0.0. */
+const gain = (s) => (s > -0.05 ? "+" : "") + (Math.abs(s) < 0.05 ? "0.0" : s.toFixed(1)) + " s";
 const when = (s) => new Date(s * 1000).toLocaleString();
 const clock = (s) => new Date(s * 1000).toLocaleTimeString();
 
@@ -75,6 +77,12 @@ function legend() {
 		$("legend").append(item);
 	});
 }
+/* A name, whole if it is pointed at. */
+function named(element, text) {
+	const e = make(element, text);
+	e.title = text;
+	return e;
+}
 function jobs() {
 	const head = $("jobs").createTHead().insertRow(), body = $("jobs").createTBody();
 	for (const text of ["job", "read", "written", "requests", "average", "held", "waited", "saved",
@@ -83,12 +91,12 @@ function jobs() {
 	for (const j of data.jobs) {
 		const row = body.insertRow();
 		const worst = [...j.delayed_by].sort((a, b) => b.seconds - a.seconds)[0];
-		row.append(make("th", j.job));
+		row.append(named("th", j.job));
 		for (const text of [bytes(j.read_bytes), bytes(j.write_bytes), String(j.requests),
 			rate((j.read_bytes + j.write_bytes) / j.active_s), j.held_s.toFixed(1) + " s",
-			j.waited_s.toFixed(1) + " s", (j.saved_s > 0 ? "+" : "") + j.saved_s.toFixed(1) + " s",
-			worst ? worst.job + ", " + worst.seconds.toFixed(1) + " s" : "nobody"])
+			j.waited_s.toFixed(1) + " s", gain(j.saved_s)])
 			row.append(make("td", text));
+		row.append(named("td", worst && worst.seconds >= 0.05 ? worst.seconds.toFixed(1) + " s: " + worst.job : "nobody"));
 	}
 }
 function matrix() {
@@ -97,10 +105,10 @@ function matrix() {
 	const most = Math.max(1e-9, ...shown.flatMap((j) => j.delayed_by.map((d) => d.seconds)));
 	head.append(make("th", "waited for"));
 	for (const name of names)
-		head.append(make("th", name));
+		head.append(named("th", name));
 	for (const j of shown) {
 		const row = body.insertRow();
-		row.append(make("th", j.job));
+		row.append(named("th", j.job));
 		for (const name of names) {
 			const d = j.delayed_by.find((e) => e.job === name);
 			const cell = make("td", name === j.job ? "–" : d ? d.seconds.toFixed(1) : "0");
@@ -114,7 +122,7 @@ function matrix() {
 
 $("title").textContent = data.layer ? "Layer " + data.layer : "sluice report";
 $("summary").textContent = data.jobs.length ? when(data.from) + " to " + when(data.to) + ", " +
-	data.jobs.length + " jobs" : "No job did any I/O in that time.";
+	data.jobs.length + (data.jobs.length === 1 ? " job" : " jobs") : "No job did any I/O in that time.";
 legend();
 jobs();
 matrix();

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The report as JSON and as a page (report-html.js draws it). */
+#include <math.h>
 #include <stdlib.h>
 
 #include "cli/cli.h"
@@ -13,6 +14,9 @@
 #define LEAST_S 0.0005
 
 static const char body[] =
+	"#jobs th, #jobs td, #matrix th { max-width: 13em; overflow: hidden; text-overflow: "
+	"ellipsis; "
+	"}\n"
 	"</style>\n</head>\n<body>\n<h1 id=\"title\">sluice report</h1>\n"
 	"<p class=\"soft\" id=\"summary\"></p>\n"
 	"<noscript><p>The charts are drawn by JavaScript, which is off.</p></noscript>\n"
@@ -56,6 +60,22 @@ static void put_delays(struct json *j, const struct report *r, uint32_t i)
 	json_end(j);
 }
 
+/* What was moved in a span, to the points that it lies in, by the part that lies in each. */
+static void spread(const struct report *r, const struct report_row *w, double step, double *bytes,
+		   size_t points)
+{
+	double end = w->end_s - (double)r->from_s, begin = fmax(end - w->seconds, 0);
+	double moved = (double)w->bytes[0] + (double)w->bytes[1];
+
+	for (size_t i = (size_t)(begin / step); i < points && (double)i * step < end; i++) {
+		double from = fmax(begin, (double)i * step);
+		/* what is behind the last is in it */
+		double to = i + 1 < points ? fmin(end, (double)(i + 1) * step) : end;
+
+		bytes[i] += moved * (to - from) / (end - begin);
+	}
+}
+
 /* Bytes a second over time, of each of the largest jobs and of the others together. */
 static void put_series(struct json *j, const struct report *r)
 {
@@ -64,13 +84,9 @@ static void put_series(struct json *j, const struct report *r)
 	double *bytes = calloc(points * (curves ? curves : 1), sizeof(*bytes));
 
 	for (size_t i = 0; bytes && i < r->rows; i++) {
-		const struct report_row *w = &r->row[i];
-		size_t c = w->job < curves ? w->job : curves - 1;
-		double middle = w->end_s - (double)r->from_s - w->seconds / 2;
-		size_t at = middle > 0 ? (size_t)(middle / step) : 0;
+		size_t c = r->row[i].job < curves ? r->row[i].job : curves - 1;
 
-		at = at < points ? at : points - 1;
-		bytes[c * points + at] += (double)w->bytes[0] + (double)w->bytes[1];
+		spread(r, &r->row[i], step, &bytes[c * points], points);
 	}
 	json_double(j, "step_s", step);
 	json_array(j, "curves");

@@ -48,7 +48,7 @@ static void td_head(struct pen *p, const struct top_model *m, const struct top_v
 
 	status_short(a, m->now_bps);
 	jobs_number(b, m->capacity_bps);
-	snprintf(text, sizeof(text), m->capacity_bps > 0 ? "Now %sB/s of %s " : "Now %sB/s ", a, b);
+	snprintf(text, sizeof(text), m->capacity_bps > 0 ? "Now %sB/s of %s " : "Now %sB/s", a, b);
 	pen_say(p, TOP_STRONG, text);
 	if (m->capacity_bps > 0)
 		pen_bar(p, m->now_bps / m->capacity_bps, p->columns >= 80 ? 16 : 10);

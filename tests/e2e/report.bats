@@ -107,6 +107,18 @@ widths() { # of lines
 	[ "$(sed -n '/column:/,$p' <<<"$output" | tail -n +2 | widths)" = 40 ]
 }
 
+@test "a steady rate is a level line on the page, however spans and points lie" {
+	# 1700 s of 20 MB/s and then 0.7 s of the same, over 600 points
+	awk 'BEGIN { print "time,seconds,read,write,calls,held,waited,job"
+		for (t = 1002; t <= 2700; t += 2) print t ",2.000,0,40000000,10,0,0,a"
+		print "2700,0.700,0,14000000,10,0,0,a" }' >"$BATS_TEST_TMPDIR/x"
+	"$SLUICE" report --html "$BATS_TEST_TMPDIR/r.html" "$BATS_TEST_TMPDIR/x"
+	sed -n '/id="data"/,/<\/script>/{/script/d;p}' "$BATS_TEST_TMPDIR/r.html" >"$BATS_TEST_TMPDIR/data"
+	jq -e '(.curves | length) == 1 and (.curves[0].bps | length) > 500 and
+		(.curves[0].bps[:-1] | all(. > 19990000 and . < 20010000)) and
+		((.curves[0].bps | add) * .step_s - 34014000000 | fabs < 10000)' "$BATS_TEST_TMPDIR/data"
+}
+
 @test "while the layer is up the report is of this moment" {
 	"$SLUICE" up "$DIR"
 	"$SLUICE" run --job a -- dd if=/dev/zero of="$DIR/x" bs=64k count=100 status=none
