@@ -32,7 +32,8 @@ const policies = new Policies();
 const whatIf = new WhatIf(policies);
 const narrow = matchMedia('(max-width: 640px)');
 let newest = null,
-	paused = false;
+	paused = false,
+	held = null; /* while paused: the last that came, which is not shown */
 
 /* ---- drawing ---- */
 
@@ -57,7 +58,7 @@ function draw() {
 /* What is not seen is not drawn; the newest is when it is seen again. */
 let drawn = null;
 function show() {
-	if (newest && !paused && !document.hidden && drawn !== newest) {
+	if (newest && !document.hidden && drawn !== newest) {
 		drawn = newest;
 		draw();
 	}
@@ -92,33 +93,53 @@ function watchNodes(status) {
 	}
 }
 
-async function catchUp() {
-	const known = policies.all.length > 0;
-
-	try {
-		past.load(await get('/api/v1/history?seconds=900'));
-		/* The first event knew only who was busy just then. */
-		if (!known) colours.forget();
-	} catch {
-		/* An older server: the charts begin now. */
-	}
-	try {
-		if (!known) {
-			policies.load(await get('/api/v1/policies'));
-			whatIf.load();
-		}
-	} catch (e) {
-		/* No answer at all is said elsewhere, and tried again with the connection. */
-		if (e.status) say(`Policies cannot be shown: ${e.message}`, true);
-	}
+function redraw() {
 	drawn = null;
 	show();
 }
 
-function onStatus(status, again) {
-	newest = status;
-	if (past.push(status) || again) catchUp();
+let first = true;
+async function catchUp() {
+	try {
+		past.load(await get('/api/v1/history?seconds=900'));
+		/* The first event knew only who was busy just then. */
+		if (first) colours.forget();
+		first = false;
+	} catch {
+		/* An older server: the charts begin now. */
+	}
+	if (!paused) redraw();
+}
+
+/* Until they are there: a server that has too much to do may say so at first. */
+let asking = false,
+	refused = '';
+async function needPolicies() {
+	if (asking || policies.all.length) return;
+	asking = true;
+	try {
+		policies.load(await get('/api/v1/policies'));
+		whatIf.load();
+	} catch (e) {
+		/* No answer at all is said elsewhere. */
+		if (e.status && e.message !== refused) {
+			refused = e.message;
+			say(`Policies cannot be shown yet: ${refused}`, true);
+		}
+	}
+	asking = false;
+}
+
+/* What comes while the page is paused waits, and what is missed then is fetched. */
+function onStatus(status, missed) {
 	watchNodes(status);
+	needPolicies();
+	if (paused && newest) {
+		held = { status, missed: missed || held?.missed };
+		return;
+	}
+	newest = status;
+	if (past.push(status) || missed) catchUp();
 	show();
 }
 
@@ -147,15 +168,15 @@ $('pause').addEventListener('click', () => {
 	setAttr($('pause'), 'aria-pressed', paused);
 	setText($('pause'), paused ? 'Resume' : 'Pause');
 	if (feed.shown === 'live') onState('live', {}, false);
-	show();
+	if (!paused && held) onStatus(held.status, held.missed);
+	if (!paused) held = null;
 });
 
 function showAccess() {
 	$('read-only').hidden = Boolean(token());
 	setAttr($('what-if-run'), 'title', token() ? null : 'Needs the token of the layer');
 	$('what-if-run').disabled = !token();
-	drawn = null;
-	show();
+	redraw();
 }
 
 $('token-form').addEventListener('submit', (e) => {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Values that are changed where they stand: a button that becomes a field. Enter sends it, Escape
- * leaves all as it was; what the layer refuses is said beside the field, with its reason.
+ * leaves all as it was; what the layer refuses is said beside the field, with its reason. What has been
+ * sent is sent: until its answer has come, the field can neither be left nor sent again.
  */
 import { el, say, setAttr, setText } from './dom.js';
 import { typed } from './format.js';
@@ -63,6 +64,12 @@ function open(holder, name, key, job) {
 		'aria-label': `${holder.dataset.what}, ${words[key].unit}`,
 		title: words[key].unit,
 	});
+	const ok = el('button.ok', { type: 'submit', 'aria-label': 'Save' }, '✓');
+	const no = el(
+		'button.no',
+		{ type: 'button', 'aria-label': 'Cancel', click: () => close() },
+		'✕',
+	);
 	const form = el(
 		'form',
 		{
@@ -72,16 +79,21 @@ function open(holder, name, key, job) {
 			},
 		},
 		input,
-		el('button.ok', { type: 'submit', 'aria-label': 'Save' }, '✓'),
-		el(
-			'button.no',
-			{ type: 'button', 'aria-label': 'Cancel', click: () => close() },
-			'✕',
-		),
+		ok,
+		no,
 	);
 	const error = el('p.error', { role: 'alert' });
+	let sending = false;
+
+	/* Not by `disabled`, which would take the focus away, and Escape with it. */
+	function busy(now) {
+		sending = now;
+		input.readOnly = now;
+		for (const b of [ok, no]) setAttr(b, 'aria-disabled', now ? 'true' : null);
+	}
 
 	function close() {
+		if (sending) return;
 		holder.replaceChildren(button);
 		button.focus();
 	}
@@ -89,15 +101,15 @@ function open(holder, name, key, job) {
 	async function send() {
 		const value = input.value.trim();
 
-		input.disabled = true;
+		if (sending) return;
+		busy(true);
 		try {
-			await post(`/api/v1/jobs/${encodeURIComponent(name)}`, {
-				[key]: key === 'weight' ? Number(value) : value,
-			});
+			await post(`/api/v1/jobs/${encodeURIComponent(name)}`, { [key]: value });
+			busy(false);
 			say(`Job ${name}: ${key} is now ${value}.`);
 			close();
 		} catch (e) {
-			input.disabled = false;
+			busy(false);
 			setAttr(input, 'aria-invalid', 'true');
 			error.textContent = e.message;
 			holder.append(error);

@@ -12,7 +12,9 @@
  *	lost      no connection; the next try is in `wait` seconds
  *
  * The token comes from the address (#token=…), which it is removed from, so that it stays neither
- * in the history nor in what people copy; it is kept for this tab only.
+ * in the history nor in what people copy; it is kept for this tab only. Events cannot be asked for
+ * with a header; at an address that is not loopback they come by a cookie, which a server that was
+ * started again does not know: so a second try has the token with it, and gets a new cookie.
  */
 
 const RETRY_S = [1, 2, 4, 5];
@@ -94,7 +96,11 @@ export class Feed {
 	connect() {
 		clearTimeout(this.retry);
 		this.events?.close();
-		this.events = new EventSource('/api/v1/events');
+		this.events = new EventSource(
+			this.tries && token()
+				? `/api/v1/events?token=${encodeURIComponent(token())}`
+				: '/api/v1/events',
+		);
 		this.events.addEventListener('status', (e) => this.take(e, 'live'));
 		this.events.addEventListener('down', (e) => this.take(e, 'down'));
 		this.events.onerror = () => this.lost();

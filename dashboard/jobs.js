@@ -250,7 +250,7 @@ export class Jobs {
 			.map((j) => j.job);
 	}
 
-	/* Are people at work in the rows? Then places stay, only jobs that ended go. */
+	/* Are people at work in the rows? Then places stay; jobs that ended go, new ones come last. */
 	held() {
 		return (
 			this.body.contains(document.activeElement) ||
@@ -258,11 +258,22 @@ export class Jobs {
 		);
 	}
 
+	keep() {
+		const placed = new Set(this.order);
+
+		this.order = [
+			...this.order.filter((name) => this.byName.has(name)),
+			...this.jobs
+				.filter((j) => !placed.has(j.job) && this.wanted(j))
+				.map((j) => j.job),
+		];
+	}
+
 	show(ordered) {
 		const size = Number($('page-size').value);
 
 		if (ordered || !this.held()) this.arrange();
-		else this.order = this.order.filter((name) => this.byName.has(name));
+		else this.keep();
 		const last = Math.max(0, Math.ceil(this.order.length / size) - 1);
 		this.page = Math.min(Math.max(0, this.page), last);
 		const from = this.page * size;

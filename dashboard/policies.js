@@ -18,7 +18,8 @@ export const STAGES = {
 /* "mlf,wait_us=300" → { name: 'mlf', values: { wait_us: '300' } } */
 export function parse(spec) {
 	const [name, ...rest] = (spec ?? '').split(',');
-	return { name, values: Object.fromEntries(rest.map((p) => p.split('='))) };
+	const pair = (p) => [p.slice(0, p.indexOf('=')), p.slice(p.indexOf('=') + 1)];
+	return { name, values: Object.fromEntries(rest.map(pair)) };
 }
 
 /* Sizes are powers of two: 4194304 is 4Mi, as the layer understands it too. */
@@ -48,6 +49,7 @@ export class Policies {
 	constructor() {
 		this.all = [];
 		this.editing = new Set();
+		this.sending = new Set();
 		this.cards = keyed($('stages'), Object.keys(STAGES), (stage) => this.make(stage));
 	}
 
@@ -173,14 +175,17 @@ export class Policies {
 
 	field(stage, p, value, may) {
 		const id = `policy-${stage}-${p.name}`;
-		const unit = { choice: '', count: '', bytes: 'B', us: 'µs' }[p.unit] ?? p.unit;
-		const text = (v) => (p.unit === 'bytes' ? size(v) : String(v));
-		const range = p.choices ? '' : ` From ${text(p.min)} to ${text(p.max)}.`;
+		const unit =
+			{ choice: '', count: '', file: '', bytes: 'B', us: 'µs' }[p.unit] ?? p.unit;
+		const text = (v) => (p.unit === 'bytes' ? size(v) : String(v ?? ''));
+		/* A file has neither bounds nor, as a rule, a default. */
+		const range = p.min === undefined ? '' : ` From ${text(p.min)} to ${text(p.max)}.`;
+		const usual = text(p.default) ? ` Default: ${text(p.default)}.` : '';
 		const input = p.choices
 			? el('select', {}, ...p.choices.map((c) => el('option', { value: c }, c)))
 			: el('input', {
 					type: 'text',
-					inputmode: 'numeric',
+					inputmode: p.unit === 'file' ? 'text' : 'numeric',
 					autocomplete: 'off',
 					size: '9',
 				});
@@ -208,7 +213,7 @@ export class Policies {
 			el(
 				'p.soft',
 				{ id: `${id}-help` },
-				`${p.help ?? ''}${range} Default: ${text(p.default)}.`,
+				`${p.help ?? ''}${range}${usual}`,
 			),
 		);
 	}
@@ -233,6 +238,8 @@ export class Policies {
 
 		this.editing.delete(stage);
 		delete this.shown[stage];
+		/* The button that was pressed is about to be of no use: the keyboard stays in the form. */
+		if (card.contains(document.activeElement)) card.querySelector('select').focus();
 		for (const b of card.querySelectorAll('.buttons button')) b.disabled = true;
 		setText(card.querySelector('.error'), '');
 		this.update(this.status);
@@ -242,6 +249,9 @@ export class Policies {
 		const card = this.cards.get(stage),
 			spec = this.spec(stage);
 
+		if (this.sending.has(stage)) return;
+		this.sending.add(stage);
+		setText(card.querySelector('.error'), '');
 		try {
 			await post('/api/v1/policy', { [stage]: spec });
 			say(`${stage} is now ${spec}.`);
@@ -253,5 +263,6 @@ export class Policies {
 			setText(card.querySelector('.error'), e.message);
 			say(e.message, true);
 		}
+		this.sending.delete(stage);
 	}
 }

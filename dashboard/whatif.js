@@ -6,7 +6,7 @@
  */
 import { $, el, say, setText } from './dom.js';
 import { percent, plural, seconds } from './format.js';
-import { post } from './feed.js';
+import { post, token } from './feed.js';
 import { inForce } from './policies.js';
 
 const times = (v) => (typeof v === 'number' ? `${v.toFixed(2)} ×` : '–');
@@ -108,7 +108,7 @@ export class WhatIf {
 		} catch (e) {
 			setText($('what-if-error'), e.message);
 		}
-		button.disabled = false;
+		button.disabled = !token(); /* which the server may have refused */
 		setText(button, 'Predict');
 	}
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What work.mjs and look.mjs share: cases with a mock of a layer, and places on the page. */
+/* What change.mjs, look.mjs and work.mjs share: cases with a mock of a layer, and places on the page. */
 import { MockLayer, TOKEN, serve } from './mock.mjs';
 
 export const with_layer = (count, test, options) => ({

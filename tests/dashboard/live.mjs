@@ -188,9 +188,28 @@ const cases = {
 		assert.equal(again.address, address);
 		assert.notEqual(again.pid, pid);
 		await page.locator('#connection[data-state=live]').waitFor();
-		/* and goes on as if nothing had been */
+		/* and goes on as if nothing had happened */
 		await change(page, 'a', 'weight', '5');
 		assert.equal(job('a').weight, 5);
+	},
+
+	/* Where reading needs the token, and the new server does not know the old one's cookie. */
+	elsewhere: async ({ page, open, allow }) => {
+		const { address, token } = dashboard();
+		const { port } = new URL(address);
+		const live = page.locator('#connection[data-state=live]');
+
+		allow(/ERR_(CONNECTION|INCOMPLETE|EMPTY)/);
+		await open(`http://127.0.0.1:${port}/?token=${token}#token=${token}`);
+		sluice('dashboard', '--stop');
+		await page
+			.locator('#connection', { hasText: 'Connection lost, retrying' })
+			.waitFor();
+		dashboard('--listen', '0.0.0.0', '--port', port);
+		await live.waitFor();
+		assert.ok(!page.url().includes(token), page.url());
+		await page.reload();
+		await live.waitFor();
 	},
 };
 

@@ -224,7 +224,7 @@ export class MockLayer {
 			if (!(number >= 0))
 				return {
 					status: 400,
-					error: `${key}: '${value}' is not a rate. Write it as 20M.`,
+					error: `${key}: '${value}' is not a ${key === 'weight' ? 'number' : 'rate. Write it as 20M'}.`,
 				};
 			job[key] = number;
 		}

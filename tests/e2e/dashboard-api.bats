@@ -30,6 +30,11 @@ code() { # path, options of curl
 	get "$@" -o /dev/null -w '%{http_code}'
 }
 
+# The first N events; however long they take.
+events() { # N, path
+	get "$2" -N --max-time 60 2>/dev/null | awk -v n="$1" '{ print } /^data: / && ++k == n { exit }'
+}
+
 some_job() { # name, options of run
 	local name=$1
 	shift
@@ -69,9 +74,9 @@ some_job() { # name, options of run
 		.ionodes[].bandwidth_bps, .ionodes[].iops) |
 		.jobs |= map({job, weight, write_bytes, requests, asked_max_bps, clients})'
 	diff <(jq -S "$same" "$BATS_TEST_TMPDIR/api") <(jq -S "$same" "$BATS_TEST_TMPDIR/cli")
-	run -28 get '/api/v1/events?interval_ms=200' -N --max-time 1.5
-	[ "$(grep -c '^event: status$' <<<"$output")" -ge 3 ]
-	sed -n 's/^data: //p' <<<"$output" | jq -e -s 'length >= 3 and all(.api == 1) and
+	events 3 '/api/v1/events?interval_ms=200' >"$BATS_TEST_TMPDIR/events"
+	[ "$(grep -c '^event: status$' "$BATS_TEST_TMPDIR/events")" -eq 3 ]
+	sed -n 's/^data: //p' "$BATS_TEST_TMPDIR/events" | jq -e -s 'length == 3 and all(.api == 1) and
 		([.[].time_ms] | . == sort and . == unique)'
 	[ "$(code '/api/v1/events?interval_ms=100')" = 400 ]
 }
@@ -165,7 +170,7 @@ some_job() { # name, options of run
 		sleep 0.1
 	done
 	get /api/v1/status | jq -e '.error == "no node of layer '"'default'"' answers"'
-	[[ "$(get /api/v1/events -N --max-time 1)" == *"event: down"* ]]
+	[[ "$(events 1 /api/v1/events)" == *"event: down"* ]]
 	"$SLUICE" up --revive >/dev/null
 	get /api/v1/status | jq -e '.controller.state == "up" and ([.ionodes[].state] | all(. == "up"))'
 }
@@ -241,8 +246,11 @@ post() { # path, body
 	command -v promtool >/dev/null || skip "promtool is not there: install prometheus"
 	serve --ionodes 2 --capacity 100M
 	some_job a
-	sleep 1.2 # the next sample
-	get /metrics >"$BATS_TEST_TMPDIR/metrics"
+	for ((i = 0; i < 200; i++)); do # until the next sample
+		get /metrics >"$BATS_TEST_TMPDIR/metrics"
+		grep -qx 'sluice_job_bytes_total{job="a",op="write"} 262144' "$BATS_TEST_TMPDIR/metrics" && break
+		sleep 0.1
+	done
 	promtool check metrics <"$BATS_TEST_TMPDIR/metrics"
 	grep -qx 'sluice_job_bytes_total{job="a",op="write"} 262144' "$BATS_TEST_TMPDIR/metrics"
 	grep -qx 'sluice_ionode_up{ionode="1"} 1' "$BATS_TEST_TMPDIR/metrics"

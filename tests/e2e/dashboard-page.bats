@@ -69,3 +69,9 @@ browse() { # case
 	greedy a --max 20M
 	browse restarts
 }
+
+@test "a page at another address survives its server, too" {
+	"$SLUICE" up "$DIR" >/dev/null
+	"$SLUICE" dashboard --listen 0.0.0.0 --port 0 >/dev/null
+	browse elsewhere
+}
