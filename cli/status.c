@@ -184,16 +184,17 @@ static int sa_all(bool json)
 
 /* ---- again and again ---- */
 
-/* A terminal that can be drawn upon: then another screen, so that what was there comes back. */
+/* A terminal that can be drawn upon: then another screen, so that what was there comes back. Lines
+ * that are wider than it end at its edge, so that as many rows are used as are counted. */
 static void sa_enter(void)
 {
-	fputs("\033[?1049h\033[?25l", stdout);
+	fputs("\033[?1049h\033[?25l\033[?7l", stdout);
 	fflush(stdout);
 }
 
 static void sa_leave(void)
 {
-	fputs("\033[?25h\033[?1049l", stdout);
+	fputs("\033[?7h\033[?25h\033[?1049l", stdout);
 	fflush(stdout);
 }
 

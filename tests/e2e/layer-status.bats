@@ -91,8 +91,8 @@ some_job() { # name, options of run
 @test "status --watch draws on a terminal in place, and gives it back" {
 	export TERM=xterm SLUICE
 	run -0 timeout 20 script -qec 'stty cols 120 rows 12; timeout --preserve-status --signal=INT 1.5 "$SLUICE" status --watch 0.3' /dev/null
-	[[ "$output" == *$'\033[?1049h\033[?25l\033[H'* ]]
-	[[ "$output" == *$'\033[?25h\033[?1049l' ]]
+	[[ "$output" == *$'\033[?1049h\033[?25l\033[?7l\033[H'* ]]
+	[[ "$output" == *$'\033[?7h\033[?25h\033[?1049l' ]]
 	[ "$(grep -o $'\033\\[H' <<<"$output" | wc -l)" -ge 3 ]
 	# wider than 80 it tells more
 	some_job j

@@ -177,6 +177,23 @@ slower() { # job, bytes/s
 	shows "prompt>"
 }
 
+@test "status --watch keeps to a terminal that is narrower than its lines" {
+	for job in a b c; do
+		"$SLUICE" run --job $job -- dd if=/dev/zero of="$DIR/x" bs=4K count=1 status=none
+	done
+	terminal 50 14
+	type_in 'clear; "$SLUICE" status --watch 0.3'
+	shows "Layer 'default'" "JOB " "c  "
+	sleep 1
+	on_screen "Layer 'default'"
+	on_screen "c  "
+	keys C-c
+	shows "prompt>"
+	# what is typed then goes on in the next row, as it did before
+	type_in "clear; echo $(printf '%080d' 7)"
+	shows 00007
+}
+
 coloured() { # whether there are escapes for colours
 	mux capture-pane -p -e | grep -q $'\033\\[[0-9;]*3[0-7]m'
 }
