@@ -9,6 +9,10 @@
  * Example: 8 runs with mean 2.0 s and standard deviation 0.3 s; t is 1.895 for 90 % and 7 degrees
  * of freedom, so half the width is 1.895 * 0.3 / sqrt(8) = 0.20 s, which is 10 %: enough.
  *
+ * Stopping as soon as an interval looks narrow favours those that are narrow by chance: with runs
+ * that vary by 20 to 30 %, 88 % of the intervals hold the mean instead of 90 % (20,000 cells of
+ * normal times each); with 10 % or less, or when all runs are made, 90 %.
+ *
  * Runs of a cell need not move equally much when a time limit ends them; so what is averaged are
  * seconds for all of the data, by the bytes that were moved.
  *
