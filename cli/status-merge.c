@@ -3,8 +3,9 @@
  * The status of a layer with several members, out of what each of them says: the layer as one node
  * would describe it, and beside that its I/O nodes and its controller.
  *
- * Of a job, what is counted is added up over the nodes; what was declared or asked for is the same
- * everywhere. Percentiles cannot be added: they are means over the nodes, weighted by requests.
+ * Of a job, what is counted is added up over the nodes; of times the longest counts, since they
+ *pass on all nodes at once; what was declared or asked for is the same everywhere. Percentiles
+ *cannot be added: they are means over the nodes, weighted by requests.
  *
  *	node 0: a 60 MB/s, p99 2 ms of 300 requests     node 1: a 20 MB/s, p99 6 ms of 100
  *	layer:  a 80 MB/s, p99 3 ms of 400
@@ -130,8 +131,10 @@ static void mg_job(cJSON *to, const cJSON *from)
 		"queued_requests", "queued_bytes",  "inflight_bytes", "floor_bytes",
 		"borrowed_bytes",
 	};
+	/* Times pass on all nodes at once. */
 	static const char *const same[] = { "procs",	     "nodes",	      "throttled_s",
-					    "asked_min_bps", "asked_max_bps", "asked_period_s" };
+					    "waiting_s",     "asked_min_bps", "asked_max_bps",
+					    "asked_period_s" };
 
 	/* First what is weighted by what is added up below. */
 	mg_pattern(to, from);

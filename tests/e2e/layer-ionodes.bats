@@ -182,6 +182,27 @@ spread_out() { # job: a process at each node
 	done
 }
 
+# The process that node 0 serves is the first to end: elsewhere there is more to tell.
+@test "how long a job was held and waited is that of the node where it was longest" {
+	compile live-load
+	"$SLUICE" up --ionodes 3 "$DIR"
+	spread a
+	"$SLUICE" set a max=9M
+	pid=$(awk '/ job=a connected/ { here[$4] = 1 } / client=.* disconnected/ { delete here[$4] }
+		END { for (p in here) print substr(p, 5) }' "$LAYER/log")
+	sleep 1
+	kill -TERM "$pid"
+	sleep 1
+	kill -TERM $(for other in "${LOADS[@]}"; do [ "$other" = "$pid" ] || echo "$other"; done)
+	wait "${LOADS[@]}"
+	until_true 5 status_is '[.jobs[].clients] | add' 0
+	for key in throttled_s waiting_s; do
+		each=$(for i in 0 1 2; do "$SLUICE" status --ionode $i --json | jq ".jobs[0].$key"; done)
+		echo "$key: $(job a $key) of" $each
+		jq -se "max == $(job a $key) and max > .[0] + 0.5" <<<"$each"
+	done
+}
+
 @test "set, policy set and set --capacity reach all nodes" {
 	"$SLUICE" up --ionodes 3 --capacity 300M "$DIR"
 	start_load a -- sleep 60
