@@ -18,6 +18,8 @@
  * process are 9 of them; shared, strided.
  *
  * Phases of computing are left out: a kernel does its I/O at once.
+ *
+ * O(1) a line: logs of large jobs have a hundred thousand files.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -30,10 +32,11 @@
 #define PAGE	   4096
 #define NAME	   30
 #define FIELDS	   8
+#define ID	   23 /* letters: of 64 bits there are 20 */
 #define MOST_BYTES (UINT64_C(1) << 60)
 
 struct ed_file {
-	char id[24], rank[24]; /* rank: of the first line */
+	char id[ID + 1], rank[24]; /* rank: of the first line */
 	bool shared;
 	uint64_t bytes[2], accesses[2], consecutive[2], sequential[2]; /* by enum sl_op */
 };
@@ -41,6 +44,8 @@ struct ed_file {
 struct ed_log {
 	struct ed_file *file;
 	size_t n;
+	size_t *slot; /* by a hash of the id: 1 + its number, 0: free; twice as many as files */
+	size_t slots; /* a power of two */
 	struct ed_file *at; /* whose lines are being read */
 	/* DXT: where the access before ended */
 	char rank[24];
@@ -48,22 +53,54 @@ struct ed_log {
 	bool begun[2];
 };
 
-/* The last ones come first: lines of a file mostly follow each other. */
-static struct ed_file *ed_find(struct ed_log *l, const char *id)
+/* Where the id is, or would be. */
+static size_t *ed_slot(const struct ed_log *l, const char *id)
 {
+	uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
+	size_t at;
+
+	for (const char *c = id; *c && c < id + ID; c++)
+		hash = (hash ^ (unsigned char)*c) * UINT64_C(0x100000001b3);
+	for (at = hash & (l->slots - 1); l->slot[at]; at = (at + 1) & (l->slots - 1))
+		if (!strncmp(l->file[l->slot[at] - 1].id, id, ID))
+			break;
+	return &l->slot[at];
+}
+
+/* Room for another file, in both arrays. */
+static bool ed_room(struct ed_log *l)
+{
+	size_t slots = l->slots ? 2 * l->slots : 64;
 	struct ed_file *more;
 
-	for (size_t i = l->n; i > 0; i--)
-		if (!strncmp(l->file[i - 1].id, id, sizeof(more->id) - 1))
-			return &l->file[i - 1];
-	more = reallocarray(l->file, l->n + 1, sizeof(*more));
-	if (!more)
+	if (l->slots && l->n < l->slots / 2)
+		return true;
+	more = reallocarray(l->file, slots / 2, sizeof(*more));
+	if (more)
+		l->file = more;
+	free(l->slot);
+	l->slot = more ? calloc(slots, sizeof(*l->slot)) : NULL;
+	l->slots = l->slot ? slots : 0;
+	for (size_t i = 0; l->slot && i < l->n; i++)
+		*ed_slot(l, l->file[i].id) = i + 1;
+	return l->slot;
+}
+
+static struct ed_file *ed_find(struct ed_log *l, const char *id)
+{
+	struct ed_file *file;
+	size_t *slot;
+
+	if (!ed_room(l))
 		return NULL;
-	l->file = more;
-	more += l->n++;
-	memset(more, 0, sizeof(*more));
-	snprintf(more->id, sizeof(more->id), "%s", id);
-	return more;
+	slot = ed_slot(l, id);
+	if (*slot)
+		return &l->file[*slot - 1];
+	file = &l->file[l->n];
+	memset(file, 0, sizeof(*file));
+	snprintf(file->id, sizeof(file->id), "%s", id);
+	*slot = ++l->n;
+	return file;
 }
 
 static void ed_rank(struct ed_file *f, const char *rank)
@@ -239,6 +276,7 @@ int explore_darshan(struct explore_spec *s, const char *path)
 	if (!status && explore_add_kernel(s, &k))
 		status = cli_fail(EXPLORE_CMD, "out of memory.");
 	free(l.file);
+	free(l.slot);
 	sl_darshan_free(&d);
 	return status;
 }

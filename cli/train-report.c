@@ -183,8 +183,14 @@ static void tp_against(const struct train *t, const struct train_score *s, uint3
 		head = true;
 		snprintf(text, sizeof(text), "  faster than %s, up to", compared[k]);
 		printf("%-32s", text);
-		for (uint32_t i = 0; i < t->trees; i++)
-			printf(" %8.1f%%", 100 * train_gain(t, &t->tree[i], compared[k]));
+		for (uint32_t i = 0; i < t->trees; i++) {
+			double gain = train_gain(t, &t->tree[i], compared[k]);
+
+			if (isnan(gain)) /* nothing that it says has times */
+				printf(" %9s", "-");
+			else
+				printf(" %8.1f%%", 100 * gain);
+		}
 		printf("\n%-32s", "    situations faster than to");
 		for (uint32_t i = 0; i < t->trees; i++)
 			tp_change(tp_of_tree(t, s, n, i)->faster, one->faster);

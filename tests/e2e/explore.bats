@@ -175,6 +175,22 @@ assert rows[0][-1] == "time_auto,tree=a\"b.tree" and all(len(r) == len(rows[0]) 
 		-S none.yaml --darshan huge.txt
 }
 
+@test "a log of very many files is read at once" {
+	printf 'explore:\n  devices: ssd\n  runs: {least: 1, most: 1}\n' >none.yaml
+	awk 'BEGIN {
+		print "# darshan log version: 3.41\n# exe: /bin/x\n# nprocs: 1000\n# run time: 9"
+		for (i = 0; i < 160000; i++) {
+			at = "POSIX\t" i % 1000 "\t1000000000000" 1000000 + i "\tPOSIX_"
+			file = "\t/x" i "\t/\text4"
+			print at "WRITES\t3" file "\n" at "BYTES_WRITTEN\t12288" file
+			print at "F_WRITE_START_TIMESTAMP\t1.0" file "\n" at "F_WRITE_END_TIMESTAMP\t2.0" file
+		}
+	}' >many.txt
+	# A second, or five under a sanitizer; searching a list takes a minute.
+	run -0 timeout 25 "$SLUICE" explore -S none.yaml --json --darshan many.txt
+	jq -e '.cells[0] | .layout == "per-process" and .request == 4096 and .files == 1000 and .file_bytes == 480 * 4096' <<<"$output"
+}
+
 # ---- live ----
 
 live() { # further keys

@@ -164,6 +164,13 @@ fastest, always to-agg 2.36%: WORSE. Use order=to-agg instead, or learn from mor
 	"$SLUICE" train --json --margin 15 t.csv | jq -e '.classes == {"to": 3, "aioli": 1}'
 }
 
+@test "what has no times is left out of means" {
+	printf '%s\n' a,best,time_to,time_sjf 1,mlf,1,2 1,mlf,1,2 1,mlf,1,2 2,aioli,1,2 2,aioli,1,2 2,aioli,1,2 3,sjf,2,1 >t.csv
+	run -0 "$SLUICE" train t.csv --smallest 3
+	[[ "$output" != *nan* ]] || { echo "$output"; false; }
+	grep -q '^  faster than sjf, up to  *-$' <<<"$output"
+}
+
 @test "auto is no choice of a tree, nor the fastest that others are compared with" {
 	printf '%s\n' op,files,spatiality,size,ratio,time_to,time_sjf,time_auto,'"time_auto,correct=no"' \
 		read,1,contiguous,small,2,1,2,0.5,0.5 write,1,contiguous,small,2,2,1,0.5,0.5 \
