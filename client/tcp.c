@@ -205,6 +205,22 @@ static int receive_reply(struct conn *c, struct sl_frame *f)
 	return 0;
 }
 
+/* The node stops, and has begun nothing that it has not answered. */
+static bool is_goodbye(const struct sl_frame *f)
+{
+	return f->tag == 0 && f->status == SL_COME_BACK;
+}
+
+/* It may have said so before it closed the connection that we could not send on any more. */
+static bool said_goodbye(struct conn *c)
+{
+	unsigned char head[SL_FRAME_BYTES];
+	struct sl_frame f;
+
+	return recv(c->sock, head, sizeof(head), MSG_DONTWAIT) == (ssize_t)sizeof(head) &&
+	       !sl_frame_decode(head, &f) && f.type == SL_REPLY && is_goodbye(&f);
+}
+
 /* A text that says what is wrong: read past it. */
 static int skip_text(int sock, size_t length)
 {
@@ -289,20 +305,28 @@ static int post(struct conn *c, uint64_t file, struct transfer *t, struct pipeli
 			      .offset = (uint64_t)t->offset + at,
 			      .count = length };
 	unsigned char head[SL_FRAME_BYTES];
+	int rc;
 
 	t->unknown = t->append; /* from here on */
 	l->piece[l->next++ % PIECES] = (struct piece){ .at = at, .length = (uint32_t)length };
 	sl_frame_encode(&f, head);
-	return send_piece(c->sock, head, cursor_at(t->iov, at), f.length);
+	rc = send_piece(c->sock, head, cursor_at(t->iov, at), f.length);
+	if (rc == GONE && t->append) /* which is the only piece under way */
+		t->unknown = !said_goodbye(c);
+	return rc;
 }
 
 /* One reply, of whichever piece. */
-static int reap(struct conn *c, const struct transfer *t, struct pipeline *l)
+static int reap(struct conn *c, struct transfer *t, struct pipeline *l)
 {
 	struct sl_frame f;
 	struct piece *p;
 
-	if (receive_reply(c, &f) || f.tag < l->first || f.tag >= l->next)
+	if (receive_reply(c, &f))
+		return GONE;
+	if (is_goodbye(&f))
+		t->unknown = false;
+	if (f.tag < l->first || f.tag >= l->next)
 		return GONE;
 	p = &l->piece[f.tag % PIECES];
 	if (p->done || f.count > p->length)

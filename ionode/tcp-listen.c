@@ -17,6 +17,8 @@
 #include "base/log.h"
 #include "base/secret.h"
 
+#define PAUSE_MS 1000 /* at most, until it is quiet */
+
 _Static_assert(SL_SECRET_BYTES == SL_JOB_NAME_MAX, "the secret is a text of HELLO");
 
 static int add(struct tcp *t, int *fd)
@@ -119,6 +121,8 @@ void tcp_pause(struct node *n)
 		return;
 	atomic_store(&n->tcp->pause, true);
 	wake(n->tcp);
+	for (int i = 0; i < PAUSE_MS && !atomic_load(&n->tcp->quiet); i++)
+		usleep(1000);
 }
 
 void tcp_stop(struct node *n)

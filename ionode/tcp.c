@@ -335,14 +335,48 @@ static void stop_reading(struct tcp *t)
 		tcp_watch(t, sl_container(l, struct tcp_peer, link));
 	while (drop_a_stranger(t))
 		;
+	atomic_store(&t->quiet, true);
 }
 
-static bool replies_left(const struct tcp *t)
+/* Something that it has sent is, or has been, carried out, and not answered. */
+static bool owed(struct tcp *t, const struct tcp_peer *p)
+{
+	bool some = p->out;
+
+	pthread_mutex_lock(&t->node->lock);
+	for (unsigned i = 0; i < TCP_SLOTS; i++)
+		some |= p->slot[i].used && p->slot[i].where != TCP_RECEIVING;
+	pthread_mutex_unlock(&t->node->lock);
+	return some;
+}
+
+static bool replies_left(struct tcp *t)
 {
 	for (struct sl_list *l = t->peers.next; l != &t->peers; l = l->next)
-		if (sl_container(l, struct tcp_peer, link)->out)
+		if (owed(t, sl_container(l, struct tcp_peer, link)))
 			return true;
 	return false;
+}
+
+/*
+ * To each client whose requests are answered, as far as they were read: that the others were not
+ * begun. Without that nobody could say whether an append was made that this node has not answered.
+ */
+static void say_goodbye(struct tcp *t)
+{
+	const struct sl_frame f = { .type = SL_REPLY,
+				    .status = SL_COME_BACK,
+				    .epoch = t->node->epoch };
+	unsigned char head[SL_FRAME_BYTES];
+
+	sl_frame_encode(&f, head);
+	for (struct sl_list *l = t->peers.next; l != &t->peers; l = l->next) {
+		struct tcp_peer *p = sl_container(l, struct tcp_peer, link);
+
+		if (!owed(t, p) &&
+		    send(p->sock, head, sizeof(head), MSG_DONTWAIT | MSG_NOSIGNAL) > 0)
+			shutdown(p->sock, SHUT_WR);
+	}
 }
 
 static void on_peer(struct tcp *t, struct tcp_peer *p, uint32_t events)
@@ -389,5 +423,6 @@ void *tcp_main(void *arg)
 		if (stop_at == SL_NEVER && atomic_load(&t->stop))
 			stop_at = now + FLUSH_NS;
 	} while (now < stop_at && (stop_at == SL_NEVER || replies_left(t)));
+	say_goodbye(t);
 	return NULL;
 }

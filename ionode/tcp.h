@@ -70,7 +70,7 @@ struct tcp {
 	int listen_fd, event_fd, epoll_fd, root_fd;
 	char name[96]; /* where others reach it: HOST:PORT */
 	pthread_t thread, errand_thread[TCP_ERRANDS];
-	atomic_bool stop, pause;
+	atomic_bool stop, pause, quiet; /* quiet: what is inside is all there will be */
 	char secret[SL_JOB_NAME_MAX];
 	struct tcp_slot *done; /* under the node's lock; the last first */
 
@@ -90,8 +90,8 @@ struct tcp {
 
 /* tcp-listen.c */
 int tcp_start(struct node *n);	/* as the configuration says; it says itself what is wrong */
-void tcp_pause(struct node *n); /* no new requests; those inside are still answered */
-void tcp_stop(struct node *n);
+void tcp_pause(struct node *n); /* no new requests from now on; those inside are still answered */
+void tcp_stop(struct node *n);	/* and clients are told that all others were not begun */
 
 /* tcp.c */
 void *tcp_main(void *tcp);

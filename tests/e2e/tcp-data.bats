@@ -188,6 +188,37 @@ say() {
 	say "append 500" 500
 }
 
+@test "a node that is stopped and started again makes no append fail, and none twice" {
+	tcp_start
+	: >root/log
+	for i in 1 2 3 4; do
+		remote timeout 60 python3 -c '
+import os, sys
+fd = os.open("root/log", os.O_WRONLY | os.O_APPEND)
+i = 0
+while not os.path.exists("stop"):
+    line = b"%s %d\n" % (sys.argv[1].encode(), i)
+    assert os.write(fd, line.rjust(2000)) == 2000
+    i += 1
+print(i)' $i >count-$i 3>&- &
+		pids+=($!)
+	done
+	await_write 0
+	for _ in $(seq 10); do
+		sleep 0.2
+		node_stop
+		tcp_start
+		await_write 0
+	done
+	touch stop
+	for pid in "${pids[@]}"; do wait "$pid"; done
+	for i in 1 2 3 4; do
+		grep -a " $i [0-9]*$" root/log | awk '{print $2}' >got
+		seq 0 $(($(cat count-$i) - 1)) | cmp - got
+	done
+	node_stop
+}
+
 @test "appends of several processes are all there" {
 	tcp_start
 	: >root/log
