@@ -150,7 +150,9 @@ static void mg_job(cJSON *to, const cJSON *from)
 /* Where it is, in its part of the merged job. */
 static void mg_part(cJSON *to, const cJSON *job, const char *node)
 {
-	static const char *const keys[] = { "clients", "bandwidth_bps", "iops", "queued_requests" };
+	static const char *const keys[] = { "clients",	       "bandwidth_bps", "iops",
+					    "queued_requests", "read_bytes",	"write_bytes",
+					    "requests",	       "batches",	"throttled_s" };
 	cJSON *parts = cJSON_GetObjectItemCaseSensitive(to, "parts"), *part;
 
 	if (!parts)
@@ -244,9 +246,9 @@ static void mg_decided(cJSON *job, const cJSON *known)
 static void mg_node(cJSON *ionodes, const struct layer *l, const struct layer_member *m,
 		    const cJSON *tree)
 {
-	static const char *const keys[] = { "uptime_s",	      "capacity_bps",	"floors_bps",
-					    "bandwidth_bps",  "iops",		"requests",
-					    "inflight_bytes", "decisions_per_s" };
+	static const char *const keys[] = { "uptime_s",	      "capacity_bps", "floors_bps",
+					    "bandwidth_bps",  "iops",	      "requests",
+					    "inflight_bytes", "decisions",    "decisions_per_s" };
 	cJSON *node = cJSON_CreateObject();
 	double jobs = 0, clients = 0;
 	const cJSON *job;

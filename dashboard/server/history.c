@@ -8,8 +8,11 @@
  *	sample at 10.4 s: 100 MB in all, at 11.4 s: 200 MB
  *	second 10 gets 60 MB, second 11 gets 40 MB
  *
- * A job that was not there in the sample before has moved all of it since. Counters of a node that
- * was started again begin anew: less than before counts as nothing.
+ * A job that was not there in the sample before has moved all of it since. Totals are those of the
+ * nodes that answer. So when others do than before, they only say where to go on from:
+ *
+ *	node 0 has 100 MB, node 1 has 900 MB; node 1 is stuck for a while: 1000, 100, 1000 MB
+ *	nothing was moved
  *
  * Phases are the controller's, if there is one; else one ends when HISTORY_GAP_MS pass without
  * bytes. Where in a sample it began and ended follows from the bytes of that and the best rate of
@@ -132,8 +135,10 @@ static void hi_clear(struct history *h, int64_t from, int64_t to)
 			*hi_second(&h->job[i], second) = 0;
 }
 
-void history_begin(struct history *h, int64_t now_ms)
+void history_begin(struct history *h, int64_t now_ms, uint64_t who)
 {
+	h->counts = h->some && h->who == who;
+	h->who = who;
 	if (!h->some)
 		h->begin_ms = h->last_ms = now_ms;
 	else
@@ -202,8 +207,8 @@ void history_job(struct history *h, const char *name, double total_bytes, enum h
 
 	if (strlen(name) >= sizeof(j->name) || !*name)
 		return;
-	if (j) {
-		moved = total_bytes - j->total;
+	if (j) { /* one that was away has begun anew */
+		moved = total_bytes - (j->seen_ms < h->last_ms ? 0 : j->total);
 	} else if ((j = hi_place(h))) {
 		float *bytes = j->bytes;
 
@@ -211,12 +216,12 @@ void history_job(struct history *h, const char *name, double total_bytes, enum h
 			.phase = -1, .bytes = bytes, .first_ms = h->last_ms, .active_ms = h->last_ms
 		};
 		strcpy(j->name, name);
-		moved = h->some ? total_bytes : 0;
+		moved = total_bytes;
 	} else {
 		return;
 	}
 	h->cursor = (uint32_t)(j - h->job) + 1;
-	moved = moved > 0 ? moved : 0;
+	moved = moved > 0 && h->counts ? moved : 0;
 	if (moved > 0) {
 		hi_spread(h, j, h->last_ms, moved);
 		j->active_ms = h->now_ms;

@@ -3,7 +3,7 @@
  * What jobs did in the last hour: bytes in each second, and I/O phases. Pure but for memory: time
  * is an argument (milliseconds of a clock that never goes back).
  *
- *	history_begin(h, now);                    a sample of all jobs
+ *	history_begin(h, now, who);               a sample of all jobs
  *	history_job(h, "a", moved_bytes, in_io);  for each
  *	history_end(h);
  */
@@ -49,13 +49,19 @@ struct history {
 	struct history_phase *phase; /* number n at n % HISTORY_PHASES */
 	int64_t phases;		     /* so many there were */
 	int64_t begin_ms, last_ms, now_ms;
-	bool some; /* there was a sample */
+	bool some;    /* there was a sample */
+	uint64_t who; /* counted in it */
+	bool counts;  /* what was moved since can be told */
 };
 
 int history_init(struct history *h); /* 0 or -ENOMEM */
 void history_free(struct history *h);
 
-void history_begin(struct history *h, int64_t now_ms);
+/*
+ * who: a number that stands for the nodes whose counters are added up. With another than before,
+ * what jobs have moved since cannot be told, and counts as nothing.
+ */
+void history_begin(struct history *h, int64_t now_ms, uint64_t who);
 void history_job(struct history *h, const char *name, double total_bytes, enum history_io io);
 void history_end(struct history *h);
 

@@ -5,18 +5,19 @@
  *
  *	# HELP sluice_job_bytes_total Bytes that a job has moved.
  *	# TYPE sluice_job_bytes_total counter
- *	sluice_job_bytes_total{job="a",op="read"} 0
- *	sluice_job_bytes_total{job="a",op="write"} 262144
+ *	sluice_job_bytes_total{job="a",ionode="0",op="read"} 0
+ *	sluice_job_bytes_total{job="a",ionode="0",op="write"} 262144
  *
- * Counters are of the nodes that live: when one is started again, they fall, which Prometheus takes
- * for what it is.
+ * Counters are told for each I/O node, never added up: when one dies its own end, and when it is
+ * started again they begin at 0, which Prometheus takes for what it is. A sum would fall from 50 +
+ *30 to 50, and be taken for one that has begun anew and moved 50 since.
  */
 #include "dashboard/server/metrics.h"
 
 #include <math.h>
 #include <string.h>
 
-enum of { LAYER, JOB, IONODE };
+enum of { LAYER, JOB, PART, IONODE }; /* PART: a job's, at a node */
 
 static const struct metric {
 	const char *name, *type, *help;
@@ -32,21 +33,21 @@ static const struct metric {
 	  "floors_bps", NULL, 1, NULL },
 	{ "sluice_bandwidth_bytes_per_second", "gauge", "What all jobs moved in the last second.",
 	  LAYER, "bandwidth_bps", NULL, 1, NULL },
-	{ "sluice_decisions_total", "counter", "Scheduling decisions of all nodes.", LAYER,
+	{ "sluice_decisions_total", "counter", "Scheduling decisions of an I/O node.", IONODE,
 	  "decisions", NULL, 1, NULL },
 	{ "sluice_requests", "gauge", "Requests inside the layer.", LAYER, "requests", NULL, 1,
 	  NULL },
 	{ "sluice_inflight_bytes", "gauge", "Bytes on their way to the file system.", LAYER,
 	  "inflight_bytes", NULL, 1, NULL },
-	{ "sluice_job_bytes_total", "counter", "Bytes that a job has moved.", JOB, "read_bytes",
+	{ "sluice_job_bytes_total", "counter", "Bytes that a job has moved.", PART, "read_bytes",
 	  NULL, 1, "op=\"read\"" },
-	{ "sluice_job_bytes_total", "counter", NULL, JOB, "write_bytes", NULL, 1, "op=\"write\"" },
-	{ "sluice_job_requests_total", "counter", "Requests of a job that were served.", JOB,
+	{ "sluice_job_bytes_total", "counter", NULL, PART, "write_bytes", NULL, 1, "op=\"write\"" },
+	{ "sluice_job_requests_total", "counter", "Requests of a job that were served.", PART,
 	  "requests", NULL, 1, NULL },
-	{ "sluice_job_batches_total", "counter", "Batches that these were merged into.", JOB,
+	{ "sluice_job_batches_total", "counter", "Batches that these were merged into.", PART,
 	  "batches", NULL, 1, NULL },
 	{ "sluice_job_throttled_seconds_total", "counter", "Time that a job was held by its max.",
-	  JOB, "throttled_s", NULL, 1, NULL },
+	  PART, "throttled_s", NULL, 1, NULL },
 	{ "sluice_job_phases_total", "counter", "I/O phases of a job that have ended.", JOB,
 	  "phases", NULL, 1, NULL },
 	{ "sluice_job_bandwidth_bytes_per_second", "gauge", "What a job moved in the last second.",
@@ -117,30 +118,35 @@ static void mt_head(FILE *f, const char *name, const char *type, const char *hel
 
 static void mt_value(FILE *f, double value)
 {
-	if (value == floor(value) && fabs(value) < 1e15)
+	if (value == floor(value) && fabs(value) < 0x1p53)
 		fprintf(f, " %.0f\n", value);
 	else
-		fprintf(f, " %.9g\n", value);
+		fprintf(f, " %.15g\n", value);
 }
 
-/* What is null or not there has no sample. */
-static void mt_sample(FILE *f, const struct metric *m, const cJSON *object)
+/* What is null or not there has no sample. job, node: whose, or NULL. */
+static void mt_sample(FILE *f, const struct metric *m, const cJSON *object, const cJSON *job,
+		      const cJSON *node)
 {
 	const cJSON *item = mt_item(object, m->key);
-	const char *who = cJSON_GetStringValue(mt_item(object, m->of == JOB ? "job" : "name"));
 
 	if (m->inside)
 		item = mt_item(item, m->inside);
 	if (!cJSON_IsNumber(item) && !cJSON_IsBool(item))
 		return;
 	fputs(m->name, f);
-	if (m->of != LAYER) {
-		fputs(m->of == JOB ? "{job=" : "{ionode=", f);
-		mt_quoted(f, who);
-		if (m->label)
-			fprintf(f, ",%s", m->label);
-		putc('}', f);
+	if (job) {
+		fputs("{job=", f);
+		mt_quoted(f, cJSON_GetStringValue(job));
 	}
+	if (node) {
+		fputs(job ? ",ionode=" : "{ionode=", f);
+		mt_quoted(f, cJSON_GetStringValue(node));
+	}
+	if (m->label)
+		fprintf(f, ",%s", m->label);
+	if (job || node)
+		putc('}', f);
 	mt_value(f, cJSON_IsBool(item) ? cJSON_IsTrue(item) : item->valuedouble * m->scale);
 }
 
@@ -151,20 +157,47 @@ static bool mt_is_up(const cJSON *member)
 	return state && !strcmp(state, "up");
 }
 
+/* A node knows jobs that it never served, too: of those it has nothing to tell. */
+static bool mt_serves(const cJSON *part)
+{
+	const cJSON *clients = mt_item(part, "clients"), *requests = mt_item(part, "requests");
+
+	return (cJSON_IsNumber(clients) && clients->valuedouble > 0) ||
+	       (cJSON_IsNumber(requests) && requests->valuedouble > 0);
+}
+
+static void mt_job(FILE *f, const struct metric *m, const struct metric *end, const cJSON *job)
+{
+	const cJSON *name = mt_item(job, "job"), *part;
+
+	if (m->of == JOB) {
+		for (; m < end; m++)
+			mt_sample(f, m, job, name, NULL);
+		return;
+	}
+	cJSON_ArrayForEach(part, mt_item(job, "parts"))
+	{
+		if (!mt_serves(part))
+			continue;
+		for (const struct metric *one = m; one < end; one++)
+			mt_sample(f, one, part, name, mt_item(part, "ionode"));
+	}
+}
+
 static void mt_objects(FILE *f, const struct metric *m, const struct metric *end, const cJSON *tree)
 {
 	const cJSON *object;
 
 	if (m->of == LAYER) {
-		mt_sample(f, m, tree);
+		mt_sample(f, m, tree, NULL, NULL);
 		return;
 	}
-	cJSON_ArrayForEach(object, mt_item(tree, m->of == JOB ? "jobs" : "ionodes"))
+	cJSON_ArrayForEach(object, mt_item(tree, m->of == IONODE ? "ionodes" : "jobs"))
 	{
-		if (m->of == IONODE && !mt_is_up(object))
-			continue;
-		for (const struct metric *part = m; part < end; part++)
-			mt_sample(f, part, object);
+		if (m->of != IONODE)
+			mt_job(f, m, end, object);
+		else if (mt_is_up(object))
+			mt_sample(f, m, object, NULL, mt_item(object, "name"));
 	}
 }
 

@@ -23,7 +23,7 @@ static enum MHD_Result rt_metrics(struct request *r)
 
 	if (f) {
 		metrics_write(f, snap->tree, snap->up,
-			      (double)(server_now_ms() - snap->time_ms) / 1e3);
+			      (double)(server_monotonic_ns() - snap->begin_ns) / 1e9);
 		fclose(f);
 	}
 	sample_drop(snap);

@@ -139,12 +139,35 @@ static double sm_number(const cJSON *object, const char *key)
 	return cJSON_IsNumber(item) ? item->valuedouble : 0;
 }
 
+/* Which nodes have answered, by name and process: FNV-1a. */
+static uint64_t sm_who(const cJSON *tree)
+{
+	uint64_t hash = UINT64_C(0xcbf29ce484222325);
+	const cJSON *node;
+	char text[64];
+
+	cJSON_ArrayForEach(node, cJSON_GetObjectItemCaseSensitive(tree, "ionodes"))
+	{
+		const char *state =
+			cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(node, "state"));
+		const char *name =
+			cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(node, "name"));
+
+		if (!state || strcmp(state, "up") != 0)
+			continue;
+		snprintf(text, sizeof(text), "%s %.0f,", name ? name : "", sm_number(node, "pid"));
+		for (const char *c = text; *c; c++)
+			hash = (hash ^ (unsigned char)*c) * UINT64_C(0x100000001b3);
+	}
+	return hash;
+}
+
 static void sm_remember(struct server *s, const struct snapshot *snap)
 {
 	const cJSON *job;
 
 	pthread_mutex_lock(&s->history_lock);
-	history_begin(&s->history, server_monotonic_ns() / 1000000);
+	history_begin(&s->history, server_monotonic_ns() / 1000000, sm_who(snap->tree));
 	cJSON_ArrayForEach(job, cJSON_GetObjectItemCaseSensitive(snap->tree, "jobs"))
 	{
 		const char *name =

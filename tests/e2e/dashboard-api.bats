@@ -32,7 +32,12 @@ code() { # path, options of curl
 
 # The first N events; however long they take.
 events() { # N, path
-	get "$2" -N --max-time 60 2>/dev/null | awk -v n="$1" '{ print } /^data: / && ++k == n { exit }'
+	local left=$1 line
+	while ((left > 0)) && read -r line; do
+		echo "$line"
+		[[ "$line" != "data: "* ]] || left=$((left - 1))
+	done < <(get "$2" -N --max-time 60 2>/dev/null)
+	((left == 0))
 }
 
 some_job() { # name, options of run
@@ -248,11 +253,13 @@ post() { # path, body
 	some_job a
 	for ((i = 0; i < 200; i++)); do # until the next sample
 		get /metrics >"$BATS_TEST_TMPDIR/metrics"
-		grep -qx 'sluice_job_bytes_total{job="a",op="write"} 262144' "$BATS_TEST_TMPDIR/metrics" && break
+		grep -q '^sluice_job_bytes_total{job="a",ionode="[01]",op="write"} 262144$' "$BATS_TEST_TMPDIR/metrics" && break
 		sleep 0.1
 	done
 	promtool check metrics <"$BATS_TEST_TMPDIR/metrics"
-	grep -qx 'sluice_job_bytes_total{job="a",op="write"} 262144' "$BATS_TEST_TMPDIR/metrics"
+	# of the node that served it, and of no other
+	[ "$(grep -c '^sluice_job_bytes_total{job="a",ionode="[01]",op="write"} ' "$BATS_TEST_TMPDIR/metrics")" = 1 ]
+	grep -q '^sluice_job_bytes_total{job="a",ionode="[01]",op="write"} 262144$' "$BATS_TEST_TMPDIR/metrics"
 	grep -qx 'sluice_ionode_up{ionode="1"} 1' "$BATS_TEST_TMPDIR/metrics"
 	grep -qx 'sluice_controller_up 1' "$BATS_TEST_TMPDIR/metrics"
 	grep -qx 'sluice_capacity_bytes_per_second 100000000' "$BATS_TEST_TMPDIR/metrics"

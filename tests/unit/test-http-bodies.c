@@ -115,7 +115,7 @@ static void remember(void)
 	assert_int_equal(history_init(&h), 0);
 	for (int64_t s = 0; s <= 100; s++) { /* 40 of 100 s in I/O, 2 GB: 20 s alone */
 		mb += s && (s - 1) % 10 < 4 ? 50 : 0;
-		history_begin(&h, s * 1000);
+		history_begin(&h, s * 1000, 0);
 		history_job(&h, "seen", mb * 1e6, HISTORY_UNKNOWN);
 		history_end(&h);
 	}
@@ -208,22 +208,31 @@ static char *metrics(const char *json, bool up)
 
 static void metrics_are_one_family_after_the_other(void **state)
 {
-	char *text =
-		metrics("{\"name\":\"x\",\"capacity_bps\":1e8,\"controller\":{\"state\":\"died\"},"
-			"\"ionodes\":[{\"name\":\"0\",\"state\":\"up\",\"jobs\":1},"
-			"{\"name\":\"1\",\"state\":\"died\",\"jobs\":0}],"
-			"\"jobs\":[{\"job\":\"a\\\"\\\\\",\"read_bytes\":1,\"write_bytes\":2,\"in_"
-			"io\":true,"
-			"\"grant_bps\":null,\"latency_us\":{\"p50\":1500}},"
-			"{\"job\":\"b\",\"read_bytes\":3,\"write_bytes\":4}]}",
-			true);
+	char *text = metrics(
+		"{\"name\":\"x\",\"capacity_bps\":1e8,\"controller\":{\"state\":\"died\"},"
+		"\"ionodes\":[{\"name\":\"0\",\"state\":\"up\",\"jobs\":1},"
+		"{\"name\":\"1\",\"state\":\"died\",\"jobs\":0}],"
+		"\"jobs\":[{\"job\":\"a\\\"\\\\\",\"read_bytes\":1,\"write_bytes\":2,"
+		"\"in_io\":true,\"grant_bps\":null,\"latency_us\":{\"p50\":1500},\"parts\":["
+		"{\"ionode\":\"0\",\"requests\":1,\"read_bytes\":1,\"write_bytes\":2}]},"
+		"{\"job\":\"b\",\"read_bytes\":3,\"write_bytes\":4,\"parts\":["
+		"{\"ionode\":\"0\",\"clients\":1,\"read_bytes\":0,\"write_bytes\":1},"
+		"{\"ionode\":\"1\",\"clients\":0,\"requests\":0,\"read_bytes\":0},"
+		"{\"ionode\":\"2\",\"requests\":7,\"read_bytes\":3,"
+		"\"write_bytes\":1234567890123457}]}]}",
+		true);
 
 	(void)state;
-	assert_non_null(strstr(text, "# TYPE sluice_job_bytes_total counter\n"
-				     "sluice_job_bytes_total{job=\"a\\\"\\\\\",op=\"read\"} 1\n"
-				     "sluice_job_bytes_total{job=\"a\\\"\\\\\",op=\"write\"} 2\n"
-				     "sluice_job_bytes_total{job=\"b\",op=\"read\"} 3\n"
-				     "sluice_job_bytes_total{job=\"b\",op=\"write\"} 4\n# HELP"));
+	/* for each node that serves it; to the byte */
+	assert_non_null(strstr(
+		text, "# TYPE sluice_job_bytes_total counter\n"
+		      "sluice_job_bytes_total{job=\"a\\\"\\\\\",ionode=\"0\",op=\"read\"} 1\n"
+		      "sluice_job_bytes_total{job=\"a\\\"\\\\\",ionode=\"0\",op=\"write\"} 2\n"
+		      "sluice_job_bytes_total{job=\"b\",ionode=\"0\",op=\"read\"} 0\n"
+		      "sluice_job_bytes_total{job=\"b\",ionode=\"0\",op=\"write\"} 1\n"
+		      "sluice_job_bytes_total{job=\"b\",ionode=\"2\",op=\"read\"} 3\n"
+		      "sluice_job_bytes_total{job=\"b\",ionode=\"2\",op=\"write\"} "
+		      "1234567890123457\n# HELP"));
 	assert_non_null(strstr(text, "\nsluice_controller_up 0\n"));
 	assert_non_null(strstr(text, "\nsluice_ionode_up{ionode=\"1\"} 0\n"));
 	assert_non_null(strstr(text, "\nsluice_ionode_jobs{ionode=\"0\"} 1\n# HELP"));

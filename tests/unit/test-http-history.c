@@ -32,7 +32,7 @@ static int teardown(void **state)
 
 static void sample(int64_t ms, double a_mb, enum history_io io)
 {
-	history_begin(&h, ms);
+	history_begin(&h, ms, 0);
 	history_job(&h, "a", a_mb * MB, io);
 	history_end(&h);
 }
@@ -92,7 +92,7 @@ static void a_job_that_is_new_has_moved_all_of_it_since(void **state)
 	cJSON *tree;
 
 	(void)state;
-	history_begin(&h, 5000);
+	history_begin(&h, 5000, 0);
 	history_end(&h);
 	sample(6000, 30, HISTORY_UNKNOWN);
 	sample(7000, 30, HISTORY_UNKNOWN);
@@ -114,6 +114,46 @@ static void counters_that_fall_are_of_a_node_that_was_started_again(void **state
 	assert_float_equal(bps(tree, 0, 0), 500 * MB, 100);
 	assert_float_equal(bps(tree, 0, 1), 0, 0.1);
 	assert_float_equal(bps(tree, 0, 2), 20 * MB, 10);
+	cJSON_Delete(tree);
+}
+
+static void a_node_that_is_away_for_a_while_has_moved_nothing_by_that(void **state)
+{
+	static const double mb[] = { 1000, 1010, 110, 120, 1030, 1040 };
+	static const float moved_bps[] = { 10e6F, 0, 10e6F, 0, 10e6F };
+	cJSON *tree;
+
+	(void)state;
+	for (int s = 0; s < 6; s++) { /* one of two does not answer at 2 s and 3 s */
+		history_begin(&h, s * 1000, s == 2 || s == 3);
+		history_job(&h, "a", mb[s] * MB, HISTORY_UNKNOWN);
+		if (s < 2 || s > 3) /* only the other knows it */
+			history_job(&h, "b", 700 * MB, HISTORY_UNKNOWN);
+		history_end(&h);
+	}
+	tree = json(60);
+	assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(tree, "jobs")), 1);
+	for (int s = 0; s < 5; s++)
+		assert_float_equal(bps(tree, 0, s), moved_bps[s], 10);
+	assert_float_equal(history_peak_bps(&h), 10 * MB, 10);
+	cJSON_Delete(tree);
+}
+
+static void a_name_that_comes_again_is_another_job(void **state)
+{
+	cJSON *tree;
+
+	(void)state;
+	sample(0, 0, HISTORY_UNKNOWN);
+	sample(1000, 50, HISTORY_UNKNOWN);
+	history_begin(&h, 2000, 0);
+	history_end(&h);
+	sample(3000, 60, HISTORY_UNKNOWN);
+	sample(4000, 60, HISTORY_UNKNOWN);
+	tree = json(60);
+	assert_float_equal(bps(tree, 0, 0), 50 * MB, 10);
+	assert_float_equal(bps(tree, 0, 1), 0, 0.1);
+	assert_float_equal(bps(tree, 0, 2), 60 * MB, 10);
 	cJSON_Delete(tree);
 }
 
@@ -212,9 +252,9 @@ static void so_many_jobs_are_kept_the_longest_idle_go_first(void **state)
 	cJSON *tree;
 
 	(void)state;
-	history_begin(&h, 0);
+	history_begin(&h, 0, 0);
 	history_end(&h);
-	history_begin(&h, 1000);
+	history_begin(&h, 1000, 0);
 	for (int i = 0; i < HISTORY_JOBS; i++) {
 		snprintf(name, sizeof(name), "j%d", i);
 		history_job(&h, name, i == 7 ? 0 : 1e6, HISTORY_UNKNOWN);
@@ -223,14 +263,14 @@ static void so_many_jobs_are_kept_the_longest_idle_go_first(void **state)
 	history_end(&h);
 	assert_int_equal(h.jobs, HISTORY_JOBS);
 	assert_int_equal(history_idle_ms(&h, "one too many"), -1);
-	history_begin(&h, 2000);
+	history_begin(&h, 2000, 0);
 	history_end(&h);
-	history_begin(&h, 3000);
+	history_begin(&h, 3000, 0);
 	history_job(&h, "new", 5e6, HISTORY_UNKNOWN);
 	history_end(&h);
 	assert_int_equal(h.jobs, HISTORY_JOBS);
 	assert_string_equal(h.job[7].name, "new");
-	history_begin(&h, 4000);
+	history_begin(&h, 4000, 0);
 	history_end(&h);
 	tree = json(60);
 	assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(tree, "jobs")), HISTORY_JOBS);
@@ -253,7 +293,7 @@ static void so_many_phases_are_kept_and_steps_grow_with_the_jobs(void **state)
 	assert_true(cJSON_GetArraySize(cJSON_GetObjectItem(tree, "phases")) <= 22);
 	cJSON_Delete(tree);
 	for (int s = 0; s < HISTORY_S; s++) {
-		history_begin(&h, ms += 1000);
+		history_begin(&h, ms += 1000, 0);
 		for (int i = 0; i < 300; i++) {
 			char name[16];
 
@@ -276,6 +316,8 @@ int main(void)
 		CASE(what_was_moved_between_two_samples_is_spread_over_its_seconds),
 		CASE(a_job_that_is_new_has_moved_all_of_it_since),
 		CASE(counters_that_fall_are_of_a_node_that_was_started_again),
+		CASE(a_node_that_is_away_for_a_while_has_moved_nothing_by_that),
+		CASE(a_name_that_comes_again_is_another_job),
 		CASE(an_hour_is_kept_and_no_more),
 		CASE(a_phase_begins_and_ends_within_samples_by_its_best_rate),
 		CASE(phases_are_the_controllers_if_it_tells),
