@@ -46,6 +46,15 @@ commands() {
 		grep -vxE 'help|version'
 }
 
+# Of a command, and of those of its options and words that have one of their own.
+help_texts() { # command
+	"$SLUICE" "$1" --help
+	case $1 in
+	bench) for what in sched path sim control; do "$SLUICE" bench $what --help; done ;;
+	sim) for mode in --requests --generate --import-darshan; do "$SLUICE" sim $mode --help; done ;;
+	esac
+}
+
 @test "every command has a page with all its options, and is in sluice(1)" {
 	bad=
 	count=0
@@ -55,8 +64,8 @@ commands() {
 		[ "$(grep -c "^\*$name\*\$" "$SOURCE_DIR/man/sluice.1.scd")" -eq 1 ] || bad+=" sluice(1):$name"
 		sed -n '/^# SEE ALSO/,$p' "$SOURCE_DIR/man/sluice.1.scd" | grep -qF "*sluice-$name*(1)" ||
 			bad+=" see-also:$name"
-		for option in $("$SLUICE" "$name" --help | grep -oE -- '--[a-z][a-z-]+' | sort -u); do
-			grep -qF -- "$option" "$page" || bad+=" sluice-$name(1):$option"
+		for option in $(help_texts "$name" | grep -oE -- '--[a-z][a-z-]+' | sort -u); do
+			grep -qE -- "$option([^a-z-]|$)" "$page" || bad+=" sluice-$name(1):$option"
 		done
 		count=$((count + 1))
 	done
