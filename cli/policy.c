@@ -33,7 +33,8 @@ static int po_help(void)
 	     "        inside are kept; grant and allocate are its controller's\n"
 	     "\n"
 	     "Options:\n"
-	     "  -j, --json       print JSON; sizes and times are whole numbers in their unit\n"
+	     "  -j, --json       of 'list' and 'show': print JSON; sizes and times are whole\n"
+	     "                   numbers in their unit\n"
 	     "      --name NAME  of 'set': which layer\n"
 	     "  -h, --help       this text\n"
 	     "\n"
@@ -234,12 +235,18 @@ int cmd_policy(int argc, char **argv)
 	argv += optind;
 	if (argc == 0)
 		return cli_usage(cmd, "say what to do: list, show or set.");
+	if (!strcmp(argv[0], "set")) {
+		if (json)
+			return cli_usage(cmd, "--json goes with 'list' and 'show'.");
+		return policy_set(layer, argc - 1, argv + 1);
+	}
+	if (layer && (!strcmp(argv[0], "list") || !strcmp(argv[0], "show")))
+		return cli_usage(cmd,
+				 "--name goes with 'set': policies are the same for all layers.");
 	if (!strcmp(argv[0], "list"))
 		return po_list(argc - 1, argv + 1, json);
 	if (!strcmp(argv[0], "show"))
 		return po_show(argc - 1, argv + 1, json);
-	if (!strcmp(argv[0], "set"))
-		return policy_set(layer, argc - 1, argv + 1);
 	guess = (struct sl_guess){ .word = argv[0] };
 	sl_consider(&guess, "list");
 	sl_consider(&guess, "show");

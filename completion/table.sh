@@ -77,6 +77,10 @@ parse() { # command, as it is typed; its help comes in
 				argument = ""
 			gsub(/[^A-Za-z]/, "", argument)
 			seen[name] = 1
+			# "of \047list\047 and \047show\047: ..." is nothing for another
+			if (text ~ /^of \047/ && split(command, whole, " ") > 1 && \
+			    index(substr(text, 1, index(text, ":")), "\047" whole[2] "\047") == 0)
+				continue
 			row("option", i == 1 ? letter : "", name, argument, text)
 		}
 	}
@@ -144,6 +148,8 @@ parse() { # command, as it is typed; its help comes in
 	on { name = $1; sub(/^ +[^ ]+ +/, ""); print "command\t" name "\t" $0 }'
 for command in $("$sluice" help | awk '/^Commands:/ { on = 1; next } /^$/ { on = 0 } on { print $1 }'); do
 	rows=$("$sluice" "$command" --help | parse "$command" | sort -u)
+	# a pipe does not tell that its first part has failed
+	[ -n "$rows" ] || [ "$command" = version ] || { echo "$0: nothing of '$command'" >&2; exit 1; }
 	[ -z "$rows" ] || printf '%s\n' "$rows"
 	for sub in $(printf '%s\n' "$rows" | awk -F '\t' '$1 == "sub" || $1 == "mode" { print $3 }'); do
 		"$sluice" "$command" "$sub" --help | parse "$command $sub" | grep -E '^(option|value)' | sort -u

@@ -166,6 +166,8 @@ wrong() {
 		policy show xyzzy
 	wrong "sluice policy: unknown policy 'order/'; 'sluice policy list' names them all. $see" \
 		policy show order/
+	wrong "sluice policy: --name goes with 'set': policies are the same for all layers. $see" policy list --name x
+	wrong "sluice policy: --json goes with 'list' and 'show'. $see" policy set --json share=wfq
 	wrong "sluice policy: 'show' needs the name of a policy, like order/to-agg. $see" policy show
 }
 

@@ -134,6 +134,10 @@ options_known() { # command
 
 @test "what a command takes is offered: subcommands, policies, jobs, keys, programs" {
 	[ "$(offers sluice policy '' | sort | xargs)" = "list set show" ]
+	[ "$(offers sluice policy set --n)" = --name ]
+	[ "$(offers sluice policy set --j)" = "" ]
+	[ "$(offers sluice policy list --n)" = "" ]
+	[ "$(offers sluice policy show --j)" = --json ]
 	has "$(offers sluice policy show '')" share/io-sets grant/fcfs
 	has "$(offers sluice policy set '')" share= order=
 	has "$(offers sluice policy set share = '')" io-sets
