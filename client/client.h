@@ -110,6 +110,8 @@ void sl_client_leave(const struct sl_turn *t, ssize_t moved);
  * node. The caller's own fsync() follows in any case, for what did not go through the node.
  */
 int sl_client_fsync(struct sl_remote *r, int fd, bool data_only);
+/* The same for all that the node's file system has: sync() and syncfs(). */
+int sl_client_sync(void);
 bool sl_client_far(void); /* the node is on another machine: that is of use; cheap */
 /*
  * The descriptor is about to be closed. Returns when the node has given up its own, which is on

@@ -138,7 +138,7 @@ static bool size_limited(void)
 
 /* ---- which descriptor ---- */
 
-static bool beneath_root(int fd)
+bool sl_beneath_root(int fd)
 {
 	const char *root = sl_client_root();
 	size_t length = root ? strlen(root) : 0;
@@ -149,7 +149,7 @@ static bool beneath_root(int fd)
 	n = readlink(link, path, sizeof(path));
 	if (!root || n < (ssize_t)length || memcmp(path, root, length) != 0)
 		return false;
-	return length == 1 || ((size_t)n > length && path[length] == '/');
+	return length == 1 || (size_t)n == length || path[length] == '/';
 }
 
 /* The entry of fd, held, if its data is to be forwarded; else NULL. */
@@ -183,7 +183,7 @@ static struct sl_fd *entry_of(int fd)
 	}
 	if (!sl_fd_claim(fd, &e, &ticket))
 		return NULL;
-	ours = sl_client_look(fd, &now) && beneath_root(fd);
+	ours = sl_client_look(fd, &now) && sl_beneath_root(fd);
 	if (!ours && syscall(SYS_fcntl, fd, F_GETFD) < 0)
 		sl_fd_settle(e, ticket, SL_FD_UNKNOWN, NULL); /* not open at all */
 	else if (sl_fd_settle(e, ticket, ours ? SL_FD_MANAGED : SL_FD_PASS, &now) && ours)
@@ -500,7 +500,9 @@ int sl_forward_sync(int fd, bool data_only)
 	pthread_testcancel();
 	uncancelled_begin(&u);
 	inside = 1;
-	e = entry_of(fd);
+	e = fd == SL_ALL ? NULL : entry_of(fd);
+	if (fd == SL_ALL)
+		rc = sl_client_sync();
 	if (e) {
 		rc = sl_client_fsync(&e->remote, fd, data_only);
 		sl_fd_release(e);

@@ -142,6 +142,16 @@ static int raw_fdatasync(int fd)
 	return (int)syscall(SYS_fdatasync, fd);
 }
 
+static void raw_sync(void)
+{
+	syscall(SYS_sync);
+}
+
+static int raw_syncfs(int fd)
+{
+	return (int)syscall(SYS_syncfs, fd);
+}
+
 static int raw_close(int fd)
 {
 	return (int)syscall(SYS_close, fd);

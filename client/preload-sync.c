@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fsync and fdatasync. On one machine the kernel's own are exact: what the node has written is in
- * the same page cache, through the same open file description. Over TCP it may be in the memory
- * of another machine, so the node syncs first; then the kernel does, for what did not go through
- * the node (mapped memory, for one). sync(2), syncfs(2) and sync_file_range(2) are the kernel's
- * alone: over TCP they do not reach the node (sluiced(8) says so).
+ * fsync, fdatasync, syncfs and sync. On one machine the kernel's own are exact: what the node has
+ * written is in the same page cache, through the same open file description. Over TCP it may be in
+ * the memory of another machine, so the node syncs first; then the kernel does, for what did not go
+ * through the node (mapped memory, for one). sync_file_range(2), which promises nothing, is the
+ * kernel's alone.
  */
 #undef _FORTIFY_SOURCE	 /* both would make the headers rename */
 #undef _FILE_OFFSET_BITS /* the functions that we define */
@@ -31,4 +31,24 @@ int fsync(int fd)
 int fdatasync(int fd)
 {
 	return node_synced(fd, true) ? sl_real.fdatasync(fd) : -1;
+}
+
+int syncfs(int fd)
+{
+	int error = sl_forwarding && sl_client_far() && sl_beneath_root(fd)
+			    ? sl_forward_sync(SL_ALL, false)
+			    : 0;
+
+	if (error) {
+		errno = error;
+		return -1;
+	}
+	return sl_real.syncfs(fd);
+}
+
+void sync(void)
+{
+	if (sl_forwarding)
+		sl_forward_sync(SL_ALL, false);
+	sl_real.sync();
 }

@@ -59,6 +59,8 @@
 	X(int, __openat_2, (int, const char *, int), raw_openat_2)                               \
 	X(int, __openat64_2, (int, const char *, int), raw_openat_2)                             \
 	X(int, fsync, (int), raw_fsync)                                                          \
+	X(void, sync, (void), raw_sync)                                                          \
+	X(int, syncfs, (int), raw_syncfs)                                                        \
 	X(int, fdatasync, (int), raw_fdatasync)                                                  \
 	X(int, close, (int), raw_close)                                                          \
 	X(int, close_range, (unsigned, unsigned, int), raw_close_range)                          \
@@ -102,8 +104,11 @@ bool sl_forward(int fd, enum sl_op op, const struct iovec *iov, int iovcnt, off_
 		ssize_t *result);
 /* Whether data of fd is forwarded, as far as one can say without moving any. */
 bool sl_forwards(int fd);
-/* The node's part of fsync or fdatasync, if it has one: 0, or a positive errno. */
+/* The node's part of fsync or fdatasync, if it has one; of sync, if fd is SL_ALL. 0, or a positive
+ * errno. */
+#define SL_ALL (-1)
 int sl_forward_sync(int fd, bool data_only);
+bool sl_beneath_root(int fd); /* or the root itself */
 /* The limit on the size of files has perhaps been changed. */
 void sl_forward_limits(void);
 

@@ -12,6 +12,9 @@
  * when these do not suffice: 2048 files each, up to TABLES. Programs that leave so many files
  * unsynced are unpackers of archives, which do not care. If one finds no place any more, nothing
  * may be left to remember: what it writes is synced at once. That is slow, and never wrong.
+ *
+ * syncfs() and sync() have the node sync its whole file system. What was lost syncfs() says once,
+ * too, and fsync() of the file all the same, as it is with the kernel's own.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,6 +32,7 @@
 struct entry {
 	uint64_t dev, ino, epoch; /* epoch 0: free */
 	bool lost;		  /* some of it under an earlier epoch */
+	bool told;		  /* by syncfs() */
 };
 
 struct table {
@@ -103,25 +107,46 @@ static void note_synced(const struct sl_remote *r)
 		*u = (struct entry){ 0 };
 }
 
-void sync_leave(struct conn *c)
+/* Calls f for all entries: whether it was true for any. */
+static bool any(bool (*f)(struct entry *e, uint64_t epoch), uint64_t epoch)
 {
 	bool some = false;
 
-	for (int pass = 0; pass < 2; pass++) {
-		for (struct table *t = &first; t; t = t->next)
-			for (int i = 0; i < SETS * WAYS; i++) {
-				struct entry *e = &t->set[i / WAYS][i % WAYS];
+	for (struct table *t = &first; t; t = t->next)
+		for (int i = 0; i < SETS * WAYS; i++)
+			some |= f(&t->set[i / WAYS][i % WAYS], epoch);
+	return some;
+}
 
-				if (e->epoch != c->epoch || e->lost)
-					continue;
-				some = true;
-				if (pass)
-					*e = (struct entry){ 0 };
-			}
-		/* If it cannot, those entries stay, and fsync() of these files says so. */
-		if (!pass && (!some || tcp_sync(c, 0, false)))
-			return;
-	}
+/* This node has all of it. */
+static bool held(struct entry *e, uint64_t epoch)
+{
+	return e->epoch == epoch && !e->lost;
+}
+
+static bool forget(struct entry *e, uint64_t epoch)
+{
+	bool had = held(e, epoch);
+
+	if (had)
+		*e = (struct entry){ 0 };
+	return had;
+}
+
+/* It is lost, and nobody has said so yet. */
+static bool tell(struct entry *e, uint64_t epoch)
+{
+	bool news = e->epoch && !held(e, epoch) && !e->told;
+
+	e->told |= news;
+	return news;
+}
+
+void sync_leave(struct conn *c)
+{
+	/* If it cannot, those entries stay, and fsync() of these files says so. */
+	if (any(held, c->epoch) && !tcp_sync(c, 0, false))
+		any(forget, c->epoch);
 }
 
 /* ---- fsync ---- */
@@ -172,6 +197,51 @@ int sl_client_fsync(struct sl_remote *r, int fd, bool data_only)
 			break;
 		}
 		rc = sync_once(c, r, fd, data_only);
+		conn_put(c);
+	}
+	return rc;
+}
+
+/* ---- syncfs ---- */
+
+static int sync_all_once(struct conn *c)
+{
+	int rc = GONE;
+	sigset_t old;
+
+	conn_lock(&old);
+	if (atomic_load(&c->left))
+		rc = AGAIN;
+	else if (!atomic_load(&c->lost) && conn_ours(c))
+		rc = tcp_sync(c, 0, false);
+	if (rc == GONE)
+		conn_lose(c);
+	if (!rc)
+		any(forget, c->epoch);
+	if (rc != GONE && rc != AGAIN && any(tell, c->epoch))
+		rc = -EIO;
+	conn_unlock(&old);
+	return rc;
+}
+
+int sl_client_sync(void)
+{
+	int rc = GONE;
+
+	if (!sl_client_far())
+		return -ENOTCONN;
+	while (rc == GONE || rc == AGAIN) {
+		struct conn *c = conn_get(&rc);
+
+		if (!c) {
+			sigset_t old;
+
+			conn_lock(&old);
+			rc = any(tell, 0) ? -EIO : rc;
+			conn_unlock(&old);
+			break;
+		}
+		rc = sync_all_once(c);
 		conn_put(c);
 	}
 	return rc;

@@ -141,9 +141,27 @@ say() {
 	say fsync 0
 }
 
-@test "fsync reaches the node's file system" {
+@test "syncfs fails once, too, and takes nothing from what fsync says" {
 	tcp_start
-	timeout 20 strace -f -o trace -e trace=fsync,fdatasync -p "$NODE" &
+	talk
+	say "write 1000" 1000
+	say syncfs 0
+	restart
+	say fsync 0 # nothing was unsynced
+	say "write 1000" 1000
+	restart
+	say syncfs EIO
+	say syncfs 0
+	say fsync EIO
+	say "write 1000" 1000
+	say sync 0
+	restart
+	say fsync 0
+}
+
+@test "fsync and syncfs reach the node's file system" {
+	tcp_start
+	timeout 20 strace -f -o trace -e trace=fsync,fdatasync,syncfs -p "$NODE" &
 	strace=$!
 	for _ in $(seq 100); do
 		grep -q TracerPid:.[1-9] "/proc/$NODE/status" && break
@@ -153,10 +171,12 @@ say() {
 	say "write 1000" 1000
 	say fsync 0
 	say fdatasync 0
+	say syncfs 0
 	kill -INT $strace
 	wait $strace || true
 	grep -q 'fsync(.*= 0' trace
 	grep -q 'fdatasync(.*= 0' trace
+	grep -q 'syncfs(.*= 0' trace
 }
 
 @test "appends go to the end, and the position follows" {

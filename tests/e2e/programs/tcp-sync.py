@@ -4,13 +4,17 @@
     write N   N bytes at the position     append N   the same with O_APPEND, in one call
     fsync     fdatasync                   dup        go on with a duplicate of the descriptor
     tell      where the position is       fcntl      F_SETFL, with the flags it has
+    sync      syncfs, of the directory
 """
+import ctypes
 import errno
 import fcntl
 import os
 import sys
 
 fd = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT, 0o600)
+directory = os.open(os.path.dirname(sys.argv[1]), os.O_RDONLY)
+libc = ctypes.CDLL(None, use_errno=True)
 appending = os.open(sys.argv[1], os.O_RDWR | os.O_APPEND)
 for line in sys.stdin:
     word, *argument = line.split()
@@ -24,6 +28,11 @@ for line in sys.stdin:
             os.fsync(fd)
         elif word == "fdatasync":
             os.fdatasync(fd)
+        elif word == "sync":
+            os.sync()
+        elif word == "syncfs":
+            if libc.syncfs(directory):
+                raise OSError(ctypes.get_errno(), "syncfs")
         elif word == "dup":
             fd = os.dup(fd)
         elif word == "tell":
