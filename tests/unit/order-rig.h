@@ -64,6 +64,15 @@ static inline void rig_policy(struct rig *g, const struct sl_order_ops *ops,
 	sl_flow_policy(&g->flow[g->lane], ops, values, g->now);
 }
 
+/* One parameter (SL_P_*) has this value from now on, the others keep theirs. */
+static inline void rig_set(struct rig *g, unsigned param, int64_t value)
+{
+	struct sl_flow *f = &g->flow[g->lane];
+
+	g->values[g->lane][param] = value;
+	sl_flow_policy(f, f->ops, g->values[g->lane], g->now);
+}
+
 /* Zeroed, and on a cache line as the host's is. */
 static inline void *rig_memory(size_t size)
 {
@@ -95,6 +104,22 @@ static inline void rig_close(struct rig *g)
 	free(g->env.runs);
 	free(g->env.files);
 	free(g);
+}
+
+/* A case whose *state is a rig with this policy. */
+#define RIG_CASE(ops, name) \
+	cmocka_unit_test_prestate_setup_teardown(name, rig_setup, rig_teardown, (void *)&(ops))
+
+static inline int rig_setup(void **state)
+{
+	*state = rig_open(*state, &RIG_DEFAULTS);
+	return 0;
+}
+
+static inline int rig_teardown(void **state)
+{
+	rig_close(*state);
+	return 0;
 }
 
 static inline struct sl_flow *rig_flow(struct rig *g)

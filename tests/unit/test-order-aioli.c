@@ -3,27 +3,14 @@
  * policy/order/aioli: one batch at a time, first come first served between queues, quanta that
  * carry on, waits for more and for the late one of a stream.
  */
-#include "tests/unit/order-rig.h"
+#define POLICY sl_order_aioli
+#define NEXT   (100 * K) /* where the quantum left over from the four does not reach */
+#include "tests/unit/order-waits.h"
 
-static int setup(void **state)
+static void quantum_without_waits(struct rig *g, int64_t bytes)
 {
-	*state = rig_open(&sl_order_aioli, &RIG_DEFAULTS);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	rig_close(*state);
-	return 0;
-}
-
-static void configure(struct rig *g, int64_t quantum_bytes, int64_t wait_us)
-{
-	struct rig_values v = RIG_DEFAULTS;
-
-	v.quantum_bytes = quantum_bytes;
-	v.wait_us = wait_us;
-	rig_policy(g, &sl_order_aioli, &v);
+	rig_set(g, SL_P_QUANTUM_BYTES, bytes);
+	rig_set(g, SL_P_WAIT_US, 0);
 }
 
 /*
@@ -36,7 +23,7 @@ static void the_example_of_the_header(void **state)
 	struct rig *g = *state;
 	struct sl_run *run;
 
-	configure(g, 64 * K, 0);
+	quantum_without_waits(g, 64 * K);
 	rig_put(g, SL_READ, A, 0, 128 * K);
 	rig_put(g, SL_READ, B, 0, 64 * K);
 	run = rig_expect(g, SL_READ, B, 0, 64 * K, 1);
@@ -70,7 +57,7 @@ static void queues_are_served_in_the_order_of_their_oldest_requests(void **state
 {
 	struct rig *g = *state;
 
-	configure(g, 64 * K, 0);
+	quantum_without_waits(g, 64 * K);
 	rig_put(g, SL_WRITE, C, 0, K);
 	rig_put(g, SL_READ, A, 50 * K, K);
 	rig_put(g, SL_READ, B, 0, K);
@@ -89,7 +76,7 @@ static void a_quantum_doubles_with_each_round_until_it_is_enough(void **state)
 	struct rig *g = *state;
 	struct sl_run *run;
 
-	configure(g, 8 * K, 0);
+	quantum_without_waits(g, 8 * K);
 	rig_put(g, SL_READ, A, 0, 64 * K);
 	run = rig_expect(g, SL_READ, A, 0, 64 * K, 1);
 	assert_int_equal(run->quantum, 120 * K);
@@ -107,7 +94,7 @@ static void rounds_go_over_all_queues(void **state)
 {
 	struct rig *g = *state;
 
-	configure(g, 8 * K, 0);
+	quantum_without_waits(g, 8 * K);
 	rig_put(g, SL_READ, A, 0, 64 * K);
 	rig_put(g, SL_READ, B, 0, 24 * K);
 	rig_put(g, SL_READ, C, 0, 56 * K);
@@ -126,7 +113,7 @@ static void what_is_left_of_a_quantum_serves_what_is_contiguous(void **state)
 	struct rig *g = *state;
 	struct sl_run *run;
 
-	configure(g, 8 * K, 0);
+	quantum_without_waits(g, 8 * K);
 	rig_put(g, SL_READ, A, 0, 32 * K);
 	run = rig_expect(g, SL_READ, A, 0, 32 * K, 1);
 	rig_put(g, SL_READ, B, 0, 8 * K);
@@ -150,7 +137,7 @@ static void what_is_left_of_a_quantum_serves_nothing_else(void **state)
 	for (int i = 0; i < 3; i++) {
 		struct sl_run *run;
 
-		configure(g, 8 * K, 0);
+		quantum_without_waits(g, 8 * K);
 		rig_put(g, SL_READ, A, 0, 32 * K);
 		run = rig_expect(g, SL_READ, A, 0, 32 * K, 1);
 		rig_put(g, SL_READ, B, 0, 8 * K);
@@ -178,7 +165,7 @@ static void a_leftover_quantum_does_not_pass_to_another_file(void **state)
 		struct rig *g = rig_open(&sl_order_aioli, &RIG_DEFAULTS);
 		struct sl_file *entry;
 
-		configure(g, 8 * K, 0);
+		quantum_without_waits(g, 8 * K);
 		rig_put(g, SL_READ, A, M, 32 * K);
 		entry = sl_flow_file(rig_flow(g), A);
 		rig_serve(g, SL_READ, A, M, 32 * K, 1);
@@ -196,7 +183,7 @@ static void a_step_halves_when_less_than_half_of_it_is_used(void **state)
 {
 	struct rig *g = *state;
 
-	configure(g, 64 * K, 0);
+	quantum_without_waits(g, 64 * K);
 	for (uint64_t i = 0; i < 3; i++) {
 		rig_put(g, SL_READ, A, i * M, 4 * K);
 		rig_serve(g, SL_READ, A, i * M, 4 * K, 1);
@@ -209,7 +196,7 @@ static void a_decision_takes_a_limited_number_of_visits(void **state)
 	struct rig *g = *state;
 	struct sl_run *run;
 
-	configure(g, 1, 0);
+	quantum_without_waits(g, 1);
 	rig_put(g, SL_READ, A, 0, SL_MAX_LENGTH);
 	run = rig_expect(g, SL_READ, A, 0, SL_MAX_LENGTH, 1);
 	assert_true(run->quantum < (int64_t)SL_MAX_LENGTH);
@@ -226,7 +213,7 @@ static void many_runs_of_one_queue_are_one_visit(void **state)
 {
 	struct rig *g = *state;
 
-	configure(g, 8 * K, 0);
+	quantum_without_waits(g, 8 * K);
 	rig_put(g, SL_READ, A, 0, 32 * K);
 	for (uint64_t i = 0; i < 40; i++)
 		rig_put(g, SL_READ, A, M + 2 * i * K, K);
@@ -235,13 +222,6 @@ static void many_runs_of_one_queue_are_one_visit(void **state)
 }
 
 /* ---- waits ---- */
-
-static void four_were_served(struct rig *g, uint64_t file)
-{
-	for (uint64_t i = 0; i < 4; i++)
-		rig_put(g, SL_READ, file, i * K, K);
-	rig_serve(g, SL_READ, file, 0, 4 * K, 4);
-}
 
 /* At 100K, where the quantum left over from the four does not reach. */
 static void a_queue_waits_for_as_many_as_last_time_but_not_for_ever(void **state)
@@ -263,20 +243,6 @@ static void a_queue_waits_for_as_many_as_last_time_but_not_for_ever(void **state
 	rig_serve(g, SL_READ, A, 200 * K, 2 * K, 2);
 }
 
-static void a_wait_ends_when_what_was_expected_has_come(void **state)
-{
-	struct rig *g = *state;
-
-	four_were_served(g, A);
-	for (uint64_t i = 100; i < 103; i++) {
-		rig_put(g, SL_READ, A, i * K, K);
-		rig_nothing(g, 500 * US);
-	}
-	g->now = 10 * US;
-	rig_put(g, SL_READ, A, 103 * K, K);
-	rig_serve(g, SL_READ, A, 100 * K, 4 * K, 4);
-}
-
 static void a_vain_wait_is_not_repeated(void **state)
 {
 	struct rig *g = *state;
@@ -288,24 +254,6 @@ static void a_vain_wait_is_not_repeated(void **state)
 	rig_serve(g, SL_READ, A, 100 * K, K, 1);
 	rig_put(g, SL_READ, A, 200 * K, K);
 	rig_serve(g, SL_READ, A, 200 * K, K, 1);
-}
-
-static void a_waiting_queue_does_not_hold_up_the_others(void **state)
-{
-	struct rig *g = *state;
-
-	four_were_served(g, A);
-	rig_put(g, SL_READ, A, 100 * K, K);
-	rig_put(g, SL_READ, B, 0, K);
-	rig_serve(g, SL_READ, B, 0, K, 1);
-	rig_nothing(g, 500 * US);
-	g->now = 300 * US;
-	rig_put(g, SL_READ, B, 50 * K, K);
-	rig_serve(g, SL_READ, B, 50 * K, K, 1);
-	rig_nothing(g, 500 * US);
-	g->now = 500 * US;
-	rig_serve(g, SL_READ, A, 100 * K, K, 1);
-	rig_nothing(g, SL_NEVER);
 }
 
 /* The same, and A has 40 runs, all older than B's. */
@@ -366,16 +314,6 @@ static void cancelling_a_request_ends_the_wait_of_its_queue(void **state)
 	rig_nothing(g, SL_NEVER);
 }
 
-static void with_wait_us_zero_nothing_waits(void **state)
-{
-	struct rig *g = *state;
-
-	configure(g, 64 * K, 0);
-	four_were_served(g, A);
-	rig_put(g, SL_READ, A, 100 * K, K);
-	rig_serve(g, SL_READ, A, 100 * K, K, 1);
-}
-
 /* The wait ends early, because four arrive at 200K; what is next has waited, and goes. */
 static void a_run_that_has_waited_does_not_wait_again(void **state)
 {
@@ -387,20 +325,6 @@ static void a_run_that_has_waited_does_not_wait_again(void **state)
 	for (uint64_t i = 200; i < 204; i++)
 		rig_put(g, SL_READ, A, i * K, K);
 	rig_serve(g, SL_READ, A, 100 * K, K, 1);
-}
-
-/* At the end of the wait another run is next in offset order: the queue has waited, it goes. */
-static void a_queue_that_has_waited_does_not_wait_for_a_new_head(void **state)
-{
-	struct rig *g = *state;
-
-	four_were_served(g, A);
-	rig_put(g, SL_READ, A, 100 * K, K);
-	rig_nothing(g, 500 * US);
-	rig_put(g, SL_READ, A, 50 * K, K);
-	rig_nothing(g, 500 * US);
-	g->now = 500 * US;
-	rig_serve(g, SL_READ, A, 50 * K, K, 1);
 }
 
 /* ---- shifts ---- */
@@ -494,11 +418,9 @@ static void a_jump_is_no_shift(void **state)
 static void a_request_older_than_the_limit_goes_first(void **state)
 {
 	struct rig *g = *state;
-	struct rig_values v = RIG_DEFAULTS;
 
-	v.max_age_ms = 10;
-	v.quantum_bytes = 1;
-	rig_policy(g, &sl_order_aioli, &v);
+	rig_set(g, SL_P_MAX_AGE_MS, 10);
+	rig_set(g, SL_P_QUANTUM_BYTES, 1);
 	rig_put(g, SL_READ, A, M, 4 * K);
 	rig_put(g, SL_READ, A, 0, M); /* the head of A, and far from enough quantum */
 	g->now = 10 * MS - 1;
@@ -509,26 +431,6 @@ static void a_request_older_than_the_limit_goes_first(void **state)
 	rig_serve(g, SL_READ, A, 0, M + 4 * K, 2);
 	rig_serve(g, SL_READ, B, 1, 1, 1);
 }
-
-static void ageing_ends_a_wait(void **state)
-{
-	struct rig *g = *state;
-	struct rig_values v = RIG_DEFAULTS;
-
-	v.max_age_ms = 1;
-	v.wait_us = 1000000;
-	rig_policy(g, &sl_order_aioli, &v);
-	four_were_served(g, A);
-	rig_put(g, SL_READ, A, 100 * K, K);
-	rig_nothing(g, 1000 * MS);
-	g->now = 2 * MS;
-	rig_put(g, SL_READ, B, 0, K);
-	rig_serve(g, SL_READ, A, 100 * K, K, 1);
-	rig_serve(g, SL_READ, B, 0, K, 1);
-	rig_nothing(g, SL_NEVER);
-}
-
-#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {
@@ -545,22 +447,18 @@ int main(void)
 		CASE(a_decision_takes_a_limited_number_of_visits),
 		CASE(many_runs_of_one_queue_are_one_visit),
 		CASE(a_queue_waits_for_as_many_as_last_time_but_not_for_ever),
-		CASE(a_wait_ends_when_what_was_expected_has_come),
 		CASE(a_vain_wait_is_not_repeated),
-		CASE(a_waiting_queue_does_not_hold_up_the_others),
 		CASE(a_waiting_queue_of_many_runs_does_not_hold_up_the_others),
 		CASE(a_wait_that_is_over_gives_a_batch_behind_one_that_is_not),
 		CASE(cancelling_a_request_ends_the_wait_of_its_queue),
-		CASE(with_wait_us_zero_nothing_waits),
 		CASE(a_run_that_has_waited_does_not_wait_again),
-		CASE(a_queue_that_has_waited_does_not_wait_for_a_new_head),
 		CASE(the_late_one_of_a_stream_is_waited_for),
 		CASE(the_late_one_of_a_stream_ends_the_wait_at_once),
 		CASE(a_late_one_that_does_not_come_is_waited_for_once),
 		CASE(there_is_no_shift_without_a_stream),
 		CASE(a_jump_is_no_shift),
 		CASE(a_request_older_than_the_limit_goes_first),
-		CASE(ageing_ends_a_wait),
+		CASES_OF_WAITS,
 	};
 
 	return cmocka_run_group_tests_name("order/aioli", tests, NULL, NULL);

@@ -12,29 +12,15 @@ static const struct sl_order_ops *const policies[] = { &sl_order_to_agg, &sl_ord
 						       &sl_order_aioli };
 #define POLICIES (sizeof(policies) / sizeof(policies[0]))
 
-static int setup(void **state)
-{
-	*state = rig_open(&sl_order_to_agg, &RIG_DEFAULTS);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	rig_close(*state);
-	return 0;
-}
-
 /* ---- merging ---- */
 
 /* batch_bytes=8K, writes of 4K at 0, 8K, 4K, 4K: [0,8K) is full, the second 4K is blocked. */
 static void the_example_of_the_header(void **state)
 {
 	struct rig *g = *state;
-	struct rig_values v = RIG_DEFAULTS;
 	struct sl_run *first;
 
-	v.batch_bytes = 8 * K;
-	rig_policy(g, &sl_order_to_agg, &v);
+	rig_set(g, SL_P_BATCH_BYTES, 8 * K);
 	rig_put(g, SL_WRITE, A, 0, 4 * K);
 	rig_put(g, SL_WRITE, A, 8 * K, 4 * K);
 	rig_put(g, SL_WRITE, A, 4 * K, 4 * K);
@@ -115,10 +101,8 @@ static void a_bridge_that_would_be_too_large_joins_the_left_only(void **state)
 static void a_full_left_neighbour_leaves_a_request_to_the_right_one(void **state)
 {
 	struct rig *g = *state;
-	struct rig_values v = RIG_DEFAULTS;
 
-	v.batch_bytes = 8 * K;
-	rig_policy(g, &sl_order_to_agg, &v);
+	rig_set(g, SL_P_BATCH_BYTES, 8 * K);
 	rig_put(g, SL_WRITE, A, 0, 8 * K);
 	rig_put(g, SL_WRITE, A, 12 * K, 4 * K);
 	rig_put(g, SL_WRITE, A, 8 * K, 4 * K);
@@ -129,10 +113,8 @@ static void a_full_left_neighbour_leaves_a_request_to_the_right_one(void **state
 static void a_batch_grows_to_exactly_its_limit_in_bytes(void **state)
 {
 	struct rig *g = *state;
-	struct rig_values v = RIG_DEFAULTS;
 
-	v.batch_bytes = 10;
-	rig_policy(g, &sl_order_to_agg, &v);
+	rig_set(g, SL_P_BATCH_BYTES, 10);
 	rig_put(g, SL_READ, A, 0, 9);
 	rig_put(g, SL_READ, A, 9, 1);  /* 10: fits */
 	rig_put(g, SL_READ, A, 10, 1); /* 11: does not */
@@ -143,10 +125,8 @@ static void a_batch_grows_to_exactly_its_limit_in_bytes(void **state)
 static void a_batch_grows_to_exactly_its_limit_in_requests(void **state)
 {
 	struct rig *g = *state;
-	struct rig_values v = RIG_DEFAULTS;
 
-	v.batch_requests = 3;
-	rig_policy(g, &sl_order_to_agg, &v);
+	rig_set(g, SL_P_BATCH_REQUESTS, 3);
 	for (uint64_t i = 0; i < 7; i++)
 		rig_put(g, SL_READ, A, i, 1);
 	rig_serve(g, SL_READ, A, 0, 3, 3);
@@ -157,10 +137,8 @@ static void a_batch_grows_to_exactly_its_limit_in_requests(void **state)
 static void a_request_larger_than_a_batch_goes_alone(void **state)
 {
 	struct rig *g = *state;
-	struct rig_values v = RIG_DEFAULTS;
 
-	v.batch_bytes = 8 * K;
-	rig_policy(g, &sl_order_to_agg, &v);
+	rig_set(g, SL_P_BATCH_BYTES, 8 * K);
 	rig_put(g, SL_WRITE, A, 4 * K, SL_MAX_LENGTH);
 	rig_put(g, SL_WRITE, A, 0, 4 * K);
 	rig_put(g, SL_WRITE, A, 4 * K + SL_MAX_LENGTH, 4 * K);
@@ -278,11 +256,9 @@ static void a_region_in_any_order_of_arrival_is_one_batch(void **state)
 static void limits_hold_in_any_order_of_arrival(void **state)
 {
 	struct rig *g = *state;
-	struct rig_values v = RIG_DEFAULTS;
 	unsigned a[] = { 0, 1, 2, 3, 4, 5, 6 }, c[7] = { 0 };
 
-	v.batch_requests = 3;
-	rig_policy(g, &sl_order_to_agg, &v);
+	rig_set(g, SL_P_BATCH_REQUESTS, 3);
 	do {
 		struct sl_run *run;
 		uint32_t size[7] = { 0 }, served = 0;
@@ -903,7 +879,7 @@ static void at_random_nothing_is_lost_doubled_or_out_of_order(void **state)
 	}
 }
 
-#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define CASE(name) RIG_CASE(sl_order_to_agg, name)
 
 int main(void)
 {

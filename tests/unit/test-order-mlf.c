@@ -1,26 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* policy/order/mlf: quanta, the ring of queues, bounded waits, ageing. */
-#include "tests/unit/order-rig.h"
-
-static int setup(void **state)
-{
-	*state = rig_open(&sl_order_mlf, &RIG_DEFAULTS);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	rig_close(*state);
-	return 0;
-}
-
-static void quantum(struct rig *g, int64_t bytes)
-{
-	struct rig_values v = RIG_DEFAULTS;
-
-	v.quantum_bytes = bytes;
-	rig_policy(g, &sl_order_mlf, &v);
-}
+/* policy/order/mlf: quanta, the ring of queues, bounded waits (see order-waits.h), ageing. */
+#define POLICY sl_order_mlf
+#define NEXT   (4 * K)
+#include "tests/unit/order-waits.h"
 
 static const struct sl_queue *queue_of(struct rig *g, uint64_t file, uint32_t op)
 {
@@ -55,7 +37,7 @@ static void a_quantum_doubles_with_each_visit_until_it_is_enough(void **state)
 	struct rig *g = *state;
 	struct sl_run *run;
 
-	quantum(g, 8 * K);
+	rig_set(g, SL_P_QUANTUM_BYTES, 8 * K);
 	rig_put(g, SL_READ, A, 0, 64 * K);
 	run = rig_expect(g, SL_READ, A, 0, 64 * K, 1);
 	assert_int_equal(run->quantum, 120 * K);
@@ -71,7 +53,7 @@ static void visits_alternate_between_queues(void **state)
 {
 	struct rig *g = *state;
 
-	quantum(g, 8 * K);
+	rig_set(g, SL_P_QUANTUM_BYTES, 8 * K);
 	rig_put(g, SL_READ, A, 0, 64 * K);
 	rig_put(g, SL_READ, B, 0, 24 * K);
 	rig_expect(g, SL_READ, B, 0, 24 * K, 1); /* A 8, B 8, A 24, B 24 */
@@ -111,7 +93,7 @@ static void a_merged_run_has_the_sum_of_the_quanta(void **state)
 	struct rig *g = *state;
 	struct sl_run *run;
 
-	quantum(g, 8 * K);
+	rig_set(g, SL_P_QUANTUM_BYTES, 8 * K);
 	rig_put(g, SL_READ, A, 0, 32 * K);
 	rig_put(g, SL_READ, A, 40 * K, 8 * K);
 	rig_put(g, SL_READ, B, 0, 8 * K);
@@ -127,7 +109,7 @@ static void a_new_run_starts_with_nothing(void **state)
 	struct rig *g = *state;
 	struct sl_run *run;
 
-	quantum(g, 8 * K);
+	rig_set(g, SL_P_QUANTUM_BYTES, 8 * K);
 	rig_put(g, SL_READ, A, M, 64 * K);
 	rig_put(g, SL_READ, B, 0, 8 * K);
 	rig_expect(g, SL_READ, B, 0, 8 * K, 1); /* A has been granted 8K */
@@ -144,7 +126,7 @@ static void cutting_a_run_does_not_multiply_its_quantum(void **state)
 	struct rig *g = *state;
 	struct sl_run *run;
 
-	quantum(g, 8 * K);
+	rig_set(g, SL_P_QUANTUM_BYTES, 8 * K);
 	rig_put(g, SL_READ, A, 0, 32 * K);
 	rig_put(g, SL_READ, A, 32 * K, 32 * K);
 	rig_put(g, SL_READ, A, 64 * K, 32 * K);
@@ -163,7 +145,7 @@ static void a_decision_takes_a_limited_number_of_visits(void **state)
 	struct rig *g = *state;
 	struct sl_run *run;
 
-	quantum(g, 1);
+	rig_set(g, SL_P_QUANTUM_BYTES, 1);
 	rig_put(g, SL_READ, A, 0, SL_MAX_LENGTH);
 	run = rig_expect(g, SL_READ, A, 0, SL_MAX_LENGTH, 1);
 	assert_true(run->quantum < (int64_t)SL_MAX_LENGTH);
@@ -229,14 +211,6 @@ static void any_number_of_batches_is_in_flight(void **state)
 
 /* ---- waits ---- */
 
-/* A's last batch had 4 requests: it expects as many again. */
-static void four_were_served(struct rig *g, uint64_t file)
-{
-	for (uint64_t i = 0; i < 4; i++)
-		rig_put(g, SL_READ, file, i * K, K);
-	rig_serve(g, SL_READ, file, 0, 4 * K, 4);
-}
-
 static void a_queue_waits_for_as_many_as_last_time_but_not_for_ever(void **state)
 {
 	struct rig *g = *state;
@@ -259,27 +233,11 @@ static void a_queue_waits_for_as_many_as_last_time_but_not_for_ever(void **state
 	rig_serve(g, SL_READ, A, 6 * K, 2 * K, 2);
 }
 
-static void a_wait_ends_when_what_was_expected_has_come(void **state)
-{
-	struct rig *g = *state;
-
-	four_were_served(g, A);
-	for (uint64_t i = 4; i < 7; i++) {
-		rig_put(g, SL_READ, A, i * K, K);
-		rig_nothing(g, 500 * US);
-	}
-	g->now = 10 * US;
-	rig_put(g, SL_READ, A, 7 * K, K);
-	rig_serve(g, SL_READ, A, 4 * K, 4 * K, 4);
-}
-
 static void a_wait_ends_when_the_batch_is_full(void **state)
 {
 	struct rig *g = *state;
-	struct rig_values v = RIG_DEFAULTS;
 
-	v.batch_bytes = 4 * K;
-	rig_policy(g, &sl_order_mlf, &v);
+	rig_set(g, SL_P_BATCH_BYTES, 4 * K);
 	four_were_served(g, A);
 	rig_put(g, SL_READ, A, 4 * K, K);
 	rig_nothing(g, 500 * US);
@@ -290,10 +248,8 @@ static void a_wait_ends_when_the_batch_is_full(void **state)
 static void a_full_run_is_not_waited_for(void **state)
 {
 	struct rig *g = *state;
-	struct rig_values v = RIG_DEFAULTS;
 
-	v.batch_bytes = 4 * K;
-	rig_policy(g, &sl_order_mlf, &v);
+	rig_set(g, SL_P_BATCH_BYTES, 4 * K);
 	four_were_served(g, A);
 	rig_put(g, SL_READ, A, 4 * K, 4 * K);
 	rig_serve(g, SL_READ, A, 4 * K, 4 * K, 1);
@@ -313,24 +269,6 @@ static void a_vain_wait_is_not_repeated(void **state)
 		rig_put(g, SL_READ, A, i * K, K);
 		rig_serve(g, SL_READ, A, i * K, K, 1);
 	}
-}
-
-/* While A waits, B is served, and A's wait ends when it would have. */
-static void a_waiting_queue_does_not_hold_up_the_others(void **state)
-{
-	struct rig *g = *state;
-
-	four_were_served(g, A);
-	rig_put(g, SL_READ, A, 4 * K, K);
-	rig_put(g, SL_READ, B, 0, K);
-	rig_serve(g, SL_READ, B, 0, K, 1);
-	rig_nothing(g, 500 * US);
-	g->now = 300 * US;
-	rig_put(g, SL_READ, B, K, K);
-	rig_serve(g, SL_READ, B, K, K, 1);
-	rig_nothing(g, 500 * US);
-	g->now = 500 * US;
-	rig_serve(g, SL_READ, A, 4 * K, K, 1);
 }
 
 /* A waits from 0, B from 100 us: they end one after the other. */
@@ -365,18 +303,6 @@ static void cancelling_the_last_request_of_a_waiting_queue_ends_its_wait(void **
 	rig_put(g, SL_READ, A, 4 * K, K); /* a new run may wait again */
 	rig_nothing(g, 600 * US);
 	g->now = 600 * US;
-	rig_serve(g, SL_READ, A, 4 * K, K, 1);
-}
-
-static void with_wait_us_zero_nothing_waits(void **state)
-{
-	struct rig *g = *state;
-	struct rig_values v = RIG_DEFAULTS;
-
-	v.wait_us = 0;
-	rig_policy(g, &sl_order_mlf, &v);
-	four_were_served(g, A);
-	rig_put(g, SL_READ, A, 4 * K, K);
 	rig_serve(g, SL_READ, A, 4 * K, K, 1);
 }
 
@@ -421,31 +347,15 @@ static void a_run_that_has_waited_does_not_wait_again(void **state)
 	}
 }
 
-/* At the end of the wait another run is next in offset order: the queue has waited, it goes. */
-static void a_queue_that_has_waited_does_not_wait_for_a_new_head(void **state)
-{
-	struct rig *g = *state;
-
-	four_were_served(g, A);
-	rig_put(g, SL_READ, A, 100 * K, K);
-	rig_nothing(g, 500 * US);
-	rig_put(g, SL_READ, A, 50 * K, K);
-	rig_nothing(g, 500 * US);
-	g->now = 500 * US;
-	rig_serve(g, SL_READ, A, 50 * K, K, 1);
-}
-
 /* ---- ageing ---- */
 
 /* max_age_ms=10: the large A goes at 10 ms though its quantum is far from enough. */
 static void a_request_older_than_the_limit_goes_first(void **state)
 {
 	struct rig *g = *state;
-	struct rig_values v = RIG_DEFAULTS;
 
-	v.max_age_ms = 10;
-	v.quantum_bytes = 1;
-	rig_policy(g, &sl_order_mlf, &v);
+	rig_set(g, SL_P_MAX_AGE_MS, 10);
+	rig_set(g, SL_P_QUANTUM_BYTES, 1);
 	rig_put(g, SL_READ, A, 0, M);
 	g->now = 10 * MS - 1;
 	rig_put(g, SL_READ, B, 0, 1);
@@ -455,27 +365,6 @@ static void a_request_older_than_the_limit_goes_first(void **state)
 	rig_serve(g, SL_READ, A, 0, M, 1);
 	rig_serve(g, SL_READ, B, 1, 1, 1);
 }
-
-/* An aged request of a queue that waits is taken out of its wait. */
-static void ageing_ends_a_wait(void **state)
-{
-	struct rig *g = *state;
-	struct rig_values v = RIG_DEFAULTS;
-
-	v.max_age_ms = 1;
-	v.wait_us = 1000000;
-	rig_policy(g, &sl_order_mlf, &v);
-	four_were_served(g, A);
-	rig_put(g, SL_READ, A, 4 * K, K);
-	rig_nothing(g, 1000 * MS);
-	g->now = 2 * MS;
-	rig_put(g, SL_READ, B, 0, K);
-	rig_serve(g, SL_READ, A, 4 * K, K, 1);
-	rig_serve(g, SL_READ, B, 0, K, 1);
-	rig_nothing(g, SL_NEVER);
-}
-
-#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {
@@ -493,19 +382,15 @@ int main(void)
 		CASE(an_emptied_queue_leaves_the_ring),
 		CASE(any_number_of_batches_is_in_flight),
 		CASE(a_queue_waits_for_as_many_as_last_time_but_not_for_ever),
-		CASE(a_wait_ends_when_what_was_expected_has_come),
 		CASE(a_wait_ends_when_the_batch_is_full),
 		CASE(a_full_run_is_not_waited_for),
 		CASE(a_vain_wait_is_not_repeated),
-		CASE(a_waiting_queue_does_not_hold_up_the_others),
 		CASE(waits_of_several_queues_end_each_at_its_time),
 		CASE(cancelling_the_last_request_of_a_waiting_queue_ends_its_wait),
-		CASE(with_wait_us_zero_nothing_waits),
 		CASE(a_run_that_has_waited_does_not_wait_again_after_it_was_merged),
 		CASE(a_run_that_has_waited_does_not_wait_again),
-		CASE(a_queue_that_has_waited_does_not_wait_for_a_new_head),
 		CASE(a_request_older_than_the_limit_goes_first),
-		CASE(ageing_ends_a_wait),
+		CASES_OF_WAITS,
 	};
 
 	return cmocka_run_group_tests_name("order/mlf", tests, NULL, NULL);

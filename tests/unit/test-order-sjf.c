@@ -5,18 +5,6 @@
  */
 #include "tests/unit/order-rig.h"
 
-static int setup(void **state)
-{
-	*state = rig_open(&sl_order_sjf, &RIG_DEFAULTS);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	rig_close(*state);
-	return 0;
-}
-
 /* ---- between queues ---- */
 
 /* A has 4K + 4K waiting, B 4K: B goes first, then A from where its last batch ended. */
@@ -243,10 +231,8 @@ static void what_a_cancelled_request_leaves_ahead_of_the_cursor_is_next(void **s
 static void offset_order_is_kept_over_full_batches(void **state)
 {
 	struct rig *g = *state;
-	struct rig_values v = RIG_DEFAULTS;
 
-	v.batch_requests = 2;
-	rig_policy(g, &sl_order_sjf, &v);
+	rig_set(g, SL_P_BATCH_REQUESTS, 2);
 	for (uint64_t i = 0; i < 6; i++)
 		rig_put(g, SL_READ, A, i * K, K);
 	for (uint64_t i = 0; i < 6; i += 2)
@@ -259,10 +245,8 @@ static void offset_order_is_kept_over_full_batches(void **state)
 static void a_request_older_than_the_limit_goes_first(void **state)
 {
 	struct rig *g = *state;
-	struct rig_values v = RIG_DEFAULTS;
 
-	v.max_age_ms = 10;
-	rig_policy(g, &sl_order_sjf, &v);
+	rig_set(g, SL_P_MAX_AGE_MS, 10);
 	g->now = 5 * MS;
 	rig_put(g, SL_READ, A, 0, M);
 	for (; g->now < 15 * MS; g->now += MS) {
@@ -282,10 +266,8 @@ static void a_request_older_than_the_limit_goes_first(void **state)
 static void aged_requests_go_in_arrival_order(void **state)
 {
 	struct rig *g = *state;
-	struct rig_values v = RIG_DEFAULTS;
 
-	v.max_age_ms = 10;
-	rig_policy(g, &sl_order_sjf, &v);
+	rig_set(g, SL_P_MAX_AGE_MS, 10);
 	rig_put(g, SL_READ, A, 100 * K, 100 * K);
 	g->now = 1 * MS;
 	rig_put(g, SL_READ, B, 0, 50 * K);
@@ -301,17 +283,15 @@ static void aged_requests_go_in_arrival_order(void **state)
 static void with_a_limit_of_zero_it_is_arrival_order(void **state)
 {
 	struct rig *g = *state;
-	struct rig_values v = RIG_DEFAULTS;
 
-	v.max_age_ms = 0;
-	rig_policy(g, &sl_order_sjf, &v);
+	rig_set(g, SL_P_MAX_AGE_MS, 0);
 	rig_put(g, SL_READ, A, 0, M);
 	rig_put(g, SL_READ, B, 0, K);
 	rig_serve(g, SL_READ, A, 0, M, 1);
 	rig_serve(g, SL_READ, B, 0, K, 1);
 }
 
-#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define CASE(name) RIG_CASE(sl_order_sjf, name)
 
 int main(void)
 {

@@ -2,18 +2,6 @@
 /* policy/order/to-agg: arrival order of runs. What merging does is in test-order-flow.c. */
 #include "tests/unit/order-rig.h"
 
-static int setup(void **state)
-{
-	*state = rig_open(&sl_order_to_agg, &RIG_DEFAULTS);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	rig_close(*state);
-	return 0;
-}
-
 /* A[0,4K) B[0,4K) A[4K,8K) goes out as A[0,8K), B[0,4K). */
 static void the_example_of_the_header(void **state)
 {
@@ -49,10 +37,8 @@ static void it_never_waits_and_never_sorts(void **state)
 static void what_joins_older_runs_overtakes_by_one_batch_at_the_most(void **state)
 {
 	struct rig *g = *state;
-	struct rig_values v = RIG_DEFAULTS;
 
-	v.batch_requests = 4;
-	rig_policy(g, &sl_order_to_agg, &v);
+	rig_set(g, SL_P_BATCH_REQUESTS, 4);
 	rig_put(g, SL_READ, A, 0, K);
 	rig_put(g, SL_READ, B, 0, K);
 	for (uint64_t i = 1; i < 8; i++)
@@ -78,7 +64,7 @@ static void interleaved_streams_are_taken_apart(void **state)
 	rig_serve(g, SL_WRITE, A, 1024 * K, 8 * K, 8);
 }
 
-#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define CASE(name) RIG_CASE(sl_order_to_agg, name)
 
 int main(void)
 {

@@ -2,18 +2,6 @@
 /* policy/order/to: arrival order, one request at a time, and what it does across a change. */
 #include "tests/unit/order-rig.h"
 
-static int setup(void **state)
-{
-	*state = rig_open(&sl_order_to, &RIG_DEFAULTS);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	rig_close(*state);
-	return 0;
-}
-
 /* W[0,4K) W[4K,8K) W[0,4K): two in flight together, the third when the first is done. */
 static void the_example_of_the_header(void **state)
 {
@@ -162,7 +150,7 @@ static void a_change_of_limits_merges_anew(void **state)
 	rig_serve(g, SL_WRITE, A, 5 * K, K, 1);
 }
 
-#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define CASE(name) RIG_CASE(sl_order_to, name)
 
 int main(void)
 {
