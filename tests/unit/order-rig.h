@@ -41,6 +41,12 @@ struct rig_values {
 			      .wait_us = 500,         \
 			      .quantum_bytes = 64 << 10 })
 
+/* Those that choose by themselves. */
+static const struct sl_order_ops *const rig_policies[] = { &sl_order_to_agg, &sl_order_to,
+							   &sl_order_sjf, &sl_order_mlf,
+							   &sl_order_aioli };
+#define RIG_POLICIES (sizeof(rig_policies) / sizeof(rig_policies[0]))
+
 struct rig {
 	struct sl_flow_env env;
 	struct sl_flow flow[RIG_LANES];
