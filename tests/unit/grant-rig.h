@@ -117,6 +117,36 @@ static inline void grant_close(struct grant *g)
 	free(g->order);
 }
 
+/* The parameter has this value, and the policy begins anew. */
+static inline void grant_with(struct grant *g, const char *name, int64_t value)
+{
+	struct sl_policy_limits limits = { .lanes = JOBS };
+
+	grant_set(g, &(struct setting){ name, value });
+	memset(g->state, 0, g->size);
+	g->ops->base.init(g->state, &limits, g->values, 0);
+}
+
+/* A case whose *state is an instance of this policy, with capacity 10. */
+#define GRANT_CASE(ops, name) \
+	cmocka_unit_test_prestate_setup_teardown(name, grant_setup, grant_teardown, (void *)&(ops))
+
+static inline int grant_setup(void **state)
+{
+	struct grant *g = test_calloc(1, sizeof(*g));
+
+	grant_open(g, *state, 10, END);
+	*state = g;
+	return 0;
+}
+
+static inline int grant_teardown(void **state)
+{
+	grant_close(*state);
+	test_free(*state);
+	return 0;
+}
+
 /* One more job that has just asked for 100 bytes, with 1 processor and 1 s of computing. */
 static inline struct sl_io_job *grant_add(struct grant *g, double cap)
 {
