@@ -26,6 +26,11 @@
 #define SEC	     INT64_C(1000000000)
 #define BOX_REQUESTS 128
 
+/* The policies that a scheduler may be changed between. */
+static const char *const box_orders[] = { "to", "to-agg", "sjf", "mlf", "aioli" };
+static const char *const box_shares[] = { "wfq", "fifo", "round-robin", "io-sets", "pool" };
+static const char *const box_admits[] = { "token-bucket", "open" };
+
 enum { A = 10, B = 20, C = 30, D = 40 }; /* files */
 
 struct box {
@@ -54,6 +59,22 @@ static inline void box_close(struct box *b)
 {
 	sl_sched_destroy(b->s);
 	free(b);
+}
+
+/* A case whose *state is a box with this configuration. */
+#define BOX_CASE(config, name) \
+	cmocka_unit_test_prestate_setup_teardown(name, box_setup, box_teardown, (void *)&(config))
+
+static inline int box_setup(void **state)
+{
+	*state = box_open(*state);
+	return 0;
+}
+
+static inline int box_teardown(void **state)
+{
+	box_close(*state);
+	return 0;
 }
 
 static inline void ok_(struct box *b, int rc, const char *file, int line)
@@ -143,6 +164,23 @@ static inline void nothing_(struct box *b, sl_time at, const char *file, int lin
 #define serve(b, ...)	      done(b, expect(b, __VA_ARGS__))
 #define job(b, id, ...) \
 	ok(b, sl_job_add((b)->s, id, &(struct sl_job_conf){ __VA_ARGS__ }, (b)->now))
+
+/* Serves n batches, whosever they are, and counts those of each job. */
+static inline void serve_any(struct box *b, unsigned n, unsigned *served)
+{
+	for (unsigned i = 0; i < n; i++) {
+		const struct sl_batch *t = sl_next(b->s, b->now, NULL);
+
+		assert_non_null(t);
+		served[t->job]++;
+		done(b, t);
+	}
+}
+
+static inline void set_policy(struct box *b, const char *stage, const char *policy)
+{
+	ok(b, sl_policy_set(b->s, stage, policy, b->now));
+}
 
 static inline struct sl_job_stats stats_of(struct box *b, uint64_t id)
 {

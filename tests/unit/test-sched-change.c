@@ -1,31 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sched/change: policies of all stages changed under way, jobs that move between their own lane
- * and the pool, with requests waiting, blocked, in flight and parked; at random against a model.
- * SL_SEED=number repeats a failure.
+ * and the pool, with requests waiting, blocked, in flight and parked.
  */
 #include "tests/unit/sched-rig.h"
 
-static int setup(void **state)
-{
-	*state = box_open(&(struct sl_config){ .order = "to-agg", .capacity_bps = 100 * MB });
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	box_close(*state);
-	return 0;
-}
-
-static const char *const orders[] = { "to", "to-agg", "sjf", "mlf", "aioli" };
-static const char *const shares[] = { "wfq", "fifo", "round-robin", "io-sets", "pool" };
-static const char *const admits[] = { "token-bucket", "open" };
-
-static void set_policy(struct box *b, const char *stage, const char *policy)
-{
-	ok(b, sl_policy_set(b->s, stage, policy, b->now));
-}
+static const struct sl_config plain = { .order = "to-agg", .capacity_bps = 100 * MB };
 
 /* ---- order ---- */
 
@@ -34,7 +14,7 @@ static void order_changes_between_any_two_with_requests_inside(void **state)
 {
 	(void)state;
 	for (unsigned i = 0; i < 25; i++) {
-		struct box *b = box_open(&(struct sl_config){ .order = orders[i / 5] });
+		struct box *b = box_open(&(struct sl_config){ .order = box_orders[i / 5] });
 		const struct sl_batch *first, *t;
 		bool aioli = i % 5 == 4;
 
@@ -44,8 +24,8 @@ static void order_changes_between_any_two_with_requests_inside(void **state)
 		put(b, 1, SL_WRITE, A, 4, 4);
 		put(b, 1, SL_READ, A, 2, 1);
 		put(b, 1, SL_WRITE, A, 2, 1);
-		set_policy(b, "order", orders[i % 5]);
-		assert_string_equal(stats(b).order, orders[i % 5]);
+		set_policy(b, "order", box_orders[i % 5]);
+		assert_string_equal(stats(b).order, box_orders[i % 5]);
 		assert_int_equal(stats_of(b, 1).queued_requests, 3);
 		if (!aioli)
 			serve(b, 1, 4, 4, 1);
@@ -159,7 +139,7 @@ static void share_changes_between_any_two_with_requests_inside(void **state)
 	(void)state;
 	for (unsigned i = 0; i < 25; i++) {
 		struct box *b =
-			box_open(&(struct sl_config){ .share = shares[i / 5], .order = "to" });
+			box_open(&(struct sl_config){ .share = box_shares[i / 5], .order = "to" });
 		const struct sl_batch *fly[3], *t;
 		unsigned left = 9, served[4] = { 0 };
 
@@ -171,8 +151,8 @@ static void share_changes_between_any_two_with_requests_inside(void **state)
 				put(b, j, SL_WRITE, j, k * MB, MB);
 		for (int k = 0; k < 3; k++)
 			assert_non_null(fly[k] = sl_next(b->s, b->now, NULL));
-		set_policy(b, "share", shares[i % 5]);
-		assert_string_equal(stats(b).share, shares[i % 5]);
+		set_policy(b, "share", box_shares[i % 5]);
+		assert_string_equal(stats(b).share, box_shares[i % 5]);
 		for (int k = 0; k < 3; k++, left--) {
 			served[fly[k]->job]++;
 			done(b, fly[k]);
@@ -215,28 +195,33 @@ static void share_starts_with_a_fresh_state(void **state)
 		put(b, 2, SL_READ, A, 100 * MB * i, MB);
 	set_policy(b, "share", "round-robin");
 	set_policy(b, "share", "wfq");
-	for (int i = 0; i < 10; i++) {
-		const struct sl_batch *t = sl_next(b->s, b->now, NULL);
-
-		assert_non_null(t);
-		served[t->job]++;
-		done(b, t);
-	}
+	serve_any(b, 10, served);
 	assert_int_equal(served[1], 5);
 }
 
 /* ---- the pool ---- */
+
+static void two_in_the_pool(struct box *b)
+{
+	set_policy(b, "share", "pool");
+	job(b, 1, 0);
+	job(b, 2, 0);
+}
+
+/* Merged or not, the requests of jobs 1 2 1 2 make 40 bytes. */
+static void four_in_turn(struct box *b)
+{
+	two_in_the_pool(b);
+	for (uint64_t i = 0; i < 4; i++)
+		put(b, 1 + (i & 1), SL_WRITE, A, i * 10, 10);
+}
 
 static void jobs_in_the_pool_are_merged_with_each_other(void **state)
 {
 	struct box *b = *state;
 	const struct sl_batch *t;
 
-	set_policy(b, "share", "pool");
-	job(b, 1, 0);
-	job(b, 2, 0);
-	for (uint64_t i = 0; i < 4; i++)
-		put(b, 1 + (i & 1), SL_WRITE, A, i * 10, 10); /* 1 2 1 2 */
+	four_in_turn(b);
 	t = expect(b, 1, 0, 40, 4);
 	for (uint64_t j = 1; j <= 2; j++) {
 		assert_int_equal(stats_of(b, j).inflight_requests, 2);
@@ -252,11 +237,7 @@ static void a_batch_of_several_jobs_counts_once_for_each(void **state)
 {
 	struct box *b = *state;
 
-	set_policy(b, "share", "pool");
-	job(b, 1, 0);
-	job(b, 2, 0);
-	for (uint64_t i = 0; i < 4; i++)
-		put(b, 1 + (i & 1), SL_WRITE, A, i * 10, 10);
+	four_in_turn(b);
 	serve(b, 1, 0, 40, 4);
 	assert_int_equal(stats_of(b, 1).batches, 1);
 	assert_int_equal(stats_of(b, 2).batches, 1);
@@ -286,9 +267,7 @@ static void the_pool_is_one_flow(void **state)
 	struct box *b = *state;
 	const struct sl_batch *t;
 
-	set_policy(b, "share", "pool");
-	job(b, 1, 0);
-	job(b, 2, 0);
+	two_in_the_pool(b);
 	put(b, 1, SL_WRITE, A, 0, 10);
 	put(b, 2, SL_WRITE, A, 0, 10);
 	t = expect(b, 1, 0, 10, 1);
@@ -378,9 +357,7 @@ static void a_job_that_gets_a_max_leaves_the_pool(void **state)
 	struct box *b = *state;
 	const struct sl_batch *t;
 
-	set_policy(b, "share", "pool");
-	job(b, 1, 0);
-	job(b, 2, 0);
+	two_in_the_pool(b);
 	put(b, 1, SL_WRITE, A, 0, MB);
 	t = expect(b, 1, 0, MB, 1);
 	put(b, 1, SL_WRITE, A, MB, MB);
@@ -405,9 +382,7 @@ static void a_job_without_requests_does_not_stop_the_others_when_it_moves(void *
 	struct box *b = *state;
 	const struct sl_batch *t;
 
-	set_policy(b, "share", "pool");
-	job(b, 1, 0);
-	job(b, 2, 0);
+	two_in_the_pool(b);
 	put(b, 2, SL_WRITE, A, 0, 10);
 	put(b, 2, SL_WRITE, A, 100, 10);
 	t = expect(b, 2, 0, 10, 1);
@@ -423,9 +398,7 @@ static void a_job_with_a_grant_is_out_of_the_pool_while_it_lasts(void **state)
 {
 	struct box *b = *state;
 
-	set_policy(b, "share", "pool");
-	job(b, 1, 0);
-	job(b, 2, 0);
+	two_in_the_pool(b);
 	put(b, 1, SL_WRITE, A, 0, 10);
 	put(b, 2, SL_WRITE, A, 10, 10);
 	put(b, 1, SL_WRITE, A, 20, 10);
@@ -444,9 +417,7 @@ static void an_order_of_its_own_waits_until_the_job_is_out_of_the_pool(void **st
 {
 	struct box *b = *state;
 
-	set_policy(b, "share", "pool");
-	job(b, 1, 0);
-	job(b, 2, 0);
+	two_in_the_pool(b);
 	ok(b, sl_job_order(b->s, 1, "to", b->now));
 	put(b, 1, SL_WRITE, A, 0, 10);
 	put(b, 1, SL_WRITE, A, 10, 10);
@@ -485,328 +456,105 @@ static void jobs_come_and_go_while_a_move_waits(void **state)
 
 /* ---- parked ---- */
 
+static const struct sl_config few_files = {
+	.limits = { .jobs = 4, .files = 2, .requests = BOX_REQUESTS },
+	.share = "pool",
+	.order = "to",
+};
+
 /* Three jobs share the entry of A in the pool; by themselves they need three of the two there are.
  */
-static struct box *crowded(void)
+static int crowded(void **state)
 {
-	struct box *b = box_open(
-		&(struct sl_config){ .limits = { .jobs = 4, .files = 2, .requests = BOX_REQUESTS },
-				     .share = "pool",
-				     .order = "to" });
+	struct box *b;
 
+	box_setup(state);
+	b = *state;
 	for (uint64_t j = 1; j <= 3; j++)
 		job(b, j, 0);
 	for (uint64_t i = 0; i < 2; i++)
 		for (uint64_t j = 1; j <= 3; j++)
 			put(b, j, SL_WRITE, A, 100 * j + 10 * i, 10);
 	set_policy(b, "share", "fifo");
-	return b;
+	return 0;
+}
+
+#define CROWDED(name) \
+	cmocka_unit_test_prestate_setup_teardown(name, crowded, box_teardown, (void *)&few_files)
+
+/* Ten bytes of a job each, in this order, and then nothing is left. */
+#define serve_tens(b, ...) serve_tens_(b, (const struct ten[]){ __VA_ARGS__, { 0, 0 } }, __LINE__)
+
+struct ten {
+	uint64_t job, offset;
+};
+
+static void serve_tens_(struct box *b, const struct ten *t, int line)
+{
+	for (; t->job; t++)
+		ok_(b, sl_done(b->s, expect_(b, t->job, t->offset, 10, 1, __FILE__, line), b->now),
+		    __FILE__, line);
+	nothing_(b, SL_NEVER, __FILE__, line);
 }
 
 static void what_has_no_entry_after_a_move_is_parked_and_not_lost(void **state)
 {
-	struct box *b = crowded();
+	struct box *b = *state;
 
-	(void)state;
 	assert_int_equal(stats(b).requests, 6);
 	/* Nothing new comes in before them, not even for a file that has an entry. */
 	refused(b, -ENOSPC, sl_add(b->s, make(b, 1, SL_WRITE, A, 0, 1), b->now));
-	serve(b, 1, 100, 10, 1);
-	serve(b, 2, 200, 10, 1); /* the entries of 1 and 2 are free, 3 gets one, then 1 */
-	serve(b, 3, 300, 10, 1);
-	serve(b, 1, 110, 10, 1);
-	serve(b, 2, 210, 10, 1);
-	serve(b, 3, 310, 10, 1);
-	nothing(b, SL_NEVER);
+	/* the entries of 1 and 2 are free, 3 gets one, then 1 */
+	serve_tens(b, { 1, 100 }, { 2, 200 }, { 3, 300 }, { 1, 110 }, { 2, 210 }, { 3, 310 });
 	assert_int_equal(stats(b).requests, 0);
 	put(b, 1, SL_WRITE, A, 0, 1);
 	serve(b, 1, 0, 1, 1);
-	box_close(b);
 }
 
 static void what_is_parked_can_be_cancelled(void **state)
 {
 	/* 3's first is at the head of the parked; without it 1's and 2's second get in. */
-	struct box *b = crowded();
+	struct box *b = *state;
 
-	(void)state;
 	ok(b, sl_cancel(b->s, &b->r[2], b->now));
 	assert_int_equal(stats(b).requests, 5);
 	assert_int_equal(stats_of(b, 3).queued_requests, 1);
-	serve(b, 1, 100, 10, 1);
-	serve(b, 2, 200, 10, 1);
-	serve(b, 1, 110, 10, 1);
-	serve(b, 2, 210, 10, 1);
-	serve(b, 3, 310, 10, 1);
-	nothing(b, SL_NEVER);
-	box_close(b);
+	serve_tens(b, { 1, 100 }, { 2, 200 }, { 1, 110 }, { 2, 210 }, { 3, 310 });
 }
 
 /* All that holds an entry is cancelled: nothing is in flight that could bring the others in. */
 static void cancelling_frees_an_entry_for_what_is_parked(void **state)
 {
-	struct box *b = crowded();
+	struct box *b = *state;
 
-	(void)state;
 	ok(b, sl_cancel(b->s, &b->r[0], b->now));
 	ok(b, sl_cancel(b->s, &b->r[1], b->now));
-	serve(b, 3, 300, 10, 1);
-	serve(b, 1, 110, 10, 1);
-	serve(b, 2, 210, 10, 1);
-	serve(b, 3, 310, 10, 1);
-	nothing(b, SL_NEVER);
-	box_close(b);
+	serve_tens(b, { 3, 300 }, { 1, 110 }, { 2, 210 }, { 3, 310 });
 }
 
 static void what_is_parked_goes_back_into_the_pool(void **state)
 {
-	struct box *b = crowded();
+	struct box *b = *state;
 
-	(void)state;
 	set_policy(b, "share", "pool");
 	set_policy(b, "order", "to-agg");
 	serve(b, 1, 100, 20, 2);
 	serve(b, 2, 200, 20, 2);
 	serve(b, 3, 300, 20, 2);
-	box_close(b);
 }
 
 static void parked_requests_keep_their_job(void **state)
 {
-	struct box *b = crowded();
+	struct box *b = *state;
 
-	(void)state;
 	refused(b, -EBUSY, sl_job_remove(b->s, 3, b->now));
 	for (unsigned i = 0; i < 6; i++)
 		ok(b, sl_cancel(b->s, &b->r[5 - i], b->now));
 	ok(b, sl_job_remove(b->s, 3, b->now));
 	nothing(b, SL_NEVER);
-	box_close(b);
 }
 
-/* ---- at random, against a model ---- */
-
-enum { OUT, WAITS, FLIES };
-
-struct model {
-	struct box *b;
-	int state[BOX_REQUESTS];
-	uint64_t number[BOX_REQUESTS], count;
-	const struct sl_batch *flying[BOX_REQUESTS];
-	unsigned flights, inside;
-	bool present[5];
-	uint64_t x;
-};
-
-static uint64_t dice(struct model *m, uint64_t n)
-{
-	m->x ^= m->x << 13;
-	m->x ^= m->x >> 7;
-	m->x ^= m->x << 17;
-	return m->x % n;
-}
-
-static bool conflict(const struct sl_request *a, const struct sl_request *c)
-{
-	return a->job == c->job && a->file == c->file && (a->op | c->op) == SL_WRITE &&
-	       a->offset < c->offset + c->length && c->offset < a->offset + a->length;
-}
-
-static void model_taken(struct model *m, const struct sl_batch *t)
-{
-	uint64_t at = t->offset;
-	uint32_t count = 0;
-
-	for (struct sl_request *r = t->first; r; r = r->next, count++) {
-		unsigned k = (unsigned)(r - m->b->r);
-
-		assert_int_equal(m->state[k], WAITS);
-		assert_true(r->offset == at && r->file == t->file && r->op == t->op);
-		at += r->length;
-		for (unsigned i = 0; i < BOX_REQUESTS; i++)
-			if (m->state[i] == FLIES ||
-			    (m->state[i] == WAITS && m->number[i] < m->number[k]))
-				assert_false(conflict(&m->b->r[i], r));
-	}
-	assert_true(at == t->offset + t->length && count == t->count);
-	for (struct sl_request *r = t->first; r; r = r->next)
-		m->state[r - m->b->r] = FLIES;
-	m->flying[m->flights++] = t;
-}
-
-static void model_done(struct model *m)
-{
-	unsigned i = (unsigned)dice(m, m->flights);
-	const struct sl_batch *t = m->flying[i];
-
-	m->flying[i] = m->flying[--m->flights];
-	for (struct sl_request *r = t->first; r; r = r->next, m->inside--)
-		m->state[r - m->b->r] = OUT;
-	done(m->b, t);
-}
-
-static void model_add(struct model *m)
-{
-	unsigned i = 0;
-	struct sl_request *r;
-	int rc;
-
-	while (i < BOX_REQUESTS && m->state[i] != OUT)
-		i++;
-	if (i == BOX_REQUESTS)
-		return;
-	m->b->used = i;
-	r = make(m->b, 1 + dice(m, 4), dice(m, 3) == 0, A + dice(m, 3), dice(m, 40),
-		 1 + dice(m, 8));
-	rc = sl_add(m->b->s, r, m->b->now);
-	if (!m->present[r->job]) {
-		assert_int_equal(rc, -ENOENT);
-	} else if (rc) {
-		assert_int_equal(rc, -ENOSPC);
-	} else {
-		m->state[i] = WAITS;
-		m->number[i] = ++m->count;
-		m->inside++;
-	}
-}
-
-static void model_job(struct model *m)
-{
-	uint64_t id = 1 + dice(m, 4);
-	struct sl_job_conf c = { .min_bps = dice(m, 3) ? 0 : 1000,
-				 .max_bps = dice(m, 3) ? 0 : 1000 + dice(m, 3) * 100000,
-				 .weight = (uint32_t)(1 + dice(m, 5)),
-				 .best_effort = (uint32_t)dice(m, 2),
-				 .period_ns = (sl_time)dice(m, 3) * SEC };
-	int rc;
-
-	if (!m->present[id]) {
-		rc = sl_job_add(m->b->s, id, &c, m->b->now);
-		m->present[id] = !rc;
-		if (rc != -EDQUOT) /* a firm min may not fit what the capacity is just now */
-			ok(m->b, rc);
-	} else if (dice(m, 4) == 0) {
-		bool has = false;
-
-		for (unsigned i = 0; i < BOX_REQUESTS; i++)
-			has |= m->state[i] != OUT && m->b->r[i].job == id;
-		assert_int_equal(sl_job_remove(m->b->s, id, m->b->now), has ? -EBUSY : 0);
-		m->present[id] = has;
-	} else if (dice(m, 3) == 0) {
-		ok(m->b, sl_job_grant(m->b->s, id, dice(m, 2) * 1000000,
-				      m->b->now + (sl_time)dice(m, 5) * MS, m->b->now));
-	} else if (dice(m, 3) == 0) {
-		uint64_t which = dice(m, 6);
-
-		ok(m->b, sl_job_order(m->b->s, id, which < 5 ? orders[which] : NULL, m->b->now));
-	} else {
-		rc = sl_job_set(m->b->s, id, &c, m->b->now);
-		if (rc != -EDQUOT)
-			ok(m->b, rc);
-	}
-}
-
-static void model_next(struct model *m)
-{
-	sl_time wake = 0;
-	const struct sl_batch *t = sl_next(m->b->s, m->b->now, &wake);
-
-	if (t)
-		model_taken(m, t);
-	else
-		assert_true(wake > m->b->now);
-}
-
-static void model_step(struct model *m)
-{
-	uint64_t what = dice(m, 100);
-
-	m->b->now += (sl_time)dice(m, dice(m, 8) ? 20000 : 2000000);
-	if (what < 45) {
-		model_add(m);
-	} else if (what < 65) {
-		model_next(m);
-	} else if (what < 85) {
-		if (m->flights)
-			model_done(m);
-	} else if (what < 91) {
-		unsigned i = (unsigned)dice(m, BOX_REQUESTS);
-
-		if (m->state[i] == OUT)
-			return;
-		assert_int_equal(sl_cancel(m->b->s, &m->b->r[i], m->b->now),
-				 m->state[i] == FLIES ? -EBUSY : 0);
-		if (m->state[i] == WAITS) {
-			m->state[i] = OUT;
-			m->inside--;
-		}
-	} else if (what < 96) {
-		model_job(m);
-	} else if (what < 97) {
-		set_policy(m->b, "order", orders[dice(m, 5)]);
-	} else if (what < 98) {
-		set_policy(m->b, "share", shares[dice(m, 5)]);
-	} else if (what < 99) {
-		set_policy(m->b, "admit", admits[dice(m, 2)]);
-	} else {
-		ok(m->b, sl_capacity_set(m->b->s, 1000 + dice(m, 2) * 9000, m->b->now));
-	}
-}
-
-/* All that is inside comes out, in the time that wake names. */
-static void model_finish(struct model *m)
-{
-	for (unsigned idle = 0; m->inside;) {
-		sl_time wake = 0;
-		const struct sl_batch *t;
-
-		if (m->flights) {
-			model_done(m);
-			continue;
-		}
-		t = sl_next(m->b->s, m->b->now, &wake);
-		if (t) {
-			model_taken(m, t);
-			idle = 0;
-			continue;
-		}
-		assert_true(++idle < 1000 && wake > m->b->now && wake != SL_NEVER);
-		m->b->now = wake;
-	}
-}
-
-static void at_random_nothing_is_lost_doubled_or_out_of_order(void **state)
-{
-	const char *text = getenv("SL_SEED");
-	uint64_t seed = text ? strtoull(text, NULL, 0) : 20240601;
-	struct model m = { .x = seed | 1 };
-
-	(void)state;
-	print_message("# seed %" PRIu64 "\n", seed);
-	for (unsigned round = 0; round < 30; round++) {
-		m.b = box_open(&(struct sl_config){
-			.limits = { .jobs = 4,
-				    .files = (uint32_t)(1 + dice(&m, 12)),
-				    .requests = (uint32_t)(32 + dice(&m, 64)) },
-			.share = shares[round % 5],
-			.order = orders[dice(&m, 5)],
-			.capacity_bps = 10000,
-			.strict_grants = (int)dice(&m, 2) });
-		memset(m.present, 0, sizeof(m.present));
-		for (unsigned step = 0; step < 1500; step++) {
-			model_step(&m);
-			assert_int_equal(stats(m.b).requests, m.inside);
-			assert_int_equal(stats(m.b).inflight_batches, m.flights);
-		}
-		model_finish(&m);
-		assert_int_equal(stats(m.b).requests, 0);
-		assert_int_equal(stats(m.b).files, 0);
-		for (uint64_t id = 1; id <= 4; id++)
-			if (m.present[id])
-				ok(m.b, sl_job_remove(m.b->s, id, m.b->now));
-		box_close(m.b);
-	}
-}
+/* ---- a turn that was waited for ---- */
 
 /* Job 1 has the set; every 10 ms something is changed about job 2, which waits for its turn. */
 static sl_time waited_in_the_set(void (*change)(struct box *b, unsigned round))
@@ -867,7 +615,7 @@ static void who_waits_for_its_turn_goes_on_waiting_through_a_change(void **state
 	assert_int_equal(waited_in_the_set(order_again), 100 * MS);
 }
 
-#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define CASE(name) BOX_CASE(plain, name)
 
 int main(void)
 {
@@ -891,13 +639,12 @@ int main(void)
 		CASE(a_job_with_a_grant_is_out_of_the_pool_while_it_lasts),
 		CASE(an_order_of_its_own_waits_until_the_job_is_out_of_the_pool),
 		CASE(jobs_come_and_go_while_a_move_waits),
-		cmocka_unit_test(what_has_no_entry_after_a_move_is_parked_and_not_lost),
-		cmocka_unit_test(what_is_parked_can_be_cancelled),
-		cmocka_unit_test(cancelling_frees_an_entry_for_what_is_parked),
-		cmocka_unit_test(what_is_parked_goes_back_into_the_pool),
-		cmocka_unit_test(parked_requests_keep_their_job),
+		CROWDED(what_has_no_entry_after_a_move_is_parked_and_not_lost),
+		CROWDED(what_is_parked_can_be_cancelled),
+		CROWDED(cancelling_frees_an_entry_for_what_is_parked),
+		CROWDED(what_is_parked_goes_back_into_the_pool),
+		CROWDED(parked_requests_keep_their_job),
 		cmocka_unit_test(who_waits_for_its_turn_goes_on_waiting_through_a_change),
-		cmocka_unit_test(at_random_nothing_is_lost_doubled_or_out_of_order),
 	};
 
 	return cmocka_run_group_tests_name("sched/change", tests, NULL, NULL);

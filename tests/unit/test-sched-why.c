@@ -4,6 +4,8 @@
 
 #include "sched/why.h"
 
+static const struct sl_config plain = { .order = "to" };
+
 static struct sl_why why(struct box *b, uint64_t id)
 {
 	struct sl_why w;
@@ -14,10 +16,9 @@ static struct sl_why why(struct box *b, uint64_t id)
 
 static void a_job_with_nothing_waiting_has_no_reason(void **state)
 {
-	struct box *b = box_open(&(struct sl_config){ .order = "to" });
+	struct box *b = *state;
 	struct sl_why w;
 
-	(void)state;
 	assert_int_equal(sl_job_why(b->s, 1, b->now, &w), -ENOENT);
 	job(b, 1, 0);
 	assert_int_equal(why(b, 1).kind, SL_WHY_NOTHING);
@@ -25,14 +26,12 @@ static void a_job_with_nothing_waiting_has_no_reason(void **state)
 	assert_int_equal(why(b, 1).kind, SL_WHY_TURN);
 	expect(b, 1, 0, 1, 1);
 	assert_int_equal(why(b, 1).kind, SL_WHY_NOTHING); /* it is in flight */
-	box_close(b);
 }
 
 static void a_job_that_has_used_up_its_max_is_held_by_it_until_it_may_send(void **state)
 {
-	struct box *b = box_open(&(struct sl_config){ .order = "to" });
+	struct box *b = *state;
 
-	(void)state;
 	job(b, 1, .max_bps = 1 * MB, .burst_bytes = 4096);
 	for (uint64_t i = 0; i < 3; i++)
 		put(b, 1, SL_WRITE, A, i * MB, MB);
@@ -41,7 +40,6 @@ static void a_job_that_has_used_up_its_max_is_held_by_it_until_it_may_send(void 
 	assert_int_equal(why(b, 1).kind, SL_WHY_CAP);
 	b->now += 1 * SEC;
 	assert_int_equal(why(b, 1).kind, SL_WHY_TURN);
-	box_close(b);
 }
 
 static void strict_grants_hold_and_limit(void **state)
@@ -64,9 +62,8 @@ static void strict_grants_hold_and_limit(void **state)
 
 static void a_grant_of_0_ranks_behind_others(void **state)
 {
-	struct box *b = box_open(&(struct sl_config){ .order = "to" });
+	struct box *b = *state;
 
-	(void)state;
 	job(b, 1, 0);
 	job(b, 2, 0);
 	ok(b, sl_job_grant(b->s, 1, 0, b->now + SEC, b->now));
@@ -74,7 +71,6 @@ static void a_grant_of_0_ranks_behind_others(void **state)
 	put(b, 2, SL_READ, A, 0, 1);
 	assert_int_equal(why(b, 1).kind, SL_WHY_RANK);
 	assert_int_equal(why(b, 2).kind, SL_WHY_TURN);
-	box_close(b);
 }
 
 static void a_job_behind_its_min_says_so(void **state)
@@ -112,29 +108,36 @@ static void an_order_policy_that_waits_is_named(void **state)
 
 static void overlapping_requests_wait_for_the_jobs_own(void **state)
 {
-	struct box *b = box_open(&(struct sl_config){ .order = "to" });
+	struct box *b = *state;
 
-	(void)state;
 	job(b, 1, 0);
 	put(b, 1, SL_WRITE, A, 0, 10);
 	expect(b, 1, 0, 10, 1);
 	put(b, 1, SL_READ, A, 5, 1);
 	assert_int_equal(why(b, 1).kind, SL_WHY_OWN);
-	box_close(b);
+}
+
+/* Jobs 1 and 2, of these periods, have had four requests waiting, and `first` was served one. */
+static struct box *two_under_io_sets(sl_time period_1, sl_time period_2, uint64_t bytes,
+				     uint64_t first)
+{
+	struct box *b = box_open(&(struct sl_config){ .order = "to", .share = "io-sets" });
+
+	job(b, 1, .period_ns = period_1);
+	job(b, 2, .period_ns = period_2);
+	for (uint64_t i = 0; i < 4; i++) {
+		put(b, 1, SL_READ, A, i * bytes, bytes);
+		put(b, 2, SL_READ, B, i * bytes, bytes);
+	}
+	serve(b, first, 0, bytes, 1);
+	return b;
 }
 
 static void io_sets_names_the_job_that_has_the_set(void **state)
 {
-	struct box *b = box_open(&(struct sl_config){ .order = "to", .share = "io-sets" });
+	struct box *b = two_under_io_sets(10 * SEC, 12 * SEC, MB, 1);
 
 	(void)state;
-	job(b, 1, .period_ns = 10 * SEC);
-	job(b, 2, .period_ns = 12 * SEC);
-	for (uint64_t i = 0; i < 4; i++) {
-		put(b, 1, SL_READ, A, i * MB, MB);
-		put(b, 2, SL_READ, B, i * MB, MB);
-	}
-	serve(b, 1, 0, MB, 1);
 	assert_int_equal(why(b, 2).kind, SL_WHY_JOB);
 	assert_int_equal(why(b, 2).job, 1);
 	assert_int_equal(why(b, 1).kind, SL_WHY_TURN);
@@ -143,16 +146,9 @@ static void io_sets_names_the_job_that_has_the_set(void **state)
 
 static void io_sets_names_the_set_that_goes_first(void **state)
 {
-	struct box *b = box_open(&(struct sl_config){ .order = "to", .share = "io-sets" });
+	struct box *b = two_under_io_sets(100 * SEC, 1 * SEC, MB, 2);
 
 	(void)state;
-	job(b, 1, .period_ns = 100 * SEC);
-	job(b, 2, .period_ns = 1 * SEC);
-	for (uint64_t i = 0; i < 4; i++) {
-		put(b, 1, SL_READ, A, i * MB, MB);
-		put(b, 2, SL_READ, B, i * MB, MB);
-	}
-	serve(b, 2, 0, MB, 1);
 	assert_int_equal(why(b, 1).kind, SL_WHY_SET);
 	assert_int_equal(why(b, 1).set, 0);
 	assert_int_equal(why(b, 2).kind, SL_WHY_TURN);
@@ -161,16 +157,9 @@ static void io_sets_names_the_set_that_goes_first(void **state)
 
 static void io_sets_names_the_job_of_unknown_period_whose_turn_it_is(void **state)
 {
-	struct box *b = box_open(&(struct sl_config){ .order = "to", .share = "io-sets" });
+	struct box *b = two_under_io_sets(0, 0, 2 * M, 1);
 
 	(void)state;
-	job(b, 1, 0);
-	job(b, 2, 0);
-	for (uint64_t i = 0; i < 4; i++) {
-		put(b, 1, SL_READ, A, 2 * i * M, 2 * M);
-		put(b, 2, SL_READ, B, 2 * i * M, 2 * M);
-	}
-	serve(b, 1, 0, 2 * M, 1);
 	assert_int_equal(why(b, 1).kind, SL_WHY_JOB);
 	assert_int_equal(why(b, 1).job, 2);
 	assert_int_equal(why(b, 2).kind, SL_WHY_TURN);
@@ -269,16 +258,18 @@ static void asking_changes_nothing_and_nobody_is_before_the_one_that_is_next(voi
 	}
 }
 
+#define CASE(name) BOX_CASE(plain, name)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_job_with_nothing_waiting_has_no_reason),
-		cmocka_unit_test(a_job_that_has_used_up_its_max_is_held_by_it_until_it_may_send),
+		CASE(a_job_with_nothing_waiting_has_no_reason),
+		CASE(a_job_that_has_used_up_its_max_is_held_by_it_until_it_may_send),
 		cmocka_unit_test(strict_grants_hold_and_limit),
-		cmocka_unit_test(a_grant_of_0_ranks_behind_others),
+		CASE(a_grant_of_0_ranks_behind_others),
 		cmocka_unit_test(a_job_behind_its_min_says_so),
 		cmocka_unit_test(an_order_policy_that_waits_is_named),
-		cmocka_unit_test(overlapping_requests_wait_for_the_jobs_own),
+		CASE(overlapping_requests_wait_for_the_jobs_own),
 		cmocka_unit_test(io_sets_names_the_job_that_has_the_set),
 		cmocka_unit_test(io_sets_names_the_set_that_goes_first),
 		cmocka_unit_test(io_sets_names_the_job_of_unknown_period_whose_turn_it_is),
