@@ -78,11 +78,16 @@ static void ju_add(const struct train *t, uint32_t row, uint32_t class_, uint32_
 
 	s->rows++;
 	s->correct += class_ == (uint32_t)sl_table_cell(&t->t, row, t->class_);
-	if (!(took > 0 && base > 0)) /* unknown ones too */
+	if (!(took > 0)) /* unknown ones too */
 		return;
 	s->timed++;
-	change = took / base - 1;
 	over = took / ju_fastest(t, row) - 1;
+	s->over_mean += over;
+	s->over_most = fmax(s->over_most, over);
+	if (!(base > 0))
+		return;
+	s->based++;
+	change = took / base - 1;
 	if (change < -MUCH) {
 		s->faster++;
 		s->faster_mean += -change;
@@ -92,8 +97,6 @@ static void ju_add(const struct train *t, uint32_t row, uint32_t class_, uint32_
 		s->slower_mean += change;
 		s->slower_most = fmax(s->slower_most, change);
 	}
-	s->over_mean += over;
-	s->over_most = fmax(s->over_most, over);
 }
 
 static void ju_end(struct train_score *s)

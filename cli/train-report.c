@@ -132,7 +132,7 @@ static void tp_solutions(const struct train *t, const struct train_score *s, uin
 	for (uint32_t i = 0; i < n; i++) {
 		printf("%-*s %4u %3.0f%%", width, s[i].name, s[i].correct,
 		       tp_percent(s[i].correct, s[i].rows));
-		if (s[i].timed)
+		if (s[i].based)
 			printf(" %5u %4.0f%% %4.0f%%  %5u %4.0f%% %4.0f%%  %6.1f%% %5.0f%%",
 			       s[i].faster, 100 * s[i].faster_mean, 100 * s[i].faster_most,
 			       s[i].slower, 100 * s[i].slower_mean, 100 * s[i].slower_most,
@@ -174,7 +174,7 @@ static void tp_against(const struct train *t, const struct train_score *s, uint3
 		const struct train_score *one = train_always(s, n, compared[k]);
 		char text[64];
 
-		if (!one || !one->timed)
+		if (!one || !one->based)
 			continue;
 		if (!head) {
 			printf("\n%-32s", "Against one for all");
@@ -304,12 +304,14 @@ static void tp_json_score(struct json *j, const struct train_score *s)
 	json_uint(j, "correct", s->correct);
 	if (s->timed) {
 		json_uint(j, "timed", s->timed);
-		json_uint(j, "faster", s->faster);
-		json_double(j, "faster_mean", s->faster_mean);
-		json_double(j, "faster_most", s->faster_most);
-		json_uint(j, "slower", s->slower);
-		json_double(j, "slower_mean", s->slower_mean);
-		json_double(j, "slower_most", s->slower_most);
+		if (s->based) {
+			json_uint(j, "faster", s->faster);
+			json_double(j, "faster_mean", s->faster_mean);
+			json_double(j, "faster_most", s->faster_most);
+			json_uint(j, "slower", s->slower);
+			json_double(j, "slower_mean", s->slower_mean);
+			json_double(j, "slower_most", s->slower_most);
+		}
 		json_double(j, "over_fastest_mean", s->over_mean);
 		json_double(j, "over_fastest_most", s->over_most);
 	}

@@ -68,7 +68,8 @@ double train_loss(const void *train, uint32_t row, uint32_t class_);
 struct train_score {
 	char name[SL_DECISION_NAME + 24];
 	uint32_t rows, correct;
-	uint32_t timed; /* rows with times of this choice and of the base */
+	uint32_t timed; /* rows with times of this choice, */
+	uint32_t based; /* and of the base */
 	uint32_t faster, slower;
 	double faster_mean, faster_most, slower_mean, slower_most; /* of 1 */
 	double over_mean, over_most; /* more time than the fastest choice, of 1 */

@@ -164,6 +164,17 @@ fastest, always to-agg 2.36%: WORSE. Use order=to-agg instead, or learn from mor
 	"$SLUICE" train --json --margin 15 t.csv | jq -e '.classes == {"to": 3, "aioli": 1}'
 }
 
+@test "times are compared without those of to, too" {
+	cut -d, -f1-14,16- "$DATA/runs.csv" >t.csv # all but time_to
+	! grep -q time_to, t.csv || false
+	"$SLUICE" train --json t.csv 2>/dev/null >j
+	jq -e '.leaves == "time" and (.verdicts | length == 2 and all(.by == "over_fastest_mean" and .constant == "to-agg")) and
+		all(.solutions[]; .timed == 192 and .faster == null)' j
+	run -0 --separate-stderr "$SLUICE" train t.csv
+	[[ "$output" != *"faster than"* ]]
+	[[ "$output" == *"more time than the"*"fastest, always"*"to-agg"* ]]
+}
+
 @test "what has no times is left out of means" {
 	printf '%s\n' a,best,time_to,time_sjf 1,mlf,1,2 1,mlf,1,2 1,mlf,1,2 2,aioli,1,2 2,aioli,1,2 2,aioli,1,2 3,sjf,2,1 >t.csv
 	run -0 "$SLUICE" train t.csv --smallest 3
