@@ -385,6 +385,9 @@ int cmd_status(int argc, char **argv)
 	if (all && (name || watch || ionode))
 		return cli_usage(cmd, "--all goes with neither --name nor --watch%s.",
 				 ionode ? " nor --ionode" : "");
+	if (curves && (all || json || watch || ionode))
+		return cli_usage(cmd,
+				 "--curves goes with --name alone: it prints CSV, of the layer.");
 	if (all)
 		return sa_all(json);
 	if ((status = layer_choose(&l, cmd, name)))

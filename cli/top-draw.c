@@ -232,6 +232,17 @@ static unsigned td_node_rows(const struct top_model *m, unsigned rows)
 	return wanted < 2 ? 0 : wanted;
 }
 
+static void td_no_jobs(struct pen *p, const struct top_model *m, const struct top_view *v)
+{
+	bool named = strcmp(v->layer, "default") != 0;
+	char text[PEN_BYTES];
+
+	snprintf(text, sizeof(text), "No jobs yet: 'sluice run%s%s -- COMMAND' starts one.",
+		 named ? " --name " : "", named ? v->layer : "");
+	pen_end(p, TOP_FAINT,
+		m->jobs ? "No job passes the filter: '/' and enter shows all." : text);
+}
+
 static void td_table(struct pen *p, const struct top_model *m, struct top_view *v, unsigned rows)
 {
 	const struct layout l = jobs_layout(m, p->columns);
@@ -250,9 +261,7 @@ static void td_table(struct pen *p, const struct top_model *m, struct top_view *
 		if (i < m->shown_count)
 			jobs_job(p, &l, &m->job[m->shown[i]]);
 		else if (i == 0)
-			pen_end(p, TOP_FAINT,
-				m->jobs ? "No job passes the filter: '/' and enter shows all."
-					: "No jobs yet: 'sluice run -- COMMAND' starts one.");
+			td_no_jobs(p, m, v);
 		else
 			pen_end(p, TOP_PLAIN, "");
 	}

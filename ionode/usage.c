@@ -55,7 +55,14 @@ int usage_start(struct node *n)
 	return 0;
 }
 
-static void put_line(const struct node *n, struct node_job *j, double seconds, sl_time now, FILE *f)
+/* One span of time: the same for all jobs, or a reader would take it for two. */
+struct span {
+	time_t end;
+	double seconds;
+};
+
+static void put_line(const struct node *n, struct node_job *j, const struct span *span, sl_time now,
+		     FILE *f)
 {
 	struct sl_job_stats st;
 	uint64_t calls;
@@ -66,7 +73,7 @@ static void put_line(const struct node *n, struct node_job *j, double seconds, s
 	if (calls == j->told.calls && st.waiting_ns == j->told.waited)
 		return;
 	fprintf(f, "%lld,%.3f,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%.3f,%.3f,%s\n",
-		(long long)time(NULL), seconds, j->moved[SL_READ] - j->told.moved[SL_READ],
+		(long long)span->end, span->seconds, j->moved[SL_READ] - j->told.moved[SL_READ],
 		j->moved[SL_WRITE] - j->told.moved[SL_WRITE], calls - j->told.calls,
 		(double)(st.throttled_ns - j->told.held) / 1e9,
 		(double)(st.waiting_ns - j->told.waited) / 1e9, j->name);
@@ -137,6 +144,7 @@ static void write_lines(struct usage *u, char *text, size_t length)
 static void put_lines(struct node *n, sl_time now)
 {
 	struct usage *u = n->usage;
+	const struct span span = { time(NULL), fmax((double)(now - u->last) / 1e9, LEAST_S) };
 	char *text = NULL;
 	size_t size = 0;
 	FILE *f = open_memstream(&text, &size);
@@ -147,7 +155,7 @@ static void put_lines(struct node *n, sl_time now)
 	node_collect(n, now);
 	permit_account(n);
 	for (struct node_job *j = n->jobs; j; j = j->next)
-		put_line(n, j, fmax((double)(now - u->last) / 1e9, LEAST_S), now, f);
+		put_line(n, j, &span, now, f);
 	node_unlock(n);
 	u->last = now;
 	if (fclose(f) == 0 && size)

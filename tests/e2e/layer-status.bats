@@ -85,6 +85,7 @@ some_job() { # name, options of run
 	[ "$code" -eq 1 ]
 	[ "$(cat "$BATS_TEST_TMPDIR/err")" = "sluice status: no layer is up. Start one with 'sluice up DIR'." ]
 	fails 2 "sluice status: --watch: '0' is not a time from 0.1 seconds to a day. See 'sluice status --help'." status --watch 0
+	fails 2 "sluice status: --curves goes with --name alone: it prints CSV, of the layer. See 'sluice status --help'." status --curves --json
 	fails 2 "sluice status: unexpected argument 'x'; a layer is chosen with --name. See 'sluice status --help'." status x
 }
 

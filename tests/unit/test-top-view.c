@@ -438,6 +438,23 @@ static void counts_have_three_characters(void **state)
 	}
 }
 
+static void how_to_start_a_job_is_said_of_this_layer(void **state)
+{
+	struct top_view v = window(80, 24);
+	struct top_model m;
+
+	(void)state;
+	read_model(&m, "{}");
+	assert_true(on(draw(&m, &v), "No jobs yet: 'sluice run -- COMMAND' starts one."));
+	v.layer = "east";
+	assert_true(on(draw(&m, &v), "No jobs yet: 'sluice run --name east -- COMMAND' starts"));
+	top_model_free(&m);
+	read_model(&m, one_node);
+	top_model_arrange(&m, TOP_BY_NOW, false, "zzz");
+	assert_true(on(draw(&m, &v), "No job passes the filter"));
+	top_model_free(&m);
+}
+
 static void one_is_no_plural(void **state)
 {
 	struct top_view v = window(80, 24);
@@ -574,6 +591,7 @@ int main(void)
 		cmocka_unit_test(a_layer_that_is_gone_is_said_to_be),
 		cmocka_unit_test(counts_have_three_characters),
 		cmocka_unit_test(one_is_no_plural),
+		cmocka_unit_test(how_to_start_a_job_is_said_of_this_layer),
 		cmocka_unit_test(text_is_cut_padded_and_harmless),
 		cmocka_unit_test(wide_letters_have_two_columns_and_accents_none),
 		cmocka_unit_test(long_names_leave_room_for_the_rest),
