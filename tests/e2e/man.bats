@@ -62,6 +62,7 @@ help_texts() { # command
 		page=$SOURCE_DIR/man/sluice-$name.1.scd
 		[ -e "$page" ] || { bad+=" sluice-$name(1)"; continue; }
 		[ "$(grep -c "^\*$name\*\$" "$SOURCE_DIR/man/sluice.1.scd")" -eq 1 ] || bad+=" sluice(1):$name"
+		grep -qx '# EXIT STATUS' "$page" || bad+=" exit-status:$name"
 		sed -n '/^# SEE ALSO/,$p' "$SOURCE_DIR/man/sluice.1.scd" | grep -qF "*sluice-$name*(1)" ||
 			bad+=" see-also:$name"
 		for option in $(help_texts "$name" | grep -oE -- '--[a-z][a-z-]+' | sort -u); do
