@@ -22,6 +22,10 @@ static int parse(struct config *c, const char *text, char *err)
 	return config_parse(c, "s.yaml", text, strlen(text), err);
 }
 
+struct wrong {
+	const char *text, *where, *what;
+};
+
 /* The message begins with `where` and contains `what`. */
 static void refused(const char *text, const char *where, const char *what)
 {
@@ -35,34 +39,51 @@ static void refused(const char *text, const char *where, const char *what)
 	assert_memory_equal(&c, &empty, sizeof(c));
 }
 
+static void all_refused(const struct wrong *w, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		refused(w[i].text, w[i].where, w[i].what);
+}
+
+static void taken(struct config *c, const char *text)
+{
+	char err[CONFIG_TEXT] = "";
+
+	if (parse(c, text, err))
+		fail_msg("'%s' was refused: %s", text, err);
+}
+
 static void a_dashboard_is_a_flag_or_a_place(void **state)
 {
-	char err[CONFIG_TEXT];
+	static const struct wrong rows[] = {
+		{ "dashboard: 7480", "s.yaml:1: dashboard: '7480' is neither true nor false", "" },
+		{ "dashboard: [1]", "s.yaml:1: dashboard is true, false, or", "not a list" },
+		{ "dashboard:\n  port: 1\n  port: 2", "s.yaml:3:", "given twice" },
+		{ "dashboard:\n  port: -1", "s.yaml:2: dashboard.port: '-1' is not a port", "" },
+		{ "dashboard: {listen: 'a b'}", "s.yaml:1: dashboard.listen: 'a b' is no name",
+		  "" },
+		{ "dashboard: {listen: '1.2.3.4:5'}", "s.yaml:1: dashboard.listen:", "by itself" },
+		{ "dashboard: {listen: '[::1]:5'}", "s.yaml:1: dashboard.listen:", "by itself" },
+		{ "dashboard: {listen: '['}", "s.yaml:1: dashboard.listen: '[' is no name", "" },
+	};
 	struct config c;
 
 	(void)state;
-	assert_int_equal(parse(&c, "dashboard: yes", err), 0);
+	taken(&c, "dashboard: yes");
 	assert_true(c.dashboard && !c.dashboard_port && !c.dashboard_host);
 	config_free(&c);
-	assert_int_equal(parse(&c, "dashboard: off", err), 0);
+	taken(&c, "dashboard: off");
 	assert_false(c.dashboard);
 	config_free(&c);
-	assert_int_equal(parse(&c, "dashboard: {}", err), 0);
+	taken(&c, "dashboard: {}");
 	assert_true(c.dashboard);
 	config_free(&c);
-	assert_int_equal(parse(&c, "dashboard: {listen: '[fe80::1%eth0]', port: 0}", err), 0);
+	taken(&c, "dashboard: {listen: '[fe80::1%eth0]', port: 0}");
 	assert_true(c.dashboard);
 	assert_string_equal(c.dashboard_host, "[fe80::1%eth0]");
 	assert_string_equal(c.dashboard_port, "0");
 	config_free(&c);
-	refused("dashboard: 7480", "s.yaml:1: dashboard: '7480' is neither true nor false", "");
-	refused("dashboard: [1]", "s.yaml:1: dashboard is true, false, or", "not a list");
-	refused("dashboard:\n  port: 1\n  port: 2", "s.yaml:3:", "given twice");
-	refused("dashboard:\n  port: -1", "s.yaml:2: dashboard.port: '-1' is not a port", "");
-	refused("dashboard: {listen: 'a b'}", "s.yaml:1: dashboard.listen: 'a b' is no name", "");
-	refused("dashboard: {listen: '1.2.3.4:5'}", "s.yaml:1: dashboard.listen:", "by itself");
-	refused("dashboard: {listen: '[::1]:5'}", "s.yaml:1: dashboard.listen:", "by itself");
-	refused("dashboard: {listen: '['}", "s.yaml:1: dashboard.listen: '[' is no name", "");
+	all_refused(rows, COUNT(rows));
 }
 
 static void every_key_is_taken(void **state)
@@ -86,45 +107,41 @@ static void every_key_is_taken(void **state)
 		[CONFIG_ASK_ALWAYS] = "true",
 	};
 	struct config c;
-	char err[CONFIG_TEXT];
 
 	(void)state;
-	assert_int_equal(parse(&c,
-			       "# a layer\n"
-			       "name: scratch\n"
-			       "directory: /mnt/my scratch\n"
-			       "capacity: 2GB/s\n"
-			       "workers: 4\n"
-			       "listen: '[::1]:4444'\n"
-			       "secret_file: /home/me/secret\n"
-			       "device_model: bandwidth=200M,seek=5ms,op=50us,streams=2\n"
-			       "trace: /tmp/t\n"
-			       "log_level: debug\n"
-			       "ionodes: 12\n"
-			       "gap: 200ms\n"
-			       "curves: /var/c\n"
-			       "per_proc_bandwidth: 1.5Gi\n"
-			       "compute_nodes: 1024\n"
-			       "direct: true\n"
-			       "ask_always: true\n"
-			       "policy:\n"
-			       "  admit: open\n"
-			       "  share: io-sets,quantum_bytes=2Mi\n"
-			       "  order: aioli,wait_us=500\n"
-			       "  grant: fcfs\n"
-			       "  allocate: static\n"
-			       "jobs:\n"
-			       "  - job: climate\n"
-			       "    min: 300MB/s\n"
-			       "    max: 1.5Gi\n"
-			       "    burst: 64Mi\n"
-			       "    weight: 4\n"
-			       "    period: 20m\n"
-			       "    best_effort: true\n"
-			       "    order: sjf\n"
-			       "  - {job: '17'}\n",
-			       err),
-			 0);
+	taken(&c, "# a layer\n"
+		  "name: scratch\n"
+		  "directory: /mnt/my scratch\n"
+		  "capacity: 2GB/s\n"
+		  "workers: 4\n"
+		  "listen: '[::1]:4444'\n"
+		  "secret_file: /home/me/secret\n"
+		  "device_model: bandwidth=200M,seek=5ms,op=50us,streams=2\n"
+		  "trace: /tmp/t\n"
+		  "log_level: debug\n"
+		  "ionodes: 12\n"
+		  "gap: 200ms\n"
+		  "curves: /var/c\n"
+		  "per_proc_bandwidth: 1.5Gi\n"
+		  "compute_nodes: 1024\n"
+		  "direct: true\n"
+		  "ask_always: true\n"
+		  "policy:\n"
+		  "  admit: open\n"
+		  "  share: io-sets,quantum_bytes=2Mi\n"
+		  "  order: aioli,wait_us=500\n"
+		  "  grant: fcfs\n"
+		  "  allocate: static\n"
+		  "jobs:\n"
+		  "  - job: climate\n"
+		  "    min: 300MB/s\n"
+		  "    max: 1.5Gi\n"
+		  "    burst: 64Mi\n"
+		  "    weight: 4\n"
+		  "    period: 20m\n"
+		  "    best_effort: true\n"
+		  "    order: sjf\n"
+		  "  - {job: '17'}\n");
 	for (int k = 0; k < CONFIG_KEYS; k++)
 		assert_string_equal(c.value[k], wanted[k]);
 	assert_string_equal(c.policy[0], "open");
@@ -156,14 +173,10 @@ static void nothing_is_a_configuration(void **state)
 	static const char *const texts[] = { "",     "\n",	   "# only this\n", "---\n...\n",
 					     "{}\n", "jobs: []\n", "policy: {}\n" };
 	struct config c;
-	char err[CONFIG_TEXT];
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(texts); i++) {
-		int rc = parse(&c, texts[i], err);
-
-		if (rc)
-			fail_msg("'%s' was refused: %s", texts[i], err);
+		taken(&c, texts[i]);
 		assert_null(c.value[CONFIG_NAME]);
 		assert_int_equal(c.jobs_count, 0);
 		config_free(&c);
@@ -172,106 +185,122 @@ static void nothing_is_a_configuration(void **state)
 
 static void an_unknown_key_is_answered_with_those_there_are(void **state)
 {
+	static const struct wrong rows[] = {
+		{ "name: a\n\ncapcity: 2G\n", "s.yaml:3: ",
+		  "the file has no key 'capcity' (did you mean 'capacity'?); there are name, "
+		  "directory, capacity, workers, listen, secret_file, device_model, trace, "
+		  "log_level, ionodes, gap, curves, per_proc_bandwidth, compute_nodes, direct, "
+		  "ask_always, dashboard, policy, jobs" },
+		{ "policy:\n  shaer: wfq\n",
+		  "s.yaml:2: ", "(did you mean 'share'?); there are admit, share, order" },
+		{ "policy:\n  xyzzy: wfq\n",
+		  "s.yaml:2: ", "policy has no key 'xyzzy'; there are admit" },
+		{ "jobs:\n- job: a\n  mn: 1M\n",
+		  "s.yaml:3: ", "a job has no key 'mn' (did you mean 'min'?)" },
+	};
+
 	(void)state;
-	refused("name: a\n\ncapcity: 2G\n", "s.yaml:3: ",
-		"the file has no key 'capcity' (did you mean 'capacity'?); there are name, "
-		"directory, capacity, workers, listen, secret_file, device_model, trace, "
-		"log_level, ionodes, gap, curves, per_proc_bandwidth, compute_nodes, direct, "
-		"ask_always, dashboard, policy, jobs");
-	refused("policy:\n  shaer: wfq\n",
-		"s.yaml:2: ", "(did you mean 'share'?); there are admit, share, order");
-	refused("policy:\n  xyzzy: wfq\n",
-		"s.yaml:2: ", "policy has no key 'xyzzy'; there are admit");
-	refused("jobs:\n- job: a\n  mn: 1M\n",
-		"s.yaml:3: ", "a job has no key 'mn' (did you mean 'min'?)");
+	all_refused(rows, COUNT(rows));
 }
 
 static void a_wrong_type_is_named(void **state)
 {
+	static const struct wrong rows[] = {
+		{ "- a\n- b\n", "s.yaml:1: ", "the file is a mapping" },
+		{ "just text\n", "s.yaml:1: ", "the file is a mapping" },
+		{ "name: [a, b]\n", "s.yaml:1: ", "name is the name of the layer, not a list" },
+		{ "\ncapacity: {a: 1}\n", "s.yaml:2: ", "capacity is a rate like 200M" },
+		{ "capacity:\n", "s.yaml:1: ", "capacity has no value" },
+		{ "policy: wfq\n", "s.yaml:1: ", "policy is a mapping" },
+		{ "jobs: a\n", "s.yaml:1: ", "jobs is a list" },
+		{ "jobs:\n- a\n", "s.yaml:2: ", "a job is a mapping" },
+		{ "jobs:\n- job: a\n  min: [1]\n", "s.yaml:3: ", "min is one value, not a list" },
+		{ "[a]: b\n", "s.yaml:1: ", "a key is a word, not a list" },
+	};
+
 	(void)state;
-	refused("- a\n- b\n", "s.yaml:1: ", "the file is a mapping");
-	refused("just text\n", "s.yaml:1: ", "the file is a mapping");
-	refused("name: [a, b]\n", "s.yaml:1: ", "name is the name of the layer, not a list");
-	refused("\ncapacity: {a: 1}\n", "s.yaml:2: ", "capacity is a rate like 200M");
-	refused("capacity:\n", "s.yaml:1: ", "capacity has no value");
-	refused("policy: wfq\n", "s.yaml:1: ", "policy is a mapping");
-	refused("jobs: a\n", "s.yaml:1: ", "jobs is a list");
-	refused("jobs:\n- a\n", "s.yaml:2: ", "a job is a mapping");
-	refused("jobs:\n- job: a\n  min: [1]\n", "s.yaml:3: ", "min is one value, not a list");
-	refused("[a]: b\n", "s.yaml:1: ", "a key is a word, not a list");
+	all_refused(rows, COUNT(rows));
 }
 
 static void a_wrong_value_is_answered_with_what_is_possible(void **state)
 {
+	static const struct wrong rows[] = {
+		{ "name: ../x\n", "s.yaml:1: ", "cannot name a layer" },
+		{ "name: a\ncapacity: fast\n", "s.yaml:2: ", "'fast' is not a rate; write 200M" },
+		{ "capacity: 0\n", "s.yaml:1: ", "is not a rate" },
+		{ "capacity: 2P\n", "s.yaml:1: ", "is not a rate" },
+		{ "workers: 0\n", "s.yaml:1: ", "not a number from 1 to 64" },
+		{ "workers: 65\n", "s.yaml:1: ", "not a number from 1 to 64" },
+		{ "workers: 4 cores\n", "s.yaml:1: ", "not a number from 1 to 64" },
+		{ "name: a\ndevice_model: paper\n", "s.yaml:2: ",
+		  "device_model: 'paper' is no device; there are hdd, raid, ssd, "
+		  "pastel, graphene, suno, edel, or write bandwidth=" },
+		{ "device_model: seek=5ms\n", "s.yaml:1: ", "is no device" },
+		{ "device_model: bandwidth=999K\n", "s.yaml:1: ", "is no device" },
+		{ "device_model: bandwidth=1G,streams=17\n", "s.yaml:1: ", "is no device" },
+		{ "log_level: loud\n", "s.yaml:1: ",
+		  "log_level: 'loud' is no log level; there are error, warn, info and debug" },
+		{ "listen: here\n", "s.yaml:1: ", "listen: 'here' is not HOST:PORT" },
+		{ "listen: here:65536\n", "s.yaml:1: ", "is not HOST:PORT" },
+		{ "policy:\n  share: wfqq\n", "s.yaml:2: ", "share: no policy 'wfqq'; there are" },
+		{ "policy:\n  grant: fcsf\n", "s.yaml:2: ", "grant: no policy 'fcsf'" },
+		{ "policy:\n  allocate: x\n", "s.yaml:2: ", "allocate: no policy 'x'; there are" },
+		{ "ionodes: 0\n", "s.yaml:1: ", "'0' is not a number from 1 to 64" },
+		{ "ionodes: 65\n", "s.yaml:1: ", "'65' is not a number from 1 to 64" },
+		{ "gap: 0s\n", "s.yaml:1: ", "'0s' is not a time; write 1s or 200ms" },
+		{ "direct: maybe\n", "s.yaml:1: ", "'maybe' is neither true nor false" },
+		{ "per_proc_bandwidth: fast\n", "s.yaml:1: ", "'fast' is not a rate" },
+		{ "compute_nodes: -1\n", "s.yaml:1: ", "'-1' is not a number from 1" },
+		{ "policy:\n  order: aioli, wait_us=5\n", "s.yaml:2: ", "written without spaces" },
+		{ "jobs:\n- job: a b\n", "s.yaml:2: ", "without spaces" },
+		{ "jobs:\n- min: 1M\n", "s.yaml:2: ", "a job needs its name" },
+		{ "jobs:\n- job: a\n  weight: -1\n", "s.yaml:3: ", "weight: '-1' is not a number" },
+		{ "jobs:\n- job: a\n  period: soon\n", "s.yaml:3: ", "'soon' is not a time" },
+		{ "jobs:\n- job: a\n  burst: x\n", "s.yaml:3: ", "'x' is not a size" },
+		{ "jobs:\n- job: a\n  best_effort: maybe\n", "s.yaml:3: ", "neither 0 nor 1" },
+		{ "jobs:\n- job: a\n  order: x\n", "s.yaml:3: ", "order: no policy 'x'" },
+		{ "name: \"a\\0b\"\n", "s.yaml:1: ", "zero byte" },
+	};
+
 	(void)state;
-	refused("name: ../x\n", "s.yaml:1: ", "cannot name a layer");
-	refused("name: a\ncapacity: fast\n", "s.yaml:2: ", "'fast' is not a rate; write 200M");
-	refused("capacity: 0\n", "s.yaml:1: ", "is not a rate");
-	refused("capacity: 2P\n", "s.yaml:1: ", "is not a rate");
-	refused("workers: 0\n", "s.yaml:1: ", "not a number from 1 to 64");
-	refused("workers: 65\n", "s.yaml:1: ", "not a number from 1 to 64");
-	refused("workers: 4 cores\n", "s.yaml:1: ", "not a number from 1 to 64");
-	refused("name: a\ndevice_model: paper\n", "s.yaml:2: ",
-		"device_model: 'paper' is no device; there are hdd, raid, ssd, "
-		"pastel, graphene, suno, edel, or write bandwidth=");
-	refused("device_model: seek=5ms\n", "s.yaml:1: ", "is no device");
-	refused("device_model: bandwidth=999K\n", "s.yaml:1: ", "is no device");
-	refused("device_model: bandwidth=1G,streams=17\n", "s.yaml:1: ", "is no device");
-	refused("log_level: loud\n", "s.yaml:1: ",
-		"log_level: 'loud' is no log level; there are error, warn, info and debug");
-	refused("listen: here\n", "s.yaml:1: ", "listen: 'here' is not HOST:PORT");
-	refused("listen: here:65536\n", "s.yaml:1: ", "is not HOST:PORT");
-	refused("policy:\n  share: wfqq\n", "s.yaml:2: ", "share: no policy 'wfqq'; there are");
-	refused("policy:\n  grant: fcsf\n", "s.yaml:2: ", "grant: no policy 'fcsf'");
-	refused("policy:\n  allocate: x\n", "s.yaml:2: ", "allocate: no policy 'x'; there are");
-	refused("ionodes: 0\n", "s.yaml:1: ", "'0' is not a number from 1 to 64");
-	refused("ionodes: 65\n", "s.yaml:1: ", "'65' is not a number from 1 to 64");
-	refused("gap: 0s\n", "s.yaml:1: ", "'0s' is not a time; write 1s or 200ms");
-	refused("direct: maybe\n", "s.yaml:1: ", "'maybe' is neither true nor false");
-	refused("per_proc_bandwidth: fast\n", "s.yaml:1: ", "'fast' is not a rate");
-	refused("compute_nodes: -1\n", "s.yaml:1: ", "'-1' is not a number from 1");
-	refused("policy:\n  order: aioli, wait_us=5\n", "s.yaml:2: ", "written without spaces");
-	refused("jobs:\n- job: a b\n", "s.yaml:2: ", "without spaces");
-	refused("jobs:\n- min: 1M\n", "s.yaml:2: ", "a job needs its name");
-	refused("jobs:\n- job: a\n  weight: -1\n", "s.yaml:3: ", "weight: '-1' is not a number");
-	refused("jobs:\n- job: a\n  period: soon\n", "s.yaml:3: ", "'soon' is not a time");
-	refused("jobs:\n- job: a\n  burst: x\n", "s.yaml:3: ", "'x' is not a size");
-	refused("jobs:\n- job: a\n  best_effort: maybe\n", "s.yaml:3: ", "neither 0 nor 1");
-	refused("jobs:\n- job: a\n  order: x\n", "s.yaml:3: ", "order: no policy 'x'");
-	refused("name: \"a\\0b\"\n", "s.yaml:1: ", "zero byte");
+	all_refused(rows, COUNT(rows));
 }
 
 static void what_is_given_twice_is_refused(void **state)
 {
+	static const struct wrong rows[] = {
+		{ "name: a\nname: b\n", "s.yaml:2: ", "name is given twice" },
+		{ "policy:\n  share: wfq\n  share: fifo\n", "s.yaml:3: ", "share is given twice" },
+		{ "jobs:\n- job: a\n- job: b\n- job: a\n",
+		  "s.yaml:4: ", "'a' is there already, in line 2" },
+		{ "jobs:\n- job: a\n  min: 1\n  min: 2\n", "s.yaml:4: ", "min is given twice" },
+		{ "name: a\n---\nname: b\n", "s.yaml:3: ", "a second document" },
+	};
+
 	(void)state;
-	refused("name: a\nname: b\n", "s.yaml:2: ", "name is given twice");
-	refused("policy:\n  share: wfq\n  share: fifo\n", "s.yaml:3: ", "share is given twice");
-	refused("jobs:\n- job: a\n- job: b\n- job: a\n",
-		"s.yaml:4: ", "'a' is there already, in line 2");
-	refused("jobs:\n- job: a\n  min: 1\n  min: 2\n", "s.yaml:4: ", "min is given twice");
-	refused("name: a\n---\nname: b\n", "s.yaml:3: ", "a second document");
+	all_refused(rows, COUNT(rows));
 }
 
 static void what_is_not_yaml_is_refused_with_its_line(void **state)
 {
+	static const struct wrong rows[] = {
+		{ "name: a\n  b: [\n", "s.yaml:2: ", "this is not YAML" },
+		{ "name: a\nworkers: \"4\n", "s.yaml:", "this is not YAML" },
+		{ "\tname: a\n", "s.yaml:1: ", "this is not YAML" },
+		{ "name: *nobody\n", "s.yaml:1: ", "this is not YAML" },
+		{ "name: \xff\n", "s.yaml:", "this is not YAML" },
+	};
+
 	(void)state;
-	refused("name: a\n  b: [\n", "s.yaml:2: ", "this is not YAML");
-	refused("name: a\nworkers: \"4\n", "s.yaml:", "this is not YAML");
-	refused("\tname: a\n", "s.yaml:1: ", "this is not YAML");
-	refused("name: *nobody\n", "s.yaml:1: ", "this is not YAML");
-	refused("name: \xff\n", "s.yaml:", "this is not YAML");
+	all_refused(rows, COUNT(rows));
 }
 
 static void aliases_are_followed_and_circles_do_no_harm(void **state)
 {
 	struct config c;
-	char err[CONFIG_TEXT];
 
 	(void)state;
-	assert_int_equal(parse(&c,
-			       "capacity: &r 2G\njobs:\n- job: a\n  max: *r\n- job: b\n  max: *r\n",
-			       err),
-			 0);
+	taken(&c, "capacity: &r 2G\njobs:\n- job: a\n  max: *r\n- job: b\n  max: *r\n");
 	assert_int_equal(c.jobs[1].conf.max_bps, 2000000000);
 	config_free(&c);
 	refused("jobs: &j\n- *j\n", "s.yaml:", "a job is a mapping");
