@@ -30,6 +30,29 @@ parse() { # command, as it is typed; its help comes in
 	function row(a, b, c, d, e) {
 		print a "\t" command "\t" b (c == "" && a != "option" ? "" : "\t" c "\t" d "\t" e)
 	}
+	# What an option can have, if its text is a list of words ("now (the default), name or max"), or has
+	# them in quotes ("\047error\047 (the default), or \047direct\047, to go on").
+	function values_of_last(    n, i) {
+		gsub(/ *\([^)]*\)/, "", last_text)
+		if (last_argument == "KEY" || last_argument == "LEVEL") {
+			n = split(last_text, value, /,? or |, /)
+			for (i = 1; i <= n; i++)
+				print "value\t" command "\t" last "\t" value[i]
+		}
+		while ((last_argument == "MODE" || last_argument == "WHAT") && match(last_text, /\047[a-z]+\047/)) {
+			print "value\t" command "\t" last "\t" substr(last_text, RSTART + 1, RLENGTH - 2)
+			last_text = substr(last_text, RSTART + RLENGTH)
+		}
+		last = last_argument = ""
+	}
+	last != "" && /^       +[^ ]/ && !/^       ? ?--/ {
+		line = $0
+		sub(/^ +/, " ", line)
+		last_text = last_text line
+	}
+	/^$|^ +-/ {
+		values_of_last()
+	}
 	# "--requests does this; --generate and --import-darshan do that: see their --help."
 	/^--[a-z]/ && !done {
 		begun = 1
@@ -82,6 +105,9 @@ parse() { # command, as it is typed; its help comes in
 			    index(substr(text, 1, index(text, ":")), "\047" whole[2] "\047") == 0)
 				continue
 			row("option", i == 1 ? letter : "", name, argument, text)
+			last = name
+			last_argument = argument
+			last_text = text
 		}
 	}
 	/^  [a-z_]+=[A-Z0-9]/ {
@@ -127,6 +153,7 @@ parse() { # command, as it is typed; its help comes in
 		row("sub", $1)
 	}
 	END {
+		values_of_last()
 		while (done && match(said, /--[a-z][a-z-]+/)) {
 			name = substr(said, RSTART, RLENGTH)
 			said = substr(said, RSTART + RLENGTH)

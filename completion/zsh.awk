@@ -14,8 +14,8 @@ function action(command, name, argument) {
 	if (name == "--policy")
 		return ":policy:" (command == "sim" ? "{_sluice_of_stage grant}" : \
 			command == "allocate" ? "{_sluice_of_stage allocate}" : "_sluice_stages")
-	if (argument == "KIND" && words_of[command " " name] != "")
-		return ":kind:(" substr(words_of[command " " name], 2) ")"
+	if (words_of[command " " name] != "")
+		return ":" tolower(argument) ":(" substr(words_of[command " " name], 2) ")"
 	if (argument ~ /(^(FILE|F|LOG)|yaml)$/)
 		return ":file:_files"
 	if (argument ~ /^(DIR|D)$/)

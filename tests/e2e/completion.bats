@@ -107,6 +107,13 @@ options_known() { # command
 	has "$(offers sluice allocate -p '')" mckp
 	has "$(offers sluice sim --generate '')" mix iosets
 	[ "$(offers sluice sim --generate = in)" = intrepid ]
+	has "$(offers sluice top --sort '')" now average weight
+	for key in $(offers sluice top --sort ''); do
+		"$SLUICE" top --batch --count 1 --sort "$key" >/dev/null
+	done
+	[ "$(offers sluice up --log-level '' | xargs)" = "debug error info warn" ]
+	[ "$(offers sluice run --fallback '' | xargs)" = "direct error" ]
+	[ "$(offers sluice run --mode = g)" = gate ]
 	has "$(offers sluice report '')" file.yaml
 	# what stands below a layer that has died is none
 	kill -KILL "$(cat "$SLUICE_RUNTIME/east/pid")"
@@ -194,6 +201,7 @@ shown() { # text
 	typed 'sluice sim --policy min-m' 'sluice sim --policy min-max'
 	typed 'sluice sim --requests --wind' 'sluice sim --requests --window'
 	typed 'sluice sim --generate per' 'sluice sim --generate persched'
+	typed 'sluice top --sort wei' 'sluice top --sort weight'
 	typed 'sluice allocate --policy mck' 'sluice allocate --policy mckp'
 	typed 'sluice up --policy sha' 'sluice up --policy share='
 	typed 'sluice set --name ' 'ready>'
