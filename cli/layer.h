@@ -132,6 +132,14 @@ void layer_stop(struct layer_start *s, size_t count);
 int layer_args(const struct layer *l, const struct layer_member *m, const char ***args,
 	       char **text);
 
+/*
+ * Change one thing after the other, whoever wants to: two that come together could reach the nodes
+ * in different orders, which then differ for good, and what is kept for a revival would not be what
+ * is in force. A turn begins when that of others has ended, and is to be ended.
+ */
+int layer_turn(const struct layer *l);
+void layer_turn_end(int turn);
+
 /* It is to have this option when it is revived, instead of what it had of that name. 0 or -errno.
  */
 int layer_keep_option(const struct layer *l, const struct layer_member *m, const char *option,

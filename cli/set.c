@@ -88,7 +88,7 @@ static int se_capacity(const char *name, const char *text)
 	uint64_t bps;
 	struct layer l;
 	size_t n;
-	int status;
+	int status, turn;
 
 	if (strlen(text) > 40 || sl_parse_rate(text, &bps) || bps > SL_MAX_RATE)
 		return cli_usage("set",
@@ -101,7 +101,10 @@ static int se_capacity(const char *name, const char *text)
 	n = layer_members(&l, m);
 	n -= m[n - 1].controller;
 	snprintf(line, sizeof(line), "capacity %" PRIu64, bps && bps < n ? 1 : bps / n);
-	if ((status = layer_ask_all(&l, line, false)))
+	turn = layer_turn(&l);
+	status = layer_ask_all(&l, line, false);
+	layer_turn_end(turn);
+	if (status)
 		return status;
 	layer_warn_capacity("set", bps);
 	return CLI_OK;
@@ -116,12 +119,20 @@ static int se_line(char line[LINE], const char *job, int count, char *const *wor
 	return status;
 }
 
+static int se_tell(const struct layer *l, const char *line)
+{
+	int turn = layer_turn(l), status = layer_ask_all(l, line, true);
+
+	layer_turn_end(turn);
+	return status;
+}
+
 int set_job(const struct layer *l, const char *job, int count, char *const *words)
 {
 	char line[LINE] = "set";
 	int status = se_line(line, job, count, words);
 
-	return status ? status : layer_ask_all(l, line, true);
+	return status ? status : se_tell(l, line);
 }
 
 int cmd_set(int argc, char **argv)
@@ -161,7 +172,7 @@ int cmd_set(int argc, char **argv)
 	status = se_line(line, argv[optind], argc - optind - 1, argv + optind + 1);
 	if (status || (status = layer_choose(&l, "set", name)))
 		return status;
-	return layer_ask_all(&l, line, true);
+	return se_tell(&l, line);
 }
 
 /* grant and allocate are the controller's. */
@@ -219,7 +230,7 @@ int policy_set(const char *layer, int argc, char **argv)
 	char nodes[LINE] = "policy", controller[LINE] = "policy", stage[32], err[CHECK_TEXT];
 	char *whole;
 	struct layer l;
-	int status = CLI_OK;
+	int status = CLI_OK, turn;
 
 	if (argc == 0)
 		return cli_usage("policy", "'set' needs STAGE=POLICY, like share=io-sets.");
@@ -240,10 +251,12 @@ int policy_set(const char *layer, int argc, char **argv)
 	}
 	if (status || (status = layer_choose(&l, "policy", layer)))
 		return status;
+	turn = layer_turn(&l);
 	/* Of what is left to refuse, most is the controller's: so it is asked first. */
 	if (strlen(controller) >= sizeof(begin))
 		status = se_ask_controller(&l, controller, argc, argv);
 	if (!status && strlen(nodes) >= sizeof(begin))
 		status = layer_ask_all(&l, nodes, false);
+	layer_turn_end(turn);
 	return status;
 }

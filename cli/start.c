@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -20,6 +21,7 @@
 
 #define READY_MS  15000 /* a node that is not ready by then will not be */
 #define STOP_MS	  15000 /* it drains for 10 s at most */
+#define TURN_MS	  15000 /* whoever has it for longer is stuck, and the order with it */
 #define LOG_LINES 5
 
 enum { FD_LOCK = 3, FD_READY = 4 }; /* in the member; members.c looks for the lock there */
@@ -76,19 +78,40 @@ static void st_show_log(int log)
 		fprintf(stderr, "  %s\n", line);
 }
 
-/* Words that end with a 0, in a file. */
+/* Words that end with a 0, in a file; who reads it finds the old ones or these, never a part. */
 static int st_keep_args(const struct layer *l, const char *suffix, const char *const *args)
 {
-	char path[PATH_MAX];
+	char path[PATH_MAX], fresh[PATH_MAX + 8];
 	FILE *f;
 
 	snprintf(path, sizeof(path), "%.200s/args%s", l->dir, suffix);
-	f = fopen(path, "we");
+	snprintf(fresh, sizeof(fresh), "%s.new", path);
+	f = fopen(fresh, "we");
 	if (!f)
 		return -errno;
 	for (; *args; args++)
 		fwrite(*args, 1, strlen(*args) + 1, f);
-	return fclose(f) ? -errno : 0;
+	if (fclose(f) || rename(fresh, path))
+		return -errno;
+	return 0;
+}
+
+int layer_turn(const struct layer *l)
+{
+	char path[PATH_MAX];
+	int fd;
+
+	snprintf(path, sizeof(path), "%.200s/root", l->dir);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	for (int ms = 0; fd >= 0 && ms < TURN_MS && flock(fd, LOCK_EX | LOCK_NB); ms += 2)
+		usleep(2000);
+	return fd;
+}
+
+void layer_turn_end(int turn)
+{
+	if (turn >= 0)
+		close(turn);
 }
 
 int layer_keep_option(const struct layer *l, const struct layer_member *m, const char *option,

@@ -23,6 +23,8 @@
 
 static const char cmd[] = "up";
 
+#define LOCK_MS 1000
+
 static double re_number(const cJSON *object, const char *key)
 {
 	const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
@@ -177,6 +179,7 @@ int up_revive(const char *name)
 {
 	struct layer l;
 	int status = layer_choose(&l, cmd, name), turn, rc;
+	bool ours;
 
 	if (status)
 		return status;
@@ -184,8 +187,14 @@ int up_revive(const char *name)
 		return layer_not_up(&l, true);
 	/* One at a time; not the lock, which the living have. */
 	turn = open(l.dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	rc = turn < 0 || flock(turn, LOCK_EX | LOCK_NB) ? -EWOULDBLOCK : layer_lock(&l, false);
-	if (rc == -EWOULDBLOCK && turn >= 0 && layer_pid(&l))
+	ours = turn >= 0 && flock(turn, LOCK_EX | LOCK_NB) == 0;
+	rc = ours ? layer_lock(&l, false) : -EWOULDBLOCK;
+	/* One that was killed has the lock for a moment, and is nobody to join. */
+	for (int ms = 0; ours && rc == -EWOULDBLOCK && !layer_pid(&l) && ms < LOCK_MS; ms += 20) {
+		usleep(20000);
+		rc = layer_lock(&l, false);
+	}
+	if (ours && rc == -EWOULDBLOCK && layer_pid(&l))
 		rc = layer_lock_open(&l);
 	if (rc == -EWOULDBLOCK)
 		status = cli_fail(cmd,

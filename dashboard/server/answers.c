@@ -85,20 +85,18 @@ enum MHD_Result answer_policies(struct request *r)
 	return errand(r, an_policies_work);
 }
 
-/*
- * ---- changing ----
- *
- * One at a time, under change_lock: else two that come together could reach the nodes in different
- * orders, which then differ for good, and what is kept for a revival would not be what is in force.
- */
+/* ---- changing, in turn with others: layer_turn() ---- */
 
-/* What came of it, as an answer; 0 is none yet. Frees text. */
-static int an_result(struct request *r, int rc, const char *silent, char *text)
+/*
+ * What came of it, as an answer; 0 is none yet. who: "I/O node 1: " if those before have done it,
+ * else "". Frees text.
+ */
+static int an_result(struct request *r, int rc, const char *silent, const char *who, char *text)
 {
 	if (rc == -ENOTCONN)
 		errand_error(r, MHD_HTTP_SERVICE_UNAVAILABLE, "%s", silent);
 	else if (rc)
-		errand_error(r, rc == -ENOENT ? MHD_HTTP_NOT_FOUND : MHD_HTTP_CONFLICT, "%s",
+		errand_error(r, rc == -ENOENT ? MHD_HTTP_NOT_FOUND : MHD_HTTP_CONFLICT, "%s%s", who,
 			     text && *text ? text : strerror(-rc));
 	free(text);
 	return rc;
@@ -117,7 +115,7 @@ static int an_tell_nodes(struct request *r, const char *line, bool some)
 	int rc = layer_tell_all(&r->server->layer, line, some, who, &text);
 
 	log_info("change=\"%.200s\" result=%d", line, rc);
-	return an_result(r, rc, "no node of the layer answers", text);
+	return an_result(r, rc, "no node of the layer answers", who, text);
 }
 
 /* One that is revived starts with the options that it had: with these, from now on. */
@@ -154,22 +152,24 @@ static int an_tell_controller(struct request *r, char *line)
 	log_info("change=\"%.200s\" result=%d", line, rc);
 	if (!rc)
 		an_keep(l, &m[n - 1], line);
-	return an_result(
-		r, rc, "the controller does not answer; 'sluice up --revive' brings it back", text);
+	return an_result(r, rc,
+			 "the controller does not answer; 'sluice up --revive' brings it back", "",
+			 text);
 }
 
 static void an_job_work(struct request *r)
 {
 	char line[CHANGE_LINE], err[CHANGE_TEXT];
+	int turn;
 
 	if (change_job(r->path + strlen(JOBS), r->body, r->length, line, err)) {
 		errand_error(r, MHD_HTTP_BAD_REQUEST, "%s", err);
 		return;
 	}
-	pthread_mutex_lock(&r->server->change_lock);
+	turn = layer_turn(&r->server->layer);
 	if (!an_tell_nodes(r, line, true))
 		an_done(r);
-	pthread_mutex_unlock(&r->server->change_lock);
+	layer_turn_end(turn);
 }
 
 enum MHD_Result answer_job(struct request *r)
@@ -181,16 +181,17 @@ enum MHD_Result answer_job(struct request *r)
 static void an_policy_work(struct request *r)
 {
 	char nodes[CHANGE_LINE], controller[CHANGE_LINE], err[CHANGE_TEXT];
+	int turn;
 
 	if (change_policy(r->body, r->length, nodes, controller, err)) {
 		errand_error(r, MHD_HTTP_BAD_REQUEST, "%s", err);
 		return;
 	}
-	pthread_mutex_lock(&r->server->change_lock);
+	turn = layer_turn(&r->server->layer);
 	if ((!*controller || !an_tell_controller(r, controller)) &&
 	    (!*nodes || !an_tell_nodes(r, nodes, false)))
 		an_done(r);
-	pthread_mutex_unlock(&r->server->change_lock);
+	layer_turn_end(turn);
 }
 
 enum MHD_Result answer_policy(struct request *r)

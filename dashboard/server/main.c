@@ -137,7 +137,6 @@ static int serve(struct server *s, const char *listen, bool any_port, int ready_
 		return sock;
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_mutex_init(&s->history_lock, NULL);
-	pthread_mutex_init(&s->change_lock, NULL);
 	pthread_cond_init(&s->errand_done, NULL);
 	if ((rc = make_guard(s, listen, name)) || (rc = sample_start(s)))
 		return rc;

@@ -20,7 +20,7 @@
  *
  * libmicrohttpd's thread never waits for anybody; the sampler and errands wait for nodes; the main
  * one keeps time. `lock` protects all that they share, and is held for moments; but for the
- * history, which has a lock of its own. Changes of the layer have one among themselves.
+ * history, which has a lock of its own.
  */
 #ifndef SL_DASHBOARD_SERVER_H
 #define SL_DASHBOARD_SERVER_H
@@ -81,7 +81,6 @@ struct server {
 	unsigned errands;
 	pthread_cond_t errand_done;
 	atomic_bool simulates;
-	pthread_mutex_t change_lock; /* answers.c: held while nodes are told */
 	pthread_mutex_t history_lock;
 	struct history history;
 };

@@ -209,16 +209,29 @@ post() { # path, body
 	"$SLUICE" policy list --json | jq -S .policies | diff "$BATS_TEST_TMPDIR/api" -
 }
 
+@test "what one node of several refuses is told with its name" {
+	printf 'directory: %s\nionodes: 2\ncapacity: 100M\njobs: [{job: a}]\n' "$DIR" >"$BATS_TEST_TMPDIR/s.yaml"
+	serve --config "$BATS_TEST_TMPDIR/s.yaml"
+	"${ASK:-build/tests/e2e/ask}" "$SLUICE_RUNTIME/default/node-1.sock" capacity 1000000
+	post /api/v1/jobs/a '{"min":"20M"}' | jq -e '.error | startswith("I/O node 1: min 20MB/s does not fit")'
+}
+
 @test "of changes at the same time one is kept: that which is in force" {
 	serve --ionodes 2
 	to=(-sS --max-time 20 -H "Authorization: Bearer $TOKEN" -o /dev/null "$AT/api/v1/policy")
-	for ((i = 0; i < 30; i++)); do
+	for ((i = 0; i < 20; i++)); do
+		# by the page and by the command
 		curl -Z --parallel-immediate "${to[@]}" -d '{"grant":"fair-share"}' \
-			--next "${to[@]}" -d '{"grant":"set-10"}' --next "${to[@]}" -d '{"grant":"fcfs"}'
+			--next "${to[@]}" -d '{"grant":"set-10"}' --next "${to[@]}" -d '{"grant":"fcfs"}' 3>&- &
+		for grant in min-dilation max-sys-eff min-max none fair-share set-10 fcfs; do
+			"$SLUICE" policy set grant=$grant 2>>"$BATS_TEST_TMPDIR/said" 3>&- &
+		done
+		wait
 		now=$("$SLUICE" status --json | jq -r .controller.grant)
 		kept=$(tr '\0' '\n' <"$SLUICE_RUNTIME/default/args-controller" | sed -n '/^--grant$/{n;p}')
 		[ "$now" = "$kept" ]
 	done
+	[ ! -s "$BATS_TEST_TMPDIR/said" ] || { cat "$BATS_TEST_TMPDIR/said"; false; }
 }
 
 @test "history has what jobs moved and when, and what-if simulates them" {

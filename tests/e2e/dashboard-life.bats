@@ -162,3 +162,20 @@ fails_stop() { # there is none
 	"$SLUICE" down
 	[ ! -e "$SLUICE_RUNTIME/default" ]
 }
+
+@test "of two that revive a layer at once, one does" {
+	config $'ionodes: 2\ndashboard: {port: 0}' >/dev/null
+	for ((i = 0; i < 5; i++)); do
+		pid=$(cat "$SLUICE_RUNTIME/default/pid-1")
+		kill -KILL "$pid" "$(dashboard_pid)"
+		until_true 10 gone "$pid"
+		until_true 10 gone "$(dashboard_pid)"
+		for one in 1 2 3; do
+			"$SLUICE" up --revive >"$BATS_TEST_TMPDIR/said-$one" 2>&1 3>&- &
+		done
+		wait
+		[ "$(cat "$BATS_TEST_TMPDIR"/said-? | grep -c '^I/O node 1 is back')" = 1 ]
+		[ "$(cat "$BATS_TEST_TMPDIR"/said-? | grep -c '^The dashboard is back')" = 1 ]
+		[ "$(sort -u "$BATS_TEST_TMPDIR"/said-? | grep -vE 'is back|^Nothing of layer|Try again.$')" = "" ]
+	done
+}
