@@ -11,6 +11,10 @@
  *	down      the server answers, the layer does not
  *	lost      no connection; the next try is in `wait` seconds
  *
+ * A page that nobody looks at lets go of its connection after HIDDEN_MS: browsers have six for a
+ * server, the server has 32, and each forgotten tab would keep one. It comes back when it is seen, and
+ * fetches what it missed.
+ *
  * The token comes from the address (#token=…), which it is removed from, so that it stays neither
  * in the history nor in what people copy; it is kept for this tab only. Events cannot be asked for
  * with a header; at an address that is not loopback they come by a cookie, which a server that was
@@ -20,6 +24,7 @@
 const RETRY_S = [1, 2, 4, 5];
 const STALE_MS = 4000;
 const SILENT_MS = 30000;
+const HIDDEN_MS = 5000;
 const KEY = 'sluice-token';
 
 /* ---- the token ---- */
@@ -89,13 +94,24 @@ export class Feed {
 		this.connect();
 		/* A page that sleeps misses a retry: when it is looked at again, at once. */
 		document.addEventListener('visibilitychange', () => {
-			if (!document.hidden && !this.events) this.connect();
+			clearTimeout(this.rest);
+			if (document.hidden)
+				this.rest = setTimeout(() => this.letGo(), HIDDEN_MS);
+			else if (!this.events) this.connect();
 		});
+	}
+
+	letGo() {
+		clearTimeout(this.retry);
+		this.events?.close();
+		this.events = null;
+		this.asleep = true;
 	}
 
 	connect() {
 		clearTimeout(this.retry);
 		this.events?.close();
+		this.asleep = false;
 		this.events = new EventSource(
 			this.tries && token()
 				? `/api/v1/events?token=${encodeURIComponent(token())}`
@@ -137,6 +153,7 @@ export class Feed {
 	watch() {
 		const silent = performance.now() - this.heard;
 
+		if (this.asleep) return;
 		if (!this.events)
 			this.show('lost', {
 				wait: Math.max(0, Math.ceil((this.due - performance.now()) / 1000)),

@@ -306,6 +306,7 @@ export function serve(layer, port = 0) {
 			done({
 				url: `http://127.0.0.1:${server.address().port}/`,
 				port: server.address().port,
+				streams, /* of events, that are open */
 				close: () =>
 					new Promise((closed) => {
 						streams.forEach((s) => s.destroy());

@@ -37,6 +37,39 @@ const cases = {
 		},
 	),
 
+	'a page that nobody sees keeps no connection, and catches up when it is seen': with_layer(
+		3,
+		async ({ page, open, url, server, layer }) => {
+			const hide = (hidden) =>
+				page.evaluate((now) => {
+					Object.defineProperty(document, 'hidden', {
+						value: now,
+						configurable: true,
+					});
+					document.dispatchEvent(new Event('visibilitychange'));
+				}, hidden);
+			const loaded = page.waitForResponse(/history/);
+
+			await open(url);
+			await loaded;
+			assert.equal(server.streams.size, 1);
+			await hide(true);
+			await until(() => server.streams.size === 0, 'it lets go');
+			/* a minute passes */
+			const status = layer.status.bind(layer);
+			layer.status = () => status(Date.now() + 60e3);
+			layer.jobs[0].weight = 77;
+			const asked = page.waitForRequest(/history/);
+			await hide(false);
+			await asked;
+			await until(
+				async () => /77/.test(await text(page, '#jobs-body')),
+				'the newest numbers',
+			);
+			assert.equal(await text(page, '#connection'), 'Live');
+		},
+	),
+
 	'pause holds the numbers': with_layer(12, async ({ page, open, url, layer }) => {
 		const loaded = page.waitForResponse(/history/);
 		await open(url);
