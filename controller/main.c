@@ -18,30 +18,30 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/daemon.h"
+#include "base/listen.h"
 #include "base/log.h"
 #include "base/secret.h"
 #include "base/units.h"
 #include "controller/brain.h"
 #include "controller/peer.h"
 #include "controller/status.h"
-#include "base/listen.h"
 
 #define SETTLE_NS INT64_C(500000000) /* nodes that have lost the one before try every 200 ms */
 #define RENEW_NS  INT64_C(500000000) /* a quarter of a lease */
 
 struct controller {
 	struct brain brain;
-	const char *socket, *listen, *secret_file, *curves;
+	struct sl_daemon daemon;
+	const char *curves;
 	char secret[SL_SECRET_BYTES];
 	int unix_fd, tcp_fd, stop_fd;
 	struct peers peers;
@@ -273,44 +273,32 @@ static int watch(struct controller *c, int *fd)
 	return *fd < 0 ? *fd : epoll_ctl(c->peers.epoll_fd, EPOLL_CTL_ADD, *fd, &ev) ? -errno : 0;
 }
 
-static int run(struct controller *c, int ready_fd)
+static int run(struct controller *c)
 {
-	sigset_t set;
+	struct sl_daemon *d = &c->daemon;
 	char name[64];
 	int rc;
 
-	sigemptyset(&set);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGINT);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	signal(SIGPIPE, SIG_IGN);
 	c->started = now_ns();
 	c->peers.owner = c;
 	c->peers.epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	c->stop_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	c->unix_fd = listen_unix(c->socket);
-	if (c->unix_fd < 0) {
-		fprintf(stderr, "sluiced: cannot listen at %s: %s\n", c->socket,
-			strerror(-c->unix_fd));
+	c->stop_fd = sl_daemon_signals();
+	c->unix_fd = sl_daemon_listen(d);
+	if (c->unix_fd < 0)
 		return c->unix_fd;
-	}
 	if ((rc = watch(c, &c->stop_fd)) || (rc = watch(c, &c->unix_fd)))
 		return rc;
-	if (c->listen) {
-		c->tcp_fd = listen_tcp(c->listen, name);
+	if (d->listen) {
+		c->tcp_fd = listen_tcp(d->listen, name);
 		rc = c->tcp_fd < 0 ? c->tcp_fd : watch(c, &c->tcp_fd);
-		if (rc) {
-			fprintf(stderr, "sluiced: cannot listen at %s: %s\n", c->listen,
-				strerror(-rc));
-			return rc;
-		}
+		if (rc)
+			return sl_daemon_deaf(d->listen, rc);
 		log_info("controller listen=%s", name);
 	}
-	log_info("controller socket=%s ready", c->socket);
-	if (ready_fd >= 0 && write(ready_fd, "1", 1) == 1)
-		close(ready_fd);
+	log_info("controller socket=%s ready", d->socket);
+	sl_daemon_ready(d);
 	rc = serve(c);
-	unlink(c->socket);
+	unlink(d->socket);
 	while (c->peers.first)
 		hang_up(c, c->peers.first, "the controller stops");
 	log_info("controller stopped");
@@ -347,26 +335,9 @@ static int usage(const char *problem, const char *what)
 
 int controller_main(int argc, char **argv)
 {
-	enum {
-		SOCKET = 256,
-		LISTEN,
-		SECRET,
-		ALLOCATE,
-		GRANT,
-		CAPACITY,
-		PROC,
-		GAP,
-		DIRECT,
-		COMPUTE,
-		CURVES,
-		LOG,
-		READY,
-		HELP
-	};
+	enum { ALLOCATE = 256, GRANT, CAPACITY, PROC, GAP, DIRECT, COMPUTE, CURVES, HELP };
 	static const struct option options[] = {
-		{ "socket", 1, 0, SOCKET },
-		{ "listen", 1, 0, LISTEN },
-		{ "secret-file", 1, 0, SECRET },
+		SL_DAEMON_OPTIONS,
 		{ "allocate", 1, 0, ALLOCATE },
 		{ "grant", 1, 0, GRANT },
 		{ "capacity", 1, 0, CAPACITY },
@@ -374,29 +345,20 @@ int controller_main(int argc, char **argv)
 		{ "gap", 1, 0, GAP },
 		{ "direct", 0, 0, DIRECT },
 		{ "compute-nodes", 1, 0, COMPUTE },
-		{ "log", 1, 0, LOG },
 		{ "curves", 1, 0, CURVES },
-		{ "ready-fd", 1, 0, READY },
 		{ "help", 0, 0, HELP },
 		{ 0 },
 	};
 	static struct controller controller; /* the brain is large */
 	struct controller *c = &controller;
 	struct brain_config config = { .gap_ns = 1000000000, .settle_ns = SETTLE_NS };
-	int o, level, ready_fd = -1, rc;
+	const char *wrong;
+	int o, rc;
 	char err[200];
 
+	c->daemon.ready_fd = -1;
 	while ((o = getopt_long(argc, argv, "", options, NULL)) != -1) {
 		switch (o) {
-		case SOCKET:
-			c->socket = optarg;
-			break;
-		case LISTEN:
-			c->listen = optarg;
-			break;
-		case SECRET:
-			c->secret_file = optarg;
-			break;
 		case ALLOCATE:
 			config.allocate = optarg;
 			break;
@@ -424,32 +386,21 @@ int controller_main(int argc, char **argv)
 		case CURVES:
 			c->curves = optarg;
 			break;
-		case LOG:
-			if ((level = sl_log_level_find(optarg)) < 0)
-				return usage("log levels are error, warn, info, debug, not",
-					     optarg);
-			sl_log_level = (enum sl_log_level)level;
-			break;
-		case READY:
-			ready_fd = (int)strtol(optarg, NULL, 10);
-			break;
 		case HELP:
 			return usage(NULL, NULL);
-		default:
+		case '?':
 			return 2;
+		default:
+			if ((wrong = sl_daemon_option(&c->daemon, o, optarg)))
+				return usage(wrong, optarg);
 		}
 	}
 	if (optind < argc)
 		return usage("unknown argument", argv[optind]);
-	if (!c->socket)
-		return usage("missing option", "--socket");
-	if (!c->listen != !c->secret_file)
-		return usage("missing option", c->listen ? "--secret-file" : "--listen");
-	if (c->secret_file && (rc = sl_secret_read(c->secret_file, c->secret))) {
-		fprintf(stderr, "sluiced: cannot use the secret in %s: %s\n", c->secret_file,
-			strerror(-rc));
+	if ((wrong = sl_daemon_missing(&c->daemon)))
+		return usage("missing option", wrong);
+	if (c->daemon.secret_file && sl_daemon_secret(&c->daemon, c->secret))
 		return 1;
-	}
 	rc = brain_init(&c->brain, &config, now_ns(), err, sizeof(err));
 	if (rc) {
 		fprintf(stderr, "sluiced: %s\n", err);
@@ -457,7 +408,7 @@ int controller_main(int argc, char **argv)
 	}
 	if (c->curves && (rc = curves_load(&c->brain.curves, c->curves)) && rc != -ENOENT)
 		fprintf(stderr, "sluiced: cannot read %s: %s\n", c->curves, strerror(-rc));
-	rc = run(c, ready_fd);
+	rc = run(c);
 	brain_free(&c->brain);
 	return rc ? 1 : 0;
 }

@@ -124,7 +124,7 @@ static int report(struct link *l)
 	if (!out)
 		return rc;
 	snprintf(r.name, sizeof(r.name), "%s", n->config->name ? n->config->name : "0");
-	snprintf(r.socket, sizeof(r.socket), "%s", n->config->socket);
+	snprintf(r.socket, sizeof(r.socket), "%s", n->config->daemon.socket);
 	if (n->tcp)
 		memcpy(r.tcp, n->tcp->name, sizeof(r.tcp));
 	fputs("report\n", out);

@@ -11,13 +11,11 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/resource.h>
-#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "base/listen.h"
 #include "base/log.h"
 #include "base/units.h"
 #include "ionode/tcp.h"
@@ -105,19 +103,6 @@ static int watch(struct node *n, int fd, void *what)
 	return epoll_ctl(n->epoll_fd, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
 }
 
-static int stop_signals(void)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGINT);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	signal(SIGPIPE, SIG_IGN);
-	signal(SIGXFSZ, SIG_IGN); /* EFBIG is for the client */
-	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-}
-
 /* The limits of the shell that has started it are not meant for what it does for others. */
 static void raise_limits(void)
 {
@@ -191,7 +176,7 @@ static int start_order(struct node *n, const char *order)
 	return rc;
 }
 
-static int run(const struct node_config *config, int ready_fd)
+static int run(struct node_config *config)
 {
 	struct node *n = calloc(1, sizeof(*n));
 	struct sl_config sc = { .admit = config->admit,
@@ -229,14 +214,12 @@ static int run(const struct node_config *config, int ready_fd)
 	if (getrandom(&n->epoch, sizeof(n->epoch), 0) != sizeof(n->epoch))
 		n->epoch = (uint64_t)n->started;
 	raise_limits();
-	n->stop_fd = stop_signals();
+	signal(SIGXFSZ, SIG_IGN); /* EFBIG is for the client */
+	n->stop_fd = sl_daemon_signals();
 	n->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	n->listen_fd = listen_unix(config->socket);
-	if (n->listen_fd < 0) {
-		fprintf(stderr, "sluiced: cannot listen at %s: %s\n", config->socket,
-			strerror(-n->listen_fd));
+	n->listen_fd = sl_daemon_listen(&config->daemon);
+	if (n->listen_fd < 0)
 		return n->listen_fd;
-	}
 	if ((rc = make_bells(n)) || (rc = watch(n, n->listen_fd, &n->listen_fd)) ||
 	    (rc = watch(n, n->stop_fd, &n->stop_fd)) || (rc = files_start(n)) ||
 	    (rc = watch(n, n->closed_fd, &n->closed_fd)) || (rc = ring_start(n)) ||
@@ -247,18 +230,17 @@ static int run(const struct node_config *config, int ready_fd)
 		return rc;
 	}
 	if ((rc = tcp_start(n))) {
-		unlink(config->socket);
+		unlink(config->daemon.socket);
 		return rc;
 	}
-	log_info("ionode root=%s socket=%s workers=%u ready", config->root, config->socket,
+	log_info("ionode root=%s socket=%s workers=%u ready", config->root, config->daemon.socket,
 		 n->workers);
-	if (ready_fd >= 0 && write(ready_fd, "1", 1) == 1)
-		close(ready_fd);
+	sl_daemon_ready(&config->daemon);
 	if ((rc = link_start(n)))
 		log_error("cannot start the link to the controller: %s", strerror(-rc));
 	rc = node_serve(n);
 	link_stop(n);
-	unlink(config->socket);
+	unlink(config->daemon.socket);
 	tcp_pause(n);
 	drain(n);
 	atomic_store(&n->stop, true);
@@ -274,13 +256,10 @@ static int run(const struct node_config *config, int ready_fd)
 	return rc;
 }
 
-static int parse(int argc, char **argv, struct node_config *c, int *ready_fd)
+static int parse(int argc, char **argv, struct node_config *c)
 {
 	enum {
 		ROOT = 256,
-		SOCKET,
-		LISTEN,
-		SECRET,
 		ADMIT,
 		SHARE,
 		ORDER,
@@ -298,15 +277,11 @@ static int parse(int argc, char **argv, struct node_config *c, int *ready_fd)
 		TRACE,
 		WORKERS,
 		WINDOW,
-		LOG,
-		READY,
 		HELP
 	};
 	static const struct option options[] = {
+		SL_DAEMON_OPTIONS,
 		{ "root", 1, 0, ROOT },
-		{ "socket", 1, 0, SOCKET },
-		{ "listen", 1, 0, LISTEN },
-		{ "secret-file", 1, 0, SECRET },
 		{ "admit", 1, 0, ADMIT },
 		{ "share", 1, 0, SHARE },
 		{ "order", 1, 0, ORDER },
@@ -324,13 +299,12 @@ static int parse(int argc, char **argv, struct node_config *c, int *ready_fd)
 		{ "controller-secret", 1, 0, CONTROLLER_SECRET },
 		{ "trace", 1, 0, TRACE },
 		{ "usage", 1, 0, USAGE },
-		{ "log", 1, 0, LOG },
-		{ "ready-fd", 1, 0, READY },
 		{ "help", 0, 0, HELP },
 		{ 0 },
 	};
+	const char *wrong;
 	int64_t lend_ns;
-	int o, level;
+	int o;
 
 	while ((o = getopt_long(argc, argv, "", options, NULL)) != -1) {
 		switch (o) {
@@ -338,15 +312,6 @@ static int parse(int argc, char **argv, struct node_config *c, int *ready_fd)
 			c->root = realpath(optarg, NULL);
 			if (!c->root)
 				return usage("no directory", optarg);
-			break;
-		case SOCKET:
-			c->socket = optarg;
-			break;
-		case LISTEN:
-			c->listen = optarg;
-			break;
-		case SECRET:
-			c->secret_file = optarg;
 			break;
 		case ADMIT:
 			c->admit = optarg;
@@ -412,33 +377,25 @@ static int parse(int argc, char **argv, struct node_config *c, int *ready_fd)
 			if (c->window < 1 || c->window > WINDOW_MAX)
 				return usage("a window goes from 1 to 64, not", optarg);
 			break;
-		case LOG:
-			if ((level = sl_log_level_find(optarg)) < 0)
-				return usage("no log level", optarg);
-			sl_log_level = (enum sl_log_level)level;
-			break;
-		case READY:
-			*ready_fd = (int)strtol(optarg, NULL, 10);
-			break;
 		case HELP:
 			return usage(NULL, NULL) - 1;
-		default:
+		case '?':
 			return 2;
+		default:
+			if ((wrong = sl_daemon_option(&c->daemon, o, optarg)))
+				return usage(wrong, optarg);
 		}
 	}
 	if (optind < argc)
 		return usage("unknown argument", argv[optind]);
-	if (!c->root || !c->socket)
-		return usage("missing option", c->root ? "--socket" : "--root");
-	if (!c->listen != !c->secret_file)
-		return usage("missing option", c->listen ? "--secret-file" : "--listen");
-	return 0;
+	wrong = c->root ? sl_daemon_missing(&c->daemon) : "--root";
+	return wrong ? usage("missing option", wrong) : 0;
 }
 
 int main(int argc, char **argv)
 {
-	struct node_config config = { .lend_us = 2000 };
-	int ready_fd = -1, rc;
+	struct node_config config = { .daemon.ready_fd = -1, .lend_us = 2000 };
+	int rc;
 
 	if (argc < 2 || !strcmp(argv[1], "--help"))
 		return argc < 2 ? usage("missing role", "ionode") : usage(NULL, NULL);
@@ -448,10 +405,10 @@ int main(int argc, char **argv)
 		return controller_main(argc - 1, argv + 1);
 	if (strcmp(argv[1], "ionode") != 0)
 		return usage("unknown role", argv[1]);
-	rc = parse(argc - 1, argv + 1, &config, &ready_fd);
+	rc = parse(argc - 1, argv + 1, &config);
 	if (rc)
 		return rc < 0 ? 0 : rc;
-	rc = run(&config, ready_fd);
+	rc = run(&config);
 	free((void *)(uintptr_t)config.root);
 	return rc ? 1 : 0;
 }

@@ -23,6 +23,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "base/daemon.h"
 #include "base/ds/list.h"
 #include "sim/device.h"
 #include "sluice.h"
@@ -143,8 +144,8 @@ struct node_job {
 };
 
 struct node_config {
-	const char *root, *socket;
-	const char *listen, *secret_file;  /* HOST:PORT for clients over TCP; NULL: none */
+	struct sl_daemon daemon;
+	const char *root;
 	const char *admit, *share, *order; /* NULL: the stage's default */
 	uint64_t capacity_bps;		   /* 0: not known, not paced */
 	struct sl_device_model device;	   /* timing model; bps 0: none */

@@ -15,7 +15,6 @@
 
 #include "base/listen.h"
 #include "base/log.h"
-#include "base/secret.h"
 
 #define PAUSE_MS 1000 /* at most, until it is quiet */
 
@@ -70,11 +69,12 @@ static void reachable(const char *name, char *out, size_t size)
 
 int tcp_start(struct node *n)
 {
+	const struct sl_daemon *d = &n->config->daemon;
 	struct tcp *t;
 	char name[64] = "";
 	int rc;
 
-	if (!n->config->listen)
+	if (!d->listen)
 		return 0;
 	t = calloc(1, sizeof(*t));
 	if (!t)
@@ -84,23 +84,15 @@ int tcp_start(struct node *n)
 	sl_list_init(&t->strangers);
 	sl_list_init(&t->peers);
 	sl_list_init(&t->waiting);
-	rc = sl_secret_read(n->config->secret_file, t->secret);
+	rc = sl_daemon_secret(d, t->secret);
 	if (rc) {
-		fprintf(stderr, "sluiced: cannot use the secret in %s: %s\n",
-			n->config->secret_file,
-			rc == -EPERM	? "it has to be this user's own file, with mode 0600"
-			: rc == -EINVAL ? "it has to be one line of 1 to 63 characters"
-					: strerror(-rc));
 		free(t);
 		return rc;
 	}
-	t->listen_fd = listen_tcp(n->config->listen, name);
+	t->listen_fd = listen_tcp(d->listen, name);
 	rc = t->listen_fd < 0 ? t->listen_fd : start(t);
-	if (rc) {
-		fprintf(stderr, "sluiced: cannot listen at %s: %s\n", n->config->listen,
-			strerror(-rc));
-		return rc;
-	}
+	if (rc)
+		return sl_daemon_deaf(d->listen, rc);
 	reachable(name, t->name, sizeof(t->name));
 	n->tcp = t;
 	log_info("tcp=%s listening", name);

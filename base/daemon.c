@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The start of a daemon: see daemon.h. */
+#include "base/daemon.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "base/listen.h"
+#include "base/log.h"
+
+const char *sl_daemon_option(struct sl_daemon *d, int option, const char *value)
+{
+	int level;
+
+	switch (option) {
+	case SL_DAEMON_SOCKET:
+		d->socket = value;
+		break;
+	case SL_DAEMON_LISTEN:
+		d->listen = value;
+		break;
+	case SL_DAEMON_SECRET:
+		d->secret_file = value;
+		break;
+	case SL_DAEMON_LOG:
+		level = sl_log_level_find(value);
+		if (level < 0)
+			return "log levels are error, warn, info, debug, not";
+		sl_log_level = (enum sl_log_level)level;
+		break;
+	case SL_DAEMON_READY:
+		d->ready_fd = (int)strtol(value, NULL, 10);
+		break;
+	}
+	return NULL;
+}
+
+const char *sl_daemon_missing(const struct sl_daemon *d)
+{
+	if (!d->socket)
+		return "--socket";
+	if (!d->listen != !d->secret_file)
+		return d->listen ? "--secret-file" : "--listen";
+	return NULL;
+}
+
+int sl_daemon_signals(void)
+{
+	sigset_t set;
+	int fd;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN); /* a peer that has hung up is an error of write() */
+	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return fd < 0 ? -errno : fd;
+}
+
+int sl_daemon_deaf(const char *address, int rc)
+{
+	fprintf(stderr, "sluiced: cannot listen at %s: %s\n", address, strerror(-rc));
+	return rc;
+}
+
+int sl_daemon_listen(const struct sl_daemon *d)
+{
+	int fd = listen_unix(d->socket);
+
+	return fd < 0 ? sl_daemon_deaf(d->socket, fd) : fd;
+}
+
+int sl_daemon_secret(const struct sl_daemon *d, char secret[SL_SECRET_BYTES])
+{
+	int rc = sl_secret_read(d->secret_file, secret);
+
+	if (rc)
+		fprintf(stderr, "sluiced: cannot use the secret in %s: %s\n", d->secret_file,
+			rc == -EPERM	? "it has to be this user's own file, with mode 0600"
+			: rc == -EINVAL ? "it has to be one line of 1 to 63 characters"
+					: strerror(-rc));
+	return rc;
+}
+
+void sl_daemon_ready(struct sl_daemon *d)
+{
+	if (d->ready_fd >= 0 && write(d->ready_fd, "1", 1) == 1)
+		close(d->ready_fd);
+	d->ready_fd = -1;
+}

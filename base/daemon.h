@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What both daemons take as options and do when they start: where they listen, their secret, the
+ * log, the signals that end them, and telling whoever has started them that they are ready.
+ */
+#ifndef SL_BASE_DAEMON_H
+#define SL_BASE_DAEMON_H
+
+#include "base/secret.h"
+
+struct sl_daemon {
+	const char *socket;
+	const char *listen, *secret_file; /* HOST:PORT for others over TCP; NULL: none */
+	int ready_fd;			  /* told when it is ready; -1: nobody is */
+};
+
+/* For the table of getopt_long(); the numbers of other options are below the first of these. */
+enum {
+	SL_DAEMON_SOCKET = 512,
+	SL_DAEMON_LISTEN,
+	SL_DAEMON_SECRET,
+	SL_DAEMON_LOG,
+	SL_DAEMON_READY,
+};
+#define SL_DAEMON_OPTIONS                                                                  \
+	{ "socket", 1, 0, SL_DAEMON_SOCKET }, { "listen", 1, 0, SL_DAEMON_LISTEN },        \
+		{ "secret-file", 1, 0, SL_DAEMON_SECRET }, { "log", 1, 0, SL_DAEMON_LOG }, \
+	{                                                                                  \
+		"ready-fd", 1, 0, SL_DAEMON_READY                                          \
+	}
+
+/* Takes the option, whose value is borrowed for good: NULL, or what is wrong with the value. */
+const char *sl_daemon_option(struct sl_daemon *d, int option, const char *value);
+/* The option that is missing, or NULL. */
+const char *sl_daemon_missing(const struct sl_daemon *d);
+
+/* A descriptor that is readable after SIGTERM or SIGINT, which do nothing else; or negative errno.
+ */
+int sl_daemon_signals(void);
+/* Listens at the socket: a descriptor, or negative errno after it has said so on stderr. */
+int sl_daemon_listen(const struct sl_daemon *d);
+/* Says on stderr why it cannot listen there, and returns rc. */
+int sl_daemon_deaf(const char *address, int rc);
+/* sl_secret_read() of the file; says on stderr what is wrong with it. */
+int sl_daemon_secret(const struct sl_daemon *d, char secret[SL_SECRET_BYTES]);
+void sl_daemon_ready(struct sl_daemon *d);
+
+#endif
