@@ -167,8 +167,14 @@ static enum MHD_Result ht_refuse(struct request *r, enum guard_verdict verdict)
 	}
 }
 
-/* The headers are there: whether it may, and what it is. MHD_YES and no answer: go on. */
-static enum MHD_Result ht_begin(struct request *r, bool *answered)
+static enum MHD_Result ht_too_long(struct request *r)
+{
+	return http_error(r, MHD_HTTP_CONTENT_TOO_LARGE, "a body has at most %d bytes",
+			  SERVER_BODY);
+}
+
+/* The headers are there: whether it may, and what it is. Without an answer it goes on. */
+static enum MHD_Result ht_begin(struct request *r)
 {
 	const struct guard_request asked = {
 		.host = ht_header(r, "Host"),
@@ -183,7 +189,6 @@ static enum MHD_Result ht_begin(struct request *r, bool *answered)
 	unsigned long bytes;
 	bool known;
 
-	*answered = true;
 	if (verdict != GUARD_OK) {
 		log_debug("method=%s path=%.100s refused=%d", r->method, r->path, (int)verdict);
 		return ht_refuse(r, verdict);
@@ -197,9 +202,7 @@ static enum MHD_Result ht_begin(struct request *r, bool *answered)
 				  "there is nothing at this path; sluice-api(7) lists what there "
 				  "is");
 	if (length && check_count(length, 0, SERVER_BODY, &bytes))
-		return http_error(r, MHD_HTTP_CONTENT_TOO_LARGE, "a body has at most %d bytes",
-				  SERVER_BODY);
-	*answered = false;
+		return ht_too_long(r);
 	r->state = REQUEST_BODY;
 	return MHD_YES;
 }
@@ -208,8 +211,12 @@ static enum MHD_Result ht_take(struct request *r, const char *data, size_t *size
 {
 	char *body;
 
-	if (r->length + *size > SERVER_BODY)
-		return MHD_NO; /* chunks without end */
+	/* In chunks, only their end tells; it is heard out to be answered, but not for ever. */
+	if (r->length + *size > SERVER_BODY) {
+		r->length += *size;
+		*size = 0;
+		return r->length > 16 * SERVER_BODY ? MHD_NO : MHD_YES;
+	}
 	body = realloc(r->body, r->length + *size + 1);
 	if (!body)
 		return MHD_NO;
@@ -226,8 +233,6 @@ static enum MHD_Result ht_handle(void *arg, struct MHD_Connection *connection, c
 				 size_t *size, void **state)
 {
 	struct request *r = *state;
-	enum MHD_Result result;
-	bool answered;
 
 	(void)version;
 	if (!r) {
@@ -239,13 +244,12 @@ static enum MHD_Result ht_handle(void *arg, struct MHD_Connection *connection, c
 	r->connection = connection;
 	r->method = method;
 	r->path = url;
-	if (r->state == REQUEST_NEW) {
-		result = ht_begin(r, &answered);
-		/* Without a body, this is all there will be asked. */
-		return result;
-	}
+	if (r->state == REQUEST_NEW)
+		return ht_begin(r);
 	if (*size)
 		return ht_take(r, data, size);
+	if (r->length > SERVER_BODY)
+		return ht_too_long(r);
 	return r->route->answer(r);
 }
 

@@ -322,6 +322,10 @@ post() { # path, body
 	[[ "$(code / -H "X: $(head -c 60000 /dev/zero | tr '\0' x)")" == 4* ]]
 	head -c 70000 /dev/zero | tr '\0' ' ' >"$BATS_TEST_TMPDIR/long"
 	[ "$(code /api/v1/policy -H "Authorization: Bearer $TOKEN" -H 'Expect:' --data-binary "@$BATS_TEST_TMPDIR/long")" = 413 ]
+	# also one that does not say how long it is; one without end is hung up on
+	to=(/api/v1/policy -H "Authorization: Bearer $TOKEN" -H 'Expect:' -H 'Transfer-Encoding: chunked')
+	[ "$(code "${to[@]}" --data-binary "@$BATS_TEST_TMPDIR/long")" = 413 ]
+	[ "$(yes | code "${to[@]}" -T - -X POST 2>/dev/null)" = 000 ]
 	[ "$(code /api/v1/status)" = 200 ]
 	wait "$load"
 	[ "$(stat -c %s "$DIR/a")" -eq 131072000 ]
