@@ -96,6 +96,12 @@ double sl_grant_key(const struct sl_grant_price *p, const struct sl_io_job *j, d
  */
 void sl_grant_out_of_step(const struct sl_grant_price *p, struct sl_io_job *const *jobs,
 			  uint32_t n);
+/*
+ * Begins, and gives each job its key in rate_bps: of an instance that is worth what its processors
+ * compute, out of step with the others.
+ */
+void sl_grant_price_keys(struct sl_grant_price *p, struct sl_io_job *const *jobs, uint32_t n,
+			 double capacity_bps, sl_time now);
 /* When the rates are there. */
 void sl_grant_price_end(struct sl_grant_price *p, struct sl_io_job *const *jobs, uint32_t n);
 

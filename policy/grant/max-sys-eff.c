@@ -42,12 +42,7 @@ static sl_time mse_decide(void *state, struct sl_io_job **jobs, uint32_t n, doub
 	struct mse *m = state;
 	sl_time wake;
 
-	sl_grant_price_begin(&m->price, jobs, n, capacity_bps, now);
-	for (uint32_t i = 0; i < n; i++)
-		jobs[i]->rate_bps =
-			sl_grant_key(&m->price, jobs[i], jobs[i]->procs * jobs[i]->compute_s,
-				     sl_grant_ratio(jobs[i], now));
-	sl_grant_out_of_step(&m->price, jobs, n);
+	sl_grant_price_keys(&m->price, jobs, n, capacity_bps, now);
 	wake = sl_grant_in_order(&m->list, jobs, n, capacity_bps, now);
 	sl_grant_price_end(&m->price, jobs, n);
 	return wake;

@@ -97,6 +97,16 @@ double sl_grant_key(const struct sl_grant_price *p, const struct sl_io_job *j, d
 	return key < MS_LAST ? key : MS_LAST;
 }
 
+void sl_grant_price_keys(struct sl_grant_price *p, struct sl_io_job *const *jobs, uint32_t n,
+			 double capacity_bps, sl_time now)
+{
+	sl_grant_price_begin(p, jobs, n, capacity_bps, now);
+	for (uint32_t i = 0; i < n; i++)
+		jobs[i]->rate_bps = sl_grant_key(p, jobs[i], jobs[i]->procs * jobs[i]->compute_s,
+						 sl_grant_ratio(jobs[i], now));
+	sl_grant_out_of_step(p, jobs, n);
+}
+
 void sl_grant_price_end(struct sl_grant_price *p, struct sl_io_job *const *jobs, uint32_t n)
 {
 	p->displaced = 0;

@@ -56,12 +56,7 @@ static sl_time mm_decide(void *state, struct sl_io_job **jobs, uint32_t n, doubl
 	struct mm *m = state;
 	sl_time wake;
 
-	sl_grant_price_begin(&m->price, jobs, n, capacity_bps, now);
-	for (uint32_t i = 0; i < n; i++)
-		jobs[i]->rate_bps =
-			sl_grant_key(&m->price, jobs[i], jobs[i]->procs * jobs[i]->compute_s,
-				     sl_grant_ratio(jobs[i], now));
-	sl_grant_out_of_step(&m->price, jobs, n);
+	sl_grant_price_keys(&m->price, jobs, n, capacity_bps, now);
 	for (uint32_t i = 0; i < n; i++) {
 		struct sl_io_job *j = jobs[i];
 		double ratio = sl_grant_ratio(j, now);
