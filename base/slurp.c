@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define FIRST ((size_t)1 << 14)
 
@@ -54,5 +55,15 @@ int sl_slurp_file(const char *path, size_t most, char **text, size_t *size)
 		return -errno;
 	rc = sl_slurp(f, most, text, size);
 	fclose(f);
+	return rc;
+}
+
+int sl_slurp_or_say(const char *path, size_t most, char **text, size_t *size, char *err,
+		    size_t err_size)
+{
+	int rc = sl_slurp_file(path, most, text, size);
+
+	if (rc)
+		snprintf(err, err_size, "%s: %s.", path, strerror(-rc));
 	return rc;
 }

@@ -12,5 +12,8 @@
  */
 int sl_slurp(FILE *f, size_t most, char **text, size_t *size);
 int sl_slurp_file(const char *path, size_t most, char **text, size_t *size);
+/* The same, with "PATH: why." in err when it fails. */
+int sl_slurp_or_say(const char *path, size_t most, char **text, size_t *size, char *err,
+		    size_t err_size);
 
 #endif

@@ -22,6 +22,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/where.h"
+
 enum { JOB, IONODES, BANDWIDTH, NODES, PROCS, COLUMNS };
 #define MAX_FIELDS 64
 
@@ -54,14 +56,11 @@ struct reader {
 
 __attribute__((format(printf, 2, 3))) static int cv_wrong(struct reader *r, const char *format, ...)
 {
-	va_list list;
-	int n = snprintf(r->err, CURVES_TEXT, "%s:%u: ", r->name, r->line);
+	va_list args;
 
-	if (n < 0 || n >= CURVES_TEXT)
-		return -EINVAL;
-	va_start(list, format);
-	vsnprintf(r->err + n, CURVES_TEXT - (size_t)n, format, list);
-	va_end(list);
+	va_start(args, format);
+	sl_where(r->err, CURVES_TEXT, r->name, r->line, format, args);
+	va_end(args);
 	return -EINVAL;
 }
 

@@ -19,6 +19,7 @@
 #include <strings.h>
 
 #include "base/slurp.h"
+#include "base/where.h"
 
 #define MAX_FILE (256U << 20)
 
@@ -27,12 +28,9 @@
 int table_fail(struct table_reader *r, int rc, const char *format, ...)
 {
 	va_list args;
-	int n = snprintf(r->err, r->err_size, "%s:%u: ", r->file, r->line ? r->line : 1);
 
-	if (n < 0 || (size_t)n >= r->err_size)
-		return rc;
 	va_start(args, format);
-	vsnprintf(r->err + n, r->err_size - (size_t)n, format, args);
+	sl_where(r->err, r->err_size, r->file, r->line ? r->line : 1, format, args);
 	va_end(args);
 	return rc;
 }
@@ -309,12 +307,10 @@ int sl_table_load(const char *path, struct sl_table *out, char *err, size_t err_
 	bool arff = dot && !strcasecmp(dot, ".arff");
 	char *text;
 	size_t n;
-	int rc = sl_slurp_file(path, MAX_FILE, &text, &n);
+	int rc = sl_slurp_or_say(path, MAX_FILE, &text, &n, err, err_size);
 
 	memset(out, 0, sizeof(*out));
-	if (rc)
-		snprintf(err, err_size, "%s: %s.", path, strerror(-rc));
-	else
+	if (!rc)
 		rc = arff ? sl_table_parse_arff(path, text, n, out, err, err_size)
 			  : sl_table_parse_csv(path, text, n, out, err, err_size);
 	free(text);

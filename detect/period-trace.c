@@ -26,6 +26,7 @@
 #include <string.h>
 
 #include "base/slurp.h"
+#include "base/where.h"
 #include "detect/period-fft.h"
 
 #define COLUMNS	  32
@@ -58,11 +59,9 @@ struct field {
 __attribute__((format(printf, 2, 3))) static int tr_error(struct parser *p, const char *format, ...)
 {
 	va_list args;
-	int n = snprintf(p->err, p->err_size, "%s:%lu: ", p->path, p->line);
 
 	va_start(args, format);
-	if (n >= 0 && (size_t)n < p->err_size)
-		vsnprintf(p->err + n, p->err_size - (size_t)n, format, args);
+	sl_where(p->err, p->err_size, p->path, p->line, format, args);
 	va_end(args);
 	return -EINVAL;
 }

@@ -68,12 +68,10 @@ int sl_profile_load(const char *path, struct sl_profile *out, char *err, size_t 
 {
 	char *text;
 	size_t n;
-	int rc = sl_slurp_file(path, MAX_FILE, &text, &n);
+	int rc = sl_slurp_or_say(path, MAX_FILE, &text, &n, err, err_size);
 
 	memset(out, 0, sizeof(*out));
-	if (rc)
-		snprintf(err, err_size, "%s: %s.", path, strerror(-rc));
-	else
+	if (!rc)
 		rc = sl_profile_parse(path, text, n, out, err, err_size);
 	free(text);
 	return rc;

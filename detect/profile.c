@@ -36,6 +36,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/where.h"
 #include "sluice.h"
 
 #define HEAD	"sluice-profile"
@@ -97,12 +98,9 @@ static int pf_fail(struct reader *r, const char *format, ...) __attribute__((for
 static int pf_fail(struct reader *r, const char *format, ...)
 {
 	va_list args;
-	int n = snprintf(r->err, r->err_size, "%s:%u: ", r->file, r->line);
 
-	if (n < 0 || (size_t)n >= r->err_size)
-		return -EINVAL;
 	va_start(args, format);
-	vsnprintf(r->err + n, r->err_size - (size_t)n, format, args);
+	sl_where(r->err, r->err_size, r->file, r->line, format, args);
 	va_end(args);
 	return -EINVAL;
 }

@@ -31,9 +31,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/slurp.h"
-
-#define MAX_FILE (16U << 20)
+#include "base/where.h"
 
 struct reader {
 	const char *file, *at, *end; /* at: what comes next */
@@ -55,12 +53,9 @@ static int tr_fail(struct reader *r, int rc, const char *format, ...)
 static int tr_fail(struct reader *r, int rc, const char *format, ...)
 {
 	va_list args;
-	int n = snprintf(r->err, r->err_size, "%s:%u: ", r->file, r->line);
 
-	if (n < 0 || (size_t)n >= r->err_size)
-		return rc;
 	va_start(args, format);
-	vsnprintf(r->err + n, r->err_size - (size_t)n, format, args);
+	sl_where(r->err, r->err_size, r->file, r->line, format, args);
 	va_end(args);
 	return rc;
 }
@@ -468,20 +463,5 @@ int sl_decision_parse(const char *file, const char *text, size_t length, struct 
 		sl_decision_weigh(out);
 	if (rc && r.line == 0) /* an empty file */
 		snprintf(err, err_size, "%s:1: this is no tree: the file is empty.", file);
-	return rc;
-}
-
-int sl_decision_load(const char *path, struct sl_decision *out, char *err, size_t err_size)
-{
-	char *text;
-	size_t n;
-	int rc = sl_slurp_file(path, MAX_FILE, &text, &n);
-
-	memset(out, 0, sizeof(*out));
-	if (rc)
-		snprintf(err, err_size, "%s: %s", path, strerror(-rc));
-	else
-		rc = sl_decision_parse(path, text, n, out, err, err_size);
-	free(text);
 	return rc;
 }

@@ -64,7 +64,6 @@ uint32_t sl_decision_leaves(const struct sl_decision *t);
 /* 0, or -errno with a message in err that names file and line; *out is empty then. */
 int sl_decision_parse(const char *file, const char *text, size_t length, struct sl_decision *out,
 		      char *err, size_t err_size);
-int sl_decision_load(const char *path, struct sl_decision *out, char *err, size_t err_size);
 void sl_decision_free(struct sl_decision *t);
 /* As a file; the lines of the tree alone, each after `indent`. Write errors stay in f. */
 void sl_decision_write(FILE *f, const struct sl_decision *t);

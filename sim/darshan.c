@@ -41,6 +41,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/where.h"
+
 #define FIELDS	  8
 #define MAX_TIME  1e9 /* s: 31 years */
 #define MAX_BYTES 1e18
@@ -75,11 +77,9 @@ struct parser {
 __attribute__((format(printf, 2, 3))) static int dn_error(struct parser *p, const char *format, ...)
 {
 	va_list args;
-	int n = snprintf(p->err, p->err_size, "%s:%lu: ", p->path, p->line);
 
 	va_start(args, format);
-	if (n >= 0 && (size_t)n < p->err_size)
-		vsnprintf(p->err + n, p->err_size - (size_t)n, format, args);
+	sl_where(p->err, p->err_size, p->path, p->line, format, args);
 	va_end(args);
 	return -EINVAL;
 }

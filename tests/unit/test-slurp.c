@@ -66,12 +66,29 @@ static void what_cannot_be_read_is_said(void **state)
 	assert_null(text);
 }
 
+static void or_in_words(void **state)
+{
+	char *text = (char *)state, err[100] = "";
+	size_t size;
+
+	assert_int_equal(sl_slurp_or_say("/none/such", 10, &text, &size, err, sizeof(err)),
+			 -ENOENT);
+	assert_null(text);
+	assert_string_equal(err, "/none/such: No such file or directory.");
+	err[0] = 0;
+	assert_int_equal(sl_slurp_or_say("/dev/null", 10, &text, &size, err, sizeof(err)), 0);
+	assert_int_equal(size, 0);
+	assert_string_equal(err, "");
+	free(text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_of_it_is_read),
 		cmocka_unit_test(more_than_that_is_refused),
 		cmocka_unit_test(what_cannot_be_read_is_said),
+		cmocka_unit_test(or_in_words),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

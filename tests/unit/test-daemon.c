@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What both daemons do at their start: options, signals, and telling that they are ready. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/daemon.h"
+#include "base/log.h"
+
+static void options_are_taken(void **state)
+{
+	struct sl_daemon d = { .ready_fd = -1 };
+
+	(void)state;
+	assert_null(sl_daemon_option(&d, SL_DAEMON_SOCKET, "/s"));
+	assert_null(sl_daemon_option(&d, SL_DAEMON_LISTEN, ":1"));
+	assert_null(sl_daemon_option(&d, SL_DAEMON_SECRET, "/secret"));
+	assert_null(sl_daemon_option(&d, SL_DAEMON_READY, "7"));
+	assert_null(sl_daemon_option(&d, SL_DAEMON_LOG, "debug"));
+	assert_string_equal(d.socket, "/s");
+	assert_string_equal(d.listen, ":1");
+	assert_string_equal(d.secret_file, "/secret");
+	assert_int_equal(d.ready_fd, 7);
+	assert_int_equal(sl_log_level, SL_LOG_DEBUG);
+	assert_non_null(strstr(sl_daemon_option(&d, SL_DAEMON_LOG, "loud"), "log levels are"));
+	assert_int_equal(sl_log_level, SL_LOG_DEBUG);
+}
+
+static void a_socket_is_needed_and_a_secret_with_an_address(void **state)
+{
+	static const struct {
+		struct sl_daemon d;
+		const char *missing;
+	} rows[] = {
+		{ { .socket = NULL }, "--socket" },
+		{ { .listen = ":1", .secret_file = "/f" }, "--socket" },
+		{ { .socket = "/s", .listen = ":1" }, "--secret-file" },
+		{ { .socket = "/s", .secret_file = "/f" }, "--listen" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		assert_string_equal(sl_daemon_missing(&rows[i].d), rows[i].missing);
+	assert_null(sl_daemon_missing(&(struct sl_daemon){ .socket = "/s" }));
+	assert_null(sl_daemon_missing(
+		&(struct sl_daemon){ .socket = "/s", .listen = ":1", .secret_file = "/f" }));
+}
+
+static void who_waits_is_told_once_that_it_is_ready(void **state)
+{
+	struct sl_daemon d;
+	char got[4];
+	int fds[2];
+
+	(void)state;
+	assert_int_equal(pipe(fds), 0);
+	d.ready_fd = fds[1];
+	sl_daemon_ready(&d);
+	sl_daemon_ready(&d);
+	assert_int_equal(read(fds[0], got, sizeof(got)), 1); /* and the end: it is closed */
+	assert_int_equal(read(fds[0], got, sizeof(got)), 0);
+	close(fds[0]);
+}
+
+static void a_signal_to_end_is_something_to_read(void **state)
+{
+	struct pollfd p = { .events = POLLIN };
+
+	(void)state;
+	p.fd = sl_daemon_signals();
+	assert_true(p.fd >= 0);
+	assert_int_equal(poll(&p, 1, 0), 0);
+	raise(SIGPIPE);
+	assert_int_equal(poll(&p, 1, 0), 0);
+	raise(SIGTERM);
+	assert_int_equal(poll(&p, 1, 0), 1);
+	close(p.fd);
+}
+
+static void a_secret_that_others_may_read_is_not_used(void **state)
+{
+	char path[] = "/tmp/sluice-test-XXXXXX", secret[SL_SECRET_BYTES];
+	struct sl_daemon d = { .secret_file = path };
+	int fd = mkstemp(path);
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, "abc\n", 4), 4);
+	assert_int_equal(sl_daemon_secret(&d, secret), 0);
+	assert_string_equal(secret, "abc");
+	assert_int_equal(fchmod(fd, 0644), 0);
+	assert_int_equal(sl_daemon_secret(&d, secret), -EPERM);
+	close(fd);
+	unlink(path);
+	assert_int_equal(sl_daemon_secret(&d, secret), -ENOENT);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(options_are_taken),
+		cmocka_unit_test(a_socket_is_needed_and_a_secret_with_an_address),
+		cmocka_unit_test(who_waits_is_told_once_that_it_is_ready),
+		cmocka_unit_test(a_signal_to_end_is_something_to_read),
+		cmocka_unit_test(a_secret_that_others_may_read_is_not_used),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
