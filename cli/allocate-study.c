@@ -15,19 +15,13 @@
 
 #include <errno.h>
 #include <math.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/crew.h"
 
-#define PROGRESS_AFTER_S 1.0
-#define PROGRESS_STEP_NS 100000000
-#define PROGRESS_WIDTH	 40
-#define SAME		 1e-9 /* apart, as part of it: the order of adding */
+#define SAME 1e-9 /* apart, as part of it: the order of adding */
 
 /* ---- sets ---- */
 
@@ -73,11 +67,9 @@ static void st_set(struct st_draw *d, uint32_t *pick, uint32_t sample)
 
 struct st_work {
 	struct study *s;
-	atomic_uint_fast64_t next, done; /* numbers of I/O nodes; sets */
+	struct crew crew;	   /* whose tasks are sets */
+	atomic_uint_fast64_t next; /* number of I/O nodes */
 	atomic_bool failed;
-	pthread_mutex_t lock;
-	pthread_cond_t ended;
-	uint32_t running;
 };
 
 struct st_room {
@@ -144,7 +136,7 @@ static void st_number(struct st_work *w, struct st_room *r, uint32_t number)
 		for (uint32_t p = 0; p < s->n_all; p++)
 			r->sum[(size_t)p * a->repeat + i] =
 				allocate_decide(&r->run[p], a, r->pick, &m);
-		atomic_fetch_add_explicit(&w->done, 1, memory_order_relaxed);
+		atomic_fetch_add_explicit(&w->crew.done, 1, memory_order_relaxed);
 	}
 	st_summarize(s, r, &s->point[(size_t)number * s->n_all]);
 }
@@ -181,7 +173,7 @@ static int st_room_open(struct st_room *r, const struct study *s)
 	return 0;
 }
 
-static void *st_thread(void *arg)
+static void st_work(void *arg)
 {
 	struct st_work *w = arg;
 	const struct study *s = w->s;
@@ -194,79 +186,6 @@ static void *st_thread(void *arg)
 	while (!atomic_load(&w->failed) && (number = atomic_fetch_add(&w->next, 1)) < s->count)
 		st_number(w, &r, (uint32_t)(s->count - 1 - number));
 	st_room_close(&r, s);
-	pthread_mutex_lock(&w->lock);
-	w->running--;
-	pthread_cond_signal(&w->ended);
-	pthread_mutex_unlock(&w->lock);
-	return NULL;
-}
-
-static void st_progress(struct st_work *w, double passed_s)
-{
-	const uint64_t all = (uint64_t)w->s->count * w->s->a->repeat;
-	const uint64_t done = atomic_load(&w->done);
-	int full = (int)(done * PROGRESS_WIDTH / all);
-
-	fprintf(stderr, "\r[%.*s%*s] %.0f %%", full, "########################################",
-		PROGRESS_WIDTH - full, "", 100.0 * (double)done / (double)all);
-	if (done)
-		fprintf(stderr, ", %.0f s left", passed_s * (double)(all - done) / (double)done);
-	fputs("\033[K", stderr);
-	fflush(stderr);
-}
-
-/* Until all threads have ended. */
-static void st_wait(struct st_work *w)
-{
-	bool terminal = isatty(STDERR_FILENO), shown = false;
-	double passed_s = 0;
-
-	pthread_mutex_lock(&w->lock);
-	while (w->running) {
-		struct timespec until;
-
-		if (!terminal) {
-			pthread_cond_wait(&w->ended, &w->lock);
-			continue;
-		}
-		clock_gettime(CLOCK_REALTIME, &until);
-		until.tv_nsec += PROGRESS_STEP_NS;
-		until.tv_sec += until.tv_nsec / 1000000000;
-		until.tv_nsec %= 1000000000;
-		if (pthread_cond_timedwait(&w->ended, &w->lock, &until) != ETIMEDOUT)
-			continue;
-		passed_s += PROGRESS_STEP_NS / 1e9;
-		shown = passed_s > PROGRESS_AFTER_S;
-		if (shown)
-			st_progress(w, passed_s);
-	}
-	pthread_mutex_unlock(&w->lock);
-	if (shown)
-		fputs("\r\033[K", stderr);
-}
-
-static int st_threads(struct st_work *w)
-{
-	const struct study *s = w->s;
-	uint32_t threads = s->a->threads < s->count ? s->a->threads : s->count, started = 0;
-	pthread_t *thread = calloc(threads, sizeof(*thread));
-	int rc = 0;
-
-	if (!thread)
-		return cli_fail(ALLOCATE_CMD, "out of memory.");
-	w->running = threads;
-	while (started < threads && !(rc = pthread_create(&thread[started], NULL, st_thread, w)))
-		started++;
-	pthread_mutex_lock(&w->lock);
-	w->running -= threads - started; /* what there is will do, if there is any */
-	pthread_mutex_unlock(&w->lock);
-	st_wait(w);
-	for (uint32_t i = 0; i < started; i++)
-		pthread_join(thread[i], NULL);
-	free(thread);
-	if (!started)
-		return cli_fail(ALLOCATE_CMD, "cannot start a thread: %s.", strerror(rc));
-	return atomic_load(&w->failed) ? cli_fail(ALLOCATE_CMD, "out of memory.") : CLI_OK;
 }
 
 /* ---- the study ---- */
@@ -282,12 +201,16 @@ static uint32_t st_policy(struct study *s, const struct sl_allocate_ops *ops)
 
 int study_run(const struct allocate *a, struct study *out)
 {
+	const uint32_t count = a->to - a->from + 1;
 	struct st_work w = { .s = out,
-			     .lock = PTHREAD_MUTEX_INITIALIZER,
-			     .ended = PTHREAD_COND_INITIALIZER };
+			     .crew = { .command = ALLOCATE_CMD,
+				       .work = st_work,
+				       .arg = &w,
+				       .threads = a->threads < count ? a->threads : count,
+				       .tasks = (uint64_t)count * a->repeat } };
 	int status;
 
-	*out = (struct study){ .a = a, .count = a->to - a->from + 1 };
+	*out = (struct study){ .a = a, .count = count };
 	for (uint32_t p = 0; p < a->n_policies; p++)
 		st_policy(out, a->policy[p]);
 	out->n_policies = out->n_all;
@@ -296,7 +219,9 @@ int study_run(const struct allocate *a, struct study *out)
 	out->point = calloc((size_t)out->count * out->n_all, sizeof(out->point[0]));
 	if (!out->point)
 		return cli_fail(ALLOCATE_CMD, "out of memory.");
-	status = st_threads(&w);
+	status = crew_run(&w.crew);
+	if (!status && atomic_load(&w.failed))
+		status = cli_fail(ALLOCATE_CMD, "out of memory.");
 	if (status)
 		study_free(out);
 	return status;

@@ -9,17 +9,11 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "cli/cli.h"
-
-#define PROGRESS_AFTER_S 1.0
-#define PROGRESS_STEP_NS 100000000
-#define PROGRESS_WIDTH	 40
+#include "cli/crew.h"
 
 static int rn_summarize(struct sim_study *s)
 {
@@ -58,14 +52,12 @@ struct rn_failure {
 
 struct rn_work {
 	struct sim_study *study;
-	uint64_t tasks;
-	atomic_uint_fast64_t next, done;
+	struct crew crew;
+	atomic_uint_fast64_t next;
 	atomic_bool stop;	    /* a chosen policy failed */
 	struct rn_failure *failure; /* by policy: of its smallest repetition */
 	uint32_t *failed_at;	    /* that repetition; UINT32_MAX: none */
-	pthread_mutex_t lock;
-	pthread_cond_t ended;
-	uint32_t running; /* threads */
+	pthread_mutex_t lock;	    /* over both */
 };
 
 static void rn_failed(struct rn_work *w, uint32_t p, uint32_t repetition, int rc, const char *text)
@@ -87,14 +79,14 @@ static void rn_failed(struct rn_work *w, uint32_t p, uint32_t repetition, int rc
 	pthread_mutex_unlock(&w->lock);
 }
 
-static void *rn_thread(void *arg)
+static void rn_work(void *arg)
 {
 	struct rn_work *w = arg;
 	struct sim_study *s = w->study;
 	uint64_t task;
 
 	/* The first repetition of all policies comes first: what cannot run is known soon. */
-	while (!atomic_load(&w->stop) && (task = atomic_fetch_add(&w->next, 1)) < w->tasks) {
+	while (!atomic_load(&w->stop) && (task = atomic_fetch_add(&w->next, 1)) < w->crew.tasks) {
 		uint32_t p = (uint32_t)(task % s->n_policies);
 		uint32_t repetition = (uint32_t)(task / s->n_policies);
 		struct sim_policy *policy = &s->policy[p];
@@ -110,68 +102,8 @@ static void *rn_thread(void *arg)
 
 		if (rc)
 			rn_failed(w, p, repetition, rc, err[0] ? err : strerror(-rc));
-		atomic_fetch_add(&w->done, 1);
+		atomic_fetch_add(&w->crew.done, 1);
 	}
-	pthread_mutex_lock(&w->lock);
-	w->running--;
-	pthread_cond_signal(&w->ended);
-	pthread_mutex_unlock(&w->lock);
-	return NULL;
-}
-
-static double rn_since(const struct timespec *from)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)(now.tv_sec - from->tv_sec) + (double)(now.tv_nsec - from->tv_nsec) / 1e9;
-}
-
-static void rn_progress(const struct rn_work *w, double passed_s)
-{
-	uint64_t done = atomic_load(&w->done);
-	int full = (int)(done * PROGRESS_WIDTH / w->tasks);
-
-	fprintf(stderr, "\r[%.*s%*s] %llu of %llu runs", full,
-		"########################################", PROGRESS_WIDTH - full, "",
-		(unsigned long long)done, (unsigned long long)w->tasks);
-	if (done)
-		fprintf(stderr, ", %.0f s left",
-			passed_s * (double)(w->tasks - done) / (double)done);
-	fputs("\033[K", stderr);
-	fflush(stderr);
-}
-
-/* Until all threads have ended. */
-static void rn_wait(struct rn_work *w)
-{
-	bool terminal = isatty(STDERR_FILENO), shown = false;
-	struct timespec begin;
-
-	clock_gettime(CLOCK_MONOTONIC, &begin);
-	pthread_mutex_lock(&w->lock);
-	while (w->running) {
-		struct timespec until;
-
-		if (!terminal) {
-			pthread_cond_wait(&w->ended, &w->lock);
-			continue;
-		}
-		clock_gettime(CLOCK_REALTIME, &until);
-		until.tv_nsec += PROGRESS_STEP_NS;
-		if (until.tv_nsec >= 1000000000) {
-			until.tv_nsec -= 1000000000;
-			until.tv_sec++;
-		}
-		pthread_cond_timedwait(&w->ended, &w->lock, &until);
-		if (w->running && rn_since(&begin) > PROGRESS_AFTER_S) {
-			rn_progress(w, rn_since(&begin));
-			shown = true;
-		}
-	}
-	pthread_mutex_unlock(&w->lock);
-	if (shown)
-		fputs("\r\033[K", stderr);
 }
 
 static bool rn_is_misuse(int error)
@@ -214,32 +146,6 @@ static int rn_report(struct sim_study *s, const struct rn_work *w)
 	return rn_is_misuse(w->failure[0].error) ? CLI_USAGE : CLI_FAILED;
 }
 
-static int rn_threads(struct rn_work *w)
-{
-	struct sim_study *s = w->study;
-	uint32_t threads = s->threads < w->tasks ? s->threads : (uint32_t)w->tasks, started = 0;
-	pthread_t *thread = calloc(threads, sizeof(*thread));
-	int rc = 0;
-
-	if (!thread)
-		return cli_fail(SIM_CMD, "out of memory.");
-	w->running = threads;
-	while (started < threads && !(rc = pthread_create(&thread[started], NULL, rn_thread, w)))
-		started++;
-	if (rc) { /* what there is will do, if there is any */
-		pthread_mutex_lock(&w->lock);
-		w->running -= threads - started;
-		pthread_mutex_unlock(&w->lock);
-	}
-	rn_wait(w);
-	for (uint32_t i = 0; i < started; i++)
-		pthread_join(thread[i], NULL);
-	free(thread);
-	if (!started)
-		return cli_fail(SIM_CMD, "cannot start a thread: %s.", strerror(rc));
-	return rn_report(s, w);
-}
-
 static int rn_prepare(struct sim_study *s)
 {
 	uint32_t rows = 0, blocks = 0;
@@ -260,11 +166,16 @@ static int rn_prepare(struct sim_study *s)
 
 int sim_run(struct sim_study *s)
 {
+	const uint64_t tasks = (uint64_t)s->n_policies * s->repeat;
 	struct rn_work w = {
 		.study = s,
-		.tasks = (uint64_t)s->n_policies * s->repeat,
+		.crew = { .command = SIM_CMD,
+			  .work = rn_work,
+			  .arg = &w,
+			  .threads = s->threads < tasks ? s->threads : (uint32_t)tasks,
+			  .tasks = tasks,
+			  .unit = "runs" },
 		.lock = PTHREAD_MUTEX_INITIALIZER,
-		.ended = PTHREAD_COND_INITIALIZER,
 		.failure = calloc(s->n_policies, sizeof(w.failure[0])),
 		.failed_at = malloc(s->n_policies * sizeof(w.failed_at[0])),
 	};
@@ -276,7 +187,9 @@ int sim_run(struct sim_study *s)
 		memset(w.failed_at, 0xff, s->n_policies * sizeof(w.failed_at[0]));
 		status = rn_prepare(s);
 		if (!status)
-			status = rn_threads(&w);
+			status = crew_run(&w.crew);
+		if (!status)
+			status = rn_report(s, &w);
 		if (!status)
 			status = rn_summarize(s);
 	}
