@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/ds/random.h"
 #include "cli/cli.h"
 #include "cli/crew.h"
 
@@ -31,19 +32,9 @@ struct st_draw {
 	uint32_t n;
 };
 
-/* splitmix64 */
-static uint64_t st_random(uint64_t *state)
-{
-	uint64_t x = *state += UINT64_C(0x9e3779b97f4a7c15);
-
-	x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-	return x ^ x >> 31;
-}
-
 static uint32_t st_below(uint64_t *state, uint32_t n)
 {
-	return (uint32_t)((st_random(state) >> 32) * n >> 32);
+	return (uint32_t)((sl_splitmix64(state) >> 32) * n >> 32);
 }
 
 static void st_set(struct st_draw *d, uint32_t *pick, uint32_t sample)

@@ -13,17 +13,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/ds/random.h"
 #include "detect/c45.h"
-
-/* splitmix64 (Steele et al. 2014). */
-static uint64_t cr_random(uint64_t *state)
-{
-	uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
-
-	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-	return z ^ z >> 31;
-}
 
 uint32_t sl_c45_choose(const struct sl_c45 *task, const struct sl_decision *t, uint32_t row)
 {
@@ -43,7 +34,7 @@ static void cr_deal(const struct sl_c45 *task, const uint32_t *row, uint32_t n, 
 	for (uint32_t i = 0; i < n; i++)
 		order[i] = i;
 	for (uint32_t i = n; i > 1; i--) {
-		uint32_t k = (uint32_t)(cr_random(&seed) % i), keep = order[i - 1];
+		uint32_t k = (uint32_t)(sl_splitmix64(&seed) % i), keep = order[i - 1];
 
 		order[i - 1] = order[k];
 		order[k] = keep;

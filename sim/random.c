@@ -18,29 +18,23 @@
 
 #include <math.h>
 
-#define GOLDEN UINT64_C(0x9e3779b97f4a7c15) /* 2^64 over the golden ratio, odd */
-
-static uint64_t rd_mix(uint64_t x)
-{
-	x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-	return x ^ x >> 31;
-}
+#include "base/ds/random.h"
 
 struct sl_random sl_random_stream(uint64_t seed, uint64_t number)
 {
 	/* Mixed twice: streams that begin a few steps apart would be the same numbers, shifted. */
-	return (struct sl_random){ rd_mix(rd_mix(seed + GOLDEN) ^ rd_mix(number * GOLDEN + 1)) };
+	return (struct sl_random){ sl_mix64(sl_mix64(seed + SL_GOLDEN) ^
+					    sl_mix64(number * SL_GOLDEN + 1)) };
 }
 
 uint64_t sl_random_next(struct sl_random *r)
 {
-	return rd_mix(r->state += GOLDEN);
+	return sl_splitmix64(&r->state);
 }
 
 double sl_random_unit(struct sl_random *r)
 {
-	return (double)(sl_random_next(r) >> 11) * 0x1p-53;
+	return sl_splitmix64_unit(&r->state);
 }
 
 double sl_vary_mean(const struct sl_vary *v)

@@ -29,6 +29,8 @@
 
 #include <errno.h>
 
+#include "base/ds/random.h"
+
 #define PL_STOP 1e-6 /* this near to the bound, relatively, is good enough */
 #define PL_IDLE 5000 /* proposals in a row that are hopeless: there is nothing left to find */
 
@@ -46,11 +48,7 @@ static bool pl_worth_trying(struct sl_per *s, sl_time period_ns, double value)
 
 static double pl_random(struct sl_per *s)
 {
-	uint64_t x = s->random += UINT64_C(0x9e3779b97f4a7c15);
-
-	x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-	x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
-	return (double)((x ^ (x >> 31)) >> 11) * 0x1p-53;
+	return sl_splitmix64_unit(&s->random);
 }
 
 static void pl_copy(struct sl_per_try *to, const struct sl_per_try *from, uint32_t jobs)

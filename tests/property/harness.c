@@ -17,15 +17,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/ds/random.h"
 #include "tests/property/harness.h"
 
 uint64_t hx_rand(struct hx_rng *g)
 {
-	uint64_t z = (g->state += UINT64_C(0x9e3779b97f4a7c15));
-
-	z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-	return z ^ (z >> 31);
+	return sl_splitmix64(&g->state);
 }
 
 uint64_t hx_below(struct hx_rng *g, uint64_t n)

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "base/ds/random.h"
 #include "policy/policy.h"
 
 #define SEC   INT64_C(1000000000)
@@ -37,13 +38,9 @@ struct grant {
 	uint64_t seed, random;
 };
 
-static inline uint64_t rnd(struct grant *g) /* splitmix64 */
+static inline uint64_t rnd(struct grant *g)
 {
-	uint64_t x = g->random += UINT64_C(0x9e3779b97f4a7c15);
-
-	x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-	x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
-	return x ^ (x >> 31);
+	return sl_splitmix64(&g->random);
 }
 
 static inline uint64_t rnd_below(struct grant *g, uint64_t n)

@@ -17,6 +17,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "base/ds/random.h"
 #include "policy/grant/periodic.h"
 
 #define SEC    INT64_C(1000000000)
@@ -351,13 +352,9 @@ static inline bool close_to(double a, double b, double relative)
 	return fabs(a - b) <= relative * fabs(b);
 }
 
-static inline uint64_t rnd(uint64_t *x) /* splitmix64 */
+static inline uint64_t rnd(uint64_t *x)
 {
-	uint64_t z = *x += UINT64_C(0x9e3779b97f4a7c15);
-
-	z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-	return z ^ (z >> 31);
+	return sl_splitmix64(x);
 }
 
 #endif

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "base/ds/random.h"
 #include "policy/policy.h"
 
 #define KI    UINT64_C(1024)
@@ -42,13 +43,9 @@ struct share {
 	uint64_t seed, random;
 };
 
-static inline uint64_t rnd(struct share *s) /* splitmix64 */
+static inline uint64_t rnd(struct share *s)
 {
-	uint64_t x = s->random += UINT64_C(0x9e3779b97f4a7c15);
-
-	x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-	x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
-	return x ^ (x >> 31);
+	return sl_splitmix64(&s->random);
 }
 
 static inline uint64_t rnd_below(struct share *s, uint64_t n)

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "base/ds/random.h"
 #include "policy/policy.h"
 
 #define KI    UINT64_C(1024)
@@ -32,13 +33,9 @@ struct bucket {
 	uint64_t seed, random;
 };
 
-static uint64_t rnd(struct bucket *b) /* splitmix64 */
+static uint64_t rnd(struct bucket *b)
 {
-	uint64_t x = b->random += UINT64_C(0x9e3779b97f4a7c15);
-
-	x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-	x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
-	return x ^ (x >> 31);
+	return sl_splitmix64(&b->random);
 }
 
 /* Evenly over the orders of magnitude. */

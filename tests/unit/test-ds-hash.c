@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "base/ds/hash.h"
+#include "base/ds/random.h"
 
 #define LIMIT 2000
 #define GUARD 64
@@ -43,13 +44,9 @@ static struct world world;
 				 __LINE__, #what, (w)->seed, (w)->op, (w)->count, (w)->n);    \
 	} while (0)
 
-static uint64_t rnd(struct world *w) /* splitmix64 */
+static uint64_t rnd(struct world *w)
 {
-	uint64_t x = w->random += UINT64_C(0x9e3779b97f4a7c15);
-
-	x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-	x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
-	return x ^ (x >> 31);
+	return sl_splitmix64(&w->random);
 }
 
 static void world_open(struct world *w, uint32_t n)

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "base/ds/list.h"
+#include "base/ds/random.h"
 
 #define NODES 16
 
@@ -108,13 +109,9 @@ static void the_container_of_a_link_is_found(void **state)
 	assert_int_equal(sl_container(&item.link, struct item, link)->number, 17);
 }
 
-static uint64_t rnd(uint64_t *random) /* splitmix64 */
+static uint64_t rnd(uint64_t *random)
 {
-	uint64_t x = *random += UINT64_C(0x9e3779b97f4a7c15);
-
-	x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-	x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
-	return x ^ (x >> 31);
+	return sl_splitmix64(random);
 }
 
 static void random_operations_agree_with_an_array(void **state)

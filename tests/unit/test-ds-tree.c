@@ -12,6 +12,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "base/ds/random.h"
 #include "base/ds/tree.h"
 
 #define LIMIT 4096
@@ -32,13 +33,9 @@ struct world {
 				 __LINE__, #what, (w)->seed, (w)->op, (w)->count);            \
 	} while (0)
 
-static uint64_t rnd(struct world *w) /* splitmix64 */
+static uint64_t rnd(struct world *w)
 {
-	uint64_t x = w->random += UINT64_C(0x9e3779b97f4a7c15);
-
-	x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-	x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
-	return x ^ (x >> 31);
+	return sl_splitmix64(&w->random);
 }
 
 static unsigned below(struct world *w, unsigned n)
