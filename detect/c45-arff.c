@@ -186,19 +186,15 @@ int sl_table_parse_arff(const char *file, const char *text, size_t length, struc
 				  .err_size = err_size,
 				  .quotes = "'\"" };
 	const char *from, *to;
+	double *cells = NULL;
 	int rc;
 
 	memset(out, 0, sizeof(*out));
 	rc = ar_head(&r);
 	while (!rc && ar_line(&r, &from, &to)) {
-		rc = table_add_row(&r);
+		rc = table_add_row(&r, &cells);
 		if (!rc)
-			rc = ar_row(&r, from, to,
-				    &out->cell[(size_t)(out->rows - 1) * out->columns]);
+			rc = ar_row(&r, from, to, cells);
 	}
-	if (!rc && !out->rows)
-		rc = table_fail(&r, -EINVAL, "the table has no rows.");
-	if (rc)
-		sl_table_free(out);
-	return rc;
+	return table_end(&r, rc);
 }

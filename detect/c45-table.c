@@ -174,7 +174,7 @@ uint32_t table_add_value(struct table_reader *r, struct sl_decision_attribute *a
 	return a->values++;
 }
 
-int table_add_row(struct table_reader *r)
+int table_add_row(struct table_reader *r, double **cells)
 {
 	struct sl_table *t = r->t;
 	size_t room = t->rows ? 2 * (size_t)t->rows : 1;
@@ -192,8 +192,18 @@ int table_add_row(struct table_reader *r)
 			return table_fail(r, -ENOMEM, "no memory.");
 		t->line = more;
 	}
+	*cells = &t->cell[(size_t)t->rows * t->columns];
 	t->line[t->rows++] = r->line;
 	return 0;
+}
+
+int table_end(struct table_reader *r, int rc)
+{
+	if (!rc && !r->t->rows)
+		rc = table_fail(r, -EINVAL, "the table has no rows.");
+	if (rc)
+		sl_table_free(r->t);
+	return rc;
 }
 
 /* ---- CSV ---- */
@@ -279,6 +289,7 @@ int sl_table_parse_csv(const char *file, const char *text, size_t length, struct
 	struct table_reader again;
 	bool named[SL_DECISION_ATTRIBUTES] = { false };
 	const char *from, *to;
+	double *cells = NULL;
 	int rc;
 
 	memset(out, 0, sizeof(*out));
@@ -287,16 +298,11 @@ int sl_table_parse_csv(const char *file, const char *text, size_t length, struct
 	while (!rc && ta_csv_line(&r, &from, &to))
 		rc = ta_csv_row(&r, from, to, named, NULL);
 	while (!rc && ta_csv_line(&again, &from, &to)) {
-		rc = table_add_row(&again);
+		rc = table_add_row(&again, &cells);
 		if (!rc)
-			rc = ta_csv_row(&again, from, to, named,
-					&out->cell[(size_t)(out->rows - 1) * out->columns]);
+			rc = ta_csv_row(&again, from, to, named, cells);
 	}
-	if (!rc && !out->rows)
-		rc = table_fail(&r, -EINVAL, "the table has no rows.");
-	if (rc)
-		sl_table_free(out);
-	return rc;
+	return table_end(&r, rc);
 }
 
 /* ---- files ---- */

@@ -34,7 +34,9 @@ int table_add_column(struct table_reader *r, const char *name);
 /* SL_DECISION_NONE: too many, or no memory, and a message says so; *rc then. */
 uint32_t table_add_value(struct table_reader *r, struct sl_decision_attribute *a, const char *name,
 			 int *rc);
-/* Room for one more row; its cells are not set. */
-int table_add_row(struct table_reader *r);
+/* One more row, whose cells, not set yet, are *cells. */
+int table_add_row(struct table_reader *r, double **cells);
+/* The end of reading, which came to rc: a table has rows, or is empty and not 0 is returned. */
+int table_end(struct table_reader *r, int rc);
 
 #endif

@@ -12,19 +12,6 @@
 #include "sim/darshan.h"
 #include "tests/fuzz/fuzz.h"
 
-static void has_place(const char *err, const uint8_t *data, size_t size)
-{
-	unsigned long line, lines = 1;
-	char *end;
-
-	for (size_t i = 0; i < size; i++)
-		lines += data[i] == '\n';
-	CHECK(!strncmp(err, "f:", 2));
-	line = strtoul(err + 2, &end, 10);
-	CHECK(line >= 1 && line <= lines);
-	CHECK(!strncmp(end, ": ", 2) && end[2]);
-}
-
 static void is_sound(const struct sl_darshan *d, double gap_s)
 {
 	double bytes = 0, all = (double)d->read_bytes + (double)d->written_bytes;
@@ -62,7 +49,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (rc) {
 		CHECK(!d.phases);
 		if (rc == -EINVAL)
-			has_place(err, data, size);
+			names_a_line(err, data, size);
 		return 0;
 	}
 	is_sound(&d, o.gap_s);

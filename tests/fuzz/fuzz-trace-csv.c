@@ -16,19 +16,6 @@
 
 #define BINS 240
 
-static void has_place(const char *err, const uint8_t *data, size_t size)
-{
-	unsigned long line, lines = 1;
-	char *end;
-
-	for (size_t i = 0; i < size; i++)
-		lines += data[i] == '\n';
-	CHECK(!strncmp(err, "f:", 2));
-	line = strtoul(err + 2, &end, 10);
-	CHECK(line >= 1 && line <= lines);
-	CHECK(!strncmp(end, ": ", 2) && end[2]);
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static float bandwidth[BINS];
@@ -44,7 +31,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (rc) {
 		CHECK(!t.intervals);
 		if (rc == -EINVAL)
-			has_place(err, data, size);
+			names_a_line(err, data, size);
 		return 0;
 	}
 	length = t.end_s - t.start_s;

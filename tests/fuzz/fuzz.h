@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -17,5 +18,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 			abort();                                                \
 		}                                                               \
 	} while (0)
+
+/* A message is "f:LINE: words", and the text has that line. */
+static inline void names_a_line(const char *err, const uint8_t *data, size_t size)
+{
+	unsigned long line, lines = 1;
+	char *end;
+
+	for (size_t i = 0; i < size; i++)
+		lines += data[i] == '\n';
+	CHECK(!strncmp(err, "f:", 2));
+	line = strtoul(err + 2, &end, 10);
+	CHECK(line >= 1 && line <= lines);
+	CHECK(!strncmp(end, ": ", 2) && end[2]);
+}
 
 #endif

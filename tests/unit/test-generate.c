@@ -13,6 +13,7 @@
 
 #include "sim/generate.h"
 #include "sim/random.h"
+#include "tests/unit/scenario-rig.h"
 
 #define MIB 1048576.0
 
@@ -51,18 +52,6 @@ static double load(const struct sl_scenario *s)
 		asked += sl_vary_mean(&s->apps[i].volume_bytes) /
 			 sl_app_alone_s(&s->platform, &s->apps[i]);
 	return asked / s->platform.bandwidth_bps;
-}
-
-static char *saved(const struct sl_scenario *s)
-{
-	char *text = NULL;
-	size_t size;
-	FILE *f = open_memstream(&text, &size);
-
-	assert_non_null(f);
-	assert_int_equal(sl_scenario_save(f, s), 0);
-	fclose(f);
-	return text;
 }
 
 static void each_kind_can_be_written_and_read_again(void **state)

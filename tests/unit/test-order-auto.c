@@ -132,19 +132,27 @@ static void another_pattern_counts_when_it_is_seen_twice(void **state)
 	assert_int_equal(a.running, SL_AUTO_MLF);
 }
 
-static void a_faster_policy_takes_over(void **state)
+/* What is found in a long stream, aioli (50) having been advised and mlf reaching 51. */
+static struct sl_auto found_with(double to_agg, double to, double sjf)
 {
-	const double rate[SL_AUTO_ARMS] = { [SL_AUTO_TO_AGG] = 40,
-					    [SL_AUTO_TO] = 56,
-					    [SL_AUTO_SJF] = 40,
+	const double rate[SL_AUTO_ARMS] = { [SL_AUTO_TO_AGG] = to_agg,
+					    [SL_AUTO_TO] = to,
+					    [SL_AUTO_SJF] = sjf,
 					    [SL_AUTO_AIOLI] = 50,
 					    [SL_AUTO_MLF] = 51 };
 	struct sl_auto a = { 0 };
 	sl_time now = 0;
 
-	(void)state;
 	sl_auto_advise(&a, SL_AUTO_AIOLI, even, 1);
 	stream(&a, 400, rate, &now);
+	return a;
+}
+
+static void a_faster_policy_takes_over(void **state)
+{
+	struct sl_auto a = found_with(40, 56, 40);
+
+	(void)state;
 	assert_int_equal(a.best, SL_AUTO_TO);
 	assert_true(a.measured);
 	assert_int_equal(a.beaten, SL_AUTO_AIOLI);
@@ -153,17 +161,9 @@ static void a_faster_policy_takes_over(void **state)
 
 static void a_little_faster_is_not_worth_a_change(void **state)
 {
-	const double rate[SL_AUTO_ARMS] = { [SL_AUTO_TO_AGG] = 52,
-					    [SL_AUTO_TO] = 52,
-					    [SL_AUTO_SJF] = 52,
-					    [SL_AUTO_AIOLI] = 50,
-					    [SL_AUTO_MLF] = 51 };
-	struct sl_auto a = { 0 };
-	sl_time now = 0;
+	struct sl_auto a = found_with(52, 52, 52);
 
 	(void)state;
-	sl_auto_advise(&a, SL_AUTO_AIOLI, even, 1);
-	stream(&a, 400, rate, &now);
 	assert_int_equal(a.best, SL_AUTO_AIOLI);
 	assert_false(a.measured);
 }

@@ -11,6 +11,7 @@
 
 #include "sim/random.h"
 #include "sim/scenario.h"
+#include "tests/unit/scenario-rig.h"
 
 #define PLATFORM "platform: {bandwidth: 100M}\n"
 #define JOB	 "jobs:\n  - {compute: 1, volume: 1, iterations: 1}\n"
@@ -173,18 +174,6 @@ static void mistakes_are_told_with_line_and_key(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		refused(bad[i].text, bad[i].message);
-}
-
-static char *saved(const struct sl_scenario *s)
-{
-	char *text = NULL;
-	size_t size;
-	FILE *f = open_memstream(&text, &size);
-
-	assert_non_null(f);
-	assert_int_equal(sl_scenario_save(f, s), 0);
-	fclose(f);
-	return text;
 }
 
 static double any(struct sl_random *r, double below)
