@@ -189,8 +189,11 @@ static int move(struct conn *c, uint64_t file, struct transfer *t)
 			size_t length = t->total - posted;
 			int slot = slot_try(c);
 
-			if (slot < 0 && p.leader >= 0)
+			if (slot < 0 && p.count)
 				break;
+			/* Other threads have all the others: the leader's is ours, and done. */
+			if (slot < 0 && p.leader >= 0)
+				slot = p.leader;
 			if (slot < 0 && (slot = slot_wait(c)) < 0)
 				return AGAIN;
 			length = length < largest ? length : largest;

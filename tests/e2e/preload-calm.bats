@@ -5,7 +5,7 @@ bats_require_minimum_version 1.5.0
 
 setup_file() {
 	cd "$BATS_FILE_TMPDIR"
-	for program in adverse together; do
+	for program in adverse leases together; do
 		$CC -std=c17 -D_GNU_SOURCE -Wall -Wextra -Wno-unused-result -O2 -o $program \
 			"$SOURCE_DIR/tests/e2e/programs/$program.c" -lpthread
 	done
@@ -208,6 +208,31 @@ time.sleep(1000)' 3>&-) &
 		done
 		wait $PROGRAM || { cat out err; false; }
 		grep -qx fine out
+	done
+	node_stop
+}
+
+@test "threads in many sizes while the calm comes and goes: all is right, and counted" {
+	node_start
+	forwarded timeout 60 "$BATS_FILE_TMPDIR/leases" mixed root >out 3>&- &
+	PROGRAM=$!
+	while kill -0 $PROGRAM 2>/dev/null; do
+		load_start 2
+		sleep 0.1
+		load_end "$LOAD"
+		sleep 0.1
+	done
+	wait $PROGRAM || { cat out; false; }
+	read -r READ WRITTEN _ <out
+	[ "$(moved read)" -eq "$READ" ]
+	[ "$(moved write)" -eq "$WRITTEN" ]
+	node_stop
+}
+
+@test "threads whose calls want more slots than there are wait for none that they have" {
+	node_start
+	for _ in 1 2 3; do
+		forwarded timeout 20 "$BATS_FILE_TMPDIR/leases" large root >out || { cat out; false; }
 	done
 	node_stop
 }

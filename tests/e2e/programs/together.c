@@ -203,8 +203,10 @@ static void *hammer(void *arg)
 
 	(void)arg;
 	memset(block, 'A', sizeof(block));
+	/* EIO: in gate mode, if the number was closed while the call waited for its turn. */
 	while (!stop)
-		if (pwrite(shared_fd, block, sizeof(block), 0) < 0 && errno != EBADF)
+		if (pwrite(shared_fd, block, sizeof(block), 0) < 0 && errno != EBADF &&
+		    !(errno == EIO && getenv("SLUICE_MODE")))
 			fail("pwrite");
 	return NULL;
 }
