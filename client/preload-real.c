@@ -20,6 +20,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -190,6 +191,11 @@ static int raw_fcntl(int fd, int command, ...)
 	return (int)syscall(SYS_fcntl, fd, command, argument);
 }
 
+static pid_t raw_fork(void)
+{
+	return (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+}
+
 /* On 64 bits the two kinds of limits are one. */
 static int raw_prlimit64(pid_t pid, enum __rlimit_resource what, const struct rlimit64 *new,
 			 struct rlimit64 *old)
@@ -245,6 +251,22 @@ void sl_real_resolve(void)
 }
 
 /* ---- start and end ---- */
+
+/*
+ * fork() for signal handlers: without what pthread_atfork() was told. The child may come back into
+ * the middle of something of ours, in memory that its parent shares with the node.
+ */
+pid_t _Fork(void); /* NOLINT(readability-redundant-declaration): not before glibc 2.34 */
+pid_t _Fork(void)
+{
+	pid_t pid = sl_real._Fork();
+
+	if (pid == 0 && sl_forwarding) {
+		sl_client_after_fork();
+		sl_forward_after_fork();
+	}
+	return pid;
+}
 
 __attribute__((constructor)) static void start(void)
 {

@@ -71,6 +71,7 @@
 	X(int, fcntl, (int, int, ...), raw_fcntl)                                                \
 	X(int, fcntl64, (int, int, ...), raw_fcntl)                                              \
 	X(int, pthread_setcanceltype, (int, int *), NULL)                                        \
+	X(pid_t, _Fork, (void), raw_fork)                                                        \
 	X(int, fclose, (FILE *), NULL)                                                           \
 	X(FILE *, freopen, (const char *, const char *, FILE *), NULL)                           \
 	X(FILE *, freopen64, (const char *, const char *, FILE *), NULL)                         \
