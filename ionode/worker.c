@@ -208,20 +208,26 @@ static int64_t take_slot(struct node *n, struct client *c, uint32_t slot,
 	return node_take(n, io, copy->op, copy->length, now);
 }
 
-/* Something has been posted, or done, or done and the next thing posted. */
+/*
+ * Something has been posted, or done, or done and the next thing posted. The bit may be that of a
+ * report, and the next request just being filled in: so the state comes first, then the rest that
+ * it stands for. In another order, as a processor may choose, that would be the last request again.
+ */
 static void look_at_slot(struct node *n, struct client *c, uint32_t slot, sl_time now)
 {
+	const struct sl_slot_shm *shm = &c->segment->slot[slot];
+	uint32_t state = atomic_load_explicit(&shm->state, memory_order_acquire);
 	struct node_io *io = &c->io[slot];
 	struct sl_slot_shm copy;
 	int64_t rc;
 
-	memcpy(&copy, &c->segment->slot[slot], sizeof(copy));
+	memcpy(&copy, shm, sizeof(copy));
 	c->mute = false;
-	if (io->abroad && copy.state != SL_SLOT_GO)
+	if (io->abroad && state != SL_SLOT_GO)
 		node_permit_end(n, io, copy.result, copy.ended);
-	else if (io->late && copy.state != SL_SLOT_GO)
+	else if (io->late && state != SL_SLOT_GO)
 		permit_late(io, copy.result);
-	if (copy.state != SL_SLOT_POSTED || io->req.state_ || n->leaving)
+	if (state != SL_SLOT_POSTED || io->req.state_ || n->leaving)
 		return; /* posted twice: the first one will be answered; or it stays for the next
 			   node */
 	rc = take_slot(n, c, slot, &copy, now);
