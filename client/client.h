@@ -76,13 +76,15 @@ ssize_t sl_client_read(struct sl_remote *r, int fd, const struct iovec *iov, siz
 ssize_t sl_client_write(struct sl_remote *r, int fd, const struct iovec *iov, size_t total,
 			off_t offset, bool append);
 /*
- * Gate mode (SLUICE_MODE=gate): make the call itself, at the descriptor's position if offset is
- * negative, in its turn. Nothing goes through the node. whole: not to be made in parts.
+ * Gate mode (SLUICE_MODE=gate): make a call on fd in its turn. Nothing goes through the node. What
+ * the call returns, bytes moved or negative errno, or -EIO if fd has become another file.
  */
-#define SL_GATE_BYTES (4U << 20) /* more than this is made in parts, unless whole */
+#define SL_GATE_BYTES (4U << 20) /* more than this is made in parts, at an offset */
 bool sl_client_gated(void);
-ssize_t sl_client_gate(int fd, uint32_t op, const struct iovec *iov, int iovcnt, off_t offset,
-		       bool whole);
+ssize_t sl_client_gate(int fd, uint32_t op, size_t bytes, ssize_t (*call)(const void *arg),
+		       const void *arg);
+ssize_t sl_client_gate_parts(int fd, uint32_t op, const struct iovec *iov, size_t total,
+			     off_t offset);
 /*
  * The same for other programs, if the node says that there is nothing to decide: make a call of up
  * to SL_GATE_BYTES on fd in its turn. False: it has not been made.

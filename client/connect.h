@@ -64,9 +64,10 @@ struct conn {
 	_Atomic uint32_t slot_waiters, slot_frees;
 	_Atomic uint32_t crowded; /* waits to come that do not yield first */
 	/* Of the lease. */
-	_Atomic uint32_t lease_op;   /* that it was asked for with */
-	_Atomic uint64_t lease_next; /* bytes to ask for */
-	atomic_bool lease_used_up, renewing;
+	_Atomic uint32_t lease_op;    /* that it was asked for with */
+	_Atomic uint64_t lease_bytes; /* that it was asked for */
+	_Atomic uint64_t lease_wish;  /* if it was used up: the bytes of the next one; else 0 */
+	atomic_bool renewing;
 	_Atomic uint32_t slow; /* calls to come that are for the node to see */
 	_Atomic uint32_t slow_run, sampled;
 	uint64_t tags; /* over TCP: the last one used */

@@ -13,7 +13,10 @@
  * LEASE_MOST bytes, which later calls use up without asking, of any thread, on any file, reading
  * or writing (wire/shm.h). Its size follows the program: twice the last one if that was used up,
  * half of it if the node took it back, so that a job which writes 4 KiB a second is not charged
- * for megabytes.
+ * for megabytes. Nor is one that writes 100 bytes at a time: a lease is at an end after 1024 calls,
+ * too, so it should not be for more bytes than those move. One whose bytes took more than half of
+ * them is not doubled, and after one whose calls came to an end first, the next is for the bytes
+ * that they took.
  *
  *	write 4K: asks for 4K          GO
  *	write 4K: used up, asks for 8K GO, of which 4K are left
@@ -35,7 +38,8 @@
  * There is no lock to wait for: one thread renews the lease; others that come meanwhile, and a
  * signal handler that interrupts it, ask for a turn of their own, in another slot. A call that is
  * larger than a lease is made in parts, except for an append, which is one write. Parts are at an
- * offset: at the position, those of others could come between (preload-data.c reserves the range).
+ * offset: at the position, those of others could come between (preload-data.c reserves the range,
+ * and sees to it that no call is made at the position meanwhile: so it is that which makes them).
  */
 #include "client/gate.h"
 
@@ -92,7 +96,8 @@ static bool holds(const struct turn *t)
 void gate_start(struct conn *c)
 {
 	atomic_store(&c->segment->lease.word, SL_LEASE_REVOKED);
-	atomic_store(&c->lease_next, 1);
+	atomic_store(&c->lease_bytes, 1);
+	atomic_store(&c->lease_wish, 0);
 }
 
 /* Nobody is in there: its slot is for whoever comes. */
@@ -123,6 +128,18 @@ static void leave(struct conn *c, uint32_t op, ssize_t moved)
 	atomic_fetch_sub(&lease->word, SL_LEASE_USER);
 }
 
+/* The lease is used up, as the word says: what to ask for next. */
+static void wish(struct conn *c, uint64_t word)
+{
+	uint64_t bytes = atomic_load(&c->lease_bytes), calls = word & SL_LEASE_CALLS;
+
+	if (calls == SL_LEASE_CALLS)
+		bytes -= sl_lease_left(word);
+	else if (calls <= SL_LEASE_CALLS / 2)
+		bytes *= 2;
+	atomic_store(&c->lease_wish, bytes);
+}
+
 /* Use the lease, if there is one and it has so many bytes left. */
 static bool enter(struct conn *c, size_t bytes)
 {
@@ -139,7 +156,7 @@ static bool enter(struct conn *c, size_t bytes)
 				: SL_LEASE_CALL - ((uint64_t)bytes << SL_LEASE_LEFT);
 	} while (!atomic_compare_exchange_weak(word, &seen, next));
 	if (used_up) {
-		atomic_store(&c->lease_used_up, true);
+		wish(c, seen);
 		leave(c, 0, 0);
 	}
 	return !used_up;
@@ -166,11 +183,11 @@ static int ask(struct conn *c, const struct turn *t, size_t bytes, size_t own, i
 /* The lease is over and its slot is ours; get another one, of which the call at hand is a user. */
 static int renew(struct conn *c, const struct turn *t, size_t bytes)
 {
-	uint64_t next = atomic_load(&c->lease_next);
+	uint64_t next = atomic_exchange(&c->lease_wish, 0);
 
-	next = atomic_exchange(&c->lease_used_up, false) ? next * 2 : next / 2;
+	next = next ? next : atomic_load(&c->lease_bytes) / 2;
 	next = next < bytes ? bytes : next > LEASE_MOST ? LEASE_MOST : next;
-	atomic_store(&c->lease_next, next);
+	atomic_store(&c->lease_bytes, next);
 	/* Nobody enters before the node has set the word. */
 	atomic_store(&c->lease_op, t->op);
 	return ask(c, t, (size_t)next, bytes, SL_SHM_LEASE_SLOT);
@@ -254,60 +271,77 @@ static bool is_due(struct conn *c)
 
 /* ---- calls ---- */
 
-/* The next part: *count vectors at `part`, of at most LEASE_MOST bytes together. */
-static size_t cut(const struct iovec *iov, int iovcnt, size_t at, struct iovec *part, int *count)
+struct part {
+	struct iovec iov[LEASE_IOV];
+	int fd, count;
+	uint32_t op;
+	off_t offset;
+};
+
+/* The next part: as many vectors, from `at` on, as have `most` bytes together. Its bytes. */
+static size_t cut(const struct iovec *iov, size_t at, size_t most, struct part *p)
 {
 	size_t bytes = 0;
 
-	*count = 0;
-	for (int i = 0; i < iovcnt && *count < LEASE_IOV && bytes < LEASE_MOST; i++) {
-		size_t n = iov[i].iov_len;
+	for (; p->count < LEASE_IOV && bytes < most; iov++) {
+		size_t n = iov->iov_len;
 
 		if (at >= n) {
 			at -= n;
 			continue;
 		}
 		n -= at;
-		n = n < LEASE_MOST - bytes ? n : LEASE_MOST - bytes;
-		part[(*count)++] = (struct iovec){ (char *)iov[i].iov_base + at, n };
+		n = n < most - bytes ? n : most - bytes;
+		p->iov[p->count++] = (struct iovec){ (char *)iov->iov_base + at, n };
 		bytes += n;
 		at = 0;
 	}
 	return bytes;
 }
 
-static ssize_t one_turn(struct turn *t, const struct iovec *iov, int count, size_t bytes,
-			off_t offset)
+static ssize_t part_call(const void *arg)
+{
+	const struct part *p = arg;
+
+	return sl_client_call(p->fd, p->op, p->iov, p->count, p->offset);
+}
+
+static ssize_t one_turn(struct turn *t, size_t bytes, ssize_t (*call)(const void *arg),
+			const void *arg)
 {
 	int rc = turn_begin(t, bytes);
 	ssize_t n;
 
 	if (rc && rc != -ENOTCONN)
 		return rc;
-	n = holds(t) ? sl_client_call(t->fd, t->op, iov, count, offset) : -EIO;
+	n = holds(t) ? call(arg) : -EIO;
 	if (!rc)
 		turn_end(t, n);
 	return n;
 }
 
-ssize_t sl_client_gate(int fd, uint32_t op, const struct iovec *iov, int iovcnt, off_t offset,
-		       bool whole)
+ssize_t sl_client_gate(int fd, uint32_t op, size_t bytes, ssize_t (*call)(const void *arg),
+		       const void *arg)
 {
 	struct turn t = { .op = op, .flags = TURN, .fd = fd };
-	size_t total = 0, done = 0;
 
-	for (int i = 0; i < iovcnt; i++)
-		total += iov[i].iov_len;
-	if (whole || offset < 0 || total <= LEASE_MOST)
-		return one_turn(&t, iov, iovcnt, total, offset);
+	return one_turn(&t, bytes, call, arg);
+}
+
+ssize_t sl_client_gate_parts(int fd, uint32_t op, const struct iovec *iov, size_t total,
+			     off_t offset)
+{
+	struct turn t = { .op = op, .flags = TURN, .fd = fd };
+	size_t done = 0;
+
 	if (!look(&t))
 		return -ENOTCONN;
-	t.begun = true;
+	t.begun = total > LEASE_MOST;
 	while (done < total) {
-		struct iovec part[LEASE_IOV];
-		int count;
-		size_t bytes = cut(iov, iovcnt, done, part, &count);
-		ssize_t n = one_turn(&t, part, count, bytes, offset + (off_t)done);
+		struct part p = { .fd = fd, .op = op, .offset = offset + (off_t)done };
+		size_t most = total - done < LEASE_MOST ? total - done : LEASE_MOST;
+		size_t bytes = cut(iov, done, most, &p);
+		ssize_t n = one_turn(&t, bytes, part_call, &p);
 
 		if (n < 0)
 			return done ? (ssize_t)done : n;

@@ -313,10 +313,10 @@ static ssize_t move_at(struct sl_fd *e, int fd, enum sl_op op, const struct span
 	if (offset < 0 || offset > INT64_MAX - (off_t)s->total ||
 	    (direct && (offset | (off_t)s->bits) & DIRECT_ALIGN))
 		return -ENOTCONN;
-	if (sl_client_gated())
-		return sl_client_gate(fd, op, s->iov, s->count, offset, false);
 	/* Direct I/O must keep its alignment, beyond the end of the file too. */
 	total = direct ? s->total : total;
+	if (sl_client_gated())
+		return sl_client_gate_parts(fd, op, s->iov, total, offset);
 	if (op == SL_WRITE)
 		return sl_client_write(&e->remote, fd, s->iov, total, offset, false);
 	return sl_client_read(&e->remote, fd, s->iov, total, offset);
@@ -378,28 +378,6 @@ static ssize_t move(struct sl_fd *e, int fd, enum sl_op op, const struct span *s
 	return total ? move_at(e, fd, op, s, total, offset) : -ENOTCONN;
 }
 
-/* Gate mode: the call is the program's own, so it does not matter much which file that is. */
-static ssize_t gate(int fd, enum sl_op op, const struct span *s, off_t offset)
-{
-	struct sl_fd *e = NULL;
-	bool append;
-	ssize_t n;
-
-	if (sl_fd_hold(fd, &e) != SL_FD_MANAGED && !(e = entry_of(fd)))
-		return -ENOTCONN;
-	append = e->remote.open_flags & O_APPEND;
-	sl_fd_release(e);
-	if (s->total <= SL_GATE_BYTES || append || offset != SL_HERE)
-		return sl_client_gate(fd, op, s->iov, s->count, offset, append);
-	/* In parts, at an offset that has to be the right one. */
-	e = entry_of(fd);
-	if (!e)
-		return -ENOTCONN;
-	n = move(e, fd, op, s, offset);
-	sl_fd_release(e);
-	return n;
-}
-
 /* ---- under a lease ---- */
 
 struct leased {
@@ -426,6 +404,33 @@ static ssize_t leased_call(const void *arg)
 	return leased(arg);
 }
 
+/* Gate mode: the call is the program's own, so it does not matter much which file that is. */
+static ssize_t gate(const struct leased *l)
+{
+	const struct span *s = l->span;
+	struct leased own = *l;
+	struct sl_fd *e = NULL;
+	bool append;
+	ssize_t n;
+
+	if (sl_fd_hold(l->fd, &e) != SL_FD_MANAGED && !(e = entry_of(l->fd)))
+		return -ENOTCONN;
+	own.file = atomic_load(&e->traits);
+	sl_fd_release(e);
+	append = own.file.open_flags & O_APPEND;
+	if (s->total <= SL_GATE_BYTES || append)
+		return sl_client_gate(l->fd, l->op, s->total, leased_call, &own);
+	/* In parts, at an offset that has to be the right one. */
+	if (l->offset != SL_HERE)
+		return sl_client_gate_parts(l->fd, l->op, s->iov, s->total, l->offset);
+	e = entry_of(l->fd);
+	if (!e)
+		return -ENOTCONN;
+	n = move(e, l->fd, l->op, s, l->offset);
+	sl_fd_release(e);
+	return n;
+}
+
 /*
  * There is nothing to decide: as in gate mode, for what the page cache answers, or a fast device to
  * a call so large that merging it with others would gain nothing.
@@ -446,7 +451,7 @@ static ssize_t forward(const struct leased *l, bool leases, bool gated)
 
 	uncancelled_begin(&u);
 	if (gated) {
-		n = gate(l->fd, l->op, l->span, l->offset);
+		n = gate(l);
 	} else if (!(leases && sl_client_lease(l->fd, l->op, l->span->total, leased_call, l, &n)) &&
 		   (e = entry_of(l->fd))) {
 		n = move(e, l->fd, l->op, l->span, l->offset);

@@ -83,7 +83,7 @@ enum sl_slot_flags {
  *	     63      REVOKED
  *
  * Example: 64 KiB, asked for by a write of 4 KiB: users 1, left 61440. Another write of 4 KiB
- *begins: users 2, calls 1, left 57344; and ends: users 1, moved 4096.
+ * begins: users 2, calls 1, left 57344; and ends: users 1, moved 4096.
  */
 #define SL_LEASE_MOVED	  ((UINT64_C(1) << 23) - 1)
 #define SL_LEASE_LEFT	  23

@@ -9,6 +9,8 @@ setup_file() {
 		"$SOURCE_DIR/tests/e2e/programs/adverse.c" -lpthread
 	$CC -std=c17 -D_GNU_SOURCE -w -O2 -o together "$SOURCE_DIR/tests/e2e/programs/together.c" \
 		-lpthread
+	$CC -std=c17 -D_GNU_SOURCE -Wall -Wextra -O2 -o leases \
+		"$SOURCE_DIR/tests/e2e/programs/leases.c" -lpthread
 }
 
 setup() {
@@ -138,6 +140,33 @@ fio_verifies() {
 	node_stop
 }
 
+@test "no call at the position comes between the steps of one that is larger than a lease" {
+	node_start
+	run -0 forwarded timeout 60 "$BATS_FILE_TMPDIR/leases" between root
+	[ "${lines[1]}" = fine ]
+	node_stop
+}
+
+@test "threads in many sizes under leases that are taken back: all is right, and counted" {
+	node_start
+	start_other
+	run -0 forwarded timeout 60 "$BATS_FILE_TMPDIR/leases" mixed root
+	end_other
+	read -r READ WRITTEN CALLS <<<"${lines[0]}"
+	[ "$(moved read)" -eq "$READ" ]
+	[ "$(moved write)" -eq "$WRITTEN" ]
+	[ "$("$ASK" "$SOCKET" status | jq '.jobs[] | select(.job == "1").requests')" -eq "$CALLS" ]
+	node_stop
+}
+
+@test "small calls are charged for the bytes they move, though a lease has an end of calls" {
+	node_start --capacity 4M
+	# 2 MB take half a second. Leases of 4 MiB for 1024 calls of 100 bytes would take 14 s.
+	forwarded timeout 7 dd if=/dev/zero of=root/x bs=100 count=20000 status=none
+	[ "$(moved write)" -eq 2000000 ]
+	node_stop
+}
+
 @test "a reader at the end of a file leaves no gap for the writer beside it" {
 	node_start
 	adverse read-and-write
@@ -161,6 +190,25 @@ fio_verifies() {
 	start_other
 	adverse handler-forks
 	end_other
+	node_stop
+}
+
+@test "a handler that forks with _Fork(): the child leaves no lease of its parent's" {
+	node_start
+	mkfifo go
+	forwarded timeout 60 "$BATS_FILE_TMPDIR/leases" forks root >out <go 3>&- &
+	PROGRAM=$!
+	exec 4>go
+	for _ in $(seq 1500); do
+		! grep -qx forked out || break
+		sleep 0.02
+	done
+	BEFORE=$("$ASK" "$SOCKET" status | jq .decisions)
+	exec 4>&-
+	wait $PROGRAM || { cat out; false; }
+	AFTER=$("$ASK" "$SOCKET" status | jq .decisions)
+	echo "$((AFTER - BEFORE)) decisions for 20000 calls"
+	[ $((AFTER - BEFORE)) -lt 10000 ]
 	node_stop
 }
 
