@@ -106,14 +106,16 @@ static int watch(struct node *n, int fd, void *what)
 /* The limits of the shell that has started it are not meant for what it does for others. */
 static void raise_limits(void)
 {
-	static const int limits[] = { RLIMIT_NOFILE, RLIMIT_FSIZE };
 	struct rlimit l;
 
-	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)
-		if (getrlimit(limits[i], &l) == 0 && l.rlim_cur < l.rlim_max) {
-			l.rlim_cur = l.rlim_max;
-			setrlimit(limits[i], &l);
-		}
+	if (getrlimit(RLIMIT_NOFILE, &l) == 0) {
+		l.rlim_cur = l.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &l);
+	}
+	if (getrlimit(RLIMIT_FSIZE, &l) == 0) {
+		l.rlim_cur = l.rlim_max;
+		setrlimit(RLIMIT_FSIZE, &l);
+	}
 }
 
 /* ---- life ---- */
