@@ -4,8 +4,8 @@
  * would describe it, and beside that its I/O nodes and its controller.
  *
  * Of a job, what is counted is added up over the nodes; of times the longest counts, since they
- *pass on all nodes at once; what was declared or asked for is the same everywhere. Percentiles
- *cannot be added: they are means over the nodes, weighted by requests.
+ * pass on all nodes at once; what was declared or asked for is the same everywhere. Percentiles
+ * cannot be added: they are means over the nodes, weighted by requests.
  *
  *	node 0: a 60 MB/s, p99 2 ms of 300 requests     node 1: a 20 MB/s, p99 6 ms of 100
  *	layer:  a 80 MB/s, p99 3 ms of 400

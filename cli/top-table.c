@@ -2,8 +2,8 @@
 /*
  * The table of jobs of `sluice top`. Columns stand in the order of their importance and are taken
  * while the reason, which comes last and gets what is left, has REASON columns; names get longer if
- * there is room: up to LONGER, and as long as they are where the reason has READS columns. 80
- *columns:
+ * there is room: up to LONGER, and as long as they are where the reason has READS columns. In 80
+ * columns:
  *
  *	JOB          NOW           %  QUEUE  P99  HELD SET  P50 REASON
  *	a          60.0M ######   60      4 12ms     0  S1  4ms capacity shared

@@ -18,12 +18,11 @@
  * Verdicts: is the tree worth having, in rows that it has not seen? A tree that is right more often
  * may still lose more time than one choice for all, where it is wrong. So the mean time over the
  * fastest is compared (without times, wrong choices) with that of the constant that does best in
- *the rows to learn from: in crossed rows; in rows of a device that was kept from the tree; in those
- *of
- * --test. Which rows are learnt from together is chance, and matters: on the shipped table the mean
- * over the fastest is 2.2 to 5.4 % with ten seeds; so crossed rows are the mean of ten deals.
- * Without --test the constant is judged by the rows that it was picked by, which favours
- * it, but little: it is one of a handful, the tree one of thousands.
+ * the rows to learn from: in crossed rows; in rows of a device that was kept from the tree; in
+ * those of --test. Which rows are learnt from together is chance, and matters: on the shipped table
+ * the mean over the fastest is 2.2 to 5.4 % with ten seeds; so crossed rows are the mean of ten
+ * deals. Without --test the constant is judged by the rows that it was picked by, which favours it,
+ * but little: it is one of a handful, the tree one of thousands.
  *
  * Example: the shipped table without device edel loses 5.6 % on edel, always to-agg 2.0 %.
  */
