@@ -176,6 +176,21 @@ static int po_not_found(const char *word)
 	return cli_usage(cmd, "unknown policy '%s'; 'sluice policy list' names them all.", word);
 }
 
+static int po_ambiguous(const char *name)
+{
+	struct sl_policy_info info;
+	char all[200] = "";
+
+	for (unsigned i = 0; sl_policy_info(i, &info) == 0; i++) {
+		size_t n = strlen(all);
+
+		if (!strcmp(info.name, name))
+			snprintf(all + n, sizeof(all) - n, "%s%s/%s", n ? " or " : "", info.stage,
+				 name);
+	}
+	return cli_usage(cmd, "several stages have a policy '%s'; write %s.", name, all);
+}
+
 static int po_show(int argc, char **argv, bool json)
 {
 	struct sl_policy_info info;
@@ -192,8 +207,7 @@ static int po_show(int argc, char **argv, bool json)
 	case 1:
 		break;
 	default:
-		return cli_usage(cmd, "several stages have a policy '%s'; write %s/%s.", argv[0],
-				 info.stage, info.name);
+		return po_ambiguous(argv[0]);
 	}
 	if (json) {
 		json_begin(&j, stdout);

@@ -44,9 +44,9 @@ static int sp_take(struct sl_yaml *y, const yaml_node_t *node, void *into)
 				   strchr(text, '=') && !strchr(text, ',')
 					   ? "; one with parameters stands in quotes"
 					   : "",
-				   sp_meant(text) ? "; did you mean '" : "",
+				   sp_meant(text) ? " (did you mean '" : "",
 				   sp_meant(text) ? sp_meant(text) : "",
-				   sp_meant(text) ? "'?" : "");
+				   sp_meant(text) ? "'?)" : "");
 	s->policies[s->n_policies] = strdup(text);
 	if (!s->policies[s->n_policies])
 		return sl_yaml_no_memory(y, node);

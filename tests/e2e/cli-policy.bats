@@ -78,6 +78,8 @@ wrong() {
 	wrong "sluice policy: unknown option '-x'. See 'sluice policy --help'." policy list -jx
 	wrong "sluice policy: unknown stage 'sahre'. Did you mean 'share'? See 'sluice policy --help'." \
 		policy list sahre
+	wrong "sluice policy: several stages have a policy 'round-robin'; write grant/round-robin or share/round-robin. See 'sluice policy --help'." \
+		policy show round-robin
 	wrong "sluice policy: unexpected argument 'x' after 'list share'. See 'sluice policy --help'." \
 		policy list share x
 }

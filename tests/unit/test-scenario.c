@@ -137,7 +137,7 @@ static void mistakes_are_told_with_line_and_key(void **state)
 		  "jobs[0].compute.uniform: the smaller one comes first" },
 		{ PLATFORM "jobs:\n  - {compute: {}, volume: 0, iterations: 1}\n",
 		  "jobs[0].compute: there must be one distribution, not 0" },
-		{ PLATFORM JOB "policies: [grant/fcsf]\n", "did you mean 'fcfs'?" },
+		{ PLATFORM JOB "policies: [grant/fcsf]\n", "(did you mean 'fcfs'?)" },
 		{ "requests: {}\n",
 		  "f.yaml:1: this is a scenario of requests, for 'sluice sim --req" },
 		{ "platform:\n\tbandwidth: 1M\n",
