@@ -107,7 +107,8 @@ void layer_warn_capacity(const char *cmd, uint64_t bps)
 int layer_not_up(const struct layer *l, bool advise)
 {
 	bool named = strcmp(l->name, LAYER_DEFAULT) != 0;
-	char up[1000], option[CHECK_LAYER_NAME + 16] = "";
+	char up[1000], option[CHECK_LAYER_NAME + 16] = "", called[32];
+	struct layer_member m;
 	struct layer last;
 
 	if (named)
@@ -119,6 +120,12 @@ int layer_not_up(const struct layer *l, bool advise)
 					"of layer '%s' there died: %s; its logs are in %s. 'sluice "
 					"up%s --revive' brings back what died.",
 					l->name, up, l->dir, option);
+		if (layer_stopped(l, &m))
+			return cli_fail(l->cmd,
+					"%s of layer '%s' (pid %d) is stopped: 'kill -CONT %d' "
+					"lets it go on, 'kill -KILL %d' ends it.",
+					layer_member_called(&m, !layer_has_many(l), called),
+					l->name, (int)m.pid, (int)m.pid, (int)m.pid);
 		return cli_fail(l->cmd,
 				"layer '%s' is up, but its node does not answer; its log "
 				"is %s/log.",

@@ -312,7 +312,7 @@ static void da_json(const struct layer *l, const struct dashboard *d)
 
 /* ---- stopping ---- */
 
-bool dashboard_end(const struct layer *l)
+bool dashboard_end(const struct layer *l, int64_t wait_ms)
 {
 	struct layer_member m, again;
 	struct pollfd p = { .events = POLLIN };
@@ -326,7 +326,8 @@ bool dashboard_end(const struct layer *l)
 	layer_dashboard(l, &again); /* the number may have become another process' */
 	if (p.fd >= 0 && again.pid == m.pid) {
 		syscall(SYS_pidfd_send_signal, p.fd, SIGTERM, NULL, 0);
-		if (poll(&p, 1, STOP_MS) == 0) { /* it waits for a node that is stuck */
+		if (poll(&p, 1, wait_ms < STOP_MS ? (int)wait_ms : STOP_MS) ==
+		    0) { /* it waits for a node that is stuck */
 			syscall(SYS_pidfd_send_signal, p.fd, SIGKILL, NULL, 0);
 			poll(&p, 1, STOP_MS);
 		}
@@ -339,7 +340,7 @@ bool dashboard_end(const struct layer *l)
 
 static int da_stop(const struct layer *l)
 {
-	if (!dashboard_end(l))
+	if (!dashboard_end(l, STOP_MS))
 		return cli_fail(cmd, "layer '%s' has no dashboard.", l->name);
 	printf("The dashboard of layer '%s' is stopped.\n", l->name);
 	return CLI_OK;

@@ -12,6 +12,7 @@
 #ifndef SL_CLI_DASHBOARD_H
 #define SL_CLI_DASHBOARD_H
 
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "base/secret.h"
@@ -37,7 +38,7 @@ int dashboard_check_port(const char *cmd, const char *text);
 /* Two lines that say where to look. */
 void dashboard_say(const struct layer *l, const struct dashboard *d);
 /* End it, and do not revive it. Whether there was one. */
-bool dashboard_end(const struct layer *l);
+bool dashboard_end(const struct layer *l, int64_t wait_ms);
 /* Whether it was started, and has ended without having been told to. */
 bool dashboard_died(const struct layer *l);
 /* Then start it again where it was. An exit status. */

@@ -234,9 +234,10 @@ void doctor_runtime(struct doctor *d)
 
 		if (all[i].state == LAYER_DIED) {
 			snprintf(advice, sizeof(advice),
+				 "'sluice up --revive --name %s' starts it again, as it was; "
 				 "'sluice down --name %s' removes what it left; its log is "
 				 "%.200s/log.",
-				 all[i].layer.name, all[i].layer.dir);
+				 all[i].layer.name, all[i].layer.name, all[i].layer.dir);
 			doctor_say(d, DOCTOR_WARN, "leftovers", advice, "layer '%s' has died",
 				   all[i].layer.name);
 		} else if (all[i].state == LAYER_UP &&

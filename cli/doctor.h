@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define DOCTOR_TEXT 300
+#define DOCTOR_TEXT 400
 
 enum doctor_state {
 	DOCTOR_OK,

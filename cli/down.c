@@ -14,10 +14,12 @@
 #include "cli/cli.h"
 #include "cli/dashboard.h"
 #include "cli/layer.h"
+#include "cli/status.h"
 
 static const char cmd[] = "down";
 
 #define LOCK_MS 1000
+#define ASK_MS	1000 /* for a hint, it need not be longer */
 
 enum { O_NAME = 256, O_ALL, O_IF_UP, O_TIMEOUT };
 
@@ -135,11 +137,30 @@ static int dn_late(const struct layer *l, const struct dn *d)
 		if (d->p[i].fd >= 0)
 			status = cli_fail(cmd,
 					  "%s of layer '%s' (pid %d) has not ended yet. "
-					  "Look into %s/log%s; 'kill -KILL %d' ends it at once.",
+					  "Look into %s/log%s; 'kill -CONT %d' if it was stopped; "
+					  "'kill -KILL %d' ends it at once.",
 					  layer_member_called(&d->m[i], d->count == 1, called),
 					  l->name, (int)d->m[i].pid, l->dir, d->m[i].suffix,
-					  (int)d->m[i].pid);
+					  (int)d->m[i].pid, (int)d->m[i].pid);
 	return status;
+}
+
+/* Programs that have a node now: what comes of them is not seen from here. */
+static void dn_connected(const struct layer *l, int64_t timeout_ms)
+{
+	cJSON *tree = status_ask(l, timeout_ms / 4 < ASK_MS ? (int)(timeout_ms / 4) : ASK_MS);
+	const cJSON *job;
+	double n = 0;
+
+	cJSON_ArrayForEach(job, cJSON_GetObjectItemCaseSensitive(tree, "jobs")) n +=
+		status_number(job, "clients");
+	cJSON_Delete(tree);
+	if (n > 0)
+		fprintf(stderr,
+			"sluice %s: %.0f process%s still connected: each waits up to its --timeout "
+			"for the layer to come back, then gets EIO, or goes on directly with "
+			"--fallback direct.\n",
+			cmd, n, n > 1 ? "es are" : " is");
 }
 
 static int dn_stop(struct layer *l, int64_t timeout_ms)
@@ -147,8 +168,11 @@ static int dn_stop(struct layer *l, int64_t timeout_ms)
 	struct dn d = { 0 };
 	char dead[1000];
 	bool died = layer_dead(l, dead, sizeof(dead));
+	int64_t begin = dn_now_ms();
 	int status = CLI_OK;
 
+	dn_connected(l, timeout_ms);
+	timeout_ms -= dn_now_ms() - begin;
 	d.count = layer_members(l, d.m);
 	for (size_t i = 0; i < d.count; i++)
 		d.p[i] = (struct pollfd){ .fd = -1, .events = POLLIN };
@@ -173,12 +197,14 @@ static int dn_layer(const char *name, bool if_up, int64_t timeout_ms)
 {
 	struct layer l;
 	int rc, status = layer_choose(&l, cmd, name);
+	int64_t begin = dn_now_ms();
 	char root[PATH_MAX];
 	bool died;
 
 	if (status)
 		return status;
-	dashboard_end(&l); /* it only looks */
+	dashboard_end(&l, timeout_ms / 4); /* it only looks */
+	timeout_ms -= dn_now_ms() - begin;
 	rc = layer_lock(&l, false);
 	/* One that was killed has the lock for a moment, and nobody to be told. */
 	for (int ms = 0; rc == -EWOULDBLOCK && !layer_pid(&l) && ms < LOCK_MS; ms += 20) {

@@ -87,6 +87,8 @@ void layer_dashboard(const struct layer *l, struct layer_member *m);
 /* All there should be: the nodes by number, then the controller if there is one. At least one. */
 size_t layer_members(const struct layer *l, struct layer_member m[LAYER_MEMBERS]);
 bool layer_has_many(const struct layer *l); /* more than one */
+/* The first that a signal has stopped, or a debugger: it lives, and answers nobody. */
+bool layer_stopped(const struct layer *l, struct layer_member *m);
 /* Those that do not live, as "I/O node 1, the controller"; whether there are any. */
 bool layer_dead(const struct layer *l, char *out, size_t size);
 /* Let l->socket be that of its first node that lives, if one does. */

@@ -238,6 +238,32 @@ bool layer_has_many(const struct layer *l)
 	return layer_members(l, m) > 1;
 }
 
+bool layer_stopped(const struct layer *l, struct layer_member *m)
+{
+	struct layer_member all[LAYER_MEMBERS];
+	size_t n = layer_members(l, all);
+
+	for (size_t i = 0; i < n; i++) {
+		char path[64], text[128] = "", *state;
+		FILE *f;
+
+		if (!all[i].pid)
+			continue;
+		snprintf(path, sizeof(path), "/proc/%d/stat", (int)all[i].pid);
+		f = fopen(path, "re");
+		if (f) {
+			text[fread(text, 1, sizeof(text) - 1, f)] = 0;
+			fclose(f);
+		}
+		state = strrchr(text, ')'); /* "pid (name) T ..." */
+		if (state && (state[2] == 'T' || state[2] == 't')) {
+			*m = all[i];
+			return true;
+		}
+	}
+	return false;
+}
+
 void layer_enter(struct layer *l)
 {
 	struct layer_member m[LAYER_MEMBERS];

@@ -10,8 +10,10 @@
  *	node 0: a 60 MB/s, p99 2 ms of 300 requests     node 1: a 20 MB/s, p99 6 ms of 100
  *	layer:  a 80 MB/s, p99 3 ms of 400
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "cli/status.h"
 #include "client/client.h"
@@ -311,12 +313,38 @@ static void mg_controller(cJSON *all, const struct layer *l, const struct layer_
 
 /* ---- together ---- */
 
-static cJSON *mg_ask(const struct layer_member *m)
+/*
+ * All members are asked before the first answer is read: so one that is silent costs the time that
+ * there is for all, and the answers of the others are there when it is over.
+ */
+struct mg_asked {
+	int64_t end_ms;
+	int sock[LAYER_MEMBERS];
+};
+
+static int64_t mg_now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+static void mg_begin(struct mg_asked *a, const struct layer_member *m, size_t n, int wait_ms)
+{
+	a->end_ms = mg_now_ms() + wait_ms;
+	for (size_t i = 0; i < n; i++)
+		a->sock[i] = !m[i].pid ? -ENOTCONN
+				       : sl_client_control_begin(m[i].socket, "status",
+								 (int)(a->end_ms - mg_now_ms()));
+}
+
+static cJSON *mg_end(const struct mg_asked *a, size_t i)
 {
 	char *answer = NULL;
 	cJSON *tree = NULL;
 
-	if (m->pid && sl_client_control(m->socket, "status", &answer) == 0)
+	if (sl_client_control_end(a->sock[i], (int)(a->end_ms - mg_now_ms()), &answer) == 0)
 		tree = cJSON_Parse(answer);
 	free(answer);
 	return tree;
@@ -331,18 +359,21 @@ static cJSON *mg_first(const cJSON *tree)
 	return all;
 }
 
-cJSON *status_merge(const struct layer *l)
+cJSON *status_merge(const struct layer *l, int wait_ms)
 {
 	struct layer_member m[LAYER_MEMBERS];
 	size_t n = layer_members(l, m), nodes = n - m[n - 1].controller;
 	const struct layer_member *controller = nodes < n ? &m[nodes] : NULL;
-	cJSON *all = NULL, *known = controller ? mg_ask(controller) : NULL, *job, *next = NULL;
+	cJSON *all = NULL, *known, *job, *next = NULL;
 	const cJSON *decided;
 	cJSON *jobs = cJSON_CreateArray(), *ionodes = cJSON_CreateArray();
+	struct mg_asked asked = { 0 };
 	double total;
 
+	mg_begin(&asked, m, n, wait_ms);
+	known = controller ? mg_end(&asked, nodes) : NULL;
 	for (size_t i = 0; i < nodes; i++) {
-		cJSON *tree = mg_ask(&m[i]);
+		cJSON *tree = mg_end(&asked, i);
 
 		mg_node(ionodes, l, &m[i], tree);
 		if (tree && !all)
@@ -379,9 +410,13 @@ cJSON *status_merge(const struct layer *l)
 	return all;
 }
 
-cJSON *status_ask(const struct layer *l)
+cJSON *status_ask(const struct layer *l, int wait_ms)
 {
 	struct layer_member m[LAYER_MEMBERS];
+	struct mg_asked asked = { 0 };
 
-	return layer_members(l, m) > 1 ? status_merge(l) : mg_ask(&m[0]);
+	if (layer_members(l, m) > 1)
+		return status_merge(l, wait_ms);
+	mg_begin(&asked, m, 1, wait_ms);
+	return mg_end(&asked, 0);
 }

@@ -74,8 +74,11 @@ static void sn_dead(FILE *f, const char *who, const cJSON *member)
 	if (!strcmp(sn_state(member), "died"))
 		fprintf(f, "%s has died; its log is %s\n", who, status_string(member, "log"));
 	else if (!strcmp(sn_state(member), "silent"))
-		fprintf(f, "%s (pid %.0f) does not answer; its log is %s\n", who,
-			status_number(member, "pid"), status_string(member, "log"));
+		fprintf(f,
+			"%s (pid %.0f) does not answer; its log is %s\n"
+			"  'kill -CONT %.0f' if it was stopped; 'kill -KILL %.0f' gives it up.\n",
+			who, status_number(member, "pid"), status_string(member, "log"),
+			status_number(member, "pid"), status_number(member, "pid"));
 }
 
 void status_nodes(FILE *f, const char *name, const cJSON *tree)

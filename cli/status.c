@@ -84,14 +84,16 @@ static char *sa_ask(const struct layer *l, bool merge)
 {
 	char *answer = NULL;
 	cJSON *tree;
+	int sock;
 
 	if (!merge) {
-		if (sl_client_control(l->socket, "status", &answer) == 0)
+		sock = sl_client_control_begin(l->socket, "status", STATUS_WAIT_MS);
+		if (sl_client_control_end(sock, STATUS_WAIT_MS, &answer) == 0)
 			return answer;
 		free(answer);
 		return NULL;
 	}
-	tree = status_merge(l);
+	tree = status_merge(l, STATUS_WAIT_MS);
 	answer = tree ? cJSON_Print(tree) : NULL;
 	cJSON_Delete(tree);
 	return answer;
@@ -184,18 +186,23 @@ static int sa_all(bool json)
 
 /* ---- again and again ---- */
 
+#define LEAVE "\033[?7h\033[?25h\033[?1049l"
+static volatile sig_atomic_t drawn;
+
 /* A terminal that can be drawn upon: then another screen, so that what was there comes back. Lines
  * that are wider than it end at its edge, so that as many rows are used as are counted. */
 static void sa_enter(void)
 {
 	fputs("\033[?1049h\033[?25l\033[?7l", stdout);
 	fflush(stdout);
+	drawn = true;
 }
 
 static void sa_leave(void)
 {
-	fputs("\033[?7h\033[?25h\033[?1049l", stdout);
+	fputs(LEAVE, stdout);
 	fflush(stdout);
+	drawn = false;
 }
 
 /* Over what is there, line by line, as many as there is room for: nothing flickers or scrolls. */
@@ -225,14 +232,30 @@ static int sa_redraw(const struct layer *l, const char *answer)
 	return status;
 }
 
-static void sa_signals(sigset_t *set)
+/* While nodes are asked, and nothing is half printed: a silent one holds nobody up. */
+static void sa_end(int number)
 {
-	static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGWINCH };
+	(void)number;
+	if (drawn)
+		(void)!write(STDOUT_FILENO, LEAVE, strlen(LEAVE));
+	_exit(CLI_OK);
+}
+
+static void sa_signals(sigset_t *set, sigset_t *ends)
+{
+	static const int signals[] = { SIGTSTP, SIGWINCH, SIGINT, SIGTERM, SIGHUP, SIGQUIT };
+	struct sigaction action = { .sa_handler = sa_end };
 
 	sigemptyset(set);
+	sigemptyset(ends);
+	sigfillset(&action.sa_mask);
 	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
 		sigaddset(set, signals[i]);
 	sigprocmask(SIG_BLOCK, set, NULL);
+	for (size_t i = 2; i < sizeof(signals) / sizeof(signals[0]); i++) {
+		sigaddset(ends, signals[i]);
+		sigaction(signals[i], &action, NULL);
+	}
 }
 
 /* False: enough. A change of the window's size ends the wait early. */
@@ -259,12 +282,15 @@ static int sa_watch(const struct layer *l, bool merge, bool json, int64_t every_
 	bool draw = !json && isatty(STDOUT_FILENO) && term && strcmp(term, "dumb") != 0;
 	int status = CLI_OK;
 	bool first = true, up = true;
-	sigset_t set;
+	sigset_t set, ends;
 
-	sa_signals(&set);
+	sa_signals(&set, &ends);
 	do {
-		char *answer = sa_ask(l, merge);
+		char *answer;
 
+		sigprocmask(SIG_UNBLOCK, &ends, NULL);
+		answer = sa_ask(l, merge);
+		sigprocmask(SIG_BLOCK, &ends, NULL);
 		up = answer;
 		if (up) {
 			if (draw && first)

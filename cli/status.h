@@ -13,10 +13,12 @@
 void status_table(FILE *f, const char *name, const char *listen, const cJSON *tree,
 		  unsigned columns);
 
+/* How long members have to answer, all of them together. */
+#define STATUS_WAIT_MS 2000
 /* What all members of a layer say, as one; to be deleted. NULL: no node answers. */
-cJSON *status_merge(const struct layer *l);
+cJSON *status_merge(const struct layer *l, int wait_ms);
 /* What a layer says, of one node or of several; to be deleted. NULL: nobody answers. */
-cJSON *status_ask(const struct layer *l);
+cJSON *status_ask(const struct layer *l, int wait_ms);
 /* Of such a tree: two lines about the members; and the table of the nodes. */
 void status_members(FILE *f, const cJSON *tree);
 void status_nodes(FILE *f, const char *name, const cJSON *tree);

@@ -52,7 +52,7 @@ static void *tf_main(void *arg)
 
 		f->asking = true;
 		pthread_mutex_unlock(&f->lock);
-		tree = status_ask(&f->layer);
+		tree = status_ask(&f->layer, STATUS_WAIT_MS);
 		pthread_mutex_lock(&f->lock);
 		f->asking = false;
 		cJSON_Delete(f->tree);

@@ -97,7 +97,7 @@ static int to_batch(const struct layer *l, struct top_view *v, unsigned long cou
 			nanosleep(&pause, NULL);
 			putchar('\n');
 		}
-		tree = status_ask(l);
+		tree = status_ask(l, STATUS_WAIT_MS);
 		if (!tree)
 			return layer_not_up(l, true);
 		rc = top_model_read(&m, tree);

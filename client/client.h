@@ -137,5 +137,11 @@ void sl_client_after_fork(void);
 int sl_client_phase(bool begin);
 /* One line of text to the node, its answer into buf (0-terminated); for the command line. */
 int sl_client_control(const char *socket_path, const char *line, char **answer);
+/*
+ * The same in two halves, so that several nodes are asked at once and a silent one does not use up
+ * the time of the others: what the first returns, a socket or -errno, is for the second.
+ */
+int sl_client_control_begin(const char *socket_path, const char *line, int timeout_ms);
+int sl_client_control_end(int sock, int timeout_ms, char **answer);
 
 #endif

@@ -263,7 +263,7 @@ static int64_t monotonic_ns(void)
  * Calls after this one do not wait as long again, each of them: they fail or go directly at once,
  * until a node is found when one of them looks.
  */
-static void give_up(int rc, const char *refusal)
+static void give_up(int rc, const char *refusal, int64_t waited_ns)
 {
 	const char *then = client_settings()->direct ? "going on without" : "I/O fails";
 
@@ -274,7 +274,10 @@ static void give_up(int rc, const char *refusal)
 		client_say("sluice: cannot use the I/O node at %s: %s; %s\n",
 			   client_settings()->socket, refusal, then);
 	else
-		client_say("sluice: no I/O node at %s; %s\n", client_settings()->socket, then);
+		client_say("sluice: no I/O node at %s (waited %lld s; 'sluice up --revive' starts "
+			   "it again); %s\n",
+			   client_settings()->socket,
+			   (long long)((waited_ns + 500000000) / 1000000000), then);
 }
 
 int sl_client_given_up(void)
@@ -343,7 +346,7 @@ static bool leave(struct conn *c)
 struct conn *conn_get(int *error)
 {
 	char refusal[REFUSAL_BYTES];
-	int64_t end = 0;
+	int64_t begin = 0, waited;
 	struct conn *c;
 	int rc;
 
@@ -361,6 +364,8 @@ struct conn *conn_get(int *error)
 		*error = foreign() ? -ENOTCONN : sl_client_given_up();
 		if (*error)
 			return NULL;
+		if (!begin)
+			begin = monotonic_ns();
 		rc = connect_once(refusal);
 		if (!rc) {
 			atomic_store(&g.given_up, false);
@@ -370,10 +375,9 @@ struct conn *conn_get(int *error)
 			*error = -ENOTCONN;
 			return NULL;
 		}
-		if (!end)
-			end = monotonic_ns() + client_settings()->timeout_ns;
-		if (rc > 0 || atomic_load(&g.given_up) || monotonic_ns() >= end) {
-			give_up(rc, refusal);
+		waited = monotonic_ns() - begin;
+		if (rc > 0 || atomic_load(&g.given_up) || waited >= client_settings()->timeout_ns) {
+			give_up(rc, refusal, waited);
 			*error = client_settings()->direct ? -ENOTCONN : -EIO;
 			return NULL;
 		}

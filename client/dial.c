@@ -30,6 +30,7 @@
 #include "client/tcp.h"
 
 #define ANSWER_TIMEOUT_S 10
+#define REST_MS		 1000 /* of an answer that has begun */
 #define DIAL_LINE	 256
 
 /* Of this process alone. */
@@ -39,21 +40,21 @@ static bool lack(int error)
 	       error == ETOOMANYREFS;
 }
 
-static void set_timeout(int sock, int seconds)
+static void set_timeout(int sock, int ms)
 {
-	const struct timeval tv = { .tv_sec = seconds };
+	const struct timeval tv = { .tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000 };
 
 	setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv));
 	setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv));
 }
 
-int dial_socket(const char *address)
+static int dial_within(const char *address, int timeout_ms)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
 	bool tcp = !strncmp(address, TCP_PREFIX, strlen(TCP_PREFIX));
 	int sock, high;
 
-	sock = tcp ? tcp_dial(address + strlen(TCP_PREFIX), ANSWER_TIMEOUT_S)
+	sock = tcp ? tcp_dial(address + strlen(TCP_PREFIX), (timeout_ms + 999) / 1000)
 		   : socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (sock < 0) {
 		int error = tcp ? -sock : errno;
@@ -68,7 +69,7 @@ int dial_socket(const char *address)
 	if (tcp)
 		return sock;
 	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s", address);
-	set_timeout(sock, ANSWER_TIMEOUT_S);
+	set_timeout(sock, timeout_ms);
 	if (connect(sock, (struct sockaddr *)&addr, sizeof(addr))) {
 		int error = errno;
 
@@ -76,6 +77,11 @@ int dial_socket(const char *address)
 		return lack(error) ? -error : -ENOTCONN;
 	}
 	return sock;
+}
+
+int dial_socket(const char *address)
+{
+	return dial_within(address, ANSWER_TIMEOUT_S * 1000);
 }
 
 /* ---- frames ---- */
@@ -226,7 +232,7 @@ static int map_memory(struct conn *c, const struct sl_welcome *w, int fds[2])
 	gate_start(c);
 	atomic_store(&c->free_slots,
 		     (UINT64_C(1) << SL_SHM_LEASE_SLOT) - 1); /* that one has a use of its own */
-	set_timeout(c->sock, 1);
+	set_timeout(c->sock, 1000);
 	return 0;
 }
 
@@ -301,25 +307,48 @@ int dial_greet(struct conn *c, char refusal[REFUSAL_BYTES])
 
 /* ---- control lines ---- */
 
-int sl_client_control(const char *socket_path, const char *line, char **answer)
+int sl_client_control_begin(const char *socket_path, const char *line, int timeout_ms)
 {
 	struct sl_frame f = { .type = SL_CONTROL, .length = (uint32_t)strlen(line) };
 	unsigned char head[SL_FRAME_BYTES];
-	int sock, rc = -ENOTCONN;
+	int sock;
 
-	*answer = NULL;
 	if (strlen(socket_path) >= SOCKET_BYTES || f.length > 4096)
 		return -ENAMETOOLONG;
-	sock = dial_socket(socket_path);
+	sock = dial_within(socket_path, timeout_ms > 0 ? timeout_ms : 1);
 	if (sock < 0)
 		return sock;
 	sl_frame_encode(&f, head);
-	if (!dial_send(sock, head, sizeof(head), -1) && !dial_send(sock, line, f.length, -1) &&
-	    !receive_all(sock, head, sizeof(head), NULL) && !sl_frame_decode(head, &f)) {
+	if (!dial_send(sock, head, sizeof(head), -1) && !dial_send(sock, line, f.length, -1))
+		return sock;
+	close(sock);
+	return -ENOTCONN;
+}
+
+int sl_client_control_end(int sock, int timeout_ms, char **answer)
+{
+	unsigned char head[SL_FRAME_BYTES];
+	struct sl_frame f;
+	int rc = -ENOTCONN;
+
+	*answer = NULL;
+	if (sock < 0)
+		return sock;
+	set_timeout(sock, timeout_ms > 0 ? timeout_ms : 1); /* 0 would be for ever */
+	if (!receive_all(sock, head, sizeof(head), NULL) && !sl_frame_decode(head, &f)) {
+		if (timeout_ms < REST_MS)
+			set_timeout(sock, REST_MS);
 		*answer = calloc(1, (size_t)f.length + 1);
 		rc = !*answer ? -ENOMEM : receive_all(sock, *answer, f.length, NULL);
 		rc = rc ? rc : -f.status;
 	}
 	close(sock);
 	return rc;
+}
+
+int sl_client_control(const char *socket_path, const char *line, char **answer)
+{
+	int sock = sl_client_control_begin(socket_path, line, ANSWER_TIMEOUT_S * 1000);
+
+	return sl_client_control_end(sock, ANSWER_TIMEOUT_S * 1000, answer);
 }

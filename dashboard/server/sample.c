@@ -64,7 +64,7 @@ static struct snapshot *sm_make(const struct layer *l)
 		return NULL;
 	atomic_init(&snap->users, 1);
 	snap->begin_ns = server_monotonic_ns();
-	snap->tree = status_merge(l);
+	snap->tree = status_merge(l, STATUS_WAIT_MS);
 	snap->time_ms = server_now_ms();
 	snap->up = snap->tree;
 	if (!snap->tree) {

@@ -142,7 +142,7 @@ found_by() { # check
 	run -0 --separate-stderr "$SLUICE" doctor --json
 	[ "$(state_of leftovers)" = warn ]
 	[ "$(found_by leftovers)" = "layer 'default' has died" ]
-	[[ "$(advice_on leftovers)" == "'sluice down --name default' removes what it left;"* ]]
+	[[ "$(advice_on leftovers)" == "'sluice up --revive --name default' starts it again, as it was; 'sluice down --name default' removes what it left;"* ]]
 }
 
 @test "wrong use of doctor" {

@@ -172,6 +172,38 @@ teardown() {
 	fails 1 "sluice down: no layer is up." down --all
 }
 
+@test "down says how many processes it leaves waiting, and what becomes of them" {
+	"$SLUICE" up "$DIR" >/dev/null
+	# shellcheck disable=SC2016 # for that shell
+	"$SLUICE" run --timeout 1 -- bash -c 'exec >"$0/x"; echo here; read -r; echo there' "$DIR" \
+		< <(sleep 4) 3>&- 2>"$BATS_TEST_TMPDIR/err" &
+	program=$!
+	for ((i = 0; i < 200; i++)); do
+		[ ! -s "$DIR/x" ] || break
+		sleep 0.05
+	done
+	run -0 --separate-stderr "$SLUICE" down
+	[ "$output" = "Layer 'default' is down." ]
+	[ "$stderr" = "sluice down: 1 process is still connected: each waits up to its --timeout for the layer to come back, then gets EIO, or goes on directly with --fallback direct." ]
+	failed=0
+	wait $program || failed=$?
+	[ $failed -eq 1 ]
+	grep -q "Input/output error" "$BATS_TEST_TMPDIR/err"
+}
+
+@test "down keeps to its --timeout, also if a node is stopped and the dashboard waits for it" {
+	"$SLUICE" up --ionodes 2 "$DIR" >/dev/null
+	"$SLUICE" dashboard --port 0 >/dev/null
+	pid=$(cat "$SLUICE_RUNTIME/default/pid-1")
+	kill -STOP "$pid"
+	sleep 0.5
+	failed=0
+	timeout 4.5 "$SLUICE" down --timeout 2s 2>"$BATS_TEST_TMPDIR/err" || failed=$?
+	kill -KILL "$pid"
+	[ $failed -eq 1 ]
+	grep -q "I/O node 1 of layer 'default' (pid $pid) has not ended yet.* 'kill -CONT $pid' if it was stopped; 'kill -KILL $pid' ends it at once." "$BATS_TEST_TMPDIR/err"
+}
+
 @test "a node that does not start says why" {
 	# With the address sanitizer, its last words would be about memory.
 	export ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0

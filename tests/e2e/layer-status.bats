@@ -4,12 +4,19 @@ bats_require_minimum_version 1.5.0
 load layer
 
 setup() {
+	STOPPED=
 	layer_setup
 	"$SLUICE" up --capacity 200MB/s "$DIR" >/dev/null
 }
 
 teardown() {
+	[ -z "$STOPPED" ] || kill -KILL "$STOPPED"
 	layer_teardown
+}
+
+stop() { # pid
+	STOPPED=$1
+	kill -STOP "$STOPPED"
 }
 
 fits() { # $output, in columns
@@ -191,4 +198,28 @@ some_job() { # name, options of run
 	[ "$("$SLUICE" status --json | jq -r .share)" = io-sets ]
 	some_job j
 	fails 1 "sluice policy: layer 'other' is not up. Up: 'default' for $DIR; choose with --name." policy set --name other share=wfq
+}
+
+@test "a node that is stopped holds status up for a moment, and what to do is said" {
+	"$SLUICE" down >/dev/null
+	"$SLUICE" up --ionodes 2 "$DIR" >/dev/null
+	stop "$(node_pid)"
+	run -0 timeout 8 "$SLUICE" status # 2 s, not 10
+	[ "$(sed -n 's/^\([01] .*[^ 0-9]\) *[0-9]*$/\1/p' <<<"$output" | tr -s ' ' | head -n 1)" = "0 silent" ]
+	[[ "$output" == *$'\n'"I/O node 0 (pid $STOPPED) does not answer; its log is $SLUICE_RUNTIME/default/log"$'\n'"  'kill -CONT $STOPPED' if it was stopped; 'kill -KILL $STOPPED' gives it up."* ]]
+	# the one that is asked after it has answered meanwhile
+	[ "$(timeout 8 "$SLUICE" status --json | jq -r '[.ionodes[].state] | join(" ")')" = "silent up" ]
+	# nothing is printed: it ends while it waits for an answer
+	run -0 timeout --preserve-status --signal=INT 1 "$SLUICE" status --watch
+	[ "$output" = "" ]
+	kill -CONT "$STOPPED"
+	[ "$("$SLUICE" status --json | jq -r '[.ionodes[].state] | join(" ")')" = "up up" ]
+}
+
+@test "the only node is stopped: status says so" {
+	stop "$(node_pid)"
+	said="the node of layer 'default' (pid $STOPPED) is stopped: 'kill -CONT $STOPPED' lets it go on, 'kill -KILL $STOPPED' ends it."
+	fails 1 "sluice status: $said" status
+	kill -CONT "$STOPPED"
+	"$SLUICE" status
 }
