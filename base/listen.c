@@ -84,10 +84,8 @@ void listen_name(const struct sockaddr *a, socklen_t length, char name[64])
 		snprintf(name, 64, a->sa_family == AF_INET6 ? "[%s]:%s" : "%s:%s", host, port);
 }
 
-int listen_tcp(const char *address, char name[64])
+static int bind_tcp(const char *address)
 {
-	struct sockaddr_storage at;
-	socklen_t length = sizeof(at);
 	struct addrinfo *info = NULL;
 	int sock, rc = resolve(address, AI_PASSIVE, &info);
 
@@ -97,19 +95,40 @@ int listen_tcp(const char *address, char name[64])
 	rc = -errno;
 	if (sock >= 0) {
 		setsockopt(sock, SOL_SOCKET, SO_REUSEADDR, &(int){ 1 }, sizeof(int));
-		rc = bind(sock, info->ai_addr, info->ai_addrlen) || listen(sock, 1024) ||
-				     getsockname(sock, (struct sockaddr *)&at, &length)
-			     ? -errno
-			     : 0;
+		rc = bind(sock, info->ai_addr, info->ai_addrlen) ? -errno : 0;
 	}
 	freeaddrinfo(info);
+	if (!rc)
+		return sock;
+	if (sock >= 0)
+		close(sock);
+	return rc;
+}
+
+int listen_tcp(const char *address, char name[64])
+{
+	struct sockaddr_storage at;
+	socklen_t length = sizeof(at);
+	int sock = bind_tcp(address), rc;
+
+	if (sock < 0)
+		return sock;
+	rc = listen(sock, 1024) || getsockname(sock, (struct sockaddr *)&at, &length) ? -errno : 0;
 	if (!rc) {
 		listen_name((struct sockaddr *)&at, length, name);
 		return sock;
 	}
+	close(sock);
+	return rc;
+}
+
+bool listen_tcp_taken(const char *address)
+{
+	int sock = bind_tcp(address);
+
 	if (sock >= 0)
 		close(sock);
-	return rc;
+	return sock == -EADDRINUSE;
 }
 
 /* Also for connect(2): see socket(7). */

@@ -3,6 +3,7 @@
 #ifndef SL_BASE_LISTEN_H
 #define SL_BASE_LISTEN_H
 
+#include <stdbool.h>
 #include <sys/socket.h>
 
 /*
@@ -15,6 +16,8 @@ int listen_unix(const char *path);
  * it is. Or negative errno.
  */
 int listen_tcp(const char *address, char name[64]);
+/* Whether somebody else has that port. */
+bool listen_tcp_taken(const char *address);
 void listen_name(const struct sockaddr *a, socklen_t length, char name[64]);
 /*
  * A connection to HOST:PORT, tcp:HOST:PORT or PATH, which has a slash or no colon; blocking, but

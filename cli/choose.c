@@ -138,7 +138,8 @@ int layer_not_up(const struct layer *l, bool advise)
 	case LAYER_DIED:
 		return cli_fail(l->cmd,
 				"the node of layer '%s' has died; its log is %s/log. 'sluice "
-				"up%s --revive' starts it again, as it was.",
+				"up%s --revive' starts it again, as it was but for what 'sluice "
+				"set' changed of jobs.",
 				l->name, l->dir, option);
 	case LAYER_DOWN:
 		break;

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/json.h"
+#include "base/listen.h"
 #include "cli/cli.h"
 #include "cli/listen.h"
 
@@ -62,7 +63,7 @@ static int da_known(const struct layer *l, struct dashboard *d)
 	snprintf(path, sizeof(path), "%.200s/dashboard-token", l->dir);
 	if (layer_read(l, "dashboard-address", d->address, sizeof(d->address)) ||
 	    sl_secret_read(path, d->token))
-		return cli_fail(cmd,
+		return cli_fail(l->cmd,
 				"cannot read where the dashboard of layer '%s' is; stop it with "
 				"'sluice dashboard --stop' and start it again.",
 				l->name);
@@ -112,7 +113,7 @@ static int da_token(const struct layer *l)
 
 	snprintf(path, sizeof(path), "%.200s/dashboard-token", l->dir);
 	/* That of one which was stopped or died: pages that are open still know it. */
-	return access(path, R_OK) == 0 ? CLI_OK : listen_make_secret(cmd, path);
+	return access(path, R_OK) == 0 ? CLI_OK : listen_make_secret(l->cmd, path);
 }
 
 static int da_launch(const struct layer *l, const char *program, const char *where, bool any)
@@ -127,15 +128,14 @@ static int da_launch(const struct layer *l, const char *program, const char *whe
 	ssize_t length;
 	int status;
 
-	as.cmd = cmd;
 	as.lock = da_lock(l);
 	if (as.lock == -EWOULDBLOCK)
-		return cli_fail(cmd,
+		return cli_fail(l->cmd,
 				"the dashboard of layer '%s' is just being started by another "
 				"command. Try again.",
 				l->name);
 	if (as.lock < 0)
-		return cli_fail(cmd, "cannot lock %s/dashboard-lock: %s.", l->dir,
+		return cli_fail(l->cmd, "cannot lock %s/dashboard-lock: %s.", l->dir,
 				strerror(-as.lock));
 	/* It runs in another directory. */
 	snprintf(runtime, sizeof(runtime), "%s", l->dir);
@@ -161,15 +161,23 @@ int dashboard_start(const struct layer *l, const char *host, const char *port,
 		    struct dashboard *out)
 {
 	struct layer_member m;
-	char program[PATH_MAX], where[300], number[16];
+	char program[PATH_MAX], where[300], number[16], option[CHECK_LAYER_NAME + 16] = "";
 	int status;
 
 	*out = (struct dashboard){ 0 };
+	if (strcmp(l->name, LAYER_DEFAULT) != 0)
+		snprintf(option, sizeof(option), " --name %s", l->name);
 	snprintf(number, sizeof(number), "%d", DASHBOARD_PORT);
 	da_where(host ? host : "127.0.0.1", port ? port : number, where);
 	layer_dashboard(l, &m);
 	if (!m.pid) {
-		if ((status = layer_httpd(cmd, program)) ||
+		if (port && listen_tcp_taken(where))
+			return cli_fail(l->cmd,
+					"the dashboard cannot listen at %s: port %s is taken by "
+					"another program. 'sluice dashboard%s --port PORT' starts "
+					"it at another; 0: any that is free.",
+					where, port, option);
+		if ((status = layer_httpd(l->cmd, program)) ||
 		    (status = da_launch(l, program, where, !port))) {
 			dashboard_forget(l); /* this one was never there */
 			return status;
@@ -181,8 +189,9 @@ int dashboard_start(const struct layer *l, const char *host, const char *port,
 	if ((status = da_known(l, out)))
 		return status;
 	if (!out->started && (host || port))
-		cli_warn(cmd, "it is there already; 'sluice dashboard --stop' comes before another "
-			      "--port or --listen.");
+		cli_warn(l->cmd,
+			 "it is there already; 'sluice dashboard --stop' comes before another "
+			 "--port or --listen.");
 	return CLI_OK;
 }
 
@@ -258,11 +267,11 @@ int dashboard_revive(const struct layer *l, struct dashboard *out)
 		free(text);
 	}
 	if (rc)
-		return cli_fail(cmd,
+		return cli_fail(l->cmd,
 				"cannot tell how the dashboard of layer '%s' was started: %s. "
 				"Start it with 'sluice dashboard'.",
 				l->name, strerror(-rc));
-	if ((status = layer_httpd(cmd, program)) || (status = da_launch(l, program, where, any)))
+	if ((status = layer_httpd(l->cmd, program)) || (status = da_launch(l, program, where, any)))
 		return status;
 	layer_dashboard(l, &m);
 	out->pid = m.pid;

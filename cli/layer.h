@@ -14,6 +14,7 @@
  *	log        what the node says; log.old: what the one before said
  *	listen     where it is reached over TCP; secret: what one has to know for that
  *	jobs       control lines for the jobs of its configuration file
+ *	set-*      what its nodes were told since: set-capacity, set-admit, set-share, set-order
  *
  * Beside it, .usage-NAME is the node's account of what jobs used, which stays when the layer is
  * down.
@@ -146,6 +147,15 @@ void layer_turn_end(int turn);
  */
 int layer_keep_option(const struct layer *l, const struct layer_member *m, const char *option,
 		      const char *value);
+
+/*
+ * What all nodes have been told, "capacity 5000000" or "policy share=io-sets order=to": one that is
+ * revived when no other lives is to be told, too. 0 or -errno.
+ */
+int layer_keep_change(const struct layer *l, const char *line);
+/* Number `which` of what was kept, as such a line. 0, -ENOENT: nothing, or -ERANGE behind the last.
+ */
+int layer_kept_change(const struct layer *l, unsigned which, char *line, size_t size);
 
 /* Say that it is not up, what is, and with advise how to start it. Returns CLI_FAILED. */
 int layer_not_up(const struct layer *l, bool advise);

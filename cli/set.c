@@ -4,6 +4,7 @@
  * `sluice policy set`: its policies. Words are checked here, so that slips are found with their
  * position; what fits is the node's to say. It does all that a command asks for, or nothing.
  */
+#include <cjson/cJSON.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,6 +16,7 @@
 #include "cli/cli.h"
 #include "cli/layer.h"
 #include "cli/set.h"
+#include "client/client.h"
 
 #define LINE 4096 /* the longest control line */
 
@@ -81,6 +83,48 @@ static int se_word(char line[LINE], const char *word)
 	return se_add("set", line, word);
 }
 
+/* All nodes may die. */
+static void se_keep_change(const struct layer *l, const char *line)
+{
+	int rc = layer_keep_change(l, line);
+
+	if (rc)
+		cli_warn(l->cmd,
+			 "that cannot be kept in %s: %s. If all nodes die, 'sluice up --revive' "
+			 "starts them without it.",
+			 l->dir, strerror(-rc));
+}
+
+/*
+ * What jobs were promised, at the node that knows of the most. A program whose min does not fit any
+ * more would be refused by a node that is revived with less, and get EIO.
+ */
+static uint64_t se_promised(const struct layer_member *m, size_t nodes)
+{
+	double most = 0.0;
+
+	for (size_t i = 0; i < nodes; i++) {
+		char *answer = NULL;
+		cJSON *tree = NULL;
+		const cJSON *job, *min;
+		double sum = 0.0;
+
+		if (m[i].pid && sl_client_control(m[i].socket, "status", &answer) == 0)
+			tree = cJSON_Parse(answer);
+		cJSON_ArrayForEach(job, cJSON_GetObjectItemCaseSensitive(tree, "jobs"))
+		{
+			min = cJSON_GetObjectItemCaseSensitive(job, "asked_min_bps");
+			if (cJSON_IsNumber(min) &&
+			    !cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(job, "best_effort")))
+				sum += min->valuedouble;
+		}
+		most = sum > most ? sum : most;
+		cJSON_Delete(tree);
+		free(answer);
+	}
+	return (uint64_t)most;
+}
+
 static int se_capacity(const char *name, const char *text)
 {
 	struct layer_member m[LAYER_MEMBERS];
@@ -103,6 +147,12 @@ static int se_capacity(const char *name, const char *text)
 	snprintf(line, sizeof(line), "capacity %" PRIu64, bps && bps < n ? 1 : bps / n);
 	turn = layer_turn(&l);
 	status = layer_ask_all(&l, line, false);
+	if (!status && bps && se_promised(m, n) > bps)
+		cli_warn("set", "jobs have been promised more than that, and get less now. It is "
+				"not kept: if all nodes die, 'sluice up --revive' starts them with "
+				"the capacity before, so that these jobs are not turned away.");
+	else if (!status)
+		se_keep_change(&l, line);
 	layer_turn_end(turn);
 	if (status)
 		return status;
@@ -257,6 +307,8 @@ int policy_set(const char *layer, int argc, char **argv)
 		status = se_ask_controller(&l, controller, argc, argv);
 	if (!status && strlen(nodes) >= sizeof(begin))
 		status = layer_ask_all(&l, nodes, false);
+	if (!status && strlen(nodes) >= sizeof(begin))
+		se_keep_change(&l, nodes);
 	layer_turn_end(turn);
 	return status;
 }

@@ -79,12 +79,13 @@ static void st_show_log(int log)
 }
 
 /* Words that end with a 0, in a file; who reads it finds the old ones or these, never a part. */
-static int st_keep_args(const struct layer *l, const char *suffix, const char *const *args)
+static int st_keep(const struct layer *l, const char *file, const char *suffix,
+		   const char *const *args)
 {
 	char path[PATH_MAX], fresh[PATH_MAX + 8];
 	FILE *f;
 
-	snprintf(path, sizeof(path), "%.200s/args%s", l->dir, suffix);
+	snprintf(path, sizeof(path), "%.200s/%s%s", l->dir, file, suffix);
 	snprintf(fresh, sizeof(fresh), "%s.new", path);
 	f = fopen(fresh, "we");
 	if (!f)
@@ -138,11 +139,47 @@ int layer_keep_option(const struct layer *l, const struct layer_member *m, const
 	if (!rc) {
 		args[at] = option;
 		args[at + 1] = value;
-		rc = st_keep_args(l, m->suffix, args);
+		rc = st_keep(l, "args", m->suffix, args);
 	}
 	free(args);
 	free(text);
 	return rc;
+}
+
+static const char *const changes[] = { "capacity", "admit", "share", "order" };
+
+/* Not as options: a policy whose file is gone would keep the node from starting. */
+int layer_keep_change(const struct layer *l, const char *line)
+{
+	char *copy = strdup(line), *save = NULL, *word, *one;
+	int rc = copy ? 0 : -ENOMEM;
+
+	if (copy && strncmp(line, "policy ", 7) != 0) {
+		rc = st_keep(l, "set-", changes[0], (const char *const[]){ line, NULL });
+	} else if (copy) {
+		strtok_r(copy, " ", &save);
+		while (!rc && (word = strtok_r(NULL, " ", &save))) {
+			if (asprintf(&one, "policy %s", word) < 0) {
+				rc = -ENOMEM;
+				break;
+			}
+			word[strcspn(word, "=")] = 0;
+			rc = st_keep(l, "set-", word, (const char *const[]){ one, NULL });
+			free(one);
+		}
+	}
+	free(copy);
+	return rc;
+}
+
+int layer_kept_change(const struct layer *l, unsigned which, char *line, size_t size)
+{
+	char file[32];
+
+	if (which >= sizeof(changes) / sizeof(changes[0]))
+		return -ERANGE;
+	snprintf(file, sizeof(file), "set-%s", changes[which]);
+	return layer_read(l, file, line, size) ? -ENOENT : 0;
 }
 
 int layer_launch(struct layer *l, const struct layer_member *m, const char *const *args,
@@ -156,7 +193,7 @@ int layer_launch(struct layer *l, const struct layer_member *m, const char *cons
 	snprintf(old, sizeof(old), "%.200s/log%s.old", l->dir, m->suffix);
 	rename(path, old);
 	s->log = open(path, O_RDWR | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600);
-	if (s->log < 0 || pipe2(ready, O_CLOEXEC) || st_keep_args(l, m->suffix, args))
+	if (s->log < 0 || pipe2(ready, O_CLOEXEC) || st_keep(l, "args", m->suffix, args))
 		goto failed;
 	s->pid = fork();
 	if (s->pid == 0)

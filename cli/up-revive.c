@@ -3,8 +3,13 @@
  * `sluice up --revive`: start again what has died of a layer, with the options that it had.
  *
  * What has been changed since (policies, the capacity, jobs) a node that comes back learns from one
- * that lives; if there is none, it begins as it was configured. The controller has to learn
- * nothing: the nodes tell it. The dashboard, which asks the others, comes last.
+ * that lives. If there is none, it is told the policies and the capacity that were kept; `sluice
+ * set` keeps no capacity that is less than what jobs have been promised. What was changed of jobs
+ * is lost. The controller has to learn nothing: the nodes tell it. The dashboard,
+ * which asks the others, comes last.
+ *
+ * A node that listened at any port that was free comes back at the one it had got, since programs
+ * on other machines look for it there; if somebody else has it by now, at another, which is said.
  */
 #include <cjson/cJSON.h>
 #include <errno.h>
@@ -16,8 +21,11 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include "base/listen.h"
+#include "base/units.h"
 #include "cli/cli.h"
 #include "cli/dashboard.h"
+#include "cli/listen.h"
 #include "cli/up.h"
 #include "client/client.h"
 
@@ -107,22 +115,114 @@ static void re_jobs(const struct layer *l, const struct layer_member *m)
 		fclose(f);
 }
 
+/* What was set since by `sluice set --capacity` and `sluice policy set`. */
+static void re_changes(const struct layer *l, const struct layer_member *m)
+{
+	char line[4096], *answer;
+	int rc;
+
+	for (unsigned i = 0; (rc = layer_kept_change(l, i, line, sizeof(line))) != -ERANGE; i++) {
+		answer = NULL;
+		if (!rc && (rc = sl_client_control(m->socket, line, &answer)))
+			cli_warn(cmd, "'%s', which was in force, cannot be set again: %s.", line,
+				 answer && *answer ? answer : strerror(-rc));
+		free(answer);
+	}
+}
+
+/*
+ * If there is more capacity than at the start, it has that from the first moment: programs that
+ * wait for it come with a min that was promised out of it.
+ */
+static void re_raise(const struct layer *l, const struct layer_member *m)
+{
+	uint64_t kept = 0, had = 0;
+	const char **args;
+	char line[64], *text;
+
+	if (layer_kept_change(l, 0, line, sizeof(line)) ||
+	    sl_parse_rate(strchr(line, ' ') + 1, &kept) || layer_args(l, m, &args, &text))
+		return;
+	for (size_t i = 0; args[i]; i++)
+		if (!strcmp(args[i], "--capacity") && args[i + 1])
+			sl_parse_rate(args[i + 1], &had);
+	if (kept > had)
+		layer_keep_option(l, m, "--capacity", strchr(line, ' ') + 1);
+	free(args);
+	free(text);
+}
+
+/*
+ * The word behind --listen, or NULL. A node that was killed has its port a little longer than the
+ * lock: wait for that. *moved: it was any that was free, and somebody else has it now.
+ */
+static const char **re_listen(const struct layer *l, const char **args, char where[300],
+			      bool *moved)
+{
+	const char **word = NULL, *port;
+	char had[300] = "";
+
+	*moved = false;
+	for (; *args; args++)
+		if (!strcmp(*args, "--listen") && args[1])
+			word = args + 1;
+	port = word ? strrchr(*word, ':') : NULL;
+	if (!port)
+		return NULL;
+	snprintf(where, 300, "%.290s", *word);
+	if (!strcmp(port, ":0") && listen_address(l, had) == 0 && strrchr(had, ':'))
+		snprintf(where, 300, "%.*s%.6s", (int)(port - *word), *word, strrchr(had, ':'));
+	for (int ms = 0; listen_tcp_taken(where) && ms < LOCK_MS; ms += 20)
+		usleep(20000);
+	*moved = !strcmp(port, ":0") && listen_tcp_taken(where);
+	return word;
+}
+
+/* It is there: let the record say where, and that any port will do if any did. */
+static int re_listens(struct layer *l, const struct layer_member *m, const char *asked,
+		      const char *had, bool moved)
+{
+	char at[300];
+	int status;
+
+	layer_keep_option(l, m, "--listen", asked);
+	if (!moved)
+		return CLI_OK;
+	if ((status = listen_note(l, asked)) || listen_address(l, at))
+		return status;
+	cli_warn(cmd,
+		 "%s is taken by another program; the layer is now reached at %s. Programs that "
+		 "wait for it at the old address do not find it.",
+		 had, at);
+	return CLI_OK;
+}
+
 static int re_member(struct layer *l, struct layer_member *m, const struct layer_member *living,
 		     bool alone)
 {
 	struct layer_start s;
-	const char **args;
-	char *text, called[32];
-	int rc = layer_args(l, m, &args, &text), status;
+	const char **args, **listen, *asked;
+	char *text, called[32], where[300];
+	int rc, status;
+	bool moved;
 
+	if (!m->controller && !living)
+		re_raise(l, m);
+	rc = layer_args(l, m, &args, &text);
 	if (rc)
 		return cli_fail(cmd,
 				"cannot read %s/args%s: %s. Stop the layer with 'sluice down' and "
 				"start it again.",
 				l->dir, m->suffix, strerror(-rc));
+	listen = re_listen(l, args, where, &moved);
+	asked = listen ? *listen : NULL;
+	if (listen && !moved)
+		*listen = where;
 	status = layer_launch(l, m, args, &s);
 	if (!status)
 		status = layer_ready(l, m, alone, &s);
+	if (!status && asked)
+		status = re_listens(l, m, asked, where, moved);
 	free(args);
 	free(text);
 	if (status)
@@ -132,6 +232,8 @@ static int re_member(struct layer *l, struct layer_member *m, const struct layer
 		re_jobs(l, m);
 		if (living)
 			re_copy(m, living);
+		else
+			re_changes(l, m);
 	}
 	layer_member_called(m, alone, called);
 	called[0] = called[0] == 't' ? 'T' : called[0];

@@ -397,7 +397,7 @@ static int up_lock(struct up *u)
 	return rc;
 }
 
-/* The layer is up, whatever comes of it. */
+/* The layer is up, whatever comes of it; but not all is there that was asked for. */
 static int up_dashboard(const struct up *u)
 {
 	struct dashboard d;
@@ -405,6 +405,8 @@ static int up_dashboard(const struct up *u)
 
 	if (!status)
 		dashboard_say(&u->layer, &d);
+	else
+		cli_fail(cmd, "layer '%s' is up, without its dashboard.", u->layer.name);
 	return status;
 }
 

@@ -189,8 +189,11 @@ static void an_policy_work(struct request *r)
 	}
 	turn = layer_turn(&r->server->layer);
 	if ((!*controller || !an_tell_controller(r, controller)) &&
-	    (!*nodes || !an_tell_nodes(r, nodes, false)))
+	    (!*nodes || !an_tell_nodes(r, nodes, false))) {
+		if (*nodes && layer_keep_change(&r->server->layer, nodes))
+			log_warn("change=\"%.200s\" cannot be kept", nodes);
 		an_done(r);
+	}
 	layer_turn_end(turn);
 }
 

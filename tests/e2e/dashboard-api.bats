@@ -169,6 +169,7 @@ some_job() { # name, options of run
 		sleep 0.1
 	done
 	get /api/v1/status | jq -e '.controller.state == "died"'
+	[ "$(post /api/v1/policy '{"share":"io-sets"}')" = '{"ok":true}' ]
 	kill -KILL "$(cat "$SLUICE_RUNTIME/default/pid")" "$(cat "$SLUICE_RUNTIME/default/pid-1")"
 	for ((i = 0; i < 100; i++)); do
 		[ "$(code /api/v1/status)" = 503 ] && break
@@ -178,6 +179,7 @@ some_job() { # name, options of run
 	[[ "$(events 1 /api/v1/events)" == *"event: down"* ]]
 	"$SLUICE" up --revive >/dev/null
 	get /api/v1/status | jq -e '.controller.state == "up" and ([.ionodes[].state] | all(. == "up"))'
+	get /api/v1/status | jq -e '.share == "io-sets"' # what was changed is kept
 }
 
 post() { # path, body

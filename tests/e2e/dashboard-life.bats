@@ -120,6 +120,25 @@ fails_stop() { # there is none
 	[ "$output" = "sluice dashboard: layer 'default' has no dashboard." ]
 }
 
+@test "a port that is taken: the layer is up without a dashboard, and it is said what to do" {
+	"$SLUICE" up --name first "$DIR"
+	port=$("$SLUICE" dashboard --name first --port 0 --json | jq -r .address | sed 's/.*://')
+	taken="sluice up: the dashboard cannot listen at 127.0.0.1:$port: port $port is taken by another program."
+	run -1 --separate-stderr config "dashboard: {port: $port}"
+	[[ "$output" == "Layer 'default' is up for $DIR"* ]]
+	[ "${stderr_lines[-2]}" = "$taken 'sluice dashboard --port PORT' starts it at another; 0: any that is free." ]
+	[ "${stderr_lines[-1]}" = "sluice up: layer 'default' is up, without its dashboard." ]
+	"$SLUICE" run --name default -- true
+	# nothing is missed, and what was said helps
+	run -0 "$SLUICE" up --revive --name default
+	[ "$output" = "Nothing of layer 'default' has died." ]
+	run -1 --separate-stderr "$SLUICE" dashboard --name default --port "$port"
+	[[ "$stderr" == "${taken/up:/dashboard:} 'sluice dashboard --port PORT'"* ]]
+	"$SLUICE" dashboard --name default --port 0 --json | jq -e .started
+	run -1 --separate-stderr "$SLUICE" up --name third --dashboard="$port" "$DIR"
+	[[ "$stderr" == *"'sluice dashboard --name third --port PORT' starts it"*"layer 'third' is up, without its dashboard." ]]
+}
+
 @test "mistakes about the dashboard are told with their line" {
 	refuses "2: dashboard: 'maybe' is neither true nor false, nor a mapping with port and listen" 'dashboard: maybe'
 	refuses "2: dashboard is true, false, or a mapping with port and listen, not a list" 'dashboard: [true]'

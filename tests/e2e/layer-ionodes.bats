@@ -360,6 +360,8 @@ time.sleep(60)"
 
 @test "all may die: nothing blocks the next up, nor --revive" {
 	"$SLUICE" up --ionodes 2 "$DIR"
+	"$SLUICE" set --capacity 30MB/s
+	"$SLUICE" policy set share=io-sets grant=fcfs
 	for member in "" -1 -controller; do
 		kill_member "$member"
 	done
@@ -368,6 +370,10 @@ time.sleep(60)"
 	run -0 "$SLUICE" up --revive
 	[ ${#lines[@]} -eq 3 ]
 	[ "$(status '[.controller.state, .ionodes[].state] | join(" ")')" = "up up up" ]
+	for i in 0 1; do # what was set is kept
+		"$SLUICE" status --ionode $i --json | jq -e '.capacity_bps == 15000000 and .share == "io-sets"'
+	done
+	[ "$(status .controller.grant)" = fcfs ]
 	for member in "" -1 -controller; do
 		kill_member "$member"
 	done

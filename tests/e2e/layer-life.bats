@@ -121,7 +121,7 @@ teardown() {
 @test "a node that was killed blocks nothing: status, run and up say or do the right thing" {
 	"$SLUICE" up "$DIR"
 	kill_node
-	died="the node of layer 'default' has died; its log is $SLUICE_RUNTIME/default/log. 'sluice up --revive' starts it again, as it was."
+	died="the node of layer 'default' has died; its log is $SLUICE_RUNTIME/default/log. 'sluice up --revive' starts it again, as it was but for what 'sluice set' changed of jobs."
 	fails 1 "sluice status: $died" status
 	fails 1 "sluice run: $died" run -- true
 	run -0 "$SLUICE" status --all
@@ -139,6 +139,77 @@ teardown() {
 	"$SLUICE" up "$DIR"
 	"$SLUICE" run -- true
 	"$SLUICE" down
+}
+
+@test "what was set of the layer while it ran is there when its only node is revived" {
+	in_force='([.capacity_bps, .share, .order] | join(" "))'
+	printf 'directory: %s\ncapacity: 20MB/s\njobs: [{job: backup, min: 5MB/s}]\n' "$DIR" >"$BATS_TEST_TMPDIR/s.yaml"
+	"$SLUICE" up --config "$BATS_TEST_TMPDIR/s.yaml"
+	"$SLUICE" set --capacity 7MB/s
+	"$SLUICE" policy set share=io-sets order=sjf
+	"$SLUICE" policy set order=aioli,wait_us=500
+	before=$("$SLUICE" status --json | jq -c "$in_force, .policy, .jobs[0].asked_min_bps")
+	[[ "$before" == '"7000000 io-sets aioli"'*'aioli,wait_us=500'*5000000 ]]
+	kill_node
+	run -0 --separate-stderr "$SLUICE" up --revive
+	[ "$stderr" = "" ]
+	[ "$("$SLUICE" status --json | jq -c "$in_force, .policy, .jobs[0].asked_min_bps")" = "$before" ]
+	# A capacity is not if jobs have been promised more: they would be refused.
+	run -0 --separate-stderr "$SLUICE" set --capacity 3MB/s
+	[[ "$stderr" == "sluice set: warning: jobs have been promised more than that, and get less now. It is not kept: "* ]]
+	kill_node
+	"$SLUICE" up --revive
+	[ "$("$SLUICE" status --json | jq -c "$in_force, .policy, .jobs[0].asked_min_bps")" = "$before" ]
+	# A job's limits are not: see sluice-up(1).
+	"$SLUICE" set backup min=0 max=5MB/s
+	"$SLUICE" set --capacity 0
+	kill_node
+	run -0 --separate-stderr "$SLUICE" up --revive
+	[ "$(job backup asked_min_bps)" = 5000000 ]
+	# With its min it is not without a capacity.
+	[ "$stderr" = "sluice up: warning: 'capacity 0', which was in force, cannot be set again: the capacity cannot be unknown while jobs have a min." ]
+	[ "$("$SLUICE" status --json | jq .capacity_bps)" = 20000000 ]
+	kill_node
+	# It is another layer that begins here.
+	"$SLUICE" up --capacity 30MB/s "$DIR"
+	[ "$("$SLUICE" status --json | jq -r "$in_force")" = "30000000 wfq to-agg" ]
+	kill_node
+	"$SLUICE" up --revive
+	[ "$("$SLUICE" status --json | jq -r "$in_force")" = "30000000 wfq to-agg" ]
+}
+
+@test "a program with a min goes on at a node that is revived, whatever was done to the capacity" {
+	"$SLUICE" up --capacity 10MB/s "$DIR"
+	"$SLUICE" set --capacity 40MB/s
+	"$SLUICE" run --job a --min 20MB/s --max 20MB/s -- dd if=/dev/zero of="$DIR/f" bs=1M count=40 status=none 3>&- &
+	program=$!
+	for ((i = 0; i < 200; i++)); do
+		[ "$(job a write_bytes)" != null ] && [ "$(job a write_bytes)" -gt 0 ] && break
+		sleep 0.05
+	done
+	kill_node
+	"$SLUICE" up --revive
+	[ "$("$SLUICE" status --json | jq .capacity_bps)" = 40000000 ]
+	for ((i = 0; i < 200; i++)); do
+		[ "$(job a write_bytes)" != null ] && [ "$(job a write_bytes)" -gt 0 ] && break
+		sleep 0.05
+	done
+	"$SLUICE" set --capacity 15MB/s
+	kill_node
+	"$SLUICE" up --revive
+	wait "$program"
+	[ "$(stat -c %s "$DIR/f")" -eq $((40 << 20)) ]
+}
+
+@test "a policy whose file is gone keeps no node from being revived" {
+	"$SLUICE" up "$DIR"
+	printf '%s\n' "sluice-tree 1" "attribute spatiality: contiguous strided random" "class: to sjf" "tree:" \
+		"spatiality = contiguous: to" "spatiality = strided: sjf" "spatiality = random: to" >"$BATS_TEST_TMPDIR/x"
+	"$SLUICE" policy set order=auto,tree="$BATS_TEST_TMPDIR/x"
+	rm "$BATS_TEST_TMPDIR/x"
+	kill_node
+	run -0 --separate-stderr "$SLUICE" up --revive
+	[[ "$stderr" == "sluice up: warning: 'policy order=auto,tree=$BATS_TEST_TMPDIR/x', which was in force, cannot be set again: "* ]]
 }
 
 @test "a pid file that names another process stops nobody" {

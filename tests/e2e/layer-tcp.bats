@@ -83,3 +83,38 @@ address() {
 	wait $!
 	[ "$(stat -c %s "$DIR/f")" -eq $((16 << 20)) ]
 }
+
+@test "a node that is revived is at the port that it had got, or says where it is now" {
+	"$SLUICE" up --listen 127.0.0.1:0 "$DIR"
+	at=$(address)
+	secret=$SLUICE_RUNTIME/default/secret
+	for _ in 1 2; do # more than once, too
+		kill_node
+		run -0 --separate-stderr "$SLUICE" up --revive
+		[ "$stderr" = "" ]
+		[ "$(address)" = "$at" ]
+		"$SLUICE" run --connect "$at" --secret-file "$secret" -- cp "$BATS_TEST_TMPDIR/data" "$DIR/f"
+		cmp "$BATS_TEST_TMPDIR/data" "$DIR/f"
+	done
+	kill_node
+	python3 -c 'import socket, sys, time
+s = socket.create_server(("127.0.0.1", int(sys.argv[1])))
+print("taken", flush=True)
+time.sleep(60)' "${at##*:}" >"$BATS_TEST_TMPDIR/taken" 3>&- &
+	other=$!
+	for ((i = 0; i < 200; i++)); do
+		[ -s "$BATS_TEST_TMPDIR/taken" ] && break
+		sleep 0.05
+	done
+	run -0 --separate-stderr "$SLUICE" up --revive
+	kill "$other"
+	now=$(address)
+	[[ "$now" =~ ^127.0.0.1:[1-9][0-9]*$ ]]
+	[ "$now" != "$at" ]
+	[ "$stderr" = "sluice up: warning: $at is taken by another program; the layer is now reached at $now. Programs that wait for it at the old address do not find it." ]
+	"$SLUICE" run --connect "$now" --secret-file "$secret" -- cp "$BATS_TEST_TMPDIR/data" "$DIR/g"
+	cmp "$BATS_TEST_TMPDIR/data" "$DIR/g"
+	kill_node
+	"$SLUICE" up --revive
+	[ "$(address)" = "$now" ]
+}
