@@ -17,7 +17,9 @@
  * Over TCP, what a node has taken may be in its memory alone. So it is synced before it is left:
  * the next node could not do that.
  *
- * A node that dies: its clients try the others of the layer, which know where they belong now.
+ * A node that dies: its clients try the others of the layer, which know where they belong now. One
+ * that does not know it yet sends them back. Then they stay: a job that has a process at no node is
+ * nothing that the controller would give another node.
  */
 #include "client/where.h"
 
@@ -34,6 +36,7 @@
 /* Under the lock of the connection, but for `direct`. */
 static struct {
 	char place[SOCKET_BYTES]; /* the node's socket; "": that of the settings */
+	char vain[SOCKET_BYTES];  /* where the own node was not, before this connection; or "" */
 	char peers[ANSWER_BYTES]; /* all of them, by commas */
 	unsigned failed;	  /* attempts since the last success: which peer is next */
 	_Atomic bool direct;
@@ -106,7 +109,7 @@ enum where where_ask(struct conn *c)
 {
 	static char answer[ANSWER_BYTES];
 	uint32_t seen = atomic_load(c->segment ? &c->segment->moved : &c->told), number, units;
-	char line[SL_JOB_NAME_MAX + 64], at[SOCKET_BYTES];
+	char line[SL_JOB_NAME_MAX + 64], at[SOCKET_BYTES], vain[SOCKET_BYTES];
 	int status;
 
 	unit(&number, &units);
@@ -115,11 +118,15 @@ enum where where_ask(struct conn *c)
 	if (status < 0)
 		return WHERE_LOST;
 	c->moved_seen = seen;
+	memcpy(vain, w.vain, sizeof(vain));
+	w.vain[0] = 0; /* an order that comes later may be of a node that is back */
 	if (status)
 		return WHERE_STAY;
 	word(answer, " peers=", w.peers, sizeof(w.peers));
 	atomic_store(&w.direct, strstr(answer, " direct") != NULL);
 	if (!word(answer, " at=", at, sizeof(at)) || !strcmp(at, c->address))
+		return WHERE_STAY;
+	if (!strcmp(at, vain))
 		return WHERE_STAY;
 	memcpy(w.place, at, sizeof(at));
 	w.failed = 0;
@@ -151,5 +158,7 @@ const char *where_next(void)
 
 void where_failed(void)
 {
+	if (w.failed % 2 == 0)
+		memcpy(w.vain, w.place[0] ? w.place : client_settings()->socket, sizeof(w.vain));
 	w.failed++;
 }

@@ -431,6 +431,23 @@ loads_content() { # all that were started
 	loads_content
 }
 
+@test "a node is stopped under load: its programs wait longer than --timeout, and go on elsewhere when it is killed" {
+	"$SLUICE" up --ionodes 2 --capacity 20M "$DIR" >/dev/null
+	head -c 20000000 /dev/urandom >"$BATS_TEST_TMPDIR/data"
+	start_load s --timeout 2s -- dd if="$BATS_TEST_TMPDIR/data" of="$DIR/out" bs=100K status=none
+	until_true 10 test -s "$DIR/out"
+	pid=$(status '.ionodes[] | select(.clients > 0).pid')
+	kill -STOP "$pid"
+	sleep 1
+	before=$(stat -c %s "$DIR/out")
+	sleep 3
+	after=$(stat -c %s "$DIR/out")
+	kill -KILL "$pid"
+	[ "$before" -eq "$after" ]
+	wait "${LOADS[0]}"
+	cmp "$BATS_TEST_TMPDIR/data" "$DIR/out"
+}
+
 @test "a single node is killed under load: its processes wait, and go on when it is back" {
 	compile live-load
 	"$SLUICE" up --ionodes 1 --capacity 60M "$DIR"
