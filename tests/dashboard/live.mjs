@@ -41,7 +41,9 @@ async function change(page, name, key, value) {
 	await page.keyboard.type(value);
 	await page.keyboard.press('Enter');
 	await until(
-		async () => /is now/.test(await page.locator('#said').textContent()),
+		async () =>
+			(await page.locator('#said').textContent()) ===
+			`Job ${name}: ${key} is now ${value}.`,
 		`${key} of ${name}`,
 	);
 }
