@@ -3,7 +3,7 @@
 #
 #	make run        install what is missing, build, show a demonstration
 #	make test       build and run all tests, sanitizers and short fuzzing included
-#	make bench      measure the scheduler and the way through a node, print JSON
+#	make bench      measure the scheduler, the layer and the shares, print JSON
 #	make reproduce  compute the tables of docs/reproduction.md again
 #	make adaptivity compute the tables of docs/adaptivity.md again
 #	make lint       clang-format, clang-tidy, cppcheck
@@ -13,7 +13,6 @@
 #	make clean      remove all build directories
 
 PREFIX ?= /usr/local
-TAP ?=
 
 all: build
 
@@ -29,11 +28,12 @@ run: build
 	@build/cli/sluice demo
 
 test: deps
-	@scripts/test $(TAP)
+	@scripts/test
 
 bench: build
 	@build/cli/sluice bench sched --json
-	@build/cli/sluice bench path --json
+	@build/cli/sluice bench path --quick --json
+	@build/cli/sluice bench share --quick --json --filter nodes=1
 
 reproduce: build
 	@scripts/reproduce

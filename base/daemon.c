@@ -57,10 +57,25 @@ int sl_daemon_signals(void)
 	sigemptyset(&set);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN); /* a peer that has hung up is an error of write() */
 	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	return fd < 0 ? -errno : fd;
+}
+
+bool sl_daemon_ends(int fd)
+{
+	struct signalfd_siginfo info;
+	bool ends = false;
+
+	while (read(fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+		if (info.ssi_signo == SIGHUP)
+			log_info("SIGHUP: nothing to reload");
+		else
+			ends = true;
+	}
+	return ends;
 }
 
 int sl_daemon_deaf(const char *address, int rc)

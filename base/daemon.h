@@ -6,6 +6,8 @@
 #ifndef SL_BASE_DAEMON_H
 #define SL_BASE_DAEMON_H
 
+#include <stdbool.h>
+
 #include "base/secret.h"
 
 struct sl_daemon {
@@ -34,9 +36,13 @@ const char *sl_daemon_option(struct sl_daemon *d, int option, const char *value)
 /* The option that is missing, or NULL. */
 const char *sl_daemon_missing(const struct sl_daemon *d);
 
-/* A descriptor that is readable after SIGTERM or SIGINT, which do nothing else; or negative errno.
+/*
+ * A descriptor that is readable after SIGTERM, SIGINT or SIGHUP, which do nothing else; or negative
+ * errno. When it is, sl_daemon_ends() reads the signals: true after SIGTERM or SIGINT. SIGHUP is
+ * only logged: there is nothing to reload.
  */
 int sl_daemon_signals(void);
+bool sl_daemon_ends(int fd);
 /* Listens at the socket: a descriptor, or negative errno after it has said so on stderr. */
 int sl_daemon_listen(const struct sl_daemon *d);
 /* Says on stderr why it cannot listen there, and returns rc. */

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/bench-worker.h"
 #include "cli/bench.h"
 #include "cli/cli.h"
 
@@ -11,8 +12,9 @@ static const struct bench {
 	int (*run)(int argc, char **argv);
 } benches[] = {
 	{ "control", "decisions for a whole machine: I/O nodes and grants", bench_control },
-	{ "path", "reads and writes through a node, against direct access", bench_path },
+	{ "path", "programs in a layer, against direct access", bench_path },
 	{ "sched", "CPU time of a scheduling decision, for each policy", bench_sched },
+	{ "share", "what jobs get, against what they were promised", bench_share },
 	{ "sim", "events that the simulator does in a second", bench_sim },
 };
 
@@ -47,6 +49,8 @@ int cmd_bench(int argc, char **argv)
 	}
 	if (optind >= argc)
 		return cli_usage("bench", "nothing to measure was named, such as 'path'.");
+	if (!strcmp(argv[optind], "worker")) /* a part of path and share, not for people */
+		return bench_worker(argc - optind, argv + optind);
 	guess = (struct sl_guess){ .word = argv[optind] };
 	for (size_t i = 0; i < BENCHES; i++) {
 		if (!strcmp(benches[i].name, argv[optind])) {

@@ -6,6 +6,7 @@
 int bench_control(int argc, char **argv);
 int bench_path(int argc, char **argv);
 int bench_sched(int argc, char **argv);
+int bench_share(int argc, char **argv);
 int bench_sim(int argc, char **argv);
 
 #endif

@@ -73,6 +73,36 @@ int check_count(const char *text, unsigned long low, unsigned long high, unsigne
 	return 0;
 }
 
+void check_warn_rate(const char *cmd, const char *what, const char *text, uint64_t least_bps)
+{
+	size_t length = text ? strlen(text) : 0;
+	bool bare = length && text[length - 1] >= '0' && text[length - 1] <= '9';
+	char rate[32];
+	uint64_t bps;
+
+	if (!text || sl_parse_rate(text, &bps) || !bps ||
+	    bps >= (bare && least_bps < CHECK_LOW_CAPACITY ? CHECK_LOW_CAPACITY : least_bps))
+		return;
+	sl_format_rate(rate, sizeof(rate), bps);
+	if (bare)
+		cli_warn(cmd,
+			 "%s is %s: a number without a unit is bytes per second. Write %.24sM for "
+			 "MB/s.",
+			 what, rate, text);
+	else
+		cli_warn(cmd, "%s is only %s. Write M for MB/s or G for GB/s.", what, rate);
+}
+
+void check_warn_word(const char *cmd, const char *whose, const char *word)
+{
+	char what[CHECK_TEXT];
+
+	if (strncmp(word, "min=", 4) != 0 && strncmp(word, "max=", 4) != 0)
+		return;
+	snprintf(what, sizeof(what), "%s%.3s", whose, word);
+	check_warn_rate(cmd, what, word + 4, CHECK_LOW_JOB);
+}
+
 static int ch_rate(const char *key, const char *value, uint64_t *out, char *err)
 {
 	uint64_t bps;

@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "sluice.h"
 
@@ -35,6 +36,16 @@ int check_address(const char *value, bool any_host, char *err);
 /* Only the host, an IPv6 address with or without brackets; only the port, 0 being any. */
 int check_host(const char *value, char *err);
 int check_port(const char *value, char *err);
+/*
+ * Warn of a rate that was hardly meant: less than `least_bps`, or than 1 MB/s if it was written
+ * without a unit. text: as it was typed, and what: "--max", "capacity". NULL and 0: nothing.
+ */
+#define CHECK_LOW_CAPACITY UINT64_C(1000000)
+#define CHECK_LOW_JOB	   UINT64_C(100000)
+void check_warn_rate(const char *cmd, const char *what, const char *text, uint64_t least_bps);
+/* The same for "min=RATE" and "max=RATE" of a job; other words: nothing. whose: "", or what stands
+ * before it in the message. */
+void check_warn_word(const char *cmd, const char *whose, const char *word);
 /* A number without sign or anything behind it, from low to high. 0 or -EINVAL. */
 int check_count(const char *text, unsigned long low, unsigned long high, unsigned long *out);
 

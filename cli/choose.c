@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/units.h"
 #include "cli/cli.h"
 #include "cli/layer.h"
 
@@ -51,57 +50,54 @@ size_t layer_all(const char *cmd, struct layer_seen **all)
 	return count;
 }
 
-/* "'a' for /x, 'b' for /y": those that are up. How many, and the last of them. */
-static size_t cs_up(const char *cmd, char *out, size_t size, struct layer *last)
+/*
+ * "'a' for /x, 'b' for /y": those that are up, or those whose members have all died (one that was
+ * just killed is LAYER_BUSY for a moment). How many, and the last of them.
+ */
+static size_t cs_list(const char *cmd, bool up, char *out, size_t size, struct layer *last)
 {
 	struct layer_seen *all;
-	size_t count = layer_all(cmd, &all), at = 0, up = 0;
+	size_t count = layer_all(cmd, &all), at = 0, found = 0;
 
 	out[0] = 0;
 	for (size_t i = 0; i < count; i++) {
-		if (all[i].state != LAYER_UP)
+		if ((all[i].state == LAYER_UP) != up)
 			continue;
 		if (at < size)
-			at += (size_t)snprintf(out + at, size - at, "%s'%s' for %s", up ? ", " : "",
-					       all[i].layer.name, all[i].root);
+			at += (size_t)snprintf(out + at, size - at, "%s'%s' for %s",
+					       found ? ", " : "", all[i].layer.name, all[i].root);
 		*last = all[i].layer;
-		up++;
+		found++;
 	}
 	free(all);
-	return up;
+	return found;
 }
 
 int layer_choose(struct layer *l, const char *cmd, const char *name)
 {
 	int status = layer_open(l, cmd, name, false);
 	struct layer only;
-	char up[1000];
+	char names[1000];
+	bool up = true;
+	size_t count;
 
 	if (!status)
 		layer_enter(l);
 	if (status || name || layer_state(l) != LAYER_DOWN)
 		return status;
-	switch (cs_up(cmd, up, sizeof(up), &only)) {
-	case 0:
-		return CLI_OK;
-	case 1:
+	count = cs_list(cmd, true, names, sizeof(names), &only);
+	if (!count) {
+		up = false;
+		count = cs_list(cmd, false, names, sizeof(names), &only);
+	}
+	if (count > 1)
+		return cli_fail(cmd, "several layers %s: %s; choose with --name.",
+				up ? "are up" : "have died", names);
+	if (count) {
 		*l = only;
 		layer_enter(l);
-		return CLI_OK;
-	default:
-		return cli_fail(cmd, "several layers are up: %s; choose with --name.", up);
 	}
-}
-
-void layer_warn_capacity(const char *cmd, uint64_t bps)
-{
-	char rate[32];
-
-	if (bps && bps < 1000000)
-		cli_warn(cmd,
-			 "the capacity is %s; a number without a unit is bytes per second, so "
-			 "write MB/s or M behind it if that was meant.",
-			 sl_format_rate(rate, sizeof(rate), bps));
+	return CLI_OK;
 }
 
 int layer_not_up(const struct layer *l, bool advise)
@@ -144,7 +140,7 @@ int layer_not_up(const struct layer *l, bool advise)
 	case LAYER_DOWN:
 		break;
 	}
-	if (cs_up(l->cmd, up, sizeof(up), &last))
+	if (cs_list(l->cmd, true, up, sizeof(up), &last))
 		return cli_fail(l->cmd, "layer '%s' is not up. Up: %s; choose with --name.",
 				l->name, up);
 	if (named && advise)

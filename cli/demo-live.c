@@ -197,10 +197,7 @@ static void print_lessons(struct outcome o[RUNS][DEMO_JOBS])
 		checkpoints_stretch(o[FIFO]), checkpoints_stretch(o[IO_SETS]),
 		checkpoints_stretch(o[MINIMUM]));
 	cli_wrap(stdout, text, 0, 0);
-	puts("\nTry it on programs of your own: 'sluice up DIR', then 'sluice run -- COMMAND'.\n"
-	     "'sluice top' and 'sluice dashboard' show who is served and who waits, and why;\n"
-	     "'sluice report' tells it afterwards. 'sluice policy list' names the policies,\n"
-	     "'sluice demo --simulate' compares more; docs/tutorial.md takes ten minutes.");
+	demo_next();
 }
 
 static void json_run(struct json *j, const struct run *r, const struct outcome o[DEMO_JOBS])

@@ -7,5 +7,7 @@
 
 /* dir: beneath it a directory is made for the files, and removed. Returns an exit status. */
 int demo_live(const char *dir, bool json);
+/* demo-next.c: the end of either part, commands to go on with. */
+void demo_next(void);
 
 #endif

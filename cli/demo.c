@@ -263,7 +263,7 @@ static void print_lessons(const struct outcome result[COMBINATIONS])
 		 "%.0f %% of the time. Weights and periods do not leave it idle.",
 		 busy_percent(&result[LIMITED]));
 	cli_wrap(stdout, text, 2, 2);
-	puts("\n'sluice policy list' names all policies, 'sluice demo --help' other devices.");
+	demo_next();
 }
 
 /* ---- the command ---- */

@@ -145,22 +145,29 @@ static int dn_late(const struct layer *l, const struct dn *d)
 	return status;
 }
 
-/* Programs that have a node now: what comes of them is not seen from here. */
+static void dn_say(double n, const char *what)
+{
+	if (n > 0)
+		fprintf(stderr, "sluice %s: %.0f process%s %s\n", cmd, n, n > 1 ? "es" : "", what);
+}
+
+/* Programs that use a node now. Those that make their own calls go on at once. */
 static void dn_connected(const struct layer *l, int64_t timeout_ms)
 {
 	cJSON *tree = status_ask(l, timeout_ms / 4 < ASK_MS ? (int)(timeout_ms / 4) : ASK_MS);
+	double attached = 0, connected = 0;
 	const cJSON *job;
-	double n = 0;
 
-	cJSON_ArrayForEach(job, cJSON_GetObjectItemCaseSensitive(tree, "jobs")) n +=
-		status_number(job, "clients");
+	cJSON_ArrayForEach(job, cJSON_GetObjectItemCaseSensitive(tree, "jobs"))
+	{
+		attached += status_number(job, "attached");
+		connected += status_number(job, "clients") - status_number(job, "attached");
+	}
 	cJSON_Delete(tree);
-	if (n > 0)
-		fprintf(stderr,
-			"sluice %s: %.0f process%s still connected: each waits up to its --timeout "
-			"for the layer to come back, then gets EIO, or goes on directly with "
-			"--fallback direct.\n",
-			cmd, n, n > 1 ? "es are" : " is");
+	dn_say(attached, "of the layer still running: from now on without limits, until a layer at "
+			 "this place is up again.");
+	dn_say(connected, "still connected: each waits up to its --timeout for the layer to come "
+			  "back, then gets EIO, or goes on directly with --fallback direct.");
 }
 
 static int dn_stop(struct layer *l, int64_t timeout_ms)

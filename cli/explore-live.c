@@ -25,7 +25,7 @@
 #include "cli/cli.h"
 #include "cli/explore-kernel.h"
 #include "cli/explore-layer.h"
-#include "cli/private.h"
+#include "cli/private-layer.h"
 
 #define START_NS  50000000 /* all have heard of it by then */
 #define PLACED_MS 10000
@@ -81,7 +81,7 @@ static int lv_become(void *arg, int sock)
 	if (s->v->devices)
 		fcntl(s->v->devices_fd, F_SETFD, 0);
 	unsetenv("SLUICE_TIMEOUT");
-	unsetenv("SLUICE_MODE");
+	setenv("SLUICE_MODE", "forward", 1); /* what is explored is what I/O nodes do */
 	unsetenv("PBS_NODENUM");
 	lv_number("SLURM_NODEID", (uint32_t)((uint64_t)s->proc * k->nodes / k->procs));
 	signal(SIGPIPE, SIG_DFL);
@@ -332,7 +332,7 @@ static int lv_block(struct lv *v, uint32_t *number, uint32_t n)
 		v->done++;
 	}
 	if (first->ionodes)
-		explore_layer_down(&v->p);
+		private_layer_down(&v->p);
 	return status;
 }
 
@@ -419,13 +419,13 @@ int explore_live(struct explore *e, const char *directory)
 	if (!status && e->spec->device[0].name[0])
 		status = lv_devices(&v);
 	if (!status)
-		status = explore_layer_begin(&v.p);
+		status = private_layer_begin(&v.p);
 	explore_progress_begin(&v.progress);
 	if (!status)
 		status = lv_rounds(&v);
 	explore_progress_end(&v.progress);
 	private_stop_procs(&v.p, 0);
-	explore_layer_end(&v.p);
+	private_layer_end(&v.p);
 	if (v.devices)
 		munmap(v.devices, v.devices_size);
 	if (v.devices_fd >= 0)

@@ -36,6 +36,7 @@
 
 #include <limits.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "cli/check.h"
@@ -54,7 +55,8 @@ struct layer {
 int layer_open(struct layer *l, const char *cmd, const char *name, bool make);
 /*
  * The one that is meant by name; by NULL: the default, if there is one by that name, else the only
- * one that is up. If several are, that is reported. It need not be up.
+ * one that is up, else the only one that has died. If there are several, that is reported. It need
+ * not be up.
  */
 int layer_choose(struct layer *l, const char *cmd, const char *name);
 void layer_close(struct layer *l);
@@ -165,8 +167,16 @@ int layer_not_up(const struct layer *l, bool advise);
  */
 int layer_ask(const struct layer *l, const char *line, char **answer);
 /*
- * The same line to all nodes that live; answers are not wanted. What the first refuses is not
- * asked of the others. some: it will do if one of them knows the job that it is about.
+ * How long a node is tried that lives and takes no connection, since it is dying or being revived,
+ * and the pause between two attempts.
+ */
+#define LAYER_BRIEF_MS 5000
+#define LAYER_AGAIN_MS 20
+int64_t layer_clock_ms(void); /* monotonic */
+/*
+ * The same line to all nodes that live; answers are not wanted. A node that dies meanwhile is left
+ * out, and one that is being revived is waited for, up to LAYER_BRIEF_MS. What the first refuses is
+ * not asked of the others. some: it will do if one of them knows the job that it is about.
  */
 int layer_ask_all(const struct layer *l, const char *line, bool some);
 /*
@@ -174,6 +184,8 @@ int layer_ask_all(const struct layer *l, const char *line, bool some);
  * it is another than the first that refuses; *text: its words, to be freed, or NULL.
  */
 int layer_tell_all(const struct layer *l, const char *line, bool some, char who[48], char **text);
+/* Report what came of a line, if that is a failure; *text is freed then. who: as above, or "". */
+int layer_report(const struct layer *l, const char *who, int rc, char **text);
 
 /* All layers of this user that are not down, by name; to be freed. */
 struct layer_seen {
@@ -185,9 +197,6 @@ struct layer_seen {
 size_t layer_all(const char *cmd, struct layer_seen **all);
 /* The runtime directory, which need not be there unless it is to be made. */
 int layer_runtime(const char *cmd, bool make, char path[PATH_MAX]);
-
-/* A bare number is bytes/s: a capacity below 1 MB/s was hardly meant. */
-void layer_warn_capacity(const char *cmd, uint64_t bps);
 
 /* What belongs to this program: the daemon, the dashboard's server, the library for LD_PRELOAD. */
 int layer_daemon(const char *cmd, char path[PATH_MAX]);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
@@ -152,8 +153,15 @@ int layer_args(const struct layer *l, const struct layer_member *m, const char *
 
 /* ---- talking to nodes ---- */
 
-/* What came of a line, if that is a failure; *text is freed then. who: "I/O node 1: " or "". */
-static int me_report(const struct layer *l, const char *who, int rc, char **text)
+int64_t layer_clock_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+int layer_report(const struct layer *l, const char *who, int rc, char **text)
 {
 	int status = CLI_OK;
 
@@ -176,7 +184,7 @@ static int me_report(const struct layer *l, const char *who, int rc, char **text
 int layer_ask(const struct layer *l, const char *line, char **answer)
 {
 	char *text = NULL;
-	int status = me_report(l, "", sl_client_control(l->socket, line, &text), &text);
+	int status = layer_report(l, "", sl_client_control(l->socket, line, &text), &text);
 
 	if (answer)
 		*answer = text;
@@ -185,10 +193,34 @@ int layer_ask(const struct layer *l, const char *line, char **answer)
 	return status;
 }
 
+/*
+ * One line to one node. A node that is being revived has a process before it has a socket, and one
+ * that is dying has a socket before the kernel has ended its process: as long as the process lives,
+ * try again until `until_ms`. Afterwards m->pid is 0 if the node has died. Sending the line twice
+ * is harmless: a node that has taken it and died before its answer has taken nothing.
+ */
+static int me_tell(const struct layer *l, struct layer_member *m, const char *line,
+		   int64_t until_ms, char **answer)
+{
+	for (;;) {
+		int rc = sl_client_control(m->socket, line, answer);
+
+		if (rc != -ENOTCONN)
+			return rc;
+		free(*answer);
+		*answer = NULL;
+		m->pid = me_pid(l, m);
+		if (!m->pid || layer_clock_ms() >= until_ms)
+			return rc;
+		usleep(LAYER_AGAIN_MS * 1000);
+	}
+}
+
 int layer_tell_all(const struct layer *l, const char *line, bool some, char who[48], char **text)
 {
 	struct layer_member m[LAYER_MEMBERS];
 	size_t n = layer_members(l, m), done = 0;
+	int64_t until_ms = layer_clock_ms() + LAYER_BRIEF_MS;
 	int rc = -ENOTCONN, one;
 	char called[32];
 
@@ -199,12 +231,14 @@ int layer_tell_all(const struct layer *l, const char *line, bool some, char who[
 
 		if (m[i].controller || !m[i].pid)
 			continue;
-		one = sl_client_control(m[i].socket, line, &answer);
+		one = me_tell(l, &m[i], line, until_ms, &answer);
 		if (one == 0) {
 			free(answer);
 			done++;
 			continue;
 		}
+		if (!m[i].pid) /* it has died meanwhile; the others will do */
+			continue;
 		free(*text);
 		*text = answer;
 		rc = one;
@@ -225,7 +259,8 @@ int layer_tell_all(const struct layer *l, const char *line, bool some, char who[
 int layer_ask_all(const struct layer *l, const char *line, bool some)
 {
 	char who[48], *text;
-	int rc = layer_tell_all(l, line, some, who, &text), status = me_report(l, who, rc, &text);
+	int rc = layer_tell_all(l, line, some, who, &text),
+	    status = layer_report(l, who, rc, &text);
 
 	free(text);
 	return status;

@@ -3,34 +3,38 @@
 #ifndef SL_CLI_PATH_MEASURE_H
 #define SL_CLI_PATH_MEASURE_H
 
-#include "cli/private.h"
+#include "cli/bench-worker.h"
 
-#define PATH_MAX_PAIRS 15
+#define PATH_MAX_PAIRS 50
 
 struct path_row {
-	const char *backend;
-	uint32_t op; /* enum sl_op */
-	uint32_t size, procs;
-	int open_flags;	       /* besides O_RDWR */
-	uint64_t capacity_bps; /* not 0: compared with this instead of direct access */
+	const char *group;
+	const char *mode; /* of `sluice run` */
+	enum bench_op op;
+	uint32_t size;
+	uint32_t jobs, procs;	    /* processes of each job */
+	int open_flags;		    /* besides O_RDWR */
+	uint64_t capacity_bps;	    /* not 0: compared with this instead of direct access */
+	unsigned bare_port;	    /* not 0: compared with a bare server there */
+	const char *const *connect; /* further options of `sluice run`; NULL: none */
 };
 
 struct path_times {
 	unsigned pairs; /* up to PATH_MAX_PAIRS */
 	int64_t slice_ns;
+	int64_t contend_ns;  /* a slice of a row with several jobs */
 	int64_t capacity_ns; /* a slice of a row with a capacity: steady only over many requests */
 };
 
 struct path_result {
-	double direct_mib_s, sluice_mib_s; /* medians */
-	double ratio;			   /* median of the pairs' */
-	double p50_us, p99_us;		   /* of a call through the node */
-	double client_cpu_us, node_cpu_us; /* for each MiB through the node */
+	unsigned pairs;
+	double direct_mib_s, sluice_mib_s;		  /* medians */
+	double ratio, ratio_low, ratio_high;		  /* median of the pairs', 95 % interval */
+	double p50_us, p99_us;				  /* of an operation through the layer */
+	double direct_cpu_us, client_cpu_us, node_cpu_us; /* for each MiB */
 };
 
-/* Files for path_measure(): p->dir/0 … procs - 1, of `span` bytes each. */
-int path_prepare(const struct private *p, unsigned procs, uint64_t span);
-/* The node runs. Errors are reported; returns an exit status. */
+/* The layer is up, the files are there. Errors are reported; returns an exit status. */
 int path_measure(struct private *p, const struct path_row *row, uint64_t span,
 		 const struct path_times *t, struct path_result *out);
 

@@ -41,6 +41,7 @@ void policy_json(struct json *j, const struct sl_policy_info *info)
 	json_string(j, "stage", info->stage);
 	json_string(j, "name", info->name);
 	json_bool(j, "default", policy_is_default(info));
+	json_bool(j, "simulator_only", info->simulator_only);
 	json_string(j, "summary", info->summary);
 	json_string(j, "source", info->source);
 	json_array(j, "params");

@@ -121,6 +121,12 @@ static void po_show_text(const struct sl_policy_info *info)
 	/* These two are decided for a machine, not inside a scheduler. */
 	if (!strcmp(info->stage, "allocate"))
 		printf("\nExample:\n  sluice allocate --policy %s --ionodes 12 CURVES.csv\n", text);
+	else if (info->simulator_only)
+		printf("\nSimulator only: it plans for jobs that are all known in advance, so a\n"
+		       "controller refuses it.\n"
+		       "\nExample:\n"
+		       "  sluice sim -p %s FILE.yaml\n",
+		       text);
 	else if (!strcmp(info->stage, "grant"))
 		printf("\nExample, for a simulation, and for a new layer with a controller:\n"
 		       "  sluice sim -p %s FILE.yaml\n"

@@ -17,7 +17,6 @@
 
 #include "cli/cli.h"
 #include "cli/layer.h"
-#include "cli/listen.h"
 #include "client/client.h"
 
 #define ARGS_MAX 32
@@ -130,11 +129,6 @@ static void pr_child(pid_t parent, int death)
 		_exit(1);
 }
 
-static void pr_secret(const struct private *p, char path[128])
-{
-	snprintf(path, 128, "%s/secret", p->runtime);
-}
-
 /* In a child: sluiced with these words, and those. */
 static void pr_become(const struct private *p, pid_t parent, int ready, const char *log,
 		      const char *const *words, const char *const *options)
@@ -213,33 +207,11 @@ static int pr_start(const struct private *p, pid_t *pid, const char *log, const 
 	return pr_not_started(p, log);
 }
 
-/* Where the node listens: any port that was free. */
-static int pr_find_port(struct private *p)
-{
-	char log[128];
-	unsigned port;
-
-	snprintf(log, sizeof(log), "%s/log", p->runtime);
-	port = listen_port(log);
-	snprintf(p->address, sizeof(p->address), "tcp:127.0.0.1:%u", port);
-	return port ? CLI_OK : cli_fail(p->cmd, "the node does not say where it listens.");
-}
-
 int private_node_start(struct private *p, const char *const *options)
 {
-	char secret[128];
-	const char *words[] = { "ionode",      "--root",	p->dir,
-				"--socket",    p->socket,	p->tcp ? "--listen" : NULL,
-				"127.0.0.1:0", "--secret-file", secret,
-				NULL };
-	int rc;
+	const char *words[] = { "ionode", "--root", p->dir, "--socket", p->socket, NULL };
 
-	pr_secret(p, secret);
-	if (p->tcp && access(secret, F_OK) && (rc = listen_make_secret(p->cmd, secret)))
-		return rc;
-	if ((rc = pr_start(p, &p->node, "log", words, options)))
-		return rc;
-	return p->tcp ? pr_find_port(p) : CLI_OK;
+	return pr_start(p, &p->node, "log", words, options);
 }
 
 void private_node_stop(struct private *p)
@@ -271,31 +243,15 @@ int private_node_ask(const struct private *p, const char *line)
 	return rc ? CLI_FAILED : CLI_OK;
 }
 
-int64_t private_node_cpu_ns(const struct private *p)
-{
-	struct timespec ts;
-	clockid_t clock;
-
-	if (!p->node || clock_getcpuclockid(p->node, &clock) || clock_gettime(clock, &ts))
-		return 0;
-	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
-}
-
 /* ---- processes ---- */
 
 static void pr_environment(const struct private *p, const char *job, const char *conf)
 {
-	char secret[128];
-
 	setenv("SLUICE_ROOT", p->dir, 1);
-	setenv("SLUICE_SOCKET", p->tcp ? p->address : p->socket, 1);
-	if (p->tcp) {
-		pr_secret(p, secret);
-		setenv("SLUICE_SECRET_FILE", secret, 1);
-	}
+	setenv("SLUICE_SOCKET", p->socket, 1);
 	setenv("SLUICE_JOB_ID", job, 1);
 	setenv("SLUICE_TIMEOUT", "5", 1);
-	setenv("SLUICE_MODE", p->gate ? "gate" : "forward", 1);
+	setenv("SLUICE_MODE", "forward", 1);
 	unsetenv("SLUICE_BYPASS");
 	unsetenv("SLUICE_FALLBACK");
 	unsetenv("SLUICE_JOB_CONF");

@@ -32,9 +32,6 @@ struct private
 	char dir[PATH_MAX]; /* for files */
 	char runtime[64];   /* of the node: its socket and what it says */
 	char socket[96];    /* in there */
-	bool tcp;	    /* processes use the node over TCP; set it before the node starts */
-	bool gate;	    /* they do their own I/O when they may */
-	char address[96];   /* then: as SLUICE_SOCKET */
 	pid_t node;	    /* 0: none */
 	pid_t more[PRIVATE_MORE];
 	unsigned more_count;
@@ -59,7 +56,6 @@ void private_node_stop(struct private *p);
 int private_more_start(struct private *p, const char *const *words);
 /* One line to the node; what it refuses is reported. */
 int private_node_ask(const struct private *p, const char *line);
-int64_t private_node_cpu_ns(const struct private *p); /* used so far; 0: not known */
 
 /*
  * A process that runs main(arg, sock) and ends, as a client of the node in that job; conf as

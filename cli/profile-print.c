@@ -14,6 +14,27 @@ static double ratio(const struct sl_profile_point *pt)
 	return pt->sequential_bps / pt->random_bps;
 }
 
+/*
+ * What a layer may be told to draw: nine tenths of the slower of reading and writing in sequence,
+ * with the largest requests, rounded down to two digits. 0: the figures are worth nothing.
+ */
+static uint64_t capacity(const struct sl_profile *p)
+{
+	double least = 0;
+	uint64_t bps, unit = 1;
+
+	for (uint32_t op = 0; op < 2 && !p->why[0]; op++) {
+		double bps_of = p->points[op] ? p->point[op][p->points[op] - 1].sequential_bps : 0;
+
+		if (bps_of > 0 && (least <= 0 || bps_of < least))
+			least = bps_of;
+	}
+	bps = (uint64_t)(least * 0.9);
+	while (bps / unit >= 100)
+		unit *= 10;
+	return bps / unit * unit;
+}
+
 /* Three digits that count. */
 static const char *number(char *buf, size_t size, double value)
 {
@@ -57,6 +78,10 @@ void profile_table(const struct sl_profile *p, const struct profile_facts *facts
 		putchar('\n');
 		printf("Kept in %s.\n", facts->kept);
 	}
+	if (capacity(p))
+		printf("\nFor a layer: use --capacity %s, nine tenths of the slower sequential "
+		       "rate.\n",
+		       sl_format_rate(b[0], sizeof(b[0]), capacity(p)));
 }
 
 void profile_json(const struct sl_profile *p, const struct profile_facts *facts)
@@ -72,6 +97,8 @@ void profile_json(const struct sl_profile *p, const struct profile_facts *facts)
 	json_bool(&j, "trusted", !p->why[0]);
 	json_string(&j, "why", p->why[0] ? p->why : NULL);
 	json_double(&j, "confidence", p->confidence / 100);
+	if (capacity(p))
+		json_uint(&j, "capacity_bps", capacity(p));
 	if (facts->file_bytes) {
 		json_uint(&j, "file_bytes", facts->file_bytes);
 		json_double(&j, "seconds", facts->seconds);

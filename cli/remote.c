@@ -89,6 +89,9 @@ int remote_open(struct remote *r, const char *cmd, const char *address, const ch
 		return rc;
 	snprintf(hello.job, sizeof(hello.job), "%s", job);
 	r->sock = tcp_dial(address, TIMEOUT_S);
+	if (r->sock == -EADDRNOTAVAIL)
+		return cli_fail(cmd, "the host '%.*s' is unknown: no address is found for it.",
+				(int)(strrchr(address, ':') - address), address);
 	if (r->sock < 0)
 		return cli_fail(cmd,
 				"cannot reach a node at %s. Is 'sluice up --listen' running "

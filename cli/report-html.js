@@ -100,7 +100,15 @@ function jobs() {
 	}
 }
 function matrix() {
-	const shown = data.jobs.slice(0, 40), names = shown.map((j) => j.job);
+	/* Rows and columns in which there is nothing are left out. */
+	const all = data.jobs.slice(0, 40), seen = (d) => d.seconds >= 0.05;
+	const shown = all.filter((j) => j.delayed_by.some((d) => seen(d) && all.some((o) => o.job === d.job)));
+	const names = all.map((j) => j.job).filter((name) =>
+		shown.some((j) => j.delayed_by.some((d) => d.job === name && seen(d))));
+	if (!shown.length) {
+		$("matrix").createTBody().insertRow().append(make("td", "Nobody waited for anybody else."));
+		return;
+	}
 	const head = $("matrix").createTHead().insertRow(), body = $("matrix").createTBody();
 	const most = Math.max(1e-9, ...shown.flatMap((j) => j.delayed_by.map((d) => d.seconds)));
 	head.append(make("th", "waited for"));

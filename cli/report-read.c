@@ -9,6 +9,8 @@
  * that one ends after the one before and its own length:
  *
  *	100,2.000,…,a   100,0.300,…,a   102,1.900,…,a   end at 100.0, 100.3, 102.2
+ *
+ * Accounts of older nodes do not have when a job met others: there it counts as there all the time.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -22,7 +24,8 @@
 #define LEAST_S	       0.001		      /* the same: nodes write three digits, and never 0 */
 #define LAST_S	       UINT64_C(100000000000) /* the year 5138: sums of times stay exact */
 
-static const char head[] = "time,seconds,read,write,calls,held,waited,job";
+static const char head[] = "time,seconds,read,write,calls,held,waited,contended,first,last,job";
+static const char old_head[] = "time,seconds,read,write,calls,held,waited,job";
 
 static int grow(void **list, size_t size, size_t room)
 {
@@ -106,7 +109,8 @@ static void place(struct report *r, const struct report_row *before, struct repo
 }
 
 /* 1: taken, 0: it makes no sense, or is too old; -ENOMEM. */
-static int take(struct report *r, struct report_row *before, char *line, int64_t since_s, bool *bad)
+static int take(struct report *r, struct report_row *before, char *line, bool old, int64_t since_s,
+		bool *bad)
 {
 	struct report_row w = { 0 };
 	uint64_t time_s;
@@ -116,12 +120,18 @@ static int take(struct report *r, struct report_row *before, char *line, int64_t
 	if (!whole(&at, LAST_S, &time_s) || !real(&at, &w.seconds) ||
 	    !whole(&at, INT64_MAX, &w.bytes[0]) || !whole(&at, INT64_MAX, &w.bytes[1]) ||
 	    !whole(&at, INT64_MAX, &w.calls) || !real(&at, &w.held_s) || !real(&at, &w.waited_s) ||
+	    (!old && (!real(&at, &w.contended_s) || !real(&at, &w.first_s) ||
+		      !real(&at, &w.last_s) || w.first_s > w.last_s)) ||
 	    !*at || w.seconds < LEAST_S)
 		return 0;
 	for (const char *c = at; *c; c++)
 		if (*c <= ' ' || *c > '~')
 			return 0;
 	*bad = false;
+	if (old) {
+		w.contended_s = w.waited_s;
+		w.last_s = w.seconds;
+	}
 	w.time_s = (int64_t)time_s;
 	if (w.time_s < since_s)
 		return 0;
@@ -139,15 +149,24 @@ static int take(struct report *r, struct report_row *before, char *line, int64_t
 	return 1;
 }
 
+/* Whether the first line is that. */
+static bool begins(const char *text, size_t size, const char *line)
+{
+	size_t length = strlen(line);
+
+	return size >= length && memcmp(text, line, length) == 0 &&
+	       (size == length || text[length] == '\n');
+}
+
 int report_read(struct report *r, const char *text, size_t size, int64_t since_s,
 		char err[REPORT_ERROR])
 {
 	struct report_row before = { 0 };
 	const char *at = text, *end = text + size;
-	size_t first = strlen(head);
+	bool old = begins(text, size, old_head);
+	size_t first = strlen(old ? old_head : head);
 
-	if (size < first || memcmp(text, head, first) != 0 ||
-	    (size > first && text[first] != '\n')) {
+	if (!old && !begins(text, size, head)) {
 		snprintf(err, REPORT_ERROR, "line 1: it should be '%s'", head);
 		return -EINVAL;
 	}
@@ -161,7 +180,7 @@ int report_read(struct report *r, const char *text, size_t size, int64_t since_s
 		if (stop && length < sizeof(line) && !memchr(at, 0, length)) {
 			memcpy(line, at, length);
 			line[length] = 0;
-			if (take(r, &before, line, since_s, &bad) < 0)
+			if (take(r, &before, line, old, since_s, &bad) < 0)
 				return -ENOMEM;
 		}
 		r->skipped_lines += bad;

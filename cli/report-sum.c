@@ -3,12 +3,17 @@
  * Who used what, who waited for whom, and what the policy changed: sums over the spans that nodes
  * have accounted for.
  *
- * Waiting. In a span a job had requests for w seconds that were not sent yet, and its own max held
- * it for h of them. In the other w - h seconds the node served others and the job itself, and each
- * of those has a part in the wait that is its part of the bytes:
+ * Waiting. In a span a job had requests for w seconds that were not sent yet; for c of them another
+ * job had requests in the node, too, and its own max held it for h of them. So it waited for others
+ * for at most c, and for at most w - h. In that time the node served the job itself and those that
+ * were there between the job's first and last request, and each has a part in the wait that is its
+ * part of their bytes:
  *
  *	span of 2 s     ckpt moved 30 MB, waited 2 s      small moved 10 MB, waited 0.4 s
  *	small waited for ckpt 0.4 * 30/40 = 0.3 s, and 0.1 s behind its own requests
+ *
+ * if they met all the time. A job that has ended before small's first request has no part in it.
+ * Jobs that have not met, nor both a third one, are summed up apart, as if in spans of their own.
  *
  * What the policy changed is told against equal shares: what would have been moved if the same
  * bytes had been dealt out max-min fairly, to nobody more than it wanted. A job that moved m in a
@@ -38,7 +43,9 @@ static int by_span(const void *a, const void *b)
 {
 	const struct report_row *x = a, *y = b;
 
-	return x->span < y->span ? -1 : x->span > y->span;
+	if (x->span != y->span)
+		return x->span < y->span ? -1 : 1;
+	return x->first_s < y->first_s ? -1 : x->first_s > y->first_s;
 }
 
 static int by_job(const void *a, const void *b)
@@ -68,10 +75,16 @@ static void sum_active(struct report *r)
 	}
 }
 
-/* The part of a span in which a job waited for others, and not for its own max. */
+/* The part of a span in which a job waited for others, and not alone or for its own max. */
 static double waits(const struct report_row *w)
 {
-	return fmin(fmax(w->waited_s - w->held_s, 0), w->seconds);
+	return fmin(fmax(fmin(w->waited_s - w->held_s, w->contended_s), 0), w->seconds);
+}
+
+/* Whether both can have had requests at the same time. */
+static bool met(const struct report_row *a, const struct report_row *b)
+{
+	return a == b || (a->first_s < b->last_s && b->first_s < a->last_s);
 }
 
 /* What a job would have moved if it had not waited for others, but at most `most`. */
@@ -117,8 +130,8 @@ static double *cell(struct report *r, uint32_t a, uint32_t b)
 	return &r->by[(size_t)a * r->named + b];
 }
 
-/* The rows of one span of one node. */
-static void sum_span(struct report *r, const struct report_row *w, size_t n)
+/* Rows of one span of one node that hang together: each has met another of them. */
+static void sum_group(struct report *r, const struct report_row *w, size_t n)
 {
 	double total = 0, level;
 
@@ -128,10 +141,13 @@ static void sum_span(struct report *r, const struct report_row *w, size_t n)
 		return;
 	level = fair_level(w, n, total);
 	for (size_t i = 0; i < n; i++) {
-		double waited = waits(&w[i]), fair = wanted(&w[i], level);
+		double waited = waits(&w[i]), fair = wanted(&w[i], level), there = 0;
 
-		for (size_t k = 0; k < n && waited > 0; k++)
-			*cell(r, w[i].job, w[k].job) += waited * moved(&w[k]) / total;
+		for (size_t k = 0; k < n; k++)
+			there += met(&w[i], &w[k]) ? moved(&w[k]) : 0;
+		for (size_t k = 0; k < n && waited > 0 && there > 0; k++)
+			if (met(&w[i], &w[k]))
+				*cell(r, w[i].job, w[k].job) += waited * moved(&w[k]) / there;
 		if (fair > 0)
 			r->job[w[i].job].saved_s +=
 				fmax(w[i].seconds * (moved(&w[i]) / fair - 1), -waited);
@@ -200,9 +216,12 @@ int report_sum(struct report *r)
 		return -ENOMEM;
 	qsort(r->row, r->rows, sizeof(r->row[0]), by_span);
 	for (size_t i = 0, n; i < r->rows; i += n) {
-		for (n = 1; i + n < r->rows && r->row[i].span == r->row[i + n].span;)
-			n++;
-		sum_span(r, &r->row[i], n);
+		const struct report_row *w = &r->row[i];
+		double last = w->last_s;
+
+		for (n = 1; i + n < r->rows && w[0].span == w[n].span && w[n].first_s < last; n++)
+			last = fmax(last, w[n].last_s);
+		sum_group(r, w, n);
 	}
 	return 0;
 }

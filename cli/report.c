@@ -212,14 +212,24 @@ static void print_table(const struct report *r)
 	}
 }
 
+/* Whether a waited for b, as far as one decimal shows it. */
+static bool delayed(const struct report *r, uint32_t a, uint32_t b)
+{
+	return a != b && r->by[(size_t)a * r->named + b] >= 0.05;
+}
+
 static void print_matrix(const struct report *r)
 {
 	uint32_t n = r->named < MOST ? r->named : MOST;
-	bool any = false;
+	bool row[MOST] = { 0 }, column[MOST] = { 0 }, any = false;
 
-	for (uint32_t a = 0; a < n; a++)
-		for (uint32_t b = 0; b < n; b++)
-			any |= a != b && r->by[(size_t)a * r->named + b] >= 0.05;
+	for (uint32_t a = 0; a < n; a++) {
+		for (uint32_t b = 0; b < n; b++) {
+			row[a] |= delayed(r, a, b);
+			column[b] |= delayed(r, a, b);
+		}
+		any |= row[a];
+	}
 	if (!any) {
 		puts("\nNobody waited for anybody else.");
 		return;
@@ -227,16 +237,20 @@ static void print_matrix(const struct report *r)
 	puts("\nSeconds that the job of the row waited for that of the column:");
 	print_name("", NAME, false);
 	for (uint32_t b = 0; b < n; b++) {
+		if (!column[b])
+			continue;
 		putchar(' ');
 		print_name(r->job[b].name, CELL - 1, true);
 	}
 	puts("");
 	for (uint32_t a = 0; a < n; a++) {
+		if (!row[a])
+			continue;
 		print_name(r->job[a].name, NAME, false);
 		for (uint32_t b = 0; b < n; b++) {
-			if (a == b)
+			if (column[b] && a == b)
 				printf(" %7s", "-");
-			else
+			else if (column[b])
 				printf(" %7.1f", r->by[(size_t)a * r->named + b]);
 		}
 		puts("");

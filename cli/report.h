@@ -21,6 +21,8 @@ struct report_row {
 	double end_s;	/* as time_s, but not before the span before it has ended */
 	uint64_t bytes[2], calls;
 	double held_s, waited_s;
+	double contended_s;	/* of waited_s, while another job had requests in the node, too */
+	double first_s, last_s; /* it had some, from the span's begin */
 	uint32_t job;
 	uint32_t span; /* from 1: the rows of one node that were written together */
 };

@@ -19,6 +19,7 @@
 #include "cli/cli.h"
 #include "cli/layer.h"
 #include "cli/remote.h"
+#include "cli/run.h"
 #include "client/client.h"
 
 static const char cmd[] = "run";
@@ -91,7 +92,7 @@ static int ru_help(void)
 {
 	puts("usage: sluice run [OPTION]... [--] COMMAND [ARGUMENT]...\n"
 	     "\n"
-	     "Runs a program whose I/O under the directory of a layer goes through its node.\n"
+	     "Runs a program whose I/O under the directory of a layer its node schedules.\n"
 	     "\n"
 	     "Options:\n"
 	     "      --name NAME      which layer; not needed if only one is up\n"
@@ -101,7 +102,8 @@ static int ru_help(void)
 	     "      --directory DIR  with --connect: where its directory is on this machine,\n"
 	     "                       if not at the same place\n"
 	     "      --job ID         job that it belongs to; else SLUICE_JOB_ID, SLURM_JOB_ID,\n"
-	     "                       PBS_JOBID, LSB_JOBID or FLUX_JOB_ID; else one of its own\n"
+	     "                       PBS_JOBID, LSB_JOBID or FLUX_JOB_ID; else the job of\n"
+	     "                       mpirun; else one of its own\n"
 	     "      --title NAME     of the job, when it comes again (its --job, or what the\n"
 	     "                       batch system calls it, or the program)\n"
 	     "      --min RATE       guaranteed to the job, as 100MB/s; refused if it does not\n"
@@ -116,11 +118,12 @@ static int ru_help(void)
 	     "                       controller (the default)\n"
 	     "      --procs N, --nodes N\n"
 	     "                       size of the job: processes, and compute nodes\n"
-	     "      --mode MODE      'forward' (the default): the node does the I/O; 'gate':\n"
-	     "                       the program does its own, when the node says it may\n"
-	     "      --timeout TIME   how long I/O waits for a node that is gone (30s)\n"
-	     "      --fallback WHAT  after that: 'error' (the default), or 'direct', to go on\n"
-	     "                       without the layer\n"
+	     "      --mode MODE      'turn' (the default): the program makes its own calls, as\n"
+	     "                       the node lets it; 'forward': the node makes them\n"
+	     "      --timeout TIME   how long I/O waits for a node that is silent (5s; 30s if\n"
+	     "                       the node makes the calls); then it goes on without\n"
+	     "      --fallback WHAT  then, where the node makes the calls: 'error' (default),\n"
+	     "                       or 'direct', to go on without the layer\n"
 	     "      --bypass LIST    programs that are left alone, by commas\n"
 	     "  -h, --help           this text\n"
 	     "\n"
@@ -183,8 +186,8 @@ static int ru_option(struct run *r, int opt)
 		r->rate = optarg;
 		return CLI_OK;
 	case O_MODE:
-		if (strcmp(optarg, "forward") != 0 && strcmp(optarg, "gate") != 0)
-			return cli_usage(cmd, "--mode is 'forward' or 'gate', not '%s'.", optarg);
+		if (strcmp(optarg, "forward") != 0 && strcmp(optarg, "turn") != 0)
+			return cli_usage(cmd, "--mode is 'turn' or 'forward', not '%s'.", optarg);
 		r->mode = optarg;
 		return CLI_OK;
 	case O_TIMEOUT:
@@ -239,21 +242,6 @@ static void ru_words(const struct run *r, char between, char out[WORDS])
 
 /* ---- the job ---- */
 
-/* As the library does: client/settings.c. */
-static void ru_job(struct run *r)
-{
-	const char *value = r->job ? r->job : sl_client_job();
-	char *out = r->job_name;
-
-	if (value)
-		snprintf(out, CHECK_JOB_NAME + 1, "%s", value);
-	else
-		snprintf(out, CHECK_JOB_NAME + 1, "run-%d", (int)getpid());
-	for (char *c = out; *c; c++)
-		if (*c <= ' ' || *c > '~')
-			*c = '_';
-}
-
 /*
  * What the job is called when it comes again, under another number: by that the controller knows
  * what it reached. What the user calls the job; else the name that the batch system has for it;
@@ -283,6 +271,10 @@ static void ru_rate(struct run *r, const char *answer)
 
 	r->no_capacity = cJSON_IsNumber(bps) && bps->valuedouble <= 0;
 	cJSON_Delete(tree);
+}
+
+static void ru_warn_rate(const struct run *r)
+{
 	if (r->no_capacity)
 		cli_warn(cmd,
 			 "the layer's capacity is not known, so that --rate %s is a limit, and no "
@@ -290,27 +282,58 @@ static void ru_rate(struct run *r, const char *answer)
 			 r->rate);
 }
 
-static int ru_local(struct run *r)
+/* Register the job at all nodes that live: it may be moved to any of them, and is known there
+ * then. 0 or -errno, who and *text as layer_tell_all() has them. */
+static int ru_register(struct run *r, const struct layer *l, char who[48], char **text)
 {
-	char line[WORDS + 256], words[WORDS], *answer;
-	struct layer l;
-	int status = layer_choose(&l, cmd, r->name);
+	char line[WORDS + 256], words[WORDS];
+	int rc = 0;
 
-	if (!status && r->rate && !(status = layer_ask(&l, "status", &answer))) {
-		ru_rate(r, answer);
-		free(answer);
-	}
-	if (status)
-		return status;
+	*who = 0;
+	*text = NULL;
+	if (r->rate && !(rc = sl_client_control(l->socket, "status", text)))
+		ru_rate(r, *text);
+	if (rc)
+		return rc;
+	free(*text);
 	ru_words(r, ' ', words);
 	snprintf(line, sizeof(line), "job %s pid=%d %s %s", r->job_name, (int)getpid(),
 		 r->title_words, words);
-	/* All nodes: it may be moved to any of them, and is known there then. */
-	if ((status = layer_ask_all(&l, line, false)))
+	return layer_tell_all(l, line, false, who, text);
+}
+
+/* Whether nobody answered only because a node is dying, or because one is being revived. */
+static bool ru_changing(const struct layer *l)
+{
+	enum layer_state state = layer_state(l);
+
+	return state == LAYER_UP || state == LAYER_BUSY;
+}
+
+static int ru_local(struct run *r)
+{
+	int64_t until_ms = layer_clock_ms() + LAYER_BRIEF_MS;
+	char who[48], *text;
+	struct layer l;
+	int rc, status;
+
+	for (;;) {
+		if ((status = layer_choose(&l, cmd, r->name)))
+			return status;
+		rc = ru_register(r, &l, who, &text);
+		if (rc != -ENOTCONN || !ru_changing(&l) || layer_clock_ms() >= until_ms)
+			break;
+		free(text);
+		usleep(LAYER_AGAIN_MS * 1000);
+	}
+	if ((status = layer_report(&l, who, rc, &text)))
 		return status;
+	free(text);
+	ru_warn_rate(r);
 	if (layer_root(&l, r->root))
 		return cli_fail(cmd, "cannot read %s/root; stop the layer and start it again.",
 				l.dir);
+	layer_enter(&l); /* one that has died meanwhile is not the one to begin with */
 	snprintf(r->socket, sizeof(r->socket), "%s", l.socket);
 	return CLI_OK;
 }
@@ -347,6 +370,7 @@ static int ru_remote(struct run *r)
 	if (!status && !(status = remote_ask(&node, "status", &answer))) {
 		if (r->rate)
 			ru_rate(r, answer);
+		ru_warn_rate(r);
 		status = ru_directory(r, answer);
 	}
 	free(answer);
@@ -358,6 +382,14 @@ static int ru_remote(struct run *r)
 	remote_close(&node);
 	snprintf(r->socket, sizeof(r->socket), "tcp:%s", r->connect);
 	return status;
+}
+
+/* Once the job is registered: rates that were hardly meant. */
+static void ru_warn_low(const struct run *r)
+{
+	check_warn_rate(cmd, "--min", r->key[K_MIN - K_FIRST], CHECK_LOW_JOB);
+	check_warn_rate(cmd, "--max", r->key[K_MAX - K_FIRST], CHECK_LOW_JOB);
+	check_warn_rate(cmd, "--rate", r->rate, CHECK_LOW_JOB);
 }
 
 /* ---- the environment ---- */
@@ -381,6 +413,22 @@ static void ru_preload(const char *library)
 		setenv("LD_PRELOAD", library, 1);
 	} else if (asprintf(&both, "%s:%s", library, before) > 0) {
 		setenv("LD_PRELOAD", both, 1);
+		free(both);
+	}
+}
+
+/* A program that gcc has linked with its address sanitizer ends if a library comes before that. */
+static void ru_sanitizer(void)
+{
+	static const char option[] = "verify_asan_link_order";
+	const char *before = getenv("ASAN_OPTIONS");
+	char *both;
+
+	if (before && strstr(before, option))
+		return;
+	if (asprintf(&both, "%s%s%s=0", before ? before : "", before && *before ? ":" : "",
+		     option) > 0) {
+		setenv("ASAN_OPTIONS", both, 1);
 		free(both);
 	}
 }
@@ -409,6 +457,7 @@ static void ru_environment(const struct run *r, const char *library)
 	if (r->bypass)
 		setenv("SLUICE_BYPASS", r->bypass, 1);
 	ru_preload(library);
+	ru_sanitizer();
 }
 
 static int ru_exec(char **argv)
@@ -439,8 +488,8 @@ static int ru_check(const struct run *r)
 	if (r->connect && !r->secret_file)
 		return cli_usage(cmd,
 				 "--connect needs the secret of the layer: --secret-file FILE.");
-	if (r->connect && r->mode && !strcmp(r->mode, "gate"))
-		return cli_usage(cmd, "--mode gate is for layers of this machine.");
+	if (r->connect && r->mode && !strcmp(r->mode, "turn"))
+		return cli_usage(cmd, "--mode turn is for layers of this machine.");
 	return CLI_OK;
 }
 
@@ -459,11 +508,12 @@ int cmd_run(int argc, char **argv)
 	}
 	if (optind == argc)
 		return cli_usage(cmd, "which command?");
-	ru_job(&r);
+	run_job_name(r.job, r.job_name);
 	ru_title(&r, argv[optind]);
 	if ((status = ru_check(&r)) || (status = layer_preload(cmd, library)) ||
 	    (status = r.connect ? ru_remote(&r) : ru_local(&r)))
 		return status;
+	ru_warn_low(&r);
 	ru_environment(&r, library);
 	return ru_exec(argv + optind);
 }

@@ -156,7 +156,7 @@ static int se_capacity(const char *name, const char *text)
 	layer_turn_end(turn);
 	if (status)
 		return status;
-	layer_warn_capacity("set", bps);
+	check_warn_rate("set", "the capacity", text, CHECK_LOW_CAPACITY);
 	return CLI_OK;
 }
 
@@ -220,9 +220,11 @@ int cmd_set(int argc, char **argv)
 	if (optind + 1 == argc)
 		return cli_usage("set", "what is to be set? Give KEY=VALUE, like max=100M.");
 	status = se_line(line, argv[optind], argc - optind - 1, argv + optind + 1);
-	if (status || (status = layer_choose(&l, "set", name)))
+	if (status || (status = layer_choose(&l, "set", name)) || (status = se_tell(&l, line)))
 		return status;
-	return se_tell(&l, line);
+	for (int i = optind + 1; i < argc; i++)
+		check_warn_word("set", "", argv[i]);
+	return CLI_OK;
 }
 
 /* grant and allocate are the controller's. */

@@ -57,7 +57,7 @@ function comparison() {
 	head.append(first);
 	for (const m of data.measures) {
 		const th = make("th", m.key.replace(/_/g, " ") +
-			(m.better > 0 ? " ↑" : m.better < 0 ? " ↓" : ""));
+			(m.better > 0 ? "\u00a0↑" : m.better < 0 ? "\u00a0↓" : ""));
 		th.title = m.meaning;
 		th.scope = "col";
 		head.append(th);

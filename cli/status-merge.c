@@ -128,10 +128,10 @@ static void mg_limits(cJSON *to, const cJSON *from)
 static void mg_job(cJSON *to, const cJSON *from)
 {
 	static const char *const sums[] = {
-		"clients",	   "bandwidth_bps", "average_bps",    "iops",
-		"read_bytes",	   "write_bytes",   "requests",	      "batches",
-		"queued_requests", "queued_bytes",  "inflight_bytes", "floor_bytes",
-		"borrowed_bytes",
+		"clients",	  "attached",	 "unscheduled_bytes", "bandwidth_bps",
+		"average_bps",	  "iops",	 "read_bytes",	      "write_bytes",
+		"requests",	  "batches",	 "queued_requests",   "queued_bytes",
+		"inflight_bytes", "floor_bytes", "borrowed_bytes",
 	};
 	/* Times pass on all nodes at once. */
 	static const char *const same[] = { "procs",	     "nodes",	      "throttled_s",
@@ -194,13 +194,16 @@ static void mg_jobs(cJSON *all, const cJSON *jobs, const char *node)
 
 /*
  * The reason of the part that matters most: where most waits, else most is moved, else most
- * processes are. Of a grant of 0 the controller knows what it waits for.
+ * processes are. Of a grant of 0 the controller knows until when it lasts: "granted 0 until job a
+ * is done", or, if the job moves data nevertheless, "on spare bandwidth until job a is done".
  */
 static void mg_reason(cJSON *job, const cJSON *known)
 {
 	static const char *const keys[] = { "queued_requests", "bandwidth_bps", "clients" };
+	static const char granted_0[] = "granted 0";
 	const char *decided = cJSON_GetStringValue(mg_item(known, "reason")), *text;
 	const cJSON *part, *best = NULL;
+	char until[200];
 
 	cJSON_ArrayForEach(part, mg_item(job, "parts"))
 	{
@@ -214,8 +217,11 @@ static void mg_reason(cJSON *job, const cJSON *known)
 	text = cJSON_GetStringValue(mg_item(best, "reason"));
 	if (!text)
 		return;
-	if (decided && !strcmp(text, "granted 0"))
-		text = decided;
+	if (decided && !strncmp(decided, granted_0, sizeof(granted_0) - 1) &&
+	    (!strcmp(text, granted_0) || !strcmp(text, "on spare bandwidth"))) {
+		snprintf(until, sizeof(until), "%s%s", text, decided + sizeof(granted_0) - 1);
+		text = until;
+	}
 	cJSON_ReplaceItemInObjectCaseSensitive(job, "reason", cJSON_CreateString(text));
 }
 
@@ -271,6 +277,8 @@ static void mg_node(cJSON *ionodes, const struct layer *l, const struct layer_me
 	cJSON_AddNumberToObject(node, "clients", clients);
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
 		cJSON_AddNumberToObject(node, keys[i], mg_number(tree, keys[i]));
+	if (mg_item(tree, "trace"))
+		cJSON_AddItemToObject(node, "trace", cJSON_Duplicate(mg_item(tree, "trace"), true));
 	cJSON_AddItemToArray(ionodes, node);
 }
 
@@ -350,12 +358,13 @@ static cJSON *mg_end(const struct mg_asked *a, size_t i)
 	return tree;
 }
 
-/* The keys of a node that the layer has too, with the jobs taken out. */
+/* The keys of a node that the layer has too: jobs are merged, each node has its own trace. */
 static cJSON *mg_first(const cJSON *tree)
 {
 	cJSON *all = cJSON_Duplicate(tree, true);
 
 	cJSON_DeleteItemFromObjectCaseSensitive(all, "jobs");
+	cJSON_DeleteItemFromObjectCaseSensitive(all, "trace");
 	return all;
 }
 

@@ -81,6 +81,15 @@ static void sn_dead(FILE *f, const char *who, const cJSON *member)
 			status_number(member, "pid"), status_number(member, "pid"));
 }
 
+void status_trace(FILE *f, const char *who, const cJSON *node)
+{
+	const cJSON *trace = cJSON_GetObjectItemCaseSensitive(node, "trace");
+
+	if (cJSON_IsObject(trace) && !strcmp(status_string(trace, "state"), "stopped"))
+		fprintf(f, "%s has stopped recording into %s: %s\n", who,
+			status_string(trace, "file"), status_string(trace, "error"));
+}
+
 void status_nodes(FILE *f, const char *name, const cJSON *tree)
 {
 	const cJSON *controller = cJSON_GetObjectItemCaseSensitive(tree, "controller");
@@ -101,6 +110,7 @@ void status_nodes(FILE *f, const char *name, const cJSON *tree)
 	{
 		snprintf(who, sizeof(who), "I/O node %s", status_string(node, "name"));
 		sn_dead(f, who, node);
+		status_trace(f, who, node);
 	}
 	if (died && strcmp(name, LAYER_DEFAULT) != 0)
 		fprintf(f, "'sluice up --revive --name %s' brings back what died.\n", name);

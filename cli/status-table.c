@@ -287,6 +287,7 @@ static void tb_layer(FILE *f, const char *name, const char *listen, const cJSON 
 	else
 		fprintf(f, "Node:     up %s, pid %.0f, %s\n", up, status_number(tree, "pid"),
 			status_workers(a, tree));
+	status_trace(f, "The node", tree);
 	if (*listen)
 		fprintf(f, "TCP:      %s\n", listen);
 	fprintf(f, "Policies: admit=%s share=%s order=%s\n", status_string(policy, "admit"),

@@ -23,6 +23,9 @@ cJSON *status_ask(const struct layer *l, int wait_ms);
 void status_members(FILE *f, const cJSON *tree);
 void status_nodes(FILE *f, const char *name, const cJSON *tree);
 
+/* A line if the recording of a node has stopped; `who` names the node. */
+void status_trace(FILE *f, const char *who, const cJSON *node);
+
 /* Of an object: 0 and "?" if there is no such key. */
 double status_number(const cJSON *object, const char *key);
 const char *status_string(const cJSON *object, const char *key);

@@ -196,6 +196,7 @@ static void td_help(struct pen *p, unsigned rows)
 		"  < >  s           sort by the figure before or after, or by its name",
 		"  r                the other way round",
 		"  /                only jobs with this in their name or reason; empty: all",
+		"  Ctrl-U           clears what was typed   Esc  leaves it as it was",
 		"  space            pause, and go on       enter  ask the layer now",
 		"  ?  h             this text              q  quit",
 		"",

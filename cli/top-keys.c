@@ -158,6 +158,8 @@ static enum top_action tk_type(struct top_view *v, struct top_model *m, int key,
 		v->mode = TOP_LOOK;
 	else if (key == TOP_KEY_ERASE && length)
 		v->input[length - 1] = 0;
+	else if (key == TOP_KEY_CLEAR)
+		v->input[0] = 0;
 	else if (key >= ' ' && key <= '~' && length + 1 < sizeof(v->input))
 		memcpy(v->input + length, (char[]){ (char)key, 0 }, 2);
 	return TOP_REDRAW;

@@ -105,6 +105,8 @@ static int sc_key(int key)
 	case '\b':
 	case 0x7f:
 		return TOP_KEY_ERASE;
+	case 'U' & 0x1f: /* Ctrl-U */
+		return TOP_KEY_CLEAR;
 	case 0x1b:
 		return TOP_KEY_ESCAPE;
 	default:

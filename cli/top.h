@@ -150,6 +150,7 @@ enum top_key {
 	TOP_KEY_ENTER,
 	TOP_KEY_ESCAPE,
 	TOP_KEY_ERASE,
+	TOP_KEY_CLEAR, /* all that was typed */
 };
 enum top_action { TOP_NOTHING, TOP_REDRAW, TOP_REFRESH, TOP_CHANGE, TOP_QUIT };
 

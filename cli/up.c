@@ -64,7 +64,7 @@ static int up_help(void)
 	     "      --listen HOST:PORT    serve programs on other machines too, over TCP\n"
 	     "      --secret-file FILE    what those have to know; without it one is made\n"
 	     "      --device-model MODEL  behave like hdd, raid, ssd: for experiments\n"
-	     "      --ask-always          schedule each transfer, also of a job alone\n"
+	     "      --ask-always          schedule each call, also of jobs without limits\n"
 	     "      --trace FILE          record what the scheduler is told and answers\n"
 	     "      --log-level LEVEL     error, warn, info or debug\n"
 	     "      --dashboard[=PORT]    start its dashboard, too: see sluice-dashboard(1)\n"
@@ -204,7 +204,12 @@ static int up_check_jobs(const struct up *u)
 		const struct config_job *job = &u->config.jobs[i];
 
 		rc = sl_job_add(s, i, &job->conf, 0);
-		if (rc)
+		if (rc && job->conf.min_bps && !config.capacity_bps)
+			cli_usage(cmd,
+				  "%s:%u: a min needs a layer of known capacity: give 'capacity:' "
+				  "in the file, or --capacity.",
+				  u->config_file, job->line);
+		else if (rc)
 			cli_usage(cmd, "%s:%u: %s.", u->config_file, job->line,
 				  strncmp(sl_error(s), "job: ", 5) ? sl_error(s) : sl_error(s) + 5);
 	}
@@ -322,6 +327,24 @@ static int up_already(struct up *u)
 			l->name, root, (int)pid);
 }
 
+static void up_warn_rates(const struct up *u)
+{
+	check_warn_rate(cmd, "the capacity", u->value[CONFIG_CAPACITY], CHECK_LOW_CAPACITY);
+	check_warn_rate(cmd, "the bandwidth of a process", u->value[CONFIG_PER_PROC],
+			CHECK_LOW_JOB);
+	for (size_t i = 0; i < u->config.jobs_count; i++) {
+		const struct config_job *job = &u->config.jobs[i];
+		char *words = job->words ? strdup(job->words) : NULL, *save = NULL, whose[380];
+
+		snprintf(whose, sizeof(whose), "%.290s:%u: job '%s': ", u->config_file, job->line,
+			 job->name);
+		for (char *word = words ? strtok_r(words, " ", &save) : NULL; word;
+		     word = strtok_r(NULL, " ", &save))
+			check_warn_word(cmd, whose, word);
+		free(words);
+	}
+}
+
 /* Each layer has a capacity of its own, and none knows of the others' jobs. */
 static void up_warn(const struct up *u)
 {
@@ -329,10 +352,8 @@ static void up_warn(const struct up *u)
 	struct layer_seen *all;
 	struct rlimit size;
 	char text[32];
-	uint64_t bps;
 
-	if (u->value[CONFIG_CAPACITY] && !sl_parse_rate(u->value[CONFIG_CAPACITY], &bps))
-		layer_warn_capacity(cmd, bps);
+	up_warn_rates(u);
 	if (getrlimit(RLIMIT_FSIZE, &size) == 0 && size.rlim_max != RLIM_INFINITY)
 		cli_warn(cmd,
 			 "the limit on the size of files in this shell (ulimit -H -f) is the "

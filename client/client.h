@@ -14,9 +14,9 @@
  *	SLUICE_ROOT      directory whose files are forwarded
  *	SLUICE_JOB_ID    else SLURM_JOB_ID PBS_JOBID LSB_JOBID FLUX_JOB_ID, else the session
  *	SLUICE_JOB_CONF  "min=…,max=…,weight=…,period=…", as `sluice run` was given
- *	SLUICE_MODE      "gate": nothing is forwarded, but each call waits for its turn
- *	SLUICE_TIMEOUT   how long to try to reach a node that is gone, seconds (30)
- *	SLUICE_FALLBACK  "direct": then use the real descriptor instead of failing with EIO
+ *	SLUICE_MODE      "forward": the node makes the calls; else the program does, in its turn
+ *	SLUICE_TIMEOUT   how long to wait for a node that does not answer, seconds (5; forward: 30)
+ *	SLUICE_FALLBACK  forward: "direct": then use the real descriptor instead of failing with EIO
  *	SLUICE_BYPASS    programs (base names, by commas) that are left alone
  *	SLUICE_LOG       file for that line, or "-" for stderr, which is the default
  */
@@ -75,36 +75,6 @@ ssize_t sl_client_read(struct sl_remote *r, int fd, const struct iovec *iov, siz
 		       off_t offset);
 ssize_t sl_client_write(struct sl_remote *r, int fd, const struct iovec *iov, size_t total,
 			off_t offset, bool append);
-/*
- * Gate mode (SLUICE_MODE=gate): make a call on fd in its turn. Nothing goes through the node. What
- * the call returns, bytes moved or negative errno, or -EIO if fd has become another file.
- */
-#define SL_GATE_BYTES (4U << 20) /* more than this is made in parts, at an offset */
-bool sl_client_gated(void);
-ssize_t sl_client_gate(int fd, uint32_t op, size_t bytes, ssize_t (*call)(const void *arg),
-		       const void *arg);
-ssize_t sl_client_gate_parts(int fd, uint32_t op, const struct iovec *iov, size_t total,
-			     off_t offset);
-/*
- * The same for other programs, if the node says that there is nothing to decide: make a call of up
- * to SL_GATE_BYTES on fd in its turn. False: it has not been made.
- */
-bool sl_client_lease(int fd, uint32_t op, size_t bytes, ssize_t (*call)(const void *arg),
-		     const void *arg, ssize_t *moved);
-/*
- * In either mode, if there is a lease with as much left: between these two the caller makes the
- * call. There is nothing to wait for in them, and nothing that a thread can be cancelled at. It
- * is two functions so that the kernel returns to the program by few of ours: it has made the
- * processor forget where they return to. False: the call has not begun.
- */
-struct sl_turn {
-	struct conn *conn;
-	size_t bytes;
-	int64_t since_ns; /* 0: nobody wants to know */
-	uint32_t op;
-};
-bool sl_client_enter(struct sl_turn *t, uint32_t op, size_t bytes, bool gated);
-void sl_client_leave(const struct sl_turn *t, ssize_t moved);
 /*
  * The node's part of fsync() or fdatasync(): for files that were written over TCP, whose data may
  * be in another machine's memory. 0, or negative errno: -EIO also if the node's life is not the one

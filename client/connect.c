@@ -385,19 +385,6 @@ struct conn *conn_get(int *error)
 	}
 }
 
-struct conn *conn_quick(void)
-{
-	struct conn *c = atomic_load(&g.current);
-
-	if (!c || !g.mark || !atomic_load_explicit(g.mark, memory_order_relaxed))
-		return NULL;
-	users_change(c, 1);
-	if (!atomic_load(&c->lost) && atomic_load(&g.current) == c && !where_changed(c))
-		return c;
-	conn_put(c);
-	return NULL;
-}
-
 /* ---- its descriptor ---- */
 
 struct conn *conn_held(void)

@@ -27,7 +27,6 @@ struct transfer {
 	uint32_t op;
 	bool append;
 	bool unknown;  /* an append was under way when the node was lost */
-	bool adrift;   /* fd is not to be used any more */
 	int64_t since; /* about when it had to wait for a node; 0: it had not */
 	int fd;	       /* the program's own */
 	const struct sl_remote *remote;
@@ -48,9 +47,6 @@ struct conn {
 	_Atomic int sock;
 	uint64_t sock_ino; /* whether sock is still ours */
 	uint32_t index, workers;
-	bool permits;	       /* the node lets us do I/O ourselves when it is our turn */
-	bool gates;	       /* it does so in gate mode, too */
-	uint32_t calm;	       /* what the bells say if our job need not ask */
 	uint32_t pid, process; /* whose it is: see conn_inherited() */
 	atomic_uint users;
 	atomic_bool lost;
@@ -63,15 +59,8 @@ struct conn {
 	_Atomic uint64_t free_slots;
 	_Atomic uint32_t slot_waiters, slot_frees;
 	_Atomic uint32_t crowded; /* waits to come that do not yield first */
-	/* Of the lease. */
-	_Atomic uint32_t lease_op;    /* that it was asked for with */
-	_Atomic uint64_t lease_bytes; /* that it was asked for */
-	_Atomic uint64_t lease_wish;  /* if it was used up: the bytes of the next one; else 0 */
-	atomic_bool renewing;
-	_Atomic uint32_t slow; /* calls to come that are for the node to see */
-	_Atomic uint32_t slow_run, sampled;
-	uint64_t tags; /* over TCP: the last one used */
-	bool phase;    /* the node was told that the program is in a phase of I/O */
+	uint64_t tags;		  /* over TCP: the last one used */
+	bool phase;		  /* the node was told that the program is in a phase of I/O */
 };
 
 extern const struct transport conn_shm;
@@ -99,8 +88,6 @@ int conn_pass(struct conn *c, const struct sl_remote *r, int fd, uint64_t *file)
  */
 struct conn *conn_get(int *error);
 void conn_put(struct conn *c);
-/* The same if there is one and nothing is to be done for it first; else NULL. Waits for nothing. */
-struct conn *conn_quick(void);
 /* The current one, or NULL if this process has none; given back in the same way. */
 struct conn *conn_held(void);
 /* It is of no use any more: the next conn_get() makes another. */

@@ -25,7 +25,6 @@
 #include <unistd.h>
 
 #include "base/secret.h"
-#include "client/gate.h"
 #include "client/settings.h"
 #include "client/tcp.h"
 
@@ -226,12 +225,7 @@ static int map_memory(struct conn *c, const struct sl_welcome *w, int fds[2])
 	c->via = &conn_shm;
 	c->index = w->client;
 	c->workers = w->workers;
-	c->permits = w->caps & SL_CAP_SELF;
-	c->gates = w->caps & SL_CAP_GATE;
-	c->calm = sl_calm_job(w->job);
-	gate_start(c);
-	atomic_store(&c->free_slots,
-		     (UINT64_C(1) << SL_SHM_LEASE_SLOT) - 1); /* that one has a use of its own */
+	atomic_store(&c->free_slots, (UINT64_C(1) << SL_SHM_SLOTS) - 1);
 	set_timeout(c->sock, 1000);
 	return 0;
 }

@@ -180,22 +180,14 @@ static void retire(struct sl_fd *e, uint64_t word, uint64_t self)
 		;
 }
 
-/* What is entered is entered before the word says so, and after it has said BUSY. */
-enum sl_fd_state sl_fd_peek(int fd, struct sl_fd_traits *file)
+bool sl_fd_passes(int fd)
 {
 	struct sl_fd *e = find(fd);
-	enum sl_fd_state state;
-	uint64_t word, changed;
 
 	if (!e)
-		return (unsigned)fd < CHUNK * CHUNKS ? SL_FD_UNKNOWN : SL_FD_PASS;
-	word = atomic_load_explicit(&e->word, memory_order_acquire);
-	state = state_of(word, process_number());
-	if (state != SL_FD_MANAGED)
-		return state;
-	*file = atomic_load_explicit(&e->traits, memory_order_acquire);
-	changed = atomic_load_explicit(&e->word, memory_order_relaxed) ^ word;
-	return changed & ~USERS_MASK ? SL_FD_BUSY : SL_FD_MANAGED;
+		return (unsigned)fd >= CHUNK * CHUNKS;
+	return state_of(atomic_load_explicit(&e->word, memory_order_acquire), process_number()) ==
+	       SL_FD_PASS;
 }
 
 enum sl_fd_state sl_fd_hold(int fd, struct sl_fd **entry)
@@ -261,10 +253,6 @@ bool sl_fd_settle(struct sl_fd *e, uint64_t ticket, enum sl_fd_state state,
 	if (state == SL_FD_MANAGED) {
 		e->remote = *remote;
 		e->remote.still = still;
-		atomic_store_explicit(
-			&e->traits,
-			((struct sl_fd_traits){ (uint32_t)remote->ino, remote->open_flags }),
-			memory_order_release);
 	}
 	if (change(e, &word, word_for(ticket, state, state == SL_FD_MANAGED ? USER : 0, self)))
 		return true;

@@ -22,28 +22,12 @@ enum sl_fd_state {
 	SL_FD_DOOMED,  /* closed while calls were under way: the last of them tells the node */
 };
 
-struct sl_fd_traits {
-	uint32_t inode; /* half of its number */
-	int open_flags;
-};
-
 struct sl_fd {
-	_Alignas(64) _Atomic uint64_t word;  /* state, users, process, version: fdtable.c */
-	_Atomic(struct sl_fd_traits) traits; /* for who does not hold the entry */
-	struct sl_remote remote;	     /* constant while held, but for its node reference */
+	_Alignas(64) _Atomic uint64_t word; /* state, users, process, version: fdtable.c */
+	struct sl_remote remote;	    /* constant while held, but for its node reference */
 };
 
-/*
- * The state of a number, which is asked on every call of every program: holds nothing, locks
- * nothing. If it is MANAGED, *file is what was entered.
- */
-enum sl_fd_state sl_fd_peek(int fd, struct sl_fd_traits *file);
-static inline bool sl_fd_passes(int fd)
-{
-	struct sl_fd_traits file;
-
-	return sl_fd_peek(fd, &file) == SL_FD_PASS;
-}
+bool sl_fd_passes(int fd); /* its state is PASS; holds nothing */
 /*
  * The state of a number. If it is MANAGED, *entry is held for the caller until sl_fd_release():
  * what it says of the descriptor stays, even if the number is closed meanwhile.

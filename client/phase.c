@@ -3,7 +3,8 @@
  * Phases of I/O that the program declares itself (sl_phase_begin() in sluice.h), instead of leaving
  * it to the controller to find them by their gaps.
  *
- * The node is told with a control line, "phase begin" or "phase end". It counts the processes of
+ * In the turn route the process sets a flag in its job's segment (attach.c). In the forward route
+ * the node is told with a control line, "phase begin" or "phase end". It counts the processes of
  * the job that are in one and reports to the controller at once. A phase is a process's: whichever
  * of its threads begins or ends it, and whichever connection it has. So when the process goes to
  * another node in the midst of one, it tells that node, too, before anything else; the one before
@@ -17,6 +18,7 @@
 
 #include "client/dial.h"
 #include "client/settings.h"
+#include "client/turn.h"
 
 static atomic_bool in_phase;
 
@@ -92,8 +94,12 @@ int sl_client_phase(bool begin)
 {
 	int saved = errno, rc = -ENOTCONN;
 
-	if (sl_client_enabled())
+	if (!sl_client_enabled())
+		rc = -ENOTCONN;
+	else if (client_settings()->forward || turn_forwards())
 		rc = begin ? begin_phase() : end_phase();
+	else
+		rc = turn_phase(begin);
 	errno = saved;
 	return rc;
 }

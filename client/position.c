@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Taking turns at the positions of descriptors.
+ * A lock around the positions of descriptors, for the forward route.
  *
- * Threads that share a descriptor share its position. Who reserves a range at it, for the node to
- * read, looks and then moves it: two steps (preload-data.c). Meanwhile no other thread of this
- * process may reserve, nor have the kernel move the position by a call under a lease; those calls
- * do not exclude each other, since each is one step.
+ * Threads that share a descriptor share its position. To reserve a range at it, for the node to
+ * read, takes two steps: look at the position, then move it (preload-data.c). Meanwhile no other
+ * thread of this process may reserve.
  *
- * Files have places, by their inodes; that two of them may have one costs a wait and no more.
- * There can be a holder that never gives its place back: one that left by longjmp(), or, in a child
- * that was not made by fork(), a thread that is no more. So who has waited long enough goes ahead.
- * Nothing in here is a point at which a thread can be cancelled.
+ * Each inode has one of PLACES locks; two files may share one, which costs a wait and no more. A
+ * holder may never give its lock back: it left by longjmp(), or, in a child that was not made by
+ * fork(), it is a thread that is no more. So after 0.2 s a waiter takes the lock from it. Nothing
+ * in here is a cancellation point.
  */
 #include "client/position.h"
 
@@ -26,17 +25,12 @@
 #define PLACES	 64U
 #define PATIENCE 200 /* yields */
 
-static struct place {
-	_Alignas(64) _Atomic uintptr_t owner; /* who reserves, by the address of its `me` */
-	_Atomic uint32_t users;		      /* calls under way that the kernel moves it for */
+/* The thread that reserves, by the address of its `me`. */
+static struct {
+	_Alignas(64) _Atomic uintptr_t owner;
 } places[PLACES];
 
 static __thread char me __attribute__((tls_model("initial-exec")));
-
-static unsigned place_of(uint64_t inode)
-{
-	return (unsigned)(inode ^ inode >> 6) % PLACES;
-}
 
 /* Waits a moment; false: that has been long enough, 0.2 s or more. */
 static bool patient(int times)
@@ -50,18 +44,14 @@ static bool patient(int times)
 
 unsigned position_lock(uint64_t inode)
 {
-	unsigned at = place_of(inode);
-	struct place *p = &places[at];
+	unsigned at = (unsigned)(inode ^ inode >> 6) % PLACES;
 	uintptr_t nobody = 0;
 	int i = 0;
 
-	while (!atomic_compare_exchange_strong(&p->owner, &nobody, (uintptr_t)&me) && patient(i++))
+	while (!atomic_compare_exchange_strong(&places[at].owner, &nobody, (uintptr_t)&me) &&
+	       patient(i++))
 		nobody = 0;
-	atomic_store(&p->owner, (uintptr_t)&me);
-	for (i = 0; atomic_load(&p->users) && patient(i);)
-		i++;
-	if (atomic_load(&p->users))
-		atomic_store(&p->users, 0);
+	atomic_store(&places[at].owner, (uintptr_t)&me);
 	return at;
 }
 
@@ -72,35 +62,9 @@ void position_unlock(unsigned place)
 	atomic_compare_exchange_strong(&places[place].owner, &own, 0);
 }
 
-unsigned position_use(uint64_t inode)
-{
-	unsigned at = place_of(inode);
-	bool waits = true;
-
-	for (int i = 0;; i++) {
-		atomic_fetch_add(&places[at].users, 1);
-		if (!atomic_load(&places[at].owner) || !waits)
-			return at;
-		position_leave(at);
-		waits = patient(i);
-	}
-}
-
-void position_leave(unsigned place)
-{
-	_Atomic uint32_t *users = &places[place].users;
-	uint32_t seen = atomic_load(users);
-
-	/* None, if somebody has not waited for us. */
-	while (seen && !atomic_compare_exchange_weak(users, &seen, seen - 1))
-		;
-}
-
-/* Those who were at it are the parent's. */
+/* The holders were threads of the parent. */
 void sl_forward_after_fork(void)
 {
-	for (unsigned i = 0; i < PLACES; i++) {
+	for (unsigned i = 0; i < PLACES; i++)
 		atomic_store(&places[i].owner, 0);
-		atomic_store(&places[i].users, 0);
-	}
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether a data call is forwarded, and how.
+ * The forward route: the node makes the calls. Whether it makes this one, and how.
  *
  * The program holds descriptors of its own, real ones. A call is forwarded if the descriptor is
  * that of a regular file beneath the root; the node then reads or writes through a duplicate of
@@ -23,9 +23,8 @@
  * on other threads or in other processes get other ranges, as in the kernel. A read reserves no
  * more than the file has: else a write through the same description would leave a gap. Example:
  * position 100, file of 150 bytes, read of 4096: the position moves to 150, the node reads 50.
- * Looking and reserving are two steps, so threads of this process take turns at it; and while one
- * is at it none makes a call at the position itself, under a lease (gate.c). O_APPEND needs no
- * position: the node makes one write(2).
+ * Looking and reserving are two steps, so threads of this process do it one at a time
+ * (position.c). O_APPEND needs no position: the node makes one write(2).
  *
  * Once reserved, a range is worked on where it is, by this process itself if there is no node.
  * What was not moved in the end is given back, if nobody has reserved what is behind it: else that
@@ -63,14 +62,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "client/alone.h"
-#include "client/call.h"
 #include "client/position.h"
 #include "client/preload.h"
 
 #define COUNT_MAX    0x7ffff000U /* of one call, as Linux has it */
 #define DIRECT_ALIGN 511U
-#define MERGED	     (64U << 10)
 #define PATIENCE     200   /* yields */
 #define LOWEST	     4096U /* no program has anything below */
 
@@ -85,9 +81,7 @@ int pthread_setcanceltype(int type, int *old)
 {
 	if (type == PTHREAD_CANCEL_ASYNCHRONOUS)
 		atomic_store(&cancels_anywhere, true);
-	if (!sl_real.pthread_setcanceltype)
-		sl_real_resolve();
-	return sl_real.pthread_setcanceltype(type, old);
+	return SL_LATE(pthread_setcanceltype)(type, old);
 }
 
 struct uncancelled {
@@ -101,7 +95,7 @@ static void uncancelled_begin(struct uncancelled *u)
 {
 	u->anywhere = atomic_load_explicit(&cancels_anywhere, memory_order_relaxed);
 	if (u->anywhere)
-		sl_real.pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &u->type);
+		SL_LATE(pthread_setcanceltype)(PTHREAD_CANCEL_DEFERRED, &u->type);
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &u->state);
 }
 
@@ -111,7 +105,7 @@ static void uncancelled_end(const struct uncancelled *u)
 
 	pthread_setcancelstate(u->state, &was);
 	if (u->anywhere)
-		sl_real.pthread_setcanceltype(u->type, &was);
+		SL_LATE(pthread_setcanceltype)(u->type, &was);
 }
 
 /* ---- limits ---- */
@@ -315,8 +309,6 @@ static ssize_t move_at(struct sl_fd *e, int fd, enum sl_op op, const struct span
 		return -ENOTCONN;
 	/* Direct I/O must keep its alignment, beyond the end of the file too. */
 	total = direct ? s->total : total;
-	if (sl_client_gated())
-		return sl_client_gate_parts(fd, op, s->iov, total, offset);
 	if (op == SL_WRITE)
 		return sl_client_write(&e->remote, fd, s->iov, total, offset, false);
 	return sl_client_read(&e->remote, fd, s->iov, total, offset);
@@ -337,8 +329,8 @@ static ssize_t move_here(struct sl_fd *e, int fd, enum sl_op op, const struct sp
 	if (n == -ENOTCONN && !sl_client_same(fd, &e->remote))
 		return -ENOTCONN;
 	if (n == -ENOTCONN) {
-		n = op == SL_WRITE ? sl_real.pwritev(fd, s->iov, s->count, r.offset)
-				   : sl_real.preadv(fd, s->iov, s->count, r.offset);
+		n = op == SL_WRITE ? SL_LATE(pwritev)(fd, s->iov, s->count, r.offset)
+				   : SL_LATE(preadv)(fd, s->iov, s->count, r.offset);
 		n = n < 0 ? -errno : n;
 	}
 	/* The file may have grown meanwhile. */
@@ -378,117 +370,27 @@ static ssize_t move(struct sl_fd *e, int fd, enum sl_op op, const struct span *s
 	return total ? move_at(e, fd, op, s, total, offset) : -ENOTCONN;
 }
 
-/* ---- under a lease ---- */
-
-struct leased {
-	const struct span *span;
-	int fd;
-	enum sl_op op;
-	off_t offset;
-	struct sl_fd_traits file;
-};
-
-static inline ssize_t leased(const struct leased *l)
-{
-	bool shared = l->offset == SL_HERE && !sl_alone();
-	unsigned place = shared ? position_use(l->file.inode) : 0;
-	ssize_t n = sl_client_call(l->fd, l->op, l->span->iov, l->span->count, l->offset);
-
-	if (shared)
-		position_leave(place);
-	return n;
-}
-
-static ssize_t leased_call(const void *arg)
-{
-	return leased(arg);
-}
-
-/* Gate mode: the call is the program's own, so it does not matter much which file that is. */
-static ssize_t gate(const struct leased *l)
-{
-	const struct span *s = l->span;
-	struct leased own = *l;
-	struct sl_fd *e = NULL;
-	bool append;
-	ssize_t n;
-
-	if (sl_fd_hold(l->fd, &e) != SL_FD_MANAGED && !(e = entry_of(l->fd)))
-		return -ENOTCONN;
-	own.file = atomic_load(&e->traits);
-	sl_fd_release(e);
-	append = own.file.open_flags & O_APPEND;
-	if (s->total <= SL_GATE_BYTES || append)
-		return sl_client_gate(l->fd, l->op, s->total, leased_call, &own);
-	/* In parts, at an offset that has to be the right one. */
-	if (l->offset != SL_HERE)
-		return sl_client_gate_parts(l->fd, l->op, s->iov, s->total, l->offset);
-	e = entry_of(l->fd);
-	if (!e)
-		return -ENOTCONN;
-	n = move(e, l->fd, l->op, s, l->offset);
-	sl_fd_release(e);
-	return n;
-}
-
-/*
- * There is nothing to decide: as in gate mode, for what the page cache answers, or a fast device to
- * a call so large that merging it with others would gain nothing.
- */
-static bool suits(const struct leased *l)
-{
-	int flags = l->file.open_flags;
-
-	return !(flags & (O_SYNC | O_DSYNC)) && (!(flags & O_DIRECT) || l->span->total >= MERGED);
-}
-
-/* By whatever way it takes, and waiting for what it needs. -ENOTCONN: it is the kernel's to do. */
-static ssize_t forward(const struct leased *l, bool leases, bool gated)
+bool sl_forward(int fd, enum sl_op op, const struct iovec *iov, int count, off_t offset,
+		ssize_t *result)
 {
 	ssize_t n = -ENOTCONN;
 	struct uncancelled u;
+	int saved = errno;
 	struct sl_fd *e;
+	struct span s;
 
+	if (!sl_forwarding || inside || sl_fd_passes(fd) || !measure(&s, iov, count))
+		return false;
+	pthread_testcancel();
+	inside = 1;
 	uncancelled_begin(&u);
-	if (gated) {
-		n = gate(l);
-	} else if (!(leases && sl_client_lease(l->fd, l->op, l->span->total, leased_call, l, &n)) &&
-		   (e = entry_of(l->fd))) {
-		n = move(e, l->fd, l->op, l->span, l->offset);
+	e = entry_of(fd);
+	if (e) {
+		n = move(e, fd, op, &s, offset);
 		sl_fd_release(e);
 	}
 	inside = 0;
 	uncancelled_end(&u);
-	return n;
-}
-
-bool sl_forward(int fd, enum sl_op op, const struct iovec *iov, int count, off_t offset,
-		ssize_t *result)
-{
-	struct span s;
-	struct leased l = { .span = &s, .fd = fd, .op = op, .offset = offset };
-	enum sl_fd_state state = sl_fd_peek(fd, &l.file);
-	int saved = errno;
-	struct sl_turn t;
-	bool gated, leases;
-	ssize_t n;
-
-	if (!sl_forwarding || inside || state == SL_FD_PASS || !measure(&s, iov, count))
-		return false;
-	pthread_testcancel();
-	inside = 1;
-	gated = sl_client_gated(); /* that may change */
-	leases = state == SL_FD_MANAGED && s.total <= SL_GATE_BYTES && (gated || suits(&l));
-	/* Under a lease no lock is held, so there a thread ends where it would, unless that is at
-	 * any instruction. */
-	if (leases && !atomic_load_explicit(&cancels_anywhere, memory_order_relaxed) &&
-	    sl_client_enter(&t, op, s.total, gated)) {
-		n = leased(&l);
-		sl_client_leave(&t, n);
-	} else {
-		n = forward(&l, leases, gated);
-	}
-	inside = 0;
 	errno = n < 0 && n != -ENOTCONN ? (int)-n : saved;
 	*result = n < 0 ? -1 : n;
 	return n != -ENOTCONN;

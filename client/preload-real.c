@@ -7,8 +7,7 @@
  * filled, by our constructor, it holds stand-ins that make the system call. So a call is safe
  * before that, from another library's constructor, and inside dlsym() itself, which may allocate
  * memory by means of an allocator that reads a file: there is no recursion, and no test in the
- * path of each call. Functions that are more than a system call have no stand-in and are looked
- * up when they are needed earlier.
+ * path of each call. Functions that few programs use are looked up when they are called first.
  *
  * The constructor also reads the environment, while the program has not changed it yet. It opens
  * nothing and does not connect: a program that touches no file beneath the root pays some tens
@@ -19,7 +18,6 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <string.h>
@@ -27,13 +25,53 @@
 #include <unistd.h>
 
 #include "client/preload.h"
+#include "client/settings.h"
+#include "client/turnfd.h"
 
-bool sl_forwarding;
+bool sl_forwarding, sl_forwarding_all;
 
 /* For `sluice doctor`, which reads it out of the file. */
 __attribute__((used)) static const char preload_version[] = "sluice-preload-version=" SL_VERSION;
 
 /* ---- stand-ins ---- */
+
+/* All others use this one: syscall() is interposed, too. */
+static long raw_syscall(long number, ...)
+{
+	unsigned long arg[6];
+	va_list ap;
+	long rc;
+
+	va_start(ap, number);
+	for (int i = 0; i < 6; i++)
+		arg[i] = va_arg(ap, unsigned long);
+	va_end(ap);
+#if defined(__x86_64__)
+	register unsigned long r10 __asm__("r10");
+	register unsigned long r8 __asm__("r8");
+	register unsigned long r9 __asm__("r9");
+
+	r10 = arg[3];
+	r8 = arg[4];
+	r9 = arg[5];
+	__asm__ volatile("syscall"
+			 : "=a"(rc)
+			 : "a"(number), "D"(arg[0]), "S"(arg[1]), "d"(arg[2]), "r"(r10), "r"(r8),
+			   "r"(r9)
+			 : "rcx", "r11", "memory");
+	if ((unsigned long)rc > -4096UL) {
+		errno = (int)-rc;
+		rc = -1;
+	}
+#else
+	long (*libc)(long, ...);
+	void *found = dlsym(RTLD_NEXT, "syscall");
+
+	memcpy(&libc, &found, sizeof(libc));
+	rc = libc(number, arg[0], arg[1], arg[2], arg[3], arg[4], arg[5]);
+#endif
+	return rc;
+}
 
 static ssize_t raw_read(int fd, void *buf, size_t count)
 {
@@ -191,6 +229,28 @@ static int raw_fcntl(int fd, int command, ...)
 	return (int)syscall(SYS_fcntl, fd, command, argument);
 }
 
+static int raw_chdir(const char *path)
+{
+	return (int)syscall(SYS_chdir, path);
+}
+
+static int raw_fchdir(int fd)
+{
+	return (int)syscall(SYS_fchdir, fd);
+}
+
+static int raw_prctl(int option, ...)
+{
+	unsigned long arg[4];
+	va_list ap;
+
+	va_start(ap, option);
+	for (int i = 0; i < 4; i++)
+		arg[i] = va_arg(ap, unsigned long);
+	va_end(ap);
+	return (int)syscall(SYS_prctl, option, arg[0], arg[1], arg[2], arg[3]);
+}
+
 static pid_t raw_fork(void)
 {
 	return (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
@@ -226,7 +286,13 @@ _Static_assert(sizeof(struct rlimit) == sizeof(struct rlimit64), "limits are 64 
 
 struct sl_real sl_real = {
 #define SL_REAL(result, name, parameters, stand_in) .name = (stand_in),
-	SL_REAL_CALLS(SL_REAL)
+	SL_REAL_EARLY(SL_REAL)
+#undef SL_REAL
+};
+
+static const struct sl_real stand_ins = {
+#define SL_REAL(result, name, parameters, stand_in) .name = (stand_in),
+	SL_REAL_LATE(SL_REAL)
 #undef SL_REAL
 };
 
@@ -235,19 +301,33 @@ static const struct {
 	size_t offset;
 } names[] = {
 #define SL_REAL(result, name, parameters, stand_in) { #name, offsetof(struct sl_real, name) },
-	SL_REAL_CALLS(SL_REAL)
+	SL_REAL_EARLY(SL_REAL) SL_REAL_LATE(SL_REAL)
 #undef SL_REAL
 };
 
-void sl_real_resolve(void)
-{
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		void *found = dlsym(RTLD_NEXT, names[i].name);
+enum {
+#define SL_REAL(result, name, parameters, stand_in) INDEX_##name,
+	SL_REAL_EARLY(SL_REAL)
+#undef SL_REAL
+		EARLY /* how many */
+};
 
-		/* An old libc may lack some: then the stand-in stays. */
-		if (found)
-			memcpy((char *)&sl_real + names[i].offset, &found, sizeof(found));
-	}
+/* An old libc may lack some: then the stand-in stays. */
+static void find(size_t i)
+{
+	void *found = dlsym(RTLD_NEXT, names[i].name);
+
+	if (found)
+		memcpy((char *)&sl_real + names[i].offset, &found, sizeof(found));
+}
+
+void sl_real_find(size_t offset)
+{
+	size_t i = offset / sizeof(void *);
+
+	/* Before that: dlsym() itself may come here. */
+	memcpy((char *)&sl_real + offset, (const char *)&stand_ins + offset, sizeof(void *));
+	find(i);
 }
 
 /* ---- start and end ---- */
@@ -268,16 +348,42 @@ pid_t _Fork(void)
 	return pid;
 }
 
+/*
+ * pthread_atfork() without a hard reference to glibc's __register_atfork(), which the loader of
+ * musl does not find: a program linked with musl would not start. musl exports pthread_atfork().
+ */
+extern int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void),
+			     void *dso) __attribute__((weak));
+extern void *__dso_handle __attribute__((visibility("hidden")));
+
+static void at_fork(void (*child)(void))
+{
+	int (*musl)(void (*)(void), void (*)(void), void (*)(void));
+	void *found;
+
+	if (__register_atfork) {
+		__register_atfork(NULL, NULL, child, __dso_handle);
+		return;
+	}
+	found = dlsym(RTLD_DEFAULT, "pthread_atfork");
+	memcpy(&musl, &found, sizeof(musl));
+	if (musl)
+		musl(NULL, NULL, child);
+}
+
 __attribute__((constructor)) static void start(void)
 {
 	int saved = errno;
 
-	sl_real_resolve();
+	for (size_t i = 0; i < EARLY; i++)
+		find(i);
 	sl_forwarding = sl_client_enabled();
 	if (sl_forwarding) {
+		sl_forwarding_all = client_settings()->forward;
+		turnfd_start(client_settings()->root);
 		/* Else a child that never forwards would keep its parent's connection open. */
-		pthread_atfork(NULL, NULL, sl_client_after_fork);
-		pthread_atfork(NULL, NULL, sl_forward_after_fork);
+		at_fork(sl_client_after_fork);
+		at_fork(sl_forward_after_fork);
 		sl_stdio_divert();
 	}
 	errno = saved;

@@ -30,7 +30,7 @@ int fsync(int fd)
 
 int fdatasync(int fd)
 {
-	return node_synced(fd, true) ? sl_real.fdatasync(fd) : -1;
+	return node_synced(fd, true) ? SL_LATE(fdatasync)(fd) : -1;
 }
 
 int syncfs(int fd)
@@ -43,12 +43,12 @@ int syncfs(int fd)
 		errno = error;
 		return -1;
 	}
-	return sl_real.syncfs(fd);
+	return SL_LATE(syncfs)(fd);
 }
 
 void sync(void)
 {
 	if (sl_forwarding)
 		sl_forward_sync(SL_ALL, false);
-	sl_real.sync();
+	SL_LATE(sync)();
 }

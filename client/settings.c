@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The settings of a client: see client.h for the environment that they come from. */
 #include "client/settings.h"
-#include "client/where.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/units.h"
@@ -20,8 +21,9 @@
 
 static struct settings s;
 static _Atomic uint32_t state; /* 0 not read, 1 being read, 2 read */
-static char log_file[PATH_MAX];
-static struct stat err; /* stderr, when the program started */
+static struct {
+	uint64_t device, inode; /* inode 0: it had none */
+} err;				/* stderr, when the program started */
 
 /* ---- saying something ---- */
 
@@ -30,22 +32,21 @@ static bool err_is_ours(void)
 {
 	struct stat st;
 
-	return err.st_ino && fstat(2, &st) == 0 && st.st_dev == err.st_dev &&
-	       st.st_ino == err.st_ino;
+	return err.inode && fstat(2, &st) == 0 && st.st_dev == err.device && st.st_ino == err.inode;
 }
 
-static void write_line(const char *text, size_t length)
+static void write_line(const struct iovec *parts, int count)
 {
-	bool file = log_file[0] && strcmp(log_file, "-") != 0;
+	bool file = s.log_file && strcmp(s.log_file, "-") != 0;
 	int fd = 2;
 
 	if (!file && !err_is_ours())
 		return;
 	if (file)
-		fd = (int)syscall(SYS_openat, AT_FDCWD, log_file,
+		fd = (int)syscall(SYS_openat, AT_FDCWD, s.log_file,
 				  O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 	if (fd >= 0)
-		syscall(SYS_write, fd, text, length);
+		syscall(SYS_writev, fd, parts, count);
 	if (file && fd >= 0)
 		syscall(SYS_close, fd);
 }
@@ -59,18 +60,30 @@ void client_say(const char *format, ...)
 	/* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): of files compiled twice it errs */
 	vsnprintf(text, sizeof(text), format, ap);
 	va_end(ap);
-	write_line(text, strlen(text));
+	write_line(&(struct iovec){ text, strlen(text) }, 1);
+}
+
+void client_say_parts(const char *const *parts)
+{
+	struct iovec iov[8];
+	int count = 0;
+
+	for (; count < 8 && parts[count]; count++)
+		iov[count] =
+			(struct iovec){ (void *)(uintptr_t)parts[count], strlen(parts[count]) };
+	write_line(iov, count);
 }
 
 /* ---- reading them ---- */
 
+static const char *const job_names[] = { "SLUICE_JOB_ID", "SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID",
+					 "FLUX_JOB_ID" };
+#define JOB_NAMES (sizeof(job_names) / sizeof(job_names[0]))
+
 const char *sl_client_job(void)
 {
-	static const char *const names[] = { "SLUICE_JOB_ID", "SLURM_JOB_ID", "PBS_JOBID",
-					     "LSB_JOBID", "FLUX_JOB_ID" };
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		const char *value = getenv(names[i]);
+	for (size_t i = 0; i < JOB_NAMES; i++) {
+		const char *value = getenv(job_names[i]);
 
 		if (value && *value)
 			return value;
@@ -78,14 +91,12 @@ const char *sl_client_job(void)
 	return NULL;
 }
 
-static void job_name(char *out)
+static void job_name(char *out, const char *value)
 {
-	const char *value = sl_client_job();
-
 	if (!value)
 		snprintf(out, SL_JOB_NAME_MAX, "session-%d", (int)getsid(0));
 	else
-		snprintf(out, SL_JOB_NAME_MAX, "%s", value);
+		strncpy(out, value, SL_JOB_NAME_MAX - 1); /* the rest is 0 */
 	for (char *c = out; *c; c++)
 		if (*c <= ' ' || *c > '~') /* the protocol has no others */
 			*c = '_';
@@ -138,37 +149,101 @@ static bool bypassed(const char *list)
 	return false;
 }
 
+/* What there is in the environment; NULL: not set. */
+struct found {
+	const char *root, *socket, *mode, *log, *timeout, *fallback, *secret_file, *conf, *bypass;
+	const char *job[JOB_NAMES];
+};
+
+static const char *value_of(const char *entry, const char *name)
+{
+	size_t length = strlen(name);
+
+	return !strncmp(entry, name, length) && entry[length] == '=' ? entry + length + 1 : NULL;
+}
+
+/* One pass over the environment: every program that starts does this. */
+static void look_through(struct found *f)
+{
+	const struct {
+		const char *name, **value;
+	} own[] = {
+		{ "ROOT", &f->root },
+		{ "SOCKET", &f->socket },
+		{ "MODE", &f->mode },
+		{ "LOG", &f->log },
+		{ "TIMEOUT", &f->timeout },
+		{ "FALLBACK", &f->fallback },
+		{ "SECRET_FILE", &f->secret_file },
+		{ "JOB_CONF", &f->conf },
+		{ "BYPASS", &f->bypass },
+	};
+
+	for (char **at = environ; at && *at; at++) {
+		bool ours = !strncmp(*at, "SLUICE_", 7);
+		const char *value;
+
+		for (size_t i = 0; ours && i < sizeof(own) / sizeof(own[0]); i++)
+			if ((value = value_of(*at + 7, own[i].name)) && !*own[i].value)
+				*own[i].value = value;
+		for (size_t i = 0; strchr("SPLF", **at) && i < JOB_NAMES; i++)
+			if ((value = value_of(*at, job_names[i])) && !f->job[i])
+				f->job[i] = value;
+	}
+}
+
+/* A copy, since the program may change its environment; close to the others, in few pages. */
+static char *keep(const char *text)
+{
+	static char memory[3 * PATH_MAX];
+	static size_t used;
+	size_t n = strlen(text) + 1;
+
+	if (n > sizeof(memory) - used)
+		return NULL;
+	used += n;
+	return memcpy(memory + used - n, text, n);
+}
+
 static void read_settings(void)
 {
-	const char *root = getenv("SLUICE_ROOT"), *sock = getenv("SLUICE_SOCKET"), *value;
-	size_t length;
+	const char *job = NULL;
+	struct found f = { 0 };
+	struct stat st;
+	char *root;
 
-	value = getenv("SLUICE_LOG");
-	snprintf(log_file, sizeof(log_file), "%s", value ? value : "");
-	if (fstat(2, &err))
-		err.st_ino = 0;
-	if (!root || !sock || root[0] != '/' || strlen(sock) >= sizeof(s.socket) ||
-	    strlen(root) >= sizeof(s.root) || bypassed(getenv("SLUICE_BYPASS")))
+	look_through(&f);
+	if (f.log && *f.log)
+		s.log_file = keep(f.log);
+	if (fstat(2, &st) == 0) {
+		err.device = st.st_dev;
+		err.inode = st.st_ino;
+	}
+	if (!f.root || !f.socket || f.root[0] != '/' || strlen(f.socket) >= sizeof(s.socket) ||
+	    strlen(f.root) >= PATH_MAX || bypassed(f.bypass) || !(root = keep(f.root)))
 		return;
-	snprintf(s.root, sizeof(s.root), "%s", root);
-	for (length = strlen(s.root); length > 1 && s.root[length - 1] == '/'; length--)
-		s.root[length - 1] = 0;
-	snprintf(s.socket, sizeof(s.socket), "%s", sock);
+	for (size_t length = strlen(root); length > 1 && root[length - 1] == '/'; length--)
+		root[length - 1] = 0;
+	s.root = root;
+	strncpy(s.socket, f.socket, sizeof(s.socket) - 1);
 	s.timeout_ns = INT64_C(30000000000);
-	if ((value = getenv("SLUICE_TIMEOUT")))
-		sl_parse_time(value, &s.timeout_ns);
-	value = getenv("SLUICE_FALLBACK");
-	s.direct = value && !strcmp(value, "direct");
-	value = getenv("SLUICE_MODE");
-	s.gate = value && !strcmp(value, "gate");
+	s.silent_ns = INT64_C(5000000000);
+	if (f.timeout && !sl_parse_time(f.timeout, &s.timeout_ns))
+		s.silent_ns = s.timeout_ns;
+	s.direct = f.fallback && !strcmp(f.fallback, "direct");
 	s.hello.version = SL_PROTO_VERSION;
 	s.tcp = !strncmp(s.socket, TCP_PREFIX, strlen(TCP_PREFIX));
-	s.hello.caps = s.tcp ? 0 : SL_CAP_SHM | SL_CAP_SELF | SL_CAP_GATE;
-	value = getenv("SLUICE_SECRET_FILE");
-	snprintf(s.secret_file, sizeof(s.secret_file), "%s", value ? value : "");
-	job_name(s.hello.job);
-	if ((value = getenv("SLUICE_JOB_CONF")))
-		job_conf(&s.hello, value);
+	s.forward = s.tcp || (f.mode && !strcmp(f.mode, "forward"));
+	s.hello.caps = s.tcp ? 0 : SL_CAP_SHM;
+	s.secret_file = f.secret_file ? keep(f.secret_file) : NULL;
+	s.secret_file = s.secret_file ? s.secret_file : "";
+	for (size_t i = 0; i < JOB_NAMES && !job; i++)
+		job = f.job[i] && *f.job[i] ? f.job[i] : NULL;
+	job_name(s.hello.job, job);
+	if (f.conf) {
+		strncpy(s.conf, f.conf, sizeof(s.conf) - 1);
+		job_conf(&s.hello, f.conf);
+	}
 	s.enabled = true;
 }
 
@@ -195,11 +270,6 @@ const struct settings *client_settings(void)
 bool sl_client_enabled(void)
 {
 	return client_settings()->enabled;
-}
-
-bool sl_client_gated(void)
-{
-	return client_settings()->gate || where_direct();
 }
 
 bool sl_client_far(void)

@@ -3,7 +3,6 @@
 #ifndef SL_CLIENT_SETTINGS_H
 #define SL_CLIENT_SETTINGS_H
 
-#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/un.h>
@@ -14,14 +13,20 @@
 #define SOCKET_BYTES sizeof(((struct sockaddr_un *)0)->sun_path)
 
 struct settings {
-	bool enabled, direct, tcp, gate;
-	char root[PATH_MAX], socket[SOCKET_BYTES], secret_file[PATH_MAX];
+	bool enabled, direct, tcp;
+	bool forward; /* the node makes all calls; else the program does, in its turn */
+	const char *root, *secret_file, *log_file;
+	char socket[SOCKET_BYTES];
+	char conf[256];	       /* SLUICE_JOB_CONF */
 	struct sl_hello hello; /* but for pid and secret */
-	int64_t timeout_ns;
+	int64_t timeout_ns;    /* of the forward route */
+	int64_t silent_ns;     /* how long turns wait for a node that does not answer */
 };
 
 const struct settings *client_settings(void);
 /* A line of what its user has to know. */
 void client_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* The same, of parts up to a NULL: takes little stack, and may be used in a signal handler. */
+void client_say_parts(const char *const *parts);
 
 #endif

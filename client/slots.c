@@ -70,7 +70,7 @@ void slot_free(struct conn *c, int slot)
 /* The node has not answered all yet. */
 static bool owing(struct conn *c)
 {
-	for (int i = 0; i < SL_SHM_LEASE_SLOT; i++)
+	for (int i = 0; i < SL_SHM_SLOTS; i++)
 		if (atomic_load(&c->segment->slot[i].state) == SL_SLOT_POSTED)
 			return true;
 	return false;
@@ -135,13 +135,13 @@ static void ask_for_help(struct conn *c)
 }
 
 /* Our worker finds the slot when it next looks. */
-static struct sl_bell *mark(struct conn *c, int slot, uint32_t state)
+static struct sl_bell *mark(struct conn *c, int slot)
 {
 	int cpu = sched_getcpu();
 	uint32_t worker = cpu < 0 ? 0 : c->bells->worker[cpu % SL_SHM_CPUS] % c->workers;
 	struct sl_bell *bell = &c->bells->bell[worker];
 
-	atomic_store_explicit(&c->segment->slot[slot].state, state, memory_order_release);
+	atomic_store_explicit(&c->segment->slot[slot].state, SL_SLOT_POSTED, memory_order_release);
 	atomic_fetch_or(&c->segment->posted[worker], UINT64_C(1) << slot);
 	atomic_fetch_or(&bell->ready[c->index / 64], UINT64_C(1) << c->index % 64);
 	return bell;
@@ -157,19 +157,7 @@ static void wake(struct conn *c, struct sl_bell *bell)
 
 void slot_post(struct conn *c, int slot)
 {
-	wake(c, mark(c, slot, SL_SLOT_POSTED));
-}
-
-void slot_report(struct conn *c, int slot, int64_t result)
-{
-	struct sl_slot_shm *shm = &c->segment->slot[slot];
-	struct sl_bell *bell;
-
-	shm->result = result;
-	shm->ended = slots_now_ns();
-	bell = mark(c, slot, SL_SLOT_RAN);
-	if (atomic_load(&c->bells->hungry))
-		wake(c, bell);
+	wake(c, mark(c, slot));
 }
 
 /* ---- waiting ---- */
@@ -185,7 +173,7 @@ static struct piece *answered(struct conn *c, struct pieces *p)
 			continue;
 		state = atomic_load_explicit(&c->segment->slot[piece->slot].state,
 					     memory_order_acquire);
-		if (state == SL_SLOT_DONE || state == SL_SLOT_GO)
+		if (state == SL_SLOT_DONE)
 			return piece;
 	}
 	return NULL;
@@ -212,7 +200,6 @@ static struct piece *yield_for(struct conn *c, struct pieces *p)
 		before = now;
 		sched_yield();
 		now = slots_now_ns();
-		p->slept |= now - before > CROWDED_NS;
 		if (now - before > CROWDED_NS)
 			atomic_store_explicit(&c->crowded, CROWDED_WAITS, memory_order_relaxed);
 		else if (now - before < QUICK_NS)
@@ -230,7 +217,6 @@ struct piece *slots_await(struct conn *c, struct pieces *p)
 
 	if (piece)
 		return piece;
-	p->slept = true;
 	due = slots_now_ns() + HELP_NS;
 	atomic_store(&leader->waiting, 1);
 	for (;;) {

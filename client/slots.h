@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Slots of the shared segment: posting to them and waiting for them; client.c and gate.c. */
+/* Slots of the shared segment: posting to them and waiting for them; client.c. */
 #ifndef SL_CLIENT_SLOTS_H
 #define SL_CLIENT_SLOTS_H
 
@@ -21,8 +21,6 @@ struct pieces {
 	struct piece piece[PIECES];
 	unsigned first, count;
 	int leader; /* slot on whose signal we wait */
-	bool self;  /* the I/O is ours to do */
-	bool slept; /* waited for longer than a moment */
 };
 
 int64_t slots_now_ns(void);
@@ -32,8 +30,6 @@ int slot_wait(struct conn *c);
 void slot_free(struct conn *c, int slot);
 /* What is in the slot is for the node from now on. */
 void slot_post(struct conn *c, int slot);
-/* The node had said GO, and it has been done: so many bytes, or negative errno. */
-void slot_report(struct conn *c, int slot, int64_t result);
 /* A piece that the node has answered; NULL: the node is gone. */
 struct piece *slots_await(struct conn *c, struct pieces *p);
 

@@ -26,12 +26,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "client/dial.h"
 #include "client/settings.h"
 
 #define ANSWER_BYTES 8192
+#define SIBLINGS     64U /* with 108 bytes each they fit into an answer */
 
 /* Under the lock of the connection, but for `direct`. */
 static struct {
@@ -62,8 +64,7 @@ static bool number_from(const char *const *names, uint32_t *out)
 	return false;
 }
 
-/* *units 0: nobody knows how many there are. */
-static void unit(uint32_t *number, uint32_t *units)
+void where_unit(uint32_t *number, uint32_t *units)
 {
 	static const char *const node[] = { "SLURM_NODEID", "PBS_NODENUM", NULL };
 	static const char *const nodes[] = { "SLURM_NNODES", "SLURM_JOB_NUM_NODES", NULL };
@@ -112,7 +113,7 @@ enum where where_ask(struct conn *c)
 	char line[SL_JOB_NAME_MAX + 64], at[SOCKET_BYTES], vain[SOCKET_BYTES];
 	int status;
 
-	unit(&number, &units);
+	where_unit(&number, &units);
 	snprintf(line, sizeof(line), "where %s %u %u", client_settings()->hello.job, number, units);
 	status = dial_ask(c, line, answer, sizeof(answer));
 	if (status < 0)
@@ -135,11 +136,40 @@ enum where where_ask(struct conn *c)
 
 /* ---- finding a node ---- */
 
+/*
+ * A process that has never reached a node, since the one it knows has died, has heard of no others.
+ * Those of its layer have their sockets in the same directory: node.sock, node-1.sock, node-2.sock
+ * and so on (cli/layer.h).
+ */
+static void find_siblings(void)
+{
+	const char *own = client_settings()->socket, *name = strrchr(own, '/');
+	size_t length = 0;
+	struct stat st;
+
+	if (client_settings()->tcp || !name || strncmp(name, "/node", 5) != 0)
+		return;
+	for (unsigned i = 0; i < SIBLINGS; i++) {
+		char path[SOCKET_BYTES], suffix[16] = "";
+
+		if (i)
+			snprintf(suffix, sizeof(suffix), "-%u", i);
+		if (snprintf(path, sizeof(path), "%.*s/node%s.sock", (int)(name - own), own,
+			     suffix) >= (int)sizeof(path) ||
+		    !strcmp(path, own) || stat(path, &st) || !S_ISSOCK(st.st_mode))
+			continue;
+		length += (size_t)snprintf(w.peers + length, sizeof(w.peers) - length, "%s%s",
+					   length ? "," : "", path);
+	}
+}
+
 const char *where_next(void)
 {
 	static char peer[SOCKET_BYTES];
 	const char *own = w.place[0] ? w.place : client_settings()->socket, *at = w.peers;
 
+	if (!w.peers[0] && w.failed)
+		find_siblings();
 	/* Every other attempt is for the own node: it may only have been restarted. */
 	if (!w.peers[0] || w.failed % 2 == 0)
 		return own;

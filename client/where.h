@@ -24,7 +24,9 @@ enum where where_ask(struct conn *c);
  */
 const char *where_next(void);
 void where_failed(void);
-/* The job has no I/O nodes: the program does its own I/O, in its turn. */
+/* The job has no I/O nodes: the program makes its own calls. */
 bool where_direct(void);
+/* Which part of its job this process belongs to, of how many; *units 0: nobody knows that. */
+void where_unit(uint32_t *number, uint32_t *units);
 
 #endif

@@ -239,6 +239,7 @@ void brain_orders(const struct brain *b, uint32_t node, FILE *out)
 			o.grant_bps = granted(j, o.share);
 		if (j->map_epoch) {
 			o.to_count = j->to_count;
+			o.turns = !b->policy[POLICY_ALLOCATE];
 			for (uint32_t k = 0; k < j->to_count; k++)
 				memcpy(o.to[k], b->node[j->to[k]].name, sizeof(o.to[k]));
 		}

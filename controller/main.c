@@ -253,8 +253,11 @@ static int serve(struct controller *c)
 			struct peer *p = what;
 			int rc;
 
-			if (what == &c->stop_fd)
-				return 0;
+			if (what == &c->stop_fd) {
+				if (sl_daemon_ends(c->stop_fd))
+					return 0;
+				continue;
+			}
 			if (what == &c->unix_fd || what == &c->tcp_fd) {
 				peer_accept(&c->peers, *(int *)what, what == &c->unix_fd);
 				continue;

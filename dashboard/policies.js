@@ -65,6 +65,11 @@ export class Policies {
 		return this.all.filter((p) => p.stage === stage);
 	}
 
+	/* Those that a layer accepts. */
+	live(stage) {
+		return this.of(stage).filter((p) => !p.simulator_only);
+	}
+
 	make(stage) {
 		const id = `policy-${stage}`;
 		const card = el(
@@ -137,7 +142,7 @@ export class Policies {
 		const now = parse(spec);
 
 		select.replaceChildren(
-			...this.of(stage).map((p) =>
+			...this.live(stage).map((p) =>
 				el(
 					'option',
 					{ value: p.name },

@@ -173,6 +173,7 @@ struct sl_job_stats {
 	uint64_t floor_bytes;	   /* sent because it was behind its min */
 	sl_time throttled_ns;	   /* had something to send and was held by max or a strict grant */
 	sl_time waiting_ns;	   /* had something to send, whatever it waited for */
+	sl_time contended_ns;	   /* of that, while another job had requests inside, too */
 	uint64_t min_bps, max_bps; /* in force: after scaling to the capacity and grants; 0: none */
 	uint32_t held;		   /* 1: a strict grant of 0 lets nothing through */
 	uint64_t latency[SL_LATENCY_BUCKETS]; /* sl_add() to sl_done() */
@@ -209,6 +210,7 @@ void sl_sched_stats(const struct sl_sched *s, struct sl_sched_stats *out);
 struct sl_policy_info {
 	const char *stage, *name, *summary, *source; /* source: paper and section */
 	const struct sl_param *params;		     /* ends with name == NULL; may be NULL */
+	int simulator_only; /* it needs to know all jobs in advance: a controller refuses it */
 };
 enum sl_unit { SL_COUNT, SL_BYTES, SL_US, SL_MS, SL_CHOICE, SL_FILE };
 struct sl_param {

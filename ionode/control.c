@@ -23,7 +23,7 @@
 #include "base/units.h"
 #include "ionode/adapt.h"
 #include "ionode/link.h"
-#include "ionode/permit.h"
+#include "ionode/turn.h"
 #include "ionode/trace.h"
 #include "sched/spec.h"
 
@@ -79,15 +79,18 @@ static void put_job(struct json *j, const struct node *n, const struct node_job 
 	uint64_t bytes, requests;
 	char reason[NODE_REASON];
 	/* A job that has ended does not get slower. */
-	sl_time until = job->clients ? now : job->last_seen;
+	sl_time until = job->clients			? now
+			: job->last_io > job->last_seen ? job->last_io
+							: job->last_seen;
 
 	sl_job_get(n->sched, job->number, &conf);
 	sl_job_stats(n->sched, job->number, now, &st);
 	bytes = job->moved[SL_READ] + job->moved[SL_WRITE];
-	requests = st.served_requests[SL_READ] + st.served_requests[SL_WRITE] + job->unasked;
+	requests = job->calls;
 	json_object(j, NULL);
 	json_string(j, "job", job->name);
 	json_uint(j, "clients", job->clients);
+	json_uint(j, "attached", job->turn ? job->turn->procs : 0);
 	json_uint(j, "procs", job->procs);
 	json_uint(j, "nodes", job->nodes);
 	json_uint(j, "bandwidth_bps", job->rate_bps);
@@ -100,7 +103,8 @@ static void put_job(struct json *j, const struct node *n, const struct node_job 
 	json_uint(j, "requests", requests);
 	json_uint(j, "batches", st.batches);
 	json_double(j, "merge_ratio",
-		    st.batches ? (double)(requests - job->unasked + st.inflight_requests) /
+		    st.batches ? (double)(st.served_requests[SL_READ] +
+					  st.served_requests[SL_WRITE] + st.inflight_requests) /
 					 (double)st.batches
 			       : 1.0);
 	json_uint(j, "queued_requests", st.queued_requests);
@@ -108,6 +112,8 @@ static void put_job(struct json *j, const struct node *n, const struct node_job 
 	json_uint(j, "inflight_bytes", st.inflight_bytes);
 	json_double(j, "throttled_s", (double)st.throttled_ns / 1e9);
 	json_double(j, "waiting_s", (double)st.waiting_ns / 1e9);
+	json_uint(j, "unscheduled_bytes",
+		  job->turn ? atomic_load(&job->turn->shm->unscheduled) : 0);
 	json_uint(j, "floor_bytes", st.floor_bytes);
 	json_uint(j, "borrowed_bytes", st.borrowed_bytes);
 	put_latency(j, &st);
@@ -116,7 +122,7 @@ static void put_job(struct json *j, const struct node *n, const struct node_job 
 	json_uint(j, "asked_min_bps", job->asked.min_bps); /* conf: this node's share of them */
 	json_uint(j, "asked_max_bps", job->asked.max_bps);
 	json_double(j, "asked_period_s", (double)job->asked.period_ns / 1e9);
-	json_uint(j, "burst_bytes", conf.burst_bytes);
+	json_uint(j, "burst_bytes", job->asked.burst_bytes);
 	json_bool(j, "best_effort", conf.best_effort);
 	json_uint(j, "weight", conf.weight);
 	json_double(j, "period_s", (double)conf.period_ns / 1e9);
@@ -159,7 +165,7 @@ static int status(struct node *n, char **out)
 	pthread_mutex_lock(&n->lock);
 	now = node_now();
 	node_collect(n, now);
-	permit_account(n);
+	turn_account(n, now);
 	sl_sched_stats(n->sched, &st);
 	json_begin(&j, f);
 	json_object(&j, NULL);
@@ -175,7 +181,7 @@ static int status(struct node *n, char **out)
 	json_uint(&j, "inflight_batches", st.inflight_batches);
 	json_uint(&j, "inflight_bytes", st.inflight_bytes);
 	json_uint(&j, "window_batches", n->window.limit);
-	json_bool(&j, "calm", n->calm);
+	trace_status(n, &j);
 	json_uint(&j, "decisions", st.decisions);
 	json_uint(&j, "decisions_per_s", n->decisions_per_s);
 	for (const struct node_job *job = n->jobs; job; job = job->next) {
@@ -369,6 +375,9 @@ static int set_job(struct node *n, char *words, bool make, char **out)
 		snprintf(j->title, sizeof(j->title), "%s", facts.title);
 	if (facts.pid > 0)
 		node_job_hold(j, facts.pid);
+	if (make)
+		turn_job_make(n, j); /* if that fails, its programs go without */
+	turn_job_keep(j);
 	return 0;
 }
 
@@ -457,8 +466,6 @@ static int phase(struct node *n, struct client *c, const char *word, char **out)
 	if (!c || (!in && strcmp(word, "end") != 0))
 		return answer(out, EINVAL, c ? "phase: begin or end" : "phase: of which client?");
 	node_collect(n, node_now());
-	if (!in)
-		permit_return(n, c, node_now());
 	node_job_phase(n, c, in);
 	return 0;
 }
@@ -500,7 +507,7 @@ int node_control(struct node *n, struct client *c, char *line, char **out)
 	else
 		rc = answer(out, EINVAL, "the node does not know this command");
 	n->adapt = NULL;
-	permit_limits(n, node_now());
+	turn_modes(n, node_now());
 	node_unlock(n);
 	adapt_forget(&tree);
 	node_wake_all(n); /* limits may have been lifted */

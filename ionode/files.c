@@ -73,7 +73,6 @@ struct client *client_alloc(uint32_t pid)
 		return NULL;
 	c->pid = pid;
 	c->sock = -1;
-	c->any.owner = c;
 	c->files = mmap(NULL, NODE_FILES * sizeof(struct node_file), PROT_READ | PROT_WRITE,
 			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (c->files != MAP_FAILED)

@@ -24,11 +24,12 @@
 
 #include "base/log.h"
 #include "ionode/link.h"
-#include "ionode/permit.h"
 #include "ionode/trace.h"
+#include "ionode/turn.h"
 
-#define KEEP_NS	  (60 * INT64_C(1000000000))
-#define UNUSED_NS INT64_C(1000000000) /* of a job that has sent nothing */
+#define KEEP_NS	   (60 * INT64_C(1000000000))
+#define BURST_PART 50 /* of a second: the depth of a bucket that nobody asked for */
+#define UNUSED_NS  INT64_C(1000000000) /* of a job that has sent nothing */
 
 struct node_holder {
 	int pidfd;
@@ -70,14 +71,21 @@ static bool forget(struct node *n, struct node_job **p, sl_time keep_ns, sl_time
 {
 	struct node_job *j = *p;
 
-	if (j->clients || j->keep || now - j->last_seen <= keep_ns)
+	/* Of processes in other PID namespaces only their I/O is seen. */
+	if (j->clients || j->keep || now - j->last_seen <= keep_ns ||
+	    (j->calls && now - j->last_io <= keep_ns))
 		return false;
 	if (held(j)) {
 		j->last_seen = now;
 		return false;
 	}
+	if (keep_ns >= 0 && turn_owes(j, now))
+		return false;
+	if (j->turn)
+		turn_revoke(n, j->turn, now);
 	if (node_job_forget(n, j->number, now))
 		return false;
+	turn_job_forget(n, j);
 	*p = j->next;
 	for (p = place(n, j->number); *p != j;)
 		p = &(*p)->same;
@@ -136,6 +144,9 @@ static struct sl_job_conf here(const struct node *n, const struct node_job *j)
 
 	if (!conf.period_ns)
 		conf.period_ns = j->found_period_ns;
+	/* On a busy machine the node is late by some milliseconds, and has to make up for it. */
+	if (conf.max_bps && !conf.burst_bytes)
+		conf.burst_bytes = conf.max_bps / BURST_PART + 1;
 	if (j->share) {
 		conf.min_bps = part(conf.min_bps, j->share);
 		conf.max_bps = part(conf.max_bps, j->share);
@@ -198,6 +209,8 @@ struct node_job *node_job_add(struct node *n, const char *name, const struct sl_
 		return NULL;
 	}
 	snprintf(j->name, sizeof(j->name), "%s", name);
+	j->max_here_bps = ours.max_bps;
+	j->grant_bps = SL_GRANT_NONE;
 	j->since = j->last_seen = j->last_io = now;
 	j->next = n->jobs;
 	n->jobs = j;
@@ -209,8 +222,12 @@ struct node_job *node_job_add(struct node *n, const char *name, const struct sl_
 int node_job_apply(struct node *n, struct node_job *j, sl_time now)
 {
 	struct sl_job_conf conf = here(n, j);
+	int rc = node_job_change(n, j->number, &conf, now);
 
-	return node_job_change(n, j->number, &conf, now);
+	if (!rc)
+		j->max_here_bps = conf.max_bps;
+	turn_job_keep(j);
+	return rc;
 }
 
 int node_job_ask(struct node *n, struct node_job *j, const struct sl_job_conf *conf, sl_time now)
@@ -261,16 +278,31 @@ void node_job_hold(struct node_job *j, pid_t pid)
 	j->holders = h;
 }
 
+void node_job_phases(struct node *n, struct node_job *j, int more)
+{
+	bool before = j->phase;
+
+	j->phase += (uint32_t)more;
+	if (before != (j->phase != 0))
+		link_event(n);
+}
+
 void node_job_phase(struct node *n, struct client *c, bool in)
 {
-	uint32_t before = c->job->phase;
-
 	if (c->phase == in)
 		return;
 	c->phase = in;
-	c->job->phase += in ? 1U : -1U;
-	if (!before || !c->job->phase)
-		link_event(n);
+	node_job_phases(n, c->job, in ? 1 : -1);
+}
+
+void node_job_clients(struct node *n, struct node_job *j, int more)
+{
+	bool before = j->clients;
+
+	j->clients += (uint32_t)more;
+	j->last_seen = node_now();
+	if (before != (j->clients != 0) && has_peers(n) && j->asked.min_bps)
+		node_job_apply(n, j, j->last_seen);
 }
 
 struct node_job *node_job_join(struct node *n, const struct sl_hello *h, int *error)
@@ -289,16 +321,13 @@ struct node_job *node_job_join(struct node *n, const struct sl_hello *h, int *er
 		return NULL;
 	j->procs = h->procs ? h->procs : j->procs;
 	j->nodes = h->nodes ? h->nodes : j->nodes;
-	if (!j->clients++ && has_peers(n) && j->asked.min_bps)
-		node_job_apply(n, j, node_now());
+	node_job_clients(n, j, 1);
 	return j;
 }
 
 void node_job_leave(struct node *n, struct node_job *j)
 {
-	j->last_seen = node_now();
-	if (!--j->clients && has_peers(n) && j->asked.min_bps)
-		node_job_apply(n, j, j->last_seen);
+	node_job_clients(n, j, -1);
 }
 
 static uint64_t per_second(uint64_t count, sl_time took_ns)
@@ -317,7 +346,8 @@ bool node_jobs_tick(struct node *n)
 		return false;
 	pthread_mutex_lock(&n->lock);
 	node_collect(n, now);
-	permit_tick(n, now);
+	turn_account(n, now);
+	turn_tick(n, now);
 	sl_sched_stats(n->sched, &all);
 	n->decisions_per_s = per_second(all.decisions - n->rate_decisions, now - last);
 	n->rate_decisions = all.decisions;
@@ -327,7 +357,7 @@ bool node_jobs_tick(struct node *n)
 
 		sl_job_stats(n->sched, j->number, now, &st);
 		bytes = j->moved[SL_READ] + j->moved[SL_WRITE];
-		requests = st.served_requests[SL_READ] + st.served_requests[SL_WRITE] + j->unasked;
+		requests = j->calls;
 		j->rate_bps = per_second(bytes - j->rate_bytes, now - last);
 		j->iops = per_second(requests - j->rate_requests, now - last);
 		j->rate_bytes = bytes;

@@ -26,9 +26,9 @@
 #include "base/listen.h"
 #include "base/log.h"
 #include "base/secret.h"
-#include "ionode/permit.h"
 #include "ionode/tcp.h"
 #include "ionode/trace.h"
+#include "ionode/turn.h"
 
 #define REPORT_NS  INT64_C(50000000)
 #define LEAST_NS   INT64_C(1000000) /* between two, however much begins */
@@ -45,7 +45,6 @@ struct link {
 	atomic_bool stop;
 	bool refused;	/* by the controller, the last time */
 	uint64_t epoch; /* of the last orders */
-	sl_time ticked; /* when leases were last looked at */
 	/* The nodes of the layer, as of the last orders. */
 	uint32_t nodes;
 	char node_name[LINK_NODES][SL_NODE_NAME_MAX];
@@ -130,11 +129,7 @@ static int report(struct link *l)
 	fputs("report\n", out);
 	pthread_mutex_lock(&n->lock);
 	now = node_now();
-	if (now - l->ticked >= REPORT_NS) {
-		permit_tick(n, now); /* a job with a lease that it does not use does no I/O */
-		l->ticked = now;
-	}
-	permit_account(n);
+	turn_account(n, now);
 	sl_sched_stats(n->sched, &st);
 	r.capacity_bps = st.capacity_bps;
 	jobs = collect(l, now);
@@ -178,10 +173,11 @@ static void take_period(struct node *n, struct node_job *j, sl_time found, sl_ti
 static void take_map(struct node *n, struct node_job *j, const struct sl_job_orders *o,
 		     uint64_t epoch)
 {
-	if (o->to_count == UINT32_MAX ||
-	    (j->map_count == o->to_count && !memcmp(j->map, o->to, sizeof(j->map))))
+	if (o->to_count == UINT32_MAX || (j->map_count == o->to_count && j->map_turns == o->turns &&
+					  !memcmp(j->map, o->to, sizeof(j->map))))
 		return;
 	memcpy(j->map, o->to, sizeof(j->map));
+	j->map_turns = o->turns;
 	j->map_count = o->to_count;
 	j->map_epoch = epoch;
 	node_clients_moved(n, j);
@@ -211,6 +207,7 @@ static void take_job(const struct link *l, const struct sl_job_orders *o)
 		return;
 	node_job_grant(n, j->number, o->grant_bps, now + LEASE_NS, now);
 	j->granted_until = o->grant_bps != UINT64_MAX ? now + LEASE_NS : 0;
+	j->grant_bps = o->grant_bps;
 	take_share(n, j, o->share, now);
 	take_period(n, j, o->period_ns, now);
 	take_map(n, j, o, l->epoch);
@@ -235,7 +232,7 @@ static void obey(struct link *l, char *text)
 		node_unlock(n);
 	}
 	pthread_mutex_lock(&n->lock);
-	permit_limits(n, node_now());
+	turn_modes(n, node_now());
 	node_unlock(n);
 	node_wake_all(n);
 	if (what < 0)
@@ -420,7 +417,17 @@ static bool address(const struct link *l, uint32_t k, bool tcp, char out[108])
 	return tcp ? l->node_tcp[k][0] : l->node_socket[k][0];
 }
 
-/* POLICIES of the project: unit u of U uses the ⌊u n / U⌋-th of n nodes. */
+bool link_socket(const struct node *n, const char *name, char out[108])
+{
+	const struct link *l = n->link;
+
+	for (uint32_t k = 0; l && k < l->nodes; k++)
+		if (!strcmp(l->node_name[k], name))
+			return address(l, k, false, out);
+	return false;
+}
+
+/* Unit u of U uses the ⌊u n / U⌋-th of n nodes. */
 void link_where(const struct node *n, const struct node_job *j, uint32_t unit, uint32_t units,
 		bool tcp, char *out, size_t size)
 {

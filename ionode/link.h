@@ -18,4 +18,7 @@ void link_event(struct node *n);
 void link_where(const struct node *n, const struct node_job *j, uint32_t unit, uint32_t units,
 		bool tcp, char *out, size_t size);
 
+/* The socket of a node of the layer; false: it is not known. The lock is held. */
+bool link_socket(const struct node *n, const char *name, char out[108]);
+
 #endif

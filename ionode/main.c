@@ -23,8 +23,8 @@
 #include "ionode/adapt.h"
 #include "sched/spec.h"
 #include "ionode/link.h"
-#include "ionode/permit.h"
 #include "ionode/trace.h"
+#include "ionode/turn.h"
 #include "sim/device-spec.h"
 
 #define DRAIN_NS (10 * INT64_C(1000000000))
@@ -58,12 +58,8 @@ static int usage(const char *problem, const char *what)
 		     "  --window N         batches in flight to files with O_DIRECT or O_SYNC "
 		     "(found by\n"
 		     "                     measurement); for experiments\n"
-		     "  --copy-all         carry all data through the node, also what a client "
-		     "could move\n"
-		     "                     itself when it is its turn\n"
-		     "  --ask-always       see each transfer, also while one job is alone and has "
-		     "no "
-		     "limit\n"
+		     "  --ask-always       see each call with its place, also of jobs that nothing "
+		     "limits\n"
 		     "  --lend TIME        how long a job with a grant may pause before others get "
 		     "its\n"
 		     "                     turn (2ms)\n"
@@ -137,8 +133,6 @@ static void drain(struct node *n)
 	do {
 		pthread_mutex_lock(&n->lock);
 		node_collect(n, node_now());
-		permit_expire(n, node_now());
-		permit_reclaim(n, node_now());
 		sl_sched_stats(n->sched, &st);
 		node_unlock(n);
 		if (st.requests)
@@ -205,7 +199,6 @@ static int run(struct node_config *config)
 	n->started = node_now();
 	n->workers = config->workers ? config->workers : node_cpus();
 	pthread_mutex_init(&n->lock, NULL);
-	sl_list_init(&n->abroad);
 	sl_list_init(&n->peers);
 	window_init(&n->window, config->window);
 	sl_device_init(&n->device, &config->device);
@@ -226,7 +219,7 @@ static int run(struct node_config *config)
 	    (rc = watch(n, n->stop_fd, &n->stop_fd)) || (rc = files_start(n)) ||
 	    (rc = watch(n, n->closed_fd, &n->closed_fd)) || (rc = ring_start(n)) ||
 	    (config->trace && (rc = start_trace(n, config->trace, &sc))) || (rc = usage_start(n)) ||
-	    (rc = start_order(n, sc.order ? NULL : config->order)) ||
+	    (rc = start_order(n, sc.order ? NULL : config->order)) || (rc = turn_start(n)) ||
 	    (rc = node_workers_start(n, threads))) {
 		fprintf(stderr, "sluiced: cannot start: %s\n", strerror(-rc));
 		return rc;
@@ -244,9 +237,11 @@ static int run(struct node_config *config)
 	link_stop(n);
 	unlink(config->daemon.socket);
 	tcp_pause(n);
+	turn_stop(n);
 	drain(n);
 	atomic_store(&n->stop, true);
 	node_wake_all(n);
+	turn_join(n);
 	for (uint32_t i = 0; i < n->workers; i++)
 		pthread_join(threads[i], NULL);
 	ring_stop(n);
@@ -267,7 +262,6 @@ static int parse(int argc, char **argv, struct node_config *c)
 		ORDER,
 		CAPACITY,
 		DEVICE,
-		COPY_ALL,
 		USAGE,
 		ASK_ALWAYS,
 		STRICT,
@@ -291,7 +285,6 @@ static int parse(int argc, char **argv, struct node_config *c)
 		{ "workers", 1, 0, WORKERS },
 		{ "window", 1, 0, WINDOW },
 		{ "device-model", 1, 0, DEVICE },
-		{ "copy-all", 0, 0, COPY_ALL },
 		{ "ask-always", 0, 0, ASK_ALWAYS },
 		{ "strict-grants", 0, 0, STRICT },
 		{ "lend", 1, 0, LEND },
@@ -362,9 +355,6 @@ static int parse(int argc, char **argv, struct node_config *c)
 			break;
 		case STRICT:
 			c->strict = true;
-			break;
-		case COPY_ALL:
-			c->copy_all = true;
 			break;
 		case ASK_ALWAYS:
 			c->ask_always = true;

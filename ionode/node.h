@@ -7,8 +7,8 @@
  * it collects what clients have posted to its bell, adds it to the scheduler, and executes
  * whatever the scheduler says is next, whoever posted it. There is no scheduler thread: a
  * decision is made by the worker that will carry it out, under `lock`, which is never held over
- * I/O, a wake-up or a wait. What a client does itself (wire/shm.h, SL_SLOT_SELF) is a *permit*: in
- * flight like any batch, but abroad.
+ * I/O, a wake-up or a wait. Programs of this machine make their own calls, and have no connection:
+ * one more thread tells them when (turn.c).
  *
  * Memory is bounded: data stays in the clients' segments, whose number is bounded; each slot of a
  * segment has its request structure in struct client. Clients that come over TCP have a thread of
@@ -33,9 +33,10 @@
 #include "wire/report.h"
 #include "wire/shm.h"
 
-#define NODE_WAKES  64
-#define NODE_PLACES 1021  /* of jobs by number, a prime */
-#define NODE_FILES  65536 /* open files of one client */
+#define NODE_WAKES    64
+#define NODE_PLACES   1021		 /* of jobs by number, a prime */
+#define NODE_FILES    65536		 /* open files of one client */
+#define NODE_PAUSE_NS INT64_C(100000000) /* a job that does I/O again after this is news */
 
 struct node_file {
 	int fd;		/* -1: free */
@@ -52,8 +53,10 @@ struct adapt;
 struct client;
 struct closer;
 struct node_io;
+struct node_turn;
 struct peer;
 struct tcp_peer;
+struct turns;
 
 /* How a client is reached: what the data path has to know of it. The lock is held. */
 struct node_transport {
@@ -63,7 +66,8 @@ struct node_transport {
 /* A slot's request on its way through the node. */
 struct node_io {
 	struct sl_request req; /* first: a request of the scheduler is its node_io */
-	struct client *client;
+	struct node_job *job;
+	struct client *client; /* NULL: a turn */
 	struct node_file *file;
 	unsigned char *data; /* in the client's segment, or in a buffer of the node */
 	uint32_t slot;
@@ -73,16 +77,13 @@ struct node_io {
 			  */
 	int64_t result;
 	uint32_t leader; /* slot of the client that is told */
-	/* While the client does it itself. */
-	bool abroad;
+	/* Of a turn with a place that was dispatched. */
 	const struct sl_batch *batch;
-	sl_time since;
-	uint64_t seen;	     /* used of a lease when somebody last looked */
-	uint64_t counted[2]; /* of that, among what its job has moved */
-	uint32_t calls;	     /* of that, among what its job has done unasked */
-	bool revoked;	     /* its last call reports; if it has none, it is over */
-	bool late;	     /* given up, but its client has not said yet what it did */
-	struct sl_list link; /* in node->abroad, oldest first */
+	sl_time since;	     /* when its program was let go, or will be */
+	bool over;	     /* its program has made the call, or is not waited for */
+	bool counted;	     /* of the first in a batch: in turns->out */
+	uint32_t calls;	     /* of the first in a batch: those that are not over */
+	struct sl_list link; /* in turns->due */
 };
 
 struct client {
@@ -92,12 +93,10 @@ struct client {
 	uint32_t pid;
 	struct node_job *job;
 	uint32_t busy;		    /* slots inside the scheduler */
-	bool mute;		    /* did not use its turn in time; not heard of since */
 	bool gone;		    /* its socket is closed; freed when busy reaches 0 */
 	bool phase;		    /* it has said that it is in a phase of I/O */
 	struct sl_segment *segment; /* NULL over TCP */
 	struct tcp_peer *peer;	    /* its connection over TCP */
-	struct node_file any;	    /* stands for the files of those with SL_SLOT_ANY */
 	struct node_file *files;    /* NODE_FILES, mapped without reserve; by reference - 1 */
 	uint32_t files_used;	    /* highest ever */
 	uint32_t files_open;
@@ -113,9 +112,10 @@ struct node_job {
 	uint64_t number;
 	char name[SL_JOB_NAME_MAX];
 	char title[SL_JOB_NAME_MAX]; /* its name when it comes again; "": the same */
-	uint32_t clients;
-	uint32_t procs, nodes; /* as declared; 0: not known */
-	bool keep;	       /* named by the configuration: never forgotten */
+	uint32_t clients;	     /* processes: connected, or attached to its segment */
+	struct node_turn *turn;	     /* NULL: it has no segment */
+	uint32_t procs, nodes;	     /* as declared; 0: not known */
+	bool keep;		     /* named by the configuration: never forgotten */
 	struct node_holder *holders;
 	uint32_t inside;	  /* requests in the scheduler, waiting or in flight */
 	uint32_t phase;		  /* clients that are in a phase of I/O by their own word */
@@ -123,18 +123,21 @@ struct node_job {
 	struct sl_job_conf asked; /* for the job as a whole */
 	sl_time found_period_ns;  /* by the controller; 0: not */
 	uint32_t share;		  /* of its min and max that is this node's; 0: all */
+	uint64_t max_here_bps;	  /* the part of its max that holds here; 0: none */
 	/* Which nodes serve it, as the controller has ordered; map_epoch 0: nothing was ordered. */
 	uint64_t map_epoch;
 	uint32_t map_count;
+	bool map_turns; /* they give turns; else they carry out its I/O */
 	char map[SL_MAP_MAX][SL_NODE_NAME_MAX];
 	_Atomic uint64_t moves; /* so often was that changed */
 	sl_time since, last_seen;
 	uint64_t moved[2];     /* bytes, by enum sl_op: less than asked for at the end of a file */
-	uint64_t unasked;      /* calls that the scheduler has not seen, under leases */
+	uint64_t calls;	       /* data calls of its programs */
 	sl_time granted_until; /* the controller limits it */
+	uint64_t grant_bps;    /* to this; SL_GRANT_NONE: not */
 	struct {
 		uint64_t moved[2], calls;
-		sl_time held, waited;
+		sl_time held, waited, contended;
 	} told;				    /* of it, in the account of usage */
 	uint64_t rate_bytes, rate_requests; /* served when the rates were last taken */
 	uint64_t rate_bps, iops;
@@ -157,8 +160,7 @@ struct node_config {
 	const char *controller_secret;	   /* file with what it has to be told, over TCP */
 	uint32_t lend_us;		   /* pause of a granted job that others do not get */
 	bool strict;			   /* grants are limits, not only a rank */
-	bool copy_all;			   /* no permits: all data goes through the node */
-	bool ask_always;		   /* no leases but in gate mode: each transfer is seen */
+	bool ask_always;		   /* each call is seen, with its place */
 	const char *trace;		   /* file to record to; NULL: none */
 	const char *usage;		   /* file for the account of usage; NULL: none */
 };
@@ -179,14 +181,13 @@ struct node {
 	uint32_t active;	       /* jobs that have some of either */
 	const struct sl_batch *handed; /* by the ring's thread, for a worker to execute */
 	bool slow;		       /* the last batch that a worker executed took long */
-	struct sl_list abroad;
-	uint32_t abroad_count;
-	uint32_t permit_serial;
-	bool hungry;			    /* as the bells say, if no client has said otherwise */
-	bool calm;			    /* likewise */
-	uint64_t last_job;		    /* whose request came last */
-	sl_time alone_since;		    /* all that have come since then were its */
-	_Atomic uint32_t *wake[NODE_WAKES]; /* whom to wake when the lock is given back */
+	struct turns *turns;
+	uint32_t turn_serial;
+	struct {
+		_Atomic uint32_t *word;
+		int count;
+		uint32_t bits;
+	} wake[NODE_WAKES]; /* whom to wake when the lock is given back */
 	uint32_t wake_count;
 	struct sl_bells *bells;
 	int bells_fd;
@@ -230,17 +231,22 @@ void node_unlock(struct node *n);
 void node_send_back(struct node *n, struct client *c);
 /* Lock held: take what clients have posted, and hear what they have done. */
 void node_collect(struct node *n, sl_time now);
-bool node_permits(const struct node *n); /* clients may do I/O themselves */
-/* Lock held: it is over, or is not waited for any longer. */
-void node_permit_end(struct node *n, struct node_io *io, int64_t result, sl_time ended);
+/* Lock held: wake so many that wait on this futex for one of the bits when the lock is given back.
+ */
+void node_wake_later(struct node *n, _Atomic uint32_t *word, int count, uint32_t bits);
+void node_wakes_now(struct node *n); /* the same, now: the word is about to be unmapped */
+/* Lock held: charge these bytes to the capacity; negative: give them back. */
+void node_pace(struct node *n, int64_t bytes, sl_time now);
 /* A batch has been executed; the lock is held. */
 void node_finish(struct node *n, const struct sl_batch *b);
 /* Hand a request to the scheduler whose client, file, data and the like are filled in; the lock
  * is held. Negative errno: it is not in there. */
 int node_take(struct node *n, struct node_io *io, uint32_t op, uint64_t length, sl_time now);
-/* Decide and execute what may go now; the lock is not held. Returns when to look again. bell: of
- * the worker that calls, or NULL: the ring's thread, which does not execute. */
-sl_time node_go_on(struct node *n, struct sl_bell *bell);
+/*
+ * Decide and execute what may go now; the lock is not held. Returns when to look again, for turns
+ * only if the caller is their thread. bell: of the worker that calls; NULL: who does not execute.
+ */
+sl_time node_go_on(struct node *n, struct sl_bell *bell, bool turns);
 
 /* exec.c: no lock is held */
 /* Do the I/O of a batch; each node_io gets its result. */
@@ -250,7 +256,7 @@ void node_settle(const struct sl_batch *b, ssize_t n);
 bool node_one_file(const struct sl_batch *b);
 
 /* server.c */
-int node_serve(struct node *n); /* until node->stop_fd is readable */
+int node_serve(struct node *n); /* until a signal in node->stop_fd ends it */
 /* When all is over; their sockets are closed when this process ends, and not before. */
 void node_forget_peers(struct node *n);
 
@@ -301,6 +307,10 @@ void node_clients_moved(struct node *n, struct node_job *j);
 void node_job_hold(struct node_job *j, pid_t pid);
 /* A client begins or ends a phase of I/O; the controller hears of it at once. */
 void node_job_phase(struct node *n, struct client *c, bool in);
+void node_job_phases(struct node *n, struct node_job *j, int more);
+/* So many more processes of the job are here. */
+void node_job_clients(struct node *n, struct node_job *j, int more);
+bool node_process_ended(pid_t pid); /* turn-job.c: also if nobody has waited for it yet */
 struct node_job *node_job_join(struct node *n, const struct sl_hello *h, int *error);
 /* Lock held: what is promised to jobs that nobody uses is free for others; whether there was any.
  */

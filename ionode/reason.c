@@ -10,13 +10,14 @@
  *	max 10M, now 9.9M, nothing waits just now     at max
  *	capacity 100M, all jobs 98M, this one 40M     capacity shared
  *	nothing waits, 40M of 100M                    not held back
+ *	grant 0, now 30M                              on spare bandwidth
  *
  * Nothing is counted per request for it, except what is counted anyway. O(1), and O(jobs) where a
  * name is to be found.
  */
 #include <stdio.h>
 
-#include "ionode/permit.h"
+#include "ionode/turn.h"
 #include "sched/why.h"
 
 static bool near(uint64_t bps, uint64_t limit_bps)
@@ -24,12 +25,29 @@ static bool near(uint64_t bps, uint64_t limit_bps)
 	return limit_bps && bps >= limit_bps - limit_bps / 20;
 }
 
+/*
+ * Its grant is 0: what does it get nevertheless? Its min, and without strict grants what jobs with
+ * a grant leave unused. NULL: it has a grant, or does nothing.
+ */
+static const char *ungranted(const struct node_job *j, const struct sl_why *why,
+			     const struct sl_job_stats *st)
+{
+	bool waits = why->kind != SL_WHY_NOTHING;
+
+	if (!why->ungranted || (!j->rate_bps && !waits))
+		return NULL;
+	if (!j->rate_bps)
+		return "granted 0";
+	return st->min_bps && j->rate_bps <= st->min_bps + st->min_bps / 20 ? "at min"
+									    : "on spare bandwidth";
+}
+
 /* It may go, and yet it waits: what for? */
 static const char *in_line(const struct node *n, sl_time now)
 {
 	if (n->pace > now)
 		return n->active > 1 ? "capacity shared" : "at capacity";
-	if (n->flying >= n->window.limit || permit_full(n))
+	if (n->flying >= n->window.limit || turn_full(n))
 		return "window full";
 	return n->active > 1 ? "file system shared" : "file system busy";
 }
@@ -44,7 +62,7 @@ static const char *waits(const struct node *n, const struct node_job *j, const s
 	switch (why->kind) {
 	case SL_WHY_HELD:
 	case SL_WHY_RANK:
-		return "granted 0";
+		return ungranted(j, why, st);
 	case SL_WHY_CAP:
 		return "at max";
 	case SL_WHY_GRANT:
@@ -84,6 +102,8 @@ const char *node_reason(const struct node *n, const struct node_job *j, uint64_t
 		return words;
 	if (j->throttled || near(j->rate_bps, st.max_bps))
 		return j->asked.max_bps ? "at max" : "at its grant";
+	if ((words = ungranted(j, &why, &st)))
+		return words;
 	if (j->rate_bps && near(all_bps, n->capacity_bps))
 		return n->active > 1 || all_bps > j->rate_bps ? "capacity shared" : "at capacity";
 	if (j->rate_bps || j->inside)

@@ -240,7 +240,7 @@ static void *ring_main(void *arg)
 		for (unsigned ready = io_uring_cq_ready(uring); ready; ready--)
 			if (!io_uring_peek_cqe(uring, &cqe))
 				complete(n, cqe, now);
-		wake = node_go_on(n, NULL);
+		wake = node_go_on(n, NULL, false);
 	}
 	return NULL;
 }

@@ -170,13 +170,10 @@ static struct client *client_make(struct node *n, uint32_t pid, int *segment_fd)
 	return c;
 }
 
-static int send_welcome(struct node *n, struct peer *p, const struct sl_frame *to, uint32_t offered,
-			int segment_fd)
+static int send_welcome(struct node *n, struct peer *p, const struct sl_frame *to, int segment_fd)
 {
 	struct sl_welcome w = { .version = SL_PROTO_VERSION,
-				.caps = SL_CAP_SHM |
-					(offered &
-					 (SL_CAP_GATE | (node_permits(n) ? SL_CAP_SELF : 0))),
+				.caps = SL_CAP_SHM,
 				.job = p->client->job->number,
 				.epoch = n->epoch,
 				.client = p->client->index,
@@ -222,7 +219,7 @@ static int on_hello(struct node *n, struct peer *p, const struct sl_frame *f,
 	if (rc || p->client)
 		return -EPROTO;
 	if (h.version != SL_PROTO_VERSION)
-		return reply(n, p, f, EPROTONOSUPPORT, 0, "the node speaks version 2") ? -EPIPE
+		return reply(n, p, f, EPROTONOSUPPORT, 0, "the node speaks version 3") ? -EPIPE
 										       : -EPROTO;
 	c = client_make(n, h.pid, &segment_fd);
 	if (!c)
@@ -246,7 +243,7 @@ static int on_hello(struct node *n, struct peer *p, const struct sl_frame *f,
 	p->client = c;
 	if (n->link)
 		atomic_store(&c->segment->moved, 1); /* it shall ask where it belongs */
-	rc = send_welcome(n, p, f, h.caps, segment_fd);
+	rc = send_welcome(n, p, f, segment_fd);
 	close(segment_fd);
 	log_info("client=%u pid=%u job=%s connected", c->index, c->pid, c->job->name);
 	return rc;
@@ -395,8 +392,6 @@ static void client_depart(struct node *n, struct client *c)
 	c->gone = true;
 	c->busy++; /* so that it is not released under our feet */
 	for (uint32_t i = 0; i < SL_SHM_SLOTS; i++) {
-		if (c->io[i].abroad)
-			node_permit_end(n, &c->io[i], 0, node_now());
 		if (c->io[i].req.state_ && node_cancel(n, &c->io[i], node_now()) == 0) {
 			client_file_put(n, c->io[i].file);
 			c->busy--;
@@ -536,9 +531,10 @@ int node_serve(struct node *n)
 		}
 		/* Peers first: there is one event at most for each, and only that frees it. */
 		for (int i = 0; i < count; i++) {
-			if (ev[i].data.ptr == &n->stop_fd)
-				return 0;
-			if (ev[i].data.ptr == &n->listen_fd)
+			if (ev[i].data.ptr == &n->stop_fd) {
+				if (sl_daemon_ends(n->stop_fd))
+					return 0;
+			} else if (ev[i].data.ptr == &n->listen_fd)
 				accept = true;
 			else if (ev[i].data.ptr == &n->closed_fd)
 				closed = true;

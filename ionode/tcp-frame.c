@@ -71,7 +71,7 @@ static int on_hello(struct tcp *t, struct tcp_peer *p, struct tcp_slot *s,
 	if (!sl_secret_equal(h.secret, t->secret))
 		return refuse(p, s, EACCES, "the secret is not the right one");
 	if (h.version != SL_PROTO_VERSION)
-		return refuse(p, s, EPROTONOSUPPORT, "the node speaks version 2");
+		return refuse(p, s, EPROTONOSUPPORT, "the node speaks version 3");
 	c = client_alloc(h.pid);
 	text = calloc(1, SL_WELCOME_BYTES + 1);
 	if (!c || !text) {

@@ -27,7 +27,8 @@ struct node_trace {
 	size_t filled;
 	uint64_t lost;
 	uint32_t numbers; /* of requests */
-	bool stop, failed;
+	int error; /* errno of the write that failed: the recording ended there; 0: none did */
+	bool stop;
 };
 
 static void record(struct node *n, const struct sl_trace_record *r)
@@ -35,7 +36,7 @@ static void record(struct node *n, const struct sl_trace_record *r)
 	struct node_trace *t = n->trace;
 
 	pthread_mutex_lock(&t->lock);
-	if (t->failed) {
+	if (t->error) {
 		t->lost++;
 	} else if (t->filled + 2 * SL_TRACE_MAX > BUFFER) {
 		t->lost++; /* the thread is behind */
@@ -57,14 +58,18 @@ static void record(struct node *n, const struct sl_trace_record *r)
 
 static void write_out(struct node_trace *t, const unsigned char *bytes, size_t length)
 {
-	while (length && !t->failed) {
+	while (length && !t->error) { /* nobody else writes it */
 		ssize_t k = write(t->fd, bytes, length);
 
 		if (k < 0 && errno == EINTR)
 			continue;
 		if (k < 0) {
-			log_error("trace: %s; the recording ends here", strerror(errno));
-			t->failed = true;
+			int error = errno;
+
+			log_error("trace: %s; the recording ends here", strerror(error));
+			pthread_mutex_lock(&t->lock);
+			t->error = error;
+			pthread_mutex_unlock(&t->lock);
 			return;
 		}
 		bytes += k;
@@ -174,6 +179,25 @@ void trace_stop(struct node *n)
 	trace_free(t);
 }
 
+void trace_status(const struct node *n, struct json *j)
+{
+	struct node_trace *t = n->trace;
+	int error;
+
+	if (!t) {
+		json_string(j, "trace", NULL);
+		return;
+	}
+	pthread_mutex_lock(&t->lock);
+	error = t->error;
+	pthread_mutex_unlock(&t->lock);
+	json_object(j, "trace");
+	json_string(j, "file", n->config->trace);
+	json_string(j, "state", error ? "stopped" : "recording");
+	json_string(j, "error", error ? strerror(error) : NULL);
+	json_end(j);
+}
+
 /* ---- the calls ---- */
 
 static uint32_t number_of(const struct sl_request *r)
@@ -228,7 +252,7 @@ int node_cancel(struct node *n, struct node_io *io, sl_time now)
 
 	if (!rc) {
 		n->waiting--;
-		n->active -= --io->client->job->inside == 0;
+		n->active -= --io->job->inside == 0;
 	}
 	if (n->trace && !rc)
 		record(n, &(struct sl_trace_record){

@@ -7,10 +7,13 @@
 #ifndef SL_IONODE_TRACE_H
 #define SL_IONODE_TRACE_H
 
+#include "base/json.h"
 #include "ionode/node.h"
 
 int trace_start(struct node *n, const char *path, const struct sl_config *config);
 void trace_stop(struct node *n);
+/* The key "trace" of the node's status: null, or the file and whether a write has failed. */
+void trace_status(const struct node *n, struct json *j);
 
 int node_add(struct node *n, struct node_io *io, sl_time now);
 const struct sl_batch *node_next(struct node *n, sl_time now, sl_time *wake);

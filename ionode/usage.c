@@ -3,14 +3,16 @@
  * The account of what jobs use: a text file that grows by a line for each job that did something,
  * every SPAN_NS. `sluice report` reads it (cli/report-read.c), also when the node is gone.
  *
- *	time,seconds,read,write,calls,held,waited,job
- *	1763260002,2.000,0,41943040,10240,0.000,1.210,ckpt
+ *	time,seconds,read,write,calls,held,waited,contended,first,last,job
+ *	1763260002,2.000,0,41943040,10240,0.000,1.210,0.800,0.000,1.650,ckpt
  *
  * In the 2 s until that time, in Unix seconds, ckpt wrote 40 MiB in 10240 calls, was never held by
- * its max, and for 1.21 s it had requests that were not sent yet. The name is last since it may
- * hold commas. There is no file before the first line. Lines are written with one call, so that a
- * reader never sees half of one. A file of MOST_BYTES is renamed to FILE.1, which takes the place
- * of the one before.
+ * its max, and for 1.21 s it had requests that were not sent yet: for 0.8 s of them another job had
+ * requests in the node, too. Its requests were in the node between 0 and 1.65 s after the begin. So
+ * jobs that ran one after the other in the same 2 s can be told from jobs that met. The name is
+ * last since it may hold commas. There is no file before the first line. Lines are written with one
+ * call, so that a reader never sees half of one. A file of MOST_BYTES is renamed to FILE.1, which
+ * takes the place of the one before.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,13 +28,16 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "ionode/permit.h"
+#include "ionode/turn.h"
+#include "sched/why.h"
 
 #define SPAN_NS	   INT64_C(2000000000)
 #define MOST_BYTES (32 << 20)
 #define LEAST_S	   0.001 /* of a line: it has three digits, and 0 would make no sense */
 
-static const char head[] = "time,seconds,read,write,calls,held,waited,job\n";
+static const char head[] = "time,seconds,read,write,calls,held,waited,contended,first,last,job\n";
+/* Of accounts before 'contended': lines of both do not go into one file. */
+static const char old_head[] = "time,seconds,read,write,calls,held,waited,job\n";
 
 struct usage {
 	const char *path;
@@ -59,38 +64,65 @@ int usage_start(struct node *n)
 struct span {
 	time_t end;
 	double seconds;
+	sl_time begin;
 };
 
-static void put_line(const struct node *n, struct node_job *j, const struct span *span, sl_time now,
+/* Seconds from the span's begin, but not outside of it. */
+static double within(const struct span *span, sl_time at)
+{
+	return fmin(fmax((double)(at - span->begin) / 1e9, 0), span->seconds);
+}
+
+static void put_line(struct node *n, struct node_job *j, const struct span *span, sl_time now,
 		     FILE *f)
 {
+	double first = 0, last = span->seconds; /* if all was under leases: not known */
+	sl_time from, until;
 	struct sl_job_stats st;
-	uint64_t calls;
 
 	if (sl_job_stats(n->sched, j->number, now, &st))
 		return;
-	calls = st.served_requests[SL_READ] + st.served_requests[SL_WRITE] + j->unasked;
-	if (calls == j->told.calls && st.waiting_ns == j->told.waited)
+	if (j->calls == j->told.calls && st.waiting_ns == j->told.waited)
 		return;
-	fprintf(f, "%lld,%.3f,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%.3f,%.3f,%s\n",
+	if (sl_job_inside(n->sched, j->number, now, &from, &until)) {
+		first = within(span, from);
+		last = within(span, until);
+	}
+	fprintf(f, "%lld,%.3f,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%.3f,%.3f,%.3f,%.3f,%.3f,%s\n",
 		(long long)span->end, span->seconds, j->moved[SL_READ] - j->told.moved[SL_READ],
-		j->moved[SL_WRITE] - j->told.moved[SL_WRITE], calls - j->told.calls,
+		j->moved[SL_WRITE] - j->told.moved[SL_WRITE], j->calls - j->told.calls,
 		(double)(st.throttled_ns - j->told.held) / 1e9,
-		(double)(st.waiting_ns - j->told.waited) / 1e9, j->name);
+		(double)(st.waiting_ns - j->told.waited) / 1e9,
+		(double)(st.contended_ns - j->told.contended) / 1e9, first, last, j->name);
 	memcpy(j->told.moved, j->moved, sizeof(j->told.moved));
-	j->told.calls = calls;
+	j->told.calls = j->calls;
 	j->told.held = st.throttled_ns;
 	j->told.waited = st.waiting_ns;
+	j->told.contended = st.contended_ns;
 }
 
-/* The file, opened, and its size; a full one makes room for a new one first. Or -errno. */
+static bool is_old(const char *path)
+{
+	char text[sizeof(old_head)] = "";
+	FILE *f = fopen(path, "re");
+	bool old = f && fgets(text, sizeof(text), f) && !strcmp(text, old_head);
+
+	if (f)
+		fclose(f);
+	return old;
+}
+
+/*
+ * The file, opened, and its size; one that is full or has the old columns makes room for a new one
+ * first. Or -errno.
+ */
 static int open_file(const char *path, off_t *size)
 {
 	char old[PATH_MAX + 2]; /* if that is too long, rename() says so */
 	struct stat st;
 	int fd;
 
-	if (stat(path, &st) == 0 && st.st_size >= MOST_BYTES &&
+	if (stat(path, &st) == 0 && (st.st_size >= MOST_BYTES || is_old(path)) &&
 	    (snprintf(old, sizeof(old), "%s.1", path) < 0 || rename(path, old)))
 		return -errno;
 	fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
@@ -144,7 +176,8 @@ static void write_lines(struct usage *u, char *text, size_t length)
 static void put_lines(struct node *n, sl_time now)
 {
 	struct usage *u = n->usage;
-	const struct span span = { time(NULL), fmax((double)(now - u->last) / 1e9, LEAST_S) };
+	const struct span span = { time(NULL), fmax((double)(now - u->last) / 1e9, LEAST_S),
+				   u->last };
 	char *text = NULL;
 	size_t size = 0;
 	FILE *f = open_memstream(&text, &size);
@@ -153,7 +186,7 @@ static void put_lines(struct node *n, sl_time now)
 		return; /* the next lines are of a longer time */
 	pthread_mutex_lock(&n->lock);
 	node_collect(n, now);
-	permit_account(n);
+	turn_account(n, now);
 	for (struct node_job *j = n->jobs; j; j = j->next)
 		put_line(n, j, &span, now, f);
 	node_unlock(n);

@@ -22,15 +22,15 @@
 #include <unistd.h>
 
 #include "ionode/link.h"
-#include "ionode/permit.h"
 #include "ionode/trace.h"
+#include "ionode/turn.h"
 
 #define QUICK_NS      1500    /* a yield that is faster: nobody else has run */
 #define CROWDED_NS    1000000 /* one that takes longer: others want this CPU, not clients */
 #define CROWDED_NAPS  200
-#define PAUSE_NS      INT64_C(100000000) /* a job that comes back after this is news */
 #define SPIN_NS	      50000
-#define SLOW_NS	      100000 /* a batch that takes longer: others should not wait for it */
+#define PACE_SLACK_NS 10000000 /* that timers and busy CPUs are late may be made up */
+#define SLOW_NS	      100000   /* a batch that takes longer: others should not wait for it */
 #define APPEND_OFFSET (UINT64_C(1) << 62) /* all appends of a file overlap: arrival order */
 
 struct worker {
@@ -49,15 +49,15 @@ sl_time node_now(void)
 	return (sl_time)ts.tv_sec * 1000000000 + ts.tv_nsec;
 }
 
-static void futex_wake(_Atomic uint32_t *word, int count)
+static void futex_wake(_Atomic uint32_t *word, int count, uint32_t bits)
 {
-	syscall(SYS_futex, word, FUTEX_WAKE, count, NULL, NULL, 0);
+	syscall(SYS_futex, word, FUTEX_WAKE_BITSET, count, NULL, NULL, bits);
 }
 
 static void bell_ring(struct sl_bell *bell)
 {
 	atomic_fetch_add(&bell->rings, 1);
-	futex_wake(&bell->rings, 1);
+	futex_wake(&bell->rings, 1, UINT32_MAX);
 }
 
 /*
@@ -72,7 +72,7 @@ void node_wake_one(struct node *n)
 		atomic_fetch_add(&bell->rings, 1);
 		/* Who has been woken is not there for the next, though it may not run yet. */
 		if (atomic_load(&bell->sleeping) && atomic_exchange(&bell->sleeping, 0)) {
-			futex_wake(&bell->rings, 1);
+			futex_wake(&bell->rings, 1, UINT32_MAX);
 			return;
 		}
 	}
@@ -94,23 +94,38 @@ void node_tell(struct node *n, struct client *c, uint32_t slot, uint32_t leader,
 	atomic_fetch_add(&lead->signal, 1);
 	if (!atomic_load(&lead->waiting))
 		return;
-	if (n->wake_count < NODE_WAKES)
-		n->wake[n->wake_count++] = &lead->signal;
-	else
-		futex_wake(&lead->signal, 1);
+	node_wake_later(n, &lead->signal, 1, UINT32_MAX);
+}
+
+void node_wake_later(struct node *n, _Atomic uint32_t *word, int count, uint32_t bits)
+{
+	if (n->wake_count == NODE_WAKES) {
+		futex_wake(word, count, bits);
+		return;
+	}
+	n->wake[n->wake_count].word = word;
+	n->wake[n->wake_count].count = count;
+	n->wake[n->wake_count++].bits = bits;
+}
+
+void node_wakes_now(struct node *n)
+{
+	for (uint32_t i = 0; i < n->wake_count; i++)
+		futex_wake(n->wake[i].word, n->wake[i].count, n->wake[i].bits);
+	n->wake_count = 0;
 }
 
 /* The memory of a client that has just gone may be unmapped by now: then nobody is woken. */
 void node_unlock(struct node *n)
 {
-	_Atomic uint32_t *wake[NODE_WAKES];
+	__typeof__(n->wake) wake;
 	uint32_t count = n->wake_count;
 
 	memcpy(wake, n->wake, count * sizeof(wake[0]));
 	n->wake_count = 0;
 	pthread_mutex_unlock(&n->lock);
 	for (uint32_t i = 0; i < count; i++)
-		futex_wake(wake[i], 1);
+		futex_wake(wake[i].word, wake[i].count, wake[i].bits);
 }
 
 static void answer(struct node *n, struct client *c, uint32_t slot, uint32_t leader, int64_t result)
@@ -121,8 +136,7 @@ static void answer(struct node *n, struct client *c, uint32_t slot, uint32_t lea
 
 static void answer_io(struct node *n, struct node_io *io, int64_t result)
 {
-	if (!(io->flags & SL_SLOT_SELF)) /* the client knows */
-		answer(n, io->client, io->slot, io->leader, result);
+	answer(n, io->client, io->slot, io->leader, result);
 }
 
 void node_send_back(struct node *n, struct client *c)
@@ -130,7 +144,7 @@ void node_send_back(struct node *n, struct client *c)
 	for (uint32_t i = 0; i < SL_SHM_SLOTS; i++) {
 		struct node_io *io = &c->io[i];
 
-		if (!io->req.state_ || io->abroad || node_cancel(n, io, node_now()))
+		if (!io->req.state_ || node_cancel(n, io, node_now()))
 			continue;
 		client_file_put(n, io->file);
 		c->busy--;
@@ -147,39 +161,32 @@ int node_take(struct node *n, struct node_io *io, uint32_t op, uint64_t length, 
 	bool append = io->flags & SL_SLOT_APPEND;
 	int rc;
 
-	io->req.job = io->client->job->number;
+	io->job = io->client->job;
+	io->req.job = io->job->number;
 	io->req.client = io->client->pid;
-	/* Of no file that the scheduler could know, and of no other such one. */
-	io->req.file = io->flags & SL_SLOT_ANY ? SL_NO_FILE + n->permit_serial : io->file->id;
-	io->req.offset = append ? APPEND_OFFSET : io->flags & SL_SLOT_ANY ? 0 : io->offset;
+	io->req.file = io->file->id;
+	io->req.offset = append ? APPEND_OFFSET : io->offset;
 	io->req.length = length;
 	io->req.op = op;
-	/* Only equal flags are merged: what is the client's to do is never. */
-	io->req.flags = io->flags & SL_SLOT_SELF
-				? UINT32_C(1) << 31 | (n->permit_serial++ & INT32_MAX)
-				: io->file->flags | (append ? 1U << 30 : 0);
+	io->req.flags = io->file->flags | (append ? 1U << 30 : 0); /* only equal ones are merged */
 	rc = node_add(n, io, now);
 	if (rc)
 		return rc == -ENOSPC ? -SL_COME_BACK : rc;
 	io->file->busy++;
 	io->client->busy++;
-	n->active += io->client->job->inside++ == 0;
-	permit_calm(n, io->client->job, now);
-	if (io->client->job->inside == 1 && now - io->client->job->last_io > PAUSE_NS)
+	n->active += io->job->inside++ == 0;
+	if (io->job->inside == 1 && now - io->job->last_io > NODE_PAUSE_NS)
 		link_event(n);
 	return 0;
 }
 
-static bool valid(const struct node *n, const struct sl_slot_shm *s)
+static bool valid(const struct sl_slot_shm *s)
 {
-	bool self = s->flags & SL_SLOT_SELF, any = s->flags & SL_SLOT_ANY;
-
-	return (any ? self : s->file > 0 && s->file <= NODE_FILES) && s->op <= SL_WRITE &&
-	       s->flags < 2 * SL_SLOT_CALM && s->length > 0 &&
+	return s->file > 0 && s->file <= NODE_FILES && s->op <= SL_WRITE &&
+	       s->flags <= SL_SLOT_APPEND && s->length > 0 &&
 	       (s->op == SL_WRITE || !(s->flags & SL_SLOT_APPEND)) &&
-	       s->length <= (self ? SL_SHM_SELF_BYTES : SL_SHM_SLOT_BYTES) &&
-	       s->offset <= INT64_MAX - s->length && s->leader < SL_SHM_SLOTS &&
-	       (!self || any || node_permits(n));
+	       s->length <= SL_SHM_SLOT_BYTES && s->offset <= INT64_MAX - s->length &&
+	       s->leader < SL_SHM_SLOTS;
 }
 
 /* What is in the slot is the client's word: copy it, then check it. */
@@ -189,14 +196,10 @@ static int64_t take_slot(struct node *n, struct client *c, uint32_t slot,
 	struct node_io *io = &c->io[slot];
 	struct node_file *f;
 
-	if (!valid(n, copy))
+	if (!valid(copy))
 		return -EINVAL;
-	if (copy->flags & SL_SLOT_CALM && !(n->calm && n->last_job == c->job->number))
-		return -SL_COME_BACK;
-	f = copy->flags & SL_SLOT_ANY ? &c->any : &c->files[copy->file - 1];
-	if (f == &c->any)
-		;
-	else if (f->fd < 0 || f->closing || (copy->op == SL_READ ? !f->reads : !f->writes))
+	f = &c->files[copy->file - 1];
+	if (f->fd < 0 || f->closing || (copy->op == SL_READ ? !f->reads : !f->writes))
 		return -EBADF;
 	io->client = c;
 	io->file = f;
@@ -222,11 +225,6 @@ static void look_at_slot(struct node *n, struct client *c, uint32_t slot, sl_tim
 	int64_t rc;
 
 	memcpy(&copy, shm, sizeof(copy));
-	c->mute = false;
-	if (io->abroad && state != SL_SLOT_GO)
-		node_permit_end(n, io, copy.result, copy.ended);
-	else if (io->late && state != SL_SLOT_GO)
-		permit_late(io, copy.result);
 	if (state != SL_SLOT_POSTED || io->req.state_ || n->leaving)
 		return; /* posted twice: the first one will be answered; or it stays for the next
 			   node */
@@ -279,21 +277,26 @@ void node_collect(struct node *n, sl_time now)
 	for (uint32_t w = 0; w < n->workers; w++)
 		if (bell_rung(n, w))
 			collect(n, w, now);
+	turn_collect(n, now);
 }
 
 /* ---- deciding and executing ---- */
 
 /* With a capacity: the time from which on the next batch may go. */
-static void pace(struct node *n, uint64_t bytes, sl_time now)
+void node_pace(struct node *n, int64_t bytes, sl_time now)
 {
-	const sl_time slack = 2000000; /* what timers are late may be made up */
 	uint64_t c = n->capacity_bps;
-	unsigned __int128 cost = (unsigned __int128)bytes * 1000000000 + n->carry;
+	unsigned __int128 cost;
 
 	if (!c)
 		return;
-	if (n->pace < now - slack)
-		n->pace = now - slack;
+	if (bytes < 0) {
+		n->pace -= (sl_time)((unsigned __int128)-bytes * 1000000000 / c);
+		return;
+	}
+	if (n->pace < now - PACE_SLACK_NS)
+		n->pace = now - PACE_SLACK_NS;
+	cost = (unsigned __int128)bytes * 1000000000 + n->carry;
 	n->pace += (sl_time)(cost / c);
 	n->carry = (uint64_t)(cost % c);
 }
@@ -312,6 +315,7 @@ void node_finish(struct node *n, const struct sl_batch *b)
 		next = r->next;
 		if (io->result > 0)
 			c->job->moved[r->op] += (uint64_t)io->result;
+		c->job->calls++;
 		client_file_put(n, io->file);
 		n->active -= --c->job->inside == 0;
 		if (!c->job->inside)
@@ -342,7 +346,7 @@ static sl_time model(struct node *n, const struct sl_batch *b, sl_time now)
 /* Nothing may be sent now, whatever waits; *wake: until when, if that is known. */
 static bool held_back(struct node *n, sl_time now, sl_time *wake)
 {
-	if (n->flying >= n->window.limit || permit_full(n))
+	if (n->flying >= n->window.limit || turn_full(n))
 		return true; /* the one that comes back goes on */
 	if (n->pace > now)
 		*wake = n->pace;
@@ -386,16 +390,10 @@ static void begin(struct node *n, const struct sl_batch *b, struct sl_bell *bell
 	sl_time modelled;
 
 	n->executing++;
-	pace(n, b->length, now);
+	node_pace(n, (int64_t)b->length, now);
 	modelled = model(n, b, now);
-	if (((struct node_io *)b->first)->flags & SL_SLOT_SELF) {
-		if (modelled) {
-			node_unlock(n);
-			wait_for_model(n, modelled);
-			pthread_mutex_lock(&n->lock);
-			now = node_now();
-		}
-		permit_give(n, b, now);
+	if (turn_is((const struct node_io *)b->first)) {
+		turn_dispatched(n, b, modelled, now);
 	} else if (!ring_wants(n, b) || !ring_submit(n, b)) {
 		if (bell)
 			execute(n, b, bell, modelled, now);
@@ -404,9 +402,9 @@ static void begin(struct node *n, const struct sl_batch *b, struct sl_bell *bell
 	}
 }
 
-sl_time node_go_on(struct node *n, struct sl_bell *bell)
+sl_time node_go_on(struct node *n, struct sl_bell *bell, bool turns)
 {
-	sl_time now = node_now(), wake = SL_NEVER, expire;
+	sl_time now = node_now(), wake = SL_NEVER, due = SL_NEVER;
 
 	pthread_mutex_lock(&n->lock);
 	for (;;) {
@@ -419,23 +417,24 @@ sl_time node_go_on(struct node *n, struct sl_bell *bell)
 			execute(n, b, bell, 0, now);
 		}
 		node_collect(n, now);
-		permit_expire(n, now);
+		due = turn_due(n, now);
 		b = NULL;
 		if (atomic_load_explicit(&n->stop, memory_order_relaxed))
 			break;
 		wake = SL_NEVER;
 		if (!held_back(n, now, &wake))
 			b = node_next(n, now, &wake);
-		if (!b && (permit_reclaim(n, now) || permit_hungry(n)))
-			continue;
 		if (!b)
 			break;
 		begin(n, b, bell, now);
 		now = node_now();
 	}
-	expire = permit_wake(n);
+	if (!turns && n->waiting == n->turns->waiting)
+		wake = SL_NEVER; /* the thread of turns will look */
+	if (turns && turn_wake(n, now) < wake)
+		wake = turn_wake(n, now);
 	node_unlock(n);
-	return wake < expire ? wake : expire;
+	return turns && due < wake ? due : wake;
 }
 
 /* Any client can write to the bells: should one have lost another's bit, it is set again here. */
@@ -501,7 +500,7 @@ static void *worker_main(void *arg)
 	while (!atomic_load_explicit(&w->node->stop, memory_order_relaxed)) {
 		uint32_t rings = atomic_load(&w->bell->rings);
 
-		nap(w, node_go_on(w->node, w->bell), rings);
+		nap(w, node_go_on(w->node, w->bell, false), rings);
 	}
 	return NULL;
 }

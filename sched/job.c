@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
+#include "base/units.h"
 #include "sched/sched.h"
 
 #define EFFORT_MAX (UINT64_C(1) << 62) /* sum of all min with best_effort */
@@ -108,6 +109,7 @@ static int conf_check(struct sl_sched *s, struct sl_job_conf *c, const struct sl
 {
 	uint64_t others = s->firm_bps - (old && !old->best_effort ? old->min_bps : 0);
 	uint64_t effort = s->effort_bps - (old && old->best_effort ? old->min_bps : 0);
+	char min[16], max[16], taken[16], whole[16];
 
 	c->weight = c->weight ? c->weight : 1;
 	if (c->weight > SL_MAX_WEIGHT)
@@ -121,8 +123,9 @@ static int conf_check(struct sl_sched *s, struct sl_job_conf *c, const struct sl
 	if (c->period_ns < 0)
 		return sl_fail(s, -ERANGE, "job: the period must not be negative");
 	if (c->max_bps && c->min_bps > c->max_bps)
-		return sl_fail(s, -EINVAL, "job: min %" PRIu64 " is above max %" PRIu64 " bytes/s",
-			       c->min_bps, c->max_bps);
+		return sl_fail(s, -EINVAL, "job: min %s is above max %s",
+			       sl_format_rate(min, sizeof(min), c->min_bps),
+			       sl_format_rate(max, sizeof(max), c->max_bps));
 	if (c->best_effort && c->min_bps > EFFORT_MAX - effort)
 		return sl_fail(s, -ERANGE,
 			       "job: best effort min of all jobs is beyond 2^62 bytes/s");
@@ -131,9 +134,10 @@ static int conf_check(struct sl_sched *s, struct sl_job_conf *c, const struct sl
 	if (!c->best_effort && c->min_bps && others + c->min_bps > s->capacity_bps &&
 	    !(old && !old->best_effort && c->min_bps <= old->min_bps))
 		return sl_fail(s, -EDQUOT,
-			       "job: min %" PRIu64 " bytes/s does not fit: %" PRIu64 " of %" PRIu64
-			       " are promised already",
-			       c->min_bps, others, s->capacity_bps);
+			       "job: min %s does not fit: %s of %s are promised to other jobs",
+			       sl_format_rate(min, sizeof(min), c->min_bps),
+			       sl_format_rate(taken, sizeof(taken), others),
+			       sl_format_rate(whole, sizeof(whole), s->capacity_bps));
 	return 0;
 }
 
@@ -184,6 +188,7 @@ int sl_job_add(struct sl_sched *s, uint64_t job, const struct sl_job_conf *conf,
 	slot->grant_bps = SL_GRANT_NONE;
 	slot->conf = (struct sl_job_conf){ 0 };
 	slot->stats = (struct sl_job_stats){ 0 };
+	slot->inside_first = SL_NEVER;
 	slot->watch = NULL;
 	if (slot->own.choice) { /* what was found out of its predecessor is not about it */
 		sl_choice_begin(s, &slot->own, sl_slot_order(s, slot));

@@ -140,6 +140,28 @@ void sl_lane_add(struct sl_sched *s, struct sl_lane *l, struct sl_request *r, sl
 
 /* ---- add ---- */
 
+/* A job has its first request inside, or its last has gone. */
+static void enter(struct sl_sched *s, struct sl_slot *slot, sl_time now)
+{
+	if (++s->jobs_inside == 2)
+		s->several_since = now;
+	if (slot->inside_first == SL_NEVER)
+		slot->inside_first = now;
+}
+
+static void leave(struct sl_sched *s, struct sl_slot *slot, sl_time now)
+{
+	if (s->jobs_inside-- == 2)
+		s->several_ns += now - s->several_since;
+	slot->inside_last = now;
+}
+
+static void end_wait(const struct sl_sched *s, struct sl_slot *slot, sl_time now)
+{
+	slot->stats.waiting_ns += now - slot->waiting_since;
+	slot->stats.contended_ns += sl_several_ns(s, now) - slot->several_then;
+}
+
 int sl_add(struct sl_sched *s, struct sl_request *r, sl_time now)
 {
 	struct sl_slot *slot = sl_slot_find(s, r->job);
@@ -176,9 +198,12 @@ int sl_add(struct sl_sched *s, struct sl_request *r, sl_time now)
 	r->job_ = (uint32_t)(slot - s->slots);
 	r->state_ = SL_REQUEST_WAITING;
 	s->requests++;
-	slot->requests++;
-	if (slot->stats.queued_requests++ == 0)
+	if (slot->requests++ == 0)
+		enter(s, slot, now);
+	if (slot->stats.queued_requests++ == 0) {
 		slot->waiting_since = now;
+		slot->several_then = sl_several_ns(s, now);
+	}
 	slot->stats.queued_bytes += r->length;
 	if (s->patterns || (slot->lane->choice && slot->lane == &slot->own))
 		sl_watch_add(s, slot, r, now);
@@ -210,7 +235,7 @@ static void account_next(struct sl_sched *s, const struct sl_batch *b, enum via 
 		if (granted(slot))
 			s->granted_last = now;
 		if (--st->queued_requests == 0)
-			st->waiting_ns += now - slot->waiting_since;
+			end_wait(s, slot, now);
 		st->queued_bytes -= r->length;
 		st->inflight_requests++;
 		st->inflight_bytes += r->length;
@@ -367,7 +392,8 @@ int sl_done(struct sl_sched *s, const struct sl_batch *b, sl_time now)
 		r->state_ = SL_REQUEST_FREE;
 		if (granted(slot))
 			s->granted_last = now;
-		slot->requests--;
+		if (--slot->requests == 0)
+			leave(s, slot, now);
 		st->inflight_requests--;
 		st->inflight_bytes -= r->length;
 		st->served_requests[r->op]++;
@@ -430,9 +456,10 @@ int sl_cancel(struct sl_sched *s, struct sl_request *r, sl_time now)
 	r->state_ = SL_REQUEST_FREE;
 	r->next = NULL;
 	s->requests--;
-	slot->requests--;
 	if (--slot->stats.queued_requests == 0)
-		slot->stats.waiting_ns += now - slot->waiting_since;
+		end_wait(s, slot, now);
+	if (--slot->requests == 0)
+		leave(s, slot, now);
 	slot->stats.queued_bytes -= r->length;
 	if (s->parked)
 		sl_unpark(s, now);

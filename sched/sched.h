@@ -55,6 +55,9 @@ struct sl_slot {
 	uint32_t next_free;
 	uint64_t decision;     /* the last that it had a part in */
 	sl_time waiting_since; /* if it has queued requests */
+	sl_time several_then;  /* sl_several_ns() at that time */
+	sl_time inside_first; /* it had requests since then; SL_NEVER: none since sl_job_inside() */
+	sl_time inside_last;  /* and until then, if it has none now */
 	struct sl_job_stats stats;
 	struct sl_job_conf conf;
 	uint64_t grant_bps;
@@ -71,6 +74,9 @@ struct sl_sched {
 	uint32_t free_slot;
 	uint32_t inflight; /* batches */
 	uint64_t inflight_bytes;
+	uint32_t jobs_inside;  /* with requests waiting or in flight */
+	sl_time several_since; /* these are several, if they are */
+	sl_time several_ns;    /* how long they were before */
 	uint64_t decisions;
 	uint64_t capacity_bps;
 	uint64_t firm_bps;   /* sum of min, as asked for */
@@ -122,6 +128,13 @@ static inline sl_time sl_throttled_ns(const struct sl_lane *l, sl_time now)
 	sl_time end = now < l->throttled_until ? now : l->throttled_until;
 
 	return l->throttled_since >= 0 && end > l->throttled_since ? end - l->throttled_since : 0;
+}
+
+/* For how long, until now, several jobs have had requests inside at the same time. */
+static inline sl_time sl_several_ns(const struct sl_sched *s, sl_time now)
+{
+	return s->several_ns +
+	       (s->jobs_inside > 1 && now > s->several_since ? now - s->several_since : 0);
 }
 
 int sl_fail(struct sl_sched *s, int error, const char *fmt, ...)

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "sched/sched.h"
+#include "sched/why.h"
 
 int sl_job_stats(const struct sl_sched *s, uint64_t job, sl_time now, struct sl_job_stats *out)
 {
@@ -12,9 +13,23 @@ int sl_job_stats(const struct sl_sched *s, uint64_t job, sl_time now, struct sl_
 		return -ENOENT;
 	*out = slot->stats;
 	out->throttled_ns += sl_throttled_ns(&slot->own, now);
-	if (out->queued_requests && now > slot->waiting_since)
+	if (out->queued_requests && now > slot->waiting_since) {
 		out->waiting_ns += now - slot->waiting_since;
+		out->contended_ns += sl_several_ns(s, now) - slot->several_then;
+	}
 	return 0;
+}
+
+bool sl_job_inside(struct sl_sched *s, uint64_t job, sl_time now, sl_time *first, sl_time *last)
+{
+	struct sl_slot *slot = sl_slot_find(s, job);
+
+	if (!slot || slot->inside_first == SL_NEVER)
+		return false;
+	*first = slot->inside_first;
+	*last = slot->requests ? now : slot->inside_last;
+	slot->inside_first = slot->requests ? now : SL_NEVER;
+	return true;
 }
 
 sl_time sl_latency_percentile_ns(const struct sl_job_stats *st, unsigned ppm)
@@ -53,6 +68,11 @@ void sl_sched_stats(const struct sl_sched *s, struct sl_sched_stats *out)
 	};
 }
 
+static bool plans(enum sl_stage stage, const struct sl_policy *p)
+{
+	return stage == SL_GRANT && ((const struct sl_grant_ops *)p)->plan;
+}
+
 int sl_policy_info(unsigned i, struct sl_policy_info *out)
 {
 	static const enum sl_stage path[SL_STAGES] = { SL_ALLOCATE, SL_GRANT, SL_ADMIT, SL_SHARE,
@@ -64,8 +84,12 @@ int sl_policy_info(unsigned i, struct sl_policy_info *out)
 		for (unsigned k = 0; (p = sl_policy_at(path[s], k)); k++) {
 			if (i--)
 				continue;
-			*out = (struct sl_policy_info){ sl_stage_name(path[s]), p->name, p->summary,
-							p->source, p->params };
+			*out = (struct sl_policy_info){ .stage = sl_stage_name(path[s]),
+							.name = p->name,
+							.summary = p->summary,
+							.source = p->source,
+							.params = p->params,
+							.simulator_only = plans(path[s], p) };
 			return 0;
 		}
 	}

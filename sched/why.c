@@ -58,6 +58,7 @@ int sl_job_why(const struct sl_sched *s, uint64_t job, sl_time now, struct sl_wh
 	if (!slot)
 		return -ENOENT;
 	l = slot->lane;
+	out->ungranted = l->class == SL_UNGRANTED;
 	if (!slot->stats.queued_requests)
 		return 0;
 	out->behind = l->has_floor && s->admit->floor(s->admit_state, l->index) <= now;

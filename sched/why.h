@@ -28,10 +28,14 @@ struct sl_why {
 	enum sl_why_kind kind;
 	uint64_t job;
 	int set;
-	bool behind; /* its min */
+	bool behind;	/* its min */
+	bool ungranted; /* its grant is 0, also if none waits: what moves is its min, or is lent */
 };
 
 /* 0 or -ENOENT. */
 int sl_job_why(const struct sl_sched *s, uint64_t job, sl_time now, struct sl_why *out);
+
+/* From when until when it had requests inside since the last call; false: it had none. */
+bool sl_job_inside(struct sl_sched *s, uint64_t job, sl_time now, sl_time *first, sl_time *last);
 
 #endif

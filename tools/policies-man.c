@@ -81,6 +81,9 @@ static void pm_policy(const struct sl_policy_info *info, int is_default)
 	printf("\nSource: ");
 	pm_text(info->source);
 	puts(".\n");
+	if (info->simulator_only)
+		puts("Simulator only: it plans for jobs that are all known in advance, so a "
+		     "controller refuses it.\n");
 	for (const struct sl_param *p = info->params; p && p->name; p++) {
 		putchar('*');
 		pm_text(p->name);

@@ -297,8 +297,7 @@ int sl_welcome_decode(const unsigned char *in, size_t length, struct sl_welcome 
 	read.segment_bytes = pr_get64(&at);
 	read.bells_bytes = pr_get64(&at);
 	/* What is in use was offered by this side, so it is known here. */
-	if (read.version != SL_PROTO_VERSION ||
-	    read.caps & ~(uint32_t)(SL_CAP_SHM | SL_CAP_SELF | SL_CAP_GATE) ||
+	if (read.version != SL_PROTO_VERSION || read.caps & ~(uint32_t)SL_CAP_SHM ||
 	    !pr_layout_valid(&read))
 		return -EPROTO;
 	*w = read;

@@ -28,7 +28,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SL_PROTO_VERSION  2
+#define SL_PROTO_VERSION  3
 #define SL_FRAME_MAGIC	  0x31554c53U /* "SLU1" */
 #define SL_FRAME_BYTES	  64
 #define SL_MAX_PAYLOAD	  (4U << 20)
@@ -64,11 +64,7 @@ enum sl_frame_type {
 enum sl_frame_flags { SL_F_APPEND = 1, SL_F_DATASYNC = 2 };
 
 /* What a side can do; the node answers with what is used. */
-enum sl_caps {
-	SL_CAP_SHM = 1,
-	SL_CAP_SELF = 2, /* clients may do I/O themselves when it is their turn: shm.h */
-	SL_CAP_GATE = 4, /* also without naming the file */
-};
+enum sl_caps { SL_CAP_SHM = 1 };
 
 struct sl_frame {
 	uint16_t type, flags;

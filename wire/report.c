@@ -63,6 +63,7 @@ static const struct word orders_words[] = {
 	WORD(sl_job_orders, "grant", U64, grant_bps),
 	WORD(sl_job_orders, "period", I64, period_ns),
 	WORD(sl_job_orders, "share", U32, share),
+	WORD(sl_job_orders, "turns", U32, turns),
 	{ 0 },
 };
 

@@ -12,7 +12,7 @@
  *
  *	epoch number=12
  *	node name=1 life=… socket=/run/… capacity=…
- *	job id=17 grant=250000000 share=500000 to=0,1
+ *	job id=17 grant=250000000 share=500000 turns=1 to=0,1
  *
  * Names of jobs and nodes have no blanks. A message holds any number of jobs; whoever decodes
  * brings the memory.
@@ -63,6 +63,7 @@ struct sl_job_orders {
 	int64_t period_ns;  /* that was detected, for a job that has declared none; 0: not */
 	uint32_t share;	    /* of min and max that is this node's, of SL_SHARE_WHOLE */
 	uint32_t to_count;  /* nodes that serve it; 0: it does its own I/O; UINT32_MAX: no change */
+	uint32_t turns;	    /* 1: they only say when it may: no allocate policy was asked for */
 	char to[SL_MAP_MAX][SL_NODE_NAME_MAX];
 };
 

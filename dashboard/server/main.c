@@ -100,6 +100,8 @@ static void keep_time(struct server *s, const sigset_t *set)
 
 		if (signal_number == SIGTERM || signal_number == SIGINT)
 			return;
+		if (signal_number == SIGHUP)
+			log_info("SIGHUP: nothing to reload");
 		events_wake(s);
 		down_s = layer_state(&s->layer) == LAYER_DOWN ? down_s + 1 : 0;
 	}
@@ -130,6 +132,7 @@ static int serve(struct server *s, const char *listen, bool any_port, int ready_
 	sigemptyset(&set);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
 	sigprocmask(SIG_BLOCK, &set, NULL); /* before there are threads, which inherit it */
 	signal(SIGPIPE, SIG_IGN);
 	sock = open_socket(listen, any_port, name);

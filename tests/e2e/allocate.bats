@@ -83,6 +83,9 @@ wrong_file() {
 		4;32;1536;0;0;1;60;4096;131072;write;62.0;128068.0;2065.5
 	END
 	"$EXAMPLES/from-forge" forge.csv forge.csv >made.csv
+	# The published files have CRLF line ends.
+	sed 's/$/\r/' forge.csv >crlf.csv
+	"$EXAMPLES/from-forge" crlf.csv crlf.csv | cmp - made.csv
 	[ "$(sort -u made.csv | tr '\n' ' ')" = "32-1536-file-contiguous-4096,4,2063.5,32,1536\
  32-1536-file-contiguous-4096,4,2065.5,32,1536 32-1536-shared-contiguous-8192,8,308.25,32,1536\
  job,ionodes,bandwidth,nodes,procs " ]

@@ -91,8 +91,9 @@ wrong() {
 @test "help is printed for bench and for each measurement" {
 	run "$SLUICE" bench --help
 	[ "$status" -eq 0 ]
-	[[ "$output" == "usage: sluice bench WHAT"*"path"*"sched"*"sim"* ]]
-	for what in control path sched sim; do
+	[[ "$output" == "usage: sluice bench WHAT"*"path"*"sched"*"share"*"sim"* ]]
+	[[ "$output" != *worker* ]]
+	for what in control path sched share sim; do
 		run "$SLUICE" bench $what --help
 		[ "$status" -eq 0 ]
 		[[ "$output" == "usage: sluice bench $what"* ]]
@@ -185,38 +186,96 @@ nothing_left() {
 		bench sim --filter apps=1
 }
 
+# Figures that are there and do not contradict each other, whatever the machine does.
+path_rows_hold() { # file
+	jq -e '.bench == "path" and (keys == ["bench", "rows"])' "$1"
+	jq -e '.rows | all(keys - ["goal", "goal_met", "node_cpu_goal_us_per_mib", "node_cpu_goal_met"] ==
+		(["group", "mode", "op", "size", "jobs", "procs", "pairs", "against", "direct_mib_s",
+		"sluice_mib_s", "ratio", "ratio_low", "ratio_high", "p50_us", "p99_us",
+		"direct_cpu_us_per_mib", "client_cpu_us_per_mib", "node_cpu_us_per_mib"] | sort))' "$1"
+	jq -e '.rows | all(.pairs > 0 and .direct_mib_s > 0 and .sluice_mib_s > 0 and
+		.ratio_low > 0 and .ratio_low <= .ratio and .ratio <= .ratio_high and .p50_us > 0 and
+		.p99_us >= .p50_us and .client_cpu_us_per_mib > 0 and .node_cpu_us_per_mib >= 0)' "$1"
+}
+
 @test "path: JSON has the rows and the keys of the format, and nothing is left behind" {
-	"$SLUICE" bench path --quick --json --dir "$BATS_TEST_TMPDIR" >"$BATS_TEST_TMPDIR/path.json" &
+	"$SLUICE" bench path --quick --json --dir "$BATS_TEST_TMPDIR" --filter size=65536 \
+		>"$BATS_TEST_TMPDIR/path.json" &
 	wait $!
 	nothing_left $!
-	jq -e '.bench == "path" and (keys == ["bench", "rows"])' "$BATS_TEST_TMPDIR/path.json"
-	jq -e '.rows | all(keys == (["backend", "op", "size", "procs", "direct_mib_s",
-		"sluice_mib_s", "ratio", "p50_us", "p99_us", "client_cpu_us_per_mib",
-		"node_cpu_us_per_mib"] | sort))' "$BATS_TEST_TMPDIR/path.json"
-	jq -e '.rows | all(.direct_mib_s > 0 and .sluice_mib_s > 0 and .ratio > 0 and
-		.p50_us > 0 and .p99_us >= .p50_us and .client_cpu_us_per_mib > 0 and
-		.node_cpu_us_per_mib > 0)' "$BATS_TEST_TMPDIR/path.json"
-	for backend in tmpfs disk; do
-		jq -e --arg b $backend '[.rows[] | select(.backend == $b) |
-			[.op, .size, .procs]] == [("write", "read") as $op |
-			([4096, 1], [4096, 8], [65536, 1], [65536, 4], [1048576, 1],
-			[1048576, 4]) | [$op] + .]' "$BATS_TEST_TMPDIR/path.json"
-	done
-	jq -e '[.rows[] | select(.backend == "tcp") | [.op, .size, .procs]] ==
-		[("write", "read") as $op | ([4096, 1], [4096, 8], [65536, 4], [1048576, 1],
-		[1048576, 4]) | [$op] + .]' "$BATS_TEST_TMPDIR/path.json"
-	jq -e '[.rows[].backend] | index("busy") and index("capacity")' "$BATS_TEST_TMPDIR/path.json"
-	# A capacity is never exceeded by more than what timers are late.
-	jq -e '[.rows[] | select(.backend == "capacity")] | length == 3 and all(.ratio < 1.05)' \
+	path_rows_hold "$BATS_TEST_TMPDIR/path.json"
+	# One job of one and four processes, two and eight jobs of one; writes and reads; in each mode.
+	jq -e '[.rows[] | select(.group == "alone") | .mode] | unique as $modes |
+		($modes | length) == 2 and length == 4 * ($modes | length)' "$BATS_TEST_TMPDIR/path.json"
+	jq -e '[.rows[] | select(.group == "contend")] | group_by(.mode) | length == 2 and
+		all(map([.op, .jobs, .procs]) == [("write", "read") as $op | (2, 8) | [$op, ., 1]])' \
 		"$BATS_TEST_TMPDIR/path.json"
+	jq -e '[.rows[] | select(.group == "disk") | [.op, .procs]] ==
+		[("write", "read") as $op | (1, 4) | [$op, .]]' "$BATS_TEST_TMPDIR/path.json"
+	jq -e '[.rows[] | select(.group == "tcp") | [.op, .procs, .against]] ==
+		[["write", 4, "bare server"], ["read", 4, "bare server"]]' "$BATS_TEST_TMPDIR/path.json"
+	jq -e '[.rows[].group] | index("busy")' "$BATS_TEST_TMPDIR/path.json"
+	# A capacity is never exceeded by more than what timers are late.
+	jq -e '[.rows[] | select(.group == "capacity")] | length == 1 and
+		all(.against == "capacity" and .ratio < 1.05)' "$BATS_TEST_TMPDIR/path.json"
+}
+
+@test "path: small files and first contact, in each mode" {
+	"$SLUICE" bench path --quick --json --rows small --filter procs=1 >"$BATS_TEST_TMPDIR/small.json"
+	path_rows_hold "$BATS_TEST_TMPDIR/small.json"
+	jq -e '.rows | group_by(.mode) | length == 2 and
+		all(map([.op, .size]) == [["create", 3901], ["open", 3901]])' "$BATS_TEST_TMPDIR/small.json"
+	"$SLUICE" bench path --quick --json --rows contact --filter op=run >"$BATS_TEST_TMPDIR/contact.json"
+	jq -e '.rows | length == 2 and all(.group == "contact" and .programs == 1 and
+		.plain_ms > 0 and .env_ms > 0 and .sluice_ms > 0 and .added_low_ms <= .added_ms and
+		.added_ms <= .added_high_ms)' "$BATS_TEST_TMPDIR/contact.json"
+	run --separate-stderr "$SLUICE" bench path --quick --rows contact --filter op=write
+	[ "$status" -eq 0 ]
+	[ "$stderr" = "" ]
+	[ "$(grep -c '^write ' <<<"$output")" -eq 2 ]
+}
+
+@test "path, share: a group or a filter that fits nothing is refused in one line" {
+	wrong "sluice bench path: unknown group of rows 'contand'. Did you mean 'contend'? See 'sluice bench path --help'." \
+		bench path --rows small,contand
+	wrong "sluice bench path: no row holds every word of 'jobs=3'. See 'sluice bench path --help'." \
+		bench path --json --filter jobs=3
+	wrong "sluice bench share: unknown group of rows 'mox'. Did you mean 'max'? See 'sluice bench share --help'." \
+		bench share --rows mox
+	wrong "sluice bench share: no row holds every word of 'nodes=7'. See 'sluice bench share --help'." \
+		bench share --json --filter nodes=7
+}
+
+@test "share: JSON has what two jobs got against what was promised, and nothing is left behind" {
+	"$SLUICE" bench share --quick --json --rows max,weights --filter 'procs=1 size=65536 nodes=1' \
+		>"$BATS_TEST_TMPDIR/share.json" &
+	wait $!
+	nothing_left $!
+	jq -e '.bench == "share" and (keys == ["bench", "rows"])' "$BATS_TEST_TMPDIR/share.json"
+	jq -e '[.rows[] | [.case, .promised]] == [["weights", 4], ["weights", 4], ["max", 20], ["max", 20]]' \
+		"$BATS_TEST_TMPDIR/share.json"
+	jq -e '.rows | all(keys == (["case", "mode", "nodes", "procs", "size", "a_mb_s", "b_mb_s",
+		"promised", "got", "off", "goal_off", "goal_met", "capacity_mb_s", "used", "used_goal_met",
+		"node_cpu", "node_cpu_goal_met"] | sort))' "$BATS_TEST_TMPDIR/share.json"
+	# Bounds that hold on any machine: a max and the capacity, with what leases may be ahead.
+	jq -e '.rows | all(.a_mb_s > 0 and .b_mb_s > 0 and .used < 1.2 and .node_cpu >= 0)' \
+		"$BATS_TEST_TMPDIR/share.json"
+	jq -e '[.rows[] | select(.case == "max")] | all(.a_mb_s < 40 and (.got - .a_mb_s | fabs) < 0.001)' \
+		"$BATS_TEST_TMPDIR/share.json"
+}
+
+@test "share: a layer of several nodes" {
+	run --separate-stderr "$SLUICE" bench share --quick --rows max --filter 'procs=1 size=1048576 nodes=2'
+	[ "$status" -eq 0 ]
+	[ "$stderr" = "" ]
+	[ "$(grep -cE '^max +[a-z]+ +2 +1 +1MiB' <<<"$output")" -eq 2 ]
 }
 
 @test "path: interrupted, it ends at once and leaves nothing behind" {
-	"$SLUICE" bench path --dir "$BATS_TEST_TMPDIR" >"$BATS_TEST_TMPDIR/out" \
-		2>"$BATS_TEST_TMPDIR/err" &
+	"$SLUICE" bench path --quick --rows alone >"$BATS_TEST_TMPDIR/out" 2>"$BATS_TEST_TMPDIR/err" &
 	pid=$!
 	for _ in $(seq 100); do # until the first row is there
-		[ "$(wc -l <"$BATS_TEST_TMPDIR/out")" -ge 3 ] && break
+		[ "$(wc -l <"$BATS_TEST_TMPDIR/out")" -ge 4 ] && break
 		sleep 0.1
 	done
 	kill -TERM $pid

@@ -44,6 +44,25 @@ holds() {
 	done
 }
 
+@test "the commands at its end can be typed as they are" {
+	export HOME=$BATS_TEST_TMPDIR/home
+	mkdir "$HOME"
+	SLUICE_RUNTIME=$(mktemp -d /tmp/sluice-e2e-XXXXXX)
+	export SLUICE_RUNTIME
+	unset SLUICED SLUICE_PRELOAD
+	cd "$(dirname "$SLUICE")/.."
+	"$SLUICE" demo --simulate | sed -n '/^Try it/,$s/^  //p' >"$BATS_TEST_TMPDIR/typed"
+	cat "$BATS_TEST_TMPDIR/typed"
+	head -n 1 "$BATS_TEST_TMPDIR/typed" | grep -qF 'export PATH="$PWD/'
+	run bash -e "$BATS_TEST_TMPDIR/typed"
+	"$SLUICE" down --all --if-up >/dev/null
+	rm -rf "$SLUICE_RUNTIME"
+	[ "$status" -eq 0 ] || { echo "$output"; false; }
+	[ "$(stat -c %s "$HOME/scratch/file")" -eq $((100 << 20)) ]
+	# where sluice is in the PATH, that line is not needed
+	[[ "$(PATH=$(dirname "$SLUICE"):$PATH "$SLUICE" demo --simulate)" != *"export PATH"* ]]
+}
+
 @test "simulate: each combination does the same work of jobs 1 and 2, and all of it" {
 	holds '.runs | length == 7 and all(.jobs[0].bytes == 40 * 4194304 and
 		.jobs[1].bytes == 16 * 67108864 and .jobs[2].bytes > 0)'

@@ -78,7 +78,7 @@ options_known() { # command
 	for command in $(commands | grep -vE '^(help|version)$'); do
 		texts=$("$SLUICE" "$command" --help)
 		case $command in
-		bench) for what in sched path sim control; do texts+=$("$SLUICE" bench $what --help); done ;;
+		bench) for what in sched path share sim control; do texts+=$("$SLUICE" bench $what --help); done ;;
 		sim) for mode in --requests --generate; do texts+=$("$SLUICE" sim $mode --help); done ;;
 		esac
 		known=$(options_known "$command")
@@ -113,7 +113,7 @@ options_known() { # command
 	done
 	[ "$(offers sluice up --log-level '' | xargs)" = "debug error info warn" ]
 	[ "$(offers sluice run --fallback '' | xargs)" = "direct error" ]
-	[ "$(offers sluice run --mode = g)" = gate ]
+	[ "$(offers sluice run --mode = t)" = turn ]
 	has "$(offers sluice report '')" file.yaml
 	# what stands below a layer that has died is none
 	kill -KILL "$(cat "$SLUICE_RUNTIME/east/pid")"
@@ -150,7 +150,7 @@ options_known() { # command
 	has "$(offers sluice policy set share = '')" io-sets
 	[ "$(offers sluice policy set share = io)" = io-sets ]
 	[ "$(offers sluice policy set share =)" = "$(offers sluice policy set share = '')" ]
-	has "$(offers sluice bench '')" sched path sim control
+	has "$(offers sluice bench '')" sched path share sim control
 	"$SLUICE" up "$DIR" >/dev/null
 	"$SLUICE" run --job ocean -- dd if=/dev/zero of="$DIR/f" bs=4K count=1 status=none
 	[ "$(offers sluice set '')" = ocean ]

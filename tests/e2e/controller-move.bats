@@ -23,7 +23,7 @@ teardown() {
 }
 
 until_true() { # command
-	for _ in $(seq 100); do
+	for _ in $(seq 600); do
 		"$@" && return
 		sleep 0.05
 	done
@@ -55,27 +55,42 @@ moved() { # by all nodes that are up
 	for i in 0 1 2; do ask n$i status 2>/dev/null || true; done | jq -s '[.[].jobs[] | .read_bytes + .write_bytes] | add'
 }
 
-verify() { # seconds
-	env LD_PRELOAD="$PRELOAD" SLUICE_ROOT="$ROOT" SLUICE_SOCKET="$PWD/n0.sock" SLUICE_JOB_ID=$JOB \
+# Eight processes that write, read and compare until verified() ends them. They are paced: what counts
+# is that each has requests under way at any time, and not how many it makes.
+verify() {
+	env SLUICE_MODE=forward LD_PRELOAD="$PRELOAD" SLUICE_ROOT="$ROOT" SLUICE_SOCKET="$PWD/n0.sock" SLUICE_JOB_ID=$JOB \
 		fio --name=v --directory="$ROOT" --rw=randrw --bs=4k-256k --size=4m --numjobs=8 --ioengine=psync \
-		--verify=crc32c --verify_fatal=1 --verify_state_save=0 --time_based --runtime="$1" \
-		--output=fio.out 3>&- &
+		--verify=crc32c --verify_fatal=1 --verify_state_save=0 --time_based --runtime=600 \
+		--rate_iops=150 --output=fio.out 3>&- &
 	LOAD=$!
 	until_true eval 'ask c status | jq -e ".jobs[] | select(.in_io)" >/dev/null'
+	# The first of them makes the files, and starts the others.
+	until_true eval '[ $(($(clients 0) + $(clients 1) + $(clients 2))) -ge 8 ]'
+	until_moved 1000000
+}
+
+until_moved() { # bytes, from now
+	local before
+	before=$(moved)
+	until_true eval "[ \"\$(moved)\" -gt $((before + $1)) ]"
 }
 
 verified() {
-	wait "$LOAD" || { cat fio.out; false; }
+	local status=0
+	kill -INT "$LOAD"
+	wait "$LOAD" || status=$?
 	LOAD=
+	[ $status = 128 ] || { cat fio.out; false; } # interrupted
+	grep -q 'write: IOPS=' fio.out
 	run -1 grep -E 'verify:|err= *[1-9]' fio.out
 }
 
 @test "a job moves a hundred times while it writes, and every byte is right" {
-	verify 12
+	verify
 	maps=(1 0,2 2 0,1,2 '' 0)
 	for i in $(seq 100); do
 		ask c "map $JOB ${maps[i % 6]}"
-		sleep 0.08
+		sleep 0.05
 	done
 	# All of them have had their share.
 	for i in 0 1 2; do
@@ -84,8 +99,8 @@ verified() {
 	verified
 }
 
-@test "clients are where they belong within a second, and what waits does not hold them" {
-	verify 6
+@test "clients are soon where they belong, and what waits does not hold them" {
+	verify
 	for target in 2 1 0; do
 		ask c "map $JOB $target"
 		until_true eval "[ \"\$(clients $target)\" -ge 8 ]"
@@ -93,24 +108,21 @@ verified() {
 	verified
 }
 
-@test "a job goes on when the controller dies, and a new one knows it within a second" {
-	verify 5
+@test "a job goes on when the controller dies, and a new one knows it soon" {
+	verify
 	ask c "map $JOB 0,1,2"
 	until_true eval '[ "$(clients 1)" -ge 1 ] && [ "$(clients 2)" -ge 1 ]'
 	kill -9 "$CONTROLLER"
-	before=$(moved)
-	sleep 0.5
-	[ "$(moved)" -gt "$before" ]
+	until_moved 1000000
 	rm -f c.sock
 	controller
-	sleep 1
-	[ "$(ask c status | jq '[.ionodes[] | select(.up)] | length')" = 3 ]
-	ask c status | jq -e '.jobs[] | select(.job == "a") | .in_io and .moved_bytes > 1000000'
+	until_true eval '[ "$(ask c status | jq "[.ionodes[] | select(.up)] | length")" = 3 ]'
+	until_true eval 'ask c status | jq -e ".jobs[] | select(.job == \"a\") | .in_io and .moved_bytes > 1000000"'
 	verified
 }
 
 @test "a job moves on when its nodes die one after the other, and when one is back" {
-	verify 9
+	verify
 	ask c "map $JOB 0,1,2"
 	until_true eval '[ "$(clients 1)" -ge 1 ] && [ "$(clients 2)" -ge 1 ]'
 	kill -9 "${PIDS[0]}"
@@ -125,7 +137,7 @@ verified() {
 }
 
 @test "what cannot be is refused" {
-	verify 2
+	verify
 	run ask c "map nobody 0"
 	[ "$status" -ne 0 ]
 	run ask c "map $JOB 7"

@@ -40,7 +40,7 @@ clients() { # of node
 }
 
 far() { # command: a program on another machine, which begins at node 0
-	env LD_PRELOAD="$PRELOAD" SLUICE_ROOT="$ROOT" SLUICE_SOCKET="tcp:${ADDRESS[0]}" SLUICE_JOB_ID=$JOB \
+	env SLUICE_MODE=forward LD_PRELOAD="$PRELOAD" SLUICE_ROOT="$ROOT" SLUICE_SOCKET="tcp:${ADDRESS[0]}" SLUICE_JOB_ID=$JOB \
 		SLUICE_SECRET_FILE="$PWD/secret" "$@"
 }
 

@@ -12,9 +12,10 @@ teardown() {
 	live_teardown
 }
 
-# Whether a process is there; one that has ended and is not waited for is not.
+# Whether a process is there; one that has ended and is not waited for is not. Its locks are held until
+# its last thread has ended, and the first may have before.
 lives() { # pid
-	[[ "$(cut -d ' ' -f 3 "/proc/$1/stat" 2>/dev/null)" =~ ^[^Z]$ ]]
+	[[ "$(cat "/proc/$1"/task/*/stat 2>/dev/null | cut -d ' ' -f 3 | tr -d '\n')" =~ [^Z] ]]
 }
 
 gone() { # pid

@@ -115,3 +115,9 @@ for path in sys.argv[1:]:
 sys.exit("\n".join(bad) or 0)
 END
 }
+
+@test "who starts a dashboard as README.md says has time to look at it" {
+	# in the block with 'sluice dashboard' nothing follows that would end it
+	awk '/^```/ { shown = 0 } /^sluice dashboard/ { shown = found = 1 } shown && /^sluice down/ { exit 1 }
+		END { if (!found) exit 1 }' README.md
+}

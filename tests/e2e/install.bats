@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# What `make install` puts where, and that a stranger can build against it.
+# What a build needs, what `make install` puts where, and that a stranger can build against it.
+bats_require_minimum_version 1.5.0
 
 setup_file() {
 	export ROOT="$BATS_FILE_TMPDIR/root"
@@ -106,4 +107,45 @@ library_dir() {
 	run "$ROOT$PREFIX/bin/sluice" --version
 	[ "$status" -eq 0 ]
 	[[ "$output" == *"$(pkg-config --modversion sluice)"* ]]
+}
+
+# A machine without dpkg, on which there are only these programs.
+only_with() { # programs
+	local name
+	rm -rf "$BATS_TEST_TMPDIR/bin"
+	mkdir "$BATS_TEST_TMPDIR/bin"
+	for name in "$@"; do
+		ln -s "$(command -v "$name")" "$BATS_TEST_TMPDIR/bin/$name"
+	done
+	PATH=$BATS_TEST_TMPDIR/bin
+}
+
+@test "without dpkg a build needs a compiler, meson, ninja, pkg-config and the libraries" {
+	unset CC
+	tools=(sh env dirname sed python3 cc gcc as ld ar meson ninja)
+	run -0 --separate-stderr bash -c "$(declare -f only_with); only_with \"\$@\" pkg-config
+		'$SOURCE_DIR/scripts/deps' build" - "${tools[@]}"
+	[ "$output" = "" ]
+	run -1 --separate-stderr bash -c "$(declare -f only_with); only_with \"\${@:1:11}\" pkg-config
+		'$SOURCE_DIR/scripts/deps' build" - "${tools[@]}"
+	[ "$stderr" = "make deps: this is not Debian; please install: ninja" ]
+	# a library that is not there
+	run -1 --separate-stderr env PKG_CONFIG_LIBDIR=/none bash -c "$(declare -f only_with)
+		only_with \"\$@\" pkg-config; '$SOURCE_DIR/scripts/deps' build" - "${tools[@]}"
+	[[ "$stderr" == *"please install: yaml-0.1 (library) libcjson (library) "* ]]
+	[[ "$stderr" != *cmocka* ]]
+	# for testing it asks for more
+	run -1 --separate-stderr bash -c "$(declare -f only_with); only_with \"\$@\" pkg-config
+		'$SOURCE_DIR/scripts/deps'" - "${tools[@]}"
+	[[ "$stderr" == *" bats "*" clang-tidy "*chromium* ]]
+}
+
+@test "without bats and scdoc it is configured without tests and manual pages" {
+	unset CC PKG_CONFIG_PATH PKG_CONFIG_SYSROOT_DIR
+	run -0 bash -c "$(declare -f only_with)
+		only_with sh env cc gcc as ld ar meson ninja pkg-config python3 uname
+		meson setup '$BATS_TEST_TMPDIR/build' '$SOURCE_DIR'"
+	[ -f "$BATS_TEST_TMPDIR/build/build.ninja" ]
+	run ! grep -E 'test-sched|sluice\.1' "$BATS_TEST_TMPDIR/build/build.ninja"
+	grep -q libsluice_preload.so "$BATS_TEST_TMPDIR/build/build.ninja"
 }

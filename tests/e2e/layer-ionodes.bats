@@ -4,6 +4,7 @@ bats_require_minimum_version 1.5.0
 load live
 
 setup() {
+	SLUICED_REAL=${SLUICED:-} # live_setup unsets it
 	live_setup
 	LAYER=$SLUICE_RUNTIME/default
 }
@@ -22,6 +23,10 @@ kill_member() { # suffix
 	pid=$(member_pid "$1")
 	kill -KILL "$pid"
 	until_true 5 gone "$pid"
+}
+
+lives() { # suffix
+	[ -e "/proc/$(member_pid "$1")/fd/3" ]
 }
 
 gone() { # pid: it has no files open any more
@@ -44,6 +49,42 @@ status_is() { # jq filter, text
 }
 
 # ---- life ----
+
+@test "SIGHUP is logged and ends neither a node nor the controller" {
+	"$SLUICE" up --ionodes 2 "$DIR"
+	for who in "" -1 -controller; do
+		kill -HUP "$(cat "$SLUICE_RUNTIME/default/pid$who")"
+		until_true 20 grep -q "SIGHUP: nothing to reload" "$SLUICE_RUNTIME/default/log$who"
+	done
+	"$SLUICE" status --json | jq -e '.controller.state == "up" and ([.ionodes[].state] == ["up", "up"])'
+}
+
+stopped() { # jq filter for the trace
+	"$SLUICE" status --json | jq -e "$1 | .state == \"stopped\" and .error == \"No space left on device\""
+}
+
+@test "status says that a recording has stopped because the disk is full" {
+	"$SLUICE" up "$DIR"
+	"$SLUICE" status --json | jq -e '.trace == null'
+	"$SLUICE" down
+	"$SLUICE" up --trace "$BATS_TEST_TMPDIR/t" "$DIR"
+	"$SLUICE" status --json | jq -e '.trace.state == "recording" and .trace.error == null'
+	run -0 "$SLUICE" status
+	[[ "$output" != *recording* ]]
+	"$SLUICE" down
+	"$SLUICE" up --trace /dev/full "$DIR"
+	until_true 20 stopped .trace
+	run -0 "$SLUICE" status
+	[[ "$output" == *"The node has stopped recording into /dev/full: No space left on device"* ]]
+	"$SLUICE" down
+	ln -s /dev/full "$BATS_TEST_TMPDIR/t-1" # node 1 records into FILE-1
+	"$SLUICE" up --ionodes 2 --trace "$BATS_TEST_TMPDIR/t" "$DIR"
+	until_true 20 stopped '.ionodes[1].trace'
+	"$SLUICE" status --json | jq -e '.ionodes[0].trace.state == "recording" and has("trace") == false'
+	run -0 "$SLUICE" status
+	[[ "$output" == *"I/O node 1 has stopped recording into $BATS_TEST_TMPDIR/t-1: No space left on device"* ]]
+	[[ "$output" != *"I/O node 0 has stopped"* ]]
+}
 
 @test "up with three nodes returns when all are there, down leaves nothing" {
 	run -0 "$SLUICE" up --ionodes 3 --capacity 300M "$DIR"
@@ -182,17 +223,24 @@ spread_out() { # job: a process at each node
 	done
 }
 
+# By how many seconds job a was held, and waited, longer at another node than at node 0: the lesser.
+lead() {
+	for i in 0 1 2; do "$SLUICE" status --ionode $i --json; done |
+		jq -s 'map(.jobs[0]) | [map(.throttled_s), map(.waiting_s)] | map(max - .[0]) | min'
+}
+
 # The process that node 0 serves is the first to end: elsewhere there is more to tell.
 @test "how long a job was held and waited is that of the node where it was longest" {
 	compile live-load
+	export SLUICE_MODE=forward # the log then tells who is where
 	"$SLUICE" up --ionodes 3 "$DIR"
 	spread a
 	"$SLUICE" set a max=9M
 	pid=$(awk '/ job=a connected/ { here[$4] = 1 } / client=.* disconnected/ { delete here[$4] }
 		END { for (p in here) print substr(p, 5) }' "$LAYER/log")
-	sleep 1
+	until_true 20 eval 'job a throttled_s | jq -e ". > 0.5"'
 	kill -TERM "$pid"
-	sleep 1
+	until_true 20 eval 'lead | jq -e ". > 0.6"'
 	kill -TERM $(for other in "${LOADS[@]}"; do [ "$other" = "$pid" ] || echo "$other"; done)
 	wait "${LOADS[@]}"
 	until_true 5 status_is '[.jobs[].clients] | add' 0
@@ -358,6 +406,50 @@ time.sleep(60)"
 	"$SLUICE" up "$DIR"
 }
 
+@test "run: a node that dies while it is asked is left out" {
+	"$SLUICE" up --ionodes 3 --capacity 300M "$DIR" >/dev/null
+	# A stopped node takes the connection and does not answer; then it dies. Once with --rate, which
+	# asks the first node for the capacity before.
+	for options in "--weight 2" "--rate 10M"; do
+		kill -STOP "$(member_pid "")"
+		# shellcheck disable=SC2086 # words
+		"$SLUICE" run --job dying $options -- touch "$DIR/done" 3>&- 2>"$BATS_TEST_TMPDIR/said" &
+		waiting=$!
+		sleep 0.5 # if it has not asked by then, it finds the node dead, which must do, too
+		kill_member ""
+		wait $waiting || { cat "$BATS_TEST_TMPDIR/said"; false; }
+		[ ! -s "$BATS_TEST_TMPDIR/said" ]
+		rm "$DIR/done"
+		"$SLUICE" up --revive >/dev/null
+	done
+}
+
+@test "run: a node that is being revived is waited for, alone and beside others" {
+	# A node that starts only when it may.
+	cat >"$BATS_TEST_TMPDIR/slow" <<END
+#!/bin/bash
+while [ -e "$BATS_TEST_TMPDIR/hold" ]; do sleep 0.05; done
+exec "${SLUICED_REAL:?}" "\$@"
+END
+	chmod +x "$BATS_TEST_TMPDIR/slow"
+	for nodes in 1 2; do
+		SLUICED=$BATS_TEST_TMPDIR/slow "$SLUICE" up --ionodes $nodes "$DIR" >/dev/null
+		kill_member ""
+		touch "$BATS_TEST_TMPDIR/hold"
+		"$SLUICE" up --revive 3>&- >/dev/null &
+		reviving=$!
+		until_true 10 lives ""
+		"$SLUICE" run --job early -- touch "$DIR/done" 3>&- 2>"$BATS_TEST_TMPDIR/said" &
+		waiting=$!
+		sleep 0.5 # if it has not asked by then, the node is simply there
+		rm "$BATS_TEST_TMPDIR/hold"
+		wait $waiting || { cat "$BATS_TEST_TMPDIR/said"; false; }
+		wait $reviving
+		rm "$DIR/done"
+		"$SLUICE" down >/dev/null
+	done
+}
+
 @test "all may die: nothing blocks the next up, nor --revive" {
 	"$SLUICE" up --ionodes 2 "$DIR"
 	"$SLUICE" set --capacity 30MB/s
@@ -431,10 +523,10 @@ loads_content() { # all that were started
 	loads_content
 }
 
-@test "a node is stopped under load: its programs wait longer than --timeout, and go on elsewhere when it is killed" {
+@test "forward: a node is stopped under load: its programs wait longer than --timeout, and go on elsewhere when it is killed" {
 	"$SLUICE" up --ionodes 2 --capacity 20M "$DIR" >/dev/null
 	head -c 20000000 /dev/urandom >"$BATS_TEST_TMPDIR/data"
-	start_load s --timeout 2s -- dd if="$BATS_TEST_TMPDIR/data" of="$DIR/out" bs=100K status=none
+	start_load s --mode forward --timeout 2s -- dd if="$BATS_TEST_TMPDIR/data" of="$DIR/out" bs=100K status=none
 	until_true 10 test -s "$DIR/out"
 	pid=$(status '.ionodes[] | select(.clients > 0).pid')
 	kill -STOP "$pid"
@@ -520,4 +612,16 @@ loads_content() { # all that were started
 	[ "$second" -lt $((24 << 20)) ]
 	wait "${LOADS[1]}"
 	[ "$(moved second)" = $((60 << 20)) ]
+}
+
+@test "forward: a program that starts after the node it knows has died finds the others" {
+	"$SLUICE" up --ionodes 3 "$DIR"
+	pid=$(member_pid "")
+	# The shell has made no connection, and dd knows nothing but the socket of node 0.
+	"$SLUICE" run --mode forward --timeout 10s --job j -- sh -c "
+		kill -KILL $pid
+		while [ -e /proc/$pid/fd/3 ]; do sleep 0.05; done
+		exec dd if=/dev/zero of='$DIR/x' bs=64k count=4 status=none"
+	[ "$(stat -c %s "$DIR/x")" -eq 262144 ]
+	[ "$(moved j)" -eq 262144 ]
 }

@@ -71,7 +71,7 @@ teardown() {
 	)
 	grep -q "sluice up: warning: the limit on the size of files .* beyond 8MiB into a file" "$BATS_TEST_TMPDIR/err" ||
 		{ cat "$BATS_TEST_TMPDIR/err"; false; }
-	run -1 "$SLUICE" run -- dd if=/dev/zero of="$DIR/y" bs=4K count=4000 oflag=sync # as the node writes it
+	run -1 "$SLUICE" run --mode forward -- dd if=/dev/zero of="$DIR/y" bs=4K count=4000
 	[[ "$output" == *"File too large"* ]]
 	[ "$(stat -c %s "$DIR/y")" -eq 8388608 ]
 	"$SLUICE" status
@@ -243,19 +243,33 @@ teardown() {
 	fails 1 "sluice down: no layer is up." down --all
 }
 
-@test "down says how many processes it leaves waiting, and what becomes of them" {
-	"$SLUICE" up "$DIR" >/dev/null
+# A program that has written a line, waits, and then writes another.
+start_writer() { # options of run
 	# shellcheck disable=SC2016 # for that shell
-	"$SLUICE" run --timeout 1 -- bash -c 'exec >"$0/x"; echo here; read -r; echo there' "$DIR" \
+	"$SLUICE" run "$@" -- bash -c 'exec >"$0/x"; echo here; read -r; echo there' "$DIR" \
 		< <(sleep 4) 3>&- 2>"$BATS_TEST_TMPDIR/err" &
 	program=$!
 	for ((i = 0; i < 200; i++)); do
 		[ ! -s "$DIR/x" ] || break
 		sleep 0.05
 	done
+}
+
+@test "down says how many processes it leaves, and what becomes of them" {
+	"$SLUICE" up "$DIR" >/dev/null
+	start_writer
 	run -0 --separate-stderr "$SLUICE" down
 	[ "$output" = "Layer 'default' is down." ]
-	[ "$stderr" = "sluice down: 1 process is still connected: each waits up to its --timeout for the layer to come back, then gets EIO, or goes on directly with --fallback direct." ]
+	[[ "$stderr" == "sluice down: 1 process of the layer still running: from now on without limits"* ]]
+	wait $program
+	[ "$(cat "$DIR/x")" = $'here\nthere' ]
+	run -1 grep -v "sluice: no I/O node at .*; going on without it" "$BATS_TEST_TMPDIR/err"
+	rm "$DIR/x"
+	"$SLUICE" up "$DIR" >/dev/null
+	start_writer --mode forward --timeout 1
+	run -0 --separate-stderr "$SLUICE" down
+	[ "$output" = "Layer 'default' is down." ]
+	[ "$stderr" = "sluice down: 1 process still connected: each waits up to its --timeout for the layer to come back, then gets EIO, or goes on directly with --fallback direct." ]
 	failed=0
 	wait $program || failed=$?
 	[ $failed -eq 1 ]
@@ -312,13 +326,33 @@ teardown() {
 	[ "$stderr" = "" ]
 }
 
-@test "a capacity that was hardly meant is warned of" {
-	run -0 --separate-stderr "$SLUICE" up --capacity 500 "$DIR"
-	[ "$stderr" = "sluice up: warning: the capacity is 500B/s; a number without a unit is bytes per second, so write MB/s or M behind it if that was meant." ]
-	run -0 --separate-stderr "$SLUICE" set --capacity 600K
-	[[ "$stderr" == "sluice set: warning: the capacity is 600KB/s; "* ]]
-	run -0 --separate-stderr "$SLUICE" set --capacity 1M
-	[ "$stderr" = "" ]
+warns() { # the warning, or "" for none; arguments of sluice
+	local message=$1
+	shift
+	run -0 --separate-stderr "$SLUICE" "$@"
+	[ "$stderr" = "${message:+sluice $1: warning: $message}" ] || { echo "got: $stderr"; return 1; }
+}
+
+@test "rates that were hardly meant are warned of, wherever they are given" {
+	file=$BATS_TEST_TMPDIR/s.yaml
+	bare() { echo "$1 is $2: a number without a unit is bytes per second. Write ${2%B/s}M for MB/s."; }
+	warns "$(bare "the capacity" 500B/s)" up --capacity 500 "$DIR"
+	warns "the capacity is only 600KB/s. Write M for MB/s or G for GB/s." set --capacity 600K
+	warns "$(bare --max 10B/s)" run --max 10 -- true
+	warns "$(bare --min 20B/s)" run --min 20 -- true
+	warns "$(bare --rate 30B/s)" run --rate 30 -- true
+	warns "--max is only 5KB/s. Write M for MB/s or G for GB/s." run --job j --max 5K -- true
+	warns "$(bare max 40B/s)" set j max=40
+	warns "max is only 50B/s. Write M for MB/s or G for GB/s." set j max=50B/s
+	# what was meant: a unit, no limit at all, or so many bytes
+	warns "" set --capacity 100M
+	warns "" set j max=200K
+	warns "" set j max=0
+	warns "" run --max 5000000 -- true
+	"$SLUICE" down
+	printf 'capacity: 200\ndirectory: %s\njobs:\n- {job: a, max: 10, weight: 3}\n' "$DIR" >"$file"
+	warns "$(bare "the capacity" 200B/s)
+sluice up: warning: $(bare "$file:4: job 'a': max" 10B/s)" up --config "$file"
 }
 
 @test "a directory must be one" {
@@ -363,6 +397,41 @@ teardown() {
 	run -0 "$SLUICE" down --all
 	[ "${lines[0]}" = "Layer 'a' is down." ]
 	[ "${lines[1]}" = "Layer 'b' is down." ]
+}
+
+kill_named() { # layer
+	kill -KILL "$(cat "$SLUICE_RUNTIME/$1/pid")"
+	local i
+	for ((i = 0; i < 400; i++)); do
+		flock -n "$SLUICE_RUNTIME/$1/lock" true && return
+		sleep 0.05
+	done
+	return 1
+}
+
+@test "a command without --name finds the only layer when its node has died" {
+	mkdir "$DIR/a" "$DIR/b"
+	"$SLUICE" up --name a "$DIR/a"
+	kill_named a
+	for words in status "status --json" "run -- true" "top --batch" "set j weight=5" "policy set share=fifo"; do
+		# shellcheck disable=SC2086 # a list of words
+		run -1 --separate-stderr "$SLUICE" $words
+		echo "$words: $stderr"
+		[[ "$stderr" == *"the node of layer 'a' has died; its log is $SLUICE_RUNTIME/a/log. 'sluice up --name a --revive' starts it again"* ]]
+	done
+	# The dashboard of a dead layer shows that it is dead.
+	run -0 "$SLUICE" dashboard --json
+	[ "$(jq -r .name <<<"$output")" = a ]
+	"$SLUICE" dashboard --stop
+	run -0 "$SLUICE" up --revive
+	[[ "$output" == *"The node is back (pid "* ]]
+	[ "$("$SLUICE" status --json | jq -r .name)" = a ]
+	# Two dead ones: which is meant? One that is up comes first.
+	"$SLUICE" up --name b "$DIR/b"
+	kill_named a
+	[ "$("$SLUICE" status --json | jq -r .name)" = b ]
+	kill_named b
+	fails 1 "sluice status: several layers have died: 'a' for $DIR/a, 'b' for $DIR/b; choose with --name." status
 }
 
 @test "a command without --name means the only layer, whatever its name, or the default" {
@@ -481,7 +550,11 @@ teardown() {
 	[[ "$stderr" == "sluice up: $file:"*": this is not YAML: "* ]]
 	printf 'capacity: 100M\njobs:\n- {job: a, min: 60M}\n- {job: b, min: 60M}\n' >"$file"
 	run -2 --separate-stderr "$SLUICE" up --config "$file" "$DIR"
-	[[ "$stderr" == "sluice up: $file:4: min"*"does not fit"* ]]
+	[ "$stderr" = "sluice up: $file:4: min 60MB/s does not fit: 60MB/s of 100MB/s are promised to other jobs. $see" ]
+	printf 'capacity: 100M\njobs:\n- {job: a, min: 60M, max: 20M}\n' >"$file"
+	fails 2 "sluice up: $file:3: min 60MB/s is above max 20MB/s. $see" up --config "$file" "$DIR"
+	printf 'jobs:\n- {job: a, min: 60M}\n' >"$file"
+	fails 2 "sluice up: $file:2: a min needs a layer of known capacity: give 'capacity:' in the file, or --capacity. $see" up --config "$file" "$DIR"
 	fails 1 "sluice up: cannot read $file.none: No such file or directory." up --config "$file.none"
 	fails 1 "sluice status: no layer is up. Start one with 'sluice up DIR'." status
 }

@@ -169,3 +169,33 @@ teardown() {
 	# its limits came with it
 	[ "$(job w max_bps)" -eq 10000000 ]
 }
+
+@test "programs with sanitizers run, and find what they look for" {
+	cd "$BATS_TEST_TMPDIR"
+	unset ASAN_OPTIONS
+	cat >check.c <<-'END'
+		#include <fcntl.h>
+		#include <stdlib.h>
+		#include <unistd.h>
+		int main(int argc, char **argv)
+		{
+			char *p = malloc(10);
+			int fd = open(argv[1], O_WRONLY | O_CREAT, 0600);
+
+			if (write(fd, "hello", 5) != 5)
+				return 1;
+			p[7 + argc] = 1;
+			free(p);
+			return 0;
+		}
+	END
+	for kind in address thread undefined; do
+		cc -w -fsanitize=$kind -o check check.c
+		run -0 "$SLUICE" run -- ./check "$DIR/x"
+	done
+	cc -w -fsanitize=address -o check check.c
+	run ! "$SLUICE" run -- ./check "$DIR/x" more
+	[[ "$output" == *heap-buffer-overflow* ]]
+	run -0 env ASAN_OPTIONS=detect_leaks=0 "$SLUICE" run -- sh -c 'echo "$ASAN_OPTIONS"'
+	[ "$output" = "detect_leaks=0:verify_asan_link_order=0" ]
+}

@@ -67,6 +67,8 @@ address() {
 	cp "$secret" "$BATS_TEST_TMPDIR/kept"
 	chmod 600 "$BATS_TEST_TMPDIR/kept"
 	"$SLUICE" down
+	run -1 --separate-stderr "$SLUICE" run --connect no-such-host.invalid:9 --secret-file "$BATS_TEST_TMPDIR/kept" -- true
+	[ "$stderr" = "sluice run: the host 'no-such-host.invalid' is unknown: no address is found for it." ]
 	far "cannot reach a node at $at. Is 'sluice up --listen' running there?" --secret-file "$BATS_TEST_TMPDIR/kept"
 	[ ! -e "$DIR/started" ]
 }

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Nodes that die, clients that die, too many of them, a full disk, peers that mean no good.
+# Nodes that die, clients that die, too many of them, a full disk, peers that mean no good. Nodes
+# make the calls of programs here: preload-turn.bats has the route in which programs do.
 bats_require_minimum_version 1.5.0
 load live
 
@@ -17,6 +18,7 @@ setup_file() {
 setup() {
 	DAEMON=${SLUICED:-build/ionode/sluiced}
 	live_setup
+	export SLUICE_MODE=forward
 }
 
 teardown() {
@@ -171,7 +173,7 @@ slow_device() { # device
 }
 
 @test "a file system that closes slowly holds up nobody else" {
-	SLOW_CLOSE_MS=1500 LD_PRELOAD=$BIN/live-slow up
+	SLOW_CLOSE_MS=1500 SLOW_BELOW=$DIR/ LD_PRELOAD=$BIN/live-slow up
 	start_load s -- "$BIN/live-load" -t 16 -T 60 -s 4096 "$DIR/s"
 	start_load v -- "$BIN/live-load" -v -t 2 -T 60 -s 4096 "$DIR/v"
 	until_true 10 written_something
@@ -356,7 +358,9 @@ for f in files:
 	hostile garbage
 	# Those who share the node with this one lose turns to it, but not all of them.
 	served=$(job v requests)
-	hostile leases
+	"$SLUICE" run --job h --mode turn -- sh -c 'echo >"$0/h"' "$DIR" # so that it has a segment
+	timeout 30 "$BIN/live-hostile" turns "$SLUICE_RUNTIME/default/node.sock" h
+	[ "$(node_pid)" -eq "$pid" ]
 	[ "$(job v requests)" -gt $((served + 100)) ]
 	end_load 0 # its bytes were right all the time
 	kill -0 "$pid"

@@ -48,3 +48,27 @@ open_mpi() {
 @test "MPICH: the same" {
 	same_files mpicc.mpich mpirun.mpich
 }
+
+# Three ranks are one job, with a shell in between or without; the next launch is another.
+one_job() { # launcher and its options
+	local first second
+	first=$("$@" -n 3 "$SLUICE" run -- sh -c 'echo "$SLUICE_JOB_ID"')
+	[ "$(wc -l <<<"$first")" -eq 3 ]
+	[ "$(sort -u <<<"$first" | wc -l)" -eq 1 ]
+	[[ "$first" == mpi-* ]]
+	second=$("$@" -n 3 sh -c '"$0" run -- sh -c "echo \$SLUICE_JOB_ID"; true' "$SLUICE")
+	[ "$(wc -l <<<"$second")" -eq 3 ]
+	[ "$(sort -u <<<"$second" | wc -l)" -eq 1 ]
+	[ "$(sort -u <<<"$first")" != "$(sort -u <<<"$second")" ]
+	# what the user or the batch system says comes first
+	[ "$(SLURM_JOB_ID=77 "$@" -n 2 "$SLUICE" run -- sh -c 'echo "$SLUICE_JOB_ID"' | sort -u)" = 77 ]
+	[ "$("$@" -n 2 "$SLUICE" run --job mine -- sh -c 'echo "$SLUICE_JOB_ID"' | sort -u)" = mine ]
+}
+
+@test "mpirun -n 3 sluice run is one job: Open MPI" {
+	one_job timeout 60 mpirun.openmpi --allow-run-as-root --oversubscribe
+}
+
+@test "mpirun -n 3 sluice run is one job: MPICH" {
+	one_job timeout 60 mpirun.mpich
+}

@@ -88,32 +88,45 @@ twice() { # measurement, check
 	twice take check
 }
 
-@test "gate mode: weights 4 and 1 share 4 to 1, and a max of 20M holds" {
+@test "one process a job, one call of 4 KiB at a time: weights 4 and 1 share 4 to 1" {
+	up --capacity 30M --policy share=wfq
+	for job in a b; do
+		# shellcheck disable=SC2046 # words, or none
+		start_load $job $([ $job = b ] || echo --weight 4) -- \
+			dd if=/dev/zero of="$DIR/$job" bs=4K count=10000000 conv=notrunc status=none
+	done
+	until_true 10 flowing b
+	take() { measure 3 a b; }
+	check() { within 8 "$(ratio "${RATES[@]}")" 4 && within 8 $((RATES[0] + RATES[1])) 30000000; }
+	twice take check
+}
+
+@test "forwarded: weights 4 and 1 share 4 to 1, and a max of 20M holds" {
 	up --capacity 150M --policy share=wfq
-	export SLUICE_MODE=gate
+	export SLUICE_MODE=forward
 	greedy a --weight 4
 	greedy b
 	greedy capped --max 20M --burst 4M
 	take() { measure 4 a b capped; }
-	check() { within 5 "$(ratio "${RATES[@]}")" 4 && within 3 "${RATES[2]}" 20000000; }
+	check() { within 8 "$(ratio "${RATES[@]}")" 4 && within 8 "${RATES[2]}" 20000000; }
 	twice take check
 }
 
-@test "a min of 300M and a max of 100M hold within 1 % over 10 s under contention" {
-	up --capacity 450M
-	greedy floor --min 300M
+@test "a min of 60M and a max of 20M hold over 10 s under contention" {
+	up --capacity 90M
+	greedy floor --min 60M
 	greedy greedy --weight 100
 	# What it misses while the machine does something else, it may make up for: 40 ms.
-	greedy capped --max 100M --burst 4M --weight 1000
+	greedy capped --max 20M --burst 1M --weight 1000
 	take() { measure 10 floor capped greedy; }
 	check() {
-		[ "${RATES[0]}" -ge 297000000 ] && within 1 "${RATES[1]}" 100000000 &&
-			[ "${RATES[2]}" -gt 20000000 ]
+		[ "${RATES[0]}" -ge 55000000 ] && within 5 "${RATES[1]}" 20000000 &&
+			[ "${RATES[2]}" -gt 4000000 ]
 	}
 	twice take check
 }
 
-@test "sluice set: a new max is in force a tenth of a second later" {
+@test "sluice set: a new max is in force half a second later" {
 	up --capacity 200M
 	greedy a
 	for rate in 20 80 10; do
@@ -121,10 +134,10 @@ twice() { # measurement, check
 			"$SLUICE" set a max=150M
 			sleep 0.2
 			"$SLUICE" set a max=${rate}M
-			sleep 0.1
-			measure 1 a
+			sleep 0.5
+			measure 2 a
 		}
-		check() { within 5 "${RATES[0]}" ${rate}000000; }
+		check() { within 8 "${RATES[0]}" ${rate}000000; }
 		twice take check
 	done
 	# and without one it gets all there is
@@ -137,12 +150,13 @@ twice() { # measurement, check
 	twice take check
 }
 
-@test "without a capacity, on a disk with O_DIRECT, the window leaves it to io-sets who is served" {
+@test "forwarded without a capacity, on a disk with O_DIRECT, the window leaves it to io-sets who is served" {
 	rm -rf "$DIR"
 	DIR=$(mktemp -d "$BATS_TEST_TMPDIR/XXXXXX")
 	dd if=/dev/zero of="$DIR/try" bs=4096 count=1 oflag=direct status=none 2>/dev/null ||
 		skip "no O_DIRECT in this directory"
 	up --policy share=fifo
+	export SLUICE_MODE=forward
 	start_load a --period 1 -- "$BIN/live-load" -d -T 120 "$DIR/a" >/dev/null
 	start_load b --period 10 -- "$BIN/live-load" -d -T 120 "$DIR/b" >/dev/null
 	until_true 10 eval '[ "$(job a requests)" -gt 1000 ] && [ "$(job b requests)" -gt 1000 ]'

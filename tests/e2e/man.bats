@@ -14,6 +14,14 @@ bats_require_minimum_version 1.5.0
 	[ "$count" -ge 1 ]
 }
 
+@test "no page ends in a stray character" {
+	for page in "$BUILD_DIR"/man/*.[1-8]; do
+		last=$(tail -n 1 "$page")
+		[[ "$last" != */n ]] || { echo "$page ends in: $last"; false; }
+		[ "$(tail -c 1 "$page")" = "" ] || { echo "$page: no newline at the end"; false; }
+	done
+}
+
 @test "what people type is not broken at the end of a line" {
 	for page in "$BUILD_DIR"/man/*.[1-8]; do
 		run env MANWIDTH=80 LC_ALL=C.UTF-8 man -E UTF-8 -l "$page"
@@ -50,7 +58,7 @@ commands() {
 help_texts() { # command
 	"$SLUICE" "$1" --help
 	case $1 in
-	bench) for what in sched path sim control; do "$SLUICE" bench $what --help; done ;;
+	bench) for what in sched path share sim control; do "$SLUICE" bench $what --help; done ;;
 	sim) for mode in --requests --generate --import-darshan; do "$SLUICE" sim $mode --help; done ;;
 	esac
 }

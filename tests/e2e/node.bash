@@ -2,7 +2,7 @@
 # For tests with a live node: load it, then
 #
 #	node_start [OPTIONS]   a node on $ROOT, an empty directory beneath the test's own
-#	forwarded CMD…         run CMD with the preloaded library, as job $JOB
+#	forwarded CMD…         run CMD with the preloaded library, as job $JOB, its I/O done by the node
 #	moved read|write       bytes that the node has moved for job $JOB
 #	await_write BYTES      until it has written more than that for job $JOB
 #	node_stop              end it; its log must hold nothing but information
@@ -42,7 +42,7 @@ node_kill() {
 }
 
 forwarded() {
-	env LD_PRELOAD="$PRELOAD" SLUICE_ROOT="$ROOT" SLUICE_SOCKET="$SOCKET" SLUICE_JOB_ID="$JOB" \
+	env SLUICE_MODE=forward LD_PRELOAD="$PRELOAD" SLUICE_ROOT="$ROOT" SLUICE_SOCKET="$SOCKET" SLUICE_JOB_ID="$JOB" \
 		SLUICE_TIMEOUT="${TIMEOUT:-20}" "$@"
 }
 

@@ -16,7 +16,7 @@ job() { # filter on the object of job j
 }
 
 @test "status says what a job's requests look like" {
-	"$SLUICE" up "$DIR" >/dev/null
+	"$SLUICE" up --ask-always "$DIR" >/dev/null
 	"$SLUICE" run --job j -- dd if=/dev/zero of="$DIR/f" bs=4K count=64 status=none
 	job '.pattern == {spatiality: "contiguous", size: "small", op: "write", files: 1, call_bytes: 4096}'
 	run -0 timeout 20 script -qec 'stty cols 200; "$SLUICE" status' /dev/null

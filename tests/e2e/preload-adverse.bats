@@ -69,17 +69,14 @@ connections() {
 }
 
 @test "a number that means another file, and the node is lost: nothing goes into that" {
-	for option in --copy-all ""; do
-		for case in replaced-alone replaced-here replaced-idle; do
-			: >out
-			# shellcheck disable=SC2086 # or none
-			node_start --capacity 1M $option
-			start_adverse $case replaced
-			kill_9
-			node_start
-			ends_well
-			node_stop
-		done
+	for case in replaced-alone replaced-here replaced-idle; do
+		: >out
+		node_start --capacity 1M
+		start_adverse $case replaced
+		kill_9
+		node_start
+		ends_well
+		node_stop
 	done
 }
 
@@ -112,7 +109,7 @@ connections() {
 	adverse read-and-write
 	[ "$(moved write)" -gt 4000000 ]
 	node_stop
-	node_start --copy-all
+	node_start
 	adverse read-and-write
 	node_stop
 }
@@ -162,14 +159,14 @@ connections() {
 }
 
 @test "an answer that another thread is about to read is not the node's end" {
-	shim slow node_start --copy-all
+	shim slow node_start
 	adverse openers
 	[ "$(connections)" -eq 1 ]
 	node_stop
 }
 
 @test "handlers that leave by siglongjmp() do not keep the others waiting" {
-	node_start --capacity 40M --copy-all
+	node_start --capacity 40M
 	adverse leavers
 	node_stop
 }
@@ -178,7 +175,7 @@ connections() {
 	node_start
 	adverse handler-forks
 	node_stop
-	node_start --copy-all
+	node_start
 	adverse handler-forks
 	node_stop
 }

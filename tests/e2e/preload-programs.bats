@@ -290,3 +290,18 @@ END
 	[ "$(moved write)" -eq 3000017 ]
 	node_stop
 }
+
+@test "a dynamic program of musl starts, is scheduled, and so is the glibc program it becomes" {
+	musl-gcc -O2 -o musl "$SOURCE_DIR/tests/e2e/programs/musl.c"
+	grep -q /lib/ld-musl musl # dynamic
+	run -0 --separate-stderr forwarded ./musl "$ROOT" cp data "$ROOT/copy"
+	[ "$output$stderr" = "" ]
+	for name in a b c d; do
+		head -c 1000000 /dev/zero | tr '\0' $name | cmp - "$ROOT/$name"
+	done
+	[ "$(cat "$ROOT/line")" = "a line" ]
+	cmp data "$ROOT/copy"
+	wrote $((4 * 1000000 + 3000017))
+	read_through 4000000
+	node_stop
+}

@@ -69,6 +69,17 @@ has_file() {
 	"$SLUICE" profile --show p | grep -q '^read  *1MiB  *100MB/s  *51.2MB/s  *1.95 '
 }
 
+@test "it ends with the capacity that a layer may be given" {
+	# 100 MB/s in sequence: nine tenths of that
+	"$SLUICE" profile -m bandwidth=100M,seek=10ms,op=0s --sizes 1M >t
+	[ "$(tail -n 1 t)" = "For a layer: use --capacity 90MB/s, nine tenths of the slower sequential rate." ]
+	"$SLUICE" profile -m bandwidth=100M,seek=10ms,op=0s --sizes 1M --json | jq -e '.capacity_bps == 90000000'
+	# figures that are worth nothing give none
+	printf 'sluice-profile 1\nread 8192 52000000 1300000 38.5 41.2 5\nuntrusted it is memory\n' >p
+	"$SLUICE" profile --show p | grep -q 'NOT TO BE TRUSTED'
+	run ! grep -e --capacity <("$SLUICE" profile --show p)
+}
+
 @test "a directory is measured, is as it was, and its profile is kept" {
 	echo mine >dir/mine
 	"$SLUICE" profile "${QUICK[@]}" --json dir >j 2>err

@@ -67,7 +67,7 @@ report() { # jq filter
 
 @test "an account goes on after half a line, makes room when it is full, and is nobody else's" {
 	account=$SLUICE_RUNTIME/.usage-default
-	head=time,seconds,read,write,calls,held,waited,job
+	head=time,seconds,read,write,calls,held,waited,contended,first,last,job
 	chmod 700 "$SLUICE_RUNTIME"
 	printf '%s\n100,2.000,0,4096,1,0.000,0.0' $head >"$account"
 	"$SLUICE" up "$DIR"
@@ -85,6 +85,29 @@ report() { # jq filter
 	[ "$(stat -c %a "$account")" = 600 ]
 	[ "$(head -n 1 "$account")" = $head ]
 	[ "$(report '[.jobs[] | [.job, .write_bytes]] | sort | tojson')" = '[["a",4096000],["b",4096000]]' ]
+	# one with the columns of earlier versions makes room, too, and is still read
+	rm "$account" "$account.1"
+	printf '%s\n100,2.000,0,4096,1,0.000,0.000,c\n' time,seconds,read,write,calls,held,waited,job >"$account"
+	"$SLUICE" up "$DIR"
+	"$SLUICE" run --job b -- dd if=/dev/zero of="$DIR/x" bs=4k count=1000 status=none
+	"$SLUICE" down
+	[ "$(head -n 1 "$account")" = $head ]
+	run -0 --separate-stderr "$SLUICE" report --json
+	[ "$stderr" = "" ]
+	[ "$(jq -c '[.jobs[] | [.job, .write_bytes]] | sort' <<<"$output")" = '[["b",4096000],["c",4096]]' ]
+}
+
+@test "jobs that ran one after the other did not wait for each other" {
+	"$SLUICE" up --capacity 20M "$DIR"
+	for job in a b a b; do # in 2 s or less, so that some share a line of time in the account
+		"$SLUICE" run --job $job -- dd if=/dev/zero of="$DIR/$job" bs=64k count=64 status=none
+		until_true 20 eval '[ "$(job $job clients)" = 0 ]'
+	done
+	"$SLUICE" down
+	cat "$SLUICE_RUNTIME/.usage-default"
+	report '[.jobs[] | .waited_s > 0.1] | all' | grep -qx true
+	[ "$(report '[.jobs[].delayed_by[]] | tojson')" = "[]" ]
+	[[ "$("$SLUICE" report)" == *"Nobody waited for anybody else."* ]]
 }
 
 widths() { # of lines
@@ -102,9 +125,28 @@ widths() { # of lines
 	[[ "$output" == *$'\n'"${long:0:15}~ "* ]]
 	[[ "$output" == *" 0.0s     1.0s    -1.0s"* ]]
 	[[ "$output" == *" 123G "*" 343h "* ]]
-	# the end of a name tells jobs apart where it has few columns
-	[ "$(sed -n '/column:/{n;p}' <<<"$output" | xargs)" = "~123457 ~123456 ~column" ]
-	[ "$(sed -n '/column:/,$p' <<<"$output" | tail -n +2 | widths)" = 40 ]
+	# the end of a name tells jobs apart where it has few columns; nobody waited for the small ones
+	[ "$(sed -n '/column:/{n;p}' <<<"$output" | xargs)" = "~123457" ]
+	[ "$(sed -n '/column:/,$p' <<<"$output" | tail -n +2 | widths)" = 24 ]
+}
+
+@test "the matrix shows those who waited, and those for whom they did" {
+	{
+		echo time,seconds,read,write,calls,held,waited,job
+		for name in big small idle1 idle2; do
+			case $name in
+			big) echo 100,2,0,60000000,60,0,0,$name ;;
+			small) echo 100,2,0,20000000,20,0,1.5,$name ;;
+			*) echo 200,2,0,1000000,1,0,0,$name ;;
+			esac
+		done
+	} >"$BATS_TEST_TMPDIR/x"
+	run -0 "$SLUICE" report "$BATS_TEST_TMPDIR/x"
+	echo "$output"
+	matrix=$(sed -n '/column:/,$p' <<<"$output" | tail -n +2)
+	[ "$(sed -n 1p <<<"$matrix" | xargs)" = big ]
+	[ "$(sed -n 2p <<<"$matrix" | xargs)" = "small 1.1" ]
+	[ "$(wc -l <<<"$matrix")" -eq 2 ]
 }
 
 @test "a steady rate is a level line on the page, however spans and points lie" {
@@ -132,7 +174,7 @@ widths() { # of lines
 	fails 2 "sluice report: --since: 'yesterday' is no time; write 2h, 14:30, 2026-11-16 or 2026-11-16T14:30. See 'sluice report --help'." report --since yesterday
 	fails 1 "sluice report: cannot read /none: No such file or directory." report /none
 	echo hello >"$BATS_TEST_TMPDIR/x"
-	fails 1 "sluice report: $BATS_TEST_TMPDIR/x is not an account of usage: line 1: it should be 'time,seconds,read,write,calls,held,waited,job'." report "$BATS_TEST_TMPDIR/x"
+	fails 1 "sluice report: $BATS_TEST_TMPDIR/x is not an account of usage: line 1: it should be 'time,seconds,read,write,calls,held,waited,contended,first,last,job'." report "$BATS_TEST_TMPDIR/x"
 	printf 'time,seconds,read,write,calls,held,waited,job\n100,2,0,4096,1,0,0,a\n100,2,0,40' >"$BATS_TEST_TMPDIR/x"
 	fails 0 "sluice report: warning: a line that makes no sense was skipped." report "$BATS_TEST_TMPDIR/x"
 	[[ "$output" == *"a "*4KiB* ]]

@@ -92,7 +92,7 @@ top() { # options
 	keys Enter
 	shows "only 'AT MAX'"
 	[ "$(screen | grep -c '^[ab] ')" -eq 1 ]
-	keys / BSpace BSpace BSpace BSpace BSpace BSpace Enter
+	keys / C-u Enter
 	hides "only"
 	keys Space
 	shows PAUSED

@@ -113,7 +113,7 @@ static bool welcome_allowed(const uint8_t *b, size_t size)
 {
 	uint64_t slots, workers, slot_bytes;
 
-	if (size != 56 || number(b, 0, 4) != 2 || number(b, 4, 4) > 7)
+	if (size != 56 || number(b, 0, 4) != 3 || number(b, 4, 4) > 1)
 		return false;
 	if (!(number(b, 4, 4) & 1)) {
 		for (unsigned i = 24; i < 56; i++)

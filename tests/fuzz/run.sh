@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Run one libFuzzer target for SL_FUZZ_S seconds (default 10), as one TAP case.
+# Run one libFuzzer target for SL_FUZZ_S seconds (default 5), as one TAP case.
 # usage: run.sh TARGET SEEDS
 set -u
 target=$1 seeds=$2
@@ -12,7 +12,7 @@ mkdir "$work/corpus"
 [ -d "$seeds" ] || seeds=
 echo 1..1
 # The input that broke it is kept beside the target.
-if "$target" -max_total_time="${SL_FUZZ_S:-10}" -timeout=5 -rss_limit_mb=1024 \
+if "$target" -max_total_time="${SL_FUZZ_S:-5}" -timeout=30 -rss_limit_mb=1024 \
 	-print_final_stats=1 -artifact_prefix="$target-" "$work/corpus" ${seeds:+"$seeds"} \
 	>"$work/log" 2>&1; then
 	runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$work/log")

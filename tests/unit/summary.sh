@@ -54,11 +54,16 @@ build fine <<'J'
 {"name": "b", "stdout": "1..1\nok 1 - x\n", "result": "OK", "returncode": 0, "duration": 1}
 J
 build silent </dev/null
+build parts </dev/null
+rm parts/meson-logs/testlog.json
+cp died/meson-logs/testlog.json parts/meson-logs/testlog-e2e.json
+cp fine/meson-logs/testlog.json parts/meson-logs/testlog-unit.json
 mkdir nothing
 
-echo 1..15
+echo 1..16
 gives 'cases are counted one by one' '2 passed, 0 failed' 0 good.tap
 gives 'several sources are added up' '6 passed, 0 failed' 0 good.tap good.tap fine
+gives 'all runs in a build directory count' '3 passed, 1 failed' 1 parts
 gives 'a failed case fails' '1 passed, 1 failed' 1 bad.tap
 gives 'a case that was planned and did not come is a failure' '2 passed, 1 failed' 1 short.tap
 gives 'a test without a plan fails' '1 passed, 1 failed' 1 noplan.tap

@@ -13,6 +13,7 @@
 #include "sluice.h"
 #include "wire/proto.h"
 #include "wire/shm.h"
+#include "wire/turn.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -387,7 +388,7 @@ static void a_payload_of_another_size_is_refused(void **state)
 			assert_int_equal(hello_bytes(bytes, length, &h), -EPROTO);
 	assert_int_equal(hello_bytes(NULL, 0, &h), -EPROTO);
 
-	sl_welcome_encode(&(struct sl_welcome){ .version = 2 }, bytes);
+	sl_welcome_encode(&(struct sl_welcome){ .version = SL_PROTO_VERSION }, bytes);
 	assert_int_equal(sl_welcome_decode(bytes, SL_WELCOME_BYTES, &w), 0);
 	for (size_t length = 0; length <= sizeof(bytes); length++)
 		if (length != SL_WELCOME_BYTES)
@@ -482,7 +483,7 @@ static void the_encoder_ends_texts_and_passes_on_nothing_behind_them(void **stat
 /* ---- WELCOME ---- */
 
 static const struct sl_welcome full_welcome = {
-	.version = 2,
+	.version = SL_PROTO_VERSION,
 	.caps = SL_CAP_SHM,
 	.job = UINT64_C(0x1112131415161718),
 	.epoch = UINT64_C(0xe122232425262728),
@@ -516,7 +517,7 @@ static int welcome(const struct sl_welcome *w)
 static void a_welcome_has_the_bytes_that_are_documented(void **state)
 {
 	static const unsigned char want[SL_WELCOME_BYTES] = {
-		0x02, 0x00, 0x00, 0x00, 0x01, 0x00, 0x00, 0x00, /* version, capabilities */
+		0x03, 0x00, 0x00, 0x00, 0x01, 0x00, 0x00, 0x00, /* version, capabilities */
 		0x18, 0x17, 0x16, 0x15, 0x14, 0x13, 0x12, 0x11, /* job */
 		0x28, 0x27, 0x26, 0x25, 0x24, 0x23, 0x22, 0xe1, /* epoch */
 		0xff, 0x0f, 0x00, 0x00, 0x20, 0x00, 0x00, 0x00, /* client, slots */
@@ -534,7 +535,7 @@ static void a_welcome_has_the_bytes_that_are_documented(void **state)
 	sl_welcome_encode(&w, got);
 	assert_memory_equal(got, want, sizeof(want));
 	assert_int_equal(sl_welcome_decode(want, sizeof(want), &out), 0);
-	assert_int_equal(out.version, 2);
+	assert_int_equal(out.version, SL_PROTO_VERSION);
 	assert_int_equal(out.caps, SL_CAP_SHM);
 	assert_int_equal(out.job, w.job);
 	assert_int_equal(out.epoch, w.epoch);
@@ -554,9 +555,9 @@ static void a_welcome_is_of_this_version_and_uses_nothing_unknown(void **state)
 	assert_int_equal(welcome(&full_welcome), 0);
 	w = full_welcome, w.version = 0;
 	assert_int_equal(welcome(&w), -EPROTO);
-	w = full_welcome, w.version = 3;
+	w = full_welcome, w.version = SL_PROTO_VERSION + 1;
 	assert_int_equal(welcome(&w), -EPROTO);
-	w = full_welcome, w.caps |= 8;
+	w = full_welcome, w.caps |= 2;
 	assert_int_equal(welcome(&w), -EPROTO);
 	w = full_welcome, w.caps |= 0x80000000U;
 	assert_int_equal(welcome(&w), -EPROTO);
@@ -609,7 +610,7 @@ static void the_smallest_and_the_largest_layout_are_accepted(void **state)
 
 static void without_shared_memory_there_is_no_layout(void **state)
 {
-	struct sl_welcome w = { .version = 2, .job = 7, .epoch = 8 };
+	struct sl_welcome w = { .version = SL_PROTO_VERSION, .job = 7, .epoch = 8 };
 
 	(void)state;
 	assert_int_equal(welcome(&w), 0);
@@ -640,13 +641,9 @@ static void shared_memory_lies_as_documented(void **state)
 	assert_int_equal(offsetof(struct sl_slot_shm, offset), 32);
 	assert_int_equal(offsetof(struct sl_slot_shm, length), 40);
 	assert_int_equal(offsetof(struct sl_slot_shm, result), 48);
-	assert_int_equal(offsetof(struct sl_slot_shm, ended), 56);
 	assert_int_equal(sizeof(struct sl_slot_shm), 64);
 	assert_int_equal(offsetof(struct sl_segment, moved), 512);
-	assert_int_equal(offsetof(struct sl_segment, lease), 576);
-	assert_int_equal(offsetof(struct sl_lease, other), 8);
-	assert_int_equal(offsetof(struct sl_bells, calm), 4);
-	assert_int_equal(offsetof(struct sl_segment, slot), 640);
+	assert_int_equal(offsetof(struct sl_segment, slot), 576);
 	assert_int_equal(SL_SEGMENT_DATA, 4096);
 	assert_int_equal(SL_SEGMENT_BYTES, 4096 + 32 * 131072);
 	assert_int_equal(offsetof(struct sl_bell, rings), 0);
@@ -654,7 +651,17 @@ static void shared_memory_lies_as_documented(void **state)
 	assert_int_equal(offsetof(struct sl_bell, executing), 8);
 	assert_int_equal(offsetof(struct sl_bell, ready), 64);
 	assert_int_equal(sizeof(struct sl_bell), 576);
-	assert_int_equal(sizeof(struct sl_bells), 64 + 64 * 576 + SL_SHM_CPUS);
+	assert_int_equal(offsetof(struct sl_turn_node, epoch), 16);
+	assert_int_equal(offsetof(struct sl_turn_node, alive_ns), 24);
+	assert_int_equal(offsetof(struct sl_turn_node, rings), 64);
+	assert_int_equal(offsetof(struct sl_turn_node, sleeping), 68);
+	assert_int_equal(offsetof(struct sl_turn_node, ready), 128);
+	assert_int_equal(offsetof(struct sl_turn_job, mode), 64);
+	assert_int_equal(offsetof(struct sl_turn_job, credit), 128);
+	assert_int_equal(offsetof(struct sl_turn_job, grants), 192);
+	assert_int_equal(sizeof(struct sl_turn_cpu), 64);
+	assert_int_equal(sizeof(struct sl_turn_slot), 64);
+	assert_int_equal(sizeof(struct sl_bells), 64 * 576 + SL_SHM_CPUS);
 }
 
 /* ---- jobs ---- */

@@ -67,6 +67,9 @@ static void a_grant_of_0_ranks_behind_others(void **state)
 	job(b, 1, 0);
 	job(b, 2, 0);
 	ok(b, sl_job_grant(b->s, 1, 0, b->now + SEC, b->now));
+	assert_int_equal(why(b, 1).kind, SL_WHY_NOTHING);
+	assert_true(why(b, 1).ungranted); /* also while nothing waits */
+	assert_false(why(b, 2).ungranted);
 	put(b, 1, SL_READ, A, 0, 1);
 	put(b, 2, SL_READ, A, 0, 1);
 	assert_int_equal(why(b, 1).kind, SL_WHY_RANK);
@@ -258,6 +261,67 @@ static void asking_changes_nothing_and_nobody_is_before_the_one_that_is_next(voi
 	}
 }
 
+static void waiting_is_contended_only_while_another_job_is_inside(void **state)
+{
+	struct box *b = *state;
+	const sl_time begin = b->now;
+	sl_time first, last;
+
+	job(b, 1, 0);
+	job(b, 2, 0);
+	put(b, 1, SL_READ, A, 0, 1);
+	b->now += 100 * MS; /* alone */
+	put(b, 2, SL_READ, A, 0, 1);
+	b->now += 200 * MS;
+	assert_int_equal(stats_of(b, 1).contended_ns, 200 * MS); /* while it lasts */
+	serve(b, 1, 0, 1, 1);
+	assert_int_equal(stats_of(b, 1).waiting_ns, 300 * MS);
+	assert_int_equal(stats_of(b, 1).contended_ns, 200 * MS);
+	b->now += 50 * MS; /* alone */
+	serve(b, 2, 0, 1, 1);
+	assert_int_equal(stats_of(b, 2).waiting_ns, 250 * MS);
+	assert_int_equal(stats_of(b, 2).contended_ns, 200 * MS);
+	/* One after the other: no more of it. */
+	put(b, 1, SL_READ, A, 1, 1);
+	b->now += 100 * MS;
+	serve(b, 1, 1, 1, 1);
+	put(b, 2, SL_READ, A, 1, 1);
+	b->now += 100 * MS;
+	assert_int_equal(stats_of(b, 1).contended_ns, 200 * MS);
+	assert_int_equal(stats_of(b, 2).contended_ns, 200 * MS);
+	assert_int_equal(stats_of(b, 2).waiting_ns, 350 * MS);
+
+	assert_true(sl_job_inside(b->s, 1, b->now, &first, &last));
+	assert_int_equal(first, begin);
+	assert_int_equal(last, begin + 450 * MS);
+	assert_false(sl_job_inside(b->s, 1, b->now, &first, &last));
+	assert_true(sl_job_inside(b->s, 2, b->now, &first, &last));
+	assert_int_equal(first, begin + 100 * MS);
+	assert_int_equal(last, b->now);
+	b->now += 10 * MS; /* job 2 still has one */
+	assert_true(sl_job_inside(b->s, 2, b->now, &first, &last));
+	assert_int_equal(first, b->now - 10 * MS);
+	assert_int_equal(last, b->now);
+	assert_false(sl_job_inside(b->s, 3, b->now, &first, &last));
+}
+
+static void a_cancelled_request_counts_as_long_as_it_was_inside(void **state)
+{
+	struct box *b = *state;
+	struct sl_request *r;
+
+	job(b, 1, 0);
+	job(b, 2, 0);
+	r = put(b, 1, SL_READ, A, 0, 1);
+	put(b, 2, SL_READ, A, 0, 1);
+	b->now += 100 * MS;
+	ok(b, sl_cancel(b->s, r, b->now));
+	b->now += 100 * MS;
+	assert_int_equal(stats_of(b, 1).contended_ns, 100 * MS);
+	assert_int_equal(stats_of(b, 2).contended_ns, 100 * MS);
+	assert_int_equal(stats_of(b, 2).waiting_ns, 200 * MS);
+}
+
 #define CASE(name) BOX_CASE(plain, name)
 
 int main(void)
@@ -273,6 +337,8 @@ int main(void)
 		cmocka_unit_test(io_sets_names_the_job_that_has_the_set),
 		cmocka_unit_test(io_sets_names_the_set_that_goes_first),
 		cmocka_unit_test(io_sets_names_the_job_of_unknown_period_whose_turn_it_is),
+		CASE(waiting_is_contended_only_while_another_job_is_inside),
+		CASE(a_cancelled_request_counts_as_long_as_it_was_inside),
 		cmocka_unit_test(asking_changes_nothing_and_nobody_is_before_the_one_that_is_next),
 	};
 

@@ -492,6 +492,13 @@ static void a_value_that_is_typed_becomes_a_change_of_the_selected_job(void **st
 	type(&v, &m, "w7");
 	assert_int_equal(top_press(&v, &m, TOP_KEY_ENTER, word), TOP_CHANGE);
 	assert_string_equal(word, "weight=7");
+	/* one key clears the field, also a filter that was there before */
+	type(&v, &m, "w79");
+	assert_int_equal(top_press(&v, &m, TOP_KEY_CLEAR, word), TOP_REDRAW);
+	assert_string_equal(v.input, "");
+	type(&v, &m, "8");
+	assert_int_equal(top_press(&v, &m, TOP_KEY_ENTER, word), TOP_CHANGE);
+	assert_string_equal(word, "weight=8");
 	/* escape, and nothing typed, change nothing */
 	type(&v, &m, "w7");
 	assert_int_equal(top_press(&v, &m, TOP_KEY_ESCAPE, word), TOP_REDRAW);

@@ -10,6 +10,8 @@
 
 #include "cli/report.h"
 
+#define HEAD_NOW "time,seconds,read,write,calls,held,waited,contended,first,last,job\n"
+/* Of older accounts, and for what has nothing to do with who met whom. */
 #define HEAD	    "time,seconds,read,write,calls,held,waited,job\n"
 #define CLOSE(a, b) assert_true(fabs((a) - (b)) < 1e-9)
 
@@ -53,6 +55,27 @@ static void waiting_is_divided_by_bytes(void **state)
 	CLOSE(r.job[at(&r, "small")].saved_s, -0.4);
 	assert_int_equal(r.from_s, 1000);
 	assert_int_equal(r.to_s, 1002);
+	report_free(&r);
+}
+
+/* Four jobs in the same two seconds; c runs in the gaps of a, d after all others. */
+static void jobs_that_did_not_meet_have_not_delayed_each_other(void **state)
+{
+	struct report r = read_all(HEAD_NOW "1002,2,0,100,1,0,0.4,0.3,0,1,a\n"
+					    "1002,2,0,300,1,0,0.5,0.3,0,0.5,b\n"
+					    "1002,2,0,500,1,0,0.1,0,0.6,0.7,c\n"
+					    "1002,2,0,900,1,0,0.8,0,1,2,d\n",
+				   0);
+
+	(void)state;
+	CLOSE(waited_for(&r, "a", "d"), 0);
+	CLOSE(waited_for(&r, "d", "a"), 0);
+	CLOSE(waited_for(&r, "c", "a"), 0);
+	CLOSE(waited_for(&r, "b", "c"), 0);
+	CLOSE(waited_for(&r, "b", "a"), 0.3 * 100 / 400);
+	CLOSE(waited_for(&r, "b", "b"), 0.3 * 300 / 400);
+	CLOSE(r.job[at(&r, "d")].waited_s, 0.8);
+	CLOSE(r.job[at(&r, "d")].saved_s, 0);
 	report_free(&r);
 }
 
@@ -171,6 +194,14 @@ static void lines_that_make_no_sense_are_counted(void **state)
 	assert_int_equal(r.skipped_lines, 9);
 	assert_int_equal(r.rows, 1);
 	report_free(&r);
+	r = read_all(HEAD_NOW "1002,2,0,100,1,0,0,0,0.5,1.5,a\n"
+			      "1002,2,0,100,1,0,0,0,1.5,0.5,a\n"
+			      "1002,2,0,100,1,0,0,0,-1,0.5,a\n"
+			      "1002,2,0,100,1,0,0,a\n",
+		     0);
+	assert_int_equal(r.skipped_lines, 3);
+	assert_int_equal(r.rows, 1);
+	report_free(&r);
 }
 
 static void something_else_is_no_account(void **state)
@@ -202,6 +233,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(waiting_is_divided_by_bytes),
+		cmocka_unit_test(jobs_that_did_not_meet_have_not_delayed_each_other),
 		cmocka_unit_test(time_held_by_its_own_max_is_nobodys_fault),
 		cmocka_unit_test(a_job_at_its_own_max_has_not_lost),
 		cmocka_unit_test(nobody_loses_more_than_it_waited),

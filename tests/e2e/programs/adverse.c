@@ -320,14 +320,16 @@ static void leave(int signal)
 	siglongjmp(way_out, 1);
 }
 
-static atomic_int left;
+static atomic_int entered, left;
 
 static void *leaver(void *arg)
 {
 	char *block = calloc(1, LONG);
 
-	if (sigsetjmp(way_out, 1) == 0)
+	if (sigsetjmp(way_out, 1) == 0) {
+		entered++; /* from here on there is a way out */
 		pwrite(shared_fd, block, LONG, (off_t)((intptr_t)arg * LONG));
+	}
 	left++;
 	pause();
 	return NULL;
@@ -342,6 +344,8 @@ static void leavers(void)
 	shared_fd = make("leavers", O_RDWR | O_TRUNC);
 	for (int i = 0; i < LEAVERS; i++) {
 		pthread_create(&t[i], NULL, leaver, (void *)(intptr_t)i);
+		while (entered <= i)
+			usleep(1000);
 		usleep(100000);
 		pthread_kill(t[i], SIGUSR1);
 	}

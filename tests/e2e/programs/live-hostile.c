@@ -13,8 +13,8 @@
  *	descriptors of what is no file, too many, none
  *	garbage     as a client: slots, bits and bells at random, while the node works on them;
  *	            FILE is a file of its own, so that some requests get through
- *	leases      as a client: asks for turns that it never ends, says that they were not
- *	            revoked, that the node is not hungry, and that it is
+ *	turns       the segment of its job, and the node's page: slots, credit, names, processes and
+ *	            bits at random, while the node looks at them
  *
  * Exits with 0 when the node has hung up where it had to, 1 where it has not.
  */
@@ -37,6 +37,7 @@
 
 #include "wire/proto.h"
 #include "wire/shm.h"
+#include "wire/turn.h"
 
 static const char *path, *file;
 static uint64_t seed = 1;
@@ -366,17 +367,14 @@ static void wild_slot(struct sl_slot_shm *s)
 	static const uint64_t files[] = { 0, 1, 2, 65535, 65536, 65537, UINT64_MAX };
 
 	s->op = any() % 4 ? (uint32_t)(any() & 1) : (uint32_t)any();
-	s->flags = any() % 4 ? (uint32_t)any() & (SL_SLOT_SELF | SL_SLOT_ANY | SL_SLOT_CALM)
-			     : (uint32_t)any();
+	s->flags = any() % 4 ? (uint32_t)any() & SL_SLOT_APPEND : (uint32_t)any();
 	s->leader = any() % 2 ? (uint32_t)any() % SL_SHM_SLOTS : (uint32_t)any();
-	s->ended = any() % 2 ? INT64_MAX : (int64_t)any();
 	s->file = any() % 2 ? 1 : files[any() % 7];
 	s->offset = any() % 2 ? any() % (1 << 20) : offsets[any() % 7];
 	s->length = any() % 2 ? 1 + any() % SL_SHM_SLOT_BYTES : lengths[any() % 7];
 	s->result = (int64_t)any();
 	atomic_store(&s->waiting, (uint32_t)any());
-	atomic_store(&s->state,
-		     any() % 2 ? any() % 2 ? SL_SLOT_POSTED : SL_SLOT_RAN : (uint32_t)any());
+	atomic_store(&s->state, any() % 2 ? SL_SLOT_POSTED : (uint32_t)any());
 }
 
 static void wild_bells(const struct member *me)
@@ -426,38 +424,63 @@ static void garbage(void)
 	printf("%llu rounds\n", (unsigned long long)rounds);
 }
 
-static void leases(void)
+/* ---- turns ---- */
+
+static void *map_beside(const char *suffix, size_t bytes)
 {
-	struct member me = join();
-	struct sl_lease *lease = &me.segment->lease;
+	char name[PATH_MAX];
+	int fd;
+	void *at;
+
+	snprintf(name, sizeof(name), "%s%s", path, suffix);
+	fd = open(name, O_RDWR | O_CLOEXEC);
+	at = fd < 0 ? MAP_FAILED : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	need(at != MAP_FAILED, "no segment");
+	close(fd);
+	return at;
+}
+
+static void wild_turn_slot(struct sl_turn_slot *s)
+{
+	s->tid = any() % 2 ? (uint32_t)getpid() : (uint32_t)any();
+	s->op = (uint32_t)any();
+	s->again = (uint32_t)any();
+	s->file = any();
+	s->offset = any() % 2 ? any() % (1 << 20) : any();
+	s->length = any() % 2 ? any() % (1 << 20) : any();
+	s->moved = (int64_t)any();
+	s->ended = (int64_t)any();
+	atomic_store(&s->state, any() % 4 ? (uint32_t)(any() % 5) : (uint32_t)any());
+}
+
+/* FILE is the name of the job. */
+static void turns(void)
+{
+	struct sl_turn_node *page = map_beside(".turn", sizeof(*page));
+	char suffix[40];
+	struct sl_turn_job *job;
 	time_t end = time(NULL) + 3;
-	uint64_t given = 0;
+	uint64_t rounds = 0;
 
-	while (time(NULL) < end) {
-		for (unsigned i = 0; i < SL_SHM_SLOTS; i++) {
-			struct sl_slot_shm *s = &me.segment->slot[i];
-
-			if (atomic_load(&s->state) == SL_SLOT_POSTED)
-				continue;
-			given += atomic_load(&s->state) == SL_SLOT_GO;
-			s->op = (uint32_t)any() % 2;
-			s->flags = SL_SLOT_SELF | SL_SLOT_ANY;
-			s->leader = i;
-			s->length = 1 << 20;
-			atomic_store(&s->state, SL_SLOT_POSTED);
-		}
-		atomic_store(&me.segment->posted[0], any() % 8 ? 0 : UINT64_MAX);
-		atomic_fetch_or(&me.bells->bell[0].ready[me.w.client / 64],
-				UINT64_C(1) << me.w.client % 64);
-		bell_all(&me);
-		for (int i = 0; i < 20000; i++) {
-			atomic_store(&me.bells->hungry, i % 2);
-			atomic_store(&lease->word, i % 3 ? SL_LEASE_USER : i % 2 ? any() : 0);
-			atomic_store(&lease->other, any());
-		}
+	snprintf(suffix, sizeof(suffix), ".jobs/%016llx", (unsigned long long)sl_job_number(file));
+	job = map_beside(suffix, sizeof(*job));
+	for (; time(NULL) < end; rounds++) {
+		for (unsigned i = 0; i < SL_TURN_SLOTS; i++)
+			wild_turn_slot(&job->slot[i]);
+		atomic_store(&job->credit, any() % 2 ? (int64_t)any() : -(int64_t)(any() % 100000));
+		atomic_store(&job->asked, (uint32_t)any());
+		atomic_store(&job->asked_op, (uint32_t)any());
+		if (rounds % 16 == 0)
+			scramble(job, sizeof(*job));
+		if (rounds % 64 == 0)
+			atomic_store(&page->alive_ns, (int64_t)any());
+		for (unsigned i = 0; i < SL_TURN_JOBS / 64; i++)
+			atomic_fetch_or(&page->ready[i], any());
+		atomic_store(&page->sleeping, 1);
+		atomic_fetch_add(&page->rings, 1);
+		syscall(SYS_futex, &page->rings, FUTEX_WAKE, 1, NULL, NULL, 0);
 	}
-	printf("%llu turns\n", (unsigned long long)given);
-	close(me.sock);
+	printf("%llu rounds\n", (unsigned long long)rounds);
 }
 
 int main(int argc, char **argv)
@@ -469,7 +492,7 @@ int main(int argc, char **argv)
 		{ "random", random_bytes }, { "truncated", truncated },
 		{ "oversized", oversized }, { "replayed", replayed },
 		{ "flood", flood },	    { "descriptors", descriptors },
-		{ "garbage", garbage },	    { "leases", leases },
+		{ "garbage", garbage },	    { "turns", turns },
 	};
 
 	if (argc != 4)

@@ -37,7 +37,7 @@ def frame(kind, payload=b"", flags=0, tag=0, file=0, offset=0, count=0, length=N
 
 
 def hello(secret, job=b"peer"):
-    return frame(HELLO, struct.pack("<IIIIQQQqIII64s64s", 2, 0, os.getpid(), 0, 0, 0, 0, 0, 0, 0,
+    return frame(HELLO, struct.pack("<IIIIQQQqIII64s64s", 3, 0, os.getpid(), 0, 0, 0, 0, 0, 0, 0,
                                     0, job, secret), tag=1)
 
 

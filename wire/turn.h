@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Turns: how programs on this machine ask a node when they may make their own system calls.
+ *
+ * The program makes every data call itself, whole, on its own descriptor, at its own position.
+ * The node only decides when. Both sides share two kinds of files beside the node's socket S:
+ *
+ *	S.turn           struct sl_turn_node: one page for the node, its bell and its sign of life
+ *	S.jobs/NUMBER    struct sl_turn_job: one segment for each job, NUMBER in 16 hex digits
+ *
+ * A process opens and maps both at its first data call on a file of the layer. There is no
+ * connection: nothing to set up, nothing to tear down, nothing to inherit over fork and exec.
+ *
+ * The *mode* of a job says what a call has to do first:
+ *
+ *	OPEN     nothing: there is no capacity, limit, grant or congestion
+ *	LEASED   debit its length from `credit`. It may go if the credit is above 0, and may leave
+ *	         it below: one debt for each job. Otherwise it asks, and waits until it is above 0
+ *	PLACED   ask with its place, in a slot: something is to see each call (a trace, a device
+ *	         model, a window of fixed size)
+ *	FORWARD  nothing of this: the node makes the calls (wire/shm.h)
+ *	GONE     the node has ended in good order, or has forgotten the job: the call goes at once,
+ *	         and the process looks for a new segment now and then
+ *
+ * After the call the process counts it in the line of its CPU; in LEASED mode it puts back what
+ * did not move. A call whose data the page cache does not have asks with its place in LEASED mode
+ * too, so that `order` and the window decide about it; it does not debit the credit then.
+ *
+ * Asking for credit: set `asked`, set the job's bit in the node's `ready`, wake the node if it
+ * `sleeping`s, and wait on `grants` as a futex. The node adds a lease of a millisecond or two to
+ * `credit` when admit, share and its pacer say so, and wakes one waiter; a waiter that goes wakes
+ * the next while the credit is above 0. A job that has been using its leases is kept in the
+ * scheduler for some milliseconds, whether it has asked again or not: so a program with one
+ * synchronous call at a time has its share. What nobody uses is taken back.
+ *
+ *	credit 0      write 4K: asks; the node adds 64K and wakes it     credit 64K
+ *	write 4K                                                         credit 60K
+ *	write 1M      goes, since 60K > 0                                credit -964K
+ *	write 4K      asks; the node has to grant 964K first
+ *
+ * Slots: TAKEN by a thread (compare and swap from FREE), filled in, POSTED; the node sets GO when
+ * the scheduler has dispatched it, wakes `grants`; the thread makes the call and sets DONE with
+ * what moved, and rings. The node sets FREE. A thread that dies leaves its slot behind: the node
+ * frees slots of threads that are no more. If no slot is free the call goes by credit.
+ *
+ * The node stamps `alive_ns` once a second or more often. A process that waits and finds the stamp
+ * older than SL_TURN_SILENT_NS for as long as the user's timeout sets `given_up`: from then on no
+ * call of the job waits, until the stamp is fresh again. Nobody ever gets an error for it.
+ *
+ * A node that starts again maps the same files and goes on with the jobs it finds there.
+ *
+ * All numbers in here are the program's own word. They decide about the bytes of its own job, and
+ * about nothing else.
+ */
+#ifndef SL_WIRE_TURN_H
+#define SL_WIRE_TURN_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "sluice.h"
+#include "wire/proto.h"
+
+#define SL_TURN_MAGIC	  UINT64_C(0x314e5255544c53) /* "SLTURN1" */
+#define SL_TURN_JOBS	  4096			     /* of a node: a bit each */
+#define SL_TURN_CPUS	  1024			     /* further ones use these over again */
+#define SL_TURN_SLOTS	  64
+#define SL_TURN_PROCS	  256
+#define SL_TURN_NODES	  16 /* that a job can have */
+#define SL_TURN_SILENT_NS INT64_C(3000000000)
+
+/*
+ * `grants` is waited for and woken by bits (FUTEX_WAIT_BITSET, FUTEX_WAKE_BITSET): a waiter for
+ * credit and one whose slot is to GO sleep on the same word, and a wake-up of one must not go to
+ * the other. A plain FUTEX_WAKE of all is right, too.
+ */
+#define SL_TURN_CREDIT_BIT     1U
+#define SL_TURN_SLOT_BIT(slot) (2U << (slot) % 31)
+
+enum sl_turn_mode {
+	SL_TURN_GONE,
+	SL_TURN_OPEN,
+	SL_TURN_LEASED,
+	SL_TURN_PLACED,
+	SL_TURN_FORWARD,
+};
+
+struct sl_turn_node {
+	uint64_t magic, bytes;		     /* bytes: of this struct */
+	_Atomic uint64_t epoch;		     /* changes with each life of the node */
+	_Atomic int64_t alive_ns;	     /* CLOCK_MONOTONIC */
+	_Atomic uint64_t pid_space;	     /* inode of its PID namespace; 0: not known */
+	_Alignas(64) _Atomic uint32_t rings; /* a futex: changes with every wake-up */
+	_Atomic uint32_t sleeping;	     /* and wants to be woken */
+	_Alignas(64) _Atomic uint64_t ready[SL_TURN_JOBS / 64]; /* jobs that have asked */
+};
+
+/* Bytes and calls of one direction, added to by one instruction: client/account.h. */
+struct sl_turn_count {
+	uint64_t bytes, calls;
+};
+
+struct sl_turn_cpu {
+	_Alignas(64) struct sl_turn_count moved[2]; /* by enum sl_op */
+	struct sl_turn_count locked[2]; /* the same, by locked adds: threads without rseq */
+};
+
+enum sl_turn_slot_state {
+	SL_TURN_FREE,
+	SL_TURN_TAKEN,
+	SL_TURN_POSTED,
+	SL_TURN_GO,
+	SL_TURN_DONE,
+};
+
+struct sl_turn_slot {
+	_Alignas(64) _Atomic uint32_t state; /* enum sl_turn_slot_state */
+	uint32_t tid;			     /* of the thread that has it */
+	uint32_t op;			     /* enum sl_op */
+	uint32_t again;			     /* changes each time it is posted */
+	uint64_t file;			     /* equal for equal files, below SL_NO_FILE */
+	uint64_t offset, length;
+	int64_t moved; /* bytes, or negative errno */
+	int64_t ended; /* CLOCK_MONOTONIC ns */
+};
+
+/* A process of the job. Filled in when it attaches; the node clears those that have ended.
+ * Processes in another PID namespace, whose numbers mean others to the node, are not in here and
+ * take no slots.
+ */
+struct sl_turn_proc {
+	_Atomic uint32_t pid;
+	_Atomic uint32_t phase; /* it is in a phase of I/O, by its own word */
+};
+
+struct sl_turn_job {
+	uint64_t magic, bytes; /* bytes: of this struct */
+	uint64_t job;	       /* its number */
+	uint32_t index;	       /* its bit in `ready` */
+	uint32_t pad;
+	_Alignas(64) _Atomic uint32_t mode; /* enum sl_turn_mode */
+	_Atomic uint32_t moved;		    /* changes when `home` does */
+	_Alignas(64) _Atomic int64_t credit;
+	_Alignas(64) _Atomic uint32_t grants; /* a futex: changes when waiters shall look */
+	_Atomic uint32_t waiting;	      /* a hint: somebody sleeps on it */
+	_Atomic uint32_t asked;		      /* since the node last looked */
+	_Atomic uint32_t asked_op;	      /* enum sl_op of who asked */
+	_Atomic uint32_t given_up;	      /* the node has been silent for too long */
+	_Atomic uint64_t unscheduled;	      /* bytes that went past a silent node */
+	_Atomic uint64_t held_ns;	      /* that calls have waited, all together */
+	/* What a node needs to go on with the job after a restart. */
+	char name[SL_JOB_NAME_MAX], title[SL_JOB_NAME_MAX];
+	struct sl_job_conf asked_conf;
+	uint32_t procs_declared, nodes_declared;
+	/* Sockets of the nodes that serve it: unit u of U takes its turns at home[u * homes / U].
+	 * None: this node. */
+	_Atomic uint32_t homes;
+	char home[SL_TURN_NODES][108];
+	struct sl_turn_proc proc[SL_TURN_PROCS];
+	struct sl_turn_slot slot[SL_TURN_SLOTS];
+	struct sl_turn_cpu cpu[SL_TURN_CPUS];
+};
+
+#endif
