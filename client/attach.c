@@ -90,65 +90,72 @@ static void append_hex(struct path *p, uint64_t number)
 	append(p, digits);
 }
 
-/* NULL: it is not there, or not what we expect. */
-static void *map_file(const struct path *p, size_t bytes, uint64_t *inode)
+/* Map a file over what is reserved at `place`. False: it is not there, or not what we expect. */
+static bool map_file(const struct path *p, void *place, size_t bytes, uint64_t *inode)
 {
 	int fd = (int)syscall(SYS_openat, AT_FDCWD, p->text, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
 	struct statx sx;
 	uint64_t *at;
 
 	if (fd < 0)
-		return NULL;
+		return false;
 	at = MAP_FAILED;
 	/* A file that is shorter would be SIGBUS. */
 	if (syscall(SYS_statx, fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_SIZE | STATX_INO,
 		    &sx) == 0 &&
 	    sx.stx_size >= bytes)
-		at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		at = mmap(place, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0);
 	syscall(SYS_close, fd);
 	if (at == MAP_FAILED)
-		return NULL;
+		return false;
 	*inode = sx.stx_ino;
 	if (at[0] == SL_TURN_MAGIC && at[1] == bytes)
-		return at;
-	munmap(at, bytes);
+		return true;
 	errno = EPROTO;
-	return NULL;
+	return false;
 }
 
+#define PAIR_BYTES (TURN_NODE_ROOM + sizeof(struct sl_turn_job))
+
+/* The page of a node, and below it the segment of a job: see turn_node_of(). */
 struct pair {
-	struct sl_turn_node *node;
 	struct sl_turn_job *job;
 	uint64_t inode; /* of the job's file */
 };
 
 static void unmap(struct pair *p)
 {
-	if (p->node)
-		munmap(p->node, sizeof(*p->node));
-	if (p->job)
-		munmap(p->job, sizeof(*p->job));
+	munmap(turn_node_of(p->job), PAIR_BYTES);
 	*p = (struct pair){ 0 };
 }
 
 static bool map_pair(const char *socket, uint64_t number, struct pair *out)
 {
 	struct path p = { .length = 0 };
+	char *place = mmap(NULL, PAIR_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+			   -1, 0);
+	struct sl_turn_job *job = (struct sl_turn_job *)(void *)(place + TURN_NODE_ROOM);
+	uint64_t inode;
+	int error;
 
+	if (place == MAP_FAILED)
+		return false;
 	append(&p, socket);
 	append(&p, ".turn");
-	out->node = map_file(&p, sizeof(*out->node), &out->inode);
-	out->job = NULL;
-	if (!out->node)
-		return false;
-	p.length = 0;
-	append(&p, socket);
-	append(&p, ".jobs/");
-	append_hex(&p, number);
-	out->job = map_file(&p, sizeof(*out->job), &out->inode);
-	if (out->job && out->job->job == number && out->job->index < SL_TURN_JOBS)
-		return true;
-	unmap(out);
+	if (map_file(&p, place, sizeof(struct sl_turn_node), &inode)) {
+		p.length = 0;
+		append(&p, socket);
+		append(&p, ".jobs/");
+		append_hex(&p, number);
+		if (map_file(&p, job, sizeof(*job), &inode) && job->job == number &&
+		    job->index < SL_TURN_JOBS) {
+			*out = (struct pair){ .job = job, .inode = inode };
+			return true;
+		}
+	}
+	error = errno;
+	munmap(place, PAIR_BYTES);
+	errno = error;
 	return false;
 }
 
@@ -268,9 +275,9 @@ static struct sl_turn_proc *entry(struct sl_turn_job *job)
 }
 
 /* Whether this process is in another PID namespace than the node, in a container, say. */
-static bool in_other_space(void)
+static bool in_other_space(const struct sl_turn_job *job)
 {
-	uint64_t space = atomic_load(&atomic_load(&turn_route.node)->pid_space);
+	uint64_t space = atomic_load(&turn_node_of(job)->pid_space);
 	struct statx sx;
 
 	return space && (syscall(SYS_statx, AT_FDCWD, "/proc/self/ns/pid", AT_STATX_DONT_SYNC,
@@ -293,7 +300,7 @@ static void enter(struct sl_turn_job *job)
 
 	if (!mark)
 		return;
-	atomic_store(&mark->foreign, in_other_space());
+	atomic_store(&mark->foreign, in_other_space(job));
 	p = turn_foreign() ? NULL : entry(job);
 	if (p)
 		atomic_store(&p->phase, atomic_load(&mark->phase));
@@ -319,6 +326,13 @@ static uint64_t open_word(uint32_t moved)
 static bool is_current(struct sl_turn_job *job)
 {
 	return atomic_load(&turn_route.open) >> 32 == atomic_load(&job->moved);
+}
+
+bool turn_current(struct sl_turn_job *job)
+{
+	/* While another thread changes the route, it is not known yet: this one looks again later. */
+	return atomic_load(&turn_route.open) == INVALID ||
+	       (atomic_load(&turn_route.job) == job && is_current(job));
 }
 
 /* This process takes its turns elsewhere from now on. */
@@ -350,7 +364,6 @@ static struct sl_turn_job *use(struct pair *p)
 	}
 	/* A thread that sees the new job and the old word takes the slow way. */
 	atomic_store(&turn_route.open, INVALID);
-	atomic_store(&turn_route.node, p->node);
 	atomic_store(&turn_route.job, p->job);
 	atomic_store(&a.job_inode, p->inode);
 	if (mark && atomic_exchange(&mark->entered, 0))
@@ -473,7 +486,7 @@ struct sl_turn_job *turn_attach(void)
 
 void turn_ring(const struct sl_turn_job *job)
 {
-	struct sl_turn_node *node = atomic_load(&turn_route.node);
+	struct sl_turn_node *node = turn_node_of(job);
 	uint32_t index = job->index % SL_TURN_JOBS;
 
 	atomic_fetch_or(&node->ready[index / 64], UINT64_C(1) << index % 64);

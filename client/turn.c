@@ -81,9 +81,9 @@ static void futex_wake(struct sl_turn_job *job, uint32_t bits)
 		syscall(SYS_futex, &job->grants, FUTEX_WAKE_BITSET, 1, NULL, NULL, bits);
 }
 
-static bool is_fresh(int64_t now)
+static bool is_fresh(const struct sl_turn_job *job, int64_t now)
 {
-	int64_t age = now - atomic_load(&atomic_load(&turn_route.node)->alive_ns);
+	int64_t age = now - atomic_load(&turn_node_of(job)->alive_ns);
 
 	return age < SL_TURN_SILENT_NS && age > -SL_TURN_SILENT_NS;
 }
@@ -113,7 +113,7 @@ static bool is_given_up(struct sl_turn_job *job)
 {
 	if (!atomic_load_explicit(&job->given_up, memory_order_relaxed))
 		return false;
-	if (turn_sealed() || !is_fresh(turn_now_ns()))
+	if (turn_sealed() || !is_fresh(job, turn_now_ns()))
 		return true;
 	atomic_store(&job->given_up, 0);
 	return false;
@@ -122,13 +122,13 @@ static bool is_given_up(struct sl_turn_job *job)
 /* The node has not answered for as long as the user wants to wait. */
 static bool is_silent(struct wait *w, int64_t now)
 {
-	int64_t alive = atomic_load(&atomic_load(&turn_route.node)->alive_ns);
+	int64_t alive = atomic_load(&turn_node_of(w->job)->alive_ns);
 
 	if (alive != w->alive) {
 		w->alive = alive;
 		w->alive_seen = now;
 	}
-	return now - w->alive_seen >= client_settings()->silent_ns && !is_fresh(now);
+	return now - w->alive_seen >= client_settings()->silent_ns && !is_fresh(w->job, now);
 }
 
 /*
@@ -144,7 +144,7 @@ static bool wait_for(struct wait *w, uint32_t seen, uint32_t bits)
 	if (!w->begin) {
 		w->begin = now;
 		w->until = now;
-		w->alive = atomic_load(&atomic_load(&turn_route.node)->alive_ns);
+		w->alive = atomic_load(&turn_node_of(job)->alive_ns);
 		w->alive_seen = now;
 	}
 	if (now >= w->until) {
@@ -172,11 +172,12 @@ static void wait_end(const struct wait *w)
 		atomic_fetch_add(&w->job->held_ns, (uint64_t)(turn_now_ns() - w->begin));
 }
 
-static bool is_waited_in(const struct sl_turn_job *job)
+/* False: calls of the job need not wait any more, or wait in another segment. */
+static bool is_waited_in(struct sl_turn_job *job)
 {
 	uint32_t mode = atomic_load(&job->mode);
 
-	return mode == SL_TURN_LEASED || mode == SL_TURN_PLACED;
+	return (mode == SL_TURN_LEASED || mode == SL_TURN_PLACED) && turn_current(job);
 }
 
 /* ---- credit ---- */
@@ -206,7 +207,7 @@ static bool ask(struct sl_turn_job *job, enum sl_op op)
 	return !atomic_exchange(&job->asked, 1);
 }
 
-/* Wait for credit. LEASED, LATE; or OPEN: the mode has changed, and turn_begin() looks again. */
+/* Wait for credit. LEASED, LATE; or OPEN: the mode or the segment has changed, and turn_ask() looks again. */
 static enum turn_kind by_credit(struct turn *t, unsigned how)
 {
 	enum turn_kind kind = TURN_LEASED;
@@ -500,9 +501,11 @@ static enum turn_kind turn_ask(struct turn *t, int fd, const struct iovec *iov, 
 		state = turnfd_find(fd);
 	if (!turnfd_ours(state))
 		return TURN_PASS;
-	t->job = turn_attach();
-	/* The mode may change while we wait, but not for ever. */
-	for (int i = 0; t->job && i < 8; i++) {
+	/* The mode and the segment may change while we wait, but not for ever. */
+	for (int i = 0; i < 8; i++) {
+		t->job = turn_attach();
+		if (!t->job)
+			return TURN_PASS;
 		switch (atomic_load(&t->job->mode)) {
 		case SL_TURN_OPEN:
 			return TURN_OPEN;
@@ -521,7 +524,7 @@ static enum turn_kind turn_ask(struct turn *t, int fd, const struct iovec *iov, 
 		if (kind != TURN_OPEN)
 			return kind;
 	}
-	return t->job ? TURN_OPEN : TURN_PASS;
+	return TURN_OPEN;
 }
 
 /* A call of one buffer in LEASED mode that finds credit: as most do. */

@@ -19,10 +19,17 @@
 /* The segments that this process uses. Mappings are never taken back: a thread may be in there. */
 struct turn_route {
 	struct sl_turn_job *_Atomic job; /* NULL: none yet */
-	struct sl_turn_node *_Atomic node;
 	_Atomic uint64_t open; /* the word of `mode` and `moved` while no call has to ask */
 };
 extern struct turn_route turn_route __attribute__((visibility("hidden")));
+
+/* The page of a node is mapped right below each of its jobs' segments, so that a thread that waits in
+ * a segment rings the node of that segment, also after the process has moved to another node. */
+#define TURN_NODE_ROOM 65536 /* the largest page size */
+static inline struct sl_turn_node *turn_node_of(const struct sl_turn_job *job)
+{
+	return (struct sl_turn_node *)((uintptr_t)job - TURN_NODE_ROOM);
+}
 
 /* `mode` and `moved` of a job as one word, so that one comparison looks at both. */
 typedef uint64_t __attribute__((may_alias)) turn_word;
@@ -83,6 +90,7 @@ void turn_end(const struct turn *t, ssize_t n);
 
 /* attach.c: the segment to use now, or NULL: the call goes at once. */
 struct sl_turn_job *turn_attach(void);
+bool turn_current(struct sl_turn_job *job); /* false: turn_attach() would find another one */
 void turn_touch(void); /* a file of the layer was opened: a child of fork() enters itself */
 void turn_ring(const struct sl_turn_job *job); /* the node has something to look at */
 int64_t turn_now_ns(void);

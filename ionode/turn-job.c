@@ -178,7 +178,7 @@ static void set_mode(struct node *n, struct node_turn *t, enum sl_turn_mode mode
 	turn_signal(n, t, TURN_ALL_BITS);
 }
 
-static void set_homes(const struct node *n, struct node_turn *t)
+static void set_homes(struct node *n, struct node_turn *t)
 {
 	const struct node_job *j = t->job;
 	struct sl_turn_job *shm = t->shm;
@@ -198,6 +198,7 @@ static void set_homes(const struct node *n, struct node_turn *t)
 		return;
 	atomic_store(&shm->homes, homes);
 	atomic_fetch_add(&shm->moved, 1);
+	turn_signal(n, t, TURN_ALL_BITS); /* calls that wait here go on waiting at the new home */
 }
 
 void turn_modes(struct node *n, sl_time now)
