@@ -207,7 +207,8 @@ static bool ask(struct sl_turn_job *job, enum sl_op op)
 	return !atomic_exchange(&job->asked, 1);
 }
 
-/* Wait for credit. LEASED, LATE; or OPEN: the mode or the segment has changed, and turn_ask() looks again. */
+/* Wait for credit. LEASED, LATE; or OPEN: the mode or the segment has changed, and turn_ask() looks
+ * again. */
 static enum turn_kind by_credit(struct turn *t, unsigned how)
 {
 	enum turn_kind kind = TURN_LEASED;

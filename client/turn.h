@@ -23,8 +23,8 @@ struct turn_route {
 };
 extern struct turn_route turn_route __attribute__((visibility("hidden")));
 
-/* The page of a node is mapped right below each of its jobs' segments, so that a thread that waits in
- * a segment rings the node of that segment, also after the process has moved to another node. */
+/* The page of a node is mapped right below each of its jobs' segments, so that a thread that waits
+ * in a segment rings the node of that segment, also after the process has moved to another node. */
 #define TURN_NODE_ROOM 65536 /* the largest page size */
 static inline struct sl_turn_node *turn_node_of(const struct sl_turn_job *job)
 {
