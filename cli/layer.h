@@ -49,6 +49,7 @@ struct layer {
 	char dir[PATH_MAX];
 	char socket[108]; /* as long as sun_path */
 	int lock;	  /* descriptor; -1: not open */
+	int answer_ms;	  /* how long layer_tell_all() waits for each node; 0: 10 s */
 };
 
 /* Find it; with make, make its directory. It need not be up. name NULL: the default. */
