@@ -290,7 +290,7 @@ static void add(const char **words, const char *option, const char *argument)
 	}
 }
 
-static void register_job(spank_t sp, uint32_t job)
+static void register_job(spank_t sp, uint32_t job, uint32_t step)
 {
 	char id[16], title[64] = "", nodes[16] = "", procs[16] = "", inherited[256] = "",
 		     out[OUTPUT];
@@ -314,13 +314,16 @@ static void register_job(spank_t sp, uint32_t job)
 		add(words, run_options[i], value[i]);
 	status = command(&u, words, out);
 	if (status != 0 && has_wishes()) {
+		/* A batch script may start a layer: its steps come here again. */
+		const char *who = step == BATCH_STEP ? "The batch script" : "The job";
+
 		if (*out)
-			remember("%.*s The job runs without its --io options.\n",
-				 (int)strcspn(out, "\n"), out);
+			remember("%.*s %s runs without its --io options.\n",
+				 (int)strcspn(out, "\n"), out, who);
 		else
-			remember("sluice: %s cannot be run on this machine. The job runs without "
-				 "its --io options.\n",
-				 program);
+			remember("sluice: %s cannot be run on this machine. %s runs without its "
+				 "--io options.\n",
+				 program, who);
 		/* Refused, perhaps: then it is scheduled as a job without wishes. */
 		for (size_t n = 5; words[n]; n++)
 			if (words[n] == run_options[IO_MAX] || words[n] == run_options[IO_MIN] ||
@@ -425,7 +428,7 @@ int slurm_spank_user_init(spank_t sp, int argc, char **argv)
 	if (!spank_remote(sp) || spank_get_item(sp, S_JOB_ID, &job) != ESPANK_SUCCESS ||
 	    spank_get_item(sp, S_JOB_STEPID, &step) != ESPANK_SUCCESS)
 		return 0;
-	register_job(sp, job);
+	register_job(sp, job, step);
 	spank_get_item(sp, S_JOB_NODEID, &node);
 	spank_getenv(sp, INSIDE, inside, sizeof(inside));
 	if (*value[IO_SUMMARY])
