@@ -42,6 +42,7 @@
 
 #include "base/units.h"
 
+/* cppcheck-suppress unknownMacro */
 SPANK_PLUGIN(sluice, 1)
 
 #define COMMAND_MS 10000 /* `sluice run` itself waits for a node for 5 s at most */
