@@ -9,6 +9,8 @@
 #	make lint       clang-format, clang-tidy, cppcheck
 #	make format     let clang-format rewrite the sources
 #	make install    PREFIX=/usr/local, DESTDIR= as usual
+#	make deb        Debian packages, in build-deb/
+#	make rpm        RPM packages, in build-rpm/
 #	make deps       only install the packages that are missing (apt)
 #	make clean      remove all build directories
 
@@ -52,7 +54,13 @@ install: build
 	@meson configure build -Dprefix='$(PREFIX)' && ninja -C build --quiet >/dev/null
 	@DESTDIR='$(DESTDIR)' meson install -C build --no-rebuild --quiet
 
-clean:
-	rm -rf build build-asan build-tsan build-fuzz
+deb:
+	@scripts/deb
 
-.PHONY: all deps build run test bench reproduce adaptivity lint format install clean
+rpm:
+	@scripts/rpm
+
+clean:
+	rm -rf build build-asan build-tsan build-fuzz build-deb build-rpm
+
+.PHONY: all deps build run test bench reproduce adaptivity lint format install deb rpm clean

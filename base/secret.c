@@ -10,9 +10,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "base/oldlibc.h"
 
 int sl_secret_read(const char *path, char secret[SL_SECRET_BYTES])
 {
@@ -25,7 +26,7 @@ int sl_secret_read(const char *path, char secret[SL_SECRET_BYTES])
 
 	if (fd < 0)
 		return -errno;
-	if (fstat(fd, &st))
+	if (sl_fstat(fd, &st))
 		rc = -errno;
 	else if (!S_ISREG(st.st_mode) || st.st_uid != geteuid() || st.st_mode & 077)
 		rc = -EPERM;

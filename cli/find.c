@@ -89,9 +89,10 @@ int layer_tools(const char *cmd, char path[PATH_MAX])
 
 int layer_preload(const char *cmd, char path[PATH_MAX])
 {
-	static const char *const places[] = { "../client", ("../" SL_LIBDIR),
-					      "../lib",	   "../lib64",
-					      ".",	   NULL };
+	static const char *const places[] = {
+		"../client", ("../" SL_LIBDIR "/sluice"), "../lib/sluice", "../lib64/sluice", ".",
+		NULL
+	};
 	int status = fi_find(cmd, "SLUICE_PRELOAD", "libsluice_preload.so", places, path);
 
 	/* ld.so has no way to write these in LD_PRELOAD. */

@@ -39,7 +39,7 @@ static const char body[] =
 	"<div class=\"wide\"><table id=\"matrix\"></table></div>\n"
 	"<script type=\"application/json\" id=\"data\">\n";
 
-static const char *name_of(const struct report *r, uint32_t i)
+const char *report_name(const struct report *r, uint32_t i)
 {
 	return i + 1 == r->named && r->jobs > r->named ? "others" : r->job[i].name;
 }
@@ -53,7 +53,7 @@ static void put_delays(struct json *j, const struct report *r, uint32_t i)
 		if (k == i || s < LEAST_S)
 			continue;
 		json_object(j, NULL);
-		json_string(j, "job", name_of(r, k));
+		json_string(j, "job", report_name(r, k));
 		json_double(j, "seconds", s);
 		json_end(j);
 	}
@@ -111,6 +111,8 @@ void report_json(struct json *j, const struct report *r, bool series)
 	json_uint(j, "skipped_lines", r->skipped_lines);
 	json_array(j, "jobs");
 	for (uint32_t i = 0; i < r->jobs; i++) {
+		if (r->only && r->only != &r->job[i])
+			continue;
 		const struct report_job *b = &r->job[i];
 
 		json_object(j, NULL);

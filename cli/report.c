@@ -27,7 +27,7 @@
 static int help(void)
 {
 	puts("usage: sluice report [--name NAME] [--since WHEN] [--html FILE] [--json]\n"
-	     "                     [FILE]...\n"
+	     "                     [--job ID | --slurm JOBID] [--line] [FILE]...\n"
 	     "\n"
 	     "Who used what, who waited for whom, and what the policy changed: from the\n"
 	     "account that the I/O nodes of a layer keep, also after the layer is down.\n"
@@ -36,6 +36,9 @@ static int help(void)
 	     "      --name NAME   which layer; default: the one that is up, or 'default'\n"
 	     "  -s, --since WHEN  only from then on: 2h, 30m, 7d before now, 14:30 (today),\n"
 	     "                    2026-11-16 or 2026-11-16T14:30; default: all\n"
+	     "      --job ID      only this job, and for whom it waited\n"
+	     "      --slurm JOBID the same for a job of Slurm: 4711; 4711.0 is taken as 4711\n"
+	     "      --line        of that job one line, as for the end of its output\n"
 	     "      --html FILE   a page with charts\n"
 	     "  -j, --json        print JSON\n"
 	     "  -h, --help        this text\n"
@@ -146,6 +149,44 @@ static int read_layer(struct report *r, const struct layer *l, int64_t since_s)
 	return status;
 }
 
+/* ---- one job ---- */
+
+/* Of 4711 and of its steps, 4711.0 and 4711.batch: the job. */
+static int parse_slurm(const char *text, char id[REPORT_ID])
+{
+	size_t digits = strspn(text, "0123456789");
+
+	if (!digits || digits >= REPORT_ID || (text[digits] && text[digits] != '.'))
+		return cli_usage(CMD, "--slurm: '%s' is no number of a job; write 4711.", text);
+	snprintf(id, REPORT_ID, "%.*s", (int)digits, text);
+	return CLI_OK;
+}
+
+static int choose_job(struct report *r, const char *id)
+{
+	for (uint32_t i = 0; i < r->jobs; i++) {
+		if (strcmp(r->job[i].name, id) != 0)
+			continue;
+		r->only = &r->job[i];
+		return CLI_OK;
+	}
+	return cli_fail(CMD, "job '%s' did no I/O through the layer in that time.", id);
+}
+
+/* "sluice: job 4711 read 0B and wrote 21MB in 20 requests, 19.8MB/s on average; ..." */
+static void print_line(const struct report_job *b)
+{
+	char t[3][STATUS_CELL];
+	double bytes = (double)b->bytes[0] + (double)b->bytes[1];
+
+	sl_format_bytes(t[0], sizeof(t[0]), b->bytes[0]);
+	sl_format_bytes(t[1], sizeof(t[1]), b->bytes[1]);
+	sl_format_rate(t[2], sizeof(t[2]), (uint64_t)(bytes / b->active_s));
+	printf("sluice: job %s read %s and wrote %s in %" PRIu64 " requests, %s on average; waited "
+	       "%.1fs, %.1fs of it for its own max.\n",
+	       b->name, t[0], t[1], b->calls, t[2], b->waited_s, b->held_s);
+}
+
 /* ---- as text ---- */
 
 #define NAME 16 /* columns of a name */
@@ -196,6 +237,8 @@ static void print_table(const struct report *r)
 		char t[4][STATUS_CELL];
 		double bytes = (double)b->bytes[0] + (double)b->bytes[1];
 
+		if (r->only && b != r->only)
+			continue;
 		sl_format_bytes(t[0], sizeof(t[0]), b->bytes[0]);
 		sl_format_bytes(t[1], sizeof(t[1]), b->bytes[1]);
 		snprintf(t[2], sizeof(t[2]), "%" PRIu64, b->calls);
@@ -259,6 +302,24 @@ static void print_matrix(const struct report *r)
 		printf("(%u more: --json or --html has them.)\n", r->jobs - n);
 }
 
+/* For whom the job waited that was asked for. */
+static void print_delays(const struct report *r)
+{
+	uint32_t a = (uint32_t)(r->only - r->job);
+	bool any = false;
+
+	puts("");
+	for (uint32_t b = 0; a < r->named && b < r->named; b++) {
+		if (!delayed(r, a, b))
+			continue;
+		printf("It waited %.1fs for %s.\n", r->by[(size_t)a * r->named + b],
+		       report_name(r, b));
+		any = true;
+	}
+	if (!any)
+		puts("It waited for nobody else.");
+}
+
 static void print_text(const struct report *r)
 {
 	char from[32], to[32];
@@ -269,12 +330,16 @@ static void print_text(const struct report *r)
 	strftime(to, sizeof(to), "%F %T", localtime_r(&t[1], &tm));
 	printf("%s to %s\n\n", from, to);
 	print_table(r);
-	print_matrix(r);
+	if (r->only)
+		print_delays(r);
+	else
+		print_matrix(r);
 }
 
 /* ---- the command ---- */
 
-static int print(const struct report *r, bool as_json, const char *html, const char *layer)
+static int print(const struct report *r, bool as_json, bool line, const char *html,
+		 const char *layer)
 {
 	struct json j;
 	int status;
@@ -286,6 +351,8 @@ static int print(const struct report *r, bool as_json, const char *html, const c
 		json_object(&j, NULL);
 		report_json(&j, r, false);
 		json_end(&j);
+	} else if (line) {
+		print_line(r->only);
 	} else if (html) {
 		printf("Written to %s.\n", html);
 	} else if (!r->rows) {
@@ -303,13 +370,15 @@ static int print(const struct report *r, bool as_json, const char *html, const c
 
 int cmd_report(int argc, char **argv)
 {
-	const char *name = NULL, *since = NULL, *html = NULL;
-	bool as_json = false;
-	const struct cli_option options[] = { { "name", 0, NULL, &name },
-					      { "since", 's', NULL, &since },
-					      { "html", 0, NULL, &html },
-					      { "json", 'j', &as_json, NULL },
-					      { 0 } };
+	const char *name = NULL, *since = NULL, *html = NULL, *job = NULL, *slurm = NULL;
+	bool as_json = false, line = false;
+	char slurm_id[REPORT_ID];
+	const struct cli_option options[] = {
+		{ "name", 0, NULL, &name },	 { "since", 's', NULL, &since },
+		{ "html", 0, NULL, &html },	 { "job", 0, NULL, &job },
+		{ "slurm", 0, NULL, &slurm },	 { "line", 0, &line, NULL },
+		{ "json", 'j', &as_json, NULL }, { 0 }
+	};
 	int status = cli_options(CMD, argc, argv, options, argc, help);
 	struct report r = { 0 };
 	struct layer l = { .name = "", .lock = -1 };
@@ -321,6 +390,15 @@ int cmd_report(int argc, char **argv)
 		return status;
 	if (name && optind < argc)
 		return cli_usage(CMD, "--name and files do not go together.");
+	if (job && slurm)
+		return cli_usage(CMD, "--job and --slurm both name a job; give one of them.");
+	if (slurm && (status = parse_slurm(slurm, slurm_id)))
+		return status;
+	job = slurm ? slurm_id : job;
+	if (line && (!job || as_json))
+		return cli_usage(CMD, "--line is of one job, and not JSON: give --job or --slurm.");
+	if (html && job)
+		return cli_usage(CMD, "the page has all jobs: leave out --job, --slurm or --html.");
 	if (html && (status = page_check(CMD, html)))
 		return status;
 	if (optind == argc) {
@@ -333,8 +411,10 @@ int cmd_report(int argc, char **argv)
 		status = read_file(&r, argv[i], since_s);
 	if (!status && report_sum(&r))
 		status = cli_fail(CMD, "out of memory.");
+	if (!status && job)
+		status = choose_job(&r, job);
 	if (!status)
-		status = print(&r, as_json, html, l.name);
+		status = print(&r, as_json, line, html, l.name);
 	report_free(&r);
 	return status;
 }

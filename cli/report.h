@@ -13,6 +13,7 @@
 #define REPORT_CMD   "report"
 #define REPORT_ERROR 200
 #define REPORT_NAMED 512
+#define REPORT_ID    24 /* of a job of Slurm */
 
 /* What one node says of one job in one span of time. */
 struct report_row {
@@ -44,8 +45,9 @@ struct report {
 	uint32_t spans;
 	uint32_t named; /* jobs in by; the last one stands for all others, if there are more */
 	double *by;	/* named x named: [a * named + b] s that a waited for b */
-	int64_t from_s, to_s;	/* what the rows cover; both 0: there are none */
-	uint64_t skipped_lines; /* that make no sense: of a node that was killed */
+	int64_t from_s, to_s;	       /* what the rows cover; both 0: there are none */
+	const struct report_job *only; /* the job that was asked for; NULL: all */
+	uint64_t skipped_lines;	       /* that make no sense: of a node that was killed */
 };
 
 /* Rows of a file from since_s on. 0, -ENOMEM, or -EINVAL with a message: it is no account. */
@@ -55,6 +57,8 @@ int report_read(struct report *r, const char *text, size_t size, int64_t since_s
 int report_sum(struct report *r);
 void report_free(struct report *r);
 
+/* Of a row or column of `by`: the last may stand for several jobs. */
+const char *report_name(const struct report *r, uint32_t i);
 void report_json(struct json *j, const struct report *r, bool series);
 int report_page(const char *path, const struct report *r, const char *layer); /* an exit status */
 

@@ -53,7 +53,8 @@ enum {
 	O_BYPASS,
 	O_CONNECT,
 	O_SECRET,
-	O_DIR
+	O_DIR,
+	O_PRINT
 };
 
 static const struct option longs[] = {
@@ -75,6 +76,7 @@ static const struct option longs[] = {
 	{ "connect", required_argument, NULL, O_CONNECT },
 	{ "secret-file", required_argument, NULL, O_SECRET },
 	{ "directory", required_argument, NULL, O_DIR },
+	{ "print-env", no_argument, NULL, O_PRINT },
 	{ "help", no_argument, NULL, 'h' },
 	{ 0 },
 };
@@ -83,6 +85,7 @@ struct run {
 	const char *name, *job, *title, *rate, *mode, *timeout, *fallback, *bypass;
 	const char *connect, *secret_file, *directory;
 	const char *key[K_END - K_FIRST];
+	bool print; /* the environment, instead of running a program in it */
 	/* found out */
 	char job_name[CHECK_JOB_NAME + 1], title_words[CHECK_JOB_NAME + 8];
 	char root[PATH_MAX], socket[128], secret[PATH_MAX];
@@ -92,6 +95,7 @@ struct run {
 static int ru_help(void)
 {
 	puts("usage: sluice run [OPTION]... [--] COMMAND [ARGUMENT]...\n"
+	     "       sluice run --print-env [OPTION]...\n"
 	     "\n"
 	     "Runs a program whose I/O under the directory of a layer its node schedules.\n"
 	     "\n"
@@ -126,6 +130,8 @@ static int ru_help(void)
 	     "      --fallback WHAT  then, where the node makes the calls: 'error' (default),\n"
 	     "                       or 'direct', to go on without the layer\n"
 	     "      --bypass LIST    programs that are left alone, by commas\n"
+	     "      --print-env      run nothing; print what a shell can eval, so that all it\n"
+	     "                       starts from then on belongs to the job\n"
 	     "  -h, --help           this text\n"
 	     "\n"
 	     "The exit status is that of the command; 127 if it was not found.\n"
@@ -217,6 +223,9 @@ static int ru_option(struct run *r, int opt)
 	case O_DIR:
 		r->directory = optarg;
 		return CLI_OK;
+	case O_PRINT:
+		r->print = true;
+		return CLI_OK;
 	}
 	return CLI_USAGE;
 }
@@ -242,6 +251,12 @@ static void ru_words(const struct run *r, char between, char out[WORDS])
 }
 
 /* ---- the job ---- */
+
+/* The process whose life the job's rights last for. With --print-env it is the shell that asked. */
+static pid_t ru_process(const struct run *r)
+{
+	return r->print ? getppid() : getpid();
+}
 
 /*
  * What the job is called when it comes again, under another number: by that the controller knows
@@ -298,7 +313,7 @@ static int ru_register(struct run *r, const struct layer *l, char who[48], char 
 		return rc;
 	free(*text);
 	ru_words(r, ' ', words);
-	snprintf(line, sizeof(line), "job %s pid=%d %s %s", r->job_name, (int)getpid(),
+	snprintf(line, sizeof(line), "job %s pid=%d %s %s", r->job_name, (int)ru_process(r),
 		 r->title_words, words);
 	return layer_tell_all(l, line, false, who, text);
 }
@@ -480,6 +495,34 @@ static void ru_environment(const struct run *r, const char *library)
 	ru_sanitizer();
 }
 
+/* As commands of a shell. A quote inside becomes '\\''. */
+static int ru_print(void)
+{
+	static const char *const names[] = {
+		"LD_PRELOAD",	   "ASAN_OPTIONS",    "SLUICE_ROOT",   "SLUICE_SOCKET",
+		"SLUICE_JOB_ID",   "SLUICE_JOB_CONF", "SLUICE_MODE",   "SLUICE_SECRET_FILE",
+		"SLUICE_FALLBACK", "SLUICE_TIMEOUT",  "SLUICE_BYPASS",
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		const char *value = getenv(names[i]);
+
+		if (!value) {
+			printf("unset %s\n", names[i]);
+			continue;
+		}
+		printf("export %s='", names[i]);
+		for (; *value; value++) {
+			if (*value == '\'')
+				fputs("'\\''", stdout);
+			else
+				putchar(*value);
+		}
+		puts("'");
+	}
+	return CLI_OK;
+}
+
 static int ru_exec(char **argv)
 {
 	int error;
@@ -526,14 +569,16 @@ int cmd_run(int argc, char **argv)
 		if ((status = ru_option(&r, opt)))
 			return status;
 	}
-	if (optind == argc)
+	if (optind == argc && !r.print)
 		return cli_usage(cmd, "which command?");
-	run_job_name(r.job, r.job_name);
-	ru_title(&r, argv[optind]);
+	if (optind < argc && r.print)
+		return cli_usage(cmd, "--print-env runs no command; leave out '%s'.", argv[optind]);
+	run_job_name(r.job, ru_process(&r), r.job_name);
+	ru_title(&r, r.print ? r.job_name : argv[optind]);
 	if ((status = ru_check(&r)) || (status = layer_preload(cmd, library)) ||
 	    (status = r.connect ? ru_remote(&r) : ru_local(&r)))
 		return status;
 	ru_warn_low(&r);
 	ru_environment(&r, library);
-	return ru_exec(argv + optind);
+	return r.print ? ru_print() : ru_exec(argv + optind);
 }

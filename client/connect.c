@@ -17,12 +17,11 @@
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "client/alone.h"
+#include "base/oldlibc.h"
 #include "client/dial.h"
 #include "client/phase.h"
 #include "client/settings.h"
@@ -89,7 +88,7 @@ bool conn_ours(const struct conn *c)
 {
 	struct stat st;
 
-	return fstat(c->sock, &st) == 0 && S_ISSOCK(st.st_mode) && st.st_ino == c->sock_ino;
+	return sl_fstat(c->sock, &st) == 0 && S_ISSOCK(st.st_mode) && st.st_ino == c->sock_ino;
 }
 
 static void mark_process(void)
@@ -108,7 +107,7 @@ static void mark_process(void)
  * forked, the child comes back into the middle of something, and must not write into its parent's
  * requests.
  */
-static void unshare(void *at, size_t bytes)
+static void keep_from_child(void *at, size_t bytes)
 {
 	void *now = !at ? NULL
 			: mmap(at, bytes, PROT_READ | PROT_WRITE,
@@ -133,8 +132,8 @@ void sl_client_after_fork(void)
 	phase_forget();
 	if (!c)
 		return;
-	unshare(c->segment, SL_SEGMENT_BYTES);
-	unshare(c->bells, sizeof(struct sl_bells));
+	keep_from_child(c->segment, SL_SEGMENT_BYTES);
+	keep_from_child(c->bells, sizeof(struct sl_bells));
 	if (conn_ours(c))
 		syscall(SYS_close, c->sock);
 }
@@ -188,26 +187,12 @@ static void conn_free(struct conn *c)
 	c->bells = NULL;
 }
 
-/*
- * Who uses it, before the change. A program of one thread, as most are, needs no locked
- * instruction: what a signal handler adds in between it has taken off again when it returns.
- */
-static unsigned users_change(struct conn *c, unsigned by)
-{
-	unsigned users;
-
-	if (!sl_alone())
-		return atomic_fetch_add(&c->users, by);
-	users = atomic_load_explicit(&c->users, memory_order_relaxed);
-	atomic_store_explicit(&c->users, users + by, memory_order_relaxed);
-	return users;
-}
-
 void conn_put(struct conn *c)
 {
 	sigset_t old;
 
-	if (users_change(c, -1U) != 1 || !(atomic_load(&c->lost) || atomic_load(&c->left)))
+	if (atomic_fetch_sub(&c->users, 1) != 1 ||
+	    !(atomic_load(&c->lost) || atomic_load(&c->left)))
 		return;
 	/* The struct itself is kept: another thread may just be looking at it. */
 	conn_lock(&old);
@@ -229,7 +214,7 @@ static int attempt(struct conn **out, char refusal[REFUSAL_BYTES])
 	if (sock < 0)
 		return sock;
 	c = mmap(NULL, sizeof(*c), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (c == MAP_FAILED || fstat(sock, &st)) {
+	if (c == MAP_FAILED || sl_fstat(sock, &st)) {
 		syscall(SYS_close, sock);
 		return -ENOMEM;
 	}
@@ -295,7 +280,7 @@ static bool foreign(void)
 
 	if (client_settings()->tcp)
 		return false;
-	return stat(client_settings()->socket, &st) ? errno == EACCES : st.st_uid != geteuid();
+	return sl_stat(client_settings()->socket, &st) ? errno == EACCES : st.st_uid != geteuid();
 }
 
 /* Make the connection, if there is still none. */
@@ -355,7 +340,7 @@ struct conn *conn_get(int *error)
 	for (;;) {
 		c = atomic_load(&g.current);
 		if (c) {
-			users_change(c, 1);
+			atomic_fetch_add(&c->users, 1);
 			if (!atomic_load(&c->lost) && atomic_load(&g.current) == c &&
 			    !(where_changed(c) && leave(c)))
 				return c;
@@ -393,7 +378,7 @@ struct conn *conn_held(void)
 
 	if (!c || (g.mark && !atomic_load(g.mark)))
 		return NULL;
-	users_change(c, 1);
+	atomic_fetch_add(&c->users, 1);
 	return c;
 }
 

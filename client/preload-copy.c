@@ -22,9 +22,9 @@
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/oldlibc.h"
 #include "client/preload.h"
 #include "client/turn.h"
 
@@ -63,7 +63,7 @@ static ssize_t copy(const struct copy *c)
 
 	if (chunk == MAP_FAILED)
 		return -1;
-	pthread_testcancel();
+	sl_testcancel();
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	while (done < want) {
 		size_t piece = want - done < size ? want - done : size;
@@ -95,7 +95,7 @@ static bool overlap(const struct copy *c)
 	off_t apart = c->from < c->to ? c->to - c->from : c->from - c->to;
 	struct stat in, out;
 
-	return fstat(c->in, &in) || fstat(c->out, &out) ||
+	return sl_fstat(c->in, &in) || sl_fstat(c->out, &out) ||
 	       (in.st_dev == out.st_dev && in.st_ino == out.st_ino &&
 		(uint64_t)apart < (uint64_t)c->length);
 }

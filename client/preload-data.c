@@ -57,11 +57,11 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/oldlibc.h"
 #include "client/position.h"
 #include "client/preload.h"
 
@@ -268,7 +268,7 @@ static bool reserve(const struct sl_fd *e, int fd, enum sl_op op, size_t total, 
 	if (op == SL_READ && !sl_client_far()) {
 		off_t at = lseek(fd, 0, SEEK_CUR);
 
-		if (at < 0 || fstat(fd, &st) || at >= st.st_size)
+		if (at < 0 || sl_fstat(fd, &st) || at >= st.st_size)
 			r->length = 0;
 		else if ((uint64_t)(st.st_size - at) < total)
 			r->length = (size_t)(st.st_size - at);
@@ -345,7 +345,7 @@ static size_t there(int fd, enum sl_op op, const struct span *s, off_t offset)
 {
 	struct stat st;
 
-	if (op == SL_WRITE || sl_client_far() || fstat(fd, &st))
+	if (op == SL_WRITE || sl_client_far() || sl_fstat(fd, &st))
 		return s->total;
 	if (offset >= st.st_size)
 		return 0;
@@ -381,7 +381,7 @@ bool sl_forward(int fd, enum sl_op op, const struct iovec *iov, int count, off_t
 
 	if (!sl_forwarding || inside || sl_fd_passes(fd) || !measure(&s, iov, count))
 		return false;
-	pthread_testcancel();
+	sl_testcancel();
 	inside = 1;
 	uncancelled_begin(&u);
 	e = entry_of(fd);
@@ -404,7 +404,7 @@ int sl_forward_sync(int fd, bool data_only)
 
 	if (inside || !sl_client_far())
 		return 0;
-	pthread_testcancel();
+	sl_testcancel();
 	uncancelled_begin(&u);
 	inside = 1;
 	e = fd == SL_ALL ? NULL : entry_of(fd);

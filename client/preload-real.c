@@ -24,6 +24,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/oldlibc.h"
 #include "client/preload.h"
 #include "client/settings.h"
 #include "client/turnfd.h"
@@ -32,6 +33,38 @@ bool sl_forwarding, sl_forwarding_all;
 
 /* For `sluice doctor`, which reads it out of the file. */
 __attribute__((used)) static const char preload_version[] = "sluice-preload-version=" SL_VERSION;
+
+/* ---- finding functions ---- */
+
+/*
+ * dlsym() as old as the architecture: see oldlibc.h. Before glibc 2.34 it is in libdl, which this
+ * library does not name as needed: every program would pay for loading it. A program there that has
+ * not loaded libdl itself gets it by way of what libc has for its own use in those versions.
+ */
+#ifdef SL_OLDEST_GLIBC
+extern void *sl_dlsym_(void *handle, const char *name) __attribute__((weak));
+__asm__(".symver sl_dlsym_, dlsym@" SL_OLDEST_GLIBC);
+extern void *__libc_dlopen_mode(const char *name, int mode) __attribute__((weak));
+extern void *__libc_dlsym(void *handle, const char *name) __attribute__((weak));
+#define DLOPEN_OF_LIBC (RTLD_NOW | (int)0x80000000U)
+
+static void *find_symbol(void *handle, const char *name)
+{
+	static void *(*lookup)(void *handle, const char *name);
+	void *libdl, *found = NULL;
+
+	lookup = lookup ? lookup : sl_dlsym_;
+	if (!lookup && __libc_dlopen_mode && __libc_dlsym) {
+		libdl = __libc_dlopen_mode("libdl.so.2", DLOPEN_OF_LIBC);
+		if (libdl)
+			found = __libc_dlsym(libdl, "dlsym");
+		memcpy(&lookup, &found, sizeof(lookup));
+	}
+	return lookup ? lookup(handle, name) : NULL;
+}
+#else
+#define find_symbol dlsym
+#endif
 
 /* ---- stand-ins ---- */
 
@@ -65,7 +98,7 @@ static long raw_syscall(long number, ...)
 	}
 #else
 	long (*libc)(long, ...);
-	void *found = dlsym(RTLD_NEXT, "syscall");
+	void *found = find_symbol(RTLD_NEXT, "syscall");
 
 	memcpy(&libc, &found, sizeof(libc));
 	rc = libc(number, arg[0], arg[1], arg[2], arg[3], arg[4], arg[5]);
@@ -315,7 +348,7 @@ enum {
 /* An old libc may lack some: then the stand-in stays. */
 static void find(size_t i)
 {
-	void *found = dlsym(RTLD_NEXT, names[i].name);
+	void *found = find_symbol(RTLD_NEXT, names[i].name);
 
 	if (found)
 		memcpy((char *)&sl_real + names[i].offset, &found, sizeof(found));
@@ -365,7 +398,7 @@ static void at_fork(void (*child)(void))
 		__register_atfork(NULL, NULL, child, __dso_handle);
 		return;
 	}
-	found = dlsym(RTLD_DEFAULT, "pthread_atfork");
+	found = find_symbol(RTLD_DEFAULT, "pthread_atfork");
 	memcpy(&musl, &found, sizeof(musl));
 	if (musl)
 		musl(NULL, NULL, child);

@@ -11,11 +11,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/oldlibc.h"
 #include "base/units.h"
 #include "client/client.h"
 
@@ -32,7 +32,8 @@ static bool err_is_ours(void)
 {
 	struct stat st;
 
-	return err.inode && fstat(2, &st) == 0 && st.st_dev == err.device && st.st_ino == err.inode;
+	return err.inode && sl_fstat(2, &st) == 0 && st.st_dev == err.device &&
+	       st.st_ino == err.inode;
 }
 
 static void write_line(const struct iovec *parts, int count)
@@ -215,7 +216,7 @@ static void read_settings(void)
 	look_through(&f);
 	if (f.log && *f.log)
 		s.log_file = keep(f.log);
-	if (fstat(2, &st) == 0) {
+	if (sl_fstat(2, &st) == 0) {
 		err.device = st.st_dev;
 		err.inode = st.st_ino;
 	}

@@ -25,12 +25,12 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
-#include <pthread.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/oldlibc.h"
 #include "client/client.h"
 #include "client/settings.h"
 #include "client/where.h"
@@ -231,7 +231,7 @@ static enum turn_kind by_credit(struct turn *t, unsigned how)
 			break;
 		}
 		if (how & TURN_CANCELS)
-			pthread_testcancel();
+			sl_testcancel();
 	}
 	wait_end(&w);
 	/* The node wakes one of us; who goes wakes the next. */
@@ -350,8 +350,8 @@ static enum turn_kind by_place(struct turn *t, int fd, off_t offset, unsigned ho
 			break;
 		answered = wait_for(&w, seen, SL_TURN_SLOT_BIT(t->slot));
 		if (how & TURN_CANCELS)
-			pthread_testcancel(); /* the node takes the slot of a thread that is no more
-					       */
+			sl_testcancel(); /* the node takes the slot of a thread that is no more
+					  */
 	}
 	wait_end(&w);
 	if (!is_own(t, thread_id())) {

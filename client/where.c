@@ -27,9 +27,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/oldlibc.h"
 #include "client/dial.h"
 #include "client/settings.h"
 
@@ -157,7 +157,7 @@ static void find_siblings(void)
 			snprintf(suffix, sizeof(suffix), "-%u", i);
 		if (snprintf(path, sizeof(path), "%.*s/node%s.sock", (int)(name - own), own,
 			     suffix) >= (int)sizeof(path) ||
-		    !strcmp(path, own) || stat(path, &st) || !S_ISSOCK(st.st_mode))
+		    !strcmp(path, own) || sl_stat(path, &st) || !S_ISSOCK(st.st_mode))
 			continue;
 		length += (size_t)snprintf(w.peers + length, sizeof(w.peers) - length, "%s%s",
 					   length ? "," : "", path);

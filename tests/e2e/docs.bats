@@ -43,6 +43,10 @@ follow() { # document
 	follow docs/admin.md
 }
 
+@test "docs/slurm.md: every command works that needs no Slurm" {
+	follow docs/slurm.md
+}
+
 @test "docs/concepts: every command works, and prints what is said" {
 	for page in docs/concepts/*.md; do
 		follow "$page"

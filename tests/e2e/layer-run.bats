@@ -54,6 +54,20 @@ teardown() {
 	[[ "$output" == *"SLUICE_JOB_CONF=max=10M"* ]]
 }
 
+@test "a shell that evaluates --print-env has its programs in the job" {
+	run -0 bash -c 'eval "$("$SLUICE" run --print-env --job j2 --max 50M --bypass "it'"'"'s")" && cp /bin/ls "$1/ls" &&
+		echo "$SLUICE_JOB_ID $SLUICE_JOB_CONF $SLUICE_BYPASS" && "$SLUICE" status --json' - "$DIR"
+	[ "${lines[0]}" = "j2 max=50M it's" ]
+	[ "$(jq '.jobs[] | select(.job == "j2").write_bytes' <<<"${output#*$'\n'}")" = "$(stat -c %s /bin/ls)" ]
+	# What another job has left is taken away; without a name the job is the shell's.
+	run -0 env SLUICE_JOB_ID= SLUICE_JOB_CONF=max=1M bash -c 'eval "$("$SLUICE" run --print-env)"
+		echo "$$ $SLUICE_JOB_ID ${SLUICE_JOB_CONF-none}"'
+	[[ "$output" =~ ^([0-9]+)\ run-([0-9]+)\ none$ ]]
+	[ "${BASH_REMATCH[1]}" = "${BASH_REMATCH[2]}" ]
+	run -2 --separate-stderr "$SLUICE" run --print-env ls
+	[ "$stderr" = "sluice run: --print-env runs no command; leave out 'ls'. See 'sluice run --help'." ]
+}
+
 @test "the job is the one given, else the batch system's, else one of its own" {
 	id() { "$SLUICE" run "$@" -- sh -c 'echo "$SLUICE_JOB_ID"'; }
 	[ "$(SLURM_JOB_ID=77 id --job mine)" = mine ]

@@ -169,6 +169,27 @@ widths() { # of lines
 	[ "$("$SLUICE" report --json | jq '.jobs[0].read_bytes')" = 6553600 ]
 }
 
+@test "of one job: the table, whom it waited for, JSON, and one line" {
+	local head='time,seconds,read,write,calls,held,waited,contended,first,last,job'
+	printf '%s\n' "$head" 100,2,0,30000000,30,0,2,2,0,2,4711 100,2,1048576,9437184,10,0.5,1.5,1,0,2,small \
+		>"$BATS_TEST_TMPDIR/x"
+	run -0 "$SLUICE" report --slurm 4711.batch "$BATS_TEST_TMPDIR/x"
+	echo "$output"
+	[ "$(grep -cE '^(4711|small) ' <<<"$output")" = 1 ]
+	[[ "$output" == *$'\n\nIt waited 0.5s for small.' ]]
+	run -0 "$SLUICE" report --job small --json "$BATS_TEST_TMPDIR/x"
+	jq -e '(.jobs | length == 1) and .jobs[0].job == "small" and .jobs[0].delayed_by[0].job == "4711"' <<<"$output"
+	run -0 "$SLUICE" report --job small --line "$BATS_TEST_TMPDIR/x"
+	[ "$output" = "sluice: job small read 1MiB and wrote 9MiB in 10 requests, 5.24MB/s on average; waited 1.5s, 0.5s of it for its own max." ]
+	printf '%s\n' "$head" 100,2,0,30000000,30,0,0,0,0,2,4711 >"$BATS_TEST_TMPDIR/x"
+	run -0 "$SLUICE" report --slurm 4711 "$BATS_TEST_TMPDIR/x"
+	[[ "$output" == *$'\n\nIt waited for nobody else.' ]]
+	fails 1 "sluice report: job '12' did no I/O through the layer in that time." report --slurm 12 "$BATS_TEST_TMPDIR/x"
+	fails 2 "sluice report: --slurm: '4711_3' is no number of a job; write 4711. See 'sluice report --help'." report --slurm 4711_3
+	fails 2 "sluice report: --line is of one job, and not JSON: give --job or --slurm. See 'sluice report --help'." report --line
+	fails 2 "sluice report: the page has all jobs: leave out --job, --slurm or --html. See 'sluice report --help'." report --job a --html x
+}
+
 @test "mistakes are told" {
 	fails 1 "sluice report: there is no account of layer 'default': no job has done any I/O through it yet." report
 	fails 2 "sluice report: --since: 'yesterday' is no time; write 2h, 14:30, 2026-11-16 or 2026-11-16T14:30. See 'sluice report --help'." report --since yesterday
