@@ -50,7 +50,8 @@
 #define MISS_NS	    50000 /* a read that takes longer than this and 1 ns a byte: not the cache's */
 #define PUBLISH	    (UINT64_C(64) << 10) /* bytes of a file that the job is not told of */
 #define PAGE	    UINT64_C(4096)
-#define FLYING	    8
+#define FLYING	    16
+#define STEPS	    4 /* of a file, one after the other, that are waited for as one */
 #define BLOCK_BYTES 512
 
 struct range {
@@ -332,12 +333,11 @@ static void publish(struct file *f, int fd, struct sl_turn_job *job)
 
 /* ---- write-back ---- */
 
-/* The part of the file that holds its next `bytes` dirty ones; and the one that was started FLYING
- * steps ago. */
+/* The part of the file that holds its next `bytes` dirty ones; and one that is to be waited for. */
 static struct range take(struct file *f, uint64_t bytes, struct range *oldest)
 {
 	uint64_t low = load(&f->low), high = load(&f->high), dirty = load(&f->dirty);
-	struct range r = { low, 0 };
+	struct range r = { low, 0 }, *last;
 
 	*oldest = (struct range){ 0, 0 };
 	if (low >= high || atomic_exchange(&f->busy, 1))
@@ -350,9 +350,14 @@ static struct range take(struct file *f, uint64_t bytes, struct range *oldest)
 	if (low + r.length >= high)
 		r.length = high - low;
 	atomic_store_explicit(&f->low, low + r.length, memory_order_relaxed);
-	*oldest = f->flying[f->next];
-	f->flying[f->next] = r;
-	f->next = (f->next + 1) % FLYING;
+	last = &f->flying[f->next];
+	if (last->offset + last->length == r.offset && last->length < STEPS * bytes) {
+		last->length += r.length;
+	} else {
+		f->next = (f->next + 1) % FLYING;
+		*oldest = f->flying[f->next];
+		f->flying[f->next] = r;
+	}
 	atomic_store(&f->busy, 0);
 	return r;
 }
