@@ -238,8 +238,9 @@ static bool look_credit(struct node *n, struct node_turn *t, bool asked, sl_time
 	bytes = mode == SL_TURN_LEASED ? turn_lease(n, t) : LEASE_LEAST;
 	if (t->lease.req.state_ || credit >= (int64_t)(LEASES * bytes))
 		return true;
-	if (n->turns->active_count <= 1)
-		bytes *= 4; /* nobody else waits for it */
+	/* Nobody else waits for it: but what is written back is in the way of others' flushes. */
+	if (n->turns->active_count <= 1 && !(n->charge & SL_TURN_WRITES))
+		bytes *= 4;
 	if (credit < 0 && (uint64_t)-credit >= bytes)
 		bytes = (uint64_t)-credit; /* and no more: the next call waits until it is paid */
 	ask(n, t, bytes < SL_MAX_LENGTH ? bytes : SL_MAX_LENGTH, now);
