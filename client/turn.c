@@ -499,7 +499,10 @@ static enum turn_kind by_wire(struct turn *t, int fd, off_t offset)
 	if (charge & SL_TURN_WRITES && !atomic_load_explicit(&slow.due, memory_order_relaxed) &&
 	    atomic_load_explicit(&t->job->credit, memory_order_relaxed) > 0)
 		return TURN_READ;
-	return wire_cached(t->job, fd, t->length, offset) ? TURN_READ : TURN_PASS;
+	if (!wire_cached(t->job, fd, t->length, offset))
+		return TURN_PASS;
+	turn_want(t->job, SL_READ); /* with credit at hand it need not be looked at */
+	return TURN_READ;
 }
 
 /* The mode is LEASED or PLACED. As by_credit(), or CLOSED. */
@@ -686,8 +689,8 @@ void turn_end(const struct turn *t, ssize_t n)
 			wire_wrote(t->job, t->fd, moved, t->offset);
 		break;
 	case TURN_PLACED:
-		if (by_wire_read(t)) /* it was charged for its length */
-			wire_read(t->job, 0, 0, true);
+		if (by_wire_read(t)) /* the node has charged its length */
+			read_over(t, moved, t->length);
 		if (is_own(t, thread_id()))
 			slot_done(t->job, t->slot, n < 0 ? -saved : n);
 		slot_held = 0;

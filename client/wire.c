@@ -46,7 +46,7 @@
 #include "client/turnfd.h"
 
 #define LOOK	    (UINT64_C(128) << 10)
-#define WINDOW	    (UINT64_C(2) << 20) /* what read-ahead may have brought */
+#define WINDOW	    (UINT64_C(4) << 20) /* what read-ahead may have brought */
 #define MISS_NS	    50000 /* a read that takes longer than this and 1 ns a byte: not the cache's */
 #define PUBLISH	    (UINT64_C(64) << 10) /* bytes of a file that the job is not told of */
 #define PAGE	    UINT64_C(4096)
@@ -77,7 +77,7 @@ static _Atomic uint32_t files_high; /* all that were used are below */
 static __thread struct {
 	uint64_t base;	 /* bytes that the kernel had counted */
 	uint64_t bytes;	 /* read since */
-	uint64_t window; /* bytes to come that are charged: not counted by the kernel */
+	uint64_t window; /* bytes to come that are charged, or have been */
 	long slept;	 /* so often had the thread */
 	bool known;
 } reads __attribute__((tls_model("initial-exec")));
@@ -118,8 +118,12 @@ static uint64_t counted(struct sl_turn_job *job)
 	/* The thread may have read other files as well. */
 	if (wire > bytes + WINDOW)
 		wire = bytes + WINDOW;
-	if (wire < bytes)
-		atomic_fetch_add_explicit(&job->cached, bytes - wire, memory_order_relaxed);
+	reads.window += wire; /* charged, by this read or one ahead of it */
+	if (reads.window < bytes)
+		atomic_fetch_add_explicit(&job->cached, bytes - reads.window, memory_order_relaxed);
+	reads.window -= reads.window < bytes ? reads.window : bytes;
+	if (reads.window > WINDOW)
+		reads.window = WINDOW;
 	return wire;
 }
 
@@ -527,7 +531,7 @@ void wire_close(int fd, bool waits)
 	if (job) {
 		publish(f, fd, job);
 		if (wire_charge(job) & SL_TURN_CLOSES ||
-		    atomic_load(&job->dirty) > (int64_t)(load(&job->dirty_most) / 2))
+		    atomic_load(&job->dirty) > (int64_t)load(&job->dirty_most))
 			drain(f, fd, job, UINT64_MAX, false);
 	}
 	/* A number that is closed behind our back: its few bytes are not told. */

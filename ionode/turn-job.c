@@ -150,8 +150,7 @@ void turn_account(struct node *n, sl_time now)
 
 /* ---- modes ---- */
 
-/* Whether something is to see every single call. */
-static bool sees_all(const struct node *n)
+bool turn_sees_all(const struct node *n)
 {
 	return n->config->device.bps[SL_READ] || n->trace || n->config->window ||
 	       n->config->ask_always;
@@ -161,7 +160,7 @@ static enum sl_turn_mode mode_of(const struct node *n, const struct node_job *j,
 {
 	if (j->map_epoch && j->map_count && !j->map_turns)
 		return SL_TURN_FORWARD;
-	if (sees_all(n))
+	if (turn_sees_all(n))
 		return SL_TURN_PLACED;
 	if (n->capacity_bps || j->asked.max_bps || now < j->granted_until)
 		return SL_TURN_LEASED;

@@ -7,7 +7,7 @@
  *
  *	tmpfs, ramfs, 9p        each call is the file system's: calls are charged
  *	FUSE                    writes go through, and are charged at the call; reads may be cached
- *	ext4, xfs, btrfs, …     the kernel counts what a thread has read from the device
+ *	ext4, xfs, btrfs, …     the kernel counts what a thread has read from the device, if it does
  *	NFS                     closing a file writes it back
  *	others                  whether a read was cached is told by its time
  *
@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/vfs.h>
+#include <unistd.h>
 
 #include "ionode/turn.h"
 
@@ -81,6 +82,8 @@ void turn_wire_start(struct node *n)
 		n->background_bytes =
 			available / 100 * number_in("/proc/sys/vm/dirty_background_ratio", "");
 	n->charge = n->config->charge_calls ? 0 : charge_of(n->config->root);
+	if (access("/proc/self/io", F_OK)) /* a kernel without accounting of I/O */
+		n->charge &= ~(uint32_t)SL_TURN_BLOCKS;
 	if (!n->config->dirty)
 		n->charge &= ~(uint32_t)SL_TURN_WRITES;
 }
@@ -106,6 +109,8 @@ void turn_wire_set(const struct node *n, struct node_turn *t)
 	uint64_t step = turn_lease(n, t);
 	uint32_t charge = n->charge;
 
+	if (turn_sees_all(n)) /* calls, that is */
+		charge = 0;
 	if (t->job->asked.max_bps)
 		charge &= ~(uint32_t)SL_TURN_WRITES;
 	step = step < STEP_LEAST ? STEP_LEAST : step > STEP_MOST ? STEP_MOST : step;

@@ -112,6 +112,8 @@ void turn_job_keep(struct node_job *j);
 void turn_modes(struct node *n, sl_time now);
 /* Count what jobs have moved until now, and their processes. */
 void turn_account(struct node *n, sl_time now);
+/* Whether something is to see every single call. */
+bool turn_sees_all(const struct node *n);
 /* Once a second: forget slots of threads that have ended. */
 void turn_tick(struct node *n, sl_time now);
 
