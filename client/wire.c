@@ -260,8 +260,8 @@ static void extend(struct file *f, uint64_t offset, uint64_t bytes)
 		atomic_store_explicit(&f->high, offset + bytes, memory_order_relaxed);
 }
 
-/* What is left dirty of it is the node's to charge. */
-static void leave(struct file *f)
+/* What is dirty of it is the node's to charge. */
+static void give(struct file *f)
 {
 	struct sl_turn_job *job = atomic_load(&f->job);
 	struct sl_turn_proc *proc = atomic_load(&f->proc);
@@ -272,6 +272,13 @@ static void leave(struct file *f)
 		if (proc)
 			subtract(&proc->dirty, dirty);
 	}
+}
+
+/* Nothing of it is known any more. */
+static void leave(struct file *f)
+{
+	give(f);
+	atomic_store(&f->fresh, 0);
 	atomic_store(&f->low, 0);
 	atomic_store(&f->high, 0);
 	atomic_store(&f->here, 0);
@@ -293,7 +300,7 @@ static void adopt(struct file *f, int fd, struct sl_turn_job *job)
 {
 	uint32_t high = atomic_load(&files_high);
 
-	leave(f);
+	give(f);
 	f->next = 0;
 	for (int i = 0; i < FLYING; i++)
 		f->flying[i].length = 0;
@@ -534,8 +541,6 @@ void wire_close(int fd, bool waits)
 		    atomic_load(&job->dirty) > (int64_t)load(&job->dirty_most))
 			drain(f, fd, job, UINT64_MAX, false);
 	}
-	/* A number that is closed behind our back: its few bytes are not told. */
-	atomic_store(&f->fresh, 0);
 	leave(f);
 	errno = saved;
 }

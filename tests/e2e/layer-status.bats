@@ -6,7 +6,7 @@ load layer
 setup() {
 	STOPPED=
 	layer_setup
-	"$SLUICE" up --capacity 200MB/s "$DIR" >/dev/null
+	"$SLUICE" up --charge calls --capacity 200MB/s "$DIR" >/dev/null
 }
 
 teardown() {
