@@ -160,6 +160,22 @@ static int ck_flag(const char *value, char *err)
 	return ck_wrong(err, value, "neither true nor false");
 }
 
+static int ck_charge(const char *value, char *err)
+{
+	if (!strcmp(value, "wire") || !strcmp(value, "calls"))
+		return 0;
+	return ck_wrong(err, value, "neither wire nor calls");
+}
+
+static int ck_size(const char *value, char *err)
+{
+	uint64_t bytes;
+
+	if (!sl_parse_bytes(value, &bytes) && bytes <= INT64_MAX)
+		return 0;
+	return ck_wrong(err, value, "not a size; write 64M, 1.5Gi or 0");
+}
+
 #define KEY(key, node, controller, what, check, is_path)    \
 	{                                                   \
 		key, node, controller, what, check, is_path \
@@ -189,6 +205,8 @@ const struct config_key config_keys[CONFIG_KEYS] = {
 	/* Switches: what is passed on depends on the value. */
 	[CONFIG_DIRECT] = KEY("direct", NULL, NULL, "true or false", ck_flag, false),
 	[CONFIG_ASK_ALWAYS] = KEY("ask_always", NULL, NULL, "true or false", ck_flag, false),
+	[CONFIG_CHARGE] = KEY("charge", "--charge", NULL, "wire or calls", ck_charge, false),
+	[CONFIG_DIRTY] = KEY("dirty", "--dirty", NULL, "a size like 64M or 0", ck_size, false),
 };
 
 int config_check(enum config_which which, const char *value, char *err)

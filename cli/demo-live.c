@@ -66,8 +66,8 @@ static uint64_t bytes_of(const struct demo_job *j, uint32_t rounds)
 static int run_jobs(struct private *p, const struct run *r, unsigned which, uint32_t rounds,
 		    struct demo_time out[DEMO_JOBS])
 {
-	const char *const options[] = { "--capacity", CAPACITY, "--share", r->share,
-					"--order",    r->order, NULL };
+	const char *const options[] = { "--charge", "calls",   "--capacity", CAPACITY, "--share",
+					r->share,   "--order", r->order,     NULL };
 	const char *const conf[DEMO_JOBS] = { r->conf };
 	bool direct = r == &runs[DIRECT];
 	int status = direct ? CLI_OK : private_node_start(p, options);

@@ -53,7 +53,7 @@ void demo_next(void)
 		}
 	}
 	puts("  mkdir -p ~/scratch\n"
-	     "  sluice up --capacity 100MB/s ~/scratch\n"
+	     "  sluice up --charge calls --capacity 100MB/s ~/scratch\n"
 	     "  sluice run -- dd if=/dev/zero of=$HOME/scratch/file bs=1M count=100\n"
 	     "  sluice report\n"
 	     "  sluice down\n"

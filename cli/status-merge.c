@@ -131,7 +131,8 @@ static void mg_job(cJSON *to, const cJSON *from)
 		"clients",	  "attached",	 "unscheduled_bytes", "bandwidth_bps",
 		"average_bps",	  "iops",	 "read_bytes",	      "write_bytes",
 		"requests",	  "batches",	 "queued_requests",   "queued_bytes",
-		"inflight_bytes", "floor_bytes", "borrowed_bytes",
+		"inflight_bytes", "floor_bytes", "borrowed_bytes",    "dirty_bytes",
+		"cached_bytes",	  "wire_bytes",
 	};
 	/* Times pass on all nodes at once. */
 	static const char *const same[] = { "procs",	     "nodes",	      "throttled_s",

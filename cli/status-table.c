@@ -293,9 +293,11 @@ static void tb_layer(FILE *f, const char *name, const char *listen, const cJSON 
 	fprintf(f, "Policies: admit=%s share=%s order=%s\n", status_string(policy, "admit"),
 		status_string(policy, "share"), status_string(policy, "order"));
 	if (capacity > 0)
-		fprintf(f, "Capacity: %s, of which %s promised\n",
+		fprintf(f, "Capacity: %s, of which %s promised%s\n",
 			sl_format_rate(a, sizeof(a), (uint64_t)capacity),
-			sl_format_rate(b, sizeof(b), (uint64_t)floors));
+			sl_format_rate(b, sizeof(b), (uint64_t)floors),
+			!strcmp(status_string(tree, "charge"), "calls") ? "; calls are charged"
+									: "");
 	else
 		fprintf(f, "Capacity: not given\n");
 	status_short(a, status_number(tree, "bandwidth_bps"));

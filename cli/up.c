@@ -38,6 +38,8 @@ static const struct option longs[] = {
 	{ "compute-nodes", required_argument, NULL, O_KEY + CONFIG_COMPUTE_NODES },
 	{ "direct", no_argument, NULL, O_KEY + CONFIG_DIRECT },
 	{ "ask-always", no_argument, NULL, O_KEY + CONFIG_ASK_ALWAYS },
+	{ "charge", required_argument, NULL, O_KEY + CONFIG_CHARGE },
+	{ "dirty", required_argument, NULL, O_KEY + CONFIG_DIRTY },
 	{ "config", required_argument, NULL, O_CONFIG },
 	{ "revive", no_argument, NULL, O_REVIVE },
 	{ "dashboard", optional_argument, NULL, O_DASHBOARD },
@@ -57,6 +59,10 @@ static int up_help(void)
 	     "      --name NAME           name of the layer, if there is to be more than one\n"
 	     "      --capacity RATE       what the file system may be asked for, as 500MB/s;\n"
 	     "                            needed for guarantees\n"
+	     "      --charge WHAT         wire: what leaves the page cache; calls: each byte of\n"
+	     "                            each call (wire)\n"
+	     "      --dirty SIZE          what a job may write before it waits for its\n"
+	     "                            write-back; 0: charged at the call (half a second's)\n"
 	     "      --policy STAGE=SPEC   policy of a stage, as share=io-sets or\n"
 	     "                            order=aioli,wait_us=500; may be given for each stage\n"
 	     "      --ionodes N           so many nodes, and a controller (one node)\n"

@@ -292,6 +292,11 @@ bool turn_foreign(void)
 	return mark && atomic_load_explicit(&mark->foreign, memory_order_relaxed);
 }
 
+struct sl_turn_proc *turn_proc(struct sl_turn_job *job)
+{
+	return turn_foreign() || turn_sealed() ? NULL : entry(job);
+}
+
 /* Enter this process, once, or again in another segment. */
 static void enter(struct sl_turn_job *job)
 {
@@ -302,8 +307,11 @@ static void enter(struct sl_turn_job *job)
 		return;
 	atomic_store(&mark->foreign, in_other_space(job));
 	p = turn_foreign() ? NULL : entry(job);
-	if (p)
+	if (p) {
 		atomic_store(&p->phase, atomic_load(&mark->phase));
+		/* What the program before this one in the same process has left. */
+		atomic_fetch_add(&job->left, atomic_exchange(&p->dirty, 0));
+	}
 	atomic_store(&mark->entered, 1);
 }
 

@@ -126,7 +126,7 @@ static bool turns_begin(struct turns *t, int in, const off_t *from, int out, con
 {
 	t->in_kind =
 		turn_begin(&t->in, in, SL_READ, NULL, length, offset_of(from), how | TURN_NOSLOT);
-	if (t->in_kind == TURN_LEASED)
+	if (t->in_kind == TURN_LEASED || t->in_kind == TURN_READ)
 		length = (size_t)t->in.length;
 	t->out_kind = turn_begin(&t->out, out, SL_WRITE, NULL, length, offset_of(to),
 				 how | (counts(t->in_kind) ? TURN_NOSLOT : 0));

@@ -25,6 +25,7 @@
 
 #include "client/preload.h"
 #include "client/turn.h"
+#include "client/wire.h"
 
 /* By whatever else than a path. */
 static int opened(int fd)
@@ -128,6 +129,7 @@ static void closing(int fd)
 	int saved = errno;
 
 	if (sl_forwarding) {
+		wire_close(fd, false);
 		turnfd_forget(fd);
 		sl_fd_forget(fd);
 	}
@@ -149,6 +151,8 @@ int close(int fd)
 		errno = EBADF;
 		return -1;
 	}
+	if (sl_forwarding)
+		wire_close(fd, true);
 	closing(fd);
 	return sl_real.close(fd);
 }
@@ -160,6 +164,7 @@ int close_range(unsigned first, unsigned last, int flags)
 
 	if (!sl_forwarding || (unsigned)flags & CLOSE_RANGE_CLOEXEC || first > last)
 		return SL_LATE(close_range)(first, last, flags);
+	wire_close_range(first, last);
 	turnfd_forget_range(first, last);
 	sl_fd_forget_range(first, last);
 	ours = (unsigned)sl_client_fd(); /* none: UINT_MAX */

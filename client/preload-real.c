@@ -219,6 +219,11 @@ static void raw_sync(void)
 	syscall(SYS_sync);
 }
 
+static int raw_sync_file_range(int fd, off64_t offset, off64_t bytes, unsigned flags)
+{
+	return (int)syscall(SYS_sync_file_range, fd, offset, bytes, flags);
+}
+
 static int raw_syncfs(int fd)
 {
 	return (int)syscall(SYS_syncfs, fd);

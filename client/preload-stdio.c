@@ -28,6 +28,7 @@
 
 #include "client/preload.h"
 #include "client/turn.h"
+#include "client/wire.h"
 
 #ifdef __GLIBC__
 
@@ -123,6 +124,7 @@ static int stream_close(FILE *f)
 {
 	int saved = errno;
 
+	wire_close(f->_fileno, true);
 	turnfd_forget(f->_fileno);
 	sl_fd_forget(f->_fileno);
 	errno = saved;

@@ -8,7 +8,7 @@
  *	preload-data.c  the forward route: whether the node makes them, and how
  *	position.c      the same: threads that share the position of a descriptor
  *	preload-phase.c sl_phase_begin and sl_phase_end
- *	preload-sync.c  fsync and fdatasync
+ *	preload-sync.c  fsync and its kin
  *	preload-copy.c  copy_file_range, sendfile and splice
  *	preload-stdio.c streams of C
  *	preload-fd.c    open, close, dup and the like: numbers that change their meaning
@@ -74,6 +74,7 @@
 	X(void, sync, (void), raw_sync)                                                          \
 	X(int, syncfs, (int), raw_syncfs)                                                        \
 	X(int, fdatasync, (int), raw_fdatasync)                                                  \
+	X(int, sync_file_range, (int, off64_t, off64_t, unsigned), raw_sync_file_range)          \
 	X(int, close_range, (unsigned, unsigned, int), raw_close_range)                          \
 	X(void, closefrom, (int), NULL)                                                          \
 	X(int, dup, (int), raw_dup)                                                              \

@@ -8,6 +8,9 @@
  *	credit > 0                      debit the length, make the call, put back what did not move
  *	else                            ask, sleep on `grants`, look again
  *
+ * Where what leaves the page cache is charged, reads that it answers and buffered writes do not
+ *wait: wire.c.
+ *
  * By place, if the job is PLACED, the file was opened for synchronous I/O, or the last calls were
  * so slow that the page cache cannot have answered them: a slot says which file, where and how
  * much, and the call waits until the node sets it to GO.
@@ -34,6 +37,7 @@
 #include "client/client.h"
 #include "client/settings.h"
 #include "client/where.h"
+#include "client/wire.h"
 
 #define LENGTH_MAX UINT64_C(0x7ffff000) /* of one call, as Linux has it */
 #define LOWEST	   4096U		/* no program has anything below */
@@ -238,6 +242,24 @@ static enum turn_kind by_credit(struct turn *t, unsigned how)
 	if (w.begin && atomic_load(&t->job->credit) > 0)
 		futex_wake(t->job, SL_TURN_CREDIT_BIT);
 	return kind;
+}
+
+bool turn_pay(struct sl_turn_job *job, uint64_t bytes)
+{
+	struct turn t = { .job = job, .length = bytes, .op = SL_WRITE };
+
+	return !is_given_up(job) && by_credit(&t, 0) == TURN_LEASED;
+}
+
+bool turn_debit(struct sl_turn_job *job, uint64_t bytes)
+{
+	return debit(job, bytes, false);
+}
+
+void turn_want(struct sl_turn_job *job, enum sl_op op)
+{
+	if (ask(job, op))
+		turn_ring(job);
 }
 
 /* ---- slots ---- */
@@ -464,6 +486,25 @@ static void give_back(const struct turn *t, enum turn_kind kind)
 	}
 }
 
+/* The mode is LEASED: a call that need not wait, since it is charged later, if at all; else PASS.
+ */
+static enum turn_kind by_wire(struct turn *t, int fd, off_t offset)
+{
+	uint32_t charge = wire_charge(t->job);
+
+	if (t->op == SL_WRITE)
+		return wire_tracks(t->job, fd) ? TURN_BUFFERED : TURN_PASS;
+	if (!(charge & SL_TURN_READS))
+		return TURN_PASS;
+	if (charge & SL_TURN_WRITES && !atomic_load_explicit(&slow.due, memory_order_relaxed) &&
+	    atomic_load_explicit(&t->job->credit, memory_order_relaxed) > 0)
+		return TURN_READ;
+	if (!wire_cached(t->job, fd, t->length, offset))
+		return TURN_PASS;
+	turn_want(t->job, SL_READ); /* with credit at hand it need not be looked at */
+	return TURN_READ;
+}
+
 /* The mode is LEASED or PLACED. As by_credit(), or CLOSED. */
 static enum turn_kind wait_turn(struct turn *t, int fd, unsigned state, off_t offset, unsigned how)
 {
@@ -475,6 +516,11 @@ static enum turn_kind wait_turn(struct turn *t, int fd, unsigned state, off_t of
 		return TURN_LATE;
 	if (t->op == SL_READ && t->length >= LARGE && !turn_sealed())
 		t->length = there(fd, t->length, offset);
+	if (!placed && state == TURNFD_OURS && !turn_sealed() && wire_charge(t->job)) {
+		kind = by_wire(t, fd, offset);
+		if (kind != TURN_PASS)
+			return kind;
+	}
 	placed = (placed || state == TURNFD_SLOW || is_due()) &&
 		 !(how & (TURN_NOWAIT | TURN_NOSLOT)) && !turn_foreign();
 	if (!placed && debit(t->job, t->length, how & TURN_NOWAIT))
@@ -528,21 +574,49 @@ static enum turn_kind turn_ask(struct turn *t, int fd, const struct iovec *iov, 
 	return TURN_OPEN;
 }
 
-/* A call of one buffer in LEASED mode that finds credit: as most do. */
-static bool quick(struct turn *t, int fd, enum sl_op op, size_t n)
+/* When the call begins, if that is of interest. */
+static int64_t timed(const struct sl_turn_job *job, enum sl_op op)
+{
+	int64_t since = 0;
+
+	if (op == SL_READ && wire_charge(job) & SL_TURN_READS)
+		since = wire_read_begin(job);
+	return !since && is_sampled() ? turn_now_ns() : since;
+}
+
+/* A call of one buffer in LEASED mode that need not wait: as most do. */
+static bool quick(struct turn *t, int fd, enum sl_op op, size_t n, off_t offset)
 {
 	struct sl_turn_job *job = atomic_load_explicit(&turn_route.job, memory_order_acquire);
 	uint64_t open = atomic_load_explicit(&turn_route.open, memory_order_relaxed);
+	enum turn_kind kind = TURN_LEASED;
+	uint32_t charge;
 
 	if (!job || turn_word_of(job) != (open ^ SL_TURN_OPEN ^ SL_TURN_LEASED) ||
 	    turnfd_state(fd) != TURNFD_OURS || n - 1 >= LARGE - 1 ||
 	    atomic_load_explicit(&slow.due, memory_order_relaxed) ||
-	    atomic_load_explicit(&job->given_up, memory_order_relaxed) || !debit(job, n, false))
+	    atomic_load_explicit(&job->given_up, memory_order_relaxed))
+		return false;
+	charge = wire_charge(job);
+	if (op == SL_WRITE && charge & SL_TURN_WRITES)
+		kind = TURN_BUFFERED;
+	else if (op == SL_READ && charge & SL_TURN_READS)
+		kind = TURN_READ;
+	if (kind == TURN_LEASED && !debit(job, n, false))
+		return false;
+	if (kind != TURN_LEASED && turn_sealed())
+		return false;
+	if (kind == TURN_READ && (!(charge & SL_TURN_WRITES) ||
+				  atomic_load_explicit(&job->credit, memory_order_relaxed) <= 0))
+		return false;
+	if (kind == TURN_BUFFERED && !wire_tracks(job, fd))
 		return false;
 	*t = (struct turn){ .job = job,
 			    .length = n,
-			    .since_ns = is_sampled() ? turn_now_ns() : 0,
-			    .kind = TURN_LEASED,
+			    .since_ns = kind == TURN_BUFFERED ? 0 : timed(job, op),
+			    .offset = offset,
+			    .fd = fd,
+			    .kind = (uint8_t)kind,
 			    .op = (uint8_t)op };
 	return true;
 }
@@ -553,11 +627,11 @@ enum turn_kind turn_begin(struct turn *t, int fd, enum sl_op op, const struct io
 	const struct settings *s;
 	int saved;
 
-	if (!iov && quick(t, fd, op, n))
-		return TURN_LEASED;
+	if (!iov && quick(t, fd, op, n, offset))
+		return t->kind;
 	saved = errno;
 	s = client_settings();
-	*t = (struct turn){ .op = (uint8_t)op, .slot = NO_SLOT };
+	*t = (struct turn){ .op = (uint8_t)op, .slot = NO_SLOT, .fd = fd, .offset = offset };
 	if (!s->enabled)
 		t->kind = TURN_PASS;
 	else if (s->forward && (s->tcp || !where_direct()))
@@ -566,10 +640,28 @@ enum turn_kind turn_begin(struct turn *t, int fd, enum sl_op op, const struct io
 		t->kind = (uint8_t)turn_ask(t, fd, iov, n, offset,
 					    how | (turn_sealed() ? TURN_NOWAIT : 0));
 	/* In strict seccomp even looking at the clock ends the program: the kernel disables TSC. */
-	if (t->kind == TURN_LEASED && !turn_sealed() && is_sampled())
-		t->since_ns = turn_now_ns();
+	if ((t->kind == TURN_LEASED || t->kind == TURN_READ) && !turn_sealed())
+		t->since_ns = timed(t->job, op);
 	errno = saved;
 	return t->kind;
+}
+
+/* A read under SL_TURN_READS is over, for which `paid` bytes were debited: make it what came from
+ * the file system. */
+static void read_over(const struct turn *t, uint64_t moved, uint64_t paid)
+{
+	bool counted = wire_charge(t->job) & SL_TURN_BLOCKS;
+	uint64_t wire = wire_read(t->job, moved, counted ? 0 : t->since_ns, t->kind != TURN_READ);
+
+	if (wire > paid)
+		debit(t->job, wire - paid, true);
+	else if (wire < paid)
+		refund(t->job, paid - wire);
+}
+
+static bool by_wire_read(const struct turn *t)
+{
+	return t->op == SL_READ && wire_charge(t->job) & SL_TURN_READS && !turn_sealed();
 }
 
 void turn_end(const struct turn *t, ssize_t n)
@@ -579,17 +671,26 @@ void turn_end(const struct turn *t, ssize_t n)
 
 	if (moved)
 		account(t->job, t->op, moved);
-	if (t->kind == TURN_LEASED && moved == t->length && !t->since_ns)
+	if (t->kind == TURN_LEASED && moved == t->length && !t->since_ns && !by_wire_read(t))
 		return;
 	saved = errno;
 	switch (t->kind) {
+	case TURN_READ:
 	case TURN_LEASED:
-		if (moved != t->length)
-			refund(t->job, t->length - moved);
 		if (t->since_ns)
 			judge(turn_now_ns() - t->since_ns, t->length);
+		if (t->kind == TURN_READ || by_wire_read(t))
+			read_over(t, moved, t->kind == TURN_READ ? 0 : t->length);
+		else if (moved != t->length)
+			refund(t->job, t->length - moved);
+		break;
+	case TURN_BUFFERED:
+		if (moved)
+			wire_wrote(t->job, t->fd, moved, t->offset);
 		break;
 	case TURN_PLACED:
+		if (by_wire_read(t)) /* the node has charged its length */
+			read_over(t, moved, t->length);
 		if (is_own(t, thread_id()))
 			slot_done(t->job, t->slot, n < 0 ? -saved : n);
 		slot_held = 0;

@@ -53,20 +53,24 @@ static inline struct sl_turn_job *turn_open(int fd)
 }
 
 enum turn_kind {
-	TURN_PASS,    /* not a file of the layer, or there is no node: the call is not counted */
-	TURN_FORWARD, /* the node makes the call: preload-data.c */
-	TURN_CLOSED,  /* the program has closed fd while the call waited: EBADF */
-	TURN_OPEN,    /* the rest: make the call, then turn_end() */
-	TURN_LEASED,  /* its length has been debited */
-	TURN_PLACED,  /* it has a slot */
-	TURN_LATE,    /* the node has been silent for too long */
+	TURN_PASS,     /* not a file of the layer, or there is no node: the call is not counted */
+	TURN_FORWARD,  /* the node makes the call: preload-data.c */
+	TURN_CLOSED,   /* the program has closed fd while the call waited: EBADF */
+	TURN_OPEN,     /* the rest: make the call, then turn_end() */
+	TURN_LEASED,   /* its length has been debited */
+	TURN_PLACED,   /* it has a slot */
+	TURN_LATE,     /* the node has been silent for too long */
+	TURN_READ,     /* what it moves from the file system is debited when it is over */
+	TURN_BUFFERED, /* its bytes are charged when they are written back */
 };
 
 struct turn {
 	struct sl_turn_job *job;
 	uint64_t length;
 	int64_t since_ns; /* of the call, if it is timed; else 0 */
-	uint32_t again;	  /* of the slot */
+	off_t offset;	  /* of a buffered write */
+	int fd;
+	uint32_t again; /* of the slot */
 	uint8_t kind, op, slot;
 };
 
@@ -88,9 +92,18 @@ bool turn_readable(const void *memory, size_t bytes);
 /* The call returned n. Keeps errno. */
 void turn_end(const struct turn *t, ssize_t n);
 
+/* Wait for credit and take it. False: the job need not pay. Not a cancellation point. */
+bool turn_pay(struct sl_turn_job *job, uint64_t bytes);
+/* Take credit if there is some. */
+bool turn_debit(struct sl_turn_job *job, uint64_t bytes);
+/* The job has use for a lease, and does not wait for it. */
+void turn_want(struct sl_turn_job *job, enum sl_op op);
+
 /* attach.c: the segment to use now, or NULL: the call goes at once. */
 struct sl_turn_job *turn_attach(void);
 bool turn_current(struct sl_turn_job *job); /* false: turn_attach() would find another one */
+/* The entry of this process in the job's table, or NULL. */
+struct sl_turn_proc *turn_proc(struct sl_turn_job *job);
 void turn_touch(void); /* a file of the layer was opened: a child of fork() enters itself */
 void turn_ring(const struct sl_turn_job *job); /* the node has something to look at */
 int64_t turn_now_ns(void);

@@ -76,7 +76,7 @@ static void put_job(struct json *j, const struct node *n, const struct node_job 
 {
 	struct sl_job_conf conf;
 	struct sl_job_stats st;
-	uint64_t bytes, requests;
+	uint64_t bytes, requests, dirty, cached, wire;
 	char reason[NODE_REASON];
 	/* A job that has ended does not get slower. */
 	sl_time until = job->clients			? now
@@ -114,6 +114,10 @@ static void put_job(struct json *j, const struct node *n, const struct node_job 
 	json_double(j, "waiting_s", (double)st.waiting_ns / 1e9);
 	json_uint(j, "unscheduled_bytes",
 		  job->turn ? atomic_load(&job->turn->shm->unscheduled) : 0);
+	turn_wire_bytes(job, &dirty, &cached, &wire);
+	json_uint(j, "dirty_bytes", dirty);
+	json_uint(j, "cached_bytes", cached);
+	json_uint(j, "wire_bytes", wire);
 	json_uint(j, "floor_bytes", st.floor_bytes);
 	json_uint(j, "borrowed_bytes", st.borrowed_bytes);
 	put_latency(j, &st);
@@ -175,6 +179,7 @@ static int status(struct node *n, char **out)
 	json_double(&j, "uptime_s", (double)(now - n->started) / 1e9);
 	put_policies(&j, n, &st);
 	json_uint(&j, "capacity_bps", st.capacity_bps);
+	json_string(&j, "charge", turn_wire_charge(n));
 	json_uint(&j, "floors_bps", st.floors_bps);
 	json_uint(&j, "workers", n->workers);
 	json_uint(&j, "requests", st.requests);

@@ -48,6 +48,12 @@ static int usage(const char *problem, const char *what)
 		     "                     policy of a stage: see 'sluice policy list'\n"
 		     "  --capacity RATE    what the node may draw from the file system, e.g. "
 		     "500MB/s\n"
+		     "  --charge WHAT      wire: what leaves the page cache (default); calls: each "
+		     "byte of\n"
+		     "                     each call\n"
+		     "  --dirty SIZE       what a job may write before it waits for its "
+		     "write-back; 0:\n"
+		     "                     writes are charged at the call\n"
 		     "  --device-model M   behave like a device: hdd, raid, ssd, or "
 		     "bandwidth=200M,seek=5ms,\n"
 		     "                     op=50us,streams=1; for experiments, the data is still "
@@ -264,6 +270,8 @@ static int parse(int argc, char **argv, struct node_config *c)
 		DEVICE,
 		USAGE,
 		ASK_ALWAYS,
+		CHARGE,
+		DIRTY,
 		STRICT,
 		LEND,
 		NAME,
@@ -286,6 +294,8 @@ static int parse(int argc, char **argv, struct node_config *c)
 		{ "window", 1, 0, WINDOW },
 		{ "device-model", 1, 0, DEVICE },
 		{ "ask-always", 0, 0, ASK_ALWAYS },
+		{ "charge", 1, 0, CHARGE },
+		{ "dirty", 1, 0, DIRTY },
 		{ "strict-grants", 0, 0, STRICT },
 		{ "lend", 1, 0, LEND },
 		{ "name", 1, 0, NAME },
@@ -359,6 +369,15 @@ static int parse(int argc, char **argv, struct node_config *c)
 		case ASK_ALWAYS:
 			c->ask_always = true;
 			break;
+		case CHARGE:
+			c->charge_calls = !strcmp(optarg, "calls");
+			if (!c->charge_calls && strcmp(optarg, "wire") != 0)
+				return usage("neither wire nor calls:", optarg);
+			break;
+		case DIRTY:
+			if (sl_parse_bytes(optarg, &c->dirty))
+				return usage("not a size:", optarg);
+			break;
 		case WORKERS:
 			c->workers = (uint32_t)strtoul(optarg, NULL, 10);
 			if (c->workers < 1 || c->workers > SL_SHM_WORKERS)
@@ -386,7 +405,9 @@ static int parse(int argc, char **argv, struct node_config *c)
 
 int main(int argc, char **argv)
 {
-	struct node_config config = { .daemon.ready_fd = -1, .lend_us = 2000 };
+	struct node_config config = { .daemon.ready_fd = -1,
+				      .lend_us = 2000,
+				      .dirty = NODE_DIRTY_AUTO };
 	int rc;
 
 	if (argc < 2 || !strcmp(argv[1], "--help"))

@@ -33,10 +33,11 @@
 #include "wire/report.h"
 #include "wire/shm.h"
 
-#define NODE_WAKES    64
-#define NODE_PLACES   1021		 /* of jobs by number, a prime */
-#define NODE_FILES    65536		 /* open files of one client */
-#define NODE_PAUSE_NS INT64_C(100000000) /* a job that does I/O again after this is news */
+#define NODE_WAKES	64
+#define NODE_DIRTY_AUTO UINT64_MAX
+#define NODE_PLACES	1021		   /* of jobs by number, a prime */
+#define NODE_FILES	65536		   /* open files of one client */
+#define NODE_PAUSE_NS	INT64_C(100000000) /* a job that does I/O again after this is news */
 
 struct node_file {
 	int fd;		/* -1: free */
@@ -161,6 +162,8 @@ struct node_config {
 	uint32_t lend_us;		   /* pause of a granted job that others do not get */
 	bool strict;			   /* grants are limits, not only a rank */
 	bool ask_always;		   /* each call is seen, with its place */
+	bool charge_calls;		   /* each byte of each call is charged */
+	uint64_t dirty;			   /* bytes a job may have dirty; NODE_DIRTY_AUTO: found */
 	const char *trace;		   /* file to record to; NULL: none */
 	const char *usage;		   /* file for the account of usage; NULL: none */
 };
@@ -183,6 +186,8 @@ struct node {
 	bool slow;		       /* the last batch that a worker executed took long */
 	struct turns *turns;
 	uint32_t turn_serial;
+	uint32_t charge;	   /* enum sl_turn_charge: what the file system and the user say */
+	uint64_t background_bytes; /* dirty ones at which the kernel begins to write back */
 	struct {
 		_Atomic uint32_t *word;
 		int count;

@@ -29,6 +29,7 @@
 #include "ionode/link.h"
 #include "ionode/turn.h"
 
+#define LEFT_NS	 INT64_C(5000000000) /* after this nobody is about to pay any more */
 #define COUNT_NS INT64_C(200000000) /* between two looks at which processes live */
 
 static void segment_path(const struct node *n, uint64_t job, char path[PATH_MAX])
@@ -72,6 +73,7 @@ static uint32_t count_processes(struct sl_turn_job *shm, uint32_t *phases)
 			continue;
 		if (node_process_ended((pid_t)pid)) {
 			atomic_store(&shm->proc[i].phase, 0);
+			atomic_fetch_add(&shm->left, atomic_exchange(&shm->proc[i].dirty, 0));
 			atomic_compare_exchange_strong(&shm->proc[i].pid, &pid, 0);
 			continue;
 		}
@@ -90,6 +92,8 @@ static void look_processes(struct node *n, struct node_turn *t, sl_time now)
 		return;
 	t->procs_ns = now;
 	procs = count_processes(t->shm, &phases);
+	if (!procs && now - j->last_io > LEFT_NS)
+		turn_wire_over(t);
 	if (procs != t->procs)
 		node_job_clients(n, j, (int)procs - (int)t->procs);
 	t->procs = procs;
@@ -146,8 +150,7 @@ void turn_account(struct node *n, sl_time now)
 
 /* ---- modes ---- */
 
-/* Whether something is to see every single call. */
-static bool sees_all(const struct node *n)
+bool turn_sees_all(const struct node *n)
 {
 	return n->config->device.bps[SL_READ] || n->trace || n->config->window ||
 	       n->config->ask_always;
@@ -157,7 +160,7 @@ static enum sl_turn_mode mode_of(const struct node *n, const struct node_job *j,
 {
 	if (j->map_epoch && j->map_count && !j->map_turns)
 		return SL_TURN_FORWARD;
-	if (sees_all(n))
+	if (turn_sees_all(n))
 		return SL_TURN_PLACED;
 	if (n->capacity_bps || j->asked.max_bps || now < j->granted_until)
 		return SL_TURN_LEASED;
@@ -174,6 +177,7 @@ static void set_mode(struct node *n, struct node_turn *t, enum sl_turn_mode mode
 		atomic_store(&t->shm->credit, 0);
 		t->credit = 0;
 		t->spare_bytes = 0;
+		turn_wire_drop(t);
 	}
 	turn_signal(n, t, TURN_ALL_BITS);
 }
@@ -207,6 +211,7 @@ void turn_modes(struct node *n, sl_time now)
 		if (!j->turn)
 			continue;
 		set_homes(n, j->turn);
+		turn_wire_set(n, j->turn);
 		set_mode(n, j->turn, mode_of(n, j, now), now);
 	}
 }
@@ -248,6 +253,7 @@ static int attach(struct node *n, struct node_job *j, struct sl_turn_job *shm)
 	j->turn = t;
 	turn_job_keep(j);
 	set_homes(n, t);
+	turn_wire_set(n, t);
 	atomic_store(&shm->mode, (uint32_t)mode_of(n, j, node_now()));
 	turn_activate(n, t);
 	return 0;
@@ -290,7 +296,8 @@ int turn_job_make(struct node *n, struct node_job *j)
 
 bool turn_owes(const struct node_job *j, sl_time now)
 {
-	return j->turn && (atomic_load(&j->turn->shm->credit) < 0 || j->turn->paid_ns > now);
+	return j->turn && (atomic_load(&j->turn->shm->credit) < 0 ||
+			   atomic_load(&j->turn->shm->left) || j->turn->paid_ns > now);
 }
 
 void turn_job_forget(struct node *n, struct node_job *j)
@@ -395,8 +402,12 @@ static void look_threads(struct node *n, struct node_turn *t)
 
 void turn_tick(struct node *n, sl_time now)
 {
-	for (struct node_job *j = n->jobs; j; j = j->next)
-		if (j->turn)
-			look_threads(n, j->turn);
+	for (struct node_job *j = n->jobs; j; j = j->next) {
+		if (!j->turn)
+			continue;
+		look_threads(n, j->turn);
+		if (atomic_load(&j->turn->shm->left))
+			turn_activate(n, j->turn);
+	}
 	turn_modes(n, now);
 }

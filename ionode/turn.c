@@ -147,8 +147,8 @@ static uint64_t least_rate(uint64_t a, uint64_t b)
 	return !a || (b && b < a) ? b : a;
 }
 
-/* What a lease of this job is: see above. */
-static uint64_t lease_bytes(const struct node *n, const struct node_turn *t)
+/* See above. */
+uint64_t turn_lease(const struct node *n, const struct node_turn *t)
 {
 	uint64_t rate = least_rate(n->capacity_bps, t->job->max_here_bps), bytes;
 
@@ -178,7 +178,7 @@ static void ask(struct node *n, struct node_turn *t, uint64_t bytes, sl_time now
 static int64_t credit_of(const struct node *n, const struct node_turn *t)
 {
 	int64_t credit = atomic_load_explicit(&t->shm->credit, memory_order_relaxed);
-	int64_t most = (int64_t)(2 * LEASES * lease_bytes(n, t));
+	int64_t most = (int64_t)(2 * LEASES * turn_lease(n, t));
 
 	if (credit < -DEBT_MOST)
 		return -DEBT_MOST;
@@ -212,12 +212,14 @@ void turn_revoke(struct node *n, struct node_turn *t, sl_time now)
 static bool look_credit(struct node *n, struct node_turn *t, bool asked, sl_time now)
 {
 	uint32_t mode = atomic_load_explicit(&t->shm->mode, memory_order_relaxed);
-	int64_t credit = credit_of(n, t);
+	int64_t credit;
 	uint64_t bytes;
-	bool wants;
+	bool wants, left;
 
 	if (mode != SL_TURN_LEASED && mode != SL_TURN_PLACED)
 		return false;
+	left = turn_wire_left(n, t);
+	credit = credit_of(n, t);
 	if (asked || credit < t->credit)
 		t->used_ns = now;
 	t->credit = credit;
@@ -231,13 +233,14 @@ static bool look_credit(struct node *n, struct node_turn *t, bool asked, sl_time
 		drop(n, &t->lease, now);
 		if (now - t->used_ns >= IDLE_NS)
 			take_back(n, t);
-		return atomic_load_explicit(&t->shm->credit, memory_order_relaxed) != 0;
+		return left || atomic_load_explicit(&t->shm->credit, memory_order_relaxed) != 0;
 	}
-	bytes = mode == SL_TURN_LEASED ? lease_bytes(n, t) : LEASE_LEAST;
+	bytes = mode == SL_TURN_LEASED ? turn_lease(n, t) : LEASE_LEAST;
 	if (t->lease.req.state_ || credit >= (int64_t)(LEASES * bytes))
 		return true;
-	if (n->turns->active_count <= 1)
-		bytes *= 4; /* nobody else waits for it */
+	/* Nobody else waits for it: but what is written back is in the way of others' flushes. */
+	if (n->turns->active_count <= 1 && !(n->charge & SL_TURN_WRITES))
+		bytes *= 4;
 	if (credit < 0 && (uint64_t)-credit >= bytes)
 		bytes = (uint64_t)-credit; /* and no more: the next call waits until it is paid */
 	ask(n, t, bytes < SL_MAX_LENGTH ? bytes : SL_MAX_LENGTH, now);
@@ -582,6 +585,7 @@ int turn_start(struct node *n)
 	free(page);
 	if (rc)
 		return rc;
+	turn_wire_start(n);
 	pthread_mutex_lock(&n->lock);
 	turn_adopt(n);
 	turn_modes(n, node_now());

@@ -75,6 +75,27 @@ bool turn_slot_left(const struct node_turn *t, uint32_t slot, uint32_t state);
 void turn_activate(struct node *n, struct node_turn *t);
 void turn_deactivate(struct node *n, struct node_turn *t); /* not any longer */
 
+/* What a lease of this job is. */
+uint64_t turn_lease(const struct node *n, const struct node_turn *t);
+
+/* ---- turn-wire.c ---- */
+
+/* No lock is held, at the start: what is charged on this file system. */
+void turn_wire_start(struct node *n);
+/* What is charged of this job, and how much of it may be dirty. */
+void turn_wire_set(const struct node *n, struct node_turn *t);
+/* Dirty bytes that nobody pays for: take a lease's worth from the credit. True: there are more. */
+bool turn_wire_left(const struct node *n, struct node_turn *t);
+/* Nothing is charged any more. */
+void turn_wire_drop(struct node_turn *t);
+/* No process of the job is left, and has not been for a while. */
+void turn_wire_over(struct node_turn *t);
+/* Of a job: what it has dirty, what reads had from the page cache, and what the file system has
+ * seen. */
+void turn_wire_bytes(const struct node_job *j, uint64_t *dirty, uint64_t *cached, uint64_t *wire);
+/* "wire" or "calls". */
+const char *turn_wire_charge(const struct node *n);
+
 /* ---- turn-job.c ---- */
 
 /* Make the job's segment. -errno: it has none, and its programs are not scheduled. */
@@ -91,6 +112,8 @@ void turn_job_keep(struct node_job *j);
 void turn_modes(struct node *n, sl_time now);
 /* Count what jobs have moved until now, and their processes. */
 void turn_account(struct node *n, sl_time now);
+/* Whether something is to see every single call. */
+bool turn_sees_all(const struct node *n);
 /* Once a second: forget slots of threads that have ended. */
 void turn_tick(struct node *n, sl_time now);
 

@@ -38,6 +38,20 @@
  *	write 1M      goes, since 60K > 0                                credit -964K
  *	write 4K      asks; the node has to grant 964K first
  *
+ * What is charged (`charge`). A file system feels what leaves the page cache, not calls. So in
+ * LEASED mode, by bits of `charge`:
+ *
+ *	READS    a read that the page cache answers is free. It goes while the credit is above 0, or
+ *	         if its data is seen to be cached, and what it has moved from the file system is
+ *debited after it. (Without WRITES, a job with a max: debited before it, and put back.) WRITES   a
+ *buffered write goes at once and makes bytes `dirty`. While the job has more than `dirty_most` of
+ *them, or flushes a file, the program pays for `step` bytes after `step` bytes of its own files
+ *from the credit, and starts to write each of them back (client/wire.c). So the file system sees
+ *them in the order of leases.
+ *
+ * Dirty bytes of files that were closed, and of processes that have ended, are `left`: the kernel
+ * writes them some time, and the node takes them from the job's credit, a lease at a time.
+ *
  * Slots: TAKEN by a thread (compare and swap from FREE), filled in, POSTED; the node sets GO when
  * the scheduler has dispatched it, wakes `grants`; the thread makes the call and sets DONE with
  * what moved, and rings. The node sets FREE. A thread that dies leaves its slot behind: the node
@@ -61,7 +75,7 @@
 #include "sluice.h"
 #include "wire/proto.h"
 
-#define SL_TURN_MAGIC	  UINT64_C(0x314e5255544c53) /* "SLTURN1" */
+#define SL_TURN_MAGIC	  UINT64_C(0x324e5255544c53) /* "SLTURN2" */
 #define SL_TURN_JOBS	  4096			     /* of a node: a bit each */
 #define SL_TURN_CPUS	  1024			     /* further ones use these over again */
 #define SL_TURN_SLOTS	  64
@@ -83,6 +97,14 @@ enum sl_turn_mode {
 	SL_TURN_LEASED,
 	SL_TURN_PLACED,
 	SL_TURN_FORWARD,
+};
+
+/* Bits of `charge`; 0: the length of each call is charged. */
+enum sl_turn_charge {
+	SL_TURN_READS = 1,
+	SL_TURN_WRITES = 2,
+	SL_TURN_BLOCKS = 4, /* the kernel counts for each thread what it has read from the device */
+	SL_TURN_CLOSES = 8, /* closing a file writes it back */
 };
 
 struct sl_turn_node {
@@ -131,6 +153,7 @@ struct sl_turn_slot {
 struct sl_turn_proc {
 	_Atomic uint32_t pid;
 	_Atomic uint32_t phase; /* it is in a phase of I/O, by its own word */
+	_Atomic uint64_t dirty; /* its part of the job's */
 };
 
 struct sl_turn_job {
@@ -140,7 +163,16 @@ struct sl_turn_job {
 	uint32_t pad;
 	_Alignas(64) _Atomic uint32_t mode; /* enum sl_turn_mode */
 	_Atomic uint32_t moved;		    /* changes when `home` does */
+	_Atomic uint32_t charge;	    /* enum sl_turn_charge */
+	_Atomic uint64_t dirty_most;	    /* bytes that may be dirty before a writer waits */
+	_Atomic uint64_t step;		    /* bytes whose write-back is started at once */
 	_Alignas(64) _Atomic int64_t credit;
+	_Alignas(64) _Atomic int64_t
+		dirty;		   /* bytes that were written and not charged, with `left` */
+	_Atomic uint64_t left;	   /* of these, nobody's any more */
+	_Atomic uint64_t cached;   /* bytes that reads had from the page cache, free */
+	_Atomic uint64_t buffered; /* bytes of writes that were not charged at the call */
+	_Atomic uint64_t flushed;  /* bytes that were charged when written back */
 	_Alignas(64) _Atomic uint32_t grants; /* a futex: changes when waiters shall look */
 	_Atomic uint32_t waiting;	      /* a hint: somebody sleeps on it */
 	_Atomic uint32_t asked;		      /* since the node last looked */

@@ -60,7 +60,7 @@ class Lab:
         """A layer for self.root; gone afterwards, the files are not."""
         shutil.rmtree(self.root, ignore_errors=True)
         os.makedirs(self.root)
-        self.command("up", *options, self.root, stdout=subprocess.DEVNULL)
+        self.command("up", "--charge", "calls", *options, self.root, stdout=subprocess.DEVNULL)
         try:
             yield
         finally:

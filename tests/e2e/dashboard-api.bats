@@ -13,7 +13,7 @@ teardown() {
 
 # The server of a layer on a free port: $AT, $TOKEN
 serve() { # options of up
-	"$SLUICE" up "$@" "$DIR" >/dev/null
+	"$SLUICE" up --charge calls "$@" "$DIR" >/dev/null
 	local json
 	json=$("$SLUICE" dashboard --port 0 --json)
 	AT=$(jq -r .address <<<"$json")

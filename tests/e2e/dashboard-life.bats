@@ -35,7 +35,7 @@ serve_with() { # text of a program
 	export SLUICE_PROGRAM=$BATS_TEST_TMPDIR/simulator
 	printf '#!/bin/bash\n%s\n' "$1" >"$SLUICE_PROGRAM"
 	chmod +x "$SLUICE_PROGRAM"
-	"$SLUICE" up --capacity 100M "$DIR" >/dev/null
+	"$SLUICE" up --charge calls --capacity 100M "$DIR" >/dev/null
 	local json
 	json=$("$SLUICE" dashboard --port 0 --json)
 	AT=$(jq -r .address <<<"$json")

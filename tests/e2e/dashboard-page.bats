@@ -31,7 +31,7 @@ moves() { # job
 }
 
 up() { # options of up
-	"$SLUICE" up "$@" "$DIR" >/dev/null
+	"$SLUICE" up --charge calls "$@" "$DIR" >/dev/null
 	"$SLUICE" dashboard --port 0 >/dev/null
 }
 

@@ -87,7 +87,7 @@ stopped() { # jq filter for the trace
 }
 
 @test "up with three nodes returns when all are there, down leaves nothing" {
-	run -0 "$SLUICE" up --ionodes 3 --capacity 300M "$DIR"
+	run -0 "$SLUICE" up --charge calls --ionodes 3 --capacity 300M "$DIR"
 	[ "${lines[0]}" = "Layer 'default' is up for $DIR, 3 I/O nodes, at most 300MB/s" ]
 	[ -S "$LAYER/node.sock" ] && [ -S "$LAYER/node-1.sock" ] && [ -S "$LAYER/node-2.sock" ]
 	[ -S "$LAYER/controller.sock" ]
@@ -195,7 +195,7 @@ spread_out() { # job: a process at each node
 
 @test "status adds up what a job does on its nodes" {
 	compile live-load
-	"$SLUICE" up --ionodes 3 --capacity 90M "$DIR"
+	"$SLUICE" up --charge calls --ionodes 3 --capacity 90M "$DIR"
 	spread a
 	[ "$(job a clients)" = 3 ]
 	[ "$(job a procs)" = 6 ]
@@ -252,7 +252,7 @@ lead() {
 }
 
 @test "set, policy set and set --capacity reach all nodes" {
-	"$SLUICE" up --ionodes 3 --capacity 300M "$DIR"
+	"$SLUICE" up --charge calls --ionodes 3 --capacity 300M "$DIR"
 	start_load a -- sleep 60
 	until_true 5 status_is '[.jobs[].parts | length] | add' 3
 	"$SLUICE" set a max=30M weight=5
@@ -267,7 +267,7 @@ lead() {
 
 @test "policy set grant= and allocate= reach the controller, which keeps what it knows" {
 	compile live-load
-	"$SLUICE" up --ionodes 1 --capacity 60M --gap 200ms --policy grant=fcfs "$DIR"
+	"$SLUICE" up --charge calls --ionodes 1 --capacity 60M --gap 200ms --policy grant=fcfs "$DIR"
 	"$SLUICE" run --job past -- dd if=/dev/zero of="$DIR/past" bs=1M count=1 status=none
 	until_true 10 status_is '.jobs[] | select(.job == "past") | .phases' 1
 	for i in a b; do
@@ -301,7 +301,7 @@ lead() {
 }
 
 @test "a min is promised out of what all nodes have, and no more than that" {
-	"$SLUICE" up --ionodes 3 --capacity 90M "$DIR"
+	"$SLUICE" up --charge calls --ionodes 3 --capacity 90M "$DIR"
 	start_load a --min 60M -- sleep 60 # more than one node has
 	until_true 5 status_is '[.jobs[].asked_min_bps] | add' 60000000
 	[ "$(status .floors_bps)" = 60000000 ]
@@ -315,7 +315,7 @@ lead() {
 }
 
 @test "a min is whole at the one node where all processes of the job are" {
-	"$SLUICE" up --ionodes 2 --capacity 80M "$DIR"
+	"$SLUICE" up --charge calls --ionodes 2 --capacity 80M "$DIR"
 	start_load a --min 30M -- python3 -c "import time
 f = open('$DIR/a', 'wb', 0)
 f.write(b'x')
@@ -325,7 +325,7 @@ time.sleep(60)"
 
 @test "a job with a min has as many nodes as can give it" {
 	compile live-load
-	"$SLUICE" up --ionodes 3 --capacity 60M "$DIR"
+	"$SLUICE" up --charge calls --ionodes 3 --capacity 60M "$DIR"
 	for i in 0 1; do
 		SLURM_NODEID=$i start_load a --nodes 2 --min 40M -- "$BIN/live-load" -T 100 -t 4 -v "$DIR/a-$i"
 		SLURM_NODEID=$i start_load b --nodes 2 --weight 100 -- "$BIN/live-load" -T 100 -t 4 -v "$DIR/b-$i"
@@ -346,7 +346,7 @@ time.sleep(60)"
 @test "what jobs reach with how many nodes is learned, shown and kept" {
 	compile live-load
 	cd "$BATS_TEST_TMPDIR"
-	"$SLUICE" up --ionodes 2 --capacity 40M --gap 500ms --curves c.csv "$DIR"
+	"$SLUICE" up --charge calls --ionodes 2 --capacity 40M --gap 500ms --curves c.csv "$DIR"
 	# It has another number the next time, but is the same program.
 	"$SLUICE" run --nodes 2 --procs 8 -- "$BIN/live-load" -t 2 -T 3 "$DIR/a"
 	curve() { "$SLUICE" status --curves | grep -q '^live-load,[12],[0-9.]*,2,8$'; }
@@ -363,7 +363,7 @@ time.sleep(60)"
 # ---- crashes ----
 
 @test "status says what died, and --revive brings it back as it was" {
-	"$SLUICE" up --ionodes 3 --capacity 300M "$DIR"
+	"$SLUICE" up --charge calls --ionodes 3 --capacity 300M "$DIR"
 	"$SLUICE" policy set share=round-robin
 	kill_member -1
 	kill_member -controller
@@ -407,7 +407,7 @@ time.sleep(60)"
 }
 
 @test "run: a node that dies while it is asked is left out" {
-	"$SLUICE" up --ionodes 3 --capacity 300M "$DIR" >/dev/null
+	"$SLUICE" up --charge calls --ionodes 3 --capacity 300M "$DIR" >/dev/null
 	# A stopped node takes the connection and does not answer; then it dies. Once with --rate, which
 	# asks the first node for the capacity before.
 	for options in "--weight 2" "--rate 10M"; do
@@ -488,7 +488,7 @@ loads_content() { # all that were started
 
 @test "the controller is killed under load: nothing stops, and it knows the truth again" {
 	compile live-load
-	"$SLUICE" up --ionodes 3 --capacity 90M --policy grant=fair-share "$DIR"
+	"$SLUICE" up --charge calls --ionodes 3 --capacity 90M --policy grant=fair-share "$DIR"
 	spread a
 	until_true 5 status_is '.jobs[0].in_io' true
 	map=$(job a 'ionodes | join(" ")')
@@ -512,7 +512,7 @@ loads_content() { # all that were started
 
 @test "a node is killed under load: its processes go on elsewhere, and return when it is back" {
 	compile live-load
-	"$SLUICE" up --ionodes 3 --capacity 90M "$DIR"
+	"$SLUICE" up --charge calls --ionodes 3 --capacity 90M "$DIR"
 	spread a
 	kill_member -1
 	until_true 10 status_is '.jobs[0].clients' 3 # all at the two that are left
@@ -524,7 +524,7 @@ loads_content() { # all that were started
 }
 
 @test "forward: a node is stopped under load: its programs wait longer than --timeout, and go on elsewhere when it is killed" {
-	"$SLUICE" up --ionodes 2 --capacity 20M "$DIR" >/dev/null
+	"$SLUICE" up --charge calls --ionodes 2 --capacity 20M "$DIR" >/dev/null
 	head -c 20000000 /dev/urandom >"$BATS_TEST_TMPDIR/data"
 	start_load s --mode forward --timeout 2s -- dd if="$BATS_TEST_TMPDIR/data" of="$DIR/out" bs=100K status=none
 	until_true 10 test -s "$DIR/out"
@@ -542,7 +542,7 @@ loads_content() { # all that were started
 
 @test "a single node is killed under load: its processes wait, and go on when it is back" {
 	compile live-load
-	"$SLUICE" up --ionodes 1 --capacity 60M "$DIR"
+	"$SLUICE" up --charge calls --ionodes 1 --capacity 60M "$DIR"
 	start_load a -- "$BIN/live-load" -T 100 -t 2 -v "$DIR/a"
 	until_true 10 more_than a 1000000
 	kill_member ""
@@ -555,7 +555,7 @@ loads_content() { # all that were started
 # ---- phases that programs declare ----
 
 @test "a program says when its phases begin and end, and no gap is waited for" {
-	"$SLUICE" up --ionodes 2 --gap 60s --capacity 60M "$DIR"
+	"$SLUICE" up --charge calls --ionodes 2 --gap 60s --capacity 60M "$DIR"
 	cat >"$BATS_TEST_TMPDIR/phases.py" <<-'END'
 		import ctypes, os, sys, time
 		layer = ctypes.CDLL(None) # the preloaded library, without linking
@@ -598,7 +598,7 @@ loads_content() { # all that were started
 # ---- grants ----
 
 @test "under grant=fcfs who asks first is served first, at the full rate" {
-	"$SLUICE" up --policy grant=fcfs --gap 300ms --capacity 30M "$DIR"
+	"$SLUICE" up --charge calls --policy grant=fcfs --gap 300ms --capacity 30M "$DIR"
 	start_load first -- dd if=/dev/zero of="$DIR/first" bs=1M count=90 status=none
 	until_true 5 status_is '[.jobs[] | select(.job == "first") | .in_io, .grant_bps] | map(tostring) | join(" ")' "true 30000000"
 	start_load second -- dd if=/dev/zero of="$DIR/second" bs=1M count=60 status=none

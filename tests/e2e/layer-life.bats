@@ -131,7 +131,7 @@ teardown() {
 	[ -s "$SLUICE_RUNTIME/default/log" ]
 	fails 1 "sluice status: no layer is up. Start one with 'sluice up DIR'." status
 	fails 1 "sluice down: no layer is up." down
-	"$SLUICE" up --capacity 7MB/s "$DIR"
+	"$SLUICE" up --charge calls --capacity 7MB/s "$DIR"
 	kill_node
 	"$SLUICE" up --revive # as the message says
 	[ "$("$SLUICE" status --json | jq .capacity_bps)" -eq 7000000 ]
@@ -171,7 +171,7 @@ teardown() {
 	[ "$("$SLUICE" status --json | jq .capacity_bps)" = 20000000 ]
 	kill_node
 	# It is another layer that begins here.
-	"$SLUICE" up --capacity 30MB/s "$DIR"
+	"$SLUICE" up --charge calls --capacity 30MB/s "$DIR"
 	[ "$("$SLUICE" status --json | jq -r "$in_force")" = "30000000 wfq to-agg" ]
 	kill_node
 	"$SLUICE" up --revive
@@ -179,7 +179,7 @@ teardown() {
 }
 
 @test "a program with a min goes on at a node that is revived, whatever was done to the capacity" {
-	"$SLUICE" up --capacity 10MB/s "$DIR"
+	"$SLUICE" up --charge calls --capacity 10MB/s "$DIR"
 	"$SLUICE" set --capacity 40MB/s
 	"$SLUICE" run --job a --min 20MB/s --max 20MB/s -- dd if=/dev/zero of="$DIR/f" bs=1M count=40 status=none 3>&- &
 	program=$!

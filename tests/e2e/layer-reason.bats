@@ -32,7 +32,7 @@ soon() { # job, words
 }
 
 @test "a job at its max, one that shares the capacity, one that has ended" {
-	"$SLUICE" up --capacity 40M "$DIR" >/dev/null
+	"$SLUICE" up --charge calls --capacity 40M "$DIR" >/dev/null
 	load_of a --max 4M
 	soon a "at max"
 	load_of b
@@ -53,7 +53,7 @@ soon() { # job, words
 }
 
 @test "io-sets: the job of the same set waits for the one that has it" {
-	"$SLUICE" up --capacity 20M --policy share=io-sets "$DIR" >/dev/null
+	"$SLUICE" up --charge calls --capacity 20M --policy share=io-sets "$DIR" >/dev/null
 	load_of a --period 10
 	until_true 10 says a "at capacity"
 	load_of b --period 12
@@ -64,7 +64,7 @@ soon() { # job, words
 }
 
 @test "with a controller a grant of 0 waits for the jobs that have one" {
-	"$SLUICE" up --capacity 20M --policy grant=fcfs "$DIR" >/dev/null
+	"$SLUICE" up --charge calls --capacity 20M --policy grant=fcfs "$DIR" >/dev/null
 	load_of a
 	until_true 10 flowing a
 	load_of b
@@ -76,7 +76,7 @@ soon() { # job, words
 
 @test "a job with a grant of 0 that moves data is on spare bandwidth, or at its min" {
 	# a has the grant and uses 4 MB/s of it; the rest is lent.
-	"$SLUICE" up --capacity 40M --policy grant=fcfs "$DIR" >/dev/null
+	"$SLUICE" up --charge calls --capacity 40M --policy grant=fcfs "$DIR" >/dev/null
 	load_of a --max 4M
 	until_true 10 flowing a
 	load_of b
@@ -93,7 +93,7 @@ soon() { # job, words
 }
 
 @test "on two nodes two jobs have a grant, and the third waits for one of them" {
-	"$SLUICE" up --ionodes 2 --capacity 20M --policy grant=fcfs "$DIR" >/dev/null
+	"$SLUICE" up --charge calls --ionodes 2 --capacity 20M --policy grant=fcfs "$DIR" >/dev/null
 	load_of a
 	until_true 10 flowing a
 	load_of b

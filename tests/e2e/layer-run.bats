@@ -5,7 +5,7 @@ load layer
 
 setup() {
 	layer_setup
-	"$SLUICE" up --capacity 200MB/s "$DIR" >/dev/null
+	"$SLUICE" up --charge calls --capacity 200MB/s "$DIR" >/dev/null
 }
 
 teardown() {
@@ -177,7 +177,7 @@ teardown() {
 		dd if=/dev/zero of="$DIR/f" bs=1M count=16 status=none 3>&- &
 	sleep 0.7
 	kill_node
-	"$SLUICE" up --capacity 200MB/s "$DIR"
+	"$SLUICE" up --charge calls --capacity 200MB/s "$DIR"
 	wait %1
 	[ "$(stat -c %s "$DIR/f")" -eq $((16 << 20)) ]
 	# its limits came with it

@@ -6,7 +6,7 @@ load layer
 setup() {
 	STOPPED=
 	layer_setup
-	"$SLUICE" up --capacity 200MB/s "$DIR" >/dev/null
+	"$SLUICE" up --charge calls --capacity 200MB/s "$DIR" >/dev/null
 }
 
 teardown() {
@@ -41,7 +41,7 @@ some_job() { # name, options of run
 	[ "${lines[0]}" = "Layer 'default' for $DIR" ]
 	[[ "${lines[1]}" == "Node:     up "*", pid $(node_pid), "*" worker"?(s) ]]
 	[ "${lines[2]}" = "Policies: admit=token-bucket share=wfq order=to-agg" ]
-	[ "${lines[3]}" = "Capacity: 200MB/s, of which 30MB/s promised" ]
+	[ "${lines[3]}" = "Capacity: 200MB/s, of which 30MB/s promised; calls are charged" ]
 	[ "${lines[6]}" = "JOB         CL   NOW   AVG  IOPS QUEUE  HELD   P50   P99 SET   %   MIN   MAX  WT" ]
 	# numbers in their order, long names cut
 	[[ "${lines[7]}" =~ ^9\ .*\ S1\ .*\ 30.0M\ 1.50G\ +7$ ]]
@@ -151,7 +151,7 @@ some_job() { # name, options of run
 	[ "$output" = "" ]
 	"$SLUICE" set j min=300M
 	run -0 "$SLUICE" status
-	[ "${lines[3]}" = "Capacity: 400MB/s, of which 300MB/s promised" ]
+	[ "${lines[3]}" = "Capacity: 400MB/s, of which 300MB/s promised; calls are charged" ]
 	fails 1 "sluice set: the capacity cannot be unknown while jobs have a min." set --capacity 0
 	# one that is too small for what is promised scales that down
 	"$SLUICE" set --capacity 150MB/s

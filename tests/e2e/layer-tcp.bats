@@ -53,7 +53,7 @@ address() {
 }
 
 @test "what is wrong is told before the program starts" {
-	"$SLUICE" up --listen 127.0.0.1:0 --capacity 100M "$DIR"
+	"$SLUICE" up --charge calls --listen 127.0.0.1:0 --capacity 100M "$DIR"
 	at=$(address)
 	secret=$SLUICE_RUNTIME/default/secret
 	far() { fails 1 "sluice run: $1" run --connect "$at" "${@:2}" -- touch "$DIR/started"; }
@@ -74,14 +74,14 @@ address() {
 }
 
 @test "a program over TCP goes on when the node is killed and started again" {
-	"$SLUICE" up --listen 127.0.0.1:0 --capacity 200MB/s "$DIR"
+	"$SLUICE" up --charge calls --listen 127.0.0.1:0 --capacity 200MB/s "$DIR"
 	at=$(address)
 	"$SLUICE" run --connect "$at" --secret-file "$SLUICE_RUNTIME/default/secret" --job far --max 10MB/s -- \
 		dd if=/dev/zero of="$DIR/f" bs=1M count=16 status=none 3>&- &
 	sleep 0.7
 	kill_node
 	# the secret is kept, since nobody has brought the layer down
-	"$SLUICE" up --listen "$at" --capacity 200MB/s "$DIR"
+	"$SLUICE" up --charge calls --listen "$at" --capacity 200MB/s "$DIR"
 	wait $!
 	[ "$(stat -c %s "$DIR/f")" -eq $((16 << 20)) ]
 }

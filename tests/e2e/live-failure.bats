@@ -26,7 +26,7 @@ teardown() {
 }
 
 up() { # options of up
-	"$SLUICE" up "$@" "$DIR" >/dev/null
+	"$SLUICE" up --charge calls "$@" "$DIR" >/dev/null
 }
 
 # Kill the node and start it again, some times, in the middle of what a process writes.

@@ -21,7 +21,7 @@ teardown() {
 }
 
 up() { # options of up
-	"$SLUICE" up "$@" "$DIR" >/dev/null
+	"$SLUICE" up --charge calls "$@" "$DIR" >/dev/null
 }
 
 # A job that always has 16 requests of 128 KiB outstanding.

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # For tests with a live node: load it, then
 #
-#	node_start [OPTIONS]   a node on $ROOT, an empty directory beneath the test's own
+#	node_start [OPTIONS]   a node on $ROOT, an empty directory beneath the test's own; it charges $CHARGE (calls,
+#	                       so that a capacity holds calls on any file system)
 #	forwarded CMD…         run CMD with the preloaded library, as job $JOB, its I/O done by the node
 #	moved read|write       bytes that the node has moved for job $JOB
 #	await_write BYTES      until it has written more than that for job $JOB
@@ -15,7 +16,7 @@ node_start() {
 	mkdir -p "$ROOT"
 	rm -f "$BATS_TEST_TMPDIR/ready"
 	mkfifo "$BATS_TEST_TMPDIR/ready"
-	"$SLUICED" ionode --root "$ROOT" --socket "$SOCKET" --ready-fd 9 "$@" \
+	"$SLUICED" ionode --root "$ROOT" --socket "$SOCKET" --charge "${CHARGE:-calls}" --ready-fd 9 "$@" \
 		9>"$BATS_TEST_TMPDIR/ready" 3>&- 2>>"$BATS_TEST_TMPDIR/node.log" &
 	NODE=$!
 	read -r -N 1 <"$BATS_TEST_TMPDIR/ready" || {

@@ -18,7 +18,7 @@ setup_file() {
 	mkdir "$DIR"
 	printf '#!/bin/sh\nexec %s "$@" --trace %s\n' "$REAL" "$TRACE" >"$BATS_FILE_TMPDIR/recording"
 	chmod +x "$BATS_FILE_TMPDIR/recording"
-	SLUICED=$BATS_FILE_TMPDIR/recording "$SLUICE" up --name record --capacity 400MB/s "$DIR"
+	SLUICED=$BATS_FILE_TMPDIR/recording "$SLUICE" up --charge calls --name record --capacity 400MB/s "$DIR"
 	for job in 1 2 3; do
 		"$SLUICE" run --name record --job load-$job --weight $job --period 0.$job -- \
 			sh -c "while [ ! -e $BATS_FILE_TMPDIR/stop ]; do

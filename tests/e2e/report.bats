@@ -24,7 +24,7 @@ report() { # jq filter
 
 @test "what jobs moved is all there, also when the layer is down, and who waited for whom" {
 	compile live-load
-	"$SLUICE" up --ionodes 2 --capacity 40M "$DIR"
+	"$SLUICE" up --charge calls --ionodes 2 --capacity 40M "$DIR"
 	start_load big --weight 10 -- "$BIN/live-load" -T 100 -t 4 "$DIR/big"
 	start_load small -- "$BIN/live-load" -T 100 -t 4 "$DIR/small"
 	sleep 5
@@ -45,7 +45,7 @@ report() { # jq filter
 
 @test "one that is put behind another waits for it, and loses" {
 	compile live-load
-	"$SLUICE" up --capacity 40M --policy share=wfq "$DIR"
+	"$SLUICE" up --charge calls --capacity 40M --policy share=wfq "$DIR"
 	start_load big --weight 10 -- "$BIN/live-load" -T 100 -t 4 "$DIR/big"
 	start_load small -- "$BIN/live-load" -T 100 -t 4 "$DIR/small"
 	sleep 7
@@ -98,7 +98,7 @@ report() { # jq filter
 }
 
 @test "jobs that ran one after the other did not wait for each other" {
-	"$SLUICE" up --capacity 20M "$DIR"
+	"$SLUICE" up --charge calls --capacity 20M "$DIR"
 	for job in a b a b; do # in 2 s or less, so that some share a line of time in the account
 		"$SLUICE" run --job $job -- dd if=/dev/zero of="$DIR/$job" bs=64k count=64 status=none
 		until_true 20 eval '[ "$(job $job clients)" = 0 ]'

@@ -12,7 +12,7 @@ setup_file() {
 setup() {
 	live_setup
 	SLUICE=$(realpath "$SLUICE")
-	"$SLUICE" up --capacity 40M "$DIR" >/dev/null
+	"$SLUICE" up --charge calls --capacity 40M "$DIR" >/dev/null
 }
 
 teardown() {

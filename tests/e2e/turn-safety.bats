@@ -25,7 +25,7 @@ teardown() {
 }
 
 up() { # options of up
-	"$SLUICE" up "$@" "$DIR" >/dev/null
+	"$SLUICE" up --charge calls "$@" "$DIR" >/dev/null
 }
 
 revive() {
