@@ -127,7 +127,7 @@ static _Noreturn void keeper(int sock)
 	gate_sync_wake_up(g.listener);
 	send(sock, "k", 1, 0);
 	close(sock);
-	gate_keep(&g);
+	gate_keep(&g, 0);
 }
 
 /* The socket to a keeper that is ready; or negative errno. */

@@ -8,8 +8,8 @@
  *	waiters     take the calls of the queue in their order and wait, each for one, as a thread
  *	            of the program would with the preloaded library (client/turn.c). Their number
  *	            grows to WAITERS: that many calls can ask with their place at a time
- *	main        counts, so that the keeper sees that the process is not stopped, and ends it
- *when the last process behind the gate has ended
+ *	main        counts, so that the keeper sees that it is not stopped; starts another
+ *	            keeper if that was killed; ends when the last process behind the gate does
  *
  * The answer always is SECCOMP_USER_NOTIF_FLAG_CONTINUE: the kernel carries out the program's own
  * call. Then its bytes are counted for the job.
@@ -25,6 +25,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "client/gate/call.h"
@@ -38,12 +39,11 @@
 static struct {
 	struct gate *gate;
 	atomic_bool used[GATE_SLOTS];
-	struct gate_work work[GATE_SLOTS];
 	pthread_mutex_t lock;
 	pthread_cond_t filled;
 	unsigned queue[GATE_SLOTS], first, queued; /* slots */
 	unsigned waiters, idle;
-} s = { .lock = PTHREAD_MUTEX_INITIALIZER, .filled = PTHREAD_COND_INITIALIZER };
+} s;
 
 bool gate_share(struct gate *g)
 {
@@ -56,12 +56,12 @@ bool gate_share(struct gate *g)
 			    ? sizes.seccomp_notif
 			    : sizeof(struct seccomp_notif);
 	g->stride = (g->stride + 63) / 64 * 64;
-	memory = mmap(NULL, 4096 + g->stride * GATE_SLOTS, PROT_READ | PROT_WRITE,
-		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	memory = mmap(NULL, sizeof(*g->shared) + g->stride * (GATE_SLOTS + 1),
+		      PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (memory == MAP_FAILED)
 		return false;
-	g->beats = (_Atomic uint64_t *)(void *)memory;
-	g->places = memory + 4096;
+	g->places = memory;
+	g->shared = (struct gate_shared *)(void *)(memory + g->stride * GATE_SLOTS);
 	return true;
 }
 
@@ -98,6 +98,7 @@ static unsigned slot_take(void)
 
 static void slot_free(unsigned slot)
 {
+	s.gate->shared->work[slot] = (struct gate_work){ 0 };
 	memset(gate_place(s.gate, slot), 0, s.gate->stride);
 	atomic_store(&s.used[slot], false);
 }
@@ -107,14 +108,14 @@ static void slot_free(unsigned slot)
 /* The call may go. */
 static void finish(unsigned slot, struct turn *t)
 {
-	const struct gate_work *w = &s.work[slot];
+	uint64_t write = s.gate->shared->work[slot].bytes[SL_WRITE];
 	bool made = gate_answer(s.gate, gate_place(s.gate, slot)->id);
-	uint64_t write = w->bytes[SL_WRITE] < t->length ? w->bytes[SL_WRITE] : t->length;
 
 	slot_free(slot);
 	if (t->kind == TURN_PASS)
 		return;
 	/* A copy inside the layer has been charged as one; it is counted as a read and a write. */
+	write = write < t->length ? write : t->length;
 	if (made && t->op == SL_READ && write) {
 		account(t->job, SL_WRITE, write);
 		t->length -= write;
@@ -125,7 +126,7 @@ static void finish(unsigned slot, struct turn *t)
 /* Wait for the turn, or, if `wait` is false and it does not come at once, do nothing. */
 static bool go(unsigned slot, bool wait)
 {
-	const struct gate_work *w = &s.work[slot];
+	const struct gate_work *w = &s.gate->shared->work[slot];
 	enum sl_op op = w->bytes[SL_READ] ? SL_READ : SL_WRITE;
 	struct turn t;
 
@@ -219,7 +220,7 @@ static bool is_first(void)
 
 static void received(unsigned slot)
 {
-	struct gate_work *w = &s.work[slot];
+	struct gate_work *w = &s.gate->shared->work[slot];
 	struct turn late = { .kind = TURN_PASS };
 
 	gate_work_of(gate_place(s.gate, slot), w);
@@ -250,17 +251,44 @@ static void *receiver(void *unused)
 	return NULL;
 }
 
+/* What the keeper let go before this process was there. */
+static void count_past(struct gate_shared *shared)
+{
+	uint64_t past = atomic_exchange(&shared->past, 0);
+
+	if (past)
+		count_unseen(past);
+}
+
+/* The keeper has been killed: then this process starts another one. */
+static pid_t start_keeper(struct gate *g)
+{
+	pid_t supervisor = getpid(), pid = fork();
+
+	if (pid == 0)
+		gate_keep(g, supervisor);
+	return pid;
+}
+
 _Noreturn void gate_serve(struct gate *g)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	unsigned receivers = cpus > 0 && cpus < RECEIVERS ? (unsigned)cpus : RECEIVERS;
+	pid_t parent = getppid(), child = 0;
 
+	memset(&s, 0, sizeof(s)); /* the keeper may be a child of a supervisor */
+	pthread_mutex_init(&s.lock, NULL);
+	pthread_cond_init(&s.filled, NULL);
 	s.gate = g;
 	account_start();
+	count_past(g->shared);
 	for (unsigned i = 0; i < receivers; i++)
 		if (!start(receiver) && !i)
 			_exit(1); /* the keeper lets calls go */
-	while (!gate_deserted(g, BEAT_MS))
-		atomic_fetch_add(g->beats, 1);
+	while (!gate_deserted(g, BEAT_MS)) {
+		atomic_fetch_add(&g->shared->beats, 1);
+		if (child > 0 ? waitpid(child, NULL, WNOHANG) == child : getppid() != parent)
+			child = start_keeper(g);
+	}
 	_exit(0);
 }

@@ -8,6 +8,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
+
+#include "client/gate/call.h"
 
 #define GATE_SLOTS 1024 /* calls that the supervisor has received and not answered */
 
@@ -16,11 +19,17 @@
  * place of it: so the keeper finds every call that a supervisor received and did not answer,
  * wherever that was when it was killed.
  */
+struct gate_shared {
+	_Atomic uint64_t beats; /* the supervisor lives */
+	_Atomic uint64_t past;	/* bytes of the layer that the keeper let go, not counted yet */
+	struct gate_work work[GATE_SLOTS];
+};
+
 struct gate {
 	int listener;
-	size_t stride;		 /* of places */
-	_Atomic uint64_t *beats; /* the supervisor lives */
-	char *places;		 /* GATE_SLOTS, each a struct seccomp_notif; id 0: none */
+	size_t stride; /* of places */
+	char *places;  /* GATE_SLOTS, each a struct seccomp_notif; id 0: none */
+	struct gate_shared *shared;
 };
 
 static inline struct seccomp_notif *gate_place(const struct gate *g, unsigned slot)
@@ -32,7 +41,8 @@ bool gate_share(struct gate *g);		     /* make that memory */
 bool gate_answer(const struct gate *g, uint64_t id); /* let the call go; false: it is no more */
 bool gate_deserted(const struct gate *g, int timeout_ms); /* no process is behind it any more */
 
-_Noreturn void gate_serve(struct gate *g); /* the supervisor */
-_Noreturn void gate_keep(struct gate *g);  /* the keeper */
+_Noreturn void gate_serve(struct gate *g); /* the supervisor; its parent is the keeper */
+/* The keeper, of a supervisor that is there already; 0: it starts one. */
+_Noreturn void gate_keep(struct gate *g, pid_t supervisor);
 
 #endif
