@@ -54,6 +54,8 @@ enum {
 	O_BYPASS,
 	O_INTERCEPT,
 	O_URING,
+	O_SUMMARY,
+	O_NO_SUMMARY,
 	O_CONNECT,
 	O_SECRET,
 	O_DIR
@@ -77,6 +79,8 @@ static const struct option longs[] = {
 	{ "bypass", required_argument, NULL, O_BYPASS },
 	{ "intercept", required_argument, NULL, O_INTERCEPT },
 	{ "io-uring", required_argument, NULL, O_URING },
+	{ "summary", no_argument, NULL, O_SUMMARY },
+	{ "no-summary", no_argument, NULL, O_NO_SUMMARY },
 	{ "connect", required_argument, NULL, O_CONNECT },
 	{ "secret-file", required_argument, NULL, O_SECRET },
 	{ "directory", required_argument, NULL, O_DIR },
@@ -92,6 +96,8 @@ struct run {
 	char job_name[CHECK_JOB_NAME + 1], title_words[CHECK_JOB_NAME + 8];
 	char root[PATH_MAX], socket[128], secret[PATH_MAX];
 	char gate[PATH_MAX]; /* "": none is wanted, or there can be none */
+	struct layer layer;  /* of this machine */
+	int summary;	     /* 1: wanted, -1: not, 0: on a terminal */
 	bool no_capacity;    /* what --rate asks for cannot be guaranteed */
 };
 
@@ -137,6 +143,10 @@ static int ru_help(void)
 	     "                       the node makes the calls); then it goes on without\n"
 	     "      --fallback WHAT  then, where the node makes the calls: 'error' (default),\n"
 	     "                       or 'direct', to go on without the layer\n"
+	     "      --summary        at the end, one line on what went through the layer, was\n"
+	     "                       held, and went past it; the default if standard error is\n"
+	     "                       a terminal\n"
+	     "      --no-summary     no such line\n"
 	     "      --bypass LIST    programs that are left alone, by commas\n"
 	     "  -h, --help           this text\n"
 	     "\n"
@@ -228,6 +238,10 @@ static int ru_option(struct run *r, int opt)
 			return cli_usage(cmd, "--io-uring is 'refuse' or 'allow', not '%s'.",
 					 optarg);
 		r->uring = optarg;
+		return CLI_OK;
+	case O_SUMMARY:
+	case O_NO_SUMMARY:
+		r->summary = opt == O_SUMMARY ? 1 : -1;
 		return CLI_OK;
 	case O_BYPASS:
 		r->bypass = optarg;
@@ -362,6 +376,7 @@ static int ru_local(struct run *r)
 				l.dir);
 	layer_enter(&l); /* one that has died meanwhile is not the one to begin with */
 	snprintf(r->socket, sizeof(r->socket), "%s", l.socket);
+	r->layer = l;
 	return CLI_OK;
 }
 
@@ -599,6 +614,8 @@ static int ru_check(const struct run *r)
 	if (r->intercept && !strcmp(r->intercept, "gate") && ru_forwards(r))
 		return cli_usage(cmd, "--intercept gate is for --mode turn: in forward mode the "
 				      "node makes the calls.");
+	if (r->connect && r->summary > 0)
+		return cli_usage(cmd, "--summary is for layers of this machine.");
 	if (r->connect && r->mode && !strcmp(r->mode, "turn"))
 		return cli_usage(cmd, "--mode turn is for layers of this machine.");
 	return CLI_OK;
@@ -625,6 +642,10 @@ int cmd_run(int argc, char **argv)
 	    (status = ru_gate(&r)) || (status = r.connect ? ru_remote(&r) : ru_local(&r)))
 		return status;
 	ru_warn_low(&r);
+	if (r.summary > 0 || (!r.summary && !r.connect && isatty(STDERR_FILENO)))
+		if (run_summary(&r.layer, r.job_name,
+				*r.gate && r.intercept && !strcmp(r.intercept, "gate"), &status))
+			return status;
 	ru_environment(&r, library);
 	return ru_exec(&r, argv + optind);
 }
