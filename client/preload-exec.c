@@ -76,7 +76,8 @@ static bool is_gated(const char *path, char *const *envp)
 {
 	int saved = errno;
 	const char *slash = path ? strrchr(path, '/') : NULL;
-	bool is = is_possible() && path && !client_bypasses(slash ? slash + 1 : path) &&
+	bool is = is_possible() && path &&
+		  !client_listed(client_settings()->bypass, slash ? slash + 1 : path) &&
 		  needs(gate_look(path), envp);
 
 	errno = saved;

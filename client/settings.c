@@ -134,7 +134,7 @@ static void job_conf(struct sl_hello *h, const char *text)
 	}
 }
 
-static bool bypassed(const char *list, const char *name)
+bool client_listed(const char *list, const char *name)
 {
 	size_t length = strlen(name);
 
@@ -222,7 +222,7 @@ static void read_settings(void)
 		err.inode = st.st_ino;
 	}
 	if (!f.root || !f.socket || f.root[0] != '/' || strlen(f.socket) >= sizeof(s.socket) ||
-	    strlen(f.root) >= PATH_MAX || bypassed(f.bypass, program_invocation_short_name) ||
+	    strlen(f.root) >= PATH_MAX || client_listed(f.bypass, program_invocation_short_name) ||
 	    !(root = keep(f.root)))
 		return;
 	for (size_t length = strlen(root); length > 1 && root[length - 1] == '/'; length--)
@@ -278,11 +278,6 @@ void client_set_gated(void)
 {
 	client_settings();
 	s.gated = true;
-}
-
-bool client_bypasses(const char *name)
-{
-	return bypassed(client_settings()->bypass, name);
 }
 
 bool sl_client_enabled(void)

@@ -30,7 +30,7 @@ struct settings {
 
 const struct settings *client_settings(void);
 void client_set_gated(void);
-bool client_bypasses(const char *name); /* the base name of a program is in the bypass list */
+bool client_listed(const char *list, const char *name); /* in a list with commas, or NULL */
 /* A line of what its user has to know. */
 void client_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The same, of parts up to a NULL: takes little stack, and may be used in a signal handler. */

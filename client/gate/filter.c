@@ -212,7 +212,6 @@ void gate_kernel(struct gate_kernel *k)
 	k->notify = call_seccomp(SECCOMP_GET_ACTION_AVAIL, 0, &action) == 0 &&
 		    is_known(FLAGS | SECCOMP_FILTER_FLAG_TSYNC_ESRCH | SECCOMP_FILTER_FLAG_TSYNC);
 	k->killable = is_known(FLAGS | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV);
-	k->sync = false;
 }
 
 static int set_filter(struct sock_fprog *program, bool killable)
@@ -254,7 +253,8 @@ bool gate_is_on(void)
 	return is;
 }
 
-void gate_sync_wake_up(int listener)
+bool gate_sync_wake_up(int listener)
 {
-	ioctl(listener, SECCOMP_IOCTL_NOTIF_SET_FLAGS, SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP);
+	return ioctl(listener, SECCOMP_IOCTL_NOTIF_SET_FLAGS, SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP) ==
+	       0;
 }

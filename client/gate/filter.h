@@ -38,7 +38,6 @@ const struct gate_call *gate_call_of(uint32_t arch, int number, bool *small);
 struct gate_kernel {
 	bool notify;   /* Linux 5.9: everything that a gate needs */
 	bool killable; /* 5.19: signals do not end the wait */
-	bool sync;     /* 6.6: wakes the supervisor on the same CPU; known after gate_install() */
 };
 void gate_kernel(struct gate_kernel *k);
 
@@ -50,6 +49,8 @@ enum { GATE_URING = 1 }; /* io_uring is allowed, and not seen */
 int gate_install(unsigned options);
 /* Whether this process is behind a gate of Sluice. */
 bool gate_is_on(void);
-void gate_sync_wake_up(int listener); /* if the kernel can */
+/* Have the supervisor run on the CPU of the program; false: the kernel cannot (before Linux 6.6).
+ */
+bool gate_sync_wake_up(int listener);
 
 #endif
