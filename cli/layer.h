@@ -49,6 +49,7 @@ struct layer {
 	char dir[PATH_MAX];
 	char socket[108]; /* as long as sun_path */
 	int lock;	  /* descriptor; -1: not open */
+	int answer_ms;	  /* how long layer_tell_all() waits for each node; 0: 10 s */
 };
 
 /* Find it; with make, make its directory. It need not be up. name NULL: the default. */
@@ -203,6 +204,7 @@ int layer_daemon(const char *cmd, char path[PATH_MAX]);
 int layer_gate(const char *cmd, char path[PATH_MAX]); /* sluice-gate */
 int layer_httpd(const char *cmd, char path[PATH_MAX]);
 int layer_program(const char *cmd, char path[PATH_MAX]); /* `sluice` itself */
+int layer_tools(const char *cmd, char path[PATH_MAX]);	 /* `sluice-tools` */
 int layer_preload(const char *cmd, char path[PATH_MAX]);
 
 #endif

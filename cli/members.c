@@ -199,14 +199,21 @@ int layer_ask(const struct layer *l, const char *line, char **answer)
  * try again until `until_ms`. Afterwards m->pid is 0 if the node has died. Sending the line twice
  * is harmless: a node that has taken it and died before its answer has taken nothing.
  */
+#define ANSWER_MS 10000
+
 static int me_tell(const struct layer *l, struct layer_member *m, const char *line,
 		   int64_t until_ms, char **answer)
 {
 	for (;;) {
-		int rc = sl_client_control(m->socket, line, answer);
+		int ms = l->answer_ms ? l->answer_ms : ANSWER_MS;
+		int64_t begin_ms = layer_clock_ms();
+		int sock = sl_client_control_begin(m->socket, line, ms);
+		int rc = sl_client_control_end(sock, ms, answer);
 
 		if (rc != -ENOTCONN)
 			return rc;
+		if (layer_clock_ms() - begin_ms >= ms)
+			return -ETIMEDOUT; /* it lives, and is stopped or overloaded */
 		free(*answer);
 		*answer = NULL;
 		m->pid = me_pid(l, m);

@@ -27,8 +27,9 @@
 
 static const char cmd[] = "run";
 
-#define VALUE 24  /* longest value of a key; digits without end are numbers too */
-#define WORDS 256 /* all keys together; the library reads no more */
+#define VALUE	   24  /* longest value of a key; digits without end are numbers too */
+#define WORDS	   256 /* all keys together; the library reads no more */
+#define TIMEOUT_NS INT64_C(5000000000) /* a node is waited for, unless --timeout is shorter */
 
 enum { EXIT_NOT_EXECUTABLE = 126, EXIT_NOT_FOUND = 127 }; /* as shells do */
 
@@ -352,23 +353,42 @@ static bool ru_changing(const struct layer *l)
 	return state == LAYER_UP || state == LAYER_BUSY;
 }
 
+/*
+ * In the turn route Sluice keeps no program from running: if the node is there and does not answer,
+ * because it is stopped or its machine is overloaded, the program starts. Its calls pass until the
+ * node answers, and its library registers the job then.
+ */
+static bool ru_goes_on(const struct run *r, const struct layer *l, int rc)
+{
+	if (rc != -ETIMEDOUT || layer_state(l) != LAYER_UP ||
+	    (r->mode && !strcmp(r->mode, "forward")))
+		return false;
+	cli_warn(cmd, "layer '%s' does not answer; the program is not scheduled until it does.",
+		 l->name);
+	return true;
+}
+
 static int ru_local(struct run *r)
 {
-	int64_t until_ms = layer_clock_ms() + LAYER_BRIEF_MS;
+	int64_t until_ms = layer_clock_ms() + LAYER_BRIEF_MS, timeout_ns = TIMEOUT_NS;
 	char who[48], *text;
 	struct layer l;
 	int rc, status;
 
+	if (r->timeout)
+		sl_parse_time(r->timeout, &timeout_ns);
+	timeout_ns = timeout_ns < TIMEOUT_NS ? timeout_ns : TIMEOUT_NS;
 	for (;;) {
 		if ((status = layer_choose(&l, cmd, r->name)))
 			return status;
+		l.answer_ms = (int)(timeout_ns / 1000000) + 1;
 		rc = ru_register(r, &l, who, &text);
 		if (rc != -ENOTCONN || !ru_changing(&l) || layer_clock_ms() >= until_ms)
 			break;
 		free(text);
 		usleep(LAYER_AGAIN_MS * 1000);
 	}
-	if ((status = layer_report(&l, who, rc, &text)))
+	if (!ru_goes_on(r, &l, rc) && (status = layer_report(&l, who, rc, &text)))
 		return status;
 	free(text);
 	ru_warn_rate(r);

@@ -330,7 +330,8 @@ static bool is_current(struct sl_turn_job *job)
 
 bool turn_current(struct sl_turn_job *job)
 {
-	/* While another thread changes the route, it is not known yet: this one looks again later. */
+	/* While another thread changes the route, it is not known yet: this one looks again later.
+	 */
 	return atomic_load(&turn_route.open) == INVALID ||
 	       (atomic_load(&turn_route.job) == job && is_current(job));
 }

@@ -199,3 +199,16 @@ teardown() {
 	run -0 env ASAN_OPTIONS=detect_leaks=0 "$SLUICE" run -- sh -c 'echo "$ASAN_OPTIONS"'
 	[ "$output" = "detect_leaks=0:verify_asan_link_order=0" ]
 }
+
+@test "a node that is stopped keeps no program from running" {
+	kill -STOP "$(cat "$SLUICE_RUNTIME/default/pid")"
+	run -0 --separate-stderr timeout 60 "$SLUICE" run --timeout 1s -- cp /bin/ls "$DIR/ls"
+	kill -CONT "$(cat "$SLUICE_RUNTIME/default/pid")"
+	[[ "$stderr" == "sluice run: warning: layer 'default' does not answer; "* ]]
+	cmp /bin/ls "$DIR/ls"
+	# Where the node makes the calls it is needed.
+	kill -STOP "$(cat "$SLUICE_RUNTIME/default/pid")"
+	run -1 --separate-stderr "$SLUICE" run --mode forward --timeout 1s -- cp /bin/ls "$DIR/ls"
+	kill -CONT "$(cat "$SLUICE_RUNTIME/default/pid")"
+	[[ "$stderr" == *"is stopped"* ]]
+}

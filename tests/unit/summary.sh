@@ -58,9 +58,15 @@ build parts </dev/null
 rm parts/meson-logs/testlog.json
 cp died/meson-logs/testlog.json parts/meson-logs/testlog-e2e.json
 cp fine/meson-logs/testlog.json parts/meson-logs/testlog-unit.json
+build again </dev/null
+cp parts/meson-logs/testlog-e2e.json again/meson-logs/
+build twice </dev/null
+cp parts/meson-logs/testlog-e2e.json twice/meson-logs/
+cp parts/meson-logs/testlog-e2e.json twice/meson-logs/testlog-repeated.json
+head -n 1 fine/meson-logs/testlog.json >again/meson-logs/testlog-repeated.json
 mkdir nothing
 
-echo 1..16
+echo 1..19
 gives 'cases are counted one by one' '2 passed, 0 failed' 0 good.tap
 gives 'several sources are added up' '6 passed, 0 failed' 0 good.tap good.tap fine
 gives 'all runs in a build directory count' '3 passed, 1 failed' 1 parts
@@ -78,4 +84,15 @@ gives 'no results at all fail' '0 passed, 1 failed' 1 nothing
 gives 'a run of no tests fails' '0 passed, 0 failed' 1 silent
 gives 'a run that ended badly fails without a failed case' '2 passed, 1 failed' 1 --bad fine fine
 gives 'a run that ended badly is not counted twice' '1 passed, 1 failed' 1 --bad died died
+gives 'what passes when it is repeated counts once' '1 passed, 0 failed' 0 again
+gives 'what fails again has failed' '1 passed, 1 failed' 1 twice
+n=$((n + 1))
+"$summary" again >out 2>&1
+if grep -q '^failed at first' out && grep -q 'again: a: FAIL' out; then
+	echo "ok $n - the first failure is listed"
+else
+	echo "not ok $n - the first failure is listed"
+	sed 's/^/# /' out
+	status=1
+fi
 exit $status

@@ -791,6 +791,45 @@ static void a_job_that_moves_takes_its_turns_at_its_home(void **state)
 	munmap(other_node, sizeof(*other_node));
 }
 
+/* Also if another thread of the process finds the new home first. */
+static void a_call_that_waits_follows_its_job(void **state)
+{
+	struct sl_turn_node *other_node = make_node(other_path);
+	struct sl_turn_job *other = make_job(other_path, SL_TURN_LEASED);
+	struct caller waiter;
+
+	(void)state;
+	memset(other->cpu, 0, sizeof(other->cpu));
+	atomic_store(&other->homes, 0);
+	atomic_store(&job->mode, SL_TURN_LEASED);
+	start(&waiter, 50);
+	await_asked();
+	snprintf(job->home[0], sizeof(job->home[0]), "%s", other_path);
+	atomic_store(&job->homes, 1);
+	atomic_fetch_add(&job->moved, 1);
+	atomic_store(&other->credit, 30);
+	assert_int_equal(call(SL_WRITE, 30, 30), TURN_LEASED);
+	/* Its slice ends and it looks again, or the node wakes it at once. */
+	wake(SL_TURN_CREDIT_BIT, INT32_MAX);
+	UNTIL(atomic_load(&other->asked) && atomic_load(&other_node->ready[other->index / 64]));
+	assert_int_equal(atomic_load(&job->asked), 0);
+	atomic_fetch_add(&other->credit, 50);
+	atomic_fetch_add(&other->grants, 1);
+	syscall(SYS_futex, &other->grants, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+	assert_int_equal(end(&waiter), TURN_LEASED);
+	assert_int_equal(moved(other, SL_WRITE).bytes, 80);
+	assert_int_equal(moved(job, SL_WRITE).bytes, 0);
+	/* Back home, for the cases that follow. */
+	snprintf(other->home[0], sizeof(other->home[0]), "%s", sock_path);
+	atomic_store(&other->homes, 1);
+	atomic_fetch_add(&other->moved, 1);
+	atomic_store(&job->homes, 0);
+	atomic_store(&job->mode, SL_TURN_OPEN);
+	assert_int_equal(call(SL_WRITE, 1, 1), TURN_OPEN);
+	assert_int_equal(moved(job, SL_WRITE).bytes, 1);
+	munmap(other_node, sizeof(*other_node));
+}
+
 /* ---- which descriptors ---- */
 
 static unsigned opened(int at, const char *path, int flags)
@@ -938,6 +977,7 @@ int main(void)
 		CASE(a_new_segment_is_found),
 		CASE(a_job_that_the_node_does_not_know_is_registered),
 		CASE(a_job_that_moves_takes_its_turns_at_its_home),
+		CASE(a_call_that_waits_follows_its_job),
 		CASE(open_says_which_files_are_ours_by_their_paths),
 		CASE(a_descriptor_of_unknown_origin_is_looked_at),
 	};
