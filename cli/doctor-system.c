@@ -14,10 +14,12 @@
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/units.h"
 #include "cli/doctor.h"
+#include "client/gate/filter.h"
 #include "wire/shm.h"
 
 /* ---- features ---- */
@@ -154,6 +156,49 @@ static void ds_pidfd(struct doctor *d)
 	}
 }
 
+/* What the trial tells. */
+enum { GATE_WORKS = 1, GATE_KILLABLE = 2, GATE_SYNC = 4 };
+
+/* In a child: a filter stays. */
+static int ds_try_gate(void)
+{
+	struct gate_kernel k;
+	int listener = gate_install(0);
+
+	if (listener < 0)
+		return 0;
+	gate_kernel(&k);
+	return GATE_WORKS | (k.killable ? GATE_KILLABLE : 0) |
+	       (gate_sync_wake_up(listener) ? GATE_SYNC : 0);
+}
+
+static void ds_gate(struct doctor *d)
+{
+	pid_t pid = gate_is_on() ? 0 : fork();
+	int status = 0;
+
+	if (pid == 0 && !gate_is_on())
+		_exit(ds_try_gate());
+	if (pid > 0)
+		waitpid(pid, &status, 0);
+	status = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+	if (gate_is_on())
+		doctor_say(d, DOCTOR_OK, "gate", NULL, "this program is behind one");
+	else if (!(status & GATE_WORKS))
+		doctor_say(
+			d, DOCTOR_WARN, "gate",
+			"It needs Linux 5.9, and that no container or debugger supervises system "
+			"calls by seccomp.",
+			"no gate can be put before programs; static ones are not scheduled");
+	else if (!(status & GATE_KILLABLE))
+		doctor_say(d, DOCTOR_WARN, "gate", "It needs Linux 5.19.",
+			   "can be put before programs, but signals end the wait for a turn");
+	else
+		doctor_say(d, DOCTOR_OK, "gate", NULL,
+			   "can be put before programs (seccomp user notification%s)",
+			   status & GATE_SYNC ? ", fast" : "; Linux 6.6 makes it faster");
+}
+
 void doctor_kernel(struct doctor *d)
 {
 	ds_version(d);
@@ -161,6 +206,7 @@ void doctor_kernel(struct doctor *d)
 	ds_openat2(d);
 	ds_shared(d);
 	ds_pidfd(d);
+	ds_gate(d);
 }
 
 /* ---- limits ---- */

@@ -65,6 +65,15 @@ int layer_daemon(const char *cmd, char path[PATH_MAX])
 	return fi_find(cmd, "SLUICED", "sluiced", places, path);
 }
 
+int layer_gate(const char *cmd, char path[PATH_MAX])
+{
+	static const char *const places[] = { ".",	    "../client/gate",
+					      "../libexec", "../lib/sluice",
+					      "../bin",	    NULL };
+
+	return fi_find(cmd, "SLUICE_GATE_PROGRAM", "sluice-gate", places, path);
+}
+
 int layer_httpd(const char *cmd, char path[PATH_MAX])
 {
 	static const char *const places[] = { ".",	 "../dashboard", "../bin",

@@ -201,6 +201,7 @@ int layer_runtime(const char *cmd, bool make, char path[PATH_MAX]);
 
 /* What belongs to this program: the daemon, the dashboard's server, the library for LD_PRELOAD. */
 int layer_daemon(const char *cmd, char path[PATH_MAX]);
+int layer_gate(const char *cmd, char path[PATH_MAX]); /* sluice-gate */
 int layer_httpd(const char *cmd, char path[PATH_MAX]);
 int layer_program(const char *cmd, char path[PATH_MAX]); /* `sluice` itself */
 int layer_tools(const char *cmd, char path[PATH_MAX]);	 /* `sluice-tools` */

@@ -21,6 +21,9 @@
 #include "cli/remote.h"
 #include "cli/run.h"
 #include "client/client.h"
+#include "client/gate/filter.h"
+#include "client/gate/program.h"
+#include "client/settings.h"
 
 static const char cmd[] = "run";
 
@@ -51,6 +54,10 @@ enum {
 	O_TIMEOUT,
 	O_FALLBACK,
 	O_BYPASS,
+	O_INTERCEPT,
+	O_URING,
+	O_SUMMARY,
+	O_NO_SUMMARY,
 	O_CONNECT,
 	O_SECRET,
 	O_DIR,
@@ -73,6 +80,10 @@ static const struct option longs[] = {
 	{ "timeout", required_argument, NULL, O_TIMEOUT },
 	{ "fallback", required_argument, NULL, O_FALLBACK },
 	{ "bypass", required_argument, NULL, O_BYPASS },
+	{ "intercept", required_argument, NULL, O_INTERCEPT },
+	{ "io-uring", required_argument, NULL, O_URING },
+	{ "summary", no_argument, NULL, O_SUMMARY },
+	{ "no-summary", no_argument, NULL, O_NO_SUMMARY },
 	{ "connect", required_argument, NULL, O_CONNECT },
 	{ "secret-file", required_argument, NULL, O_SECRET },
 	{ "directory", required_argument, NULL, O_DIR },
@@ -83,13 +94,16 @@ static const struct option longs[] = {
 
 struct run {
 	const char *name, *job, *title, *rate, *mode, *timeout, *fallback, *bypass;
-	const char *connect, *secret_file, *directory;
+	const char *connect, *secret_file, *directory, *intercept, *uring;
 	const char *key[K_END - K_FIRST];
 	bool print; /* the environment, instead of running a program in it */
 	/* found out */
 	char job_name[CHECK_JOB_NAME + 1], title_words[CHECK_JOB_NAME + 8];
 	char root[PATH_MAX], socket[128], secret[PATH_MAX];
-	bool no_capacity; /* what --rate asks for cannot be guaranteed */
+	char gate[PATH_MAX]; /* "": none is wanted, or there can be none */
+	struct layer layer;  /* of this machine */
+	int summary;	     /* 1: wanted, -1: not, 0: on a terminal */
+	bool no_capacity;    /* what --rate asks for cannot be guaranteed */
 };
 
 static int ru_help(void)
@@ -125,10 +139,20 @@ static int ru_help(void)
 	     "                       size of the job: processes, and compute nodes\n"
 	     "      --mode MODE      'turn' (the default): the program makes its own calls, as\n"
 	     "                       the node lets it; 'forward': the node makes them\n"
+	     "      --intercept HOW  how calls are caught: 'preload', by a library inside\n"
+	     "                       programs that are linked dynamically; 'gate', by the\n"
+	     "                       kernel (seccomp), whatever the program; 'auto' (the\n"
+	     "                       default): a gate where the library cannot be\n"
+	     "      --io-uring WHAT  behind a gate: 'refuse' (the default), or 'allow', and\n"
+	     "                       what it moves is not seen\n"
 	     "      --timeout TIME   how long I/O waits for a node that is silent (5s; 30s if\n"
 	     "                       the node makes the calls); then it goes on without\n"
 	     "      --fallback WHAT  then, where the node makes the calls: 'error' (default),\n"
 	     "                       or 'direct', to go on without the layer\n"
+	     "      --summary        at the end, one line on what went through the layer, was\n"
+	     "                       held, and went past it; the default if standard error is\n"
+	     "                       a terminal\n"
+	     "      --no-summary     no such line\n"
 	     "      --bypass LIST    programs that are left alone, by commas\n"
 	     "      --print-env      run nothing; print what a shell can eval, so that all it\n"
 	     "                       starts from then on belongs to the job\n"
@@ -208,6 +232,24 @@ static int ru_option(struct run *r, int opt)
 			return cli_usage(cmd, "--fallback is 'direct' or 'error', not '%s'.",
 					 optarg);
 		r->fallback = optarg;
+		return CLI_OK;
+	case O_INTERCEPT:
+		if (strcmp(optarg, "auto") != 0 && strcmp(optarg, "preload") != 0 &&
+		    strcmp(optarg, "gate") != 0)
+			return cli_usage(cmd,
+					 "--intercept is 'auto', 'preload' or 'gate', not '%s'.",
+					 optarg);
+		r->intercept = optarg;
+		return CLI_OK;
+	case O_URING:
+		if (strcmp(optarg, "refuse") != 0 && strcmp(optarg, "allow") != 0)
+			return cli_usage(cmd, "--io-uring is 'refuse' or 'allow', not '%s'.",
+					 optarg);
+		r->uring = optarg;
+		return CLI_OK;
+	case O_SUMMARY:
+	case O_NO_SUMMARY:
+		r->summary = opt == O_SUMMARY ? 1 : -1;
 		return CLI_OK;
 	case O_BYPASS:
 		r->bypass = optarg;
@@ -370,6 +412,7 @@ static int ru_local(struct run *r)
 				l.dir);
 	layer_enter(&l); /* one that has died meanwhile is not the one to begin with */
 	snprintf(r->socket, sizeof(r->socket), "%s", l.socket);
+	r->layer = l;
 	return CLI_OK;
 }
 
@@ -491,6 +534,12 @@ static void ru_environment(const struct run *r, const char *library)
 		setenv("SLUICE_FALLBACK", r->fallback, 1);
 	if (r->bypass)
 		setenv("SLUICE_BYPASS", r->bypass, 1);
+	if (r->uring)
+		setenv("SLUICE_IO_URING", r->uring, 1);
+	if (*r->gate)
+		setenv("SLUICE_GATE", r->gate, 1);
+	else
+		unsetenv("SLUICE_GATE");
 	ru_preload(library);
 	ru_sanitizer();
 }
@@ -523,11 +572,88 @@ static int ru_print(void)
 	return CLI_OK;
 }
 
-static int ru_exec(char **argv)
+/* ---- the gate ---- */
+
+static bool ru_forwards(const struct run *r)
+{
+	const char *mode = r->mode ? r->mode : getenv("SLUICE_MODE");
+
+	return r->connect || (mode && !strcmp(mode, "forward"));
+}
+
+/* Where sluice-gate is, if this job can have a gate. */
+static int ru_gate(struct run *r)
+{
+	bool asked = r->intercept && !strcmp(r->intercept, "gate");
+	struct gate_kernel kernel;
+	int status;
+
+	if ((r->intercept && !strcmp(r->intercept, "preload")) || ru_forwards(r))
+		return CLI_OK;
+	if ((status = layer_gate(cmd, r->gate)))
+		return status;
+	gate_kernel(&kernel);
+	if (kernel.notify || gate_is_on())
+		return CLI_OK;
+	r->gate[0] = 0;
+	cli_warn(cmd,
+		 "this kernel lets no gate be put before programs (seccomp user notification, "
+		 "Linux 5.9)%s; those that are linked statically are not scheduled.",
+		 asked ? ", so that --intercept gate has no effect" : "");
+	return CLI_OK;
+}
+
+/* As execvp() finds it; false: nowhere. */
+static bool ru_find(const char *file, char path[PATH_MAX])
+{
+	const char *dir = getenv("PATH");
+
+	if (strchr(file, '/'))
+		return snprintf(path, PATH_MAX, "%s", file) < PATH_MAX;
+	for (dir = dir ? dir : "/bin:/usr/bin"; dir; dir = strchr(dir, ':')) {
+		dir += *dir == ':';
+		if (snprintf(path, PATH_MAX, "%.*s%s%s", (int)strcspn(dir, ":"), dir,
+			     strcspn(dir, ":") ? "/" : "", file) < PATH_MAX &&
+		    access(path, X_OK) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Become the program by way of sluice-gate, if it needs a gate. */
+static void ru_exec_gated(const struct run *r, char **argv)
+{
+	const char *slash = strrchr(argv[0], '/');
+	char path[PATH_MAX], **words;
+	enum gate_need need;
+	size_t n = 0;
+
+	if (!*r->gate || !ru_find(argv[0], path) ||
+	    client_listed(getenv("SLUICE_BYPASS"), slash ? slash + 1 : argv[0]))
+		return;
+	need = gate_look(path);
+	if (need == GATE_ABSENT || need == GATE_PRIVILEGED ||
+	    (need == GATE_NONE && !(r->intercept && !strcmp(r->intercept, "gate"))))
+		return;
+	while (argv[n])
+		n++;
+	words = calloc(n + 4, sizeof(*words));
+	if (!words)
+		return;
+	words[0] = (char *)(uintptr_t)r->gate;
+	words[1] = (char *)(uintptr_t) "--";
+	words[2] = path;
+	memcpy(words + 3, argv, n * sizeof(*words));
+	execv(r->gate, words);
+	free(words);
+}
+
+static int ru_exec(const struct run *r, char **argv)
 {
 	int error;
 
 	signal(SIGPIPE, SIG_DFL);
+	ru_exec_gated(r, argv);
 	execvp(argv[0], argv);
 	error = errno;
 	signal(SIGPIPE, SIG_IGN);
@@ -551,6 +677,11 @@ static int ru_check(const struct run *r)
 	if (r->connect && !r->secret_file)
 		return cli_usage(cmd,
 				 "--connect needs the secret of the layer: --secret-file FILE.");
+	if (r->intercept && !strcmp(r->intercept, "gate") && ru_forwards(r))
+		return cli_usage(cmd, "--intercept gate is for --mode turn: in forward mode the "
+				      "node makes the calls.");
+	if (r->connect && r->summary > 0)
+		return cli_usage(cmd, "--summary is for layers of this machine.");
 	if (r->connect && r->mode && !strcmp(r->mode, "turn"))
 		return cli_usage(cmd, "--mode turn is for layers of this machine.");
 	return CLI_OK;
@@ -576,9 +707,13 @@ int cmd_run(int argc, char **argv)
 	run_job_name(r.job, ru_process(&r), r.job_name);
 	ru_title(&r, r.print ? r.job_name : argv[optind]);
 	if ((status = ru_check(&r)) || (status = layer_preload(cmd, library)) ||
-	    (status = r.connect ? ru_remote(&r) : ru_local(&r)))
+	    (status = ru_gate(&r)) || (status = r.connect ? ru_remote(&r) : ru_local(&r)))
 		return status;
 	ru_warn_low(&r);
+	if (!r.print && (r.summary > 0 || (!r.summary && !r.connect && isatty(STDERR_FILENO))))
+		if (run_summary(&r.layer, r.job_name,
+				*r.gate && r.intercept && !strcmp(r.intercept, "gate"), &status))
+			return status;
 	ru_environment(&r, library);
-	return r.print ? ru_print() : ru_exec(argv + optind);
+	return r.print ? ru_print() : ru_exec(&r, argv + optind);
 }

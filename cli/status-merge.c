@@ -153,9 +153,10 @@ static void mg_job(cJSON *to, const cJSON *from)
 /* Where it is, in its part of the merged job. */
 static void mg_part(cJSON *to, const cJSON *job, const char *node)
 {
-	static const char *const keys[] = { "clients",	       "bandwidth_bps", "iops",
-					    "queued_requests", "read_bytes",	"write_bytes",
-					    "requests",	       "batches",	"throttled_s" };
+	static const char *const keys[] = { "clients",		"bandwidth_bps", "iops",
+					    "queued_requests",	"read_bytes",	 "write_bytes",
+					    "requests",		"batches",	 "throttled_s",
+					    "unscheduled_bytes" };
 	cJSON *parts = cJSON_GetObjectItemCaseSensitive(to, "parts"), *part;
 
 	if (!parts)

@@ -271,6 +271,23 @@ static void tb_jobs(FILE *f, const cJSON *jobs, const struct column *table, unsi
 	free(sorted);
 }
 
+/* What went past the scheduler, if anything did. */
+static void tb_unscheduled(FILE *f, const cJSON *jobs)
+{
+	const cJSON *job;
+
+	cJSON_ArrayForEach(job, jobs)
+	{
+		double bytes = status_number(job, "unscheduled_bytes");
+		char cell[CELL];
+
+		if (bytes <= 0)
+			continue;
+		status_short(cell, bytes);
+		fprintf(f, "Unscheduled: %sB of job %s\n", cell, status_string(job, "job"));
+	}
+}
+
 /* ---- the layer ---- */
 
 static void tb_layer(FILE *f, const char *name, const char *listen, const cJSON *tree)
@@ -322,12 +339,14 @@ void status_table(FILE *f, const char *name, const char *listen, const cJSON *tr
 
 	tb_layer(f, name, listen, tree);
 	putc('\n', f);
-	if (cJSON_GetArraySize(jobs) > 0)
+	if (cJSON_GetArraySize(jobs) > 0) {
 		tb_jobs(f, jobs, many ? many_nodes : one_node, columns);
-	else if (strcmp(name, "default") != 0)
+		tb_unscheduled(f, jobs);
+	} else if (strcmp(name, "default") != 0) {
 		fprintf(f, "No jobs yet: 'sluice run --name %s -- COMMAND' starts one.\n", name);
-	else
+	} else {
 		fprintf(f, "No jobs yet: 'sluice run -- COMMAND' starts one.\n");
+	}
 	if (many)
 		status_nodes(f, name, tree);
 }

@@ -114,6 +114,10 @@ static void td_detail(struct pen *p, const struct top_model *m, const struct top
 		snprintf(text + strlen(text), 64, " period %s", period);
 	if (j->period_s > 0 && !strcmp(j->period_from, "detected"))
 		snprintf(text + strlen(text), 64, " (%.0f %% sure)", 100 * j->confidence);
+	if (j->unscheduled > 0) {
+		status_short(period, j->unscheduled);
+		snprintf(text + strlen(text), 64, ", %sB unscheduled", period);
+	}
 	pen_say(p, TOP_STRONG,
 		top_cut(name, sizeof(name), j->name,
 			td_room(p, (unsigned)(strlen(text) + 2 + strlen(j->reason))), v->utf8));

@@ -58,6 +58,7 @@ static const struct tm_field tm_job_fields[] = {
 	JOB("share", share),
 	JOB("queued_requests", queue),
 	JOB("throttled_s", held_s),
+	JOB("unscheduled_bytes", unscheduled),
 	JOB("period_s", period_s),
 	JOB("asked_min_bps", min_bps),
 	JOB("asked_max_bps", max_bps),

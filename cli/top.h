@@ -36,6 +36,7 @@ struct top_job {
 	char period_from[16]; /* "declared", "detected", or "" */
 	double clients, now_bps, average_bps, iops, share;
 	double queue, held_s, p50_us, p99_us;
+	double unscheduled;	     /* bytes that went past the scheduler */
 	double period_s, confidence; /* 0: not known */
 	bool has_set;
 	double set;			 /* TOP_NO_SET: none */

@@ -289,6 +289,26 @@ static int raw_prctl(int option, ...)
 	return (int)syscall(SYS_prctl, option, arg[0], arg[1], arg[2], arg[3]);
 }
 
+static int raw_execve(const char *path, char *const *argv, char *const *envp)
+{
+	return (int)syscall(SYS_execve, path, argv, envp);
+}
+
+static int raw_execv(const char *path, char *const *argv)
+{
+	return (int)syscall(SYS_execve, path, argv, environ);
+}
+
+static int raw_execveat(int dir, const char *path, char *const *argv, char *const *envp, int flags)
+{
+	return (int)syscall(SYS_execveat, dir, path, argv, envp, flags);
+}
+
+static int raw_fexecve(int fd, char *const *argv, char *const *envp)
+{
+	return raw_execveat(fd, "", argv, envp, AT_EMPTY_PATH);
+}
+
 static pid_t raw_fork(void)
 {
 	return (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
@@ -415,7 +435,7 @@ __attribute__((constructor)) static void start(void)
 
 	for (size_t i = 0; i < EARLY; i++)
 		find(i);
-	sl_forwarding = sl_client_enabled();
+	sl_forwarding = sl_client_enabled() && !sl_exec_gated();
 	if (sl_forwarding) {
 		sl_forwarding_all = client_settings()->forward;
 		turnfd_start(client_settings()->root);

@@ -11,11 +11,13 @@
  *	preload-sync.c  fsync and its kin
  *	preload-copy.c  copy_file_range, sendfile and splice
  *	preload-stdio.c streams of C
+ *	preload-exec.c  exec and posix_spawn: a gate before programs that the library cannot be in
  *	preload-fd.c    open, close, dup and the like: numbers that change their meaning
  */
 #ifndef SL_CLIENT_PRELOAD_H
 #define SL_CLIENT_PRELOAD_H
 
+#include <spawn.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -32,26 +34,40 @@
  * The first are looked up when the program starts, the others when they are needed: most programs
  * need none of them, and each look-up takes a quarter of a microsecond.
  */
-#define SL_REAL_EARLY(X)                                                     \
-	X(long, syscall, (long, ...), raw_syscall)                           \
-	X(ssize_t, read, (int, void *, size_t), raw_read)                    \
-	X(ssize_t, write, (int, const void *, size_t), raw_write)            \
-	X(ssize_t, pread, (int, void *, size_t, off_t), raw_pread)           \
-	X(ssize_t, pread64, (int, void *, size_t, off_t), raw_pread)         \
-	X(ssize_t, pwrite, (int, const void *, size_t, off_t), raw_pwrite)   \
-	X(ssize_t, pwrite64, (int, const void *, size_t, off_t), raw_pwrite) \
-	X(ssize_t, readv, (int, const struct iovec *, int), raw_readv)       \
-	X(ssize_t, writev, (int, const struct iovec *, int), raw_writev)     \
-	X(int, open, (const char *, int, ...), raw_open)                     \
-	X(int, open64, (const char *, int, ...), raw_open)                   \
-	X(int, openat, (int, const char *, int, ...), raw_openat)            \
-	X(int, openat64, (int, const char *, int, ...), raw_openat)          \
-	X(int, fsync, (int), raw_fsync)                                      \
-	X(int, close, (int), raw_close)                                      \
-	X(int, dup2, (int, int), raw_dup2)                                   \
-	X(int, fcntl, (int, int, ...), raw_fcntl)                            \
-	X(int, fcntl64, (int, int, ...), raw_fcntl)                          \
-	X(pid_t, _Fork, (void), raw_fork)
+#define SL_REAL_EARLY(X)                                                                         \
+	X(long, syscall, (long, ...), raw_syscall)                                               \
+	X(ssize_t, read, (int, void *, size_t), raw_read)                                        \
+	X(ssize_t, write, (int, const void *, size_t), raw_write)                                \
+	X(ssize_t, pread, (int, void *, size_t, off_t), raw_pread)                               \
+	X(ssize_t, pread64, (int, void *, size_t, off_t), raw_pread)                             \
+	X(ssize_t, pwrite, (int, const void *, size_t, off_t), raw_pwrite)                       \
+	X(ssize_t, pwrite64, (int, const void *, size_t, off_t), raw_pwrite)                     \
+	X(ssize_t, readv, (int, const struct iovec *, int), raw_readv)                           \
+	X(ssize_t, writev, (int, const struct iovec *, int), raw_writev)                         \
+	X(int, open, (const char *, int, ...), raw_open)                                         \
+	X(int, open64, (const char *, int, ...), raw_open)                                       \
+	X(int, openat, (int, const char *, int, ...), raw_openat)                                \
+	X(int, openat64, (int, const char *, int, ...), raw_openat)                              \
+	X(int, fsync, (int), raw_fsync)                                                          \
+	X(int, close, (int), raw_close)                                                          \
+	X(int, dup2, (int, int), raw_dup2)                                                       \
+	X(int, fcntl, (int, int, ...), raw_fcntl)                                                \
+	X(int, fcntl64, (int, int, ...), raw_fcntl)                                              \
+	X(pid_t, _Fork, (void), raw_fork)                                                        \
+	X(int, execve, (const char *, char *const *, char *const *), raw_execve)                 \
+	X(int, execv, (const char *, char *const *), raw_execv)                                  \
+	X(int, execvp, (const char *, char *const *), NULL)                                      \
+	X(int, execvpe, (const char *, char *const *, char *const *), NULL)                      \
+	X(int, fexecve, (int, char *const *, char *const *), raw_fexecve)                        \
+	X(int, execveat, (int, const char *, char *const *, char *const *, int), raw_execveat)   \
+	X(int, posix_spawn,                                                                      \
+	  (pid_t *, const char *, const posix_spawn_file_actions_t *, const posix_spawnattr_t *, \
+	   char *const *, char *const *),                                                        \
+	  NULL)                                                                                  \
+	X(int, posix_spawnp,                                                                     \
+	  (pid_t *, const char *, const posix_spawn_file_actions_t *, const posix_spawnattr_t *, \
+	   char *const *, char *const *),                                                        \
+	  NULL)
 
 #define SL_REAL_LATE(X)                                                                          \
 	X(ssize_t, preadv, (int, const struct iovec *, int, off_t), raw_preadv)                  \
@@ -135,6 +151,9 @@ void sl_forward_after_fork(void);
 
 /* Have libc's streams ask us. Once, at the start. */
 void sl_stdio_divert(void);
+
+/* At the start: whether this process leaves its calls to a gate, or starts one. */
+bool sl_exec_gated(void);
 
 extern bool sl_forwarding;     /* this process is in a job of a layer; from its start to its end */
 extern bool sl_forwarding_all; /* and the node makes all of its calls */

@@ -135,9 +135,8 @@ static void job_conf(struct sl_hello *h, const char *text)
 	}
 }
 
-static bool bypassed(const char *list)
+bool client_listed(const char *list, const char *name)
 {
-	const char *name = program_invocation_short_name;
 	size_t length = strlen(name);
 
 	for (const char *at = list; at && *at;) {
@@ -153,6 +152,7 @@ static bool bypassed(const char *list)
 /* What there is in the environment; NULL: not set. */
 struct found {
 	const char *root, *socket, *mode, *log, *timeout, *fallback, *secret_file, *conf, *bypass;
+	const char *gate, *uring;
 	const char *job[JOB_NAMES];
 };
 
@@ -178,6 +178,8 @@ static void look_through(struct found *f)
 		{ "SECRET_FILE", &f->secret_file },
 		{ "JOB_CONF", &f->conf },
 		{ "BYPASS", &f->bypass },
+		{ "GATE", &f->gate },
+		{ "IO_URING", &f->uring },
 	};
 
 	for (char **at = environ; at && *at; at++) {
@@ -196,7 +198,7 @@ static void look_through(struct found *f)
 /* A copy, since the program may change its environment; close to the others, in few pages. */
 static char *keep(const char *text)
 {
-	static char memory[3 * PATH_MAX];
+	static char memory[4 * PATH_MAX];
 	static size_t used;
 	size_t n = strlen(text) + 1;
 
@@ -221,7 +223,8 @@ static void read_settings(void)
 		err.inode = st.st_ino;
 	}
 	if (!f.root || !f.socket || f.root[0] != '/' || strlen(f.socket) >= sizeof(s.socket) ||
-	    strlen(f.root) >= PATH_MAX || bypassed(f.bypass) || !(root = keep(f.root)))
+	    strlen(f.root) >= PATH_MAX || client_listed(f.bypass, program_invocation_short_name) ||
+	    !(root = keep(f.root)))
 		return;
 	for (size_t length = strlen(root); length > 1 && root[length - 1] == '/'; length--)
 		root[length - 1] = 0;
@@ -236,6 +239,10 @@ static void read_settings(void)
 	s.tcp = !strncmp(s.socket, TCP_PREFIX, strlen(TCP_PREFIX));
 	s.forward = s.tcp || (f.mode && !strcmp(f.mode, "forward"));
 	s.hello.caps = s.tcp ? 0 : SL_CAP_SHM;
+	s.gate = f.gate && f.gate[0] == '/' ? keep(f.gate) : NULL;
+	s.bypass = f.bypass ? keep(f.bypass) : NULL;
+	s.timeout = f.timeout ? keep(f.timeout) : NULL;
+	s.uring = f.uring && !strcmp(f.uring, "allow");
 	s.secret_file = f.secret_file ? keep(f.secret_file) : NULL;
 	s.secret_file = s.secret_file ? s.secret_file : "";
 	for (size_t i = 0; i < JOB_NAMES && !job; i++)
@@ -266,6 +273,12 @@ const struct settings *client_settings(void)
 	if (atomic_load_explicit(&state, memory_order_acquire) != 2)
 		read_once();
 	return &s;
+}
+
+void client_set_gated(void)
+{
+	client_settings();
+	s.gated = true;
 }
 
 bool sl_client_enabled(void)

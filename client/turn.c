@@ -327,20 +327,29 @@ static bool is_own(const struct turn *t, uint32_t tid)
 	return s->again == t->again && s->tid == tid;
 }
 
-static uint64_t file_number(int fd)
+uint64_t turn_file_number(const struct statx *sx)
 {
-	uint64_t number;
-	struct statx sx;
+	uint64_t number = sx->stx_ino ^ ((uint64_t)sx->stx_dev_major << 32 | sx->stx_dev_minor) *
+						UINT64_C(0x9e3779b97f4a7c15);
 
-	if (syscall(SYS_statx, fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO, &sx))
-		return 0;
-	number = sx.stx_ino ^ ((uint64_t)sx.stx_dev_major << 32 | sx.stx_dev_minor) *
-				      UINT64_C(0x9e3779b97f4a7c15);
 	return number < SL_NO_FILE ? number : number - SL_NO_FILE;
 }
 
+static struct turn_place place_of(int fd, off_t offset)
+{
+	struct turn_place place = { 0 };
+	struct statx sx;
+
+	if (syscall(SYS_statx, fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO, &sx) == 0)
+		place.file = turn_file_number(&sx);
+	if (offset < 0)
+		offset = (off_t)syscall(SYS_lseek, fd, 0, SEEK_CUR);
+	place.offset = offset < 0 ? 0 : (uint64_t)offset;
+	return place;
+}
+
 /* As by_credit(); PASS: there is no slot. */
-static enum turn_kind by_place(struct turn *t, int fd, off_t offset, unsigned how)
+static enum turn_kind by_place(struct turn *t, const struct turn_place *place, unsigned how)
 {
 	struct sl_turn_job *job = t->job;
 	uint32_t tid = thread_id(), state;
@@ -355,10 +364,8 @@ static enum turn_kind by_place(struct turn *t, int fd, off_t offset, unsigned ho
 	s->tid = tid;
 	s->op = t->op;
 	t->again = ++s->again;
-	s->file = file_number(fd);
-	if (offset < 0)
-		offset = (off_t)syscall(SYS_lseek, fd, 0, SEEK_CUR);
-	s->offset = offset < 0 ? 0 : (uint64_t)offset;
+	s->file = place->file;
+	s->offset = place->offset;
 	s->length = t->length;
 	s->moved = 0;
 	slot_held = (uint8_t)(t->slot + 1);
@@ -510,6 +517,7 @@ static enum turn_kind wait_turn(struct turn *t, int fd, unsigned state, off_t of
 {
 	bool placed = atomic_load(&t->job->mode) == SL_TURN_PLACED;
 	enum turn_kind kind = TURN_PASS;
+	struct turn_place place;
 	struct turnfd_file file;
 
 	if (is_given_up(t->job))
@@ -528,8 +536,10 @@ static enum turn_kind wait_turn(struct turn *t, int fd, unsigned state, off_t of
 	/* A call on a pipe can be interrupted, so it must not wait here. */
 	if (!turnfd_hold(fd, &file))
 		return TURN_PASS;
-	if (placed)
-		kind = by_place(t, fd, offset, how);
+	if (placed) {
+		place = place_of(fd, offset);
+		kind = by_place(t, &place, how);
+	}
 	if (kind == TURN_PASS)
 		kind = by_credit(t, how);
 	if (turnfd_holds(fd, &file))
@@ -632,7 +642,7 @@ enum turn_kind turn_begin(struct turn *t, int fd, enum sl_op op, const struct io
 	saved = errno;
 	s = client_settings();
 	*t = (struct turn){ .op = (uint8_t)op, .slot = NO_SLOT, .fd = fd, .offset = offset };
-	if (!s->enabled)
+	if (!s->enabled || s->gated)
 		t->kind = TURN_PASS;
 	else if (s->forward && (s->tcp || !where_direct()))
 		t->kind = TURN_FORWARD;
@@ -661,7 +671,57 @@ static void read_over(const struct turn *t, uint64_t moved, uint64_t paid)
 
 static bool by_wire_read(const struct turn *t)
 {
-	return t->op == SL_READ && wire_charge(t->job) & SL_TURN_READS && !turn_sealed();
+	return t->op == SL_READ && t->fd >= 0 && wire_charge(t->job) & SL_TURN_READS &&
+	       !turn_sealed();
+}
+
+/* As wait_turn(), for a call of another process. */
+static enum turn_kind wait_other(struct turn *t, const struct turn_place *place, unsigned how)
+{
+	enum turn_kind kind = TURN_PASS;
+
+	if (is_given_up(t->job))
+		return TURN_LATE;
+	if ((how & TURN_NOWAIT || atomic_load(&t->job->mode) == SL_TURN_LEASED) &&
+	    debit(t->job, t->length, how & TURN_NOWAIT))
+		return TURN_LEASED;
+	if (!place)
+		return TURN_WAITS;
+	if (atomic_load(&t->job->mode) == SL_TURN_PLACED && !turn_foreign())
+		kind = by_place(t, place, 0);
+	return kind == TURN_PASS ? by_credit(t, 0) : kind;
+}
+
+enum turn_kind turn_begin_other(struct turn *t, enum sl_op op, uint64_t length,
+				const struct turn_place *place, unsigned how)
+{
+	enum turn_kind kind;
+
+	*t = (struct turn){ .op = (uint8_t)op, .slot = NO_SLOT, .fd = -1, .kind = TURN_PASS };
+	for (int i = 0; i < 8; i++) {
+		t->job = turn_attach();
+		if (!t->job)
+			return TURN_PASS;
+		t->length = length < LENGTH_MAX ? length : LENGTH_MAX;
+		switch (atomic_load(&t->job->mode)) {
+		case SL_TURN_LEASED:
+		case SL_TURN_PLACED:
+			kind = wait_other(t, place, how);
+			break;
+		case SL_TURN_OPEN:
+			t->kind = TURN_OPEN;
+			return TURN_OPEN;
+		default: /* calls that the node is to make itself are not made by it */
+			t->kind = TURN_LATE;
+			return TURN_LATE;
+		}
+		if (kind != TURN_OPEN) {
+			t->kind = (uint8_t)kind;
+			return kind;
+		}
+	}
+	t->kind = TURN_OPEN;
+	return TURN_OPEN;
 }
 
 void turn_end(const struct turn *t, ssize_t n)

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <sys/uio.h>
 
@@ -62,6 +63,7 @@ enum turn_kind {
 	TURN_LATE,     /* the node has been silent for too long */
 	TURN_READ,     /* what it moves from the file system is debited when it is over */
 	TURN_BUFFERED, /* its bytes are charged when they are written back */
+	TURN_WAITS,    /* of turn_begin_other(): the call would have to wait */
 };
 
 struct turn {
@@ -89,6 +91,16 @@ enum turn_kind turn_begin(struct turn *t, int fd, enum sl_op op, const struct io
 /* Whether at least 8 bytes of the program's memory can be read: a bad address is the kernel's to
  * report (EFAULT), and not ours to crash on. */
 bool turn_readable(const void *memory, size_t bytes);
+/*
+ * The same for a call of another process, on a file of the layer: see client/gate/. PASS: there is
+ * no node. place NULL: if the call had to wait, nothing is done, and the answer is WAITS.
+ */
+struct turn_place {
+	uint64_t file, offset;
+};
+enum turn_kind turn_begin_other(struct turn *t, enum sl_op op, uint64_t length,
+				const struct turn_place *place, unsigned how);
+uint64_t turn_file_number(const struct statx *sx); /* equal for equal files */
 /* The call returned n. Keeps errno. */
 void turn_end(const struct turn *t, ssize_t n);
 

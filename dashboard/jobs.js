@@ -93,6 +93,7 @@ const columns = [
 		hint: 'Bytes read and written so far',
 		sort: (j) => one(j.read_bytes) + one(j.write_bytes),
 		show: (j) => bytes((j.read_bytes ?? 0) + (j.write_bytes ?? 0)),
+		below: (j) => (j.unscheduled_bytes > 0 ? `${bytes(j.unscheduled_bytes)} unscheduled` : ''),
 	},
 	{
 		key: 'period',

@@ -41,7 +41,7 @@ found_by() { # check
 		(.checks | all(.state == "ok" or .state == "warn")) and
 		(.checks | map(select(.state == "ok")) | length) == .ok and
 		(.checks | all(.found | length > 0))' <<<"$output"
-	for check in kernel io_uring openat2 memfd SCM_RIGHTS pidfd "open files" processes memlock \
+	for check in kernel io_uring openat2 memfd SCM_RIGHTS pidfd gate "open files" processes memlock \
 		"file size" /dev/shm sluiced preload sluice-httpd runtime leftovers directory "file system" "free space" O_DIRECT \
 		"RWF flags" loopback FUSE MUNGE; do
 		[ -n "$(state_of "$check")" ] || { echo "no $check"; false; }

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `sluice run --summary`: stay as the parent of the program, and say at its end what went through
+ * the layer, how long it was held and why, and what went past it.
+ *
+ *	sluice: job run-812: 0B read, 512MB written through the layer; held 25s, 24s of it by
+ *	its max; unscheduled: 0B, and at most 72KB unseen (other files and pipes included)
+ *
+ * What went past the layer unseen can only be bounded with the preloaded library: the kernel
+ * counts what all processes have read and written (/proc/self/io has that of children that have
+ * been waited for), other files and pipes included. Behind a gate nothing passes unseen.
+ *
+ * The parent is to be no difference: signals are passed on, it stops when the program does, ends
+ * as the program does, and if it is killed so is the program.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/run.h"
+#include "cli/status.h"
+
+static pid_t child;
+
+/* What the job has moved and waited; the kernel's count of what this process and its children have
+ * read and written. */
+struct sums {
+	double read, write, unscheduled, throttled_s, waiting_s, all;
+	bool answered;
+};
+
+static double rs_io(void)
+{
+	FILE *f = fopen("/proc/self/io", "re");
+	unsigned long long value;
+	double sum = 0;
+	char key[32];
+
+	while (f && fscanf(f, "%31s %llu", key, &value) == 2)
+		if (!strcmp(key, "rchar:") || !strcmp(key, "wchar:"))
+			sum += (double)value;
+	if (f)
+		fclose(f);
+	return sum;
+}
+
+static void rs_sums(const struct layer *l, const char *name, struct sums *s)
+{
+	cJSON *tree = status_ask(l, STATUS_WAIT_MS);
+	const cJSON *job;
+
+	*s = (struct sums){ .all = rs_io(), .answered = tree };
+	cJSON_ArrayForEach(job, cJSON_GetObjectItemCaseSensitive(tree, "jobs"))
+	{
+		if (strcmp(status_string(job, "job"), name) != 0)
+			continue;
+		s->read = status_number(job, "read_bytes");
+		s->write = status_number(job, "write_bytes");
+		s->unscheduled = status_number(job, "unscheduled_bytes");
+		s->throttled_s = status_number(job, "throttled_s");
+		s->waiting_s = status_number(job, "waiting_s");
+	}
+	cJSON_Delete(tree);
+}
+
+static double rs_rest(double after, double before)
+{
+	return after > before ? after - before : 0;
+}
+
+static void rs_held(const struct sums *a, const struct sums *b)
+{
+	double by_max = rs_rest(b->throttled_s, a->throttled_s);
+	double held = rs_rest(b->waiting_s, a->waiting_s);
+	char all[STATUS_CELL], max[STATUS_CELL];
+
+	held = held > by_max ? held : by_max;
+	status_time(all, held);
+	status_time(max, by_max);
+	if (held <= 0)
+		fputs("not held; ", stderr);
+	else if (by_max > 0)
+		fprintf(stderr, "held %s, %s of it by its max; ", all, max);
+	else
+		fprintf(stderr, "held %s, for others; ", all);
+}
+
+static void rs_print(const char *name, const struct sums *a, const struct sums *b, bool exact)
+{
+	double read = rs_rest(b->read, a->read), write = rs_rest(b->write, a->write);
+	char cell[STATUS_CELL];
+
+	if (!b->answered) {
+		fprintf(stderr, "sluice: job %s: the layer does not answer any more\n", name);
+		return;
+	}
+	status_short(cell, read);
+	fprintf(stderr, "sluice: job %s: %sB read, ", name, cell);
+	status_short(cell, write);
+	fprintf(stderr, "%sB written through the layer; ", cell);
+	rs_held(a, b);
+	status_short(cell, rs_rest(b->unscheduled, a->unscheduled));
+	fprintf(stderr, "unscheduled: %sB", cell);
+	if (!exact) {
+		status_short(cell, rs_rest(b->all - a->all, read + write));
+		fprintf(stderr, ", and at most %sB unseen (other files and pipes included)", cell);
+	}
+	fputc('\n', stderr);
+}
+
+static void rs_pass_on(int number)
+{
+	kill(child, number);
+}
+
+static void rs_signals(void)
+{
+	static const int passed[] = { SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGALRM };
+	struct sigaction sa = { .sa_handler = rs_pass_on, .sa_flags = SA_RESTART };
+
+	for (size_t i = 0; i < sizeof(passed) / sizeof(passed[0]); i++) {
+		struct sigaction was;
+
+		/* What the caller ignores, the program does, too. */
+		if (sigaction(passed[i], NULL, &was) == 0 && was.sa_handler != SIG_IGN)
+			sigaction(passed[i], &sa, NULL);
+	}
+	/* The terminal sends these to the program as well. */
+	signal(SIGINT, SIG_IGN);
+	signal(SIGQUIT, SIG_IGN);
+}
+
+static int rs_wait(void)
+{
+	int status;
+
+	for (;;) {
+		if (waitpid(child, &status, WUNTRACED) < 0) {
+			if (errno != EINTR)
+				return 0;
+		} else if (WIFSTOPPED(status)) {
+			raise(SIGSTOP);
+			kill(child, SIGCONT);
+		} else {
+			return status;
+		}
+	}
+}
+
+/* As the program has ended. */
+static int rs_end(int status)
+{
+	const struct rlimit none = { 0, 0 };
+
+	if (!WIFSIGNALED(status))
+		return WEXITSTATUS(status);
+	setrlimit(RLIMIT_CORE, &none);
+	signal(WTERMSIG(status), SIG_DFL);
+	raise(WTERMSIG(status));
+	return 128 + WTERMSIG(status);
+}
+
+bool run_summary(const struct layer *l, const char *job, bool exact, int *status)
+{
+	pid_t parent = getpid();
+	struct sums before, after;
+	sigset_t all, was;
+
+	rs_sums(l, job, &before);
+	fflush(NULL);
+	/* A signal that comes before the handlers are there must not be lost. */
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, &was);
+	child = fork();
+	if (child <= 0) {
+		sigprocmask(SIG_SETMASK, &was, NULL);
+		if (child == 0 && prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() != parent)
+			_exit(1);
+		return false;
+	}
+	rs_signals();
+	sigprocmask(SIG_SETMASK, &was, NULL);
+	*status = rs_wait();
+	rs_sums(l, job, &after);
+	rs_print(job, &before, &after, exact);
+	*status = rs_end(*status);
+	return true;
+}

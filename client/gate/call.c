@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reading a caught call.
+ *
+ * Lengths are in the registers that the kernel passes on; those of vectors and of io_submit() are
+ * in the program's memory, which process_vm_readv() reads. Which file a descriptor means is asked
+ * of /proc/THREAD/fd/N each time: programs reuse the numbers. That needs no more than the same
+ * user id, and, unlike a duplicate of the descriptor, does not keep the file open.
+ *
+ *	/proc/812/fd/3 ── statx ──► device, inode, size      each call, 1.5 us
+ *	               ── readlink ─► /scratch/a/b           once a second for each file, then
+ *cached
+ *
+ * All of this is the program's own word, as seen now: it may change its memory or its descriptors
+ * before the kernel carries the call out. Then something else is charged than moves; no data goes
+ * anywhere else.
+ *
+ * A call is charged for what it asks for, since the supervisor does not see what it moves. Reads
+ * are charged for no more than the file has, where that is worth another look.
+ */
+#include "client/gate/call.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/aio_abi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "client/gate/filter.h"
+#include "client/settings.h"
+
+#define CACHE	 256U
+#define VALID_NS INT64_C(1000000000)
+#define LARGE	 16384U /* reads from here on are cut to what the file has */
+#define BLOCKS	 128	/* control blocks of one io_submit() that are looked at */
+#define HERE	 (-1)	/* at the position */
+
+/* ---- files ---- */
+
+struct known {
+	uint64_t device, inode;
+	int64_t until_ns;
+	bool ours;
+};
+static __thread struct known cache[CACHE];
+
+/* A descriptor of a thread of another process. */
+struct file {
+	struct statx sx;
+	bool ours, hidden; /* hidden: we may not look */
+};
+
+static bool is_beneath(const char *link)
+{
+	const char *root = client_settings()->root;
+	size_t length = strlen(root);
+	char path[PATH_MAX];
+	ssize_t n = readlink(link, path, sizeof(path) - 1);
+
+	if (n <= 0)
+		return false;
+	path[n] = 0;
+	if (length == 1)
+		return path[0] == '/';
+	return !strncmp(path, root, length) && (path[length] == '/' || !path[length]);
+}
+
+static void look(uint32_t tid, int fd, struct file *f)
+{
+	struct known *k;
+	char link[40];
+	int64_t now;
+
+	*f = (struct file){ 0 };
+	if (fd < 0)
+		return;
+	snprintf(link, sizeof(link), "/proc/%u/fd/%d", tid, fd);
+	if (statx(AT_FDCWD, link, AT_STATX_DONT_SYNC, STATX_TYPE | STATX_INO | STATX_SIZE,
+		  &f->sx)) {
+		f->hidden = errno == EACCES || errno == EPERM;
+		return;
+	}
+	if (!S_ISREG(f->sx.stx_mode))
+		return;
+	k = &cache[(f->sx.stx_ino * 31 + f->sx.stx_dev_minor) % CACHE];
+	now = turn_now_ns();
+	if (k->inode != f->sx.stx_ino || now > k->until_ns ||
+	    k->device != ((uint64_t)f->sx.stx_dev_major << 32 | f->sx.stx_dev_minor))
+		*k = (struct known){ .device = (uint64_t)f->sx.stx_dev_major << 32 |
+					       f->sx.stx_dev_minor,
+				     .inode = f->sx.stx_ino,
+				     .until_ns = now + VALID_NS,
+				     .ours = is_beneath(link) };
+	f->ours = k->ours;
+}
+
+/* HERE: not known. */
+static int64_t position(uint32_t tid, int fd)
+{
+	char path[48], text[64];
+	ssize_t n;
+	int info;
+
+	snprintf(path, sizeof(path), "/proc/%u/fdinfo/%d", tid, fd);
+	info = open(path, O_RDONLY | O_CLOEXEC);
+	if (info < 0)
+		return HERE;
+	n = read(info, text, sizeof(text) - 1);
+	close(info);
+	text[n > 0 ? n : 0] = 0;
+	return strncmp(text, "pos:", 4) ? HERE : strtoll(text + 4, NULL, 10);
+}
+
+/* What is there to be read, of what is asked for. */
+static uint64_t there(uint32_t tid, int fd, const struct file *f, uint64_t length, int64_t offset)
+{
+	if (length < LARGE)
+		return length;
+	if (offset < 0)
+		offset = position(tid, fd);
+	if (offset < 0)
+		return length;
+	if ((uint64_t)offset >= f->sx.stx_size)
+		return 0;
+	return length < f->sx.stx_size - (uint64_t)offset ? length
+							  : f->sx.stx_size - (uint64_t)offset;
+}
+
+/* The call moves data of this descriptor. What it will move, for the other one of a copy. */
+static uint64_t add(struct gate_work *w, uint32_t tid, int fd, enum sl_op op, uint64_t length,
+		    int64_t offset)
+{
+	struct file f;
+
+	if (!length)
+		return 0;
+	look(tid, fd, &f);
+	if (f.hidden)
+		w->unseen += length;
+	if (!f.ours)
+		return length;
+	if (op == SL_READ)
+		length = there(tid, fd, &f, length, offset);
+	if (!w->bytes[SL_READ] && !w->bytes[SL_WRITE])
+		w->place = (struct turn_place){ turn_file_number(&f.sx),
+						offset < 0 ? 0 : (uint64_t)offset };
+	w->bytes[op] += length;
+	return length;
+}
+
+/* ---- memory ---- */
+
+static bool copy_in(uint32_t tid, uint64_t from, void *to, size_t bytes)
+{
+	struct iovec here = { to, bytes }, remote = { (void *)(uintptr_t)from, bytes };
+
+	return process_vm_readv((pid_t)tid, &here, 1, &remote, 1, 0) == (ssize_t)bytes;
+}
+
+/* Sum of the lengths of vectors; 0: they cannot be read. */
+static uint64_t vectors(uint32_t tid, uint64_t at, uint64_t count, bool small)
+{
+	size_t size = small ? 8 : 16;
+	uint64_t sum = 0;
+	union {
+		uint64_t wide[128];
+		uint32_t narrow[256];
+	} part;
+	const size_t most = sizeof(part) / size;
+
+	if (count > IOV_MAX)
+		return 0;
+	while (count) {
+		size_t n = count < most ? (size_t)count : most;
+
+		if (!copy_in(tid, at, &part, n * size))
+			return sum;
+		for (size_t i = 0; i < n; i++)
+			sum += small ? part.narrow[2 * i + 1] : part.wide[2 * i + 1];
+		count -= n;
+		at += n * size;
+	}
+	return sum;
+}
+
+/* Where an offset is given by address; 0: at the position. */
+static int64_t offset_at(uint32_t tid, uint64_t at)
+{
+	int64_t offset;
+
+	return at && copy_in(tid, at, &offset, sizeof(offset)) ? offset : HERE;
+}
+
+static void submitted(struct gate_work *w, uint32_t tid, const uint64_t *arg, bool small)
+{
+	uint64_t count = arg[1] < BLOCKS ? arg[1] : BLOCKS;
+
+	for (uint64_t i = 0; i < count; i++) {
+		uint64_t at = 0;
+		struct iocb b;
+
+		if (!copy_in(tid, arg[2] + i * (small ? 4 : 8), &at, small ? 4 : 8) ||
+		    !copy_in(tid, at, &b, sizeof(b)))
+			return;
+		switch (b.aio_lio_opcode) {
+		case IOCB_CMD_PREAD:
+		case IOCB_CMD_PWRITE:
+			add(w, tid, (int)b.aio_fildes,
+			    b.aio_lio_opcode == IOCB_CMD_PREAD ? SL_READ : SL_WRITE, b.aio_nbytes,
+			    b.aio_offset);
+			break;
+		case IOCB_CMD_PREADV:
+		case IOCB_CMD_PWRITEV:
+			add(w, tid, (int)b.aio_fildes,
+			    b.aio_lio_opcode == IOCB_CMD_PREADV ? SL_READ : SL_WRITE,
+			    vectors(tid, b.aio_buf, b.aio_nbytes, small), b.aio_offset);
+			break;
+		default:
+			break;
+		}
+	}
+}
+
+static void mapped(struct gate_work *w, uint32_t tid, const uint64_t *arg)
+{
+	struct file f;
+
+	look(tid, (int)arg[4], &f);
+	if (f.ours)
+		w->unseen += there(tid, (int)arg[4], &f, arg[1] < LARGE ? LARGE : arg[1],
+				   (int64_t)arg[5]);
+}
+
+static uint64_t length_of(uint64_t length, bool small)
+{
+	return small ? length & UINT32_MAX : length;
+}
+
+static int64_t offset_of(const uint64_t *arg, bool small)
+{
+	return small ? (int64_t)((arg[4] & UINT32_MAX) << 32 | (arg[3] & UINT32_MAX))
+		     : (int64_t)arg[3];
+}
+
+void gate_work_of(const struct seccomp_notif *n, struct gate_work *w)
+{
+	const uint64_t *arg = (const uint64_t *)n->data.args;
+	const struct gate_call *c;
+	uint64_t length;
+	bool small = false;
+
+	*w = (struct gate_work){ 0 };
+	c = gate_call_of(n->data.arch, n->data.nr, &small);
+	if (!c)
+		return;
+	switch ((enum gate_shape)c->shape) {
+	case GATE_ONE:
+	case GATE_ONE_AT:
+		add(w, n->pid, (int)arg[0], c->op, length_of(arg[2], small),
+		    c->shape == GATE_ONE ? HERE : offset_of(arg, small));
+		break;
+	case GATE_MANY_AT:
+		w->nowait = arg[5] & RWF_NOWAIT;
+		/* fall through */
+	case GATE_MANY:
+		add(w, n->pid, (int)arg[0], c->op, vectors(n->pid, arg[1], arg[2], small),
+		    c->shape == GATE_MANY ? HERE : offset_of(arg, small));
+		break;
+	case GATE_SENDFILE:
+		length = add(w, n->pid, (int)arg[1], SL_READ, length_of(arg[3], small),
+			     offset_at(n->pid, arg[2]));
+		add(w, n->pid, (int)arg[0], SL_WRITE, length, HERE);
+		break;
+	case GATE_COPY:
+		length = add(w, n->pid, (int)arg[0], SL_READ, length_of(arg[4], small),
+			     offset_at(n->pid, arg[1]));
+		add(w, n->pid, (int)arg[2], SL_WRITE, length, offset_at(n->pid, arg[3]));
+		break;
+	case GATE_SUBMIT:
+		submitted(w, n->pid, arg, small);
+		break;
+	case GATE_MAP:
+		mapped(w, n->pid, arg);
+		break;
+	}
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The keeper: holds the listener, too, and starts the supervisor again when that has ended.
+ *
+ * If the last descriptor of a listener is closed, every caught call fails with ENOSYS. So two
+ * processes hold it. When the supervisor has been killed the keeper lets those calls go that it had
+ * received (they are in shared memory), and starts the next one: the kernel keeps the others
+ * meanwhile, for about a millisecond. The supervisor does the same for the keeper. A supervisor
+ * that is stopped is killed after SILENT_MS, since programs wait for it. If no supervisor can be
+ * started, the keeper answers calls itself, without looking at them.
+ *
+ * When both have been killed within half a second nothing can be done any more:
+ * docs/interception.md.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "client/gate/serve.h"
+#include "client/turn.h"
+
+#define LOOK_MS	  1000
+#define SILENT_MS 3000
+#define ALONE_NS                                                                               \
+	INT64_C(1000000000)	   /* how long the keeper answers itself before it tries again \
+				    */
+#define SHORT_NS INT64_C(10000000) /* a supervisor that lived for less did not work */
+#define SHORTS	 20
+
+/* What the last supervisor had received. */
+static void release(const struct gate *g)
+{
+	for (unsigned slot = 0; slot < GATE_SLOTS; slot++) {
+		struct seccomp_notif *n = gate_place(g, slot);
+		struct gate_work *w = &g->shared->work[slot];
+
+		if (n->id && gate_answer(g, n->id))
+			atomic_fetch_add(&g->shared->past, w->bytes[SL_READ] + w->bytes[SL_WRITE]);
+		*w = (struct gate_work){ 0 };
+		memset(n, 0, g->stride);
+	}
+}
+
+static pid_t start(struct gate *g)
+{
+	pid_t pid = fork();
+
+	if (pid == 0)
+		gate_serve(g);
+	return pid;
+}
+
+static void stand_in(const struct gate *g)
+{
+	int64_t until = turn_now_ns() + ALONE_NS;
+	struct seccomp_notif *n = gate_place(g, 0);
+
+	while (turn_now_ns() < until) {
+		struct pollfd p = { .fd = g->listener, .events = POLLIN };
+
+		if (poll(&p, 1, LOOK_MS) != 1)
+			continue;
+		if (p.revents & (POLLHUP | POLLERR))
+			_exit(0);
+		if (ioctl(g->listener, SECCOMP_IOCTL_NOTIF_RECV, n) == 0)
+			gate_answer(g, n->id);
+		memset(n, 0, g->stride);
+	}
+}
+
+/* Until the supervisor has ended, which need not be a child. */
+static void watch(const struct gate *g, pid_t pid)
+{
+	int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	int64_t seen_ns = turn_now_ns();
+	uint64_t seen = 0;
+	bool ended = pidfd < 0;
+
+	while (!ended) {
+		struct pollfd p[] = { { .fd = g->listener }, { .fd = pidfd, .events = POLLIN } };
+		uint64_t beats = atomic_load(&g->shared->beats);
+		int64_t now = turn_now_ns();
+
+		if (beats != seen) {
+			seen = beats;
+			seen_ns = now;
+		}
+		if (now - seen_ns > SILENT_MS * INT64_C(1000000)) {
+			kill(pid, SIGKILL);
+			seen_ns = now;
+		}
+		poll(p, 2, LOOK_MS);
+		if (p[0].revents & (POLLHUP | POLLERR)) {
+			kill(pid, SIGKILL);
+			_exit(0);
+		}
+		ended = p[1].revents;
+	}
+	if (pidfd >= 0)
+		close(pidfd);
+	waitpid(pid, NULL, WNOHANG);
+}
+
+_Noreturn void gate_keep(struct gate *g, pid_t supervisor)
+{
+	unsigned shorts = 0;
+
+	for (;;) {
+		int64_t begin = turn_now_ns();
+		pid_t pid = supervisor ? supervisor : start(g);
+
+		if (pid > 0)
+			watch(g, pid);
+		supervisor = 0;
+		release(g);
+		shorts = turn_now_ns() - begin < SHORT_NS ? shorts + 1 : 0;
+		if (pid < 0 || shorts >= SHORTS)
+			stand_in(g);
+	}
+}

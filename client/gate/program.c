@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reads as little as tells: the ELF header, the program headers, the loader's name, the names of
+ * libraries. About 20 small reads of pages that exec needs anyway, 10 us.
+ *
+ * Go programs are found by their note, which the Go linker writes also when it links with libc;
+ * programs with libaio or liburing by DT_NEEDED. A program that opens such a library at run time,
+ * or has "syscall" instructions of its own, cannot be found this way.
+ */
+#include "client/gate/program.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#define INTERPRETERS 4 /* of interpreters of interpreters; the kernel's limit */
+#define HEADERS	     64
+#define ENTRIES	     512
+#define LINE	     256 /* of "#!", as the kernel reads it */
+
+#if defined(__x86_64__)
+#define MACHINE EM_X86_64
+#elif defined(__aarch64__)
+#define MACHINE EM_AARCH64
+#else
+#define MACHINE EM_NONE
+#endif
+
+static bool read_at(int fd, void *out, size_t bytes, uint64_t offset)
+{
+	return syscall(SYS_pread64, fd, out, bytes, offset) == (long)bytes;
+}
+
+static bool header(int fd, const Elf64_Ehdr *e, unsigned i, Elf64_Phdr *out)
+{
+	return i < e->e_phnum && i < HEADERS && e->e_phentsize == sizeof(*out) &&
+	       read_at(fd, out, sizeof(*out), e->e_phoff + i * sizeof(*out));
+}
+
+static bool find(int fd, const Elf64_Ehdr *e, uint32_t type, Elf64_Phdr *out)
+{
+	for (unsigned i = 0; header(fd, e, i, out); i++)
+		if (out->p_type == type)
+			return true;
+	return false;
+}
+
+/* The loader of glibc, which reads LD_PRELOAD as the library expects it. */
+static bool is_glibc(int fd, const Elf64_Phdr *interp)
+{
+	char name[64] = "";
+	size_t bytes = interp->p_filesz < sizeof(name) - 1 ? interp->p_filesz : sizeof(name) - 1;
+	const char *slash;
+
+	if (!read_at(fd, name, bytes, interp->p_offset))
+		return false;
+	slash = strrchr(name, '/');
+	slash = slash ? slash + 1 : name;
+	return !strncmp(slash, "ld-linux", 8) || !strncmp(slash, "ld64", 4) ||
+	       !strncmp(slash, "ld-2.", 5);
+}
+
+static bool is_go(int fd, const Elf64_Ehdr *e)
+{
+	struct {
+		Elf64_Nhdr head;
+		char name[4];
+	} note;
+	Elf64_Phdr h;
+
+	for (unsigned i = 0; header(fd, e, i, &h); i++)
+		if (h.p_type == PT_NOTE && read_at(fd, &note, sizeof(note), h.p_offset) &&
+		    note.head.n_namesz == 4 && !memcmp(note.name, "Go\0", 4))
+			return true;
+	return false;
+}
+
+/* Where in the file an address of the program is; 0: nowhere. */
+static uint64_t in_file(int fd, const Elf64_Ehdr *e, uint64_t address)
+{
+	Elf64_Phdr h;
+
+	for (unsigned i = 0; header(fd, e, i, &h); i++)
+		if (h.p_type == PT_LOAD && address >= h.p_vaddr && address - h.p_vaddr < h.p_filesz)
+			return address - h.p_vaddr + h.p_offset;
+	return 0;
+}
+
+static bool is_engine(int fd, uint64_t names, uint64_t name)
+{
+	char text[12] = "";
+
+	return read_at(fd, text, sizeof(text) - 1, names + name) &&
+	       (!strncmp(text, "libaio.so", 9) || !strncmp(text, "liburing.so", 11));
+}
+
+static bool uses_engine(int fd, const Elf64_Ehdr *e)
+{
+	uint64_t names = 0;
+	Elf64_Phdr h;
+	Elf64_Dyn d;
+
+	if (!find(fd, e, PT_DYNAMIC, &h))
+		return false;
+	for (unsigned pass = 0; pass < 2; pass++) {
+		for (unsigned i = 0; i < ENTRIES; i++) {
+			if (!read_at(fd, &d, sizeof(d), h.p_offset + i * sizeof(d)) ||
+			    d.d_tag == DT_NULL)
+				break;
+			if (d.d_tag == DT_STRTAB)
+				names = in_file(fd, e, d.d_un.d_ptr);
+			if (pass && d.d_tag == DT_NEEDED && is_engine(fd, names, d.d_un.d_val))
+				return true;
+		}
+		if (!names)
+			return false;
+	}
+	return false;
+}
+
+static enum gate_need look_elf(int fd)
+{
+	Elf64_Phdr interp;
+	Elf64_Ehdr e;
+
+	if (!read_at(fd, &e, sizeof(e), 0) || e.e_ident[EI_CLASS] != ELFCLASS64 ||
+	    e.e_machine != MACHINE)
+		return GATE_FOREIGN;
+	if (!find(fd, &e, PT_INTERP, &interp))
+		return GATE_STATIC;
+	if (!is_glibc(fd, &interp))
+		return GATE_FOREIGN;
+	if (is_go(fd, &e))
+		return GATE_GO;
+	return uses_engine(fd, &e) ? GATE_ENGINE : GATE_NONE;
+}
+
+/* Nobody gets rights by it that he has already. */
+static bool is_privileged(int fd)
+{
+	struct stat st;
+
+	if (syscall(SYS_fgetxattr, fd, "security.capability", NULL, 0UL) > 0 && geteuid() != 0)
+		return true;
+	return fstat(fd, &st) == 0 && ((st.st_mode & S_ISUID && st.st_uid != geteuid()) ||
+				       (st.st_mode & S_ISGID && st.st_gid != getegid()));
+}
+
+/* The interpreter of a script. */
+static bool interpreter(char line[LINE + 1])
+{
+	char *at = line + 2 + strspn(line + 2, " \t");
+	size_t n = strcspn(at, " \t\n");
+
+	at[n] = 0;
+	memmove(line, at, n + 1);
+	return n > 0;
+}
+
+static enum gate_need look(int fd, char line[LINE + 1])
+{
+	long n = syscall(SYS_pread64, fd, line, LINE, 0UL);
+
+	line[n > 0 ? n : 0] = 0;
+	if (n < SELFMAG || memcmp(line, ELFMAG, SELFMAG))
+		return GATE_ABSENT; /* a script, perhaps: then the interpreter is what counts */
+	return is_privileged(fd) ? GATE_PRIVILEGED : look_elf(fd);
+}
+
+static int open_program(const char *path)
+{
+	if (syscall(SYS_faccessat, AT_FDCWD, path, X_OK))
+		return -1;
+	return (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+}
+
+static enum gate_need look_on(int fd, char line[LINE + 1])
+{
+	enum gate_need need = look(fd, line);
+
+	for (int i = 0; i < INTERPRETERS && !strncmp(line, "#!", 2) && interpreter(line); i++) {
+		int next = open_program(line);
+
+		if (next < 0)
+			return GATE_ABSENT;
+		need = look(next, line);
+		syscall(SYS_close, next);
+	}
+	return need;
+}
+
+enum gate_need gate_look_fd(int fd)
+{
+	char line[LINE + 1];
+
+	return look_on(fd, line);
+}
+
+enum gate_need gate_look(const char *path)
+{
+	int fd = open_program(path);
+	enum gate_need need;
+
+	if (fd < 0)
+		return GATE_ABSENT;
+	need = gate_look_fd(fd);
+	syscall(SYS_close, fd);
+	return need;
+}

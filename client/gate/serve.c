@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The supervisor: answers caught calls when the job has its turn.
+ *
+ *	receivers   take a call from the kernel and look at it. Nothing of the layer, or there is
+ *	            credit: answered at once. Else it goes to the queue. A receiver never waits, so
+ *	            that no call waits behind another that it has nothing to do with
+ *	waiters     take the calls of the queue in their order and wait, each for one, as a thread
+ *	            of the program would with the preloaded library (client/turn.c). Their number
+ *	            grows to WAITERS: that many calls can ask with their place at a time
+ *	main        counts, so that the keeper sees that it is not stopped; starts another
+ *	            keeper if that was killed; ends when the last process behind the gate does
+ *
+ * The answer always is SECCOMP_USER_NOTIF_FLAG_CONTINUE: the kernel carries out the program's own
+ * call. Then its bytes are counted for the job.
+ */
+#include "client/gate/serve.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "client/gate/call.h"
+#include "client/turn.h"
+
+#define RECEIVERS 4U
+#define WAITERS	  32U
+#define BEAT_MS	  500
+#define STACK	  65536U
+
+static struct {
+	struct gate *gate;
+	atomic_bool used[GATE_SLOTS];
+	pthread_mutex_t lock;
+	pthread_cond_t filled;
+	unsigned queue[GATE_SLOTS], first, queued; /* slots */
+	unsigned waiters, idle;
+} s;
+
+bool gate_share(struct gate *g)
+{
+	struct seccomp_notif_sizes sizes;
+	char *memory;
+
+	if (syscall(SYS_seccomp, SECCOMP_GET_NOTIF_SIZES, 0, &sizes))
+		return false;
+	g->stride = sizes.seccomp_notif > sizeof(struct seccomp_notif)
+			    ? sizes.seccomp_notif
+			    : sizeof(struct seccomp_notif);
+	g->stride = (g->stride + 63) / 64 * 64;
+	memory = mmap(NULL, sizeof(*g->shared) + g->stride * (GATE_SLOTS + 1),
+		      PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (memory == MAP_FAILED)
+		return false;
+	g->places = memory;
+	g->shared = (struct gate_shared *)(void *)(memory + g->stride * GATE_SLOTS);
+	return true;
+}
+
+bool gate_answer(const struct gate *g, uint64_t id)
+{
+	struct seccomp_notif_resp r = { .id = id, .flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE };
+
+	return ioctl(g->listener, SECCOMP_IOCTL_NOTIF_SEND, &r) == 0;
+}
+
+bool gate_deserted(const struct gate *g, int timeout_ms)
+{
+	struct pollfd p = { .fd = g->listener };
+
+	return poll(&p, 1, timeout_ms) == 1 && p.revents & (POLLHUP | POLLERR);
+}
+
+/* ---- slots ---- */
+
+static unsigned slot_take(void)
+{
+	static _Atomic unsigned next;
+
+	for (;;) {
+		for (unsigned i = 0; i < GATE_SLOTS; i++) {
+			unsigned slot = atomic_fetch_add(&next, 1) % GATE_SLOTS;
+
+			if (!atomic_load(&s.used[slot]) && !atomic_exchange(&s.used[slot], true))
+				return slot;
+		}
+		usleep(1000); /* the kernel keeps further calls meanwhile */
+	}
+}
+
+static void slot_free(unsigned slot)
+{
+	s.gate->shared->work[slot] = (struct gate_work){ 0 };
+	memset(gate_place(s.gate, slot), 0, s.gate->stride);
+	atomic_store(&s.used[slot], false);
+}
+
+/* ---- answering ---- */
+
+/* The call may go. */
+static void finish(unsigned slot, struct turn *t)
+{
+	uint64_t write = s.gate->shared->work[slot].bytes[SL_WRITE];
+	bool made = gate_answer(s.gate, gate_place(s.gate, slot)->id);
+
+	slot_free(slot);
+	if (t->kind == TURN_PASS)
+		return;
+	/* A copy inside the layer has been charged as one; it is counted as a read and a write. */
+	write = write < t->length ? write : t->length;
+	if (made && t->op == SL_READ && write) {
+		account(t->job, SL_WRITE, write);
+		t->length -= write;
+	}
+	turn_end(t, made ? (ssize_t)t->length : 0);
+}
+
+/* Wait for the turn, or, if `wait` is false and it does not come at once, do nothing. */
+static bool go(unsigned slot, bool wait)
+{
+	const struct gate_work *w = &s.gate->shared->work[slot];
+	enum sl_op op = w->bytes[SL_READ] ? SL_READ : SL_WRITE;
+	struct turn t;
+
+	if (turn_begin_other(&t, op, w->bytes[SL_READ] + w->bytes[SL_WRITE],
+			     wait ? &w->place : NULL, w->nowait ? TURN_NOWAIT : 0) == TURN_WAITS)
+		return false;
+	finish(slot, &t);
+	return true;
+}
+
+/* ---- waiting ---- */
+
+static bool is_valid(uint64_t id)
+{
+	return ioctl(s.gate->listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &id) == 0;
+}
+
+static void *waiter(void *unused)
+{
+	(void)unused;
+	for (;;) {
+		unsigned slot;
+
+		pthread_mutex_lock(&s.lock);
+		s.idle++;
+		while (!s.queued)
+			pthread_cond_wait(&s.filled, &s.lock);
+		s.idle--;
+		slot = s.queue[s.first];
+		s.first = (s.first + 1) % GATE_SLOTS;
+		s.queued--;
+		pthread_mutex_unlock(&s.lock);
+		if (is_valid(gate_place(s.gate, slot)->id))
+			go(slot, true);
+		else
+			slot_free(slot); /* its process was killed */
+	}
+	return NULL;
+}
+
+static bool start(void *(*body)(void *))
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+	bool started;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	pthread_attr_setstacksize(&attr, STACK);
+	started = pthread_create(&thread, &attr, body, NULL) == 0;
+	pthread_attr_destroy(&attr);
+	return started;
+}
+
+/* False: there is nobody who could wait. */
+static bool enqueue(unsigned slot)
+{
+	bool can;
+
+	pthread_mutex_lock(&s.lock);
+	if (s.idle <= s.queued && s.waiters < WAITERS && start(waiter))
+		s.waiters++;
+	can = s.waiters > 0;
+	if (can)
+		s.queue[(s.first + s.queued++) % GATE_SLOTS] = slot;
+	pthread_cond_signal(&s.filled);
+	pthread_mutex_unlock(&s.lock);
+	return can;
+}
+
+/* ---- receiving ---- */
+
+static void count_unseen(uint64_t bytes)
+{
+	struct sl_turn_job *job = turn_attach();
+
+	if (job)
+		atomic_fetch_add(&job->unscheduled, bytes);
+}
+
+/* A call that finds others waiting does not overtake them. */
+static bool is_first(void)
+{
+	bool is;
+
+	pthread_mutex_lock(&s.lock);
+	is = s.queued == 0;
+	pthread_mutex_unlock(&s.lock);
+	return is;
+}
+
+static void received(unsigned slot)
+{
+	struct gate_work *w = &s.gate->shared->work[slot];
+	struct turn late = { .kind = TURN_PASS };
+
+	gate_work_of(gate_place(s.gate, slot), w);
+	if (w->unseen)
+		count_unseen(w->unseen);
+	if (!w->bytes[SL_READ] && !w->bytes[SL_WRITE])
+		finish(slot, &late);
+	else if (!((is_first() || w->nowait) && go(slot, false)) && !enqueue(slot))
+		finish(slot, &late);
+}
+
+static void *receiver(void *unused)
+{
+	(void)unused;
+	for (;;) {
+		unsigned slot = slot_take();
+
+		while (ioctl(s.gate->listener, SECCOMP_IOCTL_NOTIF_RECV,
+			     gate_place(s.gate, slot))) {
+			if (errno != EINTR && gate_deserted(s.gate, 0))
+				_exit(0);
+			if (errno != EINTR && errno != ENOENT)
+				usleep(1000);
+			memset(gate_place(s.gate, slot), 0, s.gate->stride);
+		}
+		received(slot);
+	}
+	return NULL;
+}
+
+/* What the keeper let go before this process was there. */
+static void count_past(struct gate_shared *shared)
+{
+	uint64_t past = atomic_exchange(&shared->past, 0);
+
+	if (past)
+		count_unseen(past);
+}
+
+/* The keeper has been killed: then this process starts another one. */
+static pid_t start_keeper(struct gate *g)
+{
+	pid_t supervisor = getpid(), pid = fork();
+
+	if (pid == 0)
+		gate_keep(g, supervisor);
+	return pid;
+}
+
+_Noreturn void gate_serve(struct gate *g)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	unsigned receivers = cpus > 0 && cpus < RECEIVERS ? (unsigned)cpus : RECEIVERS;
+	pid_t parent = getppid(), child = 0;
+
+	memset(&s, 0, sizeof(s)); /* the keeper may be a child of a supervisor */
+	pthread_mutex_init(&s.lock, NULL);
+	pthread_cond_init(&s.filled, NULL);
+	s.gate = g;
+	account_start();
+	count_past(g->shared);
+	for (unsigned i = 0; i < receivers; i++)
+		if (!start(receiver) && !i)
+			_exit(1); /* the keeper lets calls go */
+	while (!gate_deserted(g, BEAT_MS)) {
+		atomic_fetch_add(&g->shared->beats, 1);
+		if (child > 0 ? waitpid(child, NULL, WNOHANG) == child : getppid() != parent)
+			child = start_keeper(g);
+	}
+	_exit(0);
+}

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+# The gate: programs that the library cannot be in are scheduled all the same, and nothing of a job
+# passes unseen. Times are only compared with what a limit makes them take at least: a busy machine
+# is slower, never faster.
+bats_require_minimum_version 1.5.0
+
+setup_file() {
+	cd "$BATS_FILE_TMPDIR"
+	local source=$SOURCE_DIR/tests/e2e/programs/gated.c
+	$CC -std=gnu17 -D_GNU_SOURCE -w -O2 -o dynamic "$source" -lpthread
+	$CC -std=gnu17 -D_GNU_SOURCE -w -O2 -static -no-pie -o static "$source" -lpthread
+	musl-gcc -std=gnu17 -D_GNU_SOURCE -w -O2 -static -o musl "$source" || true
+}
+
+setup() {
+	load layer
+	layer_setup
+	unset SLUICE_GATE SLUICE_IO_URING
+	P=$BATS_FILE_TMPDIR
+	"$SLUICE" up "$DIR"
+	"$SLUICE" doctor | grep -q 'gate.*can be put before' || skip 'no seccomp user notification here'
+}
+
+teardown() {
+	[ -z "${PROGRAM:-}" ] || kill -9 "$PROGRAM" 2>/dev/null || true
+	layer_teardown
+}
+
+# Keepers and supervisors of a job, by the command line of the program that they are for.
+gates() { # the program
+	local p
+	for p in $(grep -slFx sluice-gate /proc/[0-9]*/comm); do
+		p=${p%/comm}
+		! grep -szFxq "$1" "$p/cmdline" || echo "${p#/proc/}" # of a zombie it is empty
+	done
+}
+
+parent() { # pid
+	awk '/^PPid/ { print $2 }' "/proc/$1/status" 2>/dev/null
+}
+
+supervisor() { # of the program: the gate's process whose parent is one, too
+	local all pid
+	all=" $(gates "$1" | tr '\n' ' ')"
+	for pid in $all; do
+		[[ $all != *" $(parent "$pid") "* ]] || { echo "$pid"; return; }
+	done
+}
+
+until_true() { # command
+	for _ in $(seq 500); do
+		! "$@" || return 0
+		sleep 0.02
+	done
+	return 1
+}
+
+written_is() { # job, bytes
+	[ "$(job "$1" write_bytes)" -eq "$2" ]
+}
+
+# 10 MB at 10 MB/s, and all of them are counted.
+held() { # job, command: prints milliseconds
+	local name=$1 ms
+	shift
+	ms=$("$SLUICE" run --max 10M --job "$name" "$@") || { echo "$ms"; return 1; }
+	[ "$ms" -ge 800 ] || { echo "$name: 10 MiB took $ms ms"; return 1; }
+	until_true written_is "$name" 10485760 ||
+		{ echo "$name: counted $(job "$name" write_bytes)"; return 1; }
+}
+
+@test "static programs, raw system calls and other ABIs are held by a max, and counted" {
+	local failed=0 pids=() pid
+	held static -- "$P/static" write "$DIR/static" 10 & pids+=($!)
+	held writev -- "$P/static" writev "$DIR/writev" 10 & pids+=($!)
+	held sendfile -- "$P/static" sendfile "$DIR/sendfile" 10 & pids+=($!)
+	held i386 -- "$P/static" i386 "$DIR/i386" 10 & pids+=($!)
+	held aio -- "$P/static" aio "$DIR/aio" 10 & pids+=($!)
+	held raw --intercept gate -- "$P/dynamic" raw "$DIR/raw" 10 & pids+=($!)
+	held unset -- env -u LD_PRELOAD "$P/dynamic" write "$DIR/unset" 10 & pids+=($!)
+	held clean -- env -i "$P/dynamic" write "$DIR/clean" 10 & pids+=($!)
+	held dynamic -- "$P/dynamic" write "$DIR/dynamic" 10 & pids+=($!)
+	if [ -x "$P/musl" ]; then
+		held musl -- "$P/musl" write "$DIR/musl" 10 & pids+=($!)
+	fi
+	for pid in "${pids[@]}"; do
+		wait "$pid" || failed=1
+	done
+	[ "$failed" -eq 0 ]
+	[ "$(job static unscheduled_bytes)" -eq 0 ]
+}
+
+@test "a script that starts all kinds of programs is one job, and each of them is held" {
+	local ms
+	cat >"$BATS_TEST_TMPDIR/script" <<-END
+		#!/bin/sh
+		"$P/static" write "$DIR/a" 4
+		"$P/dynamic" write "$DIR/b" 4
+		sh -c 'env -u LD_PRELOAD "$P/dynamic" write "$DIR/c" 2; exit 0'
+	END
+	chmod +x "$BATS_TEST_TMPDIR/script"
+	held script -- sh -c "$BATS_TEST_TMPDIR/script | awk '{ s += \$1 } END { print s }'"
+	# once more, behind one gate for all
+	held gated --intercept gate -- sh -c "$BATS_TEST_TMPDIR/script | awk '{ s += \$1 } END { print s }'"
+}
+
+@test "reads are charged for what a file has, and with --intercept preload nothing is seen" {
+	head -c 1000000 /dev/zero >"$DIR/short"
+	"$SLUICE" run --job cat --intercept gate -- cat "$DIR/short" >/dev/null
+	until_true test "$(job cat read_bytes)" -ge 1000000
+	[ "$(job cat read_bytes)" -lt 1100000 ]
+	"$SLUICE" run --job blind --intercept preload -- "$P/static" write "$DIR/x" 1
+	[ "$(job blind write_bytes)" -eq 0 ]
+	"$SLUICE" run --job left --bypass static -- "$P/static" write "$DIR/x" 1
+	[ "$(job left write_bytes)" -eq 0 ]
+}
+
+@test "a call that waits for its turn holds no other" {
+	local wrote
+	wrote=$("$SLUICE" run --max 100K --intercept gate -- "$P/static" beside "$DIR/x")
+	[ "$wrote" -lt 60 ] # 400 calls on a pipe, while 4 MB take 40 s
+}
+
+@test "behind a gate io_uring is refused, and mappings are reported" {
+	[ "$("$SLUICE" run -- "$P/static" uring)" -eq 38 ]
+	[ "$("$SLUICE" run --io-uring allow -- "$P/static" uring)" -ne 38 ] ||
+		[ "$("$P/static" uring)" -eq 38 ]
+	"$SLUICE" run --job map -- "$P/static" map "$DIR/map" 20
+	until_true test "$(job map unscheduled_bytes)" -eq 20971520
+	"$SLUICE" status | grep -q 'Unscheduled: *21.0MB of job map'
+}
+
+@test "a program gets its own arguments, environment, descriptors and errors" {
+	local how
+	cd "$BATS_TEST_TMPDIR"
+	for how in spawn fexec execlp; do
+		run -0 env -i PATH="$PATH" SLUICE_RUNTIME="$SLUICE_RUNTIME" \
+			"$SLUICE" run --job show -- sh -c "'$P/dynamic' $how '$P/static' >gated; echo \$?"
+		[ "$output" = 7 ]
+		env -i PATH="$PATH" sh -c "'$P/dynamic' $how '$P/static'" >direct || [ $? -eq 7 ]
+		# execlp() passes on the environment of the job
+		diff <(grep -Ev '^(SLUICE|LD_PRELOAD|ASAN|_=|PWD)' direct) \
+			<(grep -Ev '^(SLUICE|LD_PRELOAD|ASAN|_=|PWD)' gated)
+	done
+	run -127 "$SLUICE" run -- sh -c "$P/nowhere"
+	run -126 "$SLUICE" run -- sh -c "$DIR"
+	run -7 "$SLUICE" run -- "$P/static" show
+}
+
+@test "the supervisor is killed 20 times, and the keeper: no call fails, and then both end" {
+	local pid n=0
+	"$SLUICE" run --max 100M --job load --intercept gate -- "$P/static" load "$DIR/load" 4 >out &
+	PROGRAM=$!
+	for _ in $(seq 600); do
+		pid=$(supervisor "$P/static")
+		[ -n "$pid" ] && kill -9 "$pid" 2>/dev/null && n=$((n + 1))
+		[ "$n" -lt 20 ] || break
+		sleep 0.02
+	done
+	[ "$n" -eq 20 ]
+	there() { pid=$(supervisor "$P/static") && [ -n "$pid" ]; }
+	until_true there
+	kill -9 "$(parent "$pid")"
+	two() { [ "$(gates "$P/static" | wc -l)" -eq 2 ]; }
+	until_true two
+	kill -9 "$pid"
+	until_true two
+	kill -TERM "$PROGRAM"
+	wait "$PROGRAM"
+	PROGRAM=
+	read -r errors longest calls <out
+	echo "errors $errors, longest round $longest ms, $calls calls"
+	[ "$errors" -eq 0 ]
+	[ "$longest" -lt 10000 ]
+	[ "$calls" -gt 100 ]
+	none() { [ -z "$(gates "$P/static")" ]; }
+	until_true none
+}
+
+@test "--summary says what went through the layer and past it, and ends as the program does" {
+	run -0 --separate-stderr "$SLUICE" run --summary --job sum --max 10M --intercept gate -- \
+		"$P/static" write "$DIR/x" 3
+	[[ $stderr == 'sluice: job sum: 0B read, 3.15MB written through the layer; held '*'unscheduled: 0B' ]]
+	run -3 --separate-stderr "$SLUICE" run --summary --job sum2 -- sh -c 'exit 3'
+	[[ $stderr == *'not held; unscheduled: 0B, and at most '*' unseen (other files and pipes included)' ]]
+	run -143 --separate-stderr "$SLUICE" run --summary -- sh -c 'kill -TERM $$; sleep 5'
+	run -0 --separate-stderr "$SLUICE" run -- true
+	[ "$stderr" = "" ]
+}
