@@ -28,6 +28,13 @@ static int ck_rate(const char *value, char *err)
 	return ck_wrong(err, value, "not a rate; write 200M, 1.5Gi or 100MB/s");
 }
 
+static int ck_mode(const char *value, char *err)
+{
+	if (!strcmp(value, "schedule") || !strcmp(value, "observe"))
+		return 0;
+	return ck_wrong(err, value, "no mode; there are schedule and observe");
+}
+
 static int ck_workers(const char *value, char *err)
 {
 	unsigned long count;
@@ -189,6 +196,7 @@ const struct config_key config_keys[CONFIG_KEYS] = {
 	/* Switches: what is passed on depends on the value. */
 	[CONFIG_DIRECT] = KEY("direct", NULL, NULL, "true or false", ck_flag, false),
 	[CONFIG_ASK_ALWAYS] = KEY("ask_always", NULL, NULL, "true or false", ck_flag, false),
+	[CONFIG_MODE] = KEY("mode", NULL, NULL, "schedule or observe", ck_mode, false),
 };
 
 int config_check(enum config_which which, const char *value, char *err)

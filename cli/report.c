@@ -23,11 +23,12 @@
 #define CMD	  REPORT_CMD
 #define MOST	  8 /* jobs of the matrix as text */
 #define FILE_MOST (256 << 20)
+#define ASK_MS	  1000
 
 static int help(void)
 {
 	puts("usage: sluice report [--name NAME] [--since WHEN] [--html FILE] [--json]\n"
-	     "                     [FILE]...\n"
+	     "                     [--what-if] [FILE]...\n"
 	     "\n"
 	     "Who used what, who waited for whom, and what the policy changed: from the\n"
 	     "account that the I/O nodes of a layer keep, also after the layer is down.\n"
@@ -37,6 +38,7 @@ static int help(void)
 	     "  -s, --since WHEN  only from then on: 2h, 30m, 7d before now, 14:30 (today),\n"
 	     "                    2026-11-16 or 2026-11-16T14:30; default: all\n"
 	     "      --html FILE   a page with charts\n"
+	     "      --what-if     instead: what each grant policy would have done, simulated\n"
 	     "  -j, --json        print JSON\n"
 	     "  -h, --help        this text\n"
 	     "\n"
@@ -44,7 +46,8 @@ static int help(void)
 	     "\n"
 	     "Columns: AVERAGE bytes/s while it did I/O; HELD by its own max; WAITED with\n"
 	     "requests that were not sent yet; SAVED against equal shares: how much longer it\n"
-	     "would have needed; below 0 it was put behind others.\n"
+	     "would have needed; below 0 it was put behind others. Of a layer in observe mode:\n"
+	     "HELD and WAITED are what would have been; nothing was held.\n"
 	     "\n"
 	     "Manual: sluice-report(1).");
 	return CLI_OK;
@@ -231,10 +234,13 @@ static void print_matrix(const struct report *r)
 		any |= row[a];
 	}
 	if (!any) {
-		puts("\nNobody waited for anybody else.");
+		puts(r->observed_rows ? "\nNobody would have waited for anybody else."
+				      : "\nNobody waited for anybody else.");
 		return;
 	}
-	puts("\nSeconds that the job of the row waited for that of the column:");
+	puts(r->observed_rows
+		     ? "\nSeconds that the job of the row would have waited for that of the column:"
+		     : "\nSeconds that the job of the row waited for that of the column:");
 	print_name("", NAME, false);
 	for (uint32_t b = 0; b < n; b++) {
 		if (!column[b])
@@ -268,11 +274,29 @@ static void print_text(const struct report *r)
 	strftime(from, sizeof(from), "%F %T", localtime_r(&t[0], &tm));
 	strftime(to, sizeof(to), "%F %T", localtime_r(&t[1], &tm));
 	printf("%s to %s\n\n", from, to);
+	if (r->observed_rows)
+		puts(r->observed_rows == r->rows ? "Observed: nothing was held. HELD, WAITED and "
+						   "who waited for whom are what "
+						   "would\nhave been under the capacity, limits "
+						   "and weights of that time.\n"
+						 : "Partly observed: then nothing was held, and "
+						   "HELD and WAITED are what "
+						   "would have been.\n");
 	print_table(r);
 	print_matrix(r);
 }
 
 /* ---- the command ---- */
+
+/* Of a layer that is up, and has one; else 0. */
+static double layer_capacity(const struct layer *l)
+{
+	cJSON *tree = layer_state(l) == LAYER_UP ? status_ask(l, ASK_MS) : NULL;
+	double bps = status_number(tree, "capacity_bps");
+
+	cJSON_Delete(tree);
+	return bps;
+}
 
 static int print(const struct report *r, bool as_json, const char *html, const char *layer)
 {
@@ -304,12 +328,12 @@ static int print(const struct report *r, bool as_json, const char *html, const c
 int cmd_report(int argc, char **argv)
 {
 	const char *name = NULL, *since = NULL, *html = NULL;
-	bool as_json = false;
-	const struct cli_option options[] = { { "name", 0, NULL, &name },
-					      { "since", 's', NULL, &since },
-					      { "html", 0, NULL, &html },
-					      { "json", 'j', &as_json, NULL },
-					      { 0 } };
+	bool as_json = false, what_if = false;
+	const struct cli_option options[] = {
+		{ "name", 0, NULL, &name },	  { "since", 's', NULL, &since },
+		{ "html", 0, NULL, &html },	  { "json", 'j', &as_json, NULL },
+		{ "what-if", 0, &what_if, NULL }, { 0 }
+	};
 	int status = cli_options(CMD, argc, argv, options, argc, help);
 	struct report r = { 0 };
 	struct layer l = { .name = "", .lock = -1 };
@@ -321,6 +345,8 @@ int cmd_report(int argc, char **argv)
 		return status;
 	if (name && optind < argc)
 		return cli_usage(CMD, "--name and files do not go together.");
+	if (html && what_if)
+		return cli_usage(CMD, "--html and --what-if do not go together.");
 	if (html && (status = page_check(CMD, html)))
 		return status;
 	if (optind == argc) {
@@ -333,7 +359,9 @@ int cmd_report(int argc, char **argv)
 		status = read_file(&r, argv[i], since_s);
 	if (!status && report_sum(&r))
 		status = cli_fail(CMD, "out of memory.");
-	if (!status)
+	if (!status && what_if)
+		status = report_what_if(&r, *l.name ? layer_capacity(&l) : 0, as_json);
+	else if (!status)
 		status = print(&r, as_json, html, l.name);
 	report_free(&r);
 	return status;

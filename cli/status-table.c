@@ -290,6 +290,10 @@ static void tb_layer(FILE *f, const char *name, const char *listen, const cJSON 
 	status_trace(f, "The node", tree);
 	if (*listen)
 		fprintf(f, "TCP:      %s\n", listen);
+	if (!strcmp(status_string(tree, "mode"), "observe"))
+		fprintf(f, "Mode:     observe: everything is measured, nothing is held\n");
+	else if (!strcmp(status_string(tree, "mode"), "open"))
+		fprintf(f, "Mode:     open: everything passes until 'sluice close'\n");
 	fprintf(f, "Policies: admit=%s share=%s order=%s\n", status_string(policy, "admit"),
 		status_string(policy, "share"), status_string(policy, "order"));
 	if (capacity > 0)

@@ -90,6 +90,9 @@ static void re_copy(const struct layer_member *m, const struct layer_member *fro
 	re_tell(m, line);
 	snprintf(line, sizeof(line), "capacity %.0f", re_number(tree, "capacity_bps"));
 	re_tell(m, line);
+	item = cJSON_GetObjectItemCaseSensitive(tree, "mode");
+	if (cJSON_IsString(item) && !strcmp(item->valuestring, "open"))
+		re_tell(m, "open");
 	cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(tree, "jobs"))
 	{
 		re_job(m, item);

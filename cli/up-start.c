@@ -95,6 +95,8 @@ static void us_node(const struct up *u, const char *daemon, const struct layer_m
 	}
 	if (config_flag(u->value[CONFIG_ASK_ALWAYS]))
 		us_add(a, "--ask-always", NULL);
+	if (up_observes(u))
+		us_add(a, "--observe", NULL);
 	if (!layer_usage(&u->layer, m->suffix[0] ? (unsigned)atoi(m->name) : 0, a->usage))
 		us_add(a, "--usage", a->usage);
 	if (trace) {

@@ -205,9 +205,11 @@ static void take_job(const struct link *l, const struct sl_job_orders *o)
 
 	if (!j)
 		return;
-	node_job_grant(n, j->number, o->grant_bps, now + LEASE_NS, now);
-	j->granted_until = o->grant_bps != UINT64_MAX ? now + LEASE_NS : 0;
-	j->grant_bps = o->grant_bps;
+	if (!n->passing) {
+		node_job_grant(n, j->number, o->grant_bps, now + LEASE_NS, now);
+		j->granted_until = o->grant_bps != UINT64_MAX ? now + LEASE_NS : 0;
+		j->grant_bps = o->grant_bps;
+	}
 	take_share(n, j, o->share, now);
 	take_period(n, j, o->period_ns, now);
 	take_map(n, j, o, l->epoch);

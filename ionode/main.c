@@ -23,6 +23,8 @@
 #include "ionode/adapt.h"
 #include "sched/spec.h"
 #include "ionode/link.h"
+#include "ionode/pass.h"
+#include "ionode/sense.h"
 #include "ionode/trace.h"
 #include "ionode/turn.h"
 #include "sim/device-spec.h"
@@ -58,6 +60,7 @@ static int usage(const char *problem, const char *what)
 		     "  --window N         batches in flight to files with O_DIRECT or O_SYNC "
 		     "(found by\n"
 		     "                     measurement); for experiments\n"
+		     "  --observe          measure everything, hold nothing\n"
 		     "  --ask-always       see each call with its place, also of jobs that nothing "
 		     "limits\n"
 		     "  --lend TIME        how long a job with a grant may pause before others get "
@@ -219,7 +222,8 @@ static int run(struct node_config *config)
 	    (rc = watch(n, n->stop_fd, &n->stop_fd)) || (rc = files_start(n)) ||
 	    (rc = watch(n, n->closed_fd, &n->closed_fd)) || (rc = ring_start(n)) ||
 	    (config->trace && (rc = start_trace(n, config->trace, &sc))) || (rc = usage_start(n)) ||
-	    (rc = start_order(n, sc.order ? NULL : config->order)) || (rc = turn_start(n)) ||
+	    (rc = start_order(n, sc.order ? NULL : config->order)) ||
+	    (pass_start(n, node_now()), rc = turn_start(n)) || (rc = sense_start(n)) ||
 	    (rc = node_workers_start(n, threads))) {
 		fprintf(stderr, "sluiced: cannot start: %s\n", strerror(-rc));
 		return rc;
@@ -234,6 +238,7 @@ static int run(struct node_config *config)
 	if ((rc = link_start(n)))
 		log_error("cannot start the link to the controller: %s", strerror(-rc));
 	rc = node_serve(n);
+	sense_stop(n);
 	link_stop(n);
 	unlink(config->daemon.socket);
 	tcp_pause(n);
@@ -264,6 +269,7 @@ static int parse(int argc, char **argv, struct node_config *c)
 		DEVICE,
 		USAGE,
 		ASK_ALWAYS,
+		OBSERVE,
 		STRICT,
 		LEND,
 		NAME,
@@ -286,6 +292,7 @@ static int parse(int argc, char **argv, struct node_config *c)
 		{ "window", 1, 0, WINDOW },
 		{ "device-model", 1, 0, DEVICE },
 		{ "ask-always", 0, 0, ASK_ALWAYS },
+		{ "observe", 0, 0, OBSERVE },
 		{ "strict-grants", 0, 0, STRICT },
 		{ "lend", 1, 0, LEND },
 		{ "name", 1, 0, NAME },
@@ -355,6 +362,9 @@ static int parse(int argc, char **argv, struct node_config *c)
 			break;
 		case STRICT:
 			c->strict = true;
+			break;
+		case OBSERVE:
+			c->observe = true;
 			break;
 		case ASK_ALWAYS:
 			c->ask_always = true;

@@ -28,6 +28,7 @@
 #include "sim/device.h"
 #include "sluice.h"
 #include "ionode/ring.h"
+#include "ionode/shadow.h"
 #include "ionode/window.h"
 #include "wire/proto.h"
 #include "wire/report.h"
@@ -55,6 +56,7 @@ struct closer;
 struct node_io;
 struct node_turn;
 struct peer;
+struct sense;
 struct tcp_peer;
 struct turns;
 
@@ -139,6 +141,11 @@ struct node_job {
 		uint64_t moved[2], calls;
 		sl_time held, waited, contended;
 	} told;				    /* of it, in the account of usage */
+	struct {
+		struct shadow_job job;
+		uint64_t moved_bytes; /* that have arrived there */
+		sl_time from, until;  /* it was busy, since the last line of the account */
+	} shadow;			    /* in observe mode */
 	uint64_t rate_bytes, rate_requests; /* served when the rates were last taken */
 	uint64_t rate_bps, iops;
 	sl_time rate_throttled_ns;    /* when they were */
@@ -163,6 +170,7 @@ struct node_config {
 	bool ask_always;		   /* each call is seen, with its place */
 	const char *trace;		   /* file to record to; NULL: none */
 	const char *usage;		   /* file for the account of usage; NULL: none */
+	bool observe;			   /* measure everything, hold nothing */
 };
 
 struct node {
@@ -174,6 +182,8 @@ struct node {
 	uint64_t epoch;
 	sl_time started;
 	uint64_t capacity_bps;	       /* as configured or set since; 0: not paced */
+	bool open;		       /* `sluice open`: everything passes */
+	bool passing;		       /* that, or observe mode: see pass.h */
 	sl_time pace;		       /* with a capacity: nothing is sent before this time */
 	uint64_t carry;		       /* of the division behind it */
 	uint32_t executing;	       /* batches between sl_next() and sl_done() */
@@ -207,6 +217,7 @@ struct node {
 	struct ring *ring;	  /* NULL: no io_uring */
 	struct link *link;	  /* to the controller; NULL: none */
 	struct usage *usage;	  /* account of what jobs use; NULL: none is kept */
+	struct sense *sense;	  /* what is measured of the file system; NULL: nothing */
 	struct tcp *tcp;	  /* NULL: no clients over TCP */
 	struct window window;	  /* limit of flying */
 	uint32_t flying;	  /* batches in the ring */

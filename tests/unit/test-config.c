@@ -105,6 +105,7 @@ static void every_key_is_taken(void **state)
 		[CONFIG_COMPUTE_NODES] = "1024",
 		[CONFIG_DIRECT] = "true",
 		[CONFIG_ASK_ALWAYS] = "true",
+		[CONFIG_MODE] = "observe",
 	};
 	struct config c;
 
@@ -126,6 +127,7 @@ static void every_key_is_taken(void **state)
 		  "compute_nodes: 1024\n"
 		  "direct: true\n"
 		  "ask_always: true\n"
+		  "mode: observe\n"
 		  "policy:\n"
 		  "  admit: open\n"
 		  "  share: io-sets,quantum_bytes=2Mi\n"
@@ -190,7 +192,7 @@ static void an_unknown_key_is_answered_with_those_there_are(void **state)
 		  "the file has no key 'capcity' (did you mean 'capacity'?); there are name, "
 		  "directory, capacity, workers, listen, secret_file, device_model, trace, "
 		  "log_level, ionodes, gap, curves, per_proc_bandwidth, compute_nodes, direct, "
-		  "ask_always, dashboard, policy, jobs" },
+		  "ask_always, mode, dashboard, policy, jobs" },
 		{ "policy:\n  shaer: wfq\n",
 		  "s.yaml:2: ", "(did you mean 'share'?); there are admit, share, order" },
 		{ "policy:\n  xyzzy: wfq\n",
