@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `sluice report --what-if`: what each grant policy would have made of the jobs of an account.
- *Phases are found in the spans: I/O after a pause of more than GAP_S is a new one.
+ * Phases are found in the spans: I/O after a pause of more than GAP_S is a new one.
  *
  *	spans of a job with I/O at 0-2, 2-4, 10-12, 12-14 s, 1 GB each: two phases of 2 GB, and 6 s
- *between
+ * between
  *
  * Jobs with one phase are left out: nobody knows when they would come again.
  */

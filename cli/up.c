@@ -57,7 +57,7 @@ static int up_help(void)
 	     "Options:\n"
 	     "      --name NAME           name of the layer, if there is to be more than one\n"
 	     "      --capacity RATE       what the file system may be asked for, as 500MB/s;\n"
-	     "                            needed for guarantees\n"
+	     "                            needed for guarantees; auto: it is found\n"
 	     "      --observe             measure everything, hold nothing\n"
 	     "      --policy STAGE=SPEC   policy of a stage, as share=io-sets or\n"
 	     "                            order=aioli,wait_us=500; may be given for each stage\n"
@@ -198,7 +198,9 @@ static int up_check_jobs(const struct up *u)
 
 	if (!u->config.jobs_count)
 		return CLI_OK;
-	if (u->value[CONFIG_CAPACITY])
+	if (u->value[CONFIG_CAPACITY] && check_auto(u->value[CONFIG_CAPACITY]))
+		config.capacity_bps = SL_MAX_RATE; /* every min is taken */
+	else if (u->value[CONFIG_CAPACITY])
 		sl_parse_rate(u->value[CONFIG_CAPACITY], &config.capacity_bps);
 	if (sl_sched_create(&s, &config, 0, err, sizeof(err)))
 		return cli_fail(cmd, "%s.", err);
@@ -415,6 +417,8 @@ static void up_say(const struct up *u)
 	if (u->controller)
 		snprintf(nodes, sizeof(nodes), ", %u I/O node%s", u->ionodes,
 			 u->ionodes == 1 ? "" : "s");
+	if (u->value[CONFIG_CAPACITY] && check_auto(u->value[CONFIG_CAPACITY]))
+		snprintf(limit, sizeof(limit), ", its capacity is found");
 	if (up_observes(u))
 		snprintf(limit, sizeof(limit), ", observing: nothing is held");
 	printf("Layer '%s' is up for %s%s%s\n"

@@ -7,10 +7,9 @@
  *	                         title (of the job when it comes again), pid (keep the job while
  * that process lives), keep=1 (for good) set JOB key=value…       min max burst weight period
  * best_effort order policy STAGE=SPEC…       e.g. policy share=io-sets order=aioli,wait_us=500
- *	capacity RATE            what the node may draw from now on; 0: not known, no limit
- *	open, close              let everything pass from now on; no longer
- *	phase begin|end          this client's: see sl_phase_begin() in sluice.h
- *	ping
+ *	capacity RATE            what the node may draw from now on; 0: not known, no limit; auto:
+ *it is found open, close              let everything pass from now on; no longer phase begin|end
+ *this client's: see sl_phase_begin() in sluice.h ping
  *
  * An error is a positive errno and a sentence. A line is obeyed whole or not at all.
  */
@@ -25,6 +24,7 @@
 #include "ionode/adapt.h"
 #include "ionode/link.h"
 #include "ionode/pass.h"
+#include "ionode/sense.h"
 #include "ionode/turn.h"
 #include "ionode/trace.h"
 #include "sched/spec.h"
@@ -179,7 +179,8 @@ static int status(struct node *n, char **out)
 	json_double(&j, "uptime_s", (double)(now - n->started) / 1e9);
 	json_string(&j, "mode", pass_mode(n));
 	put_policies(&j, n, &st);
-	json_uint(&j, "capacity_bps", st.capacity_bps);
+	json_uint(&j, "capacity_bps", n->find ? sense_found_bps(n) : st.capacity_bps);
+	sense_status(n, &j);
 	json_uint(&j, "floors_bps", st.floors_bps);
 	json_uint(&j, "workers", n->workers);
 	json_uint(&j, "requests", st.requests);
@@ -440,13 +441,20 @@ static int set_capacity(struct node *n, const char *word, char **out)
 	uint64_t bps;
 	int rc;
 
+	if (!strcmp(word, "auto")) {
+		rc = sense_auto(n, true, node_now());
+		return rc ? answer(out, -rc, "the capacity cannot be found") : 0;
+	}
 	if (sl_parse_rate(word, &bps)) {
-		snprintf(text, sizeof(text), "'%.64s' is not a rate; write 200M or 100MB/s", word);
+		snprintf(text, sizeof(text), "'%.64s' is not a rate; write 200M, 100MB/s or auto",
+			 word);
 		return answer(out, EINVAL, text);
 	}
 	rc = node_capacity(n, bps, node_now());
 	if (rc == -EBUSY)
 		return answer(out, EBUSY, "the capacity cannot be unknown while jobs have a min");
+	if (!rc)
+		sense_auto(n, false, node_now());
 	return rc ? answer(out, -rc, "a capacity goes to 1 PiB/s") : 0;
 }
 

@@ -26,6 +26,7 @@
 #include "base/listen.h"
 #include "base/log.h"
 #include "base/secret.h"
+#include "ionode/sense.h"
 #include "ionode/tcp.h"
 #include "ionode/trace.h"
 #include "ionode/turn.h"
@@ -131,7 +132,7 @@ static int report(struct link *l)
 	now = node_now();
 	turn_account(n, now);
 	sl_sched_stats(n->sched, &st);
-	r.capacity_bps = st.capacity_bps;
+	r.capacity_bps = n->find ? sense_found_bps(n) : st.capacity_bps;
 	jobs = collect(l, now);
 	node_unlock(n);
 	sl_report_put_node(out, &r);

@@ -25,6 +25,7 @@
 #include "ionode/link.h"
 #include "ionode/pass.h"
 #include "ionode/sense.h"
+#include "ionode/sensor.h"
 #include "ionode/trace.h"
 #include "ionode/turn.h"
 #include "sim/device-spec.h"
@@ -49,7 +50,8 @@ static int usage(const char *problem, const char *what)
 		     "  --admit SPEC, --share SPEC, --order SPEC\n"
 		     "                     policy of a stage: see 'sluice policy list'\n"
 		     "  --capacity RATE    what the node may draw from the file system, e.g. "
-		     "500MB/s\n"
+		     "500MB/s;\n"
+		     "                     auto: it is found; auto,SENSOR: see sluice-up(1)\n"
 		     "  --device-model M   behave like a device: hdd, raid, ssd, or "
 		     "bandwidth=200M,seek=5ms,\n"
 		     "                     op=50us,streams=1; for experiments, the data is still "
@@ -304,6 +306,7 @@ static int parse(int argc, char **argv, struct node_config *c)
 		{ "help", 0, 0, HELP },
 		{ 0 },
 	};
+	char err[SENSOR_TEXT];
 	const char *wrong;
 	int64_t lend_ns;
 	int o;
@@ -325,8 +328,16 @@ static int parse(int argc, char **argv, struct node_config *c)
 			c->order = optarg;
 			break;
 		case CAPACITY:
-			if (sl_parse_rate(optarg, &c->capacity_bps) || !c->capacity_bps)
+			if (!strncmp(optarg, "auto", 4) && (!optarg[4] || optarg[4] == ',')) {
+				c->find = true;
+				c->sensor = optarg[4] ? optarg + 5 : NULL;
+				if (c->sensor && sensor_check(c->sensor, err)) {
+					fprintf(stderr, "sluiced: %s\n", err);
+					return 2;
+				}
+			} else if (sl_parse_rate(optarg, &c->capacity_bps) || !c->capacity_bps) {
 				return usage("not a rate:", optarg);
+			}
 			break;
 		case TRACE:
 			c->trace = optarg;

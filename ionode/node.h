@@ -146,6 +146,11 @@ struct node_job {
 		uint64_t moved_bytes; /* that have arrived there */
 		sl_time from, until;  /* it was busy, since the last line of the account */
 	} shadow;			    /* in observe mode */
+	struct {
+		uint64_t moved[2], held_ns; /* when the last step began */
+		double blocked;		    /* threads, summed up over the looks */
+		uint32_t looks, blocked_looks, blocked_look; /* blocked_look: the last of these */
+	} seen;				    /* with capacity auto */
 	uint64_t rate_bytes, rate_requests; /* served when the rates were last taken */
 	uint64_t rate_bps, iops;
 	sl_time rate_throttled_ns;    /* when they were */
@@ -171,6 +176,8 @@ struct node_config {
 	const char *trace;		   /* file to record to; NULL: none */
 	const char *usage;		   /* file for the account of usage; NULL: none */
 	bool observe;			   /* measure everything, hold nothing */
+	bool find;			   /* the capacity is to be found: sense.h */
+	const char *sensor;		   /* by this sensor; NULL: by what the file system has */
 };
 
 struct node {
@@ -184,6 +191,7 @@ struct node {
 	uint64_t capacity_bps;	       /* as configured or set since; 0: not paced */
 	bool open;		       /* `sluice open`: everything passes */
 	bool passing;		       /* that, or observe mode: see pass.h */
+	bool find;		       /* capacity_bps is found: see sense.h */
 	sl_time pace;		       /* with a capacity: nothing is sent before this time */
 	uint64_t carry;		       /* of the division behind it */
 	uint32_t executing;	       /* batches between sl_next() and sl_done() */

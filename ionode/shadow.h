@@ -3,11 +3,11 @@
  * Observe mode: how long jobs would have waited under a capacity that nobody enforces.
  *
  * Every job has a queue that exists only here. What the job has moved since the last step arrives
- *in it; the capacity serves the queues as the pacer and share=wfq would: first what jobs are
+ * in it; the capacity serves the queues as the pacer and share=wfq would: first what jobs are
  * guaranteed (min), then in proportion to the weights, never above a job's max, and what one job
- *does not need goes to the others. A job whose queue is not empty after a step would have waited
- *for that step. If its own max was the reason, it would have been held by it; if another job had
- *something in its queue too, it would have waited for others.
+ * does not need goes to the others. A job whose queue is not empty after a step would have waited
+ * for that step. If its own max was the reason, it would have been held by it; if another job had
+ * something in its queue too, it would have waited for others.
  *
  *	capacity 100 MB/s, step .1 s       a (weight 4) moved 30 MB, b (weight 1) moved 1 MB
  *	served: b 1 MB, a 9 MB             a would have waited .1 s, behind b's queue; b not at all

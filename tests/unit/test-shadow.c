@@ -95,7 +95,8 @@ static void test_the_queue_is_bounded(void **state)
 	assert_true(close_to(a.waited_s, 1000 * DT) && a.contended_s == 0);
 }
 
-/* Whatever arrives: all of the capacity is used while somebody has a queue, and nobody gets more than its max. */
+/* Whatever arrives: all of the capacity is used while somebody has a queue, and nobody gets more
+ * than its max. */
 static void test_work_conserving(void **state)
 {
 	uint64_t seed = 88172645463325252u;
