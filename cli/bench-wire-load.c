@@ -51,7 +51,8 @@ static double now_s(void)
 struct load {
 	int fd;
 	unsigned char *data; /* 1 MiB */
-	double until, bytes, spent_s;
+	double from, until;  /* what is moved before `from` does not count */
+	double bytes, spent_s;
 	double *times;
 	unsigned count;
 };
@@ -66,7 +67,8 @@ static bool move_mib(struct load *l, unsigned i, bool write)
 	off_t at = (off_t)i * MIB;
 	ssize_t n = write ? pwrite(l->fd, l->data, MIB, at) : pread(l->fd, l->data, MIB, at);
 
-	l->bytes += n > 0 ? (double)n : 0;
+	if (n > 0 && now_s() >= l->from)
+		l->bytes += (double)n;
 	return n == MIB;
 }
 
@@ -137,12 +139,12 @@ static bool load_run(struct load *l, const char *pattern)
 /* The file that a pattern reads is there; it was written without the layer. */
 int bench_load(int argc, char **argv)
 {
-	bool direct = argc == 4 && (!strcmp(argv[1], "direct") || !strcmp(argv[1], "dread"));
+	bool direct = argc == 5 && (!strcmp(argv[1], "direct") || !strcmp(argv[1], "dread"));
 	struct load l = { 0 };
 	double begin, took;
 
-	if (argc != 4)
-		return cli_usage(WIRE_CMD, "a load has a pattern, a file and seconds.");
+	if (argc != 5)
+		return cli_usage(WIRE_CMD, "a load has a pattern, a file, and seconds, twice.");
 	l.times = calloc(TIMES, sizeof(*l.times));
 	l.fd = open(argv[2], O_RDWR | O_CREAT | O_CLOEXEC | (direct ? O_DIRECT : 0), 0600);
 	if (l.fd < 0 || !l.times || posix_memalign((void **)&l.data, 4096, MIB))
@@ -151,8 +153,8 @@ int bench_load(int argc, char **argv)
 	if (!strcmp(argv[1], "fill"))
 		return fill(&l, FILE_MIB) ? CLI_OK
 					  : cli_fail(WIRE_CMD, "cannot write %s.", argv[2]);
-	begin = now_s();
-	l.until = begin + strtod(argv[3], NULL);
+	begin = l.from = now_s() + strtod(argv[3], NULL);
+	l.until = begin + strtod(argv[4], NULL);
 	if (!load_run(&l, argv[1]))
 		return cli_fail(WIRE_CMD, "%s: %s.", argv[2], strerror(errno));
 	took = l.spent_s > 0 ? l.spent_s : now_s() - begin;
@@ -167,7 +169,7 @@ int bench_load(int argc, char **argv)
 
 /* ---- starting them ---- */
 
-static bool start_one(struct wire_load *l, const char *file, const char *seconds)
+static bool start_one(struct wire_load *l, const char *file, const char *warm, const char *seconds)
 {
 	const char *args[ARGS] = { "sluice" };
 	unsigned n = 1;
@@ -186,6 +188,7 @@ static bool start_one(struct wire_load *l, const char *file, const char *seconds
 	args[n++] = "load";
 	args[n++] = l->pattern;
 	args[n++] = file;
+	args[n++] = warm;
 	args[n++] = seconds;
 	if (pipe2(out, O_CLOEXEC))
 		return false;
@@ -244,14 +247,16 @@ bool wire_wait(struct wire_load *load, unsigned count)
 	return ok && !private_interrupted;
 }
 
-bool wire_start(struct wire_load *load, unsigned count, const char *dir, double seconds)
+bool wire_start(struct wire_load *load, unsigned count, const char *dir, double warm_s,
+		double seconds)
 {
-	char file[5000], text[32];
+	char file[5000], warm[32], text[32];
 
+	snprintf(warm, sizeof(warm), "%.3f", warm_s);
 	snprintf(text, sizeof(text), "%.3f", seconds);
 	for (unsigned i = 0; i < count; i++) {
 		snprintf(file, sizeof(file), "%s/load-%u", dir, i);
-		if (start_one(&load[i], file, text))
+		if (start_one(&load[i], file, warm, text))
 			continue;
 		cli_fail(WIRE_CMD, "cannot start a process: %s.", strerror(errno));
 		wire_wait(load, i);

@@ -35,6 +35,7 @@ struct wire_bench {
 	struct json json;
 	struct private p;
 	double seconds; /* of a load */
+	double warm_s;	/* before them, which does not count */
 	unsigned rows, missed;
 };
 
@@ -119,7 +120,7 @@ static void settle(const struct wire_bench *b)
 static bool run(struct wire_bench *b, struct wire_load *load, unsigned count)
 {
 	settle(b);
-	return wire_start(load, count, b->p.dir, b->seconds) && wire_wait(load, count);
+	return wire_start(load, count, b->p.dir, b->warm_s, b->seconds) && wire_wait(load, count);
 }
 
 static int up(struct wire_bench *b, const char *const *options)
@@ -206,7 +207,7 @@ static int shares_of(struct wire_bench *b, const char *pattern, const char *name
 	if (status)
 		return status;
 	settle(b);
-	if (!wire_start(load, 2, b->p.dir, b->seconds))
+	if (!wire_start(load, 2, b->p.dir, b->warm_s, b->seconds))
 		return CLI_FAILED;
 	for (double s = 0; s + 1 < b->seconds; s += 1) {
 		double bytes = counted(b);
@@ -279,6 +280,7 @@ static int found(struct wire_bench *b)
 	static const char *const best[] = { "--capacity", "97MB/s", NULL };
 	int status;
 
+	b->warm_s = 3; /* that long it may take to find it: see `changes` */
 	for (unsigned i = 0; i < (b->quick ? 2 : 6); i++) {
 		struct wire_load load[2][2];
 		char text[100];
@@ -353,7 +355,7 @@ static int changes(struct wire_bench *b)
 	if (status)
 		return status;
 	settle(b);
-	if (!wire_start(load, 2, b->p.dir, 5 + 2 * each_s))
+	if (!wire_start(load, 2, b->p.dir, 0, 5 + 2 * each_s))
 		return CLI_FAILED;
 	poll(NULL, 0, 5000);
 	status = set_mb_s(b, FULL_MB_S / 2);
@@ -382,6 +384,7 @@ static int wrong(struct wire_bench *b)
 					    (char[]){ "auto" }, NULL };
 		int status = up(b, wrongs[i]);
 
+		b->warm_s = 3;
 		optind = 0;
 		if (status || (status = cmd_set(3, argv)))
 			return status;
@@ -459,8 +462,10 @@ static int measure(struct wire_bench *b, unsigned wanted)
 	if (!status && !run(b, files, 2))
 		status = CLI_FAILED;
 	for (unsigned i = 0; !status && group_names[i]; i++)
-		if (wanted & 1U << i)
+		if (wanted & 1U << i) {
+			b->warm_s = 0;
 			status = groups[i](b);
+		}
 	private_layer_end(&b->p);
 	return private_end(&b->p, status);
 }

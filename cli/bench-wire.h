@@ -21,8 +21,9 @@ struct wire_load {
 	int out;
 };
 
-/* Start them, each on a file of its own in dir. False, and nothing runs: it was reported. */
-bool wire_start(struct wire_load *load, unsigned count, const char *dir, double seconds);
+/* Start them, each on a file of its own in dir. What they move in the first warm_s does not count. False, and nothing runs: it was reported. */
+bool wire_start(struct wire_load *load, unsigned count, const char *dir, double warm_s,
+		double seconds);
 /* Wait for all; false: one has failed, or all is interrupted. */
 bool wire_wait(struct wire_load *load, unsigned count);
 static inline double wire_mb_s(const struct wire_load *l)
@@ -30,7 +31,7 @@ static inline double wire_mb_s(const struct wire_load *l)
 	return l->seconds > 0 ? l->bytes / l->seconds / 1e6 : 0;
 }
 
-/* In the load's process: `sluice bench load PATTERN FILE SECONDS`. */
+/* In the load's process: `sluice bench load PATTERN FILE WARM SECONDS`. */
 int bench_load(int argc, char **argv);
 
 #endif
