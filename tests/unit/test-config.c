@@ -162,10 +162,10 @@ static void every_key_is_taken(void **state)
 	assert_int_equal(c.jobs[0].conf.weight, 4);
 	assert_int_equal(c.jobs[0].conf.period_ns, INT64_C(1200000000000));
 	assert_int_equal(c.jobs[0].conf.best_effort, 1);
-	assert_int_equal(c.jobs[0].line, 25);
+	assert_int_equal(c.jobs[0].line, 26);
 	assert_string_equal(c.jobs[1].name, "17");
 	assert_null(c.jobs[1].words);
-	assert_int_equal(c.jobs[1].line, 33);
+	assert_int_equal(c.jobs[1].line, 34);
 	config_free(&c);
 	assert_null(c.jobs);
 }
