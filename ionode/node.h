@@ -140,17 +140,17 @@ struct node_job {
 	struct {
 		uint64_t moved[2], calls;
 		sl_time held, waited, contended;
-	} told;				    /* of it, in the account of usage */
+	} told; /* of it, in the account of usage */
 	struct {
 		struct shadow_job job;
 		uint64_t moved_bytes; /* that have arrived there */
 		sl_time from, until;  /* it was busy, since the last line of the account */
-	} shadow;			    /* in observe mode */
+	} shadow;		      /* in observe mode */
 	struct {
-		uint64_t moved[2], held_ns; /* when the last step began */
-		double blocked;		    /* threads, summed up over the looks */
+		uint64_t moved[2], held_ns;		     /* when the last step began */
+		double blocked;				     /* threads, summed up over the looks */
 		uint32_t looks, blocked_looks, blocked_look; /* blocked_look: the last of these */
-	} seen;				    /* with capacity auto */
+	} seen;						     /* with capacity auto */
 	uint64_t rate_bytes, rate_requests; /* served when the rates were last taken */
 	uint64_t rate_bps, iops;
 	sl_time rate_throttled_ns;    /* when they were */
