@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/bench-wire.h"
 #include "cli/bench-worker.h"
 #include "cli/bench.h"
 #include "cli/cli.h"
@@ -16,6 +17,7 @@ static const struct bench {
 	{ "sched", "CPU time of a scheduling decision, for each policy", bench_sched },
 	{ "share", "what jobs get, against what they were promised", bench_share },
 	{ "sim", "events that the simulator does in a second", bench_sim },
+	{ "wire", "a file system with a page cache, with and without a layer", bench_wire },
 };
 
 #define BENCHES (sizeof(benches) / sizeof(benches[0]))
@@ -51,6 +53,8 @@ int cmd_bench(int argc, char **argv)
 		return cli_usage("bench", "nothing to measure was named, such as 'path'.");
 	if (!strcmp(argv[optind], "worker")) /* a part of path and share, not for people */
 		return bench_worker(argc - optind, argv + optind);
+	if (!strcmp(argv[optind], "load")) /* of wire */
+		return bench_load(argc - optind, argv + optind);
 	guess = (struct sl_guess){ .word = argv[optind] };
 	for (size_t i = 0; i < BENCHES; i++) {
 		if (!strcmp(benches[i].name, argv[optind])) {

@@ -8,5 +8,6 @@ int bench_path(int argc, char **argv);
 int bench_sched(int argc, char **argv);
 int bench_share(int argc, char **argv);
 int bench_sim(int argc, char **argv);
+int bench_wire(int argc, char **argv);
 
 #endif

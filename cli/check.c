@@ -73,6 +73,11 @@ int check_count(const char *text, unsigned long low, unsigned long high, unsigne
 	return 0;
 }
 
+bool check_auto(const char *capacity)
+{
+	return !strcmp(capacity, "auto") || (!strncmp(capacity, "auto,", 5) && capacity[5]);
+}
+
 void check_warn_rate(const char *cmd, const char *what, const char *text, uint64_t least_bps)
 {
 	size_t length = text ? strlen(text) : 0;

@@ -49,4 +49,7 @@ void check_warn_word(const char *cmd, const char *whose, const char *word);
 /* A number without sign or anything behind it, from low to high. 0 or -EINVAL. */
 int check_count(const char *text, unsigned long low, unsigned long high, unsigned long *out);
 
+/* A capacity that is to be found: "auto", or "auto," and a sensor (ionode/sensor.h). */
+bool check_auto(const char *capacity);
+
 #endif

@@ -25,6 +25,8 @@ enum { CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 2 };
 
 int cmd_up(int argc, char **argv);
 int cmd_down(int argc, char **argv);
+int cmd_open(int argc, char **argv);
+int cmd_close(int argc, char **argv);
 int cmd_run(int argc, char **argv);
 int cmd_status(int argc, char **argv);
 int cmd_set(int argc, char **argv);

@@ -28,6 +28,23 @@ static int ck_rate(const char *value, char *err)
 	return ck_wrong(err, value, "not a rate; write 200M, 1.5Gi or 100MB/s");
 }
 
+/* A rate, auto, or auto,SENSOR: what a sensor is the node checks, too. */
+static int ck_capacity(const char *value, char *err)
+{
+	if (check_auto(value))
+		return 0;
+	if (ck_rate(value, err))
+		return ck_wrong(err, value, "not a rate; write 200M, 1.5Gi, 100MB/s or auto");
+	return 0;
+}
+
+static int ck_mode(const char *value, char *err)
+{
+	if (!strcmp(value, "schedule") || !strcmp(value, "observe"))
+		return 0;
+	return ck_wrong(err, value, "no mode; there are schedule and observe");
+}
+
 static int ck_workers(const char *value, char *err)
 {
 	unsigned long count;
@@ -185,8 +202,8 @@ const struct config_key config_keys[CONFIG_KEYS] = {
 	[CONFIG_NAME] = KEY("name", NULL, NULL, "the name of the layer", check_layer_name, false),
 	[CONFIG_DIRECTORY] = KEY("directory", NULL, NULL, "a path", NULL, true),
 	/* Not passed on as it is: each node gets its part. */
-	[CONFIG_CAPACITY] =
-		KEY("capacity", NULL, NULL, "a rate like 200M, 1.5Gi or 100MB/s", ck_rate, false),
+	[CONFIG_CAPACITY] = KEY("capacity", NULL, NULL,
+				"a rate like 200M, 1.5Gi or 100MB/s, or auto", ck_capacity, false),
 	[CONFIG_WORKERS] = KEY("workers", "--workers", NULL, "a number", ck_workers, false),
 	[CONFIG_LISTEN] = KEY("listen", NULL, NULL, "HOST:PORT", ck_listen, false),
 	[CONFIG_SECRET_FILE] = KEY("secret_file", NULL, NULL, "a path", NULL, true),
@@ -207,6 +224,7 @@ const struct config_key config_keys[CONFIG_KEYS] = {
 	[CONFIG_ASK_ALWAYS] = KEY("ask_always", NULL, NULL, "true or false", ck_flag, false),
 	[CONFIG_CHARGE] = KEY("charge", "--charge", NULL, "wire or calls", ck_charge, false),
 	[CONFIG_DIRTY] = KEY("dirty", "--dirty", NULL, "a size like 64M or 0", ck_size, false),
+	[CONFIG_MODE] = KEY("mode", NULL, NULL, "schedule or observe", ck_mode, false),
 };
 
 int config_check(enum config_which which, const char *value, char *err)

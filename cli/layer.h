@@ -14,7 +14,8 @@
  *	log        what the node says; log.old: what the one before said
  *	listen     where it is reached over TCP; secret: what one has to know for that
  *	jobs       control lines for the jobs of its configuration file
- *	set-*      what its nodes were told since: set-capacity, set-admit, set-share, set-order
+ *	set-*      what its nodes were told since: set-capacity, set-admit, set-share, set-order,
+ *	           set-open
  *
  * Beside it, .usage-NAME is the node's account of what jobs used, which stays when the layer is
  * down.
@@ -152,7 +153,7 @@ int layer_keep_option(const struct layer *l, const struct layer_member *m, const
 		      const char *value);
 
 /*
- * What all nodes have been told, "capacity 5000000" or "policy share=io-sets order=to": one that is
+ * What all nodes have been told, "capacity 5000000", "open", "close" or "policy share=io-sets order=to": one that is
  * revived when no other lives is to be told, too. 0 or -errno.
  */
 int layer_keep_change(const struct layer *l, const char *line);

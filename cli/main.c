@@ -26,6 +26,8 @@ static const struct command {
 	{ "dashboard", "show a layer in a browser, and to other programs", cmd_dashboard },
 	{ "report", "who used what, and who waited for whom", cmd_report },
 	{ "set", "change what a running job is entitled to", cmd_set },
+	{ "open", "let everything pass, on all nodes at once", cmd_open },
+	{ "close", "schedule again after 'sluice open'", cmd_close },
 	{ "down", "stop a layer", cmd_down },
 	{ "policy", "list, explain and change the scheduling policies", cmd_policy },
 	{ "replay", "run a recording of a node again, and compare", cmd_replay },

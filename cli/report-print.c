@@ -109,6 +109,7 @@ void report_json(struct json *j, const struct report *r, bool series)
 	json_uint(j, "from", (uint64_t)r->from_s);
 	json_uint(j, "to", (uint64_t)r->to_s);
 	json_uint(j, "skipped_lines", r->skipped_lines);
+	json_bool(j, "observed", r->observed_rows != 0);
 	json_array(j, "jobs");
 	for (uint32_t i = 0; i < r->jobs; i++) {
 		if (r->only && r->only != &r->job[i])

@@ -25,6 +25,9 @@
 #define LAST_S	       UINT64_C(100000000000) /* the year 5138: sums of times stay exact */
 
 static const char head[] = "time,seconds,read,write,calls,held,waited,contended,first,last,job";
+/* Of nodes in observe mode. */
+static const char observed_head[] =
+	"time,seconds,read,write,calls,would_held,would_waited,would_contended,first,last,job";
 static const char old_head[] = "time,seconds,read,write,calls,held,waited,job";
 
 static int grow(void **list, size_t size, size_t room)
@@ -163,10 +166,10 @@ int report_read(struct report *r, const char *text, size_t size, int64_t since_s
 {
 	struct report_row before = { 0 };
 	const char *at = text, *end = text + size;
-	bool old = begins(text, size, old_head);
-	size_t first = strlen(old ? old_head : head);
+	bool old = begins(text, size, old_head), observed = begins(text, size, observed_head);
+	size_t first = strlen(old ? old_head : observed ? observed_head : head), rows = r->rows;
 
-	if (!old && !begins(text, size, head)) {
+	if (!old && !observed && !begins(text, size, head)) {
 		snprintf(err, REPORT_ERROR, "line 1: it should be '%s'", head);
 		return -EINVAL;
 	}
@@ -186,5 +189,8 @@ int report_read(struct report *r, const char *text, size_t size, int64_t since_s
 		r->skipped_lines += bad;
 		at = stop ? stop + 1 : end;
 	}
+	for (size_t i = rows; i < r->rows; i++)
+		r->row[i].observed = observed;
+	r->observed_rows += observed ? r->rows - rows : 0;
 	return 0;
 }

@@ -25,6 +25,8 @@
  *	the span above: ckpt wants all, small 10 * 2/1.6 = 12.5 MB; fair are 27.5 and 12.5 MB.
  *	ckpt has saved 2 (30/27.5 - 1) = 0.18 s, small has lost 2 (10/12.5 - 1) = 0.4 s
  *
+ * Of rows that were observed, waiting is what would have been; nothing was changed there.
+ *
  * O(rows x jobs in a span).
  */
 #include <errno.h>
@@ -148,7 +150,7 @@ static void sum_group(struct report *r, const struct report_row *w, size_t n)
 		for (size_t k = 0; k < n && waited > 0 && there > 0; k++)
 			if (met(&w[i], &w[k]))
 				*cell(r, w[i].job, w[k].job) += waited * moved(&w[k]) / there;
-		if (fair > 0)
+		if (fair > 0 && !w[i].observed)
 			r->job[w[i].job].saved_s +=
 				fmax(w[i].seconds * (moved(&w[i]) / fair - 1), -waited);
 	}

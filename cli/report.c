@@ -23,11 +23,13 @@
 #define CMD	  REPORT_CMD
 #define MOST	  8 /* jobs of the matrix as text */
 #define FILE_MOST (256 << 20)
+#define ASK_MS	  1000
 
 static int help(void)
 {
 	puts("usage: sluice report [--name NAME] [--since WHEN] [--html FILE] [--json]\n"
-	     "                     [--job ID | --slurm JOBID] [--line] [FILE]...\n"
+	     "                     [--job ID | --slurm JOBID] [--line] [--what-if]\n"
+	     "                     [FILE]...\n"
 	     "\n"
 	     "Who used what, who waited for whom, and what the policy changed: from the\n"
 	     "account that the I/O nodes of a layer keep, also after the layer is down.\n"
@@ -40,6 +42,7 @@ static int help(void)
 	     "      --slurm JOBID the same for a job of Slurm: 4711; 4711.0 is taken as 4711\n"
 	     "      --line        of that job one line, as for the end of its output\n"
 	     "      --html FILE   a page with charts\n"
+	     "      --what-if     instead: what each grant policy would have done, simulated\n"
 	     "  -j, --json        print JSON\n"
 	     "  -h, --help        this text\n"
 	     "\n"
@@ -47,7 +50,8 @@ static int help(void)
 	     "\n"
 	     "Columns: AVERAGE bytes/s while it did I/O; HELD by its own max; WAITED with\n"
 	     "requests that were not sent yet; SAVED against equal shares: how much longer it\n"
-	     "would have needed; below 0 it was put behind others.\n"
+	     "would have needed; below 0 it was put behind others. Of a layer in observe mode:\n"
+	     "HELD and WAITED are what would have been; nothing was held.\n"
 	     "\n"
 	     "Manual: sluice-report(1).");
 	return CLI_OK;
@@ -274,10 +278,13 @@ static void print_matrix(const struct report *r)
 		any |= row[a];
 	}
 	if (!any) {
-		puts("\nNobody waited for anybody else.");
+		puts(r->observed_rows ? "\nNobody would have waited for anybody else."
+				      : "\nNobody waited for anybody else.");
 		return;
 	}
-	puts("\nSeconds that the job of the row waited for that of the column:");
+	puts(r->observed_rows
+		     ? "\nSeconds that the job of the row would have waited for that of the column:"
+		     : "\nSeconds that the job of the row waited for that of the column:");
 	print_name("", NAME, false);
 	for (uint32_t b = 0; b < n; b++) {
 		if (!column[b])
@@ -329,6 +336,14 @@ static void print_text(const struct report *r)
 	strftime(from, sizeof(from), "%F %T", localtime_r(&t[0], &tm));
 	strftime(to, sizeof(to), "%F %T", localtime_r(&t[1], &tm));
 	printf("%s to %s\n\n", from, to);
+	if (r->observed_rows)
+		puts(r->observed_rows == r->rows ? "Observed: nothing was held. HELD, WAITED and "
+						   "who waited for whom are what "
+						   "would\nhave been under the capacity, limits "
+						   "and weights of that time.\n"
+						 : "Partly observed: then nothing was held, and "
+						   "HELD and WAITED are what "
+						   "would have been.\n");
 	print_table(r);
 	if (r->only)
 		print_delays(r);
@@ -337,6 +352,16 @@ static void print_text(const struct report *r)
 }
 
 /* ---- the command ---- */
+
+/* Of a layer that is up, and has one; else 0. */
+static double layer_capacity(const struct layer *l)
+{
+	cJSON *tree = layer_state(l) == LAYER_UP ? status_ask(l, ASK_MS) : NULL;
+	double bps = status_number(tree, "capacity_bps");
+
+	cJSON_Delete(tree);
+	return bps;
+}
 
 static int print(const struct report *r, bool as_json, bool line, const char *html,
 		 const char *layer)
@@ -371,13 +396,14 @@ static int print(const struct report *r, bool as_json, bool line, const char *ht
 int cmd_report(int argc, char **argv)
 {
 	const char *name = NULL, *since = NULL, *html = NULL, *job = NULL, *slurm = NULL;
-	bool as_json = false, line = false;
+	bool as_json = false, line = false, what_if = false;
 	char slurm_id[REPORT_ID];
 	const struct cli_option options[] = {
-		{ "name", 0, NULL, &name },	 { "since", 's', NULL, &since },
-		{ "html", 0, NULL, &html },	 { "job", 0, NULL, &job },
-		{ "slurm", 0, NULL, &slurm },	 { "line", 0, &line, NULL },
-		{ "json", 'j', &as_json, NULL }, { 0 }
+		{ "name", 0, NULL, &name },	  { "since", 's', NULL, &since },
+		{ "html", 0, NULL, &html },	  { "job", 0, NULL, &job },
+		{ "slurm", 0, NULL, &slurm },	  { "line", 0, &line, NULL },
+		{ "json", 'j', &as_json, NULL },  { "what-if", 0, &what_if, NULL },
+		{ 0 }
 	};
 	int status = cli_options(CMD, argc, argv, options, argc, help);
 	struct report r = { 0 };
@@ -399,6 +425,9 @@ int cmd_report(int argc, char **argv)
 		return cli_usage(CMD, "--line is of one job, and not JSON: give --job or --slurm.");
 	if (html && job)
 		return cli_usage(CMD, "the page has all jobs: leave out --job, --slurm or --html.");
+	if (what_if && (html || job))
+		return cli_usage(CMD, "--what-if is about all jobs, and has no page: leave out --html, --job or "
+				      "--slurm.");
 	if (html && (status = page_check(CMD, html)))
 		return status;
 	if (optind == argc) {
@@ -413,7 +442,9 @@ int cmd_report(int argc, char **argv)
 		status = cli_fail(CMD, "out of memory.");
 	if (!status && job)
 		status = choose_job(&r, job);
-	if (!status)
+	if (!status && what_if)
+		status = report_what_if(&r, *l.name ? layer_capacity(&l) : 0, as_json);
+	else if (!status)
 		status = print(&r, as_json, line, html, l.name);
 	report_free(&r);
 	return status;

@@ -26,6 +26,8 @@ struct report_row {
 	double first_s, last_s; /* it had some, from the span's begin */
 	uint32_t job;
 	uint32_t span; /* from 1: the rows of one node that were written together */
+	bool observed; /* nothing was held: held_s, waited_s and contended_s are what would have
+			  been */
 };
 
 struct report_job {
@@ -40,6 +42,7 @@ struct report_job {
 struct report {
 	struct report_row *row;
 	size_t rows, rows_room;
+	size_t observed_rows;
 	struct report_job *job;
 	uint32_t jobs, jobs_room;
 	uint32_t spans;
@@ -59,6 +62,9 @@ void report_free(struct report *r);
 
 /* Of a row or column of `by`: the last may stand for several jobs. */
 const char *report_name(const struct report *r, uint32_t i);
+/* Instead of the report: what each policy would have done. bandwidth_bps 0: the most that was seen.
+ * An exit status. Rows are sorted anew. */
+int report_what_if(struct report *r, double bandwidth_bps, bool as_json);
 void report_json(struct json *j, const struct report *r, bool series);
 int report_page(const char *path, const struct report *r, const char *layer); /* an exit status */
 

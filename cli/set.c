@@ -42,7 +42,7 @@ static int se_help(void)
 	     "Options:\n"
 	     "      --name NAME      which layer; not needed if only one is up\n"
 	     "      --capacity RATE  what its node may draw from the file system; 0: not\n"
-	     "                       known, no limit\n"
+	     "                       known, no limit; auto: it is found\n"
 	     "  -h, --help           this text\n"
 	     "\n"
 	     "Manual: sluice-set(1), sluice-policies(7).");
@@ -128,23 +128,26 @@ static uint64_t se_promised(const struct layer_member *m, size_t nodes)
 static int se_capacity(const char *name, const char *text)
 {
 	struct layer_member m[LAYER_MEMBERS];
-	char line[64];
-	uint64_t bps;
+	char line[64] = "capacity auto";
+	uint64_t bps = 0;
 	struct layer l;
 	size_t n;
 	int status, turn;
+	bool found;
 
-	if (strlen(text) > 40 || sl_parse_rate(text, &bps) || bps > SL_MAX_RATE)
+	found = !strcmp(text, "auto");
+	if (!found && (strlen(text) > 40 || sl_parse_rate(text, &bps) || bps > SL_MAX_RATE))
 		return cli_usage("set",
-				 "--capacity: '%.64s' is not a rate; write 200M, 1.5Gi or "
-				 "100MB/s.",
+				 "--capacity: '%.64s' is not a rate; write 200M, 1.5Gi, "
+				 "100MB/s or auto.",
 				 text);
 	if ((status = layer_choose(&l, "set", name)))
 		return status;
 	/* Each node has its part. Those that have died count: they may come back. */
 	n = layer_members(&l, m);
 	n -= m[n - 1].controller;
-	snprintf(line, sizeof(line), "capacity %" PRIu64, bps && bps < n ? 1 : bps / n);
+	if (!found)
+		snprintf(line, sizeof(line), "capacity %" PRIu64, bps && bps < n ? 1 : bps / n);
 	turn = layer_turn(&l);
 	status = layer_ask_all(&l, line, false);
 	if (!status && bps && se_promised(m, n) > bps)

@@ -290,6 +290,30 @@ static void tb_unscheduled(FILE *f, const cJSON *jobs)
 
 /* ---- the layer ---- */
 
+/* A capacity that is found: what, and why. False: it is given, or not. */
+static bool tb_found(FILE *f, const cJSON *tree)
+{
+	const cJSON *found = cJSON_GetObjectItemCaseSensitive(tree, "capacity_auto");
+	double write_bps = status_number(found, "write_bps"),
+	       paced = status_number(found, "paced_bps");
+	char a[32], b[32];
+
+	if (!cJSON_IsObject(found))
+		return false;
+	if (write_bps > 0)
+		fprintf(f, "Capacity: auto, found %s to read and %s to write",
+			sl_format_rate(a, sizeof(a), (uint64_t)status_number(found, "read_bps")),
+			sl_format_rate(b, sizeof(b), (uint64_t)write_bps));
+	else
+		fprintf(f, "Capacity: auto, not found yet");
+	if (paced > 0)
+		fprintf(f, "; held to %s now", sl_format_rate(a, sizeof(a), (uint64_t)paced));
+	else
+		fprintf(f, "; nobody is held now");
+	fprintf(f, "\n          (%s)\n", status_string(found, "why"));
+	return true;
+}
+
 static void tb_layer(FILE *f, const char *name, const char *listen, const cJSON *tree)
 {
 	const cJSON *policy = cJSON_GetObjectItemCaseSensitive(tree, "policy");
@@ -307,9 +331,15 @@ static void tb_layer(FILE *f, const char *name, const char *listen, const cJSON 
 	status_trace(f, "The node", tree);
 	if (*listen)
 		fprintf(f, "TCP:      %s\n", listen);
+	if (!strcmp(status_string(tree, "mode"), "observe"))
+		fprintf(f, "Mode:     observe: everything is measured, nothing is held\n");
+	else if (!strcmp(status_string(tree, "mode"), "open"))
+		fprintf(f, "Mode:     open: everything passes until 'sluice close'\n");
 	fprintf(f, "Policies: admit=%s share=%s order=%s\n", status_string(policy, "admit"),
 		status_string(policy, "share"), status_string(policy, "order"));
-	if (capacity > 0)
+	if (tb_found(f, tree))
+		;
+	else if (capacity > 0)
 		fprintf(f, "Capacity: %s, of which %s promised%s\n",
 			sl_format_rate(a, sizeof(a), (uint64_t)capacity),
 			sl_format_rate(b, sizeof(b), (uint64_t)floors),

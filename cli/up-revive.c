@@ -88,8 +88,14 @@ static void re_copy(const struct layer_member *m, const struct layer_member *fro
 			snprintf(line + at, sizeof(line) - at, " %s=%s", item->string, spec);
 	}
 	re_tell(m, line);
-	snprintf(line, sizeof(line), "capacity %.0f", re_number(tree, "capacity_bps"));
+	if (cJSON_IsObject(cJSON_GetObjectItemCaseSensitive(tree, "capacity_auto")))
+		snprintf(line, sizeof(line), "capacity auto");
+	else
+		snprintf(line, sizeof(line), "capacity %.0f", re_number(tree, "capacity_bps"));
 	re_tell(m, line);
+	item = cJSON_GetObjectItemCaseSensitive(tree, "mode");
+	if (cJSON_IsString(item) && !strcmp(item->valuestring, "open"))
+		re_tell(m, "open");
 	cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(tree, "jobs"))
 	{
 		re_job(m, item);

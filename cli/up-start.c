@@ -88,13 +88,17 @@ static void us_node(const struct up *u, const char *daemon, const struct layer_m
 	for (int k = 0; k < CONFIG_KEYS; k++)
 		if (config_keys[k].node && u->value[k])
 			us_add(a, config_keys[k].node, u->value[k]);
-	if (u->value[CONFIG_CAPACITY] && !sl_parse_rate(u->value[CONFIG_CAPACITY], &bps)) {
+	if (u->value[CONFIG_CAPACITY] && check_auto(u->value[CONFIG_CAPACITY])) {
+		us_add(a, "--capacity", u->value[CONFIG_CAPACITY]);
+	} else if (u->value[CONFIG_CAPACITY] && !sl_parse_rate(u->value[CONFIG_CAPACITY], &bps)) {
 		bps = bps > u->ionodes ? bps / u->ionodes : 1;
 		snprintf(a->capacity, sizeof(a->capacity), "%" PRIu64, bps);
 		us_add(a, "--capacity", a->capacity);
 	}
 	if (config_flag(u->value[CONFIG_ASK_ALWAYS]))
 		us_add(a, "--ask-always", NULL);
+	if (up_observes(u))
+		us_add(a, "--observe", NULL);
 	if (!layer_usage(&u->layer, m->suffix[0] ? (unsigned)atoi(m->name) : 0, a->usage))
 		us_add(a, "--usage", a->usage);
 	if (trace) {

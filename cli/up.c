@@ -40,6 +40,7 @@ static const struct option longs[] = {
 	{ "ask-always", no_argument, NULL, O_KEY + CONFIG_ASK_ALWAYS },
 	{ "charge", required_argument, NULL, O_KEY + CONFIG_CHARGE },
 	{ "dirty", required_argument, NULL, O_KEY + CONFIG_DIRTY },
+	{ "observe", no_argument, NULL, O_KEY + CONFIG_MODE },
 	{ "config", required_argument, NULL, O_CONFIG },
 	{ "revive", no_argument, NULL, O_REVIVE },
 	{ "dashboard", optional_argument, NULL, O_DASHBOARD },
@@ -58,11 +59,12 @@ static int up_help(void)
 	     "Options:\n"
 	     "      --name NAME           name of the layer, if there is to be more than one\n"
 	     "      --capacity RATE       what the file system may be asked for, as 500MB/s;\n"
-	     "                            needed for guarantees\n"
+	     "                            needed for guarantees; auto: it is found\n"
 	     "      --charge WHAT         wire: what leaves the page cache; calls: each byte of\n"
 	     "                            each call (wire)\n"
 	     "      --dirty SIZE          what a job may write before it waits for its\n"
 	     "                            write-back; 0: charged at the call (half a second's)\n"
+	     "      --observe             measure everything, hold nothing\n"
 	     "      --policy STAGE=SPEC   policy of a stage, as share=io-sets or\n"
 	     "                            order=aioli,wait_us=500; may be given for each stage\n"
 	     "      --ionodes N           so many nodes, and a controller (one node)\n"
@@ -149,7 +151,7 @@ static int up_key(struct up *u, int opt)
 	while (o->val != opt)
 		o++;
 	if (!o->has_arg) {
-		u->value[which] = "true";
+		u->value[which] = which == CONFIG_MODE ? "observe" : "true";
 		return CLI_OK;
 	}
 	if (config_check(which, optarg, err))
@@ -202,7 +204,9 @@ static int up_check_jobs(const struct up *u)
 
 	if (!u->config.jobs_count)
 		return CLI_OK;
-	if (u->value[CONFIG_CAPACITY])
+	if (u->value[CONFIG_CAPACITY] && check_auto(u->value[CONFIG_CAPACITY]))
+		config.capacity_bps = SL_MAX_RATE; /* every min is taken */
+	else if (u->value[CONFIG_CAPACITY])
 		sl_parse_rate(u->value[CONFIG_CAPACITY], &config.capacity_bps);
 	if (sl_sched_create(&s, &config, 0, err, sizeof(err)))
 		return cli_fail(cmd, "%s.", err);
@@ -273,6 +277,24 @@ static int up_again(const struct up *u)
 	return up_revive(u->value[CONFIG_NAME]);
 }
 
+bool up_observes(const struct up *u)
+{
+	return u->value[CONFIG_MODE] && !strcmp(u->value[CONFIG_MODE], "observe");
+}
+
+/* These see each call, and hold it until they have. */
+static int up_check_observe(const struct up *u)
+{
+	const char *other = u->value[CONFIG_DEVICE_MODEL]	       ? "a device model"
+			    : u->value[CONFIG_TRACE]		       ? "a trace"
+			    : config_flag(u->value[CONFIG_ASK_ALWAYS]) ? "ask-always"
+								       : NULL;
+
+	if (!up_observes(u) || !other)
+		return CLI_OK;
+	return cli_usage(cmd, "observe mode does not go with %s, which holds calls.", other);
+}
+
 static int up_settings(struct up *u)
 {
 	const char **trace = &u->value[CONFIG_TRACE], **secret = &u->value[CONFIG_SECRET_FILE];
@@ -297,7 +319,8 @@ static int up_settings(struct up *u)
 	up_shape(u);
 	if (*secret && !u->value[CONFIG_LISTEN])
 		return cli_usage(cmd, "a secret is for --listen; there is none.");
-	if ((status = up_root(u)) || (*trace && (status = up_absolute(*trace, u->trace, trace))) ||
+	if ((status = up_check_observe(u)) || (status = up_root(u)) ||
+	    (*trace && (status = up_absolute(*trace, u->trace, trace))) ||
 	    (*secret && (status = up_absolute(*secret, u->secret, secret))) ||
 	    (*curves && (status = up_absolute(*curves, u->curves, curves))))
 		return status;
@@ -400,6 +423,10 @@ static void up_say(const struct up *u)
 	if (u->controller)
 		snprintf(nodes, sizeof(nodes), ", %u I/O node%s", u->ionodes,
 			 u->ionodes == 1 ? "" : "s");
+	if (u->value[CONFIG_CAPACITY] && check_auto(u->value[CONFIG_CAPACITY]))
+		snprintf(limit, sizeof(limit), ", its capacity is found");
+	if (up_observes(u))
+		snprintf(limit, sizeof(limit), ", observing: nothing is held");
 	printf("Layer '%s' is up for %s%s%s\n"
 	       "  sluice run%s -- COMMAND    runs a program through it\n"
 	       "  sluice status%s            shows who does what\n"

@@ -22,6 +22,7 @@ struct up {
 	struct layer layer;
 };
 
+bool up_observes(const struct up *u); /* nothing is to be held */
 /* Start all members, and make the jobs of the configuration known. Nothing is left if it fails. */
 int up_start(struct up *u, const char *daemon);
 /* Start again those members of a layer that have died. */

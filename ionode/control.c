@@ -7,9 +7,9 @@
  *	                         title (of the job when it comes again), pid (keep the job while
  * that process lives), keep=1 (for good) set JOB key=value…       min max burst weight period
  * best_effort order policy STAGE=SPEC…       e.g. policy share=io-sets order=aioli,wait_us=500
- *	capacity RATE            what the node may draw from now on; 0: not known, no limit
- *	phase begin|end          this client's: see sl_phase_begin() in sluice.h
- *	ping
+ *	capacity RATE            what the node may draw from now on; 0: not known, no limit; auto:
+ *it is found open, close              let everything pass from now on; no longer phase begin|end
+ *this client's: see sl_phase_begin() in sluice.h ping
  *
  * An error is a positive errno and a sentence. A line is obeyed whole or not at all.
  */
@@ -23,6 +23,8 @@
 #include "base/units.h"
 #include "ionode/adapt.h"
 #include "ionode/link.h"
+#include "ionode/pass.h"
+#include "ionode/sense.h"
 #include "ionode/turn.h"
 #include "ionode/trace.h"
 #include "sched/spec.h"
@@ -142,16 +144,18 @@ static void put_job(struct json *j, const struct node *n, const struct node_job 
 static void put_policies(struct json *j, const struct node *n, const struct sl_sched_stats *st)
 {
 	const char *const names[] = { st->admit, st->share, st->order };
-	const char *const given[] = { n->config->admit, n->config->share, n->config->order };
-
 	for (int i = 0; i < SL_NODE_STAGES; i++)
 		json_string(j, sl_stage_name((enum sl_stage)i), names[i]);
 	json_object(j, "policy"); /* with what was set of their parameters */
-	for (int i = 0; i < SL_NODE_STAGES; i++)
-		json_string(j, sl_stage_name((enum sl_stage)i),
-			    n->policy[i] ? n->policy[i]
-			    : given[i]	 ? given[i]
-					 : names[i]);
+	for (int i = 0; i < SL_NODE_STAGES; i++) {
+		const char *spec = pass_configured(n, (enum sl_stage)i);
+
+		if (!spec)
+			spec = pass_stands_in(n, (enum sl_stage)i)
+				       ? sl_policy_at((enum sl_stage)i, 0)->name
+				       : names[i];
+		json_string(j, sl_stage_name((enum sl_stage)i), spec);
+	}
 	json_end(j);
 }
 
@@ -177,8 +181,10 @@ static int status(struct node *n, char **out)
 	json_string(&j, "root", n->config->root);
 	json_uint(&j, "pid", (uint64_t)getpid());
 	json_double(&j, "uptime_s", (double)(now - n->started) / 1e9);
+	json_string(&j, "mode", pass_mode(n));
 	put_policies(&j, n, &st);
-	json_uint(&j, "capacity_bps", st.capacity_bps);
+	json_uint(&j, "capacity_bps", n->find ? sense_found_bps(n) : st.capacity_bps);
+	sense_status(n, &j);
 	json_string(&j, "charge", turn_wire_charge(n));
 	json_uint(&j, "floors_bps", st.floors_bps);
 	json_uint(&j, "workers", n->workers);
@@ -328,10 +334,9 @@ static int refused(const struct node *n, uint64_t number, const struct sl_job_co
 
 static bool no_limits(const struct node *n)
 {
-	struct sl_sched_stats st;
+	const char *admit = pass_configured(n, SL_ADMIT);
 
-	sl_sched_stats(n->sched, &st);
-	return !strcmp(st.admit, "open");
+	return admit && !strncmp(admit, "open", 4) && (!admit[4] || admit[4] == ',');
 }
 
 static int set_job(struct node *n, char *words, bool make, char **out)
@@ -421,7 +426,9 @@ static int set_policy(struct node *n, char *words, char **out)
 
 		if (!spec[i])
 			continue;
-		rc = node_policy(n, sl_stage_name((enum sl_stage)i), spec[i], node_now());
+		rc = pass_stands_in(n, (enum sl_stage)i)
+			     ? 0
+			     : node_policy(n, sl_stage_name((enum sl_stage)i), spec[i], node_now());
 		if (rc)
 			return answer(out, -rc, sl_error(n->sched));
 		copy = strdup(spec[i]);
@@ -439,13 +446,20 @@ static int set_capacity(struct node *n, const char *word, char **out)
 	uint64_t bps;
 	int rc;
 
+	if (!strcmp(word, "auto")) {
+		rc = sense_auto(n, true, node_now());
+		return rc ? answer(out, -rc, "the capacity cannot be found") : 0;
+	}
 	if (sl_parse_rate(word, &bps)) {
-		snprintf(text, sizeof(text), "'%.64s' is not a rate; write 200M or 100MB/s", word);
+		snprintf(text, sizeof(text), "'%.64s' is not a rate; write 200M, 100MB/s or auto",
+			 word);
 		return answer(out, EINVAL, text);
 	}
 	rc = node_capacity(n, bps, node_now());
 	if (rc == -EBUSY)
 		return answer(out, EBUSY, "the capacity cannot be unknown while jobs have a min");
+	if (!rc)
+		sense_auto(n, false, node_now());
 	return rc ? answer(out, -rc, "a capacity goes to 1 PiB/s") : 0;
 }
 
@@ -509,6 +523,8 @@ int node_control(struct node *n, struct client *c, char *line, char **out)
 		rc = set_policy(n, rest, out);
 	else if (!strcmp(line, "capacity"))
 		rc = set_capacity(n, rest, out);
+	else if (!strcmp(line, "open") || !strcmp(line, "close"))
+		rc = (pass_open(n, line[0] == 'o', node_now()), 0);
 	else
 		rc = answer(out, EINVAL, "the node does not know this command");
 	n->adapt = NULL;

@@ -134,6 +134,8 @@ static bool has_peers(const struct node *n)
 
 uint64_t node_layer_capacity(const struct node *n)
 {
+	if (n->find)
+		return SL_MAX_RATE; /* every min is taken */
 	return has_peers(n) ? n->capacity_bps * n->config->layer_nodes : n->capacity_bps;
 }
 
@@ -167,7 +169,7 @@ static int admits(const struct node *n, uint64_t number, const struct sl_job_con
 
 	if (!has_peers(n) || !conf->min_bps)
 		return 0;
-	if (!n->capacity_bps || (conf->max_bps && conf->min_bps > conf->max_bps))
+	if (!node_layer_capacity(n) || (conf->max_bps && conf->min_bps > conf->max_bps))
 		return -EINVAL;
 	for (const struct node_job *j = n->jobs; j; j = j->next) {
 		uint64_t min = j->asked.best_effort ? 0 : j->asked.min_bps;

@@ -26,6 +26,7 @@
 #include "base/listen.h"
 #include "base/log.h"
 #include "base/secret.h"
+#include "ionode/sense.h"
 #include "ionode/tcp.h"
 #include "ionode/trace.h"
 #include "ionode/turn.h"
@@ -131,7 +132,7 @@ static int report(struct link *l)
 	now = node_now();
 	turn_account(n, now);
 	sl_sched_stats(n->sched, &st);
-	r.capacity_bps = st.capacity_bps;
+	r.capacity_bps = n->find ? sense_found_bps(n) : st.capacity_bps;
 	jobs = collect(l, now);
 	node_unlock(n);
 	sl_report_put_node(out, &r);
@@ -205,9 +206,11 @@ static void take_job(const struct link *l, const struct sl_job_orders *o)
 
 	if (!j)
 		return;
-	node_job_grant(n, j->number, o->grant_bps, now + LEASE_NS, now);
-	j->granted_until = o->grant_bps != UINT64_MAX ? now + LEASE_NS : 0;
-	j->grant_bps = o->grant_bps;
+	if (!n->passing) {
+		node_job_grant(n, j->number, o->grant_bps, now + LEASE_NS, now);
+		j->granted_until = o->grant_bps != UINT64_MAX ? now + LEASE_NS : 0;
+		j->grant_bps = o->grant_bps;
+	}
 	take_share(n, j, o->share, now);
 	take_period(n, j, o->period_ns, now);
 	take_map(n, j, o, l->epoch);

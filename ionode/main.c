@@ -23,6 +23,9 @@
 #include "ionode/adapt.h"
 #include "sched/spec.h"
 #include "ionode/link.h"
+#include "ionode/pass.h"
+#include "ionode/sense.h"
+#include "ionode/sensor.h"
 #include "ionode/trace.h"
 #include "ionode/turn.h"
 #include "sim/device-spec.h"
@@ -47,7 +50,8 @@ static int usage(const char *problem, const char *what)
 		     "  --admit SPEC, --share SPEC, --order SPEC\n"
 		     "                     policy of a stage: see 'sluice policy list'\n"
 		     "  --capacity RATE    what the node may draw from the file system, e.g. "
-		     "500MB/s\n"
+		     "500MB/s;\n"
+		     "                     auto: it is found; auto,SENSOR: see sluice-up(1)\n"
 		     "  --charge WHAT      wire: what leaves the page cache (default); calls: each "
 		     "byte of\n"
 		     "                     each call\n"
@@ -64,6 +68,7 @@ static int usage(const char *problem, const char *what)
 		     "  --window N         batches in flight to files with O_DIRECT or O_SYNC "
 		     "(found by\n"
 		     "                     measurement); for experiments\n"
+		     "  --observe          measure everything, hold nothing\n"
 		     "  --ask-always       see each call with its place, also of jobs that nothing "
 		     "limits\n"
 		     "  --lend TIME        how long a job with a grant may pause before others get "
@@ -225,7 +230,8 @@ static int run(struct node_config *config)
 	    (rc = watch(n, n->stop_fd, &n->stop_fd)) || (rc = files_start(n)) ||
 	    (rc = watch(n, n->closed_fd, &n->closed_fd)) || (rc = ring_start(n)) ||
 	    (config->trace && (rc = start_trace(n, config->trace, &sc))) || (rc = usage_start(n)) ||
-	    (rc = start_order(n, sc.order ? NULL : config->order)) || (rc = turn_start(n)) ||
+	    (rc = start_order(n, sc.order ? NULL : config->order)) ||
+	    (pass_start(n, node_now()), rc = turn_start(n)) || (rc = sense_start(n)) ||
 	    (rc = node_workers_start(n, threads))) {
 		fprintf(stderr, "sluiced: cannot start: %s\n", strerror(-rc));
 		return rc;
@@ -240,6 +246,7 @@ static int run(struct node_config *config)
 	if ((rc = link_start(n)))
 		log_error("cannot start the link to the controller: %s", strerror(-rc));
 	rc = node_serve(n);
+	sense_stop(n);
 	link_stop(n);
 	unlink(config->daemon.socket);
 	tcp_pause(n);
@@ -272,6 +279,7 @@ static int parse(int argc, char **argv, struct node_config *c)
 		ASK_ALWAYS,
 		CHARGE,
 		DIRTY,
+		OBSERVE,
 		STRICT,
 		LEND,
 		NAME,
@@ -296,6 +304,7 @@ static int parse(int argc, char **argv, struct node_config *c)
 		{ "ask-always", 0, 0, ASK_ALWAYS },
 		{ "charge", 1, 0, CHARGE },
 		{ "dirty", 1, 0, DIRTY },
+		{ "observe", 0, 0, OBSERVE },
 		{ "strict-grants", 0, 0, STRICT },
 		{ "lend", 1, 0, LEND },
 		{ "name", 1, 0, NAME },
@@ -307,6 +316,7 @@ static int parse(int argc, char **argv, struct node_config *c)
 		{ "help", 0, 0, HELP },
 		{ 0 },
 	};
+	char err[SENSOR_TEXT];
 	const char *wrong;
 	int64_t lend_ns;
 	int o;
@@ -328,8 +338,16 @@ static int parse(int argc, char **argv, struct node_config *c)
 			c->order = optarg;
 			break;
 		case CAPACITY:
-			if (sl_parse_rate(optarg, &c->capacity_bps) || !c->capacity_bps)
+			if (!strncmp(optarg, "auto", 4) && (!optarg[4] || optarg[4] == ',')) {
+				c->find = true;
+				c->sensor = optarg[4] ? optarg + 5 : NULL;
+				if (c->sensor && sensor_check(c->sensor, err)) {
+					fprintf(stderr, "sluiced: %s\n", err);
+					return 2;
+				}
+			} else if (sl_parse_rate(optarg, &c->capacity_bps) || !c->capacity_bps) {
 				return usage("not a rate:", optarg);
+			}
 			break;
 		case TRACE:
 			c->trace = optarg;
@@ -365,6 +383,9 @@ static int parse(int argc, char **argv, struct node_config *c)
 			break;
 		case STRICT:
 			c->strict = true;
+			break;
+		case OBSERVE:
+			c->observe = true;
 			break;
 		case ASK_ALWAYS:
 			c->ask_always = true;

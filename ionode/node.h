@@ -28,6 +28,7 @@
 #include "sim/device.h"
 #include "sluice.h"
 #include "ionode/ring.h"
+#include "ionode/shadow.h"
 #include "ionode/window.h"
 #include "wire/proto.h"
 #include "wire/report.h"
@@ -56,6 +57,7 @@ struct closer;
 struct node_io;
 struct node_turn;
 struct peer;
+struct sense;
 struct tcp_peer;
 struct turns;
 
@@ -139,7 +141,17 @@ struct node_job {
 	struct {
 		uint64_t moved[2], calls;
 		sl_time held, waited, contended;
-	} told;				    /* of it, in the account of usage */
+	} told; /* of it, in the account of usage */
+	struct {
+		struct shadow_job job;
+		uint64_t moved_bytes; /* that have arrived there */
+		sl_time from, until;  /* it was busy, since the last line of the account */
+	} shadow;		      /* in observe mode */
+	struct {
+		uint64_t moved[2], held_ns;		     /* when the last step began */
+		double blocked;				     /* threads, summed up over the looks */
+		uint32_t looks, blocked_looks, blocked_look; /* blocked_look: the last of these */
+	} seen;						     /* with capacity auto */
 	uint64_t rate_bytes, rate_requests; /* served when the rates were last taken */
 	uint64_t rate_bps, iops;
 	sl_time rate_throttled_ns;    /* when they were */
@@ -166,6 +178,9 @@ struct node_config {
 	uint64_t dirty;			   /* bytes a job may have dirty; NODE_DIRTY_AUTO: found */
 	const char *trace;		   /* file to record to; NULL: none */
 	const char *usage;		   /* file for the account of usage; NULL: none */
+	bool observe;			   /* measure everything, hold nothing */
+	bool find;			   /* the capacity is to be found: sense.h */
+	const char *sensor;		   /* by this sensor; NULL: by what the file system has */
 };
 
 struct node {
@@ -177,6 +192,9 @@ struct node {
 	uint64_t epoch;
 	sl_time started;
 	uint64_t capacity_bps;	       /* as configured or set since; 0: not paced */
+	bool open;		       /* `sluice open`: everything passes */
+	bool passing;		       /* that, or observe mode: see pass.h */
+	bool find;		       /* capacity_bps is found: see sense.h */
 	sl_time pace;		       /* with a capacity: nothing is sent before this time */
 	uint64_t carry;		       /* of the division behind it */
 	uint32_t executing;	       /* batches between sl_next() and sl_done() */
@@ -212,6 +230,7 @@ struct node {
 	struct ring *ring;	  /* NULL: no io_uring */
 	struct link *link;	  /* to the controller; NULL: none */
 	struct usage *usage;	  /* account of what jobs use; NULL: none is kept */
+	struct sense *sense;	  /* what is measured of the file system; NULL: nothing */
 	struct tcp *tcp;	  /* NULL: no clients over TCP */
 	struct window window;	  /* limit of flying */
 	uint32_t flying;	  /* batches in the ring */

@@ -104,7 +104,7 @@ const char *node_reason(const struct node *n, const struct node_job *j, uint64_t
 		return j->asked.max_bps ? "at max" : "at its grant";
 	if ((words = ungranted(j, &why, &st)))
 		return words;
-	if (j->rate_bps && near(all_bps, n->capacity_bps))
+	if (j->rate_bps && !n->passing && near(all_bps, n->capacity_bps))
 		return n->active > 1 || all_bps > j->rate_bps ? "capacity shared" : "at capacity";
 	if (j->rate_bps || j->inside)
 		return "not held back";

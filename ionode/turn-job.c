@@ -158,6 +158,8 @@ bool turn_sees_all(const struct node *n)
 
 static enum sl_turn_mode mode_of(const struct node *n, const struct node_job *j, sl_time now)
 {
+	if (n->passing)
+		return SL_TURN_OPEN;
 	if (j->map_epoch && j->map_count && !j->map_turns)
 		return SL_TURN_FORWARD;
 	if (turn_sees_all(n))

@@ -288,7 +288,7 @@ void node_pace(struct node *n, int64_t bytes, sl_time now)
 	uint64_t c = n->capacity_bps;
 	unsigned __int128 cost;
 
-	if (!c)
+	if (!c || n->passing)
 		return;
 	if (bytes < 0) {
 		n->pace -= (sl_time)((unsigned __int128)-bytes * 1000000000 / c);

@@ -27,15 +27,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NOW_MS	   INT64_C(600000)
-#define ITERATIONS 200000.0 /* of all jobs together: a second or so of simulation */
-#define PERIODS	   20.0	    /* of the slowest job */
-#define GONE_S	   30.0	    /* idle for that long and 3 periods: it has ended */
+#include "cli/what-if.h"
 
-struct pl_job {
-	const char *name;
-	double procs, compute_s, bytes;
-};
+#define NOW_MS INT64_C(600000)
+#define GONE_S 30.0 /* idle for that long and 3 periods: it has ended */
 
 struct pl_measure {
 	double worst, log_slowdown, computed, time;
@@ -50,14 +45,9 @@ static double pl_number(const cJSON *object, const char *key)
 	return cJSON_IsNumber(item) ? item->valuedouble : 0;
 }
 
-static double pl_period(const struct pl_job *job, double bandwidth_bps)
-{
-	return job->compute_s + job->bytes / bandwidth_bps;
-}
-
 /* NULL, or why it is left out. */
 static const char *pl_job(const cJSON *from, const struct history *h, double bandwidth_bps,
-			  struct pl_job *job)
+			  struct what_if_job *job)
 {
 	double clients = pl_number(from, "clients"), idle_s;
 	struct history_use use;
@@ -76,12 +66,12 @@ static const char *pl_job(const cJSON *from, const struct history *h, double ban
 	}
 	idle_s = (double)history_idle_ms(h, job->name) / 1e3;
 	if (clients < 1 &&
-	    (idle_s < 0 || (idle_s > GONE_S && idle_s > 3 * pl_period(job, bandwidth_bps))))
+	    (idle_s < 0 || (idle_s > GONE_S && idle_s > 3 * what_if_period_s(job, bandwidth_bps))))
 		return "it has ended";
 	return NULL;
 }
 
-static void pl_measure(struct pl_measure *m, const struct history *h, const struct pl_job *job,
+static void pl_measure(struct pl_measure *m, const struct history *h, const struct what_if_job *job,
 		       double bandwidth_bps)
 {
 	struct history_use use;
@@ -115,47 +105,50 @@ static void pl_put_measure(cJSON *now, const struct pl_measure *m)
 	cJSON_AddNumberToObject(now, "window_s", m->window_s);
 }
 
-static void pl_put_job(cJSON *list, const struct pl_job *job, bool scenario)
+static void pl_put_job(cJSON *list, const struct what_if_job *job)
 {
 	cJSON *to = cJSON_CreateObject();
 
-	cJSON_AddStringToObject(to, scenario ? "name" : "job", job->name);
+	cJSON_AddStringToObject(to, "job", job->name);
 	cJSON_AddNumberToObject(to, "procs", job->procs);
-	cJSON_AddNumberToObject(to, scenario ? "compute" : "compute_s", job->compute_s);
-	cJSON_AddNumberToObject(to, scenario ? "volume" : "volume_bytes", floor(job->bytes));
+	cJSON_AddNumberToObject(to, "compute_s", job->compute_s);
+	cJSON_AddNumberToObject(to, "volume_bytes", floor(job->bytes));
 	cJSON_AddItemToArray(list, to);
 }
 
 int plan_make(const cJSON *tree, const struct history *h, struct plan *out, char err[PLAN_TEXT])
 {
 	const cJSON *from, *controller = cJSON_GetObjectItemCaseSensitive(tree, "controller");
+	const cJSON *jobs = cJSON_GetObjectItemCaseSensitive(tree, "jobs");
 	const char *grant =
 		cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(controller, "grant"));
-	double bandwidth_bps = pl_number(tree, "capacity_bps"), longest_s = 0, rate = 0, window_s;
-	cJSON *scenario = cJSON_CreateObject(), *jobs, *window, *left, *known;
+	double bandwidth_bps = pl_number(tree, "capacity_bps");
+	struct what_if_job *known;
 	struct pl_measure measure = { 0 };
-	unsigned count = 0;
+	cJSON *list, *left;
+	size_t count = 0;
 
 	*out = (struct plan){ .now = cJSON_CreateObject() };
 	if (bandwidth_bps <= 0)
 		bandwidth_bps = history_peak_bps(h);
 	if (bandwidth_bps <= 0) {
 		snprintf(err, PLAN_TEXT, "nothing was moved yet, and the layer has no capacity");
-		cJSON_Delete(scenario);
 		plan_free(out);
 		return -ENODATA;
 	}
-	cJSON_AddNumberToObject(cJSON_AddObjectToObject(scenario, "platform"), "bandwidth",
-				floor(bandwidth_bps));
-	jobs = cJSON_CreateArray();
+	known = calloc((size_t)cJSON_GetArraySize(jobs) + 1, sizeof(*known));
+	if (!known) {
+		plan_free(out);
+		return -ENOMEM;
+	}
 	cJSON_AddNumberToObject(out->now, "bandwidth_bps", floor(bandwidth_bps));
 	cJSON_AddStringToObject(out->now, "grant", grant ? grant : "none");
-	known = cJSON_AddArrayToObject(out->now, "jobs");
+	list = cJSON_AddArrayToObject(out->now, "jobs");
 	left = cJSON_AddArrayToObject(out->now, "left_out");
-	cJSON_ArrayForEach(from, cJSON_GetObjectItemCaseSensitive(tree, "jobs"))
+	cJSON_ArrayForEach(from, jobs)
 	{
-		struct pl_job job = { .name = cJSON_GetStringValue(
-					      cJSON_GetObjectItemCaseSensitive(from, "job")) };
+		struct what_if_job job = { .name = cJSON_GetStringValue(
+						   cJSON_GetObjectItemCaseSensitive(from, "job")) };
 		const char *why =
 			job.name ? pl_job(from, h, bandwidth_bps, &job) : "it has no name";
 
@@ -167,34 +160,21 @@ int plan_make(const cJSON *tree, const struct history *h, struct plan *out, char
 			cJSON_AddItemToArray(left, to);
 			continue;
 		}
-		pl_put_job(jobs, &job, true);
-		pl_put_job(known, &job, false);
+		known[count++] = job;
+		pl_put_job(list, &job);
 		pl_measure(&measure, h, &job, bandwidth_bps);
-		longest_s = fmax(longest_s, pl_period(&job, bandwidth_bps));
-		rate += 1 / fmax(pl_period(&job, bandwidth_bps), 1e-6);
-		count++;
 	}
 	pl_put_measure(out->now, &measure);
-	if (!count) {
-		snprintf(err, PLAN_TEXT,
-			 "no job that runs has ended an I/O phase yet; try again later");
-		cJSON_Delete(jobs);
-		cJSON_Delete(scenario);
-		plan_free(out);
-		return -ENODATA;
-	}
-	/* After two periods the common start is forgotten. Short periods beside long ones: less. */
-	window_s = fmin(PERIODS * longest_s, fmax(2 * longest_s, ITERATIONS / rate));
-	window = cJSON_AddArrayToObject(scenario, "window");
-	cJSON_AddItemToArray(window, cJSON_CreateNumber(2 * longest_s));
-	cJSON_AddItemToArray(window, cJSON_CreateNumber(2 * longest_s + window_s));
-	cJSON_AddItemToObject(scenario, "jobs", jobs);
-	out->scenario = cJSON_PrintUnformatted(scenario);
-	cJSON_Delete(scenario);
+	if (count)
+		out->scenario = what_if_scenario(known, count, bandwidth_bps);
+	free(known);
 	if (out->scenario)
 		return 0;
 	plan_free(out);
-	return -ENOMEM;
+	if (count)
+		return -ENOMEM;
+	snprintf(err, PLAN_TEXT, "no job that runs has ended an I/O phase yet; try again later");
+	return -ENODATA;
 }
 
 void plan_free(struct plan *p)

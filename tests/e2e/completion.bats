@@ -78,7 +78,7 @@ options_known() { # command
 	for command in $(commands | grep -vE '^(help|version)$'); do
 		texts=$("$SLUICE" "$command" --help)
 		case $command in
-		bench) for what in sched path share sim control; do texts+=$("$SLUICE" bench $what --help); done ;;
+		bench) for what in sched path share sim control wire; do texts+=$("$SLUICE" bench $what --help); done ;;
 		sim) for mode in --requests --generate; do texts+=$("$SLUICE" sim $mode --help); done ;;
 		esac
 		known=$(options_known "$command")

@@ -107,6 +107,7 @@ static void every_key_is_taken(void **state)
 		[CONFIG_ASK_ALWAYS] = "true",
 		[CONFIG_CHARGE] = "calls",
 		[CONFIG_DIRTY] = "64Mi",
+		[CONFIG_MODE] = "observe",
 	};
 	struct config c;
 
@@ -130,6 +131,7 @@ static void every_key_is_taken(void **state)
 		  "ask_always: true\n"
 		  "charge: calls\n"
 		  "dirty: 64Mi\n"
+		  "mode: observe\n"
 		  "policy:\n"
 		  "  admit: open\n"
 		  "  share: io-sets,quantum_bytes=2Mi\n"
@@ -164,10 +166,10 @@ static void every_key_is_taken(void **state)
 	assert_int_equal(c.jobs[0].conf.weight, 4);
 	assert_int_equal(c.jobs[0].conf.period_ns, INT64_C(1200000000000));
 	assert_int_equal(c.jobs[0].conf.best_effort, 1);
-	assert_int_equal(c.jobs[0].line, 27);
+	assert_int_equal(c.jobs[0].line, 28);
 	assert_string_equal(c.jobs[1].name, "17");
 	assert_null(c.jobs[1].words);
-	assert_int_equal(c.jobs[1].line, 35);
+	assert_int_equal(c.jobs[1].line, 36);
 	config_free(&c);
 	assert_null(c.jobs);
 }
@@ -194,7 +196,7 @@ static void an_unknown_key_is_answered_with_those_there_are(void **state)
 		  "the file has no key 'capcity' (did you mean 'capacity'?); there are name, "
 		  "directory, capacity, workers, listen, secret_file, device_model, trace, "
 		  "log_level, ionodes, gap, curves, per_proc_bandwidth, compute_nodes, direct, "
-		  "ask_always, charge, dirty, dashboard, policy, jobs" },
+		  "ask_always, charge, dirty, mode, dashboard, policy, jobs" },
 		{ "policy:\n  shaer: wfq\n",
 		  "s.yaml:2: ", "(did you mean 'share'?); there are admit, share, order" },
 		{ "policy:\n  xyzzy: wfq\n",

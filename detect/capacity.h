@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Finding what a file system can do, while jobs use it, for reads and writes apart.
+ *
+ * The idea is that of BBR (Cardwell et al., ACM Queue 2016): pace at what was delivered, probe
+ *above it now and then, and believe throughput rather than times. Times of calls on a busy machine
+ *mostly show waiting for a CPU (ionode/window.h). What tells a busy file system from a slow one is
+ *how many threads are *blocked* in it while throughput is held a little below what it was:
+ *
+ *	bandwidth is the limit   hold back 15 %: the queue drains, far fewer threads are blocked
+ *	latency is the limit     hold back 15 %: calls take as long as before, 15 % fewer are
+ *blocked
+ *
+ * States, one step every CAPACITY_STEP_NS:
+ *
+ *	CLEAR   Nothing is held. Two jobs or more are blocked for two steps: TRIAL.
+ *	TRIAL   Pace at .85 of the most that was delivered lately, for three steps. If jobs waited
+ *for us and fewer than 3/4 of those threads are still blocked: PACED. Otherwise it was latency:
+ *	        CLEAR, and the next trial comes later, twice as late each time, up to a minute.
+ *	PACED   Pace at .97 of the estimate, so that what waits, waits where it can be scheduled.
+ *	        Probe: every five steps, or two if hardly anybody is blocked, while jobs wait for
+ *us, one step at 1.25. If 1.1 or more is delivered, that is the estimate, and the next step probes
+ *	        again; else the estimate goes half of the way, and a step at .9 drains what piled
+ *up. Lower: too little delivered for two steps (three, if it is little), while jobs are blocked as
+ *before the trial, or wait for us though we would let more go: the estimate is the most of what was
+ *delivered in these. Fewer than two jobs, or nobody waits and few are blocked: CLEAR.
+ *
+ * So a job alone is never held, nothing is held while nothing is congested, and a sample in which
+ *the applications did not use what they had never lowers the estimate. The load of others is part
+ *of what is measured: what they take is not delivered to us.
+ *
+ *	device 100 MB/s, two writers     CLEAR: 100 delivered, 2 threads blocked
+ *	TRIAL at 85: 1.0 blocked, both wait for us     PACED at 97
+ *	device 50 MB/s: 50, 50 delivered, 2 blocked    estimate 50, PACED at 48.5
+ *	device 100 MB/s: probes: 62.5, 78, 97.7; then 100 delivered, 1.02 of it: 98.8, drain
+ *
+ * Reads and writes share one budget of time: a byte costs 1/estimate of its direction. A change is
+ * applied to the directions that had a fifth or more of what was delivered. On a file system whose
+ * directions are independent, both estimates grow while both are used.
+ *
+ * Estimates stay between CAPACITY_LEAST and CAPACITY_MOST. Pure: time is an argument.
+ */
+#ifndef SL_DETECT_CAPACITY_H
+#define SL_DETECT_CAPACITY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sluice.h"
+
+#define CAPACITY_STEP_NS INT64_C(300000000)
+#define CAPACITY_LEAST	 1e6 /* bytes a second */
+#define CAPACITY_MOST	 1e13
+#define CAPACITY_RECENT	 8 /* steps that the most of is kept */
+
+enum capacity_state { CAPACITY_CLEAR, CAPACITY_TRIAL, CAPACITY_PACED };
+
+/* What was seen since the last step. */
+struct capacity_sample {
+	double seconds;
+	double delivered_bytes[2]; /* by enum sl_op */
+	uint32_t jobs;		   /* that did I/O, waited for us, or were blocked */
+	uint32_t jobs_blocked;	   /* of these, with a thread in the file system half of the time or
+				      more */
+	double blocked;		   /* threads in the file system, mean */
+	double waited;		   /* threads that waited for us, mean */
+};
+
+struct capacity {
+	enum capacity_state state;
+	double estimate_bps[2]; /* 0: not found yet */
+	double gain;		/* of the estimate that is paced at */
+	double recent_bps[CAPACITY_RECENT][2];
+	uint32_t recent;
+	double blocked_before; /* when the trial began */
+	double trial_blocked;
+	uint32_t steps;	      /* in this state */
+	uint32_t congested;   /* steps in succession, in CLEAR */
+	uint32_t low;	      /* steps in succession with too little delivered */
+	double low_most;      /* of what they had, the most */
+	uint32_t since_probe; /* steps */
+	bool probing;
+	uint32_t unused;    /* steps in succession in which nobody waited for us */
+	uint32_t lonely;    /* with fewer than two jobs */
+	sl_time not_before; /* the next trial */
+	sl_time backoff_ns;
+	const char *why; /* the last decision, in words */
+};
+
+void capacity_init(struct capacity *c);
+void capacity_step(struct capacity *c, const struct capacity_sample *s, sl_time now);
+/* The same where nobody may be held: the estimate is the most that was delivered while jobs were
+ * blocked. */
+void capacity_observe(struct capacity *c, const struct capacity_sample *s);
+/* What may be sent in a second, for the mix of reads and writes that was last seen; 0: everything
+ * may. */
+double capacity_pace_bps(const struct capacity *c);
+
+#endif

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+# The file system for tests, and what is measured on it: short forms of `sluice bench wire`.
+bats_require_minimum_version 1.5.0
+load live
+
+setup() {
+	live_setup
+	TESTFS=$SOURCE_DIR/scripts/testfs
+	FS=$BATS_TEST_TMPDIR/fs
+	mkdir "$FS"
+}
+
+teardown() {
+	live_teardown
+	[ ! -d "$FS" ] || "$TESTFS" stop "$FS" 2>/dev/null || true
+}
+
+start_fs() {
+	local why
+	if ! why=$("$TESTFS" check 2>&1); then
+		skip "${why#scripts/testfs: }"
+	fi
+	"$TESTFS" start --size 512Mi --read 100M --write 100M "$FS"
+}
+
+@test "the test file system starts, counts, is throttled, and leaves nothing behind" {
+	start_fs
+	run -1 "$TESTFS" start "$FS"
+	[[ "$output" == *"has one already"* ]]
+	before=$("$TESTFS" count "$FS" | cut -d' ' -f4)
+	dd if=/dev/zero of="$FS/a" bs=1M count=32 conv=fsync status=none
+	after=$("$TESTFS" count "$FS" | cut -d' ' -f4)
+	[ $((after - before)) -ge $((32 << 20)) ]
+	# At 10 MB/s 32 MiB take 3 s at least, however busy the machine is.
+	"$TESTFS" set --write 10M "$FS"
+	begin=$(date +%s%N)
+	dd if=/dev/zero of="$FS/a" bs=1M count=32 conv=fsync status=none
+	[ $((($(date +%s%N) - begin) / 1000000)) -ge 2500 ]
+	loop=$(cat /run/sluice-testfs/*"$(basename "$FS")"/loop)
+	"$TESTFS" stop "$FS"
+	run ! mountpoint -q "$FS"
+	run ! losetup "$loop"
+	run -1 "$TESTFS" count "$FS"
+}
+
+@test "wrong use of the test file system says what is wrong" {
+	run -2 "$TESTFS" start --kind zfs "$FS"
+	[[ "$output" == *"there is no kind 'zfs'"* ]]
+	run -2 "$TESTFS" start --size big "$FS"
+	run -2 "$TESTFS" frobnicate
+	run -0 "$TESTFS" --help
+	run -2 "$SLUICE" bench wire
+	[[ "$output" == *"which directory?"* ]]
+	run -2 "$SLUICE" bench wire --rows nothing "$FS"
+}
+
+@test "capacity auto finds the bandwidth of two writers, and again when it changes" {
+	start_fs
+	"$SLUICE" bench wire --quick --json --rows change --testfs "$TESTFS" "$FS" >"$BATS_TEST_TMPDIR/json"
+	cat "$BATS_TEST_TMPDIR/json"
+	# The goal is 3 s, on a machine that does nothing else. The bench waits 4: here it is found at all.
+	[ "$(jq '[.rows[] | select(.row | contains("found after")) | select(.value < 4)] | length' "$BATS_TEST_TMPDIR/json")" -ge 1 ]
+}
+
+@test "with capacity auto a job alone is never held, and status says what is known" {
+	start_fs
+	"$SLUICE" up --capacity auto "$FS"
+	"$SLUICE" run --job a --min 10M -- dd if=/dev/zero of="$FS/a" bs=1M count=64 oflag=direct status=none
+	[ "$(status .capacity_auto.state)" = clear ]
+	[ "$(status .capacity_auto.paced_bps)" = 0 ]
+	[ "$(status .capacity_auto.sensor)" = block ]
+	run -0 "$SLUICE" status
+	[[ "$output" == *"Capacity: auto"*"nobody is held now"* ]]
+	"$SLUICE" set --capacity 50M
+	[ "$(status .capacity_auto)" = null ]
+	[ "$(status .capacity_bps)" = 50000000 ]
+	"$SLUICE" set --capacity auto
+	[ "$(status .capacity_auto.state)" = clear ]
+}
+
+@test "a sensor that knows the capacity is obeyed while two jobs run" {
+	echo 20000000 >"$BATS_TEST_TMPDIR/number"
+	"$SLUICE" up --capacity "auto,capacity=command:cat $BATS_TEST_TMPDIR/number" "$DIR"
+	compile live-load
+	start_load a -- "$BIN/live-load" -T 100 -t 1 "$DIR/a"
+	start_load b -- "$BIN/live-load" -T 100 -t 1 "$DIR/b"
+	until_true 10 eval '[ "$(status .capacity_auto.paced_bps)" = 20000000 ]'
+	[ "$(status .capacity_auto.state)" = told ]
+	run -1 --separate-stderr "$SLUICE" up --name other --capacity auto,weather "$DIR"
+	[[ "$stderr" == *"is no sensor"* ]]
+}

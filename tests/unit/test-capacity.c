@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Finding the capacity, against a modelled file system: threads of several jobs, one call at a time
+ * each; a bandwidth for each direction and a latency that no load changes; noise; others who use
+ * it, too.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "detect/capacity.h"
+
+#define MB     1e6
+#define STEP_S ((double)CAPACITY_STEP_NS / 1e9)
+
+struct rig {
+	struct capacity c;
+	double device_bps[2];
+	double others; /* part of it that others use */
+	double latency_s, call_bytes;
+	uint32_t jobs, threads; /* threads: of all jobs */
+	double demand_bps;	/* 0: as much as there is */
+	double reads;		/* part of the bytes */
+	double noise;		/* of what is measured, ±; also of a fixed bias of a step */
+	uint64_t seed;
+	sl_time now;
+	double moved, held_steps;
+};
+
+static struct rig make(double write_bps)
+{
+	struct rig r = { .device_bps = { 2 * write_bps, write_bps },
+			 .call_bytes = 1 << 20,
+			 .jobs = 2,
+			 .threads = 2,
+			 .seed = 88172645463325252u };
+
+	capacity_init(&r.c);
+	return r;
+}
+
+static double noisy(struct rig *r, double value)
+{
+	r->seed ^= r->seed << 13, r->seed ^= r->seed >> 7, r->seed ^= r->seed << 17;
+	return value * (1 + r->noise * (2 * (double)(r->seed % 10001) / 10000 - 1));
+}
+
+/* What the mix of reads and writes gets from the device in a second. */
+static double device(const struct rig *r)
+{
+	return (1 - r->others) /
+	       (r->reads / r->device_bps[SL_READ] + (1 - r->reads) / r->device_bps[SL_WRITE]);
+}
+
+static double step(struct rig *r)
+{
+	double pace = capacity_pace_bps(&r->c), full = device(r);
+	double call_s = r->latency_s + r->call_bytes / full;
+	double fastest =
+		fmin(full, r->threads * r->call_bytes / call_s * (r->latency_s > 0 ? 1 : 1e9));
+	double demand = r->demand_bps > 0 ? r->demand_bps : INFINITY, x, blocked;
+	struct capacity_sample s = { .seconds = STEP_S, .jobs = r->jobs };
+
+	pace = pace > 0 ? pace : INFINITY;
+	x = fmin(fmin(pace, fastest), demand);
+	blocked = fmin(x * call_s / r->call_bytes, r->threads);
+	if (x >= fastest)
+		blocked = r->threads; /* all wait for the file system */
+	else if (x >= pace)
+		s.waited = noisy(r, r->threads - blocked);
+	s.blocked = noisy(r, blocked);
+	s.jobs_blocked = s.blocked >= 0.5 * r->threads ? r->jobs : 0;
+	s.delivered_bytes[SL_READ] = noisy(r, x * r->reads * STEP_S);
+	s.delivered_bytes[SL_WRITE] = noisy(r, x * (1 - r->reads) * STEP_S);
+	r->now += CAPACITY_STEP_NS;
+	r->moved += x * STEP_S;
+	r->held_steps += r->c.state != CAPACITY_CLEAR;
+	capacity_step(&r->c, &s, r->now);
+	return x;
+}
+
+/* Steps, and what was moved in a second of them. */
+static double run(struct rig *r, double seconds)
+{
+	double before = r->moved;
+	int steps = (int)ceil(seconds / STEP_S);
+
+	for (int i = 0; i < steps; i++)
+		step(r);
+	return (r->moved - before) / (steps * STEP_S);
+}
+
+static bool within(double part, double a, double b)
+{
+	return fabs(a - b) <= part * b;
+}
+
+/* From now on it stays within 10 % of the truth, and gives 95 % of the device. */
+static void stays(struct rig *r, double seconds, int op)
+{
+	double true_bps = device(r), before = r->moved;
+	int steps = (int)ceil(seconds / STEP_S);
+
+	for (int i = 0; i < steps; i++) {
+		step(r);
+		assert_int_equal(r->c.state, CAPACITY_PACED);
+		if (!within(0.10 + r->noise, r->c.estimate_bps[op], true_bps)) {
+			print_error("%f of %f after %d steps, seed %llu\n", r->c.estimate_bps[op],
+				    true_bps, i, (unsigned long long)r->seed);
+			fail();
+		}
+	}
+	assert_true((r->moved - before) / (steps * STEP_S) > (0.95 - r->noise) * true_bps);
+}
+
+static void test_converges(void **state)
+{
+	static const double rates[] = { 5 * MB, 100 * MB, 3000 * MB, 90000 * MB };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {
+		struct rig r = make(rates[i]);
+
+		run(&r, 3);
+		stays(&r, 60, SL_WRITE);
+	}
+}
+
+static void test_reads(void **state)
+{
+	struct rig r = make(100 * MB);
+
+	(void)state;
+	r.reads = 1;
+	run(&r, 3);
+	stays(&r, 20, SL_READ);
+	assert_true(within(0.1, r.c.estimate_bps[SL_READ], 200 * MB));
+	/* Then only writes: those are slower, and reads stay what they were. */
+	r.reads = 0;
+	run(&r, 3);
+	stays(&r, 20, SL_WRITE);
+	assert_true(within(0.1, r.c.estimate_bps[SL_READ], 200 * MB));
+}
+
+static void test_mixed(void **state)
+{
+	struct rig r = make(100 * MB);
+
+	(void)state;
+	r.reads = 0.5;
+	run(&r, 3);
+	assert_int_equal(r.c.state, CAPACITY_PACED);
+	assert_true(run(&r, 30) > 0.95 * device(&r));
+}
+
+/* Halved, doubled, doubled again: found within 3 s, over and over. */
+static void test_bandwidth_changes(void **state)
+{
+	struct rig r = make(100 * MB);
+
+	(void)state;
+	run(&r, 3);
+	for (int i = 0; i < 5; i++) {
+		r.device_bps[SL_WRITE] /= 2;
+		run(&r, 3);
+		stays(&r, 6, SL_WRITE);
+		r.device_bps[SL_WRITE] *= 2;
+		run(&r, 3);
+		stays(&r, 6, SL_WRITE);
+	}
+}
+
+static void test_load_of_others(void **state)
+{
+	struct rig r = make(100 * MB);
+
+	(void)state;
+	run(&r, 3);
+	r.others = 0.4;
+	run(&r, 3);
+	stays(&r, 10, SL_WRITE);
+	r.others = 0;
+	run(&r, 4);
+	stays(&r, 10, SL_WRITE);
+}
+
+static void test_a_job_alone_is_never_held(void **state)
+{
+	struct rig r = make(100 * MB);
+
+	(void)state;
+	r.jobs = 1;
+	assert_true(run(&r, 30) >= 100 * MB * 0.999);
+	assert_true(r.held_steps == 0);
+	/* After a second job has gone it is let go again. */
+	r.jobs = 2;
+	run(&r, 5);
+	assert_int_equal(r.c.state, CAPACITY_PACED);
+	r.jobs = 1;
+	run(&r, 1);
+	assert_int_equal(r.c.state, CAPACITY_CLEAR);
+}
+
+static void test_nothing_congested(void **state)
+{
+	struct rig r = make(100 * MB);
+
+	(void)state;
+	r.demand_bps = 40 * MB;
+	run(&r, 30);
+	assert_true(r.held_steps == 0);
+}
+
+/* Found, then little used: the estimate stays, and nobody is held. */
+static void test_unused_never_lowers(void **state)
+{
+	struct rig r = make(100 * MB);
+	double found;
+
+	(void)state;
+	run(&r, 5);
+	found = r.c.estimate_bps[SL_WRITE];
+	r.demand_bps = 5 * MB;
+	run(&r, 10);
+	assert_true(r.c.estimate_bps[SL_WRITE] == found);
+	assert_int_equal(r.c.state, CAPACITY_CLEAR);
+	r.demand_bps = 0;
+	run(&r, 3);
+	stays(&r, 10, SL_WRITE);
+}
+
+/* Small calls on a large file system: blocked all the time, but there is bandwidth to spare. */
+static void test_latency_is_no_congestion(void **state)
+{
+	struct rig r = make(10000 * MB);
+	double free_bps;
+
+	(void)state;
+	r.call_bytes = 4096;
+	r.latency_s = 0.001;
+	r.threads = 8;
+	free_bps = r.threads * r.call_bytes / r.latency_s;
+	assert_true(run(&r, 120) > 0.98 * free_bps);
+	assert_int_equal(r.c.state, CAPACITY_CLEAR);
+}
+
+static void test_many_threads(void **state)
+{
+	(void)state;
+	for (uint32_t threads = 2; threads <= 256; threads *= 2) {
+		struct rig r = make(500 * MB);
+
+		r.threads = threads;
+		run(&r, 3);
+		stays(&r, 20, SL_WRITE);
+	}
+}
+
+static void test_absurd_samples(void **state)
+{
+	struct capacity c;
+	struct capacity_sample s = {
+		.seconds = STEP_S, .jobs = 2, .jobs_blocked = 2, .blocked = 2
+	};
+
+	(void)state;
+	capacity_init(&c);
+	for (int i = 0; i < 1000; i++) {
+		s.delivered_bytes[SL_WRITE] = i % 7 == 0 ? 1e30 : i % 3 == 0 ? 0 : 1;
+		s.waited = i % 2;
+		s.blocked = i % 5;
+		s.seconds = i % 11 == 0 ? 0 : STEP_S;
+		capacity_step(&c, &s, i * CAPACITY_STEP_NS);
+		for (int op = 0; op < 2; op++)
+			assert_true(c.estimate_bps[op] == 0 ||
+				    (c.estimate_bps[op] >= CAPACITY_LEAST &&
+				     c.estimate_bps[op] <= CAPACITY_MOST));
+		assert_true(capacity_pace_bps(&c) >= 0 && isfinite(capacity_pace_bps(&c)));
+	}
+}
+
+/* Any bandwidth, threads and noise of up to 4 %: close, and most of the device is used. */
+static void test_noise(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 200; seed++) {
+		struct rig r = make(50 * MB + (double)(seed * 7919 % 1000) * MB);
+
+		r.seed = seed * UINT64_C(0x9e3779b97f4a7c15);
+		r.noise = 0.04;
+		r.threads = (uint32_t)(2 + seed % 30);
+		run(&r, 4);
+		assert_true(run(&r, 30) > 0.92 * device(&r));
+		assert_true(within(0.15, r.c.estimate_bps[SL_WRITE], device(&r)));
+		r.device_bps[SL_WRITE] /= 2;
+		run(&r, 4);
+		assert_true(within(0.15, r.c.estimate_bps[SL_WRITE], device(&r)));
+		r.device_bps[SL_WRITE] *= 2;
+		run(&r, 4);
+		assert_true(within(0.15, r.c.estimate_bps[SL_WRITE], device(&r)));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_converges),
+		cmocka_unit_test(test_reads),
+		cmocka_unit_test(test_mixed),
+		cmocka_unit_test(test_bandwidth_changes),
+		cmocka_unit_test(test_load_of_others),
+		cmocka_unit_test(test_a_job_alone_is_never_held),
+		cmocka_unit_test(test_nothing_congested),
+		cmocka_unit_test(test_unused_never_lowers),
+		cmocka_unit_test(test_latency_is_no_congestion),
+		cmocka_unit_test(test_many_threads),
+		cmocka_unit_test(test_absurd_samples),
+		cmocka_unit_test(test_noise),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
