@@ -172,6 +172,19 @@ static int ds_try_gate(void)
 	       (gate_sync_wake_up(listener) ? GATE_SYNC : 0);
 }
 
+/* The supervisor of a gate may not read the memory of the program. */
+static bool ds_restricted(void)
+{
+	FILE *f = fopen("/proc/sys/kernel/yama/ptrace_scope", "re");
+	int scope = 0;
+
+	if (f && fscanf(f, "%d", &scope) != 1)
+		scope = 0;
+	if (f)
+		fclose(f);
+	return scope > 0 && geteuid() != 0;
+}
+
 static void ds_gate(struct doctor *d)
 {
 	pid_t pid = gate_is_on() ? 0 : fork();
@@ -193,6 +206,11 @@ static void ds_gate(struct doctor *d)
 	else if (!(status & GATE_KILLABLE))
 		doctor_say(d, DOCTOR_WARN, "gate", "It needs Linux 5.19.",
 			   "can be put before programs, but signals end the wait for a turn");
+	else if (ds_restricted())
+		doctor_say(d, DOCTOR_WARN, "gate",
+			   "sysctl kernel.yama.ptrace_scope=0 lets it read them.",
+			   "can be put before programs, but calls with vectors and libaio are not "
+			   "charged");
 	else
 		doctor_say(d, DOCTOR_OK, "gate", NULL,
 			   "can be put before programs (seccomp user notification%s)",

@@ -18,7 +18,6 @@
  * allocated, no lock is taken. What is written to static memory is the same each time.
  */
 #undef _FORTIFY_SOURCE
-#include <alloca.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -149,11 +148,11 @@ static void arguments(char **out, const char *how, const char *what, char *const
 	out[n] = NULL;
 }
 
-#define ARGUMENTS(how, what, argv)                                               \
-	({                                                                       \
-		char **out_ = alloca((WORDS + 5 + count(argv)) * sizeof(*out_)); \
-		arguments(out_, how, what, argv);                                \
-		out_;                                                            \
+#define ARGUMENTS(how, what, argv)                                                         \
+	({                                                                                 \
+		char **out_ = __builtin_alloca((WORDS + 5 + count(argv)) * sizeof(*out_)); \
+		arguments(out_, how, what, argv);                                          \
+		out_;                                                                      \
 	})
 
 static int exec_gated(const char *path, char *const *argv, char *const *envp)
@@ -243,25 +242,25 @@ int execvp(const char *file, char *const argv[])
 
 /* ---- with the arguments in a list ---- */
 
-#define LIST(first, after)                                          \
-	({                                                          \
-		char **list_;                                       \
-		va_list ap_;                                        \
-		size_t n_ = 1;                                      \
-                                                                    \
-		va_start(ap_, first);                               \
-		for (const char *w_ = first; w_ && n_ < ARGS; n_++) \
-			w_ = va_arg(ap_, const char *);             \
-		va_end(ap_);                                        \
-		list_ = alloca((n_ + 1) * sizeof(*list_));          \
-		va_start(ap_, first);                               \
-		list_[0] = (char *)(uintptr_t)(first);              \
-		for (size_t i_ = 1; i_ < n_; i_++)                  \
-			list_[i_] = va_arg(ap_, char *);            \
-		list_[n_] = NULL;                                   \
-		after;                                              \
-		va_end(ap_);                                        \
-		list_;                                              \
+#define LIST(first, after)                                           \
+	({                                                           \
+		char **list_;                                        \
+		va_list ap_;                                         \
+		size_t n_ = 1;                                       \
+                                                                     \
+		va_start(ap_, first);                                \
+		for (const char *w_ = first; w_ && n_ < ARGS; n_++)  \
+			w_ = va_arg(ap_, const char *);              \
+		va_end(ap_);                                         \
+		list_ = __builtin_alloca((n_ + 1) * sizeof(*list_)); \
+		va_start(ap_, first);                                \
+		list_[0] = (char *)(uintptr_t)(first);               \
+		for (size_t i_ = 1; i_ < n_; i_++)                   \
+			list_[i_] = va_arg(ap_, char *);             \
+		list_[n_] = NULL;                                    \
+		after;                                               \
+		va_end(ap_);                                         \
+		list_;                                               \
 	})
 
 int execl(const char *path, const char *arg, ...)

@@ -129,8 +129,9 @@ static enum gate_need look_elf(int fd)
 	Elf64_Phdr interp;
 	Elf64_Ehdr e;
 
-	if (!read_at(fd, &e, sizeof(e), 0) || e.e_ident[EI_CLASS] != ELFCLASS64 ||
-	    e.e_machine != MACHINE)
+	if (!read_at(fd, &e, sizeof(e), 0))
+		return GATE_ABSENT;
+	if (e.e_ident[EI_CLASS] != ELFCLASS64 || e.e_machine != MACHINE)
 		return GATE_FOREIGN;
 	if (!find(fd, &e, PT_INTERP, &interp))
 		return GATE_STATIC;

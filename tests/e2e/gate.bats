@@ -18,7 +18,7 @@ setup() {
 	unset SLUICE_GATE SLUICE_IO_URING
 	P=$BATS_FILE_TMPDIR
 	"$SLUICE" up "$DIR"
-	"$SLUICE" doctor | grep -q 'gate.*can be put before' || skip 'no seccomp user notification here'
+	"$SLUICE" doctor | grep -Eq 'gate .*can be put before' || skip 'no seccomp user notification here'
 }
 
 teardown() {

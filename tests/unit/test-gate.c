@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which programs need a gate, by made-up ELF files; and which system calls a gate catches. */
+#include <elf.h>
+#include <fcntl.h>
+#include <linux/audit.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "client/gate/filter.h"
+#include "client/gate/program.h"
+
+#if defined(__x86_64__)
+#define MACHINE EM_X86_64
+#define ARCH	AUDIT_ARCH_X86_64
+#else
+#define MACHINE EM_AARCH64
+#define ARCH	AUDIT_ARCH_AARCH64
+#endif
+
+static char path[64];
+
+static int make(void **state)
+{
+	(void)state;
+	snprintf(path, sizeof(path), "/tmp/sluice-test-gate-XXXXXX");
+	close(mkstemp(path));
+	return chmod(path, 0700);
+}
+
+static int end(void **state)
+{
+	(void)state;
+	return unlink(path);
+}
+
+static enum gate_need look_at(const void *bytes, size_t length)
+{
+	FILE *f = fopen(path, "we");
+
+	assert_non_null(f);
+	assert_int_equal(fwrite(bytes, 1, length, f), length);
+	assert_int_equal(fclose(f), 0);
+	return gate_look(path);
+}
+
+/* A program of a few headers, and what they point to. */
+struct made {
+	Elf64_Ehdr e;
+	Elf64_Phdr p[4];
+	char interp[32];
+	struct {
+		Elf64_Nhdr head;
+		char name[4];
+	} note;
+	Elf64_Dyn dynamic[4];
+	char names[64];
+};
+
+static struct made made_with(const char *interp)
+{
+	struct made m = { .e = { .e_ident = ELFMAG,
+				 .e_machine = MACHINE,
+				 .e_phoff = offsetof(struct made, p),
+				 .e_phentsize = sizeof(Elf64_Phdr) } };
+
+	m.e.e_ident[EI_CLASS] = ELFCLASS64;
+	if (interp) {
+		snprintf(m.interp, sizeof(m.interp), "%s", interp);
+		m.p[m.e.e_phnum++] = (Elf64_Phdr){ .p_type = PT_INTERP,
+						   .p_offset = offsetof(struct made, interp),
+						   .p_filesz = strlen(interp) + 1 };
+	}
+	return m;
+}
+
+static void add_library(struct made *m, const char *name)
+{
+	const uint64_t base = 0x400000;
+
+	m->p[m->e.e_phnum++] =
+		(Elf64_Phdr){ .p_type = PT_LOAD, .p_vaddr = base, .p_filesz = sizeof(*m) };
+	m->p[m->e.e_phnum++] =
+		(Elf64_Phdr){ .p_type = PT_DYNAMIC, .p_offset = offsetof(struct made, dynamic) };
+	snprintf(m->names + 1, sizeof(m->names) - 1, "%s", name);
+	m->dynamic[0] = (Elf64_Dyn){ .d_tag = DT_NEEDED, .d_un.d_val = 1 };
+	m->dynamic[1] = (Elf64_Dyn){ .d_tag = DT_STRTAB,
+				     .d_un.d_ptr = base + offsetof(struct made, names) };
+}
+
+#define GLIBC "/lib64/ld-linux-x86-64.so.2"
+
+static void ordinary_programs(void **state)
+{
+	struct made m = made_with(GLIBC);
+
+	(void)state;
+	assert_int_equal(look_at(&m, sizeof(m)), GATE_NONE);
+	add_library(&m, "libm.so.6");
+	assert_int_equal(look_at(&m, sizeof(m)), GATE_NONE);
+}
+
+static void programs_that_need_one(void **state)
+{
+	struct made m = made_with(NULL);
+
+	(void)state;
+	assert_int_equal(look_at(&m, sizeof(m)), GATE_STATIC);
+	m = made_with("/lib/ld-musl-x86_64.so.1");
+	assert_int_equal(look_at(&m, sizeof(m)), GATE_FOREIGN);
+	m = made_with(GLIBC);
+	m.e.e_ident[EI_CLASS] = ELFCLASS32;
+	assert_int_equal(look_at(&m, sizeof(m)), GATE_FOREIGN);
+	m = made_with(GLIBC);
+	m.e.e_machine = EM_RISCV;
+	assert_int_equal(look_at(&m, sizeof(m)), GATE_FOREIGN);
+	m = made_with(GLIBC);
+	add_library(&m, "libaio.so.1");
+	assert_int_equal(look_at(&m, sizeof(m)), GATE_ENGINE);
+	m = made_with(GLIBC);
+	add_library(&m, "liburing.so.2");
+	assert_int_equal(look_at(&m, sizeof(m)), GATE_ENGINE);
+	m = made_with(GLIBC);
+	m.note.head = (Elf64_Nhdr){ .n_namesz = 4, .n_type = 4 };
+	memcpy(m.note.name, "Go\0", 4);
+	m.p[m.e.e_phnum++] =
+		(Elf64_Phdr){ .p_type = PT_NOTE, .p_offset = offsetof(struct made, note) };
+	assert_int_equal(look_at(&m, sizeof(m)), GATE_GO);
+}
+
+/* Whatever is in a file, looking at it ends, and does no harm. */
+static void broken_files(void **state)
+{
+	struct made m = made_with(GLIBC);
+	unsigned seed = 1;
+
+	(void)state;
+	assert_int_equal(gate_look("/nonexistent"), GATE_ABSENT);
+	assert_int_equal(gate_look("/"), GATE_ABSENT);
+	assert_int_equal(look_at("", 0), GATE_ABSENT);
+	assert_int_equal(look_at("echo x\n", 7), GATE_ABSENT);
+	assert_int_equal(look_at("\177ELF", 4), GATE_ABSENT);
+	add_library(&m, "libaio.so.1");
+	for (int i = 0; i < 2000; i++) {
+		struct made bad = m;
+
+		for (int k = 0; k < 4; k++) {
+			seed = seed * 1103515245 + 12345;
+			((unsigned char *)&bad)[4 + (seed >> 8) % (sizeof(bad) - 4)] =
+				(unsigned char)(seed >> 24);
+		}
+		look_at(&bad, sizeof(bad) - (seed >> 16) % 64);
+	}
+}
+
+static void scripts(void **state)
+{
+	char inner[] = "/tmp/sluice-test-gate-i-XXXXXX", line[80];
+	struct made m = made_with(NULL);
+	int fd = mkstemp(inner);
+
+	(void)state;
+	assert_int_equal(write(fd, &m, sizeof(m)), sizeof(m));
+	close(fd);
+	assert_int_equal(chmod(inner, 0700), 0);
+	snprintf(line, sizeof(line), "#! %s -x\n", inner);
+	assert_int_equal(look_at(line, strlen(line)), GATE_STATIC);
+	assert_int_equal(look_at("#!/bin/sh\n", 10), GATE_NONE);
+	assert_int_equal(look_at("#!/nonexistent\n", 15), GATE_ABSENT);
+	snprintf(line, sizeof(line), "#!%s\n", path); /* of itself */
+	assert_int_equal(look_at(line, strlen(line)), GATE_ABSENT);
+	unlink(inner);
+}
+
+static void privileged_programs(void **state)
+{
+	struct made m = made_with(NULL);
+
+	(void)state;
+	look_at(&m, sizeof(m));
+	if (chown(path, getuid() + 1, getgid()))
+		skip(); /* not root */
+	assert_int_equal(chmod(path, 04755), 0);
+	assert_int_equal(gate_look(path), GATE_PRIVILEGED);
+	assert_int_equal(chown(path, getuid(), getgid()), 0);
+	assert_int_equal(chmod(path, 04755), 0);
+	assert_int_equal(gate_look(path), GATE_STATIC);
+	assert_int_equal(chmod(path, 0644), 0);
+	assert_int_equal(gate_look(path), GATE_ABSENT);
+}
+
+static void calls(void **state)
+{
+	bool small = true;
+
+	(void)state;
+	assert_int_equal(gate_call_of(ARCH, SYS_pwrite64, &small)->shape, GATE_ONE_AT);
+	assert_int_equal(gate_call_of(ARCH, SYS_pwrite64, &small)->op, SL_WRITE);
+	assert_false(small);
+	assert_null(gate_call_of(ARCH, SYS_getpid, &small));
+#ifdef __x86_64__
+	assert_int_equal(gate_call_of(AUDIT_ARCH_I386, 4, &small)->op, SL_WRITE);
+	assert_true(small);
+	assert_null(gate_call_of(AUDIT_ARCH_I386, SYS_write, &small));
+	assert_int_equal(gate_call_of(ARCH, 0x40000000 | 516, &small)->shape, GATE_MANY);
+	assert_true(small);
+	assert_null(gate_call_of(AUDIT_ARCH_AARCH64, 64, &small));
+#endif
+	assert_false(gate_is_on());
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(ordinary_programs, make, end),
+		cmocka_unit_test_setup_teardown(programs_that_need_one, make, end),
+		cmocka_unit_test_setup_teardown(broken_files, make, end),
+		cmocka_unit_test_setup_teardown(scripts, make, end),
+		cmocka_unit_test_setup_teardown(privileged_programs, make, end),
+		cmocka_unit_test(calls),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
