@@ -30,7 +30,7 @@
 #include "ionode/turn.h"
 
 #define LEFT_NS	 INT64_C(5000000000) /* after this nobody is about to pay any more */
-#define COUNT_NS INT64_C(200000000) /* between two looks at which processes live */
+#define COUNT_NS INT64_C(200000000)  /* between two looks at which processes live */
 
 static void segment_path(const struct node *n, uint64_t job, char path[PATH_MAX])
 {

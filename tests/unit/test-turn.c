@@ -28,6 +28,7 @@
 
 #include "client/client.h"
 #include "client/turn.h"
+#include "client/wire.h"
 
 #define THREADS 8
 #define ROUNDS	100000
@@ -211,6 +212,13 @@ static int setup(void **state)
 	atomic_store(&job->given_up, 0);
 	atomic_store(&job->unscheduled, 0);
 	atomic_store(&job->held_ns, 0);
+	wire_close(file, false);
+	atomic_store(&job->charge, 0);
+	atomic_store(&job->dirty, 0);
+	atomic_store(&job->left, 0);
+	atomic_store(&job->cached, 0);
+	atomic_store(&job->buffered, 0);
+	atomic_store(&job->flushed, 0);
 	memset(job->cpu, 0, sizeof(job->cpu));
 	memset(job->slot, 0, sizeof(job->slot));
 	return 0;
@@ -396,6 +404,84 @@ static void a_read_asks_for_no_more_than_the_file_has(void **state)
 	assert_int_equal(t.length, 904);
 	turn_end(&t, 904);
 	assert_int_equal(atomic_load(&job->credit), 100 - 904);
+}
+
+/* ---- what leaves the page cache ---- */
+
+#define LOTS (UINT64_C(64) << 10) /* the job is told of so many dirty bytes at once */
+
+static void charge_wire(uint64_t most, int64_t credit)
+{
+	atomic_store(&job->mode, SL_TURN_LEASED);
+	atomic_store(&job->charge, SL_TURN_READS | SL_TURN_WRITES | SL_TURN_BLOCKS);
+	atomic_store(&job->dirty_most, most);
+	atomic_store(&job->step, LOTS);
+	atomic_store(&job->credit, credit);
+}
+
+static void a_buffered_write_is_free_within_the_allowance_and_a_flush_pays(void **state)
+{
+	(void)state;
+	charge_wire(100 * LOTS, (int64_t)LOTS + 10);
+	assert_int_equal(call(SL_WRITE, 4096, 4096), TURN_BUFFERED);
+	assert_int_equal(atomic_load(&job->dirty), 0); /* not worth telling yet */
+	assert_int_equal(call(SL_WRITE, LOTS, (ssize_t)LOTS), TURN_BUFFERED);
+	assert_int_equal(atomic_load(&job->dirty), LOTS + 4096);
+	assert_int_equal(atomic_load(&job->buffered), LOTS + 4096);
+	assert_int_equal(atomic_load(&job->credit), LOTS + 10);
+	errno = ERANGE;
+	wire_flush(file); /* in two steps */
+	assert_int_equal(errno, ERANGE);
+	assert_int_equal(atomic_load(&job->dirty), 0);
+	assert_int_equal(atomic_load(&job->flushed), LOTS + 4096);
+	assert_int_equal(atomic_load(&job->credit), 10 - 4096);
+}
+
+static void a_writer_above_the_allowance_waits_for_credit(void **state)
+{
+	struct caller c;
+
+	(void)state;
+	charge_wire(LOTS, 0);
+	start(&c, 3 * LOTS);
+	await_asked();
+	assert_false(atomic_load(&c.over));
+	grant((int64_t)LOTS);
+	await_asked(); /* one step more than the allowance */
+	grant(1);
+	assert_int_equal(end(&c), TURN_BUFFERED);
+	assert_int_equal(atomic_load(&job->dirty), LOTS);
+	assert_int_equal(atomic_load(&job->flushed), 2 * LOTS);
+}
+
+static void what_is_dirty_when_a_file_is_closed_is_left_to_the_node(void **state)
+{
+	(void)state;
+	charge_wire(100 * LOTS, 0);
+	assert_int_equal(call(SL_WRITE, 2 * LOTS, 2 * (ssize_t)LOTS), TURN_BUFFERED);
+	wire_close(file, true);
+	assert_int_equal(atomic_load(&job->left), 2 * LOTS);
+	assert_int_equal(atomic_load(&job->dirty), 2 * LOTS); /* until the node has taken it */
+	assert_int_equal(atomic_load(&job->flushed), 0);
+	wire_flush(file);
+	assert_int_equal(atomic_load(&job->flushed), 0);
+}
+
+static void a_cached_read_is_free(void **state)
+{
+	static const char data[4096];
+
+	(void)state;
+	assert_int_equal(pwrite(file, data, sizeof(data), 4096), sizeof(data));
+	charge_wire(LOTS, 0); /* no credit: it is seen to be cached */
+	assert_int_equal(call(SL_READ, 4096, 4096), TURN_READ);
+	assert_int_equal(atomic_load(&job->credit), 0);
+	atomic_store(&job->credit, 10);
+	assert_int_equal(call(SL_READ, 4096, 4096), TURN_READ);
+	for (uint64_t read = 0; read < 2 * LOTS; read += 4096)
+		assert_int_equal(call(SL_READ, 4096, 4096), TURN_READ);
+	assert_int_equal(atomic_load(&job->credit), 10);
+	assert_true(atomic_load(&job->cached) >= LOTS);
 }
 
 /* ---- slots ---- */
@@ -964,6 +1050,10 @@ int main(void)
 		CASE(a_call_that_must_not_wait_goes_into_debt),
 		CASE(vectors_are_added_up_and_nonsense_is_left_to_the_kernel),
 		CASE(a_read_asks_for_no_more_than_the_file_has),
+		CASE(a_buffered_write_is_free_within_the_allowance_and_a_flush_pays),
+		CASE(a_writer_above_the_allowance_waits_for_credit),
+		CASE(what_is_dirty_when_a_file_is_closed_is_left_to_the_node),
+		CASE(a_cached_read_is_free),
 		CASE(a_placed_call_says_where_and_reports),
 		CASE(a_file_opened_for_synchronous_io_asks_with_its_place),
 		CASE(a_slot_that_the_node_has_taken_is_not_touched_any_more),
