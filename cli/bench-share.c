@@ -7,6 +7,7 @@
  *	sets     share=io-sets, --period 1 beside --period 10         10 : 1
  *	min      --min 100MB/s beside --weight 10                     100 MB/s
  *	max      --max 20MB/s beside a job without limit              20 MB/s
+ *	grants   grant=set-10, --period 1 beside --period 100         100 : 1
  *
  * Each process writes its file with synchronous calls, one after the other, as fast as it may. All
  * processes run while the bytes that they count are read twice, at least 10 s apart. `used` is the
@@ -34,10 +35,10 @@
 #define USED_GOAL     0.99
 #define CPU_GOAL      0.03
 
-static const char *const case_names[] = { "weights", "sets", "min", "max", NULL };
+static const char *const case_names[] = { "weights", "sets", "min", "max", "grants", NULL };
 
 static const struct share_case {
-	const char *policy; /* of share */
+	const char *policy; /* of share or grant */
 	const char *job[JOBS][3];
 	double promised; /* of a : b, or MB/s of a */
 	bool rate;
@@ -47,11 +48,12 @@ static const struct share_case {
 	{ "share=io-sets", { { "--period", "1" }, { "--period", "10" } }, 10, false, 0.02 },
 	{ "share=wfq", { { "--min", "100MB/s" }, { "--weight", "10" } }, 100, true, 0.02 },
 	{ "share=wfq", { { "--max", "20MB/s" }, { NULL } }, 20, true, 0.01 },
+	{ "grant=set-10", { { "--period", "1" }, { "--period", "100" } }, 100, false, 0.02 },
 };
 
 static const uint32_t sizes[] = { 4 << 10, 64 << 10, 1 << 20 };
 static const unsigned procs_of_job[] = { 1, 4 };
-static const unsigned node_counts[] = { 1, 2 };
+static const unsigned node_counts[] = { 1, 2, 4 };
 
 struct row {
 	unsigned number; /* of cases */
@@ -269,7 +271,8 @@ static int help(void)
 	     "used, and the CPU time of the nodes, as share of one CPU.\n"
 	     "\n"
 	     "Options:\n"
-	     "  -r, --rows LIST    cases, with commas: weights, sets, min, max; default is all\n"
+	     "  -r, --rows LIST    cases, with commas: weights, sets, min, max, grants;\n"
+	     "                     default is all\n"
 	     "  -f, --filter TEXT  only rows that hold every word, as 'size=4096 nodes=1'\n"
 	     "  -q, --quick        1 s for each row instead of 10\n"
 	     "  -j, --json         print JSON\n"

@@ -193,6 +193,13 @@ static int ck_size(const char *value, char *err)
 	return ck_wrong(err, value, "not a size; write 64M, 1.5Gi or 0");
 }
 
+static int ck_loss(const char *value, char *err)
+{
+	if (!strcmp(value, "grow") || !strcmp(value, "divide"))
+		return 0;
+	return ck_wrong(err, value, "neither grow nor divide");
+}
+
 #define KEY(key, node, controller, what, check, is_path)    \
 	{                                                   \
 		key, node, controller, what, check, is_path \
@@ -219,6 +226,8 @@ const struct config_key config_keys[CONFIG_KEYS] = {
 		KEY("per_proc_bandwidth", NULL, "--per-proc", "a rate like 200M", ck_rate, false),
 	[CONFIG_COMPUTE_NODES] =
 		KEY("compute_nodes", NULL, "--compute-nodes", "a number", ck_compute_nodes, false),
+	[CONFIG_CONTROLLER_LOSS] =
+		KEY("controller_loss", "--controller-loss", NULL, "grow or divide", ck_loss, false),
 	/* Switches: what is passed on depends on the value. */
 	[CONFIG_DIRECT] = KEY("direct", NULL, NULL, "true or false", ck_flag, false),
 	[CONFIG_ASK_ALWAYS] = KEY("ask_always", NULL, NULL, "true or false", ck_flag, false),

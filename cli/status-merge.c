@@ -230,10 +230,11 @@ static void mg_reason(cJSON *job, const cJSON *known)
 /* What the controller adds: phase, grant, and where the job belongs. */
 static void mg_decided(cJSON *job, const cJSON *known)
 {
-	static const char *const keys[] = { "in_io",	      "phase_declared", "phases",
-					    "mean_compute_s", "mean_bytes",	"grant_bps",
-					    "map_epoch",      "period_from",	"period_confidence",
-					    "period_found_s" };
+	static const char *const keys[] = {
+		"in_io",       "phase_declared",    "phases",	     "mean_compute_s",
+		"mean_bytes",  "grant_bps",	    "rate_bps",	     "map_epoch",
+		"period_from", "period_confidence", "period_found_s"
+	};
 	const cJSON *at = mg_item(known, "ionodes"), *part;
 	cJSON *list;
 
@@ -256,9 +257,10 @@ static void mg_decided(cJSON *job, const cJSON *known)
 static void mg_node(cJSON *ionodes, const struct layer *l, const struct layer_member *m,
 		    const cJSON *tree)
 {
-	static const char *const keys[] = { "uptime_s",	      "capacity_bps", "floors_bps",
-					    "bandwidth_bps",  "iops",	      "requests",
-					    "inflight_bytes", "decisions",    "decisions_per_s" };
+	static const char *const keys[] = { "uptime_s",	      "capacity_bps",	"draw_bps",
+					    "floors_bps",     "bandwidth_bps",	"iops",
+					    "requests",	      "inflight_bytes", "decisions",
+					    "decisions_per_s" };
 	cJSON *node = cJSON_CreateObject();
 	double jobs = 0, clients = 0;
 	const cJSON *job;

@@ -46,7 +46,7 @@ void status_members(FILE *f, const cJSON *tree)
 static void sn_node(FILE *f, const cJSON *node)
 {
 	static const char *const keys[] = { "jobs", "clients",	"bandwidth_bps",
-					    "iops", "requests", "capacity_bps" };
+					    "iops", "requests", "draw_bps" };
 	char cell[STATUS_CELL];
 
 	fprintf(f, "%-8s %-6s %8.0f", status_string(node, "name"), sn_state(node),
@@ -60,7 +60,7 @@ static void sn_node(FILE *f, const cJSON *node)
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
 		double value = status_number(node, keys[i]);
 
-		if (value <= 0 && !strcmp(keys[i], "capacity_bps"))
+		if (value <= 0 && !strcmp(keys[i], "draw_bps"))
 			snprintf(cell, sizeof(cell), "-");
 		else
 			status_short(cell, value);

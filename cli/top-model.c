@@ -75,7 +75,7 @@ static const struct tm_field tm_node_fields[] = {
 	NODE("bandwidth_bps", now_bps),
 	NODE("iops", iops),
 	NODE("requests", requests),
-	NODE("capacity_bps", capacity_bps),
+	NODE("draw_bps", capacity_bps), /* what it may draw now */
 	{ 0 },
 };
 static const struct tm_field tm_layer_fields[] = {

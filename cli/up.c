@@ -36,6 +36,7 @@ static const struct option longs[] = {
 	{ "curves", required_argument, NULL, O_KEY + CONFIG_CURVES },
 	{ "per-proc-bandwidth", required_argument, NULL, O_KEY + CONFIG_PER_PROC },
 	{ "compute-nodes", required_argument, NULL, O_KEY + CONFIG_COMPUTE_NODES },
+	{ "controller-loss", required_argument, NULL, O_KEY + CONFIG_CONTROLLER_LOSS },
 	{ "direct", no_argument, NULL, O_KEY + CONFIG_DIRECT },
 	{ "ask-always", no_argument, NULL, O_KEY + CONFIG_ASK_ALWAYS },
 	{ "charge", required_argument, NULL, O_KEY + CONFIG_CHARGE },
@@ -85,6 +86,9 @@ static int up_help(void)
 	     "                            and allocate by it\n"
 	     "      --per-proc-bandwidth RATE\n"
 	     "                            what one process of a job can use (all)\n"
+	     "      --controller-loss WHAT\n"
+	     "                            nodes without a controller 'grow' to the capacity of\n"
+	     "                            the layer, or 'divide' it equally (grow)\n"
 	     "      --direct              jobs may be told to do without I/O nodes\n"
 	     "      --compute-nodes N     of the machine, for allocate=static (the jobs')\n"
 	     "  -h, --help                this text\n"

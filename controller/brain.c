@@ -3,9 +3,9 @@
  * Decisions about the jobs of a machine, from what its I/O nodes report (phases.c).
  *
  * Grants. When a phase has begun or ended, the grant policy, the same code as in `sluice sim`,
- * divides the capacity; none gets more than the nodes that serve it can give, nor than its
- * processes can use. A job's rate is divided among its nodes as its I/O is (rates.c). Orders are
- * leases: a node forgets them when no controller renews them.
+ * divides the capacity; none gets more than its max, nor than its processes can use. These are
+ * rates, and come before what jobs share (divide.c). Orders are leases: a node forgets them when
+ * no controller renews them.
  *
  * A controller that has just started knows nothing, and hears of one node after the other. Until
  * all that are there have had the time to report, no job is given nodes: else all would be sent to
@@ -38,8 +38,9 @@ int brain_init(struct brain *b, const struct brain_config *c, sl_time now, char 
 		b->config.gap_ns = SL_NEVER / 4;
 	b->wake = SL_NEVER;
 	b->settled = now + c->settle_ns;
+	b->term = c->term;
 	b->by_id_memory = calloc(1, sl_hash_size(BRAIN_JOBS));
-	if (!b->by_id_memory) {
+	if (!b->by_id_memory || divide_init(b)) {
 		snprintf(err, size, "out of memory");
 		return -ENOMEM;
 	}
@@ -64,6 +65,7 @@ void brain_free(struct brain *b)
 	for (uint32_t i = 0; i < b->jobs; i++)
 		job_free(b->job[i]);
 	free(b->by_id_memory);
+	divide_free(b);
 	policy_free(b);
 	memset(b, 0, sizeof(*b));
 }
@@ -72,16 +74,21 @@ void brain_free(struct brain *b)
 
 uint64_t brain_capacity(const struct brain *b)
 {
-	uint64_t sum = 0;
+	uint64_t sum = 0, layer = 0;
 
 	if (b->config.capacity_bps)
 		return b->config.capacity_bps;
 	for (uint32_t i = 0; i < b->nodes; i++) {
-		if (b->node[i].up && !b->node[i].capacity_bps)
+		const struct brain_node *n = &b->node[i];
+
+		if (n->up && !n->capacity_bps)
 			return 0;
-		sum += b->node[i].up ? b->node[i].capacity_bps : 0;
+		sum += n->up ? n->capacity_bps : 0;
+		/* While it is being changed at one after the other, the smaller one holds. */
+		if (n->up && n->layer_bps && (!layer || n->layer_bps < layer))
+			layer = n->layer_bps;
 	}
-	return sum;
+	return layer ? layer : sum;
 }
 
 static uint32_t clients_of(const struct brain_job *j)
@@ -93,37 +100,17 @@ static uint32_t clients_of(const struct brain_job *j)
 	return n;
 }
 
-/* What the nodes can give that serve the job; 0: that is not known. */
-static double within_reach(const struct brain *b, const struct brain_job *j)
-{
-	double sum = 0;
-
-	for (uint32_t i = 0; i < b->nodes; i++) {
-		bool serves = j->part[i].clients > 0; /* nothing was ordered: where it is */
-
-		for (uint32_t k = 0; j->map_epoch && k < j->to_count; k++)
-			serves = k ? serves || j->to[k] == i : j->to[k] == i;
-		if (!serves || !b->node[i].up)
-			continue;
-		if (!b->node[i].capacity_bps)
-			return 0;
-		sum += (double)b->node[i].capacity_bps;
-	}
-	return sum;
-}
-
 static void job_facts(const struct brain *b, struct brain_job *j, double capacity)
 {
 	uint32_t clients = clients_of(j);
-	double reach = within_reach(b, j);
 	double done = (double)(j->moved_bytes - j->phase_from_bytes);
 
 	j->io.procs = j->procs ? j->procs : clients ? clients : 1;
 	j->io.cap_bps = capacity;
 	if (b->config.per_proc_bps && (double)b->config.per_proc_bps * j->io.procs < j->io.cap_bps)
 		j->io.cap_bps = (double)b->config.per_proc_bps * j->io.procs;
-	if (reach > 0 && reach < j->io.cap_bps)
-		j->io.cap_bps = reach;
+	if (j->max_bps && (double)j->max_bps < j->io.cap_bps)
+		j->io.cap_bps = (double)j->max_bps;
 	j->io.bytes = j->mean_bytes > done ? j->mean_bytes : done + 1;
 	j->io.left_bytes = j->io.bytes - done > 1 ? j->io.bytes - done : 1;
 }
@@ -176,14 +163,12 @@ static sl_time look(struct brain *b, sl_time now)
 	return !b->mapping && b->settled < next ? b->settled : next;
 }
 
-sl_time brain_decide(struct brain *b, sl_time now)
+/* A phase has begun or ended, or the policy asked for it. */
+static void decide_grants(struct brain *b, sl_time now)
 {
 	double capacity = (double)brain_capacity(b);
-	sl_time next = look(b, now);
 	uint32_t n = 0;
 
-	if (!b->changed && now < b->wake)
-		return next < b->wake ? next : b->wake;
 	b->epoch++;
 	if (b->mapping)
 		map_decide(b, now);
@@ -200,21 +185,27 @@ sl_time brain_decide(struct brain *b, sl_time now)
 		b->wake = b->ops->decide(b->state, b->want, n, capacity, now);
 	b->changed = false;
 	b->decisions++;
-	return next < b->wake ? next : b->wake;
 }
 
-/* A share of more than all is for what max has missed, not for what others have been granted. */
-static uint64_t granted(const struct brain_job *j, uint32_t share)
+sl_time brain_decide(struct brain *b, sl_time now)
 {
-	return (uint64_t)(j->io.rate_bps * (share < SL_SHARE_WHOLE ? share : SL_SHARE_WHOLE) /
-			  SL_SHARE_WHOLE);
+	sl_time next = look(b, now), again;
+
+	if (b->changed || now >= b->wake)
+		decide_grants(b, now);
+	again = divide_capacity(b, now);
+	next = again < next ? again : next;
+	return next < b->wake ? next : b->wake;
 }
 
 void brain_orders(const struct brain *b, uint32_t node, FILE *out)
 {
-	bool grants = b->ops && brain_capacity(b);
+	const struct brain_node *self = &b->node[node];
+	struct sl_node_orders whole = { .epoch = b->epoch, .term = b->term, .order = self->order };
 
-	sl_orders_put_epoch(out, b->epoch);
+	whole.layer_bps = brain_capacity(b);
+	whole.draw_bps = whole.layer_bps ? (uint64_t)(self->sent_bps + 0.5) : 0;
+	sl_orders_put_epoch(out, &whole);
 	for (uint32_t i = 0; i < b->nodes; i++) {
 		struct sl_node_report r = { .life = b->node[i].life,
 					    .capacity_bps = b->node[i].capacity_bps };
@@ -227,16 +218,16 @@ void brain_orders(const struct brain *b, uint32_t node, FILE *out)
 	}
 	for (uint32_t i = 0; i < b->jobs; i++) {
 		const struct brain_job *j = b->job[i];
-		struct sl_job_orders o = { .grant_bps = UINT64_MAX, .to_count = UINT32_MAX };
+		struct sl_job_orders o = { .rate_bps = UINT64_MAX, .to_count = UINT32_MAX };
 
 		if (!j || !j->part[node].known) /* the node would not know it either */
 			continue;
 		o.id = j->id;
 		o.period_ns = j->found_ns;
 		o.share = j->part[node].share ? j->part[node].share : SL_SHARE_WHOLE;
-		/* A job that computes has no grant: its first request finds an open door. */
-		if (grants && j->in_io)
-			o.grant_bps = granted(j, o.share);
+		/* A job that wants nothing has no rate: its first request finds an open door. */
+		if (whole.layer_bps && j->part[node].divided_bps >= 0)
+			o.rate_bps = (uint64_t)(j->part[node].divided_bps + 0.5);
 		if (j->map_epoch) {
 			o.to_count = j->to_count;
 			o.turns = !b->policy[POLICY_ALLOCATE];

@@ -15,6 +15,7 @@
 #include "base/ds/hash.h"
 #include "controller/curves.h"
 #include "detect/period.h"
+#include "policy/divide.h"
 #include "sched/spec.h"
 #include "wire/report.h"
 
@@ -24,7 +25,8 @@
 struct brain_config {
 	const char *allocate;	/* spec of an allocate policy; NULL: the default */
 	const char *grant;	/* spec of a grant policy; NULL or "none": no grants are given */
-	uint64_t capacity_bps;	/* of all nodes together; 0: the sum of theirs */
+	uint64_t term;		/* of this controller */
+	uint64_t capacity_bps;	/* of all nodes together; 0: as they report */
 	uint64_t per_proc_bps;	/* what one process can use; 0: all */
 	sl_time gap_ns;		/* without I/O, that ends a phase */
 	sl_time settle_ns;	/* from its start, in which nodes that are there have reported */
@@ -36,8 +38,16 @@ struct brain_node {
 	char name[SL_NODE_NAME_MAX];
 	char socket[108], tcp[96]; /* where clients reach it; tcp "": not so */
 	uint64_t life, capacity_bps;
+	uint64_t layer_bps; /* what it says that all have together; 0: nothing */
 	bool up;
 	sl_time heard;
+	/* What it may draw of the layer's capacity: see divide.c. */
+	double wants_bps; /* as divided last */
+	double sent_bps;  /* as ordered last */
+	double held_bps;  /* at most this: what it has not acknowledged may not be in force */
+	uint64_t order;	  /* number of that order */
+	uint64_t acked;	  /* the last that it has acknowledged */
+	bool news;	  /* it is to be sent orders */
 };
 
 /* What one node has reported of a job. */
@@ -46,8 +56,12 @@ struct brain_part {
 	uint32_t clients, inside;
 	uint32_t phase; /* of the clients: so many have said that they are in one */
 	uint64_t moved[2], queued_bytes;
-	double rate_bps; /* of late */
-	uint32_t share;	 /* of the job's min and max, as last ordered */
+	double rate_bps;	  /* of late */
+	uint32_t share;		  /* of the job's min and max, as last ordered */
+	int64_t waited_ns;	  /* as reported last */
+	sl_time backlogged_until; /* it can use all that it is given */
+	double divided_bps;	  /* its rate here; below 0: it wants nothing here */
+	double ordered_bps;	  /* the same as the node was told last */
 };
 
 struct brain_job {
@@ -65,6 +79,9 @@ struct brain_job {
 	sl_time declared_ns;	  /* by the user; 0: not */
 	sl_time found_ns;	  /* by the detector; 0: not yet */
 	double confidence;	  /* of that, 0 to 1 */
+	double divided_bps;	  /* its rate on all nodes; below 0: it wants nothing */
+	sl_time ticket;		  /* share=io-sets: its place in its set; 0: it wants nothing */
+	sl_time held_since;	  /* it has the set since then; 0: it has not */
 	double owed_bytes;	  /* of its max, that it did not get though it wanted */
 	uint64_t owed_from;	  /* moved_bytes when that was last reckoned */
 	sl_time owed_at;
@@ -110,6 +127,17 @@ struct brain {
 	bool changed;	 /* since the last decision */
 	bool shifted;	 /* a job's rates are to be divided in another way than was ordered */
 	uint64_t decisions;
+	/* divide.c */
+	uint64_t term;			/* nodes obey the highest */
+	char share[SL_SHARE_TEXT];	/* share policy of the nodes, as they report it */
+	sl_time max_exclusive_ns;	/* of share=io-sets; 0: shares are by weight */
+	double capacity_bps;		/* that is divided */
+	double negligible_bps;		/* a change of a rate that is not worth an order */
+	void *sets;			/* state of set-10 for that */
+	struct sl_divide_job *dividing; /* BRAIN_JOBS */
+	struct brain_job **divided;	/* who they are */
+	struct sl_io_job **ordering;
+	bool renew; /* divide again: something was acknowledged or has begun */
 };
 
 /* 0, or -errno with a message. */
@@ -129,6 +157,8 @@ void brain_node_gone(struct brain *b, uint32_t node, sl_time now);
  * though nothing is reported.
  */
 sl_time brain_decide(struct brain *b, sl_time now);
+/* The node has said that it obeys the order of this number. */
+void brain_ack(struct brain *b, uint32_t node, uint64_t order);
 /* The orders in force for a node: all of them, each time, so that one that is lost does no harm. */
 void brain_orders(const struct brain *b, uint32_t node, FILE *out);
 

@@ -4,7 +4,8 @@
  *
  * I/O nodes connect, say HELLO as the job "@ionode", and send their reports as CONTROL frames that
  * begin with the line "report"; orders come as REPLY frames, whenever there are new ones and at
- * least every RENEW_NS, since what is in them is leased. The commands ask with other CONTROL
+ * least every RENEW_NS, since what is in them is leased. "ack NUMBER" says that the order of that
+ * number is in force. The commands ask with other CONTROL
  * lines: "status", "ping", "curves", "map JOB NODES", "policy STAGE=SPEC…". One thread, epoll;
  * peer.c says how peers are kept from holding anybody up. A node that has not taken the orders
  * before gets no others until then: they are whole, so that the newest are enough.
@@ -35,8 +36,8 @@
 #include "controller/peer.h"
 #include "controller/status.h"
 
-#define SETTLE_NS INT64_C(500000000) /* nodes that have lost the one before try every 200 ms */
-#define RENEW_NS  INT64_C(500000000) /* a quarter of a lease */
+#define SETTLE_NS INT64_C(500000000)  /* nodes that have lost the one before try every 200 ms */
+#define RENEW_NS  INT64_C(1000000000) /* a quarter of a lease */
 
 struct controller {
 	struct brain brain;
@@ -76,6 +77,7 @@ static int send_orders(struct peer *p)
 	if (!f)
 		return rc;
 	brain_orders(&controller_of(p)->brain, (uint32_t)p->node, f);
+	controller_of(p)->brain.node[p->node].news = false;
 	p->late = false;
 	if (fclose(f) == 0)
 		rc = peer_reply(p, NULL, 0, text, length);
@@ -125,6 +127,11 @@ static int on_control(struct peer *p, const struct sl_frame *f, char *text)
 
 	if (!strncmp(text, report, sizeof(report) - 1))
 		return on_report(p, text + sizeof(report) - 1);
+	if (!strncmp(text, "ack ", 4)) {
+		if (p->node >= 0)
+			brain_ack(&c->brain, (uint32_t)p->node, strtoull(text + 4, NULL, 10));
+		return 0;
+	}
 	if (!strcmp(text, "ping"))
 		return peer_reply(p, f, 0, "pong", 4);
 	if (!strncmp(text, "map ", 4)) {
@@ -186,17 +193,21 @@ static int on_frame(struct peer *p, const struct sl_frame *f, char *payload)
 static sl_time give_orders(struct controller *c)
 {
 	sl_time now = now_ns(), wake = brain_decide(&c->brain, now);
+	bool all = c->brain.epoch != c->sent_epoch || now >= c->renew;
 	struct peer *next;
 	int rc;
 
-	if (c->brain.epoch != c->sent_epoch || c->brain.shifted || now >= c->renew) {
+	if (all || c->brain.shifted) {
 		c->brain.shifted = false;
 		for (struct peer *p = c->peers.first; p; p = next) {
 			next = p->next;
-			p->late = p->node >= 0;
+			if (p->node >= 0)
+				p->late |= all || c->brain.node[p->node].news;
 			if (p->late && !peer_waits(p) && (rc = send_orders(p)))
 				hang_up(c, p, strerror(-rc));
 		}
+	}
+	if (all) {
 		if (c->curves && c->brain.curves.changed &&
 		    (rc = curves_save(&c->brain.curves, c->curves))) {
 			log_warn("curves=%s cannot be kept: %s", c->curves, strerror(-rc));
@@ -355,6 +366,7 @@ int controller_main(int argc, char **argv)
 	static struct controller controller; /* the brain is large */
 	struct controller *c = &controller;
 	struct brain_config config = { .gap_ns = 1000000000, .settle_ns = SETTLE_NS };
+	struct timespec start;
 	const char *wrong;
 	int o, rc;
 	char err[200];
@@ -404,6 +416,8 @@ int controller_main(int argc, char **argv)
 		return usage("missing option", wrong);
 	if (c->daemon.secret_file && sl_daemon_secret(&c->daemon, c->secret))
 		return 1;
+	clock_gettime(CLOCK_REALTIME, &start); /* later ones have a higher term */
+	config.term = (uint64_t)start.tv_sec * 1000000 + (uint64_t)start.tv_nsec / 1000;
 	rc = brain_init(&c->brain, &config, now_ns(), err, sizeof(err));
 	if (rc) {
 		fprintf(stderr, "sluiced: %s\n", err);

@@ -49,6 +49,18 @@ static bool known_at(const struct brain *b, const struct brain_job *j)
 	return false;
 }
 
+/*
+ * It belongs to a node that has gone, and others know it: its processes will ask there where to go,
+ * though none of them is seen any more.
+ */
+static bool stranded(const struct brain *b, const struct brain_job *j)
+{
+	for (uint32_t i = 0; i < j->to_count; i++)
+		if (!b->node[j->to[i]].up)
+			return known_at(b, j);
+	return false;
+}
+
 uint32_t map_procs(const struct brain_job *j)
 {
 	return j->procs ? j->procs : j->most_clients ? j->most_clients : 1;
@@ -169,7 +181,7 @@ void map_decide(struct brain *b, sl_time now)
 
 		if (!j)
 			continue;
-		if (!present(b, j)) {
+		if (!present(b, j) && !stranded(b, j)) {
 			if (j->pinned && known_at(b, j)) /* between two of its processes */
 				continue;
 			j->map_epoch = 0; /* it is told when it comes back */

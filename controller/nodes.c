@@ -19,7 +19,7 @@
 
 #include "controller/private.h"
 
-#define TAKEN_NS INT64_C(1000000000) /* a name, after its node was last heard: twenty reports */
+#define TAKEN_NS INT64_C(3000000000) /* a name, after its node was last heard: three reports */
 
 uint64_t nodes_rate(uint64_t bps)
 {
@@ -95,13 +95,16 @@ int nodes_index(struct brain *b, const struct sl_node_report *r, sl_time now, bo
 		b->nodes++;
 	if (n->life != r->life)
 		drop_parts(b, i, true);
-	if (!n->up || n->life != r->life || n->capacity_bps != nodes_rate(r->capacity_bps))
+	if (!n->up || n->life != r->life || n->capacity_bps != nodes_rate(r->capacity_bps) ||
+	    n->layer_bps != nodes_rate(r->layer_bps))
 		b->changed = true;
+	divide_node(b, i, r, n->up && n->life == r->life);
 	memcpy(n->name, r->name, sizeof(n->name));
 	memcpy(n->socket, r->socket, sizeof(n->socket));
 	memcpy(n->tcp, r->tcp, sizeof(n->tcp));
 	n->life = r->life;
 	n->capacity_bps = nodes_rate(r->capacity_bps);
+	n->layer_bps = nodes_rate(r->layer_bps);
 	n->up = true;
 	n->heard = now;
 	return (int)i;
@@ -113,6 +116,7 @@ void brain_node_gone(struct brain *b, uint32_t node, sl_time now)
 	if (node >= b->nodes || !b->node[node].up)
 		return;
 	b->node[node].up = false;
+	b->node[node].held_bps = b->node[node].sent_bps = 0; /* it draws nothing any more */
 	drop_parts(b, node, false); /* it may only have lost its connection */
 	b->changed = true;
 }

@@ -272,6 +272,7 @@ static void job_report(struct brain *b, uint32_t node, const struct sl_job_repor
 	if (took > 0)
 		p->rate_bps += ((double)bytes * 1e9 / (double)took - p->rate_bps) * (double)took /
 			       (double)(took + SMOOTH_NS);
+	divide_report(b, p, r, bytes, took, now);
 	take_word(b, j, p, r, bytes, now);
 	p->known = true;
 	p->clients = r->clients;

@@ -36,6 +36,18 @@ void policy_free(struct brain *b);
 /* rates.c: the shares that each node has of the job's rates. */
 void rates_share_out(struct brain *b, struct brain_job *j, sl_time now);
 
+/* divide.c: memory for it, or -ENOMEM. */
+int divide_init(struct brain *b);
+void divide_free(struct brain *b);
+/* Divide the capacity among jobs and nodes as of now; returns when to do so though nothing is
+ * reported. */
+sl_time divide_capacity(struct brain *b, sl_time now);
+/* The node has reported what it draws; known: it was up before. */
+void divide_node(struct brain *b, uint32_t node, const struct sl_node_report *r, bool known);
+/* What a report of `took` ns says about what the job could use there; the part is as before it. */
+void divide_report(struct brain *b, struct brain_part *p, const struct sl_job_report *r,
+		   uint64_t bytes, sl_time took, sl_time now);
+
 /* map.c: give jobs the nodes that the controller before had given them; decide anew. */
 void map_learn(struct brain *b);
 void map_decide(struct brain *b, sl_time now);

@@ -18,6 +18,7 @@ static void put_node(struct json *j, const struct brain *b, uint32_t i, sl_time 
 	json_string(j, "socket", n->socket);
 	json_bool(j, "up", n->up);
 	json_uint(j, "capacity_bps", n->capacity_bps);
+	json_double(j, "draw_bps", n->sent_bps);
 	json_uint(j, "jobs", jobs);
 	json_double(j, "heard_s", (double)(now - n->heard) / 1e9);
 	json_end(j);
@@ -25,7 +26,7 @@ static void put_node(struct json *j, const struct brain *b, uint32_t i, sl_time 
 
 /*
  * What a grant of 0 waits for: grants are decided anew when a phase ends, so for those that have
- * one now. NULL: it has one, or needs none.
+ * one now. NULL: it has one, needs none, or was lent what others do not use.
  */
 static const char *reason(const struct brain *b, const struct brain_job *job, char *out,
 			  size_t size)
@@ -33,7 +34,8 @@ static const char *reason(const struct brain *b, const struct brain_job *job, ch
 	const struct brain_job *first = NULL;
 	uint32_t n = 0;
 
-	if (!b->ops || !job->in_io || !brain_capacity(b) || job->io.rate_bps > 0)
+	if (!b->ops || !job->in_io || !brain_capacity(b) || job->io.rate_bps > 0 ||
+	    job->divided_bps >= 1)
 		return NULL;
 	for (uint32_t i = 0; i < b->jobs; i++) {
 		const struct brain_job *k = b->job[i];
@@ -79,6 +81,10 @@ static void put_job(struct json *j, const struct brain *b, const struct brain_jo
 		json_double(j, "grant_bps", job->io.rate_bps);
 	else
 		json_string(j, "grant_bps", NULL);
+	if (job->divided_bps >= 0)
+		json_double(j, "rate_bps", job->divided_bps);
+	else
+		json_string(j, "rate_bps", NULL);
 	json_string(j, "reason", reason(b, job, text, sizeof(text)));
 	json_uint(j, "map_epoch", job->map_epoch);
 	json_array(j, "ionodes");
@@ -96,6 +102,7 @@ static void put_job(struct json *j, const struct brain *b, const struct brain_jo
 		json_uint(j, "clients", p->clients);
 		json_double(j, "rate_bps", p->rate_bps);
 		json_uint(j, "share_ppm", p->share);
+		json_double(j, "divided_bps", p->divided_bps < 0 ? 0 : p->divided_bps);
 		json_end(j);
 	}
 	json_end(j);
@@ -116,6 +123,7 @@ char *status_json(const struct brain *b, sl_time now, sl_time started)
 	json_uint(&j, "pid", (uint64_t)getpid());
 	json_double(&j, "uptime_s", (double)(now - started) / 1e9);
 	json_uint(&j, "epoch", b->epoch);
+	json_uint(&j, "term", b->term);
 	json_string(&j, "allocate", b->allocate->base.name);
 	json_string(&j, "grant", b->grant->base.name);
 	json_object(&j, "policy"); /* with what was set of their parameters */

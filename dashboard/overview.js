@@ -163,18 +163,19 @@ export function showNodes(status, colours) {
 	for (const node of nodes) {
 		const item = items.get(node.name);
 		const [title, bar, load, chips] = item.children;
-		const capacity = node.capacity_bps > 0;
+		const may = node.draw_bps ?? node.capacity_bps; // what the controller lets it draw now
+		const capacity = may > 0;
 		const words =
 			node.state !== 'up'
 				? `does not serve: see ${node.log ?? 'its log'}`
-				: `${rate(node.bandwidth_bps)}${capacity ? ` of ${limit(node.capacity_bps)}` : ''}, ` +
+				: `${rate(node.bandwidth_bps)}${capacity ? ` of ${limit(may)}` : ''}, ` +
 					`${count(node.iops)} requests/s, ${count(node.requests)} inside`;
 		const jobs = on.get(node.name) ?? [];
 		const shown = jobs.slice(0, JOBS_SHOWN);
 
 		setText(title.querySelector('.state'), node.state === 'up' ? '' : node.state);
 		item.classList.toggle('alarm', node.state !== 'up');
-		setMeter(bar, capacity ? node.bandwidth_bps / node.capacity_bps : 0, words);
+		setMeter(bar, capacity ? node.bandwidth_bps / may : 0, words);
 		bar.hidden = !capacity;
 		setText(load, words);
 		const rest = jobs.length - shown.length;

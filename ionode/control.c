@@ -123,7 +123,8 @@ static void put_job(struct json *j, const struct node *n, const struct node_job 
 	json_uint(j, "floor_bytes", st.floor_bytes);
 	json_uint(j, "borrowed_bytes", st.borrowed_bytes);
 	put_latency(j, &st);
-	json_uint(j, "min_bps", st.min_bps);
+	/* Its part of what was asked for; an order of the controller includes it. */
+	json_uint(j, "min_bps", job->grant_bps == SL_GRANT_NONE ? st.min_bps : job->min_here_bps);
 	json_uint(j, "max_bps", st.max_bps);
 	json_uint(j, "asked_min_bps", job->asked.min_bps); /* conf: this node's share of them */
 	json_uint(j, "asked_max_bps", job->asked.max_bps);
@@ -159,6 +160,15 @@ static void put_policies(struct json *j, const struct node *n, const struct sl_s
 	json_end(j);
 }
 
+static uint64_t floors_bps(const struct node *n)
+{
+	uint64_t sum = 0;
+
+	for (const struct node_job *j = n->jobs; j; j = j->next)
+		sum += j->min_here_bps;
+	return sum;
+}
+
 static int status(struct node *n, char **out)
 {
 	struct sl_sched_stats st;
@@ -183,10 +193,11 @@ static int status(struct node *n, char **out)
 	json_double(&j, "uptime_s", (double)(now - n->started) / 1e9);
 	json_string(&j, "mode", pass_mode(n));
 	put_policies(&j, n, &st);
-	json_uint(&j, "capacity_bps", n->find ? sense_found_bps(n) : st.capacity_bps);
+	json_uint(&j, "capacity_bps", n->find ? sense_found_bps(n) : n->capacity_bps);
 	sense_status(n, &j);
 	json_string(&j, "charge", turn_wire_charge(n));
-	json_uint(&j, "floors_bps", st.floors_bps);
+	json_uint(&j, "draw_bps", n->draw_bps);
+	json_uint(&j, "floors_bps", floors_bps(n));
 	json_uint(&j, "workers", n->workers);
 	json_uint(&j, "requests", st.requests);
 	json_uint(&j, "inflight_batches", st.inflight_batches);
@@ -309,7 +320,7 @@ static int refused(const struct node *n, uint64_t number, const struct sl_job_co
 {
 	const char *why = sl_error(n->sched);
 	char text[200], min[16], max[16], promised[16], capacity[16];
-	uint64_t others = 0, whole = node_layer_capacity(n);
+	uint64_t others = 0, whole = n->layer_bps;
 
 	for (const struct node_job *j = n->jobs; j; j = j->next)
 		if (j->number != number && !j->asked.best_effort)
@@ -455,12 +466,18 @@ static int set_capacity(struct node *n, const char *word, char **out)
 			 word);
 		return answer(out, EINVAL, text);
 	}
-	rc = node_capacity(n, bps, node_now());
+	rc = node_capacity(n, node_of_layer(n->config, bps), node_now());
 	if (rc == -EBUSY)
 		return answer(out, EBUSY, "the capacity cannot be unknown while jobs have a min");
-	if (!rc)
-		sense_auto(n, false, node_now());
-	return rc ? answer(out, -rc, "a capacity goes to 1 PiB/s") : 0;
+	if (rc)
+		return answer(out, -rc, "a capacity goes to 1 PiB/s");
+	sense_auto(n, false, node_now());
+	n->capacity_bps = n->draw_bps = bps;
+	n->layer_bps = node_of_layer(n->config, bps);
+	n->pace = 0; /* what was sent under the old one does not count any more */
+	n->carry = 0;
+	link_event(n);
+	return 0;
 }
 
 /* JOB UNIT UNITS: on which node a client belongs that is unit so and so of so many. */

@@ -27,9 +27,10 @@
 #include "ionode/trace.h"
 #include "ionode/turn.h"
 
-#define KEEP_NS	   (60 * INT64_C(1000000000))
-#define BURST_PART 50 /* of a second: the depth of a bucket that nobody asked for */
-#define UNUSED_NS  INT64_C(1000000000) /* of a job that has sent nothing */
+#define KEEP_NS	    (60 * INT64_C(1000000000))
+#define BURST_PART  50 /* of a second: the depth of a bucket that nobody asked for */
+#define LEAVES_PART 100
+#define UNUSED_NS   INT64_C(1000000000) /* of a job that has sent nothing */
 
 struct node_holder {
 	int pidfd;
@@ -132,15 +133,19 @@ static bool has_peers(const struct node *n)
 	return n->config->layer_nodes > 1;
 }
 
-uint64_t node_layer_capacity(const struct node *n)
+uint64_t node_of_layer(const struct node_config *config, uint64_t bps)
 {
-	if (n->find)
-		return SL_MAX_RATE; /* every min is taken */
-	return has_peers(n) ? n->capacity_bps * n->config->layer_nodes : n->capacity_bps;
+	uint64_t most = SL_MAX_RATE / (config->layer_nodes ? config->layer_nodes : 1);
+
+	return bps > most ? SL_MAX_RATE : config->layer_nodes ? bps * config->layer_nodes : bps;
 }
 
-/* What of a job's rights holds at this node. */
-static struct sl_job_conf here(const struct node *n, const struct node_job *j)
+/*
+ * What of a job's rights holds at this node. A rate that the controller has ordered is what the job
+ * gets here before all others; its min is part of it. A hundredth is left to the share policy: a
+ * job that starts is not to wait until the controller has heard of it.
+ */
+static struct sl_job_conf here(const struct node *n, struct node_job *j)
 {
 	struct sl_job_conf conf = j->asked;
 
@@ -159,6 +164,16 @@ static struct sl_job_conf here(const struct node *n, const struct node_job *j)
 		conf.min_bps = j->clients ? conf.min_bps : 0;
 		conf.best_effort = conf.min_bps ? 1 : conf.best_effort;
 	}
+	j->min_here_bps = conf.min_bps;
+	j->max_here_bps = conf.max_bps;
+	if (j->grant_bps != SL_GRANT_NONE) {
+		uint64_t rate = j->grant_bps - j->grant_bps / LEAVES_PART;
+
+		conf.min_bps = rate > conf.min_bps ? rate : conf.min_bps;
+		if (conf.max_bps && conf.max_bps < conf.min_bps)
+			conf.min_bps = conf.max_bps;
+		conf.best_effort = 1;
+	}
 	return conf;
 }
 
@@ -169,7 +184,7 @@ static int admits(const struct node *n, uint64_t number, const struct sl_job_con
 
 	if (!has_peers(n) || !conf->min_bps)
 		return 0;
-	if (!node_layer_capacity(n) || (conf->max_bps && conf->min_bps > conf->max_bps))
+	if (!n->layer_bps || (conf->max_bps && conf->min_bps > conf->max_bps))
 		return -EINVAL;
 	for (const struct node_job *j = n->jobs; j; j = j->next) {
 		uint64_t min = j->asked.best_effort ? 0 : j->asked.min_bps;
@@ -181,10 +196,8 @@ static int admits(const struct node *n, uint64_t number, const struct sl_job_con
 	}
 	if (conf->best_effort || conf->min_bps <= before)
 		return 0;
-	return conf->min_bps > node_layer_capacity(n) ||
-			       promised > node_layer_capacity(n) - conf->min_bps
-		       ? -EDQUOT
-		       : 0;
+	return conf->min_bps > n->layer_bps || promised > n->layer_bps - conf->min_bps ? -EDQUOT
+										       : 0;
 }
 
 struct node_job *node_job_add(struct node *n, const char *name, const struct sl_job_conf *conf,
@@ -200,6 +213,7 @@ struct node_job *node_job_add(struct node *n, const char *name, const struct sl_
 	}
 	j->number = sl_job_number(name);
 	j->asked = *conf;
+	j->grant_bps = SL_GRANT_NONE;
 	ours = here(n, j);
 	do {
 		*error = admits(n, j->number, conf);
@@ -211,8 +225,6 @@ struct node_job *node_job_add(struct node *n, const char *name, const struct sl_
 		return NULL;
 	}
 	snprintf(j->name, sizeof(j->name), "%s", name);
-	j->max_here_bps = ours.max_bps;
-	j->grant_bps = SL_GRANT_NONE;
 	j->since = j->last_seen = j->last_io = now;
 	j->next = n->jobs;
 	n->jobs = j;
@@ -223,13 +235,26 @@ struct node_job *node_job_add(struct node *n, const char *name, const struct sl_
 
 int node_job_apply(struct node *n, struct node_job *j, sl_time now)
 {
+	uint64_t min_bps = j->min_here_bps, max_bps = j->max_here_bps;
 	struct sl_job_conf conf = here(n, j);
 	int rc = node_job_change(n, j->number, &conf, now);
 
-	if (!rc)
-		j->max_here_bps = conf.max_bps;
+	if (rc) {
+		j->min_here_bps = min_bps;
+		j->max_here_bps = max_bps;
+	}
 	turn_job_keep(j);
 	return rc;
+}
+
+void node_job_rate(struct node *n, struct node_job *j, uint64_t bps, sl_time until, sl_time now)
+{
+	node_job_grant(n, j->number, bps, until, now);
+	j->granted_until = bps != SL_GRANT_NONE ? until : 0;
+	if (bps == j->grant_bps)
+		return;
+	j->grant_bps = bps;
+	node_job_apply(n, j, now);
 }
 
 int node_job_ask(struct node *n, struct node_job *j, const struct sl_job_conf *conf, sl_time now)
@@ -349,6 +374,7 @@ bool node_jobs_tick(struct node *n)
 	pthread_mutex_lock(&n->lock);
 	node_collect(n, now);
 	turn_account(n, now);
+	link_tick(n, now);
 	turn_tick(n, now);
 	sl_sched_stats(n->sched, &all);
 	n->decisions_per_s = per_second(all.decisions - n->rate_decisions, now - last);

@@ -3,18 +3,27 @@
  * The node's connection to the controller (controller/main.c says what travels on it).
  *
  * A thread of its own, so that a controller that is slow, stopped or gone costs the data path
- * nothing; one that does not read for a second has lost the connection, so that the node can end.
- * It reports every REPORT_NS, and at once when a job begins after a pause. What the controller
- * orders is carried out under the node's lock: grants, which are leases and run out by themselves;
- * the node's share of a job's min and max, which stays as it is; and which nodes serve the job,
- * which its clients are told (wire/shm.h: `moved`).
+ * nothing; one that does not read for a second, or says nothing for five, has lost the connection,
+ * so that the node can end.
+ * It reports every REPORT_NS while jobs do something, else every IDLE_NS, and at once when a job
+ * begins after a pause. What the controller orders is carried out under the node's lock: what the
+ * node may draw and the rates of its jobs, which are leases; the node's share of a job's min and
+ * max, which stays as it is; and which nodes serve the job, which its clients are told
+ * (wire/shm.h: `moved`). An order that lets the node draw less is acknowledged at once: the
+ * controller waits for that before it gives the difference to others.
  *
- * When the connection breaks, the thread tries again, for ever: under the last orders everything
- * goes on.
+ * Orders carry the *term* of their controller. A node obeys the highest that it has seen: one that
+ * was stopped, replaced and continued does no harm.
+ *
+ * When the connection breaks, the thread tries again, for ever. The last orders hold for LEASE_NS.
+ * Then the node fails open: jobs have no rates any more, and the node may draw its part of the
+ * capacity at least, a quarter more each second, up to all of it. A machine must not stall because
+ * one process has died.
  */
 #include "ionode/link.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,11 +39,15 @@
 #include "ionode/tcp.h"
 #include "ionode/trace.h"
 #include "ionode/turn.h"
+#include "policy/policy.h"
 
 #define REPORT_NS  INT64_C(50000000)
 #define LEAST_NS   INT64_C(1000000) /* between two, however much begins */
 #define RETRY_MS   200
-#define LEASE_NS   INT64_C(2000000000)
+#define IDLE_NS	   INT64_C(1000000000)
+#define QUIET_NS   INT64_C(3000000000) /* without I/O: idle */
+#define SILENT_NS  INT64_C(5000000000)
+#define LEASE_NS   INT64_C(4000000000)
 #define IN_MAX	   (4U << 20)
 #define LINK_NODES 64
 
@@ -46,6 +59,12 @@ struct link {
 	atomic_bool stop;
 	bool refused;	/* by the controller, the last time */
 	uint64_t epoch; /* of the last orders */
+	uint64_t term;	/* the highest, of these */
+	uint64_t order; /* the last that is in force */
+	bool lowered;	/* by it: it is to be acknowledged at once */
+	sl_time until;	/* orders hold; 0: there are none */
+	sl_time busy;	/* when a job last did something */
+	sl_time heard;	/* when something came from the controller */
 	/* The nodes of the layer, as of the last orders. */
 	uint32_t nodes;
 	char node_name[LINK_NODES][SL_NODE_NAME_MAX];
@@ -74,8 +93,10 @@ static struct sl_job_report job_report(struct node *n, const struct node_job *j,
 				   .idle_ns = j->inside ? 0 : now - j->last_io };
 	struct sl_job_stats st;
 
-	if (sl_job_stats(n->sched, j->number, now, &st) == 0)
+	if (sl_job_stats(n->sched, j->number, now, &st) == 0) {
 		r.queued_bytes = st.queued_bytes;
+		r.waited_ns = st.waiting_ns;
+	}
 	memcpy(r.name, j->name, sizeof(r.name));
 	memcpy(r.title, j->title, sizeof(r.title));
 	if (j->map_epoch && !j->map_count)
@@ -104,16 +125,36 @@ static int collect(struct link *l, sl_time now)
 			l->room = room;
 		}
 		l->job[count++] = job_report(n, j, now);
+		if (j->inside || now - j->last_io < QUIET_NS)
+			l->busy = now;
 	}
 	return (int)count;
+}
+
+static int send_line(const struct link *l, const char *text, size_t length)
+{
+	struct sl_frame f = { .type = SL_CONTROL, .length = (uint32_t)length };
+	unsigned char head[SL_FRAME_BYTES];
+	struct iovec iov[2] = { { head, sizeof(head) }, { (void *)text, length } };
+	struct msghdr m = { .msg_iov = iov, .msg_iovlen = 2 };
+
+	sl_frame_encode(&f, head);
+	return sendmsg(l->sock, &m, MSG_NOSIGNAL) == (ssize_t)(sizeof(head) + length) ? 0 : -EPIPE;
+}
+
+static int acknowledge(struct link *l)
+{
+	char text[32];
+	int length = snprintf(text, sizeof(text), "ack %" PRIu64, l->order);
+
+	l->lowered = false;
+	return send_line(l, text, (size_t)length);
 }
 
 static int report(struct link *l)
 {
 	struct node *n = l->node;
 	struct sl_node_report r = { .life = n->epoch };
-	struct sl_frame f = { .type = SL_CONTROL };
-	unsigned char head[SL_FRAME_BYTES];
 	char *text = NULL;
 	size_t length = 0;
 	FILE *out = open_memstream(&text, &length);
@@ -132,22 +173,23 @@ static int report(struct link *l)
 	now = node_now();
 	turn_account(n, now);
 	sl_sched_stats(n->sched, &st);
-	r.capacity_bps = n->find ? sense_found_bps(n) : st.capacity_bps;
+	snprintf(r.share, sizeof(r.share), "%s",
+		 n->policy[SL_SHARE] ? n->policy[SL_SHARE]
+		 : n->config->share  ? n->config->share
+				     : st.share);
+	r.capacity_bps = n->find ? sense_found_bps(n) : n->capacity_bps;
+	if (n->config->layer_nodes > 1 && !n->find)
+		r.layer_bps = node_of_layer(n->config, n->capacity_bps);
+	r.draw_bps = n->draw_bps;
+	r.ack = l->order;
+	r.term = l->term;
 	jobs = collect(l, now);
 	node_unlock(n);
 	sl_report_put_node(out, &r);
 	for (int i = 0; i < jobs; i++) /* takes ten times as long as to collect them */
 		sl_report_put_job(out, &l->job[i]);
-	if (fclose(out) == 0 && jobs >= 0) {
-		struct iovec iov[2] = { { head, sizeof(head) }, { text, length } };
-		struct msghdr m = { .msg_iov = iov, .msg_iovlen = 2 };
-
-		f.length = (uint32_t)length;
-		sl_frame_encode(&f, head);
-		rc = sendmsg(l->sock, &m, MSG_NOSIGNAL) == (ssize_t)(sizeof(head) + length)
-			     ? 0
-			     : -EPIPE;
-	}
+	if (fclose(out) == 0 && jobs >= 0)
+		rc = send_line(l, text, length);
 	free(text);
 	return rc;
 }
@@ -184,12 +226,29 @@ static void take_map(struct node *n, struct node_job *j, const struct sl_job_ord
 	node_clients_moved(n, j);
 }
 
+static void take_draw(struct link *l, const struct sl_node_orders *o)
+{
+	struct node *n = l->node;
+	sl_time now = node_now();
+
+	l->term = o->term;
+	if (!o->layer_bps || n->find) /* a node that finds its capacity paces itself */
+		return;
+	if (o->layer_bps != n->layer_bps && node_capacity(n, o->layer_bps, now) == 0)
+		n->layer_bps = o->layer_bps;
+	l->lowered |= o->draw_bps < n->draw_bps;
+	l->order = o->order;
+	l->until = now + LEASE_NS;
+	node_draw(n, o->draw_bps ? o->draw_bps : 1, now);
+}
+
 /* What concerns all jobs: it comes before them. */
 static void take_layer(struct link *l, int what, const struct sl_orders_line *line)
 {
 	if (what == SL_LINE_EPOCH) {
-		l->epoch = line->epoch;
+		l->epoch = line->epoch.epoch;
 		l->nodes = 0;
+		take_draw(l, &line->epoch);
 	}
 	if (what == SL_LINE_NODE && l->nodes < LINK_NODES) {
 		memcpy(l->node_name[l->nodes], line->node.name, sizeof(line->node.name));
@@ -206,11 +265,8 @@ static void take_job(const struct link *l, const struct sl_job_orders *o)
 
 	if (!j)
 		return;
-	if (!n->passing) {
-		node_job_grant(n, j->number, o->grant_bps, now + LEASE_NS, now);
-		j->granted_until = o->grant_bps != UINT64_MAX ? now + LEASE_NS : 0;
-		j->grant_bps = o->grant_bps;
-	}
+	if (!n->passing)
+		node_job_rate(n, j, o->rate_bps, now + LEASE_NS, now);
 	take_share(n, j, o->share, now);
 	take_period(n, j, o->period_ns, now);
 	take_map(n, j, o, l->epoch);
@@ -223,7 +279,12 @@ static void obey(struct link *l, char *text)
 	struct sl_orders_line line;
 	int what;
 
+	what = sl_orders_next(&text, &line);
+	if (what == SL_LINE_EPOCH && line.epoch.term < l->term)
+		return; /* of a controller that has been replaced */
 	pthread_mutex_lock(&n->lock);
+	if (what > 0)
+		take_layer(l, what, &line);
 	while ((what = sl_orders_next(&text, &line)) > 0 && what != SL_LINE_JOB)
 		take_layer(l, what, &line);
 	node_unlock(n);
@@ -240,6 +301,20 @@ static void obey(struct link *l, char *text)
 	node_wake_all(n);
 	if (what < 0)
 		log_warn("controller: orders that make no sense");
+}
+
+void link_tick(struct node *n, sl_time now)
+{
+	struct link *l = n->link;
+	uint64_t least = n->capacity_bps, more = n->draw_bps / 4 * 5;
+
+	if (!l || !l->until || now < l->until || !n->layer_bps)
+		return;
+	for (struct node_job *j = n->jobs; j; j = j->next)
+		if (j->grant_bps != SL_GRANT_NONE)
+			node_job_rate(n, j, SL_GRANT_NONE, 0, now);
+	more = more < least || n->config->loss_divides ? least : more;
+	node_draw(n, more < n->layer_bps ? more : n->layer_bps, now);
 }
 
 /* ---- connection ---- */
@@ -279,6 +354,7 @@ static int receive(struct link *l)
 	if (k <= 0)
 		return -ECONNRESET;
 	l->have += (size_t)k;
+	l->heard = node_now();
 	while (l->have >= SL_FRAME_BYTES) {
 		size_t whole;
 		unsigned char behind;
@@ -309,23 +385,33 @@ static int converse(struct link *l)
 	uint64_t count;
 	int rc = greet(l);
 
+	l->heard = node_now();
+
 	while (!rc && !atomic_load(&l->stop)) {
 		struct pollfd p[2] = { { .fd = l->sock, .events = POLLIN },
 				       { .fd = l->event_fd, .events = POLLIN } };
 		sl_time now = node_now();
 
+		if (now - l->heard > SILENT_NS)
+			return -ETIMEDOUT; /* it renews its orders every second */
 		if (now >= next) {
 			rc = report(l);
 			last = now;
-			next = now + REPORT_NS;
+			next = now + (now - l->busy < QUIET_NS ? REPORT_NS : IDLE_NS);
 			continue;
 		}
 		if (poll(p, 2, (int)((next - now) / 1000000 + 1)) < 0 && errno != EINTR)
 			return -errno;
 		if (p[1].revents && read(l->event_fd, &count, sizeof(count)) == sizeof(count))
 			next = last + LEAST_NS;
-		if (p[0].revents)
+		if (p[0].revents) {
 			rc = receive(l);
+			/* One wake-up for both, of a node that has nothing else to do. */
+			if (next - last == IDLE_NS && node_now() - last > IDLE_NS / 2)
+				next = last;
+		}
+		if (!rc && l->lowered)
+			rc = acknowledge(l);
 	}
 	return rc;
 }

@@ -10,6 +10,8 @@ int link_start(struct node *n);
 void link_stop(struct node *n);
 /* The lock is held: something has begun that the controller should hear of at once. */
 void link_event(struct node *n);
+/* Once a second, the lock is held: orders that no controller has renewed run out. */
+void link_tick(struct node *n, sl_time now);
 /*
  * Where a client of a job belongs, which is unit `unit` of `units` (0: not known): the answer to
  * the control line "where JOB UNIT UNITS", a text like "epoch=7 at=PATH", "epoch=7 direct", or

@@ -74,9 +74,6 @@ static int usage(const char *problem, const char *what)
 		     "  --lend TIME        how long a job with a grant may pause before others get "
 		     "its\n"
 		     "                     turn (2ms)\n"
-		     "  --strict-grants    a job gets what the controller grants it and no more, "
-		     "even if\n"
-		     "                     nobody else wants it\n"
 		     "  --controller ADDR  controller of the layer: PATH or HOST:PORT\n"
 		     "  --controller-secret FILE, --name NAME\n"
 		     "                     what it has to be told over TCP, and who this node is "
@@ -84,6 +81,11 @@ static int usage(const char *problem, const char *what)
 		     "  --layer-nodes N    so many have a capacity like this one's, of which a min "
 		     "is "
 		     "given (1)\n"
+		     "  --controller-loss grow|divide\n"
+		     "                     without a controller: up to the capacity of the layer, "
+		     "or no "
+		     "more\n"
+		     "                     than this node's (grow)\n"
 		     "  --log LEVEL        error, warn, info (default) or debug\n"
 		     "  --ready-fd N       write a byte to this descriptor when clients may "
 		     "connect\n");
@@ -189,8 +191,7 @@ static int run(struct node_config *config)
 	struct sl_config sc = { .admit = config->admit,
 				.share = config->share,
 				.order = config->order,
-				.capacity_bps = config->capacity_bps,
-				.strict_grants = config->strict,
+				.capacity_bps = node_of_layer(config, config->capacity_bps),
 				.lend_us = config->lend_us,
 				.patterns = 1,
 				.read = adapt_get,
@@ -206,7 +207,8 @@ static int run(struct node_config *config)
 	if (sc.order && sl_spec_file(sc.order, "tree", tree))
 		sc.order = NULL;
 	n->config = config;
-	n->capacity_bps = config->capacity_bps;
+	n->capacity_bps = n->draw_bps = config->capacity_bps;
+	n->layer_bps = sc.capacity_bps;
 	n->started = node_now();
 	n->workers = config->workers ? config->workers : node_cpus();
 	pthread_mutex_init(&n->lock, NULL);
@@ -280,7 +282,7 @@ static int parse(int argc, char **argv, struct node_config *c)
 		CHARGE,
 		DIRTY,
 		OBSERVE,
-		STRICT,
+		LOSS,
 		LEND,
 		NAME,
 		LAYER_NODES,
@@ -305,7 +307,7 @@ static int parse(int argc, char **argv, struct node_config *c)
 		{ "charge", 1, 0, CHARGE },
 		{ "dirty", 1, 0, DIRTY },
 		{ "observe", 0, 0, OBSERVE },
-		{ "strict-grants", 0, 0, STRICT },
+		{ "controller-loss", 1, 0, LOSS },
 		{ "lend", 1, 0, LEND },
 		{ "name", 1, 0, NAME },
 		{ "layer-nodes", 1, 0, LAYER_NODES },
@@ -381,8 +383,10 @@ static int parse(int argc, char **argv, struct node_config *c)
 				return usage("not a time of up to 1s:", optarg);
 			c->lend_us = (uint32_t)(lend_ns / 1000);
 			break;
-		case STRICT:
-			c->strict = true;
+		case LOSS:
+			c->loss_divides = !strcmp(optarg, "divide");
+			if (!c->loss_divides && strcmp(optarg, "grow") != 0)
+				return usage("neither grow nor divide:", optarg);
 			break;
 		case OBSERVE:
 			c->observe = true;

@@ -126,7 +126,8 @@ struct node_job {
 	struct sl_job_conf asked; /* for the job as a whole */
 	sl_time found_period_ns;  /* by the controller; 0: not */
 	uint32_t share;		  /* of its min and max that is this node's; 0: all */
-	uint64_t max_here_bps;	  /* the part of its max that holds here; 0: none */
+	uint64_t min_here_bps;	  /* the part of its min that holds here; 0: none */
+	uint64_t max_here_bps;	  /* the same of its max */
 	/* Which nodes serve it, as the controller has ordered; map_epoch 0: nothing was ordered. */
 	uint64_t map_epoch;
 	uint32_t map_count;
@@ -137,7 +138,7 @@ struct node_job {
 	uint64_t moved[2];     /* bytes, by enum sl_op: less than asked for at the end of a file */
 	uint64_t calls;	       /* data calls of its programs */
 	sl_time granted_until; /* the controller limits it */
-	uint64_t grant_bps;    /* to this; SL_GRANT_NONE: not */
+	uint64_t grant_bps;    /* it gets this first, by order; SL_GRANT_NONE: nothing ordered */
 	struct {
 		uint64_t moved[2], calls;
 		sl_time held, waited, contended;
@@ -172,7 +173,7 @@ struct node_config {
 	const char *controller;		   /* where it is: PATH or HOST:PORT; NULL: none */
 	const char *controller_secret;	   /* file with what it has to be told, over TCP */
 	uint32_t lend_us;		   /* pause of a granted job that others do not get */
-	bool strict;			   /* grants are limits, not only a rank */
+	bool loss_divides;		   /* without a controller: no more than its own capacity */
 	bool ask_always;		   /* each call is seen, with its place */
 	bool charge_calls;		   /* each byte of each call is charged */
 	uint64_t dirty;			   /* bytes a job may have dirty; NODE_DIRTY_AUTO: found */
@@ -195,6 +196,8 @@ struct node {
 	bool open;		       /* `sluice open`: everything passes */
 	bool passing;		       /* that, or observe mode: see pass.h */
 	bool find;		       /* capacity_bps is found: see sense.h */
+	uint64_t layer_bps;	       /* of all nodes together */
+	uint64_t draw_bps;	       /* the part of the layer's that it may draw now; 0: all */
 	sl_time pace;		       /* with a capacity: nothing is sent before this time */
 	uint64_t carry;		       /* of the division behind it */
 	uint32_t executing;	       /* batches between sl_next() and sl_done() */
@@ -321,8 +324,12 @@ struct node_job *node_job_add(struct node *n, const char *name, const struct sl_
 			      int *error);
 /* It asks for something else from now on. -EDQUOT, -EINVAL: it is refused, nothing has changed. */
 int node_job_ask(struct node *n, struct node_job *j, const struct sl_job_conf *conf, sl_time now);
-/* Of all nodes of the layer together; 0: not known. */
-uint64_t node_layer_capacity(const struct node *n);
+/* What it may draw from now on; what was drawn before still counts. */
+void node_draw(struct node *n, uint64_t bps, sl_time now);
+/* The rate that the controller has ordered for the job, until then; SL_GRANT_NONE: none. */
+void node_job_rate(struct node *n, struct node_job *j, uint64_t bps, sl_time until, sl_time now);
+/* The capacity of a layer of so many nodes like this one, as configured. */
+uint64_t node_of_layer(const struct node_config *config, uint64_t bps);
 /* What the job has asked for, as far as it is this node's, is in force from now on. */
 int node_job_apply(struct node *n, struct node_job *j, sl_time now);
 /* Its clients shall ask where they belong. */

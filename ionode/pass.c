@@ -49,11 +49,8 @@ static void update(struct node *n, sl_time now)
 	n->passing = passing;
 	set_policies(n, now);
 	n->pace = 0;
-	for (struct node_job *j = n->jobs; passing && j; j = j->next) {
-		node_job_grant(n, j->number, SL_GRANT_NONE, now, now);
-		j->grant_bps = SL_GRANT_NONE;
-		j->granted_until = 0;
-	}
+	for (struct node_job *j = n->jobs; passing && j; j = j->next)
+		node_job_rate(n, j, SL_GRANT_NONE, now, now);
 	log_info("mode=%s", pass_mode(n));
 }
 

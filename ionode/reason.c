@@ -26,11 +26,10 @@ static bool near(uint64_t bps, uint64_t limit_bps)
 }
 
 /*
- * Its grant is 0: what does it get nevertheless? Its min, and without strict grants what jobs with
- * a grant leave unused. NULL: it has a grant, or does nothing.
+ * Its grant is 0: what does it get nevertheless? Its min, and what jobs with a grant leave unused.
+ * NULL: it has a grant, or does nothing.
  */
-static const char *ungranted(const struct node_job *j, const struct sl_why *why,
-			     const struct sl_job_stats *st)
+static const char *ungranted(const struct node_job *j, const struct sl_why *why)
 {
 	bool waits = why->kind != SL_WHY_NOTHING;
 
@@ -38,8 +37,16 @@ static const char *ungranted(const struct node_job *j, const struct sl_why *why,
 		return NULL;
 	if (!j->rate_bps)
 		return "granted 0";
-	return st->min_bps && j->rate_bps <= st->min_bps + st->min_bps / 20 ? "at min"
-									    : "on spare bandwidth";
+	return j->min_here_bps && j->rate_bps <= j->min_here_bps + j->min_here_bps / 20
+		       ? "at min"
+		       : "on spare bandwidth";
+}
+
+/* The controller gives it what it was guaranteed, and no more. */
+static bool at_min(const struct node_job *j)
+{
+	return j->rate_bps && j->min_here_bps && j->grant_bps != SL_GRANT_NONE &&
+	       j->grant_bps <= j->min_here_bps + j->min_here_bps / 20;
 }
 
 /* It may go, and yet it waits: what for? */
@@ -53,16 +60,16 @@ static const char *in_line(const struct node *n, sl_time now)
 }
 
 static const char *waits(const struct node *n, const struct node_job *j, const struct sl_why *why,
-			 const struct sl_job_stats *st, sl_time now, char out[NODE_REASON])
+			 sl_time now, char out[NODE_REASON])
 {
 	const struct node_job *other;
 
-	if (why->behind && j->rate_bps < st->min_bps - st->min_bps / 10)
+	if (why->behind && j->rate_bps < j->min_here_bps - j->min_here_bps / 10)
 		return "below min";
 	switch (why->kind) {
 	case SL_WHY_HELD:
 	case SL_WHY_RANK:
-		return ungranted(j, why, st);
+		return ungranted(j, why);
 	case SL_WHY_CAP:
 		return "at max";
 	case SL_WHY_GRANT:
@@ -84,7 +91,7 @@ static const char *waits(const struct node *n, const struct node_job *j, const s
 	case SL_WHY_TURN:
 		break;
 	}
-	return in_line(n, now);
+	return at_min(j) ? "at min" : in_line(n, now);
 }
 
 const char *node_reason(const struct node *n, const struct node_job *j, uint64_t all_bps,
@@ -97,14 +104,16 @@ const char *node_reason(const struct node *n, const struct node_job *j, uint64_t
 	if (sl_job_stats(n->sched, j->number, now, &st) ||
 	    sl_job_why(n->sched, j->number, now, &why))
 		return "ended";
-	words = waits(n, j, &why, &st, now, out);
+	words = waits(n, j, &why, now, out);
 	if (words)
 		return words;
 	if (j->throttled || near(j->rate_bps, st.max_bps))
 		return j->asked.max_bps ? "at max" : "at its grant";
-	if ((words = ungranted(j, &why, &st)))
+	if ((words = ungranted(j, &why)))
 		return words;
-	if (j->rate_bps && !n->passing && near(all_bps, n->capacity_bps))
+	if (at_min(j))
+		return "at min";
+	if (j->rate_bps && !n->passing && near(all_bps, n->draw_bps))
 		return n->active > 1 || all_bps > j->rate_bps ? "capacity shared" : "at capacity";
 	if (j->rate_bps || j->inside)
 		return "not held back";

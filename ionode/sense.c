@@ -257,7 +257,7 @@ static void find(struct sense *s, const struct sensor_reading *r, sl_time now)
 		return;
 	}
 	capacity_step(&s->capacity, &sample, now);
-	n->capacity_bps = pace_bps(s);
+	n->capacity_bps = n->draw_bps = pace_bps(s);
 	turn_modes(n, now);
 	if (s->capacity.state != before)
 		log_info("capacity auto: state=%d read=%.0f write=%.0f pace=%llu: %s",
@@ -349,7 +349,8 @@ int sense_auto(struct node *n, bool find_it, sl_time now)
 
 	if (find_it && !n->find) {
 		rc = node_capacity(n, SL_MAX_RATE, now);
-		n->capacity_bps = 0; /* the pacer's */
+		n->capacity_bps = n->draw_bps = 0; /* the pacer's */
+		n->layer_bps = SL_MAX_RATE;	   /* every min is taken */
 	}
 	if (!rc && find_it && !n->sense)
 		rc = make(n);

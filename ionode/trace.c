@@ -363,13 +363,8 @@ int node_capacity(struct node *n, uint64_t bps, sl_time now)
 {
 	int rc = sl_capacity_set(n->sched, bps, now);
 
-	if (rc)
-		return rc;
-	n->capacity_bps = bps;
-	n->pace = 0; /* what was sent under the old one does not count any more */
-	n->carry = 0;
-	if (n->trace)
+	if (!rc && n->trace)
 		record(n, &(struct sl_trace_record){
 				  .type = SL_TRACE_CAPACITY, .now = now, .u64 = { bps } });
-	return 0;
+	return rc;
 }

@@ -87,7 +87,7 @@ static int add(struct node *n, struct node_turn *t, struct node_io *io, sl_time 
 		return rc;
 	n->turns->waiting++;
 	n->active += t->job->inside++ == 0;
-	if (t->job->inside == 1 && now - t->job->last_io > PAUSE_NS)
+	if (t->job->inside == 1 && (now - t->job->last_io > PAUSE_NS || !t->job->calls))
 		link_event(n);
 	return 0;
 }
@@ -150,7 +150,7 @@ static uint64_t least_rate(uint64_t a, uint64_t b)
 /* See above. */
 uint64_t turn_lease(const struct node *n, const struct node_turn *t)
 {
-	uint64_t rate = least_rate(n->capacity_bps, t->job->max_here_bps), bytes;
+	uint64_t rate = least_rate(n->draw_bps, t->job->max_here_bps), bytes;
 
 	if (t->job->grant_bps != SL_GRANT_NONE)
 		rate = least_rate(rate, t->job->grant_bps);

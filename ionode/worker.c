@@ -175,7 +175,7 @@ int node_take(struct node *n, struct node_io *io, uint32_t op, uint64_t length, 
 	io->file->busy++;
 	io->client->busy++;
 	n->active += io->job->inside++ == 0;
-	if (io->job->inside == 1 && now - io->job->last_io > NODE_PAUSE_NS)
+	if (io->job->inside == 1 && (now - io->job->last_io > NODE_PAUSE_NS || !io->job->calls))
 		link_event(n);
 	return 0;
 }
@@ -285,7 +285,7 @@ void node_collect(struct node *n, sl_time now)
 /* With a capacity: the time from which on the next batch may go. */
 void node_pace(struct node *n, int64_t bytes, sl_time now)
 {
-	uint64_t c = n->capacity_bps;
+	uint64_t c = n->draw_bps;
 	unsigned __int128 cost;
 
 	if (!c || n->passing)
@@ -299,6 +299,20 @@ void node_pace(struct node *n, int64_t bytes, sl_time now)
 	cost = (unsigned __int128)bytes * 1000000000 + n->carry;
 	n->pace += (sl_time)(cost / c);
 	n->carry = (uint64_t)(cost % c);
+}
+
+/* What is owed is owed in bytes: it is worth more time when less may be drawn. */
+void node_draw(struct node *n, uint64_t bps, sl_time now)
+{
+	if (bps == n->draw_bps)
+		return;
+	if (n->pace > now && bps && n->draw_bps) {
+		unsigned __int128 later = (unsigned __int128)(n->pace - now) * n->draw_bps / bps;
+
+		n->pace = now + (later < SL_NEVER / 4 ? (sl_time)later : SL_NEVER / 4);
+	}
+	n->draw_bps = bps;
+	n->carry = 0;
 }
 
 void node_finish(struct node *n, const struct sl_batch *b)

@@ -34,6 +34,11 @@ static const struct word node_words[] = {
 	WORD_TEXT(sl_node_report, "socket", socket),
 	WORD_TEXT(sl_node_report, "tcp", tcp),
 	WORD(sl_node_report, "capacity", U64, capacity_bps),
+	WORD(sl_node_report, "layer", U64, layer_bps),
+	WORD(sl_node_report, "draw", U64, draw_bps),
+	WORD(sl_node_report, "ack", U64, ack),
+	WORD(sl_node_report, "term", U64, term),
+	WORD_TEXT(sl_node_report, "share", share),
 	{ 0 },
 };
 
@@ -51,6 +56,7 @@ static const struct word job_words[] = {
 	WORD(sl_job_report, "read", U64, moved[0]),
 	WORD(sl_job_report, "written", U64, moved[1]),
 	WORD(sl_job_report, "queued", U64, queued_bytes),
+	WORD(sl_job_report, "waited", I64, waited_ns),
 	WORD(sl_job_report, "inside", U32, inside),
 	WORD(sl_job_report, "idle", I64, idle_ns),
 	WORD(sl_job_report, "phase", U32, phase),
@@ -60,11 +66,17 @@ static const struct word job_words[] = {
 
 static const struct word orders_words[] = {
 	WORD(sl_job_orders, "id", U64, id),
-	WORD(sl_job_orders, "grant", U64, grant_bps),
+	WORD(sl_job_orders, "rate", U64, rate_bps),
 	WORD(sl_job_orders, "period", I64, period_ns),
 	WORD(sl_job_orders, "share", U32, share),
 	WORD(sl_job_orders, "turns", U32, turns),
 	{ 0 },
+};
+
+static const struct word epoch_words[] = {
+	WORD(sl_node_orders, "number", U64, epoch),  WORD(sl_node_orders, "term", U64, term),
+	WORD(sl_node_orders, "order", U64, order),   WORD(sl_node_orders, "layer", U64, layer_bps),
+	WORD(sl_node_orders, "draw", U64, draw_bps), { 0 },
 };
 
 /* ---- writing ---- */
@@ -111,9 +123,10 @@ void sl_report_put_job(FILE *f, const struct sl_job_report *j)
 	fputc('\n', f);
 }
 
-void sl_orders_put_epoch(FILE *f, uint64_t epoch)
+void sl_orders_put_epoch(FILE *f, const struct sl_node_orders *o)
 {
-	fprintf(f, "epoch number=%" PRIu64 "\n", epoch);
+	put(f, "epoch", epoch_words, o);
+	fputc('\n', f);
 }
 
 void sl_orders_put_job(FILE *f, const struct sl_job_orders *j)
@@ -256,10 +269,6 @@ static int to_word(void *into, const char *key, char *value)
 
 int sl_orders_next(char **text, struct sl_orders_line *out)
 {
-	static const struct word epoch_words[] = {
-		{ "number", U64, offsetof(struct sl_orders_line, epoch), 0 },
-		{ 0 },
-	};
 	char *at = line(text), *rest;
 	int rc;
 
@@ -268,7 +277,7 @@ int sl_orders_next(char **text, struct sl_orders_line *out)
 		return SL_LINE_END;
 	rest = what(at);
 	if (!strcmp(at, "epoch")) {
-		rc = words(rest, epoch_words, out, NULL);
+		rc = words(rest, epoch_words, &out->epoch, NULL);
 		return rc ? rc : SL_LINE_EPOCH;
 	}
 	if (!strcmp(at, "node")) {
@@ -276,7 +285,7 @@ int sl_orders_next(char **text, struct sl_orders_line *out)
 		return rc ? rc : SL_LINE_NODE;
 	}
 	if (!strcmp(at, "job")) {
-		out->job.grant_bps = UINT64_MAX;
+		out->job.rate_bps = UINT64_MAX;
 		out->job.share = SL_SHARE_WHOLE;
 		out->job.to_count = UINT32_MAX;
 		rc = words(rest, orders_words, &out->job, to_word);

@@ -6,13 +6,14 @@
  * know are skipped, so that either can be the newer one.
  *
  *	node name=0 life=83120745 socket=/run/… tcp=io7:4444 capacity=500000000
+ *	    layer=1000000000 draw=1000000 ack=7 term=3 share=wfq (one line)
  *	job id=17 name=4711 title=climate clients=8 procs=64 nodes=4 min=0 max=100000000 weight=1
- *	    period=0 read=0 written=1073741824 queued=4194304 inside=12 idle=0 phase=8 map=0,1 (one
- * line)
+ *	    period=0 read=0 written=1073741824 queued=4194304 waited=1500000 inside=12 idle=0
+ *	    phase=8 map=0,1 (one line)
  *
- *	epoch number=12
+ *	epoch number=12 term=3 order=8 layer=500000000 draw=250000000
  *	node name=1 life=… socket=/run/… capacity=…
- *	job id=17 grant=250000000 share=500000 turns=1 to=0,1
+ *	job id=17 rate=250000000 share=500000 turns=1 to=0,1
  *
  * Names of jobs and nodes have no blanks. A message holds any number of jobs; whoever decodes
  * brings the memory.
@@ -30,13 +31,18 @@
 #define SL_MAP_MAX	 16 /* I/O nodes of one job */
 #define SL_MAP_TEXT	 (SL_MAP_MAX * SL_NODE_NAME_MAX)
 #define SL_SHARE_WHOLE	 1000000U
+#define SL_SHARE_TEXT	 128
 
 struct sl_node_report {
 	char name[SL_NODE_NAME_MAX]; /* of the node in its layer */
 	uint64_t life;		     /* differs each time a node starts */
 	char socket[108];	     /* where clients reach it */
 	char tcp[96];		     /* and over TCP, HOST:PORT; "": it does not listen */
-	uint64_t capacity_bps;	     /* 0: not known */
+	uint64_t capacity_bps;	     /* what it brings into the layer's; 0: not known */
+	uint64_t layer_bps;	     /* what the layer has, if it was told; 0: the sum over nodes */
+	uint64_t draw_bps;	     /* what it may draw now; 0: not limited */
+	uint64_t ack, term;	     /* order that it obeys, and of which controller; 0: none */
+	char share[SL_SHARE_TEXT];   /* its share policy as given; "": not told */
 };
 
 struct sl_job_report {
@@ -49,6 +55,7 @@ struct sl_job_report {
 	int64_t period_ns;
 	uint64_t moved[2];     /* bytes since the node knows the job, by enum sl_op */
 	uint64_t queued_bytes; /* waiting */
+	int64_t waited_ns;     /* it had something waiting, since the node knows the job */
 	uint32_t inside;       /* requests waiting or in flight */
 	int64_t idle_ns;       /* since the last of them was done; 0 while there are some */
 	uint32_t phase;	       /* clients that have said that they are in a phase of I/O */
@@ -59,18 +66,27 @@ struct sl_job_report {
 /* What a node is to do about a job. */
 struct sl_job_orders {
 	uint64_t id;
-	uint64_t grant_bps; /* lease of this rate; UINT64_MAX: none */
-	int64_t period_ns;  /* that was detected, for a job that has declared none; 0: not */
-	uint32_t share;	    /* of min and max that is this node's, of SL_SHARE_WHOLE */
-	uint32_t to_count;  /* nodes that serve it; 0: it does its own I/O; UINT32_MAX: no change */
-	uint32_t turns;	    /* 1: they only say when it may: no allocate policy was asked for */
+	uint64_t rate_bps; /* it gets this before all others, a lease; UINT64_MAX: none */
+	int64_t period_ns; /* that was detected, for a job that has declared none; 0: not */
+	uint32_t share;	   /* of min and max that is this node's, of SL_SHARE_WHOLE */
+	uint32_t to_count; /* nodes that serve it; 0: it does its own I/O; UINT32_MAX: no change */
+	uint32_t turns;	   /* 1: they only say when it may: no allocate policy was asked for */
 	char to[SL_MAP_MAX][SL_NODE_NAME_MAX];
+};
+
+/* What concerns a node as a whole. */
+struct sl_node_orders {
+	uint64_t epoch;	    /* number of the decision */
+	uint64_t term;	    /* of the controller: a node obeys the highest */
+	uint64_t order;	    /* number of this change of draw_bps, to be acknowledged */
+	uint64_t layer_bps; /* capacity of the layer; 0: not known, and nothing is divided */
+	uint64_t draw_bps;  /* the part of it that is this node's for now, a lease */
 };
 
 /* Encoders write lines to f. */
 void sl_report_put_node(FILE *f, const struct sl_node_report *n);
 void sl_report_put_job(FILE *f, const struct sl_job_report *j);
-void sl_orders_put_epoch(FILE *f, uint64_t epoch);
+void sl_orders_put_epoch(FILE *f, const struct sl_node_orders *o);
 void sl_orders_put_job(FILE *f, const struct sl_job_orders *j);
 
 /*
@@ -84,7 +100,7 @@ struct sl_report_line {
 };
 int sl_report_next(char **text, struct sl_report_line *out);
 struct sl_orders_line {
-	uint64_t epoch;
+	struct sl_node_orders epoch;
 	struct sl_node_report node; /* name and socket */
 	struct sl_job_orders job;
 };

@@ -94,7 +94,7 @@ peer() { # kind
 		    assert layer.sl_phase_begin() == 0 and layer.sl_phase_end() == 0
 	END
 	SLUICE_ROOT=$PWD SLUICE_SOCKET=$PWD/n.sock LD_PRELOAD=$PRELOAD python3 phases.py
-	until_true grep -q "gone: Broken pipe" n.log # it does not read
+	until_true grep -qE "gone: (Broken pipe|Connection timed out)" n.log # it does not read, or answer
 	kill "${PIDS[1]}"
 	until_true eval '! kill -0 "${PIDS[1]}" 2>/dev/null'
 	grep -q stopped n.log

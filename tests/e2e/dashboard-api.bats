@@ -214,7 +214,7 @@ post() { # path, body
 @test "what one node of several refuses is told with its name" {
 	printf 'directory: %s\nionodes: 2\ncapacity: 100M\njobs: [{job: a}]\n' "$DIR" >"$BATS_TEST_TMPDIR/s.yaml"
 	serve --config "$BATS_TEST_TMPDIR/s.yaml"
-	"${ASK:-build/tests/e2e/ask}" "$SLUICE_RUNTIME/default/node-1.sock" capacity 1000000
+	"${ASK:-build/tests/e2e/ask}" "$SLUICE_RUNTIME/default/node-1.sock" job b keep=1 min=90M
 	post /api/v1/jobs/a '{"min":"20M"}' | jq -e '.error | startswith("I/O node 1: min 20MB/s does not fit")'
 }
 

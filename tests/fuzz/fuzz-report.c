@@ -80,7 +80,7 @@ static void orders(char *text)
 		if (what == SL_LINE_JOB) {
 			CHECK(l.job.to_count <= SL_MAP_MAX || l.job.to_count == UINT32_MAX);
 			CHECK(sl_orders_next(&at, &again) == SL_LINE_JOB);
-			CHECK(l.job.id == again.job.id && l.job.grant_bps == again.job.grant_bps &&
+			CHECK(l.job.id == again.job.id && l.job.rate_bps == again.job.rate_bps &&
 			      l.job.share == again.job.share &&
 			      l.job.to_count == again.job.to_count);
 			for (uint32_t i = 0; i < SL_MAP_MAX && i < l.job.to_count; i++)

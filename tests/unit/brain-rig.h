@@ -101,7 +101,7 @@ static inline uint64_t grant(const struct brain *b, uint32_t node, uint64_t id)
 	struct sl_job_orders o = { 0 };
 
 	assert_true(order(b, node, id, &o));
-	return o.grant_bps;
+	return o.rate_bps;
 }
 
 static inline double share(const struct brain *b, uint32_t node, uint64_t id)

@@ -52,8 +52,8 @@ static void two_nodes_of_one_name_are_one_too_many(void **state)
 	}
 	assert_int_equal(b->epoch, epoch);
 	/* The first is not heard of any more. */
-	assert_int_equal(hear(b, 3900, "name=0 life=6", "%s", ""), -EEXIST);
-	assert_int_equal(hear(b, 3960, "name=0 life=6", "%s", ""), 0);
+	assert_int_equal(hear(b, 5900, "name=0 life=6", "%s", ""), -EEXIST);
+	assert_int_equal(hear(b, 5960, "name=0 life=6", "%s", ""), 0);
 	assert_int_equal(b->node[0].life, 6);
 	end(b);
 }

@@ -4,30 +4,38 @@
 
 /* ---- grants ---- */
 
+#define WAITS(ms) " inside=1 waited=" #ms "000000\n"
+
 static void who_came_first_is_served_first_under_fcfs(void **state)
 {
 	struct brain *b = brain((struct brain_config){ .grant = "fcfs" });
 
 	(void)state;
-	hear(b, 1000, "name=0 capacity=100", "job id=1 name=a clients=1 inside=1\n" IDLE(2, 9));
+	hear(b, 1000, "name=0 capacity=100", "job id=1 name=a clients=1" WAITS(1) IDLE(2, 9));
 	decide(b, 1000);
 	assert_int_equal(grant(b, 0, 1), 100);
 	assert_true(grant(b, 0, 2) == NO_GRANT); /* it computes: an open door */
 	hear(b, 1100, "name=0 capacity=100",
-	     "job id=1 name=a clients=1 inside=1\njob id=2 name=b clients=1 inside=1\n");
+	     "job id=1 name=a clients=1" WAITS(100) "job id=2 name=b clients=1" WAITS(50));
 	decide(b, 1100);
 	assert_int_equal(grant(b, 0, 1), 100);
 	assert_int_equal(grant(b, 0, 2), 0);
 	hear(b, 1200, "name=0 capacity=100",
-	     "job id=1 name=a clients=1 written=9 idle=0\njob id=2 name=b clients=1 inside=1\n");
-	decide(b, 1200); /* no I/O, but not for long enough */
+	     "job id=1 name=a clients=1 written=9 idle=0\njob id=2 name=b clients=1" WAITS(150));
+	decide(b, 1200); /* no I/O, but a program may pause for so long */
 	assert_int_equal(grant(b, 0, 2), 0);
+	hear(b, 1300, "name=0 capacity=100",
+	     "job id=1 name=a clients=1 written=9 idle=100000000\n"
+	     "job id=2 name=b clients=1" WAITS(250));
+	decide(b, 1300); /* its grant is not over, but is lent */
+	assert_int_equal((uint64_t)job(b, 1)->io.rate_bps, 100);
+	assert_true(grant(b, 0, 2) > 50);
 	hear(b, 2200, "name=0 capacity=100",
-	     "job id=1 name=a clients=1 written=9 idle=1000000000\njob id=2 name=b clients=1 "
-	     "inside=1\n");
+	     "job id=1 name=a clients=1 written=9 idle=1000000000\njob id=2 name=b clients=1" WAITS(
+		     1150));
 	decide(b, 2200);
-	assert_true(grant(b, 0, 1) == NO_GRANT);
-	assert_int_equal(grant(b, 0, 2), 100);
+	assert_false(job(b, 1)->in_io);
+	assert_true(grant(b, 0, 2) > 90);
 	end(b);
 }
 
@@ -83,18 +91,16 @@ static void a_new_period_is_decided_by_at_once(void **state)
 	end(b);
 }
 
-static void there_is_no_grant_without_policy_or_capacity(void **state)
+static void there_is_no_rate_without_a_capacity(void **state)
 {
-	static const struct brain_config configs[] = { { 0 },
-						       { .grant = "none" },
-						       { .grant = "fcfs" } };
+	static const struct brain_config configs[] = { { 0 }, { .grant = "fcfs" } };
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(configs); i++) {
 		struct brain *b = brain(configs[i]);
 
-		hear(b, 1000, "name=0 capacity=5", "job id=1 name=a clients=1 inside=1\n");
-		hear(b, 1000, i == 2 ? "name=1" : "name=1 capacity=5", IDLE(2, 5));
+		hear(b, 1000, "name=0 capacity=5", "job id=1 name=a clients=1" WAITS(1));
+		hear(b, 1000, "name=1", IDLE(2, 5)); /* a node of unknown capacity */
 		decide(b, 1000);
 		assert_true(grant(b, 0, 1) == NO_GRANT);
 		end(b);
@@ -110,7 +116,7 @@ static void the_capacity_is_what_the_nodes_that_are_up_have_together(void **stat
 	hear(b, 1000, "name=1 capacity=50", "%s", "");
 	decide(b, 1000);
 	assert_int_equal(brain_capacity(b), 150);
-	assert_int_equal(grant(b, 0, 1), 100); /* what its node has */
+	assert_int_equal(grant(b, 0, 1), 150); /* wherever it is */
 	brain_node_gone(b, 1, 1050 * MS);
 	decide(b, 1050);
 	assert_int_equal(grant(b, 0, 1), 100);
@@ -120,20 +126,33 @@ static void the_capacity_is_what_the_nodes_that_are_up_have_together(void **stat
 	end(b);
 }
 
-static void a_grant_is_divided_as_the_job_s_io_is(void **state)
+static void a_grant_is_divided_by_processes_and_what_they_want(void **state)
 {
 	struct brain *b = brain((struct brain_config){ .grant = "fcfs" });
 
 	(void)state;
 	for (int i = 0; i < 40; i++) {
-		hear(b, 1000 + 100 * i, "name=0 capacity=500",
-		     "job id=1 name=a clients=1 inside=1 written=%d\n", 3000 * i);
-		hear(b, 1000 + 100 * i, "name=1 capacity=500",
-		     "job id=1 name=a clients=1 inside=1 written=%d\n", 1000 * i);
-		decide(b, 1000 + 100 * i);
+		hear(b, 1000 + 50 * i, "name=0 capacity=500",
+		     "job id=1 name=a clients=3 inside=1 waited=%d000000 written=%d\n", 50 * i,
+		     40 * i);
+		hear(b, 1000 + 50 * i, "name=1 capacity=500",
+		     "job id=1 name=a clients=1 inside=1 waited=%d000000 written=%d\n", 50 * i,
+		     10 * i);
+		decide(b, 1000 + 50 * i);
 	}
 	CLOSE(grant(b, 0, 1), 750);
 	CLOSE(grant(b, 1, 1), 250);
+	/* At node 1 it has nothing waiting any more, and moves 200 a second. */
+	for (int i = 40; i < 80; i++) {
+		hear(b, 1000 + 50 * i, "name=0 capacity=500",
+		     "job id=1 name=a clients=3 inside=1 waited=%d000000 written=%d\n", 50 * i,
+		     40 * i);
+		hear(b, 1000 + 50 * i, "name=1 capacity=500",
+		     "job id=1 name=a clients=1 waited=1950000000 written=%d\n", 10 * i);
+		decide(b, 1000 + 50 * i);
+	}
+	assert_in_range(grant(b, 0, 1), 745, 755);
+	assert_in_range(grant(b, 1, 1), 245, 255);
 	end(b);
 }
 
@@ -156,31 +175,16 @@ static void a_policy_that_plans_ahead_is_refused(void **state)
 
 /* ---- shares ---- */
 
-static void a_grant_is_no_more_than_what_the_nodes_can_give_that_serve_the_job(void **state)
+static void a_grant_is_no_more_than_max_and_the_rest_goes_to_others(void **state)
 {
 	struct brain *b = brain((struct brain_config){ .grant = "fcfs" });
 
 	(void)state;
-	hear(b, 1000, "name=0 capacity=30", "job id=1 name=a clients=1 inside=1\n");
-	hear(b, 1000, "name=1 capacity=60", "job id=2 name=b clients=1 inside=1\n");
-	decide(b, 1000);
-	/* The first asked for all, and can use 30. */
-	assert_int_equal(brain_pin(b, "a", "0", 1001 * MS), 0);
-	assert_int_equal(brain_pin(b, "b", "1", 1001 * MS), 0);
+	hear(b, 1000, "name=0 capacity=30", "job id=1 name=a clients=1 max=40" WAITS(1));
+	hear(b, 1001, "name=1 capacity=60", "job id=2 name=b clients=1" WAITS(1));
 	decide(b, 1001);
-	assert_int_equal(grant(b, 0, 1), 30);
-	assert_int_equal(grant(b, 1, 2), 60);
-	assert_int_equal(brain_pin(b, "a", "0,1", 1002 * MS), 0);
-	hear(b, 1002, "name=1 capacity=60",
-	     "job id=1 name=a clients=1 inside=1\njob id=2 name=b clients=1 inside=1\n");
-	decide(b, 1002);
-	assert_int_equal(grant(b, 0, 1) + grant(b, 1, 1), 90);
-	assert_int_equal(grant(b, 1, 2), 0);
-	/* A node whose capacity nobody knows is no bound. */
-	assert_int_equal(brain_pin(b, "a", "0", 1003 * MS), 0);
-	hear(b, 1003, "name=0", "job id=1 name=a clients=1 inside=1\n");
-	decide(b, 1003);
-	assert_true(grant(b, 0, 1) == NO_GRANT);
+	assert_int_equal(grant(b, 0, 1), 40);
+	assert_int_equal(grant(b, 1, 2), 50);
 	end(b);
 }
 
@@ -351,12 +355,11 @@ int main(void)
 			fair_share_divides_and_gives_nobody_more_than_its_processes_can_use),
 		cmocka_unit_test(set_10_divides_by_the_periods),
 		cmocka_unit_test(a_new_period_is_decided_by_at_once),
-		cmocka_unit_test(there_is_no_grant_without_policy_or_capacity),
+		cmocka_unit_test(there_is_no_rate_without_a_capacity),
 		cmocka_unit_test(the_capacity_is_what_the_nodes_that_are_up_have_together),
-		cmocka_unit_test(a_grant_is_divided_as_the_job_s_io_is),
+		cmocka_unit_test(a_grant_is_divided_by_processes_and_what_they_want),
 		cmocka_unit_test(a_policy_that_plans_ahead_is_refused),
-		cmocka_unit_test(
-			a_grant_is_no_more_than_what_the_nodes_can_give_that_serve_the_job),
+		cmocka_unit_test(a_grant_is_no_more_than_max_and_the_rest_goes_to_others),
 		cmocka_unit_test(a_job_that_declares_no_size_has_that_of_its_processes),
 		cmocka_unit_test(a_curve_is_kept_by_the_title_of_a_job),
 		cmocka_unit_test(another_policy_decides_at_once_and_phases_are_kept),

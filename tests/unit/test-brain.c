@@ -153,8 +153,9 @@ static void a_declared_phase_begins_and_ends_at_once_and_outlasts_a_gap(void **s
 	     "job id=8 name=k clients=1 inside=1\n");
 	decide(b, 4000);
 	assert_true(job(b, 7)->in_io);
-	assert_int_equal(grant(b, 0, 7), 100); /* before its first request */
-	assert_int_equal(grant(b, 0, 8), 0);
+	assert_int_equal((uint64_t)job(b, 7)->io.rate_bps, 100); /* before its first request */
+	assert_true(grant(b, 0, 7) == NO_GRANT);
+	assert_int_equal(grant(b, 0, 8), 100); /* what it is granted and does not use is lent */
 	/* It writes for a second, and then pauses for more than a gap. */
 	for (int ms = 5000; ms <= 9000; ms += 50) {
 		hear(b, ms, "name=0 capacity=100",

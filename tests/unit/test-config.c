@@ -103,6 +103,7 @@ static void every_key_is_taken(void **state)
 		[CONFIG_CURVES] = "/var/c",
 		[CONFIG_PER_PROC] = "1.5Gi",
 		[CONFIG_COMPUTE_NODES] = "1024",
+		[CONFIG_CONTROLLER_LOSS] = "divide",
 		[CONFIG_DIRECT] = "true",
 		[CONFIG_ASK_ALWAYS] = "true",
 		[CONFIG_CHARGE] = "calls",
@@ -127,6 +128,7 @@ static void every_key_is_taken(void **state)
 		  "curves: /var/c\n"
 		  "per_proc_bandwidth: 1.5Gi\n"
 		  "compute_nodes: 1024\n"
+		  "controller_loss: divide\n"
 		  "direct: true\n"
 		  "ask_always: true\n"
 		  "charge: calls\n"
@@ -166,10 +168,10 @@ static void every_key_is_taken(void **state)
 	assert_int_equal(c.jobs[0].conf.weight, 4);
 	assert_int_equal(c.jobs[0].conf.period_ns, INT64_C(1200000000000));
 	assert_int_equal(c.jobs[0].conf.best_effort, 1);
-	assert_int_equal(c.jobs[0].line, 28);
+	assert_int_equal(c.jobs[0].line, 29);
 	assert_string_equal(c.jobs[1].name, "17");
 	assert_null(c.jobs[1].words);
-	assert_int_equal(c.jobs[1].line, 36);
+	assert_int_equal(c.jobs[1].line, 37);
 	config_free(&c);
 	assert_null(c.jobs);
 }
@@ -195,8 +197,8 @@ static void an_unknown_key_is_answered_with_those_there_are(void **state)
 		{ "name: a\n\ncapcity: 2G\n", "s.yaml:3: ",
 		  "the file has no key 'capcity' (did you mean 'capacity'?); there are name, "
 		  "directory, capacity, workers, listen, secret_file, device_model, trace, "
-		  "log_level, ionodes, gap, curves, per_proc_bandwidth, compute_nodes, direct, "
-		  "ask_always, charge, dirty, mode, dashboard, policy, jobs" },
+		  "log_level, ionodes, gap, curves, per_proc_bandwidth, compute_nodes, "
+		  "controller_loss, direct, ask_always, charge, dirty, mode, dashboard, policy, jobs" },
 		{ "policy:\n  shaer: wfq\n",
 		  "s.yaml:2: ", "(did you mean 'share'?); there are admit, share, order" },
 		{ "policy:\n  xyzzy: wfq\n",

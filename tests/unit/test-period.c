@@ -372,6 +372,55 @@ static void feed(struct sl_period *p, double from_s, double to_s, double period_
 			      fmod(i * 0.1, period_s) < period_s / 5 ? 1 << 20 : 0);
 }
 
+/* Phases of a tenth of the period, with some jitter, told every 50 ms; when it was found, in s. */
+static double found_at(double period_s, double jitter, double most_s, double *confidence)
+{
+	struct sl_period *p = sl_period_new();
+	double at = -1, next = 0;
+	uint64_t seed = 42;
+	int64_t period_ns = 0;
+	unsigned phase = 0;
+
+	for (double t = 0; t < most_s && at < 0; t += 0.05) {
+		bool in = t >= next && t < next + period_s / 10;
+
+		if (t >= next + period_s / 10) {
+			seed = seed * 6364136223846793005U + 1442695040888963407U;
+			next = ++phase * period_s +
+			       jitter * period_s * ((double)(seed >> 40) / (1 << 24) - 0.5);
+		}
+		/* An idle node reports once a second. */
+		if (!in && fmod(t, 1) >= 0.05)
+			continue;
+		sl_period_add(p, (int64_t)(t * 1e9), in ? 5000000 : 0);
+		if (sl_period_get(p, (int64_t)(t * 1e9), &period_ns, confidence))
+			at = t;
+	}
+	sl_period_free(p);
+	if (at >= 0 && fabs((double)period_ns / 1e9 / period_s - 1) > 0.05)
+		at = -2;
+	return at;
+}
+
+static void a_period_is_found_after_three_of_them(void **state)
+{
+	static const double periods[] = { 2, 19.2, 384, 3600 };
+	double confidence = 0, at;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(periods) / sizeof(periods[0]); i++) {
+		at = found_at(periods[i], 0, 8 * periods[i], &confidence);
+		assert_true(at >= 2.9 * periods[i] && at <= 3.05 * periods[i] + 0.2);
+		assert_true(confidence > 0.6 && confidence <= 0.67);
+	}
+	at = found_at(384, 0.04, 4000, &confidence); /* not quite a clock */
+	assert_true(at > 1100 && at < 1200);
+	assert_true(confidence > 0.6);
+	/* Intervals that differ by half are no period after three of them. */
+	at = found_at(384, 0.8, 4.5 * 384, &confidence);
+	assert_true(at < 0);
+}
+
 static void periods_from_half_a_second_to_an_hour_are_found_online(void **state)
 {
 	static const double periods[] = { 0.5, 1, 3.3, 10, 47, 200, 900, 3600 };
@@ -463,6 +512,7 @@ int main(void)
 		cmocka_unit_test(bins_have_the_mean_over_their_time),
 		cmocka_unit_test(a_mistake_names_its_line),
 		cmocka_unit_test(traces_of_ftio),
+		cmocka_unit_test(a_period_is_found_after_three_of_them),
 		cmocka_unit_test(periods_from_half_a_second_to_an_hour_are_found_online),
 		cmocka_unit_test(a_period_stays_until_another_is_found),
 		cmocka_unit_test(time_that_stands_still_or_jumps_does_no_harm),

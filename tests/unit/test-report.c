@@ -46,6 +46,7 @@ static const struct sl_job_report jobs[] = {
 	  .weight = 1,
 	  .moved = { 0, 1073741824 },
 	  .queued_bytes = 4194304,
+	  .waited_ns = 1500000,
 	  .inside = 12,
 	  .phase = 8,
 	  .map = "0,1" },
@@ -103,7 +104,7 @@ static void the_line_of_the_manual_is_what_is_written(void **state)
 	assert_string_equal(
 		text, "job id=17 name=climate=2,x title=climate clients=8 procs=64 nodes=4 min=0 "
 		      "max=100000000 weight=1 period=0 read=0 written=1073741824 "
-		      "queued=4194304 inside=12 idle=0 phase=8 map=0,1\n");
+		      "queued=4194304 waited=1500000 inside=12 idle=0 phase=8 map=0,1\n");
 	free(text);
 }
 
@@ -111,17 +112,22 @@ static void orders_are_read_as_they_were_written(void **state)
 {
 	struct sl_job_orders some[] = {
 		{ .id = 17,
-		  .grant_bps = 250000000,
+		  .rate_bps = 250000000,
 		  .share = 500000,
 		  .to_count = 2,
 		  .to = { "0", "1" } },
 		{ .id = 18,
-		  .grant_bps = UINT64_MAX,
+		  .rate_bps = UINT64_MAX,
 		  .share = SL_SHARE_WHOLE,
 		  .to_count = UINT32_MAX },
-		{ .id = 19, .grant_bps = 0, .share = 0, .to_count = 0 }, /* its own I/O */
-		{ .id = 20, .grant_bps = 1, .share = 1, .to_count = SL_MAP_MAX },
+		{ .id = 19, .rate_bps = 0, .share = 0, .to_count = 0 }, /* its own I/O */
+		{ .id = 20, .rate_bps = 1, .share = 1, .to_count = SL_MAP_MAX },
 	};
+	const struct sl_node_orders whole = { .epoch = UINT64_MAX,
+					      .term = 3,
+					      .order = 8,
+					      .layer_bps = 500000000,
+					      .draw_bps = 250000000 };
 	struct sl_orders_line l;
 	char *text, *at;
 	FILE *f = begin(&text);
@@ -130,14 +136,14 @@ static void orders_are_read_as_they_were_written(void **state)
 	for (int i = 0; i < SL_MAP_MAX; i++)
 		snprintf(some[3].to[i], SL_NODE_NAME_MAX, "%d-0123456789012345678901234567",
 			 i % 10);
-	sl_orders_put_epoch(f, UINT64_MAX);
+	sl_orders_put_epoch(f, &whole);
 	sl_report_put_node(f, &nodes[1]);
 	for (size_t i = 0; i < COUNT(some); i++)
 		sl_orders_put_job(f, &some[i]);
 	fclose(f);
 	at = text;
 	assert_int_equal(sl_orders_next(&at, &l), SL_LINE_EPOCH);
-	assert_true(l.epoch == UINT64_MAX);
+	assert_memory_equal(&l.epoch, &whole, sizeof(whole));
 	assert_int_equal(sl_orders_next(&at, &l), SL_LINE_NODE);
 	assert_memory_equal(&l.node, &nodes[1], sizeof(l.node));
 	for (size_t i = 0; i < COUNT(some); i++) {
@@ -174,11 +180,11 @@ static void what_is_not_known_is_skipped(void **state)
 	at = orders;
 	assert_int_equal(sl_orders_next(&at, &o), SL_LINE_JOB);
 	/* What an order does not say is left as it is. */
-	assert_true(o.job.grant_bps == UINT64_MAX);
+	assert_true(o.job.rate_bps == UINT64_MAX);
 	assert_int_equal(o.job.share, SL_SHARE_WHOLE);
 	assert_true(o.job.to_count == UINT32_MAX);
 	assert_int_equal(sl_orders_next(&at, &o), SL_LINE_EPOCH);
-	assert_int_equal(o.epoch, 3);
+	assert_int_equal(o.epoch.epoch, 3);
 }
 
 static void what_makes_no_sense_is_refused(void **state)
