@@ -34,7 +34,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "ionode/node.h"
+#include "ionode/fence.h"
 
 #define CLOSERS	  4
 #define DEVICES	  16
@@ -73,6 +73,7 @@ struct client *client_alloc(uint32_t pid)
 		return NULL;
 	c->pid = pid;
 	c->sock = -1;
+	atomic_store(&c->lease, FENCE_ALWAYS);
 	c->files = mmap(NULL, NODE_FILES * sizeof(struct node_file), PROT_READ | PROT_WRITE,
 			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (c->files != MAP_FAILED)
@@ -123,6 +124,22 @@ static bool is_claimed(const struct node_file *f, int flags, const struct sl_fra
 	       !(((uint64_t)flags ^ open->count) & (O_ACCMODE | O_APPEND));
 }
 
+/* What two open files that are one file have in common, and no others: see exec.c. */
+static void take_handle(int fd, struct node_file *out)
+{
+	struct {
+		struct file_handle head;
+		unsigned char bytes[NODE_HANDLE_BYTES];
+	} h = { .head.handle_bytes = NODE_HANDLE_BYTES };
+	int mount;
+
+	if (name_to_handle_at(fd, "", &h.head, &mount, AT_EMPTY_PATH))
+		return;
+	out->handle_type = h.head.handle_type;
+	out->handle_bytes = h.head.handle_bytes;
+	memcpy(out->handle, h.head.f_handle, h.head.handle_bytes);
+}
+
 /* What the node knows of it without asking a server: this must not block. */
 static int examine(int fd, int *flags, struct node_file *out)
 {
@@ -142,6 +159,7 @@ static int examine(int fd, int *flags, struct node_file *out)
 		.flags = (uint32_t)*flags & (O_DIRECT | O_SYNC | O_DSYNC | O_APPEND),
 	};
 	out->id = file_number(out->dev, out->ino);
+	take_handle(fd, out);
 	return 0;
 }
 

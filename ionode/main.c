@@ -22,6 +22,7 @@
 #include "controller/controller.h"
 #include "ionode/adapt.h"
 #include "sched/spec.h"
+#include "ionode/fence.h"
 #include "ionode/link.h"
 #include "ionode/trace.h"
 #include "ionode/turn.h"
@@ -216,11 +217,11 @@ static int run(struct node_config *config)
 	if (n->listen_fd < 0)
 		return n->listen_fd;
 	if ((rc = make_bells(n)) || (rc = watch(n, n->listen_fd, &n->listen_fd)) ||
-	    (rc = watch(n, n->stop_fd, &n->stop_fd)) || (rc = files_start(n)) ||
-	    (rc = watch(n, n->closed_fd, &n->closed_fd)) || (rc = ring_start(n)) ||
-	    (config->trace && (rc = start_trace(n, config->trace, &sc))) || (rc = usage_start(n)) ||
-	    (rc = start_order(n, sc.order ? NULL : config->order)) || (rc = turn_start(n)) ||
-	    (rc = node_workers_start(n, threads))) {
+	    (rc = watch(n, n->stop_fd, &n->stop_fd)) || (rc = fence_start()) ||
+	    (rc = files_start(n)) || (rc = watch(n, n->closed_fd, &n->closed_fd)) ||
+	    (rc = ring_start(n)) || (config->trace && (rc = start_trace(n, config->trace, &sc))) ||
+	    (rc = usage_start(n)) || (rc = start_order(n, sc.order ? NULL : config->order)) ||
+	    (rc = turn_start(n)) || (rc = node_workers_start(n, threads))) {
 		fprintf(stderr, "sluiced: cannot start: %s\n", strerror(-rc));
 		return rc;
 	}

@@ -33,10 +33,11 @@
 #include "wire/report.h"
 #include "wire/shm.h"
 
-#define NODE_WAKES    64
-#define NODE_PLACES   1021		 /* of jobs by number, a prime */
-#define NODE_FILES    65536		 /* open files of one client */
-#define NODE_PAUSE_NS INT64_C(100000000) /* a job that does I/O again after this is news */
+#define NODE_WAKES	  64
+#define NODE_PLACES	  1021		     /* of jobs by number, a prime */
+#define NODE_FILES	  65536		     /* open files of one client */
+#define NODE_HANDLE_BYTES 64		     /* longer ones count as none */
+#define NODE_PAUSE_NS	  INT64_C(100000000) /* a job that does I/O again after this is news */
 
 struct node_file {
 	int fd;		/* -1: free */
@@ -45,6 +46,10 @@ struct node_file {
 	bool closing, reads, writes;
 	uint64_t dev, ino;
 	uint64_t id; /* for the scheduler: equal for equal files */
+	/* As name_to_handle_at(2) gives it; 0 bytes: the file system has none. */
+	int handle_type;
+	uint32_t handle_bytes;
+	unsigned char handle[NODE_HANDLE_BYTES];
 	struct client *owner;
 	struct node_file *next; /* of those that are free, or are to be closed */
 };
@@ -94,6 +99,7 @@ struct client {
 	struct node_job *job;
 	uint32_t busy;		    /* slots inside the scheduler */
 	bool gone;		    /* its socket is closed; freed when busy reaches 0 */
+	_Atomic int64_t lease;	    /* nothing of it is begun after this: fence.h */
 	bool phase;		    /* it has said that it is in a phase of I/O */
 	struct sl_segment *segment; /* NULL over TCP */
 	struct tcp_peer *peer;	    /* its connection over TCP */
@@ -254,6 +260,7 @@ void node_execute(const struct sl_batch *b);
 /* The merged operation has returned n: give each request its part, or do it again by itself. */
 void node_settle(const struct sl_batch *b, ssize_t n);
 bool node_one_file(const struct sl_batch *b);
+bool node_batch_holds(const struct sl_batch *b); /* the leases of all its clients */
 
 /* server.c */
 int node_serve(struct node *n); /* until a signal in node->stop_fd ends it */

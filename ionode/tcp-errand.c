@@ -78,14 +78,20 @@ static int sync_all(const struct tcp *t)
 static void run(struct tcp *t, struct tcp_slot *s)
 {
 	struct node_file *file = NULL;
+	struct stat st;
 
 	if (s->f.type == SL_OPEN) {
 		s->result = do_open(t, s);
-	} else if (!s->f.file) {
+	} else if (s->f.type == SL_FSYNC && !s->f.file) {
 		s->result = sync_all(t);
 	} else {
 		file = &s->peer->client->files[s->f.file - 1];
-		s->result = (s->f.flags & SL_F_DATASYNC ? fdatasync : fsync)(file->fd) ? -errno : 0;
+		if (s->f.type == SL_SIZE)
+			s->result = fstat(file->fd, &st) ? -errno : (int64_t)st.st_size;
+		else
+			s->result = (s->f.flags & SL_F_DATASYNC ? fdatasync : fsync)(file->fd)
+					    ? -errno
+					    : 0;
 	}
 	pthread_mutex_lock(&t->node->lock);
 	if (file)
