@@ -28,6 +28,7 @@
 #include "client/tcp.h"
 
 #define ANSWER_TIMEOUT_S 10
+#define GREET_TIMEOUT_S	 3    /* over TCP, where another node may be tried */
 #define REST_MS		 1000 /* of an answer that has begun */
 #define DIAL_LINE	 256
 
@@ -79,7 +80,9 @@ static int dial_within(const char *address, int timeout_ms)
 
 int dial_socket(const char *address)
 {
-	return dial_within(address, ANSWER_TIMEOUT_S * 1000);
+	bool tcp = !strncmp(address, TCP_PREFIX, strlen(TCP_PREFIX));
+
+	return dial_within(address, (tcp ? GREET_TIMEOUT_S : ANSWER_TIMEOUT_S) * 1000);
 }
 
 /* ---- frames ---- */
