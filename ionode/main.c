@@ -28,6 +28,7 @@
 #include "ionode/turn.h"
 #include "sim/device-spec.h"
 
+#define JOIN_S	 5
 #define DRAIN_NS (10 * INT64_C(1000000000))
 
 static int usage(const char *problem, const char *what)
@@ -144,6 +145,19 @@ static void drain(struct node *n)
 			 (unsigned long long)st.requests);
 }
 
+/* False: one is in a call that does not end. */
+static bool join_workers(const struct node *n, const pthread_t *threads)
+{
+	struct timespec end;
+
+	clock_gettime(CLOCK_REALTIME, &end);
+	end.tv_sec += JOIN_S;
+	for (uint32_t i = 0; i < n->workers; i++)
+		if (pthread_timedjoin_np(threads[i], NULL, &end))
+			return false;
+	return true;
+}
+
 /* The file is not the node's: say which. */
 static int start_trace(struct node *n, const char *path, const struct sl_config *config)
 {
@@ -243,8 +257,10 @@ static int run(struct node_config *config)
 	atomic_store(&n->stop, true);
 	node_wake_all(n);
 	turn_join(n);
-	for (uint32_t i = 0; i < n->workers; i++)
-		pthread_join(threads[i], NULL);
+	if (!join_workers(n, threads)) {
+		log_warn("stop: a file system does not come back");
+		_exit(rc ? 1 : 0); /* what it holds is waited for by the kernel */
+	}
 	ring_stop(n);
 	tcp_stop(n);
 	trace_stop(n);

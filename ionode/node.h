@@ -186,7 +186,15 @@ struct node {
 	uint32_t waiting;	       /* requests in the scheduler before that */
 	uint32_t active;	       /* jobs that have some of either */
 	const struct sl_batch *handed; /* by the ring's thread, for a worker to execute */
-	bool slow;		       /* the last batch that a worker executed took long */
+	atomic_uint crew; /* workers that there are: more than `workers` if some are stuck */
+	struct {
+		const struct sl_batch *batch; /* NULL: none */
+		sl_time since;
+		bool stuck;
+	} busy[SL_SHM_WORKERS]; /* what they execute; stuck.c */
+	uint32_t stuck;		/* of these */
+	struct sl_list parked;	/* batches of files that are stuck, by their first node_io */
+	bool slow;		/* the last batch that a worker executed took long */
 	struct turns *turns;
 	uint32_t turn_serial;
 	struct {
@@ -227,7 +235,8 @@ sl_time node_now(void);
 extern const struct node_transport node_shm; /* clients on this machine */
 uint32_t node_cpus(void); /* that this process may use, as far as there can be workers for them */
 int node_workers_start(struct node *n, pthread_t *threads);
-void node_wake_one(struct node *n); /* one that sleeps or is about to, if there is one */
+void node_workers_tick(struct node *n); /* every second */
+void node_wake_one(struct node *n);	/* one that sleeps or is about to, if there is one */
 void node_wake_all(struct node *n);
 /* Lock held: set the state of a slot; its client is woken when the lock is given back. */
 void node_tell(struct node *n, struct client *c, uint32_t slot, uint32_t leader, uint32_t state);
@@ -275,6 +284,7 @@ void usage_stop(struct node *n);
 
 /* files.c */
 int files_start(struct node *n);
+void files_tick(struct node *n); /* every second */
 struct client *client_alloc(uint32_t pid);
 void client_free(struct client *c); /* one that the scheduler has never heard of */
 /* Lock held: it is gone and not busy; it leaves its job, and what it has is closed and freed. */

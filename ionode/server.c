@@ -528,6 +528,8 @@ int node_serve(struct node *n)
 
 		if (node_jobs_tick(n)) {
 			usage_tick(n);
+			node_workers_tick(n);
+			files_tick(n);
 			if (n->full)
 				listen_again(n, true);
 		}

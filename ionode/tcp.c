@@ -306,6 +306,7 @@ static void tick(struct tcp *t)
 {
 	sl_time now = node_now();
 
+	tcp_errands_tick(t);
 	tick_list(t, &t->strangers, HELLO_NS, now);
 	tick_list(t, &t->peers, FRAME_NS, now);
 	if (t->unlogged)

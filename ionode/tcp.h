@@ -22,12 +22,13 @@
 #include "ionode/node.h"
 #include "wire/auth.h"
 
-#define TCP_PEERS     4096
-#define TCP_STRANGERS 256  /* of these, before PROOF */
-#define TCP_SLOTS     16   /* frames of one peer that are not answered yet */
-#define TCP_BUFFERS   256  /* of SL_TCP_DATA_BYTES, for all peers */
-#define TCP_LINE      8192 /* longest control line, and 1 */
-#define TCP_ERRANDS   4	   /* threads */
+#define TCP_PEERS	4096
+#define TCP_STRANGERS	256  /* of these, before PROOF */
+#define TCP_SLOTS	16   /* frames of one peer that are not answered yet */
+#define TCP_BUFFERS	256  /* of SL_TCP_DATA_BYTES, for all peers */
+#define TCP_LINE	8192 /* longest control line, and 1 */
+#define TCP_ERRANDS	4    /* threads */
+#define TCP_ERRANDS_MAX 64   /* if some do not come back */
 
 struct tcp_peer;
 
@@ -75,7 +76,7 @@ struct tcp {
 	struct node *node;
 	int listen_fd, event_fd, epoll_fd, root_fd;
 	char name[96]; /* where others reach it: HOST:PORT */
-	pthread_t thread, errand_thread[TCP_ERRANDS];
+	pthread_t thread, errand_thread[TCP_ERRANDS_MAX];
 	atomic_bool stop, pause, quiet; /* quiet: what is inside is all there will be */
 	char secret[SL_SECRET_BYTES];
 	struct tcp_slot *done; /* under the node's lock; the last first */
@@ -92,6 +93,8 @@ struct tcp {
 	pthread_cond_t errand_some;
 	struct tcp_slot *errand, **errand_end;
 	bool errand_stop;
+	uint32_t errands;		      /* threads that there are */
+	uint64_t errands_taken, errands_seen; /* errands, and at the last tick */
 };
 
 /* tcp-listen.c */
@@ -126,6 +129,7 @@ extern const struct node_transport node_tcp;
 /* tcp-errand.c */
 int tcp_errands_start(struct tcp *t);
 void tcp_errands_stop(struct tcp *t);
+void tcp_errands_tick(struct tcp *t); /* every second */
 void tcp_errand(struct tcp *t, struct tcp_slot *s);
 
 #endif

@@ -122,3 +122,28 @@ inside() { # so many requests are in the node
 	sleep 4
 	[ "$(head -c 65536 root/file | tr -d '\0' | wc -c)" -eq 0 ]
 }
+
+@test "a file that hangs stops no other" {
+	[ "$(id -u)" -eq 0 ] || skip "only root can mount"
+	[ -c /dev/fuse ] || skip "no FUSE here"
+	MOUNT=$ROOT
+	python3 "$SOURCE_DIR/tests/e2e/programs/equal-inodes.py" "$MOUNT" "$PWD/hang" 3>&- &
+	SERVER=$!
+	until_true 10 mountpoint -q "$MOUNT"
+	tcp_start --workers 2
+	touch hang
+	for i in 1 2 3 4 5; do # not next to each other: they would be merged
+		remote timeout -s KILL 100 dd if=/dev/zero of=root/a bs=64k count=1 seek=$((2 * i)) conv=notrunc status=none 3>&- &
+		hung+=($!)
+	done
+	until_true 20 inside 5
+	head -c 1000000 /dev/urandom >data
+	for _ in 1 2 3 4; do
+		remote timeout 60 dd if=data of=root/b bs=64k conv=notrunc status=none
+		cmp data root/b
+	done
+	forwarded timeout 60 dd if=data of=root/b bs=64k conv=notrunc status=none
+	inside 5 # they still hang
+	[ "$(logged 'do not come back')" -ge 1 ]
+	for pid in "${hung[@]}"; do kill -9 "$pid" $(pgrep -P "$pid") 2>/dev/null || true; done
+}
