@@ -217,6 +217,137 @@ static void do_old_new(const char *path)
 	}
 }
 
+/* ---- a load that knows what must be there ---- */
+
+#define BLOCKS 64
+
+struct known {
+	uint32_t block[BLOCKS]; /* how often each was written */
+	uint32_t appended, unknown;
+	int64_t longest_ms;
+};
+
+static size_t size_of(int block)
+{
+	return 1000 + (size_t)block * block * 80; /* up to 318 KB */
+}
+
+static off_t place_of(int block)
+{
+	off_t at = 0;
+
+	for (int i = 0; i < block; i++)
+		at += (off_t)size_of(i);
+	return at;
+}
+
+static void fill(uint32_t *words, int block, uint32_t times)
+{
+	for (size_t i = 0; i < size_of(block) / 4; i++)
+		words[i] = times * BLOCKS + (uint32_t)block;
+}
+
+static void compare(int fd, int block, uint32_t times)
+{
+	size_t bytes = size_of(block) / 4 * 4;
+	uint32_t *got = malloc(bytes);
+
+	need(pread(fd, got, bytes, place_of(block)) == (ssize_t)bytes, "a block cannot be read");
+	for (size_t i = 0; i < bytes / 4; i++)
+		if (got[i] != times * BLOCKS + (uint32_t)block) {
+			fprintf(stderr, "block %d, word %zu of %zu: write %u of block %u, not %u\n",
+				block, i, bytes / 4, got[i] / BLOCKS, got[i] % BLOCKS, times);
+			exit(1);
+		}
+	free(got);
+}
+
+/* Lines "number\n" of one length: each once, but those whose outcome is unknown. */
+static void append_line(int fd, struct known *k, int *unknown)
+{
+	char line[33];
+	ssize_t n;
+
+	snprintf(line, sizeof(line), "%31u\n", k->appended);
+	n = write(fd, line, 32);
+	need(n == 32 || (n < 0 && errno == EIO), "append");
+	if (n < 0 && k->unknown < 1000)
+		unknown[k->unknown++] = (int)k->appended;
+	k->appended++;
+}
+
+static void do_load(const char *path, const char *stop, const char *list)
+{
+	static uint32_t words[BLOCKS * 80 * BLOCKS / 4 + 1000];
+	static struct known k;
+	static int unknown[1000];
+	char log[4096];
+	unsigned seed = (unsigned)getpid();
+	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600), log_fd;
+	FILE *out;
+
+	snprintf(log, sizeof(log), "%s.log", path);
+	log_fd = open(log, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0600);
+	need(fd >= 0 && log_fd >= 0, path);
+	for (int i = 0; i < BLOCKS || access(stop, F_OK); i++) {
+		int block = i < BLOCKS ? i : rand_r(&seed) % BLOCKS;
+		int64_t at = now_ms();
+		size_t bytes = size_of(block) / 4 * 4;
+
+		fill(words, block, ++k.block[block]);
+		need(pwrite(fd, words, bytes, place_of(block)) == (ssize_t)bytes, "pwrite");
+		if (i % 4 == 0)
+			append_line(log_fd, &k, unknown);
+		if (i >= BLOCKS) {
+			block = rand_r(&seed) % BLOCKS;
+			compare(fd, block, k.block[block]);
+		}
+		if (now_ms() - at > k.longest_ms)
+			k.longest_ms = now_ms() - at;
+		nanosleep(&(struct timespec){ 0, 1000000 }, NULL);
+	}
+	out = fopen(list, "w");
+	need(out && fwrite(&k, sizeof(k), 1, out) == 1 &&
+		     fwrite(unknown, sizeof(unknown), 1, out) == 1 && !fclose(out),
+	     list);
+	printf("longest %lld ms, %u appends, %u unknown\n", (long long)k.longest_ms, k.appended,
+	       k.unknown);
+}
+
+static void do_check(const char *path, const char *list)
+{
+	static struct known k;
+	static int unknown[1000];
+	int fd = open(path, O_RDONLY);
+	FILE *in = fopen(list, "r");
+	char log[4096], line[33] = "";
+	uint32_t next = 0, at = 0;
+
+	need(fd >= 0 && in && fread(&k, sizeof(k), 1, in) == 1 &&
+		     fread(unknown, sizeof(unknown), 1, in) == 1,
+	     list);
+	fclose(in);
+	for (int i = 0; i < BLOCKS; i++)
+		compare(fd, i, k.block[i]);
+	snprintf(log, sizeof(log), "%s.log", path);
+	in = fopen(log, "r");
+	need(in, log);
+	while (fread(line, 32, 1, in) == 1) {
+		uint32_t got = (uint32_t)strtoul(line, NULL, 10);
+
+		/* Those before it that are not there must be unknown. */
+		for (; next < got; next++, at++)
+			need(at < k.unknown && unknown[at] == (int)next, "an append is lost");
+		need(got == next && line[31] == '\n', "an append is there twice, or torn");
+		if (at < k.unknown && unknown[at] == (int)got)
+			at++;
+		next++;
+	}
+	for (; next < k.appended; next++, at++)
+		need(at < k.unknown && unknown[at] == (int)next, "an append is lost");
+	fclose(in);
+}
+
 /* ---- two files ---- */
 
 static pthread_barrier_t both;
@@ -285,6 +416,10 @@ int main(int argc, char **argv)
 		do_handler(path, (size_t)n[0]);
 	else if (!strcmp(what, "old-new"))
 		do_old_new(path);
+	else if (!strcmp(what, "load") && argc == 5)
+		do_load(path, argv[3], argv[4]);
+	else if (!strcmp(what, "check") && argc == 4)
+		do_check(path, argv[3]);
 	else if (!strcmp(what, "two") && (blocks = n[0]))
 		do_two(path);
 	else

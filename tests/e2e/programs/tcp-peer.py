@@ -210,10 +210,7 @@ def on_many(count, name):
         peers.append(p)
     for kind in (PWRITE, PREAD):
         for p in peers:
-            p.out = p.seal(b"".join(
-                frame(kind, p.data[k * PIECE:(k + 1) * PIECE] if kind == PWRITE else b"",
-                      tag=k, file=p.file, offset=k * PIECE, count=PIECE)
-                for k in range(pieces)))
+            p.out = p.seal(b"".join(piece(p, kind, k) for k in range(pieces)))
             p.input, p.left = b"", pieces
             p.sock.setblocking(False)
             select.register(p.sock, selectors.EVENT_READ | selectors.EVENT_WRITE, p)
@@ -223,6 +220,11 @@ def on_many(count, name):
     for p in peers:
         if open(p.path, "rb").read() != p.data:
             sys.exit("wrong data in " + p.path)
+
+
+def piece(p, kind, k):
+    return frame(kind, p.data[k * PIECE:(k + 1) * PIECE] if kind == PWRITE else b"",
+                 tag=k, file=p.file, offset=k * PIECE, count=PIECE)
 
 
 def step(select, p, events, kind):
@@ -238,6 +240,11 @@ def step(select, p, events, kind):
             if len(p.input) < whole:
                 break
             p.check(p.input[:64], p.input[64:80], p.input[80:whole])
+            if head[4] == 4095:  # the lease was over: again, with the newest stamp
+                p.out += p.seal(piece(p, kind, head[5]))
+                p.input = p.input[whole:]
+                select.modify(p.sock, selectors.EVENT_READ | selectors.EVENT_WRITE, p)
+                continue
             if head[4] or head[9] != PIECE:
                 sys.exit("status %d, count %d" % (head[4], head[9]))
             at = head[5] * PIECE
