@@ -19,7 +19,7 @@
 
 #define CURVES_TEXT	400
 #define CURVES_MAX_ROWS 1000000
-#define CURVES_MAX_NUMBER                                                       \
+#define CURVES_MAX_NUMBER \
 	1000000 /* of I/O nodes, compute nodes; processes a thousand times that \
 		 */
 #define CURVES_MAX_NAME 63

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `sluice bench control`, row remap: how long it takes until the clients of a running job are where
- * the controller has decided that they belong (seed 001, section 3.1: GekkoFWD's clients look every
- * 10 s).
+ * the controller has decided that they belong (Bez et al. 2021, section 3.1: GekkoFWD's clients
+ * look every 10 s).
  *
  * A layer of its own, with a controller and two I/O nodes, and PROCS processes of one job, each
  * of which writes 4 KiB a millisecond. The job is sent to one node and to the other in turn. What

@@ -90,6 +90,7 @@ static inline int cli_end(int status)
 void cli_wrap(FILE *f, const char *text, unsigned column, unsigned indent);
 
 /* Flush stdout; when anything on it failed, say so and make a CLI_OK status CLI_FAILED. */
+void cli_hold_standard_streams(void); /* see standard-streams.c */
 int cli_finish(int status);
 
 #endif

@@ -80,6 +80,13 @@ int layer_program(const char *cmd, char path[PATH_MAX])
 	return fi_find(cmd, "SLUICE_PROGRAM", "sluice", places, path);
 }
 
+int layer_tools(const char *cmd, char path[PATH_MAX])
+{
+	static const char *const places[] = { ".", "../libexec", NULL };
+
+	return fi_find(cmd, "SLUICE_TOOLS", "sluice-tools", places, path);
+}
+
 int layer_preload(const char *cmd, char path[PATH_MAX])
 {
 	static const char *const places[] = { "../client", ("../" SL_LIBDIR),

@@ -203,6 +203,7 @@ int layer_runtime(const char *cmd, bool make, char path[PATH_MAX]);
 int layer_daemon(const char *cmd, char path[PATH_MAX]);
 int layer_httpd(const char *cmd, char path[PATH_MAX]);
 int layer_program(const char *cmd, char path[PATH_MAX]); /* `sluice` itself */
+int layer_tools(const char *cmd, char path[PATH_MAX]);	 /* `sluice-tools` */
 int layer_preload(const char *cmd, char path[PATH_MAX]);
 
 #endif

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The `sluice` command: finds the subcommand in one table and runs it.
+ * `sluice-tools`: all commands of `sluice`, found in one table. front.c starts it for every command but
+ * `run`.
  *
  * Exit status: 0 done, 1 it failed, 2 it was not understood (wrong use).
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -166,24 +165,9 @@ static int mn_main(int argc, char **argv)
 	return mn_run(c, argc - optind, argv + optind);
 }
 
-/*
- * A file opened later must not take the number of a closed standard stream, or output meant for
- * the user would go into it. Opened the wrong way round, so that using it is still an error.
- */
-static void mn_hold_standard_streams(void)
-{
-	for (int fd = 0; fd < 3; fd++) {
-		if (fcntl(fd, F_GETFD) != -1 || errno != EBADF)
-			continue;
-		/* cppcheck-suppress leakReturnValNotUsed ; it is the lowest free number: fd */
-		if (open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY) < 0)
-			return; /* no /dev: go on as well as it goes */
-	}
-}
-
 int main(int argc, char **argv)
 {
-	mn_hold_standard_streams();
+	cli_hold_standard_streams();
 	signal(SIGPIPE, SIG_IGN);
 	return cli_finish(mn_main(argc, argv));
 }

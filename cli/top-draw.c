@@ -10,7 +10,7 @@
 #include "cli/top-pen.h"
 
 #define CELL STATUS_CELL
-#define LEAST                                                                               \
+#define LEAST \
 	16 /* columns that a name, or what is typed, keeps in a line where others need room \
 	    */
 

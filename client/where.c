@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Where this process belongs. In a layer with several I/O nodes the controller decides which of
- * them serve a job, and changes its mind when jobs come and go (seed 001, section 3.1). A node
- * tells its clients by a counter in their segments, or over TCP in its replies; they ask it with
- * the control line "where", and are told the socket of their node, or that the job has none. Then
+ * them serve a job, and changes its mind when jobs come and go (Bez et al. 2021, section 3.1). A
+ *node tells its clients by a counter in their segments, or over TCP in its replies; they ask it
+ *with the control line "where", and are told the socket of their node, or that the job has none.
+ *Then
  *
  *	- calls under way finish where they are; what only waited there is sent back by the node;
  *	- the next call makes a connection to the new node, and opens its files there as it uses

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Curves of bandwidth over I/O nodes, learned (seed 001, section 3.2, took them from separate runs
- * of FORGE). Each I/O phase that a job finished with an unchanged set of nodes gives a value for
- * that number of them; the point is the mean of all phases, the latest weighing at least an
- * eighth, so that it follows a machine that changes. A program of another size is another one.
+ * Curves of bandwidth over I/O nodes, learned (Bez et al. 2021, section 3.2, took them from
+ * separate runs of FORGE). Each I/O phase that a job finished with an unchanged set of nodes gives
+ * a value for that number of them; the point is the mean of all phases, the latest weighing at
+ * least an eighth, so that it follows a machine that changes. A program of another size is another
+ * one.
  *
  * Example: "climate", 4 nodes, 64 procs, phases with 2 I/O nodes at 400 and 500 MB/s: point (2,
  * 450).

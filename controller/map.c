@@ -2,10 +2,10 @@
 /*
  * Which I/O nodes serve which job.
  *
- * How many is for the allocate policy, from a job's size and its curve (seed 001, section 3.1);
- * which ones is decided here: a job keeps what it has, as far as that is up and still its own, and
- * gets the least loaded of the others. Nodes are its own while there are enough; those that share
- * one share the least loaded.
+ * How many is for the allocate policy, from a job's size and its curve (Bez et al. 2021,
+ * section 3.1); which ones is decided here: a job keeps what it has, as far as that is up and still
+ * its own, and gets the least loaded of the others. Nodes are its own while there are enough; those
+ * that share one share the least loaded.
  *
  * A job's size is what was declared. Else its processes are counted, as many as there were at one
  * time; and each counts as a compute node, as it does when clients are told where they belong (unit

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rates over several nodes (seed 004, section 4: tokens live at the servers). A job's min and max
- * hold for the sum. Each node has a share of them, by what the job moved and has waiting there of
- * late, and a little where it did nothing, so that it can start there at once.
+ * Rates over several nodes (Hua et al. 2019, section 4: tokens live at the servers). A job's min
+ * and max hold for the sum. Each node has a share of them, by what the job moved and has waiting
+ * there of late, and a little where it did nothing, so that it can start there at once.
  *
  * What a job misses while the shares follow its I/O is added to them for a while.
  *

@@ -252,7 +252,7 @@ static void account_next(struct sl_sched *s, const struct sl_batch *b, enum via 
 	s->inflight_bytes += b->length;
 }
 
-/* POLICIES.md, steps 1 to 4: guarantees, then the granted, then the others unless grants are
+/* In this order: guarantees, then the granted, then the others unless grants are
  * strict. */
 static struct sl_lane *choose(struct sl_sched *s, sl_time now, enum via *via, sl_time *wake)
 {
@@ -269,7 +269,7 @@ static struct sl_lane *choose(struct sl_sched *s, sl_time now, enum via *via, sl
 		sl_time at = SL_NEVER;
 		int64_t lane;
 
-		/* It will be back: POLICIES.md, deceptive idleness. */
+		/* It will be back soon: this is deceptive idleness, see ARCHITECTURE.md. */
 		if (class == SL_UNGRANTED && s->lend_ns && now - s->granted_last < s->lend_ns) {
 			at = s->granted_last + s->lend_ns;
 			*wake = at < *wake ? at : *wake;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The measures of seed 003, §2.2, and of seed 000, §4.3.
+ * The measures of Gainaru et al. 2014, §2.2, and of Barthélemy et al. 2024, §4.3.
  *
  * Seed 003 (Gainaru et al. 2014), over the whole run; application k has beta_k processors, was
  * released at r_k and ended at d_k, having computed for W_k seconds and moved V_k bytes:

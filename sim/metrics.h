@@ -17,7 +17,8 @@ struct sl_sim_account {
 	double release_s, end_s;
 	uint64_t iterations;			/* that have ended */
 	struct sl_sim_progress from, to, total; /* when the window began and ended; at end_s */
-	double paper_io_s; /* I/O alone in the window, as seed 000 counts it: sl_paper_part() */
+	double paper_io_s; /* I/O alone in the window, as Barthélemy et al. 2024 counts it:
+			      sl_paper_part() */
 };
 
 /* What an I/O phase from begin_s to end_s, of so much, counts when SL_WINDOW_PAPER. */

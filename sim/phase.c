@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The phase-level simulator: seed 003's model of applications that alternate between computing and
- * I/O (Gainaru et al. 2014, §2.1), event by event.
+ * The phase-level simulator: Gainaru et al.'s model of applications that alternate between
+ *computing and I/O (Gainaru et al. 2014, §2.1), event by event.
  *
  * An application computes for w seconds, asks its I/O server for vol bytes, goes on when they are
  * moved, and so on. Events are starts and ends of I/O phases, ends of computing, times at which the
@@ -18,9 +18,9 @@
  * both get 5/s, A has 10 left; at 7 A ends, B has 10 left and gets 10/s; at 8 B ends.
  *
  * Burst buffer: applications write into it at up to buffer_bps together, it drains at B. When it is
- * full they get B, what drains (Intrepid and Mira in seed 003, §4.4), until an event at which there
- * is room again. A server has B / servers, and its part of the buffer; the application i of the
- * scenario uses server i mod servers.
+ * full they get B, what drains (Intrepid and Mira in Gainaru et al. 2014, §4.4), until an event at
+ *which there is room again. A server has B / servers, and its part of the buffer; the application i
+ *of the scenario uses server i mod servers.
  *
  * An application with no number of iterations is cut off when the window ends; others run to their
  * end, and the run ends with the last. SL_WINDOW_PAPER needs the mean rate of I/O phases that cross

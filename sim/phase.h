@@ -10,7 +10,8 @@
 
 enum sl_window_mode {
 	SL_WINDOW_EXACT, /* the bytes really moved inside the window count */
-	SL_WINDOW_PAPER, /* as seed 000: of a phase that crosses an end, pro rata by its mean */
+	SL_WINDOW_PAPER, /* as Barthélemy et al. 2024: of a phase that crosses an end, pro rata by
+			    its mean */
 };
 
 enum sl_activity { SL_COMPUTES, SL_TRANSFERS, SL_STALLED };
@@ -25,9 +26,9 @@ struct sl_phase_sink {
 };
 
 struct sl_sim_metrics {
-	/* seed 003, section 2.2: over the whole run */
+	/* Gainaru et al. 2014, section 2.2: over the whole run */
 	double sys_efficiency, upper_limit, dilation;
-	/* seed 000, section 4.3: over the window */
+	/* Barthélemy et al. 2024, section 4.3: over the window */
 	double max_stretch, geomean_stretch, io_slowdown, utilization;
 	double end_s;	 /* virtual time of the last event */
 	double wall_s;	 /* what it took to compute */

@@ -4,7 +4,7 @@
  *
  * Max-min fairness: what a job cannot use because of its processors' bandwidth (cap = b * beta) is
  * shared by the others; nobody can get more without somebody getting less who has no more. The
- * comparison of seed 000 (IO-Sets, Barthélemy et al. 2024, §4) and of seed 003. A job is one
+ * comparison of IO-Sets, Barthélemy et al. 2024, §4 and of Gainaru et al. 2014. A job is one
  * whatever its size: 4096 processors get as much as 1, up to their caps.
  *
  * Example: capacity 10, caps 1 2 6 9: rates 1 2 3.5 3.5.

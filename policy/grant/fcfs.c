@@ -2,8 +2,8 @@
 /*
  * fcfs: who asked first is served first, to the end of its phase.
  *
- * The comparison of seed 000 (IO-Sets, Barthélemy et al. 2024, §4) and what seed 003 (Gainaru et
- * al. 2014, §6) says of schedulers that know their applications but choose no better order. The
+ * The comparison of IO-Sets, Barthélemy et al. 2024, §4 and what Gainaru et
+ * al. 2014, §6 says of schedulers that know their applications but choose no better order. The
  * first job gets what it can use, the next what is left, and so on.
  *
  * Example: capacity 10; A asked at 3 s, cap 6; B at 1 s, cap 6; C at 2 s, cap 2: B 6, C 2, A 2.

@@ -2,7 +2,7 @@
 /*
  * What the grant policies have in common.
  *
- * In order (Gainaru et al. 2014, seed 003, §3.1): at each event the jobs that want I/O are put in
+ * In order (Gainaru et al. 2014, §3.1): at each event the jobs that want I/O are put in
  * the order of the policy, and each in turn gets min(cap, what is left). Only the jobs up to the
  * one that takes the last of it need to be known, and not their order among each other. So instead
  * of sorting, the array is divided by a pivot as in quickselect: if those before the pivot can use

@@ -2,7 +2,7 @@
 /*
  * max-sys-eff-literal: low beta * efficiency so far first, as the paper's text has it.
  *
- * MaxSysEff of Gainaru et al. 2014 (seed 003), §3.1, word by word: it "favors applications with low
+ * MaxSysEff of Gainaru et al. 2014, §3.1, word by word: it "favors applications with low
  * values of beta * efficiency(t)". That serves first who computes least, which is the opposite of
  * the objective of §2.2 (the sum of beta * efficiency), and of the paper's own Figure 16, where
  * large applications gain. It is here to compare with: on two of the published sets of applications

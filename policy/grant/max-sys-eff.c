@@ -2,7 +2,7 @@
 /*
  * max-sys-eff: the bytes that let most processors compute go first.
  *
- * For the objective SysEfficiency of Gainaru et al. 2014 (seed 003), §2.2: the mean over all
+ * For the objective SysEfficiency of Gainaru et al. 2014, §2.2: the mean over all
  * processors of the part of their time in which they compute, 1/N * sum of beta * efficiency. The
  * text of the paper's MaxSysEff, low beta * efficiency first, does not serve it (see
  * max-sys-eff-literal.c, and docs/grant-policies.md for both in numbers). Here jobs go by what

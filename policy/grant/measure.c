@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a grant policy asks of a job before it decides: how much it was delayed, and what its
- * bytes are worth. After Gainaru et al. 2014 (seed 003), §2.2 and §3.1.
+ * bytes are worth. After Gainaru et al. 2014, §2.2 and §3.1.
  *
  * Ratio. The efficiency so far is work / time since release, the ideal one work / time alone, both
  * over the instances that have ended; so their ratio is alone_s / time since release. Example: two

@@ -2,7 +2,7 @@
 /*
  * min-dilation: the job that was delayed most goes first.
  *
- * MinDilation of Gainaru et al. 2014 (seed 003), §3.1: low ratio of the efficiency so far to the
+ * MinDilation of Gainaru et al. 2014, §3.1: low ratio of the efficiency so far to the
  * ideal one first, so that the largest slowdown of any job is small at the end. For the ratio, and
  * for jobs that have not ended an instance yet, see measure.c.
  *

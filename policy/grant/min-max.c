@@ -2,7 +2,7 @@
 /*
  * min-max: jobs that were delayed too much go first, else those of max-sys-eff.
  *
- * MinMax-gamma of Gainaru et al. 2014 (seed 003), §3.1: jobs whose ratio of efficiency so far to
+ * MinMax-gamma of Gainaru et al. 2014, §3.1: jobs whose ratio of efficiency so far to
  * the ideal one is below gamma go first, the lowest first; the others follow in the order of
  * max-sys-eff. gamma=100 is min-dilation, gamma=0 max-sys-eff. The paper favours only the lowest
  * one below gamma; as bandwidth may be left after it, all below are served before the others here.

@@ -5,7 +5,7 @@
  * Live, no job is told to wait and none has a rate: what the I/O nodes' own stages and the file
  * system make of it, happens. In a phase-level model, where a rate must be known, the file system
  * is taken to share fairly among the jobs that are doing I/O: equal rates, none more than it can
- * use. That is the congested case of seed 003 (Gainaru et al. 2014, §4) without what congestion
+ * use. That is the congested case of Gainaru et al. 2014, §4 without what congestion
  * costs in addition: seeks between interleaved streams are the platform's affair, not a decision.
  * So in the model `none` decides as fair-share does, which differs in that a host enforces it.
  *

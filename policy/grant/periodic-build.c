@@ -2,7 +2,7 @@
 /*
  * A periodic plan of given length and order, and what it is worth.
  *
- * Gainaru et al. 2014 (seed 003), §3.2: jobs get instances one after the other until none fits any
+ * Gainaru et al. 2014, §3.2: jobs get instances one after the other until none fits any
  * more. Orders: see enum sl_per_order. With n instances of a job in a period T,
  *
  *	SysEfficiency = sum of procs * n * compute / T over sum of procs

@@ -4,7 +4,7 @@
  * for windows, and how good a plan of a given length can be at best.
  *
  * Worth: what a job computes for its bytes, procs * compute / bytes; where a job's bandwidth is
- * its processors', that is the w / t_io of seed 003 (Gainaru et al. 2014), §3.2.3. Bandwidth is
+ * its processors', that is the w / t_io of Gainaru et al. 2014, §3.2.3. Bandwidth is
  * what is scarce, so the knapsack takes the jobs with most worth first: non-increasing, and not
  * non-decreasing as the text says (figures: periodic.c).
  *

@@ -2,7 +2,7 @@
 /*
  * One period, and transfers at constant rates that are put into it.
  *
- * Gainaru et al. 2014 (seed 003), §3.2.3: "adding greedily an instance" is to find the first
+ * Gainaru et al. 2014, §3.2.3: "adding greedily an instance" is to find the first
  * instant where the volume can be transferred contiguously with a constant bandwidth. The period
  * is a circle: what does not end in it goes on at its beginning. Here it is a sorted array of
  * edges, at which the free bandwidth changes.

@@ -2,7 +2,7 @@
 /*
  * The search for the best periodic plan.
  *
- * Gainaru et al. 2014 (seed 003), §3.2.3: try periods from the longest instance on, each longer
+ * Gainaru et al. 2014, §3.2.3: try periods from the longest instance on, each longer
  * than the last by a factor of 1 + epsilon, and keep the best plan. Longer periods lose less where
  * the end of the period meets its beginning, and come nearer to a common multiple of the jobs'
  * cycles, but cost more. Aupy, Gainaru, Le Fèvre 2017 ("Periodic I/O scheduling for
@@ -247,7 +247,8 @@ int sl_per_plan(struct sl_per *s, const struct sl_plan_job *jobs, uint32_t n, do
 		if (s->job[i].bytes > 0 && shortest < s->job[i].cycle_ns)
 			shortest = s->job[i].cycle_ns;
 	}
-	/* Below that not every job has an instance. The text of seed 003 does not ask for that. */
+	/* Below that not every job has an instance. The text of Gainaru et al. 2014 does not ask
+	 * for that. */
 	if (s->rule != SL_PER_RULE_LITERAL && shortest < sl_per_length(bytes, s->capacity_bps))
 		shortest = sl_per_length(bytes, s->capacity_bps);
 	longest = (double)shortest * s->longest < (double)SL_PER_MAX_NS

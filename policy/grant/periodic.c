@@ -3,7 +3,7 @@
  * periodic-throughput and periodic-congestion: all I/O of a period planned ahead, and the period
  * repeated.
  *
- * Gainaru et al. 2014 (seed 003), §3.2, and Aupy, Gainaru, Le Fèvre 2017 ("Periodic I/O scheduling
+ * Gainaru et al. 2014, §3.2, and Aupy, Gainaru, Le Fèvre 2017 ("Periodic I/O scheduling
  * for super-computers", PerSched). Jobs whose instances are all alike have windows in a period, in
  * which they transfer at a constant rate. periodic-throughput makes SysEfficiency as high as it
  * can, periodic-congestion the dilation as low; how, is in periodic-plan.c.

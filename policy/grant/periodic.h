@@ -66,8 +66,8 @@ enum sl_per_order {
 	SL_PER_BALANCED, /* least n * cycle first */
 	SL_PER_WORTHY,	 /* one each, then by rank; equal ranks balanced */
 	SL_PER_READY,	 /* who has computed first */
-	SL_PER_LARGEST,	 /* largest n * cycle first: seed 003's text */
-	SL_PER_REVERSED, /* by rank, the least worth first: seed 003's text */
+	SL_PER_LARGEST,	 /* largest n * cycle first: Gainaru et al.'s text */
+	SL_PER_REVERSED, /* by rank, the least worth first: Gainaru et al.'s text */
 };
 
 /* How a plan is to be made. */

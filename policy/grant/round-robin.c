@@ -2,7 +2,7 @@
 /*
  * round-robin: whose last I/O phase ended the longest time ago.
  *
- * RoundRobin of Gainaru et al. 2014 (seed 003), §3.1: first come first served "with an additional
+ * RoundRobin of Gainaru et al. 2014, §3.1: first come first served "with an additional
  * constraint to ensure fairness": under congestion "the application that finished the I/O transfer
  * of its last instance the longest time ago is favored". Before its first a job stands as if it had
  * ended one when it came to the machine.

@@ -2,7 +2,7 @@
 /*
  * set-10: jobs of about the same period one at a time, sets of them side by side.
  *
- * The heuristic of IO-Sets (Barthélemy et al. 2024, seed 000, §2.2) for whole phases; share/io-sets
+ * The heuristic of IO-Sets (Barthélemy et al. 2024, §2.2) for whole phases; share/io-sets
  * is the same for requests. A job's period w_iter is the mean time between the starts of its I/O
  * phases. Its set is S_i with i = log10(w_iter in seconds), rounded to the nearest integer, the
  * set's priority 10^-i. Sets share the bandwidth in proportion to the priorities of those that want

@@ -2,7 +2,7 @@
 /*
  * target-dilation: as max-sys-eff, while no job is delayed much beyond a target.
  *
- * A policy of Sluice's own, between the two objectives of Gainaru et al. 2014 (seed 003), §2.2.
+ * A policy of Sluice's own, between the two objectives of Gainaru et al. 2014, §2.2.
  * It maximises, in the long run, the sum over jobs of
  *
  *	beta * rho * u(x),   u(x) = x - g^16 / (15 x^15)

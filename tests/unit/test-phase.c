@@ -347,7 +347,7 @@ static void the_end_of_the_window_cuts_endless_jobs(void **state)
 }
 
 /*
- * The ideal model of seed 000's first experiment: 1 job of 19.2 s against 15 of 384 s.
+ * The ideal model of Barthélemy et al.'s first experiment: 1 job of 19.2 s against 15 of 384 s.
  */
 #define IDEAL                                            \
 	"platform: {bandwidth: 110Mi}\n"                 \
