@@ -26,31 +26,42 @@ static bool rm_send(int sock, const void *bytes, size_t length)
 	return send(sock, bytes, length, MSG_NOSIGNAL) == (ssize_t)length;
 }
 
-static bool rm_receive(int sock, void *bytes, size_t length)
+/* The payload of a frame as text. 0 or -errno. */
+static int rm_text(int sock, const struct sl_frame *f, char **text)
 {
-	return length == 0 || recv(sock, bytes, length, MSG_WAITALL) == (ssize_t)length;
-}
-
-/* Send a frame and take the one that answers it, with its payload as text. 0 or -errno. */
-static int rm_exchange(int sock, struct sl_frame *f, const void *payload, char **text)
-{
-	unsigned char head[SL_FRAME_BYTES];
-
-	*text = NULL;
-	sl_frame_encode(f, head);
-	if (!rm_send(sock, head, sizeof(head)) || !rm_send(sock, payload, f->length) ||
-	    !rm_receive(sock, head, sizeof(head)))
-		return -ENOTCONN;
-	if (sl_frame_decode(head, f))
-		return -EPROTO;
 	*text = calloc(1, (size_t)f->length + 1);
 	if (!*text)
 		return -ENOMEM;
-	if (rm_receive(sock, *text, f->length))
+	if (!sl_greet_receive(sock, *text, f->length))
 		return 0;
 	free(*text);
 	*text = NULL;
 	return -ENOTCONN;
+}
+
+/* A frame of the node, sealed if it lets us in, with its payload as text. 0 or -errno. */
+static int rm_answer(struct remote *r, struct sl_frame *f, bool greeting, char **text)
+{
+	unsigned char head[SL_SEALED_BYTES];
+	uint64_t stamp;
+	bool sealed;
+	int rc;
+
+	*text = NULL;
+	if (sl_greet_receive(r->sock, head, SL_FRAME_BYTES) || sl_frame_decode(head, f))
+		return -ENOTCONN;
+	sealed = !greeting || f->type == SL_WELCOME;
+	if (sealed && sl_greet_receive(r->sock, head + SL_FRAME_BYTES, SL_SEAL_BYTES))
+		return -ENOTCONN;
+	if ((rc = rm_text(r->sock, f, text)) || !sealed)
+		return rc;
+	if (sl_unseal(&r->session.in, head, f->length ? *text : NULL, f->length, &stamp)) {
+		r->session.in.count++;
+		return 0;
+	}
+	free(*text);
+	*text = NULL;
+	return -EPROTO;
 }
 
 static int rm_failed(struct remote *r, int error)
@@ -77,15 +88,13 @@ static int rm_secret(const char *cmd, const char *file, char secret[SL_SECRET_BY
 int remote_open(struct remote *r, const char *cmd, const char *address, const char *secret_file,
 		const char *job)
 {
-	struct sl_frame f = { .type = SL_HELLO, .length = SL_HELLO_BYTES, .tag = 1 };
 	struct sl_hello hello = { .version = SL_PROTO_VERSION, .pid = (uint32_t)getpid() };
-	unsigned char bytes[SL_HELLO_BYTES];
-	char *text;
+	char secret[SL_SECRET_BYTES], *text = NULL;
+	struct sl_frame f;
 	int rc;
 
 	*r = (struct remote){ .cmd = cmd, .address = address, .sock = -1 };
-	_Static_assert(sizeof(hello.secret) == SL_SECRET_BYTES, "they are copied as they are");
-	if ((rc = rm_secret(cmd, secret_file, hello.secret)))
+	if ((rc = rm_secret(cmd, secret_file, secret)))
 		return rc;
 	snprintf(hello.job, sizeof(hello.job), "%s", job);
 	r->sock = tcp_dial(address, TIMEOUT_S);
@@ -97,8 +106,20 @@ int remote_open(struct remote *r, const char *cmd, const char *address, const ch
 				"cannot reach a node at %s. Is 'sluice up --listen' running "
 				"there?",
 				address);
-	sl_hello_encode(&hello, bytes);
-	if ((rc = rm_exchange(r->sock, &f, bytes, &text)))
+	rc = sl_greet(r->sock, &hello, secret, &r->session, &f);
+	if (rc == -EACCES) {
+		rc = cli_fail(cmd,
+			      "the node at %s does not know the secret in %s: it has another, or "
+			      "is not one of yours.",
+			      address, secret_file);
+		remote_close(r);
+		return rc;
+	}
+	if (rc > 0)
+		rc = rm_text(r->sock, &f, &text);
+	else if (!rc)
+		rc = rm_answer(r, &f, true, &text);
+	if (rc)
 		return rm_failed(r, rc);
 	if (f.type != SL_WELCOME) {
 		rc = cli_fail(cmd, "the node at %s does not let us in: %s.", address,
@@ -112,9 +133,14 @@ int remote_open(struct remote *r, const char *cmd, const char *address, const ch
 int remote_ask(struct remote *r, const char *line, char **answer)
 {
 	struct sl_frame f = { .type = SL_CONTROL, .length = (uint32_t)strlen(line), .tag = 2 };
+	unsigned char head[SL_SEALED_BYTES];
 	char *text;
-	int rc = rm_exchange(r->sock, &f, line, &text), status = CLI_OK;
+	int rc = -ENOTCONN, status = CLI_OK;
 
+	sl_frame_encode(&f, head);
+	sl_seal(&r->session.out, head, 0, line, f.length);
+	if (rm_send(r->sock, head, sizeof(head)) && rm_send(r->sock, line, f.length))
+		rc = rm_answer(r, &f, false, &text);
 	if (rc)
 		return rm_failed(r, rc);
 	if (f.status)

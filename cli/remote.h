@@ -3,10 +3,13 @@
 #ifndef SL_CLI_REMOTE_H
 #define SL_CLI_REMOTE_H
 
+#include "wire/auth.h"
+
 struct remote {
 	const char *cmd;     /* for messages; borrowed */
 	const char *address; /* HOST:PORT; borrowed */
 	int sock;	     /* -1: none */
+	struct sl_session session;
 };
 
 /* Greet it, as a process of that job. Errors are reported; returns an exit status. */

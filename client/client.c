@@ -16,7 +16,9 @@
 #include <unistd.h>
 
 #include "client/cursor.h"
+#include "client/settings.h"
 #include "client/slots.h"
+#include "client/tcp.h"
 #include "client/where.h"
 #include "sluice.h"
 
@@ -250,4 +252,33 @@ ssize_t sl_client_write(struct sl_remote *r, int fd, const struct iovec *iov, si
 	};
 
 	return transfer(r, fd, &t);
+}
+
+int sl_client_size(struct sl_remote *r, int fd, uint64_t *size)
+{
+	int rc = GONE;
+
+	while (rc == GONE || rc == AGAIN) {
+		struct conn *c = conn_get(&rc);
+		uint64_t file;
+		sigset_t old;
+
+		if (!c)
+			return rc;
+		rc = where_direct() ? -ENOTCONN : conn_open(c, r, fd, &file);
+		if (!rc) {
+			conn_lock(&old);
+			rc = atomic_load(&c->left) ? AGAIN : tcp_size(c, file, size);
+			conn_unlock(&old);
+		} else if (rc != GONE && rc != AGAIN) {
+			rc = -ENOTCONN;
+		}
+		conn_put(c);
+	}
+	return rc;
+}
+
+const char *sl_client_common(void)
+{
+	return sl_client_far() ? client_settings()->secret_file : NULL;
 }

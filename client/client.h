@@ -86,6 +86,13 @@ ssize_t sl_client_write(struct sl_remote *r, int fd, const struct iovec *iov, si
 int sl_client_fsync(struct sl_remote *r, int fd, bool data_only);
 /* The same for all that the node's file system has: sync() and syncfs(). */
 int sl_client_sync(void);
+/*
+ * Over TCP: the size of the file as the node has it. 0 or negative errno; -ENOTCONN: as for
+ * sl_client_read().
+ */
+int sl_client_size(struct sl_remote *r, int fd, uint64_t *size);
+/* Over TCP: a file that all programs of the layer can open, and that is no data; else NULL. */
+const char *sl_client_common(void);
 bool sl_client_far(void); /* the node is on another machine: that is of use; cheap */
 /*
  * The descriptor is about to be closed. Returns when the node has given up its own, which is on

@@ -28,7 +28,8 @@
 #include "client/tcp.h"
 #include "client/where.h"
 
-#define LOOK_NS INT64_C(1000000000)
+#define LOOK_NS	    INT64_C(1000000000)
+#define IMPOSTOR_NS INT64_C(2000000000)
 
 enum { FREE, TAKEN, WANTED }; /* WANTED: taken, and somebody sleeps for it */
 
@@ -82,6 +83,18 @@ void conn_let_end(void)
 			sigaddset(&fatal, ends[i]);
 	}
 	sigprocmask(SIG_UNBLOCK, &fatal, NULL);
+}
+
+bool conn_signalled(void)
+{
+	sigset_t pending;
+
+	if (sigpending(&pending) || sigisemptyset(&pending))
+		return false;
+	for (int i = 1; i < NSIG; i++)
+		if (sigismember(&pending, i) == 1 && sigismember(&g.mask, i) == 0)
+			return true;
+	return false;
 }
 
 bool conn_ours(const struct conn *c)
@@ -152,7 +165,8 @@ bool conn_alive(struct conn *c)
 	/* Not POLLIN: another thread may be about to read an answer. */
 	struct pollfd p = { .fd = c->sock, .events = POLLRDHUP };
 
-	return !atomic_load(&c->lost) && conn_ours(c) && poll(&p, 1, 0) == 0;
+	/* EINTR, which a signal that waits gives each time, says nothing of the node. */
+	return !atomic_load(&c->lost) && conn_ours(c) && poll(&p, 1, 0) <= 0;
 }
 
 void conn_retire(struct conn *c)
@@ -361,6 +375,10 @@ struct conn *conn_get(int *error)
 			return NULL;
 		}
 		waited = monotonic_ns() - begin;
+		/* Somebody may have taken the port of a node that died: look for another for a
+		 * while. */
+		if (rc == EACCES && waited < IMPOSTOR_NS)
+			rc = -ENOTCONN;
 		if (rc > 0 || atomic_load(&g.given_up) || waited >= client_settings()->timeout_ns) {
 			give_up(rc, refusal, waited);
 			*error = client_settings()->direct ? -ENOTCONN : -EIO;

@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 
 #include "client/client.h"
+#include "wire/auth.h"
 #include "wire/proto.h"
 #include "wire/shm.h"
 
@@ -59,8 +60,13 @@ struct conn {
 	_Atomic uint64_t free_slots;
 	_Atomic uint32_t slot_waiters, slot_frees;
 	_Atomic uint32_t crowded; /* waits to come that do not yield first */
-	uint64_t tags;		  /* over TCP: the last one used */
-	bool phase;		  /* the node was told that the program is in a phase of I/O */
+	/* Over TCP: */
+	struct sl_session session;
+	uint64_t stamp;		       /* the newest of the node */
+	int64_t heard, renewed, began; /* tcp_now(): when it came, was given back; of this call */
+	bool ended;		       /* the node is done with us */
+	uint64_t tags;		       /* the last one used */
+	bool phase;		       /* the node was told that the program is in a phase of I/O */
 };
 
 extern const struct transport conn_shm;
@@ -73,6 +79,8 @@ void conn_unlock(const sigset_t *old);
  * that has no handler of its own, does so.
  */
 void conn_let_end(void);
+/* With the lock held: a signal waits for it. */
+bool conn_signalled(void);
 /*
  * True in a child that was forked, by a signal handler, in the middle of what we do here: the
  * connection is the parent's, and what was shared memory holds nothing.

@@ -6,8 +6,7 @@
  * nothing is lost by hanging up: nothing has been asked of it yet. After that, hanging up on a node
  * that lives would be wrong: it may carry out what it was asked for when others have long gone
  * on. So on a Unix socket silence is no end; the end is that the socket is closed, which the kernel
- * does when the node's last thread has ended. Over TCP the other machine may have gone without
- * closing anything: tcp_silent().
+ * does when the node's last thread has ended. Over TCP there are leases: tcp.c.
  *
  * A process that has no descriptor left, or no memory, can have no connection. That is no fault of
  * the node's, and it is told apart.
@@ -29,6 +28,7 @@
 #include "client/tcp.h"
 
 #define ANSWER_TIMEOUT_S 10
+#define GREET_TIMEOUT_S	 3    /* over TCP, where another node may be tried */
 #define REST_MS		 1000 /* of an answer that has begun */
 #define DIAL_LINE	 256
 
@@ -80,7 +80,9 @@ static int dial_within(const char *address, int timeout_ms)
 
 int dial_socket(const char *address)
 {
-	return dial_within(address, ANSWER_TIMEOUT_S * 1000);
+	bool tcp = !strncmp(address, TCP_PREFIX, strlen(TCP_PREFIX));
+
+	return dial_within(address, (tcp ? GREET_TIMEOUT_S : ANSWER_TIMEOUT_S) * 1000);
 }
 
 /* ---- frames ---- */
@@ -175,7 +177,7 @@ int dial_receive(const struct conn *c, void *bytes, size_t length)
 	for (size_t have = 0; have < length;) {
 		ssize_t n = receive(c->sock, (char *)bytes + have, length - have, NULL);
 
-		if (n == -EAGAIN && !(c->via == &conn_tcp && tcp_silent(c->sock))) {
+		if (n == -EAGAIN) {
 			conn_let_end();
 			continue;
 		}
@@ -186,11 +188,16 @@ int dial_receive(const struct conn *c, void *bytes, size_t length)
 	return 0;
 }
 
-int dial_ask(const struct conn *c, const char *line, char *text, size_t size)
+int dial_ask(struct conn *c, const char *line, char *text, size_t size)
 {
 	struct sl_frame f = { .type = SL_CONTROL, .tag = 4, .length = (uint32_t)strlen(line) };
 	unsigned char out[SL_FRAME_BYTES + DIAL_LINE];
 
+	if (c->via == &conn_tcp) {
+		int status = tcp_ask(c, line, text, size);
+
+		return status == GONE ? -ENOTCONN : status;
+	}
 	if (f.length > DIAL_LINE || !conn_ours(c))
 		return -ENOTCONN;
 	sl_frame_encode(&f, out);
@@ -248,10 +255,20 @@ static int refused(const struct conn *c, const struct sl_frame *f, char refusal[
 	return f->status;
 }
 
+static int take_welcome(struct conn *c, const unsigned char *payload, int fds[2])
+{
+	struct sl_welcome w;
+
+	if (sl_welcome_decode(payload, SL_WELCOME_BYTES, &w) ||
+	    !(w.caps & SL_CAP_SHM) != client_settings()->tcp)
+		return EPROTO;
+	c->epoch = w.epoch;
+	return fds ? map_memory(c, &w, fds) : 0;
+}
+
 static int answer_to_hello(struct conn *c, int fds[2], char refusal[REFUSAL_BYTES])
 {
 	unsigned char head[SL_FRAME_BYTES], payload[SL_WELCOME_BYTES];
-	struct sl_welcome w;
 	struct sl_frame f;
 	int rc = receive_all(c->sock, head, sizeof(head), fds);
 
@@ -261,15 +278,56 @@ static int answer_to_hello(struct conn *c, int fds[2], char refusal[REFUSAL_BYTE
 		return -ENOTCONN;
 	if (f.type == SL_REPLY)
 		return refused(c, &f, refusal);
-	if (f.type != SL_WELCOME || receive_all(c->sock, payload, sizeof(payload), NULL) ||
-	    sl_welcome_decode(payload, sizeof(payload), &w))
+	if (f.type != SL_WELCOME || receive_all(c->sock, payload, sizeof(payload), NULL))
 		return EPROTO;
-	c->epoch = w.epoch;
-	if (!client_settings()->tcp)
-		return map_memory(c, &w, fds);
+	return take_welcome(c, payload, fds);
+}
+
+/* The answer to PROOF: a REPLY that refuses, or WELCOME, sealed. */
+static int answer_to_proof(struct conn *c, char refusal[REFUSAL_BYTES])
+{
+	unsigned char head[SL_SEALED_BYTES], payload[SL_WELCOME_BYTES];
+	struct sl_frame f;
+	uint64_t stamp;
+	int rc;
+
+	if (sl_greet_receive(c->sock, head, SL_FRAME_BYTES) || sl_frame_decode(head, &f))
+		return -ENOTCONN;
+	if (f.type == SL_REPLY)
+		return refused(c, &f, refusal);
+	if (f.type != SL_WELCOME ||
+	    sl_greet_receive(c->sock, head + SL_FRAME_BYTES, SL_SEAL_BYTES) ||
+	    sl_greet_receive(c->sock, payload, sizeof(payload)) ||
+	    !sl_unseal(&c->session.in, head, payload, sizeof(payload), &stamp))
+		return -ENOTCONN;
+	c->session.in.count++;
 	c->via = &conn_tcp;
-	tcp_settle(c->sock);
-	return w.caps ? EPROTO : 0;
+	rc = take_welcome(c, payload, NULL);
+	if (!rc)
+		tcp_settle(c, stamp);
+	return rc;
+}
+
+static int greet_tcp(struct conn *c, struct sl_hello *hello, char refusal[REFUSAL_BYTES])
+{
+	char secret[SL_SECRET_BYTES];
+	struct sl_frame f;
+	int rc;
+
+	if (sl_secret_read(client_settings()->secret_file, secret)) {
+		snprintf(refusal, REFUSAL_BYTES,
+			 "cannot use the secret in SLUICE_SECRET_FILE=%.80s",
+			 client_settings()->secret_file);
+		return EPERM;
+	}
+	rc = sl_greet(c->sock, hello, secret, &c->session, &f);
+	if (rc > 0)
+		return refused(c, &f, refusal);
+	if (rc == -EACCES) {
+		snprintf(refusal, REFUSAL_BYTES, "it does not know our secret");
+		return EACCES;
+	}
+	return rc ? rc : answer_to_proof(c, refusal);
 }
 
 int dial_greet(struct conn *c, char refusal[REFUSAL_BYTES])
@@ -280,14 +338,9 @@ int dial_greet(struct conn *c, char refusal[REFUSAL_BYTES])
 	int fds[2] = { -1, -1 }, rc;
 
 	snprintf(refusal, REFUSAL_BYTES, "it does not speak as this library does");
-	if (client_settings()->tcp &&
-	    sl_secret_read(client_settings()->secret_file, hello.secret)) {
-		snprintf(refusal, REFUSAL_BYTES,
-			 "cannot use the secret in SLUICE_SECRET_FILE=%.80s",
-			 client_settings()->secret_file);
-		return EACCES;
-	}
 	hello.pid = (uint32_t)getpid();
+	if (client_settings()->tcp)
+		return greet_tcp(c, &hello, refusal);
 	sl_frame_encode(&f, bytes);
 	sl_hello_encode(&hello, bytes + SL_FRAME_BYTES);
 	rc = dial_send(c->sock, bytes, sizeof(bytes), -1);

@@ -23,14 +23,14 @@ int dial_greet(struct conn *c, char refusal[REFUSAL_BYTES]);
  */
 int dial_send(int sock, const void *bytes, size_t length, int fd);
 /*
- * Receive exactly length bytes of what the node answers in a connection that was greeted. It may
- * take its time, as long as it lives; the lock is held. -ENOTCONN.
- */
-/*
  * One line of text over the connection, and its answer into `text`, 0-terminated. The lock is
  * held, or nobody else knows the connection yet. The status of the reply, or -ENOTCONN.
  */
-int dial_ask(const struct conn *c, const char *line, char *text, size_t size);
+int dial_ask(struct conn *c, const char *line, char *text, size_t size);
+/*
+ * Over a Unix socket: receive exactly length bytes of what the node answers in a connection that
+ * was greeted. It may take its time, as long as it lives; the lock is held. -ENOTCONN.
+ */
 int dial_receive(const struct conn *c, void *bytes, size_t length);
 
 #endif

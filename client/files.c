@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "client/dial.h"
+#include "client/tcp.h"
 
 int conn_pass(struct conn *c, const struct sl_remote *r, int fd, uint64_t *file)
 {
@@ -86,8 +87,10 @@ void sl_client_close(struct sl_remote *r)
 		sl_frame_encode(&ping, out.ping);
 		memcpy(out.word, word, sizeof(word));
 		conn_lock(&old);
-		if (!conn_ours(c) || dial_send(c->sock, &out, sizeof(out), -1) ||
-		    dial_receive(c, in, sizeof(in)))
+		if (c->via == &conn_tcp)
+			tcp_close(c, f.file);
+		else if (!conn_ours(c) || dial_send(c->sock, &out, sizeof(out), -1) ||
+			 dial_receive(c, in, sizeof(in)))
 			conn_lose(c);
 		conn_unlock(&old);
 	}

@@ -5,8 +5,11 @@
 
 #include <stdint.h>
 
-/* Around looking at the position of a file and moving it. The place, for position_unlock(). */
-unsigned position_lock(uint64_t inode);
+/*
+ * Around looking at the position of a file and moving it. The place, for position_unlock(). With
+ * `file`, other processes that use the same file for this are kept out, too.
+ */
+unsigned position_lock(uint64_t inode, const char *file);
 void position_unlock(unsigned place);
 
 #endif

@@ -36,8 +36,10 @@
  *	  piece may have been written although an earlier one was not, beyond what was reported;
  *	- a signal handler that leaves by longjmp() while it interrupts us leaves the range
  *	  reserved; what that thread does from then on goes to the kernel;
- *	- a reader at the end of the file and a writer, on one description but in two processes, or
- * over TCP, where the size of the file is the node's to know: the writer may leave a gap;
+ *	- a reader at the end of the file and a writer, on one description but in two processes:
+ *	  the writer may leave a gap;
+ *	- a process that is killed while its write at a position shared with others waits leaves a
+ *gap;
  *	- a buffer that is not mapped is SIGSEGV and not EFAULT, as it is for memcpy(); addresses
  *	  that no program has, such as NULL, do give EFAULT.
  *
@@ -257,31 +259,56 @@ struct range {
 	size_t length;
 };
 
-/* False: nothing has been reserved, and the call is the kernel's. */
-static bool reserve(const struct sl_fd *e, int fd, enum sl_op op, size_t total, struct range *r)
+/*
+ * What a read at the position may reserve: no more than the file has. Over TCP the size as this
+ * machine knows it can be too small, not having what the node has written: then the node is asked,
+ * and `size` is its answer. The lock is held. False: ask.
+ */
+static bool within(int fd, off_t at, size_t total, const uint64_t *size, size_t *length)
 {
-	unsigned place = position_lock(e->remote.ino);
-	off_t end = -1;
+	uint64_t end = size ? *size : 0;
 	struct stat st;
 
-	r->length = total;
-	if (op == SL_READ && !sl_client_far()) {
-		off_t at = lseek(fd, 0, SEEK_CUR);
+	if (!size && sl_fstat(fd, &st) == 0)
+		end = (uint64_t)st.st_size;
+	if (!size && sl_client_far() && (uint64_t)at + total > end)
+		return false;
+	*length = at < 0 || (uint64_t)at >= end ? 0
+		  : end - (uint64_t)at < total	? (size_t)(end - (uint64_t)at)
+						: total;
+	return true;
+}
 
-		if (at < 0 || sl_fstat(fd, &st) || at >= st.st_size)
-			r->length = 0;
-		else if ((uint64_t)(st.st_size - at) < total)
-			r->length = (size_t)(st.st_size - at);
-	}
-	if (r->length)
-		end = lseek(fd, (off_t)r->length, SEEK_CUR);
-	position_unlock(place);
+/* 0; or negative errno: nothing has been reserved, -ENOTCONN: the call is the kernel's. */
+static int reserve(struct sl_fd *e, int fd, enum sl_op op, size_t total, struct range *r)
+{
+	uint64_t size, *known = NULL;
+	off_t end = -1;
+	bool ask;
+	int rc;
+
+	do {
+		unsigned place =
+			position_lock(e->remote.ino, op == SL_READ ? sl_client_common() : NULL);
+
+		r->length = total;
+		ask = op == SL_READ &&
+		      !within(fd, lseek(fd, 0, SEEK_CUR), total, known, &r->length);
+		if (r->length && !ask)
+			end = lseek(fd, (off_t)r->length, SEEK_CUR);
+		position_unlock(place);
+		if (ask && (rc = sl_client_size(&e->remote, fd, &size)))
+			return rc;
+		known = &size;
+	} while (ask);
 	r->offset = end - (off_t)r->length;
-	if (end < 0 || e->remote.still(&e->remote) || sl_client_same(fd, &e->remote))
-		return end >= 0;
+	if (end < 0)
+		return -ENOTCONN;
+	if (e->remote.still(&e->remote) || sl_client_same(fd, &e->remote))
+		return 0;
 	/* Just now the number has become another file, whose position that was. */
 	lseek(fd, -(off_t)r->length, SEEK_CUR);
-	return false;
+	return -ENOTCONN;
 }
 
 static void give_back(const struct sl_fd *e, int fd, const struct range *r, size_t used)
@@ -290,7 +317,7 @@ static void give_back(const struct sl_fd *e, int fd, const struct range *r, size
 
 	if (!sl_client_same(fd, &e->remote))
 		return;
-	place = position_lock(e->remote.ino);
+	place = position_lock(e->remote.ino, sl_client_common());
 	if (lseek(fd, 0, SEEK_CUR) == r->offset + (off_t)r->length)
 		lseek(fd, (off_t)used - (off_t)r->length, SEEK_CUR);
 	position_unlock(place);
@@ -322,8 +349,9 @@ static ssize_t move_here(struct sl_fd *e, int fd, enum sl_op op, const struct sp
 
 	if (n)
 		return n;
-	if (!reserve(e, fd, op, s->total, &r))
-		return -ENOTCONN;
+	n = reserve(e, fd, op, s->total, &r);
+	if (n)
+		return n;
 	n = move_at(e, fd, op, s, r.length, r.offset);
 	/* Another file, where nothing is reserved: the kernel shall do what it would do now. */
 	if (n == -ENOTCONN && !sl_client_same(fd, &e->remote))

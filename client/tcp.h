@@ -9,11 +9,18 @@ extern const struct transport conn_tcp;
 
 /* Connect to HOST:PORT: a socket, or negative errno. Waits up to timeout_s. */
 int tcp_dial(const char *address, int timeout_s);
-/* After the greeting: how long to wait for a peer is decided by tcp_silent() from now on. */
-void tcp_settle(int sock);
-/* True if the other machine has not been heard of for long; false if it merely has no answer yet.
- */
-bool tcp_silent(int sock);
+int64_t tcp_now(void); /* CLOCK_BOOTTIME: leases run out while a machine sleeps, too */
+/* After the greeting, with the stamp of WELCOME. */
+void tcp_settle(struct conn *c, uint64_t stamp);
+
+/* The lock is held for all that follows. GONE: the connection is lost, and the node is done with
+ * us. */
+/* One line of text, its answer into `text`, 0-terminated: the status, or GONE. */
+int tcp_ask(struct conn *c, const char *line, char *text, size_t size);
+int tcp_close(struct conn *c, uint64_t file);
+/* Its size as the node has it: 0, GONE or negative errno. */
+int tcp_size(struct conn *c, uint64_t file, uint64_t *size);
+void tcp_abandon(struct conn *c);
 /* The node's fsync of this file, 0: of all there are; 0, GONE, or negative errno. */
 int tcp_sync(struct conn *c, uint64_t file, bool data_only);
 

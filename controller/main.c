@@ -175,10 +175,16 @@ static int on_frame(struct peer *p, const struct sl_frame *f, char *payload)
 
 	if (f->type == SL_HELLO) {
 		rc = sl_hello_decode((unsigned char *)payload, f->length, &h);
-		if (!rc && !p->unix_socket && !sl_secret_equal(h.secret, controller_of(p)->secret))
-			rc = -EACCES;
 		if (rc)
 			return rc;
+		if (!p->unix_socket)
+			return peer_challenge(p, f, payload, controller_of(p)->secret);
+		peer_known(p);
+		return peer_reply(p, f, 0, NULL, 0);
+	}
+	if (f->type == SL_PROOF) {
+		if (!peer_proves(p, payload, controller_of(p)->secret))
+			return -EACCES;
 		peer_known(p);
 		return peer_reply(p, f, 0, NULL, 0);
 	}

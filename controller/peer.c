@@ -6,11 +6,10 @@
  *
  * Who is hung up:
  *
- *	over TCP, whoever has not told the secret after PATIENCE ticks, or has sent anything but a
- *	HELLO before, or is the oldest of more than STRANGERS such peers
- *	a node that was not heard for PATIENCE ticks: its machine is down or cannot be reached
- *	who has taken nothing of what waits for it for PATIENCE ticks, or lets more wait than
- * OUT_MAX
+ *	over TCP, whoever has not proved to know the secret after PATIENCE ticks, or has sent
+ *anything but HELLO and PROOF before, or is the oldest of more than STRANGERS such peers a node
+ *that was not heard for PATIENCE ticks: its machine is down or cannot be reached who has taken
+ *nothing of what waits for it for PATIENCE ticks, or lets more wait than OUT_MAX
  *
  * Ticks, and not times: a controller that was stopped itself does not take its nodes for silent.
  *
@@ -255,4 +254,36 @@ int peer_reply(struct peer *p, const struct sl_frame *to, int status, const char
 	if (!rc)
 		rc = put(p, text, length);
 	return rc ? rc : peer_output(p);
+}
+
+/* ---- who it is ---- */
+
+int peer_challenge(struct peer *p, const struct sl_frame *to, const char *hello, const char *secret)
+{
+	const struct sl_frame f = { .type = SL_CHALLENGE,
+				    .tag = to->tag,
+				    .length = SL_NONCE_BYTES + SL_PROOF_BYTES };
+	unsigned char head[SL_FRAME_BYTES], proof[SL_PROOF_BYTES];
+	int rc;
+
+	if (p->known || p->challenged)
+		return -EPROTO;
+	if ((rc = sl_nonce(p->nonce)))
+		return rc;
+	p->challenged = true;
+	memcpy(p->hello, hello, SL_HELLO_BYTES);
+	sl_auth_proof(secret, SL_SIDE_NODE, p->hello, p->nonce, proof);
+	sl_frame_encode(&f, head);
+	if ((rc = put(p, head, sizeof(head))) || (rc = put(p, p->nonce, SL_NONCE_BYTES)) ||
+	    (rc = put(p, proof, sizeof(proof))))
+		return rc;
+	return peer_output(p);
+}
+
+bool peer_proves(const struct peer *p, const char *proof, const char *secret)
+{
+	unsigned char wanted[SL_PROOF_BYTES];
+
+	sl_auth_proof(secret, SL_SIDE_CLIENT, p->hello, p->nonce, wanted);
+	return p->challenged && !p->known && sl_auth_equal(wanted, (const unsigned char *)proof);
 }

@@ -6,14 +6,16 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "wire/proto.h"
+#include "wire/auth.h"
 
 #define PEER_TICK_NS INT64_C(500000000)
 
 struct peer {
 	struct peers *all;
 	int sock;
-	bool unix_socket, known;     /* known: it has said HELLO, if it has to */
+	bool unix_socket, known; /* known: it has said HELLO, if it has to */
+	bool challenged;	 /* over TCP, after HELLO, of which these are payload and answer */
+	unsigned char hello[SL_HELLO_BYTES], nonce[SL_NONCE_BYTES];
 	int node;		     /* index in the brain, or -1 */
 	bool turned_out;	     /* its end is near */
 	bool watched;		     /* for room to send, too */
@@ -37,6 +39,11 @@ void peer_accept(struct peers *all, int listen_fd, bool unix_socket);
 void peer_free(struct peer *p);
 /* It has said who it is, and may. */
 void peer_known(struct peer *p);
+
+/* HELLO over TCP: answer it with a proof and ask for one. */
+int peer_challenge(struct peer *p, const struct sl_frame *to, const char *hello,
+		   const char *secret);
+bool peer_proves(const struct peer *p, const char *proof, const char *secret);
 
 /* All that has come; a frame's payload has a 0 behind it. 0, or -errno: it is to be hung up. */
 int peer_input(struct peer *p,

@@ -10,10 +10,11 @@
  */
 #include <errno.h>
 #include <limits.h>
+#include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "ionode/node.h"
+#include "ionode/fence.h"
 
 /*
  * If the node dies from here on, its client cannot know the outcome (wire/shm.h). False: the client
@@ -29,7 +30,13 @@ static bool begin_append(const struct node_io *io)
 	       posted == SL_SLOT_RUNS; /* write() was interrupted */
 }
 
-static int64_t execute_one(struct node_io *io)
+/* Whether this client has a lease, so that what is done for it needs the fence. */
+static bool is_far(const struct node_io *io)
+{
+	return !io->client->segment;
+}
+
+static int64_t transfer_one(struct node_io *io)
 {
 	size_t done = 0, length = (size_t)io->req.length;
 	int fd = io->file->fd;
@@ -39,6 +46,9 @@ static int64_t execute_one(struct node_io *io)
 		off_t offset = (off_t)(io->offset + done);
 		ssize_t n;
 
+		/* It may have gone elsewhere by now: if not, it sends it again. */
+		if (!fence_holds(io->client))
+			return done ? (int64_t)done : -SL_COME_BACK;
 		if (io->flags & SL_SLOT_APPEND) {
 			if (!begin_append(io))
 				return -ECANCELED;
@@ -61,9 +71,33 @@ static int64_t execute_one(struct node_io *io)
 	return (int64_t)done;
 }
 
+static int64_t execute_one(struct node_io *io)
+{
+	int64_t result;
+
+	if (is_far(io))
+		fence_enter();
+	result = transfer_one(io);
+	if (is_far(io))
+		fence_leave();
+	return result;
+}
+
 static struct node_io *io_of(struct sl_request *r)
 {
 	return (struct node_io *)r;
+}
+
+/*
+ * Numbers of device and inode do not prove that two files are one: a FUSE file system may give
+ * any, and so may two that are stacked. One open file does, and so do file handles, which the file
+ * system itself could open the file by.
+ */
+static bool is_same(const struct node_file *a, const struct node_file *b)
+{
+	return a == b || (a->dev == b->dev && a->ino == b->ino && a->handle_bytes &&
+			  a->handle_bytes == b->handle_bytes && a->handle_type == b->handle_type &&
+			  !memcmp(a->handle, b->handle, a->handle_bytes));
 }
 
 bool node_one_file(const struct sl_batch *b)
@@ -71,8 +105,16 @@ bool node_one_file(const struct sl_batch *b)
 	const struct node_file *first = io_of(b->first)->file;
 
 	for (struct sl_request *r = b->first->next; r; r = r->next)
-		if (io_of(r)->file->dev != first->dev || io_of(r)->file->ino != first->ino)
-			return false; /* two files with one number: possible, though not likely */
+		if (!is_same(io_of(r)->file, first))
+			return false;
+	return true;
+}
+
+bool node_batch_holds(const struct sl_batch *b)
+{
+	for (struct sl_request *r = b->first; r; r = r->next)
+		if (!fence_holds(io_of(r)->client))
+			return false;
 	return true;
 }
 
@@ -101,8 +143,12 @@ void node_execute(const struct sl_batch *b)
 	if (b->count > 1 && node_one_file(b)) {
 		for (struct sl_request *r = b->first; count < (int)b->count; r = r->next)
 			iov[count++] = (struct iovec){ io_of(r)->data, (size_t)r->length };
-		n = b->op == SL_WRITE ? pwritev(first->file->fd, iov, count, (off_t)first->offset)
-				      : preadv(first->file->fd, iov, count, (off_t)first->offset);
+		fence_enter();
+		if (node_batch_holds(b)) /* else each by itself */
+			n = b->op == SL_WRITE
+				    ? pwritev(first->file->fd, iov, count, (off_t)first->offset)
+				    : preadv(first->file->fd, iov, count, (off_t)first->offset);
+		fence_leave();
 	}
 	node_settle(b, n);
 }

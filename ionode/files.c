@@ -33,13 +33,15 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "base/ds/siphash.h"
 #include "base/log.h"
-#include "ionode/node.h"
+#include "ionode/fence.h"
 
-#define CLOSERS	  4
-#define DEVICES	  16
-#define SMALL_512 32768 /* blocks of 512 bytes that are freed quickly */
-#define ZFS_MAGIC 0x2fc12fc1
+#define CLOSERS	    4
+#define CLOSERS_MAX 64 /* if some do not come back */
+#define DEVICES	    16
+#define SMALL_512   32768 /* blocks of 512 bytes that are freed quickly */
+#define ZFS_MAGIC   0x2fc12fc1
 
 struct closer {
 	pthread_cond_t some; /* with the node's lock */
@@ -48,6 +50,8 @@ struct closer {
 	uint64_t quick[DEVICES]; /* devices, 0: none */
 	uint32_t quick_next;
 	uint32_t files, files_max; /* open of all clients */
+	uint32_t closers;
+	uint64_t taken, seen; /* work that was, and at the last tick */
 };
 
 /* ---- a client's files; the lock is held where nothing else is said ---- */
@@ -73,6 +77,7 @@ struct client *client_alloc(uint32_t pid)
 		return NULL;
 	c->pid = pid;
 	c->sock = -1;
+	atomic_store(&c->lease, FENCE_ALWAYS);
 	c->files = mmap(NULL, NODE_FILES * sizeof(struct node_file), PROT_READ | PROT_WRITE,
 			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (c->files != MAP_FAILED)
@@ -111,9 +116,13 @@ static void file_free(struct node *n, struct node_file *f)
 	n->closer->files--;
 }
 
-static uint64_t file_number(uint64_t dev, uint64_t ino)
+/* Equal numbers of inodes are two files to the scheduler if their handles differ. */
+static uint64_t file_number(const struct node_file *f)
 {
-	return ino ^ (dev * UINT64_C(0x9e3779b97f4a7c15));
+	static const uint64_t key[2] = { 0 };
+	uint64_t number = f->ino ^ (f->dev * UINT64_C(0x9e3779b97f4a7c15));
+
+	return f->handle_bytes ? number ^ sl_siphash(key, f->handle, f->handle_bytes) : number;
 }
 
 /* Whether it is what the client has sent, or meant to: its number may have got another meaning. */
@@ -121,6 +130,22 @@ static bool is_claimed(const struct node_file *f, int flags, const struct sl_fra
 {
 	return f->dev == open->file && f->ino == open->offset &&
 	       !(((uint64_t)flags ^ open->count) & (O_ACCMODE | O_APPEND));
+}
+
+/* What two open files that are one file have in common, and no others: see exec.c. */
+static void take_handle(int fd, struct node_file *out)
+{
+	struct {
+		struct file_handle head;
+		unsigned char bytes[NODE_HANDLE_BYTES];
+	} h = { .head.handle_bytes = NODE_HANDLE_BYTES };
+	int mount;
+
+	if (name_to_handle_at(fd, "", &h.head, &mount, AT_EMPTY_PATH))
+		return;
+	out->handle_type = h.head.handle_type;
+	out->handle_bytes = h.head.handle_bytes;
+	memcpy(out->handle, h.head.f_handle, h.head.handle_bytes);
 }
 
 /* What the node knows of it without asking a server: this must not block. */
@@ -141,7 +166,8 @@ static int examine(int fd, int *flags, struct node_file *out)
 		.writes = (*flags & O_ACCMODE) != O_RDONLY,
 		.flags = (uint32_t)*flags & (O_DIRECT | O_SYNC | O_DSYNC | O_APPEND),
 	};
-	out->id = file_number(out->dev, out->ino);
+	take_handle(fd, out);
+	out->id = file_number(out);
 	return 0;
 }
 
@@ -298,6 +324,7 @@ static void *files_main(void *arg)
 
 	pthread_mutex_lock(&n->lock);
 	for (;;) {
+		n->closer->taken++;
 		if (n->closer->dying)
 			close_one(n, n->closer->dying);
 		else if (n->closer->gone)
@@ -306,6 +333,34 @@ static void *files_main(void *arg)
 			pthread_cond_wait(&n->closer->some, &n->lock);
 	}
 	return NULL;
+}
+
+static int add_closer(struct node *n)
+{
+	pthread_t thread;
+	int rc = pthread_create(&thread, NULL, files_main, n);
+
+	if (rc)
+		return -rc;
+	pthread_detach(thread); /* it may be in a close() that does not come back */
+	n->closer->closers++;
+	return 0;
+}
+
+/* There is something to close, and nobody has taken anything for a second: all are stuck. */
+void files_tick(struct node *n)
+{
+	struct closer *closer = n->closer;
+	bool all_stuck;
+
+	pthread_mutex_lock(&n->lock);
+	all_stuck = (closer->dying || closer->gone) && closer->taken == closer->seen &&
+		    closer->closers < CLOSERS_MAX;
+	closer->seen = closer->taken;
+	pthread_mutex_unlock(&n->lock);
+	for (int i = 0; all_stuck && i < CLOSERS; i++)
+		if (add_closer(n))
+			return;
 }
 
 int files_start(struct node *n)
@@ -326,12 +381,10 @@ int files_start(struct node *n)
 	if (n->closed_fd < 0)
 		return -errno;
 	for (int i = 0; i < CLOSERS; i++) {
-		pthread_t thread;
-		int rc = pthread_create(&thread, NULL, files_main, n);
+		int rc = add_closer(n);
 
 		if (rc)
-			return -rc;
-		pthread_detach(thread); /* it may be in a close() that does not come back */
+			return rc;
 	}
 	return 0;
 }

@@ -30,6 +30,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "base/listen.h"
@@ -40,6 +41,7 @@
 #include "ionode/trace.h"
 #include "ionode/turn.h"
 #include "policy/policy.h"
+#include "wire/auth.h"
 
 #define REPORT_NS  INT64_C(50000000)
 #define LEAST_NS   INT64_C(1000000) /* between two, however much begins */
@@ -48,6 +50,7 @@
 #define QUIET_NS   INT64_C(3000000000) /* without I/O: idle */
 #define SILENT_NS  INT64_C(5000000000)
 #define LEASE_NS   INT64_C(4000000000)
+#define GREET_S	   5
 #define IN_MAX	   (4U << 20)
 #define LINK_NODES 64
 
@@ -321,18 +324,29 @@ void link_tick(struct node *n, sl_time now)
 
 static int greet(struct link *l)
 {
+	const struct timeval patience = { .tv_sec = GREET_S }, none = { 0 };
 	struct sl_hello h = { .version = SL_PROTO_VERSION,
 			      .pid = (uint32_t)getpid(),
 			      .job = "@ionode" };
 	struct sl_frame f = { .type = SL_HELLO, .length = SL_HELLO_BYTES, .tag = 1 };
 	unsigned char out[SL_FRAME_BYTES + SL_HELLO_BYTES];
+	char secret[SL_SECRET_BYTES];
+	struct sl_session session; /* reports and orders are not sealed */
+	int rc;
 
-	if (l->node->config->controller_secret &&
-	    sl_secret_read(l->node->config->controller_secret, h.secret))
+	if (!l->node->config->controller_secret) {
+		sl_frame_encode(&f, out);
+		sl_hello_encode(&h, out + SL_FRAME_BYTES);
+		return send(l->sock, out, sizeof(out), MSG_NOSIGNAL) == (ssize_t)sizeof(out)
+			       ? 0
+			       : -EPIPE;
+	}
+	if (sl_secret_read(l->node->config->controller_secret, secret))
 		return -EACCES;
-	sl_frame_encode(&f, out);
-	sl_hello_encode(&h, out + SL_FRAME_BYTES);
-	return send(l->sock, out, sizeof(out), MSG_NOSIGNAL) == (ssize_t)sizeof(out) ? 0 : -EPIPE;
+	setsockopt(l->sock, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	rc = sl_greet(l->sock, &h, secret, &session, &f);
+	setsockopt(l->sock, SOL_SOCKET, SO_RCVTIMEO, &none, sizeof(none));
+	return rc > 0 ? -rc : rc;
 }
 
 /* It will not have this node. Said once: it is asked again and again. */

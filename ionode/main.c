@@ -22,6 +22,7 @@
 #include "controller/controller.h"
 #include "ionode/adapt.h"
 #include "sched/spec.h"
+#include "ionode/fence.h"
 #include "ionode/link.h"
 #include "ionode/pass.h"
 #include "ionode/sense.h"
@@ -30,6 +31,7 @@
 #include "ionode/turn.h"
 #include "sim/device-spec.h"
 
+#define JOIN_S	 5
 #define DRAIN_NS (10 * INT64_C(1000000000))
 
 static int usage(const char *problem, const char *what)
@@ -156,6 +158,19 @@ static void drain(struct node *n)
 			 (unsigned long long)st.requests);
 }
 
+/* False: one is in a call that does not end. */
+static bool join_workers(const struct node *n, const pthread_t *threads)
+{
+	struct timespec end;
+
+	clock_gettime(CLOCK_REALTIME, &end);
+	end.tv_sec += JOIN_S;
+	for (uint32_t i = 0; i < n->workers; i++)
+		if (pthread_timedjoin_np(threads[i], NULL, &end))
+			return false;
+	return true;
+}
+
 /* The file is not the node's: say which. */
 static int start_trace(struct node *n, const char *path, const struct sl_config *config)
 {
@@ -229,10 +244,10 @@ static int run(struct node_config *config)
 	if (n->listen_fd < 0)
 		return n->listen_fd;
 	if ((rc = make_bells(n)) || (rc = watch(n, n->listen_fd, &n->listen_fd)) ||
-	    (rc = watch(n, n->stop_fd, &n->stop_fd)) || (rc = files_start(n)) ||
-	    (rc = watch(n, n->closed_fd, &n->closed_fd)) || (rc = ring_start(n)) ||
-	    (config->trace && (rc = start_trace(n, config->trace, &sc))) || (rc = usage_start(n)) ||
-	    (rc = start_order(n, sc.order ? NULL : config->order)) ||
+	    (rc = watch(n, n->stop_fd, &n->stop_fd)) || (rc = fence_start()) ||
+	    (rc = files_start(n)) || (rc = watch(n, n->closed_fd, &n->closed_fd)) ||
+	    (rc = ring_start(n)) || (config->trace && (rc = start_trace(n, config->trace, &sc))) ||
+	    (rc = usage_start(n)) || (rc = start_order(n, sc.order ? NULL : config->order)) ||
 	    (pass_start(n, node_now()), rc = turn_start(n)) || (rc = sense_start(n)) ||
 	    (rc = node_workers_start(n, threads))) {
 		fprintf(stderr, "sluiced: cannot start: %s\n", strerror(-rc));
@@ -257,8 +272,10 @@ static int run(struct node_config *config)
 	atomic_store(&n->stop, true);
 	node_wake_all(n);
 	turn_join(n);
-	for (uint32_t i = 0; i < n->workers; i++)
-		pthread_join(threads[i], NULL);
+	if (!join_workers(n, threads)) {
+		log_warn("stop: a file system does not come back");
+		_exit(rc ? 1 : 0); /* what it holds is waited for by the kernel */
+	}
 	ring_stop(n);
 	tcp_stop(n);
 	trace_stop(n);

@@ -34,11 +34,12 @@
 #include "wire/report.h"
 #include "wire/shm.h"
 
-#define NODE_WAKES	64
-#define NODE_DIRTY_AUTO UINT64_MAX
-#define NODE_PLACES	1021		   /* of jobs by number, a prime */
-#define NODE_FILES	65536		   /* open files of one client */
-#define NODE_PAUSE_NS	INT64_C(100000000) /* a job that does I/O again after this is news */
+#define NODE_WAKES	  64
+#define NODE_DIRTY_AUTO	  UINT64_MAX
+#define NODE_PLACES	  1021		     /* of jobs by number, a prime */
+#define NODE_FILES	  65536		     /* open files of one client */
+#define NODE_HANDLE_BYTES 64		     /* longer ones count as none */
+#define NODE_PAUSE_NS	  INT64_C(100000000) /* a job that does I/O again after this is news */
 
 struct node_file {
 	int fd;		/* -1: free */
@@ -47,6 +48,10 @@ struct node_file {
 	bool closing, reads, writes;
 	uint64_t dev, ino;
 	uint64_t id; /* for the scheduler: equal for equal files */
+	/* As name_to_handle_at(2) gives it; 0 bytes: the file system has none. */
+	int handle_type;
+	uint32_t handle_bytes;
+	unsigned char handle[NODE_HANDLE_BYTES];
 	struct client *owner;
 	struct node_file *next; /* of those that are free, or are to be closed */
 };
@@ -97,6 +102,7 @@ struct client {
 	struct node_job *job;
 	uint32_t busy;		    /* slots inside the scheduler */
 	bool gone;		    /* its socket is closed; freed when busy reaches 0 */
+	_Atomic int64_t lease;	    /* nothing of it is begun after this: fence.h */
 	bool phase;		    /* it has said that it is in a phase of I/O */
 	struct sl_segment *segment; /* NULL over TCP */
 	struct tcp_peer *peer;	    /* its connection over TCP */
@@ -204,7 +210,15 @@ struct node {
 	uint32_t waiting;	       /* requests in the scheduler before that */
 	uint32_t active;	       /* jobs that have some of either */
 	const struct sl_batch *handed; /* by the ring's thread, for a worker to execute */
-	bool slow;		       /* the last batch that a worker executed took long */
+	atomic_uint crew; /* workers that there are: more than `workers` if some are stuck */
+	struct {
+		const struct sl_batch *batch; /* NULL: none */
+		sl_time since;
+		bool stuck;
+	} busy[SL_SHM_WORKERS]; /* what they execute; stuck.c */
+	uint32_t stuck;		/* of these */
+	struct sl_list parked;	/* batches of files that are stuck, by their first node_io */
+	bool slow;		/* the last batch that a worker executed took long */
 	struct turns *turns;
 	uint32_t turn_serial;
 	uint32_t charge;	   /* enum sl_turn_charge: what the file system and the user say */
@@ -248,7 +262,8 @@ sl_time node_now(void);
 extern const struct node_transport node_shm; /* clients on this machine */
 uint32_t node_cpus(void); /* that this process may use, as far as there can be workers for them */
 int node_workers_start(struct node *n, pthread_t *threads);
-void node_wake_one(struct node *n); /* one that sleeps or is about to, if there is one */
+void node_workers_tick(struct node *n); /* every second */
+void node_wake_one(struct node *n);	/* one that sleeps or is about to, if there is one */
 void node_wake_all(struct node *n);
 /* Lock held: set the state of a slot; its client is woken when the lock is given back. */
 void node_tell(struct node *n, struct client *c, uint32_t slot, uint32_t leader, uint32_t state);
@@ -281,6 +296,7 @@ void node_execute(const struct sl_batch *b);
 /* The merged operation has returned n: give each request its part, or do it again by itself. */
 void node_settle(const struct sl_batch *b, ssize_t n);
 bool node_one_file(const struct sl_batch *b);
+bool node_batch_holds(const struct sl_batch *b); /* the leases of all its clients */
 
 /* server.c */
 int node_serve(struct node *n); /* until a signal in node->stop_fd ends it */
@@ -295,6 +311,7 @@ void usage_stop(struct node *n);
 
 /* files.c */
 int files_start(struct node *n);
+void files_tick(struct node *n); /* every second */
 struct client *client_alloc(uint32_t pid);
 void client_free(struct client *c); /* one that the scheduler has never heard of */
 /* Lock held: it is gone and not busy; it leaves its job, and what it has is closed and freed. */

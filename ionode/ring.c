@@ -27,7 +27,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "ionode/node.h"
+#include "ionode/fence.h"
 #include "ionode/ring.h"
 
 #define PLACES 8192 /* clients, here and over TCP */
@@ -133,7 +133,7 @@ static int start(struct ring *ring, struct flight *f, const struct sl_batch *b)
 	const struct node_io *first = (const struct node_io *)b->first;
 	struct io_uring_sqe *sqe = NULL;
 	unsigned count = 0;
-	int rc;
+	int rc, entered;
 
 	for (struct sl_request *r = b->first; r; r = r->next)
 		f->iov[count++] = (struct iovec){ ((struct node_io *)r)->data, (size_t)r->length };
@@ -147,7 +147,15 @@ static int start(struct ring *ring, struct flight *f, const struct sl_batch *b)
 		else
 			io_uring_prep_readv(sqe, first->file->fd, f->iov, count, first->offset);
 		io_uring_sqe_set_data(sqe, f);
-		rc = enter(ring, sqe);
+		fence_enter();
+		if (!node_batch_holds(b)) {
+			io_uring_prep_nop(sqe);
+			io_uring_sqe_set_data(sqe, NULL);
+			rc = -ECANCELED; /* each by itself, or none */
+		}
+		entered = enter(ring, sqe);
+		rc = entered ? entered : rc;
+		fence_leave();
 	}
 	pthread_mutex_unlock(&ring->lock);
 	return rc;

@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "ionode/fence.h"
 #include "ionode/trace.h"
 
 #define IN_MAX	   8192 /* payload of any frame that is not data */
@@ -219,7 +220,7 @@ static int on_hello(struct node *n, struct peer *p, const struct sl_frame *f,
 	if (rc || p->client)
 		return -EPROTO;
 	if (h.version != SL_PROTO_VERSION)
-		return reply(n, p, f, EPROTONOSUPPORT, 0, "the node speaks version 3") ? -EPIPE
+		return reply(n, p, f, EPROTONOSUPPORT, 0, "the node speaks version 4") ? -EPIPE
 										       : -EPROTO;
 	c = client_make(n, h.pid, &segment_fd);
 	if (!c)
@@ -387,6 +388,7 @@ static int on_output(struct node *n, struct peer *p)
 
 static void client_depart(struct node *n, struct client *c)
 {
+	fence_cut(c);
 	pthread_mutex_lock(&n->lock);
 	node_collect(n, node_now());
 	c->gone = true;
@@ -526,6 +528,8 @@ int node_serve(struct node *n)
 
 		if (node_jobs_tick(n)) {
 			usage_tick(n);
+			node_workers_tick(n);
+			files_tick(n);
 			if (n->full)
 				listen_again(n, true);
 		}

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What clients over TCP ask for that may block and moves no data: open and fsync. A few threads
- * take it from one queue, so that a file system that takes its time holds up neither the
- * connections nor the workers. The queue is as long as there are slots, so it needs no limit.
+ * What clients over TCP ask for that may block and moves no data: open, fsync and the size. A few
+ * threads take it from one queue, so that a file system that takes its time holds up neither the
+ * connections nor the workers; more are started if none comes back. The queue is as long as there
+ * are slots, so it needs no limit.
  *
  * Opening. The path comes from a peer that may be hostile or merely wrong, so it is looked up
  * beneath the root (no "..", absolute path, or link leads out of it) and first opened as a place
@@ -19,7 +20,10 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
+
+#define JOIN_S 5 /* for one that is in a file system */
 
 static int open_beneath(const struct tcp *t, const char *path, uint64_t flags, uint64_t ino)
 {
@@ -78,14 +82,20 @@ static int sync_all(const struct tcp *t)
 static void run(struct tcp *t, struct tcp_slot *s)
 {
 	struct node_file *file = NULL;
+	struct stat st;
 
 	if (s->f.type == SL_OPEN) {
 		s->result = do_open(t, s);
-	} else if (!s->f.file) {
+	} else if (s->f.type == SL_FSYNC && !s->f.file) {
 		s->result = sync_all(t);
 	} else {
 		file = &s->peer->client->files[s->f.file - 1];
-		s->result = (s->f.flags & SL_F_DATASYNC ? fdatasync : fsync)(file->fd) ? -errno : 0;
+		if (s->f.type == SL_SIZE)
+			s->result = fstat(file->fd, &st) ? -errno : (int64_t)st.st_size;
+		else
+			s->result = (s->f.flags & SL_F_DATASYNC ? fdatasync : fsync)(file->fd)
+					    ? -errno
+					    : 0;
 	}
 	pthread_mutex_lock(&t->node->lock);
 	if (file)
@@ -103,6 +113,7 @@ static void *errand_main(void *arg)
 		struct tcp_slot *s = t->errand;
 
 		if (s) {
+			t->errands_taken++;
 			t->errand = s->next;
 			if (!t->errand)
 				t->errand_end = &t->errand;
@@ -130,26 +141,50 @@ void tcp_errand(struct tcp *t, struct tcp_slot *s)
 	pthread_mutex_unlock(&t->errand_lock);
 }
 
+static int add_thread(struct tcp *t)
+{
+	int rc = pthread_create(&t->errand_thread[t->errands], NULL, errand_main, t);
+
+	t->errands += !rc;
+	return -rc;
+}
+
 int tcp_errands_start(struct tcp *t)
 {
+	int rc = 0;
+
 	t->errand_end = &t->errand;
 	pthread_mutex_init(&t->errand_lock, NULL);
 	pthread_cond_init(&t->errand_some, NULL);
-	for (int i = 0; i < TCP_ERRANDS; i++) {
-		int rc = pthread_create(&t->errand_thread[i], NULL, errand_main, t);
+	while (!rc && t->errands < TCP_ERRANDS)
+		rc = add_thread(t);
+	return rc;
+}
 
-		if (rc)
-			return -rc;
-	}
-	return 0;
+/* Some wait, and none was taken for a second: all threads are stuck in a file system. */
+void tcp_errands_tick(struct tcp *t)
+{
+	bool all_stuck;
+
+	pthread_mutex_lock(&t->errand_lock);
+	all_stuck = t->errand && t->errands_taken == t->errands_seen;
+	t->errands_seen = t->errands_taken;
+	pthread_mutex_unlock(&t->errand_lock);
+	for (int i = 0; all_stuck && i < TCP_ERRANDS && t->errands < TCP_ERRANDS_MAX; i++)
+		if (add_thread(t))
+			return;
 }
 
 void tcp_errands_stop(struct tcp *t)
 {
+	struct timespec end;
+
 	pthread_mutex_lock(&t->errand_lock);
 	t->errand_stop = true;
 	pthread_cond_broadcast(&t->errand_some);
 	pthread_mutex_unlock(&t->errand_lock);
-	for (int i = 0; i < TCP_ERRANDS; i++)
-		pthread_join(t->errand_thread[i], NULL);
+	clock_gettime(CLOCK_REALTIME, &end);
+	end.tv_sec += JOIN_S;
+	for (uint32_t i = 0; i < t->errands; i++)
+		pthread_timedjoin_np(t->errand_thread[i], NULL, &end);
 }

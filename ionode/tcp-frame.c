@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "base/secret.h"
 #include "ionode/trace.h"
 
 static bool needs_buffer(const struct sl_frame *f)
@@ -60,18 +59,42 @@ static int refuse(struct tcp_peer *p, struct tcp_slot *s, int status, const char
 static int on_hello(struct tcp *t, struct tcp_peer *p, struct tcp_slot *s,
 		    const unsigned char *payload)
 {
-	struct sl_welcome w = { .version = SL_PROTO_VERSION, .epoch = t->node->epoch };
-	struct client *c;
 	struct sl_hello h;
-	char *text;
+	unsigned char *answer;
 	int rc = sl_hello_decode(payload, s->f.length, &h);
 
 	if (rc)
 		return rc;
-	if (!sl_secret_equal(h.secret, t->secret))
-		return refuse(p, s, EACCES, "the secret is not the right one");
 	if (h.version != SL_PROTO_VERSION)
-		return refuse(p, s, EPROTONOSUPPORT, "the node speaks version 3");
+		return refuse(p, s, EPROTONOSUPPORT, "the node speaks version 4");
+	answer = calloc(1, SL_NONCE_BYTES + SL_PROOF_BYTES + 1);
+	if (!answer || sl_nonce(p->nonce)) {
+		free(answer);
+		return refuse(p, s, ENOMEM, "the node cannot take another client");
+	}
+	memcpy(p->hello, payload, SL_HELLO_BYTES);
+	memcpy(answer, p->nonce, SL_NONCE_BYTES);
+	sl_auth_proof(t->secret, SL_SIDE_NODE, p->hello, p->nonce, answer + SL_NONCE_BYTES);
+	p->challenged = true;
+	tcp_reply(s, 0, (char *)answer);
+	return 0;
+}
+
+static int on_proof(struct tcp *t, struct tcp_peer *p, struct tcp_slot *s,
+		    const unsigned char *payload)
+{
+	struct sl_welcome w = { .version = SL_PROTO_VERSION, .epoch = t->node->epoch };
+	unsigned char proof[SL_PROOF_BYTES];
+	struct client *c;
+	struct sl_hello h;
+	char *text;
+	int rc = sl_hello_decode(p->hello, SL_HELLO_BYTES, &h);
+
+	if (rc)
+		return rc;
+	sl_auth_proof(t->secret, SL_SIDE_CLIENT, p->hello, p->nonce, proof);
+	if (!sl_auth_equal(proof, payload))
+		return refuse(p, s, EACCES, "the secret is not the right one");
 	c = client_alloc(h.pid);
 	text = calloc(1, SL_WELCOME_BYTES + 1);
 	if (!c || !text) {
@@ -81,6 +104,7 @@ static int on_hello(struct tcp *t, struct tcp_peer *p, struct tcp_slot *s,
 		return refuse(p, s, ENOMEM, "the node cannot take another client");
 	}
 	c->transport = &node_tcp;
+	atomic_store(&c->lease, 0); /* until it gives back a stamp */
 	c->sock = p->sock;
 	c->peer = p;
 	pthread_mutex_lock(&t->node->lock);
@@ -89,12 +113,14 @@ static int on_hello(struct tcp *t, struct tcp_peer *p, struct tcp_slot *s,
 		strncpy(text, sl_error(t->node->sched), SL_WELCOME_BYTES);
 	pthread_mutex_unlock(&t->node->lock);
 	if (!c->job) {
+		c->sock = -1; /* it is the peer's, who is to hear why */
 		client_free(c);
 		refuse(p, s, -rc, text);
 		free(text);
 		return 0;
 	}
 	p->client = c;
+	sl_auth_session(t->secret, SL_SIDE_NODE, p->hello, p->nonce, &p->session);
 	sl_list_remove(&p->link);
 	sl_list_push_back(&t->peers, &p->link);
 	t->strangers_count--;
@@ -124,11 +150,15 @@ static bool allowed(const struct tcp_peer *p, const struct sl_frame *f)
 {
 	switch (f->type) {
 	case SL_HELLO:
-		return !p->client;
+		return !p->client && !p->challenged;
+	case SL_PROOF:
+		return !p->client && p->challenged;
 	case SL_OPEN:
 	case SL_CLOSE:
 	case SL_FSYNC:
 	case SL_CONTROL:
+	case SL_LEASE:
+	case SL_SIZE:
 		return p->client;
 	case SL_PREAD:
 	case SL_PWRITE:
@@ -155,12 +185,18 @@ int tcp_frame(struct tcp *t, struct tcp_peer *p, const struct sl_frame *f, unsig
 	p->receiving = s; /* so that it is found if we hang up in here */
 	if (f->type == SL_HELLO)
 		rc = on_hello(t, p, s, payload);
+	else if (f->type == SL_PROOF)
+		rc = on_proof(t, p, s, payload);
 	else if (f->type == SL_CONTROL)
 		rc = on_control(t, s, payload);
+	else if (f->type == SL_LEASE)
+		tcp_reply(s, 0, NULL);
+	else if (f->type == SL_OPEN && f->length)
+		memcpy(s->buffer, payload, f->length);
 	if (rc)
 		return rc;
 	p->receiving = NULL;
-	if (f->type == SL_PWRITE || (f->type == SL_OPEN && f->length)) {
+	if (f->type == SL_PWRITE) {
 		p->receiving = s;
 		p->received = 0;
 	} else if (s->where == TCP_RECEIVING) {
@@ -225,7 +261,7 @@ void tcp_begin(struct tcp *t, struct tcp_slot *s)
 	}
 	pthread_mutex_lock(&n->lock);
 	file = file_of(s->peer->client, &s->f);
-	if (file && s->f.type == SL_FSYNC) {
+	if (file && (s->f.type == SL_FSYNC || s->f.type == SL_SIZE)) {
 		file->busy++;
 		rc = 0;
 	} else if (file) {
@@ -234,7 +270,7 @@ void tcp_begin(struct tcp *t, struct tcp_slot *s)
 	pthread_mutex_unlock(&n->lock);
 	if (rc)
 		tcp_reply(s, rc, NULL);
-	else if (s->f.type == SL_FSYNC)
+	else if (s->f.type == SL_FSYNC || s->f.type == SL_SIZE)
 		tcp_errand(t, s);
 	else
 		node_wake_one(n);

@@ -18,8 +18,6 @@
 
 #define PAUSE_MS 1000 /* at most, until it is quiet */
 
-_Static_assert(SL_SECRET_BYTES == SL_JOB_NAME_MAX, "the secret is a text of HELLO");
-
 static int add(struct tcp *t, int *fd)
 {
 	struct epoll_event ev = { .events = EPOLLIN, .data.ptr = fd };

@@ -11,12 +11,15 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
+#include "ionode/fence.h"
+
 #define READ_BYTES (1U << 20) /* from one peer before the next has its turn */
 
 void tcp_watch(struct tcp *t, struct tcp_peer *p)
 {
 	bool reading = !p->paused && t->reading;
-	uint32_t events = (reading ? EPOLLIN : 0U) | (p->out ? EPOLLOUT : 0U);
+	/* That it has gone is of interest in any case. */
+	uint32_t events = (reading ? EPOLLIN : 0U) | (p->out ? EPOLLOUT : 0U) | EPOLLRDHUP;
 	struct epoll_event ev = { .events = events, .data.ptr = p };
 
 	if (events != p->events && !p->gone && !epoll_ctl(t->epoll_fd, EPOLL_CTL_MOD, p->sock, &ev))
@@ -25,11 +28,37 @@ void tcp_watch(struct tcp *t, struct tcp_peer *p)
 
 /* ---- sending ---- */
 
+/* Header, and seal if the peer is known, of a frame to it. Its length. */
+static size_t put_head(struct tcp_peer *p, const struct sl_frame *f, const void *payload,
+		       unsigned char head[SL_SEALED_BYTES])
+{
+	bool covered = f->length && sl_seal_covers(f);
+
+	sl_frame_encode(f, head);
+	if (!p->client)
+		return SL_FRAME_BYTES;
+	sl_seal(&p->session.out, head, fence_stamp(), covered ? payload : NULL,
+		covered ? f->length : 0);
+	return SL_SEALED_BYTES;
+}
+
+size_t tcp_goodbye(struct tcp_peer *p, unsigned char head[SL_SEALED_BYTES])
+{
+	const struct sl_frame f = { .type = SL_REPLY,
+				    .status = SL_COME_BACK,
+				    .epoch = p->tcp->node->epoch };
+
+	return put_head(p, &f, NULL, head);
+}
+
 void tcp_reply(struct tcp_slot *s, int64_t result, char *text)
 {
 	struct tcp_peer *p = s->peer;
 	bool data = s->f.type == SL_PREAD && result > 0;
-	struct sl_frame f = { .type = SL_REPLY, .tag = s->f.tag, .epoch = s->f.epoch };
+	struct sl_frame f = { .type = SL_REPLY,
+			      .tag = s->f.tag,
+			      .epoch = s->f.epoch,
+			      .flags = data ? SL_F_DATA : 0 };
 
 	s->text = text;
 	s->length = text ? strlen(text) : data ? (size_t)result : 0;
@@ -43,13 +72,15 @@ void tcp_reply(struct tcp_slot *s, int64_t result, char *text)
 		f.offset = s->f.offset;
 	if (p->client && p->tcp->node->link) /* never 0: it shall ask once in any case */
 		f.job = atomic_load(&p->client->job->moves) + 1;
-	if (s->f.type == SL_HELLO && result == 0) { /* `text` holds the payload of WELCOME */
+	if (s->f.type == SL_HELLO && result == 0) { /* `text` holds the payload of these */
+		f.type = SL_CHALLENGE;
+		s->length = f.length = SL_NONCE_BYTES + SL_PROOF_BYTES;
+	} else if (s->f.type == SL_PROOF && result == 0) {
 		f.type = SL_WELCOME;
 		f.job = s->f.job;
-		f.length = SL_WELCOME_BYTES;
-		s->length = SL_WELCOME_BYTES;
+		s->length = f.length = SL_WELCOME_BYTES;
 	}
-	sl_frame_encode(&f, s->head);
+	s->head_bytes = put_head(p, &f, s->text, s->head);
 	s->sent = 0;
 	s->next = NULL;
 	s->where = TCP_REPLY;
@@ -65,13 +96,13 @@ static ssize_t send_some(struct tcp_peer *p)
 	struct msghdr m = { .msg_iov = iov };
 
 	for (struct tcp_slot *s = p->out; s; s = s->next) {
-		size_t head = s->sent < SL_FRAME_BYTES ? SL_FRAME_BYTES - s->sent : 0;
-		size_t skip = head ? 0 : s->sent - SL_FRAME_BYTES;
+		size_t head = s->sent < s->head_bytes ? s->head_bytes - s->sent : 0;
+		size_t skip = head ? 0 : s->sent - s->head_bytes;
 		unsigned char *payload = s->text ? (unsigned char *)s->text : s->buffer;
 
 		if (head)
 			iov[m.msg_iovlen++] =
-				(struct iovec){ s->head + SL_FRAME_BYTES - head, head };
+				(struct iovec){ s->head + s->head_bytes - head, head };
 		if (s->length > skip)
 			iov[m.msg_iovlen++] = (struct iovec){ payload + skip, s->length - skip };
 	}
@@ -89,7 +120,7 @@ int tcp_flush(struct tcp *t, struct tcp_peer *p)
 			return -errno;
 		while (n > 0) {
 			struct tcp_slot *s = p->out;
-			size_t left = SL_FRAME_BYTES + s->length - s->sent;
+			size_t left = s->head_bytes + s->length - s->sent;
 			size_t part = left < (size_t)n ? left : (size_t)n;
 
 			s->sent += part;
@@ -154,6 +185,34 @@ static void payload_from_in(struct tcp_peer *p)
 	consume(p, n);
 }
 
+/*
+ * The frame at the beginning of `in`, with its payload unless that is data. 1: it is whole, and the
+ * peer's; 0: more has to come.
+ */
+static int next_frame(struct tcp_peer *p, struct sl_frame *f, size_t *head, size_t *whole)
+{
+	size_t covered;
+	uint64_t stamp;
+
+	*head = p->client ? SL_SEALED_BYTES : SL_FRAME_BYTES;
+	if (p->have < *head)
+		return 0;
+	if (sl_frame_decode(p->in, f))
+		return -EPROTO;
+	covered = sl_seal_covers(f) ? f->length : 0;
+	if (covered >= TCP_LINE)
+		return -EMSGSIZE;
+	*whole = *head + covered;
+	if (p->have < *whole)
+		return 0;
+	if (!p->client)
+		return 1;
+	if (!sl_unseal(&p->session.in, p->in, covered ? p->in + *head : NULL, covered, &stamp))
+		return -EBADMSG;
+	fence_renew(p->client, stamp);
+	return 1;
+}
+
 /* Take what is in `in`. 0: more has to come; 1: the peer has to wait. */
 static int take(struct tcp *t, struct tcp_peer *p)
 {
@@ -161,7 +220,8 @@ static int take(struct tcp *t, struct tcp_peer *p)
 	int rc;
 
 	for (;;) {
-		size_t whole = SL_FRAME_BYTES;
+		bool sealed = p->client;
+		size_t head, whole;
 
 		if (p->receiving) {
 			struct tcp_slot *s = p->receiving;
@@ -173,20 +233,15 @@ static int take(struct tcp *t, struct tcp_peer *p)
 			tcp_begin(t, s);
 			continue;
 		}
-		if (p->have < SL_FRAME_BYTES || p->ending)
+		if (p->ending)
 			return 0;
-		if ((rc = sl_frame_decode(p->in, &f)))
+		rc = next_frame(p, &f, &head, &whole);
+		if (rc <= 0)
 			return rc;
-		if (f.type == SL_HELLO || f.type == SL_CONTROL) {
-			if (f.length >= TCP_LINE)
-				return -EMSGSIZE;
-			whole += f.length;
-			if (p->have < whole)
-				return 0;
-		}
-		rc = tcp_frame(t, p, &f, p->in + SL_FRAME_BYTES);
+		rc = tcp_frame(t, p, &f, p->in + head);
 		if (rc)
 			return rc;
+		p->session.in.count += sealed;
 		consume(p, whole);
 	}
 }

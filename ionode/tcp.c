@@ -16,8 +16,9 @@
  * replies cannot get hold of all buffers before there are some forty of them, and then:
  *
  * Time is bounded. A stranger has 10 s for its HELLO; a frame has to arrive, and a reply to be
- * taken, within 30 s from its first byte on. A peer that is slower is hung up on, and one that
- * waits for something and has not been heard of for 14 s.
+ * taken, within 30 s from its first byte on. A peer that is slower is hung up on. One whose machine
+ * is gone costs no more than memory, until the kernel's keepalive finds out: what it has asked for
+ * is not executed after its lease (fence.c).
  *
  * All of it is O(1) for each frame; a second's tick looks at all peers once.
  */
@@ -35,6 +36,7 @@
 
 #include "base/listen.h"
 #include "base/log.h"
+#include "ionode/fence.h"
 #include "ionode/trace.h"
 
 #define SECOND	     INT64_C(1000000000)
@@ -42,7 +44,6 @@
 #define FRAME_NS     (30 * SECOND)
 #define ENDING_NS    (2 * SECOND)
 #define FLUSH_NS     SECOND /* when the node stops */
-#define SILENCE_MS   14000  /* less than client/tcp.c's */
 #define LOG_PER_TICK 20
 
 _Static_assert(TCP_SLOTS <= SL_SHM_SLOTS, "a slot has its request in struct client");
@@ -136,8 +137,10 @@ static void hang_up(struct tcp *t, struct tcp_peer *p, int error)
 	sl_list_remove(&p->link);
 	if (p->paused)
 		sl_list_remove(&p->waiting);
-	if (p->client)
+	if (p->client) {
+		fence_cut(p->client);
 		recall(t, p);
+	}
 	for (struct tcp_slot *s = p->out, *next; s; s = next) {
 		next = s->next;
 		tcp_slot_free(t, s);
@@ -218,7 +221,7 @@ static void resume(struct tcp *t)
 	}
 }
 
-/* So that a client that lives is heard of: see silent(). */
+/* So that we hear of a client whose machine has gone. */
 static void set_options(int sock)
 {
 	setsockopt(sock, IPPROTO_TCP, TCP_NODELAY, &(int){ 1 }, sizeof(int));
@@ -248,7 +251,7 @@ static void on_accept(struct tcp *t)
 {
 	struct sockaddr_storage from;
 	socklen_t length = sizeof(from);
-	struct epoll_event ev = { .events = EPOLLIN };
+	struct epoll_event ev = { .events = EPOLLIN | EPOLLRDHUP };
 	struct tcp_peer *p;
 	int sock;
 
@@ -274,7 +277,7 @@ static void on_accept(struct tcp *t)
 	listen_name((struct sockaddr *)&from, length, p->name);
 	p->tcp = t;
 	p->sock = sock;
-	p->events = EPOLLIN;
+	p->events = EPOLLIN | EPOLLRDHUP;
 	p->out_end = &p->out;
 	p->since = node_now();
 	for (unsigned i = 0; i < TCP_SLOTS; i++)
@@ -286,21 +289,6 @@ static void on_accept(struct tcp *t)
 		hang_up(t, p, -errno);
 }
 
-/*
- * A client gives a node up when its machine has not acknowledged anything for 20 s, and sends what
- * was not answered to another, or on another connection. By then the node must have given the
- * client up, so that what waits of it is not executed later, over newer data. The kernel's own
- * timers do not promise that: each begins anew when something is sent.
- */
-static bool silent(const struct tcp_peer *p)
-{
-	struct tcp_info info;
-	socklen_t length = sizeof(info);
-
-	return p->used && getsockopt(p->sock, IPPROTO_TCP, TCP_INFO, &info, &length) == 0 &&
-	       info.tcpi_last_ack_recv > SILENCE_MS;
-}
-
 static void tick_list(struct tcp *t, struct sl_list *list, sl_time patience, sl_time now)
 {
 	for (struct sl_list *l = list->next, *next; l != list; l = next) {
@@ -309,7 +297,7 @@ static void tick_list(struct tcp *t, struct sl_list *list, sl_time patience, sl_
 
 		next = l->next;
 		if ((in && !p->paused && now - p->since > (p->ending ? ENDING_NS : patience)) ||
-		    (p->out && now - p->out_since > FRAME_NS) || silent(p))
+		    (p->out && now - p->out_since > FRAME_NS))
 			hang_up(t, p, -ETIMEDOUT);
 	}
 }
@@ -318,6 +306,7 @@ static void tick(struct tcp *t)
 {
 	sl_time now = node_now();
 
+	tcp_errands_tick(t);
 	tick_list(t, &t->strangers, HELLO_NS, now);
 	tick_list(t, &t->peers, FRAME_NS, now);
 	if (t->unlogged)
@@ -364,17 +353,13 @@ static bool replies_left(struct tcp *t)
  */
 static void say_goodbye(struct tcp *t)
 {
-	const struct sl_frame f = { .type = SL_REPLY,
-				    .status = SL_COME_BACK,
-				    .epoch = t->node->epoch };
-	unsigned char head[SL_FRAME_BYTES];
+	unsigned char head[SL_SEALED_BYTES];
 
-	sl_frame_encode(&f, head);
 	for (struct sl_list *l = t->peers.next; l != &t->peers; l = l->next) {
 		struct tcp_peer *p = sl_container(l, struct tcp_peer, link);
 
 		if (!owed(t, p) &&
-		    send(p->sock, head, sizeof(head), MSG_DONTWAIT | MSG_NOSIGNAL) > 0)
+		    send(p->sock, head, tcp_goodbye(p, head), MSG_DONTWAIT | MSG_NOSIGNAL) > 0)
 			shutdown(p->sock, SHUT_WR);
 	}
 }
@@ -385,7 +370,8 @@ static void on_peer(struct tcp *t, struct tcp_peer *p, uint32_t events)
 
 	if (events & EPOLLOUT)
 		rc = tcp_flush(t, p);
-	if (!rc && events & (EPOLLERR | EPOLLHUP))
+	/* Gone, or about to: what it has sent and we have not read is not begun any more. */
+	if (!rc && events & (EPOLLERR | EPOLLHUP | EPOLLRDHUP))
 		rc = -ECONNRESET;
 	else if (!rc && events & EPOLLIN && !p->paused && t->reading)
 		rc = tcp_input(t, p);

@@ -21,7 +21,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "ionode/link.h"
+#include "ionode/stuck.h"
 #include "ionode/trace.h"
 #include "ionode/turn.h"
 
@@ -66,7 +68,7 @@ static void bell_ring(struct sl_bell *bell)
  */
 void node_wake_one(struct node *n)
 {
-	for (uint32_t w = 0; w < n->workers; w++) {
+	for (uint32_t w = 0; w < n->crew; w++) {
 		struct sl_bell *bell = &n->bells->bell[w];
 
 		atomic_fetch_add(&bell->rings, 1);
@@ -80,7 +82,7 @@ void node_wake_one(struct node *n)
 
 void node_wake_all(struct node *n)
 {
-	for (uint32_t w = 0; w < n->workers; w++)
+	for (uint32_t w = 0; w < n->crew; w++)
 		bell_ring(&n->bells->bell[w]);
 }
 
@@ -375,8 +377,12 @@ static bool held_back(struct node *n, sl_time now, sl_time *wake)
 static void execute(struct node *n, const struct sl_batch *b, struct sl_bell *bell,
 		    sl_time modelled, sl_time now)
 {
+	uint32_t worker = (uint32_t)(bell - n->bells->bell);
 	bool wake = n->slow && n->waiting;
 
+	if (stuck_park(n, b))
+		return;
+	stuck_begin(n, worker, b, now);
 	node_unlock(n);
 	if (wake)
 		node_wake_one(n);
@@ -385,6 +391,7 @@ static void execute(struct node *n, const struct sl_batch *b, struct sl_bell *be
 	wait_for_model(n, modelled);
 	atomic_store_explicit(&bell->executing, 0, memory_order_relaxed);
 	pthread_mutex_lock(&n->lock);
+	stuck_end(n, worker);
 	n->slow = node_now() - now > SLOW_NS;
 	node_finish(n, b);
 }
@@ -430,6 +437,8 @@ sl_time node_go_on(struct node *n, struct sl_bell *bell, bool turns)
 			n->handed = NULL;
 			execute(n, b, bell, 0, now);
 		}
+		while (bell && !sl_list_empty(&n->parked) && (b = stuck_next(n)))
+			execute(n, b, bell, 0, node_now());
 		node_collect(n, now);
 		due = turn_due(n, now);
 		b = NULL;
@@ -527,18 +536,21 @@ uint32_t node_cpus(void)
 	return count < SL_SHM_WORKERS ? (uint32_t)count : SL_SHM_WORKERS;
 }
 
+static struct worker crew[SL_SHM_WORKERS];
+
 /*
  * The first worker for the first CPU that the process may use, and so on; and clients on that CPU
  * are told to ring there. Those on other CPUs ring where they happen to.
  */
 int node_workers_start(struct node *n, pthread_t *threads)
 {
-	static struct worker workers[SL_SHM_WORKERS];
 	cpu_set_t cpus;
 	int cpu = -1;
 
 	if (sched_getaffinity(0, sizeof(cpus), &cpus))
 		CPU_ZERO(&cpus);
+	sl_list_init(&n->parked);
+	n->crew = n->workers;
 	for (uint32_t i = 0; i < SL_SHM_CPUS; i++)
 		n->bells->worker[i] = (uint8_t)(i % n->workers);
 	for (uint32_t i = 0; i < n->workers; i++) {
@@ -549,11 +561,32 @@ int node_workers_start(struct node *n, pthread_t *threads)
 		while (cpu < SL_SHM_CPUS && !CPU_ISSET((size_t)cpu, &cpus));
 		if (cpu < SL_SHM_CPUS)
 			n->bells->worker[cpu] = (uint8_t)i;
-		workers[i] = (struct worker){ n, &n->bells->bell[i], i,
-					      cpu < SL_SHM_CPUS ? cpu : -1, 0 };
-		rc = pthread_create(&threads[i], NULL, worker_main, &workers[i]);
+		crew[i] = (struct worker){ n, &n->bells->bell[i], i, cpu < SL_SHM_CPUS ? cpu : -1,
+					   0 };
+		rc = pthread_create(&threads[i], NULL, worker_main, &crew[i]);
 		if (rc)
 			return -rc;
 	}
 	return 0;
+}
+
+/* In the place of those that are stuck: bound to no CPU, and nobody rings there. */
+void node_workers_tick(struct node *n)
+{
+	uint32_t more = stuck_tick(n);
+
+	if (more)
+		log_warn("%u workers do not come back from a file or file system; %u more are "
+			 "started",
+			 n->stuck, more);
+	while (more--) {
+		uint32_t i = n->crew;
+		pthread_t thread;
+
+		crew[i] = (struct worker){ n, &n->bells->bell[i], i, -1, 0 };
+		if (pthread_create(&thread, NULL, worker_main, &crew[i]))
+			return;
+		pthread_detach(thread);
+		n->crew = i + 1;
+	}
 }

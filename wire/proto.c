@@ -113,13 +113,17 @@ struct pr_shape {
 static const struct pr_shape pr_shapes[SL_FRAME_TYPES] = {
 	[SL_HELLO] = { SL_HELLO_BYTES, SL_HELLO_BYTES, 0 },
 	[SL_WELCOME] = { SL_WELCOME_BYTES, SL_WELCOME_BYTES, 0 },
-	[SL_REPLY] = { 0, SL_MAX_PAYLOAD, 0 },
+	[SL_REPLY] = { 0, SL_MAX_PAYLOAD, SL_F_DATA },
 	[SL_OPEN] = { 0, SL_PATH_BYTES - 1, 0 }, /* a path comes without its final zero */
 	[SL_CLOSE] = { 0, 0, 0 },
 	[SL_PREAD] = { 0, 0, 0 },
 	[SL_PWRITE] = { 1, SL_MAX_PAYLOAD, SL_F_APPEND },
 	[SL_FSYNC] = { 0, 0, SL_F_DATASYNC },
 	[SL_CONTROL] = { 1, SL_MAX_PAYLOAD, 0 },
+	[SL_CHALLENGE] = { SL_NONCE_BYTES + SL_PROOF_BYTES, SL_NONCE_BYTES + SL_PROOF_BYTES, 0 },
+	[SL_PROOF] = { SL_PROOF_BYTES, SL_PROOF_BYTES, 0 },
+	[SL_LEASE] = { 0, 0, 0 },
+	[SL_SIZE] = { 0, 0, 0 },
 };
 
 static bool pr_frame_valid(const struct sl_frame *f)
@@ -201,7 +205,7 @@ void sl_hello_encode(const struct sl_hello *h, unsigned char out[SL_HELLO_BYTES]
 	pr_put(&at, h->procs, 4);
 	pr_put(&at, h->nodes, 4);
 	pr_put_text(&at, h->job);
-	pr_put_text(&at, h->secret);
+	memcpy(at, h->nonce, SL_NONCE_BYTES);
 }
 
 /* A name goes into tables, logs and JSON as it is: ASCII that can be seen, and no spaces. */
@@ -243,8 +247,9 @@ int sl_hello_decode(const unsigned char *in, size_t length, struct sl_hello *h)
 	read.best_effort = pr_get32(&at);
 	read.procs = pr_get32(&at);
 	read.nodes = pr_get32(&at);
-	if (!pr_get_text(&at, read.job) || !pr_get_text(&at, read.secret) || !pr_hello_valid(&read))
+	if (!pr_get_text(&at, read.job) || !pr_hello_valid(&read))
 		return -EPROTO;
+	memcpy(read.nonce, at, SL_NONCE_BYTES);
 	*h = read;
 	return 0;
 }

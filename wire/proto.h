@@ -28,9 +28,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SL_PROTO_VERSION  3
-#define SL_FRAME_MAGIC	  0x31554c53U /* "SLU1" */
-#define SL_FRAME_BYTES	  64
+#define SL_PROTO_VERSION 4
+#define SL_FRAME_MAGIC	 0x31554c53U /* "SLU1" */
+#define SL_FRAME_BYTES	 64
+#define SL_SEALED_BYTES \
+	80 /* over TCP after the greeting: the header, a stamp, and a seal; auth.h */
+#define SL_NONCE_BYTES	  64
+#define SL_PROOF_BYTES	  32
 #define SL_MAX_PAYLOAD	  (4U << 20)
 #define SL_JOB_NAME_MAX	  64
 #define SL_PATH_BYTES	  4096
@@ -48,6 +52,10 @@ enum sl_frame_type {
 	SL_PWRITE,  /* file, offset; payload: the data */
 	SL_FSYNC,   /* file; flags SL_F_DATASYNC */
 	SL_CONTROL, /* payload: a line of text, e.g. "status"; the reply's payload is text */
+	SL_CHALLENGE, /* TCP, answer to HELLO: a nonce and the node's proof */
+	SL_PROOF,     /* TCP: the client's proof, answered as HELLO is on a Unix socket */
+	SL_LEASE,     /* TCP: the stamp is all that it says; the reply has a new one */
+	SL_SIZE,      /* TCP: file; the reply's count is its size */
 	SL_FRAME_TYPES
 };
 
@@ -61,7 +69,22 @@ enum sl_frame_type {
 /* What OPEN says of how a file was opened. */
 #define SL_OPEN_FLAGS (O_ACCMODE | O_APPEND | O_DIRECT | O_SYNC | O_DSYNC | O_NOATIME)
 
-enum sl_frame_flags { SL_F_APPEND = 1, SL_F_DATASYNC = 2 };
+/* SL_F_DATA: of a REPLY, the payload is file data. */
+enum sl_frame_flags { SL_F_APPEND = 1, SL_F_DATASYNC = 2, SL_F_DATA = 4 };
+
+/*
+ * Leases, over TCP. A node executes a request only while its client's lease is valid, and the
+ * client goes elsewhere only when it is not any more. Each frame of the node has a stamp, its own
+ * clock (CLOCK_BOOTTIME, ns) at that time; each frame of the client gives back the newest stamp
+ * that it has got. The lease is valid until SL_LEASE_NS after the stamp given back. The client got
+ * that stamp later than it was made: so SL_LEASE_NS after it last heard of the node, by its own
+ * clock, no lease is valid. It waits for SL_LEASE_MARGIN_NS more, for clocks that do not run alike.
+ * The node begins nothing in the last SL_FENCE_NS of a lease: see ionode/fence.c.
+ */
+#define SL_LEASE_NS	   INT64_C(8000000000)
+#define SL_LEASE_MARGIN_NS INT64_C(1000000000)
+#define SL_FENCE_NS	   INT64_C(3000000000)
+#define SL_RENEW_NS	   INT64_C(1000000000) /* how often a client that waits renews it */
 
 /* What a side can do; the node answers with what is used. */
 enum sl_caps { SL_CAP_SHM = 1 };
@@ -81,9 +104,9 @@ struct sl_hello {
 	uint64_t min_bps, max_bps, burst_bytes;
 	int64_t period_ns;
 	uint32_t best_effort;
-	uint32_t procs, nodes;	      /* of the job, as declared */
-	char job[SL_JOB_NAME_MAX];    /* name of the job; ends with 0 */
-	char secret[SL_JOB_NAME_MAX]; /* TCP only */
+	uint32_t procs, nodes;		     /* of the job, as declared */
+	char job[SL_JOB_NAME_MAX];	     /* name of the job; ends with 0 */
+	unsigned char nonce[SL_NONCE_BYTES]; /* TCP only: random */
 };
 
 struct sl_welcome {
@@ -95,7 +118,7 @@ struct sl_welcome {
 	uint64_t segment_bytes, bells_bytes;
 };
 
-#define SL_HELLO_BYTES	 (4 * 4 + 4 * 8 + 3 * 4 + 2 * SL_JOB_NAME_MAX)
+#define SL_HELLO_BYTES	 (4 * 4 + 4 * 8 + 3 * 4 + SL_JOB_NAME_MAX + SL_NONCE_BYTES)
 #define SL_WELCOME_BYTES (2 * 4 + 2 * 8 + 4 * 4 + 2 * 8)
 
 /* Encoders cannot fail. Decoders: -EPROTO for a bad magic, type, flag, length or unterminated text.

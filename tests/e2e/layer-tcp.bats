@@ -58,7 +58,7 @@ address() {
 	secret=$SLUICE_RUNTIME/default/secret
 	far() { fails 1 "sluice run: $1" run --connect "$at" "${@:2}" -- touch "$DIR/started"; }
 	(umask 077 && echo other >"$BATS_TEST_TMPDIR/wrong")
-	far "the node at $at does not let us in: the secret is not the right one." --secret-file "$BATS_TEST_TMPDIR/wrong"
+	far "the node at $at does not know the secret in $BATS_TEST_TMPDIR/wrong: it has another, or is not one of yours." --secret-file "$BATS_TEST_TMPDIR/wrong"
 	chmod 644 "$BATS_TEST_TMPDIR/wrong"
 	far "cannot use the secret in $BATS_TEST_TMPDIR/wrong: it has to be your own file, with mode 0600." --secret-file "$BATS_TEST_TMPDIR/wrong"
 	far "cannot use the secret in none: No such file or directory." --secret-file none

@@ -60,6 +60,30 @@ resident_kb() {
 	serves
 }
 
+@test "a frame whose seal is wrong, or that comes again, is not obeyed" {
+	tcp_start
+	peer forged
+	[ "$(logged 'Bad message')" -ge 6 ]
+	serves
+}
+
+@test "whoever takes the port of a dead node learns nothing and gets no data" {
+	tcp_start
+	serves
+	node_kill
+	coproc peer impostor "$PWD/loot"
+	read -r -t 30 _ <&"${COPROC[0]}"
+	printf 'valuable%.0s' $(seq 20000) >valuable
+	SLUICE_TIMEOUT=5 SLUICE_LOG=- run ! remote timeout 60 dd if=valuable of=root/out bs=64k status=none
+	[[ "$output" == *"does not know our secret"* ]]
+	eval "exec ${COPROC[1]}>&-"
+	wait "$COPROC_PID" || true
+	[ -s loot ] # it was tried
+	run ! grep -aqF "$(cat secret)" loot
+	run ! grep -aq valuable loot
+	run ! grep -aq MORE loot # nothing after the first frame
+}
+
 @test "no path leads out of the root, and only regular files are opened" {
 	tcp_start
 	echo outside >outside

@@ -59,7 +59,7 @@ static bool frame_allowed(const uint8_t *b)
 		return false;
 	if (type != SL_REPLY && status)
 		return false;
-	if (type != SL_PWRITE && type != SL_FSYNC && flags)
+	if (type != SL_PWRITE && type != SL_FSYNC && type != SL_REPLY && flags)
 		return false;
 	switch (type) {
 	case SL_HELLO:
@@ -67,7 +67,7 @@ static bool frame_allowed(const uint8_t *b)
 	case SL_WELCOME:
 		return length == 56;
 	case SL_REPLY:
-		return status < 4096;
+		return status < 4096 && (flags == 0 || flags == 4);
 	case SL_OPEN:
 		return length < 4096;
 	case SL_CLOSE:
@@ -80,13 +80,20 @@ static bool frame_allowed(const uint8_t *b)
 		return (flags == 0 || flags == 2) && length == 0;
 	case SL_CONTROL:
 		return length > 0;
+	case SL_CHALLENGE:
+		return length == 96;
+	case SL_PROOF:
+		return length == 32;
+	case SL_LEASE:
+	case SL_SIZE:
+		return length == 0;
 	default:
 		return false;
 	}
 }
 
 /* Ends within its 64 bytes, with zeros from there on. */
-static bool text_allowed(const uint8_t *text, bool visible)
+static bool text_allowed(const uint8_t *text)
 {
 	bool ended = false;
 
@@ -95,7 +102,7 @@ static bool text_allowed(const uint8_t *text, bool visible)
 			return false;
 		if (!text[i])
 			ended = true;
-		else if (visible && (text[i] < 0x21 || text[i] > 0x7e))
+		else if (text[i] < 0x21 || text[i] > 0x7e)
 			return false;
 	}
 	return ended;
@@ -106,14 +113,14 @@ static bool hello_allowed(const uint8_t *b, size_t size)
 	return size == 188 && number(b, 0, 4) != 0 && number(b, 12, 4) <= SL_MAX_WEIGHT &&
 	       number(b, 16, 8) <= SL_MAX_RATE && number(b, 24, 8) <= SL_MAX_RATE &&
 	       number(b, 32, 8) <= SL_MAX_LENGTH && number(b, 40, 8) <= INT64_MAX &&
-	       number(b, 48, 4) <= 1 && text_allowed(b + 60, true) && text_allowed(b + 124, false);
+	       number(b, 48, 4) <= 1 && text_allowed(b + 60);
 }
 
 static bool welcome_allowed(const uint8_t *b, size_t size)
 {
 	uint64_t slots, workers, slot_bytes;
 
-	if (size != 56 || number(b, 0, 4) != 3 || number(b, 4, 4) > 1)
+	if (size != 56 || number(b, 0, 4) != 4 || number(b, 4, 4) > 1)
 		return false;
 	if (!(number(b, 4, 4) & 1)) {
 		for (unsigned i = 24; i < 56; i++)

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A FUSE file system with two files, a and b, that have the same inode number.
 
-usage: equal-inodes.py DIRECTORY     mounts itself there, serves until it is unmounted
+usage: equal-inodes.py DIRECTORY [HANG]     mounts itself there, serves until it is unmounted
+
+While there is a file HANG, writes to a are not answered.
 
 Written on /dev/fuse itself (protocol 7.31): requests are struct fuse_in_header and what follows it.
 """
@@ -69,6 +71,8 @@ def main():
             continue
         if opcode == DESTROY:
             return
+        if opcode == WRITE and node == NODES[b"a"] and sys.argv[2:] and os.path.exists(sys.argv[2]):
+            continue
         out = answer(opcode, node, request[40:])
         error, data = (-out, b"") if isinstance(out, int) else (0, out)
         try:

@@ -7,6 +7,9 @@
                      for; FILE.0, FILE.1, ... are written, read back and compared
     open PATH INO FLAGS...   what the node answers to OPEN, one word a line
     guess            wrong secrets: none, a prefix, a longer one; prints the answers
+    forged           frames with a seal that is wrong, repeated, or for other bytes
+    impostor FILE    listens at PORT as a node that does not know the secret, until end of input;
+                     what it is sent goes to FILE
     random           bytes, and good frames with bytes changed
     truncated        a HELLO that ends early
     oversized        lengths that nobody may send or ask for
@@ -18,6 +21,8 @@
 Exits with 1 if the node has not done what it has to.
 """
 import errno
+import hashlib
+import hmac
 import os
 import random
 import selectors
@@ -25,9 +30,11 @@ import socket
 import struct
 import sys
 
-HELLO, WELCOME, REPLY, OPEN, CLOSE, PREAD, PWRITE, FSYNC, CONTROL = range(1, 10)
-APPEND = 1
+HELLO, WELCOME, REPLY, OPEN, CLOSE, PREAD, PWRITE, FSYNC, CONTROL, CHALLENGE, PROOF, LEASE, SIZE = \
+    range(1, 14)
+APPEND, DATA = 1, 4
 PIECE = 131072
+WORD = (1 << 64) - 1
 
 
 def frame(kind, payload=b"", flags=0, tag=0, file=0, offset=0, count=0, length=None):
@@ -36,9 +43,61 @@ def frame(kind, payload=b"", flags=0, tag=0, file=0, offset=0, count=0, length=N
                        count, 0) + payload
 
 
-def hello(secret, job=b"peer"):
-    return frame(HELLO, struct.pack("<IIIIQQQqIII64s64s", 3, 0, os.getpid(), 0, 0, 0, 0, 0, 0, 0,
-                                    0, job, secret), tag=1)
+def hello(job=b"peer", version=4):
+    return frame(HELLO, struct.pack("<IIIIQQQqIII64s64s", version, 0, os.getpid(), 0, 0, 0, 0, 0, 0,
+                                    0, 0, job, os.urandom(64)), tag=1)
+
+
+def keyed(secret, label, hello_bytes, nonce):
+    return hmac.new(secret, label + b"\0" + hello_bytes + nonce, hashlib.sha256).digest()
+
+
+def siphash(key, data):
+    k0, k1 = struct.unpack("<QQ", key)
+    v = [k0 ^ 0x736f6d6570736575, k1 ^ 0x646f72616e646f6d, k0 ^ 0x6c7967656e657261,
+         k1 ^ 0x7465646279746573]
+
+    def turn(x, by):
+        return (x << by | x >> (64 - by)) & WORD
+
+    def rounds(count):
+        for _ in range(count):
+            v[0] = (v[0] + v[1]) & WORD
+            v[1] = turn(v[1], 13) ^ v[0]
+            v[0] = turn(v[0], 32)
+            v[2] = (v[2] + v[3]) & WORD
+            v[3] = turn(v[3], 16) ^ v[2]
+            v[0] = (v[0] + v[3]) & WORD
+            v[3] = turn(v[3], 21) ^ v[0]
+            v[2] = (v[2] + v[1]) & WORD
+            v[1] = turn(v[1], 17) ^ v[2]
+            v[2] = turn(v[2], 32)
+
+    data += b"\0" * (7 - len(data) % 8) + bytes([len(data) & 255])
+    for (word,) in struct.iter_unpack("<Q", data):
+        v[3] ^= word
+        rounds(2)
+        v[0] ^= word
+    v[2] ^= 255
+    rounds(4)
+    return v[0] ^ v[1] ^ v[2] ^ v[3]
+
+
+class Seal:
+    """One direction of a connection."""
+
+    def __init__(self, key):
+        self.key, self.count = key, 0
+        k0, k1 = struct.unpack("<QQ", key)
+        self.inner = struct.pack("<QQ", k0 ^ 0x5c5c5c5c5c5c5c5c, k1 ^ 0x3636363636363636)
+
+    def of(self, head, stamp, payload):
+        kind, flags = struct.unpack("<HH", head[4:8])
+        covered = payload and kind != PWRITE and not (kind == REPLY and flags & DATA)
+        seal = siphash(self.key, head + struct.pack(
+            "<QQQ", stamp, self.count, siphash(self.inner, payload) if covered else 0))
+        self.count += 1
+        return struct.pack("<QQ", stamp, seal)
 
 
 class Gone(Exception):
@@ -49,13 +108,42 @@ class Peer:
     def __init__(self, secret=None):
         self.sock = socket.create_connection((host, port))
         self.sock.settimeout(20)
+        self.sealed = None
+        self.stamp = 0
         if secret is not None:
-            self.send(hello(secret))
-            kind, status, _, _ = self.reply()
-            if kind != WELCOME:
-                raise Gone(errno.errorcode[status])
+            self.greet(secret)
+
+    def greet(self, secret):
+        first = hello()
+        self.sock.sendall(first)
+        kind, status, _, challenge = self.reply()
+        if kind != CHALLENGE:
+            raise Gone(errno.errorcode[status])
+        nonce, proof = challenge[:64], challenge[64:]
+        self.proved = proof == keyed(secret, b"sluice 4 node", first[64:], nonce)
+        self.sock.sendall(frame(PROOF, keyed(secret, b"sluice 4 client", first[64:], nonce), tag=1))
+        keys = keyed(secret, b"sluice 4 keys", first[64:], nonce)
+        self.sealed = Seal(keys[:16]), Seal(keys[16:])
+        kind, status, _, _ = self.reply(greeting=True)
+        if kind != WELCOME:
+            raise Gone(errno.errorcode[status])
+        if not self.proved:
+            sys.exit("the node has not proved that it knows the secret")
+
+    def seal(self, data):
+        """Put a seal into each whole frame of data; what follows is left as it is."""
+        out = b""
+        while self.sealed and len(data) >= 64:
+            length = struct.unpack("<I", data[8:12])[0]
+            out += data[:64] + self.sealed[0].of(data[:64], self.stamp, data[64:64 + length])
+            out += data[64:64 + length]
+            data = data[64 + length:]
+        return out + data
 
     def send(self, data):
+        self.send_raw(self.seal(data))
+
+    def send_raw(self, data):
         try:
             self.sock.sendall(data)
         except (BrokenPipeError, ConnectionResetError):
@@ -73,10 +161,20 @@ class Peer:
             data += part
         return data
 
-    def reply(self):
-        head = struct.unpack("<IHHIiQQQQQQ", self.receive(64))
+    def reply(self, greeting=False):
+        raw = self.receive(64)
+        head = struct.unpack("<IHHIiQQQQQQ", raw)
         assert head[0] == 0x31554C53, "not a frame"
-        return head[1], head[4], head, self.receive(head[3])
+        sealed = self.sealed and not (greeting and head[1] == REPLY)
+        tail = self.receive(16) if sealed else b""
+        payload = self.receive(head[3])
+        if sealed:
+            self.check(raw, tail, payload)
+        return head[1], head[4], head, payload
+
+    def check(self, raw, tail, payload):
+        self.stamp = struct.unpack("<Q", tail[:8])[0]
+        assert self.sealed[1].of(raw, self.stamp, payload) == tail, "not the node's seal"
 
     def open(self, path, ino, flags=os.O_RDWR):
         self.send(frame(OPEN, path, tag=2, offset=ino, count=flags))
@@ -112,10 +210,7 @@ def on_many(count, name):
         peers.append(p)
     for kind in (PWRITE, PREAD):
         for p in peers:
-            p.out = b"".join(
-                frame(kind, p.data[k * PIECE:(k + 1) * PIECE] if kind == PWRITE else b"",
-                      tag=k, file=p.file, offset=k * PIECE, count=PIECE)
-                for k in range(pieces))
+            p.out = p.seal(b"".join(piece(p, kind, k) for k in range(pieces)))
             p.input, p.left = b"", pieces
             p.sock.setblocking(False)
             select.register(p.sock, selectors.EVENT_READ | selectors.EVENT_WRITE, p)
@@ -127,6 +222,11 @@ def on_many(count, name):
             sys.exit("wrong data in " + p.path)
 
 
+def piece(p, kind, k):
+    return frame(kind, p.data[k * PIECE:(k + 1) * PIECE] if kind == PWRITE else b"",
+                 tag=k, file=p.file, offset=k * PIECE, count=PIECE)
+
+
 def step(select, p, events, kind):
     if events & selectors.EVENT_WRITE:
         p.out = p.out[p.sock.send(p.out[:1 << 20]):]
@@ -134,15 +234,21 @@ def step(select, p, events, kind):
             select.modify(p.sock, selectors.EVENT_READ, p)
     if events & selectors.EVENT_READ:
         p.input += p.sock.recv(1 << 20) or sys.exit("hung up")
-        while len(p.input) >= 64:
+        while len(p.input) >= 80:
             head = struct.unpack("<IHHIiQQQQQQ", p.input[:64])
-            whole = 64 + head[3]
+            whole = 80 + head[3]
             if len(p.input) < whole:
                 break
+            p.check(p.input[:64], p.input[64:80], p.input[80:whole])
+            if head[4] == 4095:  # the lease was over: again, with the newest stamp
+                p.out += p.seal(piece(p, kind, head[5]))
+                p.input = p.input[whole:]
+                select.modify(p.sock, selectors.EVENT_READ | selectors.EVENT_WRITE, p)
+                continue
             if head[4] or head[9] != PIECE:
                 sys.exit("status %d, count %d" % (head[4], head[9]))
             at = head[5] * PIECE
-            if kind == PREAD and p.input[64:whole] != p.data[at:at + PIECE]:
+            if kind == PREAD and p.input[80:whole] != p.data[at:at + PIECE]:
                 sys.exit("wrong data")
             p.input = p.input[whole:]
             p.left -= 1
@@ -170,7 +276,7 @@ def on_guess():
 
 
 def on_random():
-    good = hello(secret) + frame(OPEN, b"file", tag=1) + frame(PREAD, tag=2, file=1, count=1)
+    good = hello() + frame(OPEN, b"file", tag=1) + frame(PREAD, tag=2, file=1, count=1)
     for i in range(200):
         r = random.Random(i)
         data = bytearray(good * 3)
@@ -186,7 +292,7 @@ def on_random():
 
 
 def on_truncated():
-    whole = hello(secret)
+    whole = hello()
     for n in range(0, len(whole), 7):
         p = Peer()
         p.send(whole[:n])
@@ -212,7 +318,9 @@ def on_oversized():
 
 
 def on_replayed():
-    must_hang_up("HELLO twice", hello(secret), secret)
+    must_hang_up("HELLO twice", hello(), secret)
+    must_hang_up("HELLO twice, before PROOF", hello() + hello())
+    must_hang_up("PROOF first", frame(PROOF, b"x" * 32))
     must_hang_up("a read before HELLO", frame(PREAD, file=1, count=1))
     must_hang_up("a line before HELLO", frame(CONTROL, b"status"))
     must_hang_up("WELCOME", frame(WELCOME, b"\0" * 56), secret)
@@ -230,6 +338,63 @@ def on_replayed():
     p.send(frame(CONTROL, b"ping", tag=9))
     if p.reply()[3] != b"pong":
         sys.exit("no pong")
+
+
+def on_forged():
+    ping = frame(CONTROL, b"ping", tag=9)
+    p = Peer(secret)
+    good = p.seal(ping)
+    p.send_raw(good)
+    if p.reply()[3] != b"pong":
+        sys.exit("no pong")
+    # The same again; another tag, stamp, seal or payload; and none.
+    for what, at in ("again", None), ("tag", 16), ("stamp", 64), ("seal", 72), ("payload", 80):
+        p = Peer(secret)
+        data = bytearray(p.seal(ping))
+        if at is None:
+            p.send_raw(bytes(data))
+            p.reply()
+        else:
+            data[at] ^= 1
+        p.send_raw(bytes(data))
+        try:
+            sys.exit("answered to a forged %s: %s" % (what, p.reply()))
+        except Gone:
+            pass
+    p = Peer(secret)
+    p.send_raw(ping + b"\0" * 16)
+    try:
+        sys.exit("answered without a seal: %s" % (p.reply(),))
+    except Gone:
+        pass
+
+
+def on_impostor(name):
+    """Whoever has taken the port: answers HELLO as well as it can, and keeps what it is sent."""
+    server = socket.create_server((host, port), reuse_port=True)
+    server.settimeout(0.2)
+    print("ready", flush=True)
+    with open(name, "wb") as out:
+        select = selectors.DefaultSelector()
+        select.register(sys.stdin, selectors.EVENT_READ)
+        while not select.select(0):
+            try:
+                sock, _ = server.accept()
+            except TimeoutError:
+                continue
+            sock.settimeout(0.5)
+            try:
+                out.write(sock.recv(1 << 20))
+                sock.sendall(frame(CHALLENGE, os.urandom(96), tag=1))
+                while True:
+                    data = sock.recv(1 << 20)
+                    if not data:
+                        break
+                    out.write(b"MORE" + data)
+            except OSError:
+                pass
+            out.flush()
+            sock.close()
 
 
 def hold(peers):
@@ -254,8 +419,9 @@ def on_greedy(count, path, ino):
     for p in peers:
         p.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         file = p.open(path.encode(), int(ino))
+        requests = p.seal(frame(PREAD, file=file, count=PIECE) * 64)
+        p.sock.sendall(requests)  # more than the node takes; so the seals of others do not matter
         p.sock.setblocking(False)
-        requests = frame(PREAD, file=file, count=PIECE) * 4096
         try:
             while True:
                 p.sock.send(requests)

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+# The forward route keeps data right: fencing, appends, positions, signals, identity, stuck files.
+bats_require_minimum_version 1.5.0
+
+setup() {
+	load node
+	load tcp
+	cd "$BATS_TEST_TMPDIR"
+	ROOT=$PWD/root JOB=1
+	mkdir root
+	: >node.log
+	FORWARD=$BATS_FILE_TMPDIR/forward
+	[ -x "$FORWARD" ] || $CC -std=c17 -D_GNU_SOURCE -O1 -pthread -o "$FORWARD" \
+		"$SOURCE_DIR/tests/e2e/programs/forward.c"
+}
+
+teardown() {
+	[ -z "${PROGRAM:-}" ] || kill -9 "$PROGRAM" 2>/dev/null || true
+	node_kill
+	[ -z "${MOUNT:-}" ] || umount -l "$MOUNT" || true
+	[ -z "${SERVER:-}" ] || kill "$SERVER" 2>/dev/null || true
+}
+
+until_true() { # SECONDS CMD…
+	local end=$((SECONDS + $1))
+	until "${@:2}"; do
+		[ $SECONDS -lt $end ] || return 1
+		sleep 0.05
+	done
+}
+
+inside() { # so many requests are in the node
+	[ "$("$ASK" "$SOCKET" status | jq .requests)" -eq "$1" ]
+}
+
+@test "a node that was stopped does not write over what its client has written elsewhere since" {
+	tcp_start --capacity 20000
+	SLUICE_FALLBACK=direct TIMEOUT=1 remote "$FORWARD" old-new root/file >out &
+	PROGRAM=$!
+	until_true 20 inside 1 # 'x'
+	until_true 30 test -s root/file
+	until_true 20 inside 1 # 'o', which waits for its turn
+	kill -STOP "$NODE"
+	wait $PROGRAM # goes on when the lease is over
+	PROGRAM=
+	[ "$(head -c 65536 root/file | tr -d n | wc -c)" -eq 0 ]
+	# No sooner than the lease, nor much later.
+	read -r _ ms <out
+	[ "$ms" -ge 4000 ]
+	kill -CONT "$NODE" 2>/dev/null || true # or it has been killed
+	sleep 5			  # the time in which it would have written
+	[ "$(head -c 65536 root/file | tr -d n | wc -c)" -eq 0 ]
+}
+
+@test "appends are whole whatever their size, and so are many vectors" {
+	tcp_start
+	remote "$FORWARD" append root/a 1000000 4 20
+	remote "$FORWARD" append root/b 100000 4 50
+	remote "$FORWARD" vectors root/c 200
+	remote "$FORWARD" vectors root/d 100
+	forwarded "$FORWARD" append root/e 1000000 4 20
+	forwarded "$FORWARD" vectors root/f 200
+	node_stop
+}
+
+@test "processes that share a position read each record once, and end at the end" {
+	tcp_start
+	for _ in 1 2 3; do
+		remote "$FORWARD" shared root/a 3000
+	done
+	node_stop
+}
+
+@test "signals make no call fail and no append come twice" {
+	tcp_start --capacity 3M
+	remote "$FORWARD" signals root/a 4096 300
+	remote "$FORWARD" signals root/b 100000 20
+	forwarded "$FORWARD" signals root/c 4096 300
+	[ "$(JOB=1 moved write)" -ge $((600 * 4096 + 2000000)) ]
+	node_stop
+}
+
+@test "a handler runs long before a large write is through, and SIGTERM ends it" {
+	tcp_start --capacity 2M
+	remote "$FORWARD" handler root/a 8000000 >out
+	read -r came all <out
+	echo "handler after $came ms of $all"
+	[ $((came * 2)) -lt "$all" ]
+	remote "$FORWARD" handler root/a 100000000 >/dev/null &
+	PROGRAM=$!
+	until_true 20 inside 8
+	before=$SECONDS
+	kill "$PROGRAM"
+	wait $PROGRAM || true
+	PROGRAM=
+	[ $((SECONDS - before)) -lt 10 ]
+}
+
+@test "two files with equal inode numbers are not mixed up" {
+	[ "$(id -u)" -eq 0 ] || skip "only root can mount"
+	[ -c /dev/fuse ] || skip "no FUSE here"
+	MOUNT=$ROOT
+	python3 "$SOURCE_DIR/tests/e2e/programs/equal-inodes.py" "$MOUNT" 3>&- &
+	SERVER=$!
+	until_true 10 mountpoint -q "$MOUNT"
+	tcp_start --capacity 4M --order aioli
+	forwarded "$FORWARD" two "$ROOT" 50
+	[ "$(moved write)" -ge 409600 ]
+}
+
+@test "what a client asked for is not begun after it was killed" {
+	tcp_start --capacity 20000
+	remote "$FORWARD" old-new root/file >out &
+	PROGRAM=$!
+	until_true 20 inside 1
+	until_true 30 test -s root/file
+	until_true 20 inside 1 # 'o'
+	kill -9 "$(pgrep -P $PROGRAM || echo $PROGRAM)"
+	wait $PROGRAM || true
+	PROGRAM=
+	until_true 20 inside 0
+	sleep 4
+	[ "$(head -c 65536 root/file | tr -d '\0' | wc -c)" -eq 0 ]
+}
+
+@test "a file that hangs stops no other" {
+	[ "$(id -u)" -eq 0 ] || skip "only root can mount"
+	[ -c /dev/fuse ] || skip "no FUSE here"
+	MOUNT=$ROOT
+	python3 "$SOURCE_DIR/tests/e2e/programs/equal-inodes.py" "$MOUNT" "$PWD/hang" 3>&- &
+	SERVER=$!
+	until_true 10 mountpoint -q "$MOUNT"
+	tcp_start --workers 2
+	touch hang
+	for i in 1 2 3 4 5; do # not next to each other: they would be merged
+		remote timeout -s KILL 100 dd if=/dev/zero of=root/a bs=64k count=1 seek=$((2 * i)) conv=notrunc status=none 3>&- &
+		hung+=($!)
+	done
+	until_true 20 inside 5
+	head -c 1000000 /dev/urandom >data
+	for _ in 1 2 3 4; do
+		remote timeout 60 dd if=data of=root/b bs=64k conv=notrunc status=none
+		cmp data root/b
+	done
+	forwarded timeout 60 dd if=data of=root/b bs=64k conv=notrunc status=none
+	inside 5 # they still hang
+	[ "$(logged 'do not come back')" -ge 1 ]
+	for pid in "${hung[@]}"; do kill -9 "$pid" $(pgrep -P "$pid") 2>/dev/null || true; done
+}
