@@ -398,13 +398,15 @@ int cmd_report(int argc, char **argv)
 	const char *name = NULL, *since = NULL, *html = NULL, *job = NULL, *slurm = NULL;
 	bool as_json = false, line = false, what_if = false;
 	char slurm_id[REPORT_ID];
-	const struct cli_option options[] = {
-		{ "name", 0, NULL, &name },	  { "since", 's', NULL, &since },
-		{ "html", 0, NULL, &html },	  { "job", 0, NULL, &job },
-		{ "slurm", 0, NULL, &slurm },	  { "line", 0, &line, NULL },
-		{ "json", 'j', &as_json, NULL },  { "what-if", 0, &what_if, NULL },
-		{ 0 }
-	};
+	const struct cli_option options[] = { { "name", 0, NULL, &name },
+					      { "since", 's', NULL, &since },
+					      { "html", 0, NULL, &html },
+					      { "job", 0, NULL, &job },
+					      { "slurm", 0, NULL, &slurm },
+					      { "line", 0, &line, NULL },
+					      { "json", 'j', &as_json, NULL },
+					      { "what-if", 0, &what_if, NULL },
+					      { 0 } };
 	int status = cli_options(CMD, argc, argv, options, argc, help);
 	struct report r = { 0 };
 	struct layer l = { .name = "", .lock = -1 };
@@ -426,8 +428,10 @@ int cmd_report(int argc, char **argv)
 	if (html && job)
 		return cli_usage(CMD, "the page has all jobs: leave out --job, --slurm or --html.");
 	if (what_if && (html || job))
-		return cli_usage(CMD, "--what-if is about all jobs, and has no page: leave out --html, --job or "
-				      "--slurm.");
+		return cli_usage(
+			CMD,
+			"--what-if is about all jobs, and has no page: leave out --html, --job or "
+			"--slurm.");
 	if (html && (status = page_check(CMD, html)))
 		return status;
 	if (optind == argc) {

@@ -16,6 +16,7 @@
  * all of them can open, the secret. The kernel gives that back when its holder dies; if the holder
  * is stopped, it is not waited for either.
  */
+#include "base/oldlibc.h"
 #include "client/position.h"
 
 #include <errno.h>
@@ -65,7 +66,7 @@ static int shared_fd(const char *file)
 	int fd = atomic_load(&shared.fd) - 1, high;
 	struct stat st;
 
-	if (fd >= 0 && fstat(fd, &st) == 0 && st.st_ino == atomic_load(&shared.inode))
+	if (fd >= 0 && sl_fstat(fd, &st) == 0 && st.st_ino == atomic_load(&shared.inode))
 		return fd;
 	fd = (int)syscall(SYS_openat, AT_FDCWD, file, O_RDONLY | O_CLOEXEC, 0);
 	if (fd < 0)
@@ -75,7 +76,7 @@ static int shared_fd(const char *file)
 		syscall(SYS_close, fd);
 		fd = high;
 	}
-	if (fstat(fd, &st)) {
+	if (sl_fstat(fd, &st)) {
 		syscall(SYS_close, fd);
 		return -1;
 	}
@@ -99,7 +100,7 @@ static void shared_unlock(void)
 	int fd = atomic_load(&shared.fd) - 1;
 	struct stat st;
 
-	if (fd >= 0 && fstat(fd, &st) == 0 && st.st_ino == atomic_load(&shared.inode))
+	if (fd >= 0 && sl_fstat(fd, &st) == 0 && st.st_ino == atomic_load(&shared.inode))
 		syscall(SYS_flock, fd, LOCK_UN);
 }
 
@@ -138,6 +139,6 @@ void sl_forward_after_fork(void)
 	for (unsigned i = 0; i < PLACES; i++)
 		atomic_store(&places[i].owner, 0);
 	/* It is one open file with the parent's, and would keep nobody out. */
-	if (fd >= 0 && fstat(fd, &st) == 0 && st.st_ino == atomic_load(&shared.inode))
+	if (fd >= 0 && sl_fstat(fd, &st) == 0 && st.st_ino == atomic_load(&shared.inode))
 		syscall(SYS_close, fd);
 }

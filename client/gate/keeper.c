@@ -27,7 +27,7 @@
 
 #define LOOK_MS	  1000
 #define SILENT_MS 3000
-#define ALONE_NS                                                                               \
+#define ALONE_NS \
 	INT64_C(1000000000)	   /* how long the keeper answers itself before it tries again \
 				    */
 #define SHORT_NS INT64_C(10000000) /* a supervisor that lived for less did not work */

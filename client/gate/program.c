@@ -7,6 +7,7 @@
  * programs with libaio or liburing by DT_NEEDED. A program that opens such a library at run time,
  * or has "syscall" instructions of its own, cannot be found this way.
  */
+#include "base/oldlibc.h"
 #include "client/gate/program.h"
 
 #include <elf.h>
@@ -149,8 +150,8 @@ static bool is_privileged(int fd)
 
 	if (syscall(SYS_fgetxattr, fd, "security.capability", NULL, 0UL) > 0 && geteuid() != 0)
 		return true;
-	return fstat(fd, &st) == 0 && ((st.st_mode & S_ISUID && st.st_uid != geteuid()) ||
-				       (st.st_mode & S_ISGID && st.st_gid != getegid()));
+	return sl_fstat(fd, &st) == 0 && ((st.st_mode & S_ISUID && st.st_uid != geteuid()) ||
+					  (st.st_mode & S_ISGID && st.st_gid != getegid()));
 }
 
 /* The interpreter of a script. */

@@ -662,7 +662,7 @@ static void shared_memory_lies_as_documented(void **state)
 	assert_int_equal(offsetof(struct sl_turn_node, ready), 128);
 	assert_int_equal(offsetof(struct sl_turn_job, mode), 64);
 	assert_int_equal(offsetof(struct sl_turn_job, credit), 128);
-	assert_int_equal(offsetof(struct sl_turn_job, grants), 192);
+	assert_int_equal(offsetof(struct sl_turn_job, grants), 256);
 	assert_int_equal(sizeof(struct sl_turn_cpu), 64);
 	assert_int_equal(sizeof(struct sl_turn_slot), 64);
 	assert_int_equal(sizeof(struct sl_bells), 64 * 576 + SL_SHM_CPUS);
