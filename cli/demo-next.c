@@ -11,8 +11,9 @@
 #include <unistd.h>
 
 #include "cli/demo-live.h"
+#include "cli/layer.h"
 
-/* Whether "sluice" means this very program. */
+/* Whether the shell's "sluice" is the one that this program belongs to. */
 static bool dn_in_path(const char *self)
 {
 	const char *path = getenv("PATH");
@@ -37,20 +38,16 @@ static bool dn_in_path(const char *self)
 void demo_next(void)
 {
 	char self[PATH_MAX], cwd[PATH_MAX];
-	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
 	size_t length;
 
 	puts("\nTry it on programs of your own, for example:");
-	if (n > 0) {
-		self[n] = 0;
-		if (!dn_in_path(self)) {
-			*strrchr(self, '/') = 0;
-			length = getcwd(cwd, sizeof(cwd)) ? strlen(cwd) : 0;
-			if (length > 1 && !strncmp(self, cwd, length) && self[length] == '/')
-				printf("  export PATH=\"$PWD%s:$PATH\"\n", self + length);
-			else
-				printf("  export PATH=\"%s:$PATH\"\n", self);
-		}
+	if (!layer_program("demo", self) && !dn_in_path(self)) {
+		*strrchr(self, '/') = 0;
+		length = getcwd(cwd, sizeof(cwd)) ? strlen(cwd) : 0;
+		if (length > 1 && !strncmp(self, cwd, length) && self[length] == '/')
+			printf("  export PATH=\"$PWD%s:$PATH\"\n", self + length);
+		else
+			printf("  export PATH=\"%s:$PATH\"\n", self);
 	}
 	puts("  mkdir -p ~/scratch\n"
 	     "  sluice up --charge calls --capacity 100MB/s ~/scratch\n"

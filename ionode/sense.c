@@ -192,17 +192,40 @@ static void look(struct sense *s)
 /* ---- finding the capacity; the lock is held ---- */
 
 /* What this job has moved since the last step, and how it waited. */
+#define ADOPTED (INT64_C(1) << 30)
+
+/*
+ * What the file system has moved for a job so far: not what the page cache answered, and writes when
+ * they are written back. Programs count these in their segment, so that differences can be
+ * negative for a moment.
+ */
+static uint64_t delivered(const struct node_job *j, int op)
+{
+	const struct sl_turn_job *shm = j->turn ? j->turn->shm : NULL;
+
+	if (!shm)
+		return j->moved[op];
+	if (op == SL_READ)
+		return j->moved[op] - atomic_load(&shm->cached);
+	return j->moved[op] - atomic_load(&shm->buffered) + atomic_load(&shm->flushed);
+}
+
 static void add_job(struct capacity_sample *to, struct node_job *j)
 {
 	uint64_t held = j->turn ? atomic_load(&j->turn->shm->held_ns) : 0;
 	double moved = 0, looks = j->seen.looks, waited;
 
 	for (int op = SL_READ; op <= SL_WRITE; op++) {
-		double bytes = (double)(j->moved[op] - j->seen.moved[op]);
+		uint64_t so_far = delivered(j, op);
+		int64_t bytes = (int64_t)(so_far - j->seen.moved[op]);
 
-		to->delivered_bytes[op] += bytes;
-		moved += bytes;
-		j->seen.moved[op] = j->moved[op];
+		if (bytes < -ADOPTED) /* a segment that is older than this node */
+			j->seen.moved[op] = so_far;
+		if (bytes < 0)
+			continue;
+		to->delivered_bytes[op] += (double)bytes;
+		moved += (double)bytes;
+		j->seen.moved[op] = so_far;
 	}
 	waited = (double)(held - j->seen.held_ns) / 1e9 / to->seconds;
 	/* One that has a limit of its own may wait for that. */
