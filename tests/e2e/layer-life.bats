@@ -307,7 +307,7 @@ start_writer() { # options of run
 	see="See 'sluice up --help'."
 	fails 2 "sluice up: --device-model: 'paper' is no device; there are hdd, raid, ssd, pastel, graphene, suno, edel, or write bandwidth=200M,seek=5ms,op=50us,streams=1. $see" up --device-model paper "$DIR"
 	fails 2 "sluice up: --log-level: 'loud' is no log level; there are error, warn, info and debug. $see" up --log-level loud "$DIR"
-	fails 2 "sluice up: --capacity: 'fast' is not a rate; write 200M, 1.5Gi or 100MB/s. $see" up --capacity fast "$DIR"
+	fails 2 "sluice up: --capacity: 'fast' is not a rate; write 200M, 1.5Gi, 100MB/s or auto. $see" up --capacity fast "$DIR"
 	fails 2 "sluice up: --workers: '65' is not a number from 1 to 64. $see" up --workers 65 "$DIR"
 	fails 2 "sluice up: --listen: 'here' is not HOST:PORT, like 192.0.2.7:4444, node7:4444 or :4444. $see" up --listen here "$DIR"
 	fails 2 "sluice up: a secret is for --listen; there is none. $see" up --secret-file x "$DIR"
@@ -478,7 +478,7 @@ kill_named() { # layer
 	nobody() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
 	theirs=$SLUICE_RUNTIME-theirs
 	mkdir -m 755 "$theirs"
-	cp "$SLUICE" "$theirs/sluice" # they may not be able to reach ours
+	cp "$SLUICE" "$SLUICE-tools" "$theirs" # they may not be able to reach ours
 	"$SLUICE" up "$DIR"
 	# by the files
 	run -1 --separate-stderr nobody "$theirs/sluice" status
@@ -538,9 +538,9 @@ kill_named() { # layer
 	file=$BATS_TEST_TMPDIR/s.yaml
 	see="See 'sluice up --help'."
 	printf 'directory: %s\ncapcity: 2G\n' "$DIR" >"$file"
-	fails 2 "sluice up: $file:2: the file has no key 'capcity' (did you mean 'capacity'?); there are name, directory, capacity, workers, listen, secret_file, device_model, trace, log_level, ionodes, gap, curves, per_proc_bandwidth, compute_nodes, direct, ask_always, charge, dirty, mode, dashboard, policy, jobs. $see" up --config "$file"
+	fails 2 "sluice up: $file:2: the file has no key 'capcity' (did you mean 'capacity'?); there are name, directory, capacity, workers, listen, secret_file, device_model, trace, log_level, ionodes, gap, curves, per_proc_bandwidth, compute_nodes, controller_loss, direct, ask_always, charge, dirty, mode, dashboard, policy, jobs. $see" up --config "$file"
 	printf 'capacity: fast\n' >"$file"
-	fails 2 "sluice up: $file:1: capacity: 'fast' is not a rate; write 200M, 1.5Gi or 100MB/s. $see" up --config "$file" "$DIR"
+	fails 2 "sluice up: $file:1: capacity: 'fast' is not a rate; write 200M, 1.5Gi, 100MB/s or auto. $see" up --config "$file" "$DIR"
 	printf 'workers: 2\nlog_level: loud\n' >"$file"
 	fails 2 "sluice up: $file:2: log_level: 'loud' is no log level; there are error, warn, info and debug. $see" up --config "$file" "$DIR"
 	printf 'policy:\n  share: [wfq]\n' >"$file"
