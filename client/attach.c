@@ -356,6 +356,7 @@ static void leave(struct sl_turn_job *job)
 		if (atomic_load_explicit(&p->pid, memory_order_relaxed) != pid)
 			continue;
 		atomic_store(&p->phase, 0);
+		atomic_store(&p->dirty, 0); /* its files account for it */
 		atomic_compare_exchange_strong(&p->pid, &seen, 0);
 		return;
 	}

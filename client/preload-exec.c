@@ -228,6 +228,8 @@ int execvpe(const char *file, char *const argv[], char *const envp[])
 
 	if (is_gated_in_path(file, envp, path, sizeof(path)))
 		return exec_gated(path, argv, envp);
+	if (!sl_real.execvpe)
+		sl_real_early();
 	return sl_real.execvpe(file, argv, envp);
 }
 
@@ -237,6 +239,8 @@ int execvp(const char *file, char *const argv[])
 
 	if (is_gated_in_path(file, environ, path, sizeof(path)))
 		return exec_gated(path, argv, environ);
+	if (!sl_real.execvp)
+		sl_real_early();
 	return sl_real.execvp(file, argv);
 }
 
@@ -329,6 +333,8 @@ int execveat(int dir, const char *path, char *const argv[], char *const envp[], 
 int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
 		const posix_spawnattr_t *attr, char *const argv[], char *const envp[])
 {
+	if (!sl_real.posix_spawn)
+		sl_real_early();
 	if (is_gated(path, envp) && !sl_real.posix_spawn(pid, client_settings()->gate, actions,
 							 attr, ARGUMENTS("--", path, argv), envp))
 		return 0;
@@ -340,6 +346,8 @@ int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t 
 {
 	char path[PATH_MAX];
 
+	if (!sl_real.posix_spawnp)
+		sl_real_early();
 	if (is_gated_in_path(file, envp, path, sizeof(path)) &&
 	    !sl_real.posix_spawn(pid, client_settings()->gate, actions, attr,
 				 ARGUMENTS("--", path, argv), envp))

@@ -429,12 +429,17 @@ static void at_fork(void (*child)(void))
 		musl(NULL, NULL, child);
 }
 
+void sl_real_early(void)
+{
+	for (size_t i = 0; i < EARLY; i++)
+		find(i);
+}
+
 __attribute__((constructor)) static void start(void)
 {
 	int saved = errno;
 
-	for (size_t i = 0; i < EARLY; i++)
-		find(i);
+	sl_real_early();
 	sl_forwarding = sl_client_enabled() && !sl_exec_gated();
 	if (sl_forwarding) {
 		sl_forwarding_all = client_settings()->forward;

@@ -123,6 +123,8 @@ struct sl_real {
 #undef SL_REAL
 };
 extern struct sl_real sl_real;
+/* Finds those that have no stand-in, for a constructor of another library that runs before ours. */
+void sl_real_early(void);
 /* The function, looked up if it has not been: for those of SL_REAL_LATE. */
 void sl_real_find(size_t offset);
 #define SL_LATE(name) \

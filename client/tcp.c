@@ -142,8 +142,9 @@ static void renew(struct conn *c)
 	c->renewed = tcp_now();
 	sl_frame_encode(&f, head);
 	sl_seal(&c->session.out, head, c->stamp, NULL, 0);
-	/* So few bytes go whole or not at all; if not, the seals do not match any more. */
-	(void)!send(c->sock, head, sizeof(head), MSG_NOSIGNAL | MSG_DONTWAIT);
+	/* So few bytes go whole or not at all. If not, the next frame has this one's number. */
+	if (send(c->sock, head, sizeof(head), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+		c->session.out.count--;
 }
 
 /*

@@ -524,7 +524,9 @@ static enum turn_kind wait_turn(struct turn *t, int fd, unsigned state, off_t of
 		return TURN_LATE;
 	if (t->op == SL_READ && t->length >= LARGE && !turn_sealed())
 		t->length = there(fd, t->length, offset);
-	if (!placed && state == TURNFD_OURS && !turn_sealed() && wire_charge(t->job)) {
+	/* A write that must not wait is charged at the call: it would have to wait after it. */
+	if (!placed && state == TURNFD_OURS && !turn_sealed() && wire_charge(t->job) &&
+	    !(how & TURN_NOWAIT && t->op == SL_WRITE)) {
 		kind = by_wire(t, fd, offset);
 		if (kind != TURN_PASS)
 			return kind;

@@ -215,7 +215,8 @@ static struct file *entry(int fd)
 
 bool wire_tracks(const struct sl_turn_job *job, int fd)
 {
-	return wire_charge(job) & SL_TURN_WRITES && (unsigned)fd < TURNFD_FIRST && table();
+	return wire_charge(job) & SL_TURN_WRITES && (unsigned)fd < TURNFD_FIRST &&
+	       !turn_foreign() && table();
 }
 
 static uint64_t load(const _Atomic uint64_t *word)
@@ -313,6 +314,8 @@ static void adopt(struct file *f, int fd, struct sl_turn_job *job)
 		;
 }
 
+static _Atomic int32_t owner; /* the process whose dirty bytes are in the table; 0: not known */
+
 /* Tell the job what was written. */
 static void publish(struct file *f, int fd, struct sl_turn_job *job)
 {
@@ -321,6 +324,7 @@ static void publish(struct file *f, int fd, struct sl_turn_job *job)
 
 	if (!load(&f->fresh))
 		return;
+	atomic_store_explicit(&owner, (int32_t)syscall(SYS_getpid), memory_order_relaxed);
 	if (atomic_load(&f->job) != job)
 		adopt(f, fd, job);
 	bytes = atomic_exchange(&f->fresh, 0);
@@ -409,7 +413,7 @@ static void drain(struct file *f, int fd, struct sl_turn_job *job, uint64_t want
 			settle(f, UINT64_MAX);
 			return;
 		}
-		if (flush && dirty <= step) {
+		if (flush && want <= step) {
 			atomic_fetch_add_explicit(&job->flushed, bytes, memory_order_relaxed);
 			settle(f, bytes);
 			return;
@@ -477,7 +481,7 @@ static void flush(struct file *f, int fd, struct sl_turn_job *job)
 {
 	publish(f, fd, job);
 	if (atomic_load(&f->job) == job)
-		drain(f, fd, job, UINT64_MAX, true);
+		drain(f, fd, job, load(&f->dirty), true); /* not what others write meanwhile */
 }
 
 /* The same file may have been written by another number. */
@@ -514,14 +518,16 @@ void wire_flush(int fd)
 
 void wire_flush_range(int fd, uint64_t bytes)
 {
+	uint64_t dirty;
 	struct sl_turn_job *job = paying();
 	struct file *f = job ? entry(fd) : NULL;
 	int saved = errno;
 
 	if (f) {
 		publish(f, fd, job);
+		dirty = load(&f->dirty);
 		if (atomic_load(&f->job) == job)
-			drain(f, fd, job, bytes ? bytes : UINT64_MAX, true);
+			drain(f, fd, job, bytes && bytes < dirty ? bytes : dirty, true);
 	}
 	errno = saved;
 }
@@ -534,12 +540,14 @@ void wire_close(int fd, bool waits)
 
 	if (!f || (!load(&f->fresh) && !atomic_load_explicit(&f->job, memory_order_relaxed)))
 		return;
+	if (atomic_load(&owner) && atomic_load(&owner) != (int32_t)syscall(SYS_getpid))
+		return; /* a child of vfork(): the table is its parent's */
 	job = waits ? paying() : NULL;
 	if (job) {
 		publish(f, fd, job);
 		if (wire_charge(job) & SL_TURN_CLOSES ||
 		    atomic_load(&job->dirty) > (int64_t)load(&job->dirty_most))
-			drain(f, fd, job, UINT64_MAX, false);
+			drain(f, fd, job, load(&f->dirty), false);
 	}
 	leave(f);
 	errno = saved;

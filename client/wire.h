@@ -6,6 +6,7 @@
 #ifndef SL_CLIENT_WIRE_H
 #define SL_CLIENT_WIRE_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -35,7 +36,7 @@ bool wire_tracks(const struct sl_turn_job *job, int fd);
 /* So many bytes have been written. offset < 0: at the position. */
 void wire_wrote(struct sl_turn_job *job, int fd, uint64_t bytes, off_t offset);
 /* fd is about to be flushed: pay for what is dirty of its file, or of all files. */
-#define WIRE_ALL (-1)
+#define WIRE_ALL INT_MIN
 void wire_flush(int fd);
 /* A range of it is about to be flushed. */
 void wire_flush_range(int fd, uint64_t bytes);

@@ -99,7 +99,7 @@ void divide_node(struct brain *b, uint32_t node, const struct sl_node_report *r,
 	if (!b->mapping && r->term > b->term)
 		b->term = r->term + 1;
 	if (!known) { /* it, or we, have just started: what it draws is what it says */
-		n->order = r->term == b->term ? r->ack : 0;
+		n->order = n->acked = r->term == b->term ? r->ack : 0;
 		n->sent_bps = n->held_bps = (double)nodes_rate(r->draw_bps);
 		n->news = b->renew = true;
 		return;

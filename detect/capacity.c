@@ -18,6 +18,7 @@
 #define LOW	     0.90
 #define LOW_STEPS    2
 #define SLIGHT	     0.95
+#define LEAST_PART   .5 /* an estimate is lowered by no more at a time */
 #define SLIGHT_STEPS 3
 #define WAITED	     0.3 /* threads */
 #define CLEAR_STEPS  4
@@ -80,7 +81,8 @@ static void scale(struct capacity *c, const struct capacity_sample *s, double by
 {
 	double all = s->delivered_bytes[0] + s->delivered_bytes[1];
 
-	for (int op = 0; op < 2; op++)
+	/* A stall in which nothing was delivered says nothing about the bandwidth. */
+	for (int op = 0; all > 0 && op < 2; op++)
 		if (s->delivered_bytes[op] >= PART * all)
 			c->estimate_bps[op] = bounded(c->estimate_bps[op] * by);
 }
@@ -186,7 +188,7 @@ static void lower(struct capacity *c, const struct capacity_sample *s, double go
 	c->low_most = c->low ? fmax(c->low_most, got) : got;
 	if (++c->low < (c->low_most < LOW * PACE_GAIN ? LOW_STEPS : SLIGHT_STEPS))
 		return;
-	scale(c, s, c->low_most);
+	scale(c, s, fmax(c->low_most, LEAST_PART));
 	c->low = 0;
 	c->gain = PACE_GAIN;
 	c->why = "less was delivered than sent";

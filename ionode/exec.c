@@ -133,22 +133,34 @@ void node_settle(const struct sl_batch *b, ssize_t n)
 	}
 }
 
+bool node_batch_far(const struct sl_batch *b)
+{
+	for (struct sl_request *r = b->first; r; r = r->next)
+		if (is_far(io_of(r)))
+			return true;
+	return false;
+}
+
 void node_execute(const struct sl_batch *b)
 {
 	const struct node_io *first = io_of(b->first);
 	struct iovec iov[IOV_MAX];
 	int count = 0;
 	ssize_t n = 0;
+	bool far;
 
 	if (b->count > 1 && node_one_file(b)) {
 		for (struct sl_request *r = b->first; count < (int)b->count; r = r->next)
 			iov[count++] = (struct iovec){ io_of(r)->data, (size_t)r->length };
-		fence_enter();
+		far = node_batch_far(b);
+		if (far)
+			fence_enter();
 		if (node_batch_holds(b)) /* else each by itself */
 			n = b->op == SL_WRITE
 				    ? pwritev(first->file->fd, iov, count, (off_t)first->offset)
 				    : preadv(first->file->fd, iov, count, (off_t)first->offset);
-		fence_leave();
+		if (far)
+			fence_leave();
 	}
 	node_settle(b, n);
 }

@@ -180,7 +180,7 @@ static int report(struct link *l)
 		 n->policy[SL_SHARE] ? n->policy[SL_SHARE]
 		 : n->config->share  ? n->config->share
 				     : st.share);
-	r.capacity_bps = n->find ? sense_found_bps(n) : n->capacity_bps;
+	r.capacity_bps = n->find ? 0 : n->capacity_bps; /* each finds its own: nothing to divide */
 	if (n->config->layer_nodes > 1 && !n->find)
 		r.layer_bps = node_of_layer(n->config, n->capacity_bps);
 	r.draw_bps = n->draw_bps;
@@ -268,7 +268,7 @@ static void take_job(const struct link *l, const struct sl_job_orders *o)
 
 	if (!j)
 		return;
-	if (!n->passing)
+	if (!n->passing && !n->find)
 		node_job_rate(n, j, o->rate_bps, now + LEASE_NS, now);
 	take_share(n, j, o->share, now);
 	take_period(n, j, o->period_ns, now);
@@ -311,7 +311,7 @@ void link_tick(struct node *n, sl_time now)
 	struct link *l = n->link;
 	uint64_t least = n->capacity_bps, more = n->draw_bps / 4 * 5;
 
-	if (!l || !l->until || now < l->until || !n->layer_bps)
+	if (!l || n->find || !l->until || now < l->until || !n->layer_bps)
 		return;
 	for (struct node_job *j = n->jobs; j; j = j->next)
 		if (j->grant_bps != SL_GRANT_NONE)

@@ -297,6 +297,7 @@ void node_execute(const struct sl_batch *b);
 void node_settle(const struct sl_batch *b, ssize_t n);
 bool node_one_file(const struct sl_batch *b);
 bool node_batch_holds(const struct sl_batch *b); /* the leases of all its clients */
+bool node_batch_far(const struct sl_batch *b);	 /* one of them has a lease: it needs the fence */
 
 /* server.c */
 int node_serve(struct node *n); /* until a signal in node->stop_fd ends it */

@@ -134,6 +134,7 @@ static int start(struct ring *ring, struct flight *f, const struct sl_batch *b)
 	struct io_uring_sqe *sqe = NULL;
 	unsigned count = 0;
 	int rc, entered;
+	bool far;
 
 	for (struct sl_request *r = b->first; r; r = r->next)
 		f->iov[count++] = (struct iovec){ ((struct node_io *)r)->data, (size_t)r->length };
@@ -147,7 +148,9 @@ static int start(struct ring *ring, struct flight *f, const struct sl_batch *b)
 		else
 			io_uring_prep_readv(sqe, first->file->fd, f->iov, count, first->offset);
 		io_uring_sqe_set_data(sqe, f);
-		fence_enter();
+		far = node_batch_far(b);
+		if (far)
+			fence_enter();
 		if (!node_batch_holds(b)) {
 			io_uring_prep_nop(sqe);
 			io_uring_sqe_set_data(sqe, NULL);
@@ -155,7 +158,8 @@ static int start(struct ring *ring, struct flight *f, const struct sl_batch *b)
 		}
 		entered = enter(ring, sqe);
 		rc = entered ? entered : rc;
-		fence_leave();
+		if (far)
+			fence_leave();
 	}
 	pthread_mutex_unlock(&ring->lock);
 	return rc;

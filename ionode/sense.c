@@ -280,7 +280,8 @@ static void find(struct sense *s, const struct sensor_reading *r, sl_time now)
 		return;
 	}
 	capacity_step(&s->capacity, &sample, now);
-	n->capacity_bps = n->draw_bps = pace_bps(s);
+	n->capacity_bps = pace_bps(s);
+	node_draw(n, n->capacity_bps, now);
 	turn_modes(n, now);
 	if (s->capacity.state != before)
 		log_info("capacity auto: state=%d read=%.0f write=%.0f pace=%llu: %s",
@@ -372,8 +373,11 @@ int sense_auto(struct node *n, bool find_it, sl_time now)
 
 	if (find_it && !n->find) {
 		rc = node_capacity(n, SL_MAX_RATE, now);
-		n->capacity_bps = n->draw_bps = 0; /* the pacer's */
-		n->layer_bps = SL_MAX_RATE;	   /* every min is taken */
+		n->capacity_bps = 0; /* the pacer's */
+		node_draw(n, 0, now);
+		n->layer_bps = SL_MAX_RATE; /* every min is taken */
+		for (struct node_job *j = n->jobs; j; j = j->next)
+			node_job_rate(n, j, SL_GRANT_NONE, now, now);
 	}
 	if (!rc && find_it && !n->sense)
 		rc = make(n);

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "base/slurp.h"
+#include "detect/capacity.h"
 
 #define READ_MOST    (1 << 20)
 #define READ_MS	     1000
@@ -168,6 +169,8 @@ static int read_number(const struct sensor *s, char *text, struct sensor_reading
 	}
 	if (rc)
 		return rc;
+	if (s->is_capacity && (number < CAPACITY_LEAST || number > CAPACITY_MOST))
+		return -ERANGE;
 	if (s->is_capacity)
 		out->capacity_bps = number;
 	else

@@ -296,10 +296,20 @@ int turn_job_make(struct node *n, struct node_job *j)
 	return rc;
 }
 
+/* Whether somebody pays for what its programs have left dirty. */
+static bool is_charged(const struct node_turn *t)
+{
+	uint32_t mode = atomic_load(&t->shm->mode);
+
+	return mode == SL_TURN_LEASED || mode == SL_TURN_PLACED;
+}
+
 bool turn_owes(const struct node_job *j, sl_time now)
 {
-	return j->turn && (atomic_load(&j->turn->shm->credit) < 0 ||
-			   atomic_load(&j->turn->shm->left) || j->turn->paid_ns > now);
+	const struct node_turn *t = j->turn;
+
+	return t && (atomic_load(&t->shm->credit) < 0 ||
+		     (is_charged(t) && atomic_load(&t->shm->left)) || t->paid_ns > now);
 }
 
 void turn_job_forget(struct node *n, struct node_job *j)
@@ -408,7 +418,9 @@ void turn_tick(struct node *n, sl_time now)
 		if (!j->turn)
 			continue;
 		look_threads(n, j->turn);
-		if (atomic_load(&j->turn->shm->left))
+		if (!is_charged(j->turn))
+			turn_wire_drop(j->turn);
+		else if (atomic_load(&j->turn->shm->left))
 			turn_activate(n, j->turn);
 	}
 	turn_modes(n, now);

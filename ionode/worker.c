@@ -313,6 +313,8 @@ void node_draw(struct node *n, uint64_t bps, sl_time now)
 
 		n->pace = now + (later < SL_NEVER / 4 ? (sl_time)later : SL_NEVER / 4);
 	}
+	if (!bps)
+		n->pace = 0;
 	n->draw_bps = bps;
 	n->carry = 0;
 }

@@ -264,9 +264,10 @@ void gate_work_of(const struct seccomp_notif *n, struct gate_work *w)
 		add(w, n->pid, (int)arg[0], c->op, length_of(arg[2], small),
 		    c->shape == GATE_ONE ? HERE : offset_of(arg, small));
 		break;
-	case GATE_MANY_AT:
+	case GATE_MANY_AT2:
 		w->nowait = arg[5] & RWF_NOWAIT;
 		/* fall through */
+	case GATE_MANY_AT:
 	case GATE_MANY:
 		add(w, n->pid, (int)arg[0], c->op, vectors(n->pid, arg[1], arg[2], small),
 		    c->shape == GATE_MANY ? HERE : offset_of(arg, small));

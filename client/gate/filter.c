@@ -53,8 +53,8 @@ static const struct gate_call calls[] = {
 	{ SYS_writev, 516, 146, GATE_MANY, SL_WRITE },
 	{ SYS_preadv, 534, 333, GATE_MANY_AT, SL_READ },
 	{ SYS_pwritev, 535, 334, GATE_MANY_AT, SL_WRITE },
-	{ SYS_preadv2, 546, 378, GATE_MANY_AT, SL_READ },
-	{ SYS_pwritev2, 547, 379, GATE_MANY_AT, SL_WRITE },
+	{ SYS_preadv2, 546, 378, GATE_MANY_AT2, SL_READ },
+	{ SYS_pwritev2, 547, 379, GATE_MANY_AT2, SL_WRITE },
 	{ SYS_sendfile, 40, 187, GATE_SENDFILE, SL_READ },
 	{ -1, -1, 239, GATE_SENDFILE, SL_READ }, /* sendfile64 */
 	{ SYS_splice, 275, 313, GATE_COPY, SL_READ },

@@ -14,10 +14,11 @@
 
 /* What a caught call looks like. */
 enum gate_shape {
-	GATE_ONE,    /* fd, buffer, length */
-	GATE_ONE_AT, /* the same, and an offset */
-	GATE_MANY,   /* fd, vectors, their number */
-	GATE_MANY_AT,
+	GATE_ONE,      /* fd, buffer, length */
+	GATE_ONE_AT,   /* the same, and an offset */
+	GATE_MANY,     /* fd, vectors, their number */
+	GATE_MANY_AT,  /* the same, and an offset */
+	GATE_MANY_AT2, /* the same, and flags */
 	GATE_SENDFILE, /* out, in, offset, length */
 	GATE_COPY,     /* in, offset, out, offset, length: copy_file_range and splice */
 	GATE_SUBMIT,   /* context, number, control blocks */

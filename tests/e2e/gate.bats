@@ -48,7 +48,7 @@ supervisor() { # of the program: the gate's process whose parent is one, too
 }
 
 until_true() { # command
-	for _ in $(seq 500); do
+	for _ in $(seq 2000); do # at load 20, starting a process takes a while
 		! "$@" || return 0
 		sleep 0.02
 	done

@@ -170,7 +170,7 @@ some_job() { # name, options of run
 	wait $!
 	[ "$("$SLUICE" status --json | jq .capacity_bps)" = 0 ]
 	see="See 'sluice set --help'."
-	fails 2 "sluice set: --capacity: 'x' is not a rate; write 200M, 1.5Gi or 100MB/s. $see" set --capacity x
+	fails 2 "sluice set: --capacity: 'x' is not a rate; write 200M, 1.5Gi, 100MB/s or auto. $see" set --capacity x
 	fails 2 "sluice set: --capacity is the layer's; change the job 'j' by itself. $see" set --capacity 1G j min=1
 }
 
