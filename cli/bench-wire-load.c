@@ -139,15 +139,16 @@ static bool load_run(struct load *l, const char *pattern)
 /* The file that a pattern reads is there; it was written without the layer. */
 int bench_load(int argc, char **argv)
 {
+	static _Alignas(4096) unsigned char data[MIB];
+	static double times[TIMES];
 	bool direct = argc == 5 && (!strcmp(argv[1], "direct") || !strcmp(argv[1], "dread"));
-	struct load l = { 0 };
+	struct load l = { .times = times, .data = data };
 	double begin, took;
 
 	if (argc != 5)
 		return cli_usage(WIRE_CMD, "a load has a pattern, a file, and seconds, twice.");
-	l.times = calloc(TIMES, sizeof(*l.times));
 	l.fd = open(argv[2], O_RDWR | O_CREAT | O_CLOEXEC | (direct ? O_DIRECT : 0), 0600);
-	if (l.fd < 0 || !l.times || posix_memalign((void **)&l.data, 4096, MIB))
+	if (l.fd < 0)
 		return cli_fail(WIRE_CMD, "cannot open %s: %s.", argv[2], strerror(errno));
 	memset(l.data, 7, MIB);
 	if (!strcmp(argv[1], "fill"))
@@ -161,8 +162,6 @@ int bench_load(int argc, char **argv)
 	bench_median(l.times, l.count ? l.count : 1);
 	printf("%.0f %.6f %.3f %.3f\n", l.bytes, took, l.times[l.count / 2] * 1e3,
 	       l.times[l.count ? l.count * 99 / 100 : 0] * 1e3);
-	free(l.data);
-	free(l.times);
 	close(l.fd);
 	return CLI_OK;
 }

@@ -333,12 +333,12 @@ static double found_again(const struct wire_bench *b, double mb_s, double most_s
 	double at = most_s;
 
 	*strays = 0;
-	for (double s = 0; s < most_s; s += 0.1) {
+	for (int step = 0; step < most_s * 10; step++) {
 		double off = fabs(found_mb_s(b) / mb_s - 1);
 
 		poll(NULL, 0, 100);
 		if (at >= most_s && off <= 0.1)
-			at = s;
+			at = step / 10.0;
 		else if (at < most_s)
 			*strays = fmax(*strays, off);
 	}

@@ -146,7 +146,7 @@ static int start_keeper(char **words, int count)
 		pid = fork_silently();
 		if (pid == 0)
 			keeper(pair[1]);
-		_exit(pid < 0);
+		_exit(pid < 0 ? 1 : 0);
 	}
 	close(pair[1]);
 	while (pid > 0 && waitpid(pid, &status, __WALL) < 0 && errno == EINTR)
