@@ -472,6 +472,10 @@ static int set_capacity(struct node *n, const char *word, char **out)
 	if (rc)
 		return answer(out, -rc, "a capacity goes to 1 PiB/s");
 	sense_auto(n, false, node_now());
+	/* Leases were charged at the old rate; later they would be taken back at the new one. */
+	for (struct node_job *j = n->jobs; j; j = j->next)
+		if (j->turn)
+			turn_revoke(n, j->turn, node_now());
 	n->capacity_bps = n->draw_bps = bps;
 	n->layer_bps = node_of_layer(n->config, bps);
 	n->pace = 0; /* what was sent under the old one does not count any more */
