@@ -29,7 +29,7 @@ same_files() { # compiler, launcher and its options
 	# The hole of `sieved` is half of it; everything else must have come through the node.
 	[ "$(job mpi write_bytes)" -ge $((files - $(stat -c %s "$DIR/layer/sieved") / 2)) ]
 	[ "$(job mpi read_bytes)" -ge "$(stat -c %s "$DIR/layer/contiguous")" ]
-	[ "$(job mpi clients)" -eq 0 ]
+	until_true 10 eval '[ "$(job mpi clients)" -eq 0 ]'
 }
 
 open_mpi() {
