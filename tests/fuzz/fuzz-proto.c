@@ -173,7 +173,7 @@ static void hello(const uint8_t *data, size_t size)
 		CHECK(untouched(&h, sizeof(h)));
 	} else {
 		CHECK(!strcmp(h.job, (const char *)in + 60));
-		CHECK(!strcmp(h.secret, (const char *)in + 124));
+		CHECK(!memcmp(h.nonce, in + 124, sizeof(h.nonce)));
 		sl_hello_encode(&h, out);
 		CHECK(!memcmp(in, out, sizeof(out)));
 	}
