@@ -8,7 +8,7 @@
  *	1. min        each has its guarantee; all are scaled down if they do not fit
  *	2. grants     each is raised to what the grant policy gives it, scaled in the same way
  *	3. share      what is left: by weight, x = min(limit, max(x, lambda w)) with one lambda for
- *	              all; or by sets of periods (IO-Sets, seed 000): sets by priority, one job of
+ *	              all; or by sets of periods (IO-Sets, Barthélemy et al. 2024): sets by priority, one job of
  *	              each at a time
  *	4. headroom   if everybody has what it wants, what is still left is divided by weight up to
  *	              max: a job that begins to want more finds it there
