@@ -5,7 +5,7 @@
  * A scheduler composes three stages over the requests of many jobs:
  *
  *	admit   may this job send now            open, token-bucket
- *	share   whose turn is it among the jobs  fifo round-robin wfq io-sets pool
+ *	share   whose turn is it among the jobs  wfq fair fifo round-robin io-sets pool
  *	order   which of its requests, merged    to to-agg sjf mlf aioli auto
  *
  * It is a data structure, not a thread: the caller hands in the time, adds requests, takes
@@ -128,6 +128,10 @@ struct sl_job_conf {
 	uint32_t weight;      /* 1 .. SL_MAX_WEIGHT; 0 means 1 */
 	uint32_t best_effort; /* 1: accept a min that does not fit the capacity, scaled down */
 	sl_time period_ns;    /* mean time between starts of I/O phases (w_iter); 0: not known */
+	/* For share=fair: whose job it is. Equal numbers are one user, one account; 0: not known. */
+	uint64_t user, account;
+	uint32_t user_weight, account_weight; /* of these, as weight: the last that was told holds */
+	uint32_t nodes;			      /* compute nodes; 0: not known, as 1 */
 };
 
 int sl_job_add(struct sl_sched *s, uint64_t job, const struct sl_job_conf *conf, sl_time now);

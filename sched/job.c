@@ -115,6 +115,9 @@ static int conf_check(struct sl_sched *s, struct sl_job_conf *c, const struct sl
 	if (c->weight > SL_MAX_WEIGHT)
 		return sl_fail(s, -ERANGE, "job: weight %u; it goes from 1 to %u", c->weight,
 			       SL_MAX_WEIGHT);
+	if (c->user_weight > SL_MAX_WEIGHT || c->account_weight > SL_MAX_WEIGHT)
+		return sl_fail(s, -ERANGE, "job: the weight of a user or account goes from 1 to %u",
+			       SL_MAX_WEIGHT);
 	if (c->min_bps > SL_MAX_RATE || c->max_bps > SL_MAX_RATE || c->burst_bytes > SL_MAX_LENGTH)
 		return sl_fail(s, -ERANGE,
 			       "job: min and max go to 2^50 bytes/s, burst to 2^40 bytes");
@@ -153,6 +156,11 @@ static void conf_apply(struct sl_sched *s, struct sl_slot *slot, const struct sl
 	slot->conf = *c;
 	slot->own.member.weight = c->weight;
 	slot->own.member.period_ns = c->period_ns;
+	slot->own.member.user = c->user;
+	slot->own.member.account = c->account;
+	slot->own.member.user_weight = c->user_weight;
+	slot->own.member.account_weight = c->account_weight;
+	slot->own.member.nodes = c->nodes;
 	sl_slot_rates(s, slot, now);
 	s->share->update(s->share_state[slot->own.class], slot->own.index, &slot->own.member, now);
 	if (floor_changed && (was_scaled || scaled(s)))

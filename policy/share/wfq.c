@@ -41,12 +41,9 @@
 #include "policy/policy.h"
 
 #include "base/ds/heap.h"
+#include "policy/share/sfq.h"
 
-#define WFQ_SHIFT 20
-#define WFQ_TURN  (UINT64_C(1) << 62)
-/* So that bytes << WFQ_SHIFT stays below WFQ_TURN. */
-#define WFQ_MAX_BYTES (UINT64_C(1) << 41)
-#define WFQ_LINE      64
+#define WFQ_LINE 64
 
 enum { P_ANTICIPATE_US, P_SLACK_BYTES };
 
@@ -67,17 +64,9 @@ static const struct sl_param params[] = {
 	{ .name = NULL },
 };
 
-struct wfq_lane {
-	uint64_t tag;	 /* start tag of its next batch */
-	uint64_t slack;	 /* slack_bytes as a distance of tags */
-	uint32_t weight; /* 0: not known yet */
-	uint32_t rem;	 /* < weight */
-	bool kept;	 /* left, but not idle */
-};
-
 struct wfq {
 	struct sl_heap ready; /* by start tag */
-	struct wfq_lane *lane;
+	struct sl_sfq *lane;
 	uint64_t v;
 	sl_time wait_until; /* for lane `last`; 0: do not */
 	uint32_t last;	    /* served */
@@ -86,11 +75,11 @@ struct wfq {
 	uint64_t slack_bytes;
 };
 
-_Static_assert(sizeof(struct wfq_lane) == 32, "two lanes in a cache line");
+_Static_assert(sizeof(struct sl_sfq) == 32, "two lanes in a cache line");
 
 static size_t wfq_size(const struct sl_policy_limits *limits)
 {
-	return sizeof(struct wfq) + WFQ_LINE + limits->lanes * sizeof(struct wfq_lane) +
+	return sizeof(struct wfq) + WFQ_LINE + limits->lanes * sizeof(struct sl_sfq) +
 	       sl_heap_size(limits->lanes);
 }
 
@@ -101,7 +90,7 @@ static void wfq_init(void *state, const struct sl_policy_limits *limits, const i
 	char *end = (char *)(w + 1);
 
 	(void)now;
-	w->lane = (struct wfq_lane *)(end + (-(uintptr_t)end & (WFQ_LINE - 1)));
+	w->lane = (struct sl_sfq *)(end + (-(uintptr_t)end & (WFQ_LINE - 1)));
 	w->lanes = limits->lanes;
 	w->last = UINT32_MAX;
 	w->anticipate_ns = values[P_ANTICIPATE_US] * 1000;
@@ -109,29 +98,14 @@ static void wfq_init(void *state, const struct sl_policy_limits *limits, const i
 	sl_heap_init(&w->ready, w->lane + limits->lanes, limits->lanes);
 }
 
-static inline void wfq_weigh(const struct wfq *w, struct wfq_lane *l, uint32_t weight)
-{
-	if (l->weight == weight)
-		return;
-	l->weight = weight;
-	l->rem = 0; /* less than 2^-20 bytes */
-	l->slack = (w->slack_bytes << WFQ_SHIFT) / weight;
-}
-
 static void wfq_enter(void *state, uint32_t lane, const struct sl_member *m, sl_time now)
 {
 	struct wfq *w = state;
-	struct wfq_lane *l = &w->lane[lane];
-	uint64_t earliest = w->v;
+	struct sl_sfq *l = &w->lane[lane];
 
 	(void)now;
-	wfq_weigh(w, l, m->weight);
-	if (l->kept)
-		earliest = w->v > l->slack ? w->v - l->slack : 0;
-	if (l->tag < earliest) {
-		l->tag = earliest;
-		l->rem = 0;
-	}
+	sl_sfq_weigh(l, w->slack_bytes, m->weight);
+	sl_sfq_enter(l, w->v);
 	if (lane == w->last)
 		w->wait_until = 0;
 	sl_heap_set(&w->ready, lane, l->tag);
@@ -152,14 +126,14 @@ static void wfq_update(void *state, uint32_t lane, const struct sl_member *m, sl
 	struct wfq *w = state;
 
 	(void)now;
-	wfq_weigh(w, &w->lane[lane], m->weight);
+	sl_sfq_weigh(&w->lane[lane], w->slack_bytes, m->weight);
 }
 
 static void wfq_forget(void *state, uint32_t lane)
 {
 	struct wfq *w = state;
 
-	w->lane[lane] = (struct wfq_lane){ 0 };
+	w->lane[lane] = (struct sl_sfq){ 0 };
 	if (lane == w->last)
 		w->wait_until = 0;
 }
@@ -186,7 +160,7 @@ static int64_t wfq_pick(void *state, sl_time now, sl_time *wake)
 static void wfq_move_back(struct wfq *w, uint64_t by)
 {
 	for (uint32_t i = 0; i < w->lanes; i++)
-		w->lane[i].tag -= w->lane[i].tag < by ? w->lane[i].tag : by;
+		sl_sfq_move_back(&w->lane[i], by);
 	for (uint32_t i = 0; i < w->ready.count; i++)
 		w->ready.entry[i].key -= by;
 	w->v -= by;
@@ -196,24 +170,16 @@ static void wfq_charge(void *state, uint32_t lane, const struct sl_member *m, ui
 		       uint32_t requests, sl_time now)
 {
 	struct wfq *w = state;
-	struct wfq_lane *l = &w->lane[lane];
-	uint64_t first = sl_heap_top(&w->ready)->key, x, step, most;
+	struct sl_sfq *l = &w->lane[lane];
+	uint64_t first = sl_heap_top(&w->ready)->key;
 
 	(void)m, (void)requests, (void)now;
 	/* Not the tag of `lane`: a guarantee may have chosen one that is far ahead. */
 	if (first > w->v)
 		w->v = first;
-	if (__builtin_expect(w->v > WFQ_TURN, 0))
+	if (__builtin_expect(w->v > SL_SFQ_TURN, 0))
 		wfq_move_back(w, first);
-	x = ((bytes < WFQ_MAX_BYTES ? bytes : WFQ_MAX_BYTES) << WFQ_SHIFT) + l->rem;
-	step = x / l->weight;
-	l->rem = (uint32_t)(x % l->weight);
-	l->tag += step;
-	most = w->v + (step > l->slack ? step : l->slack);
-	if (l->tag > most) {
-		l->tag = most;
-		l->rem = 0;
-	}
+	sl_sfq_charge(l, w->v, bytes);
 	w->last = lane;
 	w->wait_until = 0;
 	sl_heap_set(&w->ready, lane, l->tag);
