@@ -7,6 +7,8 @@
 
 #define SL_ALL 1e300 /* more than anybody has: no limit, or as much as there is */
 
+#define SL_DIVIDE_LEVELS 2 /* above jobs */
+
 /* One who wants bandwidth: a job of the machine, or a part of a job at one I/O node. */
 struct sl_divide_job {
 	double min_bps;	    /* first of all; 0: none */
@@ -16,7 +18,10 @@ struct sl_divide_job {
 	double weight;	    /* in dividing what is left; above 0 */
 	sl_time period_ns;  /* for sets: 0, not known */
 	sl_time since;	    /* for sets: who came first is served first */
-	double rate_bps;    /* the decision */
+	/* For levels: whose it is, the outermost first, and the weight of that group. */
+	uint64_t group[SL_DIVIDE_LEVELS];
+	double group_weight[SL_DIVIDE_LEVELS];
+	double rate_bps; /* the decision */
 	struct sl_io_job scratch_;
 };
 
@@ -25,7 +30,10 @@ struct sl_divide_how {
 	/* NULL: by weight. Else one of each set of periods at a time, sets by priority, as grant
 	 * policy set-10 decides: its state. */
 	void *sets;
-	struct sl_io_job **order; /* with sets: room for n pointers */
+	struct sl_io_job **order; /* with sets or levels: room for n pointers */
+	/* By groups, level by level, as share=fair; 0: jobs only. */
+	unsigned levels;
+	struct sl_divide_job *room; /* with levels: for (1 + SL_DIVIDE_LEVELS) n */
 };
 
 /*

@@ -38,17 +38,19 @@
 
 #include "base/ds/hash.h"
 #include "base/ds/tree.h"
+#include "policy/share/fair.h"
 #include "policy/share/sfq.h"
 
 #define FAIR_LEVELS 2 /* above the job */
 
 enum { P_BY, P_WEIGH, P_SLACK_BYTES };
-enum { BY_USER = 1, BY_ACCOUNT = 2 };
 
 static const char *const by_names[] = { "user:job", "account:user:job", "account:job", "job",
 					"user",	    "account:user",	"account" };
-static const uint8_t by_levels[] = { BY_USER, BY_USER | BY_ACCOUNT, BY_ACCOUNT, 0,
-				     BY_USER, BY_USER | BY_ACCOUNT, BY_ACCOUNT };
+static const uint8_t by_levels[] = { SL_FAIR_USER,    SL_FAIR_USER | SL_FAIR_ACCOUNT,
+				     SL_FAIR_ACCOUNT, 0,
+				     SL_FAIR_USER,    SL_FAIR_USER | SL_FAIR_ACCOUNT,
+				     SL_FAIR_ACCOUNT };
 #define BY_MAX (sizeof(by_levels) / sizeof(by_levels[0]) - 1)
 _Static_assert(sizeof(by_names) / sizeof(by_names[0]) == BY_MAX + 1, "a name for each");
 
@@ -100,10 +102,14 @@ struct fair {
 	uint32_t lanes;
 	uint32_t used; /* nodes, ever */
 	uint32_t free; /* 0: none */
-	uint8_t levels;
-	bool by_nodes;
+	uint32_t by;   /* enum sl_fair_by */
 	uint64_t slack_bytes;
 };
+
+uint32_t sl_fair_by(const int64_t *values)
+{
+	return by_levels[values[P_BY]] | (values[P_WEIGH] ? SL_FAIR_NODES : 0U);
+}
 
 static uint32_t fair_nodes(uint32_t lanes)
 {
@@ -135,8 +141,7 @@ static void fair_init(void *state, const struct sl_policy_limits *limits, const 
 	f->node = (struct fair_node *)aligned((char *)(f + 1));
 	f->lanes = limits->lanes;
 	f->used = limits->lanes + 1;
-	f->levels = by_levels[values[P_BY]];
-	f->by_nodes = values[P_WEIGH] != 0;
+	f->by = sl_fair_by(values);
 	f->slack_bytes = (uint64_t)values[P_SLACK_BYTES];
 	sl_hash_init(&f->groups, aligned((char *)(f->node + fair_nodes(limits->lanes))),
 		     FAIR_LEVELS * limits->lanes);
@@ -180,7 +185,8 @@ static void give_up(struct fair *f, uint32_t i)
 
 static uint32_t lane_weight(const struct fair *f, const struct sl_member *m)
 {
-	uint64_t weight = (uint64_t)m->weight * (f->by_nodes && m->nodes ? m->nodes : 1);
+	uint64_t weight =
+		(uint64_t)m->weight * ((f->by & SL_FAIR_NODES) && m->nodes ? m->nodes : 1);
 
 	return weight < UINT32_MAX ? (uint32_t)weight : UINT32_MAX;
 }
@@ -188,7 +194,7 @@ static uint32_t lane_weight(const struct fair *f, const struct sl_member *m)
 /* Whether the lane is in the group that it belongs to: then its weights are brought up to date. */
 static bool at_home(struct fair *f, uint32_t lane, const struct sl_member *m)
 {
-	const bool level[] = { f->levels & BY_USER, f->levels & BY_ACCOUNT };
+	const bool level[] = { f->by & SL_FAIR_USER, f->by & SL_FAIR_ACCOUNT };
 	const uint64_t key[] = { m->user, m->account };
 	const uint32_t weight[] = { m->user_weight, m->account_weight };
 	uint32_t i = f->node[lane].parent;
@@ -213,9 +219,9 @@ static void join(struct fair *f, uint32_t lane, const struct sl_member *m)
 	struct fair_node *n = &f->node[lane];
 	uint32_t to = root_of(f), from = n->parent;
 
-	if (f->levels & BY_ACCOUNT)
+	if (f->by & SL_FAIR_ACCOUNT)
 		to = group(f, to, m->account, m->account_weight);
-	if (f->levels & BY_USER)
+	if (f->by & SL_FAIR_USER)
 		to = group(f, to, m->user, m->user_weight);
 	sl_sfq_weigh(&n->sfq, f->slack_bytes, lane_weight(f, m));
 	n->parent = to;

@@ -132,6 +132,74 @@ static void check_sets(const struct machine *m)
 		}
 }
 
+/* ---- by levels ---- */
+
+static struct sl_divide_job room[3 * JOBS];
+
+/* What the jobs of a group have and could have together, as the group above sees it. */
+static struct sl_divide_job whole(const struct machine *m, const struct sl_divide_job *like,
+				  int level)
+{
+	struct sl_divide_job g = { .weight = like->weight };
+
+	if (level == 2)
+		return *like;
+	g.weight = like->group_weight[level];
+	for (uint32_t i = 0; i < m->n; i++) {
+		const struct sl_divide_job *j = &m->job[i];
+
+		if (j->group[0] != like->group[0] || (level && j->group[1] != like->group[1]))
+			continue;
+		g.rate_bps += j->rate_bps;
+		g.want_bps += j->want_bps > 0 ? min2(j->want_bps, j->max_bps) : 0;
+		g.min_bps += min2(j->min_bps > j->granted_bps ? j->min_bps : j->granted_bps,
+				  min2(j->max_bps, j->want_bps));
+	}
+	g.max_bps = SL_ALL;
+	return g;
+}
+
+/* As check_weights(), between siblings at each level. */
+static void check_levels(const struct machine *m)
+{
+	double slack = 1e-6 * m->capacity;
+
+	for (int level = 0; level <= 2; level++)
+		for (uint32_t i = 0; i < m->n; i++)
+			for (uint32_t k = 0; k < m->n; k++) {
+				struct sl_divide_job a, b;
+				double firsts;
+
+				if (level && m->job[i].group[0] != m->job[k].group[0])
+					continue;
+				if (level == 2 && m->job[i].group[1] != m->job[k].group[1])
+					continue;
+				a = whole(m, &m->job[i], level);
+				b = whole(m, &m->job[k], level);
+				firsts = a.min_bps > a.granted_bps ? a.min_bps : a.granted_bps;
+				hx_check(b.rate_bps >= min2(b.max_bps, b.want_bps) - slack ||
+						 a.rate_bps <= firsts + slack ||
+						 a.rate_bps <=
+							 b.rate_bps / b.weight * a.weight + slack,
+					 "level %d: %u has %g by %g, %u has %g by %g and wants "
+					 "more",
+					 level, i, a.rate_bps, a.weight, k, b.rate_bps, b.weight);
+			}
+}
+
+static void random_groups(struct hx_rng *g, struct machine *m)
+{
+	for (uint32_t i = 0; i < m->n; i++) {
+		struct sl_divide_job *j = &m->job[i];
+
+		j->group[0] = hx_below(g, 4);
+		j->group[1] = hx_below(g, 5);
+		/* Those of one group say the same. */
+		j->group_weight[0] = (double)(1 + j->group[0] * 3);
+		j->group_weight[1] = (double)(1 + j->group[1]);
+	}
+}
+
 int main(void)
 {
 	struct hx_rng g = { hx_seed() };
@@ -156,6 +224,17 @@ int main(void)
 		sl_divide(m.job, m.n, m.capacity, &how, 1000000);
 		check_bounds(&m);
 		check_sets(&m);
+	}
+	hx_end();
+	hx_case("what is left is divided by levels, and lent to siblings first");
+	for (uint64_t i = 0, runs = hx_scaled(600); i < runs && !hx_failed(); i++) {
+		struct sl_divide_how how = { .order = ordering, .levels = 2, .room = room };
+
+		random_machine(&g, &m);
+		random_groups(&g, &m);
+		sl_divide(m.job, m.n, m.capacity, &how, 0);
+		check_bounds(&m);
+		check_levels(&m);
 	}
 	hx_end();
 	return hx_finish();
