@@ -43,6 +43,21 @@ int check_layer_name(const char *name, char *err)
 			name, CHECK_LAYER_NAME);
 }
 
+int check_owner(const char *name, char *err)
+{
+	size_t length = strlen(name);
+
+	for (const char *c = name; *c; c++)
+		if (*c <= ' ' || *c > '~' || *c == ',' || *c == '=' || *c == '"')
+			length = 0;
+	if (length >= 1 && length <= CHECK_OWNER)
+		return 0;
+	return ch_wrong(err, -EINVAL,
+			"'%.64s' is no name: it has 1 to %d printable ASCII characters, without "
+			"spaces, ',', '=' and '\"'",
+			name, CHECK_OWNER);
+}
+
 int check_job_name(const char *name, char *err)
 {
 	size_t length = strlen(name);

@@ -18,12 +18,15 @@
 #define CHECK_TEXT	 400
 #define CHECK_LAYER_NAME 32
 #define CHECK_JOB_NAME	 63 /* longest name of a job; wire/proto.h has one more for the end */
+#define CHECK_OWNER	 47 /* longest name of an account and the like */
 #define CHECK_JOB_KEYS	 "min, max, burst, weight, period, best_effort, order"
 
 /* Name of a layer: it becomes a directory. 0 or -EINVAL. */
 int check_layer_name(const char *name, char *err);
 /* Name of a job: what can stand in a control line. 0 or -EINVAL. */
 int check_job_name(const char *name, char *err);
+/* Name of an account, QoS or partition: the same, shorter. 0 or -EINVAL. */
+int check_owner(const char *name, char *err);
 /* One key of a job into *conf (order: checked only). 0, -ENOENT: no such key, -EINVAL. */
 int check_job_key(const char *key, const char *value, struct sl_job_conf *conf, char *err);
 /* A tree (order=auto,tree=FILE) by its whole path, since nodes run in another directory; malloc'ed,

@@ -307,14 +307,12 @@ static int rc_cancel(struct rc_check *c, const struct sl_trace_record *r)
 
 static int rc_job(struct rc_check *c, const struct sl_trace_record *r)
 {
-	struct sl_job_conf old, conf = { .min_bps = r->u64[1],
-					 .max_bps = r->u64[2],
-					 .burst_bytes = r->u64[3],
-					 .period_ns = (sl_time)r->u64[4],
-					 .weight = r->u32[0],
-					 .best_effort = r->u32[1] };
-	int rc = sl_job_get(c->s, r->u64[0], &old) ? sl_job_add(c->s, r->u64[0], &conf, r->now)
-						   : sl_job_set(c->s, r->u64[0], &conf, r->now);
+	struct sl_job_conf old, conf;
+	int rc;
+
+	sl_trace_job_conf(r, &conf);
+	rc = sl_job_get(c->s, r->u64[0], &old) ? sl_job_add(c->s, r->u64[0], &conf, r->now)
+					       : sl_job_set(c->s, r->u64[0], &conf, r->now);
 
 	return rc ? rc_refused(c, "job") : RC_GO_ON;
 }

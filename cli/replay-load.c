@@ -101,13 +101,10 @@ static void rl_conf(struct rl *l, const struct sl_trace_record *r)
 {
 	struct rl_job *j = rl_job(l, r->u64[0]);
 
-	if (j && !j->count && !j->conf.weight)
-		j->conf = (struct sl_job_conf){ .min_bps = r->u64[1],
-						.max_bps = r->u64[2],
-						.burst_bytes = r->u64[3],
-						.period_ns = (sl_time)r->u64[4],
-						.weight = r->u32[0] ? r->u32[0] : 1,
-						.best_effort = r->u32[1] };
+	if (!j || j->count || j->conf.weight)
+		return;
+	sl_trace_job_conf(r, &j->conf);
+	j->conf.weight = j->conf.weight ? j->conf.weight : 1;
 }
 
 /* Requests are numbered as they are added, so a number is an index. */

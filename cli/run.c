@@ -28,7 +28,7 @@
 static const char cmd[] = "run";
 
 #define VALUE	   24  /* longest value of a key; digits without end are numbers too */
-#define WORDS	   256 /* all keys together; the library reads no more */
+#define WORDS	   512 /* all keys together; the library reads no more */
 #define TIMEOUT_NS INT64_C(5000000000) /* a node is waited for, unless --timeout is shorter */
 
 enum { EXIT_NOT_EXECUTABLE = 126, EXIT_NOT_FOUND = 127 }; /* as shells do */
@@ -43,6 +43,9 @@ enum {
 	K_PERIOD,
 	K_PROCS,
 	K_NODES,
+	K_ACCOUNT,
+	K_QOS,
+	K_PARTITION,
 	K_END
 };
 enum {
@@ -72,6 +75,9 @@ static const struct option longs[] = {
 	{ "period", required_argument, NULL, K_PERIOD },
 	{ "procs", required_argument, NULL, K_PROCS },
 	{ "nodes", required_argument, NULL, K_NODES },
+	{ "account", required_argument, NULL, K_ACCOUNT },
+	{ "qos", required_argument, NULL, K_QOS },
+	{ "partition", required_argument, NULL, K_PARTITION },
 	{ "name", required_argument, NULL, O_NAME },
 	{ "job", required_argument, NULL, O_JOB },
 	{ "title", required_argument, NULL, O_TITLE },
@@ -137,6 +143,9 @@ static int ru_help(void)
 	     "                       controller (the default)\n"
 	     "      --procs N, --nodes N\n"
 	     "                       size of the job: processes, and compute nodes\n"
+	     "      --account NAME, --qos NAME, --partition NAME\n"
+	     "                       what the batch system knows of the job, for share=fair and\n"
+	     "                       rules; else what Slurm says\n"
 	     "      --mode MODE      'turn' (the default): the program makes its own calls, as\n"
 	     "                       the node lets it; 'forward': the node makes them\n"
 	     "      --intercept HOW  how calls are caught: 'preload', by a library inside\n"
@@ -173,6 +182,12 @@ static int ru_key(struct run *r, int opt, const char *value)
 	char err[CHECK_TEXT];
 	unsigned long count;
 
+	if (opt >= K_ACCOUNT) {
+		if (check_owner(value, err))
+			return cli_usage(cmd, "--%s: %s.", key, err);
+		r->key[opt - K_FIRST] = value;
+		return CLI_OK;
+	}
 	if (strlen(value) > VALUE)
 		return cli_usage(cmd, "--%s: '%.64s' is too long.", key, value);
 	if (opt == K_PROCS || opt == K_NODES) {
@@ -270,6 +285,21 @@ static int ru_option(struct run *r, int opt)
 		return CLI_OK;
 	}
 	return CLI_USAGE;
+}
+
+/* What a batch system says and nobody has given. */
+static void ru_owner(struct run *r)
+{
+	static const char *const names[] = { "SLURM_JOB_ACCOUNT", "SLURM_JOB_QOS",
+					     "SLURM_JOB_PARTITION" };
+	char err[CHECK_TEXT];
+
+	for (int i = 0; i < K_END - K_ACCOUNT; i++) {
+		const char **to = &r->key[K_ACCOUNT - K_FIRST + i], *value = getenv(names[i]);
+
+		if (!*to && value && !check_owner(value, err))
+			*to = value;
+	}
 }
 
 /* Behind each other, with `between`: ' ' for the node, ',' for the library. */
@@ -704,6 +734,7 @@ int cmd_run(int argc, char **argv)
 		return cli_usage(cmd, "which command?");
 	if (optind < argc && r.print)
 		return cli_usage(cmd, "--print-env runs no command; leave out '%s'.", argv[optind]);
+	ru_owner(&r);
 	run_job_name(r.job, ru_process(&r), r.job_name);
 	ru_title(&r, r.print ? r.job_name : argv[optind]);
 	if ((status = ru_check(&r)) || (status = layer_preload(cmd, library)) ||

@@ -52,7 +52,9 @@ static void re_tell(const struct layer_member *m, const char *line)
 static void re_job(const struct layer_member *m, const cJSON *job)
 {
 	const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(job, "job"));
-	char line[512];
+	static const char *const owner[] = { "account", "qos", "partition" };
+	char line[1000];
+	size_t at;
 
 	if (!name)
 		return;
@@ -64,6 +66,14 @@ static void re_job(const struct layer_member *m, const cJSON *job)
 		 re_number(job, "asked_period_s"),
 		 cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(job, "best_effort")),
 		 re_number(job, "procs"), re_number(job, "nodes"));
+	for (int i = 0; i < 3; i++) {
+		const char *value =
+			cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(job, owner[i]));
+
+		at = strlen(line);
+		if (value)
+			snprintf(line + at, sizeof(line) - at, " %s=%s", owner[i], value);
+	}
 	re_tell(m, line);
 }
 

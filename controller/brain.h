@@ -71,6 +71,8 @@ struct brain_job {
 	uint32_t procs, nodes, weight; /* as declared; 0: not */
 	uint32_t most_clients;	       /* at one time */
 	uint64_t min_bps, max_bps;
+	uint64_t user, account; /* numbers of its owner */
+	uint32_t user_weight, account_weight;
 	struct brain_part part[BRAIN_NODES];
 	uint64_t moved_bytes; /* on all nodes, ever */
 	sl_time active;	      /* last known to have I/O */
@@ -128,15 +130,17 @@ struct brain {
 	bool shifted;	 /* a job's rates are to be divided in another way than was ordered */
 	uint64_t decisions;
 	/* divide.c */
-	uint64_t term;			/* nodes obey the highest */
-	char share[SL_SHARE_TEXT];	/* share policy of the nodes, as they report it */
-	sl_time max_exclusive_ns;	/* of share=io-sets; 0: shares are by weight */
-	double capacity_bps;		/* that is divided */
-	double negligible_bps;		/* a change of a rate that is not worth an order */
-	void *sets;			/* state of set-10 for that */
+	uint64_t term;		   /* nodes obey the highest */
+	char share[SL_SHARE_TEXT]; /* share policy of the nodes, as they report it */
+	sl_time max_exclusive_ns;  /* of share=io-sets; 0: shares are by weight */
+	uint32_t fair;	       /* of share=fair: enum sl_fair_by; 0: another policy, or by job */
+	double capacity_bps;   /* that is divided */
+	double negligible_bps; /* a change of a rate that is not worth an order */
+	void *sets;	       /* state of set-10 for that */
 	struct sl_divide_job *dividing; /* BRAIN_JOBS */
 	struct brain_job **divided;	/* who they are */
 	struct sl_io_job **ordering;
+	struct sl_divide_job *dividing_room; /* for levels */
 	bool renew; /* divide again: something was acknowledged or has begun */
 };
 

@@ -9,8 +9,8 @@
  * program that writes call by call may not have run for some milliseconds. One that begins is
  * backlogged at once: nodes report a start without delay.
  *
- * Who gets what is policy/divide.c's: min, grants, then shares by weight, or by sets of periods if
- * the nodes share by io-sets. Then the same function divides a job's rate over its nodes, by the
+ * Who gets what is policy/divide.c's: min, grants, then shares by weight, by sets of periods if
+ * the nodes share by io-sets, or by accounts and users if they share by fair. Then the same function divides a job's rate over its nodes, by the
  * number of its processes there and what they want. A node may draw the sum over its jobs, and one
  * without work RESERVE of the capacity, divided by the number of nodes, so that a job that
  * starts is served at once.
@@ -34,6 +34,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "policy/share/fair.h"
+
 #define HOLD_NS	   INT64_C(120000000) /* two reports and some */
 #define LEASE_NS   INT64_C(4000000000)
 #define AGAIN_NS   INT64_C(50000000) /* while somebody wants something */
@@ -53,7 +55,8 @@ int divide_init(struct brain *b)
 	b->divided = calloc(BRAIN_JOBS, sizeof(struct brain_job *));
 	b->ordering = calloc(BRAIN_JOBS, sizeof(struct sl_io_job *));
 	b->sets = calloc(1, sl_grant_set_10.base.state_size(&limits) + 16);
-	if (!b->dividing || !b->divided || !b->ordering || !b->sets)
+	b->dividing_room = calloc((1 + SL_DIVIDE_LEVELS) * BRAIN_JOBS, sizeof(*b->dividing_room));
+	if (!b->dividing || !b->divided || !b->ordering || !b->sets || !b->dividing_room)
 		return -ENOMEM;
 	sl_grant_set_10.base.init(b->sets, &limits, (const int64_t[]){ 0 }, 0);
 	return 0;
@@ -65,6 +68,7 @@ void divide_free(struct brain *b)
 	free(b->divided);
 	free(b->ordering);
 	free(b->sets);
+	free(b->dividing_room);
 }
 
 /* ---- what nodes report ---- */
@@ -82,6 +86,7 @@ static void take_share(struct brain *b, const char *text)
 		return;
 	snprintf(b->share, sizeof(b->share), "%s", text);
 	b->max_exclusive_ns = 0;
+	b->fair = strcmp(spec.policy->name, "fair") ? 0 : sl_fair_by(spec.values);
 	value = spec.values;
 	if (!strcmp(spec.policy->name, "io-sets"))
 		for (const struct sl_param *p = spec.policy->params; p->name; p++, value++)
@@ -154,6 +159,7 @@ static double part_wants(const struct brain *b, const struct brain_part *p, sl_t
 static bool job_wants(const struct brain *b, struct brain_job *j, struct sl_divide_job *d,
 		      sl_time now)
 {
+	unsigned level = 0;
 	double want = 0;
 
 	for (uint32_t i = 0; i < b->nodes; i++)
@@ -172,6 +178,16 @@ static bool job_wants(const struct brain *b, struct brain_job *j, struct sl_divi
 		.period_ns = j->declared_ns ? j->declared_ns : j->found_ns,
 		.since = j->ticket,
 	};
+	if (b->fair & SL_FAIR_NODES)
+		d->weight *= map_nodes(j);
+	if (b->fair & SL_FAIR_ACCOUNT) {
+		d->group[level] = j->account;
+		d->group_weight[level++] = j->account_weight ? j->account_weight : 1;
+	}
+	if (b->fair & SL_FAIR_USER) {
+		d->group[level] = j->user;
+		d->group_weight[level] = j->user_weight ? j->user_weight : 1;
+	}
 	return true;
 }
 
@@ -224,7 +240,10 @@ static void rotate_sets(struct brain *b, uint32_t n, sl_time now)
 static uint32_t divide_all(struct brain *b, double capacity, sl_time now)
 {
 	const struct sl_divide_how how = { .sets = b->max_exclusive_ns ? b->sets : NULL,
-					   .order = b->ordering };
+					   .order = b->ordering,
+					   .levels = (b->fair & SL_FAIR_ACCOUNT ? 1U : 0U) +
+						     (b->fair & SL_FAIR_USER ? 1U : 0U),
+					   .room = b->dividing_room };
 	double reserve;
 	uint32_t n = 0, up = 0;
 

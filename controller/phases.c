@@ -175,6 +175,10 @@ static void take_facts(struct brain *b, struct brain_job *j, const struct sl_job
 	j->procs = r->procs;
 	j->nodes = r->nodes;
 	j->weight = r->weight;
+	j->user = (uint64_t)r->uid + 1;
+	j->account = r->account[0] ? sl_job_number(r->account) : 0;
+	j->user_weight = r->user_weight;
+	j->account_weight = r->account_weight;
 	j->min_bps = nodes_rate(r->min_bps);
 	j->max_bps = nodes_rate(r->max_bps);
 	j->declared_ns = r->period_ns < 0 ? 0 : r->period_ns < LONG_NS ? r->period_ns : LONG_NS;

@@ -130,8 +130,9 @@ struct sl_job_conf {
 	sl_time period_ns;    /* mean time between starts of I/O phases (w_iter); 0: not known */
 	/* For share=fair: whose job it is. Equal numbers are one user, one account; 0: not known. */
 	uint64_t user, account;
-	uint32_t user_weight, account_weight; /* of these, as weight: the last that was told holds */
-	uint32_t nodes;			      /* compute nodes; 0: not known, as 1 */
+	uint32_t user_weight,
+		account_weight; /* of these, as weight: the last that was told holds */
+	uint32_t nodes;		/* compute nodes; 0: not known, as 1 */
 };
 
 int sl_job_add(struct sl_sched *s, uint64_t job, const struct sl_job_conf *conf, sl_time now);

@@ -4,7 +4,7 @@
  *
  *	status                   everything, as JSON
  *	job NAME key=value…      make the job if there is none, then as `set`; and procs, nodes,
- *	                         title (of the job when it comes again), pid (keep the job while
+ *	                         account, qos, partition, title (of the job when it comes again), pid (keep the job while
  * that process lives), keep=1 (for good) set JOB key=value…       min max burst weight period
  * best_effort order policy STAGE=SPEC…       e.g. policy share=io-sets order=aioli,wait_us=500
  *	capacity RATE            what the node may draw from now on; 0: not known, no limit; auto:
@@ -73,6 +73,14 @@ static void put_pattern(struct json *j, const struct node *n, uint64_t job)
 	json_string(j, "order_reason", *p.reason ? p.reason : NULL);
 }
 
+static void put_owner(struct json *j, const struct sl_job_owner *o)
+{
+	json_uint(j, "uid", o->uid);
+	json_string(j, "account", o->account[0] ? o->account : NULL);
+	json_string(j, "qos", o->qos[0] ? o->qos : NULL);
+	json_string(j, "partition", o->partition[0] ? o->partition : NULL);
+}
+
 static void put_job(struct json *j, const struct node *n, const struct node_job *job,
 		    uint64_t total_bps, sl_time now)
 {
@@ -95,6 +103,7 @@ static void put_job(struct json *j, const struct node *n, const struct node_job 
 	json_uint(j, "attached", job->turn ? job->turn->procs : 0);
 	json_uint(j, "procs", job->procs);
 	json_uint(j, "nodes", job->nodes);
+	put_owner(j, &job->owner);
 	json_uint(j, "bandwidth_bps", job->rate_bps);
 	json_uint(j, "average_bps",
 		  (uint64_t)((double)bytes * 1e9 / (double)(until - job->since + 1)));
@@ -255,7 +264,27 @@ struct job_facts {
 	pid_t pid;
 	bool keep;
 	const char *title;
+	struct sl_job_owner owner;
 };
+
+/* Names that stand in control lines, reports and JSON. */
+static int owner_key(struct sl_job_owner *o, const char *key, const char *value)
+{
+	char *to = !strcmp(key, "account")     ? o->account
+		   : !strcmp(key, "qos")       ? o->qos
+		   : !strcmp(key, "partition") ? o->partition
+					       : NULL;
+
+	if (!to)
+		return -ENOENT;
+	if (strlen(value) >= SL_OWNER_MAX)
+		return -EINVAL;
+	for (const char *c = value; *c; c++)
+		if (*c <= ' ' || *c > '~' || *c == ',' || *c == '=' || *c == '"')
+			return -EINVAL;
+	strcpy(to, value);
+	return 0;
+}
 
 static int fact_key(struct job_facts *f, const char *key, const char *value)
 {
@@ -266,6 +295,8 @@ static int fact_key(struct job_facts *f, const char *key, const char *value)
 		f->title = value;
 		return strlen(value) < SL_JOB_NAME_MAX ? 0 : -EINVAL;
 	}
+	if (!strcmp(key, "account") || !strcmp(key, "qos") || !strcmp(key, "partition"))
+		return owner_key(&f->owner, key, value);
 	if (strcmp(key, "procs") && strcmp(key, "nodes") && strcmp(key, "pid") &&
 	    strcmp(key, "keep"))
 		return -ENOENT;
@@ -365,8 +396,12 @@ static int set_job(struct node *n, char *words, bool make, char **out)
 			 name ? name : "");
 		return answer(out, ENOENT, text);
 	}
-	if (j)
+	if (j) {
 		before = conf = j->asked;
+		facts.owner = j->owner;
+	} else {
+		facts.owner.uid = geteuid();
+	}
 	if ((rc = job_words(&save, &conf, &order, make ? &facts : NULL, out)))
 		return rc;
 	if (order && strcmp(order, "default") != 0 &&
@@ -392,6 +427,8 @@ static int set_job(struct node *n, char *words, bool make, char **out)
 	j->procs = facts.procs ? facts.procs : j->procs;
 	j->nodes = facts.nodes ? facts.nodes : j->nodes;
 	j->keep = j->keep || facts.keep;
+	if (make)
+		node_job_owner(n, j, &facts.owner);
 	if (facts.title)
 		snprintf(j->title, sizeof(j->title), "%s", facts.title);
 	if (facts.pid > 0)

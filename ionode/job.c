@@ -149,6 +149,9 @@ static struct sl_job_conf here(const struct node *n, struct node_job *j)
 {
 	struct sl_job_conf conf = j->asked;
 
+	conf.user = (uint64_t)j->owner.uid + 1; /* 0 is not known */
+	conf.account = j->owner.account[0] ? sl_job_number(j->owner.account) : 0;
+	conf.nodes = j->nodes;
 	if (!conf.period_ns)
 		conf.period_ns = j->found_period_ns;
 	/* On a busy machine the node is late by some milliseconds, and has to make up for it. */
@@ -214,6 +217,7 @@ struct node_job *node_job_add(struct node *n, const char *name, const struct sl_
 	j->number = sl_job_number(name);
 	j->asked = *conf;
 	j->grant_bps = SL_GRANT_NONE;
+	j->owner.uid = geteuid(); /* only its own user may talk to a node */
 	ours = here(n, j);
 	do {
 		*error = admits(n, j->number, conf);
@@ -245,6 +249,12 @@ int node_job_apply(struct node *n, struct node_job *j, sl_time now)
 	}
 	turn_job_keep(j);
 	return rc;
+}
+
+void node_job_owner(struct node *n, struct node_job *j, const struct sl_job_owner *owner)
+{
+	j->owner = *owner;
+	node_job_apply(n, j, node_now());
 }
 
 void node_job_rate(struct node *n, struct node_job *j, uint64_t bps, sl_time until, sl_time now)

@@ -89,6 +89,7 @@ static struct sl_job_report job_report(struct node *n, const struct node_job *j,
 				   .min_bps = j->asked.min_bps,
 				   .max_bps = j->asked.max_bps,
 				   .weight = j->asked.weight,
+				   .uid = j->owner.uid,
 				   .period_ns = j->asked.period_ns,
 				   .moved = { j->moved[0], j->moved[1] },
 				   .inside = j->inside,
@@ -102,6 +103,7 @@ static struct sl_job_report job_report(struct node *n, const struct node_job *j,
 	}
 	memcpy(r.name, j->name, sizeof(r.name));
 	memcpy(r.title, j->title, sizeof(r.title));
+	memcpy(r.account, j->owner.account, sizeof(r.account));
 	if (j->map_epoch && !j->map_count)
 		strcpy(r.map, "-");
 	for (uint32_t i = 0; j->map_epoch && i < j->map_count; i++) {

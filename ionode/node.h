@@ -124,6 +124,7 @@ struct node_job {
 	uint32_t clients;	     /* processes: connected, or attached to its segment */
 	struct node_turn *turn;	     /* NULL: it has no segment */
 	uint32_t procs, nodes;	     /* as declared; 0: not known */
+	struct sl_job_owner owner;
 	bool keep;		     /* named by the configuration: never forgotten */
 	struct node_holder *holders;
 	uint32_t inside;	  /* requests in the scheduler, waiting or in flight */
@@ -342,6 +343,8 @@ struct node_job *node_job_add(struct node *n, const char *name, const struct sl_
 			      int *error);
 /* It asks for something else from now on. -EDQUOT, -EINVAL: it is refused, nothing has changed. */
 int node_job_ask(struct node *n, struct node_job *j, const struct sl_job_conf *conf, sl_time now);
+/* Whose job it is, from now on. */
+void node_job_owner(struct node *n, struct node_job *j, const struct sl_job_owner *owner);
 /* What it may draw from now on; what was drawn before still counts. */
 void node_draw(struct node *n, uint64_t bps, sl_time now);
 /* The rate that the controller has ordered for the job, until then; SL_GRANT_NONE: none. */

@@ -262,11 +262,10 @@ int node_cancel(struct node *n, struct node_io *io, sl_time now)
 
 static void record_job(struct node *n, uint64_t job, const struct sl_job_conf *c, sl_time now)
 {
-	record(n, &(struct sl_trace_record){ .type = SL_TRACE_JOB,
-					     .now = now,
-					     .u64 = { job, c->min_bps, c->max_bps, c->burst_bytes,
-						      (uint64_t)c->period_ns },
-					     .u32 = { c->weight, c->best_effort } });
+	struct sl_trace_record r;
+
+	sl_trace_job(&r, job, c, now);
+	record(n, &r);
 }
 
 int node_job_register(struct node *n, uint64_t job, const struct sl_job_conf *conf, sl_time now)

@@ -231,6 +231,7 @@ void turn_job_keep(struct node_job *j)
 	shm->asked_conf = j->asked;
 	shm->procs_declared = j->procs;
 	shm->nodes_declared = j->nodes;
+	shm->owner = j->owner;
 }
 
 static int attach(struct node *n, struct node_job *j, struct sl_turn_job *shm)
@@ -347,7 +348,9 @@ static void adopt(struct node *n, const char *path)
 		close(fd);
 	if (shm && shm->magic == SL_TURN_MAGIC && shm->bytes == sizeof(*shm) &&
 	    memchr(shm->name, 0, sizeof(shm->name)) && memchr(shm->title, 0, sizeof(shm->title)) &&
-	    sl_job_number(shm->name) == shm->job &&
+	    memchr(shm->owner.account, 0, SL_OWNER_MAX) &&
+	    memchr(shm->owner.qos, 0, SL_OWNER_MAX) &&
+	    memchr(shm->owner.partition, 0, SL_OWNER_MAX) && sl_job_number(shm->name) == shm->job &&
 	    (count_processes(shm, &phases) || atomic_load(&shm->credit) < 0)) {
 		struct sl_job_conf conf = shm->asked_conf;
 
@@ -360,6 +363,7 @@ static void adopt(struct node *n, const char *path)
 		memcpy(j->title, shm->title, sizeof(j->title));
 		j->procs = shm->procs_declared;
 		j->nodes = shm->nodes_declared;
+		node_job_owner(n, j, &shm->owner);
 		error = attach(n, j, shm);
 		if (!error) {
 			turn_signal(n, j->turn, TURN_ALL_BITS);

@@ -11,7 +11,7 @@ static const struct {
 } shape[SL_TRACE_TYPES] = {
 	[SL_TRACE_CONFIG] = { 1, 5, 1 },   [SL_TRACE_ADD] = { 5, 2, 0 },
 	[SL_TRACE_NEXT] = { 0, 1, 0 },	   [SL_TRACE_DONE] = { 0, 0, 0 },
-	[SL_TRACE_CANCEL] = { 0, 0, 0 },   [SL_TRACE_JOB] = { 5, 2, 0 },
+	[SL_TRACE_CANCEL] = { 0, 0, 0 },   [SL_TRACE_JOB] = { 7, 5, 0 },
 	[SL_TRACE_REMOVE] = { 1, 0, 0 },   [SL_TRACE_ORDER] = { 1, 0, 1 },
 	[SL_TRACE_GRANT] = { 3, 0, 0 },	   [SL_TRACE_POLICY] = { 0, 0, 1 },
 	[SL_TRACE_CAPACITY] = { 1, 0, 0 }, [SL_TRACE_LOST] = { 1, 0, 0 },
@@ -32,6 +32,39 @@ static uint64_t get(const unsigned char **at, unsigned bytes)
 	for (unsigned i = 0; i < bytes; i++)
 		value |= (uint64_t) * (*at)++ << 8 * i;
 	return value;
+}
+
+void sl_trace_job(struct sl_trace_record *r, uint64_t job, const struct sl_job_conf *c, sl_time now)
+{
+	const uint64_t u64[] = {
+		job,	 c->min_bps, c->max_bps, c->burst_bytes, (uint64_t)c->period_ns,
+		c->user, c->account
+	};
+	const uint32_t u32[] = { c->weight, c->best_effort, c->user_weight, c->account_weight,
+				 c->nodes };
+
+	memset(r, 0, offsetof(struct sl_trace_record, text));
+	r->type = SL_TRACE_JOB;
+	r->now = now;
+	memcpy(r->u64, u64, sizeof(u64));
+	memcpy(r->u32, u32, sizeof(u32));
+	r->text[0] = 0;
+	r->text_length = 0;
+}
+
+void sl_trace_job_conf(const struct sl_trace_record *r, struct sl_job_conf *c)
+{
+	*c = (struct sl_job_conf){ .min_bps = r->u64[1],
+				   .max_bps = r->u64[2],
+				   .burst_bytes = r->u64[3],
+				   .period_ns = (sl_time)r->u64[4],
+				   .user = r->u64[5],
+				   .account = r->u64[6],
+				   .weight = r->u32[0],
+				   .best_effort = r->u32[1],
+				   .user_weight = r->u32[2],
+				   .account_weight = r->u32[3],
+				   .nodes = r->u32[4] };
 }
 
 size_t sl_trace_encode(const struct sl_trace_record *r, unsigned char *out)

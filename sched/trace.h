@@ -4,7 +4,7 @@
  * answered. Since a scheduler is a pure state machine, saying the same again to another one gives
  * the same answers: that is what `sluice replay --check` and the simulator do.
  *
- * A trace is a file: "SLTRACE2", then records, little-endian. A record is a header of 16 bytes and
+ * A trace is a file: "SLTRACE3", then records, little-endian. A record is a header of 16 bytes and
  * a payload that its type fixes; texts end the record.
  *
  *	 0  u16 type      enum sl_trace_type
@@ -15,7 +15,8 @@
  *	CONFIG    capacity u64, jobs, files, requests, strict, lend_us u32, text: admit \0 share \0
  * order ADD       job, client, file, offset, length u64, op, flags u32 NEXT      count u32:
  * requests in the batch that came out, 0: none DONE      (nothing) CANCEL    (nothing) JOB job,
- * min, max, burst, period u64, weight, best_effort u32: added or set REMOVE    job u64 ORDER job
+ * min, max, burst, period, user, account u64, weight, best_effort, user_weight, account_weight, nodes
+ * u32: added or set REMOVE    job u64 ORDER job
  * u64, text: policy, empty for the default GRANT     job, rate, until u64 POLICY    text:
  * stage=spec CAPACITY  u64 FILE      offset, length u64, text: name \0 a piece of the file, which a
  * later record names RATIO     op, bytes, thousandths u64 LOST      u64: records that could not be
@@ -29,7 +30,7 @@
 
 #include "sluice.h"
 
-#define SL_TRACE_MAGIC "SLTRACE2"
+#define SL_TRACE_MAGIC "SLTRACE3"
 #define SL_TRACE_MAX   1024 /* bytes of a record */
 #define SL_TRACE_TEXT  (SL_TRACE_MAX - 64)
 
@@ -55,12 +56,16 @@ struct sl_trace_record {
 	enum sl_trace_type type;
 	uint32_t request;
 	sl_time now;
-	uint64_t u64[5]; /* in the order above */
+	uint64_t u64[7]; /* in the order above */
 	uint32_t u32[5];
 	char text[SL_TRACE_TEXT]; /* CONFIG: three strings one after the other */
 	size_t text_length;	  /* without the final 0 */
 };
 
+/* A JOB record, and what it says. */
+void sl_trace_job(struct sl_trace_record *r, uint64_t job, const struct sl_job_conf *c,
+		  sl_time now);
+void sl_trace_job_conf(const struct sl_trace_record *r, struct sl_job_conf *c);
 /* Bytes written to out, at most SL_TRACE_MAX. */
 size_t sl_trace_encode(const struct sl_trace_record *r, unsigned char *out);
 /*

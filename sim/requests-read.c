@@ -30,6 +30,7 @@
  *	      compute: 0s       # between phases
  *	      background: no    # yes: until the others are through
  *	      weight, min, max, burst, period, best_effort: as in sluice.yaml
+ *	      user, account, nodes: whose it is and how large, for share=fair
  *	  policies:
  *	    - order=to
  *	    - order=aioli,wait_us=500,share=pool
@@ -46,6 +47,7 @@
 #include "base/yaml.h"
 #include "sim/requests-device.h"
 #include "sim/requests.h"
+#include "sched/spec.h"
 
 #define MAX_TIME       (INT64_C(1000000) * 1000000000)
 #define MAX_CALLS      (UINT64_C(1) << 40)
@@ -140,6 +142,15 @@ static int rr_app_conf(struct sl_yaml *y, const char *key, const yaml_node_t *no
 	bool flag = false;
 	int rc;
 
+	if (!strcmp(key, "user") || !strcmp(key, "account")) {
+		rc = sl_yaml_scalar(y, key, node, "a name");
+		if (!rc)
+			*(key[0] == 'u' ? &c->user : &c->account) = (uint64_t)sl_spec_hash(
+				sl_yaml_text(node), strlen(sl_yaml_text(node)));
+		return rc;
+	}
+	if (!strcmp(key, "nodes"))
+		return sl_yaml_count32(y, node, 1, 100000000, &c->nodes);
 	if (!strcmp(key, "weight"))
 		return sl_yaml_count32(y, node, 1, SL_MAX_WEIGHT, &c->weight);
 	if (!strcmp(key, "min"))
@@ -186,17 +197,31 @@ static int rr_app_check(const struct sl_yaml *y, const yaml_node_t *node, struct
 static int rr_app(struct sl_yaml *y, const yaml_node_t *node, void *into)
 {
 	static const struct sl_yaml_key keys[] = {
-		{ "name", rr_app_name },	{ "count", rr_app_number },
-		{ "processes", rr_app_number }, { "operation", rr_app_word },
-		{ "files", rr_app_word },	{ "pattern", rr_app_word },
-		{ "request", rr_app_number },	{ "data", rr_app_number },
-		{ "depth", rr_app_number },	{ "start", rr_app_time },
-		{ "think", rr_app_time },	{ "jitter", rr_app_time },
-		{ "phases", rr_app_number },	{ "compute", rr_app_time },
-		{ "background", rr_app_word },	{ "weight", rr_app_conf },
-		{ "min", rr_app_conf },		{ "max", rr_app_conf },
-		{ "burst", rr_app_conf },	{ "period", rr_app_conf },
-		{ "best_effort", rr_app_conf }, { 0 },
+		{ "name", rr_app_name },
+		{ "count", rr_app_number },
+		{ "processes", rr_app_number },
+		{ "operation", rr_app_word },
+		{ "files", rr_app_word },
+		{ "pattern", rr_app_word },
+		{ "request", rr_app_number },
+		{ "data", rr_app_number },
+		{ "depth", rr_app_number },
+		{ "start", rr_app_time },
+		{ "think", rr_app_time },
+		{ "jitter", rr_app_time },
+		{ "phases", rr_app_number },
+		{ "compute", rr_app_time },
+		{ "background", rr_app_word },
+		{ "weight", rr_app_conf },
+		{ "min", rr_app_conf },
+		{ "max", rr_app_conf },
+		{ "burst", rr_app_conf },
+		{ "period", rr_app_conf },
+		{ "best_effort", rr_app_conf },
+		{ "user", rr_app_conf },
+		{ "account", rr_app_conf },
+		{ "nodes", rr_app_conf },
+		{ 0 },
 	};
 	struct sl_requests *s = into;
 	struct rr_app a = { .is = { .procs = 1, .depth = 1, .phases = 1, .op = SL_WRITE },

@@ -37,6 +37,7 @@
 #define SL_PROOF_BYTES	  32
 #define SL_MAX_PAYLOAD	  (4U << 20)
 #define SL_JOB_NAME_MAX	  64
+#define SL_OWNER_MAX	  48 /* name of an account and the like, with its end */
 #define SL_PATH_BYTES	  4096
 #define SL_TCP_DATA_BYTES (128U << 10) /* of one PREAD or PWRITE over TCP */
 
@@ -107,6 +108,12 @@ struct sl_hello {
 	uint32_t procs, nodes;		     /* of the job, as declared */
 	char job[SL_JOB_NAME_MAX];	     /* name of the job; ends with 0 */
 	unsigned char nonce[SL_NONCE_BYTES]; /* TCP only: random */
+};
+
+/* Whose job it is. uid is what the node knows of its peer; the others are declared. "": not known. */
+struct sl_job_owner {
+	uint32_t uid;
+	char account[SL_OWNER_MAX], qos[SL_OWNER_MAX], partition[SL_OWNER_MAX];
 };
 
 struct sl_welcome {

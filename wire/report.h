@@ -8,12 +8,12 @@
  *	node name=0 life=83120745 socket=/run/… tcp=io7:4444 capacity=500000000
  *	    layer=1000000000 draw=1000000 ack=7 term=3 share=wfq (one line)
  *	job id=17 name=4711 title=climate clients=8 procs=64 nodes=4 min=0 max=100000000 weight=1
- *	    period=0 read=0 written=1073741824 queued=4194304 waited=1500000 inside=12 idle=0
+ *	    uid=1000 account=physics uweight=0 aweight=0 bucket=0 bucket_bps=0 period=0 read=0 written=1073741824 queued=4194304 waited=1500000 inside=12 idle=0
  *	    phase=8 map=0,1 (one line)
  *
  *	epoch number=12 term=3 order=8 layer=500000000 draw=250000000
  *	node name=1 life=… socket=/run/… capacity=…
- *	job id=17 rate=250000000 share=500000 turns=1 to=0,1
+ *	job id=17 rate=250000000 share=500000 bucket_bps=0 turns=1 to=0,1
  *
  * Names of jobs and nodes have no blanks. A message holds any number of jobs; whoever decodes
  * brings the memory.
@@ -52,6 +52,11 @@ struct sl_job_report {
 	uint32_t clients, procs, nodes; /* procs, nodes: as declared; 0: not */
 	uint64_t min_bps, max_bps;	/* as asked for; 0: none */
 	uint32_t weight;
+	uint32_t uid; /* of its user */
+	char account[SL_OWNER_MAX];
+	uint32_t user_weight, account_weight; /* of these; 0: as 1 */
+	/* A limit that it shares with all jobs that name the same bucket; 0: none. */
+	uint64_t bucket, bucket_bps;
 	int64_t period_ns;
 	uint64_t moved[2];     /* bytes since the node knows the job, by enum sl_op */
 	uint64_t queued_bytes; /* waiting */
@@ -69,8 +74,10 @@ struct sl_job_orders {
 	uint64_t rate_bps; /* it gets this before all others, a lease; UINT64_MAX: none */
 	int64_t period_ns; /* that was detected, for a job that has declared none; 0: not */
 	uint32_t share;	   /* of min and max that is this node's, of SL_SHARE_WHOLE */
-	uint32_t to_count; /* nodes that serve it; 0: it does its own I/O; UINT32_MAX: no change */
-	uint32_t turns;	   /* 1: they only say when it may: no allocate policy was asked for */
+	uint64_t
+		bucket_bps; /* of its bucket's limit, what this job has at this node; 0: not told */
+	uint32_t to_count;  /* nodes that serve it; 0: it does its own I/O; UINT32_MAX: no change */
+	uint32_t turns;	    /* 1: they only say when it may: no allocate policy was asked for */
 	char to[SL_MAP_MAX][SL_NODE_NAME_MAX];
 };
 

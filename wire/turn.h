@@ -184,6 +184,7 @@ struct sl_turn_job {
 	char name[SL_JOB_NAME_MAX], title[SL_JOB_NAME_MAX];
 	struct sl_job_conf asked_conf;
 	uint32_t procs_declared, nodes_declared;
+	struct sl_job_owner owner;
 	/* Sockets of the nodes that serve it: unit u of U takes its turns at home[u * homes / U].
 	 * None: this node. */
 	_Atomic uint32_t homes;

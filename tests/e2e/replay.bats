@@ -108,7 +108,7 @@ tamper() {
 	head -c 8 "$TRACE" >"$BATS_TEST_TMPDIR/empty"
 	run --separate-stderr "$SLUICE" replay "$BATS_TEST_TMPDIR/empty"
 	[ "$status" -eq 2 ]
-	printf 'SLTRACE2\2\0\100\0garbage' >"$BATS_TEST_TMPDIR/first"
+	printf 'SLTRACE3\2\0\100\0garbage' >"$BATS_TEST_TMPDIR/first"
 	run --separate-stderr "$SLUICE" replay "$BATS_TEST_TMPDIR/first"
 	[ "$status" -eq 2 ]
 	run --separate-stderr "$SLUICE" replay /dev/null

@@ -229,6 +229,70 @@ static void a_min_comes_first_wherever_it_is_and_what_is_not_used_is_lent(void *
 	end(b);
 }
 
+/* The rate of a job on all nodes, as ordered. */
+static double rate_of(const struct brain *b, uint64_t id)
+{
+	return job(b, id)->divided_bps;
+}
+
+/* Three nodes; alice's job is on one, bob's eight jobs are on the two others. */
+static void two_users(struct brain *b, int ms, const char *share)
+{
+	char head[100];
+
+	for (int node = 0; node < 3; node++) {
+		char text[2000] = "";
+
+		snprintf(head, sizeof(head), "name=%d capacity=1000 draw=1000 share=%s", node,
+			 share);
+		for (int id = 1; id <= 9; id++)
+			if (node == (id == 1 ? 0 : 1 + id % 2))
+				snprintf(text + strlen(text), sizeof(text) - strlen(text),
+					 "job id=%d name=j%d clients=1 weight=1 nodes=%d uid=%d "
+					 "account=%s inside=1 waited=%d000000\n",
+					 id, id, id == 1 ? 16 : 1, id == 1 ? 1000 : 1001,
+					 id < 6 ? "physics" : "biology", ms);
+		hear(b, ms, head, "%s", text);
+	}
+	decide(b, ms);
+}
+
+static void users_have_equal_rates_over_all_nodes(void **state)
+{
+	struct brain *b = brain((struct brain_config){ 0 });
+
+	(void)state;
+	two_users(b, 1000, "fair,by=user");
+	CLOSE(rate_of(b, 1), 1500);
+	for (uint64_t id = 2; id < 10; id++)
+		CLOSE(rate_of(b, id), 1500.0 / 8);
+	end(b);
+}
+
+/* physics: alice's 1 and bob's 2 to 5; biology: bob's 6 to 9. */
+static void accounts_come_before_users(void **state)
+{
+	struct brain *b = brain((struct brain_config){ 0 });
+
+	(void)state;
+	two_users(b, 1000, "fair,by=account:user:job");
+	CLOSE(rate_of(b, 1), 750);
+	CLOSE(rate_of(b, 2), 750.0 / 4);
+	CLOSE(rate_of(b, 6), 1500.0 / 4);
+	end(b);
+}
+
+static void size_fair_goes_by_compute_nodes(void **state)
+{
+	struct brain *b = brain((struct brain_config){ 0 });
+
+	(void)state;
+	two_users(b, 1000, "fair,by=job,weigh=nodes");
+	CLOSE(rate_of(b, 1), 2000);
+	CLOSE(rate_of(b, 2), 125);
+	end(b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -240,6 +304,9 @@ int main(void)
 			a_node_that_is_gone_draws_nothing_and_one_that_is_silent_keeps_its_part),
 		cmocka_unit_test(io_sets_hold_over_nodes_and_the_set_changes_hands),
 		cmocka_unit_test(a_min_comes_first_wherever_it_is_and_what_is_not_used_is_lent),
+		cmocka_unit_test(users_have_equal_rates_over_all_nodes),
+		cmocka_unit_test(accounts_come_before_users),
+		cmocka_unit_test(size_fair_goes_by_compute_nodes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -403,12 +403,11 @@ static void overlaps_are_ordered_within_a_job_only(void **state)
 
 static void policies_are_listed_in_the_order_of_the_io_path(void **state)
 {
-	static const char *const want[] = {
-		"admit/token-bucket", "admit/open",    "share/wfq",  "share/fifo",
-		"share/round-robin",  "share/io-sets", "share/pool", "order/to-agg",
-		"order/to",	      "order/sjf",     "order/mlf",  "order/aioli",
-		"order/auto"
-	};
+	static const char *const want[] = { "admit/token-bucket", "admit/open", "share/wfq",
+					    "share/fair",	  "share/fifo", "share/round-robin",
+					    "share/io-sets",	  "share/pool", "order/to-agg",
+					    "order/to",		  "order/sjf",	"order/mlf",
+					    "order/aioli",	  "order/auto" };
 	struct sl_policy_info info;
 	const char *name;
 	unsigned i = 0, k = 0;
