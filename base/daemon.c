@@ -64,18 +64,17 @@ int sl_daemon_signals(void)
 	return fd < 0 ? -errno : fd;
 }
 
-bool sl_daemon_ends(int fd)
+enum sl_daemon_told sl_daemon_told(int fd)
 {
 	struct signalfd_siginfo info;
-	bool ends = false;
+	enum sl_daemon_told told = SL_DAEMON_NOTHING;
 
 	while (read(fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
-		if (info.ssi_signo == SIGHUP)
-			log_info("SIGHUP: nothing to reload");
-		else
-			ends = true;
+		if (info.ssi_signo != SIGHUP)
+			return SL_DAEMON_END;
+		told = SL_DAEMON_RELOAD;
 	}
-	return ends;
+	return told;
 }
 
 int sl_daemon_deaf(const char *address, int rc)

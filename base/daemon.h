@@ -37,12 +37,12 @@ const char *sl_daemon_option(struct sl_daemon *d, int option, const char *value)
 const char *sl_daemon_missing(const struct sl_daemon *d);
 
 /*
- * A descriptor that is readable after SIGTERM, SIGINT or SIGHUP, which do nothing else; or negative
- * errno. When it is, sl_daemon_ends() reads the signals: true after SIGTERM or SIGINT. SIGHUP is
- * only logged: there is nothing to reload.
+ * From here on SIGTERM, SIGINT and SIGHUP are read from a descriptor: it is readable then; negative
+ * errno. When it is, sl_daemon_told() reads them: to end comes before to reload (SIGHUP).
  */
 int sl_daemon_signals(void);
-bool sl_daemon_ends(int fd);
+enum sl_daemon_told { SL_DAEMON_NOTHING, SL_DAEMON_RELOAD, SL_DAEMON_END };
+enum sl_daemon_told sl_daemon_told(int fd);
 /* Listens at the socket: a descriptor, or negative errno after it has said so on stderr. */
 int sl_daemon_listen(const struct sl_daemon *d);
 /* Says on stderr why it cannot listen there, and returns rc. */

@@ -16,7 +16,8 @@
  *	    min: 300MB/s
  *	    period: 20m
  *
- * base/yaml.c walks; here is the schema, but for the keys of one value: config-keys.c.
+ * base/yaml.c walks; here is the schema, but for the keys of one value, config-keys.c, and rules,
+ * config-rules.c.
  */
 #include "cli/config.h"
 
@@ -27,6 +28,7 @@
 #include <string.h>
 
 #include "base/yaml.h"
+#include "cli/config-rules.h"
 
 const char *const config_stages[CONFIG_STAGES] = { "admit", "share", "order", "grant", "allocate" };
 
@@ -213,6 +215,7 @@ static int cf_root(struct sl_yaml *y, const yaml_node_t *node, void *into)
 		{ "dashboard", cf_dashboard },
 		{ "policy", cf_policy },
 		{ "jobs", cf_jobs },
+		{ "rules", config_rules },
 		{ 0 },
 	};
 	struct sl_yaml_key keys[CONFIG_KEYS + sizeof(others) / sizeof(others[0])];
@@ -278,6 +281,7 @@ void config_free(struct config *c)
 		free(c->jobs[i].words);
 	}
 	free(c->jobs);
+	config_rules_free(c);
 	free(c->dashboard_host);
 	free(c->dashboard_port);
 	*c = (struct config){ 0 };

@@ -7,8 +7,10 @@
 #include <stddef.h>
 
 #include "cli/check.h"
+#include "policy/rules.h"
 
 #define CONFIG_JOBS	   1024
+#define CONFIG_RULES	   1024
 #define CONFIG_MAX_WORKERS 64
 #define CONFIG_MAX_IONODES 64
 #define CONFIG_STAGES	   5
@@ -65,6 +67,8 @@ struct config {
 	char *policy[CONFIG_STAGES]; /* as config_stages */
 	struct config_job *jobs;
 	size_t jobs_count;
+	struct sl_rule *rules; /* the first that matches holds */
+	size_t rules_count;
 	bool dashboard;			       /* it is to be started, too */
 	char *dashboard_host, *dashboard_port; /* and where */
 };

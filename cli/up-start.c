@@ -101,6 +101,8 @@ static void us_node(const struct up *u, const char *daemon, const struct layer_m
 		us_add(a, "--observe", NULL);
 	if (!layer_usage(&u->layer, m->suffix[0] ? (unsigned)atoi(m->name) : 0, a->usage))
 		us_add(a, "--usage", a->usage);
+	if (u->config_path[0])
+		us_add(a, "--config", u->config_path);
 	if (trace) {
 		snprintf(a->trace, sizeof(a->trace), "%s%s", trace, m->suffix);
 		us_add(a, "--trace", a->trace);

@@ -299,6 +299,21 @@ static int up_check_observe(const struct up *u)
 	return cli_usage(cmd, "observe mode does not go with %s, which holds calls.", other);
 }
 
+/* Nodes read the file by themselves, also later: a pipe can be read once. */
+static int up_config_path(struct up *u)
+{
+	struct stat st;
+
+	if (stat(u->config_file, &st) == 0 && S_ISREG(st.st_mode) &&
+	    realpath(u->config_file, u->config_path))
+		return CLI_OK;
+	u->config_path[0] = 0;
+	if (u->config.rules_count)
+		return cli_usage(cmd, "%s: rules have to be in a file, which nodes read again.",
+				 u->config_file);
+	return CLI_OK;
+}
+
 static int up_settings(struct up *u)
 {
 	const char **trace = &u->value[CONFIG_TRACE], **secret = &u->value[CONFIG_SECRET_FILE];
@@ -313,6 +328,8 @@ static int up_settings(struct up *u)
 		if (rc)
 			return cli_fail(cmd, "%s.", err);
 	}
+	if (u->config_file && (status = up_config_path(u)))
+		return status;
 	for (int k = 0; k < CONFIG_KEYS; k++)
 		u->value[k] = u->value[k] ? u->value[k] : u->config.value[k];
 	for (int i = 0; i < CONFIG_STAGES; i++)

@@ -19,6 +19,7 @@ struct up {
 	bool dashboard;
 	const char *dashboard_host, *dashboard_port; /* NULL: the usual */
 	char root[PATH_MAX], trace[PATH_MAX], secret[PATH_MAX], curves[PATH_MAX];
+	char config_path[PATH_MAX]; /* of the file, whole; "": it cannot be read again */
 	struct layer layer;
 };
 

@@ -193,6 +193,8 @@ sl_time brain_decide(struct brain *b, sl_time now)
 
 	if (b->changed || now >= b->wake)
 		decide_grants(b, now);
+	again = buckets_divide(b, now);
+	next = again < next ? again : next;
 	again = divide_capacity(b, now);
 	next = again < next ? again : next;
 	return next < b->wake ? next : b->wake;
@@ -224,6 +226,7 @@ void brain_orders(const struct brain *b, uint32_t node, FILE *out)
 			continue;
 		o.id = j->id;
 		o.period_ns = j->found_ns;
+		o.bucket_bps = j->bucket ? (uint64_t)(j->part[node].bucket_bps + 0.5) : 0;
 		o.share = j->part[node].share ? j->part[node].share : SL_SHARE_WHOLE;
 		/* A job that wants nothing has no rate: its first request finds an open door. */
 		if (whole.layer_bps && j->part[node].divided_bps >= 0)

@@ -62,6 +62,7 @@ struct brain_part {
 	sl_time backlogged_until; /* it can use all that it is given */
 	double divided_bps;	  /* its rate here; below 0: it wants nothing here */
 	double ordered_bps;	  /* the same as the node was told last */
+	double bucket_bps;	  /* of the job's bucket, as ordered; 0: not yet */
 };
 
 struct brain_job {
@@ -73,6 +74,8 @@ struct brain_job {
 	uint64_t min_bps, max_bps;
 	uint64_t user, account; /* numbers of its owner */
 	uint32_t user_weight, account_weight;
+	uint64_t bucket, bucket_bps; /* a limit that it shares: buckets.c; 0: none */
+	double bucket_rate_bps;	     /* its part of that on all nodes */
 	struct brain_part part[BRAIN_NODES];
 	uint64_t moved_bytes; /* on all nodes, ever */
 	sl_time active;	      /* last known to have I/O */

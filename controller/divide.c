@@ -43,6 +43,7 @@
 #define SLACK	   0.02		     /* of the capacity */
 #define MORE	   1.25		     /* than was moved may be wanted next */
 #define TAIL	   0.0005
+#define LEAST_BPS  1000	 /* the same, if the capacity is not known */
 #define NEGLIGIBLE 0.005 /* of the capacity */
 
 /* ---- life ---- */
@@ -144,15 +145,16 @@ void divide_report(struct brain *b, struct brain_part *p, const struct sl_job_re
 
 /* ---- dividing ---- */
 
-static double part_wants(const struct brain *b, const struct brain_part *p, sl_time now)
+double divide_part_wants(const struct brain *b, const struct brain_part *p, sl_time now)
 {
-	double want = p->rate_bps * MORE;
+	double want = p->rate_bps * MORE, least;
 
 	if (!p->known)
 		return 0;
 	if (now < p->backlogged_until)
 		return SL_ALL;
-	return want < TAIL * b->capacity_bps ? 0 : want; /* of what has ended */
+	least = b->capacity_bps > 0 ? TAIL * b->capacity_bps : LEAST_BPS;
+	return want < least ? 0 : want; /* of what has ended */
 }
 
 /* The job as the division sees it; false: it wants nothing. */
@@ -163,7 +165,7 @@ static bool job_wants(const struct brain *b, struct brain_job *j, struct sl_divi
 	double want = 0;
 
 	for (uint32_t i = 0; i < b->nodes; i++)
-		want += part_wants(b, &j->part[i], now);
+		want += divide_part_wants(b, &j->part[i], now);
 	if (!(want > 0)) {
 		j->ticket = j->held_since = 0;
 		return false;
@@ -178,6 +180,8 @@ static bool job_wants(const struct brain *b, struct brain_job *j, struct sl_divi
 		.period_ns = j->declared_ns ? j->declared_ns : j->found_ns,
 		.since = j->ticket,
 	};
+	if (j->bucket && j->bucket_rate_bps < d->max_bps)
+		d->max_bps = j->bucket_rate_bps;
 	if (b->fair & SL_FAIR_NODES)
 		d->weight *= map_nodes(j);
 	if (b->fair & SL_FAIR_ACCOUNT) {
@@ -198,7 +202,7 @@ static void divide_job(struct brain *b, struct brain_job *j, sl_time now)
 	uint32_t at[BRAIN_NODES], n = 0;
 
 	for (uint32_t i = 0; i < b->nodes; i++) {
-		double want = part_wants(b, &j->part[i], now);
+		double want = divide_part_wants(b, &j->part[i], now);
 
 		j->part[i].divided_bps = -1;
 		if (!(want > 0))

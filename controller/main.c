@@ -271,8 +271,12 @@ static int serve(struct controller *c)
 			int rc;
 
 			if (what == &c->stop_fd) {
-				if (sl_daemon_ends(c->stop_fd))
+				enum sl_daemon_told told = sl_daemon_told(c->stop_fd);
+
+				if (told == SL_DAEMON_END)
 					return 0;
+				if (told == SL_DAEMON_RELOAD)
+					log_info("SIGHUP: nothing to reload");
 				continue;
 			}
 			if (what == &c->unix_fd || what == &c->tcp_fd) {

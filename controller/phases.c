@@ -179,6 +179,8 @@ static void take_facts(struct brain *b, struct brain_job *j, const struct sl_job
 	j->account = r->account[0] ? sl_job_number(r->account) : 0;
 	j->user_weight = r->user_weight;
 	j->account_weight = r->account_weight;
+	j->bucket = r->bucket_bps ? r->bucket : 0;
+	j->bucket_bps = nodes_rate(r->bucket_bps);
 	j->min_bps = nodes_rate(r->min_bps);
 	j->max_bps = nodes_rate(r->max_bps);
 	j->declared_ns = r->period_ns < 0 ? 0 : r->period_ns < LONG_NS ? r->period_ns : LONG_NS;

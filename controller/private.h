@@ -39,6 +39,10 @@ void rates_share_out(struct brain *b, struct brain_job *j, sl_time now);
 /* divide.c: memory for it, or -ENOMEM. */
 int divide_init(struct brain *b);
 void divide_free(struct brain *b);
+/* What the job can use at this node, bytes a second; SL_ALL: as much as there is. */
+double divide_part_wants(const struct brain *b, const struct brain_part *p, sl_time now);
+/* buckets.c: divide limits that jobs share; returns when to do so again. */
+sl_time buckets_divide(struct brain *b, sl_time now);
 /* Divide the capacity among jobs and nodes as of now; returns when to do so though nothing is
  * reported. */
 sl_time divide_capacity(struct brain *b, sl_time now);

@@ -8,7 +8,8 @@
  * that process lives), keep=1 (for good) set JOB key=value…       min max burst weight period
  * best_effort order policy STAGE=SPEC…       e.g. policy share=io-sets order=aioli,wait_us=500
  *	capacity RATE            what the node may draw from now on; 0: not known, no limit; auto:
- *it is found open, close              let everything pass from now on; no longer phase begin|end
+ *it is found rules                  the rules and whom they have held, as JSON reload [check]
+ *the configuration file is read again (check: only looked at) open, close              let everything pass from now on; no longer phase begin|end
  *this client's: see sl_phase_begin() in sluice.h ping
  *
  * An error is a positive errno and a sentence. A line is obeyed whole or not at all.
@@ -20,10 +21,12 @@
 #include <unistd.h>
 
 #include "base/json.h"
+#include "base/log.h"
 #include "base/units.h"
 #include "ionode/adapt.h"
 #include "ionode/link.h"
 #include "ionode/pass.h"
+#include "ionode/rules.h"
 #include "ionode/sense.h"
 #include "ionode/turn.h"
 #include "ionode/trace.h"
@@ -104,6 +107,7 @@ static void put_job(struct json *j, const struct node *n, const struct node_job 
 	json_uint(j, "procs", job->procs);
 	json_uint(j, "nodes", job->nodes);
 	put_owner(j, &job->owner);
+	json_string(j, "rule", rules_name(n, job));
 	json_uint(j, "bandwidth_bps", job->rate_bps);
 	json_uint(j, "average_bps",
 		  (uint64_t)((double)bytes * 1e9 / (double)(until - job->since + 1)));
@@ -201,6 +205,7 @@ static int status(struct node *n, char **out)
 	json_uint(&j, "pid", (uint64_t)getpid());
 	json_double(&j, "uptime_s", (double)(now - n->started) / 1e9);
 	json_string(&j, "mode", pass_mode(n));
+	rules_status(n, &j);
 	put_policies(&j, n, &st);
 	json_uint(&j, "capacity_bps", n->find ? sense_found_bps(n) : n->capacity_bps);
 	sense_status(n, &j);
@@ -354,8 +359,8 @@ static int refused(const struct node *n, uint64_t number, const struct sl_job_co
 	uint64_t others = 0, whole = n->layer_bps;
 
 	for (const struct node_job *j = n->jobs; j; j = j->next)
-		if (j->number != number && !j->asked.best_effort)
-			others += j->asked.min_bps;
+		if (j->number != number && !j->rights.best_effort)
+			others += j->rights.min_bps;
 	sl_format_rate(min, sizeof(min), conf->min_bps);
 	sl_format_rate(max, sizeof(max), conf->max_bps);
 	sl_format_rate(promised, sizeof(promised), others);
@@ -427,10 +432,10 @@ static int set_job(struct node *n, char *words, bool make, char **out)
 	j->procs = facts.procs ? facts.procs : j->procs;
 	j->nodes = facts.nodes ? facts.nodes : j->nodes;
 	j->keep = j->keep || facts.keep;
-	if (make)
-		node_job_owner(n, j, &facts.owner);
 	if (facts.title)
 		snprintf(j->title, sizeof(j->title), "%s", facts.title);
+	if (make)
+		node_job_owner(n, j, &facts.owner);
 	if (facts.pid > 0)
 		node_job_hold(j, facts.pid);
 	if (make)
@@ -521,6 +526,119 @@ static int set_capacity(struct node *n, const char *word, char **out)
 	return 0;
 }
 
+/* ---- the configuration file; no lock is held ---- */
+
+/* What of the node's policies another file says: "share=wfq order=to"; "": nothing. */
+static void changed_policies(const struct config *old, const struct config *new, char *out,
+			     size_t size)
+{
+	size_t at = 0;
+
+	out[0] = 0;
+	for (int i = 0; i < SL_NODE_STAGES; i++) {
+		const char *a = old->policy[i], *b = new->policy[i];
+
+		if (a == b || (a && b && !strcmp(a, b)))
+			continue;
+		at += (size_t)snprintf(out + at, size - at, "%s%s=%s", at ? " " : "",
+				       sl_stage_name((enum sl_stage)i),
+				       b ? b : sl_policy_at((enum sl_stage)i, 0)->name);
+		at = at < size ? at : size - 1;
+	}
+}
+
+/* The capacity of this node, as a word of a control line. */
+static void capacity_word(const struct node *n, const struct config *c, char out[64])
+{
+	const char *text = c->value[CONFIG_CAPACITY];
+	uint32_t nodes = n->config->layer_nodes ? n->config->layer_nodes : 1;
+	uint64_t bps = 0;
+
+	if (text && check_auto(text)) {
+		strcpy(out, "auto");
+		return;
+	}
+	if (text)
+		sl_parse_rate(text, &bps);
+	snprintf(out, 64, "%llu", (unsigned long long)(bps && bps < nodes ? 1 : bps / nodes));
+}
+
+static bool observes(const struct config *c)
+{
+	return c->value[CONFIG_MODE] && !strcmp(c->value[CONFIG_MODE], "observe");
+}
+
+/* Lock held: all of it, or nothing and an answer. Only what differs from the last file is set:
+ * what was given on the command line, or set since, stays. */
+static int take_config(struct node *n, struct config *fresh, char **out)
+{
+	const struct config *old = rules_config(n);
+	char before[64], after[64], policies[1200];
+	int rc = 0;
+
+	changed_policies(old, fresh, policies, sizeof(policies));
+	capacity_word(n, old, before);
+	capacity_word(n, fresh, after);
+	if (strcmp(before, after) != 0)
+		rc = set_capacity(n, after, out);
+	if (!rc && policies[0] && (rc = set_policy(n, policies, out)) && strcmp(before, after) != 0)
+		set_capacity(n, before, &(char *){ NULL });
+	if (rc)
+		return rc;
+	if (observes(old) != observes(fresh))
+		pass_observe(n, observes(fresh), node_now());
+	if (fresh->value[CONFIG_LOG_LEVEL])
+		sl_log_level = (enum sl_log_level)sl_log_level_find(fresh->value[CONFIG_LOG_LEVEL]);
+	rules_take(n, fresh, node_now());
+	return 0;
+}
+
+static int refuse_config(struct node *n, int rc, const char *why, char **out)
+{
+	log_error("configuration refused, the one before stays: %s", why);
+	pthread_mutex_lock(&n->lock);
+	rules_refused(n, why);
+	node_unlock(n);
+	return *out ? rc : answer(out, rc, why);
+}
+
+/* check: say whether it could be taken. */
+static int reload(struct node *n, bool check, char **out)
+{
+	char err[CONFIG_TEXT];
+	struct config fresh;
+	bool observe;
+	int rc = -rules_read(n, &fresh, err);
+
+	if (rc)
+		return refuse_config(n, rc, err, out);
+	if (check) {
+		config_free(&fresh);
+		return 0;
+	}
+	rules_again(n);
+	observe = n->observe;
+	if (observes(&fresh) != observe)
+		usage_stop(n); /* its columns are others */
+	pthread_mutex_lock(&n->lock);
+	rc = take_config(n, &fresh, out);
+	turn_modes(n, node_now());
+	node_unlock(n);
+	if (!n->usage)
+		usage_start(n);
+	if (rc) {
+		config_free(&fresh);
+		return refuse_config(n, rc, *out ? *out : strerror(rc), out);
+	}
+	if (n->observe && !observe)
+		sense_observe(n);
+	log_info("configuration %s taken, %zu rules", n->config->file,
+		 rules_config(n)->rules_count);
+	node_wake_all(n);
+	link_event(n);
+	return 0;
+}
+
 /* JOB UNIT UNITS: on which node a client belongs that is unit so and so of so many. */
 static int where(const struct node *n, const struct client *c, char *words, char **out)
 {
@@ -561,6 +679,10 @@ int node_control(struct node *n, struct client *c, char *line, char **out)
 		return status(n, out);
 	if (!strcmp(line, "ping"))
 		return answer(out, 0, "pong");
+	if (!strcmp(line, "reload") && !(c && c->peer))
+		return reload(n, !strcmp(rest, "check"), out);
+	if (!strcmp(line, "job"))
+		rules_know(n, geteuid());
 	if (!strcmp(line, "usage") && !(c && c->peer)) { /* that one is on another thread */
 		usage_flush(n);
 		return 0;
@@ -573,6 +695,8 @@ int node_control(struct node *n, struct client *c, char *line, char **out)
 	n->adapt = &tree;
 	if (!strcmp(line, "set") || !strcmp(line, "job"))
 		rc = set_job(n, rest, line[0] == 'j', out);
+	else if (!strcmp(line, "rules"))
+		rc = rules_json(n, out);
 	else if (!strcmp(line, "where"))
 		rc = where(n, c, rest, out);
 	else if (!strcmp(line, "phase"))

@@ -24,6 +24,7 @@
 
 #include "base/log.h"
 #include "ionode/link.h"
+#include "ionode/rules.h"
 #include "ionode/trace.h"
 #include "ionode/turn.h"
 
@@ -113,9 +114,10 @@ bool node_release_mins(struct node *n)
 	bool some = false;
 
 	for (struct node_job *j = n->jobs; j; j = j->next) {
-		if (j->clients || j->keep || !j->asked.min_bps || held(j))
+		if (j->clients || j->keep || !j->asked.min_bps || held(j)) /* not a rule's */
 			continue;
 		j->asked.min_bps = 0;
+		rules_job(n, j);
 		some = node_job_apply(n, j, now) == 0 || some;
 	}
 	return some;
@@ -147,22 +149,26 @@ uint64_t node_of_layer(const struct node_config *config, uint64_t bps)
  */
 static struct sl_job_conf here(const struct node *n, struct node_job *j)
 {
-	struct sl_job_conf conf = j->asked;
+	struct sl_job_conf conf = j->rights;
 
 	conf.user = (uint64_t)j->owner.uid + 1; /* 0 is not known */
 	conf.account = j->owner.account[0] ? sl_job_number(j->owner.account) : 0;
 	conf.nodes = j->nodes;
 	if (!conf.period_ns)
 		conf.period_ns = j->found_period_ns;
-	/* On a busy machine the node is late by some milliseconds, and has to make up for it. */
-	if (conf.max_bps && !conf.burst_bytes)
-		conf.burst_bytes = conf.max_bps / BURST_PART + 1;
 	if (j->share) {
 		conf.min_bps = part(conf.min_bps, j->share);
 		conf.max_bps = part(conf.max_bps, j->share);
 	} else if (has_peers(n)) {
 		conf.min_bps = part(conf.min_bps, SL_SHARE_WHOLE / n->config->layer_nodes);
 	}
+	if (j->bucket && (!conf.max_bps || conf.max_bps > j->bucket_here_bps))
+		conf.max_bps = j->bucket_here_bps;
+	/* On a busy machine the node is late by some milliseconds, and has to make up for it. */
+	if (conf.max_bps && !conf.burst_bytes)
+		conf.burst_bytes = conf.max_bps / BURST_PART + 1;
+	if (conf.max_bps && conf.min_bps > conf.max_bps)
+		conf.min_bps = conf.max_bps;
 	if (has_peers(n)) {
 		conf.min_bps = j->clients ? conf.min_bps : 0;
 		conf.best_effort = conf.min_bps ? 1 : conf.best_effort;
@@ -190,7 +196,7 @@ static int admits(const struct node *n, uint64_t number, const struct sl_job_con
 	if (!n->layer_bps || (conf->max_bps && conf->min_bps > conf->max_bps))
 		return -EINVAL;
 	for (const struct node_job *j = n->jobs; j; j = j->next) {
-		uint64_t min = j->asked.best_effort ? 0 : j->asked.min_bps;
+		uint64_t min = j->rights.best_effort ? 0 : j->rights.min_bps;
 
 		if (j->number == number)
 			before = min;
@@ -218,9 +224,11 @@ struct node_job *node_job_add(struct node *n, const char *name, const struct sl_
 	j->asked = *conf;
 	j->grant_bps = SL_GRANT_NONE;
 	j->owner.uid = geteuid(); /* only its own user may talk to a node */
+	snprintf(j->name, sizeof(j->name), "%s", name);
+	rules_job(n, j);
 	ours = here(n, j);
 	do {
-		*error = admits(n, j->number, conf);
+		*error = admits(n, j->number, &j->rights);
 		*error = *error ? *error : node_job_register(n, j->number, &ours, now);
 	} while ((*error == -ENOSPC && forget_oldest(n, now)) ||
 		 (*error == -EDQUOT && node_release_mins(n)));
@@ -228,7 +236,6 @@ struct node_job *node_job_add(struct node *n, const char *name, const struct sl_
 		free(j);
 		return NULL;
 	}
-	snprintf(j->name, sizeof(j->name), "%s", name);
 	j->since = j->last_seen = j->last_io = now;
 	j->next = n->jobs;
 	n->jobs = j;
@@ -254,7 +261,13 @@ int node_job_apply(struct node *n, struct node_job *j, sl_time now)
 void node_job_owner(struct node *n, struct node_job *j, const struct sl_job_owner *owner)
 {
 	j->owner = *owner;
-	node_job_apply(n, j, node_now());
+	node_job_rules(n, j, node_now());
+}
+
+void node_job_rules(struct node *n, struct node_job *j, sl_time now)
+{
+	rules_job(n, j);
+	node_job_apply(n, j, now);
 }
 
 void node_job_rate(struct node *n, struct node_job *j, uint64_t bps, sl_time until, sl_time now)
@@ -273,13 +286,13 @@ int node_job_ask(struct node *n, struct node_job *j, const struct sl_job_conf *c
 	int rc;
 
 	do {
-		rc = admits(n, j->number, conf);
-		if (rc)
-			continue;
 		j->asked = *conf;
-		rc = node_job_apply(n, j, now);
+		rules_job(n, j);
+		rc = admits(n, j->number, &j->rights);
+		rc = rc ? rc : node_job_apply(n, j, now);
 		if (rc)
 			j->asked = before;
+		rules_job(n, j);
 	} while (rc == -EDQUOT && node_release_mins(n));
 	return rc;
 }
@@ -338,7 +351,7 @@ void node_job_clients(struct node *n, struct node_job *j, int more)
 
 	j->clients += (uint32_t)more;
 	j->last_seen = node_now();
-	if (before != (j->clients != 0) && has_peers(n) && j->asked.min_bps)
+	if (before != (j->clients != 0) && has_peers(n) && j->rights.min_bps)
 		node_job_apply(n, j, j->last_seen);
 }
 
@@ -396,6 +409,7 @@ bool node_jobs_tick(struct node *n)
 		sl_job_stats(n->sched, j->number, now, &st);
 		bytes = j->moved[SL_READ] + j->moved[SL_WRITE];
 		requests = j->calls;
+		rules_count(n, j, bytes - j->rate_bytes, st.throttled_ns - j->rate_throttled_ns);
 		j->rate_bps = per_second(bytes - j->rate_bytes, now - last);
 		j->iops = per_second(requests - j->rate_requests, now - last);
 		j->rate_bytes = bytes;

@@ -21,6 +21,7 @@
  * one process has died.
  */
 #include "ionode/link.h"
+#include "ionode/rules.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -86,9 +87,13 @@ static struct sl_job_report job_report(struct node *n, const struct node_job *j,
 				   .clients = j->clients,
 				   .procs = j->procs,
 				   .nodes = j->nodes,
-				   .min_bps = j->asked.min_bps,
-				   .max_bps = j->asked.max_bps,
-				   .weight = j->asked.weight,
+				   .min_bps = j->rights.min_bps,
+				   .max_bps = j->rights.max_bps,
+				   .weight = j->rights.weight,
+				   .user_weight = j->rights.user_weight,
+				   .account_weight = j->rights.account_weight,
+				   .bucket = j->bucket,
+				   .bucket_bps = j->bucket_bps,
 				   .uid = j->owner.uid,
 				   .period_ns = j->asked.period_ns,
 				   .moved = { j->moved[0], j->moved[1] },
@@ -204,7 +209,7 @@ static int report(struct link *l)
 static void take_share(struct node *n, struct node_job *j, uint32_t share, sl_time now)
 {
 	/* Before the first order a min is divided evenly (job.c): all of it is news, too. */
-	if (share == j->share || !(j->asked.min_bps || j->asked.max_bps))
+	if (share == j->share || !(j->rights.min_bps || j->rights.max_bps))
 		return;
 	j->share = share;
 	node_job_apply(n, j, now);
@@ -273,6 +278,7 @@ static void take_job(const struct link *l, const struct sl_job_orders *o)
 	if (!n->passing && !n->find)
 		node_job_rate(n, j, o->rate_bps, now + LEASE_NS, now);
 	take_share(n, j, o->share, now);
+	rules_order(n, j, o->bucket_bps, now + LEASE_NS, now);
 	take_period(n, j, o->period_ns, now);
 	take_map(n, j, o, l->epoch);
 }

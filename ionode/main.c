@@ -25,6 +25,7 @@
 #include "ionode/fence.h"
 #include "ionode/link.h"
 #include "ionode/pass.h"
+#include "ionode/rules.h"
 #include "ionode/sense.h"
 #include "ionode/sensor.h"
 #include "ionode/trace.h"
@@ -64,6 +65,7 @@ static int usage(const char *problem, const char *what)
 		     "bandwidth=200M,seek=5ms,\n"
 		     "                     op=50us,streams=1; for experiments, the data is still "
 		     "written\n"
+		     "  --config FILE      sluice.yaml: rules, and what SIGHUP reads again\n"
 		     "  --trace FILE       record what the scheduler is told and answers\n"
 		     "  --usage FILE       keep an account of what jobs use, for 'sluice report'\n"
 		     "  --workers N        threads of the data path (one for each CPU)\n"
@@ -222,6 +224,7 @@ static int run(struct node_config *config)
 	if (sc.order && sl_spec_file(sc.order, "tree", tree))
 		sc.order = NULL;
 	n->config = config;
+	n->observe = config->observe;
 	n->capacity_bps = n->draw_bps = config->capacity_bps;
 	n->layer_bps = sc.capacity_bps;
 	n->started = node_now();
@@ -230,6 +233,8 @@ static int run(struct node_config *config)
 	sl_list_init(&n->peers);
 	window_init(&n->window, config->window);
 	sl_device_init(&n->device, &config->device);
+	if ((rc = rules_start(n)))
+		return rc;
 	if ((rc = sl_sched_create(&n->sched, &sc, node_now(), err, sizeof(err)))) {
 		fprintf(stderr, "sluiced: %s\n", err);
 		return rc;
@@ -280,6 +285,7 @@ static int run(struct node_config *config)
 	tcp_stop(n);
 	trace_stop(n);
 	usage_stop(n);
+	rules_stop(n);
 	node_forget_peers(n);
 	log_info("ionode stopped");
 	return rc;
@@ -306,6 +312,7 @@ static int parse(int argc, char **argv, struct node_config *c)
 		CONTROLLER,
 		CONTROLLER_SECRET,
 		TRACE,
+		CONFIG,
 		WORKERS,
 		WINDOW,
 		HELP
@@ -331,6 +338,7 @@ static int parse(int argc, char **argv, struct node_config *c)
 		{ "controller", 1, 0, CONTROLLER },
 		{ "controller-secret", 1, 0, CONTROLLER_SECRET },
 		{ "trace", 1, 0, TRACE },
+		{ "config", 1, 0, CONFIG },
 		{ "usage", 1, 0, USAGE },
 		{ "help", 0, 0, HELP },
 		{ 0 },
@@ -370,6 +378,9 @@ static int parse(int argc, char **argv, struct node_config *c)
 			break;
 		case TRACE:
 			c->trace = optarg;
+			break;
+		case CONFIG:
+			c->file = optarg;
 			break;
 		case USAGE:
 			c->usage = optarg;

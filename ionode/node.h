@@ -125,16 +125,28 @@ struct node_job {
 	struct node_turn *turn;	     /* NULL: it has no segment */
 	uint32_t procs, nodes;	     /* as declared; 0: not known */
 	struct sl_job_owner owner;
-	bool keep;		     /* named by the configuration: never forgotten */
+	bool keep; /* named by the configuration: never forgotten */
 	struct node_holder *holders;
-	uint32_t inside;	  /* requests in the scheduler, waiting or in flight */
-	uint32_t phase;		  /* clients that are in a phase of I/O by their own word */
-	sl_time last_io;	  /* when the last one was done */
-	struct sl_job_conf asked; /* for the job as a whole */
-	sl_time found_period_ns;  /* by the controller; 0: not */
-	uint32_t share;		  /* of its min and max that is this node's; 0: all */
-	uint64_t min_here_bps;	  /* the part of its min that holds here; 0: none */
-	uint64_t max_here_bps;	  /* the same of its max */
+	uint32_t inside;	   /* requests in the scheduler, waiting or in flight */
+	uint32_t phase;		   /* clients that are in a phase of I/O by their own word */
+	sl_time last_io;	   /* when the last one was done */
+	struct sl_job_conf asked;  /* for the job as a whole */
+	struct sl_job_conf rights; /* of that, what the rules of the layer allow */
+	uint32_t rule;		   /* that holds for it, from 1; 0: none */
+	/* A limit that it shares with other jobs; 0: none. See rules.c. */
+	uint64_t bucket, bucket_bps;
+	uint64_t bucket_here_bps; /* its part of that here */
+	sl_time bucket_until;	  /* the controller has said so */
+	struct {
+		sl_time at, waited_ns, backlogged_until;
+		uint64_t moved;
+		double rate_bps;
+		bool wanted;
+	} demand;		 /* of its part */
+	sl_time found_period_ns; /* by the controller; 0: not */
+	uint32_t share;		 /* of its min and max that is this node's; 0: all */
+	uint64_t min_here_bps;	 /* the part of its min that holds here; 0: none */
+	uint64_t max_here_bps;	 /* the same of its max */
 	/* Which nodes serve it, as the controller has ordered; map_epoch 0: nothing was ordered. */
 	uint64_t map_epoch;
 	uint32_t map_count;
@@ -185,6 +197,7 @@ struct node_config {
 	bool charge_calls;		   /* each byte of each call is charged */
 	uint64_t dirty;			   /* bytes a job may have dirty; NODE_DIRTY_AUTO: found */
 	const char *trace;		   /* file to record to; NULL: none */
+	const char *file;		   /* sluice.yaml, whole path; NULL: none */
 	const char *usage;		   /* file for the account of usage; NULL: none */
 	bool observe;			   /* measure everything, hold nothing */
 	bool find;			   /* the capacity is to be found: sense.h */
@@ -201,6 +214,7 @@ struct node {
 	sl_time started;
 	uint64_t capacity_bps;	       /* as configured or set since; 0: not paced */
 	bool open;		       /* `sluice open`: everything passes */
+	bool observe;		       /* measure everything, hold nothing */
 	bool passing;		       /* that, or observe mode: see pass.h */
 	bool find;		       /* capacity_bps is found: see sense.h */
 	uint64_t layer_bps;	       /* of all nodes together */
@@ -247,6 +261,7 @@ struct node {
 	struct adapt *adapt;	  /* what order=auto is told */
 	struct ring *ring;	  /* NULL: no io_uring */
 	struct link *link;	  /* to the controller; NULL: none */
+	struct rules *rules;	  /* of the configuration file; NULL: there is none */
 	struct usage *usage;	  /* account of what jobs use; NULL: none is kept */
 	struct sense *sense;	  /* what is measured of the file system; NULL: nothing */
 	struct tcp *tcp;	  /* NULL: no clients over TCP */
@@ -345,6 +360,8 @@ struct node_job *node_job_add(struct node *n, const char *name, const struct sl_
 int node_job_ask(struct node *n, struct node_job *j, const struct sl_job_conf *conf, sl_time now);
 /* Whose job it is, from now on. */
 void node_job_owner(struct node *n, struct node_job *j, const struct sl_job_owner *owner);
+/* Rules, its owner or its title have changed. */
+void node_job_rules(struct node *n, struct node_job *j, sl_time now);
 /* What it may draw from now on; what was drawn before still counts. */
 void node_draw(struct node *n, uint64_t bps, sl_time now);
 /* The rate that the controller has ordered for the job, until then; SL_GRANT_NONE: none. */

@@ -22,7 +22,7 @@ bool pass_stands_in(const struct node *n, enum sl_stage stage)
 
 const char *pass_mode(const struct node *n)
 {
-	return n->open ? "open" : n->config->observe ? "observe" : "schedule";
+	return n->open ? "open" : n->observe ? "observe" : "schedule";
 }
 
 static void set_policies(struct node *n, sl_time now)
@@ -42,7 +42,7 @@ static void set_policies(struct node *n, sl_time now)
 
 static void update(struct node *n, sl_time now)
 {
-	bool passing = n->open || n->config->observe;
+	bool passing = n->open || n->observe;
 
 	if (passing == n->passing)
 		return;
@@ -57,6 +57,12 @@ static void update(struct node *n, sl_time now)
 void pass_open(struct node *n, bool open, sl_time now)
 {
 	n->open = open;
+	update(n, now);
+}
+
+void pass_observe(struct node *n, bool observe, sl_time now)
+{
+	n->observe = observe;
 	update(n, now);
 }
 

@@ -19,6 +19,8 @@ const char *pass_configured(const struct node *n, enum sl_stage stage);
 bool pass_stands_in(const struct node *n, enum sl_stage stage);
 /* The lock is held. Open the node, or close it again; observe mode stays as it is. */
 void pass_open(struct node *n, bool open, sl_time now);
+/* Begin or end to observe; an open node stays open. */
+void pass_observe(struct node *n, bool observe, sl_time now);
 /* The same at the start, after jobs of another node were adopted. */
 void pass_start(struct node *n, sl_time now);
 /* "schedule", "observe" or "open". */

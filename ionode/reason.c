@@ -17,6 +17,7 @@
  */
 #include <stdio.h>
 
+#include "ionode/rules.h"
 #include "ionode/turn.h"
 #include "sched/why.h"
 
@@ -49,6 +50,17 @@ static bool at_min(const struct node_job *j)
 	       j->grant_bps <= j->min_here_bps + j->min_here_bps / 20;
 }
 
+/* Whose limit it is: a rule's, or what the job has asked for. */
+static const char *at_max(const struct node *n, const struct node_job *j, char out[NODE_REASON])
+{
+	const char *rule = rules_name(n, j);
+
+	if (!rule || (!j->bucket && j->rights.max_bps == j->asked.max_bps))
+		return "at max";
+	snprintf(out, NODE_REASON, "at max of rule %s", rule);
+	return out;
+}
+
 /* It may go, and yet it waits: what for? */
 static const char *in_line(const struct node *n, sl_time now)
 {
@@ -71,7 +83,7 @@ static const char *waits(const struct node *n, const struct node_job *j, const s
 	case SL_WHY_RANK:
 		return ungranted(j, why);
 	case SL_WHY_CAP:
-		return "at max";
+		return at_max(n, j, out);
 	case SL_WHY_GRANT:
 		return "at its grant";
 	case SL_WHY_ORDER:
@@ -108,7 +120,7 @@ const char *node_reason(const struct node *n, const struct node_job *j, uint64_t
 	if (words)
 		return words;
 	if (j->throttled || near(j->rate_bps, st.max_bps))
-		return j->asked.max_bps ? "at max" : "at its grant";
+		return j->rights.max_bps || j->bucket ? at_max(n, j, out) : "at its grant";
 	if ((words = ungranted(j, &why)))
 		return words;
 	if (at_min(j))

@@ -69,9 +69,9 @@ static void arrive(struct node_job *j, sl_time since, sl_time now)
 	uint64_t moved = j->moved[SL_READ] + j->moved[SL_WRITE];
 	struct shadow_job *s = &j->shadow.job;
 
-	s->weight = j->asked.weight;
-	s->min_bps = (double)j->asked.min_bps;
-	s->max_bps = (double)j->asked.max_bps;
+	s->weight = j->rights.weight;
+	s->min_bps = (double)j->rights.min_bps;
+	s->max_bps = (double)j->rights.max_bps;
 	s->arrived_bytes = (double)(moved - j->shadow.moved_bytes);
 	j->shadow.moved_bytes = moved;
 	if (s->arrived_bytes <= 0)
@@ -229,7 +229,7 @@ static void add_job(struct capacity_sample *to, struct node_job *j)
 	}
 	waited = (double)(held - j->seen.held_ns) / 1e9 / to->seconds;
 	/* One that has a limit of its own may wait for that. */
-	if (!j->asked.max_bps && j->grant_bps == SL_GRANT_NONE)
+	if (!j->rights.max_bps && !j->bucket && j->grant_bps == SL_GRANT_NONE)
 		to->waited += waited;
 	if (looks > 0) {
 		to->blocked += j->seen.blocked / looks;
@@ -315,7 +315,7 @@ static int step(struct sense *s)
 	now = node_now();
 	for (const struct node_job *j = n->jobs; j; j = j->next)
 		busy += j->clients != 0;
-	if (n->config->observe && is_due(s->last_shadow, SHADOW_MS * INT64_C(900000), now)) {
+	if (n->observe && is_due(s->last_shadow, SHADOW_MS * INT64_C(900000), now)) {
 		turn_account(n, now);
 		shadow(s, now);
 	}
@@ -394,7 +394,12 @@ int sense_start(struct node *n)
 		rc = sense_auto(n, true, node_now());
 		node_unlock(n);
 	}
-	return rc || n->sense || !n->config->observe ? rc : make(n);
+	return rc || !n->observe ? rc : sense_observe(n);
+}
+
+int sense_observe(struct node *n)
+{
+	return n->sense ? 0 : make(n);
 }
 
 void sense_stop(struct node *n)

@@ -21,6 +21,7 @@
 
 /* No lock is held. Start the thread if there is something to measure. -errno. */
 int sense_start(struct node *n);
+int sense_observe(struct node *n); /* the same, of a node that begins to observe */
 void sense_stop(struct node *n);
 /* The lock is held. The capacity is to be found, from now on; or no longer. */
 int sense_auto(struct node *n, bool find, sl_time now);

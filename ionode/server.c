@@ -518,6 +518,19 @@ void node_forget_peers(struct node *n)
 	sl_list_init(&n->peers);
 }
 
+/* SIGHUP. What comes of it stands in the log and in the status. */
+static void on_reload(struct node *n)
+{
+	char line[] = "reload", *answer = NULL;
+
+	if (!n->config->file) {
+		log_info("SIGHUP: nothing to reload");
+		return;
+	}
+	node_control(n, NULL, line, &answer);
+	free(answer);
+}
+
 int node_serve(struct node *n)
 {
 	struct epoll_event ev[64];
@@ -536,8 +549,12 @@ int node_serve(struct node *n)
 		/* Peers first: there is one event at most for each, and only that frees it. */
 		for (int i = 0; i < count; i++) {
 			if (ev[i].data.ptr == &n->stop_fd) {
-				if (sl_daemon_ends(n->stop_fd))
+				enum sl_daemon_told told = sl_daemon_told(n->stop_fd);
+
+				if (told == SL_DAEMON_END)
 					return 0;
+				if (told == SL_DAEMON_RELOAD)
+					on_reload(n);
 			} else if (ev[i].data.ptr == &n->listen_fd)
 				accept = true;
 			else if (ev[i].data.ptr == &n->closed_fd)

@@ -164,7 +164,7 @@ static enum sl_turn_mode mode_of(const struct node *n, const struct node_job *j,
 		return SL_TURN_FORWARD;
 	if (turn_sees_all(n))
 		return SL_TURN_PLACED;
-	if (n->capacity_bps || j->asked.max_bps || now < j->granted_until)
+	if (n->capacity_bps || j->rights.max_bps || j->bucket || now < j->granted_until)
 		return SL_TURN_LEASED;
 	return SL_TURN_OPEN;
 }

@@ -111,7 +111,7 @@ void turn_wire_set(const struct node *n, struct node_turn *t)
 
 	if (turn_sees_all(n)) /* calls, that is */
 		charge = 0;
-	if (t->job->asked.max_bps)
+	if (t->job->rights.max_bps || t->job->bucket)
 		charge &= ~(uint32_t)SL_TURN_WRITES;
 	step = step < STEP_LEAST ? STEP_LEAST : step > STEP_MOST ? STEP_MOST : step;
 	atomic_store_explicit(&t->shm->step, step, memory_order_relaxed);

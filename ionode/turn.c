@@ -52,6 +52,7 @@
 
 #include "base/log.h"
 #include "ionode/link.h"
+#include "ionode/rules.h"
 #include "ionode/trace.h"
 
 #define LEASE_NS    INT64_C(1000000)
@@ -425,6 +426,7 @@ void turn_collect(struct node *n, sl_time now)
 {
 	struct turns *ts = n->turns;
 
+	rules_divide(n, now);
 	for (uint32_t w = 0; w < SL_TURN_JOBS / 64; w++) {
 		uint64_t ready;
 

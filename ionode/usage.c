@@ -59,7 +59,7 @@ int usage_start(struct node *n)
 	if (!u)
 		return -ENOMEM;
 	u->path = n->config->usage;
-	u->head = n->config->observe ? observed_head : head;
+	u->head = n->observe ? observed_head : head;
 	u->last = node_now();
 	n->usage = u;
 	return 0;
@@ -94,7 +94,7 @@ static int waits_of(struct node *n, struct node_job *j, sl_time now, struct wait
 
 	if (rc)
 		return rc;
-	if (n->config->observe) {
+	if (n->observe) {
 		*w = (struct waits){ (sl_time)(s->held_s * 1e9),
 				     (sl_time)(s->waited_s * 1e9),
 				     (sl_time)(s->contended_s * 1e9),

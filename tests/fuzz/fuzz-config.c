@@ -51,6 +51,25 @@ static void job_is_sound(const struct config_job *job)
 	CHECK(memcmp(&again, &job->conf, sizeof(again)) == 0);
 }
 
+/* Matching ends, and what a rule leaves of a request is within what it says. */
+static void rule_is_sound(const struct sl_rule *rule)
+{
+	const struct sl_rule_job job = { .value = { "alice", "users,physics", "cern", "high",
+						    "batch", "4711", "/scratch" },
+					 .title = "climate" };
+	struct sl_job_conf conf = { .min_bps = 1000, .max_bps = SL_MAX_RATE, .weight = 9 };
+
+	CHECK(rule->name[0] && rule->line >= 1);
+	CHECK((sl_rule_differs(rule, &job) == SL_RULE_KEYS) ==
+	      (sl_rules_match(rule, 1, &job) == 0));
+	CHECK(!sl_rule_bucket(rule, &job) ==
+	      (rule->per == SL_PER_JOB || !(rule->says & SL_SAYS_MAX)));
+	sl_rule_clamp(rule, &conf);
+	CHECK(rule->per != SL_PER_JOB || !(rule->says & SL_SAYS_MAX) ||
+	      conf.max_bps <= rule->max_bps);
+	CHECK(!(rule->says & SL_SAYS_MIN) || conf.min_bps <= rule->min_bps);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char err[CONFIG_TEXT] = "", text[CHECK_TEXT];
@@ -71,6 +90,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	CHECK(c.jobs_count <= CONFIG_JOBS);
 	for (size_t i = 0; i < c.jobs_count; i++)
 		job_is_sound(&c.jobs[i]);
+	for (size_t i = 0; i < c.rules_count; i++)
+		rule_is_sound(&c.rules[i]);
 	config_free(&c);
 	return 0;
 }
