@@ -117,6 +117,7 @@
 	  raw_prlimit64)
 
 struct sl_real {
+/* NOLINTNEXTLINE(bugprone-macro-parentheses): a type and a list of parameters */
 #define SL_REAL(result, name, parameters, stand_in) result(*name) parameters;
 	SL_REAL_EARLY(SL_REAL)
 	SL_REAL_LATE(SL_REAL)
