@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The configuration file of a node: the rules in it, and what is taken from it when it is read
+ * again. See rules.c. The lock is held, unless it says otherwise.
+ */
+#ifndef SL_IONODE_RULES_H
+#define SL_IONODE_RULES_H
+
+#include "base/json.h"
+#include "layer/config.h"
+#include "sluiced/ionode/node.h"
+
+/* At the start, no lock is held: read the file, if there is one. 0 or -ENOMEM. */
+int rules_start(struct node *n);
+void rules_stop(struct node *n);
+
+/*
+ * Read the file again, no lock is held: 0, or -errno with a message; then nothing has changed. What
+ * cannot change while a node runs is refused, too. *out is to be given to rules_take(), or freed.
+ */
+int rules_read(const struct node *n, struct config *out, char err[CONFIG_TEXT]);
+/* What is in force: of the last file that was taken. */
+const struct config *rules_config(const struct node *n);
+/* These rules hold from now on, for all jobs. */
+void rules_take(struct node *n, struct config *fresh, sl_time now);
+/* The file was refused: told in status until one is taken. */
+void rules_refused(struct node *n, const char *why);
+
+/* No lock is held: find out the name and the groups of a user, which may take a while. */
+void rules_know(struct node *n, uint32_t uid);
+void rules_again(struct node *n); /* the same for all users that are known */
+/* What the job is entitled to: j->rights, j->rule and its bucket, from what it asks for. */
+void rules_job(const struct node *n, struct node_job *j);
+/* Divide buckets among the jobs of this node, unless a controller does it for all nodes. */
+void rules_divide(struct node *n, sl_time now);
+/* The controller has divided: the job has so much of its bucket, until then. */
+void rules_order(struct node *n, struct node_job *j, uint64_t bps, sl_time until, sl_time now);
+/* Once a second, of each job: bytes since the last time, and how long its max held it. */
+void rules_count(struct node *n, const struct node_job *j, uint64_t bytes, sl_time held_ns);
+
+/* For status: file, error. */
+void rules_status(const struct node *n, struct json *j);
+const char *rules_name(const struct node *n, const struct node_job *j); /* NULL: no rule */
+/* All rules with their counters, as JSON, malloc'ed. 0 or a positive errno. */
+int rules_json(struct node *n, char **out);
+
+#endif
