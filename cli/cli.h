@@ -8,6 +8,8 @@
 int cmd_up(int argc, char **argv);
 int cmd_down(int argc, char **argv);
 int cmd_open(int argc, char **argv);
+int cmd_reload(int argc, char **argv);
+int cmd_rules(int argc, char **argv);
 int cmd_close(int argc, char **argv);
 int cmd_run(int argc, char **argv);
 int cmd_status(int argc, char **argv);

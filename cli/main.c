@@ -29,6 +29,8 @@ static const struct command {
 	{ "open", "let everything pass, on all nodes at once", cmd_open },
 	{ "close", "schedule again after 'sluice open'", cmd_close },
 	{ "down", "stop a layer", cmd_down },
+	{ "rules", "list, check and try the rules of a layer", cmd_rules },
+	{ "reload", "read the configuration of a layer again", cmd_reload },
 	{ "policy", "list, explain and change the scheduling policies", cmd_policy },
 	{ "replay", "run a recording of a node again, and compare", cmd_replay },
 	{ "sim", "compare grant policies on a simulated machine", cmd_sim },

@@ -82,7 +82,7 @@ static void tb_share(char out[CELL], const cJSON *job)
 	snprintf(out, CELL, "%.0f", 100.0 * status_number(job, "share"));
 }
 
-/* What was asked for; a limit in force that is another one stands in --json. */
+/* What was asked for, or a rule allows; a node's part of it stands in --json. */
 static void tb_limit(char out[CELL], const cJSON *job, const char *key)
 {
 	if (status_number(job, key) > 0)
@@ -98,7 +98,7 @@ static void tb_min(char out[CELL], const cJSON *job)
 
 static void tb_max(char out[CELL], const cJSON *job)
 {
-	tb_limit(out, job, "asked_max_bps");
+	tb_limit(out, job, "allowed_max_bps");
 }
 
 static void tb_weight(char out[CELL], const cJSON *job)
@@ -314,6 +314,15 @@ static bool tb_found(FILE *f, const cJSON *tree)
 	return true;
 }
 
+/* Only what needs to be done something about. */
+static void tb_config(FILE *f, const cJSON *config)
+{
+	const char *error = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(config, "error"));
+
+	if (error)
+		fprintf(f, "Config:   refused, the one before is in force: %s\n", error);
+}
+
 static void tb_layer(FILE *f, const char *name, const char *listen, const cJSON *tree)
 {
 	const cJSON *policy = cJSON_GetObjectItemCaseSensitive(tree, "policy");
@@ -335,6 +344,7 @@ static void tb_layer(FILE *f, const char *name, const char *listen, const cJSON 
 		fprintf(f, "Mode:     observe: everything is measured, nothing is held\n");
 	else if (!strcmp(status_string(tree, "mode"), "open"))
 		fprintf(f, "Mode:     open: everything passes until 'sluice close'\n");
+	tb_config(f, cJSON_GetObjectItemCaseSensitive(tree, "config"));
 	fprintf(f, "Policies: admit=%s share=%s order=%s\n", status_string(policy, "admit"),
 		status_string(policy, "share"), status_string(policy, "order"));
 	if (tb_found(f, tree))

@@ -135,9 +135,9 @@ static void mg_job(cJSON *to, const cJSON *from)
 		"cached_bytes",	  "wire_bytes",
 	};
 	/* Times pass on all nodes at once. */
-	static const char *const same[] = { "procs",	     "nodes",	      "throttled_s",
-					    "waiting_s",     "asked_min_bps", "asked_max_bps",
-					    "asked_period_s" };
+	static const char *const same[] = { "procs",	       "nodes",		"throttled_s",
+					    "waiting_s",       "asked_min_bps", "asked_max_bps",
+					    "allowed_max_bps", "asked_period_s" };
 
 	/* First what is weighted by what is added up below. */
 	mg_pattern(to, from);

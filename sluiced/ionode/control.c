@@ -141,10 +141,15 @@ static void put_job(struct json *j, const struct node *n, const struct node_job 
 	json_uint(j, "max_bps", st.max_bps);
 	json_uint(j, "asked_min_bps", job->asked.min_bps); /* conf: this node's share of them */
 	json_uint(j, "asked_max_bps", job->asked.max_bps);
+	/* What rules leave of that; of a limit that jobs share, all of it. */
+	json_uint(j, "allowed_max_bps",
+		  job->bucket && (!job->rights.max_bps || job->rights.max_bps > job->bucket_bps)
+			  ? job->bucket_bps
+			  : job->rights.max_bps);
 	json_double(j, "asked_period_s", (double)job->asked.period_ns / 1e9);
 	json_uint(j, "burst_bytes", job->asked.burst_bytes);
 	json_bool(j, "best_effort", conf.best_effort);
-	json_uint(j, "weight", conf.weight);
+	json_uint(j, "weight", job->rights.weight ? job->rights.weight : 1);
 	json_double(j, "period_s", (double)conf.period_ns / 1e9);
 	if (conf.period_ns > 0)
 		json_int(j, "set", set_of(conf.period_ns));
@@ -593,6 +598,21 @@ static int take_config(struct node *n, struct config *fresh, char **out)
 	return 0;
 }
 
+/* What would be set, as control lines: a command keeps them for nodes that are revived. */
+static int tell_changes(const struct node *n, const struct config *fresh, char **out)
+{
+	char before[64], after[64], policies[1200], text[1400] = "";
+
+	changed_policies(rules_config(n), fresh, policies, sizeof(policies));
+	capacity_word(n, rules_config(n), before);
+	capacity_word(n, fresh, after);
+	if (policies[0])
+		snprintf(text, sizeof(text), "policy %s\n", policies);
+	if (strcmp(before, after) != 0)
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), "capacity %s\n", after);
+	return answer(out, 0, text);
+}
+
 static int refuse_config(struct node *n, int rc, const char *why, char **out)
 {
 	log_error("configuration refused, the one before stays: %s", why);
@@ -613,8 +633,9 @@ static int reload(struct node *n, bool check, char **out)
 	if (rc)
 		return refuse_config(n, rc, err, out);
 	if (check) {
+		rc = tell_changes(n, &fresh, out);
 		config_free(&fresh);
-		return 0;
+		return rc;
 	}
 	rules_again(n);
 	observe = n->observe;

@@ -24,6 +24,7 @@
 
 #include "base/log.h"
 #include "sluiced/ionode/link.h"
+#include "sluiced/ionode/pass.h"
 #include "sluiced/ionode/rules.h"
 #include "sluiced/ionode/trace.h"
 #include "sluiced/ionode/turn.h"
@@ -143,6 +144,26 @@ uint64_t node_of_layer(const struct node_config *config, uint64_t bps)
 }
 
 /*
+ * share=fair, and the controller has divided the capacity by accounts and users of all nodes: among
+ * the jobs of this node shares are in proportion to that, whoever they belong to. The rate as a
+ * guarantee would not do: a large request of another job delays it by more than is made up for.
+ */
+static void by_order(const struct node *n, const struct node_job *j, struct sl_job_conf *conf)
+{
+	const char *share = pass_configured(n, SL_SHARE);
+	uint64_t weight;
+
+	if (j->grant_bps == SL_GRANT_NONE || !n->layer_bps || !share ||
+	    strncmp(share, "fair", 4) != 0)
+		return;
+	weight = (uint64_t)((unsigned __int128)j->grant_bps * SL_MAX_WEIGHT / n->layer_bps);
+	conf->weight = weight < 1 ? 1 : weight > SL_MAX_WEIGHT ? SL_MAX_WEIGHT : (uint32_t)weight;
+	conf->user = conf->account = 0;
+	conf->user_weight = conf->account_weight = 0;
+	conf->nodes = 0;
+}
+
+/*
  * What of a job's rights holds at this node. A rate that the controller has ordered is what the job
  * gets here before all others; its min is part of it. A hundredth is left to the share policy: a
  * job that starts is not to wait until the controller has heard of it.
@@ -154,6 +175,7 @@ static struct sl_job_conf here(const struct node *n, struct node_job *j)
 	conf.user = (uint64_t)j->owner.uid + 1; /* 0 is not known */
 	conf.account = j->owner.account[0] ? sl_job_number(j->owner.account) : 0;
 	conf.nodes = j->nodes;
+	by_order(n, j, &conf);
 	if (!conf.period_ns)
 		conf.period_ns = j->found_period_ns;
 	if (j->share) {

@@ -383,6 +383,9 @@ static const char *fixed_key(const struct config *a, const struct config *b)
 			return config_keys[k].name;
 	if (!same_jobs(a, b))
 		return "jobs";
+	for (int i = CONFIG_NODE_STAGES; i < CONFIG_STAGES; i++)
+		if (!same(a->policy[i], b->policy[i]))
+			return config_stages[i]; /* the controller's: 'sluice policy set' */
 	if (a->dashboard != b->dashboard || !same(a->dashboard_host, b->dashboard_host) ||
 	    !same(a->dashboard_port, b->dashboard_port))
 		return "dashboard";

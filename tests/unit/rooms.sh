@@ -33,7 +33,7 @@ sluiced/ionode     base base/ds include policy policy/machine sched detect wire 
 sluiced            include
 layer              base include policy sched model client/conn
 lab                base base/ds include policy policy/machine sched detect model sim client/conn layer
-cli                base include wire sched detect model sim client/conn client/gate layer lab
+cli                base include policy wire sched detect model sim client/conn client/gate layer lab
 httpd              base include sim client/conn layer
 integrate          base
 examples           include

@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `sluice rules`: the rules of a layer and whom they have held (list), whether a file is right
+ * (check), and which rule a job would get, and why (test).
+ */
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/units.h"
+#include "cli/cli.h"
+#include "client/conn/client.h"
+#include "layer/config.h"
+#include "layer/layer.h"
+
+static const char cmd[] = "rules";
+
+static int rs_help(void)
+{
+	puts("usage: sluice rules list [--name NAME] [-j]\n"
+	     "       sluice rules check FILE\n"
+	     "       sluice rules test [--config FILE] [-j] KEY=VALUE...\n"
+	     "\n"
+	     "Shows the rules of a layer and whom they have held, checks a configuration file,\n"
+	     "or says which rule a job would get. Without a word: list.\n"
+	     "\n"
+	     "Keys:\n"
+	     "  user=NAME       whose job it is\n"
+	     "  group=LIST      groups of the user, with commas\n"
+	     "  account=NAME    as the job declares it, or Slurm\n"
+	     "  qos=NAME        the same\n"
+	     "  partition=NAME  the same\n"
+	     "  job=NAME        name or number of the job\n"
+	     "  path=DIR        directory of the layer\n"
+	     "\n"
+	     "Options:\n"
+	     "      --name NAME    which layer; not needed if only one is up\n"
+	     "      --config FILE  for test: the rules of this file, not those of a layer\n"
+	     "  -j, --json         print JSON\n"
+	     "  -h, --help         this text\n"
+	     "\n"
+	     "Manual: sluice-rules(1), sluice.yaml(5).");
+	return CLI_OK;
+}
+
+/* ---- list ---- */
+
+static const cJSON *rs_item(const cJSON *of, const char *key)
+{
+	return cJSON_GetObjectItemCaseSensitive(of, key);
+}
+
+static double rs_number(const cJSON *of, const char *key)
+{
+	const cJSON *item = rs_item(of, key);
+
+	return cJSON_IsNumber(item) ? item->valuedouble : 0;
+}
+
+static void rs_add(cJSON *to, const cJSON *from, const char *key)
+{
+	cJSON_SetNumberValue(cJSON_GetObjectItemCaseSensitive(to, key),
+			     rs_number(to, key) + rs_number(from, key));
+}
+
+static cJSON *rs_find(const cJSON *list, const char *key, const cJSON *like)
+{
+	cJSON *each;
+
+	cJSON_ArrayForEach(each, list)
+	{
+		if (cJSON_Compare(rs_item(each, key), rs_item(like, key), true))
+			return each;
+	}
+	return NULL;
+}
+
+/* A job is known to all nodes, and held and counted where it runs. */
+static void rs_merge(cJSON *all, const cJSON *more)
+{
+	static const char *const sums[] = { "bytes", "held_s", "hits" };
+	const cJSON *rule, *user;
+
+	cJSON_ArrayForEach(rule, rs_item(more, "rules"))
+	{
+		cJSON *to = rs_find(rs_item(all, "rules"), "name", rule);
+
+		for (int i = 0; to && i < 3; i++)
+			rs_add(to, rule, sums[i]);
+		cJSON_ArrayForEach(user, rs_item(to ? rule : NULL, "users"))
+		{
+			cJSON *users = cJSON_GetObjectItemCaseSensitive(to, "users");
+			cJSON *known = rs_find(users, "uid", user);
+
+			for (int i = 0; known && i < 3; i++)
+				rs_add(known, user, sums[i]);
+			if (!known)
+				cJSON_AddItemToArray(users, cJSON_Duplicate(user, true));
+		}
+	}
+}
+
+/* Of all nodes that live; NULL: it has been reported why not. */
+static cJSON *rs_ask(const char *name, int *status)
+{
+	struct layer_member m[LAYER_MEMBERS];
+	cJSON *all = NULL;
+	struct layer l;
+	size_t n;
+
+	if ((*status = layer_choose(&l, cmd, name)))
+		return NULL;
+	if (layer_state(&l) != LAYER_UP) {
+		*status = layer_not_up(&l, true);
+		return NULL;
+	}
+	n = layer_members(&l, m);
+	for (size_t i = 0; i < n; i++) {
+		char *answer = NULL;
+		cJSON *tree = NULL;
+
+		if (!m[i].controller && m[i].pid &&
+		    sl_client_control(m[i].socket, "rules", &answer) == 0)
+			tree = cJSON_Parse(answer);
+		free(answer);
+		if (!all) {
+			all = tree;
+			continue;
+		}
+		rs_merge(all, tree);
+		cJSON_Delete(tree);
+	}
+	if (!all)
+		*status = cli_fail(cmd, "no node of layer '%s' answers.", l.name);
+	return all;
+}
+
+static void rs_print_json(const cJSON *tree)
+{
+	char *text = cJSON_Print(tree);
+
+	if (text)
+		puts(text);
+	free(text);
+}
+
+/* "user=* job=rsync*"; "every job". */
+static void rs_match(const cJSON *rule, char *out, size_t size)
+{
+	const cJSON *key;
+	size_t at = 0;
+
+	snprintf(out, size, "every job");
+	cJSON_ArrayForEach(key, rs_item(rule, "match")) if (cJSON_IsString(key) && at < size) at +=
+		(size_t)snprintf(out + at, size - at, "%s%s=%s", at ? " " : "", key->string,
+				 key->valuestring);
+}
+
+/* "max 50M per user" */
+static void rs_gives(const cJSON *rule, char *out, size_t size)
+{
+	static const char *const rates[] = { "min_bps", "max_bps" };
+	const char *per = cJSON_GetStringValue(rs_item(rule, "per"));
+	char text[32];
+	size_t at = 0;
+
+	out[0] = 0;
+	for (int i = 0; i < 2; i++)
+		if (rs_item(rule, rates[i]))
+			at += (size_t)snprintf(out + at, size - at, "%s%.3s %s", at ? ", " : "",
+					       rates[i],
+					       sl_format_rate(text, sizeof(text),
+							      (uint64_t)rs_number(rule, rates[i])));
+	if (rs_item(rule, "burst_bytes"))
+		at += (size_t)snprintf(out + at, size - at, "%sburst %s", at ? ", " : "",
+				       sl_format_bytes(text, sizeof(text),
+						       (uint64_t)rs_number(rule, "burst_bytes")));
+	if (rs_item(rule, "weight"))
+		at += (size_t)snprintf(out + at, size - at, "%sweight %.0f", at ? ", " : "",
+				       rs_number(rule, "weight"));
+	if (!at)
+		snprintf(out, size, "nothing");
+	else if (per && strcmp(per, "job") != 0)
+		snprintf(out + at, size - at, " per %s", per);
+}
+
+static void rs_print(const cJSON *all)
+{
+	const cJSON *config = rs_item(all, "config"), *rule, *user;
+	const char *file = cJSON_GetStringValue(rs_item(config, "file"));
+	const char *error = cJSON_GetStringValue(rs_item(config, "error"));
+
+	printf("Rules of %s\n", file ? file : "a layer without a configuration file: none");
+	if (error)
+		printf("Refused:  %s\n", error);
+	cJSON_ArrayForEach(rule, rs_item(all, "rules"))
+	{
+		const char *name = cJSON_GetStringValue(rs_item(rule, "name"));
+		char match[400], gives[200], moved[32];
+
+		rs_match(rule, match, sizeof(match));
+		rs_gives(rule, gives, sizeof(gives));
+		printf("\n%s (line %.0f): %s: %s\n", name ? name : "", rs_number(rule, "line"),
+		       match, gives);
+		printf("  %.0f jobs now, %s moved, held %.0f times, for %.1f s\n",
+		       rs_number(rule, "jobs"),
+		       sl_format_bytes(moved, sizeof(moved), (uint64_t)rs_number(rule, "bytes")),
+		       rs_number(rule, "hits"), rs_number(rule, "held_s"));
+		cJSON_ArrayForEach(user, rs_item(rule, "users"))
+		{
+			const char *who = cJSON_GetStringValue(rs_item(user, "user"));
+
+			printf("    %-16s %s moved, held %.0f times, for %.1f s\n", who ? who : "?",
+			       sl_format_bytes(moved, sizeof(moved),
+					       (uint64_t)rs_number(user, "bytes")),
+			       rs_number(user, "hits"), rs_number(user, "held_s"));
+		}
+	}
+}
+
+static int rs_list(const char *name, bool json)
+{
+	int status = CLI_OK;
+	cJSON *all = rs_ask(name, &status);
+
+	if (all && json)
+		rs_print_json(all);
+	else if (all)
+		rs_print(all);
+	cJSON_Delete(all);
+	return status;
+}
+
+/* ---- check, test ---- */
+
+static int rs_read(struct config *c, const char *file)
+{
+	char err[CONFIG_TEXT];
+	int rc = config_read(c, file, err);
+
+	return rc ? cli_fail(cmd, "%s.", err) : CLI_OK;
+}
+
+static int rs_check(const char *file)
+{
+	struct config c;
+	int status = rs_read(&c, file);
+
+	if (status)
+		return status;
+	printf("%s: %zu rule%s, no mistakes.\n", file, c.rules_count,
+	       c.rules_count == 1 ? "" : "s");
+	config_free(&c);
+	return CLI_OK;
+}
+
+static int rs_words(struct sl_rule_job *job, int argc, char **argv)
+{
+	for (int i = 0; i < argc; i++) {
+		char *value = strchr(argv[i], '=');
+		struct sl_guess guess = { .word = argv[i] };
+		int k = 0;
+
+		if (!value)
+			return cli_usage(cmd, "'%s' is not KEY=VALUE, like user=alice.", argv[i]);
+		*value++ = 0;
+		while (k < SL_RULE_KEYS && strcmp(sl_rule_keys[k], argv[i]) != 0)
+			sl_consider(&guess, sl_rule_keys[k++]);
+		if (k == SL_RULE_KEYS)
+			return cli_unknown(cmd, "key", &guess);
+		job->value[k] = value;
+	}
+	return CLI_OK;
+}
+
+/* Each rule up to the one that holds, with the key that kept it from matching. */
+static void rs_explain(const struct config *c, const struct sl_rule_job *job, const char *file)
+{
+	int found = sl_rules_match(c->rules, c->rules_count, job);
+
+	for (int i = 0; i < (found < 0 ? (int)c->rules_count : found); i++) {
+		const struct sl_rule *r = &c->rules[i];
+		enum sl_rule_key key = sl_rule_differs(r, job);
+
+		printf("no   %s (%s:%u): %s is '%s', not %s\n", r->name, file, r->line,
+		       sl_rule_keys[key], job->value[key] ? job->value[key] : "", r->match[key]);
+	}
+	if (found < 0)
+		printf("No rule matches: the job gets what it asks for.\n");
+	else
+		printf("yes  %s (%s:%u)\n", c->rules[found].name, file, c->rules[found].line);
+}
+
+static void rs_explain_json(const struct config *c, const struct sl_rule_job *job, const char *file)
+{
+	int found = sl_rules_match(c->rules, c->rules_count, job);
+	const struct sl_rule *r = found < 0 ? NULL : &c->rules[found];
+	cJSON *tree = cJSON_CreateObject();
+
+	cJSON_AddStringToObject(tree, "file", file);
+	if (r) {
+		cJSON_AddStringToObject(tree, "rule", r->name);
+		cJSON_AddNumberToObject(tree, "line", r->line);
+		cJSON_AddStringToObject(tree, "per", sl_rule_pers[r->per]);
+		if (r->says & SL_SAYS_MIN)
+			cJSON_AddNumberToObject(tree, "min_bps", (double)r->min_bps);
+		if (r->says & SL_SAYS_MAX)
+			cJSON_AddNumberToObject(tree, "max_bps", (double)r->max_bps);
+		if (r->says & SL_SAYS_BURST)
+			cJSON_AddNumberToObject(tree, "burst_bytes", (double)r->burst_bytes);
+		if (r->says & SL_SAYS_WEIGHT)
+			cJSON_AddNumberToObject(tree, "weight", r->weight);
+	} else {
+		cJSON_AddNullToObject(tree, "rule");
+	}
+	rs_print_json(tree);
+	cJSON_Delete(tree);
+}
+
+/* The file of the layer, as its nodes know it. */
+static int rs_layer_file(const char *name, char out[PATH_MAX])
+{
+	int status = CLI_OK;
+	cJSON *all = rs_ask(name, &status);
+	const char *file = cJSON_GetStringValue(rs_item(rs_item(all, "config"), "file"));
+
+	if (!status && !file)
+		status = cli_fail(cmd, "the layer has no configuration file; give --config FILE.");
+	if (!status)
+		snprintf(out, PATH_MAX, "%s", file);
+	cJSON_Delete(all);
+	return status;
+}
+
+static int rs_test(const char *name, const char *file, bool json, int argc, char **argv)
+{
+	struct sl_rule_job job = { .title = NULL };
+	char path[PATH_MAX];
+	struct config c;
+	int status = rs_words(&job, argc, argv);
+
+	if (!status && !file && !(status = rs_layer_file(name, path)))
+		file = path;
+	if (status || (status = rs_read(&c, file)))
+		return status;
+	if (json)
+		rs_explain_json(&c, &job, file);
+	else
+		rs_explain(&c, &job, file);
+	config_free(&c);
+	return CLI_OK;
+}
+
+int cmd_rules(int argc, char **argv)
+{
+	const char *name = NULL, *file = NULL, *word;
+	bool json = false;
+	const struct cli_option options[] = { { "name", 0, NULL, &name },
+					      { "config", 0, NULL, &file },
+					      { "json", 'j', &json, NULL },
+					      { 0 } };
+	int status = cli_options(cmd, argc, argv, options, 100, rs_help);
+
+	if (status)
+		return cli_end(status);
+	word = optind < argc ? argv[optind++] : "list";
+	if (file && strcmp(word, "test") != 0)
+		return cli_usage(cmd, "--config is for 'rules test'.");
+	if (!strcmp(word, "test"))
+		return rs_test(name, file, json, argc - optind, argv + optind);
+	if (!strcmp(word, "check")) {
+		if (argc - optind != 1)
+			return cli_usage(cmd, "'check' needs one file.");
+		return rs_check(argv[optind]);
+	}
+	if (strcmp(word, "list") != 0)
+		return cli_usage(cmd, "there is no '%s'; there are list, check and test.", word);
+	if (optind < argc)
+		return cli_usage(cmd, "unexpected argument '%s'.", argv[optind]);
+	return rs_list(name, json);
+}
