@@ -391,7 +391,8 @@ static bool no_limits(const struct node *n)
 	return admit && !strncmp(admit, "open", 4) && (!admit[4] || admit[4] == ',');
 }
 
-static int set_job(struct node *n, char *words, bool make, char **out)
+/* *changed: what is known of a job has changed; a new one lifts nobody's limits. */
+static int set_job(struct node *n, char *words, bool make, bool *changed, char **out)
 {
 	char *save = NULL, *name = strtok_r(words, " ", &save), *order = NULL, text[200];
 	struct job_facts facts = { 0 };
@@ -406,6 +407,7 @@ static int set_job(struct node *n, char *words, bool make, char **out)
 			 name ? name : "");
 		return answer(out, ENOENT, text);
 	}
+	*changed = j;
 	if (j) {
 		before = conf = j->asked;
 		facts.owner = j->owner;
@@ -625,7 +627,8 @@ static int refuse_config(struct node *n, int rc, const char *why, char **out)
 /* check: say whether it could be taken. */
 static int reload(struct node *n, bool check, char **out)
 {
-	char err[CONFIG_TEXT];
+	char err[CONFIG_TEXT], policies[1200];
+	struct adapt tree = { .text = NULL };
 	struct config fresh;
 	bool observe;
 	int rc = -rules_read(n, &fresh, err);
@@ -638,13 +641,21 @@ static int reload(struct node *n, bool check, char **out)
 		return rc;
 	}
 	rules_again(n);
+	changed_policies(rules_config(n), &fresh, policies, sizeof(policies));
+	if (strstr(policies, "order=auto")) {
+		adapt_read_words(&tree, policies);
+		adapt_ratios(n);
+	}
 	observe = n->observe;
 	if (observes(&fresh) != observe)
 		usage_stop(n); /* its columns are others */
 	pthread_mutex_lock(&n->lock);
+	n->adapt = &tree;
 	rc = take_config(n, &fresh, out);
+	n->adapt = NULL;
 	turn_modes(n, node_now());
 	node_unlock(n);
+	adapt_forget(&tree);
 	if (!n->usage)
 		usage_start(n);
 	if (rc) {
@@ -690,6 +701,7 @@ int node_control(struct node *n, struct client *c, char *line, char **out)
 {
 	char *rest = strchr(line, ' ');
 	struct adapt tree = { .text = NULL };
+	bool changed = true;
 	int rc;
 
 	if (rest)
@@ -715,7 +727,7 @@ int node_control(struct node *n, struct client *c, char *line, char **out)
 	pthread_mutex_lock(&n->lock);
 	n->adapt = &tree;
 	if (!strcmp(line, "set") || !strcmp(line, "job"))
-		rc = set_job(n, rest, line[0] == 'j', out);
+		rc = set_job(n, rest, line[0] == 'j', &changed, out);
 	else if (!strcmp(line, "rules"))
 		rc = rules_json(n, out);
 	else if (!strcmp(line, "where"))
@@ -734,6 +746,7 @@ int node_control(struct node *n, struct client *c, char *line, char **out)
 	turn_modes(n, node_now());
 	node_unlock(n);
 	adapt_forget(&tree);
-	node_wake_all(n); /* limits may have been lifted */
+	if (changed)
+		node_wake_all(n); /* limits may have been lifted */
 	return rc;
 }
