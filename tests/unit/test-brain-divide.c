@@ -293,6 +293,48 @@ static void size_fair_goes_by_compute_nodes(void **state)
 	end(b);
 }
 
+/* The limit of a job at a node, out of its bucket, as ordered. */
+static uint64_t bucket_at(const struct brain *b, uint32_t node, uint64_t id)
+{
+	struct sl_job_orders o = { 0 };
+
+	assert_true(order(b, node, id, &o));
+	return o.bucket_bps;
+}
+
+/* No capacity is known. Job 1 is at nodes 0 and 1, job 2 at node 2, job 3 is idle; 4 has another. */
+static void a_limit_that_jobs_share_is_divided_among_them_and_their_nodes(void **state)
+{
+	static const char busy[] =
+		"job id=%d name=j%d clients=1 weight=1 inside=1 waited=1000000000 "
+		"bucket=%d bucket_bps=600000\n";
+	static const char idle[] = "job id=3 name=j3 clients=1 weight=1 idle=9000000000 bucket=77 "
+				   "bucket_bps=600000\n";
+	struct brain *b = brain((struct brain_config){ 0 });
+	char text[1000];
+
+	(void)state;
+	for (int node = 0; node < 3; node++) {
+		char head[32];
+		int id = node < 2 ? 1 : 2;
+
+		snprintf(head, sizeof(head), "name=%d", node);
+		snprintf(text, sizeof(text), busy, id, id, 77);
+		if (node == 2) {
+			snprintf(text + strlen(text), sizeof(text) - strlen(text), busy, 4, 4, 78);
+			strcat(text, idle);
+		}
+		hear(b, 1000, head, "%s", text);
+	}
+	decide(b, 1000);
+	assert_int_equal(bucket_at(b, 0, 1), 150000);
+	assert_int_equal(bucket_at(b, 1, 1), 150000);
+	assert_int_equal(bucket_at(b, 2, 2), 300000);
+	assert_int_equal(bucket_at(b, 2, 3), 12000); /* to begin with */
+	assert_int_equal(bucket_at(b, 2, 4), 600000);
+	end(b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -307,6 +349,7 @@ int main(void)
 		cmocka_unit_test(users_have_equal_rates_over_all_nodes),
 		cmocka_unit_test(accounts_come_before_users),
 		cmocka_unit_test(size_fair_goes_by_compute_nodes),
+		cmocka_unit_test(a_limit_that_jobs_share_is_divided_among_them_and_their_nodes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -343,6 +343,56 @@ static void paths_are_beneath_that_of_the_file(void **state)
 	rmdir(dir);
 }
 
+static void rules_are_taken_in_their_order(void **state)
+{
+	struct config c;
+
+	(void)state;
+	taken(&c, "rules:\n"
+		  "  - name: backup\n"
+		  "    user: backup\n"
+		  "    job: 'rsync*,tar'\n"
+		  "    max: 100MB/s\n"
+		  "    burst: 4M\n"
+		  "  - {user: '*', max: 50M, per: user}\n"
+		  "  - {account: cern, weight: 3, per: account}\n"
+		  "  - {}\n");
+	assert_int_equal(c.rules_count, 4);
+	assert_string_equal(c.rules[0].name, "backup");
+	assert_int_equal(c.rules[0].line, 2);
+	assert_string_equal(c.rules[0].match[SL_RULE_JOB], "rsync*,tar");
+	assert_null(c.rules[0].match[SL_RULE_GROUP]);
+	assert_int_equal(c.rules[0].says, SL_SAYS_MAX | SL_SAYS_BURST);
+	assert_int_equal(c.rules[0].max_bps, 100000000);
+	assert_int_equal(c.rules[0].per, SL_PER_JOB);
+	assert_string_equal(c.rules[1].name, "2");
+	assert_int_equal(c.rules[1].per, SL_PER_USER);
+	assert_int_equal(c.rules[2].weight, 3);
+	assert_int_equal(c.rules[3].says, 0);
+	config_free(&c);
+}
+
+static void a_rule_with_a_mistake_is_refused_with_its_line(void **state)
+{
+	static const struct wrong rows[] = {
+		{ "rules: fast", "s.yaml:1:", "a list" },
+		{ "rules:\n  - user: a\n    max: fast", "s.yaml:3: rules[0].max: 'fast'", "rate" },
+		{ "rules:\n  - user: a\n  - max: 0", "s.yaml:3: rules[1].max:", "" },
+		{ "rules:\n  - usr: a", "s.yaml:2:", "user" },
+		{ "rules:\n  - per: everybody", "s.yaml:2: rules[0].per:", "account" },
+		{ "rules:\n  - {min: 5M, max: 4M}", "s.yaml:2:", "min is more than max" },
+		{ "rules:\n  - {min: 5M, per: user}", "s.yaml:2:", "a job's" },
+		{ "rules:\n  - {weight: 5, per: layer}", "s.yaml:2:", "per job, user or account" },
+		{ "rules:\n  - {weight: 0}", "s.yaml:2: rules[0].weight:", "" },
+		{ "rules:\n  - {name: a}\n  - {name: a}", "s.yaml:3:", "in line 2" },
+		{ "rules:\n  - {name: '2'}\n  - {max: 1M}", "s.yaml:3:", "in line 2" },
+		{ "rules:\n  - {user: [a, b]}", "s.yaml:2:", "" },
+	};
+
+	(void)state;
+	all_refused(rows, COUNT(rows));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -356,6 +406,8 @@ int main(void)
 		cmocka_unit_test(what_is_not_yaml_is_refused_with_its_line),
 		cmocka_unit_test(aliases_are_followed_and_circles_do_no_harm),
 		cmocka_unit_test(paths_are_beneath_that_of_the_file),
+		cmocka_unit_test(rules_are_taken_in_their_order),
+		cmocka_unit_test(a_rule_with_a_mistake_is_refused_with_its_line),
 	};
 
 	return cmocka_run_group_tests_name("config", tests, NULL, NULL);
