@@ -46,10 +46,9 @@
 #include "client/cursor.h"
 #include "sluice.h"
 
-#define PIECES	  8
-#define IOVS	  64 /* of the program's memory in one system call */
-#define TICK_MS	  100
-#define LEASE_TAG UINT64_MAX
+#define PIECES	8
+#define IOVS	64 /* of the program's memory in one system call */
+#define TICK_MS 100
 
 /* ---- the socket ---- */
 
@@ -136,7 +135,7 @@ void tcp_settle(struct conn *c, uint64_t stamp)
 /* Between frames: give the newest stamp back, and ask for another. */
 static void renew(struct conn *c)
 {
-	const struct sl_frame f = { .type = SL_LEASE, .tag = LEASE_TAG };
+	const struct sl_frame f = { .type = SL_LEASE, .tag = SL_LEASE_TAG };
 	unsigned char head[SL_SEALED_BYTES];
 
 	c->renewed = tcp_now();
@@ -287,7 +286,7 @@ static int receive_reply(struct conn *c, struct sl_frame *f, char *text, size_t 
 		c->session.in.count++;
 		c->stamp = stamp;
 		c->heard = tcp_now();
-	} while (f->tag == LEASE_TAG);
+	} while (f->tag == SL_LEASE_TAG);
 	atomic_store_explicit(&c->told, (uint32_t)f->job, memory_order_relaxed);
 	return 0;
 }
@@ -311,7 +310,7 @@ static bool said_goodbye(struct conn *c)
 		c->session.in.count++;
 		if (is_goodbye(&f))
 			return true;
-		if (f.tag != LEASE_TAG)
+		if (f.tag != SL_LEASE_TAG)
 			return false;
 	}
 	return false;

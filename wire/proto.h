@@ -84,6 +84,7 @@ enum sl_frame_flags { SL_F_APPEND = 1, SL_F_DATASYNC = 2, SL_F_DATA = 4 };
 #define SL_LEASE_NS	   INT64_C(8000000000)
 #define SL_LEASE_MARGIN_NS INT64_C(1000000000)
 #define SL_FENCE_NS	   INT64_C(3000000000)
+#define SL_LEASE_TAG	   UINT64_MAX /* of a reply that only has a stamp, asked for or not */
 #define SL_RENEW_NS	   INT64_C(1000000000) /* how often a client that waits renews it */
 
 /* What a side can do; the node answers with what is used. */

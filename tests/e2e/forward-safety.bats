@@ -144,6 +144,6 @@ inside() { # so many requests are in the node
 	done
 	forwarded timeout 60 dd if=data of=root/b bs=64k conv=notrunc status=none
 	inside 5 # they still hang
-	[ "$(logged 'do not come back')" -ge 1 ]
+	[ "$(logged 'not come back')" -ge 1 ]
 	for pid in "${hung[@]}"; do kill -9 "$pid" $(pgrep -P "$pid") 2>/dev/null || true; done
 }

@@ -34,6 +34,7 @@ HELLO, WELCOME, REPLY, OPEN, CLOSE, PREAD, PWRITE, FSYNC, CONTROL, CHALLENGE, PR
     range(1, 14)
 APPEND, DATA = 1, 4
 PIECE = 131072
+LEASE_TAG = (1 << 64) - 1
 WORD = (1 << 64) - 1
 
 
@@ -240,6 +241,9 @@ def step(select, p, events, kind):
             if len(p.input) < whole:
                 break
             p.check(p.input[:64], p.input[64:80], p.input[80:whole])
+            if head[5] == LEASE_TAG:  # unasked, since the node does not read from us now
+                p.input = p.input[whole:]
+                continue
             if head[4] == 4095:  # the lease was over: again, with the newest stamp
                 p.out += p.seal(piece(p, kind, head[5]))
                 p.input = p.input[whole:]
