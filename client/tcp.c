@@ -37,6 +37,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -44,9 +45,10 @@
 #include <unistd.h>
 
 #include "client/cursor.h"
+#include "client/where.h"
 #include "sluice.h"
 
-#define PIECES	8
+#define PIECES	4
 #define IOVS	64 /* of the program's memory in one system call */
 #define TICK_MS 100
 
@@ -147,6 +149,32 @@ static void renew(struct conn *c)
 }
 
 /*
+ * While a frame cannot be sent, since the node does not read: does it live? It says so each second
+ * by a frame that nobody has asked for. If answers are before that, that there are more is as good.
+ */
+static void listen_for(struct conn *c)
+{
+	unsigned char head[SL_SEALED_BYTES];
+	struct sl_frame f;
+	uint64_t stamp;
+	int pending = 0;
+
+	while (recv(c->sock, head, sizeof(head), MSG_PEEK | MSG_DONTWAIT) ==
+		       (ssize_t)sizeof(head) &&
+	       !sl_frame_decode(head, &f) && f.type == SL_REPLY && f.tag == SL_LEASE_TAG &&
+	       !f.length && sl_unseal(&c->session.in, head, NULL, 0, &stamp)) {
+		recv(c->sock, head, sizeof(head), MSG_DONTWAIT);
+		c->session.in.count++;
+		c->stamp = stamp;
+		c->heard = tcp_now();
+	}
+	if (!ioctl(c->sock, FIONREAD, &pending) && pending != c->pending) {
+		c->pending = pending;
+		c->began = tcp_now();
+	}
+}
+
+/*
  * After a system call on the socket has failed: whether to try it again. `between`: nothing was
  * sent of a frame that is not whole.
  */
@@ -161,10 +189,14 @@ static bool again(struct conn *c, bool between)
 	if (errno != EAGAIN)
 		return false;
 	conn_let_end();
+	if (!between)
+		listen_for(c);
 	now = tcp_now();
 	since = c->heard > c->began ? c->heard : c->began;
-	if (now - since > SL_LEASE_NS + SL_LEASE_MARGIN_NS)
+	if (now - since > SL_LEASE_NS + SL_LEASE_MARGIN_NS) {
+		where_silent(c->address);
 		return false;
+	}
 	if (between && now - c->renewed > SL_RENEW_NS)
 		renew(c);
 	return true;

@@ -219,7 +219,8 @@ struct node {
 	} busy[NODE_HANDS];    /* what they execute; stuck.c */
 	uint32_t stuck;	       /* of these */
 	struct sl_list parked; /* batches of files that are stuck, by their first node_io */
-	bool slow;	       /* the last batch that a worker executed took long */
+	bool slow;	       /* the last batch that was executed took long */
+	uint32_t slowness;     /* how many of the last ones did: worker.c */
 	struct turns *turns;
 	uint32_t turn_serial;
 	uint32_t charge;	   /* enum sl_turn_charge: what the file system and the user say */

@@ -14,7 +14,7 @@
 #include "ionode/fence.h"
 
 #define AHEAD (2 * SL_SEALED_BYTES + 4096) /* read with a header: a small frame is whole then */
-#define HOLD  4				   /* replies that wait while a frame is coming */
+#define HOLD  2				   /* replies that wait while a frame is coming */
 
 void tcp_watch(struct tcp_loop *l, struct tcp_peer *p)
 {
@@ -189,6 +189,8 @@ static ssize_t receive(struct tcp_loop *l, struct tcp_peer *p)
 	p->short_of = p->drained && !p->short_of && (size_t)n < payload && n > 0 &&
 		      atomic_load_explicit(&l->peers_count, memory_order_relaxed) == 1;
 	p->drained &= !p->short_of;
+	/* A client sends the last piece of a call, and waits. If not, epoll tells. */
+	p->drained |= payload && (size_t)n == payload && p->receiving->f.length < SL_TCP_DATA_BYTES;
 	if (p->receiving) {
 		p->received += (size_t)n < payload ? (size_t)n : payload;
 		p->have += (size_t)n > payload ? (size_t)n - payload : 0;

@@ -19,7 +19,7 @@
  * there is none, the peer is not read from until there is: TCP then tells it to wait. How many
  * buffers one peer may hold depends on how many are free (the dynamic threshold of Choudhury and
  * Hahne, "Dynamic queue length thresholds for shared-memory packet switches", IEEE/ACM Trans.
- * Networking 6(2), 1998): an eighth of them, at least 1, at most 16. Example: with 256 free a peer
+ * Networking 6(2), 1998): an eighth of them, at least 1, at most 16. Example: with 128 free a peer
  * may hold 16; when 200 peers are busy and 10 are free, 1. So peers that do not take their
  * replies cannot get hold of all buffers before there are some forty of them, and then:
  *

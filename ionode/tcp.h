@@ -26,7 +26,7 @@
 #define TCP_PEERS	4096
 #define TCP_STRANGERS	256	   /* of these, before PROOF */
 #define TCP_SLOTS	16	   /* frames of one peer that are not answered yet */
-#define TCP_BUFFERS	256	   /* of SL_TCP_DATA_BYTES, for all peers */
+#define TCP_BUFFERS	128	   /* of SL_TCP_DATA_BYTES, for all peers */
 #define TCP_LINE	8192	   /* longest control line, and 1 */
 #define TCP_LOOPS	64	   /* at most; up to so many peers have one each */
 #define TCP_READ_BYTES	(1U << 20) /* from one peer before the next has its turn */

@@ -33,6 +33,9 @@
 #define SPIN_NS	      50000
 #define PACE_SLACK_NS 10000000 /* that timers and busy CPUs are late may be made up */
 #define SLOW_NS	      100000   /* a batch that takes longer: others should not wait for it */
+#define SLOWNESS_STEP 4	       /* for a batch that took longer; one that did not: -1 */
+#define SLOWNESS_MAX  32
+#define SLOWNESS_HIGH 12
 #define APPEND_OFFSET (UINT64_C(1) << 62) /* all appends of a file overlap: arrival order */
 
 struct worker {
@@ -379,6 +382,18 @@ struct hand {
 };
 
 /*
+ * A thread of connections executes by itself while the file system is quick. One batch that took
+ * long may have waited for a CPU: about one of five has to, for long enough.
+ */
+static void note_slowness(struct node *n)
+{
+	if (n->slow)
+		n->slowness += n->slowness < SLOWNESS_MAX ? SLOWNESS_STEP : 0;
+	else if (n->slowness)
+		n->slowness--;
+}
+
+/*
  * Those that wait are for other workers, if there is reason to think that this one will block: the
  * batch before took long. Waking them for each batch would cost more than it takes to write it to
  * the page cache.
@@ -405,6 +420,7 @@ static void execute(struct node *n, const struct sl_batch *b, const struct hand 
 	pthread_mutex_lock(&n->lock);
 	stuck_end(n, h->place);
 	n->slow = node_now() - now > SLOW_NS;
+	note_slowness(n);
 	node_finish(n, b);
 }
 
@@ -481,7 +497,7 @@ void node_go_here(struct node *n, uint32_t place, void (*back)(void))
 	bool rest;
 
 	pthread_mutex_lock(&n->lock);
-	if (!n->slow && !n->handed && sl_list_empty(&n->parked) &&
+	if (n->slowness < SLOWNESS_HIGH && !n->handed && sl_list_empty(&n->parked) &&
 	    !n->config->device.bps[SL_READ] && stuck_place(n, place, &hand.place) &&
 	    !atomic_load_explicit(&n->stop, memory_order_relaxed) && !held_back(n, now, &wake))
 		b = node_next(n, now, &wake);

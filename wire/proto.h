@@ -38,7 +38,7 @@
 #define SL_MAX_PAYLOAD	  (4U << 20)
 #define SL_JOB_NAME_MAX	  64
 #define SL_PATH_BYTES	  4096
-#define SL_TCP_DATA_BYTES (128U << 10) /* of one PREAD or PWRITE over TCP */
+#define SL_TCP_DATA_BYTES (256U << 10) /* of one PREAD or PWRITE over TCP */
 
 enum sl_frame_type {
 	SL_HELLO = 1, /* payload: struct sl_hello */

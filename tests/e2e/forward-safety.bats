@@ -88,7 +88,7 @@ inside() { # so many requests are in the node
 	[ $((came * 2)) -lt "$all" ]
 	remote "$FORWARD" handler root/a 100000000 >/dev/null &
 	PROGRAM=$!
-	until_true 20 inside 8
+	until_true 20 inside 4
 	before=$SECONDS
 	kill "$PROGRAM"
 	wait $PROGRAM || true

@@ -33,7 +33,7 @@ import sys
 HELLO, WELCOME, REPLY, OPEN, CLOSE, PREAD, PWRITE, FSYNC, CONTROL, CHALLENGE, PROOF, LEASE, SIZE = \
     range(1, 14)
 APPEND, DATA = 1, 4
-PIECE = 131072
+PIECE = 262144
 LEASE_TAG = (1 << 64) - 1
 WORD = (1 << 64) - 1
 
@@ -200,7 +200,7 @@ def must_hang_up(what, data, secret=None):
 def on_many(count, name):
     """All connections send at once; replies are taken as they come."""
     count = int(count)
-    pieces, select, peers = 12, selectors.DefaultSelector(), []
+    pieces, select, peers = 6, selectors.DefaultSelector(), []
     for i in range(count):
         p = Peer(secret)
         p.path = "%s.%d" % (name, i)
