@@ -110,6 +110,17 @@ killed_client() {
 	node_stop
 }
 
+@test "vectors, flags, files cut by others, sparse and nameless files are as the kernel has them" {
+	"$FORWARD" kinds root/plain >expected
+	tcp_start
+	remote "$FORWARD" kinds root/far >far
+	diff expected far
+	forwarded "$FORWARD" kinds root/near >near
+	diff expected near
+	[ "$(moved write)" -gt 8000 ]
+	node_stop
+}
+
 @test "processes that share a position read each record once, and end at the end" {
 	tcp_start
 	for _ in 1 2 3; do

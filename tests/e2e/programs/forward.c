@@ -2,6 +2,7 @@
 /*
  * What must hold for a program whose I/O a node carries out. Exits with 1 and says what does not.
  *
+ *	kinds FILE                          prints what unusual calls return and leave
  *	append FILE BYTES PROCESSES TIMES [unknown]
  *	                                    appends of several processes are whole
  *	vectors FILE COUNT                  writev() of so many vectors to an O_APPEND file is whole
@@ -424,6 +425,81 @@ static void do_two(const char *directory)
 		}
 }
 
+/* ---- what is not plain reading and writing ---- */
+
+static void show(const char *what, ssize_t n)
+{
+	printf("%s: %zd %s\n", what, n, n < 0 ? strerror(errno) : "");
+}
+
+static void show_file(int fd)
+{
+	char b[9000];
+	ssize_t n = pread(fd, b, sizeof(b), 0);
+	uint32_t sum = 0;
+
+	for (ssize_t i = 0; i < n; i++)
+		sum = sum * 31 + (unsigned char)b[i];
+	printf("%zd bytes, %08x, position %lld\n", n, sum, (long long)lseek(fd, 0, SEEK_CUR));
+}
+
+/* Prints the same with a node as without. */
+static void do_kinds(const char *path)
+{
+	char b[5000], dir[4096], *slash;
+	struct iovec iov[3] = { { b, 10 }, { b + 10, 0 }, { b + 20, 4000 } };
+	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600), other, own;
+	struct stat st;
+	char *far = mmap(NULL, (size_t)3 << 30, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	need(fd >= 0 && far != MAP_FAILED, path);
+	for (size_t i = 0; i < sizeof(b); i++)
+		b[i] = (char)i;
+	show("writev", writev(fd, iov, 3));
+	show("pwritev", pwritev(fd, iov, 3, 100));
+	show("no vectors", writev(fd, iov, 0));
+	show("too many", writev(fd, iov, 1025));
+	show_file(fd);
+	show("RWF_APPEND", pwritev2(fd, iov, 3, 0, RWF_APPEND));
+	show("RWF_DSYNC", pwritev2(fd, iov, 3, -1, RWF_DSYNC));
+	show("RWF_HIPRI", preadv2(fd, iov, 1, 0, RWF_HIPRI));
+	show("unknown flag", pwritev2(fd, iov, 3, 0, 1 << 30));
+	show_file(fd);
+	/* Others cut the file, and make it longer again. */
+	other = open(path, O_RDWR);
+	show("cut", ftruncate(other, 50));
+	show("read at the end", pread(fd, b, 100, 40));
+	show("read behind it", pread(fd, b, 100, 60));
+	show("write behind it", pwrite(fd, b, 100, 3000));
+	show_file(fd);
+	show("cut to nothing", truncate(path, 0));
+	show("read", read(fd, b, 10));
+	show("write at the position", write(fd, b, 10));
+	show_file(fd);
+	/* Sparse, and calls that are longer than any may be. */
+	show("far away", pwrite(fd, b, 10, (off_t)5 << 30));
+	show("a hole", pread(fd, b, 10, (off_t)4 << 30));
+	show("3 GiB, at the end", pread(fd, far, (size_t)3 << 30, ((off_t)5 << 30) - 1000));
+	need(fstat(fd, &st) == 0, "fstat");
+	printf("size %lld, sparse %d\n", (long long)st.st_size, st.st_blocks < 1000);
+	/* Without a name. */
+	snprintf(dir, sizeof(dir), "%s", path);
+	slash = strrchr(dir, '/');
+	need(slash, dir);
+	*slash = 0;
+	own = open(dir, O_TMPFILE | O_RDWR, 0600);
+	printf("O_TMPFILE: %s\n", own < 0 ? strerror(errno) : "open");
+	if (own >= 0) {
+		show("write", write(own, b, 1000));
+		show_file(own);
+	}
+	show("unlink", unlink(path));
+	show("write", pwrite(fd, b, 1000, 0));
+	show("cut", ftruncate(fd, 2000));
+	show_file(fd);
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 2 ? argv[1] : "";
@@ -448,6 +524,8 @@ int main(int argc, char **argv)
 		do_load(path, argv[3], argv[4]);
 	else if (!strcmp(what, "check") && argc == 4)
 		do_check(path, argv[3]);
+	else if (!strcmp(what, "kinds"))
+		do_kinds(path);
 	else if (!strcmp(what, "two") && (blocks = n[0]))
 		do_two(path);
 	else
