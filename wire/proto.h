@@ -39,7 +39,7 @@
 #define SL_JOB_NAME_MAX	  64
 #define SL_OWNER_MAX	  48 /* name of an account and the like, with its end */
 #define SL_PATH_BYTES	  4096
-#define SL_TCP_DATA_BYTES (128U << 10) /* of one PREAD or PWRITE over TCP */
+#define SL_TCP_DATA_BYTES (256U << 10) /* of one PREAD or PWRITE over TCP */
 
 enum sl_frame_type {
 	SL_HELLO = 1, /* payload: struct sl_hello */
@@ -85,6 +85,7 @@ enum sl_frame_flags { SL_F_APPEND = 1, SL_F_DATASYNC = 2, SL_F_DATA = 4 };
 #define SL_LEASE_NS	   INT64_C(8000000000)
 #define SL_LEASE_MARGIN_NS INT64_C(1000000000)
 #define SL_FENCE_NS	   INT64_C(3000000000)
+#define SL_LEASE_TAG	   UINT64_MAX /* of a reply that only has a stamp, asked for or not */
 #define SL_RENEW_NS	   INT64_C(1000000000) /* how often a client that waits renews it */
 
 /* What a side can do; the node answers with what is used. */

@@ -30,6 +30,7 @@
 
 #define LOOK_NS	    INT64_C(1000000000)
 #define IMPOSTOR_NS INT64_C(2000000000)
+#define ATTEMPTS    8U /* that may be made beyond the timeout */
 
 enum { FREE, TAKEN, WANTED }; /* WANTED: taken, and somebody sleeps for it */
 
@@ -297,8 +298,8 @@ static bool foreign(void)
 	return sl_stat(client_settings()->socket, &st) ? errno == EACCES : st.st_uid != geteuid();
 }
 
-/* Make the connection, if there is still none. */
-static int connect_once(char refusal[REFUSAL_BYTES])
+/* Make the connection, if there is still none. *attempts: so many should be made. */
+static int connect_once(char refusal[REFUSAL_BYTES], unsigned *attempts)
 {
 	struct conn *c;
 	sigset_t old;
@@ -310,10 +311,13 @@ static int connect_once(char refusal[REFUSAL_BYTES])
 	c = atomic_load(&g.current);
 	if (!c || atomic_load(&c->lost)) {
 		rc = attempt(&c, refusal);
+		*attempts = where_attempts();
 		if (rc)
 			where_failed();
-		else
+		else {
+			where_found();
 			atomic_store(&g.current, c);
+		}
 	}
 	conn_unlock(&old);
 	return rc;
@@ -345,6 +349,7 @@ static bool leave(struct conn *c)
 struct conn *conn_get(int *error)
 {
 	char refusal[REFUSAL_BYTES];
+	unsigned tried = 0, attempts = 0;
 	int64_t begin = 0, waited;
 	struct conn *c;
 	int rc;
@@ -365,7 +370,8 @@ struct conn *conn_get(int *error)
 			return NULL;
 		if (!begin)
 			begin = monotonic_ns();
-		rc = connect_once(refusal);
+		rc = connect_once(refusal, &attempts);
+		tried++;
 		if (!rc) {
 			atomic_store(&g.given_up, false);
 			continue;
@@ -379,7 +385,10 @@ struct conn *conn_get(int *error)
 		 * while. */
 		if (rc == EACCES && waited < IMPOSTOR_NS)
 			rc = -ENOTCONN;
-		if (rc > 0 || atomic_load(&g.given_up) || waited >= client_settings()->timeout_ns) {
+		/* One that does not answer may have used up all the time: try the others, too. */
+		if (rc > 0 || atomic_load(&g.given_up) ||
+		    (waited >= client_settings()->timeout_ns &&
+		     (tried >= attempts || tried >= ATTEMPTS))) {
 			give_up(rc, refusal, waited);
 			*error = client_settings()->direct ? -ENOTCONN : -EIO;
 			return NULL;

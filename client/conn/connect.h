@@ -64,6 +64,7 @@ struct conn {
 	struct sl_session session;
 	uint64_t stamp;		       /* the newest of the node */
 	int64_t heard, renewed, began; /* tcp_now(): when it came, was given back; of this call */
+	int pending;		       /* bytes of answers that were there when we could not send */
 	bool ended;		       /* the node is done with us */
 	uint64_t tags;		       /* the last one used */
 	bool phase;		       /* the node was told that the program is in a phase of I/O */

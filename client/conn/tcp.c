@@ -37,6 +37,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -44,12 +45,12 @@
 #include <unistd.h>
 
 #include "client/conn/cursor.h"
+#include "client/conn/where.h"
 #include "sluice.h"
 
-#define PIECES	  8
-#define IOVS	  64 /* of the program's memory in one system call */
-#define TICK_MS	  100
-#define LEASE_TAG UINT64_MAX
+#define PIECES	4
+#define IOVS	64 /* of the program's memory in one system call */
+#define TICK_MS 100
 
 /* ---- the socket ---- */
 
@@ -136,7 +137,7 @@ void tcp_settle(struct conn *c, uint64_t stamp)
 /* Between frames: give the newest stamp back, and ask for another. */
 static void renew(struct conn *c)
 {
-	const struct sl_frame f = { .type = SL_LEASE, .tag = LEASE_TAG };
+	const struct sl_frame f = { .type = SL_LEASE, .tag = SL_LEASE_TAG };
 	unsigned char head[SL_SEALED_BYTES];
 
 	c->renewed = tcp_now();
@@ -145,6 +146,32 @@ static void renew(struct conn *c)
 	/* So few bytes go whole or not at all. If not, the next frame has this one's number. */
 	if (send(c->sock, head, sizeof(head), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
 		c->session.out.count--;
+}
+
+/*
+ * While a frame cannot be sent, since the node does not read: does it live? It says so each second
+ * by a frame that nobody has asked for. If answers are before that, that there are more is as good.
+ */
+static void listen_for(struct conn *c)
+{
+	unsigned char head[SL_SEALED_BYTES];
+	struct sl_frame f;
+	uint64_t stamp;
+	int pending = 0;
+
+	while (recv(c->sock, head, sizeof(head), MSG_PEEK | MSG_DONTWAIT) ==
+		       (ssize_t)sizeof(head) &&
+	       !sl_frame_decode(head, &f) && f.type == SL_REPLY && f.tag == SL_LEASE_TAG &&
+	       !f.length && sl_unseal(&c->session.in, head, NULL, 0, &stamp)) {
+		recv(c->sock, head, sizeof(head), MSG_DONTWAIT);
+		c->session.in.count++;
+		c->stamp = stamp;
+		c->heard = tcp_now();
+	}
+	if (!ioctl(c->sock, FIONREAD, &pending) && pending != c->pending) {
+		c->pending = pending;
+		c->began = tcp_now();
+	}
 }
 
 /*
@@ -162,10 +189,14 @@ static bool again(struct conn *c, bool between)
 	if (errno != EAGAIN)
 		return false;
 	conn_let_end();
+	if (!between)
+		listen_for(c);
 	now = tcp_now();
 	since = c->heard > c->began ? c->heard : c->began;
-	if (now - since > SL_LEASE_NS + SL_LEASE_MARGIN_NS)
+	if (now - since > SL_LEASE_NS + SL_LEASE_MARGIN_NS) {
+		where_silent(c->address);
 		return false;
+	}
 	if (between && now - c->renewed > SL_RENEW_NS)
 		renew(c);
 	return true;
@@ -287,7 +318,7 @@ static int receive_reply(struct conn *c, struct sl_frame *f, char *text, size_t 
 		c->session.in.count++;
 		c->stamp = stamp;
 		c->heard = tcp_now();
-	} while (f->tag == LEASE_TAG);
+	} while (f->tag == SL_LEASE_TAG);
 	atomic_store_explicit(&c->told, (uint32_t)f->job, memory_order_relaxed);
 	return 0;
 }
@@ -311,7 +342,7 @@ static bool said_goodbye(struct conn *c)
 		c->session.in.count++;
 		if (is_goodbye(&f))
 			return true;
-		if (f.tag != LEASE_TAG)
+		if (f.tag != SL_LEASE_TAG)
 			return false;
 	}
 	return false;

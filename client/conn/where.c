@@ -38,10 +38,11 @@
 
 /* Under the lock of the connection, but for `direct`. */
 static struct {
-	char place[SOCKET_BYTES]; /* the node's socket; "": that of the settings */
-	char vain[SOCKET_BYTES];  /* where the own node was not, before this connection; or "" */
-	char peers[ANSWER_BYTES]; /* all of them, by commas */
-	unsigned failed;	  /* attempts since the last success: which peer is next */
+	char place[SOCKET_BYTES];  /* the node's socket; "": that of the settings */
+	char vain[SOCKET_BYTES];   /* where the own node was not, before this connection; or "" */
+	char peers[ANSWER_BYTES];  /* all of them, by commas */
+	char silent[SOCKET_BYTES]; /* a node that did not answer any more: others are tried first */
+	unsigned failed;	   /* attempts since the last success: which peer is next */
 	_Atomic bool direct;
 } w;
 
@@ -164,32 +165,75 @@ static void find_siblings(void)
 	}
 }
 
-const char *where_next(void)
+static unsigned peers_count(void)
+{
+	unsigned count = w.peers[0] != 0;
+
+	for (const char *at = w.peers; *at; at++)
+		count += *at == ',';
+	return count;
+}
+
+/* Peers in turn, from this one on. */
+static const char *peer_at(unsigned skip)
 {
 	static char peer[SOCKET_BYTES];
-	const char *own = w.place[0] ? w.place : client_settings()->socket, *at = w.peers;
+	const char *at = w.peers;
 
-	if (!w.peers[0] && w.failed)
-		find_siblings();
-	/* Every other attempt is for the own node: it may only have been restarted. */
-	if (!w.peers[0] || w.failed % 2 == 0)
-		return own;
-	if (w.failed % 8 == 7)
-		return client_settings()->socket;
-	for (unsigned skip = w.failed / 2; skip; skip--) {
+	for (; skip; skip--) {
 		at += strcspn(at, ",");
 		at = *at ? at + 1 : w.peers;
 	}
 	if (strcspn(at, ",") >= sizeof(peer))
-		return own;
+		return NULL;
 	memcpy(peer, at, strcspn(at, ","));
 	peer[strcspn(at, ",")] = 0;
 	return peer;
 }
 
+void where_silent(const char *address)
+{
+	snprintf(w.silent, sizeof(w.silent), "%s", address);
+	memcpy(w.vain, w.silent, sizeof(w.vain));
+	w.failed = 0;
+}
+
+void where_found(void)
+{
+	w.silent[0] = 0;
+}
+
+unsigned where_attempts(void)
+{
+	return 2 * peers_count();
+}
+
+const char *where_next(void)
+{
+	const char *own = w.place[0] ? w.place : client_settings()->socket, *peer;
+
+	if (!w.peers[0] && w.failed)
+		find_siblings();
+	/* It would keep us for as long as a greeting may take. */
+	if (w.silent[0] && w.failed < peers_count()) {
+		peer = peer_at(w.failed);
+		if (peer && !strcmp(peer, w.silent))
+			peer = peer_at(++w.failed);
+		if (peer && strcmp(peer, w.silent) != 0)
+			return peer;
+	}
+	/* Every other attempt is for the own node: it may only have been restarted. */
+	if (!w.peers[0] || w.failed % 2 == 0)
+		return own;
+	if (w.failed % 8 == 7)
+		return client_settings()->socket;
+	peer = peer_at(w.failed / 2);
+	return peer ? peer : own;
+}
+
 void where_failed(void)
 {
-	if (w.failed % 2 == 0)
+	if (w.failed % 2 == 0 && !w.silent[0])
 		memcpy(w.vain, w.place[0] ? w.place : client_settings()->socket, sizeof(w.vain));
 	w.failed++;
 }

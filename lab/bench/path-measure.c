@@ -45,7 +45,7 @@ static bool run_slice(struct bench_team *t, enum bench_way way, int64_t length_n
 	int64_t before = server();
 	struct bench_sum sum;
 
-	if (!bench_team_slice(t, way, length_ns, way == BENCH_LAYER, &sum))
+	if (!bench_team_slice(t, way, length_ns, way != BENCH_DIRECT, &sum))
 		return false;
 	cost->node_ns += server() - before;
 	cost->client_ns += sum.cpu_ns;
@@ -85,6 +85,7 @@ static bool run_pairs(struct bench_team *t, const struct path_row *row,
 	/* Without a bare server the nodes have nothing to do with the direct slices. */
 	out->direct_cpu_us =
 		per_mib(plain.client_ns + (row->bare_port ? plain.node_ns : 0), plain.bytes);
+	out->bare_cpu_us = row->bare_port ? per_mib(plain.node_ns, plain.bytes) : 0;
 	out->client_cpu_us = per_mib(layer.client_ns, layer.bytes);
 	out->node_cpu_us = per_mib(layer.node_ns, layer.bytes);
 	return true;
@@ -127,8 +128,9 @@ int path_measure(struct private *p, const struct path_row *row, uint64_t span,
 	if (!status && !run_pairs(&t, row, times, out))
 		status = CLI_FAILED; /* the process has reported why */
 	if (!status) {
-		out->p50_us = bench_percentile_us(t.segment, 0.50);
-		out->p99_us = bench_percentile_us(t.segment, 0.99);
+		out->p50_us = bench_percentile_us(t.segment, BENCH_LAYER, 0.50);
+		out->p99_us = bench_percentile_us(t.segment, BENCH_LAYER, 0.99);
+		out->bare_p50_us = bench_percentile_us(t.segment, BENCH_BARE, 0.50);
 	}
 	bench_team_end(&t);
 	return status;

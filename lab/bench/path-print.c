@@ -16,7 +16,11 @@ double path_goal(const struct path_row *row)
 {
 	if (row->capacity_bps || row->open_flags)
 		return 0.97;
-	if (row->bare_port || strcmp(row->mode, bench_modes[0]) != 0)
+	if (row->bare_port)
+		return row->size == MIB && row->procs == 4 ? 0.85
+		       : row->size == 64 * KIB		   ? 0.80
+							   : 0;
+	if (strcmp(row->mode, bench_modes[0]) != 0)
 		return 0;
 	if (!strcmp(row->group, "small"))
 		return 0.90;
@@ -31,12 +35,19 @@ double path_goal(const struct path_row *row)
 	return row->procs == 8 ? 0.20 : 0;
 }
 
-double path_node_goal(const struct path_row *row)
+double path_node_goal(const struct path_row *row, const struct path_result *r)
 {
+	if (row->bare_port)
+		return row->size == MIB ? 1.25 * r->bare_cpu_us : 0;
 	return !strcmp(row->group, "contend") && row->size == 4 * KIB &&
 			       !strcmp(row->mode, bench_modes[0])
 		       ? 20
 		       : 0;
+}
+
+double path_p50_goal(const struct path_row *row, const struct path_result *r)
+{
+	return row->bare_port && row->size == 4 * KIB && row->procs == 1 ? 1.3 * r->bare_p50_us : 0;
 }
 
 /* ---- output ---- */
@@ -75,7 +86,8 @@ void path_print_goal(struct path_bench *b, char out[16], double goal, int digits
 
 static void json_row(struct json *j, const struct path_row *row, const struct path_result *r)
 {
-	double goal = path_goal(row), node_goal = path_node_goal(row);
+	double goal = path_goal(row), node_goal = path_node_goal(row, r);
+	double p50_goal = path_p50_goal(row, r);
 
 	json_object(j, NULL);
 	json_string(j, "group", row->group);
@@ -96,6 +108,10 @@ static void json_row(struct json *j, const struct path_row *row, const struct pa
 	json_double(j, "ratio_high", bench_rounded(r->ratio_high, 1e6));
 	json_double(j, "p50_us", bench_rounded(r->p50_us, 100));
 	json_double(j, "p99_us", bench_rounded(r->p99_us, 100));
+	if (row->bare_port) {
+		json_double(j, "bare_p50_us", bench_rounded(r->bare_p50_us, 100));
+		json_double(j, "bare_cpu_us_per_mib", bench_rounded(r->bare_cpu_us, 10));
+	}
 	json_double(j, "direct_cpu_us_per_mib", bench_rounded(r->direct_cpu_us, 10));
 	json_double(j, "client_cpu_us_per_mib", bench_rounded(r->client_cpu_us, 10));
 	json_double(j, "node_cpu_us_per_mib", bench_rounded(r->node_cpu_us, 10));
@@ -107,14 +123,19 @@ static void json_row(struct json *j, const struct path_row *row, const struct pa
 		json_double(j, "node_cpu_goal_us_per_mib", node_goal);
 		json_bool(j, "node_cpu_goal_met", r->node_cpu_us <= node_goal);
 	}
+	if (p50_goal > 0) {
+		json_double(j, "p50_goal_us", bench_rounded(p50_goal, 100));
+		json_bool(j, "p50_goal_met", r->p50_us <= p50_goal);
+	}
 	json_end(j);
 	fflush(j->f);
 }
 
 static void text_row(struct path_bench *b, const struct path_row *row, const struct path_result *r)
 {
-	double goal = path_goal(row), node_goal = path_node_goal(row);
-	char size[16], shape[24], wanted[16], node_wanted[16];
+	double goal = path_goal(row), node_goal = path_node_goal(row, r);
+	double p50_goal = path_p50_goal(row, r);
+	char size[16], shape[24], wanted[16], node_wanted[16], p50_wanted[16];
 
 	if (path_print_new(b, row->group, row->mode)) {
 		static const char format[] = "%-6s %7s %6s %6s %6s %5s %-9s %5s %5s %6s %6s %4s\n";
@@ -129,12 +150,16 @@ static void text_row(struct path_bench *b, const struct path_row *row, const str
 	}
 	path_print_goal(b, wanted, goal, 2, r->ratio >= goal);
 	path_print_goal(b, node_wanted, node_goal, 0, r->node_cpu_us <= node_goal);
+	path_print_goal(b, p50_wanted, p50_goal, 1, r->p50_us <= p50_goal);
 	snprintf(shape, sizeof(shape), "%ux%u", row->jobs, row->procs);
 	printf("%-6s %7s %6s %6.0f %6.0f %5.2f %4.2f-%4.2f %5s %5.1f %6.0f %6.0f %4.0f%s\n",
 	       bench_op_name[row->op], sl_format_bytes(size, sizeof(size), row->size), shape,
 	       r->direct_mib_s, r->sluice_mib_s, down(r->ratio, 100), down(r->ratio_low, 100),
 	       up(r->ratio_high, 100), wanted, up(r->p50_us, 10), up(r->p99_us, 1),
 	       r->client_cpu_us, r->node_cpu_us, node_wanted);
+	if (row->bare_port)
+		printf("%50s bare: %5.1f %s %10.0f\n", "", r->bare_p50_us, p50_wanted,
+		       r->bare_cpu_us);
 	fflush(stdout);
 }
 

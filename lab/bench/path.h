@@ -25,7 +25,9 @@ int path_contact(struct path_bench *b);
 /* Of a row through the layer: the least ratio that is good; 0: there is no goal. */
 double path_goal(const struct path_row *row);
 /* CPU time of the nodes for each MiB that is still good; 0: there is no goal. */
-double path_node_goal(const struct path_row *row);
+double path_node_goal(const struct path_row *row, const struct path_result *r);
+/* Time of a call, its median, that is still good; 0: there is no goal. */
+double path_p50_goal(const struct path_row *row, const struct path_result *r);
 void path_print(struct path_bench *b, const struct path_row *row, const struct path_result *r);
 /* Between the rows of two groups or modes: what follows. Not in JSON. */
 bool path_print_new(struct path_bench *b, const char *group, const char *mode);

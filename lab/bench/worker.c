@@ -90,14 +90,14 @@ static double bucket_us(unsigned b)
 	return (low + ldexp(0.5, (int)octave)) / 1e3;
 }
 
-double bench_percentile_us(const struct bench_segment *s, double part)
+double bench_percentile_us(const struct bench_segment *s, enum bench_way way, double part)
 {
 	uint64_t sum[BENCH_BUCKETS] = { 0 }, all = 0, seen = 0;
 
 	for (unsigned w = 0; w < BENCH_WORKERS; w++)
 		for (unsigned i = 0; i < BENCH_BUCKETS; i++) {
-			sum[i] += s->worker[w].histogram[i];
-			all += s->worker[w].histogram[i];
+			sum[i] += s->worker[w].histogram[way][i];
+			all += s->worker[w].histogram[way][i];
 		}
 	for (unsigned i = 0; i < BENCH_BUCKETS; i++) {
 		seen += sum[i];
@@ -182,7 +182,7 @@ static int slice(struct worker *w, const struct bench_order *o, struct bench_rep
 			return failed(w, o->way, n);
 		now = clock_ns(CLOCK_MONOTONIC);
 		if (o->count)
-			w->shared->histogram[bucket_of((uint64_t)(now - last))]++;
+			w->shared->histogram[o->way][bucket_of((uint64_t)(now - last))]++;
 		last = now;
 		out->bytes += (uint64_t)n;
 		atomic_store_explicit(&w->shared->bytes, bytes + out->bytes, memory_order_relaxed);

@@ -31,6 +31,7 @@ enum bench_way {
 	BENCH_DIRECT, /* libc's functions */
 	BENCH_LAYER,  /* the ones that a program started by `sluice run` has */
 	BENCH_BARE,   /* the bare server of bare.h */
+	BENCH_WAYS
 };
 
 struct bench_load {
@@ -43,8 +44,8 @@ struct bench_load {
 };
 
 struct bench_worker {
-	_Alignas(64) _Atomic uint64_t bytes; /* moved so far */
-	uint32_t histogram[BENCH_BUCKETS];   /* times of operations, ns */
+	_Alignas(64) _Atomic uint64_t bytes;	       /* moved so far */
+	uint32_t histogram[BENCH_WAYS][BENCH_BUCKETS]; /* times of operations, ns */
 };
 
 /* Shared by the bench and its workers. */
@@ -68,8 +69,8 @@ struct bench_report {
 int bench_worker(int argc, char **argv);
 
 int64_t bench_clock_ns(void);
-/* The time that `part` of the operations of all workers did not exceed. */
-double bench_percentile_us(const struct bench_segment *s, double part);
+/* The time that `part` of the operations of all workers that way did not exceed. */
+double bench_percentile_us(const struct bench_segment *s, enum bench_way way, double part);
 
 /* ---- in the bench ---- */
 

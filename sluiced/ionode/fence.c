@@ -17,8 +17,10 @@
  *	 7.9  at the latest, the kernel kills the node: nothing was written
  *	 9.0  the client, which has heard nothing, writes elsewhere
  *
- * The timer is armed only while calls for clients over TCP are about to be made or being made. A
- * node that is stopped while it has nothing to do for them is not killed.
+ * The timer is armed with the first call for a client over TCP, and disarmed when there was none for
+ * IDLE_NS: arming it for each call would cost more than a small call. A node that is stopped while
+ * it has nothing to do for them is not killed. Who enters counts itself in and then sees whether it
+ * is armed; who disarms it says so and then counts: one of the two sees the other.
  *
  * What remains. A system call that the kernel has begun: it may take effect whenever the file
  *system lets it, for SIGKILL does not end a call that waits for a device. A thread that, between
@@ -35,15 +37,15 @@
 #include <time.h>
 
 #define ARM_NS	(SL_FENCE_NS / 8) /* how often it is armed again */
-#define IDLE_NS INT64_C(2000000000)
+#define IDLE_NS (2 * ARM_NS)
 
 static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t some;
 	timer_t timer;
-	unsigned inside; /* threads */
-	int64_t entered; /* when the last one did */
-	bool sleeping;	 /* the thread that arms it, until somebody enters */
+	atomic_uint inside;	  /* threads */
+	_Atomic uint64_t entered; /* how often one did */
+	atomic_bool armed;
 } g = { .lock = PTHREAD_MUTEX_INITIALIZER, .some = PTHREAD_COND_INITIALIZER };
 
 static int64_t now_ns(void)
@@ -91,41 +93,54 @@ static void arm(int64_t now)
 
 void fence_enter(void)
 {
-	int64_t now = now_ns();
-
+	atomic_fetch_add(&g.inside, 1);
+	atomic_fetch_add_explicit(&g.entered, 1, memory_order_relaxed);
+	if (atomic_load(&g.armed))
+		return;
 	pthread_mutex_lock(&g.lock);
-	g.entered = now;
-	if (g.inside++ == 0)
-		arm(now);
-	if (g.sleeping)
+	if (!atomic_load(&g.armed)) {
+		arm(now_ns());
+		atomic_store(&g.armed, true);
 		pthread_cond_signal(&g.some);
+	}
 	pthread_mutex_unlock(&g.lock);
 }
 
 void fence_leave(void)
 {
+	atomic_fetch_sub(&g.inside, 1);
+}
+
+/* The lock is held. Nobody has entered for a while. */
+static void disarm(void)
+{
 	const struct itimerspec never = { 0 };
 
-	pthread_mutex_lock(&g.lock);
-	if (--g.inside == 0)
+	atomic_store(&g.armed, false);
+	if (atomic_load(&g.inside)) /* it may have seen that it was armed */
+		atomic_store(&g.armed, true);
+	else
 		timer_settime(g.timer, 0, &never, NULL);
-	pthread_mutex_unlock(&g.lock);
 }
 
 static void *fence_main(void *arg)
 {
+	uint64_t seen = 0, entered;
+	int64_t since = 0, now;
+
 	(void)arg;
 	pthread_mutex_lock(&g.lock);
 	for (;;) {
-		int64_t now = now_ns();
-
-		if (g.inside)
-			arm(now);
-		/* While requests come it need not be woken for each of them. */
-		g.sleeping = !g.inside && now - g.entered > IDLE_NS;
-		while (g.sleeping && !g.inside)
+		while (!atomic_load(&g.armed))
 			pthread_cond_wait(&g.some, &g.lock);
-		g.sleeping = false;
+		now = now_ns();
+		arm(now);
+		entered = atomic_load(&g.entered);
+		if (entered != seen || atomic_load(&g.inside))
+			since = now;
+		seen = entered;
+		if (now - since > IDLE_NS)
+			disarm();
 		pthread_mutex_unlock(&g.lock);
 		nanosleep(&(struct timespec){ 0, ARM_NS }, NULL);
 		pthread_mutex_lock(&g.lock);

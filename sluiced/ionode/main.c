@@ -282,7 +282,10 @@ static int run(struct node_config *config)
 		_exit(rc ? 1 : 0); /* what it holds is waited for by the kernel */
 	}
 	ring_stop(n);
-	tcp_stop(n);
+	if (!tcp_stop(n)) {
+		log_warn("stop: a file system does not come back");
+		_exit(rc ? 1 : 0);
+	}
 	trace_stop(n);
 	usage_stop(n);
 	rules_stop(n);

@@ -35,6 +35,7 @@
 #include "wire/shm.h"
 
 #define NODE_WAKES	  64
+#define NODE_HANDS	  (3 * SL_SHM_WORKERS) /* threads that execute: workers, then those of TCP */
 #define NODE_DIRTY_AUTO	  UINT64_MAX
 #define NODE_PLACES	  1021		     /* of jobs by number, a prime */
 #define NODE_FILES	  65536		     /* open files of one client */
@@ -230,10 +231,11 @@ struct node {
 		const struct sl_batch *batch; /* NULL: none */
 		sl_time since;
 		bool stuck;
-	} busy[SL_SHM_WORKERS]; /* what they execute; stuck.c */
-	uint32_t stuck;		/* of these */
-	struct sl_list parked;	/* batches of files that are stuck, by their first node_io */
-	bool slow;		/* the last batch that a worker executed took long */
+	} busy[NODE_HANDS];    /* what they execute; stuck.c */
+	uint32_t stuck;	       /* of these */
+	struct sl_list parked; /* batches of files that are stuck, by their first node_io */
+	bool slow;	       /* the last batch that was executed took long */
+	uint32_t slowness;     /* how many of the last ones did: worker.c */
 	struct turns *turns;
 	uint32_t turn_serial;
 	uint32_t charge;	   /* enum sl_turn_charge: what the file system and the user say */
@@ -305,6 +307,12 @@ int node_take(struct node *n, struct node_io *io, uint32_t op, uint64_t length, 
  * only if the caller is their thread. bell: of the worker that calls; NULL: who does not execute.
  */
 sl_time node_go_on(struct node *n, struct sl_bell *bell, bool turns);
+/*
+ * This thread, which is no worker, has added a request; the lock is not held. It executes one batch
+ * if one may go now and the file system has been quick so far; the rest is for workers. place: a
+ * small number of its own. back() is called when it has executed, before it is told to anybody.
+ */
+void node_go_here(struct node *n, uint32_t place, void (*back)(void));
 
 /* exec.c: no lock is held */
 /* Do the I/O of a batch; each node_io gets its result. */

@@ -14,6 +14,7 @@
  * later two more are started; they find 28 requests of the hung file, park them, and serve all
  *others. When the file answers, the parked ones follow, two at a time.
  *
+ * Threads of connections over TCP that execute (tcp.c) count for the limits, and are replaced there.
  * Workers that were started stay. A modelled device is slow on purpose and does not count.
  */
 #include "sluiced/ionode/stuck.h"
@@ -27,24 +28,32 @@ static const struct node_file *file_of(const struct sl_batch *b)
 	return ((const struct node_io *)b->first)->file;
 }
 
-void stuck_begin(struct node *n, uint32_t worker, const struct sl_batch *b, sl_time now)
+bool stuck_place(const struct node *n, uint32_t wanted, uint32_t *place)
 {
-	n->busy[worker].batch = b;
-	n->busy[worker].since = now;
+	for (*place = SL_SHM_WORKERS + wanted; *place < NODE_HANDS; ++*place)
+		if (!n->busy[*place].batch)
+			return true;
+	return false;
 }
 
-void stuck_end(struct node *n, uint32_t worker)
+void stuck_begin(struct node *n, uint32_t place, const struct sl_batch *b, sl_time now)
 {
-	n->busy[worker].batch = NULL;
-	n->stuck -= n->busy[worker].stuck;
-	n->busy[worker].stuck = false;
+	n->busy[place].batch = b;
+	n->busy[place].since = now;
+}
+
+void stuck_end(struct node *n, uint32_t place)
+{
+	n->busy[place].batch = NULL;
+	n->stuck -= n->busy[place].stuck;
+	n->busy[place].stuck = false;
 }
 
 static bool is_congested(const struct node *n, const struct sl_batch *b)
 {
 	unsigned files = 0, systems = 0;
 
-	for (uint32_t i = 0; n->stuck && i < n->crew; i++) {
+	for (uint32_t i = 0; n->stuck && i < NODE_HANDS; i++) {
 		const struct node_file *f;
 
 		if (!n->busy[i].stuck)
@@ -83,18 +92,18 @@ const struct sl_batch *stuck_next(struct node *n)
 uint32_t stuck_tick(struct node *n)
 {
 	sl_time now = node_now();
-	uint32_t free, more = 0;
+	uint32_t free = n->crew, more = 0;
 
 	if (n->config->device.bps[SL_READ])
 		return 0;
 	pthread_mutex_lock(&n->lock);
-	for (uint32_t i = 0; i < n->crew; i++) {
+	for (uint32_t i = 0; i < NODE_HANDS; i++) {
 		bool stuck = n->busy[i].batch && now - n->busy[i].since > STUCK_NS;
 
 		n->stuck += stuck && !n->busy[i].stuck;
 		n->busy[i].stuck |= stuck;
+		free -= i < n->crew && stuck;
 	}
-	free = n->crew - n->stuck;
 	if (free < n->workers)
 		more = n->workers - free;
 	if (more > SL_SHM_WORKERS - n->crew)

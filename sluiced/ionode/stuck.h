@@ -5,9 +5,11 @@
 
 #include "sluiced/ionode/node.h"
 
-/* Lock held: this worker begins to execute a batch, or has done it. */
-void stuck_begin(struct node *n, uint32_t worker, const struct sl_batch *b, sl_time now);
-void stuck_end(struct node *n, uint32_t worker);
+/* Lock held: a place of a thread that is no worker, if there is one; the same one if it is free. */
+bool stuck_place(const struct node *n, uint32_t wanted, uint32_t *place);
+/* Lock held: who has this place begins to execute a batch, or has done it. */
+void stuck_begin(struct node *n, uint32_t place, const struct sl_batch *b, sl_time now);
+void stuck_end(struct node *n, uint32_t place);
 /* Lock held: true if it has to wait, since its file or file system is stuck. It is kept. */
 bool stuck_park(struct node *n, const struct sl_batch *b);
 /* Lock held: one of those that may go by now, or NULL. */

@@ -33,6 +33,9 @@
 #define SPIN_NS	      50000
 #define PACE_SLACK_NS 10000000 /* that timers and busy CPUs are late may be made up */
 #define SLOW_NS	      100000   /* a batch that takes longer: others should not wait for it */
+#define SLOWNESS_STEP 4	       /* for a batch that took longer; one that did not: -1 */
+#define SLOWNESS_MAX  32
+#define SLOWNESS_HIGH 12
 #define APPEND_OFFSET (UINT64_C(1) << 62) /* all appends of a file overlap: arrival order */
 
 struct worker {
@@ -371,30 +374,53 @@ static bool held_back(struct node *n, sl_time now, sl_time *wake)
 	return n->pace > now;
 }
 
+/* Who executes. */
+struct hand {
+	struct sl_bell *bell; /* of a worker; NULL: it is none */
+	uint32_t place;	      /* in n->busy */
+	void (*back)(void);   /* when it has executed */
+};
+
+/*
+ * A thread of connections executes by itself while the file system is quick. One batch that took
+ * long may have waited for a CPU: about one of five has to, for long enough.
+ */
+static void note_slowness(struct node *n)
+{
+	if (n->slow)
+		n->slowness += n->slowness < SLOWNESS_MAX ? SLOWNESS_STEP : 0;
+	else if (n->slowness)
+		n->slowness--;
+}
+
 /*
  * Those that wait are for other workers, if there is reason to think that this one will block: the
  * batch before took long. Waking them for each batch would cost more than it takes to write it to
  * the page cache.
  */
-static void execute(struct node *n, const struct sl_batch *b, struct sl_bell *bell,
+static void execute(struct node *n, const struct sl_batch *b, const struct hand *h,
 		    sl_time modelled, sl_time now)
 {
-	uint32_t worker = (uint32_t)(bell - n->bells->bell);
 	bool wake = n->slow && n->waiting;
 
 	if (stuck_park(n, b))
 		return;
-	stuck_begin(n, worker, b, now);
+	stuck_begin(n, h->place, b, now);
 	node_unlock(n);
 	if (wake)
 		node_wake_one(n);
-	atomic_store_explicit(&bell->executing, 1, memory_order_relaxed);
+	if (h->bell)
+		atomic_store_explicit(&h->bell->executing, 1, memory_order_relaxed);
 	node_execute(b);
 	wait_for_model(n, modelled);
-	atomic_store_explicit(&bell->executing, 0, memory_order_relaxed);
+	if (h->bell)
+		atomic_store_explicit(&h->bell->executing, 0, memory_order_relaxed);
+	if (h->back)
+		h->back();
 	pthread_mutex_lock(&n->lock);
-	stuck_end(n, worker);
+	stuck_end(n, h->place);
 	n->slow = node_now() - now > SLOW_NS;
+	note_slowness(n);
 	node_finish(n, b);
 }
 
@@ -408,7 +434,7 @@ static void hand_over(struct node *n, const struct sl_batch *b)
 }
 
 /* Lock held, but not all the time. */
-static void begin(struct node *n, const struct sl_batch *b, struct sl_bell *bell, sl_time now)
+static void begin(struct node *n, const struct sl_batch *b, const struct hand *h, sl_time now)
 {
 	sl_time modelled;
 
@@ -418,8 +444,8 @@ static void begin(struct node *n, const struct sl_batch *b, struct sl_bell *bell
 	if (turn_is((const struct node_io *)b->first)) {
 		turn_dispatched(n, b, modelled, now);
 	} else if (!ring_wants(n, b) || !ring_submit(n, b)) {
-		if (bell)
-			execute(n, b, bell, modelled, now);
+		if (h)
+			execute(n, b, h, modelled, now);
 		else
 			hand_over(n, b);
 	}
@@ -428,6 +454,7 @@ static void begin(struct node *n, const struct sl_batch *b, struct sl_bell *bell
 sl_time node_go_on(struct node *n, struct sl_bell *bell, bool turns)
 {
 	sl_time now = node_now(), wake = SL_NEVER, due = SL_NEVER;
+	const struct hand hand = { bell, bell ? (uint32_t)(bell - n->bells->bell) : 0, NULL };
 
 	pthread_mutex_lock(&n->lock);
 	for (;;) {
@@ -437,10 +464,10 @@ sl_time node_go_on(struct node *n, struct sl_bell *bell, bool turns)
 			break; /* one is enough: a worker is on its way */
 		if (b) {
 			n->handed = NULL;
-			execute(n, b, bell, 0, now);
+			execute(n, b, &hand, 0, now);
 		}
 		while (bell && !sl_list_empty(&n->parked) && (b = stuck_next(n)))
-			execute(n, b, bell, 0, node_now());
+			execute(n, b, &hand, 0, node_now());
 		node_collect(n, now);
 		due = turn_due(n, now);
 		b = NULL;
@@ -451,7 +478,7 @@ sl_time node_go_on(struct node *n, struct sl_bell *bell, bool turns)
 			b = node_next(n, now, &wake);
 		if (!b)
 			break;
-		begin(n, b, bell, now);
+		begin(n, b, bell ? &hand : NULL, now);
 		now = node_now();
 	}
 	if (!turns && n->waiting == n->turns->waiting)
@@ -460,6 +487,26 @@ sl_time node_go_on(struct node *n, struct sl_bell *bell, bool turns)
 		wake = turn_wake(n, now);
 	node_unlock(n);
 	return turns && due < wake ? due : wake;
+}
+
+void node_go_here(struct node *n, uint32_t place, void (*back)(void))
+{
+	sl_time now = node_now(), wake = SL_NEVER;
+	struct hand hand = { NULL, 0, back };
+	const struct sl_batch *b = NULL;
+	bool rest;
+
+	pthread_mutex_lock(&n->lock);
+	if (n->slowness < SLOWNESS_HIGH && !n->handed && sl_list_empty(&n->parked) &&
+	    !n->config->device.bps[SL_READ] && stuck_place(n, place, &hand.place) &&
+	    !atomic_load_explicit(&n->stop, memory_order_relaxed) && !held_back(n, now, &wake))
+		b = node_next(n, now, &wake);
+	if (b)
+		begin(n, b, &hand, now);
+	rest = n->waiting != n->turns->waiting || n->handed;
+	node_unlock(n);
+	if (rest)
+		node_wake_one(n);
 }
 
 /* Any client can write to the bells: should one have lost another's bit, it is set again here. */

@@ -269,7 +269,7 @@ print(i)' $i >count-$i 3>&- &
 @test "200 connections with more under way than there are buffers" {
 	tcp_start
 	peer many 200 "$ROOT/many"
-	[ "$(JOB=peer moved write)" -eq $((200 * 12 * 131072)) ]
+	[ "$(JOB=peer moved write)" -eq $((200 * 6 * 262144)) ]
 	# 32 MiB of buffers; the rest is what a node needs anyway.
 	[ "$(awk '/VmHWM/ { print $2 }' "/proc/$NODE/status")" -lt 200000 ]
 	node_stop

@@ -100,7 +100,7 @@ static void run(struct tcp *t, struct tcp_slot *s)
 	pthread_mutex_lock(&t->node->lock);
 	if (file)
 		client_file_put(t->node, file);
-	tcp_done(t, s);
+	tcp_done(s);
 	node_unlock(t->node);
 }
 

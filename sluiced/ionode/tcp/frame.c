@@ -18,30 +18,46 @@ static bool needs_buffer(const struct sl_frame *f)
 	return f->type == SL_PREAD || f->type == SL_PWRITE || (f->type == SL_OPEN && f->length);
 }
 
-bool tcp_room(const struct tcp *t, const struct tcp_peer *p, bool buffer)
+/* How many of all buffers one peer may have: see tcp.c. */
+static unsigned char *buffer_take(struct tcp_loop *l, const struct tcp_peer *p)
 {
-	uint32_t share = t->buffers / 8;
+	struct tcp *t = l->tcp;
+	uint32_t share = atomic_load_explicit(&t->buffers, memory_order_relaxed) / 8;
+	unsigned char *buffer = l->spare;
 
-	if (p->used == TCP_SLOTS)
-		return false;
-	return !buffer || (t->buffers && p->buffers < (share ? share : 1));
+	if (p->buffers >= (share ? share : 1))
+		return NULL;
+	l->spare = NULL;
+	if (buffer)
+		return buffer;
+	pthread_mutex_lock(&t->pool_lock);
+	if (t->buffers)
+		buffer = t->buffer[--t->buffers];
+	pthread_mutex_unlock(&t->pool_lock);
+	return buffer;
 }
 
-static struct tcp_slot *slot_take(struct tcp *t, struct tcp_peer *p, const struct sl_frame *f)
+/* NULL: there is none, or no buffer for it. */
+static struct tcp_slot *slot_take(struct tcp_loop *l, struct tcp_peer *p, const struct sl_frame *f)
 {
 	struct tcp_slot *s = p->slot;
 
+	if (p->used == TCP_SLOTS)
+		return NULL;
 	while (s->used)
 		s++;
+	if (needs_buffer(f)) {
+		s->buffer = buffer_take(l, p);
+		l->starved |= !s->buffer && !p->buffers;
+		if (!s->buffer)
+			return NULL;
+		p->buffers++;
+	}
 	s->used = true;
 	s->where = TCP_RECEIVING;
 	s->f = *f;
-	s->f.epoch = t->node->epoch;
+	s->f.epoch = l->tcp->node->epoch;
 	p->used++;
-	if (needs_buffer(f)) {
-		s->buffer = t->buffer[--t->buffers];
-		p->buffers++;
-	}
 	return s;
 }
 
@@ -121,10 +137,6 @@ static int on_proof(struct tcp *t, struct tcp_peer *p, struct tcp_slot *s,
 	}
 	p->client = c;
 	sl_auth_session(t->secret, SL_SIDE_NODE, p->hello, p->nonce, &p->session);
-	sl_list_remove(&p->link);
-	sl_list_push_back(&t->peers, &p->link);
-	t->strangers_count--;
-	t->peers_count++;
 	w.job = s->f.job = c->job->number;
 	sl_welcome_encode(&w, (unsigned char *)text);
 	tcp_reply(s, 0, text);
@@ -168,8 +180,10 @@ static bool allowed(const struct tcp_peer *p, const struct sl_frame *f)
 	}
 }
 
-int tcp_frame(struct tcp *t, struct tcp_peer *p, const struct sl_frame *f, unsigned char *payload)
+int tcp_frame(struct tcp_loop *l, struct tcp_peer *p, const struct sl_frame *f,
+	      unsigned char *payload)
 {
+	struct tcp *t = l->tcp;
 	struct tcp_slot *s;
 	int rc = 0;
 
@@ -179,9 +193,9 @@ int tcp_frame(struct tcp *t, struct tcp_peer *p, const struct sl_frame *f, unsig
 		client_file_close(t->node, p->client, f->file);
 		return 0;
 	}
-	if (!tcp_room(t, p, needs_buffer(f)))
+	s = slot_take(l, p, f);
+	if (!s)
 		return 1;
-	s = slot_take(t, p, f);
 	p->receiving = s; /* so that it is found if we hang up in here */
 	if (f->type == SL_HELLO)
 		rc = on_hello(t, p, s, payload);
@@ -200,7 +214,7 @@ int tcp_frame(struct tcp *t, struct tcp_peer *p, const struct sl_frame *f, unsig
 		p->receiving = s;
 		p->received = 0;
 	} else if (s->where == TCP_RECEIVING) {
-		tcp_begin(t, s);
+		tcp_begin(l, s);
 	}
 	return 0;
 }
@@ -242,8 +256,9 @@ static int enter(struct tcp *t, struct tcp_slot *s, struct node_file *file)
 	return rc;
 }
 
-void tcp_begin(struct tcp *t, struct tcp_slot *s)
+void tcp_begin(struct tcp_loop *l, struct tcp_slot *s)
 {
+	struct tcp *t = l->tcp;
 	struct node *n = t->node;
 	struct node_file *file;
 	int rc = -EBADF;
@@ -273,7 +288,7 @@ void tcp_begin(struct tcp *t, struct tcp_slot *s)
 	else if (s->f.type == SL_FSYNC || s->f.type == SL_SIZE)
 		tcp_errand(t, s);
 	else
-		node_wake_one(n);
+		l->added = true;
 }
 
 /* ---- answers ---- */
@@ -286,7 +301,7 @@ static void answer(struct node *n, struct node_io *io, int64_t result)
 	(void)n;
 	s->result = result;
 	s->f.offset = io->offset;
-	tcp_done(p->tcp, s);
+	tcp_done(s);
 }
 
 const struct node_transport node_tcp = { .answer = answer };

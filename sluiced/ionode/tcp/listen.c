@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Clients over TCP: where the node listens, start and end of the thread. */
+/*
+ * Clients over TCP: where the node listens, who comes in, and to which loop they go; start and
+ * end.
+ */
 #include "sluiced/ionode/tcp/tcp.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,14 +22,152 @@
 #include "base/listen.h"
 #include "base/log.h"
 
-#define PAUSE_MS 1000 /* at most, until it is quiet */
+#define PATIENCE_MS 3000 /* until all loops have heard it */
 
-static int add(struct tcp *t, int *fd)
+static int add(const struct tcp_loop *l, int fd, void *what)
 {
-	struct epoll_event ev = { .events = EPOLLIN, .data.ptr = fd };
+	struct epoll_event ev = { .events = EPOLLIN, .data.ptr = what };
 
-	return epoll_ctl(t->epoll_fd, EPOLL_CTL_ADD, *fd, &ev) ? -errno : 0;
+	return epoll_ctl(l->epoll_fd, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
 }
+
+int tcp_loop_init(struct tcp *t, struct tcp_loop *l)
+{
+	l->tcp = t;
+	l->reading = true;
+	l->runner = 1; /* as if a thread had been stuck in it for long: tcp_loop_start() */
+	sl_list_init(&l->peers);
+	sl_list_init(&l->waiting);
+	l->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	l->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (l->event_fd < 0 || l->epoll_fd < 0)
+		return -errno;
+	return add(l, l->event_fd, l);
+}
+
+/* ---- the front ---- */
+
+/* So that we hear of a client whose machine has gone. */
+static void set_options(int sock)
+{
+	setsockopt(sock, IPPROTO_TCP, TCP_NODELAY, &(int){ 1 }, sizeof(int));
+	/* A loop waits for so long at most in the middle of a payload. */
+	setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &(struct timeval){ 0, 100000 },
+		   sizeof(struct timeval));
+	setsockopt(sock, SOL_SOCKET, SO_KEEPALIVE, &(int){ 1 }, sizeof(int));
+	setsockopt(sock, IPPROTO_TCP, TCP_KEEPIDLE, &(int){ 5 }, sizeof(int));
+	setsockopt(sock, IPPROTO_TCP, TCP_KEEPINTVL, &(int){ 3 }, sizeof(int));
+	setsockopt(sock, IPPROTO_TCP, TCP_KEEPCNT, &(int){ 3 }, sizeof(int));
+}
+
+bool tcp_drop_stranger(struct tcp *t)
+{
+	if (sl_list_empty(&t->front.peers))
+		return false;
+	tcp_hang_up(&t->front, sl_container(t->front.peers.next, struct tcp_peer, link), -EUSERS);
+	return true;
+}
+
+void tcp_listen(struct tcp *t, bool on)
+{
+	struct epoll_event ev = { .events = on ? EPOLLIN : 0U, .data.ptr = &t->listen_fd };
+
+	t->full = !on;
+	epoll_ctl(t->front.epoll_fd, EPOLL_CTL_MOD, t->listen_fd, &ev);
+}
+
+static unsigned peers(struct tcp *t)
+{
+	unsigned sum = t->front.peers_count;
+
+	for (uint32_t i = 0; i < t->loops; i++)
+		sum += atomic_load_explicit(&t->loop[i].peers_count, memory_order_relaxed);
+	return sum;
+}
+
+void tcp_accept(struct tcp *t)
+{
+	struct sockaddr_storage from;
+	socklen_t length = sizeof(from);
+	struct epoll_event ev = { .events = EPOLLIN | EPOLLRDHUP };
+	struct tcp_peer *p;
+	int sock;
+
+	if (t->strangers_count >= TCP_STRANGERS)
+		tcp_drop_stranger(t);
+	if (peers(t) >= TCP_PEERS && !tcp_drop_stranger(t)) {
+		tcp_listen(t, false);
+		return;
+	}
+	sock = accept4(t->listen_fd, (struct sockaddr *)&from, &length, SOCK_CLOEXEC);
+	if (sock < 0) {
+		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
+			tcp_listen(t, false);
+		return;
+	}
+	p = calloc(1, sizeof(*p));
+	if (!p) {
+		close(sock);
+		return;
+	}
+	set_options(sock);
+	listen_name((struct sockaddr *)&from, length, p->name);
+	p->loop = &t->front;
+	p->sock = sock;
+	p->events = EPOLLIN | EPOLLRDHUP;
+	p->out_end = &p->out;
+	p->since = node_now();
+	for (unsigned i = 0; i < TCP_SLOTS; i++)
+		p->slot[i].peer = p;
+	sl_list_push_back(&t->front.peers, &p->link);
+	t->front.peers_count++;
+	t->strangers_count++;
+	ev.data.ptr = p;
+	if (epoll_ctl(t->front.epoll_fd, EPOLL_CTL_ADD, sock, &ev))
+		tcp_hang_up(&t->front, p, -errno);
+}
+
+/* The loop with the fewest connections; a new one, unless there is one without any. */
+static struct tcp_loop *choose(struct tcp *t)
+{
+	struct tcp_loop *best = NULL;
+	unsigned least = UINT_MAX;
+
+	for (uint32_t i = 0; i < t->loops && least; i++)
+		if (t->loop[i].peers_count < least) {
+			best = &t->loop[i];
+			least = best->peers_count;
+		}
+	if (least && t->loops < TCP_LOOPS && !tcp_loop_init(t, &t->loop[t->loops]) &&
+	    !tcp_loop_start(&t->loop[t->loops])) {
+		best = &t->loop[t->loops++];
+		t->running++;
+		t->reading++;
+	}
+	return best;
+}
+
+int tcp_move_on(struct tcp *t, struct tcp_peer *p)
+{
+	struct tcp_loop *l = choose(t);
+
+	if (!l)
+		return -EMFILE;
+	epoll_ctl(t->front.epoll_fd, EPOLL_CTL_DEL, p->sock, NULL);
+	sl_list_remove(&p->link);
+	t->strangers_count--;
+	t->front.peers_count--;
+	l->peers_count++;
+	pthread_mutex_lock(&t->node->lock);
+	p->loop = l;
+	p->next = l->arrived;
+	l->arrived = p;
+	pthread_mutex_unlock(&t->node->lock);
+	tcp_wake(l);
+	return 0;
+}
+
+/* ---- start and end ---- */
 
 static int make_buffers(struct tcp *t)
 {
@@ -40,17 +184,22 @@ static int make_buffers(struct tcp *t)
 
 static int start(struct tcp *t)
 {
+	pthread_t thread;
 	int rc;
 
 	t->root_fd = open(t->node->config->root, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	t->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	t->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	if (t->root_fd < 0 || t->event_fd < 0 || t->epoll_fd < 0)
+	if (t->root_fd < 0)
 		return -errno;
-	if ((rc = make_buffers(t)) || (rc = add(t, &t->listen_fd)) || (rc = add(t, &t->event_fd)) ||
-	    (rc = tcp_errands_start(t)))
+	pthread_mutex_init(&t->pool_lock, NULL);
+	if ((rc = make_buffers(t)) || (rc = tcp_loop_init(t, &t->front)) ||
+	    (rc = add(&t->front, t->listen_fd, &t->listen_fd)) || (rc = tcp_errands_start(t)))
 		return rc;
-	return -pthread_create(&t->thread, NULL, tcp_main, t);
+	t->running = t->reading = 1;
+	t->runners = 2;
+	rc = pthread_create(&thread, NULL, tcp_main, t);
+	if (!rc)
+		pthread_detach(thread);
+	return -rc;
 }
 
 /* Who listens at every address is found by the name of the machine. */
@@ -78,10 +227,6 @@ int tcp_start(struct node *n)
 	if (!t)
 		return -ENOMEM;
 	t->node = n;
-	t->reading = true;
-	sl_list_init(&t->strangers);
-	sl_list_init(&t->peers);
-	sl_list_init(&t->waiting);
 	rc = sl_daemon_secret(d, t->secret);
 	if (rc) {
 		free(t);
@@ -97,30 +242,31 @@ int tcp_start(struct node *n)
 	return 0;
 }
 
-static void wake(struct tcp *t)
+/* Tell all loops, and wait until none of them counts any more, for a while. */
+static bool tell_all(struct tcp *t, atomic_bool *what, const atomic_uint *count)
 {
-	const uint64_t one = 1;
-
-	if (write(t->event_fd, &one, sizeof(one)) < 0)
-		log_error("tcp: %s", strerror(errno));
+	atomic_store(what, true);
+	for (int i = 0; i < PATIENCE_MS && atomic_load(count); i++) {
+		if (i % 100 == 0) {
+			tcp_wake(&t->front);
+			for (uint32_t k = 0; k < t->loops; k++)
+				tcp_wake(&t->loop[k]);
+		}
+		usleep(1000);
+	}
+	return !atomic_load(count);
 }
 
 void tcp_pause(struct node *n)
 {
-	if (!n->tcp)
-		return;
-	atomic_store(&n->tcp->pause, true);
-	wake(n->tcp);
-	for (int i = 0; i < PAUSE_MS && !atomic_load(&n->tcp->quiet); i++)
-		usleep(1000);
+	if (n->tcp)
+		tell_all(n->tcp, &n->tcp->pause, &n->tcp->reading);
 }
 
-void tcp_stop(struct node *n)
+bool tcp_stop(struct node *n)
 {
 	if (!n->tcp)
-		return;
+		return true;
 	tcp_errands_stop(n->tcp);
-	atomic_store(&n->tcp->stop, true);
-	wake(n->tcp);
-	pthread_join(n->tcp->thread, NULL);
+	return tell_all(n->tcp, &n->tcp->stop, &n->tcp->running);
 }

@@ -13,16 +13,17 @@
 
 #include "sluiced/ionode/fence.h"
 
-#define READ_BYTES (1U << 20) /* from one peer before the next has its turn */
+#define AHEAD (2 * SL_SEALED_BYTES + 4096) /* read with a header: a small frame is whole then */
+#define HOLD  2				   /* replies that wait while a frame is coming */
 
-void tcp_watch(struct tcp *t, struct tcp_peer *p)
+void tcp_watch(struct tcp_loop *l, struct tcp_peer *p)
 {
-	bool reading = !p->paused && t->reading;
+	bool reading = !p->paused && l->reading;
 	/* That it has gone is of interest in any case. */
 	uint32_t events = (reading ? EPOLLIN : 0U) | (p->out ? EPOLLOUT : 0U) | EPOLLRDHUP;
 	struct epoll_event ev = { .events = events, .data.ptr = p };
 
-	if (events != p->events && !p->gone && !epoll_ctl(t->epoll_fd, EPOLL_CTL_MOD, p->sock, &ev))
+	if (events != p->events && !p->gone && !epoll_ctl(l->epoll_fd, EPOLL_CTL_MOD, p->sock, &ev))
 		p->events = events;
 }
 
@@ -42,11 +43,12 @@ static size_t put_head(struct tcp_peer *p, const struct sl_frame *f, const void 
 	return SL_SEALED_BYTES;
 }
 
-size_t tcp_goodbye(struct tcp_peer *p, unsigned char head[SL_SEALED_BYTES])
+size_t tcp_unasked(struct tcp_peer *p, uint64_t tag, int status,
+		   unsigned char head[SL_SEALED_BYTES])
 {
-	const struct sl_frame f = { .type = SL_REPLY,
-				    .status = SL_COME_BACK,
-				    .epoch = p->tcp->node->epoch };
+	const struct sl_frame f = {
+		.type = SL_REPLY, .tag = tag, .status = status, .epoch = p->loop->tcp->node->epoch
+	};
 
 	return put_head(p, &f, NULL, head);
 }
@@ -70,7 +72,7 @@ void tcp_reply(struct tcp_slot *s, int64_t result, char *text)
 		f.count = (uint64_t)result;
 	if (s->f.flags & SL_F_APPEND)
 		f.offset = s->f.offset;
-	if (p->client && p->tcp->node->link) /* never 0: it shall ask once in any case */
+	if (p->client && p->loop->tcp->node->link) /* never 0: it shall ask once in any case */
 		f.job = atomic_load(&p->client->job->moves) + 1;
 	if (s->f.type == SL_HELLO && result == 0) { /* `text` holds the payload of these */
 		f.type = SL_CHALLENGE;
@@ -88,6 +90,18 @@ void tcp_reply(struct tcp_slot *s, int64_t result, char *text)
 		p->out_since = node_now();
 	*p->out_end = s;
 	p->out_end = &s->next;
+	p->held++;
+	p->held_data |= data;
+	if (!data)
+		tcp_buffer_free(p->loop, s); /* what it held has been written */
+}
+
+/* Its client sends several frames, then reads several replies: one call for some of them is enough.
+ */
+bool tcp_more_comes(const struct tcp_peer *p)
+{
+	return (p->receiving || p->have) && !p->paused && p->loop->reading && p->held < HOLD &&
+	       !p->held_data;
 }
 
 static ssize_t send_some(struct tcp_peer *p)
@@ -109,8 +123,10 @@ static ssize_t send_some(struct tcp_peer *p)
 	return sendmsg(p->sock, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-int tcp_flush(struct tcp *t, struct tcp_peer *p)
+int tcp_flush(struct tcp_loop *l, struct tcp_peer *p)
 {
+	p->held = 0;
+	p->held_data = false;
 	while (p->out) {
 		ssize_t n = send_some(p);
 
@@ -129,42 +145,59 @@ int tcp_flush(struct tcp *t, struct tcp_peer *p)
 				break;
 			p->out = s->next;
 			p->out_since = node_now();
-			tcp_slot_free(t, s);
+			tcp_slot_free(l, s);
 		}
 		if (!p->out)
 			p->out_end = &p->out;
 	}
 	if (p->ending && !p->out)
 		shutdown(p->sock, SHUT_WR);
-	tcp_watch(t, p);
+	tcp_watch(l, p);
 	return 0;
 }
 
 /* ---- receiving ---- */
 
-/* More into `in`, or payload to where it belongs. 0: there is nothing now. */
-static ssize_t receive(struct tcp_peer *p, size_t *budget)
+/*
+ * More into `in`, or payload to where it belongs and what follows into `in`. 0: there is nothing
+ * now. Who has no other connection waits for the rest of a payload in here: it is under way, and
+ * being woken up for each packet of it would cost more than to receive it.
+ */
+static ssize_t receive(struct tcp_loop *l, struct tcp_peer *p)
 {
-	unsigned char *to = p->in + p->have;
-	size_t room = sizeof(p->in) - 1 - p->have;
+	size_t ahead = (p->have < AHEAD ? AHEAD : sizeof(p->in) - 1) - p->have, payload = 0;
+	struct iovec iov[2] = { { p->in + p->have, ahead } };
+	struct msghdr m = { .msg_iov = iov, .msg_iovlen = 1 };
 	ssize_t n;
 
-	if (*budget == 0)
+	if (p->budget == 0 || p->drained)
 		return 0;
 	if (p->receiving) {
-		to = p->receiving->buffer + p->received;
-		room = p->receiving->f.length - p->received;
+		payload = p->receiving->f.length - p->received;
+		iov[1] = iov[0];
+		iov[0] = (struct iovec){ p->receiving->buffer + p->received, payload };
+		m.msg_iovlen = p->short_of ? 1 : 2;
 	}
-	n = recv(p->sock, to, room, MSG_DONTWAIT);
-	if (n < 0)
-		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
+	n = recvmsg(p->sock, &m, p->short_of ? MSG_WAITALL : MSG_DONTWAIT);
+	if (n < 0 && errno != EAGAIN && errno != EINTR)
+		return -errno;
 	if (n == 0)
 		return -ECONNRESET;
-	if (p->receiving)
-		p->received += (size_t)n;
-	else
+	if (n < 0)
+		n = 0;
+	p->drained = (size_t)n < payload + (p->short_of ? 0 : ahead);
+	p->short_of = p->drained && !p->short_of && (size_t)n < payload && n > 0 &&
+		      atomic_load_explicit(&l->peers_count, memory_order_relaxed) == 1;
+	p->drained &= !p->short_of;
+	/* A client sends the last piece of a call, and waits. If not, epoll tells. */
+	p->drained |= payload && (size_t)n == payload && p->receiving->f.length < SL_TCP_DATA_BYTES;
+	if (p->receiving) {
+		p->received += (size_t)n < payload ? (size_t)n : payload;
+		p->have += (size_t)n > payload ? (size_t)n - payload : 0;
+	} else {
 		p->have += (size_t)n;
-	*budget -= *budget < (size_t)n ? *budget : (size_t)n;
+	}
+	p->budget -= p->budget < (size_t)n ? p->budget : (size_t)n;
 	return n;
 }
 
@@ -213,8 +246,11 @@ static int next_frame(struct tcp_peer *p, struct sl_frame *f, size_t *head, size
 	return 1;
 }
 
-/* Take what is in `in`. 0: more has to come; 1: the peer has to wait. */
-static int take(struct tcp *t, struct tcp_peer *p)
+/*
+ * Take what is in `in`. 0: more has to come, or a request has gone to the scheduler; 1: the peer
+ * has to wait; 2: it is a client now.
+ */
+static int take(struct tcp_loop *l, struct tcp_peer *p)
 {
 	struct sl_frame f;
 	int rc;
@@ -230,7 +266,10 @@ static int take(struct tcp *t, struct tcp_peer *p)
 			if (p->received < s->f.length)
 				return 0;
 			p->receiving = NULL;
-			tcp_begin(t, s);
+			p->short_of = false;
+			tcp_begin(l, s);
+			if (l->added)
+				return 0;
 			continue;
 		}
 		if (p->ending)
@@ -238,39 +277,46 @@ static int take(struct tcp *t, struct tcp_peer *p)
 		rc = next_frame(p, &f, &head, &whole);
 		if (rc <= 0)
 			return rc;
-		rc = tcp_frame(t, p, &f, p->in + head);
+		rc = tcp_frame(l, p, &f, p->in + head);
 		if (rc)
 			return rc;
 		p->session.in.count += sealed;
 		consume(p, whole);
+		if (l->added)
+			return 0;
+		if (p->client && !sealed)
+			return 2;
 	}
 }
 
-int tcp_input(struct tcp *t, struct tcp_peer *p)
+int tcp_input(struct tcp_loop *l, struct tcp_peer *p)
 {
-	size_t budget = READ_BYTES;
 	ssize_t n;
 	int rc;
 
 	do {
-		rc = take(t, p);
+		rc = take(l, p);
 		if (rc < 0)
 			return rc;
+		if (rc == 2)
+			return tcp_move_on(l->tcp, p);
 		if (rc) {
 			p->paused = true;
-			sl_list_push_back(&t->waiting, &p->waiting);
+			sl_list_push_back(&l->waiting, &p->waiting);
 			break;
 		}
+		if (l->added)
+			return 1;
 		if (p->ending)
 			p->have = 0; /* it has been refused: what it still says does not matter */
 		if (p->client && !p->have && !p->receiving)
 			p->since = node_now();
-		n = receive(p, &budget);
+		n = receive(l, p);
 		if (n < 0)
 			return (int)n;
 	} while (n > 0);
-	if (p->out && !p->to_flush)
-		return tcp_flush(t, p);
-	tcp_watch(t, p);
+	if (p->out && !p->to_flush && !tcp_more_comes(p))
+		return tcp_flush(l, p);
+	tcp_watch(l, p);
 	return 0;
 }

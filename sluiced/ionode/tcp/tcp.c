@@ -1,17 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Clients over TCP: the thread that owns their connections.
+ * Clients over TCP: loops, the threads that own their connections.
  *
- * One thread, epoll, nothing blocks: it copies payload between sockets and buffers, and must not
- * delay the greetings of clients on this machine, nor be delayed by a file system. Requests go to
- * the scheduler and are executed by the workers; what else may take long is an errand.
+ * A loop waits for its connections with epoll, receives requests into buffers, and adds them to
+ * the scheduler. If the scheduler says that one may go at once, and the file system has been quick
+ * so far, the thread carries it out itself and answers: no other thread has to be woken up. Else
+ * it is left to the workers. What else may take long is an errand. Up to TCP_LOOPS clients have a
+ * loop each, so that the kernel runs a loop where its client is; more share them.
+ *
+ * A file system may keep a thread for as long as it likes. So a loop can change hands: `runner` is
+ * the number of the thread that runs it, and a bit that says that this thread is executing, and
+ * touches nothing of the loop. If that takes longer than STUCK_NS, the front starts another thread,
+ * which takes the loop over by changing the word. The old one finds that out when it comes back,
+ * hands in its result as a worker would, and ends. The front itself executes nothing.
  *
  * Memory is bounded. A frame takes one of its peer's slots, and one of the buffers of all if it
  * needs one, before its payload is received, and keeps them until its reply has been sent. If
  * there is none, the peer is not read from until there is: TCP then tells it to wait. How many
  * buffers one peer may hold depends on how many are free (the dynamic threshold of Choudhury and
  * Hahne, "Dynamic queue length thresholds for shared-memory packet switches", IEEE/ACM Trans.
- * Networking 6(2), 1998): an eighth of them, at least 1, at most 16. Example: with 256 free a peer
+ * Networking 6(2), 1998): an eighth of them, at least 1, at most 16. Example: with 128 free a peer
  * may hold 16; when 200 peers are busy and 10 are free, 1. So peers that do not take their
  * replies cannot get hold of all buffers before there are some forty of them, and then:
  *
@@ -25,9 +33,6 @@
 #include "sluiced/ionode/tcp/tcp.h"
 
 #include <errno.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -43,6 +48,9 @@
 #define HELLO_NS     (10 * SECOND)
 #define FRAME_NS     (30 * SECOND)
 #define ENDING_NS    (2 * SECOND)
+#define STUCK_NS     SECOND
+#define STARVED_MS   5	    /* then a loop looks whether others have given buffers back */
+#define EXECUTING    1U	    /* in `runner` */
 #define FLUSH_NS     SECOND /* when the node stops */
 #define LOG_PER_TICK 20
 
@@ -50,53 +58,81 @@ _Static_assert(TCP_SLOTS <= SL_SHM_SLOTS, "a slot has its request in struct clie
 
 /* ---- slots ---- */
 
-static void peer_free(struct tcp *t, struct tcp_peer *p)
+/* The loop that this thread runs, and its number there. */
+static _Thread_local struct tcp_loop *mine;
+static _Thread_local uint32_t number;
+
+static void peer_free(struct tcp_peer *p)
 {
+	struct node *n = p->loop->tcp->node;
+
 	if (p->client) { /* the socket goes with it */
-		pthread_mutex_lock(&t->node->lock);
+		pthread_mutex_lock(&n->lock);
 		p->client->gone = true;
 		if (!p->client->busy) /* else some of its files are just being closed */
-			client_release(t->node, p->client);
-		pthread_mutex_unlock(&t->node->lock);
+			client_release(n, p->client);
+		pthread_mutex_unlock(&n->lock);
 	} else {
 		close(p->sock);
 	}
 	free(p);
 }
 
-void tcp_slot_free(struct tcp *t, struct tcp_slot *s)
+void tcp_buffer_free(struct tcp_loop *l, struct tcp_slot *s)
 {
-	struct tcp_peer *p = s->peer;
+	struct tcp *t = l->tcp;
 
-	if (s->buffer) {
+	if (!s->buffer)
+		return;
+	/* The one that it has just used is in the cache of its CPU. */
+	if (!l->spare &&
+	    atomic_load_explicit(&t->buffers, memory_order_relaxed) > TCP_BUFFERS / 2) {
+		l->spare = s->buffer;
+	} else {
+		pthread_mutex_lock(&t->pool_lock);
 		t->buffer[t->buffers++] = s->buffer;
-		p->buffers--;
+		pthread_mutex_unlock(&t->pool_lock);
 	}
-	free(s->text);
 	s->buffer = NULL;
-	s->text = NULL;
-	s->used = false;
-	p->used--;
-	t->freed = true;
+	s->peer->buffers--;
+	l->freed = true;
 }
 
-void tcp_done(struct tcp *t, struct tcp_slot *s)
+void tcp_slot_free(struct tcp_loop *l, struct tcp_slot *s)
+{
+	tcp_buffer_free(l, s);
+	free(s->text);
+	s->text = NULL;
+	s->used = false;
+	s->peer->used--;
+	l->freed = true;
+}
+
+void tcp_wake(const struct tcp_loop *l)
 {
 	const uint64_t one = 1;
 
-	s->where = TCP_DONE;
-	s->next = t->done;
-	t->done = s;
-	if (!s->next && write(t->event_fd, &one, sizeof(one)) < 0)
+	if (write(l->event_fd, &one, sizeof(one)) < 0)
 		log_error("tcp: cannot wake up: %s", strerror(errno));
+}
+
+void tcp_done(struct tcp_slot *s)
+{
+	struct tcp_loop *l = s->peer->loop;
+
+	s->where = TCP_DONE;
+	s->next = l->done;
+	l->done = s;
+	if (!s->next && l != mine) /* else it looks by itself */
+		tcp_wake(l);
 }
 
 /* ---- departures ---- */
 
 /* What waits in the scheduler is cancelled; what is elsewhere comes back by `done`. */
-static void recall(struct tcp *t, struct tcp_peer *p)
+static void recall(struct tcp_loop *l, struct tcp_peer *p)
 {
-	struct node *n = t->node;
+	struct node *n = l->tcp->node;
 
 	pthread_mutex_lock(&n->lock);
 	for (uint32_t i = 0; i < TCP_SLOTS; i++) {
@@ -107,7 +143,7 @@ static void recall(struct tcp *t, struct tcp_peer *p)
 			continue;
 		client_file_put(n, io->file);
 		p->client->busy--;
-		tcp_slot_free(t, s);
+		tcp_slot_free(l, s);
 	}
 	node_unlock(n);
 	node_wake_one(n); /* what was behind the cancelled ones may go */
@@ -115,13 +151,11 @@ static void recall(struct tcp *t, struct tcp_peer *p)
 
 void tcp_log_refused(struct tcp_peer *p, const char *why)
 {
-	if (p->tcp->logged++ < LOG_PER_TICK)
+	if (atomic_fetch_add(&p->loop->tcp->logged, 1) < LOG_PER_TICK)
 		log_warn("tcp=%s refused: %s", p->name, why);
-	else
-		p->tcp->unlogged++;
 }
 
-static void hang_up(struct tcp *t, struct tcp_peer *p, int error)
+void tcp_hang_up(struct tcp_loop *l, struct tcp_peer *p, int error)
 {
 	/* A peer is freed only after it has left its list. */
 	/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc) */
@@ -131,218 +165,260 @@ static void hang_up(struct tcp *t, struct tcp_peer *p, int error)
 			 error == -ECONNRESET ? "" : strerror(-error));
 	else if (error != -ECONNRESET && !p->ending)
 		tcp_log_refused(p, strerror(-error));
-	*(p->client ? &t->peers_count : &t->strangers_count) -= 1;
-	epoll_ctl(t->epoll_fd, EPOLL_CTL_DEL, p->sock, NULL);
+	if (l == &l->tcp->front)
+		l->tcp->strangers_count--;
+	atomic_fetch_sub(&l->peers_count, 1);
+	epoll_ctl(l->epoll_fd, EPOLL_CTL_DEL, p->sock, NULL);
 	p->gone = true; /* closed when nothing that it asked for can still happen */
 	sl_list_remove(&p->link);
 	if (p->paused)
 		sl_list_remove(&p->waiting);
 	if (p->client) {
 		fence_cut(p->client);
-		recall(t, p);
+		recall(l, p);
 	}
 	for (struct tcp_slot *s = p->out, *next; s; s = next) {
 		next = s->next;
-		tcp_slot_free(t, s);
+		tcp_slot_free(l, s);
 	}
 	p->out = NULL;
 	if (p->receiving)
-		tcp_slot_free(t, p->receiving);
+		tcp_slot_free(l, p->receiving);
 	if (p->used == 0 && !p->to_flush)
-		peer_free(t, p);
+		peer_free(p);
+}
+
+/* ---- executing ---- */
+
+/* This thread executes nothing any more: whether the loop is still its own. */
+static bool come_back(void)
+{
+	uint32_t word = number | EXECUTING;
+
+	if (!mine || atomic_load_explicit(&mine->runner, memory_order_relaxed) == number)
+		return mine;
+	if (!atomic_compare_exchange_strong(&mine->runner, &word, number))
+		mine = NULL;
+	return mine;
+}
+
+static void back(void)
+{
+	come_back();
+}
+
+/* Something has been added to the scheduler: see to it. False: the loop has another thread now. */
+static bool execute(struct tcp_loop *l)
+{
+	l->added = false;
+	atomic_store_explicit(&l->since, node_now(), memory_order_relaxed);
+	atomic_store(&l->runner, number | EXECUTING);
+	node_go_here(l->tcp->node, (uint32_t)(l - l->tcp->loop), back);
+	return come_back();
 }
 
 /* ---- events ---- */
 
-static void on_done(struct tcp *t)
+/* What has come back is answered, but not sent yet. */
+static void take_done(struct tcp_loop *l)
 {
 	struct tcp_slot *s, *next, *in_order = NULL;
-	struct tcp_peer *p;
-	uint64_t count;
 
-	if (read(t->event_fd, &count, sizeof(count)) < 0 && errno != EAGAIN)
-		log_error("tcp: %s", strerror(errno));
-	pthread_mutex_lock(&t->node->lock);
-	s = t->done;
-	t->done = NULL;
-	pthread_mutex_unlock(&t->node->lock);
+	pthread_mutex_lock(&l->tcp->node->lock);
+	s = l->done;
+	l->done = NULL;
+	pthread_mutex_unlock(&l->tcp->node->lock);
 	for (; s; s = next) {
 		next = s->next;
 		s->next = in_order;
 		in_order = s;
 	}
 	for (s = in_order; s; s = next) {
+		struct tcp_peer *p = s->peer;
+
 		next = s->next;
-		p = s->peer;
 		if (p->gone)
-			tcp_slot_free(t, s);
+			tcp_slot_free(l, s);
 		else
 			tcp_reply(s, s->result, NULL);
 		if (!p->to_flush) {
 			p->to_flush = true;
-			p->next = t->to_flush;
-			t->to_flush = p;
+			p->next = l->to_flush;
+			l->to_flush = p;
 		}
 	}
-	while ((p = t->to_flush)) {
+}
+
+static void flush_all(struct tcp_loop *l)
+{
+	struct tcp_peer *p;
+
+	while ((p = l->to_flush)) {
 		int rc;
 
-		t->to_flush = p->next;
+		l->to_flush = p->next;
 		p->to_flush = false;
 		if (p->gone && p->used == 0)
-			peer_free(t, p);
-		else if (!p->gone && (rc = tcp_flush(t, p)))
-			hang_up(t, p, rc);
+			peer_free(p);
+		else if (!p->gone && p->out && !tcp_more_comes(p) && (rc = tcp_flush(l, p)))
+			tcp_hang_up(l, p, rc);
 	}
 }
 
-/* Slots or buffers have become free: let those go on that waited, in their order. */
-static void resume(struct tcp *t)
+/* Read from it, and carry out what it asks for. False: the loop has another thread now. */
+static bool serve(struct tcp_loop *l, struct tcp_peer *p)
 {
-	struct sl_list turn;
+	int rc;
 
-	t->freed = false;
-	sl_list_init(&turn);
-	while (!sl_list_empty(&t->waiting)) {
-		struct sl_list *l = t->waiting.next;
-
-		sl_list_remove(l);
-		sl_list_push_back(&turn, l);
+	p->budget = TCP_READ_BYTES;
+	p->drained = false;
+	while ((rc = tcp_input(l, p)) == 1) {
+		if (!execute(l))
+			return false;
+		take_done(l);
+		if (p->out && !tcp_more_comes(p) && (rc = tcp_flush(l, p)))
+			break;
 	}
-	while (!sl_list_empty(&turn)) {
-		struct tcp_peer *p = sl_container(turn.next, struct tcp_peer, waiting);
-		int rc;
-
-		sl_list_remove(&p->waiting);
-		p->paused = false;
-		p->since = node_now();
-		if ((rc = tcp_input(t, p)))
-			hang_up(t, p, rc);
-	}
-}
-
-/* So that we hear of a client whose machine has gone. */
-static void set_options(int sock)
-{
-	setsockopt(sock, IPPROTO_TCP, TCP_NODELAY, &(int){ 1 }, sizeof(int));
-	setsockopt(sock, SOL_SOCKET, SO_KEEPALIVE, &(int){ 1 }, sizeof(int));
-	setsockopt(sock, IPPROTO_TCP, TCP_KEEPIDLE, &(int){ 5 }, sizeof(int));
-	setsockopt(sock, IPPROTO_TCP, TCP_KEEPINTVL, &(int){ 3 }, sizeof(int));
-	setsockopt(sock, IPPROTO_TCP, TCP_KEEPCNT, &(int){ 3 }, sizeof(int));
-}
-
-static bool drop_a_stranger(struct tcp *t)
-{
-	if (sl_list_empty(&t->strangers))
-		return false;
-	hang_up(t, sl_container(t->strangers.next, struct tcp_peer, link), -EUSERS);
+	if (rc)
+		tcp_hang_up(l, p, rc);
 	return true;
 }
 
-static void listen_again(struct tcp *t, bool on)
+/* Slots or buffers have become free: let those go on that waited, in their order. */
+static bool resume(struct tcp_loop *l)
 {
-	struct epoll_event ev = { .events = on ? EPOLLIN : 0U, .data.ptr = &t->listen_fd };
+	struct sl_list *end = l->waiting.prev;
 
-	t->full = !on;
-	epoll_ctl(t->epoll_fd, EPOLL_CTL_MOD, t->listen_fd, &ev);
+	l->freed = l->starved = false;
+	for (bool last = sl_list_empty(&l->waiting); !last;) {
+		struct tcp_peer *p = sl_container(l->waiting.next, struct tcp_peer, waiting);
+
+		last = &p->waiting == end;
+		sl_list_remove(&p->waiting);
+		p->paused = false;
+		p->since = node_now();
+		if (!serve(l, p))
+			return false;
+	}
+	return true;
 }
 
-static void on_accept(struct tcp *t)
+/* Who has come from the front. */
+static bool welcome(struct tcp_loop *l)
 {
-	struct sockaddr_storage from;
-	socklen_t length = sizeof(from);
-	struct epoll_event ev = { .events = EPOLLIN | EPOLLRDHUP };
-	struct tcp_peer *p;
-	int sock;
+	struct tcp_peer *p, *next;
 
-	if (t->strangers_count >= TCP_STRANGERS)
-		drop_a_stranger(t);
-	if (t->strangers_count + t->peers_count >= TCP_PEERS && !drop_a_stranger(t)) {
-		listen_again(t, false);
-		return;
+	pthread_mutex_lock(&l->tcp->node->lock);
+	p = l->arrived;
+	l->arrived = NULL;
+	pthread_mutex_unlock(&l->tcp->node->lock);
+	for (; p; p = next) {
+		struct epoll_event ev = { .events = EPOLLIN | EPOLLRDHUP, .data.ptr = p };
+
+		next = p->next;
+		sl_list_push_back(&l->peers, &p->link);
+		p->events = ev.events;
+		if (epoll_ctl(l->epoll_fd, EPOLL_CTL_ADD, p->sock, &ev)) {
+			tcp_hang_up(l, p, -errno);
+		} else if (!serve(l, p)) {
+			/* The others of them are for the new thread. */
+			pthread_mutex_lock(&l->tcp->node->lock);
+			while ((p = next)) {
+				next = p->next;
+				p->next = l->arrived;
+				l->arrived = p;
+			}
+			pthread_mutex_unlock(&l->tcp->node->lock);
+			tcp_wake(l);
+			return false;
+		}
 	}
-	sock = accept4(t->listen_fd, (struct sockaddr *)&from, &length,
-		       SOCK_CLOEXEC | SOCK_NONBLOCK);
-	if (sock < 0) {
-		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
-			listen_again(t, false);
-		return;
-	}
-	p = calloc(1, sizeof(*p));
-	if (!p) {
-		close(sock);
-		return;
-	}
-	set_options(sock);
-	listen_name((struct sockaddr *)&from, length, p->name);
-	p->tcp = t;
-	p->sock = sock;
-	p->events = EPOLLIN | EPOLLRDHUP;
-	p->out_end = &p->out;
-	p->since = node_now();
-	for (unsigned i = 0; i < TCP_SLOTS; i++)
-		p->slot[i].peer = p;
-	sl_list_push_back(&t->strangers, &p->link);
-	t->strangers_count++;
-	ev.data.ptr = p;
-	if (epoll_ctl(t->epoll_fd, EPOLL_CTL_ADD, sock, &ev))
-		hang_up(t, p, -errno);
+	return true;
 }
 
-static void tick_list(struct tcp *t, struct sl_list *list, sl_time patience, sl_time now)
+/* A client that waits for us to read does not hear that we live by answers to what it asks. */
+static void renew(struct tcp_peer *p)
 {
-	for (struct sl_list *l = list->next, *next; l != list; l = next) {
-		struct tcp_peer *p = sl_container(l, struct tcp_peer, link);
+	unsigned char head[SL_SEALED_BYTES];
+	size_t bytes = tcp_unasked(p, SL_LEASE_TAG, 0, head);
+
+	/* So few bytes go whole or not at all. If not, the next frame has this one's number. */
+	if (send(p->sock, head, bytes, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+		p->session.out.count--;
+}
+
+static void tick_peers(struct tcp_loop *l, sl_time patience, sl_time now)
+{
+	for (struct sl_list *i = l->peers.next, *next; i != &l->peers; i = next) {
+		struct tcp_peer *p = sl_container(i, struct tcp_peer, link);
 		bool in = !p->client || p->have || p->receiving;
 
-		next = l->next;
+		next = i->next;
 		if ((in && !p->paused && now - p->since > (p->ending ? ENDING_NS : patience)) ||
 		    (p->out && now - p->out_since > FRAME_NS))
-			hang_up(t, p, -ETIMEDOUT);
+			tcp_hang_up(l, p, -ETIMEDOUT);
+		else if (p->client && p->paused && !p->out)
+			renew(p);
 	}
 }
 
-static void tick(struct tcp *t)
+/* A loop whose thread does not come back gets another one. */
+static void tick_loops(struct tcp *t, sl_time now)
 {
-	sl_time now = node_now();
+	for (uint32_t i = 0; i < t->loops; i++) {
+		struct tcp_loop *l = &t->loop[i];
 
-	tcp_errands_tick(t);
-	tick_list(t, &t->strangers, HELLO_NS, now);
-	tick_list(t, &t->peers, FRAME_NS, now);
-	if (t->unlogged)
-		log_warn("tcp: %u more refused", t->unlogged);
-	t->logged = t->unlogged = 0;
-	if (t->full)
-		listen_again(t, true);
+		if (!(atomic_load(&l->runner) & EXECUTING) ||
+		    now - atomic_load(&l->since) <= STUCK_NS)
+			continue;
+		log_warn("tcp: a thread does not come back from a file or file system; another one "
+			 "is started");
+		tcp_loop_start(l);
+	}
 }
 
-static void stop_reading(struct tcp *t)
+static void tick_front(struct tcp *t, sl_time now)
 {
-	t->reading = false;
-	epoll_ctl(t->epoll_fd, EPOLL_CTL_DEL, t->listen_fd, NULL);
-	for (struct sl_list *l = t->peers.next; l != &t->peers; l = l->next)
-		tcp_watch(t, sl_container(l, struct tcp_peer, link));
-	while (drop_a_stranger(t))
-		;
-	atomic_store(&t->quiet, true);
+	unsigned logged = atomic_exchange(&t->logged, 0);
+
+	tcp_errands_tick(t);
+	tick_loops(t, now);
+	if (logged > LOG_PER_TICK)
+		log_warn("tcp: %u more refused", logged - LOG_PER_TICK);
+	if (t->full)
+		tcp_listen(t, true);
+}
+
+static void stop_reading(struct tcp_loop *l)
+{
+	l->reading = false;
+	for (struct sl_list *i = l->peers.next; i != &l->peers; i = i->next)
+		tcp_watch(l, sl_container(i, struct tcp_peer, link));
+	if (l == &l->tcp->front) {
+		epoll_ctl(l->epoll_fd, EPOLL_CTL_DEL, l->tcp->listen_fd, NULL);
+		while (tcp_drop_stranger(l->tcp))
+			;
+	}
+	atomic_fetch_sub(&l->tcp->reading, 1);
 }
 
 /* Something that it has sent is, or has been, carried out, and not answered. */
-static bool owed(struct tcp *t, const struct tcp_peer *p)
+static bool owed(const struct tcp_peer *p)
 {
+	struct node *n = p->loop->tcp->node;
 	bool some = p->out;
 
-	pthread_mutex_lock(&t->node->lock);
+	pthread_mutex_lock(&n->lock);
 	for (unsigned i = 0; i < TCP_SLOTS; i++)
 		some |= p->slot[i].used && p->slot[i].where != TCP_RECEIVING;
-	pthread_mutex_unlock(&t->node->lock);
+	pthread_mutex_unlock(&n->lock);
 	return some;
 }
 
-static bool replies_left(struct tcp *t)
+static bool replies_left(const struct tcp_loop *l)
 {
-	for (struct sl_list *l = t->peers.next; l != &t->peers; l = l->next)
-		if (owed(t, sl_container(l, struct tcp_peer, link)))
+	for (struct sl_list *i = l->peers.next; i != &l->peers; i = i->next)
+		if (owed(sl_container(i, struct tcp_peer, link)))
 			return true;
 	return false;
 }
@@ -351,64 +427,134 @@ static bool replies_left(struct tcp *t)
  * To each client whose requests are answered, as far as they were read: that the others were not
  * begun. Without that nobody could say whether an append was made that this node has not answered.
  */
-static void say_goodbye(struct tcp *t)
+static void say_goodbye(struct tcp_loop *l)
 {
 	unsigned char head[SL_SEALED_BYTES];
 
-	for (struct sl_list *l = t->peers.next; l != &t->peers; l = l->next) {
-		struct tcp_peer *p = sl_container(l, struct tcp_peer, link);
+	for (struct sl_list *i = l->peers.next; i != &l->peers; i = i->next) {
+		struct tcp_peer *p = sl_container(i, struct tcp_peer, link);
 
-		if (!owed(t, p) &&
-		    send(p->sock, head, tcp_goodbye(p, head), MSG_DONTWAIT | MSG_NOSIGNAL) > 0)
+		if (p->client && !owed(p) &&
+		    send(p->sock, head, tcp_unasked(p, 0, SL_COME_BACK, head),
+			 MSG_DONTWAIT | MSG_NOSIGNAL) > 0)
 			shutdown(p->sock, SHUT_WR);
 	}
 }
 
-static void on_peer(struct tcp *t, struct tcp_peer *p, uint32_t events)
+static bool on_peer(struct tcp_loop *l, struct tcp_peer *p, uint32_t events)
 {
 	int rc = 0;
 
 	if (events & EPOLLOUT)
-		rc = tcp_flush(t, p);
+		rc = tcp_flush(l, p);
 	/* Gone, or about to: what it has sent and we have not read is not begun any more. */
 	if (!rc && events & (EPOLLERR | EPOLLHUP | EPOLLRDHUP))
 		rc = -ECONNRESET;
-	else if (!rc && events & EPOLLIN && !p->paused && t->reading)
-		rc = tcp_input(t, p);
+	else if (!rc && events & EPOLLIN && !p->paused && l->reading)
+		return serve(l, p);
 	if (rc)
-		hang_up(t, p, rc);
+		tcp_hang_up(l, p, rc);
+	return true;
 }
 
-void *tcp_main(void *arg)
+/* Peers first: there is one event at most for each, and only that frees it. */
+static bool on_events(struct tcp_loop *l, const struct epoll_event *ev, int count)
 {
-	struct tcp *t = arg;
+	struct tcp *t = l->tcp;
+	uint64_t wakes;
+
+	for (int i = 0; i < count; i++)
+		if (ev[i].data.ptr != &t->listen_fd && ev[i].data.ptr != l &&
+		    !on_peer(l, ev[i].data.ptr, ev[i].events))
+			return false;
+	for (int i = 0; i < count; i++) {
+		if (ev[i].data.ptr == &t->listen_fd && l->reading)
+			tcp_accept(t);
+		if (ev[i].data.ptr != l)
+			continue;
+		if (read(l->event_fd, &wakes, sizeof(wakes)) < 0 && errno != EAGAIN)
+			log_error("tcp: %s", strerror(errno));
+		take_done(l);
+		if (!welcome(l))
+			return false;
+	}
+	flush_all(l);
+	l->freed |= l->starved;
+	return !l->freed || !l->reading || resume(l);
+}
+
+/* Until the node stops, or this thread was stuck and has lost the loop. */
+static void run(struct tcp_loop *l)
+{
+	struct tcp *t = l->tcp;
+	bool front = l == &t->front;
 	struct epoll_event ev[64];
 	sl_time ticked = node_now(), stop_at = SL_NEVER, now = 0;
 
 	do {
-		int count = epoll_wait(t->epoll_fd, ev, 64, stop_at == SL_NEVER ? 1000 : 10);
+		int wait_ms = stop_at != SL_NEVER ? 10 : l->starved ? STARVED_MS : 1000;
+		int count = epoll_wait(l->epoll_fd, ev, 64, wait_ms);
 
-		/* Peers first: there is one event at most for each, and only that frees it. */
-		for (int i = 0; i < count; i++)
-			if (ev[i].data.ptr != &t->listen_fd && ev[i].data.ptr != &t->event_fd)
-				on_peer(t, ev[i].data.ptr, ev[i].events);
-		for (int i = 0; i < count; i++)
-			if (ev[i].data.ptr == &t->event_fd)
-				on_done(t);
-			else if (ev[i].data.ptr == &t->listen_fd && t->reading)
-				on_accept(t);
-		if (t->freed && t->reading)
-			resume(t);
+		if (!on_events(l, ev, count))
+			return;
 		now = node_now();
 		if (now - ticked > SECOND) {
 			ticked = now;
-			tick(t);
+			tick_peers(l, front ? HELLO_NS : FRAME_NS, now);
+			if (front)
+				tick_front(t, now);
 		}
-		if (t->reading && atomic_load(&t->pause))
-			stop_reading(t);
+		if (l->reading && atomic_load(&t->pause))
+			stop_reading(l);
 		if (stop_at == SL_NEVER && atomic_load(&t->stop))
 			stop_at = now + FLUSH_NS;
-	} while (now < stop_at && (stop_at == SL_NEVER || replies_left(t)));
-	say_goodbye(t);
+	} while (now < stop_at && (stop_at == SL_NEVER || replies_left(l)));
+	say_goodbye(l);
+	atomic_fetch_sub(&t->running, 1);
+}
+
+void *tcp_main(void *arg)
+{
+	run(&((struct tcp *)arg)->front);
 	return NULL;
+}
+
+/* What the thread before has not got to: epoll does not tell of what has been read. */
+static bool go_on(struct tcp_loop *l)
+{
+	l->freed = true;
+	for (struct sl_list *i = l->peers.next, *next; i != &l->peers; i = next) {
+		struct tcp_peer *p = sl_container(i, struct tcp_peer, link);
+
+		next = i->next;
+		if (!p->paused && l->reading && !serve(l, p))
+			return false;
+	}
+	return true;
+}
+
+static void *loop_main(void *arg)
+{
+	struct tcp_loop *l = arg;
+	uint32_t word = atomic_load(&l->runner);
+
+	number = atomic_fetch_add(&l->tcp->runners, 2);
+	if (!(word & EXECUTING) || node_now() - atomic_load(&l->since) <= STUCK_NS ||
+	    !atomic_compare_exchange_strong(&l->runner, &word, number))
+		return NULL; /* it has come back */
+	mine = l;
+	tcp_wake(l);
+	if (go_on(l))
+		run(l);
+	return NULL;
+}
+
+int tcp_loop_start(struct tcp_loop *l)
+{
+	pthread_t thread;
+	int rc = pthread_create(&thread, NULL, loop_main, l);
+
+	if (!rc)
+		pthread_detach(thread);
+	return -rc;
 }

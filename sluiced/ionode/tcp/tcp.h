@@ -2,15 +2,16 @@
 /*
  * Clients over TCP, inside the node.
  *
- *	tcp.c     the thread: slots, connections, departures
- *	listen.c  its start and end
+ *	tcp.c     a loop: slots, connections, departures
+ *	listen.c  who comes in; start and end
  *	stream.c  bytes in and out of one connection
  *	frame.c   what each frame means
  *	errand.c  what may block and is no data: open, fsync, size
  *
- * Who owns what. Everything in here belongs to the TCP thread, which takes no lock for it. A slot,
- * one frame on its way to its reply, is lent to the scheduler and the workers (INSIDE) or to the
- * errand threads (ERRAND), and comes back through `done` (DONE), under the node's lock.
+ * Who owns what. A connection belongs to one loop, and so do its slots; the thread that runs the
+ * loop takes no lock for them. A slot, one frame on its way to its reply, is lent to the scheduler
+ * and whoever executes it (INSIDE) or to the errand threads (ERRAND), and comes back through the
+ * `done` of its loop (DONE), under the node's lock. Buffers are of all loops, with a lock.
  */
 #ifndef SL_SLUICED_IONODE_TCP_TCP_H
 #define SL_SLUICED_IONODE_TCP_TCP_H
@@ -23,12 +24,14 @@
 #include "wire/auth.h"
 
 #define TCP_PEERS	4096
-#define TCP_STRANGERS	256  /* of these, before PROOF */
-#define TCP_SLOTS	16   /* frames of one peer that are not answered yet */
-#define TCP_BUFFERS	256  /* of SL_TCP_DATA_BYTES, for all peers */
-#define TCP_LINE	8192 /* longest control line, and 1 */
-#define TCP_ERRANDS	4    /* threads */
-#define TCP_ERRANDS_MAX 64   /* if some do not come back */
+#define TCP_STRANGERS	256	   /* of these, before PROOF */
+#define TCP_SLOTS	16	   /* frames of one peer that are not answered yet */
+#define TCP_BUFFERS	128	   /* of SL_TCP_DATA_BYTES, for all peers */
+#define TCP_LINE	8192	   /* longest control line, and 1 */
+#define TCP_LOOPS	64	   /* at most; up to so many peers have one each */
+#define TCP_READ_BYTES	(1U << 20) /* from one peer before the next has its turn */
+#define TCP_ERRANDS	4	   /* threads */
+#define TCP_ERRANDS_MAX 64	   /* if some do not come back */
 
 struct tcp_peer;
 
@@ -49,7 +52,7 @@ struct tcp_slot {
 };
 
 struct tcp_peer {
-	struct tcp *tcp;
+	struct tcp_loop *loop;
 	struct sl_list link;	/* strangers or peers */
 	struct sl_list waiting; /* for a slot or a buffer, when paused */
 	struct tcp_peer *next;	/* to be flushed */
@@ -65,6 +68,10 @@ struct tcp_peer {
 	sl_time out_since;	/* the first reply became the first */
 	struct tcp_slot *receiving;
 	size_t received;
+	size_t budget;		/* to be received before others have their turn */
+	bool drained, short_of; /* nothing more is there; the rest of a payload is waited for */
+	uint32_t held;		/* replies that have not been tried to send */
+	bool held_data;		/* some of them have data */
 	struct tcp_slot *out, **out_end;
 	size_t have; /* in `in` */
 	unsigned char in[SL_SEALED_BYTES + TCP_LINE];
@@ -72,22 +79,44 @@ struct tcp_peer {
 	char name[64]; /* address */
 };
 
+/*
+ * A thread and its connections. The front is one, too: it accepts, and has those who have not
+ * proved yet who they are. Then they move to another loop.
+ */
+struct tcp_loop {
+	struct tcp *tcp;
+	int event_fd, epoll_fd;
+	struct sl_list peers, waiting;
+	atomic_uint peers_count;
+	bool freed, reading, starved; /* starved: one waits for a buffer that others have */
+	bool added;		      /* a request to the scheduler, since it last executed */
+	struct tcp_peer *to_flush;
+	unsigned char *spare; /* a buffer that it has just used */
+	/* Under the node's lock, the last first: what has come back, who comes in. */
+	struct tcp_slot *done;
+	struct tcp_peer *arrived;
+	/* Who runs it, and whether that thread is in a file system since then: tcp.c. */
+	_Atomic uint32_t runner;
+	_Atomic int64_t since;
+};
+
 struct tcp {
 	struct node *node;
-	int listen_fd, event_fd, epoll_fd, root_fd;
+	int listen_fd, root_fd;
 	char name[96]; /* where others reach it: HOST:PORT */
-	pthread_t thread, errand_thread[TCP_ERRANDS_MAX];
-	atomic_bool stop, pause, quiet; /* quiet: what is inside is all there will be */
+	pthread_t errand_thread[TCP_ERRANDS_MAX];
+	atomic_bool stop, pause;
+	atomic_uint running, reading; /* loops that have not ended; those that read */
 	char secret[SL_SECRET_BYTES];
-	struct tcp_slot *done; /* under the node's lock; the last first */
-
-	struct sl_list strangers, peers, waiting;
-	uint32_t strangers_count, peers_count;
-	bool freed, reading, full; /* full: no descriptors, do not accept for a while */
-	unsigned logged, unlogged; /* lines about refused peers in this second */
-	struct tcp_peer *to_flush;
+	struct tcp_loop front, loop[TCP_LOOPS];
+	uint32_t loops;	     /* that have been started; the front's */
+	atomic_uint runners; /* numbers given to threads */
+	uint32_t strangers_count;
+	bool full;		   /* no descriptors: do not accept for a while */
+	atomic_uint logged;	   /* lines about refused peers in this second */
+	pthread_mutex_t pool_lock; /* over these: */
 	unsigned char *memory, *buffer[TCP_BUFFERS];
-	uint32_t buffers; /* free ones */
+	atomic_uint buffers; /* free ones */
 
 	pthread_mutex_t errand_lock;
 	pthread_cond_t errand_some;
@@ -100,30 +129,43 @@ struct tcp {
 /* listen.c */
 int tcp_start(struct node *n);	/* as the configuration says; it says itself what is wrong */
 void tcp_pause(struct node *n); /* no new requests from now on; those inside are still answered */
-void tcp_stop(struct node *n);	/* and clients are told that all others were not begun */
+/* And clients are told that all others were not begun. False: a loop is stuck in a file system. */
+bool tcp_stop(struct node *n);
+int tcp_loop_init(struct tcp *t, struct tcp_loop *l);
+void tcp_wake(const struct tcp_loop *l);
+/* The front: a connection; one of the strangers goes; one that has proved who it is moves on. */
+void tcp_accept(struct tcp *t);
+bool tcp_drop_stranger(struct tcp *t);
+void tcp_listen(struct tcp *t, bool on);
+int tcp_move_on(struct tcp *t, struct tcp_peer *p);
 
 /* tcp.c */
-void *tcp_main(void *tcp);
-void tcp_slot_free(struct tcp *t, struct tcp_slot *s);
+void *tcp_main(void *tcp);		/* the front's thread */
+int tcp_loop_start(struct tcp_loop *l); /* one more thread, if it has none that answers */
+void tcp_hang_up(struct tcp_loop *l, struct tcp_peer *p, int error);
+void tcp_slot_free(struct tcp_loop *l, struct tcp_slot *s);
+void tcp_buffer_free(struct tcp_loop *l, struct tcp_slot *s);
 void tcp_log_refused(struct tcp_peer *p, const char *why); /* so many a second */
-void tcp_done(struct tcp *t, struct tcp_slot *s); /* give a slot back; the node's lock is held */
+void tcp_done(struct tcp_slot *s); /* give a slot back; the node's lock is held */
 
 /* stream.c; negative errno: hang up */
 /* The slot has come back with this result: queue its reply. */
 void tcp_reply(struct tcp_slot *s, int64_t result, char *text);
-/* A frame that says that the node stops: its bytes. */
-size_t tcp_goodbye(struct tcp_peer *p, unsigned char head[SL_SEALED_BYTES]);
-int tcp_flush(struct tcp *t, struct tcp_peer *p);
-int tcp_input(struct tcp *t, struct tcp_peer *p);
-void tcp_watch(struct tcp *t, struct tcp_peer *p); /* for what it is ready for now */
+/* A frame that is no answer: the node stops, or only a stamp. Its bytes. */
+size_t tcp_unasked(struct tcp_peer *p, uint64_t tag, int status,
+		   unsigned char head[SL_SEALED_BYTES]);
+int tcp_flush(struct tcp_loop *l, struct tcp_peer *p);
+/* 1: a request is in the scheduler; there may be more to read. */
+int tcp_input(struct tcp_loop *l, struct tcp_peer *p);
+bool tcp_more_comes(const struct tcp_peer *p); /* a frame is under way: replies may wait for it */
+void tcp_watch(struct tcp_loop *l, struct tcp_peer *p); /* for what it is ready for now */
 
 /* frame.c */
 /* A header has come, and its payload too unless that is data. 0: go on; 1: not now, no room. */
-int tcp_frame(struct tcp *t, struct tcp_peer *p, const struct sl_frame *f, unsigned char *payload);
+int tcp_frame(struct tcp_loop *l, struct tcp_peer *p, const struct sl_frame *f,
+	      unsigned char *payload);
 /* All of it has come. */
-void tcp_begin(struct tcp *t, struct tcp_slot *s);
-/* Whether such a frame can be taken now: a slot is free, and a buffer if it needs one. */
-bool tcp_room(const struct tcp *t, const struct tcp_peer *p, bool buffer);
+void tcp_begin(struct tcp_loop *l, struct tcp_slot *s);
 extern const struct node_transport node_tcp;
 
 /* errand.c */

@@ -2,7 +2,9 @@
 /*
  * What must hold for a program whose I/O a node carries out. Exits with 1 and says what does not.
  *
- *	append FILE BYTES PROCESSES TIMES   appends of several processes are whole
+ *	kinds FILE                          prints what unusual calls return and leave
+ *	append FILE BYTES PROCESSES TIMES [unknown]
+ *	                                    appends of several processes are whole
  *	vectors FILE COUNT                  writev() of so many vectors to an O_APPEND file is whole
  *	shared FILE RECORDS                 reads of four processes at one position: each record
  *once, and the position is the end signals FILE BYTES COUNT            writes under a hail of
@@ -53,11 +55,18 @@ static void reap(int processes)
 		need(wait(&status) > 0 && status == 0, "a process has failed");
 }
 
-static void do_append(const char *path, size_t bytes, int processes, int times)
+/*
+ * unknown: it may fail with EIO, if its node was killed. Then it is there, or not, or in part: SIGKILL
+ * ends a write in the middle, as it would have ended the program's own.
+ */
+static void do_append(const char *path, size_t bytes, int processes, int times, bool unknown)
 {
+	struct counts {
+		int made, failed;
+	} *n = mmap(NULL, sizeof(*n), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int whole = 0, parts = 0, fd;
 	struct stat st;
 	char *all;
-	int fd;
 
 	for (int p = 0; p < processes; p++)
 		if (fork() == 0) {
@@ -65,17 +74,27 @@ static void do_append(const char *path, size_t bytes, int processes, int times)
 
 			fd = open(path, O_WRONLY | O_CREAT | O_APPEND, 0600);
 			for (int i = 0; i < times; i++)
-				need(write(fd, b, bytes) == (ssize_t)bytes, "append");
+				if (write(fd, b, bytes) == (ssize_t)bytes) {
+					__atomic_fetch_add(&n->made, 1, __ATOMIC_SEQ_CST);
+				} else {
+					need(unknown && errno == EIO, "append");
+					__atomic_fetch_add(&n->failed, 1, __ATOMIC_SEQ_CST);
+				}
 			exit(0);
 		}
 	reap(processes);
 	fd = open(path, O_RDONLY);
-	need(fstat(fd, &st) == 0 && (size_t)st.st_size == bytes * (size_t)(processes * times),
-	     "the file has another size");
-	all = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	need(fstat(fd, &st) == 0, path);
+	all = mmap(NULL, (size_t)st.st_size + 1, PROT_READ, MAP_PRIVATE, fd, 0);
 	need(all != MAP_FAILED, "mmap");
-	for (off_t at = 0; at < st.st_size; at += (off_t)bytes)
-		need(memcmp(all + at, all + at + 1, bytes - 1) == 0, "an append is torn");
+	for (off_t at = 0, end; at < st.st_size; at = end) {
+		for (end = at + 1; end < st.st_size && all[end] == all[at];)
+			end++;
+		whole += (int)((size_t)(end - at) / bytes);
+		parts += (size_t)(end - at) % bytes != 0;
+	}
+	need(whole >= n->made, "an append is lost or torn");
+	need(whole - n->made + parts <= n->failed, "an append is there twice, or torn");
 }
 
 static void do_vectors(const char *path, int count)
@@ -262,9 +281,17 @@ static void compare(int fd, int block, uint32_t times)
 	free(got);
 }
 
+/* A wait of one call. */
+static void note_wait(struct known *k, int64_t since)
+{
+	if (now_ms() - since > k->longest_ms)
+		k->longest_ms = now_ms() - since;
+}
+
 /* Lines "number\n" of one length: each once, but those whose outcome is unknown. */
 static void append_line(int fd, struct known *k, int *unknown)
 {
+	int64_t since = now_ms();
 	char line[33];
 	ssize_t n;
 
@@ -274,6 +301,7 @@ static void append_line(int fd, struct known *k, int *unknown)
 	if (n < 0 && k->unknown < 1000)
 		unknown[k->unknown++] = (int)k->appended;
 	k->appended++;
+	note_wait(k, since);
 }
 
 static void do_load(const char *path, const char *stop, const char *list)
@@ -296,14 +324,15 @@ static void do_load(const char *path, const char *stop, const char *list)
 
 		fill(words, block, ++k.block[block]);
 		need(pwrite(fd, words, bytes, place_of(block)) == (ssize_t)bytes, "pwrite");
+		note_wait(&k, at);
 		if (i % 4 == 0)
 			append_line(log_fd, &k, unknown);
 		if (i >= BLOCKS) {
 			block = rand_r(&seed) % BLOCKS;
+			at = now_ms();
 			compare(fd, block, k.block[block]);
+			note_wait(&k, at);
 		}
-		if (now_ms() - at > k.longest_ms)
-			k.longest_ms = now_ms() - at;
 		nanosleep(&(struct timespec){ 0, 1000000 }, NULL);
 	}
 	out = fopen(list, "w");
@@ -396,6 +425,81 @@ static void do_two(const char *directory)
 		}
 }
 
+/* ---- what is not plain reading and writing ---- */
+
+static void show(const char *what, ssize_t n)
+{
+	printf("%s: %zd %s\n", what, n, n < 0 ? strerror(errno) : "");
+}
+
+static void show_file(int fd)
+{
+	char b[9000];
+	ssize_t n = pread(fd, b, sizeof(b), 0);
+	uint32_t sum = 0;
+
+	for (ssize_t i = 0; i < n; i++)
+		sum = sum * 31 + (unsigned char)b[i];
+	printf("%zd bytes, %08x, position %lld\n", n, sum, (long long)lseek(fd, 0, SEEK_CUR));
+}
+
+/* Prints the same with a node as without. */
+static void do_kinds(const char *path)
+{
+	char b[5000], dir[4096], *slash;
+	struct iovec iov[3] = { { b, 10 }, { b + 10, 0 }, { b + 20, 4000 } };
+	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600), other, own;
+	struct stat st;
+	char *far = mmap(NULL, (size_t)3 << 30, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	need(fd >= 0 && far != MAP_FAILED, path);
+	for (size_t i = 0; i < sizeof(b); i++)
+		b[i] = (char)i;
+	show("writev", writev(fd, iov, 3));
+	show("pwritev", pwritev(fd, iov, 3, 100));
+	show("no vectors", writev(fd, iov, 0));
+	show("too many", writev(fd, iov, 1025));
+	show_file(fd);
+	show("RWF_APPEND", pwritev2(fd, iov, 3, 0, RWF_APPEND));
+	show("RWF_DSYNC", pwritev2(fd, iov, 3, -1, RWF_DSYNC));
+	show("RWF_HIPRI", preadv2(fd, iov, 1, 0, RWF_HIPRI));
+	show("unknown flag", pwritev2(fd, iov, 3, 0, 1 << 30));
+	show_file(fd);
+	/* Others cut the file, and make it longer again. */
+	other = open(path, O_RDWR);
+	show("cut", ftruncate(other, 50));
+	show("read at the end", pread(fd, b, 100, 40));
+	show("read behind it", pread(fd, b, 100, 60));
+	show("write behind it", pwrite(fd, b, 100, 3000));
+	show_file(fd);
+	show("cut to nothing", truncate(path, 0));
+	show("read", read(fd, b, 10));
+	show("write at the position", write(fd, b, 10));
+	show_file(fd);
+	/* Sparse, and calls that are longer than any may be. */
+	show("far away", pwrite(fd, b, 10, (off_t)5 << 30));
+	show("a hole", pread(fd, b, 10, (off_t)4 << 30));
+	show("3 GiB, at the end", pread(fd, far, (size_t)3 << 30, ((off_t)5 << 30) - 1000));
+	need(fstat(fd, &st) == 0, "fstat");
+	printf("size %lld, sparse %d\n", (long long)st.st_size, st.st_blocks < 1000);
+	/* Without a name. */
+	snprintf(dir, sizeof(dir), "%s", path);
+	slash = strrchr(dir, '/');
+	need(slash, dir);
+	*slash = 0;
+	own = open(dir, O_TMPFILE | O_RDWR, 0600);
+	printf("O_TMPFILE: %s\n", own < 0 ? strerror(errno) : "open");
+	if (own >= 0) {
+		show("write", write(own, b, 1000));
+		show_file(own);
+	}
+	show("unlink", unlink(path));
+	show("write", pwrite(fd, b, 1000, 0));
+	show("cut", ftruncate(fd, 2000));
+	show_file(fd);
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 2 ? argv[1] : "";
@@ -405,7 +509,7 @@ int main(int argc, char **argv)
 	for (int i = 3; i < argc && i < 6; i++)
 		n[i - 3] = atoi(argv[i]);
 	if (!strcmp(what, "append"))
-		do_append(path, (size_t)n[0], n[1], n[2]);
+		do_append(path, (size_t)n[0], n[1], n[2], argc > 6);
 	else if (!strcmp(what, "vectors"))
 		do_vectors(path, n[0]);
 	else if (!strcmp(what, "shared"))
@@ -420,6 +524,8 @@ int main(int argc, char **argv)
 		do_load(path, argv[3], argv[4]);
 	else if (!strcmp(what, "check") && argc == 4)
 		do_check(path, argv[3]);
+	else if (!strcmp(what, "kinds"))
+		do_kinds(path);
 	else if (!strcmp(what, "two") && (blocks = n[0]))
 		do_two(path);
 	else
