@@ -503,7 +503,7 @@ static enum turn_kind by_wire(struct turn *t, int fd, off_t offset)
 		return wire_tracks(t->job, fd) ? TURN_BUFFERED : TURN_PASS;
 	if (!(charge & SL_TURN_READS))
 		return TURN_PASS;
-	if (wire_quiet())
+	if (wire_quiet(t->job))
 		return TURN_READ;
 	if (charge & SL_TURN_WRITES && !atomic_load_explicit(&slow.due, memory_order_relaxed) &&
 	    atomic_load_explicit(&t->job->credit, memory_order_relaxed) > 0)
@@ -594,7 +594,7 @@ static int64_t timed(const struct sl_turn_job *job, enum sl_op op)
 	int64_t since = 0;
 
 	if (op == SL_READ && wire_charge(job) & SL_TURN_READS) {
-		if (wire_quiet())
+		if (wire_quiet(job))
 			return 0;
 		since = wire_read_begin(job);
 	}
@@ -613,7 +613,7 @@ static bool quick(struct turn *t, int fd, enum sl_op op, size_t n, off_t offset)
 	    turnfd_state(fd) != TURNFD_OURS || n - 1 >= LARGE - 1)
 		return false;
 	charge = wire_charge(job);
-	if (op == SL_READ && wire_quiet() && charge & SL_TURN_READS && !turn_sealed()) {
+	if (op == SL_READ && wire_quiet(job) && charge & SL_TURN_READS && !turn_sealed()) {
 		*t = (struct turn){ .job = job, .length = n, .fd = fd, .kind = TURN_READ };
 		return true;
 	}
@@ -672,8 +672,14 @@ enum turn_kind turn_begin(struct turn *t, int fd, enum sl_op op, const struct io
  * the file system. */
 static void read_over(const struct turn *t, uint64_t moved, uint64_t paid)
 {
-	uint64_t wire = wire_read(t->job, moved, t->since_ns, t->kind != TURN_READ);
+	uint64_t wire;
 
+	if (t->kind != TURN_READ && turnfd_state(t->fd) == TURNFD_SLOW) {
+		wire_read_direct(t->job, moved);
+		wire = moved;
+	} else {
+		wire = wire_read(t->job, moved, t->since_ns, t->kind != TURN_READ);
+	}
 	if (wire > paid)
 		debit(t->job, wire - paid, true);
 	else if (wire < paid)

@@ -99,12 +99,28 @@ static void usage(uint64_t *bytes, long *slept)
 	*slept = u.ru_nvcsw;
 }
 
+/* Begin to look, or begin again after a time in which nothing had to be looked at. */
+static void know(const struct sl_turn_job *job)
+{
+	uint32_t modes = atomic_load_explicit(&job->modes, memory_order_relaxed);
+
+	if (reads.known && reads.modes == modes)
+		return;
+	usage(&reads.base, &reads.slept);
+	reads.bytes = reads.window = reads.quiet = 0;
+	reads.modes = modes;
+	reads.known = true;
+}
+
+void wire_read_direct(const struct sl_turn_job *job, uint64_t moved)
+{
+	if (reads.known && reads.modes == atomic_load_explicit(&job->modes, memory_order_relaxed))
+		reads.base += moved; /* charged by its length */
+}
+
 int64_t wire_read_begin(const struct sl_turn_job *job)
 {
-	if (!reads.known) {
-		usage(&reads.base, &reads.slept);
-		reads.known = true;
-	}
+	know(job);
 	return reads.quiet || wire_charge(job) & SL_TURN_BLOCKS ? 0 : turn_now_ns();
 }
 
@@ -123,7 +139,8 @@ static uint64_t counted(struct sl_turn_job *job)
 	long slept;
 
 	usage(&total, &slept);
-	wire = total >= reads.base ? total - reads.base : total; /* a child's begin at 0 */
+	/* A child's begin at 0; and a file with O_SYNC may have been read from the cache. */
+	wire = total > reads.base ? total - reads.base : 0;
 	reads.base = total;
 	reads.bytes = 0;
 	/* The thread may have read other files as well. */

@@ -101,26 +101,75 @@ static void shadow(struct sense *s, sl_time now)
 	s->last_shadow = now;
 }
 
+/* ---- pacing; the lock is held ---- */
+
+/* What a sensor says that knows it; else what was found. 0: nothing is paced. */
+static uint64_t pace_bps(const struct sense *s)
+{
+	if (s->reading.has_capacity)
+		return s->sample.jobs >= 2 ? (uint64_t)s->reading.capacity_bps : 0;
+	return (uint64_t)capacity_pace_bps(&s->capacity);
+}
+
+static void set_pace(struct sense *s, sl_time now)
+{
+	struct node *n = s->node;
+
+	n->capacity_bps = pace_bps(s);
+	node_draw(n, n->capacity_bps, now);
+	turn_modes(n, now);
+}
+
 /* ---- looking at threads ---- */
+
+static bool read_text(int dir, const char *name, const char *file, char *text, size_t size)
+{
+	char path[300];
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", name, file);
+	fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, text, size - 1);
+	if (fd >= 0)
+		close(fd);
+	text[n > 0 ? n : 0] = 0;
+	return n > 0;
+}
+
+/* Where threads sleep that wait for a file server, and can be interrupted in it. Of these only FUSE
+ * was tried. */
+static bool is_of_file_server(const char *wchan)
+{
+	static const char *const places[] = { "request_wait_answer",
+					      "fuse_",
+					      "ptlrpc_",
+					      "cl_sync_io_",
+					      "osc_",
+					      "cfs_",
+					      "nfs_",
+					      "rpc_wait" };
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
+		if (!strncmp(wchan, places[i], strlen(places[i])))
+			return true;
+	return false;
+}
 
 /* "PID (NAME) STATE …": the name may hold anything. */
 static bool is_blocked(int dir, const char *name)
 {
-	char path[300], text[512];
+	char text[512], wchan[64];
 	const char *at;
-	ssize_t n;
-	int fd;
 
-	snprintf(path, sizeof(path), "%s/stat", name);
-	fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-	if (fd >= 0)
-		close(fd);
-	if (n <= 0)
+	if (!read_text(dir, name, "stat", text, sizeof(text)))
 		return false;
-	text[n] = 0;
 	at = strrchr(text, ')');
-	return at && at[1] && at[2] == 'D';
+	if (!at || !at[1])
+		return false;
+	return at[2] == 'D' ||
+	       (at[2] == 'S' && read_text(dir, name, "wchan", wchan, sizeof(wchan)) &&
+		is_of_file_server(wchan));
 }
 
 static uint32_t blocked_threads(uint32_t pid)
@@ -165,6 +214,7 @@ static size_t list_processes(struct sense *s)
 static void look(struct sense *s)
 {
 	struct node *n = s->node;
+	uint32_t blocked = 0;
 	size_t count;
 
 	pthread_mutex_lock(&n->lock);
@@ -180,12 +230,15 @@ static void look(struct sense *s)
 
 		if (!j)
 			continue;
+		blocked += s->look[i].blocked;
 		j->seen.blocked += s->look[i].blocked;
 		if (s->look[i].blocked && j->seen.blocked_look != j->seen.looks) {
 			j->seen.blocked_look = j->seen.looks;
 			j->seen.blocked_looks++;
 		}
 	}
+	if (!n->passing && capacity_look(&s->capacity, blocked))
+		set_pace(s, node_now());
 	node_unlock(n);
 }
 
@@ -255,14 +308,6 @@ static void use_sensor(struct sense *s, struct capacity_sample *to, const struct
 	s->reading_ns = now;
 }
 
-/* What a sensor says that knows it; else what was found. 0: nothing is paced. */
-static uint64_t pace_bps(const struct sense *s)
-{
-	if (s->reading.has_capacity)
-		return s->sample.jobs >= 2 ? (uint64_t)s->reading.capacity_bps : 0;
-	return (uint64_t)capacity_pace_bps(&s->capacity);
-}
-
 static void find(struct sense *s, const struct sensor_reading *r, sl_time now)
 {
 	struct node *n = s->node;
@@ -280,9 +325,7 @@ static void find(struct sense *s, const struct sensor_reading *r, sl_time now)
 		return;
 	}
 	capacity_step(&s->capacity, &sample, now);
-	n->capacity_bps = pace_bps(s);
-	node_draw(n, n->capacity_bps, now);
-	turn_modes(n, now);
+	set_pace(s, now);
 	if (s->capacity.state != before)
 		log_info("capacity auto: state=%d read=%.0f write=%.0f pace=%llu: %s",
 			 s->capacity.state, s->capacity.estimate_bps[SL_READ],
