@@ -2,7 +2,7 @@
 /*
  * Which job a process belongs to that was started by `sluice run`.
  *
- * In this order: --job; SLUICE_JOB_ID and the batch systems (client/settings.c, as the library has
+ * In this order: --job; SLUICE_JOB_ID and the batch systems (client/conn/settings.c, as the library has
  * it); the MPI launcher, so that the ranks of `mpirun -n 4 sluice run -- ./a` are one job; else a
  * job of its own.
  *
@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "cli/run.h"
-#include "client/client.h"
+#include "client/conn/client.h"
 
 #define ANCESTORS 64
 
@@ -96,15 +96,17 @@ static bool rj_mpi(char out[CHECK_JOB_NAME + 1])
 	return false;
 }
 
-void run_job_name(const char *given, pid_t process, char out[CHECK_JOB_NAME + 1])
+bool run_job_name(const char *given, pid_t process, char out[CHECK_JOB_NAME + 1])
 {
 	const char *value = given ? given : sl_client_job();
+	bool own = !value && !rj_mpi(out);
 
 	if (value)
 		snprintf(out, CHECK_JOB_NAME + 1, "%s", value);
-	else if (!rj_mpi(out))
+	else if (own)
 		snprintf(out, CHECK_JOB_NAME + 1, "run-%d", (int)process);
 	for (char *c = out; *c; c++)
 		if (*c <= ' ' || *c > '~')
 			*c = '_';
+	return own;
 }
