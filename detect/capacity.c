@@ -8,10 +8,10 @@
 #define TRIAL_GAIN   0.85
 #define TRIAL_STEPS  3
 #define TRIAL_LEFT   0.75 /* of the threads that were blocked: fewer are, or it is latency */
-#define PACE_GAIN    0.97
+#define PACE_GAIN    0.94
 #define PROBE_GAIN   1.5
 #define PROBE_FOUND  1.3 /* delivered in a probe that met no queue: there is more */
-#define PROBE_STEPS  6
+#define PROBE_STEPS  7
 #define QUEUED	     0.2   /* of the way from the queue of the trial to that before it */
 #define EMPTY	     0.11  /* of that way */
 #define QUEUED_LOOKS 3	   /* in succession: a probe has filled the queue */
@@ -19,7 +19,7 @@
 #define CREEP	     1.005 /* each step, while the queue is empty and jobs wait for us */
 #define EASE	     0.98  /* each step, while it is not: or what is delivered, if that is less */
 #define SURE	     2	   /* probes in succession that found more */
-#define DRAIN_GAIN   0.92
+#define DRAIN_GAIN   0.90
 #define LOW	     0.90
 #define LOW_STEPS    2
 #define SLIGHT	     0.95

@@ -17,15 +17,15 @@
  *	TRIAL   Pace at .85 of the most that was delivered lately, for three steps. If jobs waited
  *for us and fewer than 3/4 of those threads are still blocked: PACED. Otherwise it was latency:
  *	        CLEAR, and the next trial comes later, twice as late each time, up to a minute.
- *	PACED   Pace at .97 of the estimate, so that what waits, waits where it can be scheduled.
+ *	PACED   Pace at .94 of the estimate, so that what waits, waits where it can be scheduled.
  *	        The estimate follows the queue. While it is as short as in the trial and jobs wait
  *	        for us, the estimate creeps up, .5 % each step; while it is longer, down, 2 % each step.
- *	        Probe: every six steps, while jobs wait for us, one step at 1.5. It ends as soon as
+ *	        Probe: every seven steps, while jobs wait for us, one step at 1.5. It ends as soon as
  *	        the queue has been long for three looks (capacity_look()), since from then on the
  *	        file system decides whose turn it is, not the scheduler. If two in succession
  *	        meet no queue and 1.3 or more is delivered, that is the estimate, and the next step
  *	        probes further.
- *	        A step at .92 drains what piled up.
+ *	        A step at .9 drains what piled up.
  *	        Lower: too little delivered for two steps (three, if it is little), while
  *	        there is a queue: the estimate is the most of what was delivered in these. Without a
  *	        queue the machine may have no CPU for us.
@@ -40,8 +40,8 @@
  * of what is measured: what they take is not delivered to us.
  *
  *	device 100 MB/s, two writers     CLEAR: 100 delivered, 2 threads blocked
- *	TRIAL at 85: 1.0 blocked, both wait for us     PACED at 97
- *	device 50 MB/s: 50, 50 delivered, 2 blocked    estimate 50, PACED at 48.5
+ *	TRIAL at 85: 1.0 blocked, both wait for us     PACED at 94
+ *	device 50 MB/s: 50, 50 delivered, 2 blocked    estimate 50, PACED at 47
  *	device 100 MB/s: two probes: 75; then 100 delivered and a queue: 100
  *
  * Reads and writes share one budget of time: a byte costs 1/estimate of its direction. A change is

@@ -18,12 +18,13 @@
 #include "sluiced/ionode/trace.h"
 #include "sluiced/ionode/turn.h"
 
-#define LOOK_MS	     25
-#define SHADOW_MS    100
-#define IDLE_MS	     1000
-#define LOOK_THREADS 64
-#define LOOKS	     1024 /* processes of all jobs */
-#define BLOCKED	     0.5  /* of the looks: the job is */
+#define LOOK_MS	      25
+#define SHADOW_MS     100
+#define IDLE_MS	      1000
+#define LOOK_THREADS  64
+#define LOOKS	      1024		   /* processes of all jobs */
+#define SENSOR_OLD_NS INT64_C(10000000000) /* a reading says nothing any more */
+#define BLOCKED	      0.5		   /* of the looks: the job is */
 
 struct look {
 	uint64_t job;
@@ -294,7 +295,11 @@ static void add_job(struct capacity_sample *to, struct node_job *j)
 	j->seen.looks = j->seen.blocked_looks = j->seen.blocked_look = 0;
 }
 
-/* Requests that the servers have, instead of threads that are blocked. */
+/*
+ * Requests that the servers have, instead of threads that are blocked. Where the device counts, no
+ * more was delivered than it has moved: in OPEN mode programs do not count what the page cache
+ * answered or took.
+ */
 static void use_sensor(struct sense *s, struct capacity_sample *to, const struct sensor_reading *r,
 		       sl_time now)
 {
@@ -303,6 +308,14 @@ static void use_sensor(struct sense *s, struct capacity_sample *to, const struct
 	if (r->has_queue || (r->has_busy && s->reading.has_busy && seconds > 0)) {
 		to->blocked = r->has_queue ? r->queue : (r->busy_s - s->reading.busy_s) / seconds;
 		to->jobs_blocked = to->blocked >= 1 ? to->jobs : 0;
+	}
+	for (int op = SL_READ; r->has_bytes && s->reading.has_bytes && op <= SL_WRITE; op++) {
+		double most = r->bytes[op] > s->reading.bytes[op]
+				      ? (double)(r->bytes[op] - s->reading.bytes[op])
+				      : 0;
+
+		if (to->delivered_bytes[op] > most)
+			to->delivered_bytes[op] = most;
 	}
 	s->reading = *r;
 	s->reading_ns = now;
@@ -318,6 +331,8 @@ static void find(struct sense *s, const struct sensor_reading *r, sl_time now)
 		add_job(&sample, j);
 	if (r)
 		use_sensor(s, &sample, r, now);
+	else if (now - s->reading_ns > SENSOR_OLD_NS)
+		s->reading = (struct sensor_reading){ 0 }; /* it has vanished */
 	s->sample = sample;
 	s->last_step = now;
 	if (n->passing) {
