@@ -116,6 +116,21 @@ static void tb_read(char out[CELL], const cJSON *job)
 	tb_rate(out, job, "read_bytes");
 }
 
+static void tb_dirty(char out[CELL], const cJSON *job)
+{
+	tb_rate(out, job, "dirty_bytes");
+}
+
+static void tb_cached(char out[CELL], const cJSON *job)
+{
+	tb_rate(out, job, "cached_bytes");
+}
+
+static void tb_wire(char out[CELL], const cJSON *job)
+{
+	tb_rate(out, job, "wire_bytes");
+}
+
 static void tb_period(char out[CELL], const cJSON *job)
 {
 	if (status_number(job, "period_s") > 0)
@@ -179,43 +194,46 @@ struct column {
 
 /* The first ones and JOB_WIDTH are 80 together. */
 static const struct column one_node[] = {
-	{ "CL", 4, tb_clients },       { "NOW", 6, tb_now },
-	{ "AVG", 6, tb_average },      { "IOPS", 6, tb_iops },
-	{ "QUEUE", 6, tb_queue },      { "HELD", 6, tb_held },
-	{ "P50", 6, tb_p50 },	       { "P99", 6, tb_p99 },
-	{ "SET", 4, tb_set },	       { "%", 4, tb_share },
-	{ "MIN", 6, tb_min },	       { "MAX", 6, tb_max },
-	{ "WT", 4, tb_weight },	       { "READ", 6, tb_read },
-	{ "WRITE", 6, tb_written },    { "PERIOD", 7, tb_period },
-	{ "MERGE", 6, tb_merge },      { "ORDER", 7, tb_order },
-	{ "PATTERN", 23, tb_pattern }, { 0 },
-};
-
-/* The same for a layer with several. */
-static const struct column many_nodes[] = {
 	{ "CL", 4, tb_clients },
-	{ "IONODES", 8, status_ionodes },
-	{ "PHASE", 6, tb_phase },
-	{ "GRANT", 6, tb_grant },
 	{ "NOW", 6, tb_now },
 	{ "AVG", 6, tb_average },
 	{ "IOPS", 6, tb_iops },
 	{ "QUEUE", 6, tb_queue },
 	{ "HELD", 6, tb_held },
-	{ "%", 4, tb_share },
-	{ "MIN", 6, tb_min },
-	{ "MAX", 6, tb_max },
 	{ "P50", 6, tb_p50 },
 	{ "P99", 6, tb_p99 },
 	{ "SET", 4, tb_set },
+	{ "%", 4, tb_share },
+	{ "MIN", 6, tb_min },
+	{ "MAX", 6, tb_max },
 	{ "WT", 4, tb_weight },
 	{ "READ", 6, tb_read },
 	{ "WRITE", 6, tb_written },
 	{ "PERIOD", 7, tb_period },
 	{ "MERGE", 6, tb_merge },
+	{ "WIRE", 6, tb_wire },
+	{ "CACHED", 7, tb_cached },
+	{ "DIRTY", 6, tb_dirty },
 	{ "ORDER", 7, tb_order },
 	{ "PATTERN", 23, tb_pattern },
 	{ 0 },
+};
+
+/* The same for a layer with several. */
+static const struct column many_nodes[] = {
+	{ "CL", 4, tb_clients },       { "IONODES", 8, status_ionodes },
+	{ "PHASE", 6, tb_phase },      { "GRANT", 6, tb_grant },
+	{ "NOW", 6, tb_now },	       { "AVG", 6, tb_average },
+	{ "IOPS", 6, tb_iops },	       { "QUEUE", 6, tb_queue },
+	{ "HELD", 6, tb_held },	       { "%", 4, tb_share },
+	{ "MIN", 6, tb_min },	       { "MAX", 6, tb_max },
+	{ "P50", 6, tb_p50 },	       { "P99", 6, tb_p99 },
+	{ "SET", 4, tb_set },	       { "WT", 4, tb_weight },
+	{ "READ", 6, tb_read },	       { "WRITE", 6, tb_written },
+	{ "WIRE", 6, tb_wire },	       { "CACHED", 7, tb_cached },
+	{ "DIRTY", 6, tb_dirty },      { "PERIOD", 7, tb_period },
+	{ "MERGE", 6, tb_merge },      { "ORDER", 7, tb_order },
+	{ "PATTERN", 23, tb_pattern }, { 0 },
 };
 
 static int tb_by_name(const void *a, const void *b)

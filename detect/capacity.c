@@ -8,13 +8,18 @@
 #define TRIAL_GAIN   0.85
 #define TRIAL_STEPS  3
 #define TRIAL_LEFT   0.75 /* of the threads that were blocked: fewer are, or it is latency */
-#define PACE_GAIN    0.97
-#define PROBE_GAIN   1.25
-#define PROBE_FOUND  1.10
+#define PACE_GAIN    0.94
+#define PROBE_GAIN   1.5
+#define PROBE_FOUND  1.3 /* delivered in a probe that met no queue: there is more */
+#define PROBE_STEPS  7
+#define QUEUED	     0.2   /* of the way from the queue of the trial to that before it */
+#define EMPTY	     0.11  /* of that way */
+#define QUEUED_LOOKS 3	   /* in succession: a probe has filled the queue */
+#define QUEUED_STEPS 3	   /* in succession, that lower the estimate */
+#define CREEP	     1.005 /* each step, while the queue is empty and jobs wait for us */
+#define EASE	     0.98  /* each step, while it is not: or what is delivered, if that is less */
+#define SURE	     2	   /* probes in succession that found more */
 #define DRAIN_GAIN   0.90
-#define PROBE_STEPS  5
-#define IDLE	     0.2 /* of the threads that were blocked: there is room, probe sooner */
-#define IDLE_STEPS   2
 #define LOW	     0.90
 #define LOW_STEPS    2
 #define SLIGHT	     0.95
@@ -55,7 +60,9 @@ static void enter(struct capacity *c, enum capacity_state state, double gain, co
 	c->state = state;
 	c->gain = gain;
 	c->steps = c->low = c->congested = c->unused = c->lonely = c->since_probe = 0;
-	c->probing = false;
+	c->queued = 0;
+	c->probing = c->probed = false;
+	c->probes = 0;
 	c->why = why;
 }
 
@@ -155,32 +162,54 @@ static void trial_step(struct capacity *c, const struct capacity_sample *s, sl_t
 	go_clear(c, "jobs wait for the file system's latency, not for its bandwidth");
 }
 
-/* The step that ends was a probe. */
-static void probed(struct capacity *c, const struct capacity_sample *s, double got)
+/* How full the queue of the file system is: 0 as in the trial, 1 as before it. */
+static double queue(const struct capacity *c, double blocked)
 {
-	c->since_probe = 0;
-	if (got >= PROBE_FOUND) {
-		scale(c, s, fmin(got, PROBE_GAIN));
-		c->gain = PROBE_GAIN;
-		c->why = "a probe found more";
-		return;
-	}
-	/* The file system was the limit, so this is what it can do: go half of the way there. */
-	if (s->blocked > TRIAL_LEFT * c->blocked_before || got > 1)
-		scale(c, s, fmax((1 + got) / 2, LOW));
-	c->probing = false;
-	c->gain = DRAIN_GAIN;
+	return (blocked - c->trial_blocked) /
+	       fmax(c->blocked_before - c->trial_blocked, (1 - TRIAL_LEFT) * c->blocked_before);
 }
 
 /*
- * Too little delivered, though jobs want more: they are blocked as they were without us, or wait
- * for us though we would let more go.
+ * The step that ends was a probe, or began as one. The first that finds more may have found slack:
+ * the second decides, and from then on each counts.
+ */
+static void probed(struct capacity *c, const struct capacity_sample *s, double got)
+{
+	bool sure = c->probes >= SURE;
+	bool more = sure ? got > 1 : c->probing && got >= PROBE_FOUND;
+
+	c->probes = more ? c->probes + 1 : 0;
+	if (c->probes >= SURE) {
+		scale(c, s, fmin(got, PROBE_GAIN));
+		c->why = "a probe found more";
+	}
+	c->since_probe = 0;
+	c->probing = c->probed = more;
+	c->gain = more ? PROBE_GAIN : DRAIN_GAIN;
+	c->queued_looks = 0;
+}
+
+bool capacity_look(struct capacity *c, double blocked)
+{
+	/* The estimate is far too low if two probes have found more: let the next one show how far.
+	 */
+	if (c->state != CAPACITY_PACED || !c->probing || c->probes >= SURE)
+		return false;
+	c->queued_looks = queue(c, blocked) >= QUEUED ? c->queued_looks + 1 : 0;
+	if (c->queued_looks < QUEUED_LOOKS)
+		return false;
+	c->probing = false;
+	c->gain = DRAIN_GAIN;
+	return true;
+}
+
+/*
+ * Too little delivered, though there is a queue in the file system. Without one it may be that we
+ * let too little go, since the machine has no CPU for us.
  */
 static bool is_low(const struct capacity *c, const struct capacity_sample *s, double got)
 {
-	bool blocked = s->jobs_blocked >= 2 && s->blocked > TRIAL_LEFT * c->blocked_before;
-
-	return got < SLIGHT * fmin(c->gain, PACE_GAIN) && (blocked || s->waited >= WAITED);
+	return got < SLIGHT * fmin(c->gain, PACE_GAIN) && queue(c, s->blocked) >= QUEUED;
 }
 
 static void lower(struct capacity *c, const struct capacity_sample *s, double got)
@@ -194,10 +223,23 @@ static void lower(struct capacity *c, const struct capacity_sample *s, double go
 	c->why = "less was delivered than sent";
 }
 
+/* The estimate follows the queue: up while it is empty, down to what is delivered while it is not. */
+static void follow(struct capacity *c, const struct capacity_sample *s, double got, bool waited)
+{
+	double full = queue(c, s->blocked);
+
+	c->queued = full >= QUEUED ? c->queued + 1 : 0;
+	/* If holding back does not shorten it, it is another one than in the trial. */
+	if (c->queued && c->queued <= QUEUED_STEPS)
+		scale(c, s, fmin(fmax(got, LOW), EASE));
+	else if (full < EMPTY && waited && got >= SLIGHT * c->gain)
+		scale(c, s, CREEP);
+}
+
 static void paced_step(struct capacity *c, const struct capacity_sample *s)
 {
 	double got = delivered(c, s);
-	bool waited = s->waited >= WAITED, idle;
+	bool waited = s->waited >= WAITED;
 
 	c->steps++;
 	c->lonely = s->jobs < 2 ? c->lonely + 1 : 0;
@@ -211,20 +253,21 @@ static void paced_step(struct capacity *c, const struct capacity_sample *s)
 		return;
 	}
 	if (is_low(c, s, got)) {
-		c->probing = false;
+		c->probing = c->probed = false;
+		c->probes = 0;
 		lower(c, s, got);
 		return;
 	}
 	c->low = 0;
-	if (c->probing) {
+	if (c->probed) {
 		probed(c, s, got);
 		return;
 	}
+	follow(c, s, got, waited);
 	c->gain = PACE_GAIN;
-	idle = s->blocked < IDLE * c->blocked_before;
-	if (++c->since_probe < (idle ? IDLE_STEPS : PROBE_STEPS) || !waited)
+	if (++c->since_probe < PROBE_STEPS || !waited || queue(c, s->blocked) >= QUEUED)
 		return;
-	c->probing = true;
+	c->probing = c->probed = true;
 	c->gain = PROBE_GAIN;
 }
 

@@ -17,22 +17,32 @@
  *	TRIAL   Pace at .85 of the most that was delivered lately, for three steps. If jobs waited
  *for us and fewer than 3/4 of those threads are still blocked: PACED. Otherwise it was latency:
  *	        CLEAR, and the next trial comes later, twice as late each time, up to a minute.
- *	PACED   Pace at .97 of the estimate, so that what waits, waits where it can be scheduled.
- *	        Probe: every five steps, or two if hardly anybody is blocked, while jobs wait for
- *us, one step at 1.25. If 1.1 or more is delivered, that is the estimate, and the next step probes
- *	        again; else the estimate goes half of the way, and a step at .9 drains what piled
- *up. Lower: too little delivered for two steps (three, if it is little), while jobs are blocked as
- *before the trial, or wait for us though we would let more go: the estimate is the most of what was
- *delivered in these. Fewer than two jobs, or nobody waits and few are blocked: CLEAR.
+ *	PACED   Pace at .94 of the estimate, so that what waits, waits where it can be scheduled.
+ *	        The estimate follows the queue. While it is as short as in the trial and jobs wait
+ *	        for us, the estimate creeps up, .5 % each step; while it is longer, down, 2 % each step.
+ *	        Probe: every seven steps, while jobs wait for us, one step at 1.5. It ends as soon as
+ *	        the queue has been long for three looks (capacity_look()), since from then on the
+ *	        file system decides whose turn it is, not the scheduler. If two in succession
+ *	        meet no queue and 1.3 or more is delivered, that is the estimate, and the next step
+ *	        probes further.
+ *	        A step at .9 drains what piled up.
+ *	        Lower: too little delivered for two steps (three, if it is little), while
+ *	        there is a queue: the estimate is the most of what was delivered in these. Without a
+ *	        queue the machine may have no CPU for us.
+ *	        Fewer than two jobs, or nobody waits and few are blocked: CLEAR.
+ *
+ * Why the probe is large and short: file systems have slack, a cache or a token bucket that fills
+ * while they are used below their rate, and take a tenth of a second more than they can do. A probe
+ * must move more than that to show anything.
  *
  * So a job alone is never held, nothing is held while nothing is congested, and a sample in which
- *the applications did not use what they had never lowers the estimate. The load of others is part
- *of what is measured: what they take is not delivered to us.
+ * the applications did not use what they had never lowers the estimate. The load of others is part
+ * of what is measured: what they take is not delivered to us.
  *
  *	device 100 MB/s, two writers     CLEAR: 100 delivered, 2 threads blocked
- *	TRIAL at 85: 1.0 blocked, both wait for us     PACED at 97
- *	device 50 MB/s: 50, 50 delivered, 2 blocked    estimate 50, PACED at 48.5
- *	device 100 MB/s: probes: 62.5, 78, 97.7; then 100 delivered, 1.02 of it: 98.8, drain
+ *	TRIAL at 85: 1.0 blocked, both wait for us     PACED at 94
+ *	device 50 MB/s: 50, 50 delivered, 2 blocked    estimate 50, PACED at 47
+ *	device 100 MB/s: two probes: 75; then 100 delivered and a queue: 100
  *
  * Reads and writes share one budget of time: a byte costs 1/estimate of its direction. A change is
  * applied to the directions that had a fifth or more of what was delivered. On a file system whose
@@ -78,8 +88,12 @@ struct capacity {
 	uint32_t congested;   /* steps in succession, in CLEAR */
 	uint32_t low;	      /* steps in succession with too little delivered */
 	double low_most;      /* of what they had, the most */
+	uint32_t queued;      /* steps in succession with a long queue */
 	uint32_t since_probe; /* steps */
-	bool probing;
+	bool probing;	       /* now */
+	bool probed;	       /* in this step */
+	uint32_t probes;       /* in succession that found more */
+	uint32_t queued_looks; /* of the probe, in succession */
 	uint32_t unused;    /* steps in succession in which nobody waited for us */
 	uint32_t lonely;    /* with fewer than two jobs */
 	sl_time not_before; /* the next trial */
@@ -89,6 +103,9 @@ struct capacity {
 
 void capacity_init(struct capacity *c);
 void capacity_step(struct capacity *c, const struct capacity_sample *s, sl_time now);
+/* Threads that are blocked at this moment: to be called more often than capacity_step(). True: the
+ * pace has changed. */
+bool capacity_look(struct capacity *c, double blocked);
 /* The same where nobody may be held: the estimate is the most that was delivered while jobs were
  * blocked. */
 void capacity_observe(struct capacity *c, const struct capacity_sample *s);

@@ -96,6 +96,20 @@ const columns = [
 		below: (j) => (j.unscheduled_bytes > 0 ? `${bytes(j.unscheduled_bytes)} unscheduled` : ''),
 	},
 	{
+		key: 'wire',
+		label: 'Wire',
+		hint: 'Bytes that the file system has moved: not those of the page cache',
+		sort: (j) => one(j.wire_bytes),
+		show: (j) => bytes(j.wire_bytes ?? 0),
+		below: (j) =>
+			[
+				j.cached_bytes > 0 ? `${bytes(j.cached_bytes)} cached` : '',
+				j.dirty_bytes > 0 ? `${bytes(j.dirty_bytes)} dirty` : '',
+			]
+				.filter(Boolean)
+				.join(', '),
+	},
+	{
 		key: 'period',
 		label: 'Period',
 		hint: 'Time from one I/O phase to the next, as declared or as found',

@@ -157,10 +157,10 @@ struct sl_turn_proc {
 };
 
 struct sl_turn_job {
-	uint64_t magic, bytes; /* bytes: of this struct */
-	uint64_t job;	       /* its number */
-	uint32_t index;	       /* its bit in `ready` */
-	uint32_t pad;
+	uint64_t magic, bytes;		    /* bytes: of this struct */
+	uint64_t job;			    /* its number */
+	uint32_t index;			    /* its bit in `ready` */
+	_Atomic uint32_t modes;		    /* changes when `mode` does */
 	_Alignas(64) _Atomic uint32_t mode; /* enum sl_turn_mode */
 	_Atomic uint32_t moved;		    /* changes when `home` does */
 	_Atomic uint32_t charge;	    /* enum sl_turn_charge */

@@ -35,6 +35,7 @@ struct top_job {
 	char reason[TOP_TEXT];
 	char period_from[16]; /* "declared", "detected", or "" */
 	double clients, now_bps, average_bps, iops, share;
+	double wire_bytes, cached_bytes, dirty_bytes;
 	double queue, held_s, p50_us, p99_us;
 	double unscheduled;	     /* bytes that went past the scheduler */
 	double period_s, confidence; /* 0: not known */

@@ -503,6 +503,8 @@ static enum turn_kind by_wire(struct turn *t, int fd, off_t offset)
 		return wire_tracks(t->job, fd) ? TURN_BUFFERED : TURN_PASS;
 	if (!(charge & SL_TURN_READS))
 		return TURN_PASS;
+	if (wire_quiet(t->job))
+		return TURN_READ;
 	if (charge & SL_TURN_WRITES && !atomic_load_explicit(&slow.due, memory_order_relaxed) &&
 	    atomic_load_explicit(&t->job->credit, memory_order_relaxed) > 0)
 		return TURN_READ;
@@ -591,8 +593,11 @@ static int64_t timed(const struct sl_turn_job *job, enum sl_op op)
 {
 	int64_t since = 0;
 
-	if (op == SL_READ && wire_charge(job) & SL_TURN_READS)
+	if (op == SL_READ && wire_charge(job) & SL_TURN_READS) {
+		if (wire_quiet(job))
+			return 0;
 		since = wire_read_begin(job);
+	}
 	return !since && is_sampled() ? turn_now_ns() : since;
 }
 
@@ -605,11 +610,16 @@ static bool quick(struct turn *t, int fd, enum sl_op op, size_t n, off_t offset)
 	uint32_t charge;
 
 	if (!job || turn_word_of(job) != (open ^ SL_TURN_OPEN ^ SL_TURN_LEASED) ||
-	    turnfd_state(fd) != TURNFD_OURS || n - 1 >= LARGE - 1 ||
-	    atomic_load_explicit(&slow.due, memory_order_relaxed) ||
-	    atomic_load_explicit(&job->given_up, memory_order_relaxed))
+	    turnfd_state(fd) != TURNFD_OURS || n - 1 >= LARGE - 1)
 		return false;
 	charge = wire_charge(job);
+	if (op == SL_READ && wire_quiet(job) && charge & SL_TURN_READS && !turn_sealed()) {
+		*t = (struct turn){ .job = job, .length = n, .fd = fd, .kind = TURN_READ };
+		return true;
+	}
+	if (atomic_load_explicit(&slow.due, memory_order_relaxed) ||
+	    atomic_load_explicit(&job->given_up, memory_order_relaxed))
+		return false;
 	if (op == SL_WRITE && charge & SL_TURN_WRITES)
 		kind = TURN_BUFFERED;
 	else if (op == SL_READ && charge & SL_TURN_READS)
@@ -662,9 +672,14 @@ enum turn_kind turn_begin(struct turn *t, int fd, enum sl_op op, const struct io
  * the file system. */
 static void read_over(const struct turn *t, uint64_t moved, uint64_t paid)
 {
-	bool counted = wire_charge(t->job) & SL_TURN_BLOCKS;
-	uint64_t wire = wire_read(t->job, moved, counted ? 0 : t->since_ns, t->kind != TURN_READ);
+	uint64_t wire;
 
+	if (t->kind != TURN_READ && turnfd_state(t->fd) == TURNFD_SLOW) {
+		wire_read_direct(t->job, moved);
+		wire = moved;
+	} else {
+		wire = wire_read(t->job, moved, t->since_ns, t->kind != TURN_READ);
+	}
 	if (wire > paid)
 		debit(t->job, wire - paid, true);
 	else if (wire < paid)
@@ -733,6 +748,8 @@ void turn_end(const struct turn *t, ssize_t n)
 
 	if (moved)
 		account(t->job, t->op, moved);
+	if (t->kind == TURN_READ && wire_read_quietly(moved))
+		return;
 	if (t->kind == TURN_LEASED && moved == t->length && !t->since_ns && !by_wire_read(t))
 		return;
 	saved = errno;

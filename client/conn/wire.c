@@ -6,9 +6,14 @@
  *from a local device the kernel counts (getrusage: ru_inblock), read-ahead with it: it is looked at
  *after each LOOK bytes, and the difference is debited. Other file systems do not count: there, a
  *read that took longer than memory takes, and for which the thread has slept, is a miss; it is
- *charged, and so are the WINDOW bytes after it, which read-ahead will have brought. A read that
- *finds no credit first looks whether its first and last byte are cached (RWF_NOWAIT), and need not
- *wait then.
+ *charged, and so are the WINDOW bytes after it, which read-ahead will have brought.
+ *
+ * A thread whose last LOOK bytes were all cached is *quiet*: its reads need no credit and no clock.
+ *The next looks come after twice as many bytes each, up to LOOK_MOST, and the first one that finds
+ *bytes of the device, or (where they are not counted) that the thread has slept, ends it. So a small
+ *cached read costs a few nanoseconds, and a thread that begins to miss is charged LOOK_MOST bytes
+ *late, as a debt. A read of a thread that is not quiet, and finds no credit, first looks whether its
+ *first and last byte are cached (RWF_NOWAIT), and need not wait then.
  *
  * Writes. Each descriptor number below TURNFD_FIRST has an entry with how many bytes of its file
  *are dirty by this process, and between which offsets. A write adds to it and goes on:
@@ -46,7 +51,9 @@
 #include "client/conn/turnfd.h"
 
 #define LOOK	    (UINT64_C(128) << 10)
-#define WINDOW	    (UINT64_C(4) << 20) /* what read-ahead may have brought */
+#define LOOK_MOST   (UINT64_C(1) << 20) /* of a quiet thread */
+#define WINDOW	    (UINT64_C(4) << 20) /* what read-ahead may have brought, if nobody counts */
+#define AHEAD	    (UINT64_C(64) << 20) /* the most that it can have brought before a read needs it */
 #define MISS_NS	    50000 /* a read that takes longer than this and 1 ns a byte: not the cache's */
 #define PUBLISH	    (UINT64_C(64) << 10) /* bytes of a file that the job is not told of */
 #define PAGE	    UINT64_C(4096)
@@ -74,13 +81,8 @@ struct file {
 static struct file *_Atomic files;
 static _Atomic uint32_t files_high; /* all that were used are below */
 
-static __thread struct {
-	uint64_t base;	 /* bytes that the kernel had counted */
-	uint64_t bytes;	 /* read since */
-	uint64_t window; /* bytes to come that are charged, or have been */
-	long slept;	 /* so often had the thread */
-	bool known;
-} reads __attribute__((tls_model("initial-exec")));
+__thread struct wire_reads wire_reads __attribute__((tls_model("initial-exec")));
+#define reads wire_reads
 
 /* ---- reads ---- */
 
@@ -97,13 +99,38 @@ static void usage(uint64_t *bytes, long *slept)
 	*slept = u.ru_nvcsw;
 }
 
+/* Begin to look, or begin again after a time in which nothing had to be looked at. */
+static void know(const struct sl_turn_job *job)
+{
+	uint32_t modes = atomic_load_explicit(&job->modes, memory_order_relaxed);
+
+	if (reads.known && reads.modes == modes)
+		return;
+	usage(&reads.base, &reads.slept);
+	reads.bytes = reads.window = reads.quiet = 0;
+	reads.modes = modes;
+	reads.known = true;
+}
+
+void wire_read_direct(const struct sl_turn_job *job, uint64_t moved)
+{
+	if (reads.known && reads.modes == atomic_load_explicit(&job->modes, memory_order_relaxed))
+		reads.base += moved; /* charged by its length */
+}
+
 int64_t wire_read_begin(const struct sl_turn_job *job)
 {
-	if (!reads.known) {
-		usage(&reads.base, &reads.slept);
-		reads.known = true;
-	}
-	return wire_charge(job) & SL_TURN_BLOCKS ? 0 : turn_now_ns();
+	know(job);
+	return reads.quiet || wire_charge(job) & SL_TURN_BLOCKS ? 0 : turn_now_ns();
+}
+
+/* All of the last `bytes` were cached. */
+static void was_cached(struct sl_turn_job *job, uint64_t bytes)
+{
+	atomic_fetch_add_explicit(&job->cached, bytes, memory_order_relaxed);
+	reads.quiet = reads.quiet ? reads.quiet * 2 : LOOK;
+	if (reads.quiet > LOOK_MOST)
+		reads.quiet = LOOK_MOST;
 }
 
 static uint64_t counted(struct sl_turn_job *job)
@@ -112,42 +139,58 @@ static uint64_t counted(struct sl_turn_job *job)
 	long slept;
 
 	usage(&total, &slept);
-	wire = total >= reads.base ? total - reads.base : total; /* a child's begin at 0 */
+	/* A child's begin at 0; and a file with O_SYNC may have been read from the cache. */
+	wire = total > reads.base ? total - reads.base : 0;
 	reads.base = total;
 	reads.bytes = 0;
 	/* The thread may have read other files as well. */
-	if (wire > bytes + WINDOW)
-		wire = bytes + WINDOW;
+	if (wire > bytes + AHEAD)
+		wire = bytes + AHEAD;
+	if (!wire && !reads.window && bytes >= LOOK) {
+		was_cached(job, bytes);
+		return 0;
+	}
+	reads.quiet = 0;
 	reads.window += wire; /* charged, by this read or one ahead of it */
 	if (reads.window < bytes)
 		atomic_fetch_add_explicit(&job->cached, bytes - reads.window, memory_order_relaxed);
 	reads.window -= reads.window < bytes ? reads.window : bytes;
-	if (reads.window > WINDOW)
-		reads.window = WINDOW;
+	if (reads.window > AHEAD)
+		reads.window = AHEAD;
 	return wire;
 }
 
-/* A preempted thread has not slept. */
-static bool is_miss(uint64_t moved, int64_t took_ns)
+/* How often the thread has slept since the last question. */
+static long has_slept(void)
 {
 	uint64_t total;
 	long slept, before = reads.slept;
 
-	if (took_ns <= MISS_NS + (int64_t)moved)
-		return false;
 	usage(&total, &slept);
 	reads.slept = slept;
-	return slept != before;
+	return slept - before;
 }
 
-uint64_t wire_read(struct sl_turn_job *job, uint64_t moved, int64_t since_ns, bool now)
+/* A quiet thread where nothing is counted: a read that left the cache has slept. */
+static void look_again(struct sl_turn_job *job)
 {
-	if (!since_ns) {
-		reads.bytes += moved;
-		return now || reads.bytes >= LOOK ? counted(job) : 0;
+	uint64_t bytes = reads.bytes;
+
+	reads.bytes = 0;
+	if (has_slept()) {
+		reads.quiet = 0;
+		atomic_fetch_add_explicit(&job->cached, bytes, memory_order_relaxed);
+	} else {
+		was_cached(job, bytes);
 	}
-	if (is_miss(moved, turn_now_ns() - since_ns)) {
+}
+
+/* The same by the clock. A preempted thread has not slept. */
+static uint64_t by_time(struct sl_turn_job *job, uint64_t moved, int64_t took_ns)
+{
+	if (took_ns > MISS_NS + (int64_t)moved && has_slept()) {
 		reads.window = WINDOW;
+		reads.bytes = 0;
 		return moved;
 	}
 	if (reads.window) {
@@ -156,9 +199,25 @@ uint64_t wire_read(struct sl_turn_job *job, uint64_t moved, int64_t since_ns, bo
 	}
 	reads.bytes += moved;
 	if (reads.bytes >= LOOK) {
-		atomic_fetch_add_explicit(&job->cached, reads.bytes, memory_order_relaxed);
+		has_slept(); /* whatever it slept for before it was quiet */
+		was_cached(job, reads.bytes);
 		reads.bytes = 0;
 	}
+	return 0;
+}
+
+uint64_t wire_read(struct sl_turn_job *job, uint64_t moved, int64_t since_ns, bool now)
+{
+	/* A read that was not timed has asked with its place: it bypasses the cache, or others were
+	 * slow. */
+	if ((!reads.quiet || now) && !(wire_charge(job) & SL_TURN_BLOCKS))
+		return since_ns ? by_time(job, moved, turn_now_ns() - since_ns) : moved;
+	reads.bytes += moved;
+	if (reads.bytes < (reads.quiet ? reads.quiet : LOOK) && !now)
+		return 0;
+	if (wire_charge(job) & SL_TURN_BLOCKS)
+		return counted(job);
+	look_again(job);
 	return 0;
 }
 

@@ -20,12 +20,41 @@ static inline uint32_t wire_charge(const struct sl_turn_job *job)
 
 /* ---- reads; none of these waits ---- */
 
+/* What this thread has read lately: see wire.c. */
+struct wire_reads {
+	uint64_t base;	 /* bytes that the kernel had counted */
+	uint64_t bytes;	 /* read since */
+	uint64_t window; /* bytes to come that are charged, or have been */
+	uint64_t quiet;	 /* bytes until the next look, if all that it read was cached; else 0 */
+	long slept;	 /* so often had the thread */
+	uint32_t modes;	 /* of the job: in other modes nothing is looked at */
+	bool known;
+};
+extern __thread struct wire_reads wire_reads
+	__attribute__((visibility("hidden"), tls_model("initial-exec")));
+
+/* The last reads of this thread were cached: the next one needs no credit. */
+static inline bool wire_quiet(const struct sl_turn_job *job)
+{
+	return wire_reads.quiet &&
+	       wire_reads.modes == atomic_load_explicit(&job->modes, memory_order_relaxed);
+}
+/* A quiet thread has read so many bytes. False: call wire_read() instead. */
+static inline bool wire_read_quietly(uint64_t moved)
+{
+	if (wire_reads.bytes + moved >= wire_reads.quiet)
+		return false;
+	wire_reads.bytes += moved;
+	return true;
+}
 /* A read is about to be made: what it moves is looked at by wire_read(). When it began, if the
- * kernel does not count what threads read; else 0. */
+ * kernel does not count what threads read, and the thread is not quiet; else 0. */
 int64_t wire_read_begin(const struct sl_turn_job *job);
 /* It has moved so many bytes: how many of them, and of those before, came from the file system.
  * now: look at once. */
 uint64_t wire_read(struct sl_turn_job *job, uint64_t moved, int64_t since_ns, bool now);
+/* It has bypassed the page cache. */
+void wire_read_direct(const struct sl_turn_job *job, uint64_t moved);
 /* Whether the page cache has the data. */
 bool wire_cached(const struct sl_turn_job *job, int fd, uint64_t length, off_t offset);
 

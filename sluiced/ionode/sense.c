@@ -18,12 +18,13 @@
 #include "sluiced/ionode/trace.h"
 #include "sluiced/ionode/turn.h"
 
-#define LOOK_MS	     25
-#define SHADOW_MS    100
-#define IDLE_MS	     1000
-#define LOOK_THREADS 64
-#define LOOKS	     1024 /* processes of all jobs */
-#define BLOCKED	     0.5  /* of the looks: the job is */
+#define LOOK_MS	      25
+#define SHADOW_MS     100
+#define IDLE_MS	      1000
+#define LOOK_THREADS  64
+#define LOOKS	      1024		   /* processes of all jobs */
+#define SENSOR_OLD_NS INT64_C(10000000000) /* a reading says nothing any more */
+#define BLOCKED	      0.5		   /* of the looks: the job is */
 
 struct look {
 	uint64_t job;
@@ -101,26 +102,75 @@ static void shadow(struct sense *s, sl_time now)
 	s->last_shadow = now;
 }
 
+/* ---- pacing; the lock is held ---- */
+
+/* What a sensor says that knows it; else what was found. 0: nothing is paced. */
+static uint64_t pace_bps(const struct sense *s)
+{
+	if (s->reading.has_capacity)
+		return s->sample.jobs >= 2 ? (uint64_t)s->reading.capacity_bps : 0;
+	return (uint64_t)capacity_pace_bps(&s->capacity);
+}
+
+static void set_pace(struct sense *s, sl_time now)
+{
+	struct node *n = s->node;
+
+	n->capacity_bps = pace_bps(s);
+	node_draw(n, n->capacity_bps, now);
+	turn_modes(n, now);
+}
+
 /* ---- looking at threads ---- */
+
+static bool read_text(int dir, const char *name, const char *file, char *text, size_t size)
+{
+	char path[300];
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", name, file);
+	fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, text, size - 1);
+	if (fd >= 0)
+		close(fd);
+	text[n > 0 ? n : 0] = 0;
+	return n > 0;
+}
+
+/* Where threads sleep that wait for a file server, and can be interrupted in it. Of these only FUSE
+ * was tried. */
+static bool is_of_file_server(const char *wchan)
+{
+	static const char *const places[] = { "request_wait_answer",
+					      "fuse_",
+					      "ptlrpc_",
+					      "cl_sync_io_",
+					      "osc_",
+					      "cfs_",
+					      "nfs_",
+					      "rpc_wait" };
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
+		if (!strncmp(wchan, places[i], strlen(places[i])))
+			return true;
+	return false;
+}
 
 /* "PID (NAME) STATE …": the name may hold anything. */
 static bool is_blocked(int dir, const char *name)
 {
-	char path[300], text[512];
+	char text[512], wchan[64];
 	const char *at;
-	ssize_t n;
-	int fd;
 
-	snprintf(path, sizeof(path), "%s/stat", name);
-	fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-	if (fd >= 0)
-		close(fd);
-	if (n <= 0)
+	if (!read_text(dir, name, "stat", text, sizeof(text)))
 		return false;
-	text[n] = 0;
 	at = strrchr(text, ')');
-	return at && at[1] && at[2] == 'D';
+	if (!at || !at[1])
+		return false;
+	return at[2] == 'D' ||
+	       (at[2] == 'S' && read_text(dir, name, "wchan", wchan, sizeof(wchan)) &&
+		is_of_file_server(wchan));
 }
 
 static uint32_t blocked_threads(uint32_t pid)
@@ -165,6 +215,7 @@ static size_t list_processes(struct sense *s)
 static void look(struct sense *s)
 {
 	struct node *n = s->node;
+	uint32_t blocked = 0;
 	size_t count;
 
 	pthread_mutex_lock(&n->lock);
@@ -180,12 +231,15 @@ static void look(struct sense *s)
 
 		if (!j)
 			continue;
+		blocked += s->look[i].blocked;
 		j->seen.blocked += s->look[i].blocked;
 		if (s->look[i].blocked && j->seen.blocked_look != j->seen.looks) {
 			j->seen.blocked_look = j->seen.looks;
 			j->seen.blocked_looks++;
 		}
 	}
+	if (!n->passing && capacity_look(&s->capacity, blocked))
+		set_pace(s, node_now());
 	node_unlock(n);
 }
 
@@ -241,7 +295,11 @@ static void add_job(struct capacity_sample *to, struct node_job *j)
 	j->seen.looks = j->seen.blocked_looks = j->seen.blocked_look = 0;
 }
 
-/* Requests that the servers have, instead of threads that are blocked. */
+/*
+ * Requests that the servers have, instead of threads that are blocked. Where the device counts, no
+ * more was delivered than it has moved: in OPEN mode programs do not count what the page cache
+ * answered or took.
+ */
 static void use_sensor(struct sense *s, struct capacity_sample *to, const struct sensor_reading *r,
 		       sl_time now)
 {
@@ -251,16 +309,16 @@ static void use_sensor(struct sense *s, struct capacity_sample *to, const struct
 		to->blocked = r->has_queue ? r->queue : (r->busy_s - s->reading.busy_s) / seconds;
 		to->jobs_blocked = to->blocked >= 1 ? to->jobs : 0;
 	}
+	for (int op = SL_READ; r->has_bytes && s->reading.has_bytes && op <= SL_WRITE; op++) {
+		double most = r->bytes[op] > s->reading.bytes[op]
+				      ? (double)(r->bytes[op] - s->reading.bytes[op])
+				      : 0;
+
+		if (to->delivered_bytes[op] > most)
+			to->delivered_bytes[op] = most;
+	}
 	s->reading = *r;
 	s->reading_ns = now;
-}
-
-/* What a sensor says that knows it; else what was found. 0: nothing is paced. */
-static uint64_t pace_bps(const struct sense *s)
-{
-	if (s->reading.has_capacity)
-		return s->sample.jobs >= 2 ? (uint64_t)s->reading.capacity_bps : 0;
-	return (uint64_t)capacity_pace_bps(&s->capacity);
 }
 
 static void find(struct sense *s, const struct sensor_reading *r, sl_time now)
@@ -273,6 +331,8 @@ static void find(struct sense *s, const struct sensor_reading *r, sl_time now)
 		add_job(&sample, j);
 	if (r)
 		use_sensor(s, &sample, r, now);
+	else if (now - s->reading_ns > SENSOR_OLD_NS)
+		s->reading = (struct sensor_reading){ 0 }; /* it has vanished */
 	s->sample = sample;
 	s->last_step = now;
 	if (n->passing) {
@@ -280,9 +340,7 @@ static void find(struct sense *s, const struct sensor_reading *r, sl_time now)
 		return;
 	}
 	capacity_step(&s->capacity, &sample, now);
-	n->capacity_bps = pace_bps(s);
-	node_draw(n, n->capacity_bps, now);
-	turn_modes(n, now);
+	set_pace(s, now);
 	if (s->capacity.state != before)
 		log_info("capacity auto: state=%d read=%.0f write=%.0f pace=%llu: %s",
 			 s->capacity.state, s->capacity.estimate_bps[SL_READ],

@@ -129,7 +129,7 @@ static int read_http(const char *url, char *text, double *out)
 {
 	char host[256], port[8] = "80", path[1024], metric[256], request[1600];
 	const char *body;
-	int fd, rc = -EIO, n;
+	int fd, rc = -EIO, n, code;
 
 	if (sscanf(url, "http://%255[^:/]:%7[0-9]/%1023[^#]#%255[^\n]", host, port, path, metric) !=
 		    4 &&
@@ -144,7 +144,7 @@ static int read_http(const char *url, char *text, double *out)
 		rc = read_all(fd, text, now_ms() + READ_MS);
 	close(fd);
 	body = strstr(text, "\r\n\r\n");
-	if (rc || !body || !strstr(text, " 200 "))
+	if (rc || !body || sscanf(text, "HTTP/%*d.%*d %3d ", &code) != 1 || code != 200)
 		return rc ? rc : -EIO;
 	return sensor_parse_prometheus(body + 4, metric, out);
 }

@@ -173,6 +173,7 @@ static void set_mode(struct node *n, struct node_turn *t, enum sl_turn_mode mode
 {
 	if (atomic_load(&t->shm->mode) == (uint32_t)mode)
 		return;
+	atomic_fetch_add(&t->shm->modes, 1);
 	atomic_store(&t->shm->mode, (uint32_t)mode);
 	turn_revoke(n, t, now);
 	if (mode == SL_TURN_OPEN) { /* nothing is owed where nothing is charged */

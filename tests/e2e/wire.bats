@@ -91,6 +91,22 @@ for size in 1 << 20, 65536, 4096:
 	node_stop
 }
 
+@test "a thread whose reads were all cached is charged when they are no longer" {
+	head -c $((16 * MIB)) /dev/zero >root/x
+	sync root/x
+	cat root/x >/dev/null
+	node_start --capacity 32M
+	longer "$(timed "
+fd = os.open('root/x', os.O_RDONLY)
+for i in range(3):
+    if i == 2: os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+    os.lseek(fd, 0, 0)
+    while os.read(fd, 4096): pass")" 0.1
+	is_about 15 "$(of_job cached_bytes)" $((32 * MIB))
+	is_about 15 "$(of_job wire_bytes)" $((16 * MIB))
+	node_stop
+}
+
 @test "a burst within the allowance runs at once, and is charged later" {
 	node_start --capacity 8M --dirty 64M
 	shorter "$(timed "put(make('x'), 24); assert time.monotonic() - begin < 1.5, 'it waited'" || echo 99)" 2 ||

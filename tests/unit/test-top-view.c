@@ -393,7 +393,7 @@ static void long_names_leave_room_for_the_rest(void **state)
 	assert_non_null(
 		strstr(p->row[23], "max of job a23456789-12345~ (like 100M; 0: none): 123"));
 	/* where there is room the name is whole */
-	v.columns = 240;
+	v.columns = 260;
 	p = draw(&m, &v);
 	assert_non_null(strstr(p->row[4], "-123456789-12 "));
 	assert_non_null(strstr(p->row[22], "-123456789-12: min"));
