@@ -37,7 +37,9 @@ int brain_init(struct brain *b, const struct brain_config *c, sl_time now, char 
 	if (b->config.gap_ns > SL_NEVER / 4) /* is added to times */
 		b->config.gap_ns = SL_NEVER / 4;
 	b->wake = SL_NEVER;
+	b->started = now;
 	b->settled = now + c->settle_ns;
+	b->expect = c->expect;
 	b->term = c->term;
 	b->by_id_memory = calloc(1, sl_hash_size(BRAIN_JOBS));
 	if (!b->by_id_memory || divide_init(b)) {
@@ -89,6 +91,15 @@ uint64_t brain_capacity(const struct brain *b)
 			layer = n->layer_bps;
 	}
 	return layer ? layer : sum;
+}
+
+uint32_t brain_up(const struct brain *b)
+{
+	uint32_t up = 0;
+
+	for (uint32_t i = 0; i < b->nodes; i++)
+		up += b->node[i].up;
+	return up;
 }
 
 static uint32_t clients_of(const struct brain_job *j)
@@ -155,7 +166,7 @@ static sl_time look(struct brain *b, sl_time now)
 		rates_share_out(b, j, now);
 		phase_period(b, j, now);
 	}
-	if (!b->mapping && now >= b->settled) {
+	if (!b->mapping && (now >= b->settled || (b->expect && brain_up(b) >= b->expect))) {
 		b->mapping = true;
 		b->changed = true;
 		map_learn(b);
@@ -196,6 +207,18 @@ sl_time brain_decide(struct brain *b, sl_time now)
 	again = divide_capacity(b, now);
 	next = again < next ? again : next;
 	return next < b->wake ? next : b->wake;
+}
+
+size_t brain_greeting(const struct brain *b, char out[128])
+{
+	const struct sl_node_orders o = { .term = b->term };
+	FILE *f = fmemopen(out, 128, "w");
+
+	if (!f)
+		return 0;
+	sl_orders_put_epoch(f, &o);
+	fclose(f);
+	return strlen(out);
 }
 
 void brain_orders(const struct brain *b, uint32_t node, FILE *out)

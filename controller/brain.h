@@ -30,6 +30,7 @@ struct brain_config {
 	uint64_t per_proc_bps;	/* what one process can use; 0: all */
 	sl_time gap_ns;		/* without I/O, that ends a phase */
 	sl_time settle_ns;	/* from its start, in which nodes that are there have reported */
+	uint32_t expect;	/* so many nodes are there; 0: not known */
 	bool direct;		/* jobs may do without I/O nodes */
 	uint32_t compute_nodes; /* of the machine, for allocate=static; 0: the jobs' */
 };
@@ -47,6 +48,7 @@ struct brain_node {
 	double held_bps;  /* at most this: what it has not acknowledged may not be in force */
 	uint64_t order;	  /* number of that order */
 	uint64_t acked;	  /* the last that it has acknowledged */
+	sl_time ordered;  /* when its lease was renewed last */
 	bool news;	  /* it is to be sent orders */
 };
 
@@ -121,7 +123,9 @@ struct brain {
 	void *by_id_memory;
 	struct sl_io_job *want[BRAIN_JOBS];
 	uint64_t epoch;
-	sl_time wake;	 /* when the policy wants to decide again */
+	sl_time wake; /* when the policy wants to decide again */
+	sl_time started;
+	uint32_t expect; /* nodes that the layer has, as far as anybody has said */
 	sl_time settled; /* from then on jobs are given nodes */
 	bool mapping;	 /* that time has come */
 	bool changed;	 /* since the last decision */
@@ -149,8 +153,11 @@ void brain_free(struct brain *b);
  * node has its name and is up; -ENOSPC: there are too many. See nodes.c.
  */
 int brain_report(struct brain *b, char *text, sl_time now);
-/* Its connection is gone. */
-void brain_node_gone(struct brain *b, uint32_t node, sl_time now);
+/*
+ * Its connection is gone. dead: and so is the node; else it may only have lost the connection, and
+ * draws what it was ordered until its lease ends.
+ */
+void brain_node_gone(struct brain *b, uint32_t node, bool dead, sl_time now);
 
 /*
  * Look whether phases have ended, and decide if anything has changed. Returns when to call again
@@ -161,6 +168,10 @@ sl_time brain_decide(struct brain *b, sl_time now);
 void brain_ack(struct brain *b, uint32_t node, uint64_t order);
 /* The orders in force for a node: all of them, each time, so that one that is lost does no harm. */
 void brain_orders(const struct brain *b, uint32_t node, FILE *out);
+/* What a controller that begins to lead says to nodes: its term, and nothing else. Its length. */
+size_t brain_greeting(const struct brain *b, char out[128]);
+/* Nodes that are up. */
+uint32_t brain_up(const struct brain *b);
 
 /*
  * Serve the job by these nodes, names by commas, whatever the policy says; "": by none, it does its

@@ -18,9 +18,14 @@
  * Changes without overshoot. What a node is ordered is in force when it gets the order, which is
  * known when it has acknowledged it. So a node that is to draw less is told at once; what it had is
  * *held* until it has acknowledged. A node that is to draw more is told as far as the sum of what
- *is held by all stays within the capacity and SLACK of it; the rest follows with the
- *acknowledgements. A node whose connection has ended draws nothing. One that is silent may draw
- *what it has been ordered until its lease has ended, and this is held for so long.
+  * is held by all stays within the capacity and SLACK of it; the rest follows with the
+ * acknowledgements. A node that has died draws nothing. One that is silent, or whose connection has
+ * ended while it may live, may draw what it has been ordered until its lease has ended, and this is
+ * held for so long.
+ *
+ * A controller that has just started does not know what nodes draw that it has not heard of. Until
+ * as many have reported as the layer has, or all leases of the controller before have ended, what
+ * the nodes that it knows do not draw is held for the others.
  *
  *	capacity 80, job A at node 0 draws 80; B starts at node 1
  *	0 ms  node 1 reports B; 40 for A, 40 for B; node 0 is told 40, node 1 .8 + .8
@@ -104,8 +109,16 @@ void divide_node(struct brain *b, uint32_t node, const struct sl_node_report *r,
 		n->news = b->renew = true;
 		return;
 	}
-	if (r->term == b->term)
-		brain_ack(b, node, r->ack);
+	if (r->term != b->term)
+		return;
+	if (!r->ack && n->acked) { /* its orders had run out: it draws what it says */
+		n->acked = 0;
+		if ((double)r->draw_bps > n->held_bps)
+			n->held_bps = (double)nodes_rate(r->draw_bps);
+		n->news = b->renew = true;
+		return;
+	}
+	brain_ack(b, node, r->ack);
 }
 
 void brain_ack(struct brain *b, uint32_t node, uint64_t order)
@@ -276,6 +289,14 @@ static void tell(struct brain *b, struct brain_node *n, double bps)
 	b->shifted = true;
 }
 
+/* What nodes may draw that were not heard of yet. */
+static double unheard(const struct brain *b, double capacity, double held, sl_time now)
+{
+	bool all = brain_up(b) >= b->expect; /* if nobody has said how many: those that are known */
+
+	return all || now - b->started > LEASE_NS || held > capacity ? 0 : capacity - held;
+}
+
 /* Lower at once; raise as far as what is held by all allows. */
 static void order_nodes(struct brain *b, double capacity, sl_time now)
 {
@@ -284,7 +305,7 @@ static void order_nodes(struct brain *b, double capacity, sl_time now)
 	for (uint32_t i = 0; i < b->nodes; i++) {
 		struct brain_node *n = &b->node[i];
 
-		if (n->up && now - n->heard > LEASE_NS)
+		if (now - (n->up ? n->heard : n->ordered) > LEASE_NS)
 			n->held_bps = 0; /* its orders have run out */
 		if (n->up && n->wants_bps < n->sent_bps &&
 		    (differs(b, n->wants_bps, n->sent_bps) || n->wants_bps < n->sent_bps / 2))
@@ -292,7 +313,7 @@ static void order_nodes(struct brain *b, double capacity, sl_time now)
 		held += n->held_bps;
 		raises += n->up && n->wants_bps > n->held_bps ? n->wants_bps - n->held_bps : 0;
 	}
-	room = capacity * (1 + SLACK) - held;
+	room = capacity * (1 + SLACK) - held - unheard(b, capacity, held, now);
 	part = raises > 0 && room < raises ? room / raises : 1;
 	for (uint32_t i = 0; i < b->nodes; i++) {
 		struct brain_node *n = &b->node[i];

@@ -12,6 +12,10 @@
  *
  * The controller keeps nothing that it could not learn again: see brain.h. Over Unix sockets only
  * its own user may connect; over TCP a peer has to know the secret.
+ *
+ * There may be another controller (standby.c), of which this one is told with --peer. The one that
+ * does not lead listens to no report, gives no orders and refuses what commands ask but "ping",
+ * "peer" and "status". Who leads is written to the link controller.active beside the socket, for commands.
  */
 #include "controller/controller.h"
 
@@ -34,6 +38,7 @@
 #include "base/units.h"
 #include "controller/brain.h"
 #include "controller/peer.h"
+#include "controller/standby.h"
 #include "controller/status.h"
 
 #define SETTLE_NS INT64_C(500000000)  /* nodes that have lost the one before try every 200 ms */
@@ -41,6 +46,12 @@
 
 struct controller {
 	struct brain brain;
+	struct brain_config config; /* with which it leads */
+	struct standby other;
+	struct standby_news news; /* of the other one */
+	bool leads;
+	bool waits;		     /* for the other one, which is to lead first */
+	char policy[STANDBY_POLICY]; /* of the other one, that it leads with */
 	struct sl_daemon daemon;
 	const char *curves;
 	char secret[SL_SECRET_BYTES];
@@ -77,6 +88,7 @@ static int send_orders(struct peer *p)
 	if (!f)
 		return rc;
 	brain_orders(&controller_of(p)->brain, (uint32_t)p->node, f);
+	controller_of(p)->brain.node[p->node].ordered = now_ns();
 	controller_of(p)->brain.node[p->node].news = false;
 	p->late = false;
 	if (fclose(f) == 0)
@@ -89,7 +101,8 @@ static void hang_up(struct controller *c, struct peer *p, const char *why)
 {
 	if (p->node >= 0) {
 		log_info("ionode=%s gone: %s", c->brain.node[p->node].name, why);
-		brain_node_gone(&c->brain, (uint32_t)p->node, now_ns());
+		/* On this machine the end of a connection is the end of a process. */
+		brain_node_gone(&c->brain, (uint32_t)p->node, p->unix_socket, now_ns());
 	}
 	peer_free(p);
 }
@@ -99,8 +112,12 @@ static int on_report(struct peer *p, char *text)
 	static const char taken[] = "another I/O node has its name: give it one with --name";
 	static const char many[] = "there are as many I/O nodes as a controller can have";
 	struct brain *b = &controller_of(p)->brain;
-	int node = brain_report(b, text, now_ns());
+	int node;
 
+	p->ionode = true;
+	if (!controller_of(p)->leads)
+		return 0;
+	node = brain_report(b, text, now_ns());
 	if (node == -EEXIST)
 		peer_reply(p, NULL, EEXIST, taken, sizeof(taken) - 1);
 	if (node == -ENOSPC)
@@ -117,9 +134,134 @@ static int on_report(struct peer *p, char *text)
 	return 0;
 }
 
+/* ---- who leads ---- */
+
+/* The link beside the socket says who leads. */
+static void note_lead(const struct controller *c)
+{
+	const char *slash = strrchr(c->daemon.socket, '/');
+	char at[300], fresh[320];
+
+	if (!slash)
+		return;
+	snprintf(at, sizeof(at), "%.*s/controller.active",
+		 (int)(slash - c->daemon.socket > 250 ? 250 : slash - c->daemon.socket),
+		 c->daemon.socket);
+	snprintf(fresh, sizeof(fresh), "%s.%d", at, (int)getpid());
+	unlink(fresh);
+	if (symlink(slash + 1, fresh) || rename(fresh, at))
+		log_warn("cannot write %s: %s", at, strerror(errno));
+}
+
+/* A term above all that were seen; those of controllers that start later are higher. */
+static uint64_t new_term(const struct controller *c)
+{
+	struct timespec t;
+	uint64_t term, seen = c->news.term > c->brain.term ? c->news.term : c->brain.term;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	term = (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+	return term > seen ? term : seen + 1;
+}
+
+/* The policies that the other one had, instead of those that this one was started with. */
+static void inherit(struct controller *c, struct brain_config *config)
+{
+	char *save = NULL;
+
+	snprintf(c->policy, sizeof(c->policy), "%s", c->news.policy);
+	for (char *word = strtok_r(c->policy, " ", &save); word;
+	     word = strtok_r(NULL, " ", &save)) {
+		if (!strncmp(word, "grant=", 6))
+			config->grant = word + 6;
+		if (!strncmp(word, "allocate=", 9))
+			config->allocate = word[9] ? word + 9 : NULL;
+	}
+	config->expect = c->news.nodes;
+}
+
+static int begin_brain(struct controller *c)
+{
+	struct brain_config config = c->config;
+	char err[200];
+	int rc;
+
+	config.term = new_term(c);
+	if (c->news.met)
+		inherit(c, &config);
+	brain_free(&c->brain);
+	rc = brain_init(&c->brain, &config, now_ns(), err, sizeof(err));
+	if (rc)
+		log_error("%s", err);
+	if (!rc && c->curves && (rc = curves_load(&c->brain.curves, c->curves)) && rc != -ENOENT)
+		log_warn("curves=%s cannot be read: %s", c->curves, strerror(-rc));
+	return 0;
+}
+
+/* From now on. All nodes that are connected are told, and report. */
+static void lead(struct controller *c)
+{
+	begin_brain(c);
+	c->leads = true;
+	c->waits = false;
+	c->sent_epoch = 0;
+	c->renew = 0;
+	note_lead(c);
+	for (struct peer *p = c->peers.first; p; p = p->next) {
+		char line[128];
+
+		p->node = -1;
+		if (p->ionode && peer_reply(p, NULL, 0, line, brain_greeting(&c->brain, line)))
+			shutdown(p->sock, SHUT_RDWR); /* the loop finds out */
+	}
+	log_info("controller leads term=%llu", (unsigned long long)c->brain.term);
+}
+
+/* Somebody else has a higher term. */
+static void replaced(struct controller *c, uint64_t term)
+{
+	if (!c->leads || term <= c->brain.term)
+		return;
+	log_info("controller term=%llu is replaced by term=%llu: in standby",
+		 (unsigned long long)c->brain.term, (unsigned long long)term);
+	c->leads = false;
+	c->news.term = term;
+	for (struct peer *p = c->peers.first; p; p = p->next)
+		p->node = -1;
+}
+
+/* What the other one has said, or that it does not any more. */
+static void look_at_other(struct controller *c)
+{
+	standby_look(&c->other, &c->news);
+	if (c->leads && c->news.leads)
+		replaced(c, c->news.term);
+	else if (!c->leads && c->news.lost)
+		lead(c);
+	else if (c->news.met && c->news.leads)
+		c->waits = false;
+	else if (!c->leads && c->news.met && !c->waits)
+		lead(c); /* neither does: it has just been started */
+}
+
+static int on_peer_asks(struct peer *p, const struct sl_frame *f)
+{
+	const struct controller *c = controller_of(p);
+	struct standby_news own = { .leads = c->leads,
+				    .term = c->leads ? c->brain.term : c->news.term,
+				    .nodes = c->leads ? brain_up(&c->brain) : 0 };
+	char text[STANDBY_POLICY + 100];
+
+	if (c->leads)
+		snprintf(own.policy, sizeof(own.policy), "grant=%.200s allocate=%.200s",
+			 c->brain.policy[0] ? c->brain.policy[0] : "none",
+			 c->brain.policy[1] ? c->brain.policy[1] : "");
+	return peer_reply(p, f, 0, text, (size_t)standby_answer(text, sizeof(text), &own));
+}
+
 static int on_control(struct peer *p, const struct sl_frame *f, char *text)
 {
-	static const char report[] = "report\n";
+	static const char report[] = "report\n", standby[] = "the other controller leads";
 	char *answer = NULL;
 	struct controller *c = controller_of(p);
 	const char *why;
@@ -127,6 +269,10 @@ static int on_control(struct peer *p, const struct sl_frame *f, char *text)
 
 	if (!strncmp(text, report, sizeof(report) - 1))
 		return on_report(p, text + sizeof(report) - 1);
+	if (!strncmp(text, "term ", 5)) {
+		replaced(c, strtoull(text + 5, NULL, 10));
+		return 0;
+	}
 	if (!strncmp(text, "ack ", 4)) {
 		if (p->node >= 0)
 			brain_ack(&c->brain, (uint32_t)p->node, strtoull(text + 4, NULL, 10));
@@ -134,6 +280,10 @@ static int on_control(struct peer *p, const struct sl_frame *f, char *text)
 	}
 	if (!strcmp(text, "ping"))
 		return peer_reply(p, f, 0, "pong", 4);
+	if (!strcmp(text, "peer"))
+		return on_peer_asks(p, f);
+	if (!c->leads && strcmp(text, "status") != 0)
+		return peer_reply(p, f, EAGAIN, standby, sizeof(standby) - 1);
 	if (!strncmp(text, "map ", 4)) {
 		char *save = NULL, *job = strtok_r(text + 4, " ", &save);
 		const char *nodes = strtok_r(NULL, " ", &save);
@@ -162,7 +312,7 @@ static int on_control(struct peer *p, const struct sl_frame *f, char *text)
 	}
 	if (strcmp(text, "status") != 0)
 		return peer_reply(p, f, EINVAL, "?", 1);
-	answer = status_json(&c->brain, now_ns(), c->started);
+	answer = status_json(&c->brain, c->leads, now_ns(), c->started);
 	rc = answer ? peer_reply(p, f, 0, answer, strlen(answer)) : -ENOMEM;
 	free(answer);
 	return rc;
@@ -198,11 +348,13 @@ static int on_frame(struct peer *p, const struct sl_frame *f, char *payload)
 /* Orders to all nodes, if there are new ones or it is time; returns when to wake up. */
 static sl_time give_orders(struct controller *c)
 {
-	sl_time now = now_ns(), wake = brain_decide(&c->brain, now);
+	sl_time now = now_ns(), wake = c->leads ? brain_decide(&c->brain, now) : SL_NEVER;
 	bool all = c->brain.epoch != c->sent_epoch || now >= c->renew;
 	struct peer *next;
 	int rc;
 
+	if (!c->leads)
+		return wake;
 	if (all || c->brain.shifted) {
 		c->brain.shifted = false;
 		for (struct peer *p = c->peers.first; p; p = next) {
@@ -275,6 +427,10 @@ static int serve(struct controller *c)
 					return 0;
 				continue;
 			}
+			if (what == &c->other.event_fd) {
+				look_at_other(c);
+				continue;
+			}
 			if (what == &c->unix_fd || what == &c->tcp_fd) {
 				peer_accept(&c->peers, *(int *)what, what == &c->unix_fd);
 				continue;
@@ -315,9 +471,17 @@ static int run(struct controller *c)
 			return sl_daemon_deaf(d->listen, rc);
 		log_info("controller listen=%s", name);
 	}
+	if (c->other.peer) {
+		c->other.secret_file = strchr(c->other.peer, '/') ? NULL : d->secret_file;
+		if ((rc = standby_start(&c->other)) || (rc = watch(c, &c->other.event_fd)))
+			return rc;
+	} else {
+		lead(c);
+	}
 	log_info("controller socket=%s ready", d->socket);
 	sl_daemon_ready(d);
 	rc = serve(c);
+	standby_stop(&c->other);
 	unlink(d->socket);
 	while (c->peers.first)
 		hang_up(c, c->peers.first, "the controller stops");
@@ -347,6 +511,9 @@ static int usage(const char *problem, const char *what)
 	     "  --gap TIME           without I/O, that ends a phase (1s)\n"
 	     "  --direct             jobs may do without I/O nodes\n"
 	     "  --compute-nodes N    of the machine, for allocate=static (those of the jobs)\n"
+	     "  --peer ADDR          the other controller: PATH or HOST:PORT; one of the two "
+	     "leads\n"
+	     "  --standby            let the other one lead if both are just started\n"
 	     "  --curves FILE        keep what bandwidth jobs reach with how many I/O nodes\n"
 	     "  --log LEVEL          error, warn, info (default) or debug\n"
 	     "  --ready-fd N         write a byte to this descriptor when it is ready");
@@ -355,7 +522,19 @@ static int usage(const char *problem, const char *what)
 
 int controller_main(int argc, char **argv)
 {
-	enum { ALLOCATE = 256, GRANT, CAPACITY, PROC, GAP, DIRECT, COMPUTE, CURVES, HELP };
+	enum {
+		ALLOCATE = 256,
+		GRANT,
+		CAPACITY,
+		PROC,
+		GAP,
+		DIRECT,
+		COMPUTE,
+		CURVES,
+		PEER,
+		STANDBY,
+		HELP
+	};
 	static const struct option options[] = {
 		SL_DAEMON_OPTIONS,
 		{ "allocate", 1, 0, ALLOCATE },
@@ -366,13 +545,14 @@ int controller_main(int argc, char **argv)
 		{ "direct", 0, 0, DIRECT },
 		{ "compute-nodes", 1, 0, COMPUTE },
 		{ "curves", 1, 0, CURVES },
+		{ "peer", 1, 0, PEER },
+		{ "standby", 0, 0, STANDBY },
 		{ "help", 0, 0, HELP },
 		{ 0 },
 	};
 	static struct controller controller; /* the brain is large */
 	struct controller *c = &controller;
 	struct brain_config config = { .gap_ns = 1000000000, .settle_ns = SETTLE_NS };
-	struct timespec start;
 	const char *wrong;
 	int o, rc;
 	char err[200];
@@ -407,6 +587,12 @@ int controller_main(int argc, char **argv)
 		case CURVES:
 			c->curves = optarg;
 			break;
+		case PEER:
+			c->other.peer = optarg;
+			break;
+		case STANDBY:
+			c->waits = true;
+			break;
 		case HELP:
 			return usage(NULL, NULL);
 		case '?':
@@ -422,15 +608,15 @@ int controller_main(int argc, char **argv)
 		return usage("missing option", wrong);
 	if (c->daemon.secret_file && sl_daemon_secret(&c->daemon, c->secret))
 		return 1;
-	clock_gettime(CLOCK_REALTIME, &start); /* later ones have a higher term */
-	config.term = (uint64_t)start.tv_sec * 1000000 + (uint64_t)start.tv_nsec / 1000;
+	if (c->waits && !c->other.peer)
+		return usage("missing option", "--peer");
+	/* What is wrong with the policies is said now, and not when they are needed. */
 	rc = brain_init(&c->brain, &config, now_ns(), err, sizeof(err));
 	if (rc) {
 		fprintf(stderr, "sluiced: %s\n", err);
 		return 2;
 	}
-	if (c->curves && (rc = curves_load(&c->brain.curves, c->curves)) && rc != -ENOENT)
-		fprintf(stderr, "sluiced: cannot read %s: %s\n", c->curves, strerror(-rc));
+	c->config = config;
 	rc = run(c);
 	brain_free(&c->brain);
 	return rc ? 1 : 0;

@@ -107,16 +107,20 @@ int nodes_index(struct brain *b, const struct sl_node_report *r, sl_time now, bo
 	n->layer_bps = nodes_rate(r->layer_bps);
 	n->up = true;
 	n->heard = now;
+	if (r->of > b->expect && r->of <= BRAIN_NODES)
+		b->expect = r->of;
 	return (int)i;
 }
 
-void brain_node_gone(struct brain *b, uint32_t node, sl_time now)
+void brain_node_gone(struct brain *b, uint32_t node, bool dead, sl_time now)
 {
-	(void)now;
 	if (node >= b->nodes || !b->node[node].up)
 		return;
 	b->node[node].up = false;
-	b->node[node].held_bps = b->node[node].sent_bps = 0; /* it draws nothing any more */
-	drop_parts(b, node, false); /* it may only have lost its connection */
+	b->node[node].heard = now;
+	b->node[node].sent_bps = 0;
+	if (dead)
+		b->node[node].held_bps = 0; /* it draws nothing any more */
+	drop_parts(b, node, false);	    /* it may only have lost its connection */
 	b->changed = true;
 }

@@ -26,6 +26,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/listen.h"
+
 #define PATIENCE  10 /* ticks: 5 s */
 #define STRANGERS 64
 #define IN_BYTES  4096 /* at first; enough for a HELLO */
@@ -77,6 +79,8 @@ void peer_accept(struct peers *all, int listen_fd, bool unix_socket)
 		p->sock = sock;
 		p->node = -1;
 		p->unix_socket = p->known = unix_socket;
+		if (!unix_socket)
+			listen_keepalive(sock);
 		p->in_size = IN_BYTES;
 		if (epoll_ctl(all->epoll_fd, EPOLL_CTL_ADD, sock, &ev) == 0) {
 			all->strangers += !p->known;

@@ -17,6 +17,7 @@ struct peer {
 	bool challenged;	 /* over TCP, after HELLO, of which these are payload and answer */
 	unsigned char hello[SL_HELLO_BYTES], nonce[SL_NONCE_BYTES];
 	int node;		     /* index in the brain, or -1 */
+	bool ionode;		     /* it has reported as one, whether it was listened to or not */
 	bool turned_out;	     /* its end is near */
 	bool watched;		     /* for room to send, too */
 	bool late;		     /* there are newer orders than it was sent */

@@ -319,7 +319,7 @@ int brain_report(struct brain *b, char *text, sl_time now)
 			job_report(b, (uint32_t)node, &l.job, met ? now - before : 0, !met, now);
 	}
 	if (what < 0 && node >= 0) /* half of it is no use: as if it had not come */
-		brain_node_gone(b, (uint32_t)node, now);
+		brain_node_gone(b, (uint32_t)node, false, now);
 	for (uint32_t i = 0; what >= 0 && node >= 0 && i < b->jobs; i++)
 		if (b->job[i] && !b->job[i]->part[node].known)
 			b->job[i]->part[node] = (struct brain_part){ 0 };

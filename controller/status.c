@@ -109,7 +109,7 @@ static void put_job(struct json *j, const struct brain *b, const struct brain_jo
 	json_end(j);
 }
 
-char *status_json(const struct brain *b, sl_time now, sl_time started)
+char *status_json(const struct brain *b, bool leads, sl_time now, sl_time started)
 {
 	char *text = NULL;
 	size_t length = 0;
@@ -124,6 +124,7 @@ char *status_json(const struct brain *b, sl_time now, sl_time started)
 	json_double(&j, "uptime_s", (double)(now - started) / 1e9);
 	json_uint(&j, "epoch", b->epoch);
 	json_uint(&j, "term", b->term);
+	json_string(&j, "role", leads ? "leads" : "standby");
 	json_string(&j, "allocate", b->allocate->base.name);
 	json_string(&j, "grant", b->grant->base.name);
 	json_object(&j, "policy"); /* with what was set of their parameters */

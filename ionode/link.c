@@ -13,9 +13,14 @@
  * controller waits for that before it gives the difference to others.
  *
  * Orders carry the *term* of their controller. A node obeys the highest that it has seen: one that
- * was stopped, replaced and continued does no harm.
+ * was stopped, replaced and continued does no harm, and is told the term that has replaced its own.
  *
- * When the connection breaks, the thread tries again, for ever. The last orders hold for LEASE_NS.
+ * There may be two controllers, one of them in standby (controller/standby.c). The node has a *line*
+ * to each, with a thread of its own. It reports once on each, then only to the one whose term is the
+ * highest. A standby that takes over says its term on the line that is already there, and has the
+ * node's report a moment later.
+ *
+ * When a connection breaks, its thread tries again, for ever. The last orders hold for LEASE_NS.
  * Then the node fails open: jobs have no rates any more, and the node may draw its part of the
  * capacity at least, a quarter more each second, up to all of it. A machine must not stall because
  * one process has died.
@@ -30,18 +35,15 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <sys/time.h>
 #include <unistd.h>
 
-#include "base/listen.h"
 #include "base/log.h"
-#include "base/secret.h"
+#include "controller/dial.h"
 #include "ionode/sense.h"
 #include "ionode/tcp.h"
 #include "ionode/trace.h"
 #include "ionode/turn.h"
 #include "policy/policy.h"
-#include "wire/auth.h"
 
 #define REPORT_NS  INT64_C(50000000)
 #define LEAST_NS   INT64_C(1000000) /* between two, however much begins */
@@ -50,32 +52,46 @@
 #define QUIET_NS   INT64_C(3000000000) /* without I/O: idle */
 #define SILENT_NS  INT64_C(5000000000)
 #define LEASE_NS   INT64_C(4000000000)
-#define GREET_S	   5
 #define IN_MAX	   (4U << 20)
 #define LINK_NODES 64
+#define LINES	   2
 
-struct link {
-	struct node *node;
+/* To one controller. */
+struct line {
+	struct link *link;
+	const char *address;
 	pthread_t thread;
+	bool started;
 	int event_fd;
 	int sock;
-	atomic_bool stop;
-	bool refused;	/* by the controller, the last time */
-	uint64_t epoch; /* of the last orders */
-	uint64_t term;	/* the highest, of these */
-	uint64_t order; /* the last that is in force */
-	bool lowered;	/* by it: it is to be acknowledged at once */
-	sl_time until;	/* orders hold; 0: there are none */
-	sl_time busy;	/* when a job last did something */
-	sl_time heard;	/* when something came from the controller */
-	/* The nodes of the layer, as of the last orders. */
-	uint32_t nodes;
-	char node_name[LINK_NODES][SL_NODE_NAME_MAX];
-	char node_socket[LINK_NODES][108], node_tcp[LINK_NODES][96];
+	bool refused;		   /* by the controller, the last time */
+	bool report;		   /* it is to be told everything, though it does not lead */
+	bool replaced;		   /* it does not know: it is to be told the term */
+	bool lowered;		   /* by its order: that is to be acknowledged at once */
+	sl_time busy;		   /* when a job last did something */
+	sl_time heard;		   /* when something came from the controller */
 	struct sl_job_report *job; /* the last report's */
 	uint32_t room;
 	size_t have;
 	unsigned char *in; /* IN_MAX + 1 */
+};
+
+struct link {
+	struct node *node;
+	atomic_bool stop;
+	char *addresses; /* of the lines */
+	struct line line[LINES];
+	unsigned lines;
+	/* What follows is under the node's lock. */
+	struct line *leads; /* whose controller has the highest term; NULL: none has spoken */
+	uint64_t epoch;	    /* of the last orders */
+	uint64_t term;	    /* the highest, of these */
+	uint64_t order;	    /* the last that is in force; 0: they have run out */
+	sl_time until;	    /* orders hold; 0: there are none */
+	/* The nodes of the layer, as of the last orders. */
+	uint32_t nodes;
+	char node_name[LINK_NODES][SL_NODE_NAME_MAX];
+	char node_socket[LINK_NODES][108], node_tcp[LINK_NODES][96];
 };
 
 /* ---- reports ---- */
@@ -112,9 +128,9 @@ static struct sl_job_report job_report(struct node *n, const struct node_job *j,
 }
 
 /* All jobs, as they are now, into l->job: their number, or -ENOMEM. The lock is held. */
-static int collect(struct link *l, sl_time now)
+static int collect(struct line *l, sl_time now)
 {
-	struct node *n = l->node;
+	struct node *n = l->link->node;
 	uint32_t count = 0;
 
 	for (const struct node_job *j = n->jobs; j; j = j->next) {
@@ -134,7 +150,7 @@ static int collect(struct link *l, sl_time now)
 	return (int)count;
 }
 
-static int send_line(const struct link *l, const char *text, size_t length)
+static int send_line(const struct line *l, const char *text, size_t length)
 {
 	struct sl_frame f = { .type = SL_CONTROL, .length = (uint32_t)length };
 	unsigned char head[SL_FRAME_BYTES];
@@ -145,18 +161,22 @@ static int send_line(const struct link *l, const char *text, size_t length)
 	return sendmsg(l->sock, &m, MSG_NOSIGNAL) == (ssize_t)(sizeof(head) + length) ? 0 : -EPIPE;
 }
 
-static int acknowledge(struct link *l)
+/* A line of one number: "ack NUMBER", "term NUMBER". */
+static int say(const struct line *l, const char *what, const uint64_t *number)
 {
+	struct node *n = l->link->node;
 	char text[32];
-	int length = snprintf(text, sizeof(text), "ack %" PRIu64, l->order);
+	int length;
 
-	l->lowered = false;
+	pthread_mutex_lock(&n->lock);
+	length = snprintf(text, sizeof(text), "%s %" PRIu64, what, *number);
+	node_unlock(n);
 	return send_line(l, text, (size_t)length);
 }
 
-static int report(struct link *l)
+static int report(struct line *l)
 {
-	struct node *n = l->node;
+	struct node *n = l->link->node;
 	struct sl_node_report r = { .life = n->epoch };
 	char *text = NULL;
 	size_t length = 0;
@@ -184,8 +204,9 @@ static int report(struct link *l)
 	if (n->config->layer_nodes > 1 && !n->find)
 		r.layer_bps = node_of_layer(n->config, n->capacity_bps);
 	r.draw_bps = n->draw_bps;
-	r.ack = l->order;
-	r.term = l->term;
+	r.of = n->config->layer_nodes;
+	r.ack = l->link->order;
+	r.term = l->link->term;
 	jobs = collect(l, now);
 	node_unlock(n);
 	sl_report_put_node(out, &r);
@@ -229,29 +250,31 @@ static void take_map(struct node *n, struct node_job *j, const struct sl_job_ord
 	node_clients_moved(n, j);
 }
 
-static void take_draw(struct link *l, const struct sl_node_orders *o)
+static void take_draw(struct line *from, const struct sl_node_orders *o)
 {
+	struct link *l = from->link;
 	struct node *n = l->node;
 	sl_time now = node_now();
 
-	l->term = o->term;
 	if (!o->layer_bps || n->find) /* a node that finds its capacity paces itself */
 		return;
 	if (o->layer_bps != n->layer_bps && node_capacity(n, o->layer_bps, now) == 0)
 		n->layer_bps = o->layer_bps;
-	l->lowered |= o->draw_bps < n->draw_bps;
+	from->lowered |= o->draw_bps < n->draw_bps;
 	l->order = o->order;
 	l->until = now + LEASE_NS;
 	node_draw(n, o->draw_bps ? o->draw_bps : 1, now);
 }
 
 /* What concerns all jobs: it comes before them. */
-static void take_layer(struct link *l, int what, const struct sl_orders_line *line)
+static void take_layer(struct line *from, int what, const struct sl_orders_line *line)
 {
+	struct link *l = from->link;
+
 	if (what == SL_LINE_EPOCH) {
 		l->epoch = line->epoch.epoch;
 		l->nodes = 0;
-		take_draw(l, &line->epoch);
+		take_draw(from, &line->epoch);
 	}
 	if (what == SL_LINE_NODE && l->nodes < LINK_NODES) {
 		memcpy(l->node_name[l->nodes], line->node.name, sizeof(line->node.name));
@@ -275,21 +298,42 @@ static void take_job(const struct link *l, const struct sl_job_orders *o)
 	take_map(n, j, o, l->epoch);
 }
 
-/* The lock is not held: with thousands of jobs, requests come between one line and the next. */
-static void obey(struct link *l, char *text)
+/*
+ * Whether orders of this term are obeyed: those of a controller that has been replaced are not. One
+ * with a higher term than all before leads from now on, and is told everything.
+ */
+static bool follow(struct line *from, uint64_t term)
 {
+	struct link *l = from->link;
+
+	if (term < l->term) {
+		from->replaced = true;
+		return false;
+	}
+	if (l->leads != from)
+		from->report = true;
+	l->leads = from;
+	l->term = term;
+	return true;
+}
+
+/* The lock is not held: with thousands of jobs, requests come between one line and the next. */
+static void obey(struct line *from, char *text)
+{
+	struct link *l = from->link;
 	struct node *n = l->node;
 	struct sl_orders_line line;
-	int what;
+	int what = sl_orders_next(&text, &line);
 
-	what = sl_orders_next(&text, &line);
-	if (what == SL_LINE_EPOCH && line.epoch.term < l->term)
-		return; /* of a controller that has been replaced */
 	pthread_mutex_lock(&n->lock);
+	if (what == SL_LINE_EPOCH && !follow(from, line.epoch.term)) {
+		node_unlock(n);
+		return;
+	}
 	if (what > 0)
-		take_layer(l, what, &line);
+		take_layer(from, what, &line);
 	while ((what = sl_orders_next(&text, &line)) > 0 && what != SL_LINE_JOB)
-		take_layer(l, what, &line);
+		take_layer(from, what, &line);
 	node_unlock(n);
 	for (; what > 0; what = sl_orders_next(&text, &line)) {
 		if (what != SL_LINE_JOB)
@@ -316,49 +360,23 @@ void link_tick(struct node *n, sl_time now)
 	for (struct node_job *j = n->jobs; j; j = j->next)
 		if (j->grant_bps != SL_GRANT_NONE)
 			node_job_rate(n, j, SL_GRANT_NONE, 0, now);
+	l->order = 0; /* what is drawn now nobody has ordered */
 	more = more < least || n->config->loss_divides ? least : more;
 	node_draw(n, more < n->layer_bps ? more : n->layer_bps, now);
 }
 
 /* ---- connection ---- */
 
-static int greet(struct link *l)
-{
-	const struct timeval patience = { .tv_sec = GREET_S }, none = { 0 };
-	struct sl_hello h = { .version = SL_PROTO_VERSION,
-			      .pid = (uint32_t)getpid(),
-			      .job = "@ionode" };
-	struct sl_frame f = { .type = SL_HELLO, .length = SL_HELLO_BYTES, .tag = 1 };
-	unsigned char out[SL_FRAME_BYTES + SL_HELLO_BYTES];
-	char secret[SL_SECRET_BYTES];
-	struct sl_session session; /* reports and orders are not sealed */
-	int rc;
-
-	if (!l->node->config->controller_secret) {
-		sl_frame_encode(&f, out);
-		sl_hello_encode(&h, out + SL_FRAME_BYTES);
-		return send(l->sock, out, sizeof(out), MSG_NOSIGNAL) == (ssize_t)sizeof(out)
-			       ? 0
-			       : -EPIPE;
-	}
-	if (sl_secret_read(l->node->config->controller_secret, secret))
-		return -EACCES;
-	setsockopt(l->sock, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-	rc = sl_greet(l->sock, &h, secret, &session, &f);
-	setsockopt(l->sock, SOL_SOCKET, SO_RCVTIMEO, &none, sizeof(none));
-	return rc > 0 ? -rc : rc;
-}
-
 /* It will not have this node. Said once: it is asked again and again. */
-static int refused(struct link *l, const char *why)
+static int refused(struct line *l, const char *why)
 {
 	if (!l->refused)
-		log_warn("controller=%s refuses this node: %s", l->node->config->controller, why);
+		log_warn("controller=%s refuses this node: %s", l->address, why);
 	l->refused = true;
 	return -ECONNREFUSED;
 }
 
-static int receive(struct link *l)
+static int receive(struct line *l)
 {
 	ssize_t k = recv(l->sock, l->in + l->have, IN_MAX - l->have, MSG_DONTWAIT);
 	struct sl_frame f;
@@ -393,30 +411,75 @@ static int receive(struct link *l)
 	return 0;
 }
 
-static int converse(struct link *l)
+/* What is to be said on the line now. *next: of the next report, the last one being at *last. */
+static int speak(struct line *l, sl_time *next, sl_time *last)
+{
+	struct link *all = l->link;
+	sl_time now = node_now();
+	bool whole, leads;
+	int rc = 0;
+
+	pthread_mutex_lock(&all->node->lock);
+	whole = l->report;
+	leads = all->leads == l || !all->leads;
+	l->report = false;
+	node_unlock(all->node);
+	if (whole || (leads && now >= *next)) {
+		rc = report(l);
+		*last = now;
+		*next = now + (now - l->busy < QUIET_NS ? REPORT_NS : IDLE_NS);
+	}
+	if (!leads)
+		*next = SL_NEVER;
+	if (!rc && l->lowered) {
+		l->lowered = false;
+		rc = say(l, "ack", &all->order);
+	}
+	if (!rc && l->replaced) {
+		l->replaced = false;
+		rc = say(l, "term", &all->term);
+	}
+	return rc;
+}
+
+/* Of a controller in standby nothing is heard. */
+static bool too_silent(const struct line *l, sl_time now)
+{
+	bool leads;
+
+	pthread_mutex_lock(&l->link->node->lock);
+	leads = l->link->leads == l;
+	node_unlock(l->link->node);
+	return leads && now - l->heard > SILENT_NS; /* it renews its orders every second */
+}
+
+static int converse(struct line *l)
 {
 	sl_time next = 0, last = 0;
 	uint64_t count;
-	int rc = greet(l);
+	int rc = 0;
 
 	l->heard = node_now();
-
-	while (!rc && !atomic_load(&l->stop)) {
+	l->report = true;
+	l->lowered = l->replaced = false;
+	while (!rc && !atomic_load(&l->link->stop)) {
 		struct pollfd p[2] = { { .fd = l->sock, .events = POLLIN },
 				       { .fd = l->event_fd, .events = POLLIN } };
-		sl_time now = node_now();
+		sl_time now;
 
-		if (now - l->heard > SILENT_NS)
-			return -ETIMEDOUT; /* it renews its orders every second */
-		if (now >= next) {
-			rc = report(l);
-			last = now;
-			next = now + (now - l->busy < QUIET_NS ? REPORT_NS : IDLE_NS);
-			continue;
-		}
-		if (poll(p, 2, (int)((next - now) / 1000000 + 1)) < 0 && errno != EINTR)
+		if ((rc = speak(l, &next, &last)))
+			break;
+		now = node_now();
+		if (too_silent(l, now))
+			return -ETIMEDOUT;
+		if (poll(p, 2,
+			 next == SL_NEVER ? -1
+			 : next <= now	  ? 0
+					  : (int)((next - now) / 1000000 + 1)) < 0 &&
+		    errno != EINTR)
 			return -errno;
-		if (p[1].revents && read(l->event_fd, &count, sizeof(count)) == sizeof(count))
+		if (p[1].revents && read(l->event_fd, &count, sizeof(count)) == sizeof(count) &&
+		    next != SL_NEVER)
 			next = last + LEAST_NS;
 		if (p[0].revents) {
 			rc = receive(l);
@@ -424,55 +487,72 @@ static int converse(struct link *l)
 			if (next - last == IDLE_NS && node_now() - last > IDLE_NS / 2)
 				next = last;
 		}
-		if (!rc && l->lowered)
-			rc = acknowledge(l);
 	}
 	return rc;
 }
 
-static void *link_main(void *arg)
+static void *line_main(void *arg)
 {
-	struct link *l = arg;
+	struct line *l = arg;
+	struct link *all = l->link;
 	bool said = false;
 
-	while (!atomic_load(&l->stop)) {
+	while (!atomic_load(&all->stop)) {
 		struct pollfd p = { .fd = l->event_fd, .events = POLLIN };
 		int rc;
 
-		l->sock = listen_dial(l->node->config->controller);
+		l->sock = controller_dial(l->address, all->node->config->controller_secret,
+					  "@ionode");
 		if (l->sock < 0) {
 			if (!said)
-				log_warn("controller=%s not there: %s", l->node->config->controller,
+				log_warn("controller=%s not there: %s", l->address,
 					 strerror(-l->sock));
 			said = true;
 			/* What has happened meanwhile is in the first report: do not wake for it.
 			 */
 			while (read(l->event_fd, &(uint64_t){ 0 }, sizeof(uint64_t)) > 0)
 				;
-			if (!atomic_load(&l->stop))
+			if (!atomic_load(&all->stop))
 				poll(&p, 1, RETRY_MS);
 			continue;
 		}
 		if (!l->refused)
-			log_info("controller=%s connected", l->node->config->controller);
+			log_info("controller=%s connected", l->address);
 		l->have = 0;
 		rc = converse(l);
 		close(l->sock);
 		said = false;
 		l->refused = rc == -ECONNREFUSED;
 		if (rc && !l->refused)
-			log_info("controller=%s gone: %s", l->node->config->controller,
-				 strerror(-rc));
-		if (!atomic_load(&l->stop))
+			log_info("controller=%s gone: %s", l->address, strerror(-rc));
+		if (!atomic_load(&all->stop))
 			usleep(RETRY_MS * 1000);
 	}
 	return NULL;
 }
 
+static int line_start(struct link *all, const char *address)
+{
+	struct line *l = &all->line[all->lines];
+	int rc;
+
+	l->link = all;
+	l->address = address;
+	l->in = malloc(IN_MAX + 1);
+	l->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (!l->in || l->event_fd < 0)
+		return -ENOMEM;
+	all->lines++;
+	rc = pthread_create(&l->thread, NULL, line_main, l);
+	l->started = !rc;
+	return -rc;
+}
+
 int link_start(struct node *n)
 {
 	struct link *l;
-	int rc;
+	char *save = NULL;
+	int rc = 0;
 
 	if (!n->config->controller)
 		return 0;
@@ -480,13 +560,14 @@ int link_start(struct node *n)
 	if (!l)
 		return -ENOMEM;
 	l->node = n;
-	l->in = malloc(IN_MAX + 1);
-	l->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	n->link = l;
-	if (!l->in || l->event_fd < 0)
+	l->addresses = strdup(n->config->controller);
+	if (!l->addresses)
 		return -ENOMEM;
-	rc = pthread_create(&l->thread, NULL, link_main, l);
-	return -rc;
+	for (char *at = strtok_r(l->addresses, ",", &save); at && l->lines < LINES && !rc;
+	     at = strtok_r(NULL, ",", &save))
+		rc = line_start(l, at);
+	return rc;
 }
 
 void link_stop(struct node *n)
@@ -497,20 +578,31 @@ void link_stop(struct node *n)
 		return;
 	atomic_store(&l->stop, true);
 	link_event(n);
-	pthread_join(l->thread, NULL);
-	close(l->event_fd);
-	free(l->in);
-	free(l->job);
+	for (unsigned i = 0; i < l->lines; i++) {
+		if (l->line[i].started)
+			pthread_join(l->line[i].thread, NULL);
+		close(l->line[i].event_fd);
+		free(l->line[i].in);
+		free(l->line[i].job);
+	}
+	free(l->addresses);
 	free(l);
 	n->link = NULL;
 }
 
 void link_event(struct node *n)
 {
+	const struct link *l = n->link;
 	uint64_t one = 1;
 
-	if (n->link && write(n->link->event_fd, &one, sizeof(one)) < 0)
-		return; /* it is full: the thread will look in any case */
+	for (unsigned i = 0; l && i < l->lines; i++) {
+		const struct line *line = &l->line[i];
+
+		if (l->leads && l->leads != line && !atomic_load(&l->stop))
+			continue; /* it need not know */
+		if (write(line->event_fd, &one, sizeof(one)) < 0)
+			return; /* it is full: the thread will look in any case */
+	}
 }
 
 /* Node k as a client of that kind reaches it; false: not at all. */

@@ -386,7 +386,7 @@ static int parse(int argc, char **argv, struct node_config *c)
 			break;
 		case LAYER_NODES:
 			c->layer_nodes = (uint32_t)strtoul(optarg, NULL, 10);
-			if (c->layer_nodes < 1 || c->layer_nodes > 1024)
+			if (c->layer_nodes < 1 || c->layer_nodes > 100000)
 				return usage("nodes of a layer go from 1 to 1024, not", optarg);
 			break;
 		case CONTROLLER:

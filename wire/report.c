@@ -35,6 +35,7 @@ static const struct word node_words[] = {
 	WORD_TEXT(sl_node_report, "tcp", tcp),
 	WORD(sl_node_report, "capacity", U64, capacity_bps),
 	WORD(sl_node_report, "layer", U64, layer_bps),
+	WORD(sl_node_report, "of", U32, of),
 	WORD(sl_node_report, "draw", U64, draw_bps),
 	WORD(sl_node_report, "ack", U64, ack),
 	WORD(sl_node_report, "term", U64, term),

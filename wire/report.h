@@ -6,7 +6,7 @@
  * know are skipped, so that either can be the newer one.
  *
  *	node name=0 life=83120745 socket=/run/… tcp=io7:4444 capacity=500000000
- *	    layer=1000000000 draw=1000000 ack=7 term=3 share=wfq (one line)
+ *	    layer=1000000000 of=2 draw=1000000 ack=7 term=3 share=wfq (one line)
  *	job id=17 name=4711 title=climate clients=8 procs=64 nodes=4 min=0 max=100000000 weight=1
  *	    period=0 read=0 written=1073741824 queued=4194304 waited=1500000 inside=12 idle=0
  *	    phase=8 map=0,1 (one line)
@@ -40,6 +40,7 @@ struct sl_node_report {
 	char tcp[96];		     /* and over TCP, HOST:PORT; "": it does not listen */
 	uint64_t capacity_bps;	     /* what it brings into the layer's; 0: not known */
 	uint64_t layer_bps;	     /* what the layer has, if it was told; 0: the sum over nodes */
+	uint32_t of;		     /* nodes that the layer has, if it was told; 0: not */
 	uint64_t draw_bps;	     /* what it may draw now; 0: not limited */
 	uint64_t ack, term;	     /* order that it obeys, and of which controller; 0: none */
 	char share[SL_SHARE_TEXT];   /* its share policy as given; "": not told */

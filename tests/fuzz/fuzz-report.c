@@ -147,7 +147,7 @@ static void brain(const uint8_t *data, size_t size)
 		CHECK(node < BRAIN_NODES &&
 		      (node >= 0 || node == -EPROTO || node == -ENOSPC || node == -EEXIST));
 		if (data[0] % 16 == 15 && node >= 0)
-			brain_node_gone(&b, (uint32_t)node, now);
+			brain_node_gone(&b, (uint32_t)node, true, now);
 		CHECK(brain_decide(&b, now) > now);
 		granted(&b);
 		obeyed(&b);

@@ -156,7 +156,7 @@ static void a_node_that_is_gone_draws_nothing_and_one_that_is_silent_keeps_its_p
 	all_busy(b, 2, 5200);
 	brain_decide(b, 5200 * MS);
 	assert_true(draw(b, 1) < 500);
-	brain_node_gone(b, 0, 5201 * MS);
+	brain_node_gone(b, 0, true, 5201 * MS);
 	brain_decide(b, 5201 * MS);
 	assert_int_equal(draw(b, 1), 2000);
 	end(b);

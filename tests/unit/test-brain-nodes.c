@@ -11,7 +11,7 @@ static void a_lost_connection_counts_nothing_twice(void **state)
 	(void)state;
 	hear(b, 1000, "name=0 life=5", IDLE(7, 900));
 	hear(b, 1100, "name=0 life=5", "job id=7 name=j clients=1 written=100 inside=1\n");
-	brain_node_gone(b, 0, 1150 * MS);
+	brain_node_gone(b, 0, true, 1150 * MS);
 	assert_int_equal(job(b, 7)->part[0].clients, 0);
 	hear(b, 1500, "name=0 life=5", "job id=7 name=j clients=1 written=130 idle=0\n");
 	assert_int_equal(job(b, 7)->moved_bytes, 130);
@@ -25,7 +25,7 @@ static void a_node_with_another_life_counts_from_0(void **state)
 	(void)state;
 	hear(b, 1000, "name=0 life=5", IDLE(7, 900));
 	hear(b, 1100, "name=0 life=5", "job id=7 name=j clients=1 written=100 inside=1\n");
-	brain_node_gone(b, 0, 1150 * MS);
+	brain_node_gone(b, 0, true, 1150 * MS);
 	hear(b, 1500, "name=0 life=6", "job id=7 name=j clients=1 written=130 idle=0\n");
 	assert_int_equal(job(b, 7)->moved_bytes, 230);
 	assert_int_equal(b->nodes, 1);
@@ -72,8 +72,8 @@ static void who_was_gone_for_longest_gives_way_to_a_new_node(void **state)
 	assert_int_equal(brain_pin(b, "a", "n7", 2000 * MS), 0);
 	decide(b, 2000);
 	assert_string_equal(nodes_of(b, 0, 1), "n7");
-	brain_node_gone(b, 9, 2000 * MS);
-	brain_node_gone(b, 7, 2000 * MS);
+	brain_node_gone(b, 9, true, 2000 * MS);
+	brain_node_gone(b, 7, true, 2000 * MS);
 	assert_int_equal(hear(b, 2000, "name=new", "%s", ""), 7); /* last heard before n9 */
 	assert_int_equal(b->nodes, BRAIN_NODES);
 	decide(b, 2000);
@@ -168,7 +168,7 @@ static void the_jobs_of_a_node_that_is_gone_are_served_by_others(void **state)
 	}
 	assert_string_equal(nodes_of(b, 0, 1), "0");
 	assert_string_equal(nodes_of(b, 1, 2), "1");
-	brain_node_gone(b, 1, 1100 * MS);
+	brain_node_gone(b, 1, true, 1100 * MS);
 	hear(b, 1200, "name=0", "job id=1 name=a clients=1\njob id=2 name=b clients=1\n");
 	decide(b, 1200);
 	assert_string_equal(nodes_of(b, 0, 2), "0");

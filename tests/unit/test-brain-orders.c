@@ -117,7 +117,7 @@ static void the_capacity_is_what_the_nodes_that_are_up_have_together(void **stat
 	decide(b, 1000);
 	assert_int_equal(brain_capacity(b), 150);
 	assert_int_equal(grant(b, 0, 1), 150); /* wherever it is */
-	brain_node_gone(b, 1, 1050 * MS);
+	brain_node_gone(b, 1, true, 1050 * MS);
 	decide(b, 1050);
 	assert_int_equal(grant(b, 0, 1), 100);
 	hear(b, 1100, "name=0 capacity=70", "job id=1 name=a clients=1 inside=1\n");

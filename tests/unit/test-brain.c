@@ -228,7 +228,7 @@ static void what_is_found_before_a_declared_phase_is_another_one(void **state)
 	decide(b, 6000);
 	assert_int_equal(job(b, 7)->io.ended, 2);
 	hear(b, 7000, "name=0", "job id=7 name=j clients=1 written=7 phase=1 idle=1\n");
-	brain_node_gone(b, 0, 7100 * MS);
+	brain_node_gone(b, 0, true, 7100 * MS);
 	decide(b, 7100);
 	assert_true(job(b, 7)->in_io);
 	decide(b, 8000);
@@ -366,8 +366,8 @@ static void nothing_known_nothing_decided(void **state)
 	(void)state;
 	decide(b, 0);
 	decide(b, 1000);
-	brain_node_gone(b, 5, 0);
-	brain_node_gone(b, BRAIN_NODES + 5, 0);
+	brain_node_gone(b, 5, true, 0);
+	brain_node_gone(b, BRAIN_NODES + 5, true, 0);
 	assert_int_equal(brain_capacity(b), 0);
 	end(b);
 }
