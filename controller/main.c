@@ -3,12 +3,12 @@
  * `sluiced controller`: the sockets around the brain.
  *
  * I/O nodes connect, say HELLO as the job "@ionode", and send their reports as CONTROL frames that
- * begin with the line "report"; orders come as REPLY frames, whenever there are new ones and at
- * least every RENEW_NS, since what is in them is leased. "ack NUMBER" says that the order of that
+ * begin with the line "report", or "delta" if they say what has changed since; orders come as REPLY
+ * frames, whenever there are new ones and at least every RENEW_NS, since what is in them is leased. "ack NUMBER" says that the order of that
  * number is in force. The commands ask with other CONTROL
  * lines: "status", "ping", "curves", "map JOB NODES", "policy STAGE=SPEC…". One thread, epoll;
  * peer.c says how peers are kept from holding anybody up. A node that has not taken the orders
- * before gets no others until then: they are whole, so that the newest are enough.
+ * before gets no others until then: then all that has changed.
  *
  * The controller keeps nothing that it could not learn again: see brain.h. Over Unix sockets only
  * its own user may connect; over TCP a peer has to know the secret.
@@ -41,7 +41,8 @@
 #include "controller/standby.h"
 #include "controller/status.h"
 
-#define SETTLE_NS INT64_C(500000000)  /* nodes that have lost the one before try every 200 ms */
+#define SETTLE_NS INT64_C(500000000) /* nodes that have lost the one before try every 200 ms */
+#define EVENTS	  512
 #define RENEW_NS  INT64_C(1000000000) /* a quarter of a lease */
 
 struct controller {
@@ -57,9 +58,9 @@ struct controller {
 	char secret[SL_SECRET_BYTES];
 	int unix_fd, tcp_fd, stop_fd;
 	struct peers peers;
-	uint64_t sent_epoch;
-	sl_time renew; /* orders go out again at this time */
-	sl_time tick;  /* peers are looked at */
+	struct peer **peer_of; /* by the number of a node; NULL: it is not connected */
+	uint32_t peer_room;
+	sl_time tick; /* peers are looked at */
 	sl_time started;
 };
 
@@ -87,9 +88,7 @@ static int send_orders(struct peer *p)
 
 	if (!f)
 		return rc;
-	brain_orders(&controller_of(p)->brain, (uint32_t)p->node, f);
-	controller_of(p)->brain.node[p->node].ordered = now_ns();
-	controller_of(p)->brain.node[p->node].news = false;
+	brain_orders(&controller_of(p)->brain, (uint32_t)p->node, now_ns(), f);
 	p->late = false;
 	if (fclose(f) == 0)
 		rc = peer_reply(p, NULL, 0, text, length);
@@ -100,18 +99,43 @@ static int send_orders(struct peer *p)
 static void hang_up(struct controller *c, struct peer *p, const char *why)
 {
 	if (p->node >= 0) {
-		log_info("ionode=%s gone: %s", c->brain.node[p->node].name, why);
+		log_info("ionode=%s gone: %s", c->brain.node[p->node]->name, why);
 		/* On this machine the end of a connection is the end of a process. */
 		brain_node_gone(&c->brain, (uint32_t)p->node, p->unix_socket, now_ns());
+		c->peer_of[p->node] = NULL;
 	}
 	peer_free(p);
+}
+
+/* The peer is the node's; if there was another, the node came back before that one's end was seen. */
+static int remember(struct controller *c, struct peer *p, uint32_t node)
+{
+	if (node >= c->peer_room) {
+		uint32_t room = c->peer_room ? c->peer_room : 64;
+		struct peer **more;
+
+		while (room <= node)
+			room *= 2;
+		more = realloc(c->peer_of, room * sizeof(struct peer *));
+		if (!more)
+			return -ENOMEM;
+		memset(more + c->peer_room, 0, (room - c->peer_room) * sizeof(struct peer *));
+		c->peer_of = more;
+		c->peer_room = room;
+	}
+	if (c->peer_of[node])
+		c->peer_of[node]->node = -1;
+	c->peer_of[node] = p;
+	p->node = (int)node;
+	return 0;
 }
 
 static int on_report(struct peer *p, char *text)
 {
 	static const char taken[] = "another I/O node has its name: give it one with --name";
-	static const char many[] = "there are as many I/O nodes as a controller can have";
-	struct brain *b = &controller_of(p)->brain;
+	static const char many[] = "there is no room for another I/O node";
+	struct controller *c = controller_of(p);
+	struct brain *b = &c->brain;
 	int node;
 
 	p->ionode = true;
@@ -124,13 +148,12 @@ static int on_report(struct peer *p, char *text)
 		peer_reply(p, NULL, ENOSPC, many, sizeof(many) - 1);
 	if (node < 0)
 		return node;
-	if (p->node < 0)
-		log_info("ionode=%s socket=%s", b->node[node].name, b->node[node].socket);
-	/* It has come back before the end of its last connection was seen. */
-	for (struct peer *q = p->all->first; q; q = q->next)
-		if (q != p && q->node == node)
-			q->node = -1;
-	p->node = node;
+	if (p->node == node)
+		return 0;
+	log_info("ionode=%s socket=%s", b->node[node]->name, b->node[node]->socket);
+	if (p->node >= 0 || remember(c, p, (uint32_t)node))
+		return -EPROTO; /* it has another name now */
+	brain_whole(b, (uint32_t)node);
 	return 0;
 }
 
@@ -198,19 +221,26 @@ static int begin_brain(struct controller *c)
 	return 0;
 }
 
+/* They are nodes of another brain. */
+static void forget_peers(struct controller *c)
+{
+	for (struct peer *p = c->peers.first; p; p = p->next)
+		p->node = -1;
+	if (c->peer_room)
+		memset(c->peer_of, 0, c->peer_room * sizeof(struct peer *));
+}
+
 /* From now on. All nodes that are connected are told, and report. */
 static void lead(struct controller *c)
 {
 	begin_brain(c);
 	c->leads = true;
 	c->waits = false;
-	c->sent_epoch = 0;
-	c->renew = 0;
+	forget_peers(c);
 	note_lead(c);
 	for (struct peer *p = c->peers.first; p; p = p->next) {
 		char line[128];
 
-		p->node = -1;
 		if (p->ionode && peer_reply(p, NULL, 0, line, brain_greeting(&c->brain, line)))
 			shutdown(p->sock, SHUT_RDWR); /* the loop finds out */
 	}
@@ -226,8 +256,7 @@ static void replaced(struct controller *c, uint64_t term)
 		 (unsigned long long)c->brain.term, (unsigned long long)term);
 	c->leads = false;
 	c->news.term = term;
-	for (struct peer *p = c->peers.first; p; p = p->next)
-		p->node = -1;
+	forget_peers(c);
 }
 
 /* What the other one has said, or that it does not any more. */
@@ -261,7 +290,8 @@ static int on_peer_asks(struct peer *p, const struct sl_frame *f)
 
 static int on_control(struct peer *p, const struct sl_frame *f, char *text)
 {
-	static const char report[] = "report\n", standby[] = "the other controller leads";
+	static const char report[] = "report\n", delta[] = "delta\n";
+	static const char standby[] = "the other controller leads";
 	char *answer = NULL;
 	struct controller *c = controller_of(p);
 	const char *why;
@@ -272,6 +302,13 @@ static int on_control(struct peer *p, const struct sl_frame *f, char *text)
 	if (!strncmp(text, "term ", 5)) {
 		replaced(c, strtoull(text + 5, NULL, 10));
 		return 0;
+	}
+	if (!strncmp(text, delta, sizeof(delta) - 1)) {
+		p->ionode = true;
+		if (!c->leads || p->node < 0)
+			return 0;
+		return brain_delta(&c->brain, (uint32_t)p->node, text + sizeof(delta) - 1,
+				   now_ns());
 	}
 	if (!strncmp(text, "ack ", 4)) {
 		if (p->node >= 0)
@@ -345,36 +382,37 @@ static int on_frame(struct peer *p, const struct sl_frame *f, char *payload)
 
 /* ---- life ---- */
 
-/* Orders to all nodes, if there are new ones or it is time; returns when to wake up. */
+/* Orders to those that have new ones, or whose lease is to be renewed; returns when to wake up. */
 static sl_time give_orders(struct controller *c)
 {
-	sl_time now = now_ns(), wake = c->leads ? brain_decide(&c->brain, now) : SL_NEVER;
-	bool all = c->brain.epoch != c->sent_epoch || now >= c->renew;
-	struct peer *next;
+	sl_time now = now_ns(), wake, renews;
+	int64_t node;
 	int rc;
 
 	if (!c->leads)
-		return wake;
-	if (all || c->brain.shifted) {
-		c->brain.shifted = false;
-		for (struct peer *p = c->peers.first; p; p = next) {
-			next = p->next;
-			if (p->node >= 0)
-				p->late |= all || c->brain.node[p->node].news;
-			if (p->late && !peer_waits(p) && (rc = send_orders(p)))
-				hang_up(c, p, strerror(-rc));
+		return SL_NEVER;
+	wake = brain_decide(&c->brain, now);
+	while ((node = brain_next(&c->brain, now, RENEW_NS)) >= 0) {
+		struct peer *p = node < c->peer_room ? c->peer_of[node] : NULL;
+
+		if (!p) {
+			c->brain.node[node]->ordered = now;
+			continue;
 		}
+		/* One that has not taken the last ones gets these when it has. */
+		p->late = true;
+		if (peer_waits(p))
+			c->brain.node[node]->ordered = now;
+		else if ((rc = send_orders(p)))
+			hang_up(c, p, strerror(-rc));
 	}
-	if (all) {
-		if (c->curves && c->brain.curves.changed &&
-		    (rc = curves_save(&c->brain.curves, c->curves))) {
-			log_warn("curves=%s cannot be kept: %s", c->curves, strerror(-rc));
-			c->curves = NULL;
-		}
-		c->sent_epoch = c->brain.epoch;
-		c->renew = now + RENEW_NS;
+	if (c->curves && c->brain.curves.changed &&
+	    (rc = curves_save(&c->brain.curves, c->curves))) {
+		log_warn("curves=%s cannot be kept: %s", c->curves, strerror(-rc));
+		c->curves = NULL;
 	}
-	return wake < c->renew ? wake : c->renew;
+	renews = brain_renews(&c->brain, RENEW_NS);
+	return wake < renews ? wake : renews;
 }
 
 /* Returns when to look again. */
@@ -400,7 +438,7 @@ static int on_peer(struct peer *p, uint32_t events)
 {
 	int rc = events & EPOLLOUT ? peer_output(p) : 0;
 
-	if (!rc && p->late && !peer_waits(p))
+	if (!rc && p->late && p->node >= 0 && !peer_waits(p))
 		rc = send_orders(p);
 	if (!rc && events & ~(uint32_t)EPOLLOUT)
 		rc = peer_input(p, on_frame);
@@ -409,13 +447,13 @@ static int on_peer(struct peer *p, uint32_t events)
 
 static int serve(struct controller *c)
 {
-	struct epoll_event ev[64];
+	struct epoll_event ev[EVENTS];
 
 	for (;;) {
 		sl_time look = look_at_peers(c), orders = give_orders(c), now = now_ns();
 		sl_time wake = look < orders ? look : orders;
 		int wait = wake <= now ? 0 : (int)((wake - now) / 1000000 + 1);
-		int count = epoll_wait(c->peers.epoll_fd, ev, 64, wait);
+		int count = epoll_wait(c->peers.epoll_fd, ev, EVENTS, wait);
 
 		for (int i = 0; i < count; i++) {
 			void *what = ev[i].data.ptr;
@@ -457,6 +495,7 @@ static int run(struct controller *c)
 
 	c->started = now_ns();
 	c->peers.owner = c;
+	sl_daemon_files();
 	c->peers.epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	c->stop_fd = sl_daemon_signals();
 	c->unix_fd = sl_daemon_listen(d);
@@ -485,6 +524,7 @@ static int run(struct controller *c)
 	unlink(d->socket);
 	while (c->peers.first)
 		hang_up(c, c->peers.first, "the controller stops");
+	free(c->peer_of);
 	log_info("controller stopped");
 	return rc;
 }

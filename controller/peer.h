@@ -22,7 +22,7 @@ struct peer {
 	bool watched;		     /* for room to send, too */
 	bool late;		     /* there are newer orders than it was sent */
 	unsigned age, silent, stuck; /* ticks: since it came, was heard, took something */
-	size_t have, in_size, sent, out_length;
+	size_t have, in_want, sent, out_length; /* in_want: bytes of the frame that comes */
 	unsigned char *in;
 	char *out; /* what it has not taken yet, from `sent` on */
 	struct peer *next;

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define IONODES 1024 /* that an allocate policy divides among jobs */
+
 /* A policy with its state and its text, before it is in force. */
 struct chosen {
 	const struct sl_policy *policy;
@@ -23,10 +25,10 @@ static void drop(struct chosen *c)
 	free(c->text);
 }
 
-static int choose(struct chosen *c, enum sl_stage stage, const char *text, sl_time now, char *err,
-		  size_t size)
+static int choose(const struct brain *b, struct chosen *c, enum sl_stage stage, const char *text,
+		  sl_time now, char *err, size_t size)
 {
-	const struct sl_policy_limits limits = { .lanes = BRAIN_JOBS, .ionodes = BRAIN_NODES };
+	const struct sl_policy_limits limits = { .lanes = b->job_room, .ionodes = IONODES };
 	struct sl_spec spec;
 	int rc = sl_spec_parse(stage, text, &spec, err, size);
 
@@ -78,7 +80,7 @@ int policy_set(struct brain *b, const char *const spec[POLICY_STAGES], sl_time n
 
 	for (int i = 0; !rc && i < POLICY_STAGES; i++)
 		if (spec[i] || !b->grant)
-			rc = choose(&chosen[i], stages[i], spec[i], now, err, size);
+			rc = choose(b, &chosen[i], stages[i], spec[i], now, err, size);
 	for (int i = 0; i < POLICY_STAGES; i++) {
 		if (rc) {
 			drop(&chosen[i]);
@@ -94,6 +96,41 @@ int policy_set(struct brain *b, const char *const spec[POLICY_STAGES], sl_time n
 			put_allocate(b, &chosen[i]);
 	}
 	b->changed |= !rc;
+	b->remap |= !rc;
+	return rc;
+}
+
+int policy_room(struct brain *b)
+{
+	char *text[POLICY_STAGES] = { NULL }, err[200];
+	const char *same[POLICY_STAGES];
+	int rc = 0;
+
+	if (!b->grant) /* there are none yet */
+		return 0;
+	for (int i = 0; i < POLICY_STAGES; i++) {
+		const struct sl_policy *p =
+			i == POLICY_GRANT ? &b->grant->base : &b->allocate->base;
+
+		text[i] = strdup(b->policy[i] ? b->policy[i] : p->name);
+		same[i] = text[i];
+		rc = text[i] ? rc : -ENOMEM;
+	}
+	for (int i = 0; !rc && i < POLICY_STAGES; i++) {
+		bool by_default = !b->policy[i];
+		const char *const one[POLICY_STAGES] = {
+			[POLICY_GRANT] = i == POLICY_GRANT ? same[i] : NULL,
+			[POLICY_ALLOCATE] = i == POLICY_ALLOCATE ? same[i] : NULL,
+		};
+
+		rc = policy_set(b, one, 0, err, sizeof(err));
+		if (by_default) { /* nobody has asked for it */
+			free(b->policy[i]);
+			b->policy[i] = NULL;
+		}
+	}
+	for (int i = 0; i < POLICY_STAGES; i++)
+		free(text[i]);
 	return rc;
 }
 

@@ -5,8 +5,9 @@
  * A thread of its own, so that a controller that is slow, stopped or gone costs the data path
  * nothing; one that does not read for a second, or says nothing for five, has lost the connection,
  * so that the node can end.
- * It reports every REPORT_NS while jobs do something, else every IDLE_NS, and at once when a job
- * begins after a pause. What the controller orders is carried out under the node's lock: what the
+ * It reports while jobs do something as often as the controller has ordered, REPORT_NS at first,
+ * else every IDLE_NS, and at once when a job begins after a pause; after the first report on a
+ * connection, what has changed. What the controller orders is carried out under the node's lock: what the
  * node may draw and the rates of its jobs, which are leases; the node's share of a job's min and
  * max, which stays as it is; and which nodes serve the job, which its clients are told
  * (wire/shm.h: `moved`). An order that lets the node draw less is acknowledged at once: the
@@ -45,16 +46,20 @@
 #include "ionode/turn.h"
 #include "policy/policy.h"
 
-#define REPORT_NS  INT64_C(50000000)
-#define LEAST_NS   INT64_C(1000000) /* between two, however much begins */
-#define RETRY_MS   200
-#define IDLE_NS	   INT64_C(1000000000)
-#define QUIET_NS   INT64_C(3000000000) /* without I/O: idle */
-#define SILENT_NS  INT64_C(5000000000)
-#define LEASE_NS   INT64_C(4000000000)
-#define IN_MAX	   (4U << 20)
-#define LINK_NODES 64
-#define LINES	   2
+#define REPORT_NS INT64_C(50000000)
+#define LEAST_NS  INT64_C(1000000) /* between two, however much begins */
+#define RETRY_MS  200
+#define IDLE_NS	  INT64_C(1000000000)
+#define QUIET_NS  INT64_C(3000000000) /* without I/O: idle */
+#define SILENT_NS INT64_C(5000000000)
+#define LEASE_NS  INT64_C(4000000000)
+#define IN_MAX	  (4U << 20)
+#define LINES	  2
+
+/* Where a node of the layer is. */
+struct place {
+	char name[SL_NODE_NAME_MAX], socket[108], tcp[96];
+};
 
 /* To one controller. */
 struct line {
@@ -64,14 +69,16 @@ struct line {
 	bool started;
 	int event_fd;
 	int sock;
-	bool refused;		   /* by the controller, the last time */
-	bool report;		   /* it is to be told everything, though it does not lead */
-	bool replaced;		   /* it does not know: it is to be told the term */
-	bool lowered;		   /* by its order: that is to be acknowledged at once */
-	sl_time busy;		   /* when a job last did something */
-	sl_time heard;		   /* when something came from the controller */
-	struct sl_job_report *job; /* the last report's */
-	uint32_t room;
+	bool refused;			  /* by the controller, the last time */
+	bool report;			  /* it is to be told everything, though it does not lead */
+	bool replaced;			  /* it does not know: it is to be told the term */
+	bool lowered;			  /* by its order: that is to be acknowledged at once */
+	sl_time busy;			  /* when a job last did something */
+	sl_time heard;			  /* when something came from the controller */
+	struct sl_job_report *job, *sent; /* as they are; as the controller knows them */
+	uint32_t room, sent_room, jobs_sent;
+	struct sl_node_report told; /* the same of the node */
+	bool whole;		    /* it knows nothing: the connection is new */
 	size_t have;
 	unsigned char *in; /* IN_MAX + 1 */
 };
@@ -88,10 +95,10 @@ struct link {
 	uint64_t term;	    /* the highest, of these */
 	uint64_t order;	    /* the last that is in force; 0: they have run out */
 	sl_time until;	    /* orders hold; 0: there are none */
-	/* The nodes of the layer, as of the last orders. */
-	uint32_t nodes;
-	char node_name[LINK_NODES][SL_NODE_NAME_MAX];
-	char node_socket[LINK_NODES][108], node_tcp[LINK_NODES][96];
+	sl_time every;	    /* between two reports, while jobs do something */
+	/* Nodes of the layer that the controller has named. */
+	uint32_t nodes, node_room;
+	struct place *place;
 };
 
 /* ---- reports ---- */
@@ -174,6 +181,81 @@ static int say(const struct line *l, const char *what, const uint64_t *number)
 	return send_line(l, text, (size_t)length);
 }
 
+/* Whether what concerns the node as a whole is as it was, but for what it draws. */
+static bool same_node(const struct sl_node_report *a, const struct sl_node_report *b)
+{
+	return !strcmp(a->tcp, b->tcp) && !strcmp(a->share, b->share) &&
+	       a->capacity_bps == b->capacity_bps && a->layer_bps == b->layer_bps;
+}
+
+/* What was sent of the job last, looked for from there on; NULL: nothing. */
+static struct sl_job_report *sent_of(const struct line *l, uint64_t id, uint32_t *from)
+{
+	for (uint32_t i = 0; i < l->jobs_sent; i++) {
+		uint32_t k = (*from + i) % l->jobs_sent;
+
+		if (l->sent[k].id != id)
+			continue;
+		*from = k + 1;
+		return &l->sent[k];
+	}
+	return NULL;
+}
+
+/* What is another than the controller knows it. */
+static void put_delta(struct line *l, FILE *out, const struct sl_node_report *r, uint32_t jobs)
+{
+	uint32_t from = 0, kept = 0;
+
+	fputs("delta\n", out);
+	if (r->draw_bps != l->told.draw_bps || r->ack != l->told.ack || r->term != l->told.term)
+		sl_report_put_ack(out, r);
+	for (uint32_t i = 0; i < jobs; i++) {
+		const struct sl_job_report *before = sent_of(l, l->job[i].id, &from);
+
+		kept += before != NULL;
+		if (before)
+			sl_report_put_change(out, &l->job[i], before);
+		else
+			sl_report_put_job(out, &l->job[i]);
+	}
+	from = 0;
+	for (uint32_t i = 0; kept < l->jobs_sent && i < l->jobs_sent; i++) {
+		bool there = false;
+
+		for (uint32_t k = 0; !there && k < jobs; k++) {
+			there = l->job[(from + k) % jobs].id == l->sent[i].id;
+			from = there ? (from + k + 1) % jobs : from;
+		}
+		if (!there)
+			sl_report_put_gone(out, l->sent[i].id);
+	}
+}
+
+static void put_whole(const struct line *l, FILE *out, const struct sl_node_report *r,
+		      uint32_t jobs)
+{
+	fputs("report\n", out);
+	sl_report_put_node(out, r);
+	for (uint32_t i = 0; i < jobs; i++)
+		sl_report_put_job(out, &l->job[i]);
+}
+
+/* The controller knows everything as it is. */
+static void remember(struct line *l, const struct sl_node_report *r, uint32_t jobs)
+{
+	struct sl_job_report *before = l->sent;
+	uint32_t room = l->sent_room;
+
+	l->sent = l->job;
+	l->sent_room = l->room;
+	l->jobs_sent = jobs;
+	l->job = before;
+	l->room = room;
+	l->told = *r;
+	l->whole = false;
+}
+
 static int report(struct line *l)
 {
 	struct node *n = l->link->node;
@@ -191,7 +273,6 @@ static int report(struct line *l)
 	snprintf(r.socket, sizeof(r.socket), "%s", n->config->daemon.socket);
 	if (n->tcp)
 		memcpy(r.tcp, n->tcp->name, sizeof(r.tcp));
-	fputs("report\n", out);
 	pthread_mutex_lock(&n->lock);
 	now = node_now();
 	turn_account(n, now);
@@ -209,11 +290,15 @@ static int report(struct line *l)
 	r.term = l->link->term;
 	jobs = collect(l, now);
 	node_unlock(n);
-	sl_report_put_node(out, &r);
-	for (int i = 0; i < jobs; i++) /* takes ten times as long as to collect them */
-		sl_report_put_job(out, &l->job[i]);
+	/* Without the lock: takes ten times as long as to collect them. */
+	if (jobs >= 0 && (l->whole || !same_node(&r, &l->told)))
+		put_whole(l, out, &r, (uint32_t)jobs);
+	else if (jobs >= 0)
+		put_delta(l, out, &r, (uint32_t)jobs);
 	if (fclose(out) == 0 && jobs >= 0)
 		rc = send_line(l, text, length);
+	if (!rc)
+		remember(l, &r, (uint32_t)jobs);
 	free(text);
 	return rc;
 }
@@ -266,6 +351,39 @@ static void take_draw(struct line *from, const struct sl_node_orders *o)
 	node_draw(n, o->draw_bps ? o->draw_bps : 1, now);
 }
 
+/* Orders that are not named again hold on; with `whole`, those that are not named do not. */
+static void take_leases(struct link *l, bool whole)
+{
+	struct node *n = l->node;
+	sl_time now = node_now();
+
+	for (struct node_job *j = n->jobs; j; j = j->next)
+		if (j->grant_bps != SL_GRANT_NONE)
+			node_job_rate(n, j, whole ? SL_GRANT_NONE : j->grant_bps, now + LEASE_NS,
+				      now);
+}
+
+static void take_place(struct link *l, const struct sl_node_report *r)
+{
+	uint32_t k = 0;
+
+	while (k < l->nodes && strcmp(l->place[k].name, r->name) != 0)
+		k++;
+	if (k == l->node_room) {
+		uint32_t room = l->node_room ? 2 * l->node_room : 16;
+		struct place *more = realloc(l->place, room * sizeof(*more));
+
+		if (!more)
+			return;
+		l->place = more;
+		l->node_room = room;
+	}
+	l->nodes += k == l->nodes;
+	memcpy(l->place[k].name, r->name, sizeof(r->name));
+	memcpy(l->place[k].tcp, r->tcp, sizeof(r->tcp));
+	memcpy(l->place[k].socket, r->socket, sizeof(r->socket));
+}
+
 /* What concerns all jobs: it comes before them. */
 static void take_layer(struct line *from, int what, const struct sl_orders_line *line)
 {
@@ -273,14 +391,13 @@ static void take_layer(struct line *from, int what, const struct sl_orders_line 
 
 	if (what == SL_LINE_EPOCH) {
 		l->epoch = line->epoch.epoch;
-		l->nodes = 0;
+		l->nodes = line->epoch.whole ? 0 : l->nodes;
+		l->every = line->epoch.every_ns > 0 ? line->epoch.every_ns : REPORT_NS;
 		take_draw(from, &line->epoch);
+		take_leases(l, line->epoch.whole);
 	}
-	if (what == SL_LINE_NODE && l->nodes < LINK_NODES) {
-		memcpy(l->node_name[l->nodes], line->node.name, sizeof(line->node.name));
-		memcpy(l->node_tcp[l->nodes], line->node.tcp, sizeof(line->node.tcp));
-		memcpy(l->node_socket[l->nodes++], line->node.socket, sizeof(line->node.socket));
-	}
+	if (what == SL_LINE_NODE)
+		take_place(l, &line->node);
 }
 
 static void take_job(const struct link *l, const struct sl_job_orders *o)
@@ -336,10 +453,11 @@ static void obey(struct line *from, char *text)
 		take_layer(from, what, &line);
 	node_unlock(n);
 	for (; what > 0; what = sl_orders_next(&text, &line)) {
-		if (what != SL_LINE_JOB)
-			continue;
 		pthread_mutex_lock(&n->lock);
-		take_job(l, &line.job);
+		if (what == SL_LINE_JOB)
+			take_job(l, &line.job);
+		else
+			take_layer(from, what, &line);
 		node_unlock(n);
 	}
 	pthread_mutex_lock(&n->lock);
@@ -415,19 +533,21 @@ static int receive(struct line *l)
 static int speak(struct line *l, sl_time *next, sl_time *last)
 {
 	struct link *all = l->link;
-	sl_time now = node_now();
+	sl_time now = node_now(), every;
 	bool whole, leads;
 	int rc = 0;
 
 	pthread_mutex_lock(&all->node->lock);
 	whole = l->report;
+	l->whole |= whole;
+	every = all->every ? all->every : REPORT_NS;
 	leads = all->leads == l || !all->leads;
 	l->report = false;
 	node_unlock(all->node);
 	if (whole || (leads && now >= *next)) {
 		rc = report(l);
 		*last = now;
-		*next = now + (now - l->busy < QUIET_NS ? REPORT_NS : IDLE_NS);
+		*next = now + (now - l->busy < QUIET_NS || every > IDLE_NS ? every : IDLE_NS);
 	}
 	if (!leads)
 		*next = SL_NEVER;
@@ -584,8 +704,10 @@ void link_stop(struct node *n)
 		close(l->line[i].event_fd);
 		free(l->line[i].in);
 		free(l->line[i].job);
+		free(l->line[i].sent);
 	}
 	free(l->addresses);
+	free(l->place);
 	free(l);
 	n->link = NULL;
 }
@@ -608,8 +730,8 @@ void link_event(struct node *n)
 /* Node k as a client of that kind reaches it; false: not at all. */
 static bool address(const struct link *l, uint32_t k, bool tcp, char out[108])
 {
-	snprintf(out, 108, tcp ? "tcp:%s" : "%s", tcp ? l->node_tcp[k] : l->node_socket[k]);
-	return tcp ? l->node_tcp[k][0] : l->node_socket[k][0];
+	snprintf(out, 108, tcp ? "tcp:%s" : "%s", tcp ? l->place[k].tcp : l->place[k].socket);
+	return tcp ? l->place[k].tcp[0] : l->place[k].socket[0];
 }
 
 bool link_socket(const struct node *n, const char *name, char out[108])
@@ -617,7 +739,7 @@ bool link_socket(const struct node *n, const char *name, char out[108])
 	const struct link *l = n->link;
 
 	for (uint32_t k = 0; l && k < l->nodes; k++)
-		if (!strcmp(l->node_name[k], name))
+		if (!strcmp(l->place[k].name, name))
 			return address(l, k, false, out);
 	return false;
 }
@@ -640,7 +762,7 @@ void link_where(const struct node *n, const struct node_job *j, uint32_t unit, u
 	if (j->map_epoch && !j->map_count)
 		snprintf(out, size, "epoch=%llu direct", (unsigned long long)j->map_epoch);
 	for (uint32_t k = 0; j->map_epoch && j->map_count && k < l->nodes; k++)
-		if (!strcmp(l->node_name[k], j->map[i]) && address(l, k, tcp, at))
+		if (!strcmp(l->place[k].name, j->map[i]) && address(l, k, tcp, at))
 			snprintf(out, size, "epoch=%llu at=%s", (unsigned long long)j->map_epoch,
 				 at);
 	used = strlen(out);

@@ -170,10 +170,10 @@ static void every_key_is_taken(void **state)
 	assert_int_equal(c.jobs[0].conf.weight, 4);
 	assert_int_equal(c.jobs[0].conf.period_ns, INT64_C(1200000000000));
 	assert_int_equal(c.jobs[0].conf.best_effort, 1);
-	assert_int_equal(c.jobs[0].line, 29);
+	assert_int_equal(c.jobs[0].line, 30);
 	assert_string_equal(c.jobs[1].name, "17");
 	assert_null(c.jobs[1].words);
-	assert_int_equal(c.jobs[1].line, 37);
+	assert_int_equal(c.jobs[1].line, 38);
 	config_free(&c);
 	assert_null(c.jobs);
 }
