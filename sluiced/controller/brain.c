@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Decisions about the jobs of a machine, from what its I/O nodes report (phases.c).
+ *
+ * Grants. When a phase has begun or ended, the grant policy, the same code as in `sluice sim`,
+ * divides the capacity; none gets more than its max, nor than its processes can use. These are
+ * rates, and come before what jobs share (divide.c). Orders are leases: a node forgets them when
+ * no controller renews them.
+ *
+ * A controller that has just started knows nothing, and hears of one node after the other. Until
+ * all that are there have had the time to report, no job is given nodes: else all would be sent to
+ * the first that is heard of. What the controller before had ordered, the nodes tell, and it stays
+ * as it is unless the policy has a reason to change it.
+ *
+ * O(pairs of the jobs that live) a decision.
+ */
+#include "sluiced/controller/brain.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sluiced/controller/private.h"
+
+#define KEEP_NS	  INT64_C(60000000000) /* a job that no node knows any more */
+#define LOOK_NS	  INT64_C(50000000)    /* until the next look at a phase that should have ended */
+#define SWEEP_NS  INT64_C(1000000000)
+#define REPORT_NS INT64_C(50000000) /* between two reports of a node */
+#define SPREAD_NS INT64_C(50000)    /* for each node that is up, if that is more: 20,000 a second */
+#define LEAST_NS  INT64_C(1000000)
+#define EACH_NS	  INT64_C(3000)
+#define NODE_NS	  INT64_C(500)
+#define OTHERS	  8 /* nodes that each is told of, besides those that serve its jobs */
+
+/* ---- life ---- */
+
+int brain_init(struct brain *b, const struct brain_config *c, sl_time now, char *err, size_t size)
+{
+	const char *const given[POLICY_STAGES] = { c->grant ? c->grant : "none", c->allocate };
+	int rc;
+
+	memset(b, 0, sizeof(*b));
+	b->config = *c;
+	if (b->config.gap_ns > SL_NEVER / 4) /* is added to times */
+		b->config.gap_ns = SL_NEVER / 4;
+	b->wake = SL_NEVER;
+	b->started = now;
+	b->settled = now + c->settle_ns;
+	b->expect = c->expect;
+	b->term = c->term;
+	b->report_ns = REPORT_NS;
+	if (pairs_init(b)) {
+		snprintf(err, size, "out of memory");
+		brain_free(b);
+		return -ENOMEM;
+	}
+	rc = policy_set(b, given, now, err, size);
+	if (rc)
+		brain_free(b);
+	return rc;
+}
+
+void brain_free(struct brain *b)
+{
+	pairs_free(b);
+	divide_free(b);
+	policy_free(b);
+	memset(b, 0, sizeof(*b));
+}
+
+/* ---- decisions ---- */
+
+uint64_t brain_capacity(const struct brain *b)
+{
+	uint64_t sum = 0, layer = 0;
+
+	if (b->config.capacity_bps)
+		return b->config.capacity_bps;
+	for (uint32_t i = 0; i < b->nodes; i++) {
+		const struct brain_node *n = b->node[i];
+
+		if (n->up && !n->capacity_bps)
+			return 0;
+		sum += n->up ? n->capacity_bps : 0;
+		/* While it is being changed at one after the other, the smaller one holds. */
+		if (n->up && n->layer_bps && (!layer || n->layer_bps < layer))
+			layer = n->layer_bps;
+	}
+	return layer ? layer : sum;
+}
+
+uint32_t brain_up(const struct brain *b)
+{
+	return b->nodes_up;
+}
+
+static uint32_t clients_of(const struct brain_job *j)
+{
+	uint32_t n = 0;
+
+	brain_for_parts(p, j)
+	{
+		n += p->clients;
+	}
+	return n;
+}
+
+static void job_facts(const struct brain *b, struct brain_job *j, double capacity)
+{
+	uint32_t clients = clients_of(j);
+	double done = (double)(j->moved_bytes - j->phase_from_bytes);
+
+	j->io.procs = j->procs ? j->procs : clients ? clients : 1;
+	j->io.cap_bps = capacity;
+	if (b->config.per_proc_bps && (double)b->config.per_proc_bps * j->io.procs < j->io.cap_bps)
+		j->io.cap_bps = (double)b->config.per_proc_bps * j->io.procs;
+	if (j->max_bps && (double)j->max_bps < j->io.cap_bps)
+		j->io.cap_bps = (double)j->max_bps;
+	j->io.bytes = j->mean_bytes > done ? j->mean_bytes : done + 1;
+	j->io.left_bytes = j->io.bytes - done > 1 ? j->io.bytes - done : 1;
+}
+
+static void forget_old(struct brain *b, sl_time now)
+{
+	/* Nodes that do not come back know nobody any more. */
+	for (uint32_t i = 0; now - b->swept > SWEEP_NS && i < b->nodes; i++) {
+		struct brain_node *n = b->node[i];
+
+		while (!n->up && now - n->heard > KEEP_NS && !sl_list_empty(&n->pairs))
+			pairs_drop(b, sl_container(n->pairs.next, struct brain_part, of_node));
+	}
+	b->swept = now - b->swept > SWEEP_NS ? now : b->swept;
+	while (!sl_list_empty(&b->gone)) {
+		struct brain_job *j = sl_container(b->gone.next, struct brain_job, gone);
+
+		if (now - j->active < KEEP_NS)
+			return;
+		if (b->ops && b->ops->forget)
+			b->ops->forget(b->state, j->io.job);
+		pairs_drop_job(b, j);
+		b->changed = true;
+	}
+}
+
+/* Whether it has to be looked at with the next decision, too. */
+static bool lives(const struct brain *b, const struct brain_job *j, sl_time now)
+{
+	if (j->in_io || j->divided_bps >= 0)
+		return true;
+	brain_for_parts(p, j)
+	{
+		if (divide_wants(b, p, now) > 0 || p->divided_bps >= 0 || p->ordered_bps >= 0)
+			return true;
+	}
+	return false;
+}
+
+/* Look at each job that lives; returns when that is to be done again. */
+static sl_time look(struct brain *b, sl_time now)
+{
+	sl_time next = SL_NEVER;
+
+	forget_old(b, now);
+	for (struct sl_list *at = b->live.next, *after; at != &b->live; at = after) {
+		struct brain_job *j = sl_container(at, struct brain_job, live);
+		sl_time due;
+
+		after = at->next;
+		if (j->in_io && phase_over(b, j, now))
+			phase_end(b, j);
+		due = j->active + b->config.gap_ns;
+		due = due > now ? due : now + LOOK_NS;
+		if (j->in_io && due < next)
+			next = due;
+		rates_share_out(b, j, now);
+		phase_period(b, j, now);
+		if (!lives(b, j, now))
+			sl_list_remove(&j->live);
+	}
+	if (!b->mapping && (now >= b->settled || (b->expect && brain_up(b) >= b->expect))) {
+		b->mapping = true;
+		b->changed = b->remap = true;
+		map_learn(b);
+	}
+	return !b->mapping && b->settled < next ? b->settled : next;
+}
+
+/* A phase has begun or ended, or the policy asked for it. */
+static void decide_grants(struct brain *b, sl_time now)
+{
+	double capacity = (double)brain_capacity(b);
+	uint32_t n = 0;
+
+	b->epoch++;
+	brain_for_live(j, b)
+	{
+		if (!j->in_io)
+			continue;
+		job_facts(b, j, capacity);
+		b->want[n++] = &j->io;
+	}
+	b->wake = SL_NEVER;
+	if (b->ops && n && capacity > 0)
+		b->wake = b->ops->decide(b->state, b->want, n, capacity, now);
+	b->changed = false;
+	b->decisions++;
+}
+
+/*
+ * What a decision costs grows with what there is, and so does the time between two: one for all jobs
+ * that are there, or live, may take a tenth of the time.
+ */
+static sl_time apart(uint32_t jobs, uint32_t nodes)
+{
+	sl_time ns = (sl_time)jobs * EACH_NS + (sl_time)nodes * NODE_NS;
+
+	return ns < LEAST_NS ? 0 : ns;
+}
+
+sl_time brain_decide(struct brain *b, sl_time now)
+{
+	sl_time next, again, due;
+
+	b->report_ns = (sl_time)b->nodes_up * SPREAD_NS;
+	b->report_ns = b->report_ns < REPORT_NS ? REPORT_NS : b->report_ns;
+	due = b->divided_at + apart(b->wanting, b->nodes);
+	if (b->divided_at && now < due && b->divided_at <= now)
+		return due;
+	next = look(b, now);
+	due = b->mapped ? b->mapped + apart(b->jobs, b->nodes) : 0;
+	if (b->mapping && b->remap && now >= due) {
+		b->remap = false;
+		b->mapped = now;
+		map_decide(b, now);
+	} else if (b->mapping && b->remap && due < next) {
+		next = due;
+	}
+	if (b->changed || now >= b->wake)
+		decide_grants(b, now);
+	again = divide_capacity(b, now);
+	b->divided_at = now;
+	next = again < next ? again : next;
+	return next < b->wake ? next : b->wake;
+}
+
+size_t brain_greeting(const struct brain *b, char out[128])
+{
+	const struct sl_node_orders o = { .term = b->term };
+	FILE *f = fmemopen(out, 128, "w");
+
+	if (!f)
+		return 0;
+	sl_orders_put_epoch(f, &o);
+	fclose(f);
+	return strlen(out);
+}
+
+static void put_place(const struct brain *b, uint32_t node, FILE *out)
+{
+	const struct brain_node *n = b->node[node];
+	struct sl_node_report r = { .life = n->life, .capacity_bps = n->capacity_bps };
+
+	memcpy(r.name, n->name, sizeof(r.name));
+	memcpy(r.socket, n->socket, sizeof(r.socket));
+	memcpy(r.tcp, n->tcp, sizeof(r.tcp));
+	sl_report_put_node(out, &r);
+}
+
+/*
+ * Where the nodes are that serve the job, and some others, for programs whose own does not answer:
+ * those with the next numbers, also if they are down: they may be back when a client looks for one.
+ */
+static void put_places(const struct brain *b, uint32_t node, FILE *out)
+{
+	uint32_t others = b->nodes < OTHERS ? b->nodes : OTHERS;
+
+	for (uint32_t k = 0; k < others; k++)
+		put_place(b, b->nodes <= OTHERS ? k : (node + k) % b->nodes, out);
+}
+
+static void put_job(const struct brain *b, const struct brain_part *p, FILE *out)
+{
+	const struct brain_job *j = p->job;
+	struct sl_job_orders o = { .id = j->id,
+				   .rate_bps = UINT64_MAX,
+				   .to_count = UINT32_MAX,
+				   .period_ns = j->found_ns,
+				   .share = p->share ? p->share : SL_SHARE_WHOLE };
+
+	/* A job that wants nothing has no rate: its first request finds an open door. */
+	if (brain_capacity(b) && p->divided_bps >= 0)
+		o.rate_bps = (uint64_t)(p->divided_bps + 0.5);
+	if (j->map_epoch) {
+		o.to_count = j->to_count;
+		o.turns = !b->policy[POLICY_ALLOCATE];
+		for (uint32_t k = 0; k < j->to_count; k++) {
+			memcpy(o.to[k], b->node[j->to[k]]->name, sizeof(o.to[k]));
+			put_place(b, j->to[k], out);
+		}
+	}
+	sl_orders_put_job(out, &o);
+}
+
+void brain_orders(struct brain *b, uint32_t node, sl_time now, FILE *out)
+{
+	struct brain_node *self = b->node[node];
+	struct sl_node_orders all = { .epoch = b->epoch,
+				      .term = b->term,
+				      .order = self->order,
+				      .every_ns = b->report_ns,
+				      .whole = self->whole };
+
+	all.layer_bps = brain_capacity(b);
+	all.draw_bps = all.layer_bps ? (uint64_t)(self->sent_bps + 0.5) : 0;
+	sl_orders_put_epoch(out, &all);
+	if (self->whole)
+		put_places(b, node, out);
+	brain_for_pairs(p, self)
+	{
+		if (self->whole || p->news)
+			put_job(b, p, out);
+		p->news = false;
+	}
+	self->whole = false;
+	self->ordered = now;
+	sl_list_remove(&self->telling);
+	sl_list_remove(&self->renewing);
+	sl_list_push_back(&b->renewing, &self->renewing);
+}
