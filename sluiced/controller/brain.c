@@ -27,9 +27,9 @@
 #define SWEEP_NS  INT64_C(1000000000)
 #define REPORT_NS INT64_C(50000000) /* between two reports of a node */
 #define SPREAD_NS INT64_C(50000)    /* for each node that is up, if that is more: 20,000 a second */
-#define LEAST_NS  INT64_C(1000000)
+#define LEAST_NS  INT64_C(190000)   /* what is less is not saved */
 #define EACH_NS	  INT64_C(3000)
-#define NODE_NS	  INT64_C(500)
+#define NODE_NS	  INT64_C(2000)
 #define OTHERS	  8 /* nodes that each is told of, besides those that serve its jobs */
 
 /* ---- life ---- */
@@ -76,6 +76,8 @@ uint64_t brain_capacity(const struct brain *b)
 
 	if (b->config.capacity_bps)
 		return b->config.capacity_bps;
+	if (b->capacity_known)
+		return b->capacity_sum;
 	for (uint32_t i = 0; i < b->nodes; i++) {
 		const struct brain_node *n = b->node[i];
 
@@ -221,11 +223,18 @@ sl_time brain_decide(struct brain *b, sl_time now)
 {
 	sl_time next, again, due;
 
+	if (!b->capacity_known) { /* it is asked for with every order */
+		b->capacity_sum = brain_capacity(b);
+		b->capacity_known = true;
+	}
 	b->report_ns = (sl_time)b->nodes_up * SPREAD_NS;
 	b->report_ns = b->report_ns < REPORT_NS ? REPORT_NS : b->report_ns;
 	due = b->divided_at + apart(b->wanting, b->nodes);
 	if (b->divided_at && now < due && b->divided_at <= now)
 		return due;
+	/* With many, reports that change nothing wait for the next time, too. */
+	if (due > b->divided_at && !b->renew && !b->changed && !b->remap && now < b->due)
+		return b->due;
 	next = look(b, now);
 	due = b->mapped ? b->mapped + apart(b->jobs, b->nodes) : 0;
 	if (b->mapping && b->remap && now >= due) {
@@ -240,7 +249,8 @@ sl_time brain_decide(struct brain *b, sl_time now)
 	again = divide_capacity(b, now);
 	b->divided_at = now;
 	next = again < next ? again : next;
-	return next < b->wake ? next : b->wake;
+	b->due = next < b->wake ? next : b->wake;
+	return b->due;
 }
 
 size_t brain_greeting(const struct brain *b, char out[128])

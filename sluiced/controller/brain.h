@@ -163,21 +163,24 @@ struct brain {
 	uint64_t epoch;
 	sl_time wake; /* when the policy wants to decide again */
 	sl_time started;
-	uint32_t expect; /* nodes that the layer has, as far as anybody has said */
-	sl_time settled; /* from then on jobs are given nodes */
-	bool mapping;	 /* that time has come */
-	bool changed;	 /* since the last decision */
-	bool remap;	 /* jobs or nodes have come or gone: nodes are given to jobs anew */
-	sl_time mapped;	 /* when that was done last */
-	sl_time swept;	 /* when nodes that are down were looked at */
-	sl_time divided_at;
-	uint32_t wanting; /* jobs that wanted something then */
+	uint32_t expect;	 /* nodes that the layer has, as far as anybody has said */
+	bool complete;		 /* as many have reported */
+	sl_time settled;	 /* from then on jobs are given nodes */
+	bool mapping;		 /* that time has come */
+	bool changed;		 /* since the last decision */
+	bool remap;		 /* jobs or nodes have come or gone: nodes are given to jobs anew */
+	sl_time mapped;		 /* when that was done last */
+	sl_time swept;		 /* when nodes that are down were looked at */
+	sl_time divided_at, due; /* the last decision; the next, if nothing changes before */
+	uint32_t wanting;	 /* jobs that wanted something then */
 	uint64_t decisions;
 	/* divide.c */
-	uint64_t term;			/* nodes obey the highest */
-	char share[SL_SHARE_TEXT];	/* share policy of the nodes, as they report it */
-	sl_time max_exclusive_ns;	/* of share=io-sets; 0: shares are by weight */
-	double capacity_bps;		/* that is divided */
+	uint64_t term;		   /* nodes obey the highest */
+	char share[SL_SHARE_TEXT]; /* share policy of the nodes, as they report it */
+	sl_time max_exclusive_ns;  /* of share=io-sets; 0: shares are by weight */
+	double capacity_bps;	   /* that is divided */
+	uint64_t capacity_sum;	   /* what the nodes report, if it is known */
+	bool capacity_known;
 	double negligible_bps;		/* a change of a rate that is not worth an order */
 	void *sets;			/* state of set-10 for that */
 	struct sl_divide_job *dividing; /* room for all */

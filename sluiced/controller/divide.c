@@ -40,12 +40,13 @@
 #include <string.h>
 
 #define LEASE_NS   INT64_C(4000000000)
-#define AGAIN_NS   INT64_C(50000000) /* while somebody wants something */
-#define RESERVE	   0.01		     /* of the capacity, for all nodes without work */
-#define SLACK	   0.02		     /* of the capacity */
-#define MORE	   1.25		     /* than was moved may be wanted next */
+#define RESERVE	   0.01 /* of the capacity, for all nodes without work */
+#define SLACK	   0.02 /* of the capacity */
+#define MORE	   1.25 /* than was moved may be wanted next */
 #define TAIL	   0.0005
 #define NEGLIGIBLE 0.005 /* of the capacity */
+#define MANY	   100	 /* jobs that want something */
+#define RELATIVE   0.008 /* of a rate */
 #define FEW	   16	 /* nodes of a job that need no memory of their own */
 
 /* ---- life ---- */
@@ -298,10 +299,17 @@ static uint32_t divide_all(struct brain *b, double capacity, sl_time now)
 
 /* ---- orders ---- */
 
-/* By more than is worth an order: all nodes together stay within NEGLIGIBLE of the capacity. */
+/*
+ * By more than is worth an order: all nodes together stay within NEGLIGIBLE of the capacity, and
+ * with many, where each that begins takes a little from all, each within RELATIVE of its rate.
+ */
 static bool differs(const struct brain *b, double x, double y)
 {
-	return x > y + b->negligible_bps || x < y - b->negligible_bps;
+	double least = b->negligible_bps;
+
+	if (b->wanting > MANY && RELATIVE * y > least)
+		least = RELATIVE * y;
+	return x > y + least || x < y - least;
 }
 
 static void tell(struct brain *b, uint32_t node, double bps)
@@ -315,11 +323,11 @@ static void tell(struct brain *b, uint32_t node, double bps)
 }
 
 /* What nodes may draw that were not heard of yet. */
-static double unheard(const struct brain *b, double capacity, double held, sl_time now)
+static double unheard(struct brain *b, double capacity, double held, sl_time now)
 {
-	bool all = brain_up(b) >= b->expect; /* if nobody has said how many: those that are known */
-
-	return all || now - b->started > LEASE_NS || held > capacity ? 0 : capacity - held;
+	/* If nobody has said how many there are: those that are known. Who goes later is known. */
+	b->complete |= brain_up(b) >= b->expect;
+	return b->complete || now - b->started > LEASE_NS || held > capacity ? 0 : capacity - held;
 }
 
 /* Lower at once; raise as far as what is held by all allows. */
@@ -380,5 +388,5 @@ sl_time divide_capacity(struct brain *b, sl_time now)
 	b->wanting = divide_all(b, capacity, now);
 	order_nodes(b, capacity, now);
 	order_jobs(b);
-	return b->renew ? now + 1000000 : b->wanting ? now + AGAIN_NS : SL_NEVER;
+	return b->renew ? now + 1000000 : b->wanting ? now + b->report_ns : SL_NEVER;
 }

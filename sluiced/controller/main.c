@@ -44,6 +44,7 @@
 #define SETTLE_NS INT64_C(500000000) /* nodes that have lost the one before try every 200 ms */
 #define EVENTS	  512
 #define RENEW_NS  INT64_C(1000000000) /* a quarter of a lease */
+#define MANY	  256		      /* nodes: from then on half as often */
 
 struct controller {
 	struct brain brain;
@@ -386,13 +387,14 @@ static int on_frame(struct peer *p, const struct sl_frame *f, char *payload)
 static sl_time give_orders(struct controller *c)
 {
 	sl_time now = now_ns(), wake, renews;
+	sl_time renew_ns = brain_up(&c->brain) < MANY ? RENEW_NS : 2 * RENEW_NS;
 	int64_t node;
 	int rc;
 
 	if (!c->leads)
 		return SL_NEVER;
 	wake = brain_decide(&c->brain, now);
-	while ((node = brain_next(&c->brain, now, RENEW_NS)) >= 0) {
+	while ((node = brain_next(&c->brain, now, renew_ns)) >= 0) {
 		struct peer *p = node < c->peer_room ? c->peer_of[node] : NULL;
 
 		if (!p) {
@@ -411,7 +413,7 @@ static sl_time give_orders(struct controller *c)
 		log_warn("curves=%s cannot be kept: %s", c->curves, strerror(-rc));
 		c->curves = NULL;
 	}
-	renews = brain_renews(&c->brain, RENEW_NS);
+	renews = brain_renews(&c->brain, renew_ns);
 	return wake < renews ? wake : renews;
 }
 

@@ -28,7 +28,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NONE UINT32_MAX
+#define NONE	  UINT32_MAX
+#define FEW_NODES 64
 
 static bool has(const struct brain_job *j, uint32_t node)
 {
@@ -307,6 +308,25 @@ static uint32_t candidates(struct brain *b, struct places *at)
 	return n;
 }
 
+/*
+ * How many nodes each gets. The policies look at all jobs and all nodes, each time; that is not done
+ * for a machine on which nobody has asked for one, and beyond what they have room for: there a job
+ * keeps what it has, and a new one gets one.
+ */
+static void count_out(struct brain *b, uint32_t n, struct sl_alloc_machine *m)
+{
+	bool asked = b->policy[POLICY_ALLOCATE];
+	uint32_t some = n < POLICY_JOBS ? n : POLICY_JOBS;
+
+	if (!asked && (n > some || m->ionodes > FEW_NODES))
+		some = 0;
+	m->ionodes = m->ionodes < POLICY_IONODES ? m->ionodes : POLICY_IONODES;
+	if (some)
+		b->allocate->decide(b->allocate_state, b->alloc, some, m);
+	for (uint32_t i = some; i < n; i++)
+		b->alloc[i].ionodes = b->alloc[i].has ? b->alloc[i].has : 1;
+}
+
 /* Nodes that are up, and serve nobody who does I/O. */
 static uint32_t count_idle(const struct brain *b)
 {
@@ -383,7 +403,7 @@ void map_decide(struct brain *b, sl_time now)
 	n = candidates(b, &at);
 	digests = malloc((n ? n : 1) * sizeof(*digests));
 	if (n && digests) {
-		b->allocate->decide(b->allocate_state, b->alloc, n, &m);
+		count_out(b, n, &m);
 		at.idle = count_idle(b);
 		place(b, n, &at, digests, now);
 	}

@@ -83,6 +83,7 @@ int nodes_index(struct brain *b, const struct sl_node_report *r, sl_time now, bo
 	n->layer_bps = nodes_rate(r->layer_bps);
 	b->nodes_up += !n->up;
 	n->up = true;
+	b->capacity_known &= !b->changed;
 	n->heard = now;
 	if (r->of > b->expect && r->of <= BRAIN_NODES)
 		b->expect = r->of;
@@ -97,6 +98,7 @@ void brain_node_gone(struct brain *b, uint32_t node, bool dead, sl_time now)
 		return;
 	n->up = false;
 	b->nodes_up--;
+	b->capacity_known = false;
 	n->heard = now;
 	n->sent_bps = 0;
 	if (dead)

@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define IONODES 1024 /* that an allocate policy divides among jobs */
-
 /* A policy with its state and its text, before it is in force. */
 struct chosen {
 	const struct sl_policy *policy;
@@ -28,7 +26,10 @@ static void drop(struct chosen *c)
 static int choose(const struct brain *b, struct chosen *c, enum sl_stage stage, const char *text,
 		  sl_time now, char *err, size_t size)
 {
-	const struct sl_policy_limits limits = { .lanes = b->job_room, .ionodes = IONODES };
+	const struct sl_policy_limits limits = {
+		.lanes = stage == SL_ALLOCATE ? POLICY_JOBS : b->job_room,
+		.ionodes = POLICY_IONODES,
+	};
 	struct sl_spec spec;
 	int rc = sl_spec_parse(stage, text, &spec, err, size);
 
@@ -102,35 +103,18 @@ int policy_set(struct brain *b, const char *const spec[POLICY_STAGES], sl_time n
 
 int policy_room(struct brain *b)
 {
-	char *text[POLICY_STAGES] = { NULL }, err[200];
-	const char *same[POLICY_STAGES];
-	int rc = 0;
+	const char *same[POLICY_STAGES] = { NULL };
+	char *text, err[200];
+	int rc;
 
 	if (!b->grant) /* there are none yet */
 		return 0;
-	for (int i = 0; i < POLICY_STAGES; i++) {
-		const struct sl_policy *p =
-			i == POLICY_GRANT ? &b->grant->base : &b->allocate->base;
-
-		text[i] = strdup(b->policy[i] ? b->policy[i] : p->name);
-		same[i] = text[i];
-		rc = text[i] ? rc : -ENOMEM;
-	}
-	for (int i = 0; !rc && i < POLICY_STAGES; i++) {
-		bool by_default = !b->policy[i];
-		const char *const one[POLICY_STAGES] = {
-			[POLICY_GRANT] = i == POLICY_GRANT ? same[i] : NULL,
-			[POLICY_ALLOCATE] = i == POLICY_ALLOCATE ? same[i] : NULL,
-		};
-
-		rc = policy_set(b, one, 0, err, sizeof(err));
-		if (by_default) { /* nobody has asked for it */
-			free(b->policy[i]);
-			b->policy[i] = NULL;
-		}
-	}
-	for (int i = 0; i < POLICY_STAGES; i++)
-		free(text[i]);
+	text = strdup(b->policy[POLICY_GRANT] ? b->policy[POLICY_GRANT] : b->grant->base.name);
+	if (!text)
+		return -ENOMEM;
+	same[POLICY_GRANT] = text;
+	rc = policy_set(b, same, 0, err, sizeof(err));
+	free(text);
 	return rc;
 }
 

@@ -51,6 +51,8 @@ enum policy_stage { POLICY_GRANT, POLICY_ALLOCATE, POLICY_STAGES };
 int policy_set(struct brain *b, const char *const spec[POLICY_STAGES], sl_time now, char *err,
 	       size_t size);
 void policy_free(struct brain *b);
+#define POLICY_JOBS    4096 /* that an allocate policy decides about at one time */
+#define POLICY_IONODES 1024 /* that it divides among them */
 /* There is room for more jobs: the same policies anew, with room for as many. 0 or -ENOMEM. */
 int policy_room(struct brain *b);
 
