@@ -30,7 +30,7 @@
 #define LEAST_NS  INT64_C(190000)   /* what is less is not saved */
 #define EACH_NS	  INT64_C(3000)
 #define NODE_NS	  INT64_C(2000)
-#define OTHERS	  8 /* nodes that each is told of, besides those that serve its jobs */
+#define OTHERS	  16 /* nodes that each is told of, besides those that serve its jobs */
 
 /* ---- life ---- */
 
@@ -276,9 +276,22 @@ static void put_place(const struct brain *b, uint32_t node, FILE *out)
 	sl_report_put_node(out, &r);
 }
 
+/* Those that have it among the others are told. */
+void brain_new_place(struct brain *b, uint32_t node)
+{
+	uint32_t others = b->nodes < OTHERS ? b->nodes : OTHERS;
+
+	for (uint32_t k = 0; k < others; k++) {
+		uint32_t i = b->nodes <= OTHERS ? k : (node + b->nodes - k) % b->nodes;
+
+		b->node[i]->places = true;
+		pairs_tell(b, i);
+	}
+}
+
 /*
- * Where the nodes are that serve the job, and some others, for programs whose own does not answer:
- * those with the next numbers, also if they are down: they may be back when a client looks for one.
+ * Where some other nodes are, for programs whose own does not answer: those with the next numbers,
+ * also if they are down: they may be back when a client looks for one.
  */
 static void put_places(const struct brain *b, uint32_t node, FILE *out)
 {
@@ -323,8 +336,9 @@ void brain_orders(struct brain *b, uint32_t node, sl_time now, FILE *out)
 	all.layer_bps = brain_capacity(b);
 	all.draw_bps = all.layer_bps ? (uint64_t)(self->sent_bps + 0.5) : 0;
 	sl_orders_put_epoch(out, &all);
-	if (self->whole)
+	if (self->whole || self->places)
 		put_places(b, node, out);
+	self->places = false;
 	brain_for_pairs(p, self)
 	{
 		if (self->whole || p->news)

@@ -54,6 +54,7 @@ struct brain_node {
 	uint64_t order;		/* number of that order */
 	uint64_t acked;		/* the last that it has acknowledged */
 	sl_time ordered;	/* when its lease was renewed last */
+	bool places;		/* it is to be told where others are: one of these is new */
 	bool whole;		/* and all of them: its connection is new */
 	struct sl_list telling; /* in brain.telling: it is to be sent orders */
 	struct sl_list renewing; /* in brain.renewing, by `ordered` */

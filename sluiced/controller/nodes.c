@@ -51,6 +51,7 @@ static void silence_parts(struct brain *b, uint32_t node)
 int nodes_index(struct brain *b, const struct sl_node_report *r, sl_time now, bool *met)
 {
 	struct brain_node *n;
+	bool moved;
 	uint32_t i;
 
 	if (!r->name[0] || strchr(r->name, ','))
@@ -76,6 +77,7 @@ int nodes_index(struct brain *b, const struct sl_node_report *r, sl_time now, bo
 	divide_node(b, i, r, n->up && n->life == r->life);
 	if (!n->up || n->life != r->life)
 		n->whole = true;
+	moved = strcmp(n->socket, r->socket) != 0 || strcmp(n->tcp, r->tcp) != 0;
 	memcpy(n->socket, r->socket, sizeof(n->socket));
 	memcpy(n->tcp, r->tcp, sizeof(n->tcp));
 	n->life = r->life;
@@ -84,6 +86,8 @@ int nodes_index(struct brain *b, const struct sl_node_report *r, sl_time now, bo
 	b->nodes_up += !n->up;
 	n->up = true;
 	b->capacity_known &= !b->changed;
+	if (moved || !*met)
+		brain_new_place(b, i);
 	n->heard = now;
 	if (r->of > b->expect && r->of <= BRAIN_NODES)
 		b->expect = r->of;

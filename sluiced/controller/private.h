@@ -73,6 +73,9 @@ void divide_report(struct brain *b, struct brain_part *p, const struct sl_job_re
 /* What it can use where; 0: nothing. */
 double divide_wants(const struct brain *b, const struct brain_part *p, sl_time now);
 
+/* brain.c: the node is new, or elsewhere than before. */
+void brain_new_place(struct brain *b, uint32_t node);
+
 /* map.c: give jobs the nodes that the controller before had given them; decide anew. */
 void map_learn(struct brain *b);
 void map_decide(struct brain *b, sl_time now);
