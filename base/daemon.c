@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/listen.h"
@@ -100,6 +101,16 @@ int sl_daemon_secret(const struct sl_daemon *d, char secret[SL_SECRET_BYTES])
 			: rc == -EINVAL ? "it has to be one line of 1 to 63 characters"
 					: strerror(-rc));
 	return rc;
+}
+
+void sl_daemon_files(void)
+{
+	struct rlimit l;
+
+	if (getrlimit(RLIMIT_NOFILE, &l) == 0) {
+		l.rlim_cur = l.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &l);
+	}
 }
 
 void sl_daemon_ready(struct sl_daemon *d)

@@ -50,5 +50,7 @@ int sl_daemon_deaf(const char *address, int rc);
 /* sl_secret_read() of the file; says on stderr what is wrong with it. */
 int sl_daemon_secret(const struct sl_daemon *d, char secret[SL_SECRET_BYTES]);
 void sl_daemon_ready(struct sl_daemon *d);
+/* As many open files as the hard limit allows. */
+void sl_daemon_files(void);
 
 #endif

@@ -4,6 +4,8 @@
 
 #include <errno.h>
 #include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -129,6 +131,17 @@ bool listen_tcp_taken(const char *address)
 	if (sock >= 0)
 		close(sock);
 	return sock == -EADDRINUSE;
+}
+
+void listen_keepalive(int sock)
+{
+	const int on = 1, idle_s = 4, every_s = 2, times = 3;
+
+	/* Fails on Unix sockets, which need none. */
+	setsockopt(sock, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+	setsockopt(sock, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof(idle_s));
+	setsockopt(sock, IPPROTO_TCP, TCP_KEEPINTVL, &every_s, sizeof(every_s));
+	setsockopt(sock, IPPROTO_TCP, TCP_KEEPCNT, &times, sizeof(times));
 }
 
 /* Also for connect(2): see socket(7). */

@@ -25,5 +25,7 @@ void listen_name(const struct sockaddr *a, socklen_t length, char name[64]);
  * negative errno.
  */
 int listen_dial(const char *address);
+/* Over TCP: the kernel finds out that the other machine is gone, within about ten seconds. */
+void listen_keepalive(int sock);
 
 #endif

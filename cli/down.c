@@ -106,6 +106,7 @@ static int dn_signal(const struct layer *l, struct dn *d, size_t i)
 {
 	const struct layer_member *m = &d->m[i];
 	struct layer_member again[LAYER_MEMBERS];
+	bool still = false;
 	int pidfd = (int)syscall(SYS_pidfd_open, m->pid, 0);
 	char called[32];
 
@@ -116,7 +117,9 @@ static int dn_signal(const struct layer *l, struct dn *d, size_t i)
 		return cli_fail(cmd, "cannot reach %s (pid %d): %s.", called, (int)m->pid,
 				strerror(errno));
 	/* The number may have become another process' before it was opened. */
-	if (layer_members(l, again) > i && again[i].pid == m->pid) {
+	for (size_t k = layer_members(l, again); k-- > 0;)
+		still |= again[k].pid == m->pid;
+	if (still) {
 		d->p[i].fd = pidfd;
 		if (syscall(SYS_pidfd_send_signal, pidfd, SIGTERM, NULL, 0) && errno != ESRCH)
 			return cli_fail(cmd, "cannot stop %s (pid %d): %s.", called, (int)m->pid,

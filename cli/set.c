@@ -144,8 +144,7 @@ static int se_capacity(const char *name, const char *text)
 	if ((status = layer_choose(&l, "set", name)))
 		return status;
 	/* Each node has its part. Those that have died count: they may come back. */
-	n = layer_members(&l, m);
-	n -= m[n - 1].controller;
+	n = layer_nodes(m, layer_members(&l, m));
 	if (!found)
 		snprintf(line, sizeof(line), "capacity %" PRIu64, bps && bps < n ? 1 : bps / n);
 	turn = layer_turn(&l);

@@ -313,10 +313,9 @@ static int sa_watch(const struct layer *l, bool merge, bool json, int64_t every_
 static int sa_choose_node(struct layer *l, const char *text)
 {
 	struct layer_member m[LAYER_MEMBERS];
-	size_t n = layer_members(l, m);
+	size_t n = layer_nodes(m, layer_members(l, m));
 	unsigned long number;
 
-	n -= m[n - 1].controller;
 	if (check_count(text, 0, n - 1, &number)) {
 		if (n == 1)
 			return cli_usage(cmd, "--ionode: layer '%s' has only node 0, not '%s'.",

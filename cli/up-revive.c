@@ -274,8 +274,8 @@ static int re_all(struct layer *l)
 	dashboard = dashboard_died(l);
 	if (!dead && !dashboard)
 		printf("Nothing of layer '%s' has died.\n", l->name);
-	for (size_t k = n; k-- > 0;) { /* the controller, which is the last, first */
-		size_t i = k == n - 1 ? k : n - 2 - k;
+	for (size_t k = 0, nodes = layer_nodes(m, n); k < n; k++) { /* controllers first */
+		size_t i = k < n - nodes ? n - 1 - k : k - (n - nodes);
 
 		if (m[i].pid)
 			continue;

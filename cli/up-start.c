@@ -65,6 +65,14 @@ static void us_controller(const struct up *u, const char *daemon, const struct l
 		us_add(a, "--direct", NULL);
 }
 
+/* Two that know each other: the first leads, as long as it lives. */
+static void us_pair(struct us_args *a, const struct layer_member *other, bool standby)
+{
+	us_add(a, "--peer", other->socket);
+	if (standby)
+		us_add(a, "--standby", NULL);
+}
+
 /* All CPUs have a worker, and no more than that if nobody asked for it. */
 static unsigned us_workers(unsigned ionodes)
 {
@@ -195,11 +203,15 @@ void up_settle(const struct layer *l)
 static int us_members(struct up *u, const char *daemon, struct layer_start *s, size_t *started)
 {
 	struct layer *l = &u->layer;
-	struct layer_member controller, node[LAYER_IONODES] = { 0 };
+	struct layer_member controller, standby, node[LAYER_IONODES] = { 0 };
+	bool two = config_flag(u->value[CONFIG_STANDBY]);
+	char both[2 * sizeof(standby.socket) + 1];
 	struct us_args a;
 	int status = CLI_OK;
 
 	layer_member(l, 0, true, &controller);
+	layer_standby(l, &standby);
+	snprintf(both, sizeof(both), two ? "%s,%s" : "%s", controller.socket, standby.socket);
 	for (unsigned i = 0; i < u->ionodes; i++)
 		layer_member(l, i, false, &node[i]);
 	if ((u->controller && !controller.socket[0]) || !node[u->ionodes - 1].socket[0])
@@ -209,13 +221,23 @@ static int us_members(struct up *u, const char *daemon, struct layer_start *s, s
 				l->dir, u->ionodes + 1);
 	if (u->controller) {
 		us_controller(u, daemon, &controller, &a);
+		if (two)
+			us_pair(&a, &standby, false);
 		status = layer_launch(l, &controller, a.word, &s[*started]);
 		*started += !status;
 		if (status || (status = layer_ready(l, &controller, false, &s[0])))
 			return status;
 	}
+	if (two) {
+		us_controller(u, daemon, &standby, &a);
+		us_pair(&a, &controller, true);
+		status = layer_launch(l, &standby, a.word, &s[*started]);
+		*started += !status;
+		if (status || (status = layer_ready(l, &standby, false, &s[1])))
+			return status;
+	}
 	for (unsigned i = 0; !status && i < u->ionodes; i++) {
-		us_node(u, daemon, &node[i], controller.socket, &a);
+		us_node(u, daemon, &node[i], both, &a);
 		status = layer_launch(l, &node[i], a.word, &s[*started]);
 		*started += !status;
 	}

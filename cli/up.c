@@ -37,6 +37,7 @@ static const struct option longs[] = {
 	{ "per-proc-bandwidth", required_argument, NULL, O_KEY + CONFIG_PER_PROC },
 	{ "compute-nodes", required_argument, NULL, O_KEY + CONFIG_COMPUTE_NODES },
 	{ "controller-loss", required_argument, NULL, O_KEY + CONFIG_CONTROLLER_LOSS },
+	{ "standby", no_argument, NULL, O_KEY + CONFIG_STANDBY },
 	{ "direct", no_argument, NULL, O_KEY + CONFIG_DIRECT },
 	{ "ask-always", no_argument, NULL, O_KEY + CONFIG_ASK_ALWAYS },
 	{ "charge", required_argument, NULL, O_KEY + CONFIG_CHARGE },
@@ -89,6 +90,8 @@ static int up_help(void)
 	     "      --controller-loss WHAT\n"
 	     "                            nodes without a controller 'grow' to the capacity of\n"
 	     "                            the layer, or 'divide' it equally (grow)\n"
+	     "      --standby             a second controller, which takes over if the first one\n"
+	     "                            dies or is stopped\n"
 	     "      --direct              jobs may be told to do without I/O nodes\n"
 	     "      --compute-nodes N     of the machine, for allocate=static (the jobs')\n"
 	     "  -h, --help                this text\n"
@@ -255,7 +258,8 @@ static int up_root(struct up *u)
 static void up_shape(struct up *u)
 {
 	static const int keys[] = { CONFIG_IONODES, CONFIG_GAP,		  CONFIG_PER_PROC,
-				    CONFIG_DIRECT,  CONFIG_COMPUTE_NODES, CONFIG_CURVES };
+				    CONFIG_DIRECT,  CONFIG_COMPUTE_NODES, CONFIG_CURVES,
+				    CONFIG_STANDBY };
 
 	u->ionodes = 1;
 	if (u->value[CONFIG_IONODES])

@@ -229,6 +229,7 @@ const struct config_key config_keys[CONFIG_KEYS] = {
 	[CONFIG_CONTROLLER_LOSS] =
 		KEY("controller_loss", "--controller-loss", NULL, "grow or divide", ck_loss, false),
 	/* Switches: what is passed on depends on the value. */
+	[CONFIG_STANDBY] = KEY("standby", NULL, NULL, "true or false", ck_flag, false),
 	[CONFIG_DIRECT] = KEY("direct", NULL, NULL, "true or false", ck_flag, false),
 	[CONFIG_ASK_ALWAYS] = KEY("ask_always", NULL, NULL, "true or false", ck_flag, false),
 	[CONFIG_CHARGE] = KEY("charge", "--charge", NULL, "wire or calls", ck_charge, false),

@@ -174,8 +174,8 @@ int layer_lock_open(struct layer *l)
  */
 static bool la_left(const char *name, bool all)
 {
-	static const char *const always[] = { "pid",  "args", "root", "listen",
-					      "jobs", "set-", "node", "controller.sock" },
+	static const char *const always[] = { "pid",  "args", "root",	     "listen",	    "jobs",
+					      "set-", "node", "controller.", "standby.sock" },
 				 *const last[] = { "log", "secret", "dashboard" };
 
 	for (size_t i = 0; i < sizeof(always) / sizeof(always[0]); i++)

@@ -21,7 +21,8 @@
  * down.
  *
  * These are of node 0. Node 1 has node-1.sock, pid-1, args-1 and log-1, the controller has
- * controller.sock, pid-controller, args-controller and log-controller.
+ * controller.sock, pid-controller, args-controller and log-controller, the second one standby.sock
+ * and so on. controller.active is a link to the socket of the one that leads.
  *
  * Whether a member lives is asked of the kernel alone: it has the lock file open as descriptor 3,
  * or it is no member. So nothing that a crash leaves behind can be taken for a layer. The lock is
@@ -76,21 +77,27 @@ void layer_clean(struct layer *l, bool all);
 /* ---- members ---- */
 
 #define LAYER_IONODES 64
-#define LAYER_MEMBERS (LAYER_IONODES + 1)
+#define LAYER_MEMBERS (LAYER_IONODES + 2)
 
 struct layer_member {
-	char name[16];	  /* "0", "1", …, or "controller" */
+	char name[16];	  /* "0", "1", …, "controller" or "standby" */
 	char suffix[16];  /* of its files: "", "-1", …, "-controller" */
 	char socket[108]; /* "": the path would be too long */
 	bool controller, dashboard;
 	pid_t pid; /* 0: it does not live */
 };
-/* Member number `node`, or the controller, whether there is one or not. */
+/* Member number `node`, or the controller, whether there is one or not; and the second one. */
 void layer_member(const struct layer *l, unsigned node, bool controller, struct layer_member *m);
+void layer_standby(const struct layer *l, struct layer_member *m);
 /* The dashboard, which is beside the members and none of them: see dashboard.h. */
 void layer_dashboard(const struct layer *l, struct layer_member *m);
-/* All there should be: the nodes by number, then the controller if there is one. At least one. */
+/*
+ * All there should be: the nodes by number, then the controller if there is one. At least one. If
+ * there are two controllers, the one that leads is the last.
+ */
 size_t layer_members(const struct layer *l, struct layer_member m[LAYER_MEMBERS]);
+/* How many of these are nodes. */
+size_t layer_nodes(const struct layer_member *m, size_t count);
 bool layer_has_many(const struct layer *l); /* more than one */
 /* The first that a signal has stopped, or a debugger: it lives, and answers nobody. */
 bool layer_stopped(const struct layer *l, struct layer_member *m);
@@ -99,7 +106,8 @@ bool layer_dead(const struct layer *l, char *out, size_t size);
 /* Let l->socket be that of its first node that lives; false if none does. */
 bool layer_enter(struct layer *l);
 bool layer_enter_one(struct layer *l, const struct layer_member *m, size_t n); /* of these */
-/* "the node", if there is no other; "I/O node 1"; "the controller"; "the dashboard". */
+/* "the node", if there is no other; "I/O node 1"; "the controller"; "the second controller";
+ * "the dashboard". */
 const char *layer_member_called(const struct layer_member *m, bool alone, char out[32]);
 
 enum layer_state {

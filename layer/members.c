@@ -66,6 +66,30 @@ void layer_member(const struct layer *l, unsigned node, bool controller, struct 
 	m->pid = me_pid(l, m);
 }
 
+void layer_standby(const struct layer *l, struct layer_member *m)
+{
+	*m = (struct layer_member){ .name = "standby", .suffix = "-standby", .controller = true };
+	if (snprintf(m->socket, sizeof(m->socket), "%s/standby.sock", l->dir) >=
+	    (int)sizeof(m->socket))
+		m->socket[0] = 0;
+	m->pid = me_pid(l, m);
+}
+
+/* Whether the second of two controllers leads: the link says so, unless it has died. */
+static bool me_second_leads(const struct layer *l, const struct layer_member *first,
+			    const struct layer_member *second)
+{
+	char path[PATH_MAX], to[32];
+	ssize_t n;
+
+	if (!first->pid || !second->pid)
+		return second->pid;
+	me_file(l, "controller.active", "", path);
+	n = readlink(path, to, sizeof(to) - 1);
+	to[n < 0 ? 0 : n] = 0;
+	return !strcmp(to, "standby.sock");
+}
+
 int layer_usage(const struct layer *l, unsigned node, char path[PATH_MAX])
 {
 	char number[16] = "";
@@ -98,7 +122,26 @@ size_t layer_members(const struct layer *l, struct layer_member m[LAYER_MEMBERS]
 	} while ((access(path, F_OK) == 0 || n == 0) && ++n < LAYER_IONODES);
 	layer_member(l, 0, true, &m[n]);
 	me_file(l, "args", m[n].suffix, path);
-	return access(path, F_OK) == 0 ? n + 1 : n;
+	if (access(path, F_OK) != 0)
+		return n;
+	layer_standby(l, &m[n + 1]);
+	me_file(l, "args", m[n + 1].suffix, path);
+	if (access(path, F_OK) != 0)
+		return n + 1;
+	if (!me_second_leads(l, &m[n], &m[n + 1])) {
+		struct layer_member leads = m[n];
+
+		m[n] = m[n + 1];
+		m[n + 1] = leads;
+	}
+	return n + 2;
+}
+
+size_t layer_nodes(const struct layer_member *m, size_t count)
+{
+	while (count && m[count - 1].controller)
+		count--;
+	return count;
 }
 
 pid_t layer_pid(const struct layer *l)
@@ -115,7 +158,8 @@ pid_t layer_pid(const struct layer *l)
 const char *layer_member_called(const struct layer_member *m, bool alone, char out[32])
 {
 	snprintf(out, 32,
-		 m->controller	? "the controller"
+		 m->controller
+			 ? strcmp(m->name, "standby") ? "the controller" : "the second controller"
 		 : m->dashboard ? "the dashboard"
 		 : alone	? "the node"
 				: "I/O node %s",

@@ -301,19 +301,19 @@ static void mg_layer(cJSON *to, const cJSON *from)
 
 /* ---- the controller ---- */
 
-static void mg_controller(cJSON *all, const struct layer *l, const struct layer_member *m,
-			  const cJSON *tree)
+static void mg_controller(cJSON *all, const struct layer *l, const char *key,
+			  const struct layer_member *m, const cJSON *tree)
 {
-	static const char *const keys[] = { "uptime_s", "epoch",  "allocate",
+	static const char *const keys[] = { "uptime_s", "epoch",  "term",	 "allocate",
 					    "grant",	"policy", "capacity_bps" };
 	cJSON *to;
 	char log[PATH_MAX + 32];
 
 	if (!m) {
-		cJSON_AddNullToObject(all, "controller");
+		cJSON_AddNullToObject(all, key);
 		return;
 	}
-	to = cJSON_AddObjectToObject(all, "controller");
+	to = cJSON_AddObjectToObject(all, key);
 	snprintf(log, sizeof(log), "%s/log%s", l->dir, m->suffix);
 	cJSON_AddStringToObject(to, "state", tree ? "up" : m->pid ? "silent" : "died");
 	cJSON_AddNumberToObject(to, "pid", m->pid);
@@ -375,8 +375,9 @@ static cJSON *mg_first(const cJSON *tree)
 cJSON *status_merge(const struct layer *l, int wait_ms)
 {
 	struct layer_member m[LAYER_MEMBERS];
-	size_t n = layer_members(l, m), nodes = n - m[n - 1].controller;
-	const struct layer_member *controller = nodes < n ? &m[nodes] : NULL;
+	size_t n = layer_members(l, m), nodes = layer_nodes(m, n);
+	const struct layer_member *controller = nodes < n ? &m[n - 1] : NULL;
+	const struct layer_member *standby = nodes + 1 < n ? &m[nodes] : NULL;
 	cJSON *all = NULL, *known, *job, *next = NULL;
 	const cJSON *decided;
 	cJSON *jobs = cJSON_CreateArray(), *ionodes = cJSON_CreateArray();
@@ -384,7 +385,7 @@ cJSON *status_merge(const struct layer *l, int wait_ms)
 	double total;
 
 	mg_begin(&asked, m, n, wait_ms);
-	known = controller ? mg_end(&asked, nodes) : NULL;
+	known = controller ? mg_end(&asked, n - 1) : NULL;
 	for (size_t i = 0; i < nodes; i++) {
 		cJSON *tree = mg_end(&asked, i);
 
@@ -416,7 +417,13 @@ cJSON *status_merge(const struct layer *l, int wait_ms)
 		mg_decided(job, decided);
 		mg_reason(job, decided);
 	}
-	mg_controller(all, l, controller, known);
+	mg_controller(all, l, "controller", controller, known);
+	if (standby) {
+		cJSON *other = mg_end(&asked, nodes);
+
+		mg_controller(all, l, "standby", standby, other);
+		cJSON_Delete(other);
+	}
 	cJSON_AddItemToObject(all, "ionodes", ionodes);
 	cJSON_AddItemToObject(all, "jobs", jobs);
 	cJSON_Delete(known);

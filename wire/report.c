@@ -35,6 +35,7 @@ static const struct word node_words[] = {
 	WORD_TEXT(sl_node_report, "tcp", tcp),
 	WORD(sl_node_report, "capacity", U64, capacity_bps),
 	WORD(sl_node_report, "layer", U64, layer_bps),
+	WORD(sl_node_report, "of", U32, of),
 	WORD(sl_node_report, "draw", U64, draw_bps),
 	WORD(sl_node_report, "ack", U64, ack),
 	WORD(sl_node_report, "term", U64, term),
@@ -42,6 +43,7 @@ static const struct word node_words[] = {
 	{ 0 },
 };
 
+/* SL_HAS_… are places in this table. */
 static const struct word job_words[] = {
 	WORD(sl_job_report, "id", U64, id),
 	WORD_TEXT(sl_job_report, "name", name),
@@ -83,20 +85,41 @@ static const struct word orders_words[] = {
 static const struct word epoch_words[] = {
 	WORD(sl_node_orders, "number", U64, epoch),  WORD(sl_node_orders, "term", U64, term),
 	WORD(sl_node_orders, "order", U64, order),   WORD(sl_node_orders, "layer", U64, layer_bps),
-	WORD(sl_node_orders, "draw", U64, draw_bps), { 0 },
+	WORD(sl_node_orders, "draw", U64, draw_bps), WORD(sl_node_orders, "every", I64, every_ns),
+	WORD(sl_node_orders, "whole", U32, whole),   { 0 },
+};
+
+static const struct word ack_words[] = {
+	WORD(sl_node_report, "draw", U64, draw_bps),
+	WORD(sl_node_report, "ack", U64, ack),
+	WORD(sl_node_report, "term", U64, term),
+	{ 0 },
 };
 
 /* ---- writing ---- */
 
-static void put(FILE *f, const char *what, const struct word *words, const void *from)
+static bool same(const struct word *w, const void *a, const void *b)
+{
+	const char *x = (const char *)a + w->at, *y = (const char *)b + w->at;
+
+	return w->kind == TEXT
+		       ? !strcmp(x, y)
+		       : !memcmp(x, y, w->kind == U32 ? sizeof(uint32_t) : sizeof(uint64_t));
+}
+
+/* All words, or the first and those that are others than before. */
+static void put(FILE *f, const char *what, const struct word *words, const void *from,
+		const void *before)
 {
 	fputs(what, f);
-	for (; words->key; words++) {
+	for (const struct word *first = words; words->key; words++) {
 		const char *at = (const char *)from + words->at;
 		uint64_t u64;
 		uint32_t u32;
 		int64_t i64;
 
+		if (before && words != first && same(words, from, before))
+			continue;
 		fprintf(f, " %s=", words->key);
 		switch (words->kind) {
 		case TEXT:
@@ -120,25 +143,50 @@ static void put(FILE *f, const char *what, const struct word *words, const void 
 
 void sl_report_put_node(FILE *f, const struct sl_node_report *n)
 {
-	put(f, "node", node_words, n);
+	put(f, "node", node_words, n, NULL);
 	fputc('\n', f);
 }
 
 void sl_report_put_job(FILE *f, const struct sl_job_report *j)
 {
-	put(f, "job", job_words, j);
+	put(f, "job", job_words, j, NULL);
+	fputc('\n', f);
+}
+
+bool sl_report_put_change(FILE *f, const struct sl_job_report *j,
+			  const struct sl_job_report *before)
+{
+	bool changed = false;
+
+	for (const struct word *w = job_words; w->key; w++)
+		changed |= w->at != offsetof(struct sl_job_report, idle_ns) && !same(w, j, before);
+	if (!changed)
+		return false;
+	put(f, "job", job_words, j, before);
+	fputc('\n', f);
+	return true;
+}
+
+void sl_report_put_gone(FILE *f, uint64_t id)
+{
+	fprintf(f, "gone id=%" PRIu64 "\n", id);
+}
+
+void sl_report_put_ack(FILE *f, const struct sl_node_report *n)
+{
+	put(f, "ack", ack_words, n, NULL);
 	fputc('\n', f);
 }
 
 void sl_orders_put_epoch(FILE *f, const struct sl_node_orders *o)
 {
-	put(f, "epoch", epoch_words, o);
+	put(f, "epoch", epoch_words, o, NULL);
 	fputc('\n', f);
 }
 
 void sl_orders_put_job(FILE *f, const struct sl_job_orders *j)
 {
-	put(f, "job", orders_words, j);
+	put(f, "job", orders_words, j, NULL);
 	if (j->to_count == 0)
 		fputs(" to=", f);
 	for (uint32_t i = 0; j->to_count != UINT32_MAX && i < j->to_count; i++)
@@ -148,45 +196,54 @@ void sl_orders_put_job(FILE *f, const struct sl_job_orders *j)
 
 /* ---- reading ---- */
 
-static int number(const char *text, bool negative, uint64_t *u, int64_t *i)
+/* Digits up to the end of the word, which is moved to. */
+static int number(char **at, bool negative, uint64_t *u)
 {
-	char *end;
+	bool below = negative && **at == '-';
+	const char *text = *at + below;
+	uint64_t n = 0, most = negative ? (uint64_t)INT64_MAX + below : UINT64_MAX;
 
-	if (!(*text >= '0' && *text <= '9') && !(negative && *text == '-'))
+	if (!(*text >= '0' && *text <= '9'))
 		return -EPROTO;
-	errno = 0;
-	if (negative)
-		*i = strtoll(text, &end, 10);
-	else
-		*u = strtoull(text, &end, 10);
-	return errno || *end ? -EPROTO : 0;
+	for (; *text >= '0' && *text <= '9'; text++) {
+		uint64_t digit = (uint64_t)(*text - '0');
+
+		if (n > (most - digit) / 10)
+			return -EPROTO;
+		n = n * 10 + digit;
+	}
+	if (*text && *text != ' ')
+		return -EPROTO;
+	*u = below ? 0 - n : n;
+	*at += text - *at;
+	return 0;
 }
 
-static int store(const struct word *w, char *to, const char *value)
+/* The value at *at into the struct; *at is moved to the end of the word. */
+static int store(const struct word *w, char *to, char **at)
 {
 	uint64_t u64 = 0;
-	int64_t i64 = 0;
 	uint32_t u32;
 
 	if (w->kind == TEXT) {
-		size_t length = strlen(value);
+		size_t length = strcspn(*at, " ");
 
 		if (length >= w->size)
 			return -EPROTO;
-		memcpy(to + w->at, value, length + 1);
+		memcpy(to + w->at, *at, length);
+		to[w->at + length] = 0;
+		*at += length;
 		return 0;
 	}
-	if (number(value, w->kind == I64, &u64, &i64))
+	if (number(at, w->kind == I64, &u64))
 		return -EPROTO;
 	u32 = (uint32_t)u64;
 	if (w->kind == U32 && u64 > UINT32_MAX)
 		return -EPROTO;
 	if (w->kind == U32)
 		memcpy(to + w->at, &u32, sizeof(u32));
-	else if (w->kind == U64)
-		memcpy(to + w->at, &u64, sizeof(u64));
 	else
-		memcpy(to + w->at, &i64, sizeof(i64));
+		memcpy(to + w->at, &u64, sizeof(u64)); /* of either sign */
 	return 0;
 }
 
@@ -204,23 +261,52 @@ static char *line(char **text)
 	return at;
 }
 
-/* Words of a line into a struct; those that are not in the table go to `other`, if there is one. */
-static int words(char *rest, const struct word *table, void *out,
+/* From there on in the table; behind the last: it is not there. */
+static const struct word *find(const struct word *w, const char *key, size_t length)
+{
+	while (w->key &&
+	       (w->key[0] != key[0] || strncmp(w->key, key, length) != 0 || w->key[length]))
+		w++;
+	return w;
+}
+
+/*
+ * Words of a line into a struct; those that are not in the table go to `other`, if there is one. The
+ * places in the table of those that are there go to *has, if it is wanted. This is most of what a
+ * report costs: keys come in the order of the table, so the next one is looked for first.
+ */
+static int words(char *at, const struct word *table, void *out, uint32_t *has,
 		 int (*other)(void *out, const char *key, char *value))
 {
-	char *save = NULL;
+	const struct word *next = table;
 
-	for (char *key = strtok_r(rest, " ", &save); key; key = strtok_r(NULL, " ", &save)) {
-		char *value = strchr(key, '=');
-		const struct word *w = table;
-		int rc;
+	while (*(at += strspn(at, " "))) {
+		char *key = at, *equals = at;
+		const struct word *w;
+		size_t length;
+		int rc = 0;
 
-		if (!value)
+		while (*equals && *equals != '=' && *equals != ' ')
+			equals++;
+		if (*equals != '=')
 			return -EPROTO;
-		*value++ = 0;
-		while (w->key && strcmp(w->key, key) != 0)
-			w++;
-		rc = w->key ? store(w, out, value) : other ? other(out, key, value) : 0;
+		length = (size_t)(equals - key);
+		w = find(next, key, length);
+		w = w->key ? w : find(table, key, length);
+		at = equals + 1;
+		if (w->key) {
+			rc = store(w, out, &at);
+			next = w + 1;
+			if (has)
+				*has |= 1U << (w - table);
+		} else {
+			char *end = at + strcspn(at, " "), behind = *end;
+
+			*equals = *end = 0;
+			rc = other ? other(out, key, at) : 0;
+			*end = behind;
+			at = end;
+		}
 		if (rc)
 			return rc;
 	}
@@ -248,11 +334,18 @@ int sl_report_next(char **text, struct sl_report_line *out)
 		return SL_LINE_END;
 	rest = what(at);
 	if (!strcmp(at, "node")) {
-		rc = words(rest, node_words, &out->node, NULL);
+		rc = words(rest, node_words, &out->node, NULL, NULL);
 		return rc ? rc : SL_LINE_NODE;
 	}
+	if (!strcmp(at, "gone") || !strcmp(at, "ack")) {
+		bool gone = *at == 'g';
+
+		rc = gone ? words(rest, job_words, &out->job, NULL, NULL)
+			  : words(rest, ack_words, &out->node, NULL, NULL);
+		return rc ? rc : gone ? SL_LINE_GONE : SL_LINE_ACK;
+	}
 	if (!strcmp(at, "job")) {
-		rc = words(rest, job_words, &out->job, NULL);
+		rc = words(rest, job_words, &out->job, &out->has, NULL);
 		return rc ? rc : SL_LINE_JOB;
 	}
 	return SL_LINE_OTHER;
@@ -284,18 +377,18 @@ int sl_orders_next(char **text, struct sl_orders_line *out)
 		return SL_LINE_END;
 	rest = what(at);
 	if (!strcmp(at, "epoch")) {
-		rc = words(rest, epoch_words, &out->epoch, NULL);
+		rc = words(rest, epoch_words, &out->epoch, NULL, NULL);
 		return rc ? rc : SL_LINE_EPOCH;
 	}
 	if (!strcmp(at, "node")) {
-		rc = words(rest, node_words, &out->node, NULL);
+		rc = words(rest, node_words, &out->node, NULL, NULL);
 		return rc ? rc : SL_LINE_NODE;
 	}
 	if (!strcmp(at, "job")) {
 		out->job.rate_bps = UINT64_MAX;
 		out->job.share = SL_SHARE_WHOLE;
 		out->job.to_count = UINT32_MAX;
-		rc = words(rest, orders_words, &out->job, to_word);
+		rc = words(rest, orders_words, &out->job, NULL, to_word);
 		return rc ? rc : SL_LINE_JOB;
 	}
 	return SL_LINE_OTHER;

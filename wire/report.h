@@ -6,7 +6,7 @@
  * know are skipped, so that either can be the newer one.
  *
  *	node name=0 life=83120745 socket=/run/… tcp=io7:4444 capacity=500000000
- *	    layer=1000000000 draw=1000000 ack=7 term=3 share=wfq (one line)
+ *	    layer=1000000000 of=2 draw=1000000 ack=7 term=3 share=wfq (one line)
  *	job id=17 name=4711 title=climate clients=8 procs=64 nodes=4 min=0 max=100000000 weight=1
  *	    uid=1000 account=physics uweight=0 aweight=0 bucket=0 bucket_bps=0 period=0 read=0 written=1073741824 queued=4194304 waited=1500000 inside=12 idle=0
  *	    phase=8 map=0,1 (one line)
@@ -15,12 +15,20 @@
  *	node name=1 life=… socket=/run/… capacity=…
  *	job id=17 rate=250000000 share=500000 bucket_bps=0 turns=1 to=0,1
  *
+ * What has changed since is said by lines of their own: a job with its id and the words that are
+ * others than before, a job that is gone, an order that is in force.
+ *
+ *	job id=17 written=1073807360 waited=1600000
+ *	gone id=18
+ *	ack draw=1000000 ack=8 term=3
+ *
  * Names of jobs and nodes have no blanks. A message holds any number of jobs; whoever decodes
  * brings the memory.
  */
 #ifndef SL_WIRE_REPORT_H
 #define SL_WIRE_REPORT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -40,6 +48,7 @@ struct sl_node_report {
 	char tcp[96];		     /* and over TCP, HOST:PORT; "": it does not listen */
 	uint64_t capacity_bps;	     /* what it brings into the layer's; 0: not known */
 	uint64_t layer_bps;	     /* what the layer has, if it was told; 0: the sum over nodes */
+	uint32_t of;		     /* nodes that the layer has, if it was told; 0: not */
 	uint64_t draw_bps;	     /* what it may draw now; 0: not limited */
 	uint64_t ack, term;	     /* order that it obeys, and of which controller; 0: none */
 	char share[SL_SHARE_TEXT];   /* its share policy as given; "": not told */
@@ -88,11 +97,18 @@ struct sl_node_orders {
 	uint64_t order;	    /* number of this change of draw_bps, to be acknowledged */
 	uint64_t layer_bps; /* capacity of the layer; 0: not known, and nothing is divided */
 	uint64_t draw_bps;  /* the part of it that is this node's for now, a lease */
+	int64_t every_ns;   /* between two reports, while jobs do something; 0: as it is */
+	uint32_t whole;	    /* 1: jobs that are not named have no orders any more */
 };
 
 /* Encoders write lines to f. */
 void sl_report_put_node(FILE *f, const struct sl_node_report *n);
 void sl_report_put_job(FILE *f, const struct sl_job_report *j);
+/* What is another than before, if anything is but how long it has been idle. Whether it was. */
+bool sl_report_put_change(FILE *f, const struct sl_job_report *j,
+			  const struct sl_job_report *before);
+void sl_report_put_gone(FILE *f, uint64_t id);
+void sl_report_put_ack(FILE *f, const struct sl_node_report *n);
 void sl_orders_put_epoch(FILE *f, const struct sl_node_orders *o);
 void sl_orders_put_job(FILE *f, const struct sl_job_orders *j);
 
@@ -100,8 +116,33 @@ void sl_orders_put_job(FILE *f, const struct sl_job_orders *j);
  * Decoding goes line by line: *text is moved behind the line. What is on the line, or -EPROTO.
  * Strings are cut out of the text, which is changed.
  */
-enum sl_line { SL_LINE_END, SL_LINE_NODE, SL_LINE_JOB, SL_LINE_EPOCH, SL_LINE_OTHER };
+enum sl_line {
+	SL_LINE_END,
+	SL_LINE_NODE,
+	SL_LINE_JOB,
+	SL_LINE_EPOCH,
+	SL_LINE_GONE, /* job.id */
+	SL_LINE_ACK,  /* node.draw_bps, ack and term */
+	SL_LINE_OTHER
+};
+/* Words that a line about a job has. */
+enum {
+	SL_HAS_CLIENTS = 1 << 3,
+	SL_HAS_PROCS = 1 << 4,
+	SL_HAS_NODES = 1 << 5,
+	SL_HAS_MIN = 1 << 6,
+	SL_HAS_MAX = 1 << 7,
+	SL_HAS_WEIGHT = 1 << 8,
+	SL_HAS_PERIOD = 1 << 9,
+	SL_HAS_READ = 1 << 10,
+	SL_HAS_WRITTEN = 1 << 11,
+	SL_HAS_QUEUED = 1 << 12,
+	SL_HAS_WAITED = 1 << 13,
+	SL_HAS_INSIDE = 1 << 14,
+	SL_HAS_PHASE = 1 << 16,
+};
 struct sl_report_line {
+	uint32_t has; /* of a job's words */
 	struct sl_node_report node;
 	struct sl_job_report job;
 };

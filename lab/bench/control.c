@@ -21,6 +21,7 @@
 #include "lab/bench/common.h"
 #include "lab/bench/measure.h"
 #include "lab/private.h"
+#include "layer/check.h"
 #include "policy/policy.h"
 #include "sched/spec.h"
 
@@ -347,12 +348,14 @@ int control_grant(struct control *c)
 /* ---- the command ---- */
 
 static int (*const parts[])(struct control *c) = { control_mckp, control_grant, control_period,
-						   control_remap };
+						   control_remap, control_scale };
 
 static int all_parts(struct control *c)
 {
 	int status = CLI_OK;
 
+	if (c->nodes)
+		return control_scale(c);
 	for (size_t i = 0; !status && i < sizeof(parts) / sizeof(parts[0]); i++)
 		status = parts[i](c);
 	return status;
@@ -360,15 +363,18 @@ static int all_parts(struct control *c)
 
 static int help(void)
 {
-	puts("usage: sluice bench control [--quick] [--filter TEXT] [--json]\n"
+	puts("usage: sluice bench control [--quick] [--nodes N] [--filter TEXT] [--json]\n"
 	     "\n"
 	     "Measures what decisions for a whole machine cost: how many I/O nodes each job\n"
 	     "gets (mckp), which jobs may do I/O now (grant), the period of a job (period);\n"
-	     "and how long a running job takes to move to another I/O node (remap).\n"
+	     "how long a running job takes to move to another I/O node (remap); and what a\n"
+	     "controller of 100, 1,000 and 10,000 I/O nodes needs for a report, how long until\n"
+	     "its order is there, and its memory (nodes).\n"
 	     "\n"
 	     "Options:\n"
 	     "  -f, --filter TEXT  only rows that hold every word of TEXT, such as\n"
 	     "                     'what=grant policy=set-10'\n"
+	     "  -n, --nodes N      only the row for a controller of so many I/O nodes\n"
 	     "  -q, --quick        shorter and less exact\n"
 	     "  -j, --json         print JSON\n"
 	     "  -h, --help         this text");
@@ -378,16 +384,22 @@ static int help(void)
 int bench_control(int argc, char **argv)
 {
 	struct control c = { .filter = "" };
+	const char *nodes = NULL;
 	const struct cli_option options[] = {
 		{ "filter", 'f', .text = &c.filter },
+		{ "nodes", 'n', .text = &nodes },
 		{ "quick", 'q', .flag = &c.quick },
 		{ "json", 'j', .flag = &c.json },
 		{ 0 },
 	};
+	unsigned long count;
 	int status;
 
 	if ((status = cli_options(CMD, argc, argv, options, 0, help)))
 		return cli_end(status);
+	if (nodes && check_count(nodes, 10, 1000000, &count))
+		return cli_usage(CMD, "--nodes: '%s' is not a number from 10 to 1000000.", nodes);
+	c.nodes = nodes ? (uint32_t)count : 0;
 	if (!(c.heap = bench_heap_create()))
 		return cli_fail(CMD, "out of memory.");
 	c.dry = true;

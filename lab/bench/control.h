@@ -26,6 +26,7 @@ struct control_row {
 struct control {
 	const char *filter;
 	bool quick, json;
+	uint32_t nodes; /* only the row with so many I/O nodes; 0: all rows */
 	struct json j;
 	struct bench_heap *heap;
 	bool dry;	  /* nothing is measured: are there any rows? */
@@ -47,5 +48,6 @@ int control_mckp(struct control *c);
 int control_grant(struct control *c);
 int control_period(struct control *c); /* period.c */
 int control_remap(struct control *c);  /* remap.c */
+int control_scale(struct control *c);  /* scale.c */
 
 #endif

@@ -12,7 +12,7 @@
  * the first that is heard of. What the controller before had ordered, the nodes tell, and it stays
  * as it is unless the policy has a reason to change it.
  *
- * O(jobs x nodes) a decision.
+ * O(pairs of the jobs that live) a decision.
  */
 #include "sluiced/controller/brain.h"
 
@@ -22,8 +22,15 @@
 
 #include "sluiced/controller/private.h"
 
-#define KEEP_NS INT64_C(60000000000) /* a job that no node knows any more */
-#define LOOK_NS INT64_C(50000000)    /* until the next look at a phase that should have ended */
+#define KEEP_NS	  INT64_C(60000000000) /* a job that no node knows any more */
+#define LOOK_NS	  INT64_C(50000000)    /* until the next look at a phase that should have ended */
+#define SWEEP_NS  INT64_C(1000000000)
+#define REPORT_NS INT64_C(50000000) /* between two reports of a node */
+#define SPREAD_NS INT64_C(50000)    /* for each node that is up, if that is more: 20,000 a second */
+#define LEAST_NS  INT64_C(190000)   /* what is less is not saved */
+#define EACH_NS	  INT64_C(3000)
+#define NODE_NS	  INT64_C(2000)
+#define OTHERS	  16 /* nodes that each is told of, besides those that serve its jobs */
 
 /* ---- life ---- */
 
@@ -37,34 +44,25 @@ int brain_init(struct brain *b, const struct brain_config *c, sl_time now, char 
 	if (b->config.gap_ns > SL_NEVER / 4) /* is added to times */
 		b->config.gap_ns = SL_NEVER / 4;
 	b->wake = SL_NEVER;
+	b->started = now;
 	b->settled = now + c->settle_ns;
+	b->expect = c->expect;
 	b->term = c->term;
-	b->by_id_memory = calloc(1, sl_hash_size(BRAIN_JOBS));
-	if (!b->by_id_memory || divide_init(b)) {
+	b->report_ns = REPORT_NS;
+	if (pairs_init(b)) {
 		snprintf(err, size, "out of memory");
+		brain_free(b);
 		return -ENOMEM;
 	}
-	sl_hash_init(&b->by_id, b->by_id_memory, BRAIN_JOBS);
 	rc = policy_set(b, given, now, err, size);
 	if (rc)
 		brain_free(b);
 	return rc;
 }
 
-static void job_free(struct brain_job *j)
-{
-	if (j)
-		free(j->mapped);
-	if (j)
-		sl_period_free(j->period);
-	free(j);
-}
-
 void brain_free(struct brain *b)
 {
-	for (uint32_t i = 0; i < b->jobs; i++)
-		job_free(b->job[i]);
-	free(b->by_id_memory);
+	pairs_free(b);
 	divide_free(b);
 	policy_free(b);
 	memset(b, 0, sizeof(*b));
@@ -78,8 +76,10 @@ uint64_t brain_capacity(const struct brain *b)
 
 	if (b->config.capacity_bps)
 		return b->config.capacity_bps;
+	if (b->capacity_known)
+		return b->capacity_sum;
 	for (uint32_t i = 0; i < b->nodes; i++) {
-		const struct brain_node *n = &b->node[i];
+		const struct brain_node *n = b->node[i];
 
 		if (n->up && !n->capacity_bps)
 			return 0;
@@ -91,12 +91,19 @@ uint64_t brain_capacity(const struct brain *b)
 	return layer ? layer : sum;
 }
 
+uint32_t brain_up(const struct brain *b)
+{
+	return b->nodes_up;
+}
+
 static uint32_t clients_of(const struct brain_job *j)
 {
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < BRAIN_NODES; i++)
-		n += j->part[i].clients;
+	brain_for_parts(p, j)
+	{
+		n += p->clients;
+	}
 	return n;
 }
 
@@ -117,35 +124,50 @@ static void job_facts(const struct brain *b, struct brain_job *j, double capacit
 
 static void forget_old(struct brain *b, sl_time now)
 {
-	for (uint32_t i = 0; i < b->jobs; i++) {
-		struct brain_job *j = b->job[i];
-		bool known = false;
+	/* Nodes that do not come back know nobody any more. */
+	for (uint32_t i = 0; now - b->swept > SWEEP_NS && i < b->nodes; i++) {
+		struct brain_node *n = b->node[i];
 
-		for (uint32_t k = 0; j && k < b->nodes; k++)
-			known |= j->part[k].known;
-		if (!j || known || now - j->active < KEEP_NS)
-			continue;
+		while (!n->up && now - n->heard > KEEP_NS && !sl_list_empty(&n->pairs))
+			pairs_drop(b, sl_container(n->pairs.next, struct brain_part, of_node));
+	}
+	b->swept = now - b->swept > SWEEP_NS ? now : b->swept;
+	while (!sl_list_empty(&b->gone)) {
+		struct brain_job *j = sl_container(b->gone.next, struct brain_job, gone);
+
+		if (now - j->active < KEEP_NS)
+			return;
 		if (b->ops && b->ops->forget)
 			b->ops->forget(b->state, j->io.job);
-		sl_hash_remove(&b->by_id, j->id, 0);
-		job_free(j);
-		b->job[i] = NULL;
+		pairs_drop_job(b, j);
 		b->changed = true;
 	}
 }
 
-/* Look at each job; returns when that is to be done again. */
+/* Whether it has to be looked at with the next decision, too. */
+static bool lives(const struct brain *b, const struct brain_job *j, sl_time now)
+{
+	if (j->in_io || j->divided_bps >= 0)
+		return true;
+	brain_for_parts(p, j)
+	{
+		if (divide_wants(b, p, now) > 0 || p->divided_bps >= 0 || p->ordered_bps >= 0)
+			return true;
+	}
+	return false;
+}
+
+/* Look at each job that lives; returns when that is to be done again. */
 static sl_time look(struct brain *b, sl_time now)
 {
 	sl_time next = SL_NEVER;
 
 	forget_old(b, now);
-	for (uint32_t i = 0; i < b->jobs; i++) {
-		struct brain_job *j = b->job[i];
+	for (struct sl_list *at = b->live.next, *after; at != &b->live; at = after) {
+		struct brain_job *j = sl_container(at, struct brain_job, live);
 		sl_time due;
 
-		if (!j)
-			continue;
+		after = at->next;
 		if (j->in_io && phase_over(b, j, now))
 			phase_end(b, j);
 		due = j->active + b->config.gap_ns;
@@ -154,10 +176,12 @@ static sl_time look(struct brain *b, sl_time now)
 			next = due;
 		rates_share_out(b, j, now);
 		phase_period(b, j, now);
+		if (!lives(b, j, now))
+			sl_list_remove(&j->live);
 	}
-	if (!b->mapping && now >= b->settled) {
+	if (!b->mapping && (now >= b->settled || (b->expect && brain_up(b) >= b->expect))) {
 		b->mapping = true;
-		b->changed = true;
+		b->changed = b->remap = true;
 		map_learn(b);
 	}
 	return !b->mapping && b->settled < next ? b->settled : next;
@@ -170,12 +194,9 @@ static void decide_grants(struct brain *b, sl_time now)
 	uint32_t n = 0;
 
 	b->epoch++;
-	if (b->mapping)
-		map_decide(b, now);
-	for (uint32_t i = 0; i < b->jobs; i++) {
-		struct brain_job *j = b->job[i];
-
-		if (!j || !j->in_io)
+	brain_for_live(j, b)
+	{
+		if (!j->in_io)
 			continue;
 		job_facts(b, j, capacity);
 		b->want[n++] = &j->io;
@@ -187,56 +208,149 @@ static void decide_grants(struct brain *b, sl_time now)
 	b->decisions++;
 }
 
+/*
+ * What a decision costs grows with what there is, and so does the time between two: one for all jobs
+ * that are there, or live, may take a tenth of the time.
+ */
+static sl_time apart(uint32_t jobs, uint32_t nodes)
+{
+	sl_time ns = (sl_time)jobs * EACH_NS + (sl_time)nodes * NODE_NS;
+
+	return ns < LEAST_NS ? 0 : ns;
+}
+
 sl_time brain_decide(struct brain *b, sl_time now)
 {
-	sl_time next = look(b, now), again;
+	sl_time next, again, due;
 
+	if (!b->capacity_known) { /* it is asked for with every order */
+		b->capacity_sum = brain_capacity(b);
+		b->capacity_known = true;
+	}
+	b->report_ns = (sl_time)b->nodes_up * SPREAD_NS;
+	b->report_ns = b->report_ns < REPORT_NS ? REPORT_NS : b->report_ns;
+	due = b->divided_at + apart(b->wanting, b->nodes);
+	if (b->divided_at && now < due && b->divided_at <= now)
+		return due;
+	/* With many, reports that change nothing wait for the next time, too. */
+	if (due > b->divided_at && !b->renew && !b->changed && !b->remap && now < b->due)
+		return b->due;
+	next = look(b, now);
+	due = b->mapped ? b->mapped + apart(b->jobs, b->nodes) : 0;
+	if (b->mapping && b->remap && now >= due) {
+		b->remap = false;
+		b->mapped = now;
+		map_decide(b, now);
+	} else if (b->mapping && b->remap && due < next) {
+		next = due;
+	}
 	if (b->changed || now >= b->wake)
 		decide_grants(b, now);
 	again = buckets_divide(b, now);
 	next = again < next ? again : next;
 	again = divide_capacity(b, now);
+	b->divided_at = now;
 	next = again < next ? again : next;
-	return next < b->wake ? next : b->wake;
+	b->due = next < b->wake ? next : b->wake;
+	return b->due;
 }
 
-void brain_orders(const struct brain *b, uint32_t node, FILE *out)
+size_t brain_greeting(const struct brain *b, char out[128])
 {
-	const struct brain_node *self = &b->node[node];
-	struct sl_node_orders whole = { .epoch = b->epoch, .term = b->term, .order = self->order };
+	const struct sl_node_orders o = { .term = b->term };
+	FILE *f = fmemopen(out, 128, "w");
 
-	whole.layer_bps = brain_capacity(b);
-	whole.draw_bps = whole.layer_bps ? (uint64_t)(self->sent_bps + 0.5) : 0;
-	sl_orders_put_epoch(out, &whole);
-	for (uint32_t i = 0; i < b->nodes; i++) {
-		struct sl_node_report r = { .life = b->node[i].life,
-					    .capacity_bps = b->node[i].capacity_bps };
+	if (!f)
+		return 0;
+	sl_orders_put_epoch(f, &o);
+	fclose(f);
+	return strlen(out);
+}
 
-		memcpy(r.name, b->node[i].name, sizeof(r.name));
-		memcpy(r.socket, b->node[i].socket, sizeof(r.socket));
-		memcpy(r.tcp, b->node[i].tcp, sizeof(r.tcp));
-		/* Those that are down, too: they may be back when a client looks for one. */
-		sl_report_put_node(out, &r);
+static void put_place(const struct brain *b, uint32_t node, FILE *out)
+{
+	const struct brain_node *n = b->node[node];
+	struct sl_node_report r = { .life = n->life, .capacity_bps = n->capacity_bps };
+
+	memcpy(r.name, n->name, sizeof(r.name));
+	memcpy(r.socket, n->socket, sizeof(r.socket));
+	memcpy(r.tcp, n->tcp, sizeof(r.tcp));
+	sl_report_put_node(out, &r);
+}
+
+/* Those that have it among the others are told. */
+void brain_new_place(struct brain *b, uint32_t node)
+{
+	uint32_t others = b->nodes < OTHERS ? b->nodes : OTHERS;
+
+	for (uint32_t k = 0; k < others; k++) {
+		uint32_t i = b->nodes <= OTHERS ? k : (node + b->nodes - k) % b->nodes;
+
+		b->node[i]->places = true;
+		pairs_tell(b, i);
 	}
-	for (uint32_t i = 0; i < b->jobs; i++) {
-		const struct brain_job *j = b->job[i];
-		struct sl_job_orders o = { .rate_bps = UINT64_MAX, .to_count = UINT32_MAX };
+}
 
-		if (!j || !j->part[node].known) /* the node would not know it either */
-			continue;
-		o.id = j->id;
-		o.period_ns = j->found_ns;
-		o.bucket_bps = j->bucket ? (uint64_t)(j->part[node].bucket_bps + 0.5) : 0;
-		o.share = j->part[node].share ? j->part[node].share : SL_SHARE_WHOLE;
-		/* A job that wants nothing has no rate: its first request finds an open door. */
-		if (whole.layer_bps && j->part[node].divided_bps >= 0)
-			o.rate_bps = (uint64_t)(j->part[node].divided_bps + 0.5);
-		if (j->map_epoch) {
-			o.to_count = j->to_count;
-			o.turns = !b->policy[POLICY_ALLOCATE];
-			for (uint32_t k = 0; k < j->to_count; k++)
-				memcpy(o.to[k], b->node[j->to[k]].name, sizeof(o.to[k]));
+/*
+ * Where some other nodes are, for programs whose own does not answer: those with the next numbers,
+ * also if they are down: they may be back when a client looks for one.
+ */
+static void put_places(const struct brain *b, uint32_t node, FILE *out)
+{
+	uint32_t others = b->nodes < OTHERS ? b->nodes : OTHERS;
+
+	for (uint32_t k = 0; k < others; k++)
+		put_place(b, b->nodes <= OTHERS ? k : (node + k) % b->nodes, out);
+}
+
+static void put_job(const struct brain *b, const struct brain_part *p, FILE *out)
+{
+	const struct brain_job *j = p->job;
+	struct sl_job_orders o = { .id = j->id,
+				   .rate_bps = UINT64_MAX,
+				   .to_count = UINT32_MAX,
+				   .period_ns = j->found_ns,
+				   .bucket_bps = j->bucket ? (uint64_t)(p->bucket_bps + 0.5) : 0,
+				   .share = p->share ? p->share : SL_SHARE_WHOLE };
+
+	/* A job that wants nothing has no rate: its first request finds an open door. */
+	if (brain_capacity(b) && p->divided_bps >= 0)
+		o.rate_bps = (uint64_t)(p->divided_bps + 0.5);
+	if (j->map_epoch) {
+		o.to_count = j->to_count;
+		o.turns = !b->policy[POLICY_ALLOCATE];
+		for (uint32_t k = 0; k < j->to_count; k++) {
+			memcpy(o.to[k], b->node[j->to[k]]->name, sizeof(o.to[k]));
+			put_place(b, j->to[k], out);
 		}
-		sl_orders_put_job(out, &o);
 	}
+	sl_orders_put_job(out, &o);
+}
+
+void brain_orders(struct brain *b, uint32_t node, sl_time now, FILE *out)
+{
+	struct brain_node *self = b->node[node];
+	struct sl_node_orders all = { .epoch = b->epoch,
+				      .term = b->term,
+				      .order = self->order,
+				      .every_ns = b->report_ns,
+				      .whole = self->whole };
+
+	all.layer_bps = brain_capacity(b);
+	all.draw_bps = all.layer_bps ? (uint64_t)(self->sent_bps + 0.5) : 0;
+	sl_orders_put_epoch(out, &all);
+	if (self->whole || self->places)
+		put_places(b, node, out);
+	self->places = false;
+	brain_for_pairs(p, self)
+	{
+		if (self->whole || p->news)
+			put_job(b, p, out);
+		p->news = false;
+	}
+	self->whole = false;
+	self->ordered = now;
+	sl_list_remove(&self->telling);
+	sl_list_remove(&self->renewing);
+	sl_list_push_back(&b->renewing, &self->renewing);
 }

@@ -5,6 +5,10 @@
  * Soft state. Everything here is learned from reports, and a new controller has learned it again
  * when every node has reported once; what it has forgotten is history (past phases), which it
  * gathers anew. Time is an argument. See brain.c for phases and rates, map.c for allocation.
+ *
+ * A job and a node where it is known are a *pair*, of which there may be hundreds of thousands. What
+ * a report says costs no more than the pairs that it is about; a decision, the jobs that are *live*:
+ * those that do I/O, or have of late. Only nodes whose orders have changed are told (pairs.c).
  */
 #ifndef SL_SLUICED_CONTROLLER_BRAIN_H
 #define SL_SLUICED_CONTROLLER_BRAIN_H
@@ -13,14 +17,15 @@
 #include <stdio.h>
 
 #include "base/ds/hash.h"
+#include "base/ds/list.h"
 #include "detect/period.h"
 #include "policy/machine/divide.h"
 #include "sched/spec.h"
 #include "sluiced/controller/curves.h"
 #include "wire/report.h"
 
-#define BRAIN_NODES 64
-#define BRAIN_JOBS  4096
+#define BRAIN_NODES (1U << 20) /* at most; memory is taken as they come */
+#define BRAIN_JOBS  (1U << 24)
 
 struct brain_config {
 	const char *allocate;	/* spec of an allocate policy; NULL: the default */
@@ -30,6 +35,7 @@ struct brain_config {
 	uint64_t per_proc_bps;	/* what one process can use; 0: all */
 	sl_time gap_ns;		/* without I/O, that ends a phase */
 	sl_time settle_ns;	/* from its start, in which nodes that are there have reported */
+	uint32_t expect;	/* so many nodes are there; 0: not known */
 	bool direct;		/* jobs may do without I/O nodes */
 	uint32_t compute_nodes; /* of the machine, for allocate=static; 0: the jobs' */
 };
@@ -42,22 +48,34 @@ struct brain_node {
 	bool up;
 	sl_time heard;
 	/* What it may draw of the layer's capacity: see divide.c. */
-	double wants_bps; /* as divided last */
-	double sent_bps;  /* as ordered last */
-	double held_bps;  /* at most this: what it has not acknowledged may not be in force */
-	uint64_t order;	  /* number of that order */
-	uint64_t acked;	  /* the last that it has acknowledged */
-	bool news;	  /* it is to be sent orders */
+	double wants_bps;	/* as divided last */
+	double sent_bps;	/* as ordered last */
+	double held_bps;	/* at most this: what it has not acknowledged may not be in force */
+	uint64_t order;		/* number of that order */
+	uint64_t acked;		/* the last that it has acknowledged */
+	sl_time ordered;	/* when its lease was renewed last */
+	bool places;		/* it is to be told where others are: one of these is new */
+	bool whole;		/* and all of them: its connection is new */
+	struct sl_list telling; /* in brain.telling: it is to be sent orders */
+	struct sl_list renewing; /* in brain.renewing, by `ordered` */
+	struct sl_list pairs;	 /* brain_part.of_node */
+	uint32_t report;	 /* number of its last whole report */
 };
 
-/* What one node has reported of a job. */
+/* A pair: what one node has reported of a job. */
 struct brain_part {
-	bool known;
+	struct sl_list of_job, of_node;
+	struct brain_job *job;
+	uint32_t node, number; /* number: in brain.part */
+	uint32_t report;       /* the last whole one that it was in */
+	sl_time heard;	       /* when something was said of it; 0: never */
+	bool news;	       /* its order has changed */
 	uint32_t clients, inside;
 	uint32_t phase; /* of the clients: so many have said that they are in one */
 	uint64_t moved[2], queued_bytes;
 	double rate_bps;	  /* of late */
-	uint32_t share;		  /* of the job's min and max, as last ordered */
+	uint32_t share;		  /* of the job's min and max */
+	uint32_t ordered_share;	  /* the same as the node was told last */
 	int64_t waited_ns;	  /* as reported last */
 	sl_time backlogged_until; /* it can use all that it is given */
 	double divided_bps;	  /* its rate here; below 0: it wants nothing here */
@@ -68,7 +86,10 @@ struct brain_part {
 struct brain_job {
 	uint64_t id;
 	char name[SL_JOB_NAME_MAX];
-	char title[SL_JOB_NAME_MAX];   /* by which it is known when it comes again */
+	char *title;	      /* by which it is known when it comes again; NULL: its name */
+	struct sl_list parts; /* brain_part.of_job */
+	struct sl_list live;  /* in brain.live; empty: it is not */
+	struct sl_list gone;  /* in brain.gone, since no node knows it */
 	uint32_t procs, nodes, weight; /* as declared; 0: not */
 	uint32_t most_clients;	       /* at one time */
 	uint64_t min_bps, max_bps;
@@ -76,13 +97,13 @@ struct brain_job {
 	uint32_t user_weight, account_weight;
 	uint64_t bucket, bucket_bps; /* a limit that it shares: buckets.c; 0: none */
 	double bucket_rate_bps;	     /* its part of that on all nodes */
-	struct brain_part part[BRAIN_NODES];
-	uint64_t moved_bytes; /* on all nodes, ever */
-	sl_time active;	      /* last known to have I/O */
+	uint64_t moved_bytes;	     /* on all nodes, ever */
+	sl_time active;		     /* last known to have I/O */
 	/* Time between starts of I/O phases. */
-	struct sl_period *period; /* detector; NULL: no memory for one */
+	struct sl_period *period; /* detector; NULL: it has moved nothing yet */
 	sl_time declared_ns;	  /* by the user; 0: not */
 	sl_time found_ns;	  /* by the detector; 0: not yet */
+	sl_time told_ns;	  /* the same as nodes were told */
 	double confidence;	  /* of that, 0 to 1 */
 	double divided_bps;	  /* its rate on all nodes; below 0: it wants nothing */
 	sl_time ticket;		  /* share=io-sets: its place in its set; 0: it wants nothing */
@@ -102,11 +123,22 @@ struct brain_job {
 	double mean_compute_s, mean_bytes; /* of past instances; 0: none yet */
 	/* mapping */
 	uint32_t to[SL_MAP_MAX], to_count; /* indices of nodes */
-	uint32_t to_before[SL_MAP_MAX], before_count;
-	uint64_t map_epoch; /* that of the order; 0: none was given */
-	bool pinned;	    /* somebody has said which */
-	char *mapped;	    /* by the controller before this one; names by commas, or NULL */
+	uint64_t map_epoch;		   /* that of the order; 0: none was given */
+	bool pinned;			   /* somebody has said which */
+	char *mapped; /* by the controller before this one; names by commas, or NULL */
 };
+
+#define brain_for_parts(p, j)                                                                 \
+	for (struct brain_part *p = sl_container((j)->parts.next, struct brain_part, of_job); \
+	     &p->of_job != &(j)->parts;                                                       \
+	     p = sl_container(p->of_job.next, struct brain_part, of_job))
+#define brain_for_pairs(p, n)                                                                  \
+	for (struct brain_part *p = sl_container((n)->pairs.next, struct brain_part, of_node); \
+	     &p->of_node != &(n)->pairs;                                                       \
+	     p = sl_container(p->of_node.next, struct brain_part, of_node))
+#define brain_for_live(j, b)                                                             \
+	for (struct brain_job *j = sl_container((b)->live.next, struct brain_job, live); \
+	     &j->live != &(b)->live; j = sl_container(j->live.next, struct brain_job, live))
 
 struct brain {
 	struct brain_config config;
@@ -116,21 +148,37 @@ struct brain {
 	void *state;
 	const struct sl_allocate_ops *allocate;
 	void *allocate_state;
-	struct sl_alloc_job alloc[BRAIN_JOBS]; /* for its decisions */
+	struct sl_alloc_job *alloc; /* for its decisions */
 	struct curves curves;
-	struct brain_node node[BRAIN_NODES];
-	uint32_t nodes;
-	struct brain_job *job[BRAIN_JOBS];
-	uint32_t jobs; /* all in use are below */
-	struct sl_hash by_id;
-	void *by_id_memory;
-	struct sl_io_job *want[BRAIN_JOBS];
+	/* pairs.c: each grows by doubling. */
+	struct brain_node **node;
+	uint32_t nodes, nodes_up, node_room;
+	struct brain_job **job;
+	uint32_t jobs, job_room; /* all in use are below */
+	uint32_t *free_job, free_jobs;
+	struct brain_part **part;
+	uint32_t parts, part_room;
+	uint32_t *free_part, free_parts;
+	struct sl_hash by_id, by_pair, by_name;
+	void *by_id_memory, *by_pair_memory, *by_name_memory;
+	struct sl_list live, gone, telling, renewing;
+	struct sl_io_job **want;
+	struct brain_job **who;	    /* for decisions about many jobs: room for all */
+	struct sl_report_line line; /* that is being read */
+	sl_time since;		    /* its node's report before; 0: there was none */
 	uint64_t epoch;
-	sl_time wake;	 /* when the policy wants to decide again */
-	sl_time settled; /* from then on jobs are given nodes */
-	bool mapping;	 /* that time has come */
-	bool changed;	 /* since the last decision */
-	bool shifted;	 /* a job's rates are to be divided in another way than was ordered */
+	sl_time wake; /* when the policy wants to decide again */
+	sl_time started;
+	uint32_t expect;	 /* nodes that the layer has, as far as anybody has said */
+	bool complete;		 /* as many have reported */
+	sl_time settled;	 /* from then on jobs are given nodes */
+	bool mapping;		 /* that time has come */
+	bool changed;		 /* since the last decision */
+	bool remap;		 /* jobs or nodes have come or gone: nodes are given to jobs anew */
+	sl_time mapped;		 /* when that was done last */
+	sl_time swept;		 /* when nodes that are down were looked at */
+	sl_time divided_at, due; /* the last decision; the next, if nothing changes before */
+	uint32_t wanting;	 /* jobs that wanted something then */
 	uint64_t decisions;
 	/* divide.c */
 	uint64_t term;		   /* nodes obey the highest */
@@ -138,13 +186,16 @@ struct brain {
 	sl_time max_exclusive_ns;  /* of share=io-sets; 0: shares are by weight */
 	uint32_t fair;	       /* of share=fair: enum sl_fair_by; 0: another policy, or by job */
 	double capacity_bps;   /* that is divided */
-	double negligible_bps; /* a change of a rate that is not worth an order */
-	void *sets;	       /* state of set-10 for that */
-	struct sl_divide_job *dividing; /* BRAIN_JOBS */
+	uint64_t capacity_sum; /* what the nodes report, if it is known */
+	bool capacity_known;
+	double negligible_bps;		/* a change of a rate that is not worth an order */
+	void *sets;			/* state of set-10 for that */
+	struct sl_divide_job *dividing; /* room for all */
 	struct brain_job **divided;	/* who they are */
 	struct sl_io_job **ordering;
 	struct sl_divide_job *dividing_room; /* for levels */
-	bool renew; /* divide again: something was acknowledged or has begun */
+	bool renew;	   /* divide again: something was acknowledged or has begun */
+	sl_time report_ns; /* what nodes are told to leave between two reports */
 };
 
 /* 0, or -errno with a message. */
@@ -156,8 +207,13 @@ void brain_free(struct brain *b);
  * node has its name and is up; -ENOSPC: there are too many. See nodes.c.
  */
 int brain_report(struct brain *b, char *text, sl_time now);
-/* Its connection is gone. */
-void brain_node_gone(struct brain *b, uint32_t node, sl_time now);
+/* What has changed at a node since then, changed by reading. 0 or -EPROTO: it is gone. */
+int brain_delta(struct brain *b, uint32_t node, char *text, sl_time now);
+/*
+ * Its connection is gone. dead: and so is the node; else it may only have lost the connection, and
+ * draws what it was ordered until its lease ends.
+ */
+void brain_node_gone(struct brain *b, uint32_t node, bool dead, sl_time now);
 
 /*
  * Look whether phases have ended, and decide if anything has changed. Returns when to call again
@@ -166,8 +222,23 @@ void brain_node_gone(struct brain *b, uint32_t node, sl_time now);
 sl_time brain_decide(struct brain *b, sl_time now);
 /* The node has said that it obeys the order of this number. */
 void brain_ack(struct brain *b, uint32_t node, uint64_t order);
-/* The orders in force for a node: all of them, each time, so that one that is lost does no harm. */
-void brain_orders(const struct brain *b, uint32_t node, FILE *out);
+/*
+ * The orders for a node: all of them if its connection is new, else those that have changed. Its
+ * lease begins anew.
+ */
+void brain_orders(struct brain *b, uint32_t node, sl_time now, FILE *out);
+/* A node that is to be sent orders: there are new ones, or its lease is older; -1: none. */
+int64_t brain_next(struct brain *b, sl_time now, sl_time renew_ns);
+/* When the next lease is to be renewed; SL_NEVER: there is none. */
+sl_time brain_renews(const struct brain *b, sl_time renew_ns);
+/* A node's connection is new: it is to be sent everything. */
+void brain_whole(struct brain *b, uint32_t node);
+/* The pair; NULL: the node does not know the job. */
+struct brain_part *brain_pair(const struct brain *b, const struct brain_job *j, uint32_t node);
+/* What a controller that begins to lead says to nodes: its term, and nothing else. Its length. */
+size_t brain_greeting(const struct brain *b, char out[128]);
+/* Nodes that are up. */
+uint32_t brain_up(const struct brain *b);
 
 /*
  * Serve the job by these nodes, names by commas, whatever the policy says; "": by none, it does its

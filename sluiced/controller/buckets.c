@@ -35,41 +35,47 @@ static bool differs(double x, double y)
 	return x > y * 1.005 || x < y * 0.995;
 }
 
-static void order(struct brain *b, struct brain_job *j, uint32_t node, double bps)
+static void order(struct brain *b, struct brain_part *p, double bps)
 {
-	struct brain_part *p = &j->part[node];
-
-	if (!p->known || !differs(bps, p->bucket_bps))
+	if (!differs(bps, p->bucket_bps))
 		return;
 	p->bucket_bps = bps;
-	b->node[node].news = b->shifted = true;
+	pairs_news(b, p);
 }
 
 /* A job's part over its nodes; idle_bps: for each node where it does nothing. */
 static void over_nodes(struct brain *b, struct brain_job *j, double bps, double idle_bps,
 		       sl_time now)
 {
-	struct sl_divide_job part[BRAIN_NODES];
-	uint32_t at[BRAIN_NODES], n = 0;
+	struct sl_divide_job few[DIVIDE_FEW], *part = few;
+	uint32_t places = 0, n = 0;
 
 	j->bucket_rate_bps = bps;
-	for (uint32_t i = 0; i < b->nodes; i++) {
-		double want = divide_part_wants(b, &j->part[i], now);
+	brain_for_parts(p, j)
+	{
+		places++;
+	}
+	if (places > DIVIDE_FEW && !(part = malloc(places * sizeof(*part))))
+		return;
+	brain_for_parts(p, j)
+	{
+		double want = divide_wants(b, p, now);
 
-		if (!(want > 0)) {
-			order(b, j, i, idle_bps);
-			continue;
-		}
-		at[n] = i;
-		part[n++] = (struct sl_divide_job){
-			.max_bps = SL_ALL,
-			.want_bps = want,
-			.weight = j->part[i].clients ? j->part[i].clients : 1,
-		};
+		if (want > 0)
+			part[n++] = (struct sl_divide_job){
+				.max_bps = SL_ALL,
+				.want_bps = want,
+				.weight = p->clients ? p->clients : 1,
+			};
 	}
 	sl_divide(part, n, bps, NULL, now);
-	for (uint32_t i = 0; i < n; i++)
-		order(b, j, at[i], part[i].rate_bps);
+	n = 0;
+	brain_for_parts(p, j)
+	{
+		order(b, p, divide_wants(b, p, now) > 0 ? part[n++].rate_bps : idle_bps);
+	}
+	if (part != few)
+		free(part);
 }
 
 static bool divide(struct brain *b, struct brain_job **job, uint32_t count, sl_time now)
@@ -82,10 +88,11 @@ static bool divide(struct brain *b, struct brain_job **job, uint32_t count, sl_t
 		struct sl_divide_job *d = &b->dividing[i];
 		double want = 0;
 
-		for (uint32_t k = 0; k < b->nodes; k++) {
-			double here = divide_part_wants(b, &job[i]->part[k], now);
+		brain_for_parts(p, job[i])
+		{
+			double here = divide_wants(b, p, now);
 
-			idle += job[i]->part[k].known && !(here > 0);
+			idle += !(here > 0);
 			want += here;
 		}
 		*d = (struct sl_divide_job){ .max_bps = job[i]->max_bps ? (double)job[i]->max_bps

@@ -3,9 +3,9 @@
  * One bandwidth for the whole layer: from what the nodes report, the rate of each job, of each job
  * at each node, and of each node.
  *
- * What a job can use. A job that had something waiting for a quarter of the time since the last
- * report is *backlogged*: it can use whatever it gets. Otherwise it wants a quarter more than it
- * moved of late. It counts as backlogged for HOLD_NS after the last report that said so, since a
+ * What a job can use. A job that has requests inside, or had something waiting for a quarter of the
+ * time since the last report, is *backlogged*: it can use whatever it gets. Otherwise it wants a quarter more than it
+ * moved of late. It counts as backlogged for two reports and some after the last report that said so, since a
  * program that writes call by call may not have run for some milliseconds. One that begins is
  * backlogged at once: nodes report a start without delay.
  *
@@ -18,15 +18,20 @@
  * Changes without overshoot. What a node is ordered is in force when it gets the order, which is
  * known when it has acknowledged it. So a node that is to draw less is told at once; what it had is
  * *held* until it has acknowledged. A node that is to draw more is told as far as the sum of what
- *is held by all stays within the capacity and SLACK of it; the rest follows with the
- *acknowledgements. A node whose connection has ended draws nothing. One that is silent may draw
- *what it has been ordered until its lease has ended, and this is held for so long.
+  * is held by all stays within the capacity and SLACK of it; the rest follows with the
+ * acknowledgements. A node that has died draws nothing. One that is silent, or whose connection has
+ * ended while it may live, may draw what it has been ordered until its lease has ended, and this is
+ * held for so long.
+ *
+ * A controller that has just started does not know what nodes draw that it has not heard of. Until
+ * as many have reported as the layer has, or all leases of the controller before have ended, what
+ * the nodes that it knows do not draw is held for the others.
  *
  *	capacity 80, job A at node 0 draws 80; B starts at node 1
  *	0 ms  node 1 reports B; 40 for A, 40 for B; node 0 is told 40, node 1 .8 + .8
  *	1 ms  node 0 acknowledges 40; 40 are free; node 1 is told 40
  *
- * O(jobs x nodes) a division.
+ * O(nodes + pairs of the jobs that live) a division.
  */
 #include "sluiced/controller/private.h"
 
@@ -36,27 +41,28 @@
 
 #include "policy/request/share/fair.h"
 
-#define HOLD_NS	   INT64_C(120000000) /* two reports and some */
 #define LEASE_NS   INT64_C(4000000000)
-#define AGAIN_NS   INT64_C(50000000) /* while somebody wants something */
-#define RESERVE	   0.01		     /* of the capacity, for all nodes without work */
-#define SLACK	   0.02		     /* of the capacity */
-#define MORE	   1.25		     /* than was moved may be wanted next */
+#define RESERVE	   0.01 /* of the capacity, for all nodes without work */
+#define SLACK	   0.02 /* of the capacity */
+#define MORE	   1.25 /* than was moved may be wanted next */
 #define TAIL	   0.0005
 #define LEAST_BPS  1000	 /* the same, if the capacity is not known */
 #define NEGLIGIBLE 0.005 /* of the capacity */
+#define MANY	   100	 /* jobs that want something */
+#define RELATIVE   0.008 /* of a rate */
 
 /* ---- life ---- */
 
-int divide_init(struct brain *b)
+int divide_room(struct brain *b, uint32_t jobs)
 {
-	const struct sl_policy_limits limits = { .lanes = BRAIN_JOBS };
+	const struct sl_policy_limits limits = { .lanes = jobs };
 
-	b->dividing = calloc(BRAIN_JOBS, sizeof(*b->dividing));
-	b->divided = calloc(BRAIN_JOBS, sizeof(struct brain_job *));
-	b->ordering = calloc(BRAIN_JOBS, sizeof(struct sl_io_job *));
+	divide_free(b);
+	b->dividing = calloc(jobs, sizeof(*b->dividing));
+	b->divided = calloc(jobs, sizeof(struct brain_job *));
+	b->ordering = calloc(jobs, sizeof(struct sl_io_job *));
 	b->sets = calloc(1, sl_grant_set_10.base.state_size(&limits) + 16);
-	b->dividing_room = calloc((1 + SL_DIVIDE_LEVELS) * BRAIN_JOBS, sizeof(*b->dividing_room));
+	b->dividing_room = calloc((1 + SL_DIVIDE_LEVELS) * (size_t)jobs, sizeof(*b->dividing_room));
 	if (!b->dividing || !b->divided || !b->ordering || !b->sets || !b->dividing_room)
 		return -ENOMEM;
 	sl_grant_set_10.base.init(b->sets, &limits, (const int64_t[]){ 0 }, 0);
@@ -70,6 +76,11 @@ void divide_free(struct brain *b)
 	free(b->ordering);
 	free(b->sets);
 	free(b->dividing_room);
+	b->dividing = NULL;
+	b->divided = NULL;
+	b->ordering = NULL;
+	b->sets = NULL;
+	b->dividing_room = NULL;
 }
 
 /* ---- what nodes report ---- */
@@ -98,7 +109,7 @@ static void take_share(struct brain *b, const char *text)
 
 void divide_node(struct brain *b, uint32_t node, const struct sl_node_report *r, bool known)
 {
-	struct brain_node *n = &b->node[node];
+	struct brain_node *n = b->node[node];
 
 	take_share(b, r->share);
 	/* We have just started, and the clock that terms are taken from was set back. */
@@ -107,22 +118,38 @@ void divide_node(struct brain *b, uint32_t node, const struct sl_node_report *r,
 	if (!known) { /* it, or we, have just started: what it draws is what it says */
 		n->order = n->acked = r->term == b->term ? r->ack : 0;
 		n->sent_bps = n->held_bps = (double)nodes_rate(r->draw_bps);
-		n->news = b->renew = true;
+		pairs_tell(b, node);
+		b->renew = true;
 		return;
 	}
-	if (r->term == b->term)
-		brain_ack(b, node, r->ack);
+	if (r->term != b->term)
+		return;
+	if (!r->ack && n->acked) { /* its orders had run out: it draws what it says */
+		n->acked = 0;
+		if ((double)r->draw_bps > n->held_bps)
+			n->held_bps = (double)nodes_rate(r->draw_bps);
+		pairs_tell(b, node);
+		b->renew = true;
+		return;
+	}
+	brain_ack(b, node, r->ack);
 }
 
 void brain_ack(struct brain *b, uint32_t node, uint64_t order)
 {
-	struct brain_node *n = &b->node[node];
+	struct brain_node *n = node < b->nodes ? b->node[node] : NULL;
 
-	if (node >= b->nodes || order != n->order || order == n->acked)
+	if (!n || order != n->order || order == n->acked)
 		return;
 	n->acked = order;
 	b->renew |= n->held_bps > n->sent_bps;
 	n->held_bps = n->sent_bps;
+}
+
+/* Two reports and some: what was said last holds for so long. */
+static sl_time hold_ns(const struct brain *b)
+{
+	return b->report_ns / 5 * 12;
 }
 
 void divide_report(struct brain *b, struct brain_part *p, const struct sl_job_report *r,
@@ -133,26 +160,26 @@ void divide_report(struct brain *b, struct brain_part *p, const struct sl_job_re
 	bool still = r->inside && took > 0 && waited >= took / 4;
 
 	p->waited_ns = r->waited_ns;
-	if (!p->known && r->inside)
-		begins = true;
 	if (begins)
 		b->renew = true;
 	if (begins || still)
-		p->backlogged_until = now + HOLD_NS;
+		p->backlogged_until = now + hold_ns(b);
 	else if (!r->clients && !r->inside && !bytes && p->clients)
 		p->backlogged_until = now; /* its last process has gone */
 }
 
 /* ---- dividing ---- */
 
-double divide_part_wants(const struct brain *b, const struct brain_part *p, sl_time now)
+double divide_wants(const struct brain *b, const struct brain_part *p, sl_time now)
 {
 	double want = p->rate_bps * MORE, least;
 
-	if (!p->known)
+	if (!b->node[p->node]->up)
 		return 0;
-	if (now < p->backlogged_until)
+	if (now < p->backlogged_until || (p->inside && now - b->node[p->node]->heard < hold_ns(b)))
 		return SL_ALL;
+	if (now - p->heard > hold_ns(b)) /* nothing has changed since: it moves nothing */
+		return 0;
 	least = b->capacity_bps > 0 ? TAIL * b->capacity_bps : LEAST_BPS;
 	return want < least ? 0 : want; /* of what has ended */
 }
@@ -164,8 +191,10 @@ static bool job_wants(const struct brain *b, struct brain_job *j, struct sl_divi
 	unsigned level = 0;
 	double want = 0;
 
-	for (uint32_t i = 0; i < b->nodes; i++)
-		want += divide_part_wants(b, &j->part[i], now);
+	brain_for_parts(p, j)
+	{
+		want += divide_wants(b, p, now);
+	}
 	if (!(want > 0)) {
 		j->ticket = j->held_since = 0;
 		return false;
@@ -198,27 +227,38 @@ static bool job_wants(const struct brain *b, struct brain_job *j, struct sl_divi
 /* A job's rate over its nodes. */
 static void divide_job(struct brain *b, struct brain_job *j, sl_time now)
 {
-	struct sl_divide_job part[BRAIN_NODES];
-	uint32_t at[BRAIN_NODES], n = 0;
+	struct sl_divide_job few[DIVIDE_FEW], *part = few;
+	uint32_t places = 0, n = 0;
 
-	for (uint32_t i = 0; i < b->nodes; i++) {
-		double want = divide_part_wants(b, &j->part[i], now);
+	brain_for_parts(p, j)
+	{
+		places++;
+	}
+	if (places > DIVIDE_FEW && !(part = malloc(places * sizeof(*part))))
+		return;
+	brain_for_parts(p, j)
+	{
+		double want = divide_wants(b, p, now);
 
-		j->part[i].divided_bps = -1;
-		if (!(want > 0))
-			continue;
-		at[n] = i;
-		part[n++] = (struct sl_divide_job){
-			.max_bps = SL_ALL,
-			.want_bps = want,
-			.weight = j->part[i].clients ? j->part[i].clients : 1,
-		};
+		p->divided_bps = -1;
+		if (want > 0)
+			part[n++] = (struct sl_divide_job){
+				.max_bps = SL_ALL,
+				.want_bps = want,
+				.weight = p->clients ? p->clients : 1,
+			};
 	}
 	sl_divide(part, n, j->divided_bps, NULL, now);
-	for (uint32_t i = 0; i < n; i++) {
-		j->part[at[i]].divided_bps = part[i].rate_bps;
-		b->node[at[i]].wants_bps += part[i].rate_bps;
+	n = 0;
+	brain_for_parts(p, j)
+	{
+		if (!(divide_wants(b, p, now) > 0))
+			continue;
+		p->divided_bps = part[n++].rate_bps;
+		b->node[p->node]->wants_bps += p->divided_bps;
 	}
+	if (part != few)
+		free(part);
 }
 
 /*
@@ -249,23 +289,21 @@ static uint32_t divide_all(struct brain *b, double capacity, sl_time now)
 						     (b->fair & SL_FAIR_USER ? 1U : 0U),
 					   .room = b->dividing_room };
 	double reserve;
-	uint32_t n = 0, up = 0;
+	uint32_t n = 0, up = b->nodes_up;
 
-	for (uint32_t i = 0; i < b->nodes; i++) {
-		b->node[i].wants_bps = 0;
-		up += b->node[i].up;
-	}
-	for (uint32_t i = 0; i < b->jobs; i++) {
-		struct brain_job *j = b->job[i];
-
-		if (!j)
-			continue;
+	for (uint32_t i = 0; i < b->nodes; i++)
+		b->node[i]->wants_bps = 0;
+	brain_for_live(j, b)
+	{
 		j->divided_bps = -1;
-		if (job_wants(b, j, &b->dividing[n], now))
+		if (job_wants(b, j, &b->dividing[n], now)) {
 			b->divided[n++] = j;
-		else
-			for (uint32_t k = 0; k < b->nodes; k++)
-				j->part[k].divided_bps = -1;
+			continue;
+		}
+		brain_for_parts(p, j)
+		{
+			p->divided_bps = -1;
+		}
 	}
 	sl_divide(b->dividing, n, capacity, &how, now);
 	for (uint32_t i = 0; i < n; i++) {
@@ -277,26 +315,42 @@ static uint32_t divide_all(struct brain *b, double capacity, sl_time now)
 	reserve = up ? RESERVE * capacity / up : 0;
 	reserve = reserve < 1 ? 1 : reserve;
 	for (uint32_t i = 0; i < b->nodes; i++)
-		if (b->node[i].up && b->node[i].wants_bps < reserve)
-			b->node[i].wants_bps = reserve;
+		if (b->node[i]->up && b->node[i]->wants_bps < reserve)
+			b->node[i]->wants_bps = reserve;
 	return n;
 }
 
 /* ---- orders ---- */
 
-/* By more than is worth an order: all nodes together stay within NEGLIGIBLE of the capacity. */
+/*
+ * By more than is worth an order: all nodes together stay within NEGLIGIBLE of the capacity, and
+ * with many, where each that begins takes a little from all, each within RELATIVE of its rate.
+ */
 static bool differs(const struct brain *b, double x, double y)
 {
-	return x > y + b->negligible_bps || x < y - b->negligible_bps;
+	double least = b->negligible_bps;
+
+	if (b->wanting > MANY && RELATIVE * y > least)
+		least = RELATIVE * y;
+	return x > y + least || x < y - least;
 }
 
-static void tell(struct brain *b, struct brain_node *n, double bps)
+static void tell(struct brain *b, uint32_t node, double bps)
 {
+	struct brain_node *n = b->node[node];
+
 	n->sent_bps = bps;
 	n->held_bps = bps > n->held_bps ? bps : n->held_bps;
 	n->order++;
-	n->news = true;
-	b->shifted = true;
+	pairs_tell(b, node);
+}
+
+/* What nodes may draw that were not heard of yet. */
+static double unheard(struct brain *b, double capacity, double held, sl_time now)
+{
+	/* If nobody has said how many there are: those that are known. Who goes later is known. */
+	b->complete |= brain_up(b) >= b->expect;
+	return b->complete || now - b->started > LEASE_NS || held > capacity ? 0 : capacity - held;
 }
 
 /* Lower at once; raise as far as what is held by all allows. */
@@ -305,56 +359,57 @@ static void order_nodes(struct brain *b, double capacity, sl_time now)
 	double held = 0, raises = 0, room, part;
 
 	for (uint32_t i = 0; i < b->nodes; i++) {
-		struct brain_node *n = &b->node[i];
+		struct brain_node *n = b->node[i];
 
-		if (n->up && now - n->heard > LEASE_NS)
+		if (now - (n->up ? n->heard : n->ordered) > LEASE_NS)
 			n->held_bps = 0; /* its orders have run out */
 		if (n->up && n->wants_bps < n->sent_bps &&
 		    (differs(b, n->wants_bps, n->sent_bps) || n->wants_bps < n->sent_bps / 2))
-			tell(b, n, n->wants_bps);
+			tell(b, i, n->wants_bps);
 		held += n->held_bps;
 		raises += n->up && n->wants_bps > n->held_bps ? n->wants_bps - n->held_bps : 0;
 	}
-	room = capacity * (1 + SLACK) - held;
+	room = capacity * (1 + SLACK) - held - unheard(b, capacity, held, now);
 	part = raises > 0 && room < raises ? room / raises : 1;
 	for (uint32_t i = 0; i < b->nodes; i++) {
-		struct brain_node *n = &b->node[i];
+		struct brain_node *n = b->node[i];
 		double to = n->wants_bps;
 
 		if (n->up && to > n->held_bps)
 			to = n->held_bps + (part > 0 ? part * (to - n->held_bps) : 0);
 		if (n->up && to > n->sent_bps && differs(b, to, n->sent_bps))
-			tell(b, n, to);
+			tell(b, i, to);
 	}
 }
 
-/* Jobs whose rate at a node is another than ordered: the node is told with its next order. */
+/* Pairs whose rate is another than ordered: the node is told with its next order. */
 static void order_jobs(struct brain *b)
 {
-	for (uint32_t i = 0; i < b->jobs; i++)
-		for (uint32_t k = 0; b->job[i] && k < b->nodes; k++) {
-			struct brain_part *p = &b->job[i]->part[k];
-
-			if (!p->known || !b->node[k].up ||
+	brain_for_live(j, b)
+	{
+		brain_for_parts(p, j)
+		{
+			if (!b->node[p->node]->up ||
 			    ((p->divided_bps < 0) == (p->ordered_bps < 0) &&
 			     !differs(b, p->divided_bps, p->ordered_bps)))
 				continue;
 			p->ordered_bps = p->divided_bps;
-			b->node[k].news = b->shifted = true;
+			pairs_news(b, p);
 		}
+	}
 }
 
 sl_time divide_capacity(struct brain *b, sl_time now)
 {
 	double capacity = (double)brain_capacity(b);
-	uint32_t wanting;
 
 	b->renew = false;
+	b->wanting = 0;
 	if (!(capacity > 0))
 		return SL_NEVER;
 	b->capacity_bps = capacity;
-	wanting = divide_all(b, capacity, now);
+	b->wanting = divide_all(b, capacity, now);
 	order_nodes(b, capacity, now);
 	order_jobs(b);
-	return b->renew ? now + 1000000 : wanting ? now + AGAIN_NS : SL_NEVER;
+	return b->renew ? now + 1000000 : b->wanting ? now + b->report_ns : SL_NEVER;
 }

@@ -3,15 +3,19 @@
  * `sluiced controller`: the sockets around the brain.
  *
  * I/O nodes connect, say HELLO as the job "@ionode", and send their reports as CONTROL frames that
- * begin with the line "report"; orders come as REPLY frames, whenever there are new ones and at
- * least every RENEW_NS, since what is in them is leased. "ack NUMBER" says that the order of that
+ * begin with the line "report", or "delta" if they say what has changed since; orders come as REPLY
+ * frames, whenever there are new ones and at least every RENEW_NS, since what is in them is leased. "ack NUMBER" says that the order of that
  * number is in force. The commands ask with other CONTROL
  * lines: "status", "ping", "curves", "map JOB NODES", "policy STAGE=SPEC…". One thread, epoll;
  * peer.c says how peers are kept from holding anybody up. A node that has not taken the orders
- * before gets no others until then: they are whole, so that the newest are enough.
+ * before gets no others until then: then all that has changed.
  *
  * The controller keeps nothing that it could not learn again: see brain.h. Over Unix sockets only
  * its own user may connect; over TCP a peer has to know the secret.
+ *
+ * There may be another controller (standby.c), of which this one is told with --peer. The one that
+ * does not lead listens to no report, gives no orders and refuses what commands ask but "ping",
+ * "peer" and "status". Who leads is written to the link controller.active beside the socket, for commands.
  */
 #include "sluiced/controller/controller.h"
 
@@ -34,21 +38,30 @@
 #include "base/units.h"
 #include "sluiced/controller/brain.h"
 #include "sluiced/controller/peer.h"
+#include "sluiced/controller/standby.h"
 #include "sluiced/controller/status.h"
 
-#define SETTLE_NS INT64_C(500000000)  /* nodes that have lost the one before try every 200 ms */
+#define SETTLE_NS INT64_C(500000000) /* nodes that have lost the one before try every 200 ms */
+#define EVENTS	  512
 #define RENEW_NS  INT64_C(1000000000) /* a quarter of a lease */
+#define MANY	  256		      /* nodes: from then on half as often */
 
 struct controller {
 	struct brain brain;
+	struct brain_config config; /* with which it leads */
+	struct standby other;
+	struct standby_news news; /* of the other one */
+	bool leads;
+	bool waits;		     /* for the other one, which is to lead first */
+	char policy[STANDBY_POLICY]; /* of the other one, that it leads with */
 	struct sl_daemon daemon;
 	const char *curves;
 	char secret[SL_SECRET_BYTES];
 	int unix_fd, tcp_fd, stop_fd;
 	struct peers peers;
-	uint64_t sent_epoch;
-	sl_time renew; /* orders go out again at this time */
-	sl_time tick;  /* peers are looked at */
+	struct peer **peer_of; /* by the number of a node; NULL: it is not connected */
+	uint32_t peer_room;
+	sl_time tick; /* peers are looked at */
 	sl_time started;
 };
 
@@ -76,8 +89,7 @@ static int send_orders(struct peer *p)
 
 	if (!f)
 		return rc;
-	brain_orders(&controller_of(p)->brain, (uint32_t)p->node, f);
-	controller_of(p)->brain.node[p->node].news = false;
+	brain_orders(&controller_of(p)->brain, (uint32_t)p->node, now_ns(), f);
 	p->late = false;
 	if (fclose(f) == 0)
 		rc = peer_reply(p, NULL, 0, text, length);
@@ -88,38 +100,199 @@ static int send_orders(struct peer *p)
 static void hang_up(struct controller *c, struct peer *p, const char *why)
 {
 	if (p->node >= 0) {
-		log_info("ionode=%s gone: %s", c->brain.node[p->node].name, why);
-		brain_node_gone(&c->brain, (uint32_t)p->node, now_ns());
+		log_info("ionode=%s gone: %s", c->brain.node[p->node]->name, why);
+		/* On this machine the end of a connection is the end of a process. */
+		brain_node_gone(&c->brain, (uint32_t)p->node, p->unix_socket, now_ns());
+		c->peer_of[p->node] = NULL;
 	}
 	peer_free(p);
+}
+
+/* The peer is the node's; if there was another, the node came back before that one's end was seen. */
+static int remember(struct controller *c, struct peer *p, uint32_t node)
+{
+	if (node >= c->peer_room) {
+		uint32_t room = c->peer_room ? c->peer_room : 64;
+		struct peer **more;
+
+		while (room <= node)
+			room *= 2;
+		more = realloc(c->peer_of, room * sizeof(struct peer *));
+		if (!more)
+			return -ENOMEM;
+		memset(more + c->peer_room, 0, (room - c->peer_room) * sizeof(struct peer *));
+		c->peer_of = more;
+		c->peer_room = room;
+	}
+	if (c->peer_of[node])
+		c->peer_of[node]->node = -1;
+	c->peer_of[node] = p;
+	p->node = (int)node;
+	return 0;
 }
 
 static int on_report(struct peer *p, char *text)
 {
 	static const char taken[] = "another I/O node has its name: give it one with --name";
-	static const char many[] = "there are as many I/O nodes as a controller can have";
-	struct brain *b = &controller_of(p)->brain;
-	int node = brain_report(b, text, now_ns());
+	static const char many[] = "there is no room for another I/O node";
+	struct controller *c = controller_of(p);
+	struct brain *b = &c->brain;
+	int node;
 
+	p->ionode = true;
+	if (!controller_of(p)->leads)
+		return 0;
+	node = brain_report(b, text, now_ns());
 	if (node == -EEXIST)
 		peer_reply(p, NULL, EEXIST, taken, sizeof(taken) - 1);
 	if (node == -ENOSPC)
 		peer_reply(p, NULL, ENOSPC, many, sizeof(many) - 1);
 	if (node < 0)
 		return node;
-	if (p->node < 0)
-		log_info("ionode=%s socket=%s", b->node[node].name, b->node[node].socket);
-	/* It has come back before the end of its last connection was seen. */
-	for (struct peer *q = p->all->first; q; q = q->next)
-		if (q != p && q->node == node)
-			q->node = -1;
-	p->node = node;
+	if (p->node == node)
+		return 0;
+	log_info("ionode=%s socket=%s", b->node[node]->name, b->node[node]->socket);
+	if (p->node >= 0 || remember(c, p, (uint32_t)node))
+		return -EPROTO; /* it has another name now */
+	brain_whole(b, (uint32_t)node);
 	return 0;
+}
+
+/* ---- who leads ---- */
+
+/* The link beside the socket says who leads. */
+static void note_lead(const struct controller *c)
+{
+	const char *slash = strrchr(c->daemon.socket, '/');
+	char at[300], fresh[320];
+
+	if (!slash)
+		return;
+	snprintf(at, sizeof(at), "%.*s/controller.active",
+		 (int)(slash - c->daemon.socket > 250 ? 250 : slash - c->daemon.socket),
+		 c->daemon.socket);
+	snprintf(fresh, sizeof(fresh), "%s.%d", at, (int)getpid());
+	unlink(fresh);
+	if (symlink(slash + 1, fresh) || rename(fresh, at))
+		log_warn("cannot write %s: %s", at, strerror(errno));
+}
+
+/* A term above all that were seen; those of controllers that start later are higher. */
+static uint64_t new_term(const struct controller *c)
+{
+	struct timespec t;
+	uint64_t term, seen = c->news.term > c->brain.term ? c->news.term : c->brain.term;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	term = (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+	return term > seen ? term : seen + 1;
+}
+
+/* The policies that the other one had, instead of those that this one was started with. */
+static void inherit(struct controller *c, struct brain_config *config)
+{
+	char *save = NULL;
+
+	snprintf(c->policy, sizeof(c->policy), "%s", c->news.policy);
+	for (char *word = strtok_r(c->policy, " ", &save); word;
+	     word = strtok_r(NULL, " ", &save)) {
+		if (!strncmp(word, "grant=", 6))
+			config->grant = word + 6;
+		if (!strncmp(word, "allocate=", 9))
+			config->allocate = word[9] ? word + 9 : NULL;
+	}
+	config->expect = c->news.nodes;
+}
+
+static int begin_brain(struct controller *c)
+{
+	struct brain_config config = c->config;
+	char err[200];
+	int rc;
+
+	config.term = new_term(c);
+	if (c->news.met)
+		inherit(c, &config);
+	brain_free(&c->brain);
+	rc = brain_init(&c->brain, &config, now_ns(), err, sizeof(err));
+	if (rc)
+		log_error("%s", err);
+	if (!rc && c->curves && (rc = curves_load(&c->brain.curves, c->curves)) && rc != -ENOENT)
+		log_warn("curves=%s cannot be read: %s", c->curves, strerror(-rc));
+	return 0;
+}
+
+/* They are nodes of another brain. */
+static void forget_peers(struct controller *c)
+{
+	for (struct peer *p = c->peers.first; p; p = p->next)
+		p->node = -1;
+	if (c->peer_room)
+		memset(c->peer_of, 0, c->peer_room * sizeof(struct peer *));
+}
+
+/* From now on. All nodes that are connected are told, and report. */
+static void lead(struct controller *c)
+{
+	begin_brain(c);
+	c->leads = true;
+	c->waits = false;
+	forget_peers(c);
+	note_lead(c);
+	for (struct peer *p = c->peers.first; p; p = p->next) {
+		char line[128];
+
+		if (p->ionode && peer_reply(p, NULL, 0, line, brain_greeting(&c->brain, line)))
+			shutdown(p->sock, SHUT_RDWR); /* the loop finds out */
+	}
+	log_info("controller leads term=%llu", (unsigned long long)c->brain.term);
+}
+
+/* Somebody else has a higher term. */
+static void replaced(struct controller *c, uint64_t term)
+{
+	if (!c->leads || term <= c->brain.term)
+		return;
+	log_info("controller term=%llu is replaced by term=%llu: in standby",
+		 (unsigned long long)c->brain.term, (unsigned long long)term);
+	c->leads = false;
+	c->news.term = term;
+	forget_peers(c);
+}
+
+/* What the other one has said, or that it does not any more. */
+static void look_at_other(struct controller *c)
+{
+	standby_look(&c->other, &c->news);
+	if (c->leads && c->news.leads)
+		replaced(c, c->news.term);
+	else if (!c->leads && c->news.lost)
+		lead(c);
+	else if (c->news.met && c->news.leads)
+		c->waits = false;
+	else if (!c->leads && c->news.met && !c->waits)
+		lead(c); /* neither does: it has just been started */
+}
+
+static int on_peer_asks(struct peer *p, const struct sl_frame *f)
+{
+	const struct controller *c = controller_of(p);
+	struct standby_news own = { .leads = c->leads,
+				    .term = c->leads ? c->brain.term : c->news.term,
+				    .nodes = c->leads ? brain_up(&c->brain) : 0 };
+	char text[STANDBY_POLICY + 100];
+
+	if (c->leads)
+		snprintf(own.policy, sizeof(own.policy), "grant=%.200s allocate=%.200s",
+			 c->brain.policy[0] ? c->brain.policy[0] : "none",
+			 c->brain.policy[1] ? c->brain.policy[1] : "");
+	return peer_reply(p, f, 0, text, (size_t)standby_answer(text, sizeof(text), &own));
 }
 
 static int on_control(struct peer *p, const struct sl_frame *f, char *text)
 {
-	static const char report[] = "report\n";
+	static const char report[] = "report\n", delta[] = "delta\n";
+	static const char standby[] = "the other controller leads";
 	char *answer = NULL;
 	struct controller *c = controller_of(p);
 	const char *why;
@@ -127,6 +300,17 @@ static int on_control(struct peer *p, const struct sl_frame *f, char *text)
 
 	if (!strncmp(text, report, sizeof(report) - 1))
 		return on_report(p, text + sizeof(report) - 1);
+	if (!strncmp(text, "term ", 5)) {
+		replaced(c, strtoull(text + 5, NULL, 10));
+		return 0;
+	}
+	if (!strncmp(text, delta, sizeof(delta) - 1)) {
+		p->ionode = true;
+		if (!c->leads || p->node < 0)
+			return 0;
+		return brain_delta(&c->brain, (uint32_t)p->node, text + sizeof(delta) - 1,
+				   now_ns());
+	}
 	if (!strncmp(text, "ack ", 4)) {
 		if (p->node >= 0)
 			brain_ack(&c->brain, (uint32_t)p->node, strtoull(text + 4, NULL, 10));
@@ -134,6 +318,10 @@ static int on_control(struct peer *p, const struct sl_frame *f, char *text)
 	}
 	if (!strcmp(text, "ping"))
 		return peer_reply(p, f, 0, "pong", 4);
+	if (!strcmp(text, "peer"))
+		return on_peer_asks(p, f);
+	if (!c->leads && strcmp(text, "status") != 0)
+		return peer_reply(p, f, EAGAIN, standby, sizeof(standby) - 1);
 	if (!strncmp(text, "map ", 4)) {
 		char *save = NULL, *job = strtok_r(text + 4, " ", &save);
 		const char *nodes = strtok_r(NULL, " ", &save);
@@ -162,7 +350,7 @@ static int on_control(struct peer *p, const struct sl_frame *f, char *text)
 	}
 	if (strcmp(text, "status") != 0)
 		return peer_reply(p, f, EINVAL, "?", 1);
-	answer = status_json(&c->brain, now_ns(), c->started);
+	answer = status_json(&c->brain, c->leads, now_ns(), c->started);
 	rc = answer ? peer_reply(p, f, 0, answer, strlen(answer)) : -ENOMEM;
 	free(answer);
 	return rc;
@@ -195,34 +383,38 @@ static int on_frame(struct peer *p, const struct sl_frame *f, char *payload)
 
 /* ---- life ---- */
 
-/* Orders to all nodes, if there are new ones or it is time; returns when to wake up. */
+/* Orders to those that have new ones, or whose lease is to be renewed; returns when to wake up. */
 static sl_time give_orders(struct controller *c)
 {
-	sl_time now = now_ns(), wake = brain_decide(&c->brain, now);
-	bool all = c->brain.epoch != c->sent_epoch || now >= c->renew;
-	struct peer *next;
+	sl_time now = now_ns(), wake, renews;
+	sl_time renew_ns = brain_up(&c->brain) < MANY ? RENEW_NS : 2 * RENEW_NS;
+	int64_t node;
 	int rc;
 
-	if (all || c->brain.shifted) {
-		c->brain.shifted = false;
-		for (struct peer *p = c->peers.first; p; p = next) {
-			next = p->next;
-			if (p->node >= 0)
-				p->late |= all || c->brain.node[p->node].news;
-			if (p->late && !peer_waits(p) && (rc = send_orders(p)))
-				hang_up(c, p, strerror(-rc));
+	if (!c->leads)
+		return SL_NEVER;
+	wake = brain_decide(&c->brain, now);
+	while ((node = brain_next(&c->brain, now, renew_ns)) >= 0) {
+		struct peer *p = node < c->peer_room ? c->peer_of[node] : NULL;
+
+		if (!p) {
+			c->brain.node[node]->ordered = now;
+			continue;
 		}
+		/* One that has not taken the last ones gets these when it has. */
+		p->late = true;
+		if (peer_waits(p))
+			c->brain.node[node]->ordered = now;
+		else if ((rc = send_orders(p)))
+			hang_up(c, p, strerror(-rc));
 	}
-	if (all) {
-		if (c->curves && c->brain.curves.changed &&
-		    (rc = curves_save(&c->brain.curves, c->curves))) {
-			log_warn("curves=%s cannot be kept: %s", c->curves, strerror(-rc));
-			c->curves = NULL;
-		}
-		c->sent_epoch = c->brain.epoch;
-		c->renew = now + RENEW_NS;
+	if (c->curves && c->brain.curves.changed &&
+	    (rc = curves_save(&c->brain.curves, c->curves))) {
+		log_warn("curves=%s cannot be kept: %s", c->curves, strerror(-rc));
+		c->curves = NULL;
 	}
-	return wake < c->renew ? wake : c->renew;
+	renews = brain_renews(&c->brain, renew_ns);
+	return wake < renews ? wake : renews;
 }
 
 /* Returns when to look again. */
@@ -248,7 +440,7 @@ static int on_peer(struct peer *p, uint32_t events)
 {
 	int rc = events & EPOLLOUT ? peer_output(p) : 0;
 
-	if (!rc && p->late && !peer_waits(p))
+	if (!rc && p->late && p->node >= 0 && !peer_waits(p))
 		rc = send_orders(p);
 	if (!rc && events & ~(uint32_t)EPOLLOUT)
 		rc = peer_input(p, on_frame);
@@ -257,13 +449,13 @@ static int on_peer(struct peer *p, uint32_t events)
 
 static int serve(struct controller *c)
 {
-	struct epoll_event ev[64];
+	struct epoll_event ev[EVENTS];
 
 	for (;;) {
 		sl_time look = look_at_peers(c), orders = give_orders(c), now = now_ns();
 		sl_time wake = look < orders ? look : orders;
 		int wait = wake <= now ? 0 : (int)((wake - now) / 1000000 + 1);
-		int count = epoll_wait(c->peers.epoll_fd, ev, 64, wait);
+		int count = epoll_wait(c->peers.epoll_fd, ev, EVENTS, wait);
 
 		for (int i = 0; i < count; i++) {
 			void *what = ev[i].data.ptr;
@@ -277,6 +469,10 @@ static int serve(struct controller *c)
 					return 0;
 				if (told == SL_DAEMON_RELOAD)
 					log_info("SIGHUP: nothing to reload");
+				continue;
+			}
+			if (what == &c->other.event_fd) {
+				look_at_other(c);
 				continue;
 			}
 			if (what == &c->unix_fd || what == &c->tcp_fd) {
@@ -305,6 +501,7 @@ static int run(struct controller *c)
 
 	c->started = now_ns();
 	c->peers.owner = c;
+	sl_daemon_files();
 	c->peers.epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	c->stop_fd = sl_daemon_signals();
 	c->unix_fd = sl_daemon_listen(d);
@@ -319,12 +516,21 @@ static int run(struct controller *c)
 			return sl_daemon_deaf(d->listen, rc);
 		log_info("controller listen=%s", name);
 	}
+	if (c->other.peer) {
+		c->other.secret_file = strchr(c->other.peer, '/') ? NULL : d->secret_file;
+		if ((rc = standby_start(&c->other)) || (rc = watch(c, &c->other.event_fd)))
+			return rc;
+	} else {
+		lead(c);
+	}
 	log_info("controller socket=%s ready", d->socket);
 	sl_daemon_ready(d);
 	rc = serve(c);
+	standby_stop(&c->other);
 	unlink(d->socket);
 	while (c->peers.first)
 		hang_up(c, c->peers.first, "the controller stops");
+	free(c->peer_of);
 	log_info("controller stopped");
 	return rc;
 }
@@ -351,6 +557,9 @@ static int usage(const char *problem, const char *what)
 	     "  --gap TIME           without I/O, that ends a phase (1s)\n"
 	     "  --direct             jobs may do without I/O nodes\n"
 	     "  --compute-nodes N    of the machine, for allocate=static (those of the jobs)\n"
+	     "  --peer ADDR          the other controller: PATH or HOST:PORT; one of the two "
+	     "leads\n"
+	     "  --standby            let the other one lead if both are just started\n"
 	     "  --curves FILE        keep what bandwidth jobs reach with how many I/O nodes\n"
 	     "  --log LEVEL          error, warn, info (default) or debug\n"
 	     "  --ready-fd N         write a byte to this descriptor when it is ready");
@@ -359,7 +568,19 @@ static int usage(const char *problem, const char *what)
 
 int controller_main(int argc, char **argv)
 {
-	enum { ALLOCATE = 256, GRANT, CAPACITY, PROC, GAP, DIRECT, COMPUTE, CURVES, HELP };
+	enum {
+		ALLOCATE = 256,
+		GRANT,
+		CAPACITY,
+		PROC,
+		GAP,
+		DIRECT,
+		COMPUTE,
+		CURVES,
+		PEER,
+		STANDBY,
+		HELP
+	};
 	static const struct option options[] = {
 		SL_DAEMON_OPTIONS,
 		{ "allocate", 1, 0, ALLOCATE },
@@ -370,13 +591,14 @@ int controller_main(int argc, char **argv)
 		{ "direct", 0, 0, DIRECT },
 		{ "compute-nodes", 1, 0, COMPUTE },
 		{ "curves", 1, 0, CURVES },
+		{ "peer", 1, 0, PEER },
+		{ "standby", 0, 0, STANDBY },
 		{ "help", 0, 0, HELP },
 		{ 0 },
 	};
 	static struct controller controller; /* the brain is large */
 	struct controller *c = &controller;
 	struct brain_config config = { .gap_ns = 1000000000, .settle_ns = SETTLE_NS };
-	struct timespec start;
 	const char *wrong;
 	int o, rc;
 	char err[200];
@@ -411,6 +633,12 @@ int controller_main(int argc, char **argv)
 		case CURVES:
 			c->curves = optarg;
 			break;
+		case PEER:
+			c->other.peer = optarg;
+			break;
+		case STANDBY:
+			c->waits = true;
+			break;
 		case HELP:
 			return usage(NULL, NULL);
 		case '?':
@@ -426,15 +654,15 @@ int controller_main(int argc, char **argv)
 		return usage("missing option", wrong);
 	if (c->daemon.secret_file && sl_daemon_secret(&c->daemon, c->secret))
 		return 1;
-	clock_gettime(CLOCK_REALTIME, &start); /* later ones have a higher term */
-	config.term = (uint64_t)start.tv_sec * 1000000 + (uint64_t)start.tv_nsec / 1000;
+	if (c->waits && !c->other.peer)
+		return usage("missing option", "--peer");
+	/* What is wrong with the policies is said now, and not when they are needed. */
 	rc = brain_init(&c->brain, &config, now_ns(), err, sizeof(err));
 	if (rc) {
 		fprintf(stderr, "sluiced: %s\n", err);
 		return 2;
 	}
-	if (c->curves && (rc = curves_load(&c->brain.curves, c->curves)) && rc != -ENOENT)
-		fprintf(stderr, "sluiced: cannot read %s: %s\n", c->curves, strerror(-rc));
+	c->config = config;
 	rc = run(c);
 	brain_free(&c->brain);
 	return rc ? 1 : 0;

@@ -17,13 +17,19 @@
  * Example: nodes 0 to 3; A has 0 and 1 and is to have one: it keeps 0. B is new and gets two: 1 and
  * 2, which nobody has.
  *
- * O(jobs x nodes).
+ * A job that does I/O under a grant policy does not share its node with another one while there is
+ * a node where nobody does I/O.
+ *
+ * O(jobs + nodes), and O(nodes) more for each job with a min or a grant that is placed anew.
  */
 #include "sluiced/controller/private.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define NONE	  UINT32_MAX
+#define FEW_NODES 64
 
 static bool has(const struct brain_job *j, uint32_t node)
 {
@@ -35,17 +41,21 @@ static bool has(const struct brain_job *j, uint32_t node)
 
 static bool present(const struct brain *b, const struct brain_job *j)
 {
-	for (uint32_t i = 0; i < b->nodes; i++)
-		if (b->node[i].up && j->part[i].clients)
+	brain_for_parts(p, j)
+	{
+		if (b->node[p->node]->up && p->clients)
 			return true;
+	}
 	return false;
 }
 
 static bool known_at(const struct brain *b, const struct brain_job *j)
 {
-	for (uint32_t i = 0; i < b->nodes; i++)
-		if (b->node[i].up && j->part[i].known)
+	brain_for_parts(p, j)
+	{
+		if (b->node[p->node]->up)
 			return true;
+	}
 	return false;
 }
 
@@ -56,7 +66,7 @@ static bool known_at(const struct brain *b, const struct brain_job *j)
 static bool stranded(const struct brain *b, const struct brain_job *j)
 {
 	for (uint32_t i = 0; i < j->to_count; i++)
-		if (!b->node[j->to[i]].up)
+		if (!b->node[j->to[i]]->up)
 			return known_at(b, j);
 	return false;
 }
@@ -73,56 +83,139 @@ uint32_t map_nodes(const struct brain_job *j)
 }
 
 /* What is at each node so far. */
-struct places {
-	uint32_t load[BRAIN_NODES];	/* jobs */
-	uint64_t promised[BRAIN_NODES]; /* of their min */
-	bool closed[BRAIN_NODES];	/* next to nothing is left for jobs without one */
+struct place {
+	uint64_t promised; /* of the min of its jobs */
+	uint32_t load;	   /* jobs */
+	uint32_t granted;  /* of these, that do I/O under a grant policy */
+	bool closed;	   /* next to nothing is left for jobs without a min */
 };
 
-/* Take nodes away that are down or too many; the first ones stay. */
+struct places {
+	struct place *at;
+	uint32_t least, cursor; /* no node before the cursor has so few jobs */
+	uint32_t idle;		/* nodes that are up and serve no job that does I/O */
+};
+
+/* Whether its node is to be its own, as far as there are enough: it does I/O and has a grant. */
+static bool wants_own(const struct brain *b, const struct brain_job *j)
+{
+	return b->ops && j->in_io;
+}
+
+static void put(const struct brain *b, const struct brain_job *j, uint32_t node, struct places *at)
+{
+	at->at[node].load++;
+	at->at[node].granted += wants_own(b, j);
+}
+
+/*
+ * Take nodes away that are down or too many; the first ones stay. A job that has a grant leaves a
+ * node where another one with a grant stays, if there is a node where nobody does I/O.
+ */
 static void keep(const struct brain *b, struct brain_job *j, uint32_t want, struct places *at)
 {
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < j->to_count; i++) {
-		if (!b->node[j->to[i]].up || n == want)
+		const struct brain_node *to = b->node[j->to[i]];
+
+		if (!to->up || n == want)
 			continue;
+		if (wants_own(b, j) && at->at[j->to[i]].granted && at->idle) {
+			at->idle--;
+			continue;
+		}
 		j->to[n++] = j->to[i];
-		at->load[j->to[i]]++;
+		put(b, j, j->to[i], at);
 	}
 	j->to_count = n;
 }
 
-/* Where its processes are already, if all else is equal. */
-static bool better(const struct brain_job *j, const struct places *at, uint32_t a, uint32_t b)
+static uint32_t clients_at(const struct brain *b, const struct brain_job *j, uint32_t node)
 {
-	if (j->min_bps && at->promised[a] != at->promised[b])
-		return at->promised[a] < at->promised[b];
-	if (at->load[a] != at->load[b])
-		return at->load[a] < at->load[b];
-	return j->part[a].clients > j->part[b].clients;
+	const struct brain_part *p = brain_pair(b, j, node);
+
+	return p ? p->clients : 0;
+}
+
+/* Where its processes are already, if all else is equal. */
+static bool better(const struct brain *b, const struct brain_job *j, const struct places *at,
+		   uint32_t x, uint32_t y)
+{
+	const struct place *p = &at->at[x], *q = &at->at[y];
+
+	if (j->min_bps && p->promised != q->promised)
+		return p->promised < q->promised;
+	if (wants_own(b, j) && p->granted != q->granted)
+		return p->granted < q->granted;
+	if (p->load != q->load)
+		return p->load < q->load;
+	return clients_at(b, j, x) > clients_at(b, j, y);
+}
+
+static bool may(const struct brain *b, const struct brain_job *j, const struct places *at,
+		uint32_t node)
+{
+	return b->node[node]->up && !has(j, node) && !(at->at[node].closed && !j->min_bps);
+}
+
+/* The best one for a job that is not like all others; NONE: there is none. O(nodes). */
+static uint32_t best(const struct brain *b, const struct brain_job *j, const struct places *at)
+{
+	uint32_t found = NONE;
+
+	for (uint32_t i = 0; i < b->nodes; i++)
+		if (may(b, j, at, i) && (found == NONE || better(b, j, at, i, found)))
+			found = i;
+	return found;
+}
+
+/* The same for one that is: the first that has the fewest jobs. O(1) if many are placed. */
+static uint32_t first(const struct brain *b, const struct brain_job *j, struct places *at)
+{
+	for (;;) {
+		bool any = false;
+
+		brain_for_parts(p, j)
+		{
+			if (p->clients && may(b, j, at, p->node) &&
+			    at->at[p->node].load <= at->least)
+				return p->node;
+		}
+		for (uint32_t i = at->cursor; i < b->nodes; i++) {
+			if (!may(b, j, at, i))
+				continue;
+			any = true;
+			if (at->at[i].load > at->least)
+				continue;
+			at->cursor = i;
+			return i;
+		}
+		for (uint32_t i = 0; !any && i < at->cursor; i++)
+			any = may(b, j, at, i);
+		if (!any)
+			return NONE;
+		at->cursor = 0;
+		at->least++;
+	}
 }
 
 static void add(const struct brain *b, struct brain_job *j, uint32_t want, struct places *at)
 {
 	while (j->to_count < want && j->to_count < SL_MAP_MAX) {
-		uint32_t best = BRAIN_NODES;
+		uint32_t to = j->min_bps || wants_own(b, j) ? best(b, j, at) : first(b, j, at);
 
-		for (uint32_t i = 0; i < b->nodes; i++)
-			if (b->node[i].up && !has(j, i) && !(at->closed[i] && !j->min_bps) &&
-			    (best == BRAIN_NODES || better(j, at, i, best)))
-				best = i;
-		if (best == BRAIN_NODES)
+		if (to == NONE)
 			return;
-		j->to[j->to_count++] = best;
-		at->load[best]++;
+		j->to[j->to_count++] = to;
+		put(b, j, to, at);
 	}
 }
 
 static void promise(const struct brain_job *j, struct places *at)
 {
 	for (uint32_t i = 0; i < j->to_count; i++)
-		at->promised[j->to[i]] += j->min_bps / j->to_count;
+		at->at[j->to[i]].promised += j->min_bps / j->to_count;
 }
 
 /* Nodes that have promised nine tenths, if there are others. */
@@ -131,12 +224,13 @@ static void close_nodes(const struct brain *b, struct places *at)
 	uint32_t open = 0;
 
 	for (uint32_t i = 0; i < b->nodes; i++) {
-		at->closed[i] = b->node[i].capacity_bps &&
-				at->promised[i] >= b->node[i].capacity_bps / 10 * 9;
-		open += b->node[i].up && !at->closed[i];
+		uint64_t capacity = b->node[i]->capacity_bps;
+
+		at->at[i].closed = capacity && at->at[i].promised >= capacity / 10 * 9;
+		open += b->node[i]->up && !at->at[i].closed;
 	}
-	if (!open)
-		memset(at->closed, 0, sizeof(at->closed));
+	for (uint32_t i = 0; !open && i < b->nodes; i++)
+		at->at[i].closed = false;
 }
 
 static void leave_closed(struct brain_job *j, struct places *at)
@@ -144,8 +238,8 @@ static void leave_closed(struct brain_job *j, struct places *at)
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < j->to_count; i++) {
-		if (at->closed[j->to[i]])
-			at->load[j->to[i]]--;
+		if (at->at[j->to[i]].closed)
+			at->at[j->to[i]].load--;
 		else
 			j->to[n++] = j->to[i];
 	}
@@ -163,18 +257,21 @@ static uint32_t at_least(const struct brain *b, const struct brain_job *j, uint3
 	return need < up ? (uint32_t)need : up;
 }
 
-void map_decide(struct brain *b, sl_time now)
+/* To see whether a job's nodes are others than before. */
+static uint64_t digest(const struct brain_job *j)
 {
-	struct sl_alloc_machine m = { .compute_nodes = b->config.compute_nodes,
-				      .direct = b->config.direct };
-	struct places at = { 0 };
-	struct brain_job *who[BRAIN_JOBS];
+	uint64_t h = j->to_count + 1469598103934665603U;
+
+	for (uint32_t i = 0; i < j->to_count; i++)
+		h = (h ^ j->to[i]) * 1099511628211U;
+	return j->map_epoch ? h : 0;
+}
+
+/* Jobs that are to be given nodes, into b->who and b->alloc: how many. */
+static uint32_t candidates(struct brain *b, struct places *at)
+{
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < b->nodes; i++)
-		m.ionodes += b->node[i].up;
-	if (!m.ionodes)
-		return;
 	for (uint32_t i = 0; i < b->jobs; i++) {
 		struct brain_job *j = b->job[i];
 		const struct curve *known;
@@ -190,14 +287,15 @@ void map_decide(struct brain *b, sl_time now)
 			continue;
 		}
 		for (uint32_t k = 0; k < j->to_count; k++) /* a node that is gone is nobody's */
-			j->pinned = j->pinned && b->node[j->to[k]].up;
+			j->pinned = j->pinned && b->node[j->to[k]]->up;
 		if (j->pinned) {
 			for (uint32_t k = 0; k < j->to_count; k++)
-				at.load[j->to[k]]++;
-			promise(j, &at);
+				put(b, j, j->to[k], at);
+			promise(j, at);
 			continue;
 		}
-		known = curves_find(&b->curves, j->title, map_nodes(j), map_procs(j));
+		known = curves_find(&b->curves, j->title ? j->title : j->name, map_nodes(j),
+				    map_procs(j));
 		b->alloc[n] = (struct sl_alloc_job){ .job = i,
 						     .curve = known ? known->point : NULL,
 						     .points = known ? known->points : 0,
@@ -205,38 +303,112 @@ void map_decide(struct brain *b, sl_time now)
 						     .procs = map_procs(j),
 						     .running = j->map_epoch != 0,
 						     .has = j->to_count };
-		who[n++] = j;
+		b->who[n++] = j;
 	}
-	if (!n)
-		return;
-	b->allocate->decide(b->allocate_state, b->alloc, n, &m);
+	return n;
+}
+
+/*
+ * How many nodes each gets. The policies look at all jobs and all nodes, each time; that is not done
+ * for a machine on which nobody has asked for one, and beyond what they have room for: there a job
+ * keeps what it has, and a new one gets one.
+ */
+static void count_out(struct brain *b, uint32_t n, struct sl_alloc_machine *m)
+{
+	bool asked = b->policy[POLICY_ALLOCATE];
+	uint32_t some = n < POLICY_JOBS ? n : POLICY_JOBS;
+
+	if (!asked && (n > some || m->ionodes > FEW_NODES))
+		some = 0;
+	m->ionodes = m->ionodes < POLICY_IONODES ? m->ionodes : POLICY_IONODES;
+	if (some)
+		b->allocate->decide(b->allocate_state, b->alloc, some, m);
+	for (uint32_t i = some; i < n; i++)
+		b->alloc[i].ionodes = b->alloc[i].has ? b->alloc[i].has : 1;
+}
+
+/* Nodes that are up, and serve nobody who does I/O. */
+static uint32_t count_idle(const struct brain *b)
+{
+	uint32_t busy = 0;
+
+	for (uint32_t i = 0; b->ops && i < b->nodes; i++) {
+		bool any = false;
+
+		brain_for_pairs(p, b->node[i])
+		{
+			any |= p->job->in_io && has(p->job, i);
+		}
+		busy += b->node[i]->up && any;
+	}
+	return b->ops ? b->nodes_up - busy : 0;
+}
+
+/* All of them. digests: of what they had. */
+static void place(struct brain *b, uint32_t n, struct places *at, uint64_t *digests, sl_time now)
+{
 	for (uint32_t i = 0; i < n; i++) {
-		uint32_t want = b->alloc[i].ionodes, need = at_least(b, who[i], m.ionodes);
+		struct brain_job *j = b->who[i];
+		uint32_t want = b->alloc[i].ionodes, need = at_least(b, j, b->nodes_up);
 
 		if (want && want < need) /* 0: direct */
 			want = b->alloc[i].ionodes = need;
-		memcpy(who[i]->to_before, who[i]->to, sizeof(who[i]->to));
-		who[i]->before_count = who[i]->to_count;
-		keep(b, who[i], want < SL_MAP_MAX ? want : SL_MAP_MAX, &at);
+		digests[i] = digest(j);
+		keep(b, j, want < SL_MAP_MAX ? want : SL_MAP_MAX, at);
 	}
 	for (uint32_t i = 0; i < n; i++) {
-		if (!who[i]->min_bps)
+		if (!b->who[i]->min_bps)
 			continue;
-		add(b, who[i], b->alloc[i].ionodes, &at);
-		promise(who[i], &at);
+		add(b, b->who[i], b->alloc[i].ionodes, at);
+		promise(b->who[i], at);
 	}
-	close_nodes(b, &at);
+	close_nodes(b, at);
 	for (uint32_t i = 0; i < n; i++) {
-		if (!who[i]->min_bps) {
-			leave_closed(who[i], &at);
-			add(b, who[i], b->alloc[i].ionodes, &at);
+		struct brain_job *j = b->who[i];
+
+		if (!j->min_bps) {
+			leave_closed(j, at);
+			add(b, j, b->alloc[i].ionodes, at);
 		}
-		if (who[i]->before_count != who[i]->to_count ||
-		    memcmp(who[i]->to_before, who[i]->to, who[i]->to_count * sizeof(uint32_t)) != 0)
-			phase_steady(who[i], who[i]->moved_bytes, now);
-		who[i]->served_by = who[i]->to_count;
-		who[i]->map_epoch = b->epoch;
+		j->served_by = j->to_count;
+		j->map_epoch = b->epoch + 1;
+		if (digest(j) == digests[i])
+			continue;
+		phase_steady(j, j->moved_bytes, now);
+		map_news(b, j);
 	}
+}
+
+void map_news(struct brain *b, const struct brain_job *j)
+{
+	brain_for_parts(p, j)
+	{
+		pairs_news(b, p);
+	}
+}
+
+void map_decide(struct brain *b, sl_time now)
+{
+	struct sl_alloc_machine m = { .compute_nodes = b->config.compute_nodes,
+				      .ionodes = b->nodes_up,
+				      .direct = b->config.direct };
+	struct places at = { .at = calloc(b->nodes ? b->nodes : 1, sizeof(*at.at)) };
+	uint64_t *digests;
+	uint32_t n;
+
+	if (!m.ionodes || !at.at) {
+		free(at.at);
+		return;
+	}
+	n = candidates(b, &at);
+	digests = malloc((n ? n : 1) * sizeof(*digests));
+	if (n && digests) {
+		count_out(b, n, &m);
+		at.idle = count_idle(b);
+		place(b, n, &at, digests, now);
+	}
+	free(digests);
+	free(at.at);
 }
 
 /* Names by commas; how many of them are up goes to *count. False: one of them is not. */
@@ -248,12 +420,13 @@ static bool nodes_named(const struct brain *b, const char *names, uint32_t to[SL
 	*count = 0;
 	for (const char *at = names; *at;) {
 		size_t length = strcspn(at, ",");
-		uint32_t k = 0;
+		char name[SL_NODE_NAME_MAX];
+		uint32_t k;
 
-		while (k < b->nodes && (strlen(b->node[k].name) != length ||
-					memcmp(b->node[k].name, at, length) != 0))
-			k++;
-		if (k < b->nodes && b->node[k].up && *count < SL_MAP_MAX)
+		snprintf(name, sizeof(name), "%.*s",
+			 (int)(length < sizeof(name) ? length : sizeof(name) - 1), at);
+		k = length < sizeof(name) ? pairs_node(b, name) : SL_HASH_NONE;
+		if (k != SL_HASH_NONE && b->node[k]->up && *count < SL_MAP_MAX)
 			to[(*count)++] = k;
 		else
 			all = false;
@@ -288,7 +461,7 @@ int brain_pin(struct brain *b, const char *job, const char *nodes, sl_time now)
 	j = b->job[i];
 	if (!strcmp(nodes, "auto")) {
 		j->pinned = false;
-		b->changed = true;
+		b->changed = b->remap = true;
 		return 0;
 	}
 	if (!nodes_named(b, nodes, to, &count))
@@ -299,6 +472,7 @@ int brain_pin(struct brain *b, const char *job, const char *nodes, sl_time now)
 	phase_steady(j, j->moved_bytes, now);
 	j->served_by = count;
 	j->map_epoch = b->epoch + 1;
-	b->changed = true;
+	map_news(b, j);
+	b->changed = b->remap = true;
 	return 0;
 }

@@ -2,7 +2,7 @@
 /*
  * Connections of the controller. Nobody is waited for: what a peer does not take at once waits in a
  * buffer of its own, and what it has not sent whole waits in another, which is no larger than its
- * frame needs.
+ * frame needs. Who has neither has no buffer.
  *
  * Who is hung up:
  *
@@ -26,9 +26,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/listen.h"
+
 #define PATIENCE  10 /* ticks: 5 s */
-#define STRANGERS 64
-#define IN_BYTES  4096 /* at first; enough for a HELLO */
+#define STRANGERS 1024
+#define IN_BYTES  4096 /* of a frame of one that is not known yet; enough for a HELLO */
+#define SHARED	  (64U << 10)
 #define OUT_MAX	  (4 * SL_MAX_PAYLOAD)
 
 /* ---- life ---- */
@@ -68,16 +71,15 @@ void peer_accept(struct peers *all, int listen_fd, bool unix_socket)
 		return;
 	}
 	p = calloc(1, sizeof(*p));
-	if (p)
-		p->in = malloc(IN_BYTES);
-	if (p && p->in && allowed(sock, unix_socket)) {
+	if (p && allowed(sock, unix_socket)) {
 		struct epoll_event ev = { .events = EPOLLIN, .data.ptr = p };
 
 		p->all = all;
 		p->sock = sock;
 		p->node = -1;
 		p->unix_socket = p->known = unix_socket;
-		p->in_size = IN_BYTES;
+		if (!unix_socket)
+			listen_keepalive(sock);
 		if (epoll_ctl(all->epoll_fd, EPOLL_CTL_ADD, sock, &ev) == 0) {
 			all->strangers += !p->known;
 			if (all->strangers > STRANGERS)
@@ -87,8 +89,6 @@ void peer_accept(struct peers *all, int listen_fd, bool unix_socket)
 			return; /* NOLINT(clang-analyzer-unix.Malloc): in the list */
 		}
 	}
-	if (p)
-		free(p->in);
 	free(p);
 	close(sock);
 }
@@ -126,59 +126,83 @@ const char *peer_tick(struct peer *p)
 
 /* ---- in ---- */
 
-/* Room for a frame of `whole` bytes and a 0. */
-static int make_room(struct peer *p, size_t whole)
+/* The frames that are whole in so many bytes, behind which is room for a 0. Those that are left. */
+static int take_frames(struct peer *p, unsigned char *at, size_t *have,
+		       int (*frame)(struct peer *p, const struct sl_frame *f, char *payload))
 {
-	unsigned char *in;
+	struct sl_frame f;
 
-	if (!p->known && whole >= p->in_size)
-		return -EPROTO;
-	if (whole < p->in_size)
-		return 0;
-	in = realloc(p->in, whole + 1);
-	if (!in)
-		return -ENOMEM;
-	p->in = in;
-	p->in_size = whole + 1;
+	while (*have >= SL_FRAME_BYTES) {
+		unsigned char behind, *end;
+		size_t whole;
+		int rc = sl_frame_decode(at, &f);
+
+		if (rc)
+			return rc;
+		whole = SL_FRAME_BYTES + f.length;
+		if (!p->known && whole >= IN_BYTES)
+			return -EPROTO;
+		if (*have < whole) {
+			p->in_want = whole;
+			return 0;
+		}
+		end = at + whole;
+		behind = *end;
+		*end = 0;
+		rc = frame(p, &f, (char *)at + SL_FRAME_BYTES);
+		*end = behind;
+		if (rc)
+			return rc;
+		*have -= whole;
+		memmove(at, end, *have);
+	}
+	p->in_want = SL_FRAME_BYTES;
 	return 0;
 }
 
+/* Keep what is not whole yet, with room for all of it. */
+static int put_aside(struct peer *p, const unsigned char *at, size_t have)
+{
+	unsigned char *in;
+
+	if (!have) {
+		free(p->in);
+		p->in = NULL;
+		p->have = 0;
+		return 0;
+	}
+	in = realloc(p->in, p->in_want + 1);
+	if (!in)
+		return -ENOMEM;
+	if (at != p->in)
+		memcpy(in, at, have);
+	p->in = in;
+	p->have = have;
+	return 0;
+}
+
+/*
+ * What comes is read into memory that all peers share. Only of a frame that is not whole there is
+ * something to be kept; so most peers have no memory for it.
+ */
 int peer_input(struct peer *p,
 	       int (*frame)(struct peer *p, const struct sl_frame *f, char *payload))
 {
-	ssize_t k = recv(p->sock, p->in + p->have, p->in_size - 1 - p->have, MSG_DONTWAIT);
-	struct sl_frame f;
+	static unsigned char shared[SHARED + 1];
+	bool aside = p->have;
+	unsigned char *at = aside ? p->in : shared;
+	size_t room = aside ? p->in_want - p->have : SHARED, have;
+	ssize_t k = recv(p->sock, at + p->have, room, MSG_DONTWAIT);
+	int rc;
 
 	if (k < 0 && (errno == EAGAIN || errno == EINTR))
 		return 0;
 	if (k <= 0)
 		return -ECONNRESET;
 	p->silent = 0;
-	p->have += (size_t)k;
-	while (p->have >= SL_FRAME_BYTES) {
-		unsigned char behind, *end;
-		size_t whole;
-		int rc = sl_frame_decode(p->in, &f);
-
-		if (rc)
-			return rc;
-		whole = SL_FRAME_BYTES + f.length;
-		rc = make_room(p, whole);
-		if (rc)
-			return rc;
-		if (p->have < whole)
-			break;
-		end = p->in + whole;
-		behind = *end;
-		*end = 0;
-		rc = frame(p, &f, (char *)p->in + SL_FRAME_BYTES);
-		*end = behind;
-		if (rc)
-			return rc;
-		p->have -= whole;
-		memmove(p->in, end, p->have);
-	}
-	return 0;
+	have = p->have + (size_t)k;
+	rc = take_frames(p, at, &have, frame);
+	return rc ? rc : put_aside(p, at, have);
 }
 
 /* ---- out ---- */

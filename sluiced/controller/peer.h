@@ -17,11 +17,12 @@ struct peer {
 	bool challenged;	 /* over TCP, after HELLO, of which these are payload and answer */
 	unsigned char hello[SL_HELLO_BYTES], nonce[SL_NONCE_BYTES];
 	int node;		     /* index in the brain, or -1 */
+	bool ionode;		     /* it has reported as one, whether it was listened to or not */
 	bool turned_out;	     /* its end is near */
 	bool watched;		     /* for room to send, too */
 	bool late;		     /* there are newer orders than it was sent */
 	unsigned age, silent, stuck; /* ticks: since it came, was heard, took something */
-	size_t have, in_size, sent, out_length;
+	size_t have, in_want, sent, out_length; /* in_want: bytes of the frame that comes */
 	unsigned char *in;
 	char *out; /* what it has not taken yet, from `sent` on */
 	struct peer *next;

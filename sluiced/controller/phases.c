@@ -41,6 +41,11 @@
 #define SMOOTH_NS INT64_C(117000000)  /* of rates: the newest weighs 0.3 after 50 ms */
 #define INSTANCES 0.5		      /* weight of the newest instance in the means */
 
+static const char *job_title(const struct brain_job *j)
+{
+	return j->title ? j->title : j->name;
+}
+
 /* ---- phases ---- */
 
 /* A bandwidth is that of a number of nodes while those are the same. */
@@ -55,7 +60,7 @@ static void learn_curve(struct brain *b, const struct brain_job *j)
 	sl_time took = j->io.io_end - j->steady;
 
 	if (j->served_by != UINT32_MAX && took > PHASE_NS)
-		curves_add(&b->curves, j->title, map_nodes(j), map_procs(j), j->served_by,
+		curves_add(&b->curves, job_title(j), map_nodes(j), map_procs(j), j->served_by,
 			   (double)(j->moved_bytes - j->steady_bytes) * 1e9 / (double)took);
 }
 
@@ -70,6 +75,7 @@ static void phase_begin(struct brain *b, struct brain_job *j, uint64_t bytes, sl
 	phase_steady(j, j->phase_from_bytes, now);
 	j->partial = false;
 	b->changed = true;
+	b->remap |= b->ops != NULL; /* two that have grants are not to be at one node */
 }
 
 static double mean(double of, double value, uint64_t ended)
@@ -97,15 +103,16 @@ void phase_end(struct brain *b, struct brain_job *j)
 bool phase_over(const struct brain *b, const struct brain_job *j, sl_time now)
 {
 	sl_time gap = j->told ? 0 : b->config.gap_ns;
+	sl_time silent = 4 * b->report_ns > SILENT_NS ? 4 * b->report_ns : SILENT_NS;
 
 	if (now - j->active < gap)
 		return false;
-	for (uint32_t i = 0; i < b->nodes; i++) {
-		const struct brain_node *n = &b->node[i];
+	brain_for_parts(p, j)
+	{
+		const struct brain_node *n = b->node[p->node];
 
-		if (n->up && j->part[i].known && now - n->heard < SILENT_NS &&
-		    (j->part[i].inside || j->part[i].phase ||
-		     (!j->told && n->heard - j->active < gap)))
+		if (n->up && now - n->heard < silent &&
+		    (p->inside || p->phase || (!j->told && n->heard - j->active < gap)))
 			return false;
 	}
 	return true;
@@ -123,6 +130,13 @@ void phase_period(struct brain *b, struct brain_job *j, sl_time now)
 	/* Policies look at its power of ten: a little more or less is no news. */
 	if (j->io.period_ns > before + before / 4 || j->io.period_ns < before - before / 4)
 		b->changed = true;
+	if (j->found_ns == j->told_ns)
+		return;
+	j->told_ns = j->found_ns;
+	brain_for_parts(p, j)
+	{
+		pairs_news(b, p);
+	}
 }
 
 /* ---- jobs ---- */
@@ -131,25 +145,14 @@ void phase_period(struct brain *b, struct brain_job *j, sl_time now)
 static struct brain_job *job_of(struct brain *b, const struct sl_job_report *r, sl_time now,
 				bool *known)
 {
-	uint32_t i = sl_hash_get(&b->by_id, r->id, 0);
-	struct brain_job *j;
+	struct brain_job *j = pairs_job(b, r->id);
 
-	*known = i != SL_HASH_NONE;
-	if (*known)
-		return b->job[i];
-	for (i = 0; i < b->jobs && b->job[i];)
-		i++;
-	if (i == BRAIN_JOBS || !(j = calloc(1, sizeof(*j))))
-		return NULL;
-	b->jobs += i == b->jobs;
-	b->job[i] = j;
-	sl_hash_put(&b->by_id, r->id, 0, i);
-	b->changed = true;
-	j->id = r->id;
+	*known = j;
+	if (j || !(j = pairs_new_job(b, r->id)))
+		return j;
+	b->changed = b->remap = true;
 	j->active = now;
-	/* Policies keep what they remember by small numbers. */
-	j->io = (struct sl_io_job){ .job = i, .released = now, .io_end = now };
-	j->period = sl_period_new();
+	j->io.released = j->io.io_end = now;
 	j->served_by = UINT32_MAX;
 	return j;
 }
@@ -162,16 +165,23 @@ static void take_facts(struct brain *b, struct brain_job *j, const struct sl_job
 {
 	bool elsewhere = false;
 
-	for (uint32_t i = 0; i < b->nodes; i++)
-		elsewhere |= j->part[i].clients > 0;
-	memcpy(j->name, r->name, sizeof(j->name));
-	if (r->title[0] || !j->title[0])
-		memcpy(j->title, r->title[0] ? r->title : r->name, sizeof(j->title));
-	if (!r->clients && elsewhere)
-		return;
+	if (r->name[0])
+		memcpy(j->name, r->name, sizeof(j->name));
+	if (r->title[0] && strcmp(r->title, job_title(j)) != 0) {
+		free(j->title);
+		j->title = strcmp(r->title, j->name) ? strdup(r->title) : NULL;
+	}
+	if (!r->clients) {
+		brain_for_parts(p, j)
+		{
+			elsewhere |= p->clients > 0;
+		}
+		if (elsewhere)
+			return;
+	}
 	if (j->min_bps != r->min_bps || j->max_bps != r->max_bps || j->procs != r->procs ||
 	    j->nodes != r->nodes || j->declared_ns != r->period_ns)
-		b->changed = true;
+		b->changed = b->remap = true;
 	j->procs = r->procs;
 	j->nodes = r->nodes;
 	j->weight = r->weight;
@@ -216,23 +226,25 @@ static void take_past(struct brain *b, struct brain_job *j, const struct sl_job_
 		j->io.released = last;
 }
 
-static void count_clients(const struct brain *b, struct brain_job *j)
+static void count_clients(struct brain_job *j)
 {
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < b->nodes; i++)
-		n += j->part[i].clients;
+	brain_for_parts(p, j)
+	{
+		n += p->clients;
+	}
 	j->most_clients = n > j->most_clients ? n : j->most_clients;
 }
 
 /* Clients on all nodes that say they are in a phase, and requests that are inside. */
-static void count_inside(const struct brain *b, const struct brain_job *j, uint32_t *phase,
-			 uint32_t *inside)
+static void count_inside(const struct brain_job *j, uint32_t *phase, uint32_t *inside)
 {
 	*phase = *inside = 0;
-	for (uint32_t i = 0; i < b->nodes; i++) {
-		*phase += j->part[i].phase;
-		*inside += j->part[i].inside;
+	brain_for_parts(p, j)
+	{
+		*phase += p->phase;
+		*inside += p->inside;
 	}
 }
 
@@ -242,7 +254,9 @@ static void take_word(struct brain *b, struct brain_job *j, struct brain_part *p
 {
 	uint32_t before, after, inside;
 
-	count_inside(b, j, &before, &inside);
+	if (!p->phase && !r->phase && !j->told)
+		return;
+	count_inside(j, &before, &inside);
 	after = before - p->phase + r->phase;
 	inside = inside - p->inside + r->inside;
 	p->phase = r->phase;
@@ -256,33 +270,38 @@ static void take_word(struct brain *b, struct brain_job *j, struct brain_part *p
 		j->active = now;
 }
 
-static void job_report(struct brain *b, uint32_t node, const struct sl_job_report *r, sl_time took,
-		       bool begin, sl_time now)
+/* What a report says of a pair, since the last that did; `known`: the job was before. */
+static void pair_report(struct brain *b, struct brain_part *p, const struct sl_job_report *r,
+			bool known, bool begin, sl_time now)
 {
-	bool known;
-	struct brain_job *j = job_of(b, r, now, &known);
+	struct brain_job *j = p->job;
 	sl_time idle = r->idle_ns < 0 ? 0 : r->idle_ns > now ? now : r->idle_ns;
-	struct brain_part *p;
+	/* Had there been anything between, the node's report before would have said so. */
+	sl_time last = b->since > p->heard ? b->since : p->heard, took = last ? now - last : 0;
 	uint64_t bytes;
 
-	if (!j)
-		return;
 	take_facts(b, j, r);
-	p = &j->part[node];
-	b->changed |= p->clients != r->clients;
+	if (p->clients != r->clients) {
+		b->changed = true;
+		b->remap = true;
+	}
 	bytes = take_bytes(j, p, r, begin);
 	if (begin)
 		take_past(b, j, r, known, now - idle);
+	if (bytes && !j->period && (j->period = sl_period_new()))
+		sl_period_add(j->period, j->io.released, 0);
 	if (j->period)
 		sl_period_add(j->period, now, bytes);
 	if (took > 0)
 		p->rate_bps += ((double)bytes * 1e9 / (double)took - p->rate_bps) * (double)took /
 			       (double)(took + SMOOTH_NS);
+	p->heard = now;
 	divide_report(b, p, r, bytes, took, now);
 	take_word(b, j, p, r, bytes, now);
-	p->known = true;
-	p->clients = r->clients;
-	count_clients(b, j);
+	if (p->clients != r->clients) {
+		p->clients = r->clients;
+		count_clients(j);
+	}
 	p->inside = r->inside;
 	p->queued_bytes = r->queued_bytes;
 	if (r->inside)
@@ -294,40 +313,134 @@ static void job_report(struct brain *b, uint32_t node, const struct sl_job_repor
 		j->partial = begin;
 	}
 	j->io.started = j->moved_bytes > j->phase_from_bytes;
+	if (bytes || r->inside || r->phase || begin || j->in_io || !known)
+		pairs_live(b, j);
+}
+
+/* A line about a job; `begin`: the node was there before us, and is heard for the first time. */
+static int job_line(struct brain *b, uint32_t node, const struct sl_job_report *r, bool begin,
+		    sl_time now)
+{
+	bool known;
+	struct brain_job *j = job_of(b, r, now, &known);
+	struct brain_part *p = j ? brain_pair(b, j, node) : NULL;
+
+	if (j && !p && (p = pairs_new(b, j, node)))
+		pairs_news(b, p);
+	if (!p)
+		return -ENOMEM; /* the rest is not managed, and nothing breaks */
+	p->report = b->node[node]->report;
+	pair_report(b, p, r, known, begin, now);
+	return 0;
+}
+
+/* What the line does not say has not changed. */
+static void fill(const struct brain_part *p, struct sl_job_report *r, uint32_t has)
+{
+	const struct brain_job *j = p->job;
+
+	r->clients = has & SL_HAS_CLIENTS ? r->clients : p->clients;
+	r->inside = has & SL_HAS_INSIDE ? r->inside : p->inside;
+	r->phase = has & SL_HAS_PHASE ? r->phase : p->phase;
+	r->queued_bytes = has & SL_HAS_QUEUED ? r->queued_bytes : p->queued_bytes;
+	r->waited_ns = has & SL_HAS_WAITED ? r->waited_ns : p->waited_ns;
+	r->moved[0] = has & SL_HAS_READ ? r->moved[0] : p->moved[0];
+	r->moved[1] = has & SL_HAS_WRITTEN ? r->moved[1] : p->moved[1];
+	r->procs = has & SL_HAS_PROCS ? r->procs : j->procs;
+	r->nodes = has & SL_HAS_NODES ? r->nodes : j->nodes;
+	r->min_bps = has & SL_HAS_MIN ? r->min_bps : j->min_bps;
+	r->max_bps = has & SL_HAS_MAX ? r->max_bps : j->max_bps;
+	r->weight = has & SL_HAS_WEIGHT ? r->weight : j->weight;
+	r->period_ns = has & SL_HAS_PERIOD ? r->period_ns : j->declared_ns;
+}
+
+int brain_delta(struct brain *b, uint32_t node, char *text, sl_time now)
+{
+	struct brain_node *n = b->node[node];
+	struct sl_report_line *l = &b->line;
+	int what;
+
+	b->since = n->heard;
+	while ((what = sl_report_next(&text, l)) > 0) {
+		struct brain_job *j;
+		struct brain_part *p;
+
+		if (what == SL_LINE_NODE)
+			what = -EPROTO;
+		if (what == SL_LINE_ACK && l->node.term == b->term)
+			divide_node(b, node, &l->node, true);
+		if (what == SL_LINE_JOB || what == SL_LINE_GONE) {
+			j = pairs_job(b, l->job.id);
+			p = j ? brain_pair(b, j, node) : NULL;
+			if (what == SL_LINE_GONE && p) {
+				pairs_drop(b, p);
+				b->changed = b->remap = true;
+			} else if (what == SL_LINE_JOB && p) {
+				fill(p, &l->job, l->has);
+				pair_report(b, p, &l->job, true, false, now);
+			} else if (what == SL_LINE_JOB && l->job.name[0]) {
+				job_line(b, node, &l->job, false, now);
+			} else if (what == SL_LINE_JOB) {
+				what = -EPROTO; /* it should have been whole */
+			}
+		}
+		if (what < 0)
+			break;
+	}
+	if (what < 0)
+		brain_node_gone(b, node, false, now);
+	else
+		n->heard = now;
+	return what;
+}
+
+/* Jobs that a whole report has not named are not there any more. */
+static void drop_unnamed(struct brain *b, uint32_t node)
+{
+	struct brain_node *n = b->node[node];
+
+	for (struct sl_list *at = n->pairs.next, *next; at != &n->pairs; at = next) {
+		struct brain_part *p = sl_container(at, struct brain_part, of_node);
+
+		next = at->next;
+		if (p->report == n->report)
+			continue;
+		pairs_drop(b, p);
+		b->changed = b->remap = true;
+	}
 }
 
 int brain_report(struct brain *b, char *text, sl_time now)
 {
-	struct sl_report_line l;
+	struct sl_report_line *l = &b->line;
 	int what, node = -EPROTO;
-	sl_time before = 0;
 	bool met = false;
 
-	while ((what = sl_report_next(&text, &l)) > 0) {
+	while ((what = sl_report_next(&text, l)) > 0) {
 		if (what == SL_LINE_NODE && node >= 0)
 			what = -EPROTO; /* a report is of one node */
-		if (what == SL_LINE_JOB && (node < 0 || !l.job.name[0]))
+		if (what == SL_LINE_JOB && (node < 0 || !l->job.name[0]))
 			what = -EPROTO;
 		if (what < 0)
 			break;
 		if (what == SL_LINE_NODE) {
-			for (uint32_t i = 0; i < b->nodes; i++)
-				if (!strcmp(b->node[i].name, l.node.name))
-					before = b->node[i].heard;
-			node = nodes_index(b, &l.node, now, &met);
+			uint32_t i = pairs_node(b, l->node.name);
+
+			b->since = i == SL_HASH_NONE ? 0 : b->node[i]->heard;
+			node = nodes_index(b, &l->node, now, &met);
 			if (node < 0)
 				return node;
-			for (uint32_t i = 0; i < b->jobs; i++)
-				if (b->job[i])
-					b->job[i]->part[node].known = false;
+			b->node[node]->report++;
 		}
 		if (what == SL_LINE_JOB)
-			job_report(b, (uint32_t)node, &l.job, met ? now - before : 0, !met, now);
+			job_line(b, (uint32_t)node, &l->job, !met, now);
 	}
-	if (what < 0 && node >= 0) /* half of it is no use: as if it had not come */
-		brain_node_gone(b, (uint32_t)node, now);
-	for (uint32_t i = 0; what >= 0 && node >= 0 && i < b->jobs; i++)
-		if (b->job[i] && !b->job[i]->part[node].known)
-			b->job[i]->part[node] = (struct brain_part){ 0 };
+	if (node >= 0) {
+		/* Half of it is no use: as if it had not come. */
+		if (what < 0)
+			brain_node_gone(b, (uint32_t)node, false, now);
+		else
+			drop_unnamed(b, (uint32_t)node);
+	}
 	return what < 0 ? what : node;
 }

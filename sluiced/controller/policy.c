@@ -23,10 +23,13 @@ static void drop(struct chosen *c)
 	free(c->text);
 }
 
-static int choose(struct chosen *c, enum sl_stage stage, const char *text, sl_time now, char *err,
-		  size_t size)
+static int choose(const struct brain *b, struct chosen *c, enum sl_stage stage, const char *text,
+		  sl_time now, char *err, size_t size)
 {
-	const struct sl_policy_limits limits = { .lanes = BRAIN_JOBS, .ionodes = BRAIN_NODES };
+	const struct sl_policy_limits limits = {
+		.lanes = stage == SL_ALLOCATE ? POLICY_JOBS : b->job_room,
+		.ionodes = POLICY_IONODES,
+	};
 	struct sl_spec spec;
 	int rc = sl_spec_parse(stage, text, &spec, err, size);
 
@@ -78,7 +81,7 @@ int policy_set(struct brain *b, const char *const spec[POLICY_STAGES], sl_time n
 
 	for (int i = 0; !rc && i < POLICY_STAGES; i++)
 		if (spec[i] || !b->grant)
-			rc = choose(&chosen[i], stages[i], spec[i], now, err, size);
+			rc = choose(b, &chosen[i], stages[i], spec[i], now, err, size);
 	for (int i = 0; i < POLICY_STAGES; i++) {
 		if (rc) {
 			drop(&chosen[i]);
@@ -94,6 +97,24 @@ int policy_set(struct brain *b, const char *const spec[POLICY_STAGES], sl_time n
 			put_allocate(b, &chosen[i]);
 	}
 	b->changed |= !rc;
+	b->remap |= !rc;
+	return rc;
+}
+
+int policy_room(struct brain *b)
+{
+	const char *same[POLICY_STAGES] = { NULL };
+	char *text, err[200];
+	int rc;
+
+	if (!b->grant) /* there are none yet */
+		return 0;
+	text = strdup(b->policy[POLICY_GRANT] ? b->policy[POLICY_GRANT] : b->grant->base.name);
+	if (!text)
+		return -ENOMEM;
+	same[POLICY_GRANT] = text;
+	rc = policy_set(b, same, 0, err, sizeof(err));
+	free(text);
 	return rc;
 }
 

@@ -5,13 +5,32 @@
 
 #include "sluiced/controller/brain.h"
 
+/*
+ * pairs.c: the number of a node by its name, SL_HASH_NONE: there is none; a new one, or -ENOSPC. A
+ * job by its id, or NULL; a new one, NULL: no room. A new pair; its end. It is in the list of those
+ * that are looked at with each decision, from now on.
+ */
+int pairs_init(struct brain *b);
+void pairs_free(struct brain *b);
+uint32_t pairs_node(const struct brain *b, const char *name);
+int pairs_new_node(struct brain *b, const char *name);
+struct brain_job *pairs_job(const struct brain *b, uint64_t id);
+struct brain_job *pairs_new_job(struct brain *b, uint64_t id);
+void pairs_drop_job(struct brain *b, struct brain_job *j);
+struct brain_part *pairs_new(struct brain *b, struct brain_job *j, uint32_t node);
+void pairs_drop(struct brain *b, struct brain_part *p);
+void pairs_live(struct brain *b, struct brain_job *j);
+/* The node is to be sent orders, of the pair with it. */
+void pairs_tell(struct brain *b, uint32_t node);
+void pairs_news(struct brain *b, struct brain_part *p);
+
 /* map.c: its size, as declared, or as far as it has been seen; not 0. */
 uint32_t map_procs(const struct brain_job *j);
 uint32_t map_nodes(const struct brain_job *j);
 
 /*
  * nodes.c: the number of the node that reports, made up to date; *met: it has been heard of before.
- * -EPROTO: no name; -EEXIST: another one has it; -ENOSPC: there are BRAIN_NODES others, all up.
+ * -EPROTO: no name; -EEXIST: another one has it; -ENOSPC: no room.
  */
 int nodes_index(struct brain *b, const struct sl_node_report *r, sl_time now, bool *met);
 uint64_t nodes_rate(uint64_t bps); /* what can be reckoned with */
@@ -32,15 +51,17 @@ enum policy_stage { POLICY_GRANT, POLICY_ALLOCATE, POLICY_STAGES };
 int policy_set(struct brain *b, const char *const spec[POLICY_STAGES], sl_time now, char *err,
 	       size_t size);
 void policy_free(struct brain *b);
+#define POLICY_JOBS    4096 /* that an allocate policy decides about at one time */
+#define POLICY_IONODES 1024 /* that it divides among them */
+/* There is room for more jobs: the same policies anew, with room for as many. 0 or -ENOMEM. */
+int policy_room(struct brain *b);
 
 /* rates.c: the shares that each node has of the job's rates. */
 void rates_share_out(struct brain *b, struct brain_job *j, sl_time now);
 
-/* divide.c: memory for it, or -ENOMEM. */
-int divide_init(struct brain *b);
+/* divide.c: memory for decisions about so many jobs, or -ENOMEM. */
+int divide_room(struct brain *b, uint32_t jobs);
 void divide_free(struct brain *b);
-/* What the job can use at this node, bytes a second; SL_ALL: as much as there is. */
-double divide_part_wants(const struct brain *b, const struct brain_part *p, sl_time now);
 /* buckets.c: divide limits that jobs share; returns when to do so again. */
 sl_time buckets_divide(struct brain *b, sl_time now);
 /* Divide the capacity among jobs and nodes as of now; returns when to do so though nothing is
@@ -51,9 +72,17 @@ void divide_node(struct brain *b, uint32_t node, const struct sl_node_report *r,
 /* What a report of `took` ns says about what the job could use there; the part is as before it. */
 void divide_report(struct brain *b, struct brain_part *p, const struct sl_job_report *r,
 		   uint64_t bytes, sl_time took, sl_time now);
+#define DIVIDE_FEW 16 /* nodes of a job that need no memory of their own */
+/* What the job can use at this node, bytes a second; SL_ALL: as much as there is. */
+double divide_wants(const struct brain *b, const struct brain_part *p, sl_time now);
+
+/* brain.c: the node is new, or elsewhere than before. */
+void brain_new_place(struct brain *b, uint32_t node);
 
 /* map.c: give jobs the nodes that the controller before had given them; decide anew. */
 void map_learn(struct brain *b);
 void map_decide(struct brain *b, sl_time now);
+/* Its nodes are others: those that know it are told. */
+void map_news(struct brain *b, const struct brain_job *j);
 
 #endif

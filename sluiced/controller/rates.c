@@ -10,7 +10,7 @@
  * clients: shares .7275, .2425, .03. A job that has done nothing yet has equal shares where its
  * clients are.
  *
- * O(nodes).
+ * O(nodes of the job).
  */
 #include "sluiced/controller/private.h"
 
@@ -26,8 +26,10 @@ static double make_up(struct brain_job *j, sl_time now)
 	double most = (double)j->max_bps / 4, took = (double)(now - j->owed_at) / 1e9;
 	bool wants = false;
 
-	for (uint32_t i = 0; i < BRAIN_NODES; i++)
-		wants |= j->part[i].queued_bytes > 0;
+	brain_for_parts(p, j)
+	{
+		wants |= p->queued_bytes > 0;
+	}
 	if (wants && j->owed_at && took < 1)
 		j->owed_bytes +=
 			(double)j->max_bps * took - (double)(j->moved_bytes - j->owed_from);
@@ -39,37 +41,47 @@ static double make_up(struct brain_job *j, sl_time now)
 	return j->max_bps ? 1 + j->owed_bytes / (double)j->max_bps : 1;
 }
 
+static double want(const struct brain_part *p)
+{
+	return p->clients ? p->rate_bps + (double)p->queued_bytes : 0;
+}
+
 void rates_share_out(struct brain *b, struct brain_job *j, sl_time now)
 {
-	double want[BRAIN_NODES], sum = 0, whole = make_up(j, now), least;
+	double sum = 0, whole, least;
 	uint32_t places = 0, idle = 0;
 
-	for (uint32_t i = 0; i < b->nodes; i++) {
-		const struct brain_part *p = &j->part[i];
-
-		want[i] = p->clients ? p->rate_bps + (double)p->queued_bytes : 0;
-		sum += want[i];
+	if (!j->min_bps && !j->max_bps)
+		return;
+	whole = make_up(j, now);
+	brain_for_parts(p, j)
+	{
+		sum += want(p);
 		places += p->clients > 0;
 	}
 	least = places && STANDBY * places > STANDBYES ? STANDBYES / places : STANDBY;
-	for (uint32_t i = 0; i < b->nodes; i++)
-		idle += j->part[i].clients && want[i] < least * sum;
-	for (uint32_t i = 0; i < b->nodes; i++) {
-		struct brain_part *p = &j->part[i];
+	brain_for_parts(p, j)
+	{
+		idle += p->clients && want(p) < least * sum;
+	}
+	brain_for_parts(p, j)
+	{
 		double share = 0;
 
 		if (!p->clients)
 			share = 1; /* should somebody come, he is not to find a closed door */
 		else if (sum <= 0)
 			share = 1.0 / places;
-		else if (want[i] < least * sum)
+		else if (want(p) < least * sum)
 			share = least;
 		else
-			share = (1 - idle * least) * want[i] / sum;
+			share = (1 - idle * least) * want(p) / sum;
 		share *= p->clients ? whole : 1;
-		if ((j->min_bps || j->max_bps) && (p->share > share * SL_SHARE_WHOLE * 1.01 ||
-						   p->share < share * SL_SHARE_WHOLE * 0.99))
-			b->shifted = true;
 		p->share = (uint32_t)(share * SL_SHARE_WHOLE);
+		if (p->ordered_share > share * SL_SHARE_WHOLE * 1.01 ||
+		    p->ordered_share < share * SL_SHARE_WHOLE * 0.99) {
+			p->ordered_share = p->share;
+			pairs_news(b, p);
+		}
 	}
 }

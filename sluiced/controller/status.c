@@ -8,11 +8,13 @@
 
 static void put_node(struct json *j, const struct brain *b, uint32_t i, sl_time now)
 {
-	const struct brain_node *n = &b->node[i];
+	const struct brain_node *n = b->node[i];
 	uint32_t jobs = 0;
 
-	for (uint32_t k = 0; k < b->jobs; k++)
-		jobs += b->job[k] && b->job[k]->part[i].clients;
+	brain_for_pairs(p, n)
+	{
+		jobs += p->clients > 0;
+	}
 	json_object(j, NULL);
 	json_string(j, "name", n->name);
 	json_string(j, "socket", n->socket);
@@ -59,9 +61,10 @@ static void put_job(struct json *j, const struct brain *b, const struct brain_jo
 	bool granted = b->ops && job->in_io && brain_capacity(b), declared = false;
 	char text[SL_JOB_NAME_MAX + 48];
 
-	for (uint32_t i = 0; i < b->nodes; i++)
-		declared |= job->part[i].phase > 0;
-
+	brain_for_parts(p, job)
+	{
+		declared |= p->phase > 0;
+	}
 	json_object(j, NULL);
 	json_string(j, "job", job->name);
 	json_bool(j, "in_io", job->in_io);
@@ -89,16 +92,15 @@ static void put_job(struct json *j, const struct brain *b, const struct brain_jo
 	json_uint(j, "map_epoch", job->map_epoch);
 	json_array(j, "ionodes");
 	for (uint32_t i = 0; i < job->to_count; i++)
-		json_string(j, NULL, b->node[job->to[i]].name);
+		json_string(j, NULL, b->node[job->to[i]]->name);
 	json_end(j);
 	json_array(j, "parts");
-	for (uint32_t i = 0; i < b->nodes; i++) {
-		const struct brain_part *p = &job->part[i];
-
-		if (!p->known)
+	brain_for_parts(p, job)
+	{
+		if (!b->node[p->node]->up)
 			continue;
 		json_object(j, NULL);
-		json_string(j, "ionode", b->node[i].name);
+		json_string(j, "ionode", b->node[p->node]->name);
 		json_uint(j, "clients", p->clients);
 		json_double(j, "rate_bps", p->rate_bps);
 		json_uint(j, "share_ppm", p->share);
@@ -109,7 +111,7 @@ static void put_job(struct json *j, const struct brain *b, const struct brain_jo
 	json_end(j);
 }
 
-char *status_json(const struct brain *b, sl_time now, sl_time started)
+char *status_json(const struct brain *b, bool leads, sl_time now, sl_time started)
 {
 	char *text = NULL;
 	size_t length = 0;
@@ -124,6 +126,7 @@ char *status_json(const struct brain *b, sl_time now, sl_time started)
 	json_double(&j, "uptime_s", (double)(now - started) / 1e9);
 	json_uint(&j, "epoch", b->epoch);
 	json_uint(&j, "term", b->term);
+	json_string(&j, "role", leads ? "leads" : "standby");
 	json_string(&j, "allocate", b->allocate->base.name);
 	json_string(&j, "grant", b->grant->base.name);
 	json_object(&j, "policy"); /* with what was set of their parameters */

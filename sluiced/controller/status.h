@@ -6,6 +6,6 @@
 #include "sluiced/controller/brain.h"
 
 /* To be freed; NULL: out of memory. */
-char *status_json(const struct brain *b, sl_time now, sl_time started);
+char *status_json(const struct brain *b, bool leads, sl_time now, sl_time started);
 
 #endif

@@ -5,17 +5,23 @@
  * A thread of its own, so that a controller that is slow, stopped or gone costs the data path
  * nothing; one that does not read for a second, or says nothing for five, has lost the connection,
  * so that the node can end.
- * It reports every REPORT_NS while jobs do something, else every IDLE_NS, and at once when a job
- * begins after a pause. What the controller orders is carried out under the node's lock: what the
+ * It reports while jobs do something as often as the controller has ordered, REPORT_NS at first,
+ * else every IDLE_NS, and at once when a job begins after a pause; after the first report on a
+ * connection, what has changed. What the controller orders is carried out under the node's lock: what the
  * node may draw and the rates of its jobs, which are leases; the node's share of a job's min and
  * max, which stays as it is; and which nodes serve the job, which its clients are told
  * (wire/shm.h: `moved`). An order that lets the node draw less is acknowledged at once: the
  * controller waits for that before it gives the difference to others.
  *
  * Orders carry the *term* of their controller. A node obeys the highest that it has seen: one that
- * was stopped, replaced and continued does no harm.
+ * was stopped, replaced and continued does no harm, and is told the term that has replaced its own.
  *
- * When the connection breaks, the thread tries again, for ever. The last orders hold for LEASE_NS.
+ * There may be two controllers, one of them in standby (controller/standby.c). The node has a *line*
+ * to each, with a thread of its own. It reports once on each, then only to the one whose term is the
+ * highest. A standby that takes over says its term on the line that is already there, and has the
+ * node's report a moment later.
+ *
+ * When a connection breaks, its thread tries again, for ever. The last orders hold for LEASE_NS.
  * Then the node fails open: jobs have no rates any more, and the node may draw its part of the
  * capacity at least, a quarter more each second, up to all of it. A machine must not stall because
  * one process has died.
@@ -30,53 +36,70 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <sys/time.h>
 #include <unistd.h>
 
-#include "base/listen.h"
 #include "base/log.h"
-#include "base/secret.h"
 #include "policy/policy.h"
+#include "sluiced/controller/dial.h"
 #include "sluiced/ionode/rules.h"
 #include "sluiced/ionode/sense.h"
 #include "sluiced/ionode/tcp/tcp.h"
 #include "sluiced/ionode/trace.h"
 #include "sluiced/ionode/turn.h"
-#include "wire/auth.h"
 
-#define REPORT_NS  INT64_C(50000000)
-#define LEAST_NS   INT64_C(1000000) /* between two, however much begins */
-#define RETRY_MS   200
-#define IDLE_NS	   INT64_C(1000000000)
-#define QUIET_NS   INT64_C(3000000000) /* without I/O: idle */
-#define SILENT_NS  INT64_C(5000000000)
-#define LEASE_NS   INT64_C(4000000000)
-#define GREET_S	   5
-#define IN_MAX	   (4U << 20)
-#define LINK_NODES 64
+#define REPORT_NS INT64_C(50000000)
+#define LEAST_NS  INT64_C(1000000) /* between two, however much begins */
+#define RETRY_MS  200
+#define IDLE_NS	  INT64_C(1000000000)
+#define QUIET_NS  INT64_C(3000000000) /* without I/O: idle */
+#define SILENT_NS INT64_C(5000000000)
+#define LEASE_NS  INT64_C(4000000000)
+#define IN_MAX	  (4U << 20)
+#define LINES	  2
+
+/* Where a node of the layer is. */
+struct place {
+	char name[SL_NODE_NAME_MAX], socket[108], tcp[96];
+};
+
+/* To one controller. */
+struct line {
+	struct link *link;
+	const char *address;
+	pthread_t thread;
+	bool started;
+	int event_fd;
+	int sock;
+	bool refused;			  /* by the controller, the last time */
+	bool report;			  /* it is to be told everything, though it does not lead */
+	bool replaced;			  /* it does not know: it is to be told the term */
+	bool lowered;			  /* by its order: that is to be acknowledged at once */
+	sl_time busy;			  /* when a job last did something */
+	sl_time heard;			  /* when something came from the controller */
+	struct sl_job_report *job, *sent; /* as they are; as the controller knows them */
+	uint32_t room, sent_room, jobs_sent;
+	struct sl_node_report told; /* the same of the node */
+	bool whole;		    /* it knows nothing: the connection is new */
+	size_t have;
+	unsigned char *in; /* IN_MAX + 1 */
+};
 
 struct link {
 	struct node *node;
-	pthread_t thread;
-	int event_fd;
-	int sock;
 	atomic_bool stop;
-	bool refused;	/* by the controller, the last time */
-	uint64_t epoch; /* of the last orders */
-	uint64_t term;	/* the highest, of these */
-	uint64_t order; /* the last that is in force */
-	bool lowered;	/* by it: it is to be acknowledged at once */
-	sl_time until;	/* orders hold; 0: there are none */
-	sl_time busy;	/* when a job last did something */
-	sl_time heard;	/* when something came from the controller */
-	/* The nodes of the layer, as of the last orders. */
-	uint32_t nodes;
-	char node_name[LINK_NODES][SL_NODE_NAME_MAX];
-	char node_socket[LINK_NODES][108], node_tcp[LINK_NODES][96];
-	struct sl_job_report *job; /* the last report's */
-	uint32_t room;
-	size_t have;
-	unsigned char *in; /* IN_MAX + 1 */
+	char *addresses; /* of the lines */
+	struct line line[LINES];
+	unsigned lines;
+	/* What follows is under the node's lock. */
+	struct line *leads; /* whose controller has the highest term; NULL: none has spoken */
+	uint64_t epoch;	    /* of the last orders */
+	uint64_t term;	    /* the highest, of these */
+	uint64_t order;	    /* the last that is in force; 0: they have run out */
+	sl_time until;	    /* orders hold; 0: there are none */
+	sl_time every;	    /* between two reports, while jobs do something */
+	/* Nodes of the layer that the controller has named. */
+	uint32_t nodes, node_room;
+	struct place *place;
 };
 
 /* ---- reports ---- */
@@ -119,9 +142,9 @@ static struct sl_job_report job_report(struct node *n, const struct node_job *j,
 }
 
 /* All jobs, as they are now, into l->job: their number, or -ENOMEM. The lock is held. */
-static int collect(struct link *l, sl_time now)
+static int collect(struct line *l, sl_time now)
 {
-	struct node *n = l->node;
+	struct node *n = l->link->node;
 	uint32_t count = 0;
 
 	for (const struct node_job *j = n->jobs; j; j = j->next) {
@@ -141,7 +164,7 @@ static int collect(struct link *l, sl_time now)
 	return (int)count;
 }
 
-static int send_line(const struct link *l, const char *text, size_t length)
+static int send_line(const struct line *l, const char *text, size_t length)
 {
 	struct sl_frame f = { .type = SL_CONTROL, .length = (uint32_t)length };
 	unsigned char head[SL_FRAME_BYTES];
@@ -152,18 +175,97 @@ static int send_line(const struct link *l, const char *text, size_t length)
 	return sendmsg(l->sock, &m, MSG_NOSIGNAL) == (ssize_t)(sizeof(head) + length) ? 0 : -EPIPE;
 }
 
-static int acknowledge(struct link *l)
+/* A line of one number: "ack NUMBER", "term NUMBER". */
+static int say(const struct line *l, const char *what, const uint64_t *number)
 {
+	struct node *n = l->link->node;
 	char text[32];
-	int length = snprintf(text, sizeof(text), "ack %" PRIu64, l->order);
+	int length;
 
-	l->lowered = false;
+	pthread_mutex_lock(&n->lock);
+	length = snprintf(text, sizeof(text), "%s %" PRIu64, what, *number);
+	node_unlock(n);
 	return send_line(l, text, (size_t)length);
 }
 
-static int report(struct link *l)
+/* Whether what concerns the node as a whole is as it was, but for what it draws. */
+static bool same_node(const struct sl_node_report *a, const struct sl_node_report *b)
 {
-	struct node *n = l->node;
+	return !strcmp(a->tcp, b->tcp) && !strcmp(a->share, b->share) &&
+	       a->capacity_bps == b->capacity_bps && a->layer_bps == b->layer_bps;
+}
+
+/* What was sent of the job last, looked for from there on; NULL: nothing. */
+static struct sl_job_report *sent_of(const struct line *l, uint64_t id, uint32_t *from)
+{
+	for (uint32_t i = 0; i < l->jobs_sent; i++) {
+		uint32_t k = (*from + i) % l->jobs_sent;
+
+		if (l->sent[k].id != id)
+			continue;
+		*from = k + 1;
+		return &l->sent[k];
+	}
+	return NULL;
+}
+
+/* What is another than the controller knows it. */
+static void put_delta(struct line *l, FILE *out, const struct sl_node_report *r, uint32_t jobs)
+{
+	uint32_t from = 0, kept = 0;
+
+	fputs("delta\n", out);
+	if (r->draw_bps != l->told.draw_bps || r->ack != l->told.ack || r->term != l->told.term)
+		sl_report_put_ack(out, r);
+	for (uint32_t i = 0; i < jobs; i++) {
+		const struct sl_job_report *before = sent_of(l, l->job[i].id, &from);
+
+		kept += before != NULL;
+		if (before)
+			sl_report_put_change(out, &l->job[i], before);
+		else
+			sl_report_put_job(out, &l->job[i]);
+	}
+	from = 0;
+	for (uint32_t i = 0; kept < l->jobs_sent && i < l->jobs_sent; i++) {
+		bool there = false;
+
+		for (uint32_t k = 0; !there && k < jobs; k++) {
+			there = l->job[(from + k) % jobs].id == l->sent[i].id;
+			from = there ? (from + k + 1) % jobs : from;
+		}
+		if (!there)
+			sl_report_put_gone(out, l->sent[i].id);
+	}
+}
+
+static void put_whole(const struct line *l, FILE *out, const struct sl_node_report *r,
+		      uint32_t jobs)
+{
+	fputs("report\n", out);
+	sl_report_put_node(out, r);
+	for (uint32_t i = 0; i < jobs; i++)
+		sl_report_put_job(out, &l->job[i]);
+}
+
+/* The controller knows everything as it is. */
+static void remember(struct line *l, const struct sl_node_report *r, uint32_t jobs)
+{
+	struct sl_job_report *before = l->sent;
+	uint32_t room = l->sent_room;
+
+	l->sent = l->job;
+	l->sent_room = l->room;
+	l->jobs_sent = jobs;
+	l->job = before;
+	l->room = room;
+	l->told = *r;
+	l->whole = false;
+}
+
+static int report(struct line *l)
+{
+	struct node *n = l->link->node;
 	struct sl_node_report r = { .life = n->epoch };
 	char *text = NULL;
 	size_t length = 0;
@@ -178,7 +280,6 @@ static int report(struct link *l)
 	snprintf(r.socket, sizeof(r.socket), "%s", n->config->daemon.socket);
 	if (n->tcp)
 		memcpy(r.tcp, n->tcp->name, sizeof(r.tcp));
-	fputs("report\n", out);
 	pthread_mutex_lock(&n->lock);
 	now = node_now();
 	turn_account(n, now);
@@ -191,15 +292,20 @@ static int report(struct link *l)
 	if (n->config->layer_nodes > 1 && !n->find)
 		r.layer_bps = node_of_layer(n->config, n->capacity_bps);
 	r.draw_bps = n->draw_bps;
-	r.ack = l->order;
-	r.term = l->term;
+	r.of = n->config->layer_nodes;
+	r.ack = l->link->order;
+	r.term = l->link->term;
 	jobs = collect(l, now);
 	node_unlock(n);
-	sl_report_put_node(out, &r);
-	for (int i = 0; i < jobs; i++) /* takes ten times as long as to collect them */
-		sl_report_put_job(out, &l->job[i]);
+	/* Without the lock: takes ten times as long as to collect them. */
+	if (jobs >= 0 && (l->whole || !same_node(&r, &l->told)))
+		put_whole(l, out, &r, (uint32_t)jobs);
+	else if (jobs >= 0)
+		put_delta(l, out, &r, (uint32_t)jobs);
 	if (fclose(out) == 0 && jobs >= 0)
 		rc = send_line(l, text, length);
+	if (!rc)
+		remember(l, &r, (uint32_t)jobs);
 	free(text);
 	return rc;
 }
@@ -236,35 +342,69 @@ static void take_map(struct node *n, struct node_job *j, const struct sl_job_ord
 	node_clients_moved(n, j);
 }
 
-static void take_draw(struct link *l, const struct sl_node_orders *o)
+static void take_draw(struct line *from, const struct sl_node_orders *o)
 {
+	struct link *l = from->link;
 	struct node *n = l->node;
 	sl_time now = node_now();
 
-	l->term = o->term;
 	if (!o->layer_bps || n->find) /* a node that finds its capacity paces itself */
 		return;
 	if (o->layer_bps != n->layer_bps && node_capacity(n, o->layer_bps, now) == 0)
 		n->layer_bps = o->layer_bps;
-	l->lowered |= o->draw_bps < n->draw_bps;
+	from->lowered |= o->draw_bps < n->draw_bps;
 	l->order = o->order;
 	l->until = now + LEASE_NS;
 	node_draw(n, o->draw_bps ? o->draw_bps : 1, now);
 }
 
-/* What concerns all jobs: it comes before them. */
-static void take_layer(struct link *l, int what, const struct sl_orders_line *line)
+/* Orders that are not named again hold on; with `whole`, those that are not named do not. */
+static void take_leases(struct link *l, bool whole)
 {
+	struct node *n = l->node;
+	sl_time now = node_now();
+
+	for (struct node_job *j = n->jobs; j; j = j->next)
+		if (j->grant_bps != SL_GRANT_NONE)
+			node_job_rate(n, j, whole ? SL_GRANT_NONE : j->grant_bps, now + LEASE_NS,
+				      now);
+}
+
+static void take_place(struct link *l, const struct sl_node_report *r)
+{
+	uint32_t k = 0;
+
+	while (k < l->nodes && strcmp(l->place[k].name, r->name) != 0)
+		k++;
+	if (k == l->node_room) {
+		uint32_t room = l->node_room ? 2 * l->node_room : 16;
+		struct place *more = realloc(l->place, room * sizeof(*more));
+
+		if (!more)
+			return;
+		l->place = more;
+		l->node_room = room;
+	}
+	l->nodes += k == l->nodes;
+	memcpy(l->place[k].name, r->name, sizeof(r->name));
+	memcpy(l->place[k].tcp, r->tcp, sizeof(r->tcp));
+	memcpy(l->place[k].socket, r->socket, sizeof(r->socket));
+}
+
+/* What concerns all jobs: it comes before them. */
+static void take_layer(struct line *from, int what, const struct sl_orders_line *line)
+{
+	struct link *l = from->link;
+
 	if (what == SL_LINE_EPOCH) {
 		l->epoch = line->epoch.epoch;
-		l->nodes = 0;
-		take_draw(l, &line->epoch);
+		l->nodes = line->epoch.whole ? 0 : l->nodes;
+		l->every = line->epoch.every_ns > 0 ? line->epoch.every_ns : REPORT_NS;
+		take_draw(from, &line->epoch);
+		take_leases(l, line->epoch.whole);
 	}
-	if (what == SL_LINE_NODE && l->nodes < LINK_NODES) {
-		memcpy(l->node_name[l->nodes], line->node.name, sizeof(line->node.name));
-		memcpy(l->node_tcp[l->nodes], line->node.tcp, sizeof(line->node.tcp));
-		memcpy(l->node_socket[l->nodes++], line->node.socket, sizeof(line->node.socket));
-	}
+	if (what == SL_LINE_NODE)
+		take_place(l, &line->node);
 }
 
 static void take_job(const struct link *l, const struct sl_job_orders *o)
@@ -283,27 +423,49 @@ static void take_job(const struct link *l, const struct sl_job_orders *o)
 	take_map(n, j, o, l->epoch);
 }
 
-/* The lock is not held: with thousands of jobs, requests come between one line and the next. */
-static void obey(struct link *l, char *text)
+/*
+ * Whether orders of this term are obeyed: those of a controller that has been replaced are not. One
+ * with a higher term than all before leads from now on, and is told everything.
+ */
+static bool follow(struct line *from, uint64_t term)
 {
+	struct link *l = from->link;
+
+	if (term < l->term) {
+		from->replaced = true;
+		return false;
+	}
+	if (l->leads != from)
+		from->report = true;
+	l->leads = from;
+	l->term = term;
+	return true;
+}
+
+/* The lock is not held: with thousands of jobs, requests come between one line and the next. */
+static void obey(struct line *from, char *text)
+{
+	struct link *l = from->link;
 	struct node *n = l->node;
 	struct sl_orders_line line;
-	int what;
+	int what = sl_orders_next(&text, &line);
 
-	what = sl_orders_next(&text, &line);
-	if (what == SL_LINE_EPOCH && line.epoch.term < l->term)
-		return; /* of a controller that has been replaced */
 	pthread_mutex_lock(&n->lock);
+	if (what == SL_LINE_EPOCH && !follow(from, line.epoch.term)) {
+		node_unlock(n);
+		return;
+	}
 	if (what > 0)
-		take_layer(l, what, &line);
+		take_layer(from, what, &line);
 	while ((what = sl_orders_next(&text, &line)) > 0 && what != SL_LINE_JOB)
-		take_layer(l, what, &line);
+		take_layer(from, what, &line);
 	node_unlock(n);
 	for (; what > 0; what = sl_orders_next(&text, &line)) {
-		if (what != SL_LINE_JOB)
-			continue;
 		pthread_mutex_lock(&n->lock);
-		take_job(l, &line.job);
+		if (what == SL_LINE_JOB)
+			take_job(l, &line.job);
+		else
+			take_layer(from, what, &line);
 		node_unlock(n);
 	}
 	pthread_mutex_lock(&n->lock);
@@ -324,49 +486,23 @@ void link_tick(struct node *n, sl_time now)
 	for (struct node_job *j = n->jobs; j; j = j->next)
 		if (j->grant_bps != SL_GRANT_NONE)
 			node_job_rate(n, j, SL_GRANT_NONE, 0, now);
+	l->order = 0; /* what is drawn now nobody has ordered */
 	more = more < least || n->config->loss_divides ? least : more;
 	node_draw(n, more < n->layer_bps ? more : n->layer_bps, now);
 }
 
 /* ---- connection ---- */
 
-static int greet(struct link *l)
-{
-	const struct timeval patience = { .tv_sec = GREET_S }, none = { 0 };
-	struct sl_hello h = { .version = SL_PROTO_VERSION,
-			      .pid = (uint32_t)getpid(),
-			      .job = "@ionode" };
-	struct sl_frame f = { .type = SL_HELLO, .length = SL_HELLO_BYTES, .tag = 1 };
-	unsigned char out[SL_FRAME_BYTES + SL_HELLO_BYTES];
-	char secret[SL_SECRET_BYTES];
-	struct sl_session session; /* reports and orders are not sealed */
-	int rc;
-
-	if (!l->node->config->controller_secret) {
-		sl_frame_encode(&f, out);
-		sl_hello_encode(&h, out + SL_FRAME_BYTES);
-		return send(l->sock, out, sizeof(out), MSG_NOSIGNAL) == (ssize_t)sizeof(out)
-			       ? 0
-			       : -EPIPE;
-	}
-	if (sl_secret_read(l->node->config->controller_secret, secret))
-		return -EACCES;
-	setsockopt(l->sock, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-	rc = sl_greet(l->sock, &h, secret, &session, &f);
-	setsockopt(l->sock, SOL_SOCKET, SO_RCVTIMEO, &none, sizeof(none));
-	return rc > 0 ? -rc : rc;
-}
-
 /* It will not have this node. Said once: it is asked again and again. */
-static int refused(struct link *l, const char *why)
+static int refused(struct line *l, const char *why)
 {
 	if (!l->refused)
-		log_warn("controller=%s refuses this node: %s", l->node->config->controller, why);
+		log_warn("controller=%s refuses this node: %s", l->address, why);
 	l->refused = true;
 	return -ECONNREFUSED;
 }
 
-static int receive(struct link *l)
+static int receive(struct line *l)
 {
 	ssize_t k = recv(l->sock, l->in + l->have, IN_MAX - l->have, MSG_DONTWAIT);
 	struct sl_frame f;
@@ -401,30 +537,77 @@ static int receive(struct link *l)
 	return 0;
 }
 
-static int converse(struct link *l)
+/* What is to be said on the line now. *next: of the next report, the last one being at *last. */
+static int speak(struct line *l, sl_time *next, sl_time *last)
+{
+	struct link *all = l->link;
+	sl_time now = node_now(), every;
+	bool whole, leads;
+	int rc = 0;
+
+	pthread_mutex_lock(&all->node->lock);
+	whole = l->report;
+	l->whole |= whole;
+	every = all->every ? all->every : REPORT_NS;
+	leads = all->leads == l || !all->leads;
+	l->report = false;
+	node_unlock(all->node);
+	if (whole || (leads && now >= *next)) {
+		rc = report(l);
+		*last = now;
+		*next = now + (now - l->busy < QUIET_NS || every > IDLE_NS ? every : IDLE_NS);
+	}
+	if (!leads)
+		*next = SL_NEVER;
+	if (!rc && l->lowered) {
+		l->lowered = false;
+		rc = say(l, "ack", &all->order);
+	}
+	if (!rc && l->replaced) {
+		l->replaced = false;
+		rc = say(l, "term", &all->term);
+	}
+	return rc;
+}
+
+/* Of a controller in standby nothing is heard. */
+static bool too_silent(const struct line *l, sl_time now)
+{
+	bool leads;
+
+	pthread_mutex_lock(&l->link->node->lock);
+	leads = l->link->leads == l;
+	node_unlock(l->link->node);
+	return leads && now - l->heard > SILENT_NS; /* it renews its orders every second */
+}
+
+static int converse(struct line *l)
 {
 	sl_time next = 0, last = 0;
 	uint64_t count;
-	int rc = greet(l);
+	int rc = 0;
 
 	l->heard = node_now();
-
-	while (!rc && !atomic_load(&l->stop)) {
+	l->report = true;
+	l->lowered = l->replaced = false;
+	while (!rc && !atomic_load(&l->link->stop)) {
 		struct pollfd p[2] = { { .fd = l->sock, .events = POLLIN },
 				       { .fd = l->event_fd, .events = POLLIN } };
-		sl_time now = node_now();
+		sl_time now;
 
-		if (now - l->heard > SILENT_NS)
-			return -ETIMEDOUT; /* it renews its orders every second */
-		if (now >= next) {
-			rc = report(l);
-			last = now;
-			next = now + (now - l->busy < QUIET_NS ? REPORT_NS : IDLE_NS);
-			continue;
-		}
-		if (poll(p, 2, (int)((next - now) / 1000000 + 1)) < 0 && errno != EINTR)
+		if ((rc = speak(l, &next, &last)))
+			break;
+		now = node_now();
+		if (too_silent(l, now))
+			return -ETIMEDOUT;
+		if (poll(p, 2,
+			 next == SL_NEVER ? -1
+			 : next <= now	  ? 0
+					  : (int)((next - now) / 1000000 + 1)) < 0 &&
+		    errno != EINTR)
 			return -errno;
-		if (p[1].revents && read(l->event_fd, &count, sizeof(count)) == sizeof(count))
+		if (p[1].revents && read(l->event_fd, &count, sizeof(count)) == sizeof(count) &&
+		    next != SL_NEVER)
 			next = last + LEAST_NS;
 		if (p[0].revents) {
 			rc = receive(l);
@@ -432,55 +615,72 @@ static int converse(struct link *l)
 			if (next - last == IDLE_NS && node_now() - last > IDLE_NS / 2)
 				next = last;
 		}
-		if (!rc && l->lowered)
-			rc = acknowledge(l);
 	}
 	return rc;
 }
 
-static void *link_main(void *arg)
+static void *line_main(void *arg)
 {
-	struct link *l = arg;
+	struct line *l = arg;
+	struct link *all = l->link;
 	bool said = false;
 
-	while (!atomic_load(&l->stop)) {
+	while (!atomic_load(&all->stop)) {
 		struct pollfd p = { .fd = l->event_fd, .events = POLLIN };
 		int rc;
 
-		l->sock = listen_dial(l->node->config->controller);
+		l->sock = controller_dial(l->address, all->node->config->controller_secret,
+					  "@ionode");
 		if (l->sock < 0) {
 			if (!said)
-				log_warn("controller=%s not there: %s", l->node->config->controller,
+				log_warn("controller=%s not there: %s", l->address,
 					 strerror(-l->sock));
 			said = true;
 			/* What has happened meanwhile is in the first report: do not wake for it.
 			 */
 			while (read(l->event_fd, &(uint64_t){ 0 }, sizeof(uint64_t)) > 0)
 				;
-			if (!atomic_load(&l->stop))
+			if (!atomic_load(&all->stop))
 				poll(&p, 1, RETRY_MS);
 			continue;
 		}
 		if (!l->refused)
-			log_info("controller=%s connected", l->node->config->controller);
+			log_info("controller=%s connected", l->address);
 		l->have = 0;
 		rc = converse(l);
 		close(l->sock);
 		said = false;
 		l->refused = rc == -ECONNREFUSED;
 		if (rc && !l->refused)
-			log_info("controller=%s gone: %s", l->node->config->controller,
-				 strerror(-rc));
-		if (!atomic_load(&l->stop))
+			log_info("controller=%s gone: %s", l->address, strerror(-rc));
+		if (!atomic_load(&all->stop))
 			usleep(RETRY_MS * 1000);
 	}
 	return NULL;
 }
 
+static int line_start(struct link *all, const char *address)
+{
+	struct line *l = &all->line[all->lines];
+	int rc;
+
+	l->link = all;
+	l->address = address;
+	l->in = malloc(IN_MAX + 1);
+	l->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (!l->in || l->event_fd < 0)
+		return -ENOMEM;
+	all->lines++;
+	rc = pthread_create(&l->thread, NULL, line_main, l);
+	l->started = !rc;
+	return -rc;
+}
+
 int link_start(struct node *n)
 {
 	struct link *l;
-	int rc;
+	char *save = NULL;
+	int rc = 0;
 
 	if (!n->config->controller)
 		return 0;
@@ -488,13 +688,14 @@ int link_start(struct node *n)
 	if (!l)
 		return -ENOMEM;
 	l->node = n;
-	l->in = malloc(IN_MAX + 1);
-	l->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	n->link = l;
-	if (!l->in || l->event_fd < 0)
+	l->addresses = strdup(n->config->controller);
+	if (!l->addresses)
 		return -ENOMEM;
-	rc = pthread_create(&l->thread, NULL, link_main, l);
-	return -rc;
+	for (char *at = strtok_r(l->addresses, ",", &save); at && l->lines < LINES && !rc;
+	     at = strtok_r(NULL, ",", &save))
+		rc = line_start(l, at);
+	return rc;
 }
 
 void link_stop(struct node *n)
@@ -505,27 +706,40 @@ void link_stop(struct node *n)
 		return;
 	atomic_store(&l->stop, true);
 	link_event(n);
-	pthread_join(l->thread, NULL);
-	close(l->event_fd);
-	free(l->in);
-	free(l->job);
+	for (unsigned i = 0; i < l->lines; i++) {
+		if (l->line[i].started)
+			pthread_join(l->line[i].thread, NULL);
+		close(l->line[i].event_fd);
+		free(l->line[i].in);
+		free(l->line[i].job);
+		free(l->line[i].sent);
+	}
+	free(l->addresses);
+	free(l->place);
 	free(l);
 	n->link = NULL;
 }
 
 void link_event(struct node *n)
 {
+	const struct link *l = n->link;
 	uint64_t one = 1;
 
-	if (n->link && write(n->link->event_fd, &one, sizeof(one)) < 0)
-		return; /* it is full: the thread will look in any case */
+	for (unsigned i = 0; l && i < l->lines; i++) {
+		const struct line *line = &l->line[i];
+
+		if (l->leads && l->leads != line && !atomic_load(&l->stop))
+			continue; /* it need not know */
+		if (write(line->event_fd, &one, sizeof(one)) < 0)
+			return; /* it is full: the thread will look in any case */
+	}
 }
 
 /* Node k as a client of that kind reaches it; false: not at all. */
 static bool address(const struct link *l, uint32_t k, bool tcp, char out[108])
 {
-	snprintf(out, 108, tcp ? "tcp:%s" : "%s", tcp ? l->node_tcp[k] : l->node_socket[k]);
-	return tcp ? l->node_tcp[k][0] : l->node_socket[k][0];
+	snprintf(out, 108, tcp ? "tcp:%s" : "%s", tcp ? l->place[k].tcp : l->place[k].socket);
+	return tcp ? l->place[k].tcp[0] : l->place[k].socket[0];
 }
 
 bool link_socket(const struct node *n, const char *name, char out[108])
@@ -533,7 +747,7 @@ bool link_socket(const struct node *n, const char *name, char out[108])
 	const struct link *l = n->link;
 
 	for (uint32_t k = 0; l && k < l->nodes; k++)
-		if (!strcmp(l->node_name[k], name))
+		if (!strcmp(l->place[k].name, name))
 			return address(l, k, false, out);
 	return false;
 }
@@ -556,7 +770,7 @@ void link_where(const struct node *n, const struct node_job *j, uint32_t unit, u
 	if (j->map_epoch && !j->map_count)
 		snprintf(out, size, "epoch=%llu direct", (unsigned long long)j->map_epoch);
 	for (uint32_t k = 0; j->map_epoch && j->map_count && k < l->nodes; k++)
-		if (!strcmp(l->node_name[k], j->map[i]) && address(l, k, tcp, at))
+		if (!strcmp(l->place[k].name, j->map[i]) && address(l, k, tcp, at))
 			snprintf(out, size, "epoch=%llu at=%s", (unsigned long long)j->map_epoch,
 				 at);
 	used = strlen(out);

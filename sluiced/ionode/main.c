@@ -121,10 +121,7 @@ static void raise_limits(void)
 {
 	struct rlimit l;
 
-	if (getrlimit(RLIMIT_NOFILE, &l) == 0) {
-		l.rlim_cur = l.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &l);
-	}
+	sl_daemon_files();
 	if (getrlimit(RLIMIT_FSIZE, &l) == 0) {
 		l.rlim_cur = l.rlim_max;
 		setrlimit(RLIMIT_FSIZE, &l);
@@ -400,8 +397,8 @@ static int parse(int argc, char **argv, struct node_config *c)
 			break;
 		case LAYER_NODES:
 			c->layer_nodes = (uint32_t)strtoul(optarg, NULL, 10);
-			if (c->layer_nodes < 1 || c->layer_nodes > 1024)
-				return usage("nodes of a layer go from 1 to 1024, not", optarg);
+			if (c->layer_nodes < 1 || c->layer_nodes > 100000)
+				return usage("nodes of a layer go from 1 to 100000, not", optarg);
 			break;
 		case CONTROLLER:
 			c->controller = optarg;

@@ -105,7 +105,7 @@ static void granted(const struct brain *b)
 	CHECK(sum <= capacity * 1.000001 + 1);
 }
 
-static void obeyed(const struct brain *b)
+static void obeyed(struct brain *b)
 {
 	for (uint32_t node = 0; node < b->nodes; node++) {
 		struct sl_orders_line l;
@@ -114,7 +114,8 @@ static void obeyed(const struct brain *b)
 		FILE *f = open_memstream(&text, &size);
 		int what;
 
-		brain_orders(b, node, f);
+		brain_whole(b, node);
+		brain_orders(b, node, b->node[node]->ordered, f);
 		fclose(f);
 		at = text;
 		while ((what = sl_orders_next(&at, &l)) > 0)
@@ -147,7 +148,7 @@ static void brain(const uint8_t *data, size_t size)
 		CHECK(node < BRAIN_NODES &&
 		      (node >= 0 || node == -EPROTO || node == -ENOSPC || node == -EEXIST));
 		if (data[0] % 16 == 15 && node >= 0)
-			brain_node_gone(&b, (uint32_t)node, now);
+			brain_node_gone(&b, (uint32_t)node, true, now);
 		CHECK(brain_decide(&b, now) > now);
 		granted(&b);
 		obeyed(&b);

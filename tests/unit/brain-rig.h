@@ -73,8 +73,7 @@ static inline struct brain_job *job(const struct brain *b, uint64_t id)
 }
 
 /* The order of a node about a job; false: there is none. */
-static inline bool order(const struct brain *b, uint32_t node, uint64_t id,
-			 struct sl_job_orders *out)
+static inline bool order(struct brain *b, uint32_t node, uint64_t id, struct sl_job_orders *out)
 {
 	struct sl_orders_line l;
 	char *text = NULL, *at;
@@ -83,7 +82,8 @@ static inline bool order(const struct brain *b, uint32_t node, uint64_t id,
 	bool found = false;
 	int what;
 
-	brain_orders(b, node, f);
+	brain_whole(b, node);
+	brain_orders(b, node, b->node[node]->ordered, f);
 	fclose(f);
 	at = text;
 	while ((what = sl_orders_next(&at, &l)) > 0)
@@ -96,7 +96,7 @@ static inline bool order(const struct brain *b, uint32_t node, uint64_t id,
 	return found;
 }
 
-static inline uint64_t grant(const struct brain *b, uint32_t node, uint64_t id)
+static inline uint64_t grant(struct brain *b, uint32_t node, uint64_t id)
 {
 	struct sl_job_orders o = { 0 };
 
@@ -104,7 +104,7 @@ static inline uint64_t grant(const struct brain *b, uint32_t node, uint64_t id)
 	return o.rate_bps;
 }
 
-static inline double share(const struct brain *b, uint32_t node, uint64_t id)
+static inline double share(struct brain *b, uint32_t node, uint64_t id)
 {
 	struct sl_job_orders o = { 0 };
 
@@ -113,7 +113,7 @@ static inline double share(const struct brain *b, uint32_t node, uint64_t id)
 }
 
 /* "0,2": the nodes of a job as ordered; "none", "untold". */
-static inline const char *nodes_of(const struct brain *b, uint32_t node, uint64_t id)
+static inline const char *nodes_of(struct brain *b, uint32_t node, uint64_t id)
 {
 	static char out[SL_MAP_TEXT];
 	struct sl_job_orders o = { 0 };

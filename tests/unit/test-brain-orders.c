@@ -117,7 +117,7 @@ static void the_capacity_is_what_the_nodes_that_are_up_have_together(void **stat
 	decide(b, 1000);
 	assert_int_equal(brain_capacity(b), 150);
 	assert_int_equal(grant(b, 0, 1), 150); /* wherever it is */
-	brain_node_gone(b, 1, 1050 * MS);
+	brain_node_gone(b, 1, true, 1050 * MS);
 	decide(b, 1050);
 	assert_int_equal(grant(b, 0, 1), 100);
 	hear(b, 1100, "name=0 capacity=70", "job id=1 name=a clients=1 inside=1\n");
@@ -313,7 +313,7 @@ static void shares_are_the_whole_on_64_nodes_too(void **state)
 
 	(void)state;
 	for (int t = 0; t < 2; t++)
-		for (int i = 0; i < BRAIN_NODES; i++) {
+		for (int i = 0; i < 64; i++) {
 			char name[16];
 
 			snprintf(name, sizeof(name), "name=%d", i);
@@ -321,7 +321,7 @@ static void shares_are_the_whole_on_64_nodes_too(void **state)
 			     "job id=1 name=a clients=1 max=100 written=%d\n", i ? 0 : 1000 * t);
 		}
 	decide(b, 1100);
-	for (uint32_t i = 0; i < BRAIN_NODES; i++) {
+	for (uint32_t i = 0; i < 64; i++) {
 		assert_true(share(b, i, 1) > 0 && share(b, i, 1) <= 1);
 		sum += share(b, i, 1);
 	}

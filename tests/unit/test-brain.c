@@ -228,7 +228,7 @@ static void what_is_found_before_a_declared_phase_is_another_one(void **state)
 	decide(b, 6000);
 	assert_int_equal(job(b, 7)->io.ended, 2);
 	hear(b, 7000, "name=0", "job id=7 name=j clients=1 written=7 phase=1 idle=1\n");
-	brain_node_gone(b, 0, 7100 * MS);
+	brain_node_gone(b, 0, true, 7100 * MS);
 	decide(b, 7100);
 	assert_true(job(b, 7)->in_io);
 	decide(b, 8000);
@@ -314,11 +314,11 @@ static void a_bad_report_is_refused_and_its_node_counts_as_gone(void **state)
 		if (brain_report(b, text, 1000 * MS) != -EPROTO)
 			fail_msg("taken: %s", bad[i]);
 		if (strstr(bad[i], "name=0\n"))
-			assert_false(b->node[0].up);
+			assert_false(b->node[0]->up);
 		brain_decide(b, 1000 * MS);
 		/* It may report again. */
 		assert_int_equal(hear(b, 1100, "name=0", "job id=1 name=a clients=1\n"), 0);
-		assert_true(b->node[0].up);
+		assert_true(b->node[0]->up);
 		end(b);
 	}
 }
@@ -366,8 +366,8 @@ static void nothing_known_nothing_decided(void **state)
 	(void)state;
 	decide(b, 0);
 	decide(b, 1000);
-	brain_node_gone(b, 5, 0);
-	brain_node_gone(b, BRAIN_NODES + 5, 0);
+	brain_node_gone(b, 5, true, 0);
+	brain_node_gone(b, 100, true, 0);
 	assert_int_equal(brain_capacity(b), 0);
 	end(b);
 }

@@ -104,6 +104,7 @@ static void every_key_is_taken(void **state)
 		[CONFIG_PER_PROC] = "1.5Gi",
 		[CONFIG_COMPUTE_NODES] = "1024",
 		[CONFIG_CONTROLLER_LOSS] = "divide",
+		[CONFIG_STANDBY] = "true",
 		[CONFIG_DIRECT] = "true",
 		[CONFIG_ASK_ALWAYS] = "true",
 		[CONFIG_CHARGE] = "calls",
@@ -129,6 +130,7 @@ static void every_key_is_taken(void **state)
 		  "per_proc_bandwidth: 1.5Gi\n"
 		  "compute_nodes: 1024\n"
 		  "controller_loss: divide\n"
+		  "standby: true\n"
 		  "direct: true\n"
 		  "ask_always: true\n"
 		  "charge: calls\n"
@@ -168,10 +170,10 @@ static void every_key_is_taken(void **state)
 	assert_int_equal(c.jobs[0].conf.weight, 4);
 	assert_int_equal(c.jobs[0].conf.period_ns, INT64_C(1200000000000));
 	assert_int_equal(c.jobs[0].conf.best_effort, 1);
-	assert_int_equal(c.jobs[0].line, 29);
+	assert_int_equal(c.jobs[0].line, 30);
 	assert_string_equal(c.jobs[1].name, "17");
 	assert_null(c.jobs[1].words);
-	assert_int_equal(c.jobs[1].line, 37);
+	assert_int_equal(c.jobs[1].line, 38);
 	config_free(&c);
 	assert_null(c.jobs);
 }
@@ -198,7 +200,7 @@ static void an_unknown_key_is_answered_with_those_there_are(void **state)
 		  "the file has no key 'capcity' (did you mean 'capacity'?); there are name, "
 		  "directory, capacity, workers, listen, secret_file, device_model, trace, "
 		  "log_level, ionodes, gap, curves, per_proc_bandwidth, compute_nodes, "
-		  "controller_loss, direct, ask_always, charge, dirty, mode, dashboard, policy, "
+		  "controller_loss, standby, direct, ask_always, charge, dirty, mode, dashboard, policy, "
 		  "jobs" },
 		{ "policy:\n  shaer: wfq\n",
 		  "s.yaml:2: ", "(did you mean 'share'?); there are admit, share, order" },
