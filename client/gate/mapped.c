@@ -25,7 +25,7 @@
 #include <string.h>
 
 #include "client/gate/call.h"
-#include "client/turn.h"
+#include "client/conn/turn.h"
 
 #define PROCESSES 64
 #define MAPPINGS  64
