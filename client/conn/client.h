@@ -21,6 +21,7 @@
  *	SLUICE_GATE      sluice-gate: put it before programs that the library cannot be in; "-":
  *			 behind a gate, leave the calls to it
  *	SLUICE_STRICT    read by sluice-gate: the gate is strict
+ *	SLUICE_GATE_WAKE read by sluice-gate: "async": without SYNC_WAKE_UP, for `sluice bench path`
  *	SLUICE_IO_URING  "allow": a gate does not refuse io_uring
  *	SLUICE_LOG       file for that line, or "-" for stderr, which is the default
  */

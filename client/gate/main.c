@@ -115,6 +115,7 @@ static bool send_listener(int sock, int listener)
 
 static _Noreturn void keeper(int sock)
 {
+	const char *wake = getenv("SLUICE_GATE_WAKE");
 	struct gate g = { 0 };
 
 	detach(sock);
@@ -124,7 +125,8 @@ static _Noreturn void keeper(int sock)
 	g.listener = receive_listener(sock);
 	if (g.listener < 0)
 		_exit(0); /* it is not needed, or the filter could not be installed */
-	gate_sync_wake_up(g.listener);
+	if (!wake || strcmp(wake, "async") != 0)
+		gate_sync_wake_up(g.listener);
 	send(sock, "k", 1, MSG_NOSIGNAL);
 	close(sock);
 	gate_keep(&g, 0);
