@@ -137,6 +137,7 @@ held() { # job, command: prints milliseconds
 	"$SLUICE" run --job map -- "$P/static" map "$DIR/map" 80 # writes a quarter of it
 	within map unscheduled_bytes 20971520
 	"$SLUICE" status | grep -q 'Unscheduled: *2[0-9.]*MB of job map'
+	"$SLUICE" report | grep -q 'Unscheduled: .* of job map'
 	"$SLUICE" run --job window --strict -- "$P/dynamic" window "$DIR/window" 20
 	within window unscheduled_bytes 20971520
 }
