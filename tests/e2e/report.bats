@@ -67,7 +67,7 @@ report() { # jq filter
 
 @test "an account goes on after half a line, makes room when it is full, and is nobody else's" {
 	account=$SLUICE_RUNTIME/.usage-default
-	head=time,seconds,read,write,calls,held,waited,contended,first,last,job
+	head=time,seconds,read,write,calls,held,waited,contended,first,last,unscheduled,job
 	chmod 700 "$SLUICE_RUNTIME"
 	printf '%s\n100,2.000,0,4096,1,0.000,0.0' $head >"$account"
 	"$SLUICE" up "$DIR"
