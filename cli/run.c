@@ -56,6 +56,7 @@ enum {
 	O_FALLBACK,
 	O_BYPASS,
 	O_INTERCEPT,
+	O_STRICT,
 	O_URING,
 	O_SUMMARY,
 	O_NO_SUMMARY,
@@ -85,6 +86,7 @@ static const struct option longs[] = {
 	{ "fallback", required_argument, NULL, O_FALLBACK },
 	{ "bypass", required_argument, NULL, O_BYPASS },
 	{ "intercept", required_argument, NULL, O_INTERCEPT },
+	{ "strict", no_argument, NULL, O_STRICT },
 	{ "io-uring", required_argument, NULL, O_URING },
 	{ "summary", no_argument, NULL, O_SUMMARY },
 	{ "no-summary", no_argument, NULL, O_NO_SUMMARY },
@@ -100,6 +102,7 @@ struct run {
 	const char *name, *job, *title, *rate, *mode, *timeout, *fallback, *bypass;
 	const char *connect, *secret_file, *directory, *intercept, *uring;
 	const char *key[K_END - K_FIRST];
+	bool strict;
 	bool print; /* the environment, instead of running a program in it */
 	/* found out */
 	char job_name[CHECK_JOB_NAME + 1], title_words[CHECK_JOB_NAME + 8];
@@ -153,6 +156,9 @@ static int ru_help(void)
 	     "                       programs that are linked dynamically; 'gate', by the\n"
 	     "                       kernel (seccomp), whatever the program; 'auto' (the\n"
 	     "                       default): a gate where the library cannot be\n"
+	     "      --strict         with a gate: every data call waits for the supervisor, also\n"
+	     "                       those that the library makes; without a gate the program\n"
+	     "                       is not run\n"
 	     "      --io-uring WHAT  behind a gate: 'refuse' (the default), or 'allow', and\n"
 	     "                       what it moves is not seen\n"
 	     "      --timeout TIME   how long I/O waits for a node that is silent (5s; 30s if\n"
@@ -256,6 +262,9 @@ static int ru_option(struct run *r, int opt)
 					 "--intercept is 'auto', 'preload' or 'gate', not '%s'.",
 					 optarg);
 		r->intercept = optarg;
+		return CLI_OK;
+	case O_STRICT:
+		r->strict = true;
 		return CLI_OK;
 	case O_URING:
 		if (strcmp(optarg, "refuse") != 0 && strcmp(optarg, "allow") != 0)
@@ -554,6 +563,24 @@ static void ru_sanitizer(void)
 	}
 }
 
+/* Behind the gate of another job all calls are that job's. */
+static void ru_environment_gate(const struct run *r, const char *inherited)
+{
+	const char *gate = getenv("SLUICE_GATE");
+
+	if (gate_state() != GATE_OFF &&
+	    ((gate && !strcmp(gate, "-")) || !inherited || strcmp(inherited, r->job_name) != 0))
+		setenv("SLUICE_GATE", "-", 1);
+	else if (*r->gate)
+		setenv("SLUICE_GATE", r->gate, 1);
+	else
+		unsetenv("SLUICE_GATE");
+	if (r->strict)
+		setenv("SLUICE_STRICT", "1", 1);
+	else
+		unsetenv("SLUICE_STRICT");
+}
+
 static void ru_environment(const struct run *r, const char *library)
 {
 	const char *inherited = getenv("SLUICE_JOB_ID");
@@ -581,10 +608,7 @@ static void ru_environment(const struct run *r, const char *library)
 		setenv("SLUICE_BYPASS", r->bypass, 1);
 	if (r->uring)
 		setenv("SLUICE_IO_URING", r->uring, 1);
-	if (*r->gate)
-		setenv("SLUICE_GATE", r->gate, 1);
-	else
-		unsetenv("SLUICE_GATE");
+	ru_environment_gate(r, inherited);
 	ru_preload(library);
 	ru_sanitizer();
 }
@@ -619,10 +643,14 @@ static int ru_print(void)
 
 /* ---- the gate ---- */
 
+static bool ru_gate_for_all(const struct run *r)
+{
+	return r->strict || (r->intercept && !strcmp(r->intercept, "gate"));
+}
+
 /* Where sluice-gate is, if this job can have a gate. */
 static int ru_gate(struct run *r)
 {
-	bool asked = r->intercept && !strcmp(r->intercept, "gate");
 	struct gate_kernel kernel;
 	int status;
 
@@ -631,13 +659,19 @@ static int ru_gate(struct run *r)
 	if ((status = layer_gate(cmd, r->gate)))
 		return status;
 	gate_kernel(&kernel);
-	if (kernel.notify || gate_is_on())
+	if (r->strict && gate_state() == GATE_ON)
+		return cli_fail(cmd, "this program is behind a gate that is not strict, which "
+				     "cannot be replaced.");
+	if (kernel.notify || gate_state() != GATE_OFF)
 		return CLI_OK;
+	if (r->strict)
+		return cli_fail(cmd, "--strict: this kernel lets no gate be put before programs "
+				     "(seccomp user notification, Linux 5.9).");
 	r->gate[0] = 0;
 	cli_warn(cmd,
 		 "this kernel lets no gate be put before programs (seccomp user notification, "
 		 "Linux 5.9)%s; those that are linked statically are not scheduled.",
-		 asked ? ", so that --intercept gate has no effect" : "");
+		 ru_gate_for_all(r) ? ", so that --intercept gate has no effect" : "");
 	return CLI_OK;
 }
 
@@ -667,11 +701,14 @@ static void ru_exec_gated(const struct run *r, char **argv)
 	size_t n = 0;
 
 	if (!*r->gate || !ru_find(argv[0], path) ||
-	    client_listed(getenv("SLUICE_BYPASS"), slash ? slash + 1 : argv[0]))
+	    (!r->strict && client_listed(getenv("SLUICE_BYPASS"), slash ? slash + 1 : argv[0])))
 		return;
 	need = gate_look(path);
-	if (need == GATE_ABSENT || need == GATE_PRIVILEGED ||
-	    (need == GATE_NONE && !(r->intercept && !strcmp(r->intercept, "gate"))))
+	if (need == GATE_ABSENT && access(path, X_OK))
+		return;
+	if ((need == GATE_ABSENT || need == GATE_NONE) && !ru_gate_for_all(r))
+		return;
+	if (need == GATE_PRIVILEGED && !r->strict)
 		return;
 	while (argv[n])
 		n++;
@@ -684,6 +721,10 @@ static void ru_exec_gated(const struct run *r, char **argv)
 	memcpy(words + 3, argv, n * sizeof(*words));
 	execv(r->gate, words);
 	free(words);
+	if (!r->strict)
+		return;
+	cli_fail(cmd, "cannot run %s, which --strict needs: %s.", r->gate, strerror(errno));
+	exit(EXIT_NOT_EXECUTABLE);
 }
 
 static int ru_exec(const struct run *r, char **argv)
@@ -715,6 +756,14 @@ static int ru_check(const struct run *r)
 	if (r->connect && !r->secret_file)
 		return cli_usage(cmd,
 				 "--connect needs the secret of the layer: --secret-file FILE.");
+	if (r->strict && r->intercept && strcmp(r->intercept, "gate") != 0)
+		return cli_usage(cmd, "--strict is for --intercept gate.");
+	if (r->strict && r->print)
+		return cli_usage(cmd, "--strict needs a program: no gate can be put before a shell "
+				      "that runs already.");
+	if (r->strict && ru_forwards(r))
+		return cli_usage(cmd, "--strict is for --mode turn: in forward mode the node makes "
+				      "the calls.");
 	if (r->intercept && !strcmp(r->intercept, "gate") && ru_forwards(r))
 		return cli_usage(cmd, "--intercept gate is for --mode turn: in forward mode the "
 				      "node makes the calls.");
@@ -752,8 +801,7 @@ int run_command(int argc, char **argv, const struct run_status *reads)
 		return status;
 	ru_warn_low(&r);
 	if (ru_summary(&r) &&
-	    reads->summary(&r.layer, r.job_name,
-			   *r.gate && r.intercept && !strcmp(r.intercept, "gate"), &status))
+	    reads->summary(&r.layer, r.job_name, *r.gate && ru_gate_for_all(&r), &status))
 		return status;
 	ru_environment(&r, library);
 	return r.print ? ru_print() : ru_exec(&r, argv + optind);

@@ -20,6 +20,7 @@
 #include "base/units.h"
 #include "cli/doctor/doctor.h"
 #include "client/gate/filter.h"
+#include "client/gate/stub.h"
 #include "wire/shm.h"
 
 /* ---- features ---- */
@@ -157,19 +158,41 @@ static void ds_pidfd(struct doctor *d)
 }
 
 /* What the trial tells. */
-enum { GATE_WORKS = 1, GATE_KILLABLE = 2, GATE_SYNC = 4 };
+enum { GATE_WORKS = 1, GATE_KILLABLE = 2, GATE_SYNC = 4, GATE_STUBS = 8 };
 
-/* In a child: a filter stays. */
-static int ds_try_gate(void)
+/* In a child: a filter stays. Nobody answers it, so the child cannot end by itself. */
+static _Noreturn void ds_try_gate(_Atomic int *found)
 {
 	struct gate_kernel k;
-	int listener = gate_install(0);
+	int listener;
 
-	if (listener < 0)
-		return 0;
 	gate_kernel(&k);
-	return GATE_WORKS | (k.killable ? GATE_KILLABLE : 0) |
-	       (gate_sync_wake_up(listener) ? GATE_SYNC : 0);
+	listener = gate_install(0);
+	if (listener >= 0)
+		*found = GATE_WORKS | (k.killable ? GATE_KILLABLE : 0) |
+			 (gate_sync_wake_up(listener) ? GATE_SYNC : 0) |
+			 (gate_stub_map() ? GATE_STUBS : 0);
+	for (;;)
+		kill(getpid(), SIGKILL);
+}
+
+static int ds_gate_features(void)
+{
+	_Atomic int *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+				   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int found;
+	pid_t pid;
+
+	if (shared == MAP_FAILED)
+		return 0;
+	pid = fork();
+	if (pid == 0)
+		ds_try_gate(shared);
+	if (pid > 0)
+		waitpid(pid, NULL, 0);
+	found = *shared;
+	munmap((void *)shared, sizeof(*shared));
+	return found;
 }
 
 /* The supervisor of a gate may not read the memory of the program. */
@@ -187,23 +210,19 @@ static bool ds_restricted(void)
 
 static void ds_gate(struct doctor *d)
 {
-	pid_t pid = gate_is_on() ? 0 : fork();
-	int status = 0;
+	enum gate_state state = gate_state();
+	int features = state ? 0 : ds_gate_features();
 
-	if (pid == 0 && !gate_is_on())
-		_exit(ds_try_gate());
-	if (pid > 0)
-		waitpid(pid, &status, 0);
-	status = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
-	if (gate_is_on())
-		doctor_say(d, DOCTOR_OK, "gate", NULL, "this program is behind one");
-	else if (!(status & GATE_WORKS))
+	if (state)
+		doctor_say(d, DOCTOR_OK, "gate", NULL, "this program is behind one%s",
+			   state == GATE_ON_STRICT ? " that is strict" : "");
+	else if (!(features & GATE_WORKS))
 		doctor_say(
 			d, DOCTOR_WARN, "gate",
 			"It needs Linux 5.9, and that no container or debugger supervises system "
 			"calls by seccomp.",
 			"no gate can be put before programs; static ones are not scheduled");
-	else if (!(status & GATE_KILLABLE))
+	else if (!(features & GATE_KILLABLE))
 		doctor_say(d, DOCTOR_WARN, "gate", "It needs Linux 5.19.",
 			   "can be put before programs, but signals end the wait for a turn");
 	else if (ds_restricted())
@@ -213,8 +232,9 @@ static void ds_gate(struct doctor *d)
 			   "charged");
 	else
 		doctor_say(d, DOCTOR_OK, "gate", NULL,
-			   "can be put before programs (seccomp user notification%s)",
-			   status & GATE_SYNC ? ", fast" : "; Linux 6.6 makes it faster");
+			   "can be put before programs (seccomp user notification%s)%s",
+			   features & GATE_SYNC ? ", fast" : "; Linux 6.6 makes it faster",
+			   features & GATE_STUBS ? "" : "; preloaded programs are slow behind it");
 }
 
 void doctor_kernel(struct doctor *d)

@@ -24,11 +24,26 @@
 #define LEAST_S	       0.001		      /* the same: nodes write three digits, and never 0 */
 #define LAST_S	       UINT64_C(100000000000) /* the year 5138: sums of times stay exact */
 
-static const char head[] = "time,seconds,read,write,calls,held,waited,contended,first,last,job";
-/* Of nodes in observe mode. */
-static const char observed_head[] =
-	"time,seconds,read,write,calls,would_held,would_waited,would_contended,first,last,job";
-static const char old_head[] = "time,seconds,read,write,calls,held,waited,job";
+/* First lines. would_…: of nodes in observe mode. */
+static const struct format {
+	const char *head;
+	bool places;	  /* has contended, first and last */
+	bool unscheduled; /* has unscheduled */
+	bool observed;
+} formats[] = {
+	{ "time,seconds,read,write,calls,held,waited,contended,first,last,unscheduled,job", true,
+	  true, false },
+	{ "time,seconds,read,write,calls,would_held,would_waited,would_contended,first,last,"
+	  "unscheduled,job",
+	  true, true, true },
+	/* of earlier versions */
+	{ "time,seconds,read,write,calls,held,waited,contended,first,last,job", true, false,
+	  false },
+	{ "time,seconds,read,write,calls,would_held,would_waited,would_contended,first,last,job",
+	  true, false, true },
+	{ "time,seconds,read,write,calls,held,waited,job", false, false, false },
+};
+#define FORMATS (sizeof(formats) / sizeof(formats[0]))
 
 static int grow(void **list, size_t size, size_t room)
 {
@@ -112,8 +127,8 @@ static void place(struct report *r, const struct report_row *before, struct repo
 }
 
 /* 1: taken, 0: it makes no sense, or is too old; -ENOMEM. */
-static int take(struct report *r, struct report_row *before, char *line, bool old, int64_t since_s,
-		bool *bad)
+static int take(struct report *r, struct report_row *before, char *line, const struct format *f,
+		int64_t since_s, bool *bad)
 {
 	struct report_row w = { 0 };
 	uint64_t time_s;
@@ -123,15 +138,16 @@ static int take(struct report *r, struct report_row *before, char *line, bool ol
 	if (!whole(&at, LAST_S, &time_s) || !real(&at, &w.seconds) ||
 	    !whole(&at, INT64_MAX, &w.bytes[0]) || !whole(&at, INT64_MAX, &w.bytes[1]) ||
 	    !whole(&at, INT64_MAX, &w.calls) || !real(&at, &w.held_s) || !real(&at, &w.waited_s) ||
-	    (!old && (!real(&at, &w.contended_s) || !real(&at, &w.first_s) ||
-		      !real(&at, &w.last_s) || w.first_s > w.last_s)) ||
-	    !*at || w.seconds < LEAST_S)
+	    (f->places && (!real(&at, &w.contended_s) || !real(&at, &w.first_s) ||
+			   !real(&at, &w.last_s) || w.first_s > w.last_s)) ||
+	    (f->unscheduled && !whole(&at, INT64_MAX, &w.unscheduled)) || !*at ||
+	    w.seconds < LEAST_S)
 		return 0;
 	for (const char *c = at; *c; c++)
 		if (*c <= ' ' || *c > '~')
 			return 0;
 	*bad = false;
-	if (old) {
+	if (!f->places) {
 		w.contended_s = w.waited_s;
 		w.last_s = w.seconds;
 	}
@@ -166,13 +182,16 @@ int report_read(struct report *r, const char *text, size_t size, int64_t since_s
 {
 	struct report_row before = { 0 };
 	const char *at = text, *end = text + size;
-	bool old = begins(text, size, old_head), observed = begins(text, size, observed_head);
-	size_t first = strlen(old ? old_head : observed ? observed_head : head), rows = r->rows;
+	const struct format *f = formats;
+	size_t first, rows = r->rows;
 
-	if (!old && !observed && !begins(text, size, head)) {
-		snprintf(err, REPORT_ERROR, "line 1: it should be '%s'", head);
+	while (f < formats + FORMATS && !begins(text, size, f->head))
+		f++;
+	if (f == formats + FORMATS) {
+		snprintf(err, REPORT_ERROR, "line 1: it should be '%s'", formats[0].head);
 		return -EINVAL;
 	}
+	first = strlen(f->head);
 	at += size > first ? first + 1 : first;
 	while (at < end) {
 		const char *stop = memchr(at, '\n', (size_t)(end - at));
@@ -183,14 +202,14 @@ int report_read(struct report *r, const char *text, size_t size, int64_t since_s
 		if (stop && length < sizeof(line) && !memchr(at, 0, length)) {
 			memcpy(line, at, length);
 			line[length] = 0;
-			if (take(r, &before, line, old, since_s, &bad) < 0)
+			if (take(r, &before, line, f, since_s, &bad) < 0)
 				return -ENOMEM;
 		}
 		r->skipped_lines += bad;
 		at = stop ? stop + 1 : end;
 	}
 	for (size_t i = rows; i < r->rows; i++)
-		r->row[i].observed = observed;
-	r->observed_rows += observed ? r->rows - rows : 0;
+		r->row[i].observed = f->observed;
+	r->observed_rows += f->observed ? r->rows - rows : 0;
 	return 0;
 }

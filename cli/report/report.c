@@ -259,6 +259,19 @@ static void print_table(const struct report *r)
 	}
 }
 
+/* What went past the scheduler, if anything did. */
+static void print_unscheduled(const struct report *r)
+{
+	for (uint32_t i = 0; i < r->jobs; i++) {
+		const struct report_job *b = &r->job[i];
+		char text[STATUS_CELL];
+
+		if (b->unscheduled && (!r->only || b == r->only))
+			printf("Unscheduled: %s of job %s\n",
+			       sl_format_bytes(text, sizeof(text), b->unscheduled), b->name);
+	}
+}
+
 /* Whether a waited for b, as far as one decimal shows it. */
 static bool delayed(const struct report *r, uint32_t a, uint32_t b)
 {
@@ -345,6 +358,7 @@ static void print_text(const struct report *r)
 						   "HELD and WAITED are what "
 						   "would have been.\n");
 	print_table(r);
+	print_unscheduled(r);
 	if (r->only)
 		print_delays(r);
 	else

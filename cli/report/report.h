@@ -21,6 +21,7 @@ struct report_row {
 	double seconds; /* its length */
 	double end_s;	/* as time_s, but not before the span before it has ended */
 	uint64_t bytes[2], calls;
+	uint64_t unscheduled; /* bytes that went past the scheduler */
 	double held_s, waited_s;
 	double contended_s;	/* of waited_s, while another job had requests in the node, too */
 	double first_s, last_s; /* it had some, from the span's begin */
@@ -32,7 +33,7 @@ struct report_row {
 
 struct report_job {
 	char *name;
-	uint64_t bytes[2], calls;
+	uint64_t bytes[2], calls, unscheduled;
 	double active_s; /* spans in which it did something */
 	double held_s, waited_s;
 	double saved_s; /* against equal shares; below 0: lost */

@@ -204,6 +204,7 @@ int report_sum(struct report *r)
 		j->bytes[0] += w->bytes[0];
 		j->bytes[1] += w->bytes[1];
 		j->calls += w->calls;
+		j->unscheduled += w->unscheduled;
 		j->held_s += w->held_s;
 		j->waited_s += w->waited_s;
 		r->from_s = !i || begin < r->from_s ? begin : r->from_s;

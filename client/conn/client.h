@@ -18,7 +18,10 @@
  *	SLUICE_TIMEOUT   how long to wait for a node that does not answer, seconds (5; forward: 30)
  *	SLUICE_FALLBACK  forward: "direct": then use the real descriptor instead of failing with EIO
  *	SLUICE_BYPASS    programs (base names, by commas) that are left alone
- *	SLUICE_GATE      sluice-gate: put it before programs that the library cannot be in
+ *	SLUICE_GATE      sluice-gate: put it before programs that the library cannot be in; "-":
+ *			 behind a gate, leave the calls to it
+ *	SLUICE_STRICT    read by sluice-gate: the gate is strict
+ *	SLUICE_GATE_WAKE read by sluice-gate: "async": without SYNC_WAKE_UP, for `sluice bench path`
  *	SLUICE_IO_URING  "allow": a gate does not refuse io_uring
  *	SLUICE_LOG       file for that line, or "-" for stderr, which is the default
  */

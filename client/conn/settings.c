@@ -240,6 +240,7 @@ static void read_settings(void)
 	s.forward = s.tcp || (f.mode && !strcmp(f.mode, "forward"));
 	s.hello.caps = s.tcp ? 0 : SL_CAP_SHM;
 	s.gate = f.gate && f.gate[0] == '/' ? keep(f.gate) : NULL;
+	s.passive = f.gate && !strcmp(f.gate, "-");
 	s.bypass = f.bypass ? keep(f.bypass) : NULL;
 	s.timeout = f.timeout ? keep(f.timeout) : NULL;
 	s.uring = f.uring && !strcmp(f.uring, "allow");

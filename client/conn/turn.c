@@ -251,6 +251,12 @@ bool turn_pay(struct sl_turn_job *job, uint64_t bytes)
 	return !is_given_up(job) && by_credit(&t, 0) == TURN_LEASED;
 }
 
+void turn_owe(struct sl_turn_job *job, uint64_t bytes)
+{
+	if (atomic_load(&job->mode) == SL_TURN_LEASED)
+		debit(job, bytes, true);
+}
+
 bool turn_debit(struct sl_turn_job *job, uint64_t bytes)
 {
 	return debit(job, bytes, false);

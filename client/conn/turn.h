@@ -106,6 +106,8 @@ void turn_end(const struct turn *t, ssize_t n);
 
 /* Wait for credit and take it. False: the job need not pay. Not a cancellation point. */
 bool turn_pay(struct sl_turn_job *job, uint64_t bytes);
+/* So many bytes have moved that nobody was asked for: later calls of the job wait for them. */
+void turn_owe(struct sl_turn_job *job, uint64_t bytes);
 /* Take credit if there is some. */
 bool turn_debit(struct sl_turn_job *job, uint64_t bytes);
 /* The job has use for a lease, and does not wait for it. */

@@ -221,12 +221,19 @@ uint64_t wire_read(struct sl_turn_job *job, uint64_t moved, int64_t since_ns, bo
 	return 0;
 }
 
+static ssize_t peek(int fd, const struct iovec *iov, uint64_t offset, int flags)
+{
+	return syscall(SYS_preadv2, fd, iov, 1, offset, 0, flags);
+}
+
+ssize_t (*wire_peek)(int fd, const struct iovec *iov, uint64_t offset, int flags) = peek;
+
 /* 1: it is, or there is no such byte; 0: it is not; -1: this file system does not tell. */
 static int is_cached_at(int fd, uint64_t offset)
 {
 	char byte;
 	struct iovec iov = { &byte, 1 };
-	ssize_t n = syscall(SYS_preadv2, fd, &iov, 1, offset, 0, RWF_NOWAIT);
+	ssize_t n = wire_peek(fd, &iov, offset, RWF_NOWAIT);
 
 	return n >= 0 ? 1 : errno == EAGAIN ? 0 : -1;
 }

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <sys/uio.h>
 
 #include "wire/turn.h"
 
@@ -57,6 +58,10 @@ uint64_t wire_read(struct sl_turn_job *job, uint64_t moved, int64_t since_ns, bo
 void wire_read_direct(const struct sl_turn_job *job, uint64_t moved);
 /* Whether the page cache has the data. */
 bool wire_cached(const struct sl_turn_job *job, int fd, uint64_t length, off_t offset);
+
+/* preadv2() of one vector, which never waits: replaced behind a gate (preload/stub.c). */
+extern ssize_t (*wire_peek)(int fd, const struct iovec *iov, uint64_t offset, int flags)
+	__attribute__((visibility("hidden")));
 
 /* ---- writes: these wait for credit, and are no cancellation points. All keep errno. ---- */
 

@@ -32,7 +32,8 @@
 #include <unistd.h>
 
 #include "client/conn/settings.h"
-#include "client/gate/filter.h"
+#include "client/gate/calls.h"
+#include "client/gate/mapped.h"
 
 #define CACHE	 256U
 #define VALID_NS INT64_C(1000000000)
@@ -55,19 +56,25 @@ struct file {
 	bool ours, hidden; /* hidden: we may not look */
 };
 
-static bool is_beneath(const char *link)
+bool gate_is_beneath(const char *path)
 {
 	const char *root = client_settings()->root;
 	size_t length = strlen(root);
+
+	if (length == 1)
+		return path[0] == '/';
+	return !strncmp(path, root, length) && (path[length] == '/' || !path[length]);
+}
+
+static bool leads_beneath(const char *link)
+{
 	char path[PATH_MAX];
 	ssize_t n = readlink(link, path, sizeof(path) - 1);
 
 	if (n <= 0)
 		return false;
 	path[n] = 0;
-	if (length == 1)
-		return path[0] == '/';
-	return !strncmp(path, root, length) && (path[length] == '/' || !path[length]);
+	return gate_is_beneath(path);
 }
 
 static void look(uint32_t tid, int fd, struct file *f)
@@ -95,7 +102,7 @@ static void look(uint32_t tid, int fd, struct file *f)
 					       f->sx.stx_dev_minor,
 				     .inode = f->sx.stx_ino,
 				     .until_ns = now + VALID_NS,
-				     .ours = is_beneath(link) };
+				     .ours = leads_beneath(link) };
 	f->ours = k->ours;
 }
 
@@ -228,65 +235,82 @@ static void submitted(struct gate_work *w, uint32_t tid, const uint64_t *arg, bo
 
 static void mapped(struct gate_work *w, uint32_t tid, const uint64_t *arg)
 {
+	uint64_t length;
 	struct file f;
 
 	look(tid, (int)arg[4], &f);
-	if (f.ours)
-		w->unseen += there(tid, (int)arg[4], &f, arg[1] < LARGE ? LARGE : arg[1],
-				   (int64_t)arg[5]);
+	if (!f.ours)
+		return;
+	length = there(tid, (int)arg[4], &f, arg[1] < LARGE ? LARGE : arg[1], (int64_t)arg[5]);
+	if (arg[1] < GATE_LOOK_BYTES)
+		w->mapped += length < arg[1] ? length : arg[1];
+	else
+		mapped_add(tid);
 }
 
-static uint64_t length_of(uint64_t length, bool small)
+/* Arguments by their positions, from 1. */
+
+static int fd_of(const uint64_t *arg, uint8_t at)
 {
-	return small ? length & UINT32_MAX : length;
+	return (int)arg[at - 1];
 }
 
-static int64_t offset_of(const uint64_t *arg, bool small)
+static uint64_t length_of(const uint64_t *arg, uint8_t at, bool small)
 {
-	return small ? (int64_t)((arg[4] & UINT32_MAX) << 32 | (arg[3] & UINT32_MAX))
-		     : (int64_t)arg[3];
+	return small ? arg[at - 1] & UINT32_MAX : arg[at - 1];
+}
+
+static int64_t offset_of(uint32_t tid, const uint64_t *arg, uint8_t at, uint8_t pointer, bool small)
+{
+	if (pointer)
+		return offset_at(tid, arg[pointer - 1]);
+	if (!at)
+		return HERE;
+	return small ? (int64_t)((arg[at] & UINT32_MAX) << 32 | (arg[at - 1] & UINT32_MAX))
+		     : (int64_t)arg[at - 1];
+}
+
+static void data(struct gate_work *w, const struct gate_call *c, uint32_t tid, const uint64_t *arg,
+		 bool small)
+{
+	uint64_t length = c->vectors ? vectors(tid, arg[c->vectors - 1], arg[c->vectors], small)
+				     : length_of(arg, c->length, small);
+
+	w->nowait = c->flags && arg[c->flags - 1] & RWF_NOWAIT;
+	length = add(w, tid, fd_of(arg, c->fd), c->op, length,
+		     offset_of(tid, arg, c->offset, c->offset_at, small));
+	if (c->to)
+		add(w, tid, fd_of(arg, c->to), SL_WRITE, length,
+		    offset_of(tid, arg, 0, c->to_offset_at, small));
 }
 
 void gate_work_of(const struct seccomp_notif *n, struct gate_work *w)
 {
 	const uint64_t *arg = (const uint64_t *)n->data.args;
 	const struct gate_call *c;
-	uint64_t length;
 	bool small = false;
 
 	*w = (struct gate_work){ 0 };
 	c = gate_call_of(n->data.arch, n->data.nr, &small);
 	if (!c)
 		return;
-	switch ((enum gate_shape)c->shape) {
-	case GATE_ONE:
-	case GATE_ONE_AT:
-		add(w, n->pid, (int)arg[0], c->op, length_of(arg[2], small),
-		    c->shape == GATE_ONE ? HERE : offset_of(arg, small));
-		break;
-	case GATE_MANY_AT2:
-		w->nowait = arg[5] & RWF_NOWAIT;
-		/* fall through */
-	case GATE_MANY_AT:
-	case GATE_MANY:
-		add(w, n->pid, (int)arg[0], c->op, vectors(n->pid, arg[1], arg[2], small),
-		    c->shape == GATE_MANY ? HERE : offset_of(arg, small));
-		break;
-	case GATE_SENDFILE:
-		length = add(w, n->pid, (int)arg[1], SL_READ, length_of(arg[3], small),
-			     offset_at(n->pid, arg[2]));
-		add(w, n->pid, (int)arg[0], SL_WRITE, length, HERE);
-		break;
-	case GATE_COPY:
-		length = add(w, n->pid, (int)arg[0], SL_READ, length_of(arg[4], small),
-			     offset_at(n->pid, arg[1]));
-		add(w, n->pid, (int)arg[2], SL_WRITE, length, offset_at(n->pid, arg[3]));
+	switch ((enum gate_class)c->class) {
+	case GATE_DATA:
+		w->mapped = mapped_moved(n->pid, false, 0, 0);
+		data(w, c, n->pid, arg, small);
 		break;
 	case GATE_SUBMIT:
+		w->mapped = mapped_moved(n->pid, false, 0, 0);
 		submitted(w, n->pid, arg, small);
 		break;
 	case GATE_MAP:
 		mapped(w, n->pid, arg);
+		break;
+	case GATE_UNMAP:
+		w->mapped = mapped_moved(n->pid, true, arg[0], arg[1]);
+		break;
+	case GATE_LOOK:
+		w->mapped = mapped_moved(n->pid, true, 0, 0);
 		break;
 	}
 }

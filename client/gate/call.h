@@ -13,12 +13,15 @@
 
 struct gate_work {
 	uint64_t bytes[2];	 /* by enum sl_op: of files of the layer */
-	uint64_t unseen;	 /* bytes that cannot be held: mappings, files we may not look at */
+	uint64_t unseen;	 /* bytes of files that we may not look at: cannot be held */
+	uint64_t mapped;	 /* bytes that mappings have moved before this call */
 	struct turn_place place; /* of the first file */
 	bool nowait;		 /* the program does not want to wait */
 };
 
 /* Looks at the files of the process in /proc. Nothing of the layer: all are 0. */
 void gate_work_of(const struct seccomp_notif *n, struct gate_work *out);
+
+bool gate_is_beneath(const char *path); /* the root of the layer */
 
 #endif

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The filter is a list of comparisons, one part for each ABI that a process can use on this
- * machine. A 64-bit program may call the kernel by the numbers of i386 or x32 at any time, so these
- * are caught, too.
+ * The filter has one part for each ABI that a process can use on this machine. In a part the number
+ * of the call is searched for by halves, so that a call that is none of ours leaves after four or
+ * five comparisons. (Since Linux 5.11 the kernel remembers which numbers leave whatever their
+ * arguments, and does not run the filter for them at all.)
  *
- *	number of a data call                       the supervisor is asked
- *	mmap of a file                              the same: it is counted
+ *	a data call, from GATE_STUB                 goes, unless the gate is strict
+ *	any other call of calls.c                   the supervisor is asked
+ *	mmap without a file                         goes
+ *	mmap by the loader (MAP_DENYWRITE)          goes, unless the gate is strict
+ *	munmap of less than GATE_LOOK_BYTES         goes
  *	io_uring_setup                              ENOSYS: what a ring does, no filter sees
  *	prctl(GATE_PRCTL)                           GATE_ERRNO: "there is a gate"
  *	any other                                   goes
@@ -20,7 +24,12 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+#include "client/gate/calls.h"
+#include "client/gate/mapped.h"
+#include "client/gate/stub.h"
 
 #ifndef SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
 #define SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV (1UL << 5)
@@ -32,9 +41,7 @@
 #define FLAGS (SECCOMP_FILTER_FLAG_NEW_LISTENER | SECCOMP_FILTER_FLAG_SPEC_ALLOW)
 
 #define GATE_PRCTL 0x534c4754 /* "SLGT": no such option exists */
-#define GATE_ERRNO 3417	      /* no such error either */
-
-#define X32_BIT 0x40000000
+#define GATE_ERRNO 3417U      /* no such error either; that of a strict gate is the next */
 
 #if defined(__x86_64__)
 #define NATIVE AUDIT_ARCH_X86_64
@@ -44,67 +51,37 @@
 #error "the gate does not know this machine"
 #endif
 
-static const struct gate_call calls[] = {
-	{ SYS_read, 0, 3, GATE_ONE, SL_READ },
-	{ SYS_write, 1, 4, GATE_ONE, SL_WRITE },
-	{ SYS_pread64, 17, 180, GATE_ONE_AT, SL_READ },
-	{ SYS_pwrite64, 18, 181, GATE_ONE_AT, SL_WRITE },
-	{ SYS_readv, 515, 145, GATE_MANY, SL_READ },
-	{ SYS_writev, 516, 146, GATE_MANY, SL_WRITE },
-	{ SYS_preadv, 534, 333, GATE_MANY_AT, SL_READ },
-	{ SYS_pwritev, 535, 334, GATE_MANY_AT, SL_WRITE },
-	{ SYS_preadv2, 546, 378, GATE_MANY_AT2, SL_READ },
-	{ SYS_pwritev2, 547, 379, GATE_MANY_AT2, SL_WRITE },
-	{ SYS_sendfile, 40, 187, GATE_SENDFILE, SL_READ },
-	{ -1, -1, 239, GATE_SENDFILE, SL_READ }, /* sendfile64 */
-	{ SYS_splice, 275, 313, GATE_COPY, SL_READ },
-	{ SYS_copy_file_range, 326, 377, GATE_COPY, SL_READ },
-	{ SYS_io_submit, 544, 248, GATE_SUBMIT, SL_READ },
-	{ SYS_mmap, 9, 192, GATE_MAP, SL_READ }, /* i386: mmap2 */
-};
-#define CALLS (sizeof(calls) / sizeof(calls[0]))
-
-enum abi { ABI_NATIVE, ABI_X32, ABI_I386 };
-
-static int number_in(const struct gate_call *c, enum abi abi)
-{
-	return abi == ABI_NATIVE ? c->native : abi == ABI_X32 ? c->x32 : c->i386;
-}
-
-const struct gate_call *gate_call_of(uint32_t arch, int number, bool *small)
-{
-	enum abi abi = ABI_NATIVE;
-
-#ifdef __x86_64__
-	if (arch == AUDIT_ARCH_I386)
-		abi = ABI_I386;
-	else if (number & X32_BIT)
-		abi = ABI_X32;
-#endif
-	if (abi == ABI_NATIVE && arch != NATIVE)
-		return NULL;
-	*small = abi != ABI_NATIVE;
-	if (abi == ABI_X32)
-		number &= ~X32_BIT;
-	for (size_t i = 0; i < CALLS; i++)
-		if (number_in(&calls[i], abi) == number)
-			return &calls[i];
-	return NULL;
-}
-
 /* ---- writing it ---- */
 
-#define MOST 160
+#define MOST  512
+#define RULES 64 /* of an ABI */
+
+/* What is done with a number that is in the filter. */
+enum end { END_DATA, END_ASK, END_MAP, END_UNMAP, END_RING, END_PRCTL, ENDS };
+
+struct rule {
+	uint32_t number;
+	enum end end;
+};
 
 struct program {
 	struct sock_filter code[MOST];
 	unsigned short length;
+	bool too_long;
+	struct rule rule[RULES];
+	size_t rules;
+	unsigned options;
 };
 
-static void emit(struct program *p, uint16_t code, uint32_t k, uint8_t yes, uint8_t no)
+/* Where the instruction is. */
+static unsigned short emit(struct program *p, uint16_t code, uint32_t k, uint8_t yes, uint8_t no)
 {
-	if (p->length < MOST)
-		p->code[p->length++] = (struct sock_filter){ code, yes, no, k };
+	if (p->length == MOST) {
+		p->too_long = true;
+		return 0;
+	}
+	p->code[p->length] = (struct sock_filter){ code, yes, no, k };
+	return p->length++;
 }
 
 static void load(struct program *p, size_t offset)
@@ -117,75 +94,178 @@ static void answer(struct program *p, uint32_t what)
 	emit(p, BPF_RET | BPF_K, what, 0, 0);
 }
 
-/* If the word that was loaded last is k, then `what`. */
-static void answer_if(struct program *p, uint32_t k, uint32_t what)
+/* If the word that was loaded last is k, or has bits of k, then `what`. */
+static void answer_if(struct program *p, uint16_t test, uint32_t k, uint32_t what)
 {
-	emit(p, BPF_JMP | BPF_JEQ | BPF_K, k, 0, 1);
+	emit(p, (uint16_t)(BPF_JMP | test | BPF_K), k, 0, 1);
 	answer(p, what);
 }
 
-static size_t low_word(unsigned argument)
+static unsigned short jump(struct program *p)
 {
-	return offsetof(struct seccomp_data, args) + 8 * argument; /* little endian */
+	return emit(p, BPF_JMP | BPF_JA, 0, 0, 0);
+}
+
+/* The jump goes to what is written next. */
+static void land(struct program *p, unsigned short from)
+{
+	p->code[from].k = (uint32_t)(p->length - from - 1);
+}
+
+static size_t low_word(unsigned argument) /* from 1 */
+{
+	return offsetof(struct seccomp_data, args) + 8 * (argument - 1); /* little endian */
+}
+
+/* ---- a part ---- */
+
+static void add_rule(struct program *p, uint32_t number, enum end end)
+{
+	size_t at = p->rules;
+
+	if (at == RULES) {
+		p->too_long = true;
+		return;
+	}
+	for (; at && p->rule[at - 1].number > number; at--)
+		p->rule[at] = p->rule[at - 1];
+	p->rule[at] = (struct rule){ number, end };
+	p->rules++;
+}
+
+static enum end end_of(const struct gate_call *c)
+{
+	switch ((enum gate_class)c->class) {
+	case GATE_DATA:
+		return END_DATA;
+	case GATE_MAP:
+		return END_MAP;
+	case GATE_UNMAP:
+		return END_UNMAP;
+	default:
+		return END_ASK;
+	}
+}
+
+static void collect(struct program *p, enum gate_abi abi)
+{
+	uint32_t bit = abi == GATE_X32 ? X32_BIT : 0;
+
+	p->rules = 0;
+	for (size_t i = 0; i < gate_calls_count; i++)
+		if (gate_calls[i].number[abi] != GATE_NONE_SUCH)
+			add_rule(p, (uint32_t)gate_calls[i].number[abi] | bit,
+				 end_of(&gate_calls[i]));
+	/* io_uring_setup has one number for all. */
+	if (!(p->options & GATE_URING))
+		add_rule(p, SYS_io_uring_setup | bit, END_RING);
+	if (abi == GATE_NATIVE)
+		add_rule(p, SYS_prctl, END_PRCTL);
+}
+
+/* Jumps to `ends`, by rule, for the numbers of rules from..to - 1. */
+static void search(struct program *p, size_t from, size_t to, unsigned short *jumps)
+{
+	size_t middle = from + (to - from) / 2;
+	unsigned short right;
+
+	if (to - from <= 2) {
+		for (size_t i = from; i < to; i++) {
+			emit(p, BPF_JMP | BPF_JEQ | BPF_K, p->rule[i].number, 0, 1);
+			jumps[i] = jump(p);
+		}
+		answer(p, SECCOMP_RET_ALLOW);
+		return;
+	}
+	emit(p, BPF_JMP | BPF_JGE | BPF_K, p->rule[middle].number, 0, 1);
+	right = jump(p);
+	search(p, from, middle, jumps);
+	land(p, right);
+	search(p, middle, to, jumps);
+}
+
+/* What is asked before a call of this kind stops. */
+static void conditions(struct program *p, enum end end, enum gate_abi abi)
+{
+	const uint64_t stub = gate_stub_ip();
+	const bool strict = p->options & GATE_STRICT;
+
+	switch (end) {
+	case END_DATA:
+		if (strict || abi != GATE_NATIVE)
+			break;
+		load(p, offsetof(struct seccomp_data, instruction_pointer));
+		emit(p, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)stub, 0, 3);
+		load(p, offsetof(struct seccomp_data, instruction_pointer) + 4);
+		answer_if(p, BPF_JEQ, (uint32_t)(stub >> 32), SECCOMP_RET_ALLOW);
+		break;
+	case END_MAP:
+		load(p, low_word(4));
+		answer_if(p, BPF_JSET, MAP_ANONYMOUS | (strict ? 0 : MAP_DENYWRITE),
+			  SECCOMP_RET_ALLOW);
+		break;
+	case END_UNMAP:
+		load(p, low_word(2) + 4);
+		emit(p, BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 3);
+		load(p, low_word(2));
+		emit(p, BPF_JMP | BPF_JGE | BPF_K, GATE_LOOK_BYTES, 1, 0);
+		answer(p, SECCOMP_RET_ALLOW);
+		break;
+	case END_RING:
+		answer(p, SECCOMP_RET_ERRNO | ENOSYS);
+		break;
+	case END_PRCTL:
+		load(p, low_word(1));
+		answer_if(p, BPF_JEQ, GATE_PRCTL,
+			  SECCOMP_RET_ERRNO | (strict ? GATE_ERRNO + 1 : GATE_ERRNO));
+		answer(p, SECCOMP_RET_ALLOW);
+		break;
+	default:
+		break;
+	}
 }
 
 /* The number has been loaded. */
-static void write_part(struct program *p, enum abi abi, unsigned options)
+static void write_part(struct program *p, enum gate_abi abi)
 {
-	uint32_t bit = abi == ABI_X32 ? X32_BIT : 0;
+	unsigned short jumps[RULES];
 
-	for (size_t i = 0; i < CALLS; i++) {
-		int number = number_in(&calls[i], abi);
-
-		if (number < 0)
-			continue;
-		if (calls[i].shape != GATE_MAP) {
-			answer_if(p, (uint32_t)number | bit, SECCOMP_RET_USER_NOTIF);
-			continue;
-		}
-		emit(p, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)number | bit, 0, 4);
-		load(p, low_word(3));
-		emit(p, BPF_JMP | BPF_JSET | BPF_K, MAP_ANONYMOUS, 0, 1);
-		answer(p, SECCOMP_RET_ALLOW);
-		answer(p, SECCOMP_RET_USER_NOTIF);
+	collect(p, abi);
+	search(p, 0, p->rules, jumps);
+	for (enum end end = 0; end < ENDS; end++) {
+		for (size_t i = 0; i < p->rules; i++)
+			if (p->rule[i].end == end)
+				land(p, jumps[i]);
+		conditions(p, end, abi);
+		if (end < END_RING)
+			answer(p, SECCOMP_RET_USER_NOTIF);
 	}
-	/* io_uring_setup has one number for all. */
-	if (!(options & GATE_URING))
-		answer_if(p, SYS_io_uring_setup | bit, SECCOMP_RET_ERRNO | ENOSYS);
-	if (abi == ABI_NATIVE) {
-		emit(p, BPF_JMP | BPF_JEQ | BPF_K, SYS_prctl, 0, 3);
-		load(p, low_word(0));
-		answer_if(p, GATE_PRCTL, SECCOMP_RET_ERRNO | GATE_ERRNO);
-	}
-	answer(p, SECCOMP_RET_ALLOW);
 }
 
-static void write_program(struct program *p, unsigned options)
+static void write_program(struct program *p)
 {
-	unsigned short jump;
+	unsigned short other;
 
-	p->length = 0;
 	load(p, offsetof(struct seccomp_data, arch));
-	jump = p->length;
 	emit(p, BPF_JMP | BPF_JEQ | BPF_K, NATIVE, 1, 0);
-	emit(p, BPF_JMP | BPF_JA, 0, 0, 0); /* to the next ABI: set below */
+	other = jump(p);
 	load(p, offsetof(struct seccomp_data, nr));
 #ifdef __x86_64__
-	unsigned short to_x32 = p->length;
+	unsigned short x32;
 
 	emit(p, BPF_JMP | BPF_JGE | BPF_K, X32_BIT, 0, 1);
-	emit(p, BPF_JMP | BPF_JA, 0, 0, 0);
-	write_part(p, ABI_NATIVE, options);
-	p->code[to_x32 + 1].k = (uint32_t)(p->length - to_x32 - 2);
-	write_part(p, ABI_X32, options);
-	p->code[jump + 1].k = (uint32_t)(p->length - jump - 2);
+	x32 = jump(p);
+	write_part(p, GATE_NATIVE);
+	land(p, x32);
+	write_part(p, GATE_X32);
+	land(p, other);
 	emit(p, BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_I386, 1, 0);
 	answer(p, SECCOMP_RET_ALLOW);
 	load(p, offsetof(struct seccomp_data, nr));
-	write_part(p, ABI_I386, options);
+	write_part(p, GATE_I386);
 #else
-	write_part(p, ABI_NATIVE, options);
-	p->code[jump + 1].k = (uint32_t)(p->length - jump - 2);
+	write_part(p, GATE_NATIVE);
+	land(p, other);
 	answer(p, SECCOMP_RET_ALLOW);
 #endif
 }
@@ -224,7 +304,7 @@ static int set_filter(struct sock_fprog *program, bool killable)
 
 int gate_install(unsigned options)
 {
-	struct program p;
+	struct program p = { .options = options };
 	struct sock_fprog program = { .filter = p.code };
 	struct gate_kernel k;
 	int listener;
@@ -232,7 +312,9 @@ int gate_install(unsigned options)
 	gate_kernel(&k);
 	if (!k.notify)
 		return -ENOSYS;
-	write_program(&p, options);
+	write_program(&p);
+	if (p.too_long)
+		return -E2BIG;
 	program.len = p.length;
 	/* With CAP_SYS_ADMIN programs that change their user id keep working. */
 	listener = set_filter(&program, k.killable);
@@ -244,13 +326,17 @@ int gate_install(unsigned options)
 	return listener;
 }
 
-bool gate_is_on(void)
+enum gate_state gate_state(void)
 {
+	enum gate_state state = GATE_OFF;
 	int saved = errno;
-	bool is = syscall(SYS_prctl, GATE_PRCTL, 0, 0, 0, 0) < 0 && errno == GATE_ERRNO;
 
+	if (syscall(SYS_prctl, GATE_PRCTL, 0, 0, 0, 0) < 0 && errno == (int)GATE_ERRNO)
+		state = GATE_ON;
+	else if (errno == (int)GATE_ERRNO + 1)
+		state = GATE_ON_STRICT;
 	errno = saved;
-	return is;
+	return state;
 }
 
 bool gate_sync_wake_up(int listener)

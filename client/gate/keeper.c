@@ -26,6 +26,7 @@
 #include "client/gate/serve.h"
 
 #define LOOK_MS	  1000
+#define BLIND_MS  10
 #define SILENT_MS 3000
 #define ALONE_NS \
 	INT64_C(1000000000)	   /* how long the keeper answers itself before it tries again \
@@ -74,15 +75,22 @@ static void stand_in(const struct gate *g)
 	}
 }
 
+/* Without a descriptor of the process (no room for one): whether it has ended. */
+static bool has_ended(pid_t pid)
+{
+	return waitpid(pid, NULL, WNOHANG) == pid || (kill(pid, 0) && errno == ESRCH);
+}
+
 /* Until the supervisor has ended, which need not be a child. */
 static void watch(const struct gate *g, pid_t pid)
 {
 	int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	int64_t seen_ns = turn_now_ns();
 	uint64_t seen = 0;
-	bool ended = pidfd < 0;
+	bool ended = false;
 
 	while (!ended) {
+		/* poll() ignores a negative descriptor. */
 		struct pollfd p[] = { { .fd = g->listener }, { .fd = pidfd, .events = POLLIN } };
 		uint64_t beats = atomic_load(&g->shared->beats);
 		int64_t now = turn_now_ns();
@@ -95,12 +103,12 @@ static void watch(const struct gate *g, pid_t pid)
 			kill(pid, SIGKILL);
 			seen_ns = now;
 		}
-		poll(p, 2, LOOK_MS);
+		poll(p, 2, pidfd < 0 ? BLIND_MS : LOOK_MS);
 		if (p[0].revents & (POLLHUP | POLLERR)) {
 			kill(pid, SIGKILL);
 			_exit(0);
 		}
-		ended = p[1].revents;
+		ended = pidfd < 0 ? has_ended(pid) : p[1].revents != 0;
 	}
 	if (pidfd >= 0)
 		close(pidfd);

@@ -11,12 +11,12 @@
  * exec such a program (client/preload/exec.c). The environment is the program's own; NAME=VALUE is what
  * the supervisor has to know besides.
  *
- *	this process ── clone, clone ──► keeper ── fork ──► supervisor
+ *	this process ── clone ──► spare ── clone ──► keeper ── fork ──► supervisor
  *	seccomp()
  *	listener     ── over a socket ─► keeper
  *	exec PATH
  *
- * Keeper and supervisor are no children of the program, are in a session of their own, and have
+ * The spare is the keeper if the other one dies in this moment; else it ends. Keeper and supervisor are no children of the program, are in a session of their own, and have
  * nothing of the program open. If anything fails the program runs without a gate, and a line says
  * so.
  */
@@ -115,78 +115,121 @@ static bool send_listener(int sock, int listener)
 
 static _Noreturn void keeper(int sock)
 {
+	const char *wake = getenv("SLUICE_GATE_WAKE");
 	struct gate g = { 0 };
 
 	detach(sock);
 	sock = 3;
-	if (!client_settings()->enabled || !gate_share(&g) || send(sock, "r", 1, 0) != 1)
+	if (!client_settings()->enabled || !gate_share(&g) || send(sock, "r", 1, MSG_NOSIGNAL) != 1)
 		_exit(1);
 	g.listener = receive_listener(sock);
 	if (g.listener < 0)
-		_exit(1); /* the filter could not be installed */
-	gate_sync_wake_up(g.listener);
-	send(sock, "k", 1, 0);
+		_exit(0); /* it is not needed, or the filter could not be installed */
+	if (!wake || strcmp(wake, "async") != 0)
+		gate_sync_wake_up(g.listener);
+	send(sock, "k", 1, MSG_NOSIGNAL);
 	close(sock);
 	gate_keep(&g, 0);
 }
 
-/* The socket to a keeper that is ready; or negative errno. */
-static int start_keeper(char **words, int count)
+static bool is_ready(int sock)
 {
-	int pair[2], status = 0;
 	char byte;
+
+	return recv(sock, &byte, 1, 0) == 1;
+}
+
+static bool hand_over(int sock, int listener)
+{
+	return send_listener(sock, listener) && is_ready(sock);
+}
+
+static void wait_for(pid_t pid)
+{
+	while (waitpid(pid, NULL, __WALL) < 0 && errno == EINTR)
+		;
+}
+
+/*
+ * Start two processes that are ready to be the keeper: one that is nobody's child, and this
+ * process's child, which ends when it is not needed. Once the filter is there no process can be
+ * started any more that is not behind it. The child, or negative errno.
+ */
+static pid_t start_keeper(char **words, int count, int *sock, int *spare)
+{
+	int first[2], second[2], error;
 	pid_t pid;
 
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, first))
 		return -errno;
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, second)) {
+		error = errno;
+		close(first[0]);
+		close(first[1]);
+		return -error;
+	}
 	pid = fork_silently();
 	if (pid == 0) {
 		for (int i = 0; i < count; i++)
 			putenv(words[i]);
 		pid = fork_silently();
 		if (pid == 0)
-			keeper(pair[1]);
-		_exit(pid < 0 ? 1 : 0);
+			keeper(first[1]);
+		close(first[1]);
+		if (pid < 0)
+			_exit(1);
+		keeper(second[1]);
 	}
-	close(pair[1]);
-	while (pid > 0 && waitpid(pid, &status, __WALL) < 0 && errno == EINTR)
-		;
-	if (pid < 0 || status || recv(pair[0], &byte, 1, 0) != 1) {
-		close(pair[0]);
-		return -ECHILD;
-	}
-	return pair[0];
+	close(first[1]);
+	close(second[1]);
+	*sock = first[0];
+	*spare = second[0];
+	if (pid > 0 && is_ready(*sock) && is_ready(*spare))
+		return pid;
+	close(*sock);
+	close(*spare);
+	if (pid > 0)
+		wait_for(pid);
+	return -ECHILD;
 }
 
 /* ---- the program ---- */
 
 /* 0, or negative errno. */
-static int put_on(char **words, int count)
+static int put_on(char **words, int count, bool strict)
 {
 	const char *uring = getenv("SLUICE_IO_URING");
-	unsigned options = uring && !strcmp(uring, "allow") ? GATE_URING : 0;
-	int sock, listener, rc = 0;
+	unsigned options = strict ? GATE_STRICT : 0;
+	int sock = -1, spare = -1, listener, rc = 0;
+	bool spared = true;
 	struct gate_kernel k;
-	char byte;
+	pid_t pid;
 
+	if (uring && !strcmp(uring, "allow"))
+		options |= GATE_URING;
 	for (int i = 0; i < count; i++)
 		if (!strcmp(words[i], "SLUICE_IO_URING=allow"))
 			options |= GATE_URING;
-	if (gate_is_on())
+	if (gate_state() != GATE_OFF)
 		return 0;
 	gate_kernel(&k);
 	if (!k.notify)
 		return -ENOSYS;
-	sock = start_keeper(words, count);
-	if (sock < 0)
-		return sock;
+	pid = start_keeper(words, count, &sock, &spare);
+	if (pid < 0)
+		return pid;
 	listener = gate_install(options);
 	/* From here on read() and write() wait for the supervisor. */
-	if (listener < 0 || !send_listener(sock, listener) || recv(sock, &byte, 1, 0) != 1)
-		rc = listener < 0 ? listener : 0;
+	if (listener < 0)
+		rc = listener;
+	else if (!hand_over(sock, listener))
+		spared = !hand_over(spare, listener);
 	close(sock);
+	close(spare);
 	if (listener >= 0)
 		close(listener);
+	if (spared)
+		wait_for(pid); /* it ends, having no listener */
 	return rc;
 }
 
@@ -206,6 +249,8 @@ static const char *why(int error)
 
 int main(int argc, char **argv)
 {
+	const char *word = getenv("SLUICE_STRICT");
+	bool strict = word && !strcmp(word, "1");
 	int at = 1, fd = -1, rc;
 
 	while (at < argc && argv[at][0] != '-' && strchr(argv[at], '='))
@@ -218,13 +263,23 @@ int main(int argc, char **argv)
 	}
 	if (fd >= 0 && !strcmp(argv[at], "--fd"))
 		fcntl(fd, F_SETFD, FD_CLOEXEC);
-	rc = put_on(argv + 1, at - 1);
+	rc = put_on(argv + 1, at - 1, strict);
 	if (rc)
-		dprintf(2, "sluice: %s is not scheduled: %s\n", argv[at + 2], why(rc));
+		dprintf(2, "sluice: %s is not %s: %s\n", argv[at + 2],
+			strict ? "run, since --strict was asked for" : "scheduled", why(rc));
+	if (rc && strict)
+		return EXIT_NOT_EXECUTABLE;
 	if (fd >= 0)
 		syscall(SYS_execveat, fd, "", argv + at + 2, environ, AT_EMPTY_PATH);
 	else
 		execve(argv[at + 1], argv + at + 2, environ);
+	if (fd < 0 && errno == ENOEXEC) { /* a script that does not say of which shell */
+		argv[at] = (char *)(uintptr_t) "sh";
+		argv[at + 2] = argv[at + 1];
+		argv[at + 1] = argv[at];
+		execve("/bin/sh", argv + at + 1, environ);
+		errno = ENOEXEC;
+	}
 	rc = errno;
 	dprintf(2, "sluice: cannot run %s: %s\n", argv[at + 1], strerror(rc));
 	return rc == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;

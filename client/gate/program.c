@@ -24,14 +24,18 @@
 #define INTERPRETERS 4 /* of interpreters of interpreters; the kernel's limit */
 #define HEADERS	     64
 #define ENTRIES	     512
+#define NAME	     256 /* of a loader */
 #define LINE	     256 /* of "#!", as the kernel reads it */
 
 #if defined(__x86_64__)
-#define MACHINE EM_X86_64
+#define MACHINE	      EM_X86_64
+#define SMALL_MACHINE EM_386
 #elif defined(__aarch64__)
-#define MACHINE EM_AARCH64
+#define MACHINE	      EM_AARCH64
+#define SMALL_MACHINE EM_ARM
 #else
-#define MACHINE EM_NONE
+#define MACHINE	      EM_NONE
+#define SMALL_MACHINE EM_NONE
 #endif
 
 /* Part of a file. Exec may be called on a small signal stack. */
@@ -89,16 +93,20 @@ static bool find(struct file *f, const Elf64_Ehdr *e, uint32_t type, Elf64_Phdr 
 	return false;
 }
 
-/* The loader of glibc, which reads LD_PRELOAD as the library expects it. */
-static bool is_glibc(struct file *f, const Elf64_Phdr *interp)
+/* The name of the loader; false: it is not there, and exec fails. */
+static bool loader(struct file *f, uint64_t offset, uint64_t size, char name[NAME])
 {
-	char name[64] = "";
-	size_t bytes = interp->p_filesz < sizeof(name) - 1 ? interp->p_filesz : sizeof(name) - 1;
-	const char *slash;
+	size_t bytes = size < NAME - 1 ? (size_t)size : NAME - 1;
 
-	if (!read_at(f, name, bytes, interp->p_offset))
-		return false;
-	slash = strrchr(name, '/');
+	memset(name, 0, NAME);
+	return read_at(f, name, bytes, offset) && !syscall(SYS_faccessat, AT_FDCWD, name, X_OK);
+}
+
+/* The loader of glibc, which reads LD_PRELOAD as the library expects it. */
+static bool is_glibc(const char *name)
+{
+	const char *slash = strrchr(name, '/');
+
 	slash = slash ? slash + 1 : name;
 	return !strncmp(slash, "ld-linux", 8) || !strncmp(slash, "ld64", 4) ||
 	       !strncmp(slash, "ld-2.", 5);
@@ -163,18 +171,48 @@ static bool uses_engine(struct file *f, const Elf64_Ehdr *e)
 	return false;
 }
 
+/* A program of i386 or x32, which x86-64 executes, too. */
+static enum gate_need look_small(struct file *f)
+{
+	char name[NAME];
+	Elf32_Ehdr e;
+	Elf32_Phdr h;
+
+	if (!read_at(f, &e, sizeof(e), 0) || e.e_phentsize != sizeof(h))
+		return GATE_ABSENT;
+	for (unsigned i = 0; i < e.e_phnum && i < HEADERS; i++)
+		if (!read_at(f, &h, sizeof(h), e.e_phoff + i * sizeof(h)) ||
+		    (h.p_type == PT_INTERP && !loader(f, h.p_offset, h.p_filesz, name)))
+			return GATE_ABSENT;
+	return GATE_FOREIGN;
+}
+
+/* Programs of other machines are executed by an emulator, if one is registered. */
+static enum gate_need look_foreign(void)
+{
+	return syscall(SYS_faccessat, AT_FDCWD, "/proc/sys/fs/binfmt_misc/status", F_OK)
+		       ? GATE_ABSENT
+		       : GATE_FOREIGN;
+}
+
 static enum gate_need look_elf(struct file *f)
 {
+	char name[NAME];
 	Elf64_Phdr interp;
 	Elf64_Ehdr e;
 
 	if (!read_at(f, &e, sizeof(e), 0))
 		return GATE_ABSENT;
+	if (e.e_ident[EI_CLASS] == ELFCLASS32 &&
+	    (e.e_machine == MACHINE || e.e_machine == SMALL_MACHINE))
+		return look_small(f);
 	if (e.e_ident[EI_CLASS] != ELFCLASS64 || e.e_machine != MACHINE)
-		return GATE_FOREIGN;
+		return look_foreign();
 	if (!find(f, &e, PT_INTERP, &interp))
 		return GATE_STATIC;
-	if (!is_glibc(f, &interp))
+	if (!loader(f, interp.p_offset, interp.p_filesz, name))
+		return GATE_ABSENT;
+	if (!is_glibc(name))
 		return GATE_FOREIGN;
 	if (is_go(f, &e))
 		return GATE_GO;

@@ -30,6 +30,7 @@
 
 #include "client/conn/turn.h"
 #include "client/gate/call.h"
+#include "client/gate/mapped.h"
 
 #define RECEIVERS 4U
 #define WAITERS	  32U
@@ -201,10 +202,21 @@ static bool enqueue(unsigned slot)
 
 static void count_unseen(uint64_t bytes)
 {
-	struct sl_turn_job *job = turn_attach();
+	struct sl_turn_job *job = bytes ? turn_attach() : NULL;
 
 	if (job)
 		atomic_fetch_add(&job->unscheduled, bytes);
+}
+
+/* What mappings have moved nobody could hold: it is reported, and the next calls wait for it. */
+static void count_mapped(uint64_t bytes)
+{
+	struct sl_turn_job *job = bytes ? turn_attach() : NULL;
+
+	if (!job)
+		return;
+	atomic_fetch_add(&job->unscheduled, bytes);
+	turn_owe(job, bytes);
 }
 
 /* A call that finds others waiting does not overtake them. */
@@ -224,8 +236,8 @@ static void received(unsigned slot)
 	struct turn late = { .kind = TURN_PASS };
 
 	gate_work_of(gate_place(s.gate, slot), w);
-	if (w->unseen)
-		count_unseen(w->unseen);
+	count_unseen(w->unseen);
+	count_mapped(w->mapped);
 	if (!w->bytes[SL_READ] && !w->bytes[SL_WRITE])
 		finish(slot, &late);
 	else if (!((is_first() || w->nowait) && go(slot, false)) && !enqueue(slot))
@@ -254,10 +266,7 @@ static void *receiver(void *unused)
 /* What the keeper let go before this process was there. */
 static void count_past(struct gate_shared *shared)
 {
-	uint64_t past = atomic_exchange(&shared->past, 0);
-
-	if (past)
-		count_unseen(past);
+	count_unseen(atomic_exchange(&shared->past, 0));
 }
 
 /* The keeper has been killed: then this process starts another one. */
@@ -279,6 +288,7 @@ _Noreturn void gate_serve(struct gate *g)
 	memset(&s, 0, sizeof(s)); /* the keeper may be a child of a supervisor */
 	pthread_mutex_init(&s.lock, NULL);
 	pthread_cond_init(&s.filled, NULL);
+	mapped_start();
 	s.gate = g;
 	account_start();
 	count_past(g->shared);
@@ -287,6 +297,7 @@ _Noreturn void gate_serve(struct gate *g)
 			_exit(1); /* the keeper lets calls go */
 	while (!gate_deserted(g, BEAT_MS)) {
 		atomic_fetch_add(&g->shared->beats, 1);
+		count_mapped(mapped_moved_all());
 		if (child > 0 ? waitpid(child, NULL, WNOHANG) == child : getppid() != parent)
 			child = start_keeper(g);
 	}

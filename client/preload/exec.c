@@ -38,12 +38,21 @@
 #define WORDS	8
 #define ARGS	65536 /* of the execl functions */
 
+static bool behind; /* a gate: no other can be put on */
+
 bool sl_exec_gated(void)
 {
+	enum gate_state state;
+
 	/* The gate's own program, on its way to another. */
 	if (!strcmp(program_invocation_short_name, GATE))
 		return true;
-	if (!gate_is_on())
+	state = gate_state();
+	behind = state != GATE_OFF;
+	if (!behind)
+		return false;
+	/* The gate lets those calls go that the library makes, if it can tell them apart. */
+	if (state == GATE_ON && !client_settings()->passive && sl_stub_start())
 		return false;
 	client_set_gated();
 	return true;
@@ -68,7 +77,7 @@ static bool needs(enum gate_need need, char *const *envp)
 
 static bool is_possible(void)
 {
-	return sl_forwarding && !sl_forwarding_all && client_settings()->gate;
+	return sl_forwarding && !sl_forwarding_all && !behind && client_settings()->gate;
 }
 
 static bool is_gated(const char *path, char *const *envp)

@@ -11,6 +11,7 @@
  *	sync.c      fsync and its kin
  *	copy.c      copy_file_range, sendfile and splice
  *	stdio.c     streams of C
+ *	stub.c      behind a gate: calls that it lets pass
  *	exec.c      exec and posix_spawn: a gate before programs that the library cannot be in
  *	fd.c        open, close, dup and the like: numbers that change their meaning
  */
@@ -128,6 +129,7 @@ extern struct sl_real sl_real;
 void sl_real_early(void);
 /* The function, looked up if it has not been: for those of SL_REAL_LATE. */
 void sl_real_find(size_t offset);
+void *sl_real_symbol(const char *name); /* of any library; NULL: there is none */
 #define SL_LATE(name) \
 	(sl_real.name ? (void)0 : sl_real_find(offsetof(struct sl_real, name)), sl_real.name)
 
@@ -151,6 +153,14 @@ void sl_forward_limits(void);
 
 /* In the child of fork(): nobody but the caller is left. Async-signal-safe. */
 void sl_forward_after_fork(void);
+
+/*
+ * Behind a gate: have data calls made from the address that the gate lets pass, by what sl_real has
+ * for them. False: that cannot be done here. sl_stub_alone: the thread cannot be cancelled in them.
+ */
+bool sl_stub_start(void);
+bool sl_stub_is_on(void);
+bool sl_stub_alone(void);
 
 /* Have libc's streams ask us. Once, at the start. */
 void sl_stdio_divert(void);

@@ -379,6 +379,11 @@ static void find(size_t i)
 		memcpy((char *)&sl_real + names[i].offset, &found, sizeof(found));
 }
 
+void *sl_real_symbol(const char *name)
+{
+	return find_symbol(RTLD_DEFAULT, name);
+}
+
 void sl_real_find(size_t offset)
 {
 	size_t i = offset / sizeof(void *);
@@ -423,7 +428,7 @@ static void at_fork(void (*child)(void))
 		__register_atfork(NULL, NULL, child, __dso_handle);
 		return;
 	}
-	found = find_symbol(RTLD_DEFAULT, "pthread_atfork");
+	found = sl_real_symbol("pthread_atfork");
 	memcpy(&musl, &found, sizeof(musl));
 	if (musl)
 		musl(NULL, NULL, child);

@@ -13,11 +13,15 @@
  *	process 1   |direct|sluice|direct|sluice|…
  *	             \_ pair 1 _/  \_ pair 2 _/
  *
+ * Behind a gate libc's functions are caught, too, so that direct slices need processes of their own,
+ * that have none.
+ *
  * CPU time is that of the processes, and of the layer's nodes in the slices through the layer.
  */
 #include "lab/bench/path-measure.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/cli.h"
 #include "lab/bench/bare.h"
@@ -54,8 +58,9 @@ static bool run_slice(struct bench_team *t, enum bench_way way, int64_t length_n
 	return true;
 }
 
-static bool run_pairs(struct bench_team *t, const struct path_row *row,
-		      const struct path_times *times, struct path_result *out)
+static bool run_pairs(struct bench_team *plain_team, struct bench_team *t,
+		      const struct path_row *row, const struct path_times *times,
+		      struct path_result *out)
 {
 	double direct[PATH_MAX_PAIRS], sluice[PATH_MAX_PAIRS], ratio[PATH_MAX_PAIRS];
 	enum bench_way reference = row->bare_port ? BENCH_BARE : BENCH_DIRECT;
@@ -66,12 +71,13 @@ static bool run_pairs(struct bench_team *t, const struct path_row *row,
 	struct cost plain = { 0 }, layer = { 0 }, warm = { 0 };
 	double mib_s;
 
-	if (!run_slice(t, reference, WARM_SLICE_NS, &warm, &mib_s) ||
+	if (!run_slice(plain_team, reference, WARM_SLICE_NS, &warm, &mib_s) ||
 	    !run_slice(t, BENCH_LAYER, WARM_SLICE_NS, &warm, &mib_s))
 		return false;
 	for (unsigned i = 0; i < pairs; i++) {
 		direct[i] = (double)row->capacity_bps / 1048576;
-		if (!row->capacity_bps && !run_slice(t, reference, length_ns, &plain, &direct[i]))
+		if (!row->capacity_bps &&
+		    !run_slice(plain_team, reference, length_ns, &plain, &direct[i]))
 			return false;
 		if (!run_slice(t, BENCH_LAYER, length_ns, &layer, &sluice[i]))
 			return false;
@@ -91,21 +97,28 @@ static bool run_pairs(struct bench_team *t, const struct path_row *row,
 	return true;
 }
 
-static int add_workers(struct bench_team *t, const struct path_row *row)
+/* How a worker is started: in a mode, or behind a gate. */
+static int add_workers(struct bench_team *t, const struct path_row *row, const char *const *gate)
 {
+	const char *const *more = gate ? gate : row->connect;
 	int status = CLI_OK;
+
+	if (gate && row->slow_wake)
+		setenv("SLUICE_GATE_WAKE", "async", 1);
 
 	for (unsigned i = 0; i < row->jobs * row->procs && !status; i++) {
 		char job[24];
-		const char *options[OPTIONS] = { "--mode", row->mode, "--job", job };
+		const char *options[OPTIONS] = { "--mode", row->gate ? "turn" : row->mode, "--job",
+						 job };
 		unsigned n = 4;
 
 		snprintf(job, sizeof(job), "bench-%u", i / row->procs);
-		for (const char *const *o = row->connect; o && *o && n < OPTIONS - 1; o++)
+		for (const char *const *o = more; o && *o && n < OPTIONS - 1; o++)
 			options[n++] = *o;
 		status = bench_team_add(t, options);
 	}
-	return status;
+	unsetenv("SLUICE_GATE_WAKE");
+	return status ? status : bench_team_ready(t);
 }
 
 int path_measure(struct private *p, const struct path_row *row, uint64_t span,
@@ -116,17 +129,23 @@ int path_measure(struct private *p, const struct path_row *row, uint64_t span,
 				   .span = span,
 				   .open_flags = row->open_flags,
 				   .bare_port = row->bare_port };
-	struct bench_team t;
+	struct bench_team t, plain;
 	int status;
 
 	snprintf(load.dir, sizeof(load.dir), "%s", p->dir);
 	status = bench_team_begin(&t, p, &load);
 	if (!status)
-		status = add_workers(&t, row);
-	if (!status)
-		status = bench_team_ready(&t);
-	if (!status && !run_pairs(&t, row, times, out))
-		status = CLI_FAILED; /* the process has reported why */
+		status = add_workers(&t, row, row->gate);
+	if (!status && row->gate) {
+		status = bench_team_begin(&plain, p, &load);
+		if (!status)
+			status = add_workers(&plain, row, NULL);
+		if (!status && !run_pairs(&plain, &t, row, times, out))
+			status = CLI_FAILED; /* the process has reported why */
+		bench_team_end(&plain);
+	} else if (!status && !run_pairs(&t, &t, row, times, out)) {
+		status = CLI_FAILED;
+	}
 	if (!status) {
 		out->p50_us = bench_percentile_us(t.segment, BENCH_LAYER, 0.50);
 		out->p99_us = bench_percentile_us(t.segment, BENCH_LAYER, 0.99);

@@ -17,6 +17,8 @@ struct path_row {
 	uint64_t capacity_bps;	    /* not 0: compared with this instead of direct access */
 	unsigned bare_port;	    /* not 0: compared with a bare server there */
 	const char *const *connect; /* further options of `sluice run`; NULL: none */
+	const char *const *gate;    /* not NULL: options for a gate; direct is without it */
+	bool slow_wake;		    /* that gate is without SYNC_WAKE_UP */
 };
 
 struct path_times {

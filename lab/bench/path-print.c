@@ -70,7 +70,8 @@ bool path_print_new(struct path_bench *b, const char *group, const char *mode)
 {
 	if (b->group && !strcmp(b->group, group) && !strcmp(b->mode, mode))
 		return false;
-	printf("%s%s, --mode %s\n", b->group ? "\n" : "", group, mode);
+	printf("%s%s, %s%s\n", b->group ? "\n" : "", group, strcmp(group, "gate") ? "--mode " : "",
+	       mode);
 	b->group = group;
 	b->mode = mode;
 	return true;

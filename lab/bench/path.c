@@ -12,6 +12,7 @@
  *	tcp       over a TCP connection on this machine, against a bare server (bare.c)
  *	disk      files of a file system, through the page cache
  *	odirect   the same with O_DIRECT: the device decides
+ *	gate      behind a gate, against processes without one
  *	capacity  a layer that may draw 200 MB/s, compared with 200 MB/s
  *
  * The first four are measured in every mode of `sluice run` (bench_modes[]).
@@ -41,13 +42,13 @@
 #define CAPACITY_BPS UINT64_C(200000000)
 #define TMPFS	     0x01021994 /* statfs: f_type */
 
-enum { ALONE, CONTEND, SMALL, CONTACT, BUSY, TCP, DISK, ODIRECT, CAPACITY, GROUPS };
+enum { ALONE, CONTEND, SMALL, CONTACT, BUSY, TCP, DISK, ODIRECT, CAPACITY, GATE, GROUPS };
 
-static const char *const group_names[] = { "alone", "contend", "small",	  "contact",  "busy",
-					   "tcp",   "disk",    "odirect", "capacity", NULL };
+static const char *const group_names[] = { "alone", "contend", "small",	   "contact", "busy", "tcp",
+					   "disk",  "odirect", "capacity", "gate",    NULL };
 
 static const struct group {
-	bool all_modes, on_disk;
+	bool all_modes, on_disk, intercepts;
 	const char *mode; /* NULL: the default */
 	int open_flags;
 	uint64_t capacity_bps;
@@ -60,6 +61,7 @@ static const struct group {
 	[TCP] = { .mode = "forward", .up = { "--listen", "127.0.0.1:0" } },
 	[DISK] = { .on_disk = true },
 	[ODIRECT] = { .on_disk = true, .open_flags = O_DIRECT },
+	[GATE] = { .intercepts = true },
 	[CAPACITY] = { .capacity_bps = CAPACITY_BPS, .up = { "--capacity", "200MB/s" } },
 };
 
@@ -68,11 +70,11 @@ static const struct load {
 	uint32_t size, jobs, procs;
 	unsigned groups; /* bit set */
 } loads[] = {
-	{ 4 * KIB, 1, 1, B(ALONE) | B(BUSY) | B(TCP) | B(DISK) },
+	{ 4 * KIB, 1, 1, B(ALONE) | B(BUSY) | B(TCP) | B(DISK) | B(GATE) },
 	{ 4 * KIB, 1, 8, B(ALONE) | B(BUSY) | B(TCP) | B(DISK) },
-	{ 64 * KIB, 1, 1, B(ALONE) | B(BUSY) | B(DISK) },
+	{ 64 * KIB, 1, 1, B(ALONE) | B(BUSY) | B(DISK) | B(GATE) },
 	{ 64 * KIB, 1, 4, B(ALONE) | B(TCP) | B(DISK) | B(ODIRECT) | B(CAPACITY) },
-	{ MIB, 1, 1, B(ALONE) | B(BUSY) | B(TCP) | B(DISK) | B(ODIRECT) | B(CAPACITY) },
+	{ MIB, 1, 1, B(ALONE) | B(BUSY) | B(TCP) | B(DISK) | B(ODIRECT) | B(CAPACITY) | B(GATE) },
 	{ MIB, 1, 4, B(ALONE) | B(BUSY) | B(TCP) | B(DISK) | B(ODIRECT) | B(CAPACITY) },
 	{ 4 * KIB, 2, 1, B(CONTEND) },
 	{ 4 * KIB, 8, 1, B(CONTEND) },
@@ -95,31 +97,56 @@ static bool holds(const struct path_bench *b, const struct path_row *r)
 	return !b->filter || bench_holds(label, b->filter);
 }
 
-static unsigned list_rows(const struct path_bench *b, unsigned group, struct path_row rows[ROWS])
+/* One of the two operations of each load, in one mode. */
+static unsigned list_mode(const struct path_bench *b, unsigned group, const char *mode,
+			  const char *const *options, bool slow, struct path_row rows[ROWS],
+			  unsigned n)
 {
 	const struct group *g = &groups[group];
 	enum bench_op first = group == SMALL ? BENCH_CREATE : BENCH_WRITE;
+
+	for (unsigned i = 0; i < 2 * COUNT(loads); i++) {
+		const struct load *l = &loads[i % COUNT(loads)];
+		bool second = i >= COUNT(loads);
+		struct path_row row = { .group = group_names[group],
+					.mode = mode,
+					.gate = options,
+					.slow_wake = slow,
+					.op = second ? first + 1 : first,
+					.size = l->size,
+					.jobs = l->jobs,
+					.procs = l->procs,
+					.open_flags = g->open_flags,
+					.capacity_bps = g->capacity_bps };
+
+		/* Reads are paced as writes are. */
+		if ((l->groups & B(group)) && !(second && g->capacity_bps) && holds(b, &row) &&
+		    n < ROWS)
+			rows[n++] = row;
+	}
+	return n;
+}
+
+/* What is behind a gate: with and without SYNC_WAKE_UP, and a program with the library. */
+static const struct {
+	const char *mode, *options[3];
+	bool slow;
+} gates[] = {
+	{ "strict", { "--strict" }, false },
+	{ "strict-async", { "--strict" }, true },
+	{ "gate", { "--intercept", "gate" }, false },
+};
+
+static unsigned list_rows(const struct path_bench *b, unsigned group, struct path_row rows[ROWS])
+{
+	const struct group *g = &groups[group];
 	unsigned n = 0;
 
-	for (const char *const *mode = bench_modes; *mode && (g->all_modes || mode == bench_modes);
-	     mode++)
-		for (unsigned i = 0; i < 2 * COUNT(loads); i++) {
-			const struct load *l = &loads[i % COUNT(loads)];
-			bool second = i >= COUNT(loads);
-			struct path_row row = { .group = group_names[group],
-						.mode = g->mode ? g->mode : *mode,
-						.op = second ? first + 1 : first,
-						.size = l->size,
-						.jobs = l->jobs,
-						.procs = l->procs,
-						.open_flags = g->open_flags,
-						.capacity_bps = g->capacity_bps };
-
-			/* Reads are paced as writes are. */
-			if ((l->groups & B(group)) && !(second && g->capacity_bps) &&
-			    holds(b, &row) && n < ROWS)
-				rows[n++] = row;
-		}
+	for (unsigned i = 0; g->intercepts && i < COUNT(gates); i++)
+		n = list_mode(b, group, gates[i].mode, gates[i].options, gates[i].slow, rows, n);
+	for (const char *const *mode = bench_modes;
+	     !g->intercepts && *mode && (g->all_modes || mode == bench_modes); mode++)
+		n = list_mode(b, group, g->mode ? g->mode : *mode, NULL, false, rows, n);
 	return n;
 }
 
@@ -304,8 +331,8 @@ static int help(void)
 	     "\n"
 	     "Options:\n"
 	     "  -r, --rows LIST    groups of rows, with commas: alone, contend, small,\n"
-	     "                     contact, busy, tcp, disk, odirect, capacity; default\n"
-	     "                     is all\n"
+	     "                     contact, busy, tcp, disk, odirect, capacity, gate;\n"
+	     "                     default is all\n"
 	     "  -f, --filter TEXT  only rows that hold every word, as 'size=4096 mode=forward'\n"
 	     "  -d, --dir DIR      directory on the disk; default is the current one\n"
 	     "  -q, --quick        shorter and less exact\n"

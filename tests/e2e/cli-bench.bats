@@ -215,6 +215,9 @@ path_rows_hold() { # file
 	jq -e '[.rows[] | select(.group == "tcp") | [.op, .procs, .against]] ==
 		[["write", 4, "bare server"], ["read", 4, "bare server"]]' "$BATS_TEST_TMPDIR/path.json"
 	jq -e '[.rows[].group] | index("busy")' "$BATS_TEST_TMPDIR/path.json"
+	jq -e '[.rows[] | select(.group == "gate") | [.mode, .op]] ==
+		[("strict", "strict-async", "gate") as $mode | ("write", "read") | [$mode, .]]' \
+		"$BATS_TEST_TMPDIR/path.json"
 	# A capacity is never exceeded by more than what timers are late.
 	jq -e '[.rows[] | select(.group == "capacity")] | length == 1 and
 		all(.against == "capacity" and .ratio < 1.05)' "$BATS_TEST_TMPDIR/path.json"

@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "client/gate/calls.h"
 #include "client/gate/filter.h"
 #include "client/gate/program.h"
 
@@ -97,7 +98,11 @@ static void add_library(struct made *m, const char *name)
 				     .d_un.d_ptr = base + offsetof(struct made, names) };
 }
 
+#ifdef __x86_64__
 #define GLIBC "/lib64/ld-linux-x86-64.so.2"
+#else
+#define GLIBC "/lib/ld-linux-aarch64.so.1"
+#endif
 
 static void ordinary_programs(void **state)
 {
@@ -115,13 +120,7 @@ static void programs_that_need_one(void **state)
 
 	(void)state;
 	assert_int_equal(look_at(&m, sizeof(m)), GATE_STATIC);
-	m = made_with("/lib/ld-musl-x86_64.so.1");
-	assert_int_equal(look_at(&m, sizeof(m)), GATE_FOREIGN);
-	m = made_with(GLIBC);
-	m.e.e_ident[EI_CLASS] = ELFCLASS32;
-	assert_int_equal(look_at(&m, sizeof(m)), GATE_FOREIGN);
-	m = made_with(GLIBC);
-	m.e.e_machine = EM_RISCV;
+	m = made_with("/bin/sh"); /* a loader that is not glibc's */
 	assert_int_equal(look_at(&m, sizeof(m)), GATE_FOREIGN);
 	m = made_with(GLIBC);
 	add_library(&m, "libaio.so.1");
@@ -135,6 +134,43 @@ static void programs_that_need_one(void **state)
 	m.p[m.e.e_phnum++] =
 		(Elf64_Phdr){ .p_type = PT_NOTE, .p_offset = offsetof(struct made, note) };
 	assert_int_equal(look_at(&m, sizeof(m)), GATE_GO);
+}
+
+/* A program of 32 bits: without a loader, or with this one. */
+static enum gate_need look_at_small(const char *interp)
+{
+	struct {
+		Elf32_Ehdr e;
+		Elf32_Phdr p;
+		char interp[32];
+	} m = { .e = { .e_ident = ELFMAG,
+		       .e_machine = MACHINE,
+		       .e_phoff = sizeof(Elf32_Ehdr),
+		       .e_phentsize = sizeof(Elf32_Phdr),
+		       .e_phnum = interp ? 1 : 0 },
+		.p = { .p_type = PT_INTERP,
+		       .p_offset = sizeof(Elf32_Ehdr) + sizeof(Elf32_Phdr),
+		       .p_filesz = sizeof(m.interp) } };
+
+	m.e.e_ident[EI_CLASS] = ELFCLASS32;
+	snprintf(m.interp, sizeof(m.interp), "%s", interp ? interp : "");
+	return look_at(&m, sizeof(m));
+}
+
+/* exec reports what is wrong only if it is not sluice-gate that finds it out. */
+static void programs_that_exec_refuses(void **state)
+{
+	bool emulates = access("/proc/sys/fs/binfmt_misc/status", F_OK) == 0;
+	struct made m = made_with("/nonexistent/loader");
+
+	(void)state;
+	assert_int_equal(look_at(&m, sizeof(m)), GATE_ABSENT);
+	m = made_with(GLIBC);
+	m.e.e_machine = EM_RISCV;
+	assert_int_equal(look_at(&m, sizeof(m)), emulates ? GATE_FOREIGN : GATE_ABSENT);
+	assert_int_equal(look_at_small(NULL), GATE_FOREIGN);
+	assert_int_equal(look_at_small("/bin/sh"), GATE_FOREIGN);
+	assert_int_equal(look_at_small("/nonexistent/loader"), GATE_ABSENT);
 }
 
 /* Whatever is in a file, looking at it ends, and does no harm. */
@@ -203,7 +239,8 @@ static void calls(void **state)
 	bool small = true;
 
 	(void)state;
-	assert_int_equal(gate_call_of(ARCH, SYS_pwrite64, &small)->shape, GATE_ONE_AT);
+	assert_int_equal(gate_call_of(ARCH, SYS_pwrite64, &small)->class, GATE_DATA);
+	assert_int_equal(gate_call_of(ARCH, SYS_pwrite64, &small)->offset, 4);
 	assert_int_equal(gate_call_of(ARCH, SYS_pwrite64, &small)->op, SL_WRITE);
 	assert_false(small);
 	assert_null(gate_call_of(ARCH, SYS_getpid, &small));
@@ -211,11 +248,11 @@ static void calls(void **state)
 	assert_int_equal(gate_call_of(AUDIT_ARCH_I386, 4, &small)->op, SL_WRITE);
 	assert_true(small);
 	assert_null(gate_call_of(AUDIT_ARCH_I386, SYS_write, &small));
-	assert_int_equal(gate_call_of(ARCH, 0x40000000 | 516, &small)->shape, GATE_MANY);
+	assert_int_equal(gate_call_of(ARCH, X32_BIT | 516, &small)->vectors, 2);
 	assert_true(small);
 	assert_null(gate_call_of(AUDIT_ARCH_AARCH64, 64, &small));
 #endif
-	assert_false(gate_is_on());
+	assert_int_equal(gate_state(), GATE_OFF);
 }
 
 int main(void)
@@ -223,6 +260,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(ordinary_programs, make, end),
 		cmocka_unit_test_setup_teardown(programs_that_need_one, make, end),
+		cmocka_unit_test_setup_teardown(programs_that_exec_refuses, make, end),
 		cmocka_unit_test_setup_teardown(broken_files, make, end),
 		cmocka_unit_test_setup_teardown(scripts, make, end),
 		cmocka_unit_test_setup_teardown(privileged_programs, make, end),

@@ -11,6 +11,8 @@
 #include "cli/report/report.h"
 
 #define HEAD_NOW "time,seconds,read,write,calls,held,waited,contended,first,last,job\n"
+#define HEAD_UNSCHEDULED \
+	"time,seconds,read,write,calls,held,waited,contended,first,last,unscheduled,job\n"
 /* Of older accounts, and for what has nothing to do with who met whom. */
 #define HEAD	    "time,seconds,read,write,calls,held,waited,job\n"
 #define CLOSE(a, b) assert_true(fabs((a) - (b)) < 1e-9)
@@ -76,6 +78,21 @@ static void jobs_that_did_not_meet_have_not_delayed_each_other(void **state)
 	CLOSE(waited_for(&r, "b", "b"), 0.3 * 300 / 400);
 	CLOSE(r.job[at(&r, "d")].waited_s, 0.8);
 	CLOSE(r.job[at(&r, "d")].saved_s, 0);
+	report_free(&r);
+}
+
+static void what_went_past_the_scheduler_is_summed(void **state)
+{
+	struct report r = read_all(HEAD_UNSCHEDULED "1002,2,0,100,1,0,0.4,0.3,0,1,4096,a\n"
+						    "1004,2,0,100,1,0,0.4,0.3,0,1,100,a\n"
+						    "1004,2,0,100,1,0,0.4,0.3,0,1,0,b\n"
+						    "1004,2,0,100,1,0,0.4,0.3,0,1,b\n",
+				   0);
+
+	(void)state;
+	assert_int_equal(r.job[at(&r, "a")].unscheduled, 4196);
+	assert_int_equal(r.job[at(&r, "b")].unscheduled, 0);
+	assert_int_equal(r.skipped_lines, 1);
 	report_free(&r);
 }
 
@@ -234,6 +251,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(waiting_is_divided_by_bytes),
 		cmocka_unit_test(jobs_that_did_not_meet_have_not_delayed_each_other),
+		cmocka_unit_test(what_went_past_the_scheduler_is_summed),
 		cmocka_unit_test(time_held_by_its_own_max_is_nobodys_fault),
 		cmocka_unit_test(a_job_at_its_own_max_has_not_lost),
 		cmocka_unit_test(nobody_loses_more_than_it_waited),

@@ -5,7 +5,9 @@
  *
  *	gated write|raw|writev|sendfile|i386|aio FILE MEGABYTES    prints milliseconds
  *	gated read FILE MEGABYTES     so much of a file that is there
- *	gated map FILE MEGABYTES      by a mapping
+ *	gated map FILE MEGABYTES      by a mapping, of which a quarter is written
+ *	gated mapwrite FILE MEGABYTES the same, then two writes
+ *	gated window FILE MEGABYTES   by mappings of 1 MiB, one after the other
  *	gated uring                   prints errno of io_uring_setup
  *	gated beside FILE             rounds through a pipe while another thread waits for its turn
  *	gated load FILE THREADS       until SIGTERM; prints errors and the longest round in ms
@@ -140,7 +142,7 @@ static void move(const char *how, const char *file, long bytes)
 	printf("%ld\n", ms() - begin);
 }
 
-static void map(const char *file, long bytes)
+static void map(const char *file, long bytes, int writes)
 {
 	int fd = open(file, O_RDWR | O_CREAT, 0600);
 	char *at;
@@ -150,7 +152,31 @@ static void map(const char *file, long bytes)
 	at = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (at == MAP_FAILED)
 		fail("mmap");
-	memset(at, 1, (size_t)bytes);
+	memset(at, 1, (size_t)bytes / 4);
+	if (!writes)
+		return;
+	msync(at, (size_t)bytes, MS_ASYNC);
+	for (int i = 0; i < 2; i++)
+		if (pwrite(fd, block, BLOCK, 0) != BLOCK)
+			fail("pwrite");
+}
+
+#define WINDOW (1 << 20)
+
+static void window(const char *file, long bytes)
+{
+	int fd = open(file, O_RDWR | O_CREAT, 0600);
+
+	if (fd < 0 || ftruncate(fd, bytes))
+		fail(file);
+	for (long at = 0; at < bytes; at += WINDOW) {
+		char *w = mmap(NULL, WINDOW, PROT_READ | PROT_WRITE, MAP_SHARED, fd, at);
+
+		if (w == MAP_FAILED)
+			fail("mmap");
+		memset(w, 1, WINDOW);
+		munmap(w, WINDOW);
+	}
 }
 
 /* ---- a call that waits ---- */
@@ -290,8 +316,10 @@ int main(int argc, char **argv)
 		beside(argv[2]);
 	if (!strcmp(how, "load"))
 		return run_load(argv[2], atoi(argv[3]));
-	if (!strcmp(how, "map"))
-		map(argv[2], bytes);
+	if (!strcmp(how, "map") || !strcmp(how, "mapwrite"))
+		map(argv[2], bytes, !strcmp(how, "mapwrite"));
+	else if (!strcmp(how, "window"))
+		window(argv[2], bytes);
 	else
 		move(how, argv[2], bytes);
 	return 0;
