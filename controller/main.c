@@ -318,7 +318,7 @@ static int run(struct controller *c)
 	log_info("controller socket=%s ready", d->socket);
 	sl_daemon_ready(d);
 	rc = serve(c);
-	unlink(d->socket);
+	sl_daemon_unlisten(d);
 	while (c->peers.first)
 		hang_up(c, c->peers.first, "the controller stops");
 	log_info("controller stopped");
