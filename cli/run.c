@@ -401,6 +401,13 @@ static void ru_identity(struct run *r)
 		snprintf(r->job_name, sizeof(r->job_name), "%s", group.job);
 }
 
+static bool ru_forwards(const struct run *r)
+{
+	const char *mode = r->mode ? r->mode : getenv("SLUICE_MODE");
+
+	return r->connect || (mode && !strcmp(mode, "forward"));
+}
+
 static int ru_local(struct run *r)
 {
 	int64_t until_ms = layer_clock_ms() + LAYER_BRIEF_MS, timeout_ns = TIMEOUT_NS;
@@ -415,6 +422,12 @@ static int ru_local(struct run *r)
 		if ((status = layer_choose(&l, cmd, r->name)))
 			return status;
 		l.answer_ms = (int)(timeout_ns / 1000000) + 1;
+		if (l.system && ru_forwards(r))
+			return cli_fail(
+				cmd,
+				"layer '%s' is for all users and gives turns only; leave out "
+				"--mode forward.",
+				l.name);
 		if (l.system)
 			ru_identity(r);
 		rc = ru_register(r, &l, who, &text);
@@ -593,13 +606,6 @@ static int ru_print(void)
 }
 
 /* ---- the gate ---- */
-
-static bool ru_forwards(const struct run *r)
-{
-	const char *mode = r->mode ? r->mode : getenv("SLUICE_MODE");
-
-	return r->connect || (mode && !strcmp(mode, "forward"));
-}
 
 /* Where sluice-gate is, if this job can have a gate. */
 static int ru_gate(struct run *r)

@@ -454,8 +454,6 @@ static const char *forbidden(const struct node *n, const struct node_who *who,
 		return NULL;
 	if (facts->keep)
 		return "only an administrator keeps a job";
-	if (facts->pid > 0 && !site_owns(who, facts->pid))
-		return "the process is another user's";
 	return site_refuses(n, who, j, conf);
 }
 
@@ -543,6 +541,10 @@ static int set_job(struct node *n, const struct node_who *who, char *words, bool
 	if (order && strcmp(order, "default") != 0 &&
 	    (rc = sl_spec_parse(SL_ORDER, order, &spec, text, sizeof(text))))
 		return answer(out, -rc, text);
+	if (n->site && facts.pid > 0 && !site_owns(who, facts.pid)) {
+		site_audit(n, who, what, name, false, "another user's process does not hold a job");
+		facts.pid = 0;
+	}
 	if ((why = forbidden(n, who, j, &conf, order, &facts))) {
 		site_audit(n, who, what, name, false, why);
 		return answer(out, EPERM, why);
