@@ -59,6 +59,7 @@
 #define LEASE_LEAST 4096U
 #define LEASE_MOST  (64U << 20)
 #define LEASES	    10		       /* that a job may have and not use */
+#define INSTALMENT  4		       /* leases of a debt that are paid at once */
 #define DEBT_MOST   (INT64_C(1) << 32) /* a call moves 2 GiB at most */
 #define HOLD_NS	    INT64_C(20000000)
 #define IDLE_NS	    INT64_C(100000000)
@@ -212,6 +213,18 @@ void turn_revoke(struct node *n, struct node_turn *t, sl_time now)
 		drop(n, &t->slot[i], now);
 }
 
+/*
+ * How much of a debt is asked for at once. The pacer holds everybody back for what one request is
+ * worth, and the debt is the program's own word: so users who share a layer pay by instalments, each in
+ * its turn.
+ */
+static uint64_t debt_part(const struct node *n, const struct node_turn *t, uint64_t debt)
+{
+	uint64_t most = n->site ? INSTALMENT * turn_lease(n, t) : UINT64_MAX;
+
+	return debt < most ? debt : most;
+}
+
 /* What the job needs now. False: nothing, and nothing is to be looked at again. */
 static bool look_credit(struct node *n, struct node_turn *t, bool asked, sl_time now)
 {
@@ -247,7 +260,9 @@ static bool look_credit(struct node *n, struct node_turn *t, bool asked, sl_time
 	if (n->turns->active_count <= 1 && !(n->charge & SL_TURN_WRITES))
 		bytes *= 4;
 	if (credit < 0 && (uint64_t)-credit >= bytes)
-		bytes = (uint64_t)-credit; /* and no more: the next call waits until it is paid */
+		bytes = debt_part(n, t,
+				  (uint64_t)-credit); /* and no more: the next call waits until
+							       it is paid */
 	ask(n, t, bytes < SL_MAX_LENGTH ? bytes : SL_MAX_LENGTH, now);
 	return true;
 }
@@ -324,6 +339,11 @@ static void slot_take(struct node *n, struct node_turn *t, uint32_t i, sl_time n
 	io->slot = i;
 	io->over = false;
 	t->again[i] = copy.again;
+	/* The rest of a large call is a debt. */
+	if (io->req.length <= SL_MAX_LENGTH && debt_part(n, t, io->req.length) < io->req.length) {
+		io->req.length = debt_part(n, t, io->req.length);
+		atomic_fetch_sub(&t->shm->credit, (int64_t)(copy.length - io->req.length));
+	}
 	if (!copy.length || copy.length > SL_MAX_LENGTH || add(n, t, io, now)) {
 		/* The scheduler will not have it: it is not held up for that. */
 		atomic_store(&shm->state, SL_TURN_GO);

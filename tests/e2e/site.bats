@@ -53,7 +53,7 @@ room() { # uid: where the user's segments are
 	echo "$SLUICE_SYSTEM/default/u/$1/node.sock"
 }
 
-segment() { # uid, job with a name of one letter that the node has
+segment() { # uid: one that the node has
 	find "$(room "$1").jobs" -type f | head -n 1
 }
 
@@ -163,33 +163,21 @@ print(h)')"
 }
 
 @test "segments that their user cuts or grows are that user's loss" {
-	as $BOB "$SLUICE" run --job cut -- sh -c "dd if=/dev/zero of=$SITE_DIR/b count=1 status=none; exec sleep 20" 3>&- &
+	as $BOB "$SLUICE" run --job 7 -- sh -c "dd if=/dev/zero of=$SITE_DIR/b count=1 status=none; exec sleep 20" 3>&- &
 	holder=$!
-	for _ in $(seq 100); do
-		[ -z "$(segment $BOB)" ] || [ -z "$(attack $BOB raw 'job cut' | grep '^0')" ] || break
-		sleep 0.05
-	done
-	bytes=$(stat -c %s "$(segment $ALICE)")
-	for file in "$(room $BOB).jobs"/*; do
-		[ "$(attack $BOB size "$file" 1000000)" -eq 1000000 ]
-	done
+	file=$(room $BOB).jobs/0000000000000007
+	until_true 5 test -e "$file"
+	bytes=$(stat -c %s "$file")
+	[ "$(attack $BOB size "$file" 1000000)" -eq 1000000 ]
 	attack $BOB size "$(room $BOB).turn" 0
-	for _ in $(seq 100); do
-		[ "$(stat -c %s "$(room $BOB).jobs"/* | sort -u)" != "$bytes" ] || break
-		sleep 0.05
-	done
-	[ "$(stat -c %s "$(room $BOB).jobs"/* | sort -u)" = "$bytes" ]
-	for file in "$(room $BOB).jobs"/*; do
-		attack $BOB size "$file" 0 || true
-	done
-	write_file $ALICE c 4 # which takes turns, in more than a tick
-	kill "$holder" 2>/dev/null || true
-	wait "$holder" || true
-	for _ in $(seq 100); do
-		! audited ".uid == $BOB and .what == \"segment\" and (.why | tostring | test(\"cut;\"))" >/dev/null || break
-		sleep 0.05
-	done
+	is_whole() { [ "$(stat -c %s "$file")" -eq "$bytes" ]; }
+	until_true 5 is_whole
 	audited ".uid == $BOB and .what == \"segment\" and (.why | tostring | test(\"larger\"))"
+	attack $BOB size "$file" 0
+	write_file $ALICE c 4 # takes turns meanwhile
+	until_true 5 audited ".uid == $BOB and .what == \"segment\" and (.why | tostring | test(\"cut;\"))"
+	kill "$holder"
+	wait "$holder" || true
 	[ "$("$SLUICE" status --name system --json | jq .pid)" -eq "$(node)" ]
 	write_file $BOB d 1
 	[ "$(as $BOB "$SLUICE" status --json | jq '.jobs[] | select(.job == "d").write_bytes')" -eq 1048576 ]
