@@ -142,7 +142,7 @@ int sl_daemon_secret(const struct sl_daemon *d, char secret[SL_SECRET_BYTES])
 	if (rc)
 		fprintf(stderr, "sluiced: cannot use the secret in %s: %s\n", d->secret_file,
 			rc == -EPERM	? "it has to be this user's own file, with mode 0600"
-			: rc == -EINVAL ? "it has to be one line of 1 to 63 characters"
+			: rc == -EINVAL ? "it has to be one line of 16 to 63 characters"
 					: strerror(-rc));
 	return rc;
 }

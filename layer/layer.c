@@ -43,8 +43,15 @@ static bool la_runtime_path(char out[PATH_MAX])
 		n = snprintf(out, PATH_MAX, "%s/%s", cwd, given);
 	} else if (xdg && xdg[0] == '/' && la_is_ours(xdg))
 		n = snprintf(out, PATH_MAX, "%s/sluice", xdg);
-	else
+	else {
+		const char *home = getenv("HOME");
+		struct stat st;
+
 		n = snprintf(out, PATH_MAX, "/tmp/sluice-%u", (unsigned)geteuid());
+		/* Everybody can make that directory, so that its user has none. */
+		if (lstat(out, &st) == 0 && st.st_uid != geteuid() && home && home[0] == '/')
+			n = snprintf(out, PATH_MAX, "%s/.sluice-run", home);
+	}
 	return n < PATH_MAX;
 }
 

@@ -220,12 +220,10 @@ print(h)')"
 }
 
 @test "killed and started again, the node knows the jobs, what was given to them, and nothing that their users wrote" {
-	as $ALICE "$SLUICE" run --job long -- sh -c "dd if=/dev/zero of=$SITE_DIR/l bs=1K count=1 status=none; exec sleep 20" 3>&- &
+	as $ALICE "$SLUICE" run --job long -- sh -c "exec 5>$SITE_DIR/l; for i in \$(seq 300); do echo \$i >&5; sleep 0.1; done" 3>&- &
 	long=$!
-	for _ in $(seq 100); do
-		[ "$(as $ALICE "$SLUICE" status --json | jq '.jobs[] | select(.job == "long").write_bytes')" != 1024 ] || break
-		sleep 0.05
-	done
+	attached() { [ "$(as $ALICE "$SLUICE" status --json | jq '.jobs[] | select(.job == "long").attached')" -ge 1 ]; }
+	until_true 5 attached
 	"$SLUICE" set --name system "$ALICE/long" max=7M
 	for file in "$(room $ALICE).jobs"/*; do # the name, and what the job asks for, if it were believed
 		as $ALICE /usr/bin/python3 - "$file" <<-'END'
