@@ -512,7 +512,9 @@ static void keep_given(const struct node *n, const struct node_who *who, struct 
 		j->given.weight = j->asked.weight;
 }
 
-static int set_job(struct node *n, const struct node_who *who, char *words, bool make, char **out)
+/* *changed: what is known of a job has changed; a new one lifts nobody's limits. */
+static int set_job(struct node *n, const struct node_who *who, char *words, bool make,
+		   bool *changed, char **out)
 {
 	char *save = NULL, *asked = strtok_r(words, " ", &save), *order = NULL, text[200];
 	char name[SL_JOB_NAME_MAX];
@@ -526,6 +528,7 @@ static int set_job(struct node *n, const struct node_who *who, char *words, bool
 
 	j = find_job(n, who, asked, name, &other, &rc);
 	fresh = !j;
+	*changed = j;
 	if (rc || (!j && !make)) {
 		site_audit(n, who, what, asked, false, rc ? strerror(-rc) : "no such job");
 		return no_job(asked, rc, make, out);
@@ -715,6 +718,7 @@ int node_control(struct node *n, const struct node_who *who, char *line, char **
 	struct client *c = who->client;
 	char *rest = strchr(line, ' ');
 	struct adapt tree = { .text = NULL };
+	bool changed = true;
 	int rc;
 
 	if (rest)
@@ -740,7 +744,7 @@ int node_control(struct node *n, const struct node_who *who, char *line, char **
 	pthread_mutex_lock(&n->lock);
 	n->adapt = &tree;
 	if (!strcmp(line, "set") || !strcmp(line, "job"))
-		rc = set_job(n, who, rest, line[0] == 'j', out);
+		rc = set_job(n, who, rest, line[0] == 'j', &changed, out);
 	else if (!strcmp(line, "where"))
 		rc = where(n, who, rest, out);
 	else if (!strcmp(line, "phase"))
@@ -759,6 +763,7 @@ int node_control(struct node *n, const struct node_who *who, char *line, char **
 	turn_modes(n, node_now());
 	node_unlock(n);
 	adapt_forget(&tree);
-	node_wake_all(n); /* limits may have been lifted */
+	if (changed)
+		node_wake_all(n); /* limits may have been lifted */
 	return rc;
 }
