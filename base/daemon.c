@@ -3,12 +3,16 @@
 #include "base/daemon.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/listen.h"
@@ -84,11 +88,51 @@ int sl_daemon_deaf(const char *address, int rc)
 	return rc;
 }
 
-int sl_daemon_listen(const struct sl_daemon *d)
+/* Socket activation: see sd_listen_fds(3). Descriptor 3 is the socket, if it is meant for us. */
+static int passed_socket(const char *path)
 {
-	int fd = listen_unix(d->socket);
+	const char *pid = getenv("LISTEN_PID"), *count = getenv("LISTEN_FDS");
+	struct sockaddr_un at;
+	socklen_t length = sizeof(at);
+	int listens = 0;
+	socklen_t size = sizeof(listens);
 
+	if (!pid || !count || strtol(pid, NULL, 10) != getpid() || strcmp(count, "1") != 0)
+		return -ENOENT;
+	unsetenv("LISTEN_PID");
+	unsetenv("LISTEN_FDS");
+	unsetenv("LISTEN_FDNAMES");
+	if (getsockopt(3, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) || !listens)
+		return -ENOTSOCK;
+	memset(&at, 0, sizeof(at));
+	if (getsockname(3, (struct sockaddr *)&at, &length) || at.sun_family != AF_UNIX ||
+	    strncmp(at.sun_path, path, sizeof(at.sun_path)) != 0)
+		return -EADDRNOTAVAIL; /* segments are beside it: it has to be this path */
+	if (fcntl(3, F_SETFD, FD_CLOEXEC) || fcntl(3, F_SETFL, O_NONBLOCK))
+		return -errno;
+	return 3;
+}
+
+int sl_daemon_listen(struct sl_daemon *d)
+{
+	int fd = passed_socket(d->socket);
+
+	d->activated = fd >= 0;
+	if (fd == -ENOENT)
+		fd = listen_unix(d->socket);
+	if (fd >= 0 && d->open && !d->activated && chmod(d->socket, 0666)) {
+		int error = -errno;
+
+		close(fd);
+		fd = error;
+	}
 	return fd < 0 ? sl_daemon_deaf(d->socket, fd) : fd;
+}
+
+void sl_daemon_unlisten(const struct sl_daemon *d)
+{
+	if (!d->activated)
+		unlink(d->socket);
 }
 
 int sl_daemon_secret(const struct sl_daemon *d, char secret[SL_SECRET_BYTES])
@@ -98,7 +142,7 @@ int sl_daemon_secret(const struct sl_daemon *d, char secret[SL_SECRET_BYTES])
 	if (rc)
 		fprintf(stderr, "sluiced: cannot use the secret in %s: %s\n", d->secret_file,
 			rc == -EPERM	? "it has to be this user's own file, with mode 0600"
-			: rc == -EINVAL ? "it has to be one line of 1 to 63 characters"
+			: rc == -EINVAL ? "it has to be one line of 16 to 63 characters"
 					: strerror(-rc));
 	return rc;
 }

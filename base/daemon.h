@@ -14,6 +14,8 @@ struct sl_daemon {
 	const char *socket;
 	const char *listen, *secret_file; /* HOST:PORT for others over TCP; NULL: none */
 	int ready_fd;			  /* told when it is ready; -1: nobody is */
+	bool open;			  /* all users may connect */
+	bool activated;			  /* the socket was passed by who has started it */
 };
 
 /* For the table of getopt_long(); the numbers of other options are below the first of these. */
@@ -43,8 +45,10 @@ const char *sl_daemon_missing(const struct sl_daemon *d);
 int sl_daemon_signals(void);
 enum sl_daemon_told { SL_DAEMON_NOTHING, SL_DAEMON_RELOAD, SL_DAEMON_END };
 enum sl_daemon_told sl_daemon_told(int fd);
-/* Listens at the socket: a descriptor, or negative errno after it has said so on stderr. */
-int sl_daemon_listen(const struct sl_daemon *d);
+/* Listens at the socket, or takes the one that was passed (LISTEN_FDS): a descriptor, or negative errno after it has said so on stderr. */
+int sl_daemon_listen(struct sl_daemon *d);
+/* Remove the socket, unless it belongs to who has passed it. */
+void sl_daemon_unlisten(const struct sl_daemon *d);
 /* Says on stderr why it cannot listen there, and returns rc. */
 int sl_daemon_deaf(const char *address, int rc);
 /* sl_secret_read() of the file; says on stderr what is wrong with it. */

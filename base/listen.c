@@ -14,6 +14,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/peer.h"
+
 static int unix_address(const char *path, struct sockaddr_un *addr)
 {
 	*addr = (struct sockaddr_un){ .sun_family = AF_UNIX };
@@ -170,8 +172,12 @@ int listen_dial(const char *address)
 		if (rc)
 			return rc;
 		sock = patient_socket(AF_UNIX);
-		if (sock >= 0 && connect(sock, (struct sockaddr *)&addr, sizeof(addr)) == 0)
-			return sock;
+		if (sock >= 0 && connect(sock, (struct sockaddr *)&addr, sizeof(addr)) == 0) {
+			rc = sl_peer_trust(sock, address);
+			if (rc)
+				close(sock);
+			return rc ? rc : sock;
+		}
 	} else {
 		rc = resolve(address, 0, &info);
 		if (rc)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The secret of a layer is a file with one line of up to 63 bytes that only its user can read.
+ * The secret of a layer is a file with one line of 16 to 63 bytes that only its user can read.
  * Whoever can read it may use the node over TCP; so a file that others can read or write is not
  * accepted by either side, before somebody relies on it. Used inside other people's programs too:
  * system calls only, since open() and read() may be functions that forward.
@@ -37,9 +37,11 @@ int sl_secret_read(const char *path, char secret[SL_SECRET_BYTES])
 	if (rc)
 		return rc;
 	length = (size_t)n;
+	if (length > SL_SECRET_BYTES)
+		return -EINVAL;
 	if (length && text[length - 1] == '\n')
 		text[--length] = 0;
-	if (length == 0 || length >= SL_SECRET_BYTES || strlen(text) != length)
+	if (length < SL_SECRET_LEAST || length >= SL_SECRET_BYTES || strlen(text) != length)
 		return -EINVAL;
 	memcpy(secret, text, SL_SECRET_BYTES);
 	return 0;

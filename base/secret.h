@@ -6,10 +6,11 @@
 #include <stdbool.h>
 
 #define SL_SECRET_BYTES 64 /* with the zero byte at its end */
+#define SL_SECRET_LEAST 16 /* a shorter one can be guessed from a recorded greeting */
 
 /*
  * Read it from a file: 0 or negative errno, -EPERM if others than this user could have read or
- * written the file, -EINVAL if it is empty, too long or has a zero byte in it.
+ * written the file, -EINVAL if it is too short, too long or has a zero byte in it.
  */
 int sl_secret_read(const char *path, char secret[SL_SECRET_BYTES]);
 /* Whether they are the same, in a time that does not depend on where they differ. */

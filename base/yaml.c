@@ -317,6 +317,41 @@ static int ym_load(const struct sl_yaml *y, yaml_parser_t *parser, yaml_document
 				     : "");
 }
 
+/* libyaml takes time that grows with the square of the depth: 20 s for 100,000 brackets. */
+#define DEPTH_MOST 64
+
+static int ym_depth(const struct sl_yaml *y, const char *text, size_t length)
+{
+	yaml_parser_t parser;
+	yaml_event_t event;
+	unsigned depth = 0;
+	bool more = true;
+	int rc = 0;
+
+	if (!yaml_parser_initialize(&parser)) {
+		sl_yaml_wrong(y, 1, "no memory");
+		return -ENOMEM;
+	}
+	yaml_parser_set_input_string(&parser, (const unsigned char *)text, length);
+	/* What is no YAML is for ym_load() to say. */
+	while (!rc && more && yaml_parser_parse(&parser, &event)) {
+		more = event.type != YAML_STREAM_END_EVENT;
+		if (event.type == YAML_SEQUENCE_START_EVENT ||
+		    event.type == YAML_MAPPING_START_EVENT)
+			depth++;
+		else if (event.type == YAML_SEQUENCE_END_EVENT ||
+			 event.type == YAML_MAPPING_END_EVENT)
+			depth--;
+		if (depth > DEPTH_MOST)
+			rc = sl_yaml_wrong(y, event.start_mark.line + 1,
+					   "lists and mappings are nested more than %d deep",
+					   DEPTH_MOST);
+		yaml_event_delete(&event);
+	}
+	yaml_parser_delete(&parser);
+	return rc;
+}
+
 int sl_yaml_parse(const char *file, const char *text, size_t length,
 		  int (*root)(struct sl_yaml *y, const yaml_node_t *node, void *into), void *into,
 		  char *err, size_t err_size)
@@ -327,6 +362,8 @@ int sl_yaml_parse(const char *file, const char *text, size_t length,
 	yaml_parser_t parser;
 	int rc;
 
+	if ((rc = ym_depth(&y, text, length)))
+		return rc;
 	if (!yaml_parser_initialize(&parser)) {
 		sl_yaml_wrong(&y, 1, "no memory");
 		return -ENOMEM;

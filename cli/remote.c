@@ -81,7 +81,7 @@ static int rm_secret(const char *cmd, const char *file, char secret[SL_SECRET_BY
 		return CLI_OK;
 	return cli_fail(cmd, "cannot use the secret in %s: %s.", file,
 			rc == -EPERM	? "it has to be your own file, with mode 0600"
-			: rc == -EINVAL ? "it has to be one line of 1 to 63 characters"
+			: rc == -EINVAL ? "it has to be one line of 16 to 63 characters"
 					: strerror(-rc));
 }
 

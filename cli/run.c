@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/cgroup.h"
 #include "base/units.h"
 #include "cli/cli.h"
 #include "cli/remote.h"
@@ -438,6 +439,23 @@ static bool ru_goes_on(const struct run *r, const struct layer *l, int rc)
 	return true;
 }
 
+/* Where there is a resource manager its control group says which job it is, and nothing else. */
+static void ru_identity(struct run *r)
+{
+	struct sl_cgroup group;
+
+	sl_cgroup_of(getpid(), &group);
+	if (group.kind == SL_CGROUP_SLURM && strcmp(group.job, r->job_name) != 0) {
+		if (r->job)
+			cli_warn(cmd, "this is Slurm job %s; --job %s is ignored.", group.job,
+				 r->job);
+		snprintf(r->job_name, sizeof(r->job_name), "%s", group.job);
+	}
+	/* All programs of a login shell belong to its session. */
+	if (group.kind == SL_CGROUP_SESSION && r->print && !strncmp(r->job_name, "run-", 4))
+		snprintf(r->job_name, sizeof(r->job_name), "%s", group.job);
+}
+
 static int ru_local(struct run *r)
 {
 	int64_t until_ms = layer_clock_ms() + LAYER_BRIEF_MS, timeout_ns = TIMEOUT_NS;
@@ -452,6 +470,14 @@ static int ru_local(struct run *r)
 		if ((status = layer_choose(&l, cmd, r->name)))
 			return status;
 		l.answer_ms = (int)(timeout_ns / 1000000) + 1;
+		if (l.system && ru_forwards(r))
+			return cli_fail(
+				cmd,
+				"layer '%s' is for all users and gives turns only; leave out "
+				"--mode forward.",
+				l.name);
+		if (l.system)
+			ru_identity(r);
 		rc = ru_register(r, &l, who, &text);
 		if (rc != -ENOTCONN || !ru_changing(&l) || layer_clock_ms() >= until_ms)
 			break;

@@ -29,7 +29,8 @@ static const char cmd[] = "up";
 struct us_args {
 	const char *word[ARGS_MAX];
 	unsigned n;
-	char name[16], capacity[24], workers[16], trace[PATH_MAX + 16], usage[PATH_MAX];
+	char name[16], capacity[24], workers[16], trace[PATH_MAX + 16], usage[PATH_MAX],
+		audit[PATH_MAX + 8];
 };
 
 static void us_add(struct us_args *a, const char *option, const char *value)
@@ -107,6 +108,15 @@ static void us_node(const struct up *u, const char *daemon, const struct layer_m
 		us_add(a, "--ask-always", NULL);
 	if (up_observes(u))
 		us_add(a, "--observe", NULL);
+	if (u->layer.system) {
+		us_add(a, "--system", NULL);
+		snprintf(a->audit, sizeof(a->audit), "%s/audit", u->layer.dir);
+		us_add(a, "--audit", a->audit);
+		if (u->admins)
+			us_add(a, "--admins", u->admins);
+		if (u->limits)
+			us_add(a, "--limits", u->limits);
+	}
 	if (!layer_usage(&u->layer, m->suffix[0] ? (unsigned)atoi(m->name) : 0, a->usage))
 		us_add(a, "--usage", a->usage);
 	if (u->config_path[0])

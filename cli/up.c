@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `sluice up`: start a layer in the background, and return when it serves. See up.h. */
 #include <errno.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +20,17 @@ static const char cmd[] = "up";
 #define LOCK_MS 1000
 
 /* Each key of a layer that is an option has its number. */
-enum { O_KEY = 256, O_POLICY = O_KEY + CONFIG_KEYS, O_CONFIG, O_REVIVE, O_DASHBOARD };
+enum {
+	O_KEY = 256,
+	O_POLICY = O_KEY + CONFIG_KEYS,
+	O_CONFIG,
+	O_REVIVE,
+	O_DASHBOARD,
+	O_SYSTEM,
+	O_ACCOUNT,
+	O_ADMINS,
+	O_LIMITS
+};
 
 static const struct option longs[] = {
 	{ "name", required_argument, NULL, O_KEY + CONFIG_NAME },
@@ -46,6 +57,10 @@ static const struct option longs[] = {
 	{ "config", required_argument, NULL, O_CONFIG },
 	{ "revive", no_argument, NULL, O_REVIVE },
 	{ "dashboard", optional_argument, NULL, O_DASHBOARD },
+	{ "system", no_argument, NULL, O_SYSTEM },
+	{ "account", required_argument, NULL, O_ACCOUNT },
+	{ "admins", required_argument, NULL, O_ADMINS },
+	{ "limits", required_argument, NULL, O_LIMITS },
 	{ "help", no_argument, NULL, 'h' },
 	{ 0 },
 };
@@ -81,6 +96,14 @@ static int up_help(void)
 	     "      --revive              start again what has died of a layer, as it was\n"
 	     "      --config FILE         read these from a file, see sluice.yaml(5); what is\n"
 	     "                            on the command line wins\n"
+	     "For all users of the machine, by root:\n"
+	     "      --system              a layer for all users; each has jobs, limits and\n"
+	     "                            segments of their own\n"
+	     "      --account NAME        the account that its node runs as (sluice)\n"
+	     "      --admins LIST         who may change everything, beside root: users and\n"
+	     "                            @groups, by commas\n"
+	     "      --limits LIST         of each user: jobs=64,connections=256,weight=1,\n"
+	     "                            requests=2000 (a second)\n"
 	     "For the controller, which there is too if allocate or grant is given:\n"
 	     "      --gap TIME            without I/O, that ends an I/O phase of a job (1s)\n"
 	     "      --curves FILE         keep what bandwidth jobs reach with how many nodes,\n"
@@ -184,7 +207,15 @@ static int up_options(struct up *u, int argc, char **argv)
 		else if (opt == O_DASHBOARD) {
 			u->dashboard = true;
 			u->dashboard_port = optarg;
-		} else if (opt == O_POLICY)
+		} else if (opt == O_SYSTEM)
+			u->system = true;
+		else if (opt == O_ACCOUNT)
+			u->account = optarg;
+		else if (opt == O_ADMINS)
+			u->admins = optarg;
+		else if (opt == O_LIMITS)
+			u->limits = optarg;
+		else if (opt == O_POLICY)
 			status = up_policy(u, optarg);
 		else
 			status = up_key(u, opt);
@@ -342,6 +373,11 @@ static int up_settings(struct up *u)
 	u->dashboard_host = u->config.dashboard_host;
 	u->dashboard_port = u->dashboard_port ? u->dashboard_port : u->config.dashboard_port;
 	up_shape(u);
+	if (u->system && (u->controller || u->value[CONFIG_LISTEN]))
+		return cli_usage(cmd, "a layer for all users has one node on each machine, which "
+				      "gives turns only.");
+	if (!u->system && (u->account || u->admins || u->limits))
+		return cli_usage(cmd, "--account, --admins and --limits are for --system.");
 	if (*secret && !u->value[CONFIG_LISTEN])
 		return cli_usage(cmd, "a secret is for --listen; there is none.");
 	if ((status = up_check_observe(u)) || (status = up_root(u)) ||
@@ -489,13 +525,46 @@ static int up_dashboard(const struct up *u)
 	return status;
 }
 
+/* The directory of a layer for all users, which its account owns. */
+static int up_system(struct up *u)
+{
+	const char *account = u->account ? u->account : "sluice";
+	const struct passwd *who = getpwnam(account);
+	struct layer *l = &u->layer;
+
+	if (geteuid() != 0)
+		return cli_fail(cmd, "only root starts a layer for all users.");
+	if (!who || who->pw_uid == 0)
+		return cli_fail(
+			cmd,
+			"a layer for all users runs as an account of its own, not as '%s'. Make "
+			"one with 'useradd --system --no-create-home sluice'.",
+			account);
+	if (mkdir(l->dir, 0755) && errno != EEXIST)
+		return cli_fail(cmd, "cannot make %s: %s.", l->dir, strerror(errno));
+	if (chmod(l->dir, 0755) || chown(l->dir, who->pw_uid, who->pw_gid))
+		return cli_fail(cmd, "cannot give %s to '%s': %s.", l->dir, account,
+				strerror(errno));
+	l->account = who->pw_uid;
+	l->group = who->pw_gid;
+	return CLI_OK;
+}
+
 static int up_bring(struct up *u)
 {
-	char daemon[PATH_MAX];
+	const char *name = u->value[CONFIG_NAME];
+	char daemon[PATH_MAX], system[CHECK_LAYER_NAME + 16];
 	int rc, status;
 
+	if (u->system) {
+		snprintf(system, sizeof(system), "%s%s%s", LAYER_SYSTEM, name ? ":" : "",
+			 name ? name : "");
+		name = system;
+	}
 	if ((status = layer_daemon(cmd, daemon)) ||
-	    (status = layer_open(&u->layer, cmd, u->value[CONFIG_NAME], true)))
+	    (status = layer_open(&u->layer, cmd, name, true)))
+		return status;
+	if (u->layer.system && (status = up_system(u)))
 		return status;
 	rc = up_lock(u);
 	if (rc == -EWOULDBLOCK)

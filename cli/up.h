@@ -16,6 +16,8 @@ struct up {
 	struct config config;
 	unsigned ionodes;
 	bool controller, revive;
+	bool system; /* for all users */
+	const char *account, *admins, *limits;
 	bool dashboard;
 	const char *dashboard_host, *dashboard_port; /* NULL: the usual */
 	char root[PATH_MAX], trace[PATH_MAX], secret[PATH_MAX], curves[PATH_MAX];

@@ -94,7 +94,11 @@ int layer_choose(struct layer *l, const char *cmd, const char *name)
 	if (count) {
 		*l = only;
 		layer_enter(l);
+		return CLI_OK;
 	}
+	/* None of this user's: that of the machine, if there is one. */
+	if (layer_open(&only, cmd, LAYER_SYSTEM, false) == CLI_OK && layer_pid(&only))
+		*l = only;
 	return CLI_OK;
 }
 

@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,8 +43,15 @@ static bool la_runtime_path(char out[PATH_MAX])
 		n = snprintf(out, PATH_MAX, "%s/%s", cwd, given);
 	} else if (xdg && xdg[0] == '/' && la_is_ours(xdg))
 		n = snprintf(out, PATH_MAX, "%s/sluice", xdg);
-	else
+	else {
+		const char *home = getenv("HOME");
+		struct stat st;
+
 		n = snprintf(out, PATH_MAX, "/tmp/sluice-%u", (unsigned)geteuid());
+		/* Everybody can make that directory, so that its user has none. */
+		if (lstat(out, &st) == 0 && st.st_uid != geteuid() && home && home[0] == '/')
+			n = snprintf(out, PATH_MAX, "%s/.sluice-run", home);
+	}
 	return n < PATH_MAX;
 }
 
@@ -86,6 +94,62 @@ int layer_runtime(const char *cmd, bool make, char path[PATH_MAX])
 
 /* ---- opening and locking ---- */
 
+static const char *la_system_path(void)
+{
+	const char *given = secure_getenv("SLUICE_SYSTEM");
+
+	return given && given[0] == '/' ? given : "/run/sluice";
+}
+
+/* Whoever can write there could listen in the place of the node. */
+static int la_system_runtime(const char *cmd, bool make)
+{
+	const char *path = la_system_path();
+	struct stat st;
+
+	if (make && mkdir(path, 0755) && errno != EEXIST)
+		return cli_fail(cmd, "cannot make %s: %s.", path, strerror(errno));
+	if (make && lstat(path, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == 0)
+		chmod(path, 0755); /* whatever the umask is */
+	if (lstat(path, &st))
+		return errno == ENOENT && !make
+			       ? CLI_OK
+			       : cli_fail(cmd, "cannot use %s: %s.", path, strerror(errno));
+	if (!S_ISDIR(st.st_mode) || st.st_uid != 0 || st.st_mode & 022)
+		return cli_fail(cmd,
+				"%s is not a directory of root that only root can write to; layers "
+				"for all users are not looked for there.",
+				path);
+	return CLI_OK;
+}
+
+static int la_open_system(struct layer *l, const char *cmd, const char *name, bool make)
+{
+	char err[CHECK_TEXT];
+	struct stat st;
+	int n, status;
+
+	l->system = true;
+	if (check_layer_name(name, err))
+		return cli_usage(cmd, "%s.", err);
+	if ((status = la_system_runtime(cmd, make)))
+		return status;
+	n = snprintf(l->name, sizeof(l->name), "%s%s%s", LAYER_SYSTEM,
+		     strcmp(name, LAYER_DEFAULT) ? ":" : "",
+		     strcmp(name, LAYER_DEFAULT) ? name : "");
+	if (n < (int)sizeof(l->name))
+		n = snprintf(l->socket, sizeof(l->socket), "%s/%s/node.sock", la_system_path(),
+			     name);
+	if (n >= (int)sizeof(l->socket) ||
+	    snprintf(l->dir, sizeof(l->dir), "%s/%s", la_system_path(), name) >= PATH_MAX)
+		return cli_fail(cmd, "the path of layer '%s' is too long.", name);
+	if (lstat(l->dir, &st) == 0 && S_ISDIR(st.st_mode)) {
+		l->account = st.st_uid;
+		l->group = st.st_gid;
+	}
+	return CLI_OK;
+}
+
 int layer_open(struct layer *l, const char *cmd, const char *name, bool make)
 {
 	char runtime[PATH_MAX], err[CHECK_TEXT];
@@ -93,6 +157,10 @@ int layer_open(struct layer *l, const char *cmd, const char *name, bool make)
 
 	name = name ? name : LAYER_DEFAULT;
 	*l = (struct layer){ .cmd = cmd, .lock = -1 };
+	if (!strcmp(name, LAYER_SYSTEM))
+		return la_open_system(l, cmd, LAYER_DEFAULT, make);
+	if (!strncmp(name, LAYER_SYSTEM ":", strlen(LAYER_SYSTEM) + 1))
+		return la_open_system(l, cmd, name + strlen(LAYER_SYSTEM) + 1, make);
 	if (check_layer_name(name, err))
 		return cli_usage(cmd, "%s.", err);
 	snprintf(l->name, sizeof(l->name), "%s", name);
@@ -172,6 +240,15 @@ int layer_lock_open(struct layer *l)
  * Whether a file of that name is what a member leaves; `log` and `secret` outlive it, and so does
  * the dashboard, which goes with the layer alone.
  */
+static int la_remove(const char *path, const struct stat *st, int type, struct FTW *where)
+{
+	(void)st;
+	(void)type;
+	(void)where;
+	remove(path);
+	return 0;
+}
+
 static bool la_left(const char *name, bool all)
 {
 	static const char *const always[] = { "pid",  "args", "root",	     "listen",	    "jobs",
@@ -201,6 +278,12 @@ void layer_clean(struct layer *l, bool all)
 		closedir(dir);
 	if (!all)
 		return;
+	if (l->system) { /* of its users */
+		la_file(l, "u", path);
+		nftw(path, la_remove, 16, FTW_DEPTH | FTW_PHYS);
+		la_file(l, "kept", path);
+		nftw(path, la_remove, 16, FTW_DEPTH | FTW_PHYS);
+	}
 	la_file(l, "lock", path);
 	unlink(path);
 	rmdir(l->dir);
@@ -239,6 +322,8 @@ int layer_write(const struct layer *l, const char *file, const char *text)
 		return -errno;
 	if (write(fd, text, length) != (ssize_t)length)
 		error = -(errno ? errno : EIO);
+	if (l->system && fchmod(fd, 0644)) /* its users read them */
+		error = -errno;
 	close(fd);
 	return error;
 }

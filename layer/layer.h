@@ -17,6 +17,10 @@
  *	set-*      what its nodes were told since: set-capacity, set-admit, set-share, set-order,
  *	           set-open
  *
+ * A layer for all users of the machine is called "system", or "system:NAME". It is in a directory
+ * of root, /run/sluice or $SLUICE_SYSTEM, and its own directory belongs to the account that runs
+ * its node. Everybody may read `root` there; whether it lives is asked of its socket.
+ *
  * Beside it, .usage-NAME is the node's account of what jobs used, which stays when the layer is
  * down.
  *
@@ -44,12 +48,16 @@
 #include "layer/check.h"
 
 #define LAYER_DEFAULT "default"
+#define LAYER_SYSTEM  "system"
 
 struct layer {
 	const char *cmd; /* for messages; borrowed */
 	char name[CHECK_LAYER_NAME + 1];
 	char dir[PATH_MAX];
 	char socket[108]; /* as long as sun_path */
+	bool system;	  /* for all users */
+	uid_t account;	  /* that runs a system layer; 0: not known */
+	gid_t group;	  /* of the account */
 	int lock;	  /* descriptor; -1: not open */
 	int answer_ms;	  /* how long layer_tell_all() waits for each node; 0: 10 s */
 };

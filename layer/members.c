@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include "base/cli.h"
+#include "base/listen.h"
+#include "base/peer.h"
 #include "client/conn/client.h"
 #include "layer/layer.h"
 
@@ -37,11 +39,28 @@ static bool me_holds_lock(const struct layer *l, const char *file, pid_t pid)
 	       theirs.st_dev == lock.st_dev;
 }
 
+/* A system layer is another account's, whose processes one cannot look into: who listens? */
+static pid_t me_listens(const struct layer_member *m)
+{
+	int sock = listen_dial(m->socket);
+	struct sl_peer peer;
+	pid_t pid = 0;
+
+	if (sock < 0)
+		return 0;
+	if (sl_peer_of(sock, &peer) == 0)
+		pid = peer.pid > 0 ? peer.pid : 1; /* of another PID namespace */
+	close(sock);
+	return pid;
+}
+
 static pid_t me_pid(const struct layer *l, const struct layer_member *m)
 {
 	char file[32], text[32];
 	unsigned long pid;
 
+	if (l->system && !m->dashboard)
+		return me_listens(m);
 	snprintf(file, sizeof(file), "pid%s", m->suffix);
 	if (layer_read(l, file, text, sizeof(text)) || check_count(text, 2, INT_MAX, &pid) ||
 	    !me_holds_lock(l, m->dashboard ? "dashboard-lock" : "lock", (pid_t)pid))
@@ -97,6 +116,10 @@ int layer_usage(const struct layer *l, unsigned node, char path[PATH_MAX])
 
 	if (node)
 		snprintf(number, sizeof(number), "-%u", node);
+	if (l->system)
+		return snprintf(path, PATH_MAX, "%s/usage%s", l->dir, number) < PATH_MAX - 2
+			       ? 0
+			       : -ENAMETOOLONG;
 	return snprintf(path, PATH_MAX, "%.*s/.usage-%s%s", (int)(slash - l->dir), l->dir, l->name,
 			number) < PATH_MAX - 2
 		       ? 0

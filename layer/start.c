@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdint.h>
@@ -27,8 +28,9 @@
 enum { FD_LOCK = 3, FD_READY = 4 }; /* in the member; members.c looks for the lock there */
 
 /* In the child: a session of its own, nothing inherited but the lock and the pipe. */
-static void st_become(int lock, int ready, int log, const char *const *args)
+static void st_become(const struct layer *l, int ready, int log, const char *const *args)
 {
+	int lock = l->lock;
 	int null = open("/dev/null", O_RDWR);
 	sigset_t none;
 
@@ -43,6 +45,11 @@ static void st_become(int lock, int ready, int log, const char *const *args)
 	/* In a shell that runs through a layer: the node's own I/O must not. */
 	unsetenv("SLUICE_SOCKET");
 	unsetenv("SLUICE_ROOT");
+	if (l->system) { /* what root has in its home is not for this account */
+		setenv("HOME", l->dir, 1);
+		unsetenv("XDG_STATE_HOME");
+		unsetenv("XDG_CACHE_HOME");
+	}
 	/* Out of the way first: their numbers may be those that others are to get. */
 	lock = fcntl(lock, F_DUPFD, 10);
 	ready = fcntl(ready, F_DUPFD, 10);
@@ -52,6 +59,12 @@ static void st_become(int lock, int ready, int log, const char *const *args)
 	    dup2(ready, FD_READY) < 0)
 		_exit(127);
 	close_range(FD_READY + 1, ~0U, 0);
+	/* For good, and every capability with it. */
+	if (l->system &&
+	    (!l->account || setgroups(0, NULL) || setgid(l->group) || setuid(l->account))) {
+		dprintf(2, "cannot become the account %u\n", (unsigned)l->account);
+		_exit(127);
+	}
 	execv(args[0], (char *const *)(uintptr_t)args);
 	dprintf(2, "cannot start %s: %s\n", args[0], strerror(errno));
 	_exit(127);
@@ -90,6 +103,7 @@ static int st_keep(const struct layer *l, const char *file, const char *suffix,
 	f = fopen(fresh, "we");
 	if (!f)
 		return -errno;
+	fchmod(fileno(f), 0600); /* nobody else is to hold a lock on it */
 	for (; *args; args++)
 		fwrite(*args, 1, strlen(*args) + 1, f);
 	if (fclose(f) || rename(fresh, path))
@@ -102,7 +116,8 @@ int layer_turn(const struct layer *l)
 	char path[PATH_MAX];
 	int fd;
 
-	snprintf(path, sizeof(path), "%.200s/root", l->dir);
+	/* Not a file that everybody may open, and then lock. */
+	snprintf(path, sizeof(path), "%.200s/%s", l->dir, l->system ? "args" : "root");
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	for (int ms = 0; fd >= 0 && ms < TURN_MS && flock(fd, LOCK_EX | LOCK_NB); ms += 2)
 		usleep(2000);
@@ -198,7 +213,7 @@ int layer_launch(struct layer *l, const struct layer_member *m, const char *cons
 		goto failed;
 	s->pid = fork();
 	if (s->pid == 0)
-		st_become(l->lock, ready[1], s->log, args);
+		st_become(l, ready[1], s->log, args);
 	if (s->pid < 0) {
 		s->pid = 0;
 		goto failed;

@@ -140,6 +140,12 @@ enum {
 	SL_HAS_WAITED = 1 << 13,
 	SL_HAS_INSIDE = 1 << 14,
 	SL_HAS_PHASE = 1 << 16,
+	SL_HAS_UID = 1 << 18,
+	SL_HAS_ACCOUNT = 1 << 19,
+	SL_HAS_USER_WEIGHT = 1 << 20,
+	SL_HAS_ACCOUNT_WEIGHT = 1 << 21,
+	SL_HAS_BUCKET = 1 << 22,
+	SL_HAS_BUCKET_BPS = 1 << 23,
 };
 struct sl_report_line {
 	uint32_t has; /* of a job's words */

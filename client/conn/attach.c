@@ -27,6 +27,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/peer.h"
 #include "client/conn/settings.h"
 #include "client/conn/turn.h"
 #include "client/conn/where.h"
@@ -129,9 +130,37 @@ static void unmap(struct pair *p)
 	*p = (struct pair){ 0 };
 }
 
+static void append_decimal(struct path *p, uint32_t number)
+{
+	char digits[11];
+	size_t at = sizeof(digits) - 1;
+
+	digits[at] = 0;
+	do
+		digits[--at] = (char)('0' + number % 10);
+	while (number /= 10);
+	append(p, digits + at);
+}
+
+/* Files beside the socket; in a layer for all users, DIR/u/UID/NAME of DIR/NAME. */
+static void begin_path(struct path *p, const char *socket, bool site)
+{
+	const char *slash = site ? strrchr(socket, '/') : NULL;
+
+	p->length = 0;
+	append(p, socket);
+	if (!slash || (size_t)(slash - socket) >= p->length)
+		return;
+	p->length = (size_t)(slash - socket);
+	append(p, "/u/");
+	append_decimal(p, (uint32_t)syscall(SYS_geteuid));
+	append(p, slash);
+}
+
 static bool map_pair(const char *socket, uint64_t number, struct pair *out)
 {
 	struct path p = { .length = 0 };
+	bool site = false, found;
 	char *place = mmap(NULL, PAIR_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
 			   -1, 0);
 	struct sl_turn_job *job = (struct sl_turn_job *)(void *)(place + TURN_NODE_ROOM);
@@ -140,11 +169,17 @@ static bool map_pair(const char *socket, uint64_t number, struct pair *out)
 
 	if (place == MAP_FAILED)
 		return false;
-	append(&p, socket);
+	begin_path(&p, socket, site);
 	append(&p, ".turn");
-	if (map_file(&p, place, sizeof(struct sl_turn_node), &inode)) {
-		p.length = 0;
-		append(&p, socket);
+	found = map_file(&p, place, sizeof(struct sl_turn_node), &inode);
+	if (!found && errno == ENOENT) {
+		site = true;
+		begin_path(&p, socket, site);
+		append(&p, ".turn");
+		found = map_file(&p, place, sizeof(struct sl_turn_node), &inode);
+	}
+	if (found) {
+		begin_path(&p, socket, site);
 		append(&p, ".jobs/");
 		append_hex(&p, number);
 		if (map_file(&p, job, sizeof(*job), &inode) && job->job == number &&
@@ -172,22 +207,47 @@ static int connect_to(const char *path)
 	setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv));
 	setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv));
 	strncpy(addr.sun_path, path, sizeof(addr.sun_path) - 1);
-	if (connect(sock, (struct sockaddr *)&addr, sizeof(addr)) == 0)
-		return sock;
-	error = errno;
+	if (connect(sock, (struct sockaddr *)&addr, sizeof(addr)) == 0) {
+		error = -sl_peer_trust(sock, path);
+		if (!error)
+			return sock;
+	} else {
+		error = errno;
+	}
 	syscall(SYS_close, sock);
 	errno = error;
 	return -1;
 }
 
-/* As `sluice run` does it: cli/run.c. 0: the node has answered; else a positive errno. */
-static int register_job(const char *path)
+/* In a layer for all users the answer says which job it is: "job=42". */
+static void read_number(int sock, uint32_t length, uint64_t *number)
+{
+	char text[SL_JOB_NAME_MAX + 8];
+	ssize_t got;
+
+	if (!length || length >= sizeof(text))
+		return;
+	do
+		got = recv(sock, text, length, MSG_WAITALL);
+	while (got < 0 && errno == EINTR);
+	if (got != (ssize_t)length || strncmp(text, "job=", 4) != 0)
+		return;
+	text[length] = 0;
+	*number = sl_job_number(text + 4);
+}
+
+/*
+ * As `sluice run` does it: cli/run.c. 0: the node has answered; else a positive errno. plain: with
+ * nothing but its name, if the node refuses what it asks for.
+ */
+static int register_job(const char *path, uint64_t *number, bool plain)
 {
 	const struct settings *s = client_settings();
 	unsigned char bytes[SL_FRAME_BYTES + LINE];
 	struct sl_frame f = { .type = SL_CONTROL };
 	char *line = (char *)bytes + SL_FRAME_BYTES;
 	int sock = connect_to(path), rc = ECONNREFUSED;
+	bool refused = false;
 	ssize_t got;
 	size_t n = 4;
 
@@ -197,7 +257,7 @@ static int register_job(const char *path)
 	for (const char *c = s->hello.job; *c && n < LINE - 1; c++)
 		line[n++] = *c;
 	line[n++] = ' ';
-	for (const char *c = s->conf; *c && n < LINE; c++)
+	for (const char *c = plain ? "" : s->conf; *c && n < LINE; c++)
 		line[n++] = *c == ',' ? ' ' : *c;
 	f.length = (uint32_t)n;
 	sl_frame_encode(&f, bytes);
@@ -207,8 +267,12 @@ static int register_job(const char *path)
 		while (got < 0 && errno == EINTR);
 		rc = got == SL_FRAME_BYTES ? 0 : got < 0 ? errno : ECONNREFUSED;
 	}
+	if (!rc && sl_frame_decode(bytes, &f) == 0 && !f.status)
+		read_number(sock, f.length, number);
+	else if (!rc)
+		refused = f.status == EPERM;
 	syscall(SYS_close, sock);
-	return rc;
+	return refused && !plain ? register_job(path, number, true) : rc;
 }
 
 /* There is a layer, and nobody answers. Said once. */
@@ -452,7 +516,7 @@ static struct sl_turn_job *contact(void)
 		rc = found || errno == ENOENT ? 0 : ENOTCONN;
 		if (found)
 			unmap(&p);
-		rc = rc ? rc : register_job(s->socket);
+		rc = rc ? rc : register_job(s->socket, &number, false);
 		found = !rc && map_pair(s->socket, number, &p);
 		took = turn_now_ns() - begin;
 		atomic_store(&a.next_ns,

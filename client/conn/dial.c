@@ -23,6 +23,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/peer.h"
 #include "base/secret.h"
 #include "client/conn/settings.h"
 #include "client/conn/tcp.h"
@@ -74,6 +75,11 @@ static int dial_within(const char *address, int timeout_ms)
 
 		syscall(SYS_close, sock);
 		return lack(error) ? -error : -ENOTCONN;
+	}
+	/* Another user's process may listen there: it gets nothing. */
+	if (sl_peer_trust(sock, addr.sun_path)) {
+		syscall(SYS_close, sock);
+		return -ENOTCONN;
 	}
 	return sock;
 }

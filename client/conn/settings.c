@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -215,6 +216,9 @@ static void read_settings(void)
 	struct stat st;
 	char *root;
 
+	/* The environment of a set-uid program is its caller's. */
+	if (getauxval(AT_SECURE))
+		return;
 	look_through(&f);
 	if (f.log && *f.log)
 		s.log_file = keep(f.log);

@@ -93,6 +93,7 @@ struct brain_job {
 	uint32_t procs, nodes, weight; /* as declared; 0: not */
 	uint32_t most_clients;	       /* at one time */
 	uint64_t min_bps, max_bps;
+	char account_name[SL_OWNER_MAX];
 	uint64_t user, account; /* numbers of its owner */
 	uint32_t user_weight, account_weight;
 	uint64_t bucket, bucket_bps; /* a limit that it shares: buckets.c; 0: none */

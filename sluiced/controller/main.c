@@ -527,7 +527,7 @@ static int run(struct controller *c)
 	sl_daemon_ready(d);
 	rc = serve(c);
 	standby_stop(&c->other);
-	unlink(d->socket);
+	sl_daemon_unlisten(d);
 	while (c->peers.first)
 		hang_up(c, c->peers.first, "the controller stops");
 	free(c->peer_of);

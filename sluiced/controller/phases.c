@@ -186,6 +186,7 @@ static void take_facts(struct brain *b, struct brain_job *j, const struct sl_job
 	j->nodes = r->nodes;
 	j->weight = r->weight;
 	j->user = (uint64_t)r->uid + 1;
+	memcpy(j->account_name, r->account, sizeof(j->account_name));
 	j->account = r->account[0] ? sl_job_number(r->account) : 0;
 	j->user_weight = r->user_weight;
 	j->account_weight = r->account_weight;
@@ -352,6 +353,13 @@ static void fill(const struct brain_part *p, struct sl_job_report *r, uint32_t h
 	r->max_bps = has & SL_HAS_MAX ? r->max_bps : j->max_bps;
 	r->weight = has & SL_HAS_WEIGHT ? r->weight : j->weight;
 	r->period_ns = has & SL_HAS_PERIOD ? r->period_ns : j->declared_ns;
+	r->uid = has & SL_HAS_UID ? r->uid : (uint32_t)(j->user - 1);
+	r->user_weight = has & SL_HAS_USER_WEIGHT ? r->user_weight : j->user_weight;
+	r->account_weight = has & SL_HAS_ACCOUNT_WEIGHT ? r->account_weight : j->account_weight;
+	r->bucket = has & SL_HAS_BUCKET ? r->bucket : j->bucket;
+	r->bucket_bps = has & SL_HAS_BUCKET_BPS ? r->bucket_bps : j->bucket_bps;
+	if (!(has & SL_HAS_ACCOUNT))
+		memcpy(r->account, j->account_name, sizeof(r->account));
 }
 
 int brain_delta(struct brain *b, uint32_t node, char *text, sl_time now)

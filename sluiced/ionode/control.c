@@ -29,6 +29,7 @@
 #include "sluiced/ionode/pass.h"
 #include "sluiced/ionode/rules.h"
 #include "sluiced/ionode/sense.h"
+#include "sluiced/ionode/site.h"
 #include "sluiced/ionode/trace.h"
 #include "sluiced/ionode/turn.h"
 
@@ -84,8 +85,21 @@ static void put_owner(struct json *j, const struct sl_job_owner *o)
 	json_string(j, "partition", o->partition[0] ? o->partition : NULL);
 }
 
-static void put_job(struct json *j, const struct node *n, const struct node_job *job,
-		    uint64_t total_bps, sl_time now)
+/* Whether this one may see the job. */
+static bool sees(const struct node *n, const struct node_who *who, const struct node_job *job)
+{
+	return !n->site || who->admin || job->uid == who->uid;
+}
+
+/* The name of a job as this one is to write it; as nobody else's, if it is another user's. */
+static const char *name_for(const struct node *n, const struct node_who *who,
+			    const struct node_job *job)
+{
+	return n->site && !who->admin ? site_short(job) : job->name;
+}
+
+static void put_job(struct json *j, const struct node *n, const struct node_who *who,
+		    const struct node_job *job, uint64_t total_bps, sl_time now)
 {
 	struct sl_job_conf conf;
 	struct sl_job_stats st;
@@ -101,7 +115,9 @@ static void put_job(struct json *j, const struct node *n, const struct node_job 
 	bytes = job->moved[SL_READ] + job->moved[SL_WRITE];
 	requests = job->calls;
 	json_object(j, NULL);
-	json_string(j, "job", job->name);
+	json_string(j, "job", name_for(n, who, job));
+	if (n->site)
+		json_uint(j, "uid", job->uid);
 	json_uint(j, "clients", job->clients);
 	json_uint(j, "attached", job->turn ? job->turn->procs : 0);
 	json_uint(j, "procs", job->procs);
@@ -156,7 +172,7 @@ static void put_job(struct json *j, const struct node *n, const struct node_job 
 	else
 		json_string(j, "set", NULL);
 	put_pattern(j, n, job->number);
-	json_string(j, "reason", node_reason(n, job, total_bps, now, reason));
+	json_string(j, "reason", node_reason(n, who, job, total_bps, now, reason));
 	json_end(j);
 }
 
@@ -187,7 +203,30 @@ static uint64_t floors_bps(const struct node *n)
 	return sum;
 }
 
-static int status(struct node *n, char **out)
+/* What another user may know of the others: how many, and what they move. */
+static void put_others(struct json *j, const struct node *n, const struct node_who *who)
+{
+	uint64_t jobs = 0, bps = 0, iops = 0, moved[2] = { 0, 0 };
+
+	for (const struct node_job *job = n->jobs; job; job = job->next) {
+		if (sees(n, who, job))
+			continue;
+		jobs++;
+		bps += job->rate_bps;
+		iops += job->iops;
+		moved[SL_READ] += job->moved[SL_READ];
+		moved[SL_WRITE] += job->moved[SL_WRITE];
+	}
+	json_object(j, "others");
+	json_uint(j, "jobs", jobs);
+	json_uint(j, "bandwidth_bps", bps);
+	json_uint(j, "iops", iops);
+	json_uint(j, "read_bytes", moved[SL_READ]);
+	json_uint(j, "write_bytes", moved[SL_WRITE]);
+	json_end(j);
+}
+
+static int status(struct node *n, const struct node_who *who, char **out)
 {
 	struct sl_sched_stats st;
 	uint64_t bps = 0, iops = 0;
@@ -231,13 +270,37 @@ static int status(struct node *n, char **out)
 	}
 	json_uint(&j, "bandwidth_bps", bps);
 	json_uint(&j, "iops", iops);
+	if (n->site && !who->admin)
+		put_others(&j, n, who);
 	json_array(&j, "jobs");
 	for (const struct node_job *job = n->jobs; job; job = job->next)
-		put_job(&j, n, job, bps, now);
+		if (sees(n, who, job))
+			put_job(&j, n, who, job, bps, now);
 	json_end(&j);
 	json_end(&j);
 	node_unlock(n);
 	return fclose(f) ? ENOMEM : 0;
+}
+
+/* The lock is held while a status is made. So a user gets the last one again if it is younger than
+ * this, and no changes of the user's own have come since. */
+#define STATUS_NS INT64_C(100000000)
+
+static int status_for(struct node *n, const struct node_who *who, char **out)
+{
+	struct node_user *u = who->admin ? NULL : who->user;
+	sl_time now = node_now();
+	int rc;
+
+	if (u && u->status && now - u->status_ns < STATUS_NS)
+		return answer(out, 0, u->status);
+	rc = status(n, who, out);
+	if (u) {
+		free(u->status);
+		u->status = rc ? NULL : strdup(*out);
+		u->status_ns = now;
+	}
+	return rc;
 }
 
 /* ---- set, policy; the lock is held ---- */
@@ -391,44 +454,167 @@ static bool no_limits(const struct node *n)
 	return admit && !strncmp(admit, "open", 4) && (!admit[4] || admit[4] == ',');
 }
 
-/* *changed: what is known of a job has changed; a new one lifts nobody's limits. */
-static int set_job(struct node *n, char *words, bool make, bool *changed, char **out)
+/* What the protocol, a terminal and a report can show. */
+static bool is_name(const char *text)
 {
-	char *save = NULL, *name = strtok_r(words, " ", &save), *order = NULL, text[200];
+	size_t length = strlen(text);
+
+	for (const char *c = text; *c; c++)
+		if (*c <= ' ' || *c > '~')
+			return false;
+	return length > 0 && length < SL_JOB_NAME_MAX;
+}
+
+static bool is_decimal(const char *text)
+{
+	return *text && !text[strspn(text, "0123456789")];
+}
+
+/* Another job than the one of this name: its number is the hash of its name, or in decimal digits. */
+static bool is_other(const struct node_job *j, const char *name)
+{
+	return strcmp(j->name, name) != 0 && !(is_decimal(j->name) && is_decimal(name));
+}
+
+/* Of a file that the node would read for somebody who need not be able to. */
+static bool reads_file(const char *order)
+{
+	char file[SL_SPEC_FILE_MAX + 1];
+
+	return order && sl_spec_file(order, "tree", file);
+}
+
+/* Why it may not be changed by this one, or NULL. */
+static const char *forbidden(const struct node *n, const struct node_who *who,
+			     const struct node_job *j, const struct sl_job_conf *conf,
+			     const char *order, const struct job_facts *facts)
+{
+	if ((who->remote || !who->admin) && reads_file(order))
+		return "a tree is read from a file of the node's machine; set it there";
+	if (!n->site || who->admin)
+		return NULL;
+	if (facts->keep)
+		return "only an administrator keeps a job";
+	return site_refuses(n, who, j, conf);
+}
+
+/* The job that is meant, by its whole name. NULL: there is none; *rc: why it cannot be. */
+static struct node_job *find_job(struct node *n, const struct node_who *who, const char *asked,
+				 char name[SL_JOB_NAME_MAX], bool *other, int *rc)
+{
+	struct node_job *j;
+
+	*rc = asked && is_name(asked) ? 0 : -EINVAL;
+	*other = false;
+	if (!*rc && n->site)
+		*rc = site_name(who, asked, name, other);
+	else if (!*rc)
+		snprintf(name, SL_JOB_NAME_MAX, "%s", asked);
+	if (*rc)
+		return NULL;
+	j = node_job_find(n, sl_job_number(name));
+	if (j && is_other(j, name))
+		*rc = -EEXIST;
+	return *rc ? NULL : j;
+}
+
+static int no_job(const char *name, int rc, bool make, char **out)
+{
+	char text[200];
+
+	if (rc == -EPERM)
+		return answer(out, EPERM, "the job is another user's");
+	if (rc == -EEXIST)
+		return answer(out, EEXIST,
+			      "another job has the number of this name; choose another name");
+	if (make && rc)
+		return answer(out, EINVAL,
+			      "the name of a job is made of 1 to 63 printable ASCII characters");
+	for (const char *c = name ? name : ""; *c; c++)
+		if (*c <= ' ' || *c > '~')
+			name = "";
+	snprintf(text, sizeof(text), "no job '%.64s'; see 'sluice status'", name ? name : "");
+	return answer(out, ENOENT, text);
+}
+
+/* What an administrator sets is what the job's user cannot go beyond. */
+static void keep_given(const struct node *n, const struct node_who *who, struct node_job *j,
+		       const struct sl_job_conf *before)
+{
+	if (!n->site || !who->admin)
+		return;
+	if (j->asked.max_bps != before->max_bps)
+		j->given.max_bps = j->asked.max_bps;
+	if (j->asked.burst_bytes != before->burst_bytes)
+		j->given.burst_bytes = j->asked.burst_bytes;
+	if (j->asked.min_bps != before->min_bps)
+		j->given.min_bps = j->asked.min_bps;
+	if (j->asked.weight != before->weight)
+		j->given.weight = j->asked.weight;
+}
+
+/* *changed: what is known of a job has changed; a new one lifts nobody's limits. */
+static int set_job(struct node *n, const struct node_who *who, char *words, bool make,
+		   bool *changed, char **out)
+{
+	char *save = NULL, *asked = strtok_r(words, " ", &save), *order = NULL, text[200];
+	char name[SL_JOB_NAME_MAX];
 	struct job_facts facts = { 0 };
 	struct sl_job_conf conf = { 0 }, before = { 0 };
+	const char *what = make ? "job" : "set", *why;
 	struct sl_spec spec;
 	struct node_job *j;
+	bool other, fresh;
 	int rc;
 
-	j = name ? node_job_find(n, sl_job_number(name)) : NULL;
-	if (!name || strlen(name) >= SL_JOB_NAME_MAX || (!j && !make)) {
-		snprintf(text, sizeof(text), "no job '%.64s'; see 'sluice status'",
-			 name ? name : "");
-		return answer(out, ENOENT, text);
-	}
+	j = find_job(n, who, asked, name, &other, &rc);
+	fresh = !j;
 	*changed = j;
+	if (rc || (!j && !make)) {
+		site_audit(n, who, what, asked, false, rc ? strerror(-rc) : "no such job");
+		return no_job(asked, rc, make, out);
+	}
+	if (other)
+		site_audit(n, who, what, asked, false, "its control group is of another job");
 	if (j) {
 		before = conf = j->asked;
 		facts.owner = j->owner;
 	} else {
-		facts.owner.uid = geteuid();
+		facts.owner.uid = n->site ? (uid_t)strtoul(name, NULL, 10) : geteuid();
 	}
 	if ((rc = job_words(&save, &conf, &order, make ? &facts : NULL, out)))
 		return rc;
+	if (n->site && !who->admin) /* a user does not choose who pays */
+		facts.owner = j ? j->owner : (struct sl_job_owner){ .uid = who->uid };
+	if (facts.title && !is_name(facts.title))
+		return answer(out, EINVAL, "a title is made of printable ASCII characters");
 	if (order && strcmp(order, "default") != 0 &&
 	    (rc = sl_spec_parse(SL_ORDER, order, &spec, text, sizeof(text))))
 		return answer(out, -rc, text);
+	if (n->site && facts.pid > 0 && !site_owns(who, facts.pid)) {
+		site_audit(n, who, what, name, false, "another user's process does not hold a job");
+		facts.pid = 0;
+	}
+	if ((why = forbidden(n, who, j, &conf, order, &facts))) {
+		site_audit(n, who, what, name, false, why);
+		return answer(out, EPERM, why);
+	}
 	if (no_limits(n) && (conf.min_bps || conf.max_bps))
 		return answer(out, EINVAL,
 			      "under admit=open there are no limits; 'sluice policy set "
 			      "admit=token-bucket' first");
+	if (!j && n->site && !who->admin && !node_job_fits(n, who->uid, n->config->site->jobs)) {
+		site_audit(n, who, what, name, false, "too many jobs of this user");
+		return answer(out, EDQUOT, "you have as many jobs here as a user may have");
+	}
 	if (j)
 		rc = node_job_ask(n, j, &conf, node_now());
 	else
-		j = node_job_add(n, name, &conf, &rc);
-	if (rc)
+		j = node_job_add(n, name, (uid_t)strtoul(name, NULL, 10), &conf, &rc);
+	if (rc) {
+		site_audit(n, who, what, name, false, strerror(-rc));
 		return refused(n, sl_job_number(name), &conf, rc, out);
+	}
 	if (order && (rc = node_job_order(n, j->number, strcmp(order, "default") ? order : NULL,
 					  node_now()))) {
 		/* Its tree. A job that is new stays, without limits. */
@@ -436,6 +622,7 @@ static int set_job(struct node *n, char *words, bool make, bool *changed, char *
 		node_job_ask(n, j, &before, node_now());
 		return -rc;
 	}
+	keep_given(n, who, j, &before);
 	j->procs = facts.procs ? facts.procs : j->procs;
 	j->nodes = facts.nodes ? facts.nodes : j->nodes;
 	j->keep = j->keep || facts.keep;
@@ -447,7 +634,13 @@ static int set_job(struct node *n, char *words, bool make, bool *changed, char *
 		node_job_hold(j, facts.pid);
 	if (make)
 		turn_job_make(n, j); /* if that fails, its programs go without */
-	turn_job_keep(j);
+	turn_job_keep(n, j);
+	if (fresh || memcmp(&before, &j->asked, sizeof(before)) != 0 || order)
+		site_audit(n, who, what, name, true, NULL);
+	if (n->site && make) { /* which job it is, for who has asked for another */
+		snprintf(text, sizeof(text), "job=%s", site_short(j));
+		return answer(out, 0, text);
+	}
 	return 0;
 }
 
@@ -672,11 +865,14 @@ static int reload(struct node *n, bool check, char **out)
 }
 
 /* JOB UNIT UNITS: on which node a client belongs that is unit so and so of so many. */
-static int where(const struct node *n, const struct client *c, char *words, char **out)
+static int where(struct node *n, const struct node_who *who, char *words, char **out)
 {
-	char *save = NULL, *name = strtok_r(words, " ", &save), text[8000];
+	char *save = NULL, *asked = strtok_r(words, " ", &save), text[8000], name[SL_JOB_NAME_MAX];
 	const char *unit = strtok_r(NULL, " ", &save), *units = strtok_r(NULL, " ", &save);
-	const struct node_job *j = name ? node_job_find(n, sl_job_number(name)) : NULL;
+	const struct client *c = who->client;
+	bool other;
+	int rc;
+	const struct node_job *j = find_job(n, who, asked, name, &other, &rc);
 
 	if (!j || !unit || !units)
 		return answer(out, ENOENT, "where: no such job here");
@@ -697,8 +893,16 @@ static int phase(struct node *n, struct client *c, const char *word, char **out)
 	return 0;
 }
 
-int node_control(struct node *n, struct client *c, char *line, char **out)
+/* The name of the job that is refused is not repeated: `rest` is what anybody may have sent. */
+static int not_allowed(struct node *n, const struct node_who *who, const char *command, char **out)
 {
+	site_audit(n, who, command, NULL, false, "for administrators");
+	return answer(out, EPERM, "only an administrator of this layer may do that");
+}
+
+int node_control(struct node *n, const struct node_who *who, char *line, char **out)
+{
+	struct client *c = who->client;
 	char *rest = strchr(line, ' ');
 	struct adapt tree = { .text = NULL };
 	bool changed = true;
@@ -708,30 +912,34 @@ int node_control(struct node *n, struct client *c, char *line, char **out)
 		*rest++ = 0;
 	else
 		rest = line + strlen(line);
+	if (n->site && !site_allows(who, line))
+		return not_allowed(n, who, line, out);
 	if (!strcmp(line, "status"))
-		return status(n, out);
+		return status_for(n, who, out);
 	if (!strcmp(line, "ping"))
 		return answer(out, 0, "pong");
 	if (!strcmp(line, "reload") && !(c && c->peer))
 		return reload(n, !strcmp(rest, "check"), out);
 	if (!strcmp(line, "job"))
-		rules_know(n, geteuid());
+		rules_know(n, n->site ? who->uid : geteuid());
 	if (!strcmp(line, "usage") && !(c && c->peer)) { /* that one is on another thread */
 		usage_flush(n);
 		return 0;
 	}
-	if (strstr(rest, "order=auto")) {
+	if (who->user)
+		who->user->status_ns = 0; /* what it says may change */
+	if (strstr(rest, "order=auto") && !who->remote && who->admin) {
 		adapt_read_words(&tree, rest);
 		adapt_ratios(n); /* it may have been profiled since */
 	}
 	pthread_mutex_lock(&n->lock);
 	n->adapt = &tree;
 	if (!strcmp(line, "set") || !strcmp(line, "job"))
-		rc = set_job(n, rest, line[0] == 'j', &changed, out);
+		rc = set_job(n, who, rest, line[0] == 'j', &changed, out);
 	else if (!strcmp(line, "rules"))
 		rc = rules_json(n, out);
 	else if (!strcmp(line, "where"))
-		rc = where(n, c, rest, out);
+		rc = where(n, who, rest, out);
 	else if (!strcmp(line, "phase"))
 		rc = phase(n, c, rest, out);
 	else if (!strcmp(line, "policy"))
@@ -743,6 +951,8 @@ int node_control(struct node *n, struct client *c, char *line, char **out)
 	else
 		rc = answer(out, EINVAL, "the node does not know this command");
 	n->adapt = NULL;
+	if (n->site && !site_allows(&(struct node_who){ .admin = false }, line))
+		site_audit(n, who, line, NULL, !rc, rc && *out ? *out : rest);
 	turn_modes(n, node_now());
 	node_unlock(n);
 	adapt_forget(&tree);

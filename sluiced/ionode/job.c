@@ -26,6 +26,7 @@
 #include "sluiced/ionode/link.h"
 #include "sluiced/ionode/pass.h"
 #include "sluiced/ionode/rules.h"
+#include "sluiced/ionode/site.h"
 #include "sluiced/ionode/trace.h"
 #include "sluiced/ionode/turn.h"
 
@@ -34,7 +35,10 @@
 #define LEAVES_PART 100
 #define UNUSED_NS   INT64_C(1000000000) /* of a job that has sent nothing */
 
+#define HOLDERS 64 /* of a job: more are not needed to keep it */
+
 struct node_holder {
+	pid_t pid;
 	int pidfd;
 	struct node_holder *next;
 };
@@ -97,16 +101,29 @@ static bool forget(struct node *n, struct node_job **p, sl_time keep_ns, sl_time
 	return true;
 }
 
-/* There is room for so many jobs; one that has ended is not to keep a new one out. */
-static bool forget_oldest(struct node *n, sl_time now)
+/* There is room for so many jobs; one that has ended is not to keep a new one out. uid: of this
+ * user. */
+static bool forget_oldest(struct node *n, const uid_t *uid, sl_time now)
 {
 	struct node_job **oldest = NULL;
 
 	for (struct node_job **p = &n->jobs; *p; p = &(*p)->next)
-		if (!(*p)->clients && !(*p)->keep && !held(*p) &&
+		if ((!uid || (*p)->uid == *uid) && !(*p)->clients && !(*p)->keep && !held(*p) &&
 		    (!oldest || (*p)->last_seen < (*oldest)->last_seen))
 			oldest = p;
 	return oldest && forget(n, oldest, -1, now);
+}
+
+bool node_job_fits(struct node *n, uid_t uid, uint32_t most)
+{
+	uint32_t count;
+
+	do {
+		count = 0;
+		for (const struct node_job *j = n->jobs; j; j = j->next)
+			count += j->uid == uid;
+	} while (count >= most && forget_oldest(n, &uid, node_now()));
+	return count < most;
 }
 
 bool node_release_mins(struct node *n)
@@ -231,8 +248,8 @@ static int admits(const struct node *n, uint64_t number, const struct sl_job_con
 										       : 0;
 }
 
-struct node_job *node_job_add(struct node *n, const char *name, const struct sl_job_conf *conf,
-			      int *error)
+struct node_job *node_job_add(struct node *n, const char *name, uid_t uid,
+			      const struct sl_job_conf *conf, int *error)
 {
 	struct node_job *j = calloc(1, sizeof(*j));
 	sl_time now = node_now();
@@ -243,16 +260,17 @@ struct node_job *node_job_add(struct node *n, const char *name, const struct sl_
 		return NULL;
 	}
 	j->number = sl_job_number(name);
+	j->uid = uid;
 	j->asked = *conf;
 	j->grant_bps = SL_GRANT_NONE;
-	j->owner.uid = geteuid(); /* only its own user may talk to a node */
+	j->owner.uid = n->site ? uid : geteuid();
 	snprintf(j->name, sizeof(j->name), "%s", name);
 	rules_job(n, j);
 	ours = here(n, j);
 	do {
 		*error = admits(n, j->number, &j->rights);
 		*error = *error ? *error : node_job_register(n, j->number, &ours, now);
-	} while ((*error == -ENOSPC && forget_oldest(n, now)) ||
+	} while ((*error == -ENOSPC && forget_oldest(n, NULL, now)) ||
 		 (*error == -EDQUOT && node_release_mins(n)));
 	if (*error) {
 		free(j);
@@ -276,7 +294,7 @@ int node_job_apply(struct node *n, struct node_job *j, sl_time now)
 		j->min_here_bps = min_bps;
 		j->max_here_bps = max_bps;
 	}
-	turn_job_keep(j);
+	turn_job_keep(n, j);
 	return rc;
 }
 
@@ -336,11 +354,17 @@ void node_clients_moved(struct node *n, struct node_job *j)
 
 void node_job_hold(struct node_job *j, pid_t pid)
 {
-	struct node_holder *h = malloc(sizeof(*h));
+	struct node_holder *h;
+	unsigned count = 0;
 
 	held(j);
+	for (h = j->holders; h; h = h->next, count++)
+		if (h->pid == pid)
+			return;
+	h = count < HOLDERS ? malloc(sizeof(*h)) : NULL;
 	if (!h)
 		return;
+	h->pid = pid;
 	h->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	if (h->pidfd < 0) { /* it has ended, or the kernel is old: it connects in time, or not */
 		free(h);
@@ -388,7 +412,7 @@ struct node_job *node_job_join(struct node *n, const struct sl_hello *h, int *er
 	struct node_job *j = node_job_find(n, sl_job_number(h->job));
 
 	if (!j)
-		j = node_job_add(n, h->job, &conf, error);
+		j = node_job_add(n, h->job, geteuid(), &conf, error);
 	if (!j)
 		return NULL;
 	j->procs = h->procs ? h->procs : j->procs;
@@ -421,6 +445,7 @@ bool node_jobs_tick(struct node *n)
 	turn_account(n, now);
 	link_tick(n, now);
 	turn_tick(n, now);
+	site_tick(n);
 	sl_sched_stats(n->sched, &all);
 	n->decisions_per_s = per_second(all.decisions - n->rate_decisions, now - last);
 	n->rate_decisions = all.decisions;

@@ -28,6 +28,7 @@
 #include "sluiced/ionode/rules.h"
 #include "sluiced/ionode/sense.h"
 #include "sluiced/ionode/sensor.h"
+#include "sluiced/ionode/site.h"
 #include "sluiced/ionode/tcp/tcp.h"
 #include "sluiced/ionode/trace.h"
 #include "sluiced/ionode/turn.h"
@@ -42,7 +43,8 @@ static int usage(const char *problem, const char *what)
 	else
 		puts("usage: sluiced ionode --root DIR --socket PATH [OPTIONS]\n"
 		     "\n"
-		     "An I/O node: serves the clients of one user on this machine. 'sluice up' "
+		     "An I/O node: serves the clients of one user on this machine, or of all. "
+		     "'sluice up' "
 		     "starts it.\n"
 		     "\n"
 		     "  --root DIR         directory whose files are served\n"
@@ -90,6 +92,13 @@ static int usage(const char *problem, const char *what)
 		     "or no "
 		     "more\n"
 		     "                     than this node's (grow)\n"
+		     "  --system           a layer for all users of this machine; not as root\n"
+		     "  --admins LIST      who may change everything, beside root: users and "
+		     "@groups\n"
+		     "  --limits LIST      of each user: jobs=64,connections=256,weight=1,"
+		     "requests=2000\n"
+		     "                     (a second)\n"
+		     "  --audit FILE       a line of JSON for each change, accepted or refused\n"
 		     "  --log LEVEL        error, warn, info (default) or debug\n"
 		     "  --ready-fd N       write a byte to this descriptor when clients may "
 		     "connect\n");
@@ -245,7 +254,8 @@ static int run(struct node_config *config)
 	n->listen_fd = sl_daemon_listen(&config->daemon);
 	if (n->listen_fd < 0)
 		return n->listen_fd;
-	if ((rc = make_bells(n)) || (rc = watch(n, n->listen_fd, &n->listen_fd)) ||
+	if ((rc = site_start(n)) || (rc = make_bells(n)) ||
+	    (rc = watch(n, n->listen_fd, &n->listen_fd)) ||
 	    (rc = watch(n, n->stop_fd, &n->stop_fd)) || (rc = fence_start()) ||
 	    (rc = files_start(n)) || (rc = watch(n, n->closed_fd, &n->closed_fd)) ||
 	    (rc = ring_start(n)) || (config->trace && (rc = start_trace(n, config->trace, &sc))) ||
@@ -256,7 +266,7 @@ static int run(struct node_config *config)
 		return rc;
 	}
 	if ((rc = tcp_start(n))) {
-		unlink(config->daemon.socket);
+		sl_daemon_unlisten(&config->daemon);
 		return rc;
 	}
 	log_info("ionode root=%s socket=%s workers=%u ready", config->root, config->daemon.socket,
@@ -267,7 +277,7 @@ static int run(struct node_config *config)
 	rc = node_serve(n);
 	sense_stop(n);
 	link_stop(n);
-	unlink(config->daemon.socket);
+	sl_daemon_unlisten(&config->daemon);
 	tcp_pause(n);
 	turn_stop(n);
 	drain(n);
@@ -287,6 +297,7 @@ static int run(struct node_config *config)
 	usage_stop(n);
 	rules_stop(n);
 	node_forget_peers(n);
+	site_stop(n);
 	log_info("ionode stopped");
 	return rc;
 }
@@ -315,6 +326,10 @@ static int parse(int argc, char **argv, struct node_config *c)
 		CONFIG,
 		WORKERS,
 		WINDOW,
+		SYSTEM,
+		ADMINS,
+		LIMITS,
+		AUDIT,
 		HELP
 	};
 	static const struct option options[] = {
@@ -340,6 +355,10 @@ static int parse(int argc, char **argv, struct node_config *c)
 		{ "trace", 1, 0, TRACE },
 		{ "config", 1, 0, CONFIG },
 		{ "usage", 1, 0, USAGE },
+		{ "system", 0, 0, SYSTEM },
+		{ "admins", 1, 0, ADMINS },
+		{ "limits", 1, 0, LIMITS },
+		{ "audit", 1, 0, AUDIT },
 		{ "help", 0, 0, HELP },
 		{ 0 },
 	};
@@ -441,6 +460,20 @@ static int parse(int argc, char **argv, struct node_config *c)
 			if (c->window < 1 || c->window > WINDOW_MAX)
 				return usage("a window goes from 1 to 64, not", optarg);
 			break;
+		case SYSTEM:
+			c->site->on = c->daemon.open = true;
+			break;
+		case ADMINS:
+			if ((wrong = site_admins(c->site, optarg)))
+				return usage("no user or @group", wrong);
+			break;
+		case LIMITS:
+			if ((wrong = site_limits(c->site, optarg)))
+				return usage("no limit of a user:", wrong);
+			break;
+		case AUDIT:
+			c->site->audit = optarg;
+			break;
 		case HELP:
 			return usage(NULL, NULL) - 1;
 		case '?':
@@ -458,9 +491,10 @@ static int parse(int argc, char **argv, struct node_config *c)
 
 int ionode_main(int argc, char **argv)
 {
-	struct node_config config = { .daemon.ready_fd = -1,
-				      .lend_us = 2000,
-				      .dirty = NODE_DIRTY_AUTO };
+	struct site_config site = SITE_LIMITS;
+	struct node_config config = {
+		.daemon.ready_fd = -1, .site = &site, .lend_us = 2000, .dirty = NODE_DIRTY_AUTO
+	};
 	int rc = parse(argc, argv, &config);
 
 	if (rc)

@@ -63,9 +63,22 @@ struct closer;
 struct node_io;
 struct node_turn;
 struct peer;
+struct node_user;
 struct sense;
+struct site;
+struct site_config;
 struct tcp_peer;
 struct turns;
+
+/* Who has sent a control line. */
+struct node_who {
+	struct client *client;	/* NULL: has not greeted */
+	struct node_user *user; /* of a layer for all users: site.h */
+	uid_t uid;
+	pid_t pid;
+	bool admin;  /* may do everything */
+	bool remote; /* comes over TCP */
+};
 
 /* How a client is reached: what the data path has to know of it. The lock is held. */
 struct node_transport {
@@ -122,6 +135,8 @@ struct node_job {
 	uint64_t number;
 	char name[SL_JOB_NAME_MAX];
 	char title[SL_JOB_NAME_MAX]; /* its name when it comes again; "": the same */
+	uid_t uid;		     /* whose it is; in a personal layer not used */
+	struct sl_job_conf given;    /* what an administrator has set: site.h */
 	uint32_t clients;	     /* processes: connected, or attached to its segment */
 	struct node_turn *turn;	     /* NULL: it has no segment */
 	uint32_t procs, nodes;	     /* as declared; 0: not known */
@@ -203,6 +218,7 @@ struct node_config {
 	bool observe;			   /* measure everything, hold nothing */
 	bool find;			   /* the capacity is to be found: sense.h */
 	const char *sensor;		   /* by this sensor; NULL: by what the file system has */
+	struct site_config *site;	   /* a layer for all users */
 };
 
 struct node {
@@ -258,6 +274,7 @@ struct node {
 	struct peer *closing; /* those that wait for it */
 	struct sl_list peers; /* all of server.c */
 	bool full;	      /* no descriptors left: nobody is accepted for a while */
+	bool paused;	      /* a user has sent too much: some peers are not read */
 	struct closer *closer;
 	struct node_trace *trace; /* NULL: nothing is recorded */
 	struct adapt *adapt;	  /* what order=auto is told */
@@ -265,6 +282,7 @@ struct node {
 	struct link *link;	  /* to the controller; NULL: none */
 	struct rules *rules;	  /* of the configuration file; NULL: there is none */
 	struct usage *usage;	  /* account of what jobs use; NULL: none is kept */
+	struct site *site;	  /* NULL: a personal layer */
 	struct sense *sense;	  /* what is measured of the file system; NULL: nothing */
 	struct tcp *tcp;	  /* NULL: no clients over TCP */
 	struct window window;	  /* limit of flying */
@@ -350,20 +368,20 @@ bool client_closing(const struct client *c);
 /* Lock held: one request less that uses it. */
 void client_file_put(struct node *n, struct node_file *f);
 
-/*
- * control.c: answer one line of this client, or of somebody who has not greeted: NULL. *answer is
- * malloc'ed. Returns 0 or a positive errno.
- */
-int node_control(struct node *n, struct client *c, char *line, char **answer);
+/* control.c: answer one line. *answer is malloc'ed. Returns 0 or a positive errno. */
+int node_control(struct node *n, const struct node_who *who, char *line, char **answer);
 /* reason.c: why the job is as fast as it is, in a few words; the lock is held. all_bps: of all
  * jobs. */
 #define NODE_REASON 128
-const char *node_reason(const struct node *n, const struct node_job *j, uint64_t all_bps,
-			sl_time now, char out[NODE_REASON]);
+const char *node_reason(const struct node *n, const struct node_who *who, const struct node_job *j,
+			uint64_t all_bps, sl_time now, char out[NODE_REASON]);
 /* job.c; the lock is held, except by node_jobs_tick() */
 struct node_job *node_job_find(const struct node *n, uint64_t number);
-struct node_job *node_job_add(struct node *n, const char *name, const struct sl_job_conf *conf,
-			      int *error);
+/* uid: whose it is; in a personal layer it says nothing. */
+struct node_job *node_job_add(struct node *n, const char *name, uid_t uid,
+			      const struct sl_job_conf *conf, int *error);
+/* Whether the user may have one more: those of the user that have ended make room. */
+bool node_job_fits(struct node *n, uid_t uid, uint32_t most);
 /* It asks for something else from now on. -EDQUOT, -EINVAL: it is refused, nothing has changed. */
 int node_job_ask(struct node *n, struct node_job *j, const struct sl_job_conf *conf, sl_time now);
 /* Whose job it is, from now on. */

@@ -71,8 +71,8 @@ static const char *in_line(const struct node *n, sl_time now)
 	return n->active > 1 ? "file system shared" : "file system busy";
 }
 
-static const char *waits(const struct node *n, const struct node_job *j, const struct sl_why *why,
-			 sl_time now, char out[NODE_REASON])
+static const char *waits(const struct node *n, const struct node_who *who, const struct node_job *j,
+			 const struct sl_why *why, sl_time now, char out[NODE_REASON])
 {
 	const struct node_job *other;
 
@@ -92,6 +92,8 @@ static const char *waits(const struct node *n, const struct node_job *j, const s
 		other = node_job_find(n, why->job);
 		if (!other)
 			break;
+		if (n->site && !who->admin && other->uid != who->uid)
+			return "waiting for another user's job";
 		snprintf(out, NODE_REASON, "waiting for job %s", other->name);
 		return out;
 	case SL_WHY_SET:
@@ -106,8 +108,8 @@ static const char *waits(const struct node *n, const struct node_job *j, const s
 	return at_min(j) ? "at min" : in_line(n, now);
 }
 
-const char *node_reason(const struct node *n, const struct node_job *j, uint64_t all_bps,
-			sl_time now, char out[NODE_REASON])
+const char *node_reason(const struct node *n, const struct node_who *who, const struct node_job *j,
+			uint64_t all_bps, sl_time now, char out[NODE_REASON])
 {
 	struct sl_job_stats st;
 	const char *words;
@@ -116,7 +118,7 @@ const char *node_reason(const struct node *n, const struct node_job *j, uint64_t
 	if (sl_job_stats(n->sched, j->number, now, &st) ||
 	    sl_job_why(n->sched, j->number, now, &why))
 		return "ended";
-	words = waits(n, j, &why, now, out);
+	words = waits(n, who, j, &why, now, out);
 	if (words)
 		return words;
 	if (j->throttled || near(j->rate_bps, st.max_bps))

@@ -29,6 +29,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "sluiced/ionode/site.h"
 #include "sluiced/ionode/turn.h"
 #include "policy/machine/divide.h"
 
@@ -207,7 +208,8 @@ void rules_job(const struct node *n, struct node_job *j)
 						    [SL_RULE_ACCOUNT] = j->owner.account,
 						    [SL_RULE_QOS] = j->owner.qos,
 						    [SL_RULE_PARTITION] = j->owner.partition,
-						    [SL_RULE_JOB] = j->name,
+						    [SL_RULE_JOB] =
+							    n->site ? site_short(j) : j->name,
 						    [SL_RULE_PATH] = n->config->root },
 					 .title = j->title[0] ? j->title : NULL };
 	const struct sl_rule *rule;

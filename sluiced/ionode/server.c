@@ -5,7 +5,7 @@
  * One thread, epoll, nothing blocks: what may is done by those who close (files.c). A peer that
  * sends what the protocol does not allow is answered with an error where that is possible and hung
  * up on, and a line in the log says why; nobody else notices. Only the node's own user may connect
- * (SO_PEERCRED).
+ * (SO_PEERCRED), or everybody, within limits, in a layer for all users (site.h).
  *
  * A client that goes away while some of its requests are inside the scheduler is marked; those
  * waiting are cancelled, those being executed finish, and the last one releases it: then its files
@@ -23,16 +23,20 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/peer.h"
 #include "sluiced/ionode/fence.h"
+#include "sluiced/ionode/site.h"
 #include "sluiced/ionode/trace.h"
 
 #define IN_MAX	   8192 /* payload of any frame that is not data */
 #define PASSED_MAX 8
+#define PAUSE_MS   20
 
 struct peer {
 	struct sl_list link; /* in node->peers */
 	int sock;
 	struct client *client; /* after HELLO */
+	struct node_who who;
 	size_t have;
 	unsigned char in[SL_FRAME_BYTES + IN_MAX];
 	int passed[PASSED_MAX]; /* descriptors received, not yet used */
@@ -40,6 +44,7 @@ struct peer {
 	char *out; /* what the socket would not take yet */
 	size_t out_at, out_length;
 	bool closing; /* nothing is read from it until its files are closed */
+	bool paused;  /* nothing is read from it for a moment: its user has asked too much */
 	struct peer *next_closing;
 };
 
@@ -48,9 +53,9 @@ struct peer {
 /* Nothing more is read from a peer that does not read its answers: so few of them are kept. */
 static void watch(struct node *n, struct peer *p)
 {
-	struct epoll_event ev = { .events = p->out	 ? EPOLLOUT
-					    : p->closing ? 0U
-							 : EPOLLIN,
+	struct epoll_event ev = { .events = p->out		      ? EPOLLOUT
+					    : p->closing || p->paused ? 0U
+								      : EPOLLIN,
 				  .data.ptr = p };
 
 	epoll_ctl(n->epoll_fd, EPOLL_CTL_MOD, p->sock, &ev);
@@ -219,6 +224,11 @@ static int on_hello(struct node *n, struct peer *p, const struct sl_frame *f,
 
 	if (rc || p->client)
 		return -EPROTO;
+	if (n->site) { /* segments and bells of forwarding are shared by all clients */
+		site_audit(n, &p->who, "forward", NULL, false, "a layer for all users gives turns");
+		return refuse(n, p, f, EOPNOTSUPP,
+			      "this layer gives turns only; it does not forward");
+	}
 	if (h.version != SL_PROTO_VERSION)
 		return reply(n, p, f, EPROTONOSUPPORT, 0, "the node speaks version 4") ? -EPIPE
 										       : -EPROTO;
@@ -274,7 +284,8 @@ static int on_control(struct node *n, struct peer *p, const struct sl_frame *f,
 
 	if (!line)
 		return -ENOMEM;
-	status = node_control(n, p->client, line, &answer);
+	p->who.client = p->client;
+	status = node_control(n, &p->who, line, &answer);
 	free(line);
 	rc = reply(n, p, f, status, 0, answer);
 	free(answer);
@@ -322,7 +333,7 @@ static ssize_t receive(struct peer *p)
 			continue;
 		memcpy(fds, CMSG_DATA(h), count * sizeof(int));
 		for (size_t i = 0; i < count; i++) {
-			if (p->passed_count < PASSED_MAX)
+			if (p->passed_count < PASSED_MAX && p->client)
 				p->passed[p->passed_count++] = fds[i];
 			else
 				close(fds[i]);
@@ -351,6 +362,12 @@ static int on_frames(struct node *n, struct peer *p)
 
 	while (p->have >= SL_FRAME_BYTES && !p->out && !must_wait(n, p)) {
 		size_t whole;
+
+		if (p->who.user && !p->who.admin && !site_budget(n, p->who.user, node_now())) {
+			p->paused = n->paused = true;
+			watch(n, p);
+			return 0;
+		}
 
 		if ((rc = sl_frame_decode(p->in, &f)))
 			return rc;
@@ -426,6 +443,8 @@ static void hang_up(struct node *n, struct peer *p, int error)
 		close(p->passed[i]);
 	epoll_ctl(n->epoll_fd, EPOLL_CTL_DEL, p->sock, NULL);
 	sl_list_remove(&p->link);
+	if (p->who.user)
+		site_leave(n, p->who.user);
 	if (p->client)
 		client_depart(n, p->client); /* the socket goes with it */
 	else
@@ -446,8 +465,8 @@ static void on_accept(struct node *n)
 {
 	/* cppcheck-suppress nullPointer */
 	int sock = accept4(n->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	struct ucred cred;
-	socklen_t length = sizeof(cred);
+	struct node_user *user = NULL;
+	struct sl_peer peer;
 	struct peer *p = NULL;
 
 	if (sock < 0) {
@@ -455,19 +474,47 @@ static void on_accept(struct node *n)
 			listen_again(n, false); /* it waits; do not spin meanwhile */
 		return;
 	}
-	if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &cred, &length) || cred.uid != geteuid()) {
+	if (sl_peer_of(sock, &peer) || (!n->site && peer.uid != geteuid())) {
 		log_warn("peer refused: uid is not the node's");
+	} else if (n->site && !(user = site_enter(n, &peer))) {
+		log_debug("peer refused: uid %u has too many connections", (unsigned)peer.uid);
 	} else if ((p = calloc(1, sizeof(*p)))) {
 		struct epoll_event ev = { .events = EPOLLIN, .data.ptr = p };
 
 		p->sock = sock;
+		p->who = (struct node_who){ .user = user,
+					    .uid = peer.uid,
+					    .pid = peer.pid,
+					    .admin = !n->site || site_is_admin(n, &peer) };
 		if (epoll_ctl(n->epoll_fd, EPOLL_CTL_ADD, sock, &ev) == 0) {
 			sl_list_push_back(&n->peers, &p->link);
 			return; /* NOLINT(clang-analyzer-unix.Malloc): in the list */
 		}
 		free(p);
 	}
+	if (user)
+		site_leave(n, user);
 	close(sock);
+}
+
+/* Users who have asked too much may go on. */
+static void go_on(struct node *n)
+{
+	n->paused = false;
+	for (struct sl_list *l = n->peers.next, *next; l != &n->peers; l = next) {
+		struct peer *p = sl_container(l, struct peer, link);
+		int rc;
+
+		next = l->next;
+		if (!p->paused)
+			continue;
+		p->paused = false;
+		rc = on_frames(n, p); /* it may be paused again */
+		if (rc)
+			hang_up(n, p, rc);
+		else if (!p->paused)
+			watch(n, p);
+	}
 }
 
 /* Files have been closed: those who waited for that go on. */
@@ -534,9 +581,10 @@ static void on_reload(struct node *n)
 int node_serve(struct node *n)
 {
 	struct epoll_event ev[64];
+	sl_time paused_ns = 0;
 
 	for (;;) {
-		int count = epoll_wait(n->epoll_fd, ev, 64, 1000);
+		int count = epoll_wait(n->epoll_fd, ev, 64, n->paused ? PAUSE_MS : 1000);
 		bool closed = false, accept = false;
 
 		if (node_jobs_tick(n)) {
@@ -561,6 +609,10 @@ int node_serve(struct node *n)
 				closed = true;
 			else
 				on_peer(n, ev[i].data.ptr, ev[i].events);
+		}
+		if (n->paused && node_now() - paused_ns > PAUSE_MS * INT64_C(1000000)) {
+			paused_ns = node_now();
+			go_on(n);
 		}
 		if (closed)
 			on_closed(n);

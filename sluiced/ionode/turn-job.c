@@ -27,14 +27,22 @@
 
 #include "base/log.h"
 #include "sluiced/ionode/link.h"
+#include "sluiced/ionode/site.h"
 #include "sluiced/ionode/turn.h"
 
-#define LEFT_NS	 INT64_C(5000000000) /* after this nobody is about to pay any more */
-#define COUNT_NS INT64_C(200000000)  /* between two looks at which processes live */
+#define LEFT_NS	      INT64_C(5000000000) /* after this nobody is about to pay any more */
+#define COUNT_NS      INT64_C(200000000)  /* between two looks at which processes live */
+#define COUNT_EACH_NS INT64_C(20000000)	  /* and more for each of them in a layer for all users */
 
-static void segment_path(const struct node *n, uint64_t job, char path[PATH_MAX])
+static void segment_path(const struct turn_room *room, uint64_t local, char path[PATH_MAX])
 {
-	snprintf(path, PATH_MAX, "%s/%016" PRIx64, n->turns->dir, job);
+	snprintf(path, PATH_MAX, "%s/%016" PRIx64, room->dir, local);
+}
+
+/* The number by which its programs know it: in a layer for all users, that of its name alone. */
+static uint64_t local_number(const struct node *n, const struct node_job *j)
+{
+	return n->site ? sl_job_number(site_short(j)) : j->number;
 }
 
 static struct sl_turn_job *segment_map(int fd)
@@ -88,7 +96,8 @@ static void look_processes(struct node *n, struct node_turn *t, sl_time now)
 	struct node_job *j = t->job;
 	uint32_t phases, procs;
 
-	if (now - t->procs_ns < COUNT_NS)
+	/* No user can keep the node busy with this. */
+	if (now - t->procs_ns < COUNT_NS + (n->site ? t->procs * COUNT_EACH_NS : 0))
 		return;
 	t->procs_ns = now;
 	procs = count_processes(t->shm, &phases);
@@ -221,12 +230,28 @@ void turn_modes(struct node *n, sl_time now)
 
 /* ---- life of a segment ---- */
 
-void turn_job_keep(struct node_job *j)
+void turn_job_keep(const struct node *n, struct node_job *j)
 {
 	struct sl_turn_job *shm = j->turn ? j->turn->shm : NULL;
 
 	if (!shm)
 		return;
+	if (n->site) {
+		struct turn_kept k = { .local = j->turn->local,
+				       .asked = j->asked,
+				       .given = j->given,
+				       .procs = j->procs,
+				       .nodes = j->nodes,
+				       .uid = j->uid };
+
+		memcpy(k.name, j->name, sizeof(k.name));
+		memcpy(k.title, j->title, sizeof(k.title));
+		if (!memcmp(&k, &j->turn->kept, sizeof(k)))
+			return;
+		j->turn->kept = k;
+		turn_kept_write(n, &k);
+		return;
+	}
 	memcpy(shm->name, j->name, sizeof(shm->name));
 	memcpy(shm->title, j->title, sizeof(shm->title));
 	shm->asked_conf = j->asked;
@@ -235,7 +260,8 @@ void turn_job_keep(struct node_job *j)
 	shm->owner = j->owner;
 }
 
-static int attach(struct node *n, struct node_job *j, struct sl_turn_job *shm)
+static int attach(struct node *n, struct node_job *j, struct turn_room *room,
+		  struct sl_turn_job *shm)
 {
 	struct node_turn *t = calloc(1, sizeof(*t));
 	uint32_t i = 0;
@@ -247,15 +273,17 @@ static int attach(struct node *n, struct node_job *j, struct sl_turn_job *shm)
 		return -ENOSPC;
 	}
 	t->shm = shm;
+	t->room = room;
+	t->local = local_number(n, j);
 	t->job = j;
 	sum_counts(shm, t->counted, &t->counted_calls);
-	shm->job = j->number;
+	shm->job = t->local;
 	shm->index = t->index = i;
 	shm->bytes = sizeof(*shm);
 	shm->magic = SL_TURN_MAGIC;
 	n->turns->by_index[i] = t;
 	j->turn = t;
-	turn_job_keep(j);
+	turn_job_keep(n, j);
 	set_homes(n, t);
 	turn_wire_set(n, t);
 	atomic_store(&shm->mode, (uint32_t)mode_of(n, j, node_now()));
@@ -268,11 +296,18 @@ int turn_job_make(struct node *n, struct node_job *j)
 {
 	char path[PATH_MAX], new[PATH_MAX + 8];
 	struct sl_turn_job *shm = NULL;
-	int fd, rc = 0;
+	struct turn_room *room;
+	int fd = -1, rc = 0;
 
 	if (j->turn || !n->turns)
 		return 0;
-	segment_path(n, j->number, path);
+	room = turn_room(n, j->uid, &rc);
+	if (!room) {
+		log_warn("job=%s has no segment, its programs are not scheduled: %s", j->name,
+			 strerror(-rc));
+		return rc;
+	}
+	segment_path(room, local_number(n, j), path);
 	snprintf(new, sizeof(new), "%s.new", path);
 	fd = open(new, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
@@ -280,12 +315,14 @@ int turn_job_make(struct node *n, struct node_job *j)
 	/* With its blocks: a full file system must be found here, not when a page is touched. */
 	if (!rc)
 		rc = -posix_fallocate(fd, 0, sizeof(*shm));
+	if (!rc && n->site && fchmod(fd, 0666)) /* in a directory that only its user may enter */
+		rc = -errno;
 	if (!rc && !(shm = segment_map(fd)))
 		rc = -errno;
 	if (fd >= 0)
 		close(fd);
 	if (!rc)
-		rc = attach(n, j, shm);
+		rc = attach(n, j, room, shm);
 	if (!rc && rename(new, path))
 		rc = -errno;
 	if (!rc)
@@ -306,6 +343,21 @@ static bool is_charged(const struct node_turn *t)
 	return mode == SL_TURN_LEASED || mode == SL_TURN_PLACED;
 }
 
+int turn_job_check(const struct node *n, const struct node_job *j)
+{
+	const struct node_turn *t = j->turn;
+	char path[PATH_MAX];
+	struct stat st;
+
+	(void)n;
+	segment_path(t->room, t->local, path);
+	if (lstat(path, &st) || st.st_size < (off_t)sizeof(*t->shm))
+		return -EIO;
+	if (st.st_size == (off_t)sizeof(*t->shm))
+		return 0;
+	return truncate(path, sizeof(*t->shm)) ? -errno : -EFBIG;
+}
+
 bool turn_owes(const struct node_job *j, sl_time now)
 {
 	const struct node_turn *t = j->turn;
@@ -322,8 +374,10 @@ void turn_job_forget(struct node *n, struct node_job *j)
 	if (!t)
 		return;
 	account(n, t, node_now());
-	segment_path(n, j->number, path);
+	segment_path(t->room, t->local, path);
 	unlink(path);
+	if (n->site)
+		turn_kept_remove(n, j->uid, t->local);
 	set_mode(n, t, SL_TURN_GONE, node_now());
 	node_wakes_now(n); /* before the memory that they are about is unmapped */
 	n->turns->by_index[t->index] = NULL;
@@ -333,12 +387,35 @@ void turn_job_forget(struct node *n, struct node_job *j)
 	j->turn = NULL;
 }
 
+/* What the node before this one knew of the job, as far as that can be believed. */
+static bool recall(const struct node *n, const struct turn_room *room,
+		   const struct sl_turn_job *shm, uint64_t local, struct turn_kept *k)
+{
+	if (n->site)
+		return turn_kept_read(n, room->uid, local, k);
+	if (!memchr(shm->name, 0, sizeof(shm->name)) ||
+	    !memchr(shm->title, 0, sizeof(shm->title)) ||
+	    !memchr(shm->owner.account, 0, SL_OWNER_MAX) ||
+	    !memchr(shm->owner.qos, 0, SL_OWNER_MAX) ||
+	    !memchr(shm->owner.partition, 0, SL_OWNER_MAX) || sl_job_number(shm->name) != local)
+		return false;
+	*k = (struct turn_kept){ .asked = shm->asked_conf,
+				 .local = local,
+				 .procs = shm->procs_declared,
+				 .nodes = shm->nodes_declared };
+	memcpy(k->name, shm->name, sizeof(k->name));
+	memcpy(k->title, shm->title, sizeof(k->title));
+	return true;
+}
+
 /* Programs that were attached to a segment of the node before: if they live, so does the job. */
-static void adopt(struct node *n, const char *path)
+static void adopt(struct node *n, struct turn_room *room, const char *path)
 {
 	int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW), error = 0;
+	uint64_t local = strtoull(strrchr(path, '/') + 1, NULL, 16);
 	struct sl_turn_job *shm = NULL;
 	struct node_job *j = NULL;
+	struct turn_kept k;
 	uint32_t phases;
 	struct stat st;
 
@@ -347,25 +424,24 @@ static void adopt(struct node *n, const char *path)
 		shm = segment_map(fd);
 	if (fd >= 0)
 		close(fd);
-	if (shm && shm->magic == SL_TURN_MAGIC && shm->bytes == sizeof(*shm) &&
-	    memchr(shm->name, 0, sizeof(shm->name)) && memchr(shm->title, 0, sizeof(shm->title)) &&
-	    memchr(shm->owner.account, 0, SL_OWNER_MAX) &&
-	    memchr(shm->owner.qos, 0, SL_OWNER_MAX) &&
-	    memchr(shm->owner.partition, 0, SL_OWNER_MAX) && sl_job_number(shm->name) == shm->job &&
+	if (shm && shm->magic == SL_TURN_MAGIC && shm->bytes == sizeof(*shm) && shm->job == local &&
+	    recall(n, room, shm, local, &k) &&
 	    (count_processes(shm, &phases) || atomic_load(&shm->credit) < 0)) {
-		struct sl_job_conf conf = shm->asked_conf;
+		struct sl_job_conf conf = k.asked;
 
 		conf.best_effort = conf.min_bps ? 1 : conf.best_effort;
-		j = node_job_find(n, shm->job);
+		j = node_job_find(n, sl_job_number(k.name));
 		if (!j)
-			j = node_job_add(n, shm->name, &conf, &error);
+			j = node_job_add(n, k.name, room->uid, &conf, &error);
 	}
 	if (shm && j && !j->turn) {
-		memcpy(j->title, shm->title, sizeof(j->title));
-		j->procs = shm->procs_declared;
-		j->nodes = shm->nodes_declared;
-		node_job_owner(n, j, &shm->owner);
-		error = attach(n, j, shm);
+		memcpy(j->title, k.title, sizeof(j->title));
+		j->given = k.given;
+		j->procs = k.procs;
+		j->nodes = k.nodes;
+		if (!n->site)
+			node_job_owner(n, j, &shm->owner);
+		error = attach(n, j, room, shm);
 		if (!error) {
 			turn_signal(n, j->turn, TURN_ALL_BITS);
 			log_info("job=%s adopted, its programs have outlived another node",
@@ -378,21 +454,13 @@ static void adopt(struct node *n, const char *path)
 		munmap(shm, sizeof(*shm));
 	}
 	unlink(path);
+	if (n->site)
+		turn_kept_remove(n, room->uid, local);
 }
 
-void turn_adopt(struct node *n)
+int turn_adopt(struct node *n)
 {
-	DIR *dir = opendir(n->turns->dir);
-	char path[PATH_MAX];
-
-	/* cppcheck-suppress readdirCalled ; the stream is this thread's alone */
-	for (struct dirent *e; dir && (e = readdir(dir));)
-		if (e->d_name[0] != '.') {
-			snprintf(path, sizeof(path), "%s/%s", n->turns->dir, e->d_name);
-			adopt(n, path);
-		}
-	if (dir)
-		closedir(dir);
+	return turn_rooms_find(n, adopt);
 }
 
 /* ---- threads that have ended with a slot ---- */
@@ -402,7 +470,7 @@ static bool thread_ended(uint32_t tid)
 	return (int32_t)tid <= 0 || (syscall(SYS_tkill, tid, 0) && errno == ESRCH);
 }
 
-static void look_threads(struct node *n, struct node_turn *t)
+static void look_threads(struct node_turn *t)
 {
 	for (uint32_t i = 0; i < SL_TURN_SLOTS; i++) {
 		struct sl_turn_slot *s = &t->shm->slot[i];
@@ -412,8 +480,7 @@ static void look_threads(struct node *n, struct node_turn *t)
 			atomic_store(&s->state, SL_TURN_DONE);
 		else if (!turn_slot_left(t, i, state))
 			continue;
-		atomic_fetch_or(&n->turns->page->ready[t->index / 64], UINT64_C(1)
-									       << t->index % 64);
+		atomic_fetch_or(&t->room->page->ready[t->index / 64], UINT64_C(1) << t->index % 64);
 	}
 }
 
@@ -422,7 +489,7 @@ void turn_tick(struct node *n, sl_time now)
 	for (struct node_job *j = n->jobs; j; j = j->next) {
 		if (!j->turn)
 			continue;
-		look_threads(n, j->turn);
+		look_threads(j->turn);
 		if (!is_charged(j->turn))
 			turn_wire_drop(j->turn);
 		else if (atomic_load(&j->turn->shm->left))

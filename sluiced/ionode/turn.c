@@ -48,6 +48,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -59,6 +60,7 @@
 #define LEASE_LEAST 4096U
 #define LEASE_MOST  (64U << 20)
 #define LEASES	    10		       /* that a job may have and not use */
+#define INSTALMENT  4		       /* leases of a debt that are paid at once */
 #define DEBT_MOST   (INT64_C(1) << 32) /* a call moves 2 GiB at most */
 #define HOLD_NS	    INT64_C(20000000)
 #define IDLE_NS	    INT64_C(100000000)
@@ -194,6 +196,9 @@ static void take_back(struct node *n, struct node_turn *t)
 	if (left <= 0)
 		return;
 	atomic_fetch_sub(&t->shm->credit, left);
+	/* Credit that a program has written there itself is worth nothing. */
+	left = left < t->lent ? left : t->lent;
+	t->lent = 0;
 	t->spare_bytes += (uint64_t)left;
 	if (t->spare_bytes > LEASE_MOST)
 		t->spare_bytes = LEASE_MOST;
@@ -209,6 +214,18 @@ void turn_revoke(struct node *n, struct node_turn *t, sl_time now)
 		drop(n, &t->slot[i], now);
 }
 
+/*
+ * How much of a debt is asked for at once. The pacer holds everybody back for what one request is
+ * worth, and the debt is the program's own word: so users who share a layer pay by instalments, each in
+ * its turn.
+ */
+static uint64_t debt_part(const struct node *n, const struct node_turn *t, uint64_t debt)
+{
+	uint64_t most = n->site ? INSTALMENT * turn_lease(n, t) : UINT64_MAX;
+
+	return debt < most ? debt : most;
+}
+
 /* What the job needs now. False: nothing, and nothing is to be looked at again. */
 static bool look_credit(struct node *n, struct node_turn *t, bool asked, sl_time now)
 {
@@ -221,6 +238,7 @@ static bool look_credit(struct node *n, struct node_turn *t, bool asked, sl_time
 		return false;
 	left = turn_wire_left(n, t);
 	credit = credit_of(n, t);
+	t->lent = credit < t->lent ? (credit > 0 ? credit : 0) : t->lent;
 	if (asked || credit < t->credit)
 		t->used_ns = now;
 	t->credit = credit;
@@ -243,7 +261,9 @@ static bool look_credit(struct node *n, struct node_turn *t, bool asked, sl_time
 	if (n->turns->active_count <= 1 && !(n->charge & SL_TURN_WRITES))
 		bytes *= 4;
 	if (credit < 0 && (uint64_t)-credit >= bytes)
-		bytes = (uint64_t)-credit; /* and no more: the next call waits until it is paid */
+		bytes = debt_part(n, t,
+				  (uint64_t)-credit); /* and no more: the next call waits until
+							       it is paid */
 	ask(n, t, bytes < SL_MAX_LENGTH ? bytes : SL_MAX_LENGTH, now);
 	return true;
 }
@@ -260,6 +280,7 @@ static void lease_give(struct node *n, struct node_turn *t, const struct sl_batc
 			(sl_time)((unsigned __int128)b->length * 1000000000 / t->job->max_here_bps);
 	finish(n, b, now);
 	t->credit = atomic_fetch_add(&t->shm->credit, more) + more;
+	t->lent = t->lent + more < t->credit ? t->lent + more : t->credit > 0 ? t->credit : 0;
 	if (t->credit <= 0)
 		return;
 	t->waits = false;
@@ -268,11 +289,23 @@ static void lease_give(struct node *n, struct node_turn *t, const struct sl_batc
 
 /* ---- slots ---- */
 
+static uint32_t window(const struct node *n)
+{
+	return n->config->window ? n->config->window : 2 * n->workers;
+}
+
 bool turn_full(const struct node *n)
 {
-	uint32_t limit = n->config->window ? n->config->window : 2 * n->workers;
+	return n->turns->out >= (n->active > 1 || n->config->window ? window(n) : 1024);
+}
 
-	return n->turns->out >= (n->active > 1 || n->config->window ? limit : 1024);
+/*
+ * Whether a batch counts in the window. Calls of a job that was too slow before do not, nor more
+ * of one user than half of the window: who makes calls slowly must not keep other users waiting.
+ */
+static bool counts(const struct node *n, const struct node_turn *t)
+{
+	return !t->mute && (!n->site || t->room->out < (window(n) + 1) / 2);
 }
 
 /* The call of this request is over, or is not waited for any longer. */
@@ -288,6 +321,7 @@ static void slot_over(struct node *n, struct node_io *io, sl_time now)
 		return;
 	sl_list_remove(&first->link); /* its threads may have ended before it was due */
 	n->turns->out -= first->counted;
+	turn_of(first)->room->out -= first->counted;
 	finish(n, first->batch, now);
 }
 
@@ -306,6 +340,11 @@ static void slot_take(struct node *n, struct node_turn *t, uint32_t i, sl_time n
 	io->slot = i;
 	io->over = false;
 	t->again[i] = copy.again;
+	/* The rest of a large call is a debt. */
+	if (io->req.length <= SL_MAX_LENGTH && debt_part(n, t, io->req.length) < io->req.length) {
+		io->req.length = debt_part(n, t, io->req.length);
+		atomic_fetch_sub(&t->shm->credit, (int64_t)(copy.length - io->req.length));
+	}
 	if (!copy.length || copy.length > SL_MAX_LENGTH || add(n, t, io, now)) {
 		/* The scheduler will not have it: it is not held up for that. */
 		atomic_store(&shm->state, SL_TURN_GO);
@@ -355,6 +394,12 @@ static void slots_go(struct node *n, const struct sl_batch *b, sl_time now)
 	}
 }
 
+void turn_abandon(struct node *n, struct node_turn *t)
+{
+	for (uint32_t i = 0; i < SL_TURN_SLOTS; i++)
+		slot_over(n, &t->slot[i], node_now());
+}
+
 void turn_dispatched(struct node *n, const struct sl_batch *b, sl_time modelled, sl_time now)
 {
 	struct node_io *first = (struct node_io *)b->first;
@@ -372,8 +417,9 @@ void turn_dispatched(struct node *n, const struct sl_batch *b, sl_time modelled,
 		io->batch = b;
 		io->since = modelled > now ? modelled : now;
 	}
-	first->counted = !turn_of(first)->mute;
+	first->counted = counts(n, turn_of(first));
 	n->turns->out += first->counted;
+	turn_of(first)->room->out += first->counted;
 	if (modelled > now) {
 		sl_list_push_back(&n->turns->due, &first->link);
 	} else {
@@ -422,28 +468,34 @@ static bool slots_busy(const struct node_turn *t)
 
 /* ---- looking ---- */
 
-void turn_collect(struct node *n, sl_time now)
+static void collect_room(struct node *n, struct turn_room *room, sl_time now)
 {
-	struct turns *ts = n->turns;
-
-	rules_divide(n, now);
 	for (uint32_t w = 0; w < SL_TURN_JOBS / 64; w++) {
 		uint64_t ready;
 
-		if (!atomic_load_explicit(&ts->page->ready[w], memory_order_relaxed))
+		if (!atomic_load_explicit(&room->page->ready[w], memory_order_relaxed))
 			continue;
-		ready = atomic_exchange(&ts->page->ready[w], 0);
+		ready = atomic_exchange(&room->page->ready[w], 0);
 		for (; ready; ready &= ready - 1) {
 			struct node_turn *t =
-				ts->by_index[w * 64 + (uint32_t)__builtin_ctzll(ready)];
+				n->turns->by_index[w * 64 + (uint32_t)__builtin_ctzll(ready)];
 
-			if (!t)
+			if (!t || t->room != room)
 				continue;
 			t->procs_ns = 0; /* one may have begun a phase */
 			turn_activate(n, t);
 			look_slots(n, t, now);
 		}
 	}
+}
+
+void turn_collect(struct node *n, sl_time now)
+{
+	struct turns *ts = n->turns;
+
+	rules_divide(n, now);
+	for (struct turn_room *room = ts->rooms; room; room = room->next)
+		collect_room(n, room, now);
 	for (struct sl_list *l = ts->active.next, *next; l != &ts->active; l = next) {
 		struct node_turn *t = sl_container(l, struct node_turn, link);
 		bool asked = atomic_load_explicit(&t->shm->asked, memory_order_relaxed) &&
@@ -470,36 +522,104 @@ sl_time turn_wake(const struct node *n, sl_time now)
 
 /* ---- the thread ---- */
 
-static bool rung(const struct turns *ts)
+/* Somebody has asked since the last look. A room that wakes the node too often is looked at once a
+ * millisecond, so that no user can keep the node busy. */
+#define HITS_MOST 5000
+#define LOOK_NS	  1000000
+#define WAITV	  128 /* futexes that Linux can wait for at once */
+#ifndef SYS_futex_waitv
+#define SYS_futex_waitv 449 /* Linux 5.16 */
+#endif
+
+static bool is_noisy(const struct turn_room *room)
+{
+	return room->hits > HITS_MOST;
+}
+
+static bool room_rung(struct turn_room *room)
 {
 	for (uint32_t w = 0; w < SL_TURN_JOBS / 64; w++)
-		if (atomic_load_explicit(&ts->page->ready[w], memory_order_relaxed))
+		if (atomic_load_explicit(&room->page->ready[w], memory_order_relaxed))
 			return true;
 	return false;
 }
 
-static void nap(struct node *n, sl_time until, uint32_t rings)
+/* Sleep until one of the rooms rings, or until then. */
+static void wait_rooms(struct turns *ts, sl_time until)
 {
-	struct sl_turn_node *page = n->turns->page;
-	sl_time now = node_now();
-	struct timespec ts = { 0, 0 };
-	bool held;
+	struct {
+		uint64_t value, address;
+		uint32_t flags, reserved;
+	} wait[WAITV]; /* struct futex_waitv */
+	struct timespec at;
+	uint32_t count = 0;
+	bool all = !ts->no_waitv;
+	long rc;
 
-	atomic_store(&page->alive_ns, now);
+	for (struct turn_room *room = ts->rooms; room && all; room = room->next) {
+		if (is_noisy(room) || count == WAITV) {
+			all = false;
+			break;
+		}
+		wait[count].value = room->rings;
+		wait[count].address = (uintptr_t)&room->page->rings;
+		wait[count].flags = 2; /* FUTEX_32, shared */
+		wait[count++].reserved = 0;
+	}
+	if (!all && until > node_now() + LOOK_NS)
+		until = node_now() + LOOK_NS;
+	at = (struct timespec){ until / 1000000000, until % 1000000000 };
+	rc = all && count ? syscall(SYS_futex_waitv, wait, count, 0, &at, CLOCK_MONOTONIC) : -1;
+	if (all && count && rc < 0 && errno == ENOSYS)
+		ts->no_waitv = true;
+	/* A page that its user has cut cannot be waited for. */
+	if (!all || !count || (rc < 0 && errno != EAGAIN && errno != ETIMEDOUT && errno != EINTR))
+		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
+}
+
+static void wait_one(const struct turn_room *room, sl_time until, sl_time now)
+{
+	struct timespec ts = { (until - now) / 1000000000, (long)((until - now) % 1000000000) };
+
+	syscall(SYS_futex, &room->page->rings, FUTEX_WAIT, room->rings, &ts, NULL, 0);
+}
+
+static void nap(struct node *n, sl_time until)
+{
+	struct turns *ts = n->turns;
+	sl_time now = node_now();
+	bool held, rung = false;
+
+	if (now - ts->hits_ns > STAMP_NS)
+		ts->hits_ns = now;
+	for (struct turn_room *room = ts->rooms; room; room = room->next) {
+		atomic_store(&room->page->alive_ns, now);
+		room->hits = ts->hits_ns == now ? 0 : room->hits;
+	}
 	if (until > now + STAMP_NS)
 		until = now + STAMP_NS;
 	if (until <= now)
 		return;
-	ts.tv_nsec = (long)((until - now) % 1000000000);
-	ts.tv_sec = (until - now) / 1000000000;
 	/* While the pacer holds all back, somebody who asks would wake us for nothing. */
 	pthread_mutex_lock(&n->lock);
 	held = n->pace >= until;
 	pthread_mutex_unlock(&n->lock);
-	atomic_store(&page->sleeping, !held); /* before the last look */
-	if (held || !rung(n->turns))
-		syscall(SYS_futex, &page->rings, FUTEX_WAIT, rings, &ts, NULL, 0);
-	atomic_store(&page->sleeping, 0);
+	for (struct turn_room *room = ts->rooms; room; room = room->next) {
+		atomic_store(&room->page->sleeping, !held); /* before the last look */
+		if (held || is_noisy(room) || !room_rung(room))
+			continue;
+		rung = true;
+		room->hits += n->site != NULL;
+	}
+	if (!rung && n->site)
+		wait_rooms(ts, until);
+	else if (!rung)
+		wait_one(ts->rooms, until, now);
+	for (struct turn_room *room = ts->rooms; room; room = room->next) {
+		atomic_store(&room->page->sleeping, 0);
+		if (n->site && atomic_load(&room->page->rings) != room->rings)
+			room->hits++;
+	}
 }
 
 /*
@@ -527,48 +647,18 @@ static void *turn_main(void *arg)
 
 	be_prompt();
 	while (!atomic_load_explicit(&n->stop, memory_order_relaxed)) {
-		uint32_t rings = atomic_load(&n->turns->page->rings);
-
-		nap(n, node_go_on(n, NULL, true), rings);
+		for (struct turn_room *room = n->turns->rooms; room; room = room->next)
+			room->rings = atomic_load(&room->page->rings);
+		nap(n, node_go_on(n, NULL, true));
 	}
 	return NULL;
 }
 
 /* ---- start and end ---- */
 
-/* The node's page: that of the node before it at this socket, if programs still have it. */
-static int map_page(struct turns *ts, const char *path, uint64_t epoch)
-{
-	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600), rc;
-	struct sl_turn_node *page;
-	struct stat st;
-
-	if (fd < 0)
-		return -errno;
-	/* With its blocks: a full file system must be found here, not when a page is touched. */
-	rc = -posix_fallocate(fd, 0, sizeof(*page));
-	page = rc ? MAP_FAILED
-		  : mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (!rc && page == MAP_FAILED)
-		rc = -errno;
-	close(fd);
-	if (page == MAP_FAILED)
-		return rc;
-	page->bytes = sizeof(*page);
-	page->magic = SL_TURN_MAGIC;
-	atomic_store(&page->sleeping, 0);
-	atomic_store(&page->epoch, epoch);
-	atomic_store(&page->alive_ns, node_now());
-	atomic_store(&page->pid_space, stat("/proc/self/ns/pid", &st) ? 0 : (uint64_t)st.st_ino);
-	ts->page = page;
-	return 0;
-}
-
 int turn_start(struct node *n)
 {
-	const char *socket = n->config->daemon.socket;
 	struct turns *ts = calloc(1, sizeof(*ts));
-	char *page = NULL;
 	int rc = 0;
 
 	if (!ts)
@@ -576,45 +666,40 @@ int turn_start(struct node *n)
 	sl_list_init(&ts->active);
 	sl_list_init(&ts->due);
 	n->turns = ts;
-	if (asprintf(&page, "%s.turn", socket) < 0 || asprintf(&ts->dir, "%s.jobs", socket) < 0)
-		return -ENOMEM;
-	if (mkdir(ts->dir, 0700) && errno != EEXIST)
-		rc = -errno;
-	if (!rc)
-		rc = map_page(ts, page, n->epoch);
-	if (rc)
-		fprintf(stderr, "sluiced: cannot make %s: %s\n", ts->dir, strerror(-rc));
-	free(page);
-	if (rc)
-		return rc;
 	turn_wire_start(n);
 	pthread_mutex_lock(&n->lock);
-	turn_adopt(n);
+	rc = turn_adopt(n);
 	turn_modes(n, node_now());
 	node_unlock(n);
+	if (rc) {
+		fprintf(stderr, "sluiced: cannot make the files of turns beside %s: %s\n",
+			n->config->daemon.socket, strerror(-rc));
+		return rc;
+	}
 	return -pthread_create(&ts->thread, NULL, turn_main, n);
 }
 
 void turn_join(struct node *n)
 {
-	atomic_fetch_add(&n->turns->page->rings, 1);
-	syscall(SYS_futex, &n->turns->page->rings, FUTEX_WAKE, 1, NULL, NULL, 0);
+	for (struct turn_room *room = n->turns->rooms; room; room = room->next) {
+		atomic_fetch_add(&room->page->rings, 1);
+		syscall(SYS_futex, &room->page->rings, FUTEX_WAKE, 1, NULL, NULL, 0);
+	}
 	pthread_join(n->turns->thread, NULL);
 }
 
 void turn_stop(struct node *n)
 {
-	char page[PATH_MAX];
-
 	pthread_mutex_lock(&n->lock);
 	turn_due(n, SL_NEVER - 1);
 	for (struct node_job *j = n->jobs; j; j = j->next)
-		for (uint32_t i = 0; j->turn && i < SL_TURN_SLOTS; i++)
-			slot_over(n, &j->turn->slot[i], node_now());
+		if (j->turn)
+			turn_abandon(n, j->turn);
 	for (struct node_job *j = n->jobs; j; j = j->next)
 		turn_job_forget(n, j);
 	node_unlock(n);
-	snprintf(page, sizeof(page), "%s.turn", n->config->daemon.socket);
-	unlink(page);
-	rmdir(n->turns->dir);
+	for (struct turn_room *room = n->turns->rooms; room; room = room->next) {
+		unlink(room->path);
+		rmdir(room->dir);
+	}
 }

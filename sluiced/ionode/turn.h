@@ -7,13 +7,44 @@
 #ifndef SL_SLUICED_IONODE_TURN_H
 #define SL_SLUICED_IONODE_TURN_H
 
+#include <limits.h>
+
 #include "sluiced/ionode/node.h"
 #include "wire/turn.h"
 
+/*
+ * What the node has to know of a job after a restart. In a personal layer it is in the segment. In
+ * a layer for all users the user could change it there, so it is in a file of the node's own.
+ */
+struct turn_kept {
+	uint64_t magic, local;
+	char name[SL_JOB_NAME_MAX], title[SL_JOB_NAME_MAX];
+	struct sl_job_conf asked, given;
+	uint32_t procs, nodes, uid, pad;
+};
+
+/*
+ * What the programs of one user share with the node: in a personal layer there is one room, in a
+ * layer for all users one for each. A room is never freed, so the turns' thread may walk the list
+ * without the lock.
+ */
+struct turn_room {
+	uid_t uid;
+	struct sl_turn_node *page;
+	char *path, *dir; /* of the page; of the segments */
+	uint32_t rings;	  /* of the page, when it was last looked at */
+	uint32_t hits;	  /* so often it woke the node in this second */
+	uint32_t out;	  /* of turns->out, this user's */
+	struct turn_room *_Atomic next;
+};
+
 struct node_turn {
 	struct sl_turn_job *shm;
+	struct turn_room *room;
 	struct node_job *job;
 	uint32_t index;			    /* in turns->by_index */
+	uint64_t local;			    /* its number among those of its user: of the file */
+	struct turn_kept kept;		    /* as it is in the file */
 	struct node_io lease;		    /* its request for credit */
 	struct node_io slot[SL_TURN_SLOTS]; /* its requests with a place */
 	uint32_t again[SL_TURN_SLOTS];	    /* of the request that slot[] stands for */
@@ -21,6 +52,7 @@ struct node_turn {
 	sl_time used_ns;		    /* when it last asked, or was seen to use credit */
 	sl_time paid_ns;		    /* when its max has made up for its leases */
 	uint64_t spare_bytes;		    /* charged, taken back, and to be given again */
+	int64_t lent;			    /* of what it was given, what it can still have */
 	uint64_t counted[2], counted_calls; /* of the segment's counts, among the job's */
 	uint32_t procs;			    /* processes that are attached */
 	uint32_t phases;		    /* of these, in a phase of I/O */
@@ -32,8 +64,9 @@ struct node_turn {
 };
 
 struct turns {
-	struct sl_turn_node *page;
-	char *dir; /* of the segments */
+	struct turn_room *_Atomic rooms;
+	sl_time hits_ns; /* when they began to be counted */
+	bool no_waitv;	 /* the kernel cannot wait for several rooms */
 	struct node_turn *by_index[SL_TURN_JOBS];
 	struct sl_list active; /* jobs that have asked, owe something or hold credit */
 	uint32_t active_count;
@@ -65,6 +98,8 @@ static inline bool turn_is(const struct node_io *io)
 }
 /* Cancel what waits of the job and give its credit back. */
 void turn_revoke(struct node *n, struct node_turn *t, sl_time now);
+/* Its calls that are under way are not waited for any more. */
+void turn_abandon(struct node *n, struct node_turn *t);
 /* Wake threads that wait for these bits of `grants`, when the lock is given back: one for credit,
  * all for others. */
 #define TURN_ALL_BITS UINT32_MAX
@@ -96,8 +131,23 @@ void turn_wire_bytes(const struct node_job *j, uint64_t *dirty, uint64_t *cached
 /* "wire" or "calls". */
 const char *turn_wire_charge(const struct node *n);
 
+/* ---- turn-room.c ---- */
+
+/* The room of a user, made if there is none. NULL: it cannot be; *error says why. */
+struct turn_room *turn_room(struct node *n, uid_t uid, int *error);
+/* The rooms that another node at this socket has left: call `adopt` for each of their segments. */
+int turn_rooms_find(struct node *n, void (*adopt)(struct node *, struct turn_room *, const char *));
+/* Pages of users that were cut are put in order. */
+void turn_rooms_check(struct node *n);
+
+void turn_kept_write(const struct node *n, const struct turn_kept *kept);
+bool turn_kept_read(const struct node *n, uid_t uid, uint64_t local, struct turn_kept *kept);
+void turn_kept_remove(const struct node *n, uid_t uid, uint64_t local);
+
 /* ---- turn-job.c ---- */
 
+/* Whether the segment has its size. -EFBIG: it was larger, and is not any more; -EIO: it was cut. */
+int turn_job_check(const struct node *n, const struct node_job *j);
 /* Make the job's segment. -errno: it has none, and its programs are not scheduled. */
 int turn_job_make(struct node *n, struct node_job *j);
 /* Its programs go on by themselves, and look for a new segment. */
@@ -105,9 +155,9 @@ void turn_job_forget(struct node *n, struct node_job *j);
 /* Whether its programs have moved more than the scheduler has charged it for: then it is kept. */
 bool turn_owes(const struct node_job *j, sl_time now);
 /* Jobs whose programs have outlived another node at this socket. */
-void turn_adopt(struct node *n);
+int turn_adopt(struct node *n); /* 0 or -errno: there can be no turns */
 /* What the job asks for has changed: keep it for the node after this one. */
-void turn_job_keep(struct node_job *j);
+void turn_job_keep(const struct node *n, struct node_job *j);
 /* Limits, capacity, grants or nodes may have changed: set the modes of all jobs. */
 void turn_modes(struct node *n, sl_time now);
 /* Count what jobs have moved until now, and their processes. */

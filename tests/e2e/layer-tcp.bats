@@ -42,7 +42,7 @@ address() {
 }
 
 @test "a secret of one's own, in sluice.yaml; the directory may be elsewhere on the other machine" {
-	(umask 077 && echo sesame >"$BATS_TEST_TMPDIR/secret")
+	(umask 077 && echo open-sesame-open >"$BATS_TEST_TMPDIR/secret")
 	printf 'directory: %s\nlisten: 127.0.0.1:0\nsecret_file: secret\n' "$DIR" >"$BATS_TEST_TMPDIR/s.yaml"
 	"$SLUICE" up --config "$BATS_TEST_TMPDIR/s.yaml"
 	ln -s "$DIR" "$BATS_TEST_TMPDIR/mounted"
@@ -57,7 +57,7 @@ address() {
 	at=$(address)
 	secret=$SLUICE_RUNTIME/default/secret
 	far() { fails 1 "sluice run: $1" run --connect "$at" "${@:2}" -- touch "$DIR/started"; }
-	(umask 077 && echo other >"$BATS_TEST_TMPDIR/wrong")
+	(umask 077 && echo another-and-long-enough >"$BATS_TEST_TMPDIR/wrong")
 	far "the node at $at does not know the secret in $BATS_TEST_TMPDIR/wrong: it has another, or is not one of yours." --secret-file "$BATS_TEST_TMPDIR/wrong"
 	chmod 644 "$BATS_TEST_TMPDIR/wrong"
 	far "cannot use the secret in $BATS_TEST_TMPDIR/wrong: it has to be your own file, with mode 0600." --secret-file "$BATS_TEST_TMPDIR/wrong"

@@ -49,7 +49,7 @@ resident_kb() {
 	tcp_start
 	[ "$(peer guess)" = "$(printf 'EACCES\nEACCES\nEACCES\nEACCES')" ]
 	[ "$(logged 'refused: the secret is not the right one')" -eq 4 ]
-	(umask 077 && echo wrong >wrong)
+	(umask 077 && echo wrong-and-long-enough >wrong)
 	SECRET=$PWD/wrong run ! remote dd if=data of=root/out status=none
 	[[ "$output" == *"Input/output error"* ]]
 	[ ! -s root/out ]

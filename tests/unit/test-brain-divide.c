@@ -295,7 +295,7 @@ static void size_fair_goes_by_compute_nodes(void **state)
 }
 
 /* The limit of a job at a node, out of its bucket, as ordered. */
-static uint64_t bucket_at(const struct brain *b, uint32_t node, uint64_t id)
+static uint64_t bucket_at(struct brain *b, uint32_t node, uint64_t id)
 {
 	struct sl_job_orders o = { 0 };
 

@@ -286,6 +286,9 @@ static void what_is_given_twice_is_refused(void **state)
 		  "s.yaml:4: ", "'a' is there already, in line 2" },
 		{ "jobs:\n- job: a\n  min: 1\n  min: 2\n", "s.yaml:4: ", "min is given twice" },
 		{ "name: a\n---\nname: b\n", "s.yaml:3: ", "a second document" },
+		{ "name: a\njobs: "
+		  "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[",
+		  "s.yaml:2: ", "nested more than 64 deep" },
 	};
 
 	(void)state;

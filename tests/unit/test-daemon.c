@@ -8,9 +8,12 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/daemon.h"
@@ -94,14 +97,60 @@ static void a_secret_that_others_may_read_is_not_used(void **state)
 
 	(void)state;
 	assert_true(fd >= 0);
-	assert_int_equal(write(fd, "abc\n", 4), 4);
+	assert_int_equal(write(fd, "0123456789abcde\n", 16), 16);
+	assert_int_equal(sl_daemon_secret(&d, secret), -EINVAL); /* it could be guessed */
+	assert_int_equal(pwrite(fd, "0123456789abcdef\n", 17, 0), 17);
 	assert_int_equal(sl_daemon_secret(&d, secret), 0);
-	assert_string_equal(secret, "abc");
+	assert_string_equal(secret, "0123456789abcdef");
 	assert_int_equal(fchmod(fd, 0644), 0);
 	assert_int_equal(sl_daemon_secret(&d, secret), -EPERM);
 	close(fd);
 	unlink(path);
 	assert_int_equal(sl_daemon_secret(&d, secret), -ENOENT);
+}
+
+/* As systemd starts a daemon whose socket it has made: see sd_listen_fds(3). */
+static void a_socket_that_was_passed_is_taken_and_left(void **state)
+{
+	char dir[] = "/tmp/sluice-test-XXXXXX", path[64], other[64], number[16];
+	struct sockaddr_un at = { .sun_family = AF_UNIX };
+	struct sl_daemon d = { .socket = path, .open = true };
+	int sock, kept = dup(3); /* whatever it is */
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/s", dir);
+	snprintf(other, sizeof(other), "%s/t", dir);
+	strcpy(at.sun_path, path);
+	sock = socket(AF_UNIX, SOCK_STREAM, 0);
+	assert_int_equal(bind(sock, (struct sockaddr *)&at, sizeof(at)), 0);
+	assert_int_equal(listen(sock, 1), 0);
+	assert_int_equal(dup2(sock, 3), 3);
+	snprintf(number, sizeof(number), "%d", (int)getpid());
+	setenv("LISTEN_PID", number, 1);
+	setenv("LISTEN_FDS", "1", 1);
+	d.socket = other; /* segments are beside the socket: another path is wrong */
+	assert_int_equal(sl_daemon_listen(&d), -EADDRNOTAVAIL);
+	setenv("LISTEN_PID", number, 1);
+	setenv("LISTEN_FDS", "1", 1);
+	d.socket = path;
+	assert_int_equal(sl_daemon_listen(&d), 3);
+	assert_true(d.activated);
+	assert_null(getenv("LISTEN_FDS"));
+	sl_daemon_unlisten(&d);
+	assert_int_equal(access(path, F_OK), 0);
+	unlink(path);
+	setenv("LISTEN_PID", "1", 1); /* for another process */
+	setenv("LISTEN_FDS", "1", 1);
+	close(sock);
+	sock = sl_daemon_listen(&d);
+	assert_true(sock >= 0 && !d.activated);
+	sl_daemon_unlisten(&d);
+	assert_int_equal(access(path, F_OK), -1);
+	close(sock);
+	if (kept >= 0)
+		dup2(kept, 3);
+	rmdir(dir);
 }
 
 int main(void)
@@ -112,6 +161,7 @@ int main(void)
 		cmocka_unit_test(who_waits_is_told_once_that_it_is_ready),
 		cmocka_unit_test(a_signal_to_end_is_something_to_read),
 		cmocka_unit_test(a_secret_that_others_may_read_is_not_used),
+		cmocka_unit_test(a_socket_that_was_passed_is_taken_and_left),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -150,7 +150,10 @@ static int on_control(struct tcp *t, struct tcp_slot *s, unsigned char *payload)
 	int status;
 
 	payload[s->f.length] = 0; /* the next frame may begin there */
-	status = node_control(t->node, s->peer->client, (char *)payload, &answer);
+	status = node_control(
+		t->node,
+		&(struct node_who){ .client = s->peer->client, .admin = true, .remote = true },
+		(char *)payload, &answer);
 	payload[s->f.length] = (unsigned char)behind;
 	tcp_reply(s, -status, answer);
 	return 0;

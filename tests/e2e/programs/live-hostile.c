@@ -15,6 +15,7 @@
  *	            FILE is a file of its own, so that some requests get through
  *	turns       the segment of its job, and the node's page: slots, credit, names, processes and
  *	            bits at random, while the node looks at them
+ *	hog         calls with a place, as many as there are slots, each of which takes 90 ms
  *
  * Exits with 0 when the node has hung up where it had to, 1 where it has not.
  */
@@ -483,16 +484,58 @@ static void turns(void)
 	printf("%llu rounds\n", (unsigned long long)rounds);
 }
 
+/* FILE is the name of the job. */
+static void hog(void)
+{
+	struct sl_turn_node *page = map_beside(".turn", sizeof(*page));
+	struct timespec pause = { 0, 1000000 };
+	unsigned age[SL_TURN_SLOTS] = { 0 };
+	char suffix[40];
+	struct sl_turn_job *job;
+	time_t end = time(NULL) + 4;
+	uint64_t calls = 0;
+
+	snprintf(suffix, sizeof(suffix), ".jobs/%016llx", (unsigned long long)sl_job_number(file));
+	job = map_beside(suffix, sizeof(*job));
+	for (; time(NULL) < end; nanosleep(&pause, NULL)) {
+		for (unsigned i = 0; i < SL_TURN_SLOTS; i++) {
+			struct sl_turn_slot *s = &job->slot[i];
+			uint32_t state = atomic_load(&s->state);
+
+			age[i] = state == SL_TURN_GO ? age[i] + 1 : 0;
+			if (state == SL_TURN_FREE) {
+				s->tid = (uint32_t)getpid();
+				s->again++;
+				s->file = i + 1;
+				s->length = 1;
+				atomic_store(&s->state, SL_TURN_POSTED);
+			} else if (age[i] > 80) {
+				atomic_store(&s->state, SL_TURN_DONE);
+				calls++;
+			}
+		}
+		atomic_fetch_or(&page->ready[job->index / 64], UINT64_C(1) << job->index % 64);
+		atomic_fetch_add(&page->rings, 1);
+		syscall(SYS_futex, &page->rings, FUTEX_WAKE, 1, NULL, NULL, 0);
+	}
+	printf("%llu calls\n", (unsigned long long)calls);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
 		const char *name;
 		void (*run)(void);
 	} kinds[] = {
-		{ "random", random_bytes }, { "truncated", truncated },
-		{ "oversized", oversized }, { "replayed", replayed },
-		{ "flood", flood },	    { "descriptors", descriptors },
-		{ "garbage", garbage },	    { "turns", turns },
+		{ "random", random_bytes },
+		{ "truncated", truncated },
+		{ "oversized", oversized },
+		{ "replayed", replayed },
+		{ "flood", flood },
+		{ "descriptors", descriptors },
+		{ "garbage", garbage },
+		{ "turns", turns },
+		{ "hog", hog },
 	};
 
 	if (argc != 4)
