@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/units.h"
 #include "cli/cli.h"
 #include "cli/remote.h"
@@ -102,8 +103,8 @@ struct run {
 	struct layer layer;  /* of this machine */
 	const struct run_status *reads;
 	int summary;	  /* 1: wanted, -1: not, 0: on a terminal */
-	bool own;	     /* the job is of this process alone, and nobody has named it */
-	bool late;	     /* the library registers it */
+	bool own;	  /* the job is of this process alone, and nobody has named it */
+	bool late;	  /* the library registers it */
 	bool no_capacity; /* what --rate asks for cannot be guaranteed */
 };
 
@@ -401,7 +402,7 @@ static bool ru_goes_on(const struct run *r, const struct layer *l, int rc)
 
 static int ru_local(struct run *r)
 {
-	int64_t until_ms = layer_clock_ms() + LAYER_BRIEF_MS, timeout_ns = TIMEOUT_NS;
+	int64_t until_ms = sl_clock_ms() + LAYER_BRIEF_MS, timeout_ns = TIMEOUT_NS;
 	char who[48], *text;
 	struct layer l;
 	int rc, status;
@@ -414,7 +415,7 @@ static int ru_local(struct run *r)
 			return status;
 		l.answer_ms = (int)(timeout_ns / 1000000) + 1;
 		rc = ru_register(r, &l, who, &text);
-		if (rc != -ENOTCONN || !ru_changing(&l) || layer_clock_ms() >= until_ms)
+		if (rc != -ENOTCONN || !ru_changing(&l) || sl_clock_ms() >= until_ms)
 			break;
 		free(text);
 		usleep(LAYER_AGAIN_MS * 1000);
