@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/units.h"
 #include "cli/cli.h"
 #include "cli/dashboard.h"
@@ -41,14 +42,6 @@ static int dn_help(void)
 	return CLI_OK;
 }
 
-static int64_t dn_now_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
-
 struct dn {
 	struct layer_member m[LAYER_MEMBERS];
 	struct pollfd p[LAYER_MEMBERS]; /* pidfds; -1: it has ended */
@@ -58,10 +51,10 @@ struct dn {
 /* Until all have ended; every 2 s a sign of life. */
 static bool dn_wait(struct dn *d, const struct layer *l, int64_t timeout_ms)
 {
-	int64_t begin = dn_now_ms(), told = begin;
+	int64_t begin = sl_clock_ms(), told = begin;
 
 	for (;;) {
-		int64_t now = dn_now_ms(), left = begin + timeout_ms - now;
+		int64_t now = sl_clock_ms(), left = begin + timeout_ms - now;
 		size_t living = 0;
 
 		for (size_t i = 0; i < d->count; i++)
@@ -178,11 +171,11 @@ static int dn_stop(struct layer *l, int64_t timeout_ms)
 	struct dn d = { 0 };
 	char dead[1000];
 	bool died = layer_dead(l, dead, sizeof(dead));
-	int64_t begin = dn_now_ms();
+	int64_t begin = sl_clock_ms();
 	int status = CLI_OK;
 
 	dn_connected(l, timeout_ms);
-	timeout_ms -= dn_now_ms() - begin;
+	timeout_ms -= sl_clock_ms() - begin;
 	d.count = layer_members(l, d.m);
 	for (size_t i = 0; i < d.count; i++)
 		d.p[i] = (struct pollfd){ .fd = -1, .events = POLLIN };
@@ -207,14 +200,14 @@ static int dn_layer(const char *name, bool if_up, int64_t timeout_ms)
 {
 	struct layer l;
 	int rc, status = layer_choose(&l, cmd, name);
-	int64_t begin = dn_now_ms();
+	int64_t begin = sl_clock_ms();
 	char root[PATH_MAX];
 	bool died;
 
 	if (status)
 		return status;
 	dashboard_end(&l, timeout_ms / 4); /* it only looks */
-	timeout_ms -= dn_now_ms() - begin;
+	timeout_ms -= sl_clock_ms() - begin;
 	rc = layer_lock(&l, false);
 	/* One that was killed has the lock for a moment, and nobody to be told. */
 	for (int ms = 0; rc == -EWOULDBLOCK && !layer_pid(&l) && ms < LOCK_MS; ms += 20) {

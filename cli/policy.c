@@ -258,7 +258,7 @@ int cmd_policy(int argc, char **argv)
 	if (!strcmp(argv[0], "set")) {
 		if (json)
 			return cli_usage(cmd, "--json goes with 'list' and 'show'.");
-		return policy_set(layer, argc - 1, argv + 1);
+		return policy_set_command(layer, argc - 1, argv + 1);
 	}
 	if (layer && (!strcmp(argv[0], "list") || !strcmp(argv[0], "show")))
 		return cli_usage(cmd,

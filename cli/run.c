@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/cgroup.h"
+#include "base/clock.h"
 #include "base/units.h"
 #include "cli/cli.h"
 #include "cli/remote.h"
@@ -458,7 +459,7 @@ static void ru_identity(struct run *r)
 
 static int ru_local(struct run *r)
 {
-	int64_t until_ms = layer_clock_ms() + LAYER_BRIEF_MS, timeout_ns = TIMEOUT_NS;
+	int64_t until_ms = sl_clock_ms() + LAYER_BRIEF_MS, timeout_ns = TIMEOUT_NS;
 	char who[48], *text;
 	struct layer l;
 	int rc, status;
@@ -479,7 +480,7 @@ static int ru_local(struct run *r)
 		if (l.system)
 			ru_identity(r);
 		rc = ru_register(r, &l, who, &text);
-		if (rc != -ENOTCONN || !ru_changing(&l) || layer_clock_ms() >= until_ms)
+		if (rc != -ENOTCONN || !ru_changing(&l) || sl_clock_ms() >= until_ms)
 			break;
 		free(text);
 		usleep(LAYER_AGAIN_MS * 1000);

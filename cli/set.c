@@ -278,7 +278,7 @@ static int se_ask_controller(struct layer *l, const char *line, int argc, char *
 	return status;
 }
 
-int policy_set(const char *layer, int argc, char **argv)
+int policy_set_command(const char *layer, int argc, char **argv)
 {
 	static const char begin[] = "policy";
 	char nodes[LINE] = "policy", controller[LINE] = "policy", stage[32], err[CHECK_TEXT];

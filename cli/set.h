@@ -9,6 +9,6 @@ struct layer;
 int set_job(const struct layer *l, const char *job, int count, char *const *words);
 
 /* `sluice policy set`: argv are STAGE=SPEC words; layer NULL: the default. An exit status. */
-int policy_set(const char *layer, int argc, char **argv);
+int policy_set_command(const char *layer, int argc, char **argv);
 
 #endif

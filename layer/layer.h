@@ -191,7 +191,6 @@ int layer_ask(const struct layer *l, const char *line, char **answer);
  */
 #define LAYER_BRIEF_MS 5000
 #define LAYER_AGAIN_MS 20
-int64_t layer_clock_ms(void); /* monotonic */
 /*
  * The same line to all nodes that live; answers are not wanted. A node that dies meanwhile is left
  * out, and one that is being revived is waited for, up to LAYER_BRIEF_MS. What the first refuses is

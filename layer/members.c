@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/cli.h"
+#include "base/clock.h"
 #include "base/listen.h"
 #include "base/peer.h"
 #include "client/conn/client.h"
@@ -220,14 +221,6 @@ int layer_args(const struct layer *l, const struct layer_member *m, const char *
 
 /* ---- talking to nodes ---- */
 
-int64_t layer_clock_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
-
 int layer_report(const struct layer *l, const char *who, int rc, char **text)
 {
 	int status = CLI_OK;
@@ -273,18 +266,18 @@ static int me_tell(const struct layer *l, struct layer_member *m, const char *li
 {
 	for (;;) {
 		int ms = l->answer_ms ? l->answer_ms : ANSWER_MS;
-		int64_t begin_ms = layer_clock_ms();
+		int64_t begin_ms = sl_clock_ms();
 		int sock = sl_client_control_begin(m->socket, line, ms);
 		int rc = sl_client_control_end(sock, ms, answer);
 
 		if (rc != -ENOTCONN)
 			return rc;
-		if (layer_clock_ms() - begin_ms >= ms)
+		if (sl_clock_ms() - begin_ms >= ms)
 			return -ETIMEDOUT; /* it lives, and is stopped or overloaded */
 		free(*answer);
 		*answer = NULL;
 		m->pid = me_pid(l, m);
-		if (!m->pid || layer_clock_ms() >= until_ms)
+		if (!m->pid || sl_clock_ms() >= until_ms)
 			return rc;
 		usleep(LAYER_AGAIN_MS * 1000);
 	}
@@ -320,7 +313,7 @@ int layer_tell(const struct layer *l, struct layer_member *m, size_t n, const ch
 	       char who[48], char **text)
 {
 	size_t done = 0;
-	int64_t until_ms = layer_clock_ms() + LAYER_BRIEF_MS;
+	int64_t until_ms = sl_clock_ms() + LAYER_BRIEF_MS;
 	int rc = -ENOTCONN, one;
 	char called[32];
 

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "client/conn/client.h"
 #include "layer/status.h"
 
@@ -334,21 +335,13 @@ struct mg_asked {
 	int sock[LAYER_MEMBERS];
 };
 
-static int64_t mg_now_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
-
 static void mg_begin(struct mg_asked *a, const struct layer_member *m, size_t n, int wait_ms)
 {
-	a->end_ms = mg_now_ms() + wait_ms;
+	a->end_ms = sl_clock_ms() + wait_ms;
 	for (size_t i = 0; i < n; i++)
 		a->sock[i] = !m[i].pid ? -ENOTCONN
 				       : sl_client_control_begin(m[i].socket, "status",
-								 (int)(a->end_ms - mg_now_ms()));
+								 (int)(a->end_ms - sl_clock_ms()));
 }
 
 static cJSON *mg_end(const struct mg_asked *a, size_t i)
@@ -356,7 +349,7 @@ static cJSON *mg_end(const struct mg_asked *a, size_t i)
 	char *answer = NULL;
 	cJSON *tree = NULL;
 
-	if (sl_client_control_end(a->sock[i], (int)(a->end_ms - mg_now_ms()), &answer) == 0)
+	if (sl_client_control_end(a->sock[i], (int)(a->end_ms - sl_clock_ms()), &answer) == 0)
 		tree = cJSON_Parse(answer);
 	free(answer);
 	return tree;

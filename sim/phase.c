@@ -42,6 +42,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "sim/event.h"
 #include "sim/machine.h"
 
@@ -242,20 +243,12 @@ static int ph_run(struct sl_machine *m, const struct sl_spec *policy)
 	return rc;
 }
 
-static double ph_clock_s(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 int sl_phase_run(const struct sl_scenario *s, const struct sl_phase_options *options,
 		 struct sl_sim_metrics *out, struct sl_sim_app_metrics *apps, char *err,
 		 size_t err_size)
 {
 	struct sl_machine m = { .s = s, .options = options, .err = err, .err_size = err_size };
-	double begin_s = ph_clock_s();
+	double begin_s = sl_clock_s();
 	struct sl_spec policy;
 	int rc = sl_spec_parse(SL_GRANT, options->policy, &policy, err, err_size);
 
@@ -272,7 +265,7 @@ int sl_phase_run(const struct sl_scenario *s, const struct sl_phase_options *opt
 		*out = (struct sl_sim_metrics){ .end_s = m.now_s, .events = m.events };
 		sl_metrics(m.account, s->n_apps, s->platform.procs, s->from_s,
 			   s->to_s > 0 ? s->to_s : m.now_s, options->window, out, apps);
-		out->wall_s = ph_clock_s() - begin_s;
+		out->wall_s = sl_clock_s() - begin_s;
 	}
 	free(m.account);
 	return rc;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "sim/random.h"
 #include "sim/requests-sim.h"
 
@@ -224,20 +225,12 @@ static void rq_free(struct sim *m)
 	free(m->heap_memory);
 }
 
-static double rq_wall_s(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
-}
-
 int sl_requests_run(const struct sl_requests *s, const struct sl_requests_policy *policy,
 		    const struct sl_requests_sink *sink, struct sl_requests_result *out,
 		    struct sl_requests_app_result *apps, char *err, size_t err_size)
 {
 	struct sim m = { .s = s, .sink = sink };
-	double start = rq_wall_s();
+	double start = sl_clock_s();
 	int rc = rq_size(&m, err, err_size);
 
 	*out = (struct sl_requests_result){ 0 };
@@ -253,6 +246,6 @@ int sl_requests_run(const struct sl_requests *s, const struct sl_requests_policy
 	if (!rc)
 		rq_finish(&m, out, apps);
 	rq_free(&m);
-	out->wall_s = rq_wall_s() - start;
+	out->wall_s = sl_clock_s() - start;
 	return rc;
 }

@@ -21,6 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/oldlibc.h"
 #include "client/conn/dial.h"
 #include "client/conn/phase.h"
@@ -251,14 +252,6 @@ static int attempt(struct conn **out, char refusal[REFUSAL_BYTES])
 	return 0;
 }
 
-static int64_t monotonic_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
-}
-
 /*
  * Calls after this one do not wait as long again, each of them: they fail or go directly at once,
  * until a node is found when one of them looks.
@@ -267,7 +260,7 @@ static void give_up(int rc, const char *refusal, int64_t waited_ns)
 {
 	const char *then = client_settings()->direct ? "going on without" : "I/O fails";
 
-	atomic_store(&g.look_ns, monotonic_ns() + LOOK_NS);
+	atomic_store(&g.look_ns, sl_clock_ns() + LOOK_NS);
 	if (atomic_exchange(&g.given_up, true))
 		return;
 	if (rc > 0)
@@ -283,7 +276,7 @@ static void give_up(int rc, const char *refusal, int64_t waited_ns)
 int sl_client_given_up(void)
 {
 	if (!atomic_load_explicit(&g.given_up, memory_order_relaxed) || conn_ready() ||
-	    monotonic_ns() >= atomic_load(&g.look_ns))
+	    sl_clock_ns() >= atomic_load(&g.look_ns))
 		return 0;
 	return client_settings()->direct ? -ENOTCONN : -EIO;
 }
@@ -369,7 +362,7 @@ struct conn *conn_get(int *error)
 		if (*error)
 			return NULL;
 		if (!begin)
-			begin = monotonic_ns();
+			begin = sl_clock_ns();
 		rc = connect_once(refusal, &attempts);
 		tried++;
 		if (!rc) {
@@ -380,7 +373,7 @@ struct conn *conn_get(int *error)
 			*error = -ENOTCONN;
 			return NULL;
 		}
-		waited = monotonic_ns() - begin;
+		waited = sl_clock_ns() - begin;
 		/* Somebody may have taken the port of a node that died: look for another for a
 		 * while. */
 		if (rc == EACCES && waited < IMPOSTOR_NS)

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/cli.h"
+#include "base/clock.h"
 #include "client/conn/client.h"
 #include "lab/bench/control.h"
 #include "lab/private.h"
@@ -34,14 +35,6 @@ struct remap {
 	char controller[108], socket[NODES][108];
 	unsigned at; /* the node that has them */
 };
-
-static int64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
-}
 
 /* ---- a process of the job ---- */
 
@@ -91,9 +84,9 @@ static long clients_at(const struct remap *w, unsigned node)
 /* Until the node has all of them and the other none; false: that takes too long. */
 static bool settled(const struct remap *w, unsigned node)
 {
-	int64_t end = now_ns() + TIMEOUT_NS;
+	int64_t end = sl_clock_ns() + TIMEOUT_NS;
 
-	while (now_ns() < end && !private_interrupted) {
+	while (sl_clock_ns() < end && !private_interrupted) {
 		if (clients_at(w, node) == PROCS && clients_at(w, 1 - node) == 0)
 			return true;
 		nanosleep(&(struct timespec){ 0, 100000 }, NULL);
@@ -116,12 +109,12 @@ static bool send_to(const struct remap *w, unsigned node)
 static double remap_run(void *what)
 {
 	struct remap *w = what;
-	int64_t begin = now_ns();
+	int64_t begin = sl_clock_ns();
 
 	w->at = 1 - w->at;
 	if (!send_to(w, w->at) || !settled(w, w->at))
 		return -1;
-	return (double)(now_ns() - begin);
+	return (double)(sl_clock_ns() - begin);
 }
 
 static int layer_start(struct remap *w)
@@ -148,9 +141,9 @@ static int layer_start(struct remap *w)
 /* The controller hears of the job and its nodes when these report: until then it knows neither. */
 static int gather(const struct remap *w)
 {
-	int64_t end = now_ns() + TIMEOUT_NS;
+	int64_t end = sl_clock_ns() + TIMEOUT_NS;
 
-	while (now_ns() < end && !private_interrupted) {
+	while (sl_clock_ns() < end && !private_interrupted) {
 		if (clients_at(w, 0) + clients_at(w, 1) == PROCS && send_to(w, 0) && settled(w, 0))
 			return CLI_OK;
 		nanosleep(&(struct timespec){ 0, 10000000 }, NULL);

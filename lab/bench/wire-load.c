@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "base/cli.h"
+#include "base/clock.h"
 #include "lab/bench/common.h"
 #include "lab/bench/wire.h"
 #include "lab/private.h"
@@ -37,14 +38,6 @@
 #define TIMES	  100000
 #define PAUSE_MS  50
 #define ARGS	  24
-
-static double now_s(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 /* ---- in the load's process ---- */
 
@@ -59,7 +52,7 @@ struct load {
 
 static bool ends(const struct load *l)
 {
-	return now_s() >= l->until;
+	return sl_clock_s() >= l->until;
 }
 
 static bool move_mib(struct load *l, unsigned i, bool write)
@@ -67,7 +60,7 @@ static bool move_mib(struct load *l, unsigned i, bool write)
 	off_t at = (off_t)i * MIB;
 	ssize_t n = write ? pwrite(l->fd, l->data, MIB, at) : pread(l->fd, l->data, MIB, at);
 
-	if (n > 0 && now_s() >= l->from)
+	if (n > 0 && sl_clock_s() >= l->from)
 		l->bytes += (double)n;
 	return n == MIB;
 }
@@ -95,12 +88,12 @@ static bool stream(struct load *l, unsigned mib, bool write, bool sync)
 static bool small(struct load *l)
 {
 	while (!ends(l) && l->count < TIMES) {
-		double begin = now_s();
+		double begin = sl_clock_s();
 
 		if (pwrite(l->fd, l->data, SMALL, (off_t)(l->count % 64) * SMALL) != SMALL ||
 		    fsync(l->fd))
 			return false;
-		l->times[l->count++] = now_s() - begin;
+		l->times[l->count++] = sl_clock_s() - begin;
 		l->bytes += SMALL;
 		poll(NULL, 0, PAUSE_MS);
 	}
@@ -110,12 +103,12 @@ static bool small(struct load *l)
 static bool burst(struct load *l)
 {
 	while (!ends(l)) {
-		double begin = now_s();
+		double begin = sl_clock_s();
 
 		for (unsigned i = 0; i < BURST_MIB; i++)
 			if (!move_mib(l, i, true))
 				return false;
-		l->spent_s += now_s() - begin;
+		l->spent_s += sl_clock_s() - begin;
 		if (ftruncate(l->fd, 0))
 			return false;
 		poll(NULL, 0, 2 * PAUSE_MS);
@@ -154,11 +147,11 @@ int bench_load(int argc, char **argv)
 	if (!strcmp(argv[1], "fill"))
 		return fill(&l, FILE_MIB) ? CLI_OK
 					  : cli_fail(WIRE_CMD, "cannot write %s.", argv[2]);
-	begin = l.from = now_s() + strtod(argv[3], NULL);
+	begin = l.from = sl_clock_s() + strtod(argv[3], NULL);
 	l.until = begin + strtod(argv[4], NULL);
 	if (!load_run(&l, argv[1]))
 		return cli_fail(WIRE_CMD, "%s: %s.", argv[2], strerror(errno));
-	took = l.spent_s > 0 ? l.spent_s : now_s() - begin;
+	took = l.spent_s > 0 ? l.spent_s : sl_clock_s() - begin;
 	bench_median(l.times, l.count ? l.count : 1);
 	printf("%.0f %.6f %.3f %.3f\n", l.bytes, took, l.times[l.count / 2] * 1e3,
 	       l.times[l.count ? l.count * 99 / 100 : 0] * 1e3);

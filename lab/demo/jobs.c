@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "base/cli.h"
+#include "base/clock.h"
 #include "client/conn/client.h"
 
 #define CALL_BYTES (4U << 20)
@@ -43,14 +44,6 @@ struct process {
 	bool direct;
 	struct shared *shared;
 };
-
-static sl_time now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (sl_time)ts.tv_sec * 1000000000 + ts.tv_nsec;
-}
 
 static void sleep_until(sl_time when)
 {
@@ -121,16 +114,16 @@ static int process_main(void *arg, int sock)
 	sleep_until(start);
 	for (uint32_t i = 0; i < q->rounds; i++) {
 		pthread_barrier_wait(step);
-		begin = now_ns();
+		begin = sl_clock_ns();
 		if (!write_all(q, &remote, fd, buffer, i))
 			return CLI_FAILED;
 		pthread_barrier_wait(step);
 		if (q->index == 0)
-			time->io_ns += now_ns() - begin;
-		sleep_until(now_ns() + q->job->compute_ns);
+			time->io_ns += sl_clock_ns() - begin;
+		sleep_until(sl_clock_ns() + q->job->compute_ns);
 	}
 	if (q->index == 0)
-		time->time_ns = now_ns() - start;
+		time->time_ns = sl_clock_ns() - start;
 	return private_send(sock, "d", 1) ? CLI_OK : CLI_FAILED;
 }
 
@@ -154,7 +147,7 @@ static int start_job(struct private *p, struct process *q, const char *conf)
 
 static int run_processes(struct private *p)
 {
-	sl_time start = now_ns() + START_NS;
+	sl_time start = sl_clock_ns() + START_NS;
 	char byte;
 
 	for (unsigned i = 0; i < p->procs; i++)

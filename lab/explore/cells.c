@@ -27,6 +27,7 @@
 #include <unistd.h>
 
 #include "base/cli.h"
+#include "base/clock.h"
 #include "lab/explore/explore.h"
 #include "sim/random.h"
 
@@ -235,24 +236,16 @@ uint32_t explore_round(const struct explore *e, uint64_t round, uint32_t *number
 
 /* ---- progress ---- */
 
-static double ce_now_s(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
-}
-
 void explore_progress_begin(struct explore_progress *p)
 {
 	*p = (struct explore_progress){ .terminal = isatty(STDERR_FILENO),
-					.begin_s = ce_now_s(),
+					.begin_s = sl_clock_s(),
 					.first = UINT64_MAX };
 }
 
 void explore_progress(struct explore_progress *p, uint64_t done, uint64_t total, const char *what)
 {
-	double now = ce_now_s();
+	double now = sl_clock_s();
 
 	if (p->first == UINT64_MAX)
 		p->first = done;

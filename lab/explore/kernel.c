@@ -24,20 +24,13 @@
 #include <unistd.h>
 
 #include "base/cli.h"
+#include "base/clock.h"
 #include "lab/private.h"
 #include "layer/check.h"
 #include "sim/random.h"
 
 #define STEP  UINT64_C(0x9e3779b97f4a7c15)
 #define ALIGN 4096
-
-sl_time kernel_now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (sl_time)ts.tv_sec * 1000000000 + ts.tv_nsec;
-}
 
 static void ek_sleep_until(sl_time when)
 {
@@ -216,7 +209,7 @@ static sl_time ek_devices(const struct ek_process *q, uint32_t file, uint64_t of
 	sl_time now, done = 0;
 
 	pthread_mutex_lock(&q->devices->lock);
-	now = kernel_now_ns();
+	now = sl_clock_ns();
 	while (offset < end) {
 		struct sl_piece piece =
 			sl_striping_piece(&t->striping, file % t->striping.servers, offset, end);
@@ -244,7 +237,7 @@ static struct kernel_result ek_calls(struct ek_process *q, sl_time start)
 		uint64_t mark = ek_mark(&q->task, at.file);
 		sl_time done = 0;
 
-		if (k->limit_ns && kernel_now_ns() - start >= k->limit_ns)
+		if (k->limit_ns && sl_clock_ns() - start >= k->limit_ns)
 			break;
 		if (k->op == SL_WRITE)
 			ek_fill(q->buffer, mark, at.offset, k->request_bytes);
@@ -265,7 +258,7 @@ static struct kernel_result ek_calls(struct ek_process *q, sl_time start)
 		r.step = KERNEL_SYNC;
 		r.error = errno;
 	}
-	r.end_ns = kernel_now_ns();
+	r.end_ns = sl_clock_ns();
 	return r;
 }
 

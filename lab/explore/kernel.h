@@ -53,7 +53,6 @@ struct kernel_order {
 	sl_time start_ns;
 };
 
-sl_time kernel_now_ns(void);
 struct sl_pattern kernel_pattern(const struct explore_kernel *k, uint64_t seed);
 void kernel_path(const char *dir, uint32_t app, uint32_t file, char out[PATH_MAX + 64]);
 /* Files for a kernel that reads. 0 or -errno; -EINTR: private_interrupted. */

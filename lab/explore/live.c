@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "base/cli.h"
+#include "base/clock.h"
 #include "base/units.h"
 #include "lab/explore/kernel.h"
 #include "lab/explore/layer.h"
@@ -295,7 +296,7 @@ static int lv_run(struct lv *v, struct explore_cell *c)
 		status = lv_start(v, c, result);
 	if (!status)
 		status = lv_place(v, c, result);
-	go.start_ns = kernel_now_ns() + START_NS;
+	go.start_ns = sl_clock_ns() + START_NS;
 	if (!status)
 		status = lv_order(v, c, &go, result);
 	if (!status)

@@ -26,6 +26,7 @@
 #include <unistd.h>
 
 #include "base/cli.h"
+#include "base/clock.h"
 #include "base/units.h"
 
 #define CMD	   PROFILE_CMD
@@ -96,11 +97,8 @@ struct profile_target profile_model(struct profile_model *m, const struct sl_dev
 
 static int64_t file_now(void *context)
 {
-	struct timespec t;
-
 	(void)context;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
+	return sl_clock_ns();
 }
 
 /* All of it. 0 or -errno. */

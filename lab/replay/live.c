@@ -26,6 +26,7 @@
 #include <unistd.h>
 
 #include "base/cli.h"
+#include "base/clock.h"
 #include "lab/replay/live.h"
 
 #define PATTERN 65521
@@ -34,14 +35,6 @@
 static int rl_no_memory(void)
 {
 	return cli_fail(REPLAY_CMD, "out of memory.");
-}
-
-static sl_time rl_now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (sl_time)ts.tv_sec * 1000000000 + ts.tv_nsec;
 }
 
 static const unsigned char *rl_data(const struct rl *l, uint32_t file, uint64_t offset)
@@ -83,7 +76,7 @@ static void rl_do(struct rl *l, const struct rl_op *op, unsigned char *buffer)
 	if (l->speed > 0)
 		due += (sl_time)((double)op->at_ns / l->speed);
 	rl_wait_for(due);
-	sent = rl_now();
+	sent = sl_clock_ns();
 	if (op->op == SL_WRITE) {
 		iov.iov_base = (void *)(uintptr_t)rl_data(l, op->file, op->offset);
 		n = sl_client_write(&f->remote, f->fd, &iov, iov.iov_len, (off_t)op->offset, false);
@@ -91,7 +84,7 @@ static void rl_do(struct rl *l, const struct rl_op *op, unsigned char *buffer)
 		n = sl_client_read(&f->remote, f->fd, &iov, iov.iov_len, (off_t)op->offset);
 		right = n <= 0 || rl_right(l, op, buffer, (size_t)n);
 	}
-	now = rl_now();
+	now = sl_clock_ns();
 	pthread_mutex_lock(&l->lock);
 	l->report.requests++;
 	l->report.wrong += !right;
@@ -230,7 +223,7 @@ static int rl_run(struct rl *l)
 	for (unsigned i = 0; i < l->p.procs; i++)
 		if (!private_receive(l->p.proc[i].sock, &byte, 1))
 			return CLI_FAILED; /* it has said why */
-	start = rl_now() + 20000000;
+	start = sl_clock_ns() + 20000000;
 	for (unsigned i = 0; i < l->p.procs; i++)
 		private_send(l->p.proc[i].sock, &start, sizeof(start));
 	for (uint32_t i = 0, k = 0; i < l->jobs; i++) {

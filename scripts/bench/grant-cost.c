@@ -14,7 +14,7 @@
 #define CAPACITY UINT64_C(100000000000)
 #define STEP_NS	 5000	   /* of a request */
 #define RENEW_NS 500000000 /* RENEW_NS of sluiced/controller/main.c */
-#define LEASE_NS 2000000000
+#define GRANT_NS 2000000000
 
 int main(int argc, char **argv)
 {
@@ -40,7 +40,7 @@ int main(int argc, char **argv)
 
 		now += STEP_NS;
 		if (granted && now >= renew) {
-			if (sl_job_grant(s, 1, CAPACITY, now + LEASE_NS, now))
+			if (sl_job_grant(s, 1, CAPACITY, now + GRANT_NS, now))
 				return 1;
 			renew = now + RENEW_NS;
 		}

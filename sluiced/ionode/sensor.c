@@ -20,6 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/slurp.h"
 #include "detect/capacity.h"
 
@@ -37,14 +38,6 @@ struct sensor {
 	bool is_capacity;
 };
 
-static int64_t now_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
-
 /* All that comes until its end, or until the time is up. */
 static int read_all(int fd, char *text, int64_t until_ms)
 {
@@ -52,7 +45,7 @@ static int read_all(int fd, char *text, int64_t until_ms)
 
 	for (;;) {
 		struct pollfd p = { .fd = fd, .events = POLLIN };
-		int64_t left = until_ms - now_ms();
+		int64_t left = until_ms - sl_clock_ms();
 		ssize_t n;
 
 		if (left <= 0 || poll(&p, 1, (int)left) <= 0)
@@ -90,7 +83,7 @@ static int read_command(const char *command, char *text)
 		_exit(127);
 	}
 	close(out[1]);
-	rc = pid < 0 ? -EAGAIN : read_all(out[0], text, now_ms() + READ_MS);
+	rc = pid < 0 ? -EAGAIN : read_all(out[0], text, sl_clock_ms() + READ_MS);
 	close(out[0]);
 	if (pid > 0) {
 		setpgid(pid, pid);
@@ -141,7 +134,7 @@ static int read_http(const char *url, char *text, double *out)
 	n = snprintf(request, sizeof(request),
 		     "GET /%s HTTP/1.0\r\nHost: %s\r\nAccept: text/plain\r\n\r\n", path, host);
 	if (send(fd, request, (size_t)n, MSG_NOSIGNAL) == n)
-		rc = read_all(fd, text, now_ms() + READ_MS);
+		rc = read_all(fd, text, sl_clock_ms() + READ_MS);
 	close(fd);
 	body = strstr(text, "\r\n\r\n");
 	if (rc || !body || sscanf(text, "HTTP/%*d.%*d %3d ", &code) != 1 || code != 200)
@@ -162,7 +155,7 @@ static int read_number(const struct sensor *s, char *text, struct sensor_reading
 	} else {
 		int fd = open(s->source + 5, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 
-		rc = fd < 0 ? -errno : read_all(fd, text, now_ms() + READ_MS);
+		rc = fd < 0 ? -errno : read_all(fd, text, sl_clock_ms() + READ_MS);
 		if (fd >= 0)
 			close(fd);
 		rc = rc ? rc : sensor_parse_number(text, &number);

@@ -2,6 +2,7 @@
 # Running jobs that move between I/O nodes, at the controller's word or because a node has died:
 # what they write and read is right.
 bats_require_minimum_version 1.5.0
+load wait
 
 setup() {
 	cd "$BATS_TEST_TMPDIR"
@@ -20,14 +21,6 @@ teardown() {
 	for pid in "${PIDS[@]}" ${CONTROLLER:-} ${LOAD:-} $children; do
 		kill -9 "$pid" 2>/dev/null || true
 	done
-}
-
-until_true() { # command
-	for _ in $(seq 600); do
-		"$@" && return
-		sleep 0.05
-	done
-	return 1
 }
 
 controller() {

@@ -2,8 +2,8 @@
 # For tests that start daemons by themselves: load it, then
 #
 #	start LOG WORDS…       sluiced WORDS, ready when this returns; its pid is in PIDS
-#	until_true CMD…        wait for it, for 20 s
 #	start_controller       one that listens on loopback, at $CONTROLLER, secret in ./secret
+load wait
 
 start() { # log, words of sluiced
 	local log=$1
@@ -13,14 +13,6 @@ start() { # log, words of sluiced
 	"$SLUICED" "$@" --ready-fd 9 9>ready 3>&- 2>"$log" &
 	PIDS+=($!)
 	read -r -N 1 <ready || { cat "$log"; return 1; }
-}
-
-until_true() { # command
-	for _ in $(seq 400); do
-		"$@" && return
-		sleep 0.05
-	done
-	return 1
 }
 
 start_controller() {

@@ -53,14 +53,6 @@ teardown() {
 	[ -z "${SERVER:-}" ] || kill "$SERVER" 2>/dev/null || true
 }
 
-until_true() { # SECONDS CMD…
-	local end=$((SECONDS + $1))
-	until "${@:2}"; do
-		[ $SECONDS -lt $end ] || return 1
-		sleep 0.05
-	done
-}
-
 inside() { # so many requests are in the node
 	[ "$("$ASK" "$SOCKET" status | jq .requests)" -eq "$1" ]
 }

@@ -47,14 +47,6 @@ supervisor() { # of the program: the gate's process whose parent is one, too
 	done
 }
 
-until_true() { # command
-	for _ in $(seq 2000); do # at load 20, starting a process takes a while
-		! "$@" || return 0
-		sleep 0.02
-	done
-	return 1
-}
-
 written_is() { # job, bytes
 	[ "$(job "$1" write_bytes)" -eq "$2" ]
 }

@@ -33,13 +33,6 @@ gone() { # pid: it has no files open any more
 	! [ -e "/proc/$1/fd/3" ]
 }
 
-fails() { # status, the whole of stderr, arguments of sluice
-	local expected=$1 message=$2
-	shift 2
-	run "-$expected" --separate-stderr "$SLUICE" "$@"
-	[ "$stderr" = "$message" ] || { echo "got: $stderr"; return 1; }
-}
-
 moved() { # job: bytes on all nodes
 	job "$1" "write_bytes // 0"
 }

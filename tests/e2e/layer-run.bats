@@ -229,25 +229,21 @@ teardown() {
 	[[ "$stderr" == *"is stopped"* ]]
 }
 
-# Wait until a job is known.
 known() { # job
-	for _ in $(seq 400); do
-		"$SLUICE" status --json | jq -e --arg job "$1" '.jobs[] | select(.job == $job)' && return
-		sleep 0.05
-	done
-	return 1
+	[ "$(job "$1" job)" != null ]
 }
 
 @test "a job that nobody has named is registered by its first I/O, and stays as long as its program" {
+	cd "$BATS_TEST_TMPDIR"
 	mkfifo go
 	"$SLUICE" run -- bash -c 'read -r <go; cp /bin/ls "$1/a"; read -r <go; cp /bin/ls "$1/b"' - "$DIR" 3>&- &
 	pid=$!
 	"$SLUICE" run --job named -- sleep 60 3>&- &
 	named=$!
-	known named # at once
+	until_true known named # at once
 	[ -z "$("$SLUICE" status --json | jq -r '.jobs[].job | select(startswith("run-"))')" ]
 	echo >go
-	known run-$pid
+	until_true known run-$pid
 	echo >go
 	wait $pid
 	cmp /bin/ls "$DIR/b"

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # What the tests of layers share: each has a directory and a runtime directory of its own, and
 # whatever it leaves running is stopped by its pid.
+load wait
 
 layer_setup() {
 	SLUICE=${SLUICE:-build/cli/sluice}
@@ -28,24 +29,18 @@ node_pid() {
 
 # Kill the node, and wait until it has let go of everything.
 kill_node() {
-	local pid i
-	pid=$(node_pid)
-	kill -KILL "$pid"
-	for ((i = 0; i < 100; i++)); do
-		flock -n "$SLUICE_RUNTIME/default/lock" true && return
-		sleep 0.05
-	done
-	return 1
+	kill -KILL "$(node_pid)"
+	until_true 10 flock -n "$SLUICE_RUNTIME/default/lock" true
 }
 
 job() { # job, key of its status: null if there is none
 	"$SLUICE" status --json | jq "[.jobs[] | select(.job == \"$1\")][0].$2"
 }
 
-fails() { # status, the whole of stderr, arguments of sluice
+fails() { # status (0: only a warning), the whole of stderr, arguments of sluice
 	local expected=$1 message=$2
 	shift 2
 	run "-$expected" --separate-stderr "$SLUICE" "$@"
-	[ "$output" = "" ]
+	[ "$expected" -eq 0 ] || [ "$output" = "" ]
 	[ "$stderr" = "$message" ] || { echo "got: $stderr"; return 1; }
 }

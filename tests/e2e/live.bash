@@ -9,7 +9,9 @@
 #	end_load INDEX             end it; fails if it had something to complain about
 #	served JOB…                bytes that the node has moved, and its clock in ms
 #	within PERCENT A B         true if A is B, give or take
-#	until_true SECONDS CMD…    wait for it; on a busy machine, three times as long
+#
+# It also has node_pid, kill_node and fails of layer.bash, and until_true of wait.bash.
+load layer
 
 live_setup() {
 	SLUICE=${SLUICE:-build/cli/sluice}
@@ -59,16 +61,6 @@ end_load() { # index in LOADS
 	wait "${LOADS[$1]}"
 }
 
-node_pid() {
-	cat "$SLUICE_RUNTIME/default/pid"
-}
-
-# Kill the node, and wait until it has let go of everything.
-kill_node() {
-	kill -KILL "$(node_pid)"
-	until_true 10 flock -n "$SLUICE_RUNTIME/default/lock" true
-}
-
 status() { # jq filter
 	"$SLUICE" status --json | jq -r "$1"
 }
@@ -87,13 +79,4 @@ served() { # job…
 
 within() { # percent, got, expected
 	awk -v p="$1" -v a="$2" -v b="$3" 'BEGIN { d = a - b; if (d < 0) d = -d; exit !(d <= b * p / 100) }'
-}
-
-until_true() { # seconds, command
-	local end=$((SECONDS + 3 * $1))
-	shift
-	until "$@" >/dev/null 2>&1; do
-		[ $SECONDS -le $end ] || return 1
-		sleep 0.05
-	done
 }

@@ -10,6 +10,7 @@
 #	kill_9                 end it as a crash would
 #
 # A test that fails leaves its node to the teardown: call node_kill there.
+load wait
 
 node_start() {
 	ROOT=${ROOT:-$BATS_TEST_TMPDIR/root} SOCKET=$BATS_TEST_TMPDIR/socket JOB=${JOB:-1}

@@ -32,14 +32,6 @@ turned() {
 
 status() { "$ASK" "$SOCKET" status | jq "$1"; }
 
-until_true() { # command
-	for _ in $(seq 1500); do
-		! "$@" || return 0
-		sleep 0.02
-	done
-	return 1
-}
-
 moved_is() { # read|write, bytes
 	[ "$(moved "$1")" -eq "$2" ]
 }

@@ -11,13 +11,6 @@ teardown() {
 	live_teardown
 }
 
-fails() { # status, the whole of stderr, arguments of sluice
-	local expected=$1 message=$2
-	shift 2
-	run "-$expected" --separate-stderr "$SLUICE" "$@"
-	[ "$stderr" = "$message" ] || { echo "got: $stderr"; return 1; }
-}
-
 report() { # jq filter
 	"$SLUICE" report --json | jq -r "$1"
 }

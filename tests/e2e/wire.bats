@@ -66,14 +66,6 @@ is_about() { # percent, a, b
 longer() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a > b) }'; } # a, b
 shorter() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a < b) }'; }
 
-until_true() { # command
-	for _ in $(seq 1500); do
-		! "$@" || return 0
-		sleep 0.02
-	done
-	return 1
-}
-
 # ---- what is free ----
 
 @test "what the page cache has is read at its speed, whatever the capacity, and counted apart" {
