@@ -39,11 +39,13 @@ parent() { # pid
 	awk '/^PPid/ { print $2 }' "/proc/$1/status" 2>/dev/null
 }
 
-supervisor() { # of the program: the gate's process whose parent is one, too
-	local all pid
-	all=" $(gates "$1" | tr '\n' ' ')"
-	for pid in $all; do
-		[[ $all != *" $(parent "$pid") "* ]] || { echo "$pid"; return; }
+# Of the program: in the session of its parent, the keeper. While the gate is put on, other processes
+# are called so, too. A keeper that a supervisor has started is in the session of an earlier one.
+supervisor() {
+	local pid stat
+	for pid in $(gates "$1"); do
+		read -ra stat <<<"$(sed 's/.*) //' "/proc/$pid/stat" 2>/dev/null)"
+		[ -z "${stat[1]:-}" ] || [ "${stat[1]}" != "${stat[3]}" ] || { echo "$pid"; return; }
 	done
 }
 
