@@ -14,9 +14,9 @@ static int rl_help(void)
 {
 	puts("usage: sluice reload [--name NAME]\n"
 	     "\n"
-	     "Lets all nodes of a layer read its configuration file (sluice up --config) again:\n"
-	     "rules, policies of the nodes, capacity, mode and log level. A file with a mistake\n"
-	     "is refused with its line, and everything stays as it is.\n"
+	     "Lets all nodes of a layer read its configuration file again, that of 'sluice up\n"
+	     "--config': rules, policies of the nodes, capacity, mode and log level. A file\n"
+	     "with a mistake is refused with its line, and everything stays as it is.\n"
 	     "\n"
 	     "Options:\n"
 	     "      --name NAME  which layer; not needed if only one is up\n"

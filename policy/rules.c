@@ -151,7 +151,8 @@ void sl_rule_clamp(const struct sl_rule *rule, struct sl_job_conf *conf)
 		else if (!conf->weight || conf->weight > rule->weight)
 			conf->weight = rule->weight;
 	}
-	if (conf->max_bps && conf->min_bps > conf->max_bps)
+	/* A job that asks for more min than max is told so; a rule only lowers. */
+	if ((says & SL_SAYS_MAX) && conf->max_bps && conf->min_bps > conf->max_bps)
 		conf->min_bps = conf->max_bps;
 }
 

@@ -206,7 +206,7 @@ static struct sl_job_conf here(const struct node *n, struct node_job *j)
 	/* On a busy machine the node is late by some milliseconds, and has to make up for it. */
 	if (conf.max_bps && !conf.burst_bytes)
 		conf.burst_bytes = conf.max_bps / BURST_PART + 1;
-	if (conf.max_bps && conf.min_bps > conf.max_bps)
+	if (j->bucket && conf.min_bps > conf.max_bps)
 		conf.min_bps = conf.max_bps;
 	if (has_peers(n)) {
 		conf.min_bps = j->clients ? conf.min_bps : 0;
