@@ -24,6 +24,7 @@ enum { O_KEY = 256, O_POLICY = O_KEY + CONFIG_KEYS, O_CONFIG, O_REVIVE, O_DASHBO
 static const struct option longs[] = {
 	{ "name", required_argument, NULL, O_KEY + CONFIG_NAME },
 	{ "capacity", required_argument, NULL, O_KEY + CONFIG_CAPACITY },
+	{ "capacity-ops", required_argument, NULL, O_KEY + CONFIG_CAPACITY_OPS },
 	{ "policy", required_argument, NULL, O_POLICY },
 	{ "workers", required_argument, NULL, O_KEY + CONFIG_WORKERS },
 	{ "listen", required_argument, NULL, O_KEY + CONFIG_LISTEN },
@@ -61,6 +62,8 @@ static int up_help(void)
 	     "      --name NAME           name of the layer, if there is to be more than one\n"
 	     "      --capacity RATE       what the file system may be asked for, as 500MB/s;\n"
 	     "                            needed for guarantees; auto: it is found\n"
+	     "      --capacity-ops N      metadata operations per second that jobs share, as 20k;\n"
+	     "                            auto: it is found\n"
 	     "      --charge WHAT         wire: what leaves the page cache; calls: each byte\n"
 	     "                            of each call (wire)\n"
 	     "      --dirty SIZE          what a job may write before it waits for its\n"

@@ -107,7 +107,7 @@ static void job_name(char *out, const char *value)
  */
 static void job_conf(struct sl_hello *h, const char *text)
 {
-	char copy[256], *save = NULL;
+	char copy[384], *save = NULL;
 
 	snprintf(copy, sizeof(copy), "%s", text);
 	for (char *word = strtok_r(copy, ",", &save); word; word = strtok_r(NULL, ",", &save)) {

@@ -22,7 +22,7 @@ struct settings {
 	const char *bypass;  /* or NULL */
 	const char *timeout; /* as given, or NULL */
 	char socket[SOCKET_BYTES];
-	char conf[256];	       /* SLUICE_JOB_CONF */
+	char conf[384];	       /* SLUICE_JOB_CONF */
 	struct sl_hello hello; /* but for pid and secret */
 	int64_t timeout_ns;    /* of the forward route */
 	int64_t silent_ns;     /* how long turns wait for a node that does not answer */

@@ -104,10 +104,33 @@ static void look_processes(struct node *n, struct node_turn *t, sl_time now)
 
 /* ---- counts ---- */
 
+uint32_t turn_cpus(void)
+{
+	static _Atomic uint32_t known;
+	unsigned last = SL_TURN_CPUS - 1, first;
+	char text[128] = "";
+	const char *at;
+	FILE *f;
+
+	if (known)
+		return known;
+	f = fopen("/sys/devices/system/cpu/possible", "re"); /* "0-63", "0,2-5" */
+	if (f && fgets(text, sizeof(text), f)) {
+		at = strrchr(text, ',');
+		at = at ? at + 1 : text;
+		if (sscanf(at, "%u-%u", &first, &last) == 1)
+			last = first;
+	}
+	if (f)
+		fclose(f);
+	known = last < SL_TURN_CPUS ? last + 1 : SL_TURN_CPUS;
+	return known;
+}
+
 static void sum_counts(const struct sl_turn_job *shm, uint64_t moved[2], uint64_t *calls)
 {
 	moved[SL_READ] = moved[SL_WRITE] = *calls = 0;
-	for (uint32_t i = 0; i < SL_TURN_CPUS; i++)
+	for (uint32_t i = 0; i < turn_cpus(); i++)
 		for (int op = SL_READ; op <= SL_WRITE; op++) {
 			const struct sl_turn_count *c = &shm->cpu[i].moved[op];
 			const struct sl_turn_count *locked = &shm->cpu[i].locked[op];
@@ -136,6 +159,7 @@ static void account(struct node *n, struct node_turn *t, sl_time now)
 	}
 	j->calls += calls - t->counted_calls;
 	t->counted_calls = calls;
+	ops_account(n, j, now);
 }
 
 void turn_account(struct node *n, sl_time now)
@@ -169,11 +193,23 @@ static enum sl_turn_mode mode_of(const struct node *n, const struct node_job *j,
 	return SL_TURN_OPEN;
 }
 
+/* The word in the segment: the mode, and whether a limit is kept by the program beside it. */
+static uint32_t word_of(const struct node *n, const struct node_job *j, enum sl_turn_mode mode)
+{
+	const uint64_t *max = j->ops.asked.max;
+	bool metered = max[SL_METER_IOPS] || max[SL_METER_READ] || max[SL_METER_WRITE];
+
+	return (uint32_t)mode |
+	       (metered && !n->passing && mode != SL_TURN_GONE ? SL_TURN_METERED : 0);
+}
+
 static void set_mode(struct node *n, struct node_turn *t, enum sl_turn_mode mode, sl_time now)
 {
-	if (atomic_load(&t->shm->mode) == (uint32_t)mode)
+	uint32_t word = word_of(n, t->job, mode);
+
+	if (atomic_load(&t->shm->mode) == word)
 		return;
-	atomic_store(&t->shm->mode, (uint32_t)mode);
+	atomic_store(&t->shm->mode, word);
 	turn_revoke(n, t, now);
 	if (mode == SL_TURN_OPEN) { /* nothing is owed where nothing is charged */
 		atomic_store(&t->shm->credit, 0);
@@ -214,6 +250,7 @@ void turn_modes(struct node *n, sl_time now)
 			continue;
 		set_homes(n, j->turn);
 		turn_wire_set(n, j->turn);
+		ops_mode(n, j->turn, now);
 		set_mode(n, j->turn, mode_of(n, j, now), now);
 	}
 }
@@ -229,6 +266,7 @@ void turn_job_keep(struct node_job *j)
 	memcpy(shm->name, j->name, sizeof(shm->name));
 	memcpy(shm->title, j->title, sizeof(shm->title));
 	shm->asked_conf = j->asked;
+	shm->operations.conf = j->ops.asked;
 	shm->procs_declared = j->procs;
 	shm->nodes_declared = j->nodes;
 }
@@ -247,6 +285,7 @@ static int attach(struct node *n, struct node_job *j, struct sl_turn_job *shm)
 	t->shm = shm;
 	t->job = j;
 	sum_counts(shm, t->counted, &t->counted_calls);
+	ops_attach(t);
 	shm->job = j->number;
 	shm->index = t->index = i;
 	shm->bytes = sizeof(*shm);
@@ -256,7 +295,8 @@ static int attach(struct node *n, struct node_job *j, struct sl_turn_job *shm)
 	turn_job_keep(j);
 	set_homes(n, t);
 	turn_wire_set(n, t);
-	atomic_store(&shm->mode, (uint32_t)mode_of(n, j, node_now()));
+	ops_mode(n, t, node_now());
+	atomic_store(&shm->mode, word_of(n, j, mode_of(n, j, node_now())));
 	turn_activate(n, t);
 	return 0;
 }
@@ -299,7 +339,7 @@ int turn_job_make(struct node *n, struct node_job *j)
 /* Whether somebody pays for what its programs have left dirty. */
 static bool is_charged(const struct node_turn *t)
 {
-	uint32_t mode = atomic_load(&t->shm->mode);
+	enum sl_turn_mode mode = sl_turn_mode_of(t->shm);
 
 	return mode == SL_TURN_LEASED || mode == SL_TURN_PLACED;
 }
@@ -322,6 +362,7 @@ void turn_job_forget(struct node *n, struct node_job *j)
 	account(n, t, node_now());
 	segment_path(n, j->number, path);
 	unlink(path);
+	ops_release(n, t, node_now());
 	set_mode(n, t, SL_TURN_GONE, node_now());
 	node_wakes_now(n); /* before the memory that they are about is unmapped */
 	n->turns->by_index[t->index] = NULL;
@@ -358,6 +399,8 @@ static void adopt(struct node *n, const char *path)
 	}
 	if (shm && j && !j->turn) {
 		memcpy(j->title, shm->title, sizeof(j->title));
+		j->ops.asked = shm->operations.conf; /* which turn_job_keep() writes */
+		ops_job_apply(n, j, node_now());
 		j->procs = shm->procs_declared;
 		j->nodes = shm->nodes_declared;
 		error = attach(n, j, shm);

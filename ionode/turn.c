@@ -211,7 +211,7 @@ void turn_revoke(struct node *n, struct node_turn *t, sl_time now)
 /* What the job needs now. False: nothing, and nothing is to be looked at again. */
 static bool look_credit(struct node *n, struct node_turn *t, bool asked, sl_time now)
 {
-	uint32_t mode = atomic_load_explicit(&t->shm->mode, memory_order_relaxed);
+	enum sl_turn_mode mode = sl_turn_mode_of(t->shm);
 	int64_t credit;
 	uint64_t bytes;
 	bool wants, left;
@@ -448,6 +448,8 @@ void turn_collect(struct node *n, sl_time now)
 			     atomic_exchange(&t->shm->asked, 0);
 		bool stays = look_credit(n, t, asked, now);
 
+		stays = ops_look(n, t, now) || stays;
+
 		next = l->next;
 		if (ts->out && n->waiting)
 			expire(n, t, now);
@@ -492,7 +494,7 @@ static void nap(struct node *n, sl_time until, uint32_t rings)
 	ts.tv_sec = (until - now) / 1000000000;
 	/* While the pacer holds all back, somebody who asks would wake us for nothing. */
 	pthread_mutex_lock(&n->lock);
-	held = n->pace >= until;
+	held = n->pace >= until && !ops_pacing(n);
 	pthread_mutex_unlock(&n->lock);
 	atomic_store(&page->sleeping, !held); /* before the last look */
 	if (held || !rung(n->turns))

@@ -934,7 +934,7 @@ static void open_says_which_files_are_ours_by_their_paths(void **state)
 	assert_int_equal(opened(AT_FDCWD, path, O_RDONLY), TURNFD_OURS);
 	assert_int_equal(opened(AT_FDCWD, path, O_RDWR | O_DIRECT), TURNFD_SLOW);
 	assert_int_equal(opened(AT_FDCWD, path, O_RDWR | O_DSYNC), TURNFD_SLOW);
-	assert_int_equal(opened(AT_FDCWD, path, O_PATH), TURNFD_PASS);
+	assert_int_equal(opened(AT_FDCWD, path, O_PATH), TURNFD_DIR);
 	assert_int_equal(opened(AT_FDCWD, path, O_RDWR | O_TMPFILE), TURNFD_OURS);
 	assert_int_equal(opened(AT_FDCWD, path, O_RDONLY | O_DIRECTORY), TURNFD_DIR);
 	/* openat() in that directory */
