@@ -8,7 +8,7 @@
  *	stat(), fstat()		functions of libc since 2.33 only; here the system call itself
  *	pthread_testcancel()	moved from libpthread to libc in 2.34, and got a new version; here
  *the old one. It is weak: without libpthread there is nobody to cancel a thread dlsym()
- *moved from libdl to libc in 2.34; see preload-real.c
+ *moved from libdl to libc in 2.34; see client/preload/real.c
  *
  * tests/unit/oldlibc.sh reads the versions off the library.
  */

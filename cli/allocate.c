@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `sluice allocate`: how many I/O nodes would each job get, which, and what is that worth? This
- * file reads the options and the curves; allocate-print.c and allocate-study.c do the work.
+ * file reads the options and the curves; lab/allocate/print.c and lab/allocate/study.c do the work.
  */
-#include "cli/allocate.h"
+#include "lab/allocate/allocate.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/check.h"
 #include "cli/cli.h"
-#include "cli/page.h"
+#include "lab/page.h"
+#include "layer/check.h"
 #include "sched/spec.h"
 
 #define MAX_THREADS 1024

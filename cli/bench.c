@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `sluice bench`: measurements of Sluice itself, each a file bench-WHAT.c and a line here. */
+/* `sluice bench`: measurements of Sluice itself, each a file lab/bench/WHAT.c and a line here. */
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/bench-wire.h"
-#include "cli/bench-worker.h"
-#include "cli/bench.h"
 #include "cli/cli.h"
+#include "lab/bench/bench.h"
+#include "lab/bench/wire.h"
+#include "lab/bench/worker.h"
 
 static const struct bench {
 	const char *name, *summary;

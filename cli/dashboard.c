@@ -16,7 +16,7 @@
 #include "base/json.h"
 #include "base/listen.h"
 #include "cli/cli.h"
-#include "cli/listen.h"
+#include "layer/listen.h"
 
 static const char cmd[] = "dashboard";
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The dashboard of a layer: a process beside its members, which serves HTTP (dashboard/server).
+ * The dashboard of a layer: a process beside its members, which serves HTTP (httpd/).
  * It asks them, they do not know of it. In the directory of the layer it has
  *
  *	dashboard-lock     held as long as it lives
@@ -16,7 +16,7 @@
 #include <sys/types.h>
 
 #include "base/secret.h"
-#include "cli/layer.h"
+#include "layer/layer.h"
 
 #define DASHBOARD_PORT 7480
 

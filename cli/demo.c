@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `sluice demo`: the live demonstration is demo-live.c. This file is the command, and
+ * `sluice demo`: the live demonstration is lab/demo/live.c. This file is the command, and
  * `sluice demo --simulate`: the same three jobs on the same model device under several
  * combinations of policies, and what each makes of them. All figures come out of sim/requests.c,
  * that is the scheduler of libsluice on a timing model, in virtual time; the same on every machine.
@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/units.h"
 #include "cli/cli.h"
-#include "cli/demo-live.h"
-#include "base/json.h"
+#include "lab/demo/live.h"
 #include "sim/requests.h"
 
 #define CMD "demo"

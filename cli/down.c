@@ -13,8 +13,8 @@
 #include "base/units.h"
 #include "cli/cli.h"
 #include "cli/dashboard.h"
-#include "cli/layer.h"
-#include "cli/status.h"
+#include "layer/layer.h"
+#include "layer/status.h"
 
 static const char cmd[] = "down";
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `sluice explore`: the command. See explore.h for what it is and where what is done. */
-#include "cli/explore.h"
+#include "lab/explore/explore.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/check.h"
 #include "cli/cli.h"
-#include "cli/page.h"
+#include "lab/page.h"
+#include "layer/check.h"
 
 #define CMD	    EXPLORE_CMD
 #define MAX_THREADS 1024
@@ -192,7 +192,7 @@ int cmd_explore(int argc, char **argv)
 	struct explore_spec s = { 0 };
 	int status;
 
-	if (argc == 3 && !strcmp(argv[1], "--kernel")) /* not for people: explore-live.c */
+	if (argc == 3 && !strcmp(argv[1], "--kernel")) /* not for people: lab/explore/live.c */
 		return explore_kernel_main(argv[2]);
 	status = ex_options(&a, argc, argv);
 

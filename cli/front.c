@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "cli/layer.h"
+#include "layer/layer.h"
 
 int main(int argc, char **argv)
 {

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "cli/layer.h"
 #include "cli/open.h"
+#include "layer/layer.h"
 
 static int op_help(void)
 {

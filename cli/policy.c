@@ -7,12 +7,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sluice.h"
-#include "cli/cli.h"
 #include "base/json.h"
-#include "cli/param.h"
-#include "cli/policy-json.h"
+#include "cli/cli.h"
 #include "cli/set.h"
+#include "layer/param.h"
+#include "layer/policy-json.h"
+#include "sluice.h"
 
 static const char cmd[] = "policy";
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `sluice profile DIR`: how much faster a file system serves sequential requests than random ones,
- * by operation and request size. profile-run.c has the method; the result is kept where the daemon
+ * by operation and request size. lab/profile/run.c has the method; the result is kept where the daemon
  * finds it (detect/profile.h).
  */
-#include "cli/profile.h"
+#include "lab/profile/profile.h"
 
 #include <errno.h>
 #include <math.h>
@@ -17,7 +17,7 @@
 
 #include "base/units.h"
 #include "cli/cli.h"
-#include "sim/device-spec.h"
+#include "model/device-spec.h"
 
 #define CMD		PROFILE_CMD
 #define LEAST_SIZE	4096

@@ -16,7 +16,7 @@
 
 #include "base/secret.h"
 #include "cli/cli.h"
-#include "client/tcp.h"
+#include "client/conn/tcp.h"
 #include "wire/proto.h"
 
 #define TIMEOUT_S 10

@@ -2,7 +2,7 @@
 /*
  * Which job a process belongs to that was started by `sluice run`.
  *
- * In this order: --job; SLUICE_JOB_ID and the batch systems (client/settings.c, as the library has
+ * In this order: --job; SLUICE_JOB_ID and the batch systems (client/conn/settings.c, as the library has
  * it); the MPI launcher, so that the ranks of `mpirun -n 4 sluice run -- ./a` are one job; else a
  * job of its own.
  *
@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "cli/run.h"
-#include "client/client.h"
+#include "client/conn/client.h"
 
 #define ANCESTORS 64
 

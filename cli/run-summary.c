@@ -24,7 +24,7 @@
 #include <unistd.h>
 
 #include "cli/run.h"
-#include "cli/status.h"
+#include "layer/status.h"
 
 static pid_t child;
 

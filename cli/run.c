@@ -15,15 +15,15 @@
 #include <unistd.h>
 
 #include "base/units.h"
-#include "cli/check.h"
 #include "cli/cli.h"
-#include "cli/layer.h"
 #include "cli/remote.h"
 #include "cli/run.h"
-#include "client/client.h"
+#include "client/conn/client.h"
+#include "client/conn/settings.h"
 #include "client/gate/filter.h"
 #include "client/gate/program.h"
-#include "client/settings.h"
+#include "layer/check.h"
+#include "layer/layer.h"
 #include "wire/ops.h"
 
 static const char cmd[] = "run";

@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "cli/check.h"
-#include "cli/layer.h"
+#include "layer/check.h"
+#include "layer/layer.h"
 
 /*
  * The name of the job: `given` if it is not NULL, else what the batch system or the MPI launcher

@@ -12,11 +12,11 @@
 #include <string.h>
 
 #include "base/units.h"
-#include "cli/check.h"
 #include "cli/cli.h"
-#include "cli/layer.h"
 #include "cli/set.h"
-#include "client/client.h"
+#include "client/conn/client.h"
+#include "layer/check.h"
+#include "layer/layer.h"
 #include "wire/ops.h"
 
 #define LINE 4096 /* the longest control line */

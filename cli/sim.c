@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `sluice sim`: what would the grant policies make of a machine and its applications? This file is
- * the command: it reads the options and the scenario, sim-run.c does the work.
+ * the command: it reads the options and the scenario, lab/study/run.c does the work.
  */
-#include "cli/sim.h"
+#include "lab/study/sim.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/check.h"
 #include "cli/cli.h"
-#include "cli/sim-generate.h"
-#include "cli/sim-requests.h"
+#include "lab/study/generate.h"
+#include "lab/study/requests.h"
+#include "layer/check.h"
 
 enum format { TABLE, JSON, CSV };
 enum { OF_DEVICE = 256, OF_WINDOW, OF_LOG };

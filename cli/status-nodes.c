@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/units.h"
-#include "cli/status.h"
+#include "layer/status.h"
 
 static const char *sn_state(const cJSON *member)
 {

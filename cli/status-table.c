@@ -9,7 +9,7 @@
 
 #include "base/units.h"
 #include "cli/cli.h"
-#include "cli/status.h"
+#include "layer/status.h"
 
 #define CELL STATUS_CELL
 

@@ -15,10 +15,10 @@
 #include "base/json.h"
 #include "base/units.h"
 #include "cli/cli.h"
-#include "cli/layer.h"
-#include "cli/listen.h"
-#include "cli/status.h"
-#include "client/client.h"
+#include "client/conn/client.h"
+#include "layer/layer.h"
+#include "layer/listen.h"
+#include "layer/status.h"
 
 static const char cmd[] = "status";
 

@@ -4,7 +4,7 @@
  * tree that people and the daemon can read, and says how far to trust it (AGIOS, Boito et al. 2015,
  * sections 4 and 5). The learner is detect/c45.c.
  */
-#include "cli/train.h"
+#include "lab/train/train.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "cli/page.h"
+#include "lab/page.h"
 
 #define CMD	    TRAIN_CMD
 #define REPEATS	    10	  /* of cross-validation, for the verdict: one alone may be lucky */

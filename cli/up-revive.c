@@ -25,9 +25,9 @@
 #include "base/units.h"
 #include "cli/cli.h"
 #include "cli/dashboard.h"
-#include "cli/listen.h"
 #include "cli/up.h"
-#include "client/client.h"
+#include "client/conn/client.h"
+#include "layer/listen.h"
 #include "wire/ops.h"
 
 static const char cmd[] = "up";

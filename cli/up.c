@@ -11,8 +11,8 @@
 #include "base/units.h"
 #include "cli/cli.h"
 #include "cli/dashboard.h"
-#include "cli/listen.h"
 #include "cli/up.h"
+#include "layer/listen.h"
 
 static const char cmd[] = "up";
 

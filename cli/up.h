@@ -5,8 +5,8 @@
 
 #include <limits.h>
 
-#include "cli/config.h"
-#include "cli/layer.h"
+#include "layer/config.h"
+#include "layer/layer.h"
 
 struct up {
 	const char *value[CONFIG_KEYS]; /* given, else the file's */

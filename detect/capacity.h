@@ -4,7 +4,7 @@
  *
  * The idea is that of BBR (Cardwell et al., ACM Queue 2016): pace at what was delivered, probe
  *above it now and then, and believe throughput rather than times. Times of calls on a busy machine
- *mostly show waiting for a CPU (ionode/window.h). What tells a busy file system from a slow one is
+ *mostly show waiting for a CPU (sluiced/ionode/window.h). What tells a busy file system from a slow one is
  *how many threads are *blocked* in it while throughput is held a little below what it was:
  *
  *	bandwidth is the limit   hold back 15 %: the queue drains, far fewer threads are blocked

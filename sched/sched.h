@@ -20,9 +20,9 @@
 #include "base/ds/hash.h"
 #include "base/ds/heap.h"
 #include "detect/pattern.h"
-#include "policy/order/auto.h"
-#include "policy/order/flow.h"
 #include "policy/policy.h"
+#include "policy/request/order/auto.h"
+#include "policy/request/order/flow.h"
 #include "sched/spec.h"
 
 #define SL_RATIOS 41

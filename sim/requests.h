@@ -12,7 +12,7 @@
 
 #include <stdbool.h>
 
-#include "sim/device.h"
+#include "model/device.h"
 #include "sim/histogram.h"
 #include "sim/pattern.h"
 #include "sluice.h"

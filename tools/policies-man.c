@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "layer/param.h"
 #include "sluice.h"
-#include "cli/param.h"
 
 /* What scdoc gives a meaning to must be escaped; it does not mind if more is. */
 static void pm_text(const char *s)

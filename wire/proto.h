@@ -79,7 +79,7 @@ enum sl_frame_flags { SL_F_APPEND = 1, SL_F_DATASYNC = 2, SL_F_DATA = 4 };
  * that it has got. The lease is valid until SL_LEASE_NS after the stamp given back. The client got
  * that stamp later than it was made: so SL_LEASE_NS after it last heard of the node, by its own
  * clock, no lease is valid. It waits for SL_LEASE_MARGIN_NS more, for clocks that do not run alike.
- * The node begins nothing in the last SL_FENCE_NS of a lease: see ionode/fence.c.
+ * The node begins nothing in the last SL_FENCE_NS of a lease: see sluiced/ionode/fence.c.
  */
 #define SL_LEASE_NS	   INT64_C(8000000000)
 #define SL_LEASE_MARGIN_NS INT64_C(1000000000)

@@ -46,7 +46,7 @@
  *debited after it. (Without WRITES, a job with a max: debited before it, and put back.) WRITES   a
  *buffered write goes at once and makes bytes `dirty`. While the job has more than `dirty_most` of
  *them, or flushes a file, the program pays for `step` bytes after `step` bytes of its own files
- *from the credit, and starts to write each of them back (client/wire.c). So the file system sees
+ *from the credit, and starts to write each of them back (client/conn/wire.c). So the file system sees
  *them in the order of leases.
  *
  * Dirty bytes of files that were closed, and of processes that have ended, are `left`: the kernel
@@ -120,7 +120,7 @@ struct sl_turn_node {
 	_Alignas(64) _Atomic uint64_t ready[SL_TURN_JOBS / 64]; /* jobs that have asked */
 };
 
-/* Bytes and calls of one direction, added to by one instruction: client/account.h. */
+/* Bytes and calls of one direction, added to by one instruction: client/conn/account.h. */
 struct sl_turn_count {
 	uint64_t bytes, calls;
 };

@@ -31,8 +31,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "client/conn/settings.h"
 #include "client/gate/filter.h"
-#include "client/settings.h"
 
 #define CACHE	 256U
 #define VALID_NS INT64_C(1000000000)

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "client/turn.h"
+#include "client/conn/turn.h"
 
 struct gate_work {
 	uint64_t bytes[2];	 /* by enum sl_op: of files of the layer */

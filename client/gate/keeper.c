@@ -22,8 +22,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "client/conn/turn.h"
 #include "client/gate/serve.h"
-#include "client/turn.h"
 
 #define LOOK_MS	  1000
 #define SILENT_MS 3000

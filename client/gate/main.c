@@ -8,7 +8,7 @@
  * A gate is a seccomp filter (filter.c) that stops data calls of the program and its children until
  * a supervisor (serve.c) has them continued: for programs that the preloaded library cannot be in.
  * `sluice run` starts this program, and so does the preloaded library when a process is about to
- * exec such a program (preload-exec.c). The environment is the program's own; NAME=VALUE is what
+ * exec such a program (client/preload/exec.c). The environment is the program's own; NAME=VALUE is what
  * the supervisor has to know besides.
  *
  *	this process ── clone, clone ──► keeper ── fork ──► supervisor
@@ -33,9 +33,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "client/conn/settings.h"
 #include "client/gate/filter.h"
 #include "client/gate/serve.h"
-#include "client/settings.h"
 
 enum { EXIT_NOT_EXECUTABLE = 126, EXIT_NOT_FOUND = 127 };
 

@@ -6,7 +6,7 @@
  *	            credit: answered at once. Else it goes to the queue. A receiver never waits, so
  *	            that no call waits behind another that it has nothing to do with
  *	waiters     take the calls of the queue in their order and wait, each for one, as a thread
- *	            of the program would with the preloaded library (client/turn.c). Their number
+ *	            of the program would with the preloaded library (client/conn/turn.c). Their number
  *	            grows to WAITERS: that many calls can ask with their place at a time
  *	main        counts, so that the keeper sees that it is not stopped; starts another
  *	            keeper if that was killed; ends when the last process behind the gate does
@@ -28,8 +28,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "client/conn/turn.h"
 #include "client/gate/call.h"
-#include "client/turn.h"
 
 #define RECEIVERS 4U
 #define WAITERS	  32U

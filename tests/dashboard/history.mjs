@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the charts draw, without a browser: seconds, gaps, phases, colours. Prints TAP. */
 import assert from 'node:assert/strict';
-import { Colours, History, SLOTS } from '../../dashboard/history.js';
+import { Colours, History, SLOTS } from '../../web/history.js';
 
 const T = 1_800_000_000; /* a second */
 const status = (second, jobs) => ({

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { run, until } from './browser.mjs';
-import { bytes, count, limit } from '../../dashboard/format.js';
+import { bytes, count, limit } from '../../web/format.js';
 
 const [, , only] = process.argv;
 const sluice = (...args) => execFileSync(process.env.SLUICE, args, { encoding: 'utf8' });

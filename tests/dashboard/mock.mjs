@@ -240,7 +240,7 @@ function file(path) {
 		{
 			'uplot.js': 'node_modules/uplot/dist/uPlot.iife.min.js',
 			'uplot.css': 'node_modules/uplot/dist/uPlot.min.css',
-		}[name] ?? `dashboard/${name}`;
+		}[name] ?? `web/${name}`;
 
 	return /^[a-z-]+\.(html|js|css|svg)$/.test(name)
 		? [types[name.split('.')[1]], readFileSync(root + inside)]

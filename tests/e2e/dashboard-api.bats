@@ -281,8 +281,8 @@ post() { # path, body
 	# what the rules and the Grafana dashboard ask for is there
 	sed -n 's/^# TYPE \([a-z0-9_]*\) .*/\1/p' "$BATS_TEST_TMPDIR/metrics" | sort >"$BATS_TEST_TMPDIR/names"
 	{ jq -r '.panels[].targets[].expr, (.templating.list[].query | objects.query)' \
-		"$SOURCE_DIR/dashboard/grafana/sluice.json"
-		grep -v '^ *#' "$SOURCE_DIR/dashboard/prometheus/sluice-rules.yaml"; } |
+		"$SOURCE_DIR/integrate/grafana/sluice.json"
+		grep -v '^ *#' "$SOURCE_DIR/integrate/prometheus/sluice-rules.yaml"; } |
 		grep -o 'sluice_[a-z0-9_]*' | sort -u >"$BATS_TEST_TMPDIR/used"
 	[ "$(wc -l <"$BATS_TEST_TMPDIR/used")" -ge 15 ]
 	[ "$(comm -13 "$BATS_TEST_TMPDIR/names" "$BATS_TEST_TMPDIR/used")" = "" ]
@@ -290,7 +290,7 @@ post() { # path, body
 
 @test "the rules for alerts do what they say" {
 	command -v promtool >/dev/null || skip "promtool is not there: install prometheus"
-	cd "$SOURCE_DIR/dashboard/prometheus"
+	cd "$SOURCE_DIR/integrate/prometheus"
 	promtool check config prometheus.yaml
 	promtool check rules sluice-rules.yaml
 	promtool test rules sluice-rules-test.yaml

@@ -16,7 +16,7 @@ setup_file() {
 }
 
 setup() {
-	DAEMON=${SLUICED:-build/ionode/sluiced}
+	DAEMON=${SLUICED:-build/sluiced/sluiced}
 	live_setup
 	export SLUICE_MODE=forward
 }

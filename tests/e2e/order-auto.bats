@@ -56,7 +56,7 @@ END
 @test "auto chooses by pattern and device, and says why; replay finds the same" {
 	cd "$BATS_TEST_TMPDIR"
 	tree sjf aioli
-	REAL=$(realpath "$(dirname "$SLUICE")/../ionode/sluiced")
+	REAL=$(realpath "$(dirname "$SLUICE")/../sluiced/sluiced")
 	printf '#!/bin/sh\nexec %s "$@" --trace %s\n' "$REAL" "$BATS_TEST_TMPDIR/trace" >recording
 	chmod +x recording
 	# the path is made whole: the node runs elsewhere

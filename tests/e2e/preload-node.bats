@@ -147,7 +147,7 @@ while not os.path.getsize('pid'):
 
 @test "only what is interposed is exported" {
 	nm -D --defined-only "$PRELOAD" | awk '{ print $3 }' | sort >exported
-	sed -n '/global:/,/local:/p' "$SOURCE_DIR/client/preload.map" | grep -o '[A-Za-z_0-9]*;' | tr -d ';' |
+	sed -n '/global:/,/local:/p' "$SOURCE_DIR/client/preload/preload.map" | grep -o '[A-Za-z_0-9]*;' | tr -d ';' |
 		sort >wanted
 	diff exported wanted
 	# and each of them is libc's, but for those that programs may call: another name would interpose nothing

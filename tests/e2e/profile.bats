@@ -35,7 +35,7 @@ has_file() {
 }
 
 @test "the ratios of the models are found, those that were not tested too" {
-	# Table I of AGIOS, as sim/device.c has it: at 32 KiB, and at 8 KiB for its own clusters.
+	# Table I of AGIOS, as model/device.c has it: at 32 KiB, and at 8 KiB for its own clusters.
 	while read -r model size read write; do
 		"$SLUICE" profile --json --device-model "$model" >j
 		jq -e --argjson size "$size" --argjson read "$read" --argjson write "$write" '

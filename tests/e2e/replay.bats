@@ -5,7 +5,7 @@ bats_require_minimum_version 1.5.0
 
 paths() {
 	SLUICE=$(realpath "${SLUICE:-build/cli/sluice}")
-	REAL=$(realpath "${SLUICED:-$(dirname "$SLUICE")/../ionode/sluiced}")
+	REAL=$(realpath "${SLUICED:-$(dirname "$SLUICE")/../sluiced/sluiced}")
 	export SLUICE_RUNTIME=$BATS_FILE_TMPDIR/rt
 	DIR=$BATS_FILE_TMPDIR/dir
 	TRACE=$BATS_FILE_TMPDIR/trace

@@ -5,7 +5,7 @@ bats_require_minimum_version 1.5.0
 
 setup() {
 	SLUICE=$(realpath "${SLUICE:-build/cli/sluice}")
-	REAL=$(realpath "${SLUICED:-$(dirname "$SLUICE")/../ionode/sluiced}")
+	REAL=$(realpath "${SLUICED:-$(dirname "$SLUICE")/../sluiced/sluiced}")
 	SOURCE_DIR=$(realpath "${SOURCE_DIR:-.}")
 	LARGE=$SOURCE_DIR/examples/scenarios/agios-shared-large.yaml
 	cd "$BATS_TEST_TMPDIR"

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/config.h"
+#include "layer/config.h"
 #include "tests/fuzz/fuzz.h"
 
 static void has_place(const char *err, const uint8_t *data, size_t size)

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/allocate-curves.h"
+#include "lab/allocate/curves.h"
 #include "tests/fuzz/fuzz.h"
 
 static void check(const struct curves *c)

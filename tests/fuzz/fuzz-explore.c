@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/explore.h"
+#include "lab/explore/explore.h"
 #include "tests/fuzz/fuzz.h"
 
 static void kernel_is_sound(const struct explore_kernel *k)

@@ -14,10 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dashboard/server/change.h"
-#include "dashboard/server/guard.h"
-#include "dashboard/server/metrics.h"
-#include "dashboard/server/plan.h"
+#include "httpd/change.h"
+#include "httpd/guard.h"
+#include "httpd/metrics.h"
+#include "httpd/plan.h"
 #include "tests/fuzz/fuzz.h"
 
 #define TOKEN "0123456789abcdef"

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "controller/brain.h"
+#include "sluiced/controller/brain.h"
 #include "tests/fuzz/fuzz.h"
 
 static char *text_of(const uint8_t *data, size_t size)

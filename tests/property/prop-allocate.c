@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "harness.h"
-#include "policy/allocate/options.h"
+#include "policy/machine/allocate/options.h"
 
 enum { JOBS = 40, FEW = 5, POINTS = 12, IONODES = 48 };
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "harness.h"
-#include "policy/divide.h"
+#include "policy/machine/divide.h"
 
 enum { JOBS = 60 };
 

@@ -19,7 +19,7 @@
 /* cmocka needs those above, in this order */
 #include <cmocka.h>
 
-#include "policy/allocate/options.h"
+#include "policy/machine/allocate/options.h"
 #include "policy/policy.h"
 
 enum { JOBS = 64, POINTS = 16, IONODES = 256 };

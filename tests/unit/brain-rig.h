@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "controller/brain.h"
+#include "sluiced/controller/brain.h"
 
 #define MS	     INT64_C(1000000)
 #define NO_GRANT     UINT64_MAX

@@ -16,8 +16,8 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "policy/order/flow.h"
-#include "policy/order/quantum.h"
+#include "policy/request/order/flow.h"
+#include "policy/request/order/quantum.h"
 
 #define K	     UINT64_C(1024)
 #define M	     (K * K)

@@ -18,7 +18,7 @@
 #include <cmocka.h>
 
 #include "base/ds/random.h"
-#include "policy/grant/periodic.h"
+#include "policy/machine/grant/periodic.h"
 
 #define SEC    INT64_C(1000000000)
 #define GB     1e9

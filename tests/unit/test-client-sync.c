@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a client remembers of data that a node on another machine has not synced: client/sync.c. */
+/* What a client remembers of data that a node on another machine has not synced: client/conn/sync.c. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,7 +9,7 @@
 /* cmocka needs those above */
 #include <cmocka.h>
 
-#include "client/tcp.h"
+#include "client/conn/tcp.h"
 
 /* ---- a connection that always works ---- */
 

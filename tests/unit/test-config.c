@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/config.h"
+#include "layer/config.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 

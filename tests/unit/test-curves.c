@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "controller/curves.h"
+#include "sluiced/controller/curves.h"
 
 static struct curves *fresh(void)
 {

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "sim/device.h"
+#include "model/device.h"
 
 /* Round numbers: 1 byte takes 10 ns to read and 20 ns to write. */
 static const struct sl_device_model round_model = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is to be explored, and when a cell has runs enough: cli/explore-{spec,kernels,cells}.c; and
- * the files of a kernel: explore-kernel.c. */
+/* What is to be explored, and when a cell has runs enough: lab/explore/{spec,kernels,cells}.c; and
+ * the files of a kernel: lab/explore/kernel.c. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -14,9 +14,9 @@
 
 #include <cmocka.h>
 
-#include "cli/cli.h"
-#include "cli/explore-kernel.h"
-#include "cli/private.h"
+#include "base/cli.h"
+#include "lab/explore/kernel.h"
+#include "lab/private.h"
 
 volatile sig_atomic_t private_interrupted;
 

@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "client/fdtable.h"
+#include "client/preload/fdtable.h"
 
 #define THREADS 4
 #define ROUNDS	20000

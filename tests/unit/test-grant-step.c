@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Jobs that keep step are pulled apart: policy/grant/step.c, by way of the policies that use it.
+ * Jobs that keep step are pulled apart: policy/machine/grant/step.c, by way of the policies that use it.
  * The jobs are those of its example. See also prop-grant-sets.c.
  */
 #include "grant-rig.h"

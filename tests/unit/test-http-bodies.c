@@ -11,9 +11,9 @@
 
 #include <cmocka.h>
 
-#include "dashboard/server/change.h"
-#include "dashboard/server/metrics.h"
-#include "dashboard/server/plan.h"
+#include "httpd/change.h"
+#include "httpd/metrics.h"
+#include "httpd/plan.h"
 #include "sim/scenario.h"
 
 static char line[CHANGE_LINE], other[CHANGE_LINE], err[CHANGE_TEXT];

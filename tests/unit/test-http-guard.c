@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "dashboard/server/guard.h"
+#include "httpd/guard.h"
 
 #define TOKEN  "0123456789abcdef0123456789abcdef0123456789abcdef"
 #define READER "ffffffffffffffffffffffffffffffffffffffffffffffff"

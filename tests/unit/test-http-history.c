@@ -11,7 +11,7 @@
 #include <cmocka.h>
 #include <cjson/cJSON.h>
 
-#include "dashboard/server/history.h"
+#include "httpd/history.h"
 
 #define MB 1e6
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * policy/order/aioli: one batch at a time, first come first served between queues, quanta that
+ * policy/request/order/aioli: one batch at a time, first come first served between queues, quanta that
  * carry on, waits for more and for the late one of a stream.
  */
 #define POLICY sl_order_aioli

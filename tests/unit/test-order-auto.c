@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "policy/order/auto.h"
+#include "policy/request/order/auto.h"
 #include "sched/sched.h"
 
 static void strided_reads(struct box *b, uint64_t job, unsigned n)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * policy/order/flow: the fence, which keeps what overlaps in arrival order, and what leaves
+ * policy/request/order/flow: the fence, which keeps what overlaps in arrival order, and what leaves
  * unserved: cancelled requests and those that a change of policy takes out.
  */
 #include "tests/unit/order-rig.h"

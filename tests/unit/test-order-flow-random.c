@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * policy/order/flow with every policy at random, against a model that knows nothing of trees.
+ * policy/request/order/flow with every policy at random, against a model that knows nothing of trees.
  * SL_SEED=number repeats a failure.
  */
 #include "tests/unit/order-rig.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * policy/order/flow: merging, and the table of files. to-agg drives the parts that all policies
+ * policy/request/order/flow: merging, and the table of files. to-agg drives the parts that all policies
  * share, because it adds nothing of its own but arrival order. What overlaps, and what leaves
  * unserved: test-order-flow-fence.c.
  */

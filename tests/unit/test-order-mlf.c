@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* policy/order/mlf: quanta, the ring of queues, bounded waits (see order-waits.h), ageing. */
+/* policy/request/order/mlf: quanta, the ring of queues, bounded waits (see order-waits.h), ageing. */
 #define POLICY sl_order_mlf
 #define NEXT   (4 * K)
 #include "tests/unit/order-waits.h"

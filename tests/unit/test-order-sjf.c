@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * policy/order/sjf: the smallest queue first; inside it offset order that goes on from the last
+ * policy/request/order/sjf: the smallest queue first; inside it offset order that goes on from the last
  * batch (C-LOOK), which all policies with queues share; ageing.
  */
 #include "tests/unit/order-rig.h"

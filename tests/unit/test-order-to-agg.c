@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* policy/order/to-agg: arrival order of runs. What merging does is in test-order-flow.c. */
+/* policy/request/order/to-agg: arrival order of runs. What merging does is in test-order-flow.c. */
 #include "tests/unit/order-rig.h"
 
 /* A[0,4K) B[0,4K) A[4K,8K) goes out as A[0,8K), B[0,4K). */

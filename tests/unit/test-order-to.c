@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* policy/order/to: arrival order, one request at a time, and what it does across a change. */
+/* policy/request/order/to: arrival order, one request at a time, and what it does across a change. */
 #include "tests/unit/order-rig.h"
 
 /* W[0,4K) W[4K,8K) W[0,4K): two in flight together, the third when the first is done. */

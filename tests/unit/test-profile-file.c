@@ -16,8 +16,8 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "cli/cli.h"
-#include "cli/profile.h"
+#include "base/cli.h"
+#include "lab/profile/profile.h"
 
 #define SIZE 4096U
 

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "cli/profile.h"
+#include "lab/profile/profile.h"
 
 #define SECOND	   INT64_C(1000000000)
 #define FILE_BYTES (UINT64_C(1) << 30)

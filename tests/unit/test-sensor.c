@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "ionode/sensor.h"
+#include "sluiced/ionode/sensor.h"
 
 static const char mountstats[] =
 	"device proc mounted on /proc with fstype proc\n"

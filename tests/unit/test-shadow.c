@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "ionode/shadow.h"
+#include "sluiced/ionode/shadow.h"
 
 #define MB 1e6
 #define DT 0.1

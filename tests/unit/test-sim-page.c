@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "cli/sim.h"
+#include "lab/study/sim.h"
 
 static void near_to(double value, double expected, double tolerance)
 {

@@ -13,7 +13,7 @@
 #include <locale.h>
 #include <wchar.h>
 
-#include "cli/top.h"
+#include "cli/top/top.h"
 
 /* ---- a layer, and paper ---- */
 

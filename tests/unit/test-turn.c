@@ -26,9 +26,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "client/client.h"
-#include "client/turn.h"
-#include "client/wire.h"
+#include "client/conn/client.h"
+#include "client/conn/turn.h"
+#include "client/conn/wire.h"
 
 #define THREADS 8
 #define ROUNDS	100000

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "cli/report.h"
+#include "cli/report/report.h"
 
 #define HEAD_NOW "time,seconds,read,write,calls,held,waited,contended,first,last,job\n"
 /* Of older accounts, and for what has nothing to do with who met whom. */
@@ -39,7 +39,7 @@ static double waited_for(const struct report *r, const char *a, const char *b)
 	return r->by[at(r, a) * r->named + at(r, b)];
 }
 
-/* The example of report-sum.c. */
+/* The example of cli/report/sum.c. */
 static void waiting_is_divided_by_bytes(void **state)
 {
 	struct report r = read_all(HEAD "1002,2.0,0,10000000,10,0,0.4,small\n"

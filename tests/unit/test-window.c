@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "ionode/window.h"
+#include "sluiced/ionode/window.h"
 
 #define BYTES 131072
 

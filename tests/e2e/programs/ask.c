@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/client.h"
+#include "client/conn/client.h"
 
 int main(int argc, char **argv)
 {

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whether the parts of this installation are there, belong together and work; and the runtime
+ * directory with what crashed layers have left in it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/doctor/doctor.h"
+#include "layer/layer.h"
+
+#define PATIENCE_MS 10000
+#define MARK	    "sluice-preload-version=" /* client/preload/real.c */
+
+/*
+ * What a program prints, without what does not fit; preload: with that library, or NULL. Whether it
+ * ended well within PATIENCE_MS; it is killed if not.
+ */
+static bool dp_run(const char *const *args, const char *preload, char *out, size_t size)
+{
+	int fds[2], status = 1;
+	size_t used = 0;
+	bool late = false;
+	pid_t pid;
+
+	out[0] = 0;
+	if (pipe2(fds, O_CLOEXEC))
+		return false;
+	pid = fork();
+	if (pid == 0) {
+		signal(SIGPIPE, SIG_DFL);
+		dup2(fds[1], STDOUT_FILENO);
+		/* The loader's complaint has the name of the library in it. */
+		dup2(open("/dev/null", O_WRONLY | O_CLOEXEC), STDERR_FILENO);
+		if (preload)
+			setenv("LD_PRELOAD", preload, 1);
+		execvp(args[0], (char *const *)args);
+		_exit(127);
+	}
+	close(fds[1]);
+	while (pid > 0 && !late) {
+		struct pollfd p = { .fd = fds[0], .events = POLLIN };
+		char rest[4096];
+		ssize_t n;
+
+		if (poll(&p, 1, PATIENCE_MS) == 0)
+			late = true;
+		n = late ? 0 : read(fds[0], rest, sizeof(rest));
+		if (n <= 0)
+			break;
+		if ((size_t)n > size - 1 - used)
+			n = (ssize_t)(size - 1 - used);
+		memcpy(out + used, rest, (size_t)n);
+		used += (size_t)n;
+		out[used] = 0;
+	}
+	close(fds[0]);
+	if (late)
+		kill(pid, SIGKILL);
+	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	return pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+/* A program of ours beside this one, which must be of the same version. */
+static void dp_program(struct doctor *d, const char *name,
+		       int (*find)(const char *cmd, char path[PATH_MAX]))
+{
+	char path[PATH_MAX], said[DOCTOR_TEXT], text[200], expected[64];
+
+	cli_capture(said, sizeof(said));
+	if (find(d->cmd, path)) {
+		cli_capture(NULL, 0);
+		doctor_say(d, DOCTOR_FAIL, name, NULL, "%s", said);
+		return;
+	}
+	cli_capture(NULL, 0);
+	snprintf(expected, sizeof(expected), "%s %s", name, SL_VERSION);
+	if (!dp_run((const char *[]){ path, "--version", NULL }, NULL, text, sizeof(text))) {
+		doctor_say(d, DOCTOR_FAIL, name,
+			   "Is it for this machine, and are its libraries there? 'ldd' tells.",
+			   "%s does not run", path);
+		return;
+	}
+	text[strcspn(text, "\n")] = 0;
+	if (strcmp(text, expected) != 0)
+		doctor_say(d, DOCTOR_FAIL, name,
+			   "Install all parts anew, from the same sources; SLUICED may point to an "
+			   "old one.",
+			   "%s says '%.60s', but this is version %s", path, text, SL_VERSION);
+	else
+		doctor_say(d, DOCTOR_OK, name, NULL, "%s, %s", SL_VERSION, path);
+}
+
+/* The version that the library was built with; false: it is none of ours. */
+static bool dp_version(const char *path, char out[32])
+{
+	const char *at = NULL, *map;
+	struct stat st;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return false;
+	map = fstat(fd, &st) == 0 && st.st_size > 0
+		      ? mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0)
+		      : MAP_FAILED;
+	close(fd);
+	if (map == MAP_FAILED)
+		return false;
+	at = memmem(map, (size_t)st.st_size, MARK, strlen(MARK));
+	if (at)
+		snprintf(out, 32, "%.*s",
+			 (int)strnlen(at + strlen(MARK),
+				      (size_t)st.st_size - (size_t)(at - map) - strlen(MARK)),
+			 at + strlen(MARK));
+	munmap((void *)map, (size_t)st.st_size);
+	return at;
+}
+
+/* That a program has the library is seen in its own map of memory. */
+static void dp_preload(struct doctor *d)
+{
+	static const char name[] = "preload";
+	char path[PATH_MAX], said[DOCTOR_TEXT], version[32], *maps = malloc(1 << 20);
+	bool works;
+
+	cli_capture(said, sizeof(said));
+	if (!maps || layer_preload(d->cmd, path)) {
+		cli_capture(NULL, 0);
+		doctor_say(d, DOCTOR_FAIL, name, NULL, "%s", maps ? said : "no memory");
+		free(maps);
+		return;
+	}
+	cli_capture(NULL, 0);
+	if (!dp_version(path, version)) {
+		doctor_say(d, DOCTOR_FAIL, name,
+			   "Install it anew; SLUICE_PRELOAD may point to something else.",
+			   "%s is not this project's library", path);
+		free(maps);
+		return;
+	}
+	works = dp_run((const char *[]){ access("/bin/cat", X_OK) ? "cat" : "/bin/cat",
+					 "/proc/self/maps", NULL },
+		       path, maps, 1 << 20) &&
+		strstr(maps, path);
+	free(maps);
+	if (strcmp(version, SL_VERSION) != 0)
+		doctor_say(d, DOCTOR_FAIL, name, "Install all parts anew, from the same sources.",
+			   "%s is version %s, but this is %s", path, version, SL_VERSION);
+	else if (!works)
+		doctor_say(d, DOCTOR_FAIL, name,
+			   "Programs that are linked statically, or run with other rights "
+			   "(set-user-ID), cannot have it either; others must.",
+			   "a program does not get %s by LD_PRELOAD", path);
+	else
+		doctor_say(d, DOCTOR_OK, name, NULL, "%s, %s, works", SL_VERSION, path);
+}
+
+/* The server of the dashboard, which only that needs. */
+static void dp_httpd(struct doctor *d)
+{
+	static const char name[] = "sluice-httpd";
+	char path[PATH_MAX], said[DOCTOR_TEXT];
+
+	cli_capture(said, sizeof(said));
+	if (layer_httpd(d->cmd, path))
+		doctor_say(d, DOCTOR_WARN, name, "Only 'sluice dashboard' needs it.", "%s", said);
+	else if (access(path, X_OK))
+		doctor_say(d, DOCTOR_WARN, name, "Only 'sluice dashboard' needs it.", "%s: %s",
+			   path, strerror(errno));
+	else
+		doctor_say(d, DOCTOR_OK, name, NULL, "%s", path);
+	cli_capture(NULL, 0);
+}
+
+void doctor_parts(struct doctor *d)
+{
+	dp_program(d, "sluiced", layer_daemon);
+	dp_preload(d);
+	dp_httpd(d);
+}
+
+/* ---- layers ---- */
+
+void doctor_runtime(struct doctor *d)
+{
+	char path[PATH_MAX], said[DOCTOR_TEXT], advice[DOCTOR_TEXT];
+	struct layer_seen *all = NULL;
+	unsigned up = 0, died = 0;
+	struct layer l;
+	size_t n;
+
+	cli_capture(said, sizeof(said));
+	if (layer_runtime(d->cmd, false, path) || layer_open(&l, d->cmd, NULL, false)) {
+		cli_capture(NULL, 0);
+		doctor_say(d, DOCTOR_FAIL, "runtime", NULL, "%s", said);
+		return;
+	}
+	n = layer_all(d->cmd, &all);
+	cli_capture(NULL, 0);
+	for (size_t i = 0; i < n; i++) {
+		up += all[i].state == LAYER_UP;
+		died += all[i].state == LAYER_DIED;
+	}
+	if (access(path, F_OK)) {
+		char parent[PATH_MAX];
+
+		memcpy(parent, path, sizeof(parent));
+		if (access(dirname(parent), W_OK | X_OK))
+			doctor_say(d, DOCTOR_FAIL, "runtime",
+				   "Set SLUICE_RUNTIME to a directory of your own.",
+				   "%.200s cannot be made: %s", path, strerror(errno));
+		else
+			doctor_say(d, DOCTOR_OK, "runtime", NULL,
+				   "%.200s will be made by 'sluice up'", path);
+	} else {
+		doctor_say(d, DOCTOR_OK, "runtime", NULL, "%.200s, %u layer%s up", path, up,
+			   up == 1 ? "" : "s");
+	}
+	for (size_t i = 0; i < n; i++) {
+		char dead[200];
+
+		if (all[i].state == LAYER_DIED) {
+			snprintf(advice, sizeof(advice),
+				 "'sluice up --revive --name %s' starts it again, as it was; "
+				 "'sluice down --name %s' removes what it left; its log is "
+				 "%.200s/log.",
+				 all[i].layer.name, all[i].layer.name, all[i].layer.dir);
+			doctor_say(d, DOCTOR_WARN, "leftovers", advice, "layer '%s' has died",
+				   all[i].layer.name);
+		} else if (all[i].state == LAYER_UP &&
+			   layer_dead(&all[i].layer, dead, sizeof(dead))) {
+			snprintf(advice, sizeof(advice),
+				 "'sluice up --revive --name %s' brings back what died.",
+				 all[i].layer.name);
+			doctor_say(d, DOCTOR_WARN, "leftovers", advice,
+				   "of layer '%s' there died: %s", all[i].layer.name, dead);
+			died++;
+		}
+	}
+	if (!died)
+		doctor_say(d, DOCTOR_OK, "leftovers", NULL, "none of layers that crashed");
+	free(all);
+}

@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `sluice report`: who used what, who was delayed by whom, and what the policy changed, from the
+ * account that the nodes of a layer keep while they run (sluiced/ionode/usage.c).
+ */
+#include "cli/report/report.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/slurp.h"
+#include "base/units.h"
+#include "cli/cli.h"
+#include "lab/page.h"
+#include "layer/layer.h"
+#include "layer/status.h"
+
+#define CMD	  REPORT_CMD
+#define MOST	  8 /* jobs of the matrix as text */
+#define FILE_MOST (256 << 20)
+#define ASK_MS	  1000
+
+static int help(void)
+{
+	puts("usage: sluice report [--name NAME] [--since WHEN] [--html FILE] [--json]\n"
+	     "                     [--job ID | --slurm JOBID] [--line] [--what-if]\n"
+	     "                     [FILE]...\n"
+	     "\n"
+	     "Who used what, who waited for whom, and what the policy changed: from the\n"
+	     "account that the I/O nodes of a layer keep, also after the layer is down.\n"
+	     "\n"
+	     "Options:\n"
+	     "      --name NAME   which layer; default: the one that is up, or 'default'\n"
+	     "  -s, --since WHEN  only from then on: 2h, 30m, 7d before now, 14:30 (today),\n"
+	     "                    2026-11-16 or 2026-11-16T14:30; default: all\n"
+	     "      --job ID      only this job, and for whom it waited\n"
+	     "      --slurm JOBID the same for a job of Slurm: 4711; 4711.0 is taken as 4711\n"
+	     "      --line        of that job one line, as for the end of its output\n"
+	     "      --html FILE   a page with charts\n"
+	     "      --what-if     instead: what each grant policy would have done, simulated\n"
+	     "  -j, --json        print JSON\n"
+	     "  -h, --help        this text\n"
+	     "\n"
+	     "FILE: accounts kept by 'sluiced ionode --usage FILE'.\n"
+	     "\n"
+	     "Columns: AVERAGE bytes/s while it did I/O; HELD by its own max; WAITED with\n"
+	     "requests that were not sent yet; SAVED against equal shares: how much longer it\n"
+	     "would have needed; below 0 it was put behind others. Of a layer in observe mode:\n"
+	     "HELD and WAITED are what would have been; nothing was held.\n"
+	     "\n"
+	     "Manual: sluice-report(1).");
+	return CLI_OK;
+}
+
+/* ---- since when ---- */
+
+static bool parse_clock(const char *text, time_t now, time_t *out)
+{
+	static const char *const forms[] = { "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M",
+					     "%Y-%m-%d %H:%M", "%Y-%m-%d", "%H:%M" };
+
+	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+		struct tm tm;
+		const char *end;
+		int day;
+
+		localtime_r(&now, &tm);
+		tm.tm_hour = tm.tm_min = tm.tm_sec = 0;
+		end = strptime(text, forms[i], &tm);
+		if (!end || *end)
+			continue;
+		day = tm.tm_mday;
+		tm.tm_isdst = -1;
+		*out = mktime(&tm);
+		return tm.tm_mday == day; /* February has no 31st */
+	}
+	return false;
+}
+
+static int parse_since(const char *text, int64_t *out)
+{
+	time_t now = time(NULL), at = 0;
+	int64_t ns;
+
+	*out = 0;
+	if (!text)
+		return CLI_OK;
+	if (!sl_parse_time(text, &ns) && ns >= 0)
+		*out = (int64_t)now - ns / 1000000000;
+	else if (parse_clock(text, now, &at))
+		*out = (int64_t)at;
+	else
+		return cli_usage(CMD,
+				 "--since: '%s' is no time; write 2h, 14:30, 2026-11-16 or "
+				 "2026-11-16T14:30.",
+				 text);
+	return CLI_OK;
+}
+
+/* ---- the files ---- */
+
+static int read_file(struct report *r, const char *path, int64_t since_s)
+{
+	char err[REPORT_ERROR] = "", *text;
+	size_t size;
+	int rc = sl_slurp_file(path, FILE_MOST, &text, &size);
+
+	if (rc)
+		return cli_fail(CMD, "cannot read %s: %s.", path, strerror(-rc));
+	rc = report_read(r, text, size, since_s, err);
+	if (rc)
+		rc = cli_fail(CMD, "%s is not an account of usage: %s.", path,
+			      rc == -ENOMEM ? "out of memory" : err);
+	free(text);
+	return rc;
+}
+
+/* Those of a layer: RUNTIME/.usage-NAME, .usage-NAME-1, …, and the older .1 of each. */
+static int read_layer(struct report *r, const struct layer *l, int64_t since_s)
+{
+	char path[PATH_MAX], who[48], *text = NULL;
+	int status = CLI_OK;
+	unsigned found = 0;
+
+	/* Nodes write every two seconds. One that does not answer has written what it had to. */
+	if (layer_state(l) == LAYER_UP)
+		layer_tell_all(l, "usage", true, who, &text);
+	free(text);
+
+	for (unsigned i = 0; i < LAYER_IONODES && !status; i++) {
+		for (int old = 1; old >= 0 && !status; old--) {
+			if (layer_usage(l, i, path) || (old && strlen(path) + 3 > sizeof(path)))
+				continue;
+			if (old)
+				strcat(path, ".1");
+			if (access(path, F_OK))
+				continue;
+			status = read_file(r, path, since_s);
+			found++;
+		}
+	}
+	if (!status && !found)
+		return cli_fail(
+			CMD,
+			"there is no account of layer '%s': no job has done any I/O through "
+			"it yet.",
+			l->name);
+	return status;
+}
+
+/* ---- one job ---- */
+
+/* Of 4711 and of its steps, 4711.0 and 4711.batch: the job. */
+static int parse_slurm(const char *text, char id[REPORT_ID])
+{
+	size_t digits = strspn(text, "0123456789");
+
+	if (!digits || digits >= REPORT_ID || (text[digits] && text[digits] != '.'))
+		return cli_usage(CMD, "--slurm: '%s' is no number of a job; write 4711.", text);
+	snprintf(id, REPORT_ID, "%.*s", (int)digits, text);
+	return CLI_OK;
+}
+
+static int choose_job(struct report *r, const char *id)
+{
+	for (uint32_t i = 0; i < r->jobs; i++) {
+		if (strcmp(r->job[i].name, id) != 0)
+			continue;
+		r->only = &r->job[i];
+		return CLI_OK;
+	}
+	return cli_fail(CMD, "job '%s' did no I/O through the layer in that time.", id);
+}
+
+/* "sluice: job 4711 read 0B and wrote 21MB in 20 requests, 19.8MB/s on average; ..." */
+static void print_line(const struct report_job *b)
+{
+	char t[3][STATUS_CELL];
+	double bytes = (double)b->bytes[0] + (double)b->bytes[1];
+
+	sl_format_bytes(t[0], sizeof(t[0]), b->bytes[0]);
+	sl_format_bytes(t[1], sizeof(t[1]), b->bytes[1]);
+	sl_format_rate(t[2], sizeof(t[2]), (uint64_t)(bytes / b->active_s));
+	printf("sluice: job %s read %s and wrote %s in %" PRIu64 " requests, %s on average; waited "
+	       "%.1fs, %.1fs of it for its own max.\n",
+	       b->name, t[0], t[1], b->calls, t[2], b->waited_s, b->held_s);
+}
+
+/* ---- as text ---- */
+
+#define NAME 16 /* columns of a name */
+#define CELL 8	/* of anything else */
+
+/* A name in so many columns. What tells jobs apart is often their end: of run-4711 and run-4712
+ * that is what a narrow column keeps. */
+static void print_name(const char *name, int columns, bool end)
+{
+	size_t length = strlen(name), room = (size_t)columns;
+
+	if (length <= room)
+		printf(end ? "%*s" : "%-*s", columns, name);
+	else if (end)
+		printf("~%s", name + length - (room - 1));
+	else
+		printf("%.*s~", columns - 1, name);
+}
+
+/* In CELL columns: 0.3s, -9999.9s, 10000s, 278h. */
+static void print_seconds(double s, bool sign)
+{
+	const char *plus = sign && s >= -0.05 ? "+" : "";
+	char text[32];
+
+	if (fabs(s) < 0.05)
+		s = 0; /* no -0.0 */
+	if (fabs(s) < 9999.95)
+		snprintf(text, sizeof(text), "%s%.1fs", plus, s);
+	else if (fabs(s) < 999999.5)
+		snprintf(text, sizeof(text), "%s%.0fs", plus, s);
+	else
+		snprintf(text, sizeof(text), "%s%.0fh", plus, s / 3600);
+	printf(" %*s", CELL, text);
+}
+
+static void print_table(const struct report *r)
+{
+	static const char *const titles[] = { "READ", "WRITTEN", "REQUESTS", "AVERAGE",
+					      "HELD", "WAITED",	 "SAVED" };
+
+	print_name("JOB", NAME, false);
+	for (size_t i = 0; i < sizeof(titles) / sizeof(titles[0]); i++)
+		printf(" %*s", CELL, titles[i]);
+	puts("");
+	for (uint32_t i = 0; i < r->jobs; i++) {
+		const struct report_job *b = &r->job[i];
+		char t[4][STATUS_CELL];
+		double bytes = (double)b->bytes[0] + (double)b->bytes[1];
+
+		if (r->only && b != r->only)
+			continue;
+		sl_format_bytes(t[0], sizeof(t[0]), b->bytes[0]);
+		sl_format_bytes(t[1], sizeof(t[1]), b->bytes[1]);
+		snprintf(t[2], sizeof(t[2]), "%" PRIu64, b->calls);
+		if (strlen(t[2]) > CELL)
+			status_short(t[2], (double)b->calls);
+		sl_format_rate(t[3], sizeof(t[3]), (uint64_t)(bytes / b->active_s));
+		print_name(b->name, NAME, false);
+		for (size_t k = 0; k < 4; k++)
+			printf(" %*s", CELL, t[k]);
+		print_seconds(b->held_s, false);
+		print_seconds(b->waited_s, false);
+		print_seconds(b->saved_s, true);
+		puts("");
+	}
+}
+
+/* Whether a waited for b, as far as one decimal shows it. */
+static bool delayed(const struct report *r, uint32_t a, uint32_t b)
+{
+	return a != b && r->by[(size_t)a * r->named + b] >= 0.05;
+}
+
+static void print_matrix(const struct report *r)
+{
+	uint32_t n = r->named < MOST ? r->named : MOST;
+	bool row[MOST] = { 0 }, column[MOST] = { 0 }, any = false;
+
+	for (uint32_t a = 0; a < n; a++) {
+		for (uint32_t b = 0; b < n; b++) {
+			row[a] |= delayed(r, a, b);
+			column[b] |= delayed(r, a, b);
+		}
+		any |= row[a];
+	}
+	if (!any) {
+		puts(r->observed_rows ? "\nNobody would have waited for anybody else."
+				      : "\nNobody waited for anybody else.");
+		return;
+	}
+	puts(r->observed_rows
+		     ? "\nSeconds that the job of the row would have waited for that of the column:"
+		     : "\nSeconds that the job of the row waited for that of the column:");
+	print_name("", NAME, false);
+	for (uint32_t b = 0; b < n; b++) {
+		if (!column[b])
+			continue;
+		putchar(' ');
+		print_name(r->job[b].name, CELL - 1, true);
+	}
+	puts("");
+	for (uint32_t a = 0; a < n; a++) {
+		if (!row[a])
+			continue;
+		print_name(r->job[a].name, NAME, false);
+		for (uint32_t b = 0; b < n; b++) {
+			if (column[b] && a == b)
+				printf(" %7s", "-");
+			else if (column[b])
+				printf(" %7.1f", r->by[(size_t)a * r->named + b]);
+		}
+		puts("");
+	}
+	if (r->jobs > n)
+		printf("(%u more: --json or --html has them.)\n", r->jobs - n);
+}
+
+/* For whom the job waited that was asked for. */
+static void print_delays(const struct report *r)
+{
+	uint32_t a = (uint32_t)(r->only - r->job);
+	bool any = false;
+
+	puts("");
+	for (uint32_t b = 0; a < r->named && b < r->named; b++) {
+		if (!delayed(r, a, b))
+			continue;
+		printf("It waited %.1fs for %s.\n", r->by[(size_t)a * r->named + b],
+		       report_name(r, b));
+		any = true;
+	}
+	if (!any)
+		puts("It waited for nobody else.");
+}
+
+static void print_text(const struct report *r)
+{
+	char from[32], to[32];
+	time_t t[2] = { (time_t)r->from_s, (time_t)r->to_s };
+	struct tm tm;
+
+	strftime(from, sizeof(from), "%F %T", localtime_r(&t[0], &tm));
+	strftime(to, sizeof(to), "%F %T", localtime_r(&t[1], &tm));
+	printf("%s to %s\n\n", from, to);
+	if (r->observed_rows)
+		puts(r->observed_rows == r->rows ? "Observed: nothing was held. HELD, WAITED and "
+						   "who waited for whom are what "
+						   "would\nhave been under the capacity, limits "
+						   "and weights of that time.\n"
+						 : "Partly observed: then nothing was held, and "
+						   "HELD and WAITED are what "
+						   "would have been.\n");
+	print_table(r);
+	if (r->only)
+		print_delays(r);
+	else
+		print_matrix(r);
+}
+
+/* ---- the command ---- */
+
+/* Of a layer that is up, and has one; else 0. */
+static double layer_capacity(const struct layer *l)
+{
+	cJSON *tree = layer_state(l) == LAYER_UP ? status_ask(l, ASK_MS) : NULL;
+	double bps = status_number(tree, "capacity_bps");
+
+	cJSON_Delete(tree);
+	return bps;
+}
+
+static int print(const struct report *r, bool as_json, bool line, const char *html,
+		 const char *layer)
+{
+	struct json j;
+	int status;
+
+	if (html && (status = report_page(html, r, layer)))
+		return status;
+	if (as_json) {
+		json_begin(&j, stdout);
+		json_object(&j, NULL);
+		report_json(&j, r, false);
+		json_end(&j);
+	} else if (line) {
+		print_line(r->only);
+	} else if (html) {
+		printf("Written to %s.\n", html);
+	} else if (!r->rows) {
+		puts("No job did any I/O in that time.");
+	} else {
+		print_text(r);
+	}
+	if (r->skipped_lines == 1)
+		cli_warn(CMD, "a line that makes no sense was skipped.");
+	else if (r->skipped_lines)
+		cli_warn(CMD, "%" PRIu64 " lines that make no sense were skipped.",
+			 r->skipped_lines);
+	return CLI_OK;
+}
+
+int cmd_report(int argc, char **argv)
+{
+	const char *name = NULL, *since = NULL, *html = NULL, *job = NULL, *slurm = NULL;
+	bool as_json = false, line = false, what_if = false;
+	char slurm_id[REPORT_ID];
+	const struct cli_option options[] = { { "name", 0, NULL, &name },
+					      { "since", 's', NULL, &since },
+					      { "html", 0, NULL, &html },
+					      { "job", 0, NULL, &job },
+					      { "slurm", 0, NULL, &slurm },
+					      { "line", 0, &line, NULL },
+					      { "json", 'j', &as_json, NULL },
+					      { "what-if", 0, &what_if, NULL },
+					      { 0 } };
+	int status = cli_options(CMD, argc, argv, options, argc, help);
+	struct report r = { 0 };
+	struct layer l = { .name = "", .lock = -1 };
+	int64_t since_s;
+
+	if (status)
+		return cli_end(status);
+	if ((status = parse_since(since, &since_s)))
+		return status;
+	if (name && optind < argc)
+		return cli_usage(CMD, "--name and files do not go together.");
+	if (job && slurm)
+		return cli_usage(CMD, "--job and --slurm both name a job; give one of them.");
+	if (slurm && (status = parse_slurm(slurm, slurm_id)))
+		return status;
+	job = slurm ? slurm_id : job;
+	if (line && (!job || as_json))
+		return cli_usage(CMD, "--line is of one job, and not JSON: give --job or --slurm.");
+	if (html && job)
+		return cli_usage(CMD, "the page has all jobs: leave out --job, --slurm or --html.");
+	if (what_if && (html || job))
+		return cli_usage(
+			CMD,
+			"--what-if is about all jobs, and has no page: leave out --html, --job or "
+			"--slurm.");
+	if (html && (status = page_check(CMD, html)))
+		return status;
+	if (optind == argc) {
+		status = layer_choose(&l, CMD, name);
+		if (!status)
+			status = read_layer(&r, &l, since_s);
+		layer_close(&l);
+	}
+	for (int i = optind; i < argc && !status; i++)
+		status = read_file(&r, argv[i], since_s);
+	if (!status && report_sum(&r))
+		status = cli_fail(CMD, "out of memory.");
+	if (!status && job)
+		status = choose_job(&r, job);
+	if (!status && what_if)
+		status = report_what_if(&r, *l.name ? layer_capacity(&l) : 0, as_json);
+	else if (!status)
+		status = print(&r, as_json, line, html, l.name);
+	report_free(&r);
+	return status;
+}

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `sluice top`: its options, and what it prints without a terminal. See top.h. */
+#include <errno.h>
+#include <langinfo.h>
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/units.h"
+#include "cli/cli.h"
+#include "cli/top/top.h"
+#include "layer/layer.h"
+#include "layer/status.h"
+
+static const char cmd[] = "top";
+
+enum { O_NAME = 256, O_SORT, O_REVERSE, O_FILTER, O_NO_COLOR, O_COLUMNS };
+
+#define EVERY_MIN_NS INT64_C(100000000)
+#define EVERY_MAX_NS INT64_C(86400000000000)
+
+static int to_help(void)
+{
+	puts("usage: sluice top [--name NAME] [--sort KEY] [--filter TEXT] [--interval TIME]\n"
+	     "       sluice top --batch [-n COUNT] [--columns N] [OPTION]...\n"
+	     "\n"
+	     "Watches the jobs of a layer: who moves how much, who waits, and why. Keys sort,\n"
+	     "filter, pause, and change a job's min, max and weight; '?' explains them.\n"
+	     "\n"
+	     "Options:\n"
+	     "      --name NAME      which layer; not needed if only one is up\n"
+	     "      --sort KEY       now (the default), name, average, iops, queue, held, p50,\n"
+	     "                       p99, set, min, max or weight\n"
+	     "      --reverse        the other way round\n"
+	     "      --filter TEXT    only jobs with this in their name or reason\n"
+	     "  -d, --interval TIME  ask every so often; 1 second\n"
+	     "      --no-color       without colours, as with NO_COLOR in the environment\n"
+	     "  -b, --batch          plain text to standard output, one after the other\n"
+	     "  -n, --count N        with --batch: so often, then end\n"
+	     "      --columns N      with --batch: so wide (60 to 512); 80\n"
+	     "  -h, --help           this text\n"
+	     "\n"
+	     "Manual: sluice-top(1).");
+	return CLI_OK;
+}
+
+/* ---- without a terminal ---- */
+
+struct paper {
+	struct top_canvas canvas; /* first: a canvas is its paper */
+	unsigned row;
+	size_t used;
+	char line[4 * TOP_LINE_MOST + 8];
+};
+
+/* Without the spaces at the end, which only a screen needs. */
+static void to_flush(struct paper *p)
+{
+	while (p->used && p->line[p->used - 1] == ' ')
+		p->used--;
+	printf("%.*s\n", (int)p->used, p->line);
+	p->used = 0;
+}
+
+static void to_put(struct top_canvas *c, unsigned row, enum top_style style, bool selected,
+		   const char *text)
+{
+	struct paper *p = (struct paper *)c;
+	size_t length = strlen(text);
+
+	(void)style;
+	(void)selected;
+	while (p->row < row) {
+		to_flush(p);
+		p->row++;
+	}
+	if (p->used + length < sizeof(p->line)) {
+		memcpy(p->line + p->used, text, length);
+		p->used += length;
+	}
+}
+
+static int to_batch(const struct layer *l, struct top_view *v, unsigned long count)
+{
+	for (unsigned long i = 0; (!count || i < count) && !ferror(stdout); i++) {
+		struct paper p = { .canvas.put = to_put };
+		struct timespec pause = { (time_t)v->every_s,
+					  (long)((v->every_s - (double)(time_t)v->every_s) * 1e9) };
+		struct top_model m;
+		cJSON *tree;
+		int rc;
+
+		if (i) {
+			nanosleep(&pause, NULL);
+			putchar('\n');
+		}
+		tree = status_ask(l, STATUS_WAIT_MS);
+		if (!tree)
+			return layer_not_up(l, true);
+		rc = top_model_read(&m, tree);
+		cJSON_Delete(tree);
+		if (rc)
+			return cli_fail(cmd, "no memory.");
+		top_model_arrange(&m, v->sort, v->reverse, v->filter);
+		top_draw_batch(&p.canvas, &m, v);
+		to_flush(&p);
+		fflush(stdout);
+		top_model_free(&m);
+	}
+	return CLI_OK;
+}
+
+/* ---- options ---- */
+
+struct asked {
+	const char *name, *sort, *filter, *every, *count, *columns;
+	bool reverse, plain, batch;
+};
+
+static int to_options(int argc, char **argv, struct asked *a)
+{
+	const struct cli_option options[] = {
+		{ "name", 0, NULL, &a->name },	      { "sort", 0, NULL, &a->sort },
+		{ "reverse", 0, &a->reverse, NULL },  { "filter", 0, NULL, &a->filter },
+		{ "interval", 'd', NULL, &a->every }, { "no-color", 0, &a->plain, NULL },
+		{ "batch", 'b', &a->batch, NULL },    { "count", 'n', NULL, &a->count },
+		{ "columns", 0, NULL, &a->columns },  { 0 },
+	};
+
+	return cli_options(cmd, argc, argv, options, 0, to_help);
+}
+
+static int to_unknown_sort(const char *word)
+{
+	struct sl_guess guess = { .word = word };
+
+	for (int i = 0; i < TOP_SORTS; i++)
+		sl_consider(&guess, top_sort_name((enum top_sort)i));
+	return cli_unknown(cmd, "key of --sort", &guess);
+}
+
+/* What was asked for, into the view. */
+static int to_view(const struct asked *a, struct top_view *v, unsigned long *count)
+{
+	unsigned long columns = CLI_WIDTH;
+	int64_t every_ns = INT64_C(1000000000);
+	int sort = a->sort ? top_sort_find(a->sort) : TOP_BY_NOW;
+
+	if (sort < 0)
+		return to_unknown_sort(a->sort);
+	if (a->filter && strlen(a->filter) >= sizeof(v->filter))
+		return cli_usage(cmd, "--filter: no name is that long.");
+	if (a->every && (sl_parse_time(a->every, &every_ns) || every_ns < EVERY_MIN_NS ||
+			 every_ns > EVERY_MAX_NS))
+		return cli_usage(cmd, "--interval: '%s' is not a time from 0.1 seconds to a day.",
+				 a->every);
+	if ((a->count || a->columns) && !a->batch)
+		return cli_usage(cmd, "--%s goes with --batch.", a->count ? "count" : "columns");
+	if (a->count && check_count(a->count, 1, 1000000000, count))
+		return cli_usage(cmd, "--count: '%s' is not a number from 1.", a->count);
+	if (a->columns && check_count(a->columns, TOP_COLUMNS, TOP_LINE_MOST, &columns))
+		return cli_usage(cmd, "--columns: '%s' is not a number from %d to %d.", a->columns,
+				 TOP_COLUMNS, TOP_LINE_MOST);
+	v->sort = (enum top_sort)sort;
+	v->reverse = a->reverse;
+	v->columns = (unsigned)columns;
+	v->every_s = (double)every_ns / 1e9;
+	snprintf(v->filter, sizeof(v->filter), "%s", a->filter ? a->filter : "");
+	return CLI_OK;
+}
+
+int cmd_top(int argc, char **argv)
+{
+	const char *no_color = getenv("NO_COLOR");
+	struct top_view v = { 0 };
+	struct asked a = { 0 };
+	unsigned long count = 0;
+	struct layer l;
+	int status;
+
+	if ((status = to_options(argc, argv, &a)))
+		return cli_end(status);
+	if ((status = to_view(&a, &v, &count)))
+		return status;
+	if ((status = layer_choose(&l, cmd, a.name)))
+		return status;
+	v.layer = l.name;
+	if (layer_state(&l) != LAYER_UP)
+		return layer_not_up(&l, true);
+	if (a.batch) {
+		setlocale(LC_CTYPE, "");
+		v.utf8 = !strcmp(nl_langinfo(CODESET), "UTF-8");
+		return to_batch(&l, &v, count);
+	}
+	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
+		return cli_fail(cmd, "this is no terminal. --batch prints plain text.");
+	return top_screen(&l, &v, !a.plain && !(no_color && *no_color));
+}

@@ -1,0 +1,547 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Finding the job's segment: first contact of the turn route.
+ *
+ * The first data call on a file of the layer opens and maps S.turn and S.jobs/NUMBER. There is no
+ * connection and no lock: two threads that come at the same time both map, and one of them unmaps
+ * again. If the job's file is not there the job is registered with a control line, once a second at
+ * most, and not for longer than REGISTER_NS. If all of this fails the call goes at once.
+ *
+ *	open S.turn, mmap, close; open S.jobs/000000000000002a, mmap, close        some 15 us
+ *
+ * Nothing here stays open, so a program that closes descriptors it does not know loses nothing. A
+ * segment that was mapped stays mapped: a thread may be waiting in it.
+ *
+ * A job that several nodes serve has their sockets in `home`; this process takes its turns at the
+ * one of its unit (where.c). `moved` tells that they have changed.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "client/conn/settings.h"
+#include "client/conn/turn.h"
+#include "client/conn/where.h"
+
+#define AGAIN_NS    INT64_C(1000000000)
+#define BUSY_NS	    INT64_C(30000000000) /* after a node did not answer in time */
+#define REGISTER_NS INT64_C(1000000000)
+#define LINE	    448
+#define INVALID	    UINT64_MAX /* no word of a job */
+
+struct turn_route turn_route;
+
+/* In a page that the kernel clears in a child of fork(). */
+struct mark {
+	_Atomic uint32_t entered; /* this process is in proc[] */
+	_Atomic uint32_t phase;	  /* it is in a phase of I/O */
+	_Atomic uint32_t foreign; /* its numbers mean others to the node */
+};
+
+static struct {
+	struct mark *_Atomic mark;
+	_Atomic int64_t next_ns;    /* when to look for a segment again */
+	_Atomic uint64_t job_inode; /* of the segment in use */
+	atomic_bool said, sealed;
+} a;
+
+int64_t turn_now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+/* ---- mapping ---- */
+
+/* A path beside a socket; without printf(), which takes a lot of stack. */
+struct path {
+	char text[SOCKET_BYTES + 32];
+	size_t length;
+};
+
+static void append(struct path *p, const char *text)
+{
+	size_t n = strlen(text);
+
+	if (p->length + n >= sizeof(p->text))
+		n = sizeof(p->text) - 1 - p->length;
+	memcpy(p->text + p->length, text, n);
+	p->length += n;
+	p->text[p->length] = 0;
+}
+
+static void append_hex(struct path *p, uint64_t number)
+{
+	char digits[17];
+
+	for (int i = 0; i < 16; i++)
+		digits[i] = "0123456789abcdef"[number >> (60 - 4 * i) & 15];
+	digits[16] = 0;
+	append(p, digits);
+}
+
+/* Map a file over what is reserved at `place`. False: it is not there, or not what we expect. */
+static bool map_file(const struct path *p, void *place, size_t bytes, uint64_t *inode)
+{
+	int fd = (int)syscall(SYS_openat, AT_FDCWD, p->text, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	struct statx sx;
+	uint64_t *at;
+
+	if (fd < 0)
+		return false;
+	at = MAP_FAILED;
+	/* A file that is shorter would be SIGBUS. */
+	if (syscall(SYS_statx, fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_SIZE | STATX_INO,
+		    &sx) == 0 &&
+	    sx.stx_size >= bytes)
+		at = mmap(place, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0);
+	syscall(SYS_close, fd);
+	if (at == MAP_FAILED)
+		return false;
+	*inode = sx.stx_ino;
+	if (at[0] == SL_TURN_MAGIC && at[1] == bytes)
+		return true;
+	errno = EPROTO;
+	return false;
+}
+
+#define PAIR_BYTES (TURN_NODE_ROOM + sizeof(struct sl_turn_job))
+
+/* The page of a node, and below it the segment of a job: see turn_node_of(). */
+struct pair {
+	struct sl_turn_job *job;
+	uint64_t inode; /* of the job's file */
+};
+
+static void unmap(struct pair *p)
+{
+	munmap(turn_node_of(p->job), PAIR_BYTES);
+	*p = (struct pair){ 0 };
+}
+
+static bool map_pair(const char *socket, uint64_t number, struct pair *out)
+{
+	struct path p = { .length = 0 };
+	char *place = mmap(NULL, PAIR_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+			   -1, 0);
+	struct sl_turn_job *job = (struct sl_turn_job *)(void *)(place + TURN_NODE_ROOM);
+	uint64_t inode;
+	int error;
+
+	if (place == MAP_FAILED)
+		return false;
+	append(&p, socket);
+	append(&p, ".turn");
+	if (map_file(&p, place, sizeof(struct sl_turn_node), &inode)) {
+		p.length = 0;
+		append(&p, socket);
+		append(&p, ".jobs/");
+		append_hex(&p, number);
+		if (map_file(&p, job, sizeof(*job), &inode) && job->job == number &&
+		    job->index < SL_TURN_JOBS) {
+			*out = (struct pair){ .job = job, .inode = inode };
+			return true;
+		}
+	}
+	error = errno;
+	munmap(place, PAIR_BYTES);
+	errno = error;
+	return false;
+}
+
+/* ---- registering ---- */
+
+static int connect_to(const char *path)
+{
+	const struct timeval tv = { .tv_sec = REGISTER_NS / 1000000000 };
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	int sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), error;
+
+	if (sock < 0)
+		return -1;
+	setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv));
+	setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv));
+	strncpy(addr.sun_path, path, sizeof(addr.sun_path) - 1);
+	if (connect(sock, (struct sockaddr *)&addr, sizeof(addr)) == 0)
+		return sock;
+	error = errno;
+	syscall(SYS_close, sock);
+	errno = error;
+	return -1;
+}
+
+/* As `sluice run` does it: cli/run.c. 0: the node has answered; else a positive errno. */
+static int register_job(const char *path)
+{
+	const struct settings *s = client_settings();
+	unsigned char bytes[SL_FRAME_BYTES + LINE];
+	struct sl_frame f = { .type = SL_CONTROL };
+	char *line = (char *)bytes + SL_FRAME_BYTES;
+	int sock = connect_to(path), rc = ECONNREFUSED;
+	ssize_t got;
+	size_t n = 4;
+
+	if (sock < 0)
+		return errno;
+	memcpy(line, "job ", n);
+	for (const char *c = s->hello.job; *c && n < LINE - 1; c++)
+		line[n++] = *c;
+	line[n++] = ' ';
+	for (const char *c = s->conf; *c && n < LINE; c++)
+		line[n++] = *c == ',' ? ' ' : *c;
+	f.length = (uint32_t)n;
+	sl_frame_encode(&f, bytes);
+	if (send(sock, bytes, SL_FRAME_BYTES + n, MSG_NOSIGNAL) == (ssize_t)(SL_FRAME_BYTES + n)) {
+		do
+			got = recv(sock, bytes, SL_FRAME_BYTES, MSG_WAITALL);
+		while (got < 0 && errno == EINTR);
+		rc = got == SL_FRAME_BYTES ? 0 : got < 0 ? errno : ECONNREFUSED;
+	}
+	syscall(SYS_close, sock);
+	return rc;
+}
+
+/* There is a layer, and nobody answers. Said once. */
+static void say_nobody(const char *path)
+{
+	struct path dir = { .length = 0 };
+	struct statx sx;
+	char *slash;
+
+	append(&dir, path);
+	slash = strrchr(dir.text, '/');
+	if (slash)
+		*slash = 0;
+	if (syscall(SYS_statx, AT_FDCWD, dir.text, AT_STATX_DONT_SYNC, STATX_TYPE, &sx) ||
+	    atomic_exchange(&a.said, true))
+		return;
+	client_say_parts((const char *const[]){ "sluice: no I/O node at ", path,
+						"; going on without it ('sluice up --revive' "
+						"starts it again)\n",
+						NULL });
+}
+
+/* ---- processes ---- */
+
+static bool is_entered(void)
+{
+	struct mark *mark = atomic_load_explicit(&a.mark, memory_order_acquire);
+
+	return mark && atomic_load_explicit(&mark->entered, memory_order_relaxed);
+}
+
+static struct mark *make_mark(void)
+{
+	struct mark *mark = atomic_load(&a.mark), *none = NULL;
+
+	if (mark)
+		return mark;
+	mark = mmap(NULL, sizeof(*mark), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		    0);
+	if (mark == MAP_FAILED)
+		return NULL;
+	madvise(mark, sizeof(*mark), MADV_WIPEONFORK);
+	if (atomic_compare_exchange_strong(&a.mark, &none, mark))
+		return mark;
+	munmap(mark, sizeof(*mark));
+	return none;
+}
+
+/* The entry of this process in the job's table, made if there is room; else NULL. */
+static struct sl_turn_proc *entry(struct sl_turn_job *job)
+{
+	uint32_t pid = (uint32_t)syscall(SYS_getpid);
+
+	for (unsigned i = 0; i < SL_TURN_PROCS; i++) {
+		struct sl_turn_proc *p = &job->proc[(pid + i) % SL_TURN_PROCS];
+		uint32_t seen = atomic_load(&p->pid);
+
+		if (!seen && atomic_compare_exchange_strong(&p->pid, &seen, pid))
+			return p;
+		if (seen == pid)
+			return p;
+	}
+	return NULL;
+}
+
+/* Whether this process is in another PID namespace than the node, in a container, say. */
+static bool in_other_space(const struct sl_turn_job *job)
+{
+	uint64_t space = atomic_load(&turn_node_of(job)->pid_space);
+	struct statx sx;
+
+	return space && (syscall(SYS_statx, AT_FDCWD, "/proc/self/ns/pid", AT_STATX_DONT_SYNC,
+				 STATX_INO, &sx) ||
+			 sx.stx_ino != space);
+}
+
+bool turn_foreign(void)
+{
+	struct mark *mark = atomic_load_explicit(&a.mark, memory_order_acquire);
+
+	return mark && atomic_load_explicit(&mark->foreign, memory_order_relaxed);
+}
+
+struct sl_turn_proc *turn_proc(struct sl_turn_job *job)
+{
+	return turn_foreign() || turn_sealed() ? NULL : entry(job);
+}
+
+/* Enter this process, once, or again in another segment. */
+static void enter(struct sl_turn_job *job)
+{
+	struct mark *mark = is_entered() || turn_sealed() ? NULL : make_mark();
+	struct sl_turn_proc *p;
+
+	if (!mark)
+		return;
+	atomic_store(&mark->foreign, in_other_space(job));
+	p = turn_foreign() ? NULL : entry(job);
+	if (p) {
+		atomic_store(&p->phase, atomic_load(&mark->phase));
+		/* What the program before this one in the same process has left. */
+		atomic_fetch_add(&job->left, atomic_exchange(&p->dirty, 0));
+	}
+	atomic_store(&mark->entered, 1);
+}
+
+void turn_touch(void)
+{
+	struct sl_turn_job *job = atomic_load_explicit(&turn_route.job, memory_order_relaxed);
+
+	if (job && !is_entered())
+		enter(job);
+}
+
+/* ---- attaching ---- */
+
+static uint64_t open_word(uint32_t moved)
+{
+	return (uint64_t)moved << 32 | SL_TURN_OPEN;
+}
+
+/* Whether `home` of this job has been looked at since it changed. */
+static bool is_current(struct sl_turn_job *job)
+{
+	return atomic_load(&turn_route.open) >> 32 == atomic_load(&job->moved);
+}
+
+bool turn_current(struct sl_turn_job *job)
+{
+	/* While another thread changes the route, it is not known yet: this one looks again later.
+	 */
+	return atomic_load(&turn_route.open) == INVALID ||
+	       (atomic_load(&turn_route.job) == job && is_current(job));
+}
+
+/* This process takes its turns elsewhere from now on. */
+static void leave(struct sl_turn_job *job)
+{
+	uint32_t pid = (uint32_t)syscall(SYS_getpid);
+
+	for (unsigned i = 0; i < SL_TURN_PROCS; i++) {
+		struct sl_turn_proc *p = &job->proc[(pid + i) % SL_TURN_PROCS];
+		uint32_t seen = pid;
+
+		if (atomic_load_explicit(&p->pid, memory_order_relaxed) != pid)
+			continue;
+		atomic_store(&p->phase, 0);
+		atomic_store(&p->dirty, 0); /* its files account for it */
+		atomic_compare_exchange_strong(&p->pid, &seen, 0);
+		return;
+	}
+}
+
+/* A pair that is in use already is kept. */
+static struct sl_turn_job *use(struct pair *p)
+{
+	struct mark *mark = atomic_load(&a.mark);
+	struct sl_turn_job *job = atomic_load(&turn_route.job);
+
+	if (job && atomic_load(&a.job_inode) == p->inode && job->job == p->job->job) {
+		unmap(p);
+		return job;
+	}
+	/* A thread that sees the new job and the old word takes the slow way. */
+	atomic_store(&turn_route.open, INVALID);
+	atomic_store(&turn_route.job, p->job);
+	atomic_store(&a.job_inode, p->inode);
+	if (mark && atomic_exchange(&mark->entered, 0))
+		leave(job);
+	return p->job;
+}
+
+static const char *home_of(const struct sl_turn_job *job)
+{
+	uint32_t homes = atomic_load(&job->homes), number, units;
+
+	if (!homes || homes > SL_TURN_NODES)
+		return NULL;
+	where_unit(&number, &units);
+	if (units)
+		number = (uint32_t)((uint64_t)(number % units) * homes / units);
+	return job->home[number % homes];
+}
+
+static bool map_home(const struct sl_turn_job *job, struct pair *out)
+{
+	const char *home = home_of(job);
+
+	return home && memchr(home, 0, sizeof(job->home[0])) && map_pair(home, job->job, out);
+}
+
+/* Use a pair, or that of the node which serves this unit of the job. */
+static struct sl_turn_job *settle(struct pair *p)
+{
+	struct sl_turn_job *job;
+	struct pair home;
+
+	if (map_home(p->job, &home)) {
+		unmap(p);
+		*p = home;
+	}
+	job = use(p);
+	atomic_store(&turn_route.open, open_word(atomic_load(&job->moved)));
+	return job;
+}
+
+/* `home` of the job in use has changed. */
+static struct sl_turn_job *follow(struct sl_turn_job *job)
+{
+	uint32_t moved = atomic_load(&job->moved);
+	struct pair p;
+
+	if (map_home(job, &p)) {
+		job = use(&p);
+		moved = atomic_load(&job->moved);
+	}
+	atomic_store(&turn_route.open, open_word(moved));
+	return job;
+}
+
+static bool is_gone(struct sl_turn_job *job)
+{
+	return sl_turn_mode_of(job) == SL_TURN_GONE;
+}
+
+/* Find the segment of the job at the node that `sluice run` named; NULL: there is none. */
+static struct sl_turn_job *contact(void)
+{
+	const struct settings *s = client_settings();
+	uint64_t number = sl_job_number(s->hello.job);
+	int64_t begin = turn_now_ns(), took;
+	struct pair p;
+	bool found;
+	int rc;
+
+	if (begin < atomic_load(&a.next_ns))
+		return NULL;
+	found = map_pair(s->socket, number, &p);
+	if (!found || is_gone(p.job)) {
+		/* It is not there; or else this process lacks something, and may not ask either. */
+		rc = found || errno == ENOENT ? 0 : ENOTCONN;
+		if (found)
+			unmap(&p);
+		rc = rc ? rc : register_job(s->socket);
+		found = !rc && map_pair(s->socket, number, &p);
+		took = turn_now_ns() - begin;
+		atomic_store(&a.next_ns,
+			     begin + took + (took < REGISTER_NS / 2 ? AGAIN_NS : BUSY_NS));
+		if (rc == ENOENT || rc == ECONNREFUSED || rc == EAGAIN)
+			say_nobody(s->socket);
+	}
+	account_start();
+	return found ? settle(&p) : NULL;
+}
+
+/* The node is silent, and its segment will not tell us of another: the first node may. */
+static struct sl_turn_job *look_elsewhere(struct sl_turn_job *job)
+{
+	int64_t now = turn_now_ns();
+	struct pair p;
+
+	if (now < atomic_load(&a.next_ns))
+		return job;
+	atomic_store(&a.next_ns, now + AGAIN_NS);
+	return map_pair(client_settings()->socket, job->job, &p) ? settle(&p) : job;
+}
+
+struct sl_turn_job *turn_attach(void)
+{
+	struct sl_turn_job *job = atomic_load(&turn_route.job);
+
+	if (turn_sealed())
+		return job && !is_gone(job) ? job : NULL;
+	if (!job || is_gone(job))
+		job = contact();
+	else if (!is_current(job))
+		job = follow(job);
+	else if (atomic_load_explicit(&job->given_up, memory_order_relaxed))
+		job = look_elsewhere(job);
+	if (!job || is_gone(job))
+		return NULL;
+	enter(job);
+	return job;
+}
+
+void turn_ring(const struct sl_turn_job *job)
+{
+	struct sl_turn_node *node = turn_node_of(job);
+	uint32_t index = job->index % SL_TURN_JOBS;
+
+	atomic_fetch_or(&node->ready[index / 64], UINT64_C(1) << index % 64);
+	if (atomic_load(&node->sleeping)) {
+		atomic_fetch_add(&node->rings, 1);
+		syscall(SYS_futex, &node->rings, FUTEX_WAKE, 1, NULL, NULL, 0);
+	}
+}
+
+void turn_seal(void)
+{
+	turn_attach();
+	for (int fd = 0; fd < TURNFD_FIRST; fd++)
+		if (turnfd_state(fd) == TURNFD_UNKNOWN)
+			turnfd_find(fd);
+	atomic_store(&a.sealed, true);
+	turnfd_seal();
+}
+
+bool turn_sealed(void)
+{
+	return atomic_load_explicit(&a.sealed, memory_order_relaxed);
+}
+
+int turn_phase(bool begin)
+{
+	struct sl_turn_job *job = turn_attach();
+	struct mark *mark = make_mark();
+	struct sl_turn_proc *p;
+
+	if (mark)
+		atomic_store(&mark->phase, begin);
+	if (!job)
+		return begin ? -ENOTCONN : 0;
+	p = turn_foreign() ? NULL : entry(job);
+	if (!p)
+		return -ENOTCONN;
+	atomic_store(&p->phase, begin);
+	turn_ring(job);
+	return 0;
+}
+
+bool turn_forwards(void)
+{
+	struct sl_turn_job *job = turn_attach();
+
+	return job && sl_turn_mode_of(job) == SL_TURN_FORWARD;
+}

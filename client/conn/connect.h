@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The connection of this process to its node; shared by all of its files. */
+#ifndef SL_CLIENT_CONN_CONNECT_H
+#define SL_CLIENT_CONN_CONNECT_H
+
+#include <limits.h>
+#include <signal.h>
+#include <stdatomic.h>
+
+#include "client/conn/client.h"
+#include "wire/auth.h"
+#include "wire/proto.h"
+#include "wire/shm.h"
+
+#define FD_FLOOR 512 /* keep away from the small numbers that programs reckon with */
+
+/* No errnos, since any of those can be a file system's. */
+#define GONE  INT_MIN	    /* the node */
+#define AGAIN (INT_MIN + 1) /* nothing was done: again, with whatever connection there is then */
+
+struct conn;
+
+/* A read or write on its way. */
+struct transfer {
+	const struct iovec *iov;
+	size_t total, done; /* done: what has certainly been moved */
+	off_t offset;
+	uint32_t op;
+	bool append;
+	bool unknown;  /* an append was under way when the node was lost */
+	int64_t since; /* about when it had to wait for a node; 0: it had not */
+	int fd;	       /* the program's own */
+	const struct sl_remote *remote;
+};
+
+/* A way to a node: shared memory (client.c), TCP (tcp.c). Results: 0, negative errno, GONE. */
+struct transport {
+	/* Make the file known to the node. The lock is held. */
+	int (*open)(struct conn *c, const struct sl_remote *r, int fd, uint64_t *file);
+	/* Move what is left. 0: all moved, or the end of the file. */
+	int (*move)(struct conn *c, uint64_t file, struct transfer *t);
+};
+
+struct conn {
+	const struct transport *via;
+	uint64_t life; /* number of this connection in this process, from 1 */
+	uint64_t epoch;
+	_Atomic int sock;
+	uint64_t sock_ino; /* whether sock is still ours */
+	uint32_t index, workers;
+	uint32_t pid, process; /* whose it is: see conn_inherited() */
+	atomic_uint users;
+	atomic_bool lost;
+	atomic_bool left;      /* for another node: who uses it still may finish */
+	char address[108];     /* to which it was made */
+	uint32_t moved_seen;   /* segment->moved or told, when the node was last asked */
+	_Atomic uint32_t told; /* over TCP: as segment->moved, from the last reply */
+	struct sl_segment *segment;
+	struct sl_bells *bells;
+	_Atomic uint64_t free_slots;
+	_Atomic uint32_t slot_waiters, slot_frees;
+	_Atomic uint32_t crowded; /* waits to come that do not yield first */
+	/* Over TCP: */
+	struct sl_session session;
+	uint64_t stamp;		       /* the newest of the node */
+	int64_t heard, renewed, began; /* tcp_now(): when it came, was given back; of this call */
+	bool ended;		       /* the node is done with us */
+	uint64_t tags;		       /* the last one used */
+	bool phase;		       /* the node was told that the program is in a phase of I/O */
+};
+
+extern const struct transport conn_shm;
+
+/* The lock over the connection's socket. Signals are blocked while it is held. */
+void conn_lock(sigset_t *old);
+void conn_unlock(const sigset_t *old);
+/*
+ * Between waits, with the lock held: a signal that waits for it and would end the program, since
+ * that has no handler of its own, does so.
+ */
+void conn_let_end(void);
+/* With the lock held: a signal waits for it. */
+bool conn_signalled(void);
+/*
+ * True in a child that was forked, by a signal handler, in the middle of what we do here: the
+ * connection is the parent's, and what was shared memory holds nothing.
+ */
+bool conn_inherited(const struct conn *c);
+bool conn_ours(const struct conn *c); /* the number still is the connection's */
+/* Over a Unix socket: pass the descriptor. */
+int conn_pass(struct conn *c, const struct sl_remote *r, int fd, uint64_t *file);
+
+/*
+ * The connection, made if there is none; NULL with *error when the node cannot be reached within
+ * the timeout: -EIO, or -ENOTCONN if fallback is direct. Give back with conn_put().
+ */
+struct conn *conn_get(int *error);
+void conn_put(struct conn *c);
+/* The current one, or NULL if this process has none; given back in the same way. */
+struct conn *conn_held(void);
+/* It is of no use any more: the next conn_get() makes another. */
+void conn_lose(struct conn *c);
+/* It is fit for what is under way, and not for more: the next conn_get() makes another. */
+void conn_retire(struct conn *c);
+bool conn_ready(void); /* conn_get() would not wait */
+/* False: the node has ended. That it says nothing does not mean that. */
+bool conn_alive(struct conn *c);
+/*
+ * The file's reference in this connection into *file; opened at the node if it was not yet. GONE:
+ * try again with another connection; any other error: the node does not take this file.
+ */
+int conn_open(struct conn *c, struct sl_remote *r, int fd, uint64_t *file);
+
+#endif

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which file a descriptor's number means at this moment.
+ *
+ * Another thread may close a number and open another file under it at any time. The kernel's own
+ * read and write are not affected: they hold the file from their beginning to their end. A call
+ * that waits for its turn, or for a node, cannot hold it: a duplicate of the descriptor would have
+ * to be closed again, and close() drops all record locks that the process has on the file. So who
+ * has waited looks again before the number is used. A close between that look and the use is as
+ * likely as one between the program's decision to call us and its call.
+ */
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "client/conn/client.h"
+
+bool sl_client_look(int fd, struct sl_remote *r)
+{
+	struct statx sx;
+
+	/* What it is never changes, so the file's server need not be asked. */
+	/* The system call: musl 1.2.3 has no statx(). */
+	if (syscall(SYS_statx, fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE | STATX_INO,
+		    &sx) ||
+	    !S_ISREG(sx.stx_mode))
+		return false;
+	r->dev = makedev(sx.stx_dev_major, sx.stx_dev_minor);
+	r->ino = sx.stx_ino;
+	r->open_flags = (int)syscall(SYS_fcntl, fd, F_GETFL);
+	return r->open_flags >= 0 && !(r->open_flags & O_PATH);
+}
+
+bool sl_client_same(int fd, const struct sl_remote *r)
+{
+	struct sl_remote now;
+
+	return sl_client_look(fd, &now) && now.dev == r->dev && now.ino == r->ino &&
+	       !((now.open_flags ^ r->open_flags) & (O_ACCMODE | O_APPEND));
+}

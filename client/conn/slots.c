@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Slots of the shared segment (wire/shm.h): taking one, ringing the bell of the node's worker on
+ * this CPU, and waiting for the answer: by yielding where that hands over, else asleep.
+ */
+#include <errno.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "client/conn/slots.h"
+
+#define YIELD_NS      50000
+#define QUICK_NS      1500    /* a yield that is faster: nobody else has run */
+#define CROWDED_NS    1000000 /* one that takes longer: others want this CPU, not our like */
+#define CROWDED_WAITS 200
+#define CHECK_NS      100000000 /* how often a sleeping client looks whether its node lives */
+#define STALL_NS      2000000000
+#define HELP_NS	      500000 /* how long it waits for its own worker */
+
+int64_t slots_now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+static void futex_wake(_Atomic uint32_t *word, int private)
+{
+	syscall(SYS_futex, word, FUTEX_WAKE | private, 1, NULL, NULL, 0);
+}
+
+/*
+ * True: that time has come. It is a point in time and not a span, since a program with an interval
+ * timer never sleeps for a whole one.
+ */
+static bool futex_wait(_Atomic uint32_t *word, int private, uint32_t seen, int64_t until)
+{
+	const struct timespec ts = { until / 1000000000, until % 1000000000 };
+
+	return syscall(SYS_futex, word, FUTEX_WAIT_BITSET | private, seen, &ts, NULL,
+		       FUTEX_BITSET_MATCH_ANY) &&
+	       errno == ETIMEDOUT;
+}
+
+/* ---- slots ---- */
+
+int slot_try(struct conn *c)
+{
+	uint64_t free = atomic_load_explicit(&c->free_slots, memory_order_relaxed);
+
+	while (free)
+		if (atomic_compare_exchange_weak(&c->free_slots, &free, free & (free - 1)))
+			return __builtin_ctzll(free);
+	return -1;
+}
+
+void slot_free(struct conn *c, int slot)
+{
+	atomic_fetch_or(&c->free_slots, UINT64_C(1) << slot);
+	if (atomic_load(&c->slot_waiters)) {
+		atomic_fetch_add(&c->slot_frees, 1);
+		futex_wake(&c->slot_frees, FUTEX_PRIVATE_FLAG);
+	}
+}
+
+/* The node has not answered all yet. */
+static bool owing(struct conn *c)
+{
+	for (int i = 0; i < SL_SHM_SLOTS; i++)
+		if (atomic_load(&c->segment->slot[i].state) == SL_SLOT_POSTED)
+			return true;
+	return false;
+}
+
+/*
+ * A slot of a connection whose other threads hold all of them: wait for one. Threads that a signal
+ * handler took out of a call by longjmp() never give theirs back. So if all has been answered, and
+ * still none becomes free for STALL_NS, this connection is left to those who hold it.
+ */
+int slot_wait(struct conn *c)
+{
+	int64_t due = slots_now_ns() + CHECK_NS, stall = 0;
+	int slot;
+
+	atomic_fetch_add(&c->slot_waiters, 1);
+	for (;;) {
+		uint32_t seen = atomic_load(&c->slot_frees);
+
+		slot = slot_try(c);
+		if (slot >= 0 || conn_inherited(c) || atomic_load(&c->lost))
+			break;
+		if (!futex_wait(&c->slot_frees, FUTEX_PRIVATE_FLAG, seen, due)) {
+			stall = seen == atomic_load(&c->slot_frees) ? stall : 0;
+			continue;
+		}
+		if (!conn_alive(c)) {
+			conn_lose(c);
+			break;
+		}
+		due = slots_now_ns() + CHECK_NS;
+		stall = owing(c) ? 0 : stall + CHECK_NS;
+		if (stall >= STALL_NS) {
+			conn_retire(c);
+			break;
+		}
+	}
+	atomic_fetch_sub(&c->slot_waiters, 1);
+	return slot;
+}
+
+/* ---- one piece ---- */
+
+static void ring(struct conn *c, uint32_t worker)
+{
+	struct sl_bell *bell = &c->bells->bell[worker];
+
+	atomic_fetch_add(&bell->rings, 1);
+	futex_wake(&bell->rings, 0);
+}
+
+/* Our worker may be busy with something slow: let one that sleeps have a look. */
+static void ask_for_help(struct conn *c)
+{
+	for (uint32_t w = 0; w < c->workers; w++)
+		if (atomic_load(&c->bells->bell[w].sleeping) &&
+		    atomic_exchange(&c->bells->bell[w].sleeping,
+				    0)) { /* not for the next one, too */
+			ring(c, w);
+			return;
+		}
+}
+
+/* Our worker finds the slot when it next looks. */
+static struct sl_bell *mark(struct conn *c, int slot)
+{
+	int cpu = sched_getcpu();
+	uint32_t worker = cpu < 0 ? 0 : c->bells->worker[cpu % SL_SHM_CPUS] % c->workers;
+	struct sl_bell *bell = &c->bells->bell[worker];
+
+	atomic_store_explicit(&c->segment->slot[slot].state, SL_SLOT_POSTED, memory_order_release);
+	atomic_fetch_or(&c->segment->posted[worker], UINT64_C(1) << slot);
+	atomic_fetch_or(&bell->ready[c->index / 64], UINT64_C(1) << c->index % 64);
+	return bell;
+}
+
+static void wake(struct conn *c, struct sl_bell *bell)
+{
+	if (atomic_load(&bell->sleeping))
+		ring(c, (uint32_t)(bell - c->bells->bell));
+	else if (atomic_load_explicit(&bell->executing, memory_order_relaxed))
+		ask_for_help(c);
+}
+
+void slot_post(struct conn *c, int slot)
+{
+	wake(c, mark(c, slot));
+}
+
+/* ---- waiting ---- */
+
+/* One that the node has answered, or NULL. */
+static struct piece *answered(struct conn *c, struct pieces *p)
+{
+	for (unsigned i = 0; i < p->count; i++) {
+		struct piece *piece = &p->piece[(p->first + i) % PIECES];
+		uint32_t state;
+
+		if (piece->over)
+			continue;
+		state = atomic_load_explicit(&c->segment->slot[piece->slot].state,
+					     memory_order_acquire);
+		if (state == SL_SLOT_DONE)
+			return piece;
+	}
+	return NULL;
+}
+
+/*
+ * The worker of this CPU runs when we yield, and yields back: the fastest way, while nobody else
+ * wants the CPU. Who yields loses his place, so a third one would get most of it: when a yield does
+ * not come back soon, sleep at once the next times. When it comes back at once, nobody has run: the
+ * worker may be in another scheduling group (a session, the cgroup of a batch job), which a yield
+ * does not let in. Sleeping does.
+ */
+static struct piece *yield_for(struct conn *c, struct pieces *p)
+{
+	uint32_t crowded = atomic_load_explicit(&c->crowded, memory_order_relaxed);
+	int64_t before, now = slots_now_ns(), end = now + YIELD_NS;
+	struct piece *piece;
+
+	if (crowded) {
+		atomic_store_explicit(&c->crowded, crowded - 1, memory_order_relaxed);
+		return answered(c, p);
+	}
+	while (!(piece = answered(c, p)) && now <= end) {
+		before = now;
+		sched_yield();
+		now = slots_now_ns();
+		if (now - before > CROWDED_NS)
+			atomic_store_explicit(&c->crowded, CROWDED_WAITS, memory_order_relaxed);
+		else if (now - before < QUICK_NS)
+			return answered(c, p);
+	}
+	return piece;
+}
+
+struct piece *slots_await(struct conn *c, struct pieces *p)
+{
+	struct sl_slot_shm *leader = &c->segment->slot[p->leader];
+	struct piece *piece = yield_for(c, p);
+	bool helped = false;
+	int64_t due;
+
+	if (piece)
+		return piece;
+	due = slots_now_ns() + HELP_NS;
+	atomic_store(&leader->waiting, 1);
+	for (;;) {
+		uint32_t seen = atomic_load(&leader->signal);
+
+		piece = answered(c, p);
+		if (piece || conn_inherited(c))
+			break;
+		if (!futex_wait(&leader->signal, 0, seen, due))
+			continue;
+		if (!helped)
+			ask_for_help(c);
+		else if (!answered(c, p) && !conn_alive(c))
+			break;
+		helped = true;
+		due = slots_now_ns() + CHECK_NS;
+	}
+	atomic_store(&leader->waiting, 0);
+	return piece;
+}

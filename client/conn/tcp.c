@@ -1,0 +1,553 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Moving data to and from a node over TCP. All frames are sealed (wire/auth.c).
+ *
+ * The file is opened at the node by its path beneath the root, as /proc/self/fd tells it, with its
+ * inode for a check. A transfer is cut into pieces; up to PIECES of them are under way at once and
+ * answered in any order, which the tag tells. Data goes from the program's memory to the socket and
+ * back with no copy of ours in between.
+ *
+ * One transfer at a time: the lock of the connection is held until all its pieces have been
+ * answered. Threads of one process thus take turns; processes have connections of their own.
+ * Signals are blocked meanwhile, but do not wait for the whole transfer: one that ends the program
+ * does so within TICK_MS, and for one that has a handler no further piece is sent, the lock is
+ * given back when those under way are answered, and the transfer goes on after the handler.
+ *
+ * Leases (wire/proto.h). A node that has much to do may answer late, and that is no error: while it
+ * is waited for, the lease is renewed, and the node answers that at once. If nothing was heard for
+ * the time of a lease and a margin, the node executes nothing of ours any more, and the connection
+ * is given up. That also covers a node that is stopped, whose kernel goes on to acknowledge what we
+ * send.
+ *
+ * The end of a connection. Nothing may be sent elsewhere before the node is done with what was sent
+ * here: else it could write old data over newer. The node closes its socket when nothing of
+ * us can still happen there, and its kernel does when the node has died; so the end of the stream
+ * is proof. If there was another error, tcp_abandon() closes our half and waits for the other, or
+ * for the end of the lease.
+ */
+#include "client/conn/tcp.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "client/conn/cursor.h"
+#include "sluice.h"
+
+#define PIECES	  8
+#define IOVS	  64 /* of the program's memory in one system call */
+#define TICK_MS	  100
+#define LEASE_TAG UINT64_MAX
+
+/* ---- the socket ---- */
+
+/* Numbers need no help; for a name the resolver is asked, which allocates and opens files. */
+static int resolve(const char *text, struct sockaddr_storage *at, socklen_t *length)
+{
+	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
+	struct sockaddr_in *v4 = (struct sockaddr_in *)at;
+	const char *colon = strrchr(text, ':');
+	struct addrinfo *info;
+	size_t n = colon ? (size_t)(colon - text) : 0;
+	char host[256];
+	int port = 0;
+
+	if (!n || n >= sizeof(host) || sscanf(colon + 1, "%d", &port) != 1)
+		return -EINVAL;
+	if (n > 2 && text[0] == '[' && text[n - 1] == ']') {
+		text++;
+		n -= 2;
+	}
+	memcpy(host, text, n);
+	host[n] = 0;
+	memset(at, 0, sizeof(*at));
+	if (inet_pton(AF_INET, host, &v4->sin_addr) == 1) {
+		v4->sin_family = AF_INET;
+		v4->sin_port = htons((uint16_t)port);
+		*length = sizeof(*v4);
+		return 0;
+	}
+	if (getaddrinfo(host, colon + 1, &hints, &info))
+		return -EADDRNOTAVAIL;
+	memcpy(at, info->ai_addr, info->ai_addrlen);
+	*length = info->ai_addrlen;
+	freeaddrinfo(info);
+	return 0;
+}
+
+static void set_timeouts(int sock, int ms)
+{
+	const struct timeval tv = { .tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000 };
+
+	setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv));
+	setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv));
+}
+
+int tcp_dial(const char *address, int timeout_s)
+{
+	struct sockaddr_storage at;
+	socklen_t length;
+	int sock, rc = resolve(address, &at, &length);
+
+	if (rc)
+		return rc;
+	sock = socket(at.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (sock < 0)
+		return -errno;
+	set_timeouts(sock, timeout_s * 1000);
+	/* A signal does not end it; calling again says how it went. */
+	do
+		rc = connect(sock, (struct sockaddr *)&at, length);
+	while (rc && (errno == EINTR || errno == EALREADY));
+	if (rc == 0 || errno == EISCONN)
+		return sock;
+	syscall(SYS_close, sock);
+	return -ENOTCONN;
+}
+
+int64_t tcp_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_BOOTTIME, &ts);
+	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+void tcp_settle(struct conn *c, uint64_t stamp)
+{
+	c->stamp = stamp;
+	c->heard = c->renewed = tcp_now();
+	set_timeouts(c->sock, TICK_MS);
+	setsockopt(c->sock, IPPROTO_TCP, TCP_NODELAY, &(int){ 1 }, sizeof(int));
+}
+
+/* Between frames: give the newest stamp back, and ask for another. */
+static void renew(struct conn *c)
+{
+	const struct sl_frame f = { .type = SL_LEASE, .tag = LEASE_TAG };
+	unsigned char head[SL_SEALED_BYTES];
+
+	c->renewed = tcp_now();
+	sl_frame_encode(&f, head);
+	sl_seal(&c->session.out, head, c->stamp, NULL, 0);
+	/* So few bytes go whole or not at all. If not, the next frame has this one's number. */
+	if (send(c->sock, head, sizeof(head), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+		c->session.out.count--;
+}
+
+/*
+ * After a system call on the socket has failed: whether to try it again. `between`: nothing was
+ * sent of a frame that is not whole.
+ */
+static bool again(struct conn *c, bool between)
+{
+	int64_t now, since;
+
+	if (errno == EINTR)
+		return true;
+	if (errno == ECONNRESET || errno == EPIPE)
+		c->ended = true; /* as it is when the node has died with something unread */
+	if (errno != EAGAIN)
+		return false;
+	conn_let_end();
+	now = tcp_now();
+	since = c->heard > c->began ? c->heard : c->began;
+	if (now - since > SL_LEASE_NS + SL_LEASE_MARGIN_NS)
+		return false;
+	if (between && now - c->renewed > SL_RENEW_NS)
+		renew(c);
+	return true;
+}
+
+/*
+ * The connection is of no use any more. Returns when the node executes nothing of ours any more:
+ * see the head of this file. The lock is held.
+ */
+void tcp_abandon(struct conn *c)
+{
+	int64_t until = c->heard + SL_LEASE_NS + SL_LEASE_MARGIN_NS;
+	char rest[4096];
+	ssize_t n = 1;
+
+	conn_lose(c);
+	if (c->ended || !conn_ours(c))
+		return;
+	shutdown(c->sock, SHUT_WR);
+	while (n && tcp_now() < until) {
+		n = recv(c->sock, rest, sizeof(rest), 0);
+		if (n < 0 && (errno == ECONNRESET || errno == EPIPE))
+			break;
+		if (n < 0 && errno != EAGAIN && errno != EINTR)
+			nanosleep(&(struct timespec){ 0, TICK_MS * 1000000 }, NULL);
+		if (n < 0)
+			conn_let_end();
+	}
+	c->ended = true;
+}
+
+/* ---- the program's memory ---- */
+
+static void advance(struct cursor *c, size_t by)
+{
+	while (by) {
+		size_t have = c->iov->iov_len - c->at, n = have < by ? have : by;
+
+		by -= n;
+		c->at += n;
+		if (c->at == c->iov->iov_len) {
+			c->iov++;
+			c->at = 0;
+		}
+	}
+}
+
+/* A header, then so much of the program's memory. */
+static int send_piece(struct conn *c, const unsigned char *head, struct cursor at, size_t length)
+{
+	size_t head_sent = 0;
+
+	while (head_sent < SL_SEALED_BYTES || length) {
+		struct iovec iov[1 + IOVS] = { { (void *)(uintptr_t)(head + head_sent),
+						 SL_SEALED_BYTES - head_sent } };
+		struct msghdr m = { .msg_iov = iov,
+				    .msg_iovlen = 1 + cursor_parts(at, length, iov + 1, IOVS) };
+		ssize_t n = sendmsg(c->sock, &m, MSG_NOSIGNAL);
+		size_t part;
+
+		if (n < 0 && again(c, false))
+			continue;
+		if (n < 0)
+			return errno == EFAULT ? -EFAULT : GONE;
+		part = SL_SEALED_BYTES - head_sent;
+		part = part < (size_t)n ? part : (size_t)n;
+		head_sent += part;
+		advance(&at, (size_t)n - part);
+		length -= (size_t)n - part;
+	}
+	return 0;
+}
+
+static int receive_piece(struct conn *c, struct cursor at, size_t length)
+{
+	while (length) {
+		struct iovec iov[IOVS];
+		struct msghdr m = { .msg_iov = iov,
+				    .msg_iovlen = cursor_parts(at, length, iov, IOVS) };
+		ssize_t n = recvmsg(c->sock, &m, 0);
+
+		if (n < 0 && again(c, true))
+			continue;
+		c->ended |= n == 0;
+		if (n <= 0)
+			return n < 0 && errno == EFAULT ? -EFAULT : GONE;
+		advance(&at, (size_t)n);
+		length -= (size_t)n;
+	}
+	return 0;
+}
+
+static int receive_bytes(struct conn *c, void *bytes, size_t length)
+{
+	const struct iovec iov = { bytes, length };
+
+	return receive_piece(c, (struct cursor){ &iov, 0 }, length);
+}
+
+/*
+ * The next reply but for those to renew(); a text of up to `size` bytes with it, but no data, which
+ * is for the caller to receive.
+ */
+static int receive_reply(struct conn *c, struct sl_frame *f, char *text, size_t size)
+{
+	unsigned char head[SL_SEALED_BYTES];
+	uint64_t stamp;
+
+	do {
+		size_t length;
+
+		if (receive_bytes(c, head, sizeof(head)) || sl_frame_decode(head, f) ||
+		    f->type != SL_REPLY)
+			return GONE;
+		length = sl_seal_covers(f) ? f->length : 0;
+		if (length > size || (length && receive_bytes(c, text, length)) ||
+		    !sl_unseal(&c->session.in, head, length ? text : NULL, length, &stamp))
+			return GONE;
+		c->session.in.count++;
+		c->stamp = stamp;
+		c->heard = tcp_now();
+	} while (f->tag == LEASE_TAG);
+	atomic_store_explicit(&c->told, (uint32_t)f->job, memory_order_relaxed);
+	return 0;
+}
+
+/* The node stops, and has begun nothing that it has not answered. */
+static bool is_goodbye(const struct sl_frame *f)
+{
+	return f->tag == 0 && f->status == SL_COME_BACK;
+}
+
+/* It may have said so before it closed the connection that we could not send on any more. */
+static bool said_goodbye(struct conn *c)
+{
+	unsigned char head[SL_SEALED_BYTES];
+	struct sl_frame f;
+	uint64_t stamp;
+
+	while (recv(c->sock, head, sizeof(head), MSG_DONTWAIT) == (ssize_t)sizeof(head) &&
+	       !sl_frame_decode(head, &f) && f.type == SL_REPLY && !f.length &&
+	       sl_unseal(&c->session.in, head, NULL, 0, &stamp)) {
+		c->session.in.count++;
+		if (is_goodbye(&f))
+			return true;
+		if (f.tag != LEASE_TAG)
+			return false;
+	}
+	return false;
+}
+
+/* ---- requests; the lock is held ---- */
+
+static int send_frame(struct conn *c, const struct sl_frame *f, struct cursor at,
+		      const void *covered)
+{
+	unsigned char head[SL_SEALED_BYTES];
+
+	sl_frame_encode(f, head);
+	sl_seal(&c->session.out, head, c->stamp, covered, covered ? f->length : 0);
+	return send_piece(c, head, at, f->length);
+}
+
+/* A frame with this payload, which its seal covers, and its answer, with a text of up to `size`. */
+static int exchange(struct conn *c, struct sl_frame *f, const void *payload, char *text,
+		    size_t size)
+{
+	const struct iovec iov = { (void *)(uintptr_t)payload, f->length };
+
+	f->tag = ++c->tags;
+	c->began = tcp_now();
+	if (!atomic_load(&c->lost) && conn_ours(c) &&
+	    !send_frame(c, f, (struct cursor){ &iov, 0 }, f->length ? payload : NULL) &&
+	    !receive_reply(c, f, text, size) && f->tag == c->tags)
+		return 0;
+	tcp_abandon(c);
+	return GONE;
+}
+
+int tcp_ask(struct conn *c, const char *line, char *text, size_t size)
+{
+	struct sl_frame f = { .type = SL_CONTROL, .length = (uint32_t)strlen(line) };
+
+	if (exchange(c, &f, line, text, size - 1))
+		return GONE;
+	text[f.length] = 0;
+	return f.status;
+}
+
+int tcp_close(struct conn *c, uint64_t file)
+{
+	const struct sl_frame f = { .type = SL_CLOSE, .file = file };
+	char pong[8];
+
+	c->began = tcp_now();
+	if (atomic_load(&c->lost) || !conn_ours(c))
+		return GONE;
+	if (!send_frame(c, &f, (struct cursor){ NULL, 0 }, NULL))
+		return tcp_ask(c, "ping", pong, sizeof(pong));
+	tcp_abandon(c);
+	return GONE;
+}
+
+static int tcp_open(struct conn *c, const struct sl_remote *r, int fd, uint64_t *file)
+{
+	struct sl_frame f = { .type = SL_OPEN,
+			      .count = (uint64_t)(r->open_flags & SL_OPEN_FLAGS),
+			      .offset = r->ino };
+	const char *root = sl_client_root();
+	size_t skip = strlen(root) == 1 ? 1 : strlen(root) + 1;
+	char link[32], path[PATH_MAX];
+	ssize_t n;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = readlink(link, path, sizeof(path));
+	if (n <= (ssize_t)skip || (size_t)n - skip >= SL_PATH_BYTES ||
+	    memcmp(path, root, skip - 1) != 0 || path[skip - 1] != '/')
+		return -ESTALE; /* moved out of the root meanwhile */
+	f.length = (uint32_t)((size_t)n - skip);
+	if (exchange(c, &f, path + skip, NULL, 0))
+		return GONE;
+	*file = f.file;
+	return -f.status;
+}
+
+int tcp_sync(struct conn *c, uint64_t file, bool data_only)
+{
+	struct sl_frame f = { .type = SL_FSYNC,
+			      .flags = data_only ? SL_F_DATASYNC : 0,
+			      .file = file };
+
+	return exchange(c, &f, NULL, NULL, 0) ? GONE : -f.status;
+}
+
+int tcp_size(struct conn *c, uint64_t file, uint64_t *size)
+{
+	struct sl_frame f = { .type = SL_SIZE, .file = file };
+
+	if (exchange(c, &f, NULL, NULL, 0))
+		return GONE;
+	*size = f.count;
+	return -f.status;
+}
+
+/* After a pause the node would not execute what comes without a fresh stamp. */
+static int refresh(struct conn *c)
+{
+	struct sl_frame f = { .type = SL_LEASE };
+
+	c->began = tcp_now();
+	if (c->began - c->heard < 2 * SL_RENEW_NS)
+		return 0;
+	return exchange(c, &f, NULL, NULL, 0);
+}
+
+struct piece {
+	size_t at;
+	uint32_t length;
+	bool done;
+	int64_t result; /* bytes, or negative errno */
+};
+
+struct pipeline {
+	struct piece piece[PIECES]; /* by tag */
+	uint64_t first, next;	    /* tags */
+};
+
+static int post(struct conn *c, uint64_t file, struct transfer *t, struct pipeline *l, size_t at)
+{
+	size_t length = t->total - at > SL_TCP_DATA_BYTES ? SL_TCP_DATA_BYTES : t->total - at;
+	bool write = t->op == SL_WRITE;
+	struct sl_frame f = { .type = write ? SL_PWRITE : SL_PREAD,
+			      .flags = t->append ? SL_F_APPEND : 0,
+			      .length = write ? (uint32_t)length : 0,
+			      .tag = l->next,
+			      .file = file,
+			      .offset = (uint64_t)t->offset + at,
+			      .count = length };
+	int rc;
+
+	t->unknown = t->append; /* from here on */
+	l->piece[l->next++ % PIECES] = (struct piece){ .at = at, .length = (uint32_t)length };
+	rc = send_frame(c, &f, cursor_at(t->iov, at), NULL);
+	if (rc == GONE && t->append) /* which is the only piece under way */
+		t->unknown = !said_goodbye(c);
+	return rc;
+}
+
+/* One reply, of whichever piece. */
+static int reap(struct conn *c, struct transfer *t, struct pipeline *l)
+{
+	struct sl_frame f;
+	struct piece *p;
+
+	if (receive_reply(c, &f, NULL, 0))
+		return GONE;
+	if (is_goodbye(&f))
+		t->unknown = false;
+	if (f.tag < l->first || f.tag >= l->next)
+		return GONE;
+	p = &l->piece[f.tag % PIECES];
+	if (p->done || f.count > p->length)
+		return GONE;
+	p->done = true;
+	t->unknown = false;
+	p->result = f.status ? -f.status : (int64_t)f.count;
+	/* As the kernel leaves it. The number may mean another file by now. */
+	if (t->append && !f.status && sl_client_same(t->fd, t->remote))
+		lseek(t->fd, (off_t)f.offset, SEEK_SET);
+	if (f.length != (f.status || t->op == SL_WRITE ? 0 : f.count))
+		return GONE;
+	return receive_piece(c, cursor_at(t->iov, p->at), f.length);
+}
+
+static int run(struct conn *c, uint64_t file, struct transfer *t)
+{
+	struct pipeline l = { .first = c->tags + 1, .next = c->tags + 1 };
+	size_t posted = t->done;
+	bool stop = false, pause = false;
+	int rc, error = 0;
+
+	/* Several appends are not one: others could come between. The kernel keeps it whole. */
+	if (t->append && t->total > SL_TCP_DATA_BYTES)
+		return -ENOTCONN;
+	if (refresh(c))
+		return GONE;
+	while (l.first < l.next || (posted < t->total && !stop && !pause)) {
+		while (l.next - l.first < PIECES && posted < t->total && !stop && !pause) {
+			if ((rc = post(c, file, t, &l, posted)))
+				return rc;
+			posted += l.piece[(l.next - 1) % PIECES].length;
+			pause = posted < t->total && conn_signalled();
+		}
+		if ((rc = reap(c, t, &l)))
+			return rc;
+		for (; l.first < l.next && l.piece[l.first % PIECES].done; l.first++) {
+			struct piece *p = &l.piece[l.first % PIECES];
+
+			p->done = false;
+			if (stop)
+				continue;
+			if (p->result < 0)
+				error = (int)p->result;
+			else
+				t->done += (size_t)p->result;
+			stop = p->result < (int64_t)p->length;
+		}
+	}
+	c->tags = l.next;
+	return !error && !stop && pause ? AGAIN : error;
+}
+
+/* What has been written, from `before` on, is not remembered as unsynced: so it must not be. */
+static int sync_now(struct conn *c, uint64_t file, struct transfer *t, size_t before, int rc)
+{
+	int synced = rc == GONE || rc == -EFAULT ? GONE : tcp_sync(c, file, false);
+
+	if (!synced)
+		return rc;
+	t->done = before; /* to be written again, or failed */
+	return synced;
+}
+
+static int tcp_move(struct conn *c, uint64_t file, struct transfer *t)
+{
+	size_t before = t->done;
+	sigset_t old;
+	int rc = GONE;
+
+	conn_lock(&old);
+	if (atomic_load(&c->left)) { /* and all that it had taken is synced */
+		rc = AGAIN;
+	} else if (!atomic_load(&c->lost) && conn_ours(c)) {
+		rc = run(c, file, t);
+		if (t->op == SL_WRITE && t->done > before && !sync_note_write(t->remote, c->epoch))
+			rc = sync_now(c, file, t, before, rc);
+		/* In the middle of a frame: nobody can go on from there. */
+		if (rc == GONE || rc == -EFAULT)
+			tcp_abandon(c);
+	}
+	conn_unlock(&old);
+	return rc;
+}
+
+const struct transport conn_tcp = { .open = tcp_open, .move = tcp_move };

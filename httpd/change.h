@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Bodies of requests that change or ask something, as what is done about them. Pure: text in, text
+ * out. What comes in is anybody's; what goes out is a control line that the node reads by words, so
+ * no value may have a space or a newline in it.
+ *
+ * On failure -EINVAL, and in err (CHANGE_TEXT) a sentence without its end: what is wrong and what
+ * is possible.
+ */
+#ifndef SL_HTTPD_CHANGE_H
+#define SL_HTTPD_CHANGE_H
+
+#include <stddef.h>
+
+#define CHANGE_TEXT	500
+#define CHANGE_LINE	4096 /* the longest control line */
+#define CHANGE_POLICIES 16
+
+/* {"max":"100M","weight":2}: "set JOB max=100M weight=2" */
+int change_job(const char *job, const char *body, size_t length, char line[CHANGE_LINE],
+	       char err[CHANGE_TEXT]);
+/*
+ * {"share":"io-sets","grant":"set-10"}: "policy share=io-sets" for the nodes and "policy
+ * grant=set-10" for the controller; "": nothing for them.
+ */
+int change_policy(const char *body, size_t length, char nodes[CHANGE_LINE],
+		  char controller[CHANGE_LINE], char err[CHANGE_TEXT]);
+/* {"policies":["fair-share","set-10"]}: those, each to be freed; none: all there are. */
+int change_what_if(const char *body, size_t length, char *policy[CHANGE_POLICIES + 1],
+		   char err[CHANGE_TEXT]);
+void change_what_if_free(char *policy[CHANGE_POLICIES + 1]);
+
+#endif

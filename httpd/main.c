@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sluice-httpd: options, life and end of the HTTP server of a layer. See server.h. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cli.h"
+#include "base/listen.h"
+#include "base/log.h"
+#include "httpd/server.h"
+
+#define GONE_S 5 /* a layer that is down for so long does not come back */
+
+static int usage(const char *problem, const char *what)
+{
+	if (problem) {
+		fprintf(stderr, "sluice-httpd: %s '%s'. See 'sluice-httpd --help'.\n", problem,
+			what);
+		return 2;
+	}
+	puts("usage: sluice-httpd --name NAME [--listen HOST:PORT] [--log LEVEL] [--ready-fd N]\n"
+	     "\n"
+	     "The HTTP server of a layer: its page, its JSON API and its metrics. 'sluice\n"
+	     "dashboard' starts it.\n"
+	     "\n"
+	     "  --name NAME         of the layer\n"
+	     "  --listen HOST:PORT  where; 127.0.0.1:0, any free port, if it is not given\n"
+	     "  --any-port          if that port is taken, any other\n"
+	     "  --log LEVEL         error, warn, info (default) or debug\n"
+	     "  --ready-fd N        write a byte to this descriptor when it serves\n"
+	     "\n"
+	     "Manual: sluice-dashboard(1), sluice-api(7).");
+	return 0;
+}
+
+/* Whether name, as listen_tcp() tells it, is an address that no other machine reaches. */
+static bool is_loopback(const char *name)
+{
+	return !strncmp(name, "127.", 4) || !strncmp(name, "[::1]:", 6);
+}
+
+static int make_guard(struct server *s, const char *listen, const char *name)
+{
+	unsigned char random[24];
+	uint32_t number;
+	char path[PATH_MAX];
+	const char *colon = strrchr(listen, ':');
+	int rc;
+
+	snprintf(path, sizeof(path), "%.200s/dashboard-token", s->layer.dir);
+	rc = sl_secret_read(path, s->guard.token);
+	if (rc) {
+		fprintf(stderr, "sluice-httpd: cannot use the token in %s: %s\n", path,
+			strerror(-rc));
+		return rc;
+	}
+	if (getrandom(random, sizeof(random), 0) != sizeof(random) ||
+	    getrandom(&number, sizeof(number), 0) != sizeof(number))
+		return -errno;
+	for (size_t i = 0; i < sizeof(random); i++)
+		snprintf(s->guard.cookie + 2 * i, 3, "%02x", random[i]);
+	snprintf(s->guard.cookie_name, sizeof(s->guard.cookie_name), "sluice_reader_%08x", number);
+	s->guard.loopback = is_loopback(name);
+	snprintf(s->guard.host, sizeof(s->guard.host), "%.*s", (int)(colon - listen), listen);
+	if (gethostname(s->guard.machine, sizeof(s->guard.machine) - 1))
+		s->guard.machine[0] = 0;
+	return 0;
+}
+
+/* For `sluice dashboard`: where it is reached. */
+static int note_address(const struct server *s, const char *name)
+{
+	char text[400], host[256];
+	const char *port = strrchr(name, ':') + 1;
+
+	snprintf(host, sizeof(host), "%.*s", (int)(port - 1 - name), name);
+	if (!strcmp(host, "0.0.0.0") || !strcmp(host, "[::]"))
+		snprintf(host, sizeof(host), "%s",
+			 s->guard.machine[0] ? s->guard.machine : "localhost");
+	snprintf(text, sizeof(text), "http://%s:%s\n", host, port);
+	return layer_write(&s->layer, "dashboard-address", text);
+}
+
+/* Until it is told to end, or there is no layer any more. */
+static void keep_time(struct server *s, const sigset_t *set)
+{
+	const struct timespec second = { .tv_sec = 1 };
+	int down_s = 0;
+
+	while (down_s < GONE_S) {
+		int signal_number = sigtimedwait(set, NULL, &second);
+
+		if (signal_number == SIGTERM || signal_number == SIGINT)
+			return;
+		if (signal_number == SIGHUP)
+			log_info("SIGHUP: nothing to reload");
+		events_wake(s);
+		down_s = layer_state(&s->layer) == LAYER_DOWN ? down_s + 1 : 0;
+	}
+	log_info("layer=%s is down", s->layer.name);
+}
+
+static int open_socket(const char *listen, bool any_port, char name[64])
+{
+	int sock = listen_tcp(listen, name);
+	char other[300];
+
+	if (sock == -EADDRINUSE && any_port) {
+		snprintf(other, sizeof(other), "%.*s:0", (int)(strrchr(listen, ':') - listen),
+			 listen);
+		sock = listen_tcp(other, name);
+	}
+	if (sock < 0)
+		fprintf(stderr, "sluice-httpd: cannot listen at %s: %s\n", listen, strerror(-sock));
+	return sock;
+}
+
+static int serve(struct server *s, const char *listen, bool any_port, int ready_fd)
+{
+	char name[64];
+	sigset_t set;
+	int sock, rc;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	sigprocmask(SIG_BLOCK, &set, NULL); /* before there are threads, which inherit it */
+	signal(SIGPIPE, SIG_IGN);
+	sock = open_socket(listen, any_port, name);
+	if (sock < 0)
+		return sock;
+	pthread_mutex_init(&s->lock, NULL);
+	pthread_mutex_init(&s->history_lock, NULL);
+	pthread_cond_init(&s->errand_done, NULL);
+	if ((rc = make_guard(s, listen, name)) || (rc = sample_start(s)))
+		return rc;
+	rc = http_start(s, sock);
+	if (!rc)
+		rc = note_address(s, name);
+	if (!rc) {
+		log_info("layer=%s http=%s ready", s->layer.name, name);
+		if (ready_fd >= 0 && write(ready_fd, "1", 1) == 1)
+			close(ready_fd);
+		keep_time(s, &set);
+	} else {
+		fprintf(stderr, "sluice-httpd: cannot serve: %s\n", strerror(-rc));
+	}
+	pthread_mutex_lock(&s->lock);
+	s->closing = true;
+	pthread_mutex_unlock(&s->lock);
+	if (s->daemon) {
+		events_wake(s);
+		errand_wait(s);
+		http_stop(s);
+	}
+	sample_stop(s);
+	log_info("layer=%s stopped", s->layer.name);
+	return rc;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "name", 1, 0, 'n' },
+		{ "listen", 1, 0, 'l' },
+		{ "log", 1, 0, 'L' },
+		{ "ready-fd", 1, 0, 'r' },
+		{ "any-port", 0, 0, 'a' },
+		{ "help", 0, 0, 'h' },
+		{ 0 },
+	};
+	static struct server server;
+	const char *name = NULL, *listen = "127.0.0.1:0";
+	char err[CHECK_TEXT];
+	bool any_port = false;
+	int o, level, ready_fd = -1;
+
+	while ((o = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		switch (o) {
+		case 'n':
+			name = optarg;
+			break;
+		case 'l':
+			if (check_address(optarg, true, err))
+				return usage("not HOST:PORT:", optarg);
+			listen = optarg;
+			break;
+		case 'a':
+			any_port = true;
+			break;
+		case 'L':
+			if ((level = sl_log_level_find(optarg)) < 0)
+				return usage("log levels are error, warn, info, debug, not",
+					     optarg);
+			sl_log_level = (enum sl_log_level)level;
+			break;
+		case 'r':
+			ready_fd = (int)strtol(optarg, NULL, 10);
+			break;
+		case 'h':
+			return usage(NULL, NULL);
+		default:
+			return 2;
+		}
+	}
+	if (optind < argc)
+		return usage("unknown argument", argv[optind]);
+	if (!name)
+		return usage("missing option", "--name");
+	if (layer_open(&server.layer, "dashboard", name, false))
+		return 1;
+	return serve(&server, listen, any_port, ready_fd) ? 1 : 0;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What-if: the jobs as they are now, as a scenario for `sluice sim`, and how it goes with them now
+ * in the same measures. Pure.
+ */
+#ifndef SL_HTTPD_PLAN_H
+#define SL_HTTPD_PLAN_H
+
+#include <cjson/cJSON.h>
+#include <stddef.h>
+
+#include "httpd/history.h"
+
+#define PLAN_TEXT 300
+
+struct plan {
+	char *scenario; /* text */
+	cJSON *now;	/* measures, bandwidth, the jobs, and those left out and why */
+};
+
+/* tree: the status. 0; -ENODATA and in err what is missing; -ENOMEM. */
+int plan_make(const cJSON *tree, const struct history *h, struct plan *out, char err[PLAN_TEXT]);
+void plan_free(struct plan *p);
+/* What the simulator printed, and what it began with, as the answer; to be freed. NULL: not so. */
+char *plan_answer(const struct plan *p, const char *printed, size_t *length);
+
+#endif

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The HTTP server of a layer, `sluice-httpd`: a process of its own, which asks the nodes and the
+ * controller over their sockets as `sluice status` does. So whatever happens to it or is done to
+ * it, data and decisions go on; and it stays when they come and go.
+ *
+ *	main.c      options, life and end
+ *	http.c      requests and answers: libmicrohttpd, one thread with epoll
+ *	routes.c    what there is to ask for
+ *	sample.c    a thread that asks the layer, and keeps the newest answer for all
+ *	events.c    connections that wait: for a new answer, or for one after the other
+ *	guard.c     who may
+ *	files.c     the page
+ *	errand.c    answers that take a while, each in a thread
+ *	answers.c   what these are: the last hour, policies, changes
+ *	change.c    bodies of requests as control lines
+ *	history.c   what jobs did in the last hour
+ *	metrics.c   the status for Prometheus
+ *	what-if.c   the jobs under other policies, simulated; plan.c is its pure part
+ *
+ * libmicrohttpd's thread never waits for anybody; the sampler and errands wait for nodes; the main
+ * one keeps time. `lock` protects all that they share, and is held for moments; but for the
+ * history, which has a lock of its own.
+ */
+#ifndef SL_HTTPD_SERVER_H
+#define SL_HTTPD_SERVER_H
+
+#include <cjson/cJSON.h>
+#include <microhttpd.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "httpd/guard.h"
+#include "httpd/history.h"
+#include "layer/layer.h"
+
+#define SERVER_API	    1
+#define SERVER_CONNECTIONS  128
+#define SERVER_STREAMS	    32		/* of them, that want events */
+#define SERVER_ERRANDS	    8		/* at a time */
+#define SERVER_IDLE_S	    15		/* a connection that neither sends nor takes anything */
+#define SERVER_BODY	    (64 * 1024) /* longest body of a request */
+#define SERVER_SAMPLE_MS    1000
+#define SERVER_ASKED_MS	    50	/* nodes are asked once in that time at most */
+#define SERVER_INTERVAL_MIN 200 /* of events, ms */
+#define SERVER_INTERVAL_MAX 10000
+
+/* What the layer said at one time; never changed. */
+struct snapshot {
+	atomic_int users;
+	uint64_t number;
+	int64_t time_ms;  /* since 1970 */
+	int64_t begin_ns; /* monotonic: it is not older */
+	char *text;	  /* JSON on one line */
+	size_t length;
+	cJSON *tree; /* the same */
+	bool up;     /* a node answered */
+};
+
+struct stream;
+struct request;
+
+struct server {
+	struct layer layer;
+	struct guard guard;
+	struct MHD_Daemon *daemon;
+	pthread_mutex_t lock;
+	bool closing;
+	/* sample.c */
+	pthread_t sampler;
+	pthread_cond_t soon;
+	struct snapshot *newest; /* never NULL once it has started */
+	bool sample_now;
+	/* events.c */
+	struct stream *streams;
+	unsigned streams_count;
+	struct request *waiting;
+	/* errand.c */
+	unsigned errands;
+	pthread_cond_t errand_done;
+	atomic_bool simulates;
+	pthread_mutex_t history_lock;
+	struct history history;
+};
+
+int64_t server_now_ms(void); /* since 1970 */
+int64_t server_monotonic_ns(void);
+
+/* ---- sample.c ---- */
+
+int sample_start(struct server *s);
+void sample_stop(struct server *s);		  /* closing is set */
+struct snapshot *sample_newest(struct server *s); /* to be given back */
+void sample_drop(struct snapshot *snap);
+void sample_ask(struct server *s); /* a new one, now; the lock is held */
+
+/* ---- http.c ---- */
+
+enum request_state { REQUEST_NEW, REQUEST_BODY, REQUEST_WAITING, REQUEST_READY };
+
+struct request {
+	struct server *server;
+	struct MHD_Connection *connection;
+	const char *method, *path;
+	const struct route *route;
+	enum request_state state;
+	char *body; /* ends with a 0; NULL: none */
+	size_t length;
+	unsigned long number; /* of its query */
+	/* an errand, and what came of it */
+	void (*work)(struct request *r);
+	unsigned status;
+	char *reply;
+	size_t reply_length;
+	/* while it waits */
+	int64_t since_ns, until_ns;
+	struct request *next;
+};
+
+int http_start(struct server *s, int listen_fd);
+void http_stop(struct server *s);
+/* Answers; text of type is copied, or freed by it. */
+enum MHD_Result http_static(struct request *r, const char *type, const char *text, size_t length);
+enum MHD_Result http_text(struct request *r, unsigned status, const char *type, char *text,
+			  size_t length);
+enum MHD_Result http_snapshot(struct request *r, struct snapshot *snap);
+/* {"error":MESSAGE}, a sentence that says what to do. */
+enum MHD_Result http_error(struct request *r, unsigned status, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+/* That as text, to be freed. */
+char *http_error_text(const char *message, size_t *length);
+/* A response with the headers that all have; freed by it. */
+enum MHD_Result http_send(struct request *r, unsigned status, const char *type,
+			  struct MHD_Response *response);
+/* ?name=N; otherwise if there is none. False: not a whole number from low to high. */
+bool http_number(struct request *r, const char *name, unsigned long low, unsigned long high,
+		 unsigned long otherwise, unsigned long *out);
+
+/* ---- routes.c ---- */
+
+struct route {
+	const char *method, *path; /* a path that ends with / : and whatever follows */
+	bool write;
+	enum MHD_Result (*answer)(struct request *r);
+};
+/* NULL: none, and *known says whether there is the path for another method. */
+const struct route *route_find(const char *method, const char *path, bool *known);
+
+/* ---- events.c ---- */
+
+/* Answer with a snapshot that is not older than a moment: the connection waits for it. */
+enum MHD_Result events_fresh(struct request *r);
+/* Answer with events from now on. */
+enum MHD_Result events_stream(struct request *r);
+/* There is a new snapshot, or some time has passed: wake up who waits for that. */
+void events_wake(struct server *s);
+/* How often snapshots are wanted; the lock is held. */
+int64_t events_interval_ms(const struct server *s);
+
+/* ---- errand.c, answers.c, what-if.c ---- */
+
+/* Do the work in a thread, then answer with what errand_reply() or errand_error() has left. */
+enum MHD_Result errand(struct request *r, void (*work)(struct request *r));
+void errand_reply(struct request *r, unsigned status, char *text, size_t length); /* frees it */
+void errand_error(struct request *r, unsigned status, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+void errand_wait(struct server *s); /* until there is none; closing is set */
+
+enum MHD_Result answer_history(struct request *r);
+enum MHD_Result answer_policies(struct request *r);
+enum MHD_Result answer_job(struct request *r);
+enum MHD_Result answer_policy(struct request *r);
+enum MHD_Result answer_what_if(struct request *r);
+
+/* ---- files.c ---- */
+
+struct page_file {
+	const char *path, *type, *text;
+	size_t length;
+};
+extern const struct page_file page_files[]; /* ends with a NULL path */
+
+#endif

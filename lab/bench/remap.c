@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `sluice bench control`, row remap: how long it takes until the clients of a running job are where
+ * the controller has decided that they belong (Bez et al. 2021, section 3.1: GekkoFWD's clients
+ * look every 10 s).
+ *
+ * A layer of its own, with a controller and two I/O nodes, and PROCS processes of one job, each
+ * of which writes 4 KiB a millisecond. The job is sent to one node and to the other in turn. What
+ * is measured is the time from the line to the controller, which decides then, until the one node
+ * has all of the job's processes and the other has none: its last call there is done, its
+ * connection is closed. Both are looked at every 0.1 ms.
+ */
+#include <cjson/cJSON.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cli.h"
+#include "client/conn/client.h"
+#include "lab/bench/control.h"
+#include "lab/private.h"
+
+#define CMD	   "bench control"
+#define PROCS	   8
+#define NODES	   2
+#define TIMEOUT_NS INT64_C(5000000000)
+
+struct remap {
+	struct private p;
+	char controller[108], socket[NODES][108];
+	unsigned at; /* the node that has them */
+};
+
+static int64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
+}
+
+/* ---- a process of the job ---- */
+
+static int writer(void *arg, int sock)
+{
+	const struct private *p = arg;
+	static char data[4096];
+	const struct iovec iov = { data, sizeof(data) };
+	struct sl_remote file = { 0 };
+	char path[PATH_MAX + 32];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%d", p->dir, (int)getpid());
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (fd < 0 || !sl_client_look(fd, &file))
+		return 1;
+	for (;;) {
+		struct pollfd end = { .fd = sock, .events = POLLIN };
+
+		if (sl_client_write(&file, fd, &iov, sizeof(data), 0, false) != sizeof(data))
+			return 1;
+		if (poll(&end, 1, 1) != 0)
+			return 0;
+	}
+}
+
+/* ---- the layer ---- */
+
+static long clients_at(const struct remap *w, unsigned node)
+{
+	char *answer = NULL;
+	const cJSON *job;
+	cJSON *tree;
+	long n = -1;
+
+	if (sl_client_control(w->socket[node], "status", &answer) == 0 &&
+	    (tree = cJSON_Parse(answer))) {
+		n = 0;
+		cJSON_ArrayForEach(job, cJSON_GetObjectItemCaseSensitive(tree, "jobs")) n +=
+			cJSON_GetObjectItemCaseSensitive(job, "clients")->valueint;
+		cJSON_Delete(tree);
+	}
+	free(answer);
+	return n;
+}
+
+/* Until the node has all of them and the other none; false: that takes too long. */
+static bool settled(const struct remap *w, unsigned node)
+{
+	int64_t end = now_ns() + TIMEOUT_NS;
+
+	while (now_ns() < end && !private_interrupted) {
+		if (clients_at(w, node) == PROCS && clients_at(w, 1 - node) == 0)
+			return true;
+		nanosleep(&(struct timespec){ 0, 100000 }, NULL);
+	}
+	return false;
+}
+
+static bool send_to(const struct remap *w, unsigned node)
+{
+	char line[64], *answer = NULL;
+	int rc;
+
+	snprintf(line, sizeof(line), "map remap %u", node);
+	rc = sl_client_control(w->controller, line, &answer);
+	free(answer);
+	return rc == 0;
+}
+
+/* Wall clock: most of it is others' work. */
+static double remap_run(void *what)
+{
+	struct remap *w = what;
+	int64_t begin = now_ns();
+
+	w->at = 1 - w->at;
+	if (!send_to(w, w->at) || !settled(w, w->at))
+		return -1;
+	return (double)(now_ns() - begin);
+}
+
+static int layer_start(struct remap *w)
+{
+	const char *controller[] = { "controller", "--socket", w->controller, NULL };
+	const char *first[] = { "--name", "0", "--controller", w->controller, NULL };
+	const char *second[] = { "ionode", "--root", w->p.dir,	     "--socket",    w->socket[1],
+				 "--name", "1",	     "--controller", w->controller, NULL };
+	int status;
+
+	snprintf(w->controller, sizeof(w->controller), "%s/controller.sock", w->p.runtime);
+	snprintf(w->socket[0], sizeof(w->socket[0]), "%s", w->p.socket);
+	snprintf(w->socket[1], sizeof(w->socket[1]), "%s/node-1.sock", w->p.runtime);
+	if ((status = private_more_start(&w->p, controller)) ||
+	    (status = private_node_start(&w->p, first)) ||
+	    (status = private_more_start(&w->p, second)))
+		return status;
+	for (unsigned i = 0; i < PROCS; i++)
+		if (private_spawn(&w->p, "remap", NULL, writer, &w->p) < 0)
+			return CLI_FAILED;
+	return CLI_OK;
+}
+
+/* The controller hears of the job and its nodes when these report: until then it knows neither. */
+static int gather(const struct remap *w)
+{
+	int64_t end = now_ns() + TIMEOUT_NS;
+
+	while (now_ns() < end && !private_interrupted) {
+		if (clients_at(w, 0) + clients_at(w, 1) == PROCS && send_to(w, 0) && settled(w, 0))
+			return CLI_OK;
+		nanosleep(&(struct timespec){ 0, 10000000 }, NULL);
+	}
+	return private_interrupted ? CLI_FAILED
+				   : cli_fail(CMD, "remap: the job does not come to its node.");
+}
+
+int control_remap(struct control *c)
+{
+	struct control_row row = {
+		.what = "remap", .jobs = 1, .ionodes = NODES, .goal_ms = 100, .wall = true
+	};
+	struct remap w = { 0 };
+	int status;
+
+	if (!control_wanted(c, &row))
+		return CLI_OK;
+	status = private_begin(&w.p, CMD, access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm");
+	if (!status)
+		status = layer_start(&w);
+	if (!status)
+		status = gather(&w);
+	if (!status)
+		status = control_measure(c, &row, remap_run, &w);
+	return private_end(&w.p, status);
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The layer of a live exploration, over private-layer.h: its options, and where jobs are. */
+#include "lab/explore/layer.h"
+
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/cli.h"
+#include "client/conn/client.h"
+#include "lab/private-layer.h"
+#include "layer/layer.h"
+
+#define ARGS	 24
+#define KNOWN_MS 10000
+
+int explore_layer_up(struct private *p, const struct explore_spec *s, const struct explore_cell *c)
+{
+	char number[16], order[EXPLORE_TEXT], share[EXPLORE_TEXT], admit[EXPLORE_TEXT];
+	/* Orders can only be compared by a node that sees all requests. */
+	const char *args[ARGS] = { "--ask-always", "--policy", order };
+	unsigned n = 3;
+
+	snprintf(order, sizeof(order), "order=%s", s->order[c->order]);
+	if (c->ionodes > 1) {
+		snprintf(number, sizeof(number), "%u", c->ionodes);
+		args[n++] = "--ionodes";
+		args[n++] = number;
+	}
+	if (s->share) {
+		snprintf(share, sizeof(share), "share=%s", s->share);
+		args[n++] = "--policy";
+		args[n++] = share;
+	}
+	if (s->admit) {
+		snprintf(admit, sizeof(admit), "admit=%s", s->admit);
+		args[n++] = "--policy";
+		args[n++] = admit;
+	}
+	if (s->capacity) {
+		args[n++] = "--capacity";
+		args[n++] = s->capacity;
+	}
+	if (c->device->name[0]) {
+		args[n++] = "--device-model";
+		args[n++] = c->device->name;
+	}
+	return private_layer_up(p, args);
+}
+
+/* ---- where jobs are ---- */
+
+static int yl_socket(bool controller, uint32_t node, char out[108])
+{
+	struct layer_member m;
+	struct layer l;
+	int status = layer_open(&l, EXPLORE_CMD, NULL, false);
+
+	if (status)
+		return status;
+	layer_member(&l, node, controller, &m);
+	layer_close(&l);
+	memcpy(out, m.socket, 108);
+	return CLI_OK;
+}
+
+int explore_layer_map(const char *job, uint32_t ionodes)
+{
+	char line[512], path[108], *answer = NULL;
+	size_t n = (size_t)snprintf(line, sizeof(line), "map %s ", job);
+	int rc = -ENOENT, status = yl_socket(true, 0, path);
+
+	if (status)
+		return status;
+	for (uint32_t i = 0; i < ionodes && n < sizeof(line); i++)
+		n += (size_t)snprintf(line + n, sizeof(line) - n, i ? ",%u" : "%u", i);
+	/* It hears of jobs and nodes from the nodes' reports. */
+	for (int ms = 0; ms < KNOWN_MS && !private_interrupted; ms += 10) {
+		free(answer);
+		answer = NULL;
+		rc = sl_client_control(path, line, &answer);
+		if (!rc)
+			break;
+		nanosleep(&(struct timespec){ 0, 10000000 }, NULL);
+	}
+	if (rc && !private_interrupted)
+		cli_fail(EXPLORE_CMD, "the controller does not take '%s': %s.", line,
+			 answer && *answer ? answer : strerror(-rc));
+	free(answer);
+	return rc ? CLI_FAILED : CLI_OK;
+}
+
+int64_t explore_layer_clients(uint32_t node)
+{
+	char path[108], *answer = NULL;
+	const cJSON *job;
+	cJSON *tree = NULL;
+	int64_t clients = -1;
+
+	if (!yl_socket(false, node, path) && !sl_client_control(path, "status", &answer))
+		tree = cJSON_Parse(answer);
+	if (tree) {
+		clients = 0;
+		cJSON_ArrayForEach(job, cJSON_GetObjectItemCaseSensitive(tree, "jobs"))
+		{
+			const cJSON *n = cJSON_GetObjectItemCaseSensitive(job, "clients");
+
+			clients += cJSON_IsNumber(n) ? (int64_t)n->valuedouble : 0;
+		}
+	}
+	cJSON_Delete(tree);
+	free(answer);
+	return clients;
+}

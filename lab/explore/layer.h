@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What an exploration does with its layer besides private-layer.h. */
+#ifndef SL_LAB_EXPLORE_LAYER_H
+#define SL_LAB_EXPLORE_LAYER_H
+
+#include "lab/explore/explore.h"
+#include "lab/private.h"
+
+/* With the number of nodes, order and device of the cell; `sluice up` does it. */
+int explore_layer_up(struct private *p, const struct explore_spec *s, const struct explore_cell *c);
+
+/* The controller is told that all its nodes serve the job; until it knows the job, for a while. */
+int explore_layer_map(const char *job, uint32_t ionodes);
+/* Processes that are connected to a node; -1: it does not say. */
+int64_t explore_layer_clients(uint32_t node);
+
+#endif

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the pages with charts share: their head, figures as JSON in an element, and the file, which
+ * is written whole or not at all.
+ *
+ * Names on a page come from files that others may have written. JSON has <, > and & only within
+ * strings, where \u003c means the same: so escaped, no name can end the element and become markup.
+ */
+#include "lab/page.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "base/cli.h"
+#include "page-js.inc"
+
+/* The page forbids itself to load anything. */
+static const char page_head[] =
+	"<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+	"<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+	"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+	"style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n";
+
+static void pg_json(FILE *f, const char *json, size_t size)
+{
+	for (size_t i = 0; i < size; i++) {
+		if (json[i] == '<' || json[i] == '>' || json[i] == '&')
+			fprintf(f, "\\u%04x", (unsigned)json[i]);
+		else
+			putc(json[i], f);
+	}
+}
+
+int page_put(FILE *f, const struct page_parts *p, int (*json)(struct json *j, const void *what),
+	     const void *what)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *memory = open_memstream(&text, &size);
+	struct json j;
+	int rc;
+
+	if (!memory)
+		return -ENOMEM;
+	json_begin(&j, memory);
+	json_object(&j, NULL);
+	rc = json(&j, what);
+	if (!rc)
+		json_end(&j);
+	if (fclose(memory) && !rc)
+		rc = -ENOMEM;
+	if (!rc) {
+		fprintf(f, "%s<title>%s</title>\n<style>\n%s%s", page_head, p->title, p->style,
+			p->body);
+		pg_json(f, text, size);
+		fprintf(f, "</script>\n<script>\n%s%s</script>\n</body>\n</html>\n", page_js,
+			p->script);
+	}
+	free(text);
+	return rc;
+}
+
+/* Something that is there and not a file, /dev/stdout or a pipe, is written to as it is. */
+static bool pg_is_special(const char *path)
+{
+	struct stat st;
+
+	return !stat(path, &st) && !S_ISREG(st.st_mode);
+}
+
+int page_check(const char *cmd, const char *path)
+{
+	struct stat st;
+	char copy[PATH_MAX];
+	int error = 0;
+
+	if (strlen(path) >= sizeof(copy))
+		error = ENAMETOOLONG;
+	else if (!stat(path, &st) && S_ISDIR(st.st_mode))
+		error = EISDIR;
+	else if (pg_is_special(path) && access(path, W_OK))
+		error = errno;
+	else if (!pg_is_special(path) && access(dirname(strcpy(copy, path)), W_OK | X_OK))
+		error = errno;
+	if (!error)
+		return CLI_OK;
+	return cli_fail(cmd, "cannot write %s: %s.", path, strerror(error));
+}
+
+/* 0 or -errno. */
+static int pg_to_file(const char *path, int flags, int (*write)(FILE *f, const void *what),
+		      const void *what)
+{
+	int rc, fd = open(path, O_WRONLY | O_CLOEXEC | flags, 0666);
+	FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
+
+	if (!f) {
+		rc = -errno;
+		if (fd >= 0)
+			close(fd);
+		return rc;
+	}
+	errno = 0;
+	rc = write(f, what);
+	if (!rc && (ferror(f) || fflush(f)))
+		rc = errno ? -errno : -EIO;
+	if (fclose(f) && !rc)
+		rc = -errno;
+	return rc;
+}
+
+int page_write(const char *cmd, const char *path, int (*write)(FILE *f, const void *what),
+	       const void *what)
+{
+	char whole[PATH_MAX], part[PATH_MAX + 24];
+	int rc;
+
+	if (pg_is_special(path)) {
+		rc = pg_to_file(path, 0, write, what);
+	} else {
+		/* A link stays one: it is what it leads to that is replaced. */
+		if (!realpath(path, whole))
+			snprintf(whole, sizeof(whole), "%s", path);
+		snprintf(part, sizeof(part), "%s.%d.part", whole, (int)getpid());
+		rc = pg_to_file(part, O_CREAT | O_EXCL, write, what);
+		if (!rc && rename(part, whole))
+			rc = -errno;
+		if (rc)
+			unlink(part);
+	}
+	if (!rc)
+		return CLI_OK;
+	return cli_fail(cmd, "cannot write %s: %s.", path, strerror(-rc));
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a measurement or a demonstration needs for itself: a directory for its files, a node over
+ * it that nobody else sees, and processes that do the I/O. All of it is gone at the end, also when
+ * it is interrupted: signals only set private_interrupted, everybody who waits looks at it, and
+ * the way out goes through private_end(). Should this program be killed, its processes die with it.
+ *
+ * Functions that take no cmd report in the name of that given to private_begin(); those that
+ * return int return CLI_OK or the exit status.
+ */
+#ifndef SL_LAB_PRIVATE_H
+#define SL_LAB_PRIVATE_H
+
+#include <limits.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define PRIVATE_PROCS 256
+#define PRIVATE_MORE  4
+
+struct private_proc {
+	pid_t pid;
+	int sock; /* to it; closed by either end when it ends */
+};
+
+struct private
+{
+	const char *cmd;    /* for messages; borrowed */
+	char dir[PATH_MAX]; /* for files */
+	char runtime[64];   /* of the node: its socket and what it says */
+	char socket[96];    /* in there */
+	pid_t node;	    /* 0: none */
+	pid_t more[PRIVATE_MORE];
+	unsigned more_count;
+	unsigned procs;
+	struct private_proc proc[PRIVATE_PROCS];
+};
+
+extern volatile sig_atomic_t private_interrupted;
+
+/* A new directory beneath `below`. Whatever comes out, private_end() follows. */
+int private_begin(struct private *p, const char *cmd, const char *below);
+/* End what runs, remove what there is. Returns status, or CLI_FAILED if it was interrupted. */
+int private_end(struct private *p, int status);
+
+/* options: further ones of `sluiced ionode`, NULL at the end; NULL: none. */
+int private_node_start(struct private *p, const char *const *options);
+void private_node_stop(struct private *p);
+/*
+ * Another node, or a controller, until private_end(): the command line of sluiced, NULL at the end.
+ * Sockets are best in p->runtime.
+ */
+int private_more_start(struct private *p, const char *const *words);
+/* One line to the node; what it refuses is reported. */
+int private_node_ask(const struct private *p, const char *line);
+
+/*
+ * A process that runs main(arg, sock) and ends, as a client of the node in that job; conf as
+ * SLUICE_JOB_CONF, NULL: none. It dies with this one. Number of the process in p->proc, or -1.
+ */
+int private_spawn(struct private *p, const char *job, const char *conf,
+		  int (*main)(void *arg, int sock), void *arg);
+/* All of `size` bytes from a process: false if it has ended, or all is interrupted. */
+bool private_receive(int sock, void *data, size_t size);
+bool private_send(int sock, const void *data, size_t size);
+/* Those numbered `from` and above. */
+void private_stop_procs(struct private *p, unsigned from);
+
+#endif

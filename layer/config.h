@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sluice.yaml: what a layer is made of, in a file. See sluice.yaml(5). */
+#ifndef SL_LAYER_CONFIG_H
+#define SL_LAYER_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "layer/check.h"
+
+#define CONFIG_JOBS	   1024
+#define CONFIG_MAX_WORKERS 64
+#define CONFIG_MAX_IONODES 64
+#define CONFIG_STAGES	   5
+#define CONFIG_TEXT	   (CHECK_TEXT + 300) /* of a message */
+
+struct config_job {
+	char *name;
+	char *words; /* "min=100M weight=4", for the node; may be empty */
+	struct sl_job_conf conf;
+	unsigned line;
+};
+
+/* Keys of one value. Each is a key of sluice.yaml; with dashes, an option of `sluice up`. */
+enum config_which {
+	CONFIG_NAME,
+	CONFIG_DIRECTORY, /* no option: the argument */
+	CONFIG_CAPACITY,
+	CONFIG_CAPACITY_OPS,
+	CONFIG_WORKERS,
+	CONFIG_LISTEN,
+	CONFIG_SECRET_FILE,
+	CONFIG_DEVICE_MODEL,
+	CONFIG_TRACE,
+	CONFIG_LOG_LEVEL,
+	CONFIG_IONODES,
+	CONFIG_GAP,
+	CONFIG_CURVES,
+	CONFIG_PER_PROC,
+	CONFIG_COMPUTE_NODES,
+	CONFIG_CONTROLLER_LOSS,
+	CONFIG_DIRECT,
+	CONFIG_ASK_ALWAYS,
+	CONFIG_CHARGE,
+	CONFIG_DIRTY,
+	CONFIG_MODE,
+	CONFIG_KEYS
+};
+
+struct config_key {
+	const char *name;
+	const char *node;			    /* a node's option for it; NULL: none */
+	const char *controller;			    /* the controller's */
+	const char *what;			    /* it is, for messages */
+	int (*check)(const char *value, char *err); /* NULL: any text will do */
+	bool is_path;
+};
+extern const struct config_key config_keys[CONFIG_KEYS];
+
+/* 0, or -EINVAL with "'fast' is not a rate; write …" in err (CHECK_TEXT bytes). */
+int config_check(enum config_which which, const char *value, char *err);
+
+/* What is not given is NULL or 0. */
+struct config {
+	char *value[CONFIG_KEYS];    /* as written, but paths: config_read() */
+	char *policy[CONFIG_STAGES]; /* as config_stages */
+	struct config_job *jobs;
+	size_t jobs_count;
+	bool dashboard;			       /* it is to be started, too */
+	char *dashboard_host, *dashboard_port; /* and where */
+};
+
+/* Those of an I/O node first, then those of the controller. */
+extern const char *const config_stages[CONFIG_STAGES];
+#define CONFIG_NODE_STAGES 3
+/* Whether a flag, which is true, yes, on, 1 or false, no, off, 0, is set; NULL: it is not. */
+bool config_flag(const char *value);
+bool config_is_flag(const char *value); /* it is one of these words */
+
+/*
+ * Parse `length` bytes; `file` is for messages only. 0, -EINVAL or -ENOMEM with a message in err
+ * (CONFIG_TEXT bytes), "FILE:LINE: what is wrong; what is possible", and *c is empty.
+ */
+int config_parse(struct config *c, const char *file, const char *text, size_t length, char *err);
+/* The same with the contents of a file; relative paths in it are beneath its directory. */
+int config_read(struct config *c, const char *file, char *err);
+void config_free(struct config *c);
+
+#endif

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where the daemon and the library for LD_PRELOAD are: as the environment says, else beside this
+ * very program, in the build directory or where both were installed, else where they were to be
+ * installed. So a program is never mixed with the parts of another version.
+ */
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cli.h"
+#include "layer/layer.h"
+
+/* From meson.build; both relative to the prefix. */
+#ifndef SL_PREFIX
+#define SL_PREFIX "/usr/local"
+#endif
+#ifndef SL_LIBDIR
+#define SL_LIBDIR "lib"
+#endif
+
+static bool fi_try(const char *dir, const char *below, const char *file, char path[PATH_MAX])
+{
+	char name[PATH_MAX];
+
+	return snprintf(name, sizeof(name), "%s/%s/%s", dir, below, file) < (int)sizeof(name) &&
+	       access(name, R_OK) == 0 && realpath(name, path);
+}
+
+static int fi_find(const char *cmd, const char *variable, const char *file,
+		   const char *const *places, char path[PATH_MAX])
+{
+	const char *given = getenv(variable);
+	char here[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", here, sizeof(here) - 1);
+
+	if (given && *given) {
+		if (access(given, R_OK) == 0 && realpath(given, path))
+			return CLI_OK;
+		return cli_fail(cmd, "%s is set to %s, which cannot be read.", variable, given);
+	}
+	if (n > 0) {
+		here[n] = 0;
+		*strrchr(here, '/') = 0;
+		for (const char *const *p = places; *p; p++)
+			if (fi_try(here, *p, file, path))
+				return CLI_OK;
+	}
+	for (const char *const *p = places; *p; p++)
+		if (!strncmp(*p, "../", 3) && fi_try(SL_PREFIX, *p + 3, file, path))
+			return CLI_OK;
+	return cli_fail(cmd,
+			"cannot find %s near this program; is the installation complete? "
+			"%s can say where it is.",
+			file, variable);
+}
+
+int layer_daemon(const char *cmd, char path[PATH_MAX])
+{
+	static const char *const places[] = { ".",	 "../sluiced", "../bin",
+					      "../sbin", "../libexec", NULL };
+
+	return fi_find(cmd, "SLUICED", "sluiced", places, path);
+}
+
+int layer_gate(const char *cmd, char path[PATH_MAX])
+{
+	static const char *const places[] = { ".",	    "../client/gate",
+					      "../libexec", "../lib/sluice",
+					      "../bin",	    NULL };
+
+	return fi_find(cmd, "SLUICE_GATE_PROGRAM", "sluice-gate", places, path);
+}
+
+int layer_httpd(const char *cmd, char path[PATH_MAX])
+{
+	static const char *const places[] = { ".",	 "../httpd",   "../bin",
+					      "../sbin", "../libexec", NULL };
+
+	return fi_find(cmd, "SLUICE_HTTPD", "sluice-httpd", places, path);
+}
+
+int layer_program(const char *cmd, char path[PATH_MAX])
+{
+	static const char *const places[] = { ".", "../cli", "../bin", NULL };
+
+	return fi_find(cmd, "SLUICE_PROGRAM", "sluice", places, path);
+}
+
+int layer_tools(const char *cmd, char path[PATH_MAX])
+{
+	static const char *const places[] = { ".", "../libexec", NULL };
+
+	return fi_find(cmd, "SLUICE_TOOLS", "sluice-tools", places, path);
+}
+
+int layer_preload(const char *cmd, char path[PATH_MAX])
+{
+	static const char *const places[] = {
+		"../client", ("../" SL_LIBDIR "/sluice"), "../lib/sluice", "../lib64/sluice", ".",
+		NULL
+	};
+	int status = fi_find(cmd, "SLUICE_PRELOAD", "libsluice_preload.so", places, path);
+
+	/* ld.so has no way to write these in LD_PRELOAD. */
+	if (!status && strpbrk(path, " :"))
+		return cli_fail(cmd,
+				"%s cannot be preloaded: its path must not contain spaces or "
+				"colons.",
+				path);
+	return status;
+}

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Finding a layer, its lock and its state: see layer.h. */
+#include "layer/layer.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cli.h"
+#include "layer/check.h"
+
+#define LOCK_TRIES 100
+
+/* ---- the runtime directory ---- */
+
+/* $XDG_RUNTIME_DIR of another user is inherited through su and sudo: not ours, no mistake. */
+static bool la_is_ours(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid();
+}
+
+static bool la_runtime_path(char out[PATH_MAX])
+{
+	const char *given = getenv("SLUICE_RUNTIME"), *xdg = getenv("XDG_RUNTIME_DIR");
+	int n;
+
+	if (given && given[0] == '/')
+		n = snprintf(out, PATH_MAX, "%s", given);
+	else if (given && *given) { /* the programs that get the path may be anywhere */
+		char cwd[PATH_MAX];
+
+		if (!getcwd(cwd, sizeof(cwd)))
+			return false;
+		n = snprintf(out, PATH_MAX, "%s/%s", cwd, given);
+	} else if (xdg && xdg[0] == '/' && la_is_ours(xdg))
+		n = snprintf(out, PATH_MAX, "%s/sluice", xdg);
+	else
+		n = snprintf(out, PATH_MAX, "/tmp/sluice-%u", (unsigned)geteuid());
+	return n < PATH_MAX;
+}
+
+/* It holds what decides over the user's files: nobody else may have put or may reach it. */
+int layer_runtime(const char *cmd, bool make, char path[PATH_MAX])
+{
+	struct stat st;
+
+	if (!la_runtime_path(path))
+		return cli_fail(cmd, "the path of the runtime directory is too long; set "
+				     "SLUICE_RUNTIME to a shorter one.");
+	if (make && mkdir(path, 0700) && errno != EEXIST)
+		return cli_fail(cmd,
+				"cannot make the runtime directory %s: %s. Set SLUICE_RUNTIME "
+				"to another.",
+				path, strerror(errno));
+	if (lstat(path, &st)) {
+		if (errno == ENOENT && !make)
+			return CLI_OK; /* no layer was ever up */
+		return cli_fail(cmd, "cannot use the runtime directory %s: %s.", path,
+				strerror(errno));
+	}
+	if (!S_ISDIR(st.st_mode))
+		return cli_fail(cmd,
+				"the runtime directory %s is not a directory. Set "
+				"SLUICE_RUNTIME to another.",
+				path);
+	if (st.st_uid != geteuid())
+		return cli_fail(cmd,
+				"the runtime directory %s belongs to user %u. Set "
+				"SLUICE_RUNTIME to one of your own.",
+				path, (unsigned)st.st_uid);
+	if (st.st_mode & 077)
+		return cli_fail(cmd,
+				"the runtime directory %s is open to others. Close it with "
+				"'chmod 700 %s', or set SLUICE_RUNTIME to another.",
+				path, path);
+	return CLI_OK;
+}
+
+/* ---- opening and locking ---- */
+
+int layer_open(struct layer *l, const char *cmd, const char *name, bool make)
+{
+	char runtime[PATH_MAX], err[CHECK_TEXT];
+	int n, status;
+
+	name = name ? name : LAYER_DEFAULT;
+	*l = (struct layer){ .cmd = cmd, .lock = -1 };
+	if (check_layer_name(name, err))
+		return cli_usage(cmd, "%s.", err);
+	snprintf(l->name, sizeof(l->name), "%s", name);
+	if ((status = layer_runtime(cmd, make, runtime)))
+		return status;
+	n = snprintf(l->dir, sizeof(l->dir), "%s/%s", runtime, l->name);
+	if (n < PATH_MAX)
+		n = snprintf(l->socket, sizeof(l->socket), "%s/node.sock", l->dir);
+	if (n >= (int)sizeof(l->socket))
+		return cli_fail(cmd,
+				"%s/%s/node.sock is longer than the %zu bytes that the path "
+				"of a socket may have. Set SLUICE_RUNTIME to a shorter "
+				"directory, or choose a shorter name.",
+				runtime, l->name, sizeof(l->socket) - 1);
+	return CLI_OK;
+}
+
+void layer_close(struct layer *l)
+{
+	if (l->lock >= 0)
+		close(l->lock);
+	l->lock = -1;
+}
+
+static void la_file(const struct layer *l, const char *file, char path[PATH_MAX])
+{
+	/* dir is shorter than a socket's path */
+	snprintf(path, PATH_MAX, "%.200s/%s", l->dir, file);
+}
+
+/*
+ * Who cleans up removes the lock file as well, so what was opened may be locked and yet be no
+ * longer there: then it is opened again.
+ */
+int layer_lock(struct layer *l, bool make)
+{
+	char path[PATH_MAX];
+	struct stat there, ours;
+
+	la_file(l, "lock", path);
+	for (int i = 0; i < LOCK_TRIES; i++) {
+		if (make && mkdir(l->dir, 0700) && errno != EEXIST)
+			return -errno;
+		l->lock = open(path, O_RDWR | O_CLOEXEC | (make ? O_CREAT : 0), 0600);
+		if (l->lock < 0 && errno == ENOENT && make)
+			continue;
+		if (l->lock < 0)
+			return -errno;
+		if (flock(l->lock, LOCK_EX | LOCK_NB)) {
+			int error = -errno;
+
+			layer_close(l);
+			return error;
+		}
+		if (fstat(l->lock, &ours) == 0 && stat(path, &there) == 0 &&
+		    ours.st_ino == there.st_ino && ours.st_dev == there.st_dev) {
+			if (!layer_pid(l))
+				return 0;
+			layer_close(l); /* one that was revived, and outlived the others */
+			return -EWOULDBLOCK;
+		}
+		layer_close(l);
+	}
+	return -EWOULDBLOCK;
+}
+
+int layer_lock_open(struct layer *l)
+{
+	char path[PATH_MAX];
+
+	la_file(l, "lock", path);
+	l->lock = open(path, O_RDWR | O_CLOEXEC);
+	return l->lock < 0 ? -errno : 0;
+}
+
+/*
+ * Whether a file of that name is what a member leaves; `log` and `secret` outlive it, and so does
+ * the dashboard, which goes with the layer alone.
+ */
+static bool la_left(const char *name, bool all)
+{
+	static const char *const always[] = { "pid",  "args", "root", "listen",
+					      "jobs", "set-", "node", "controller.sock" },
+				 *const last[] = { "log", "secret", "dashboard" };
+
+	for (size_t i = 0; i < sizeof(always) / sizeof(always[0]); i++)
+		if (!strncmp(name, always[i], strlen(always[i])))
+			return all || !strstr(name, "-dashboard");
+	for (size_t i = 0; all && i < sizeof(last) / sizeof(last[0]); i++)
+		if (!strncmp(name, last[i], strlen(last[i])))
+			return true;
+	return false;
+}
+
+void layer_clean(struct layer *l, bool all)
+{
+	DIR *dir = opendir(l->dir);
+	struct dirent *entry;
+	char path[PATH_MAX];
+
+	/* cppcheck-suppress readdirCalled ; there is one thread */
+	while (dir && (entry = readdir(dir)))
+		if (la_left(entry->d_name, all) && strcmp(entry->d_name, "lock") != 0)
+			unlinkat(dirfd(dir), entry->d_name, 0);
+	if (dir)
+		closedir(dir);
+	if (!all)
+		return;
+	la_file(l, "lock", path);
+	unlink(path);
+	rmdir(l->dir);
+}
+
+/* ---- its files and state ---- */
+
+int layer_read(const struct layer *l, const char *file, char *out, size_t size)
+{
+	char path[PATH_MAX];
+	ssize_t n;
+	int fd;
+
+	la_file(l, file, path);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	n = read(fd, out, size - 1);
+	close(fd);
+	if (n <= 0)
+		return -ENODATA;
+	out[n] = 0;
+	out[strcspn(out, "\n")] = 0;
+	return 0;
+}
+
+int layer_write(const struct layer *l, const char *file, const char *text)
+{
+	char path[PATH_MAX];
+	size_t length = strlen(text);
+	int fd, error = 0;
+
+	la_file(l, file, path);
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return -errno;
+	if (write(fd, text, length) != (ssize_t)length)
+		error = -(errno ? errno : EIO);
+	close(fd);
+	return error;
+}
+
+int layer_root(const struct layer *l, char root[PATH_MAX])
+{
+	return layer_read(l, "root", root, PATH_MAX);
+}
+
+enum layer_state layer_state(const struct layer *l)
+{
+	char text[PATH_MAX], path[PATH_MAX];
+	bool locked;
+	int lock;
+
+	if (layer_pid(l))
+		return LAYER_UP;
+	la_file(l, "lock", path);
+	lock = open(path, O_RDWR | O_CLOEXEC);
+	if (lock < 0)
+		return LAYER_DOWN;
+	locked = flock(lock, LOCK_SH | LOCK_NB) != 0;
+	close(lock);
+	if (locked)
+		return layer_pid(l) ? LAYER_UP : LAYER_BUSY;
+	return layer_read(l, "root", text, sizeof(text)) ? LAYER_DOWN : LAYER_DIED;
+}

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The members of a layer: who they are, whether they live, and talking to its nodes: layer.h. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cli.h"
+#include "client/conn/client.h"
+#include "layer/layer.h"
+
+static void me_file(const struct layer *l, const char *file, const char *suffix,
+		    char path[PATH_MAX])
+{
+	/* dir is shorter than a socket's path */
+	snprintf(path, PATH_MAX, "%.200s/%s%s", l->dir, file, suffix);
+}
+
+/*
+ * Whether that process has the lock file open: a member gets it as descriptor 3. One that was
+ * killed keeps its files a little longer than its memory, but is nobody who could answer.
+ */
+static bool me_holds_lock(const struct layer *l, const char *file, pid_t pid)
+{
+	char fd[64], path[PATH_MAX], byte;
+	struct stat theirs, lock;
+
+	me_file(l, file, "", path);
+	snprintf(fd, sizeof(fd), "/proc/%d/exe", (int)pid);
+	if (readlink(fd, &byte, 1) < 0)
+		return false;
+	snprintf(fd, sizeof(fd), "/proc/%d/fd/3", (int)pid);
+	return stat(fd, &theirs) == 0 && stat(path, &lock) == 0 && theirs.st_ino == lock.st_ino &&
+	       theirs.st_dev == lock.st_dev;
+}
+
+static pid_t me_pid(const struct layer *l, const struct layer_member *m)
+{
+	char file[32], text[32];
+	unsigned long pid;
+
+	snprintf(file, sizeof(file), "pid%s", m->suffix);
+	if (layer_read(l, file, text, sizeof(text)) || check_count(text, 2, INT_MAX, &pid) ||
+	    !me_holds_lock(l, m->dashboard ? "dashboard-lock" : "lock", (pid_t)pid))
+		return 0;
+	return (pid_t)pid;
+}
+
+void layer_member(const struct layer *l, unsigned node, bool controller, struct layer_member *m)
+{
+	int n;
+
+	*m = (struct layer_member){ .controller = controller };
+	snprintf(m->name, sizeof(m->name), "%u", node);
+	if (controller)
+		snprintf(m->name, sizeof(m->name), "controller");
+	if (node || controller)
+		snprintf(m->suffix, sizeof(m->suffix), "-%.14s", m->name);
+	n = snprintf(m->socket, sizeof(m->socket),
+		     controller ? "%s/controller.sock" : "%s/node%s.sock", l->dir, m->suffix);
+	if (n >= (int)sizeof(m->socket))
+		m->socket[0] = 0;
+	m->pid = me_pid(l, m);
+}
+
+int layer_usage(const struct layer *l, unsigned node, char path[PATH_MAX])
+{
+	char number[16] = "";
+	const char *slash = strrchr(l->dir, '/');
+
+	if (node)
+		snprintf(number, sizeof(number), "-%u", node);
+	return snprintf(path, PATH_MAX, "%.*s/.usage-%s%s", (int)(slash - l->dir), l->dir, l->name,
+			number) < PATH_MAX - 2
+		       ? 0
+		       : -ENAMETOOLONG;
+}
+
+void layer_dashboard(const struct layer *l, struct layer_member *m)
+{
+	*m = (struct layer_member){ .name = "dashboard",
+				    .suffix = "-dashboard",
+				    .dashboard = true };
+	m->pid = me_pid(l, m);
+}
+
+size_t layer_members(const struct layer *l, struct layer_member m[LAYER_MEMBERS])
+{
+	char path[PATH_MAX];
+	size_t n = 0;
+
+	do {
+		layer_member(l, (unsigned)n, false, &m[n]);
+		me_file(l, "args", m[n].suffix, path);
+	} while ((access(path, F_OK) == 0 || n == 0) && ++n < LAYER_IONODES);
+	layer_member(l, 0, true, &m[n]);
+	me_file(l, "args", m[n].suffix, path);
+	return access(path, F_OK) == 0 ? n + 1 : n;
+}
+
+pid_t layer_pid(const struct layer *l)
+{
+	struct layer_member m[LAYER_MEMBERS];
+	size_t n = layer_members(l, m);
+
+	for (size_t i = 0; i < n; i++)
+		if (m[i].pid)
+			return m[i].pid;
+	return 0;
+}
+
+const char *layer_member_called(const struct layer_member *m, bool alone, char out[32])
+{
+	snprintf(out, 32,
+		 m->controller	? "the controller"
+		 : m->dashboard ? "the dashboard"
+		 : alone	? "the node"
+				: "I/O node %s",
+		 m->name);
+	return out;
+}
+
+int layer_args(const struct layer *l, const struct layer_member *m, const char ***args, char **text)
+{
+	char path[PATH_MAX];
+	size_t length = 0, at = 0, n = 0;
+	struct stat st;
+	FILE *f;
+
+	me_file(l, "args", m->suffix, path);
+	f = fopen(path, "re");
+	if (!f)
+		return -errno;
+	*text = fstat(fileno(f), &st) == 0 ? calloc(1, (size_t)st.st_size + 1) : NULL;
+	*args = *text ? calloc((size_t)st.st_size + 1, sizeof(**args)) : NULL;
+	if (*args)
+		length = fread(*text, 1, (size_t)st.st_size, f);
+	fclose(f);
+	if (!length) {
+		free(*args);
+		free(*text);
+		return -ENODATA;
+	}
+	while (at < length) {
+		(*args)[n++] = *text + at;
+		at += strlen(*text + at) + 1;
+	}
+	return 0;
+}
+
+/* ---- talking to nodes ---- */
+
+int64_t layer_clock_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+int layer_report(const struct layer *l, const char *who, int rc, char **text)
+{
+	int status = CLI_OK;
+
+	if (rc == -ENAMETOOLONG)
+		status = cli_fail(l->cmd, "that is too much for one command; give less at a time.");
+	else if (rc && *text && **text)
+		status = cli_fail(l->cmd, "%s%s.", who, *text);
+	else if (rc == -ENOTCONN || (rc && !*text))
+		status = layer_not_up(l, true);
+	else if (rc)
+		status = cli_fail(l->cmd, "%sthe node of layer '%s' says: %s.", who, l->name,
+				  strerror(-rc));
+	if (status) {
+		free(*text);
+		*text = NULL;
+	}
+	return status;
+}
+
+int layer_ask(const struct layer *l, const char *line, char **answer)
+{
+	char *text = NULL;
+	int status = layer_report(l, "", sl_client_control(l->socket, line, &text), &text);
+
+	if (answer)
+		*answer = text;
+	else
+		free(text);
+	return status;
+}
+
+/*
+ * One line to one node. A node that is being revived has a process before it has a socket, and one
+ * that is dying has a socket before the kernel has ended its process: as long as the process lives,
+ * try again until `until_ms`. Afterwards m->pid is 0 if the node has died. Sending the line twice
+ * is harmless: a node that has taken it and died before its answer has taken nothing.
+ */
+#define ANSWER_MS 10000
+
+static int me_tell(const struct layer *l, struct layer_member *m, const char *line,
+		   int64_t until_ms, char **answer)
+{
+	for (;;) {
+		int ms = l->answer_ms ? l->answer_ms : ANSWER_MS;
+		int64_t begin_ms = layer_clock_ms();
+		int sock = sl_client_control_begin(m->socket, line, ms);
+		int rc = sl_client_control_end(sock, ms, answer);
+
+		if (rc != -ENOTCONN)
+			return rc;
+		if (layer_clock_ms() - begin_ms >= ms)
+			return -ETIMEDOUT; /* it lives, and is stopped or overloaded */
+		free(*answer);
+		*answer = NULL;
+		m->pid = me_pid(l, m);
+		if (!m->pid || layer_clock_ms() >= until_ms)
+			return rc;
+		usleep(LAYER_AGAIN_MS * 1000);
+	}
+}
+
+int layer_tell_all(const struct layer *l, const char *line, bool some, char who[48], char **text)
+{
+	struct layer_member m[LAYER_MEMBERS];
+	size_t n = layer_members(l, m), done = 0;
+	int64_t until_ms = layer_clock_ms() + LAYER_BRIEF_MS;
+	int rc = -ENOTCONN, one;
+	char called[32];
+
+	*who = 0;
+	*text = NULL;
+	for (size_t i = 0; i < n; i++) {
+		char *answer = NULL;
+
+		if (m[i].controller || !m[i].pid)
+			continue;
+		one = me_tell(l, &m[i], line, until_ms, &answer);
+		if (one == 0) {
+			free(answer);
+			done++;
+			continue;
+		}
+		if (!m[i].pid) /* it has died meanwhile; the others will do */
+			continue;
+		free(*text);
+		*text = answer;
+		rc = one;
+		if (some && n > 1 && one == -ENOENT)
+			continue;
+		if (done)
+			snprintf(who, 48, "%s: ", layer_member_called(&m[i], false, called));
+		return rc;
+	}
+	/* Nobody lives, or nobody knows it, which the last has said. */
+	if (!done)
+		return rc;
+	free(*text);
+	*text = NULL;
+	return 0;
+}
+
+int layer_ask_all(const struct layer *l, const char *line, bool some)
+{
+	char who[48], *text;
+	int rc = layer_tell_all(l, line, some, who, &text),
+	    status = layer_report(l, who, rc, &text);
+
+	free(text);
+	return status;
+}
+
+bool layer_has_many(const struct layer *l)
+{
+	struct layer_member m[LAYER_MEMBERS];
+
+	return layer_members(l, m) > 1;
+}
+
+bool layer_stopped(const struct layer *l, struct layer_member *m)
+{
+	struct layer_member all[LAYER_MEMBERS];
+	size_t n = layer_members(l, all);
+
+	for (size_t i = 0; i < n; i++) {
+		char path[64], text[128] = "", *state;
+		FILE *f;
+
+		if (!all[i].pid)
+			continue;
+		snprintf(path, sizeof(path), "/proc/%d/stat", (int)all[i].pid);
+		f = fopen(path, "re");
+		if (f) {
+			text[fread(text, 1, sizeof(text) - 1, f)] = 0;
+			fclose(f);
+		}
+		state = strrchr(text, ')'); /* "pid (name) T ..." */
+		if (state && (state[2] == 'T' || state[2] == 't')) {
+			*m = all[i];
+			return true;
+		}
+	}
+	return false;
+}
+
+void layer_enter(struct layer *l)
+{
+	struct layer_member m[LAYER_MEMBERS];
+	size_t n = layer_members(l, m);
+
+	for (size_t i = 0; i < n; i++) {
+		if (m[i].controller || !m[i].pid)
+			continue;
+		memcpy(l->socket, m[i].socket, sizeof(l->socket));
+		return;
+	}
+}
+
+bool layer_dead(const struct layer *l, char *out, size_t size)
+{
+	struct layer_member m[LAYER_MEMBERS];
+	size_t n = layer_members(l, m), at = 0;
+	char called[32];
+
+	out[0] = 0;
+	for (size_t i = 0; i < n; i++)
+		if (!m[i].pid && at < size)
+			at += (size_t)snprintf(out + at, size - at, "%s%s", at ? ", " : "",
+					       layer_member_called(&m[i], n == 1, called));
+	return at;
+}

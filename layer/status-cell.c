@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What tables of `sluice status`, `sluice top` and `sluice report` are made of: numbers out of a
+ * status, and numbers as text of a few columns. Three digits are kept: 1234567 is 1.23M.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "layer/status.h"
+
+#define CELL STATUS_CELL
+
+/* ---- out of a status ---- */
+
+double status_number(const cJSON *object, const char *key)
+{
+	const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
+
+	return cJSON_IsNumber(item) ? item->valuedouble : 0.0;
+}
+
+const char *status_string(const cJSON *object, const char *key)
+{
+	const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, key));
+
+	return text ? text : "?";
+}
+
+/* ---- as text ---- */
+
+void status_short(char out[CELL], double value)
+{
+	static const char prefixes[] = "KMGTPE";
+	const char *p = prefixes;
+
+	if (value < 999.5) {
+		snprintf(out, CELL, "%.0f", value);
+		return;
+	}
+	for (value /= 1000.0; value >= 999.5 && p[1]; p++)
+		value /= 1000.0;
+	snprintf(out, CELL, "%.*f%c", value < 9.995 ? 2 : value < 99.95 ? 1 : 0, value, *p);
+}
+
+void status_tiny(char out[CELL], double value)
+{
+	static const char prefixes[] = " KMGTPE";
+	const char *p = prefixes;
+
+	if (value < 999.5) {
+		snprintf(out, CELL, "%.0f", value);
+		return;
+	}
+	for (; value >= 99.5 && p[1]; p++)
+		value /= 1000;
+	if (value >= 0.95)
+		snprintf(out, CELL, "%.0f%c", value, *p);
+	else
+		snprintf(out, CELL, ".%.0f%c", 10 * value, *p);
+}
+
+const char *status_plural(const char *number, const char *one, const char *many)
+{
+	return strcmp(number, "1") ? many : one;
+}
+
+void status_time(char out[CELL], double s)
+{
+	static const struct {
+		double below, unit;
+		const char *name;
+	} units[] = { { 9.995e-4, 1e-6, "us" }, { 0.9995, 1e-3, "ms" }, { 99.5, 1, "s" },
+		      { 5970, 60, "m" },	{ 359100, 3600, "h" },	{ 1e300, 86400, "d" } };
+	int i = 0;
+
+	if (s <= 0) {
+		snprintf(out, CELL, "0");
+		return;
+	}
+	while (s >= units[i].below)
+		i++;
+	s /= units[i].unit;
+	snprintf(out, CELL, "%.*f%s", s < 9.95 && i > 0 ? 1 : 0, s, units[i].name);
+}
+
+void status_ionodes(char out[CELL], const cJSON *job)
+{
+	const cJSON *nodes = cJSON_GetObjectItemCaseSensitive(job, "ionodes"), *node;
+	size_t at = 0;
+
+	snprintf(out, CELL, "-");
+	cJSON_ArrayForEach(node, nodes) if (at < CELL) at += (size_t)snprintf(
+		out + at, CELL - at, "%s%s", at ? "," : "", cJSON_GetStringValue(node));
+	if (at > 7)
+		snprintf(out, CELL, "%d:%.3s..", cJSON_GetArraySize(nodes),
+			 cJSON_GetStringValue(cJSON_GetArrayItem(nodes, 0)));
+}
+
+const char *status_workers(char out[CELL], const cJSON *tree)
+{
+	char number[CELL];
+
+	snprintf(number, sizeof(number), "%.0f", status_number(tree, "workers"));
+	snprintf(out, CELL, "%.12s %s", number, status_plural(number, "worker", "workers"));
+	return out;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fcfs: who asked first is served first, to the end of its phase.
+ *
+ * The comparison of IO-Sets, Barthélemy et al. 2024, §4 and what Gainaru et
+ * al. 2014, §6 says of schedulers that know their applications but choose no better order. The
+ * first job gets what it can use, the next what is left, and so on.
+ *
+ * Example: capacity 10; A asked at 3 s, cap 6; B at 1 s, cap 6; C at 2 s, cap 2: B 6, C 2, A 2.
+ *
+ * Jobs that asked at the same time go by job id. A job waits for those only that asked before it:
+ * nobody starves, and as a job that has started is never behind one that has not, there is nothing
+ * that priority or max_stall could change. O(n) a decision (list.c).
+ */
+#include "policy/machine/grant/list.h"
+
+static size_t fc_size(const struct sl_policy_limits *limits)
+{
+	(void)limits;
+	return 16; /* not used; a host need not think of allocations of size 0 */
+}
+
+static void fc_init(void *state, const struct sl_policy_limits *limits, const int64_t *values,
+		    sl_time now)
+{
+	(void)state, (void)limits, (void)values, (void)now;
+}
+
+static sl_time fc_decide(void *state, struct sl_io_job **jobs, uint32_t n, double capacity_bps,
+			 sl_time now)
+{
+	(void)state;
+	/* As a difference to now: exact in a double for waits of up to 104 days. */
+	for (uint32_t i = 0; i < n; i++)
+		jobs[i]->rate_bps = (double)(jobs[i]->asked - now);
+	sl_grant_serve(jobs, n, capacity_bps);
+	return SL_NEVER;
+}
+
+const struct sl_grant_ops sl_grant_fcfs = {
+	.base = { .name = "fcfs",
+		  .summary = "in order of asking, each at the rate it can use",
+		  .source = "IO-Sets (Barthélemy et al. 2024), section 4, first-come first-served",
+		  .params = NULL,
+		  .state_size = fc_size,
+		  .init = fc_init },
+	.fair = false,
+	.plan = NULL,
+	.decide = fc_decide,
+	.forget = NULL,
+};

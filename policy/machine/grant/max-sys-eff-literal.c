@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * max-sys-eff-literal: low beta * efficiency so far first, as the paper's text has it.
+ *
+ * MaxSysEff of Gainaru et al. 2014, §3.1, word by word: it "favors applications with low
+ * values of beta * efficiency(t)". That serves first who computes least, which is the opposite of
+ * the objective of §2.2 (the sum of beta * efficiency), and of the paper's own Figure 16, where
+ * large applications gain. It is here to compare with: on two of the published sets of applications
+ * it reaches less than half of the system efficiency of max-sys-eff (docs/grant-policies.md).
+ *
+ * Example: capacity 10, caps 10. A: 100 processors, computed 40 of 50 s: 80. B: 10 processors, 55
+ * of 60 s: 9.2. B is served, then A, though A keeps ten times as many processors waiting.
+ *
+ * A job in its first instance has computed nothing: 0, and goes first. O(n) a decision (list.c).
+ */
+#include "policy/machine/grant/list.h"
+
+static sl_time lit_decide(void *state, struct sl_io_job **jobs, uint32_t n, double capacity_bps,
+			  sl_time now)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		struct sl_io_job *j = jobs[i];
+		double since_s = (double)(now - j->released) * 1e-9;
+
+		j->rate_bps = since_s > 0 ? j->procs * j->work_s / since_s : 0;
+	}
+	return sl_grant_in_order(state, jobs, n, capacity_bps, now);
+}
+
+const struct sl_grant_ops sl_grant_max_sys_eff_literal = {
+	.base = { .name = "max-sys-eff-literal",
+		  .summary = "low processors times efficiency first: the paper's text, to compare "
+			     "with",
+		  .source = "Gainaru et al. 2014, section 3.1, MaxSysEff, by its text",
+		  .params = sl_grant_list_params,
+		  .state_size = sl_grant_list_size,
+		  .init = sl_grant_list_init },
+	.fair = false,
+	.plan = NULL,
+	.decide = lit_decide,
+	.forget = NULL,
+};

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * max-sys-eff: the bytes that let most processors compute go first.
+ *
+ * For the objective SysEfficiency of Gainaru et al. 2014, §2.2: the mean over all
+ * processors of the part of their time in which they compute, 1/N * sum of beta * efficiency. The
+ * text of the paper's MaxSysEff, low beta * efficiency first, does not serve it (see
+ * max-sys-eff-literal.c, and docs/grant-policies.md for both in numbers). Here jobs go by what
+ * their bytes are worth: see measure.c for how, and for an example. Of equal jobs the one that was
+ * delayed most goes first; but jobs that keep step, and others pay for it in every period, are
+ * pulled apart (step.c).
+ *
+ * Jobs whose bytes are worth little wait as long as others can use the bandwidth, if need be for
+ * ever: that is the objective. max_stall_ms bounds it; target-dilation is the milder policy. O(n) a
+ * decision (list.c).
+ */
+#include "policy/machine/grant/list.h"
+
+struct mse {
+	struct sl_grant_list list;
+	struct sl_grant_price price;
+};
+
+static size_t mse_size(const struct sl_policy_limits *limits)
+{
+	(void)limits;
+	return sizeof(struct mse);
+}
+
+static void mse_init(void *state, const struct sl_policy_limits *limits, const int64_t *values,
+		     sl_time now)
+{
+	struct mse *m = state;
+
+	sl_grant_list_init(&m->list, limits, values, now);
+	m->price.last = now;
+}
+
+static sl_time mse_decide(void *state, struct sl_io_job **jobs, uint32_t n, double capacity_bps,
+			  sl_time now)
+{
+	struct mse *m = state;
+	sl_time wake;
+
+	sl_grant_price_keys(&m->price, jobs, n, capacity_bps, now);
+	wake = sl_grant_in_order(&m->list, jobs, n, capacity_bps, now);
+	sl_grant_price_end(&m->price, jobs, n);
+	return wake;
+}
+
+const struct sl_grant_ops sl_grant_max_sys_eff = {
+	.base = { .name = "max-sys-eff",
+		  .summary = "the bytes that let most processors compute first, for the largest "
+			     "system efficiency",
+		  .source =
+			  "Gainaru et al. 2014, sections 2.2 and 3.1, MaxSysEff, by its objective",
+		  .params = sl_grant_list_params,
+		  .state_size = mse_size,
+		  .init = mse_init },
+	.fair = false,
+	.plan = NULL,
+	.decide = mse_decide,
+	.forget = NULL,
+};

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pool: all jobs without limits are one lane; between what remains, first come, first served.
+ *
+ * Seed: AGIOS (Boito et al. 2015), §2: its schedulers see the requests to a file, not who sent
+ * them, and gain by merging across applications. The other share policies keep jobs apart, and
+ * with them order merges only within a job. Here the host puts every job that has neither min
+ * nor max nor grant into one lane, whose order policy then sees, sorts and merges them together.
+ * A job with limits keeps a lane of its own, because its bytes must be counted.
+ *
+ * Example: jobs A and B write the even and the odd blocks of one file. With wfq the device gets
+ * blocks 0 2 4 .. and 1 3 5 .., with pool and to-agg it gets 0-1-2-3-4-5 as one batch.
+ *
+ * Between the lanes it is fifo, with fifo's costs and its bound; the pooled lane counts with its
+ * oldest request, so it has no advantage by being many.
+ */
+#include "policy/request/share/fifo.h"
+
+const struct sl_share_ops sl_share_pool = {
+	.base = { .name = "pool",
+		  .summary = "jobs without limits are merged as one, in order of arrival",
+		  .source = "AGIOS (Boito et al. 2015), section 2",
+		  .params = NULL,
+		  .state_size = sl_fifo_state_size,
+		  .init = sl_fifo_init },
+	.pools = true,
+	.enter = sl_fifo_enter,
+	.leave = sl_fifo_leave,
+	.update = sl_fifo_update,
+	.forget = sl_fifo_forget,
+	.pick = sl_fifo_pick,
+	.charge = sl_fifo_charge,
+};

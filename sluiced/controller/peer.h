@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Connections of the controller: see peer.c. */
+#ifndef SL_SLUICED_CONTROLLER_PEER_H
+#define SL_SLUICED_CONTROLLER_PEER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "wire/auth.h"
+
+#define PEER_TICK_NS INT64_C(500000000)
+
+struct peer {
+	struct peers *all;
+	int sock;
+	bool unix_socket, known; /* known: it has said HELLO, if it has to */
+	bool challenged;	 /* over TCP, after HELLO, of which these are payload and answer */
+	unsigned char hello[SL_HELLO_BYTES], nonce[SL_NONCE_BYTES];
+	int node;		     /* index in the brain, or -1 */
+	bool turned_out;	     /* its end is near */
+	bool watched;		     /* for room to send, too */
+	bool late;		     /* there are newer orders than it was sent */
+	unsigned age, silent, stuck; /* ticks: since it came, was heard, took something */
+	size_t have, in_size, sent, out_length;
+	unsigned char *in;
+	char *out; /* what it has not taken yet, from `sent` on */
+	struct peer *next;
+};
+
+struct peers {
+	int epoll_fd;
+	struct peer *first; /* the newest */
+	unsigned strangers; /* that are not known */
+	void *owner;
+};
+
+/* Of those that wait at the socket, one; it is in the list, unless it may not come. */
+void peer_accept(struct peers *all, int listen_fd, bool unix_socket);
+void peer_free(struct peer *p);
+/* It has said who it is, and may. */
+void peer_known(struct peer *p);
+
+/* HELLO over TCP: answer it with a proof and ask for one. */
+int peer_challenge(struct peer *p, const struct sl_frame *to, const char *hello,
+		   const char *secret);
+bool peer_proves(const struct peer *p, const char *proof, const char *secret);
+
+/* All that has come; a frame's payload has a 0 behind it. 0, or -errno: it is to be hung up. */
+int peer_input(struct peer *p,
+	       int (*frame)(struct peer *p, const struct sl_frame *f, char *payload));
+
+/* Answer a frame, or NULL: of one's own accord. It is sent when the peer takes it; 0 or -errno. */
+int peer_reply(struct peer *p, const struct sl_frame *to, int status, const char *text,
+	       size_t length);
+/* More of what waits. */
+int peer_output(struct peer *p);
+bool peer_waits(const struct peer *p);
+
+/* Every PEER_TICK_NS; NULL, or why it is to be hung up. */
+const char *peer_tick(struct peer *p);
+
+#endif

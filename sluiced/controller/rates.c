@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Rates over several nodes (Hua et al. 2019, section 4: tokens live at the servers). A job's min
+ * and max hold for the sum. Each node has a share of them, by what the job moved and has waiting
+ * there of late, and a little where it did nothing, so that it can start there at once.
+ *
+ * What a job misses while the shares follow its I/O is added to them for a while.
+ *
+ * Example: max 100M; moved of late 60M on node 0, 20M on node 1, nothing on node 2, where it has
+ * clients: shares .7275, .2425, .03. A job that has done nothing yet has equal shares where its
+ * clients are.
+ *
+ * O(nodes).
+ */
+#include "sluiced/controller/private.h"
+
+#define STANDBY	  0.03 /* of the rates, where a job has clients that do nothing */
+#define STANDBYES 0.25 /* of the rates at most, for all such nodes together */
+
+/*
+ * While the parts follow where the job's I/O goes, some of its max is at a node that has no use for
+ * it. What it misses that way it may make up for: up to a quarter of a second's worth.
+ */
+static double make_up(struct brain_job *j, sl_time now)
+{
+	double most = (double)j->max_bps / 4, took = (double)(now - j->owed_at) / 1e9;
+	bool wants = false;
+
+	for (uint32_t i = 0; i < BRAIN_NODES; i++)
+		wants |= j->part[i].queued_bytes > 0;
+	if (wants && j->owed_at && took < 1)
+		j->owed_bytes +=
+			(double)j->max_bps * took - (double)(j->moved_bytes - j->owed_from);
+	else
+		j->owed_bytes = 0;
+	j->owed_at = now;
+	j->owed_from = j->moved_bytes;
+	j->owed_bytes = j->owed_bytes > most ? most : j->owed_bytes < -most ? -most : j->owed_bytes;
+	return j->max_bps ? 1 + j->owed_bytes / (double)j->max_bps : 1;
+}
+
+void rates_share_out(struct brain *b, struct brain_job *j, sl_time now)
+{
+	double want[BRAIN_NODES], sum = 0, whole = make_up(j, now), least;
+	uint32_t places = 0, idle = 0;
+
+	for (uint32_t i = 0; i < b->nodes; i++) {
+		const struct brain_part *p = &j->part[i];
+
+		want[i] = p->clients ? p->rate_bps + (double)p->queued_bytes : 0;
+		sum += want[i];
+		places += p->clients > 0;
+	}
+	least = places && STANDBY * places > STANDBYES ? STANDBYES / places : STANDBY;
+	for (uint32_t i = 0; i < b->nodes; i++)
+		idle += j->part[i].clients && want[i] < least * sum;
+	for (uint32_t i = 0; i < b->nodes; i++) {
+		struct brain_part *p = &j->part[i];
+		double share = 0;
+
+		if (!p->clients)
+			share = 1; /* should somebody come, he is not to find a closed door */
+		else if (sum <= 0)
+			share = 1.0 / places;
+		else if (want[i] < least * sum)
+			share = least;
+		else
+			share = (1 - idle * least) * want[i] / sum;
+		share *= p->clients ? whole : 1;
+		if ((j->min_bps || j->max_bps) && (p->share > share * SL_SHARE_WHOLE * 1.01 ||
+						   p->share < share * SL_SHARE_WHOLE * 0.99))
+			b->shifted = true;
+		p->share = (uint32_t)(share * SL_SHARE_WHOLE);
+	}
+}

@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Jobs of a node: registered with the scheduler by `sluice run` or when their first process
+ * connects, kept for a while after the last has gone (jobs are made of many short processes),
+ * then forgotten. A program may compute for hours before its first write; the process that `sluice
+ * run` became holds the job meanwhile, so that what was promised to it is not given away.
+ *
+ * Of a layer with several nodes, all of them know a job. Its min is out of the capacity of the
+ * layer, which is that of this node times their number, since all have equal parts; whether it fits
+ * is asked of what all jobs have been promised there. What of it holds at this node is another
+ * question: its share, if any of the job's processes is here, as far as the node can give it.
+ *
+ * Example: 3 nodes of 100M; a has min 250M, and 2 of its 3 processes here, which do 2/3 of its I/O:
+ * 167M of it are this node's to give, which gives 100M. b asks for min 80M: refused, 250M of 300M
+ * are promised.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "sluiced/ionode/link.h"
+#include "sluiced/ionode/trace.h"
+#include "sluiced/ionode/turn.h"
+
+#define KEEP_NS	    (60 * INT64_C(1000000000))
+#define BURST_PART  50 /* of a second: the depth of a bucket that nobody asked for */
+#define LEAVES_PART 100
+#define UNUSED_NS   INT64_C(1000000000) /* of a job that has sent nothing */
+
+struct node_holder {
+	int pidfd;
+	struct node_holder *next;
+};
+
+/* Numbers are hashes already, or a batch system has given them in sequence: sl_job_number(). */
+static struct node_job **place(struct node *n, uint64_t number)
+{
+	return &n->by_number[number % NODE_PLACES];
+}
+
+struct node_job *node_job_find(const struct node *n, uint64_t number)
+{
+	for (struct node_job *j = n->by_number[number % NODE_PLACES]; j; j = j->same)
+		if (j->number == number)
+			return j;
+	return NULL;
+}
+
+/* Forget holders that have ended; true if one is left. A look, no wait: poll() with timeout 0. */
+static bool held(struct node_job *j)
+{
+	for (struct node_holder **p = &j->holders, *h; (h = *p);) {
+		struct pollfd ended = { .fd = h->pidfd, .events = POLLIN };
+
+		if (poll(&ended, 1, 0) == 0) {
+			p = &h->next;
+			continue;
+		}
+		*p = h->next;
+		close(h->pidfd);
+		free(h);
+	}
+	return j->holders;
+}
+
+static bool forget(struct node *n, struct node_job **p, sl_time keep_ns, sl_time now)
+{
+	struct node_job *j = *p;
+
+	/* Of processes in other PID namespaces only their I/O is seen. */
+	if (j->clients || j->keep || now - j->last_seen <= keep_ns ||
+	    ((j->calls || ops_sum(j->ops.made)) && now - j->last_io <= keep_ns))
+		return false;
+	if (held(j)) {
+		j->last_seen = now;
+		return false;
+	}
+	if (keep_ns >= 0 && turn_owes(j, now))
+		return false;
+	if (j->turn)
+		turn_revoke(n, j->turn, now);
+	if (node_job_forget(n, j->number, now))
+		return false;
+	ops_job_forget(n, j, now);
+	turn_job_forget(n, j);
+	*p = j->next;
+	for (p = place(n, j->number); *p != j;)
+		p = &(*p)->same;
+	*p = j->same;
+	free(j);
+	return true;
+}
+
+/* There is room for so many jobs; one that has ended is not to keep a new one out. */
+static bool forget_oldest(struct node *n, sl_time now)
+{
+	struct node_job **oldest = NULL;
+
+	for (struct node_job **p = &n->jobs; *p; p = &(*p)->next)
+		if (!(*p)->clients && !(*p)->keep && !held(*p) &&
+		    (!oldest || (*p)->last_seen < (*oldest)->last_seen))
+			oldest = p;
+	return oldest && forget(n, oldest, -1, now);
+}
+
+bool node_release_mins(struct node *n)
+{
+	sl_time now = node_now();
+	bool some = false;
+
+	for (struct node_job *j = n->jobs; j; j = j->next) {
+		if (j->clients || j->keep || !j->asked.min_bps || held(j))
+			continue;
+		j->asked.min_bps = 0;
+		some = node_job_apply(n, j, now) == 0 || some;
+	}
+	return some;
+}
+
+static uint64_t part(uint64_t whole, uint32_t share)
+{
+	uint64_t p = (uint64_t)((unsigned __int128)whole * share / SL_SHARE_WHOLE);
+
+	return whole && !p ? 1 : p;
+}
+
+static bool has_peers(const struct node *n)
+{
+	return n->config->layer_nodes > 1;
+}
+
+uint64_t node_of_layer(const struct node_config *config, uint64_t bps)
+{
+	uint64_t most = SL_MAX_RATE / (config->layer_nodes ? config->layer_nodes : 1);
+
+	return bps > most ? SL_MAX_RATE : config->layer_nodes ? bps * config->layer_nodes : bps;
+}
+
+/*
+ * What of a job's rights holds at this node. A rate that the controller has ordered is what the job
+ * gets here before all others; its min is part of it. A hundredth is left to the share policy: a
+ * job that starts is not to wait until the controller has heard of it.
+ */
+static struct sl_job_conf here(const struct node *n, struct node_job *j)
+{
+	struct sl_job_conf conf = j->asked;
+
+	if (!conf.period_ns)
+		conf.period_ns = j->found_period_ns;
+	/* On a busy machine the node is late by some milliseconds, and has to make up for it. */
+	if (conf.max_bps && !conf.burst_bytes)
+		conf.burst_bytes = conf.max_bps / BURST_PART + 1;
+	if (j->share) {
+		conf.min_bps = part(conf.min_bps, j->share);
+		conf.max_bps = part(conf.max_bps, j->share);
+	} else if (has_peers(n)) {
+		conf.min_bps = part(conf.min_bps, SL_SHARE_WHOLE / n->config->layer_nodes);
+	}
+	if (has_peers(n)) {
+		conf.min_bps = j->clients ? conf.min_bps : 0;
+		conf.best_effort = conf.min_bps ? 1 : conf.best_effort;
+	}
+	j->min_here_bps = conf.min_bps;
+	j->max_here_bps = conf.max_bps;
+	if (j->grant_bps != SL_GRANT_NONE) {
+		uint64_t rate = j->grant_bps - j->grant_bps / LEAVES_PART;
+
+		conf.min_bps = rate > conf.min_bps ? rate : conf.min_bps;
+		if (conf.max_bps && conf.max_bps < conf.min_bps)
+			conf.min_bps = conf.max_bps;
+		conf.best_effort = 1;
+	}
+	return conf;
+}
+
+/* Whether the layer can promise that; the scheduler says so for a node by itself. */
+static int admits(const struct node *n, uint64_t number, const struct sl_job_conf *conf)
+{
+	uint64_t promised = 0, before = 0;
+
+	if (!has_peers(n) || !conf->min_bps)
+		return 0;
+	if (!n->layer_bps || (conf->max_bps && conf->min_bps > conf->max_bps))
+		return -EINVAL;
+	for (const struct node_job *j = n->jobs; j; j = j->next) {
+		uint64_t min = j->asked.best_effort ? 0 : j->asked.min_bps;
+
+		if (j->number == number)
+			before = min;
+		else
+			promised += min;
+	}
+	if (conf->best_effort || conf->min_bps <= before)
+		return 0;
+	return conf->min_bps > n->layer_bps || promised > n->layer_bps - conf->min_bps ? -EDQUOT
+										       : 0;
+}
+
+struct node_job *node_job_add(struct node *n, const char *name, const struct sl_job_conf *conf,
+			      int *error)
+{
+	struct node_job *j = calloc(1, sizeof(*j));
+	sl_time now = node_now();
+	struct sl_job_conf ours;
+
+	if (!j) {
+		*error = -ENOMEM;
+		return NULL;
+	}
+	j->number = sl_job_number(name);
+	j->asked = *conf;
+	j->grant_bps = SL_GRANT_NONE;
+	ours = here(n, j);
+	do {
+		*error = admits(n, j->number, conf);
+		*error = *error ? *error : node_job_register(n, j->number, &ours, now);
+	} while ((*error == -ENOSPC && forget_oldest(n, now)) ||
+		 (*error == -EDQUOT && node_release_mins(n)));
+	if (*error) {
+		free(j);
+		return NULL;
+	}
+	snprintf(j->name, sizeof(j->name), "%s", name);
+	j->since = j->last_seen = j->last_io = now;
+	j->next = n->jobs;
+	n->jobs = j;
+	j->same = *place(n, j->number);
+	*place(n, j->number) = j;
+	ops_job_apply(n, j, now);
+	return j;
+}
+
+int node_job_apply(struct node *n, struct node_job *j, sl_time now)
+{
+	uint64_t min_bps = j->min_here_bps, max_bps = j->max_here_bps;
+	struct sl_job_conf conf = here(n, j);
+	int rc = node_job_change(n, j->number, &conf, now);
+
+	if (rc) {
+		j->min_here_bps = min_bps;
+		j->max_here_bps = max_bps;
+	}
+	turn_job_keep(j);
+	ops_job_apply(n, j, now);
+	return rc;
+}
+
+void node_job_rate(struct node *n, struct node_job *j, uint64_t bps, sl_time until, sl_time now)
+{
+	node_job_grant(n, j->number, bps, until, now);
+	j->granted_until = bps != SL_GRANT_NONE ? until : 0;
+	if (bps == j->grant_bps)
+		return;
+	j->grant_bps = bps;
+	node_job_apply(n, j, now);
+}
+
+int node_job_ask(struct node *n, struct node_job *j, const struct sl_job_conf *conf, sl_time now)
+{
+	struct sl_job_conf before = j->asked;
+	int rc;
+
+	do {
+		rc = admits(n, j->number, conf);
+		if (rc)
+			continue;
+		j->asked = *conf;
+		rc = node_job_apply(n, j, now);
+		if (rc)
+			j->asked = before;
+	} while (rc == -EDQUOT && node_release_mins(n));
+	return rc;
+}
+
+void node_clients_moved(struct node *n, struct node_job *j)
+{
+	uint32_t high = atomic_load(&n->clients_high);
+
+	atomic_fetch_add(&j->moves, 1); /* over TCP a reply tells */
+	for (uint32_t i = 0; i < high; i++) {
+		struct client *c = atomic_load(&n->client[i]);
+
+		if (!c || c->job != j || c->gone)
+			continue;
+		atomic_fetch_add(&c->segment->moved, 1);
+		node_send_back(n, c);
+	}
+}
+
+void node_job_hold(struct node_job *j, pid_t pid)
+{
+	struct node_holder *h = malloc(sizeof(*h));
+
+	held(j);
+	if (!h)
+		return;
+	h->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	if (h->pidfd < 0) { /* it has ended, or the kernel is old: it connects in time, or not */
+		free(h);
+		return;
+	}
+	h->next = j->holders;
+	j->holders = h;
+}
+
+void node_job_phases(struct node *n, struct node_job *j, int more)
+{
+	bool before = j->phase;
+
+	j->phase += (uint32_t)more;
+	if (before != (j->phase != 0))
+		link_event(n);
+}
+
+void node_job_phase(struct node *n, struct client *c, bool in)
+{
+	if (c->phase == in)
+		return;
+	c->phase = in;
+	node_job_phases(n, c->job, in ? 1 : -1);
+}
+
+void node_job_clients(struct node *n, struct node_job *j, int more)
+{
+	bool before = j->clients;
+
+	j->clients += (uint32_t)more;
+	j->last_seen = node_now();
+	if (before != (j->clients != 0) && has_peers(n) && j->asked.min_bps)
+		node_job_apply(n, j, j->last_seen);
+}
+
+struct node_job *node_job_join(struct node *n, const struct sl_hello *h, int *error)
+{
+	struct sl_job_conf conf = { .min_bps = h->min_bps,
+				    .max_bps = h->max_bps,
+				    .burst_bytes = h->burst_bytes,
+				    .weight = h->weight,
+				    .period_ns = h->period_ns,
+				    .best_effort = h->best_effort };
+	struct node_job *j = node_job_find(n, sl_job_number(h->job));
+
+	if (!j)
+		j = node_job_add(n, h->job, &conf, error);
+	if (!j)
+		return NULL;
+	j->procs = h->procs ? h->procs : j->procs;
+	j->nodes = h->nodes ? h->nodes : j->nodes;
+	node_job_clients(n, j, 1);
+	return j;
+}
+
+void node_job_leave(struct node *n, struct node_job *j)
+{
+	node_job_clients(n, j, -1);
+}
+
+static uint64_t per_second(uint64_t count, sl_time took_ns)
+{
+	return (uint64_t)((unsigned __int128)count * 1000000000 / (uint64_t)took_ns);
+}
+
+/* Once a second: rates of the last second, and who has been gone for long. */
+bool node_jobs_tick(struct node *n)
+{
+	static sl_time last;
+	sl_time now = node_now();
+	struct sl_sched_stats all;
+
+	if (now - last < 1000000000)
+		return false;
+	pthread_mutex_lock(&n->lock);
+	node_collect(n, now);
+	turn_account(n, now);
+	link_tick(n, now);
+	turn_tick(n, now);
+	sl_sched_stats(n->sched, &all);
+	n->decisions_per_s = per_second(all.decisions - n->rate_decisions, now - last);
+	n->rate_decisions = all.decisions;
+	for (struct node_job **p = &n->jobs, *j; (j = *p);) {
+		struct sl_job_stats st;
+		uint64_t bytes, requests;
+
+		sl_job_stats(n->sched, j->number, now, &st);
+		bytes = j->moved[SL_READ] + j->moved[SL_WRITE];
+		requests = j->calls;
+		ops_rates(j, now - last);
+		j->rate_bps = per_second(bytes - j->rate_bytes, now - last);
+		j->iops = per_second(requests - j->rate_requests, now - last);
+		j->rate_bytes = bytes;
+		j->rate_requests = requests;
+		j->throttled = 2 * (st.throttled_ns - j->rate_throttled_ns) > now - last;
+		j->rate_throttled_ns = st.throttled_ns;
+		if (j->holders)
+			held(j); /* descriptors of processes that have ended */
+		if (!forget(n, p, requests || ops_sum(j->ops.made) ? KEEP_NS : UNUSED_NS, now))
+			p = &j->next;
+	}
+	node_unlock(n);
+	last = now;
+	return true;
+}

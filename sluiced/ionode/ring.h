@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Batches that would block a worker (O_DIRECT, O_SYNC) are executed through io_uring: see ring.c.
+ */
+#ifndef SL_SLUICED_IONODE_RING_H
+#define SL_SLUICED_IONODE_RING_H
+
+#include <stdbool.h>
+
+#include "sluice.h"
+
+struct client;
+struct node;
+
+/* Start the ring and its thread; without io_uring in the kernel the node works, without depth. */
+int ring_start(struct node *n);
+/* When all that is in flight has come back. Workers do not run any more. */
+void ring_stop(struct node *n);
+/* Whether the ring should execute this batch. */
+bool ring_wants(const struct node *n, const struct sl_batch *b);
+/* Start it; the node's lock is held, but not all the time, and there is room (node->flying <
+ * WINDOW_MAX). False: it cannot be started, execute it otherwise. */
+bool ring_submit(struct node *n, const struct sl_batch *b);
+/* A client has gone, and nothing of it is in flight. */
+void ring_forget(struct node *n, struct client *c);
+
+#endif

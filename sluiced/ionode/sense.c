@@ -1,0 +1,459 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See sense.h. */
+#include "sluiced/ionode/sense.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "detect/capacity.h"
+#include "sluiced/ionode/sensor.h"
+#include "sluiced/ionode/trace.h"
+#include "sluiced/ionode/turn.h"
+
+#define LOOK_MS	     25
+#define SHADOW_MS    100
+#define IDLE_MS	     1000
+#define LOOK_THREADS 64
+#define LOOKS	     1024 /* processes of all jobs */
+#define BLOCKED	     0.5  /* of the looks: the job is */
+
+struct look {
+	uint64_t job;
+	uint32_t pid;
+	uint32_t blocked; /* threads */
+};
+
+struct sense {
+	struct node *node;
+	pthread_t thread;
+	int stop_fd;
+	sl_time last_shadow, last_step;
+	struct shadow_job **shadow; /* room for `room` */
+	size_t room;
+	/* Of auto; under the node's lock. */
+	struct capacity capacity;
+	struct capacity_sample sample; /* the last */
+	struct sensor *sensor;
+	struct sensor_reading reading; /* the last; of which: */
+	sl_time reading_ns;
+	struct look look[LOOKS];
+};
+
+/* ---- observe mode ---- */
+
+static bool make_room(struct sense *s, size_t jobs)
+{
+	struct shadow_job **more;
+
+	if (jobs <= s->room)
+		return true;
+	more = realloc(s->shadow, 2 * jobs * sizeof(struct shadow_job *));
+	if (!more)
+		return false;
+	s->shadow = more;
+	s->room = 2 * jobs;
+	return true;
+}
+
+/* What the job has moved since the last step arrives in its shadow. */
+static void arrive(struct node_job *j, sl_time since, sl_time now)
+{
+	uint64_t moved = j->moved[SL_READ] + j->moved[SL_WRITE];
+	struct shadow_job *s = &j->shadow.job;
+
+	s->weight = j->asked.weight;
+	s->min_bps = (double)j->asked.min_bps;
+	s->max_bps = (double)j->asked.max_bps;
+	s->arrived_bytes = (double)(moved - j->shadow.moved_bytes);
+	j->shadow.moved_bytes = moved;
+	if (s->arrived_bytes <= 0)
+		return;
+	if (!j->shadow.from)
+		j->shadow.from = since;
+	j->shadow.until = now;
+}
+
+/* The lock is held. */
+static void shadow(struct sense *s, sl_time now)
+{
+	struct node *n = s->node;
+	uint64_t bps = n->find ? sense_found_bps(n) : n->capacity_bps;
+	size_t jobs = 0;
+
+	for (struct node_job *j = n->jobs; j; j = j->next)
+		jobs++;
+	if (!make_room(s, jobs))
+		return;
+	jobs = 0;
+	for (struct node_job *j = n->jobs; j; j = j->next) {
+		arrive(j, s->last_shadow, now);
+		s->shadow[jobs++] = &j->shadow.job;
+	}
+	shadow_step(s->shadow, jobs, (double)bps, (double)(now - s->last_shadow) / 1e9);
+	s->last_shadow = now;
+}
+
+/* ---- looking at threads ---- */
+
+/* "PID (NAME) STATE …": the name may hold anything. */
+static bool is_blocked(int dir, const char *name)
+{
+	char path[300], text[512];
+	const char *at;
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/stat", name);
+	fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	if (fd >= 0)
+		close(fd);
+	if (n <= 0)
+		return false;
+	text[n] = 0;
+	at = strrchr(text, ')');
+	return at && at[1] && at[2] == 'D';
+}
+
+static uint32_t blocked_threads(uint32_t pid)
+{
+	char path[64];
+	uint32_t blocked = 0, threads = 0;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%u/task", pid);
+	dir = opendir(path);
+	/* cppcheck-suppress readdirCalled ; the stream is this thread's alone */
+	for (struct dirent *e; dir && threads < LOOK_THREADS && (e = readdir(dir));)
+		if (e->d_name[0] != '.') {
+			blocked += is_blocked(dirfd(dir), e->d_name);
+			threads++;
+		}
+	if (dir)
+		closedir(dir);
+	return blocked;
+}
+
+/* The lock is held. Processes of jobs; how many. */
+static size_t list_processes(struct sense *s)
+{
+	size_t count = 0;
+
+	for (const struct node_job *j = s->node->jobs; j; j = j->next) {
+		uint32_t of_job = 0;
+
+		for (uint32_t i = 0; j->turn && i < SL_TURN_PROCS; i++) {
+			uint32_t pid = atomic_load_explicit(&j->turn->shm->proc[i].pid,
+							    memory_order_relaxed);
+
+			if (pid && count < LOOKS && of_job++ < LOOK_THREADS)
+				s->look[count++] = (struct look){ j->number, pid, 0 };
+		}
+	}
+	return count;
+}
+
+/* The lock is not held while files are read. */
+static void look(struct sense *s)
+{
+	struct node *n = s->node;
+	size_t count;
+
+	pthread_mutex_lock(&n->lock);
+	count = list_processes(s);
+	node_unlock(n);
+	for (size_t i = 0; i < count; i++)
+		s->look[i].blocked = blocked_threads(s->look[i].pid);
+	pthread_mutex_lock(&n->lock);
+	for (struct node_job *j = n->jobs; j; j = j->next)
+		j->seen.looks++;
+	for (size_t i = 0; i < count; i++) {
+		struct node_job *j = node_job_find(n, s->look[i].job);
+
+		if (!j)
+			continue;
+		j->seen.blocked += s->look[i].blocked;
+		if (s->look[i].blocked && j->seen.blocked_look != j->seen.looks) {
+			j->seen.blocked_look = j->seen.looks;
+			j->seen.blocked_looks++;
+		}
+	}
+	node_unlock(n);
+}
+
+/* ---- finding the capacity; the lock is held ---- */
+
+/* What this job has moved since the last step, and how it waited. */
+#define ADOPTED (INT64_C(1) << 30)
+
+/*
+ * What the file system has moved for a job so far: not what the page cache answered, and writes when
+ * they are written back. Programs count these in their segment, so that differences can be
+ * negative for a moment.
+ */
+static uint64_t delivered(const struct node_job *j, int op)
+{
+	const struct sl_turn_job *shm = j->turn ? j->turn->shm : NULL;
+
+	if (!shm)
+		return j->moved[op];
+	if (op == SL_READ)
+		return j->moved[op] - atomic_load(&shm->cached);
+	return j->moved[op] - atomic_load(&shm->buffered) + atomic_load(&shm->flushed);
+}
+
+static void add_job(struct capacity_sample *to, struct node_job *j)
+{
+	uint64_t held = j->turn ? atomic_load(&j->turn->shm->held_ns) : 0;
+	double moved = 0, looks = j->seen.looks, waited;
+
+	for (int op = SL_READ; op <= SL_WRITE; op++) {
+		uint64_t so_far = delivered(j, op);
+		int64_t bytes = (int64_t)(so_far - j->seen.moved[op]);
+
+		if (bytes < -ADOPTED) /* a segment that is older than this node */
+			j->seen.moved[op] = so_far;
+		if (bytes < 0)
+			continue;
+		to->delivered_bytes[op] += (double)bytes;
+		moved += (double)bytes;
+		j->seen.moved[op] = so_far;
+	}
+	waited = (double)(held - j->seen.held_ns) / 1e9 / to->seconds;
+	/* One that has a limit of its own may wait for that. */
+	if (!j->asked.max_bps && j->grant_bps == SL_GRANT_NONE)
+		to->waited += waited;
+	if (looks > 0) {
+		to->blocked += j->seen.blocked / looks;
+		to->jobs_blocked += j->seen.blocked_looks >= BLOCKED * looks;
+	}
+	to->jobs += moved > 0 || waited > 0 || j->seen.blocked > 0;
+	j->seen.held_ns = held;
+	j->seen.blocked = 0;
+	j->seen.looks = j->seen.blocked_looks = j->seen.blocked_look = 0;
+}
+
+/* Requests that the servers have, instead of threads that are blocked. */
+static void use_sensor(struct sense *s, struct capacity_sample *to, const struct sensor_reading *r,
+		       sl_time now)
+{
+	double seconds = (double)(now - s->reading_ns) / 1e9;
+
+	if (r->has_queue || (r->has_busy && s->reading.has_busy && seconds > 0)) {
+		to->blocked = r->has_queue ? r->queue : (r->busy_s - s->reading.busy_s) / seconds;
+		to->jobs_blocked = to->blocked >= 1 ? to->jobs : 0;
+	}
+	s->reading = *r;
+	s->reading_ns = now;
+}
+
+/* What a sensor says that knows it; else what was found. 0: nothing is paced. */
+static uint64_t pace_bps(const struct sense *s)
+{
+	if (s->reading.has_capacity)
+		return s->sample.jobs >= 2 ? (uint64_t)s->reading.capacity_bps : 0;
+	return (uint64_t)capacity_pace_bps(&s->capacity);
+}
+
+static void find(struct sense *s, const struct sensor_reading *r, sl_time now)
+{
+	struct node *n = s->node;
+	enum capacity_state before = s->capacity.state;
+	struct capacity_sample sample = { .seconds = (double)(now - s->last_step) / 1e9 };
+
+	for (struct node_job *j = n->jobs; j; j = j->next)
+		add_job(&sample, j);
+	if (r)
+		use_sensor(s, &sample, r, now);
+	s->sample = sample;
+	s->last_step = now;
+	if (n->passing) {
+		capacity_observe(&s->capacity, &sample);
+		return;
+	}
+	capacity_step(&s->capacity, &sample, now);
+	n->capacity_bps = pace_bps(s);
+	node_draw(n, n->capacity_bps, now);
+	turn_modes(n, now);
+	if (s->capacity.state != before)
+		log_info("capacity auto: state=%d read=%.0f write=%.0f pace=%llu: %s",
+			 s->capacity.state, s->capacity.estimate_bps[SL_READ],
+			 s->capacity.estimate_bps[SL_WRITE], (unsigned long long)n->capacity_bps,
+			 s->capacity.why);
+}
+
+/* ---- the thread ---- */
+
+static bool is_due(sl_time last, int64_t period_ns, sl_time now)
+{
+	return now - last >= period_ns;
+}
+
+/* How long to sleep, in ms. */
+static int step(struct sense *s)
+{
+	struct node *n = s->node;
+	struct sensor_reading reading;
+	bool read = false, has_read = false;
+	uint32_t busy = 0;
+	sl_time now;
+
+	if (n->find)
+		look(s);
+	read = n->find && s->sensor && is_due(s->last_step, CAPACITY_STEP_NS, node_now());
+	if (read)
+		has_read = sensor_read(s->sensor, &reading) == 0;
+	pthread_mutex_lock(&n->lock);
+	now = node_now();
+	for (const struct node_job *j = n->jobs; j; j = j->next)
+		busy += j->clients != 0;
+	if (n->config->observe && is_due(s->last_shadow, SHADOW_MS * INT64_C(900000), now)) {
+		turn_account(n, now);
+		shadow(s, now);
+	}
+	if (n->find && is_due(s->last_step, CAPACITY_STEP_NS, now)) {
+		turn_account(n, now);
+		find(s, has_read ? &reading : NULL, now);
+	}
+	node_unlock(n);
+	if (!busy)
+		return IDLE_MS;
+	return n->find && (busy > 1 || n->capacity_bps) ? LOOK_MS : SHADOW_MS;
+}
+
+static void *sense_main(void *arg)
+{
+	struct sense *s = arg;
+	struct pollfd stop = { .fd = s->stop_fd, .events = POLLIN };
+	int ms = SHADOW_MS;
+
+	while (!stop.revents)
+		if (poll(&stop, 1, ms) == 0)
+			ms = step(s);
+	return NULL;
+}
+
+static int make(struct node *n)
+{
+	struct sense *s = calloc(1, sizeof(*s));
+	char err[SENSOR_TEXT];
+	int rc;
+
+	if (!s)
+		return -ENOMEM;
+	s->node = n;
+	s->last_shadow = s->last_step = node_now();
+	capacity_init(&s->capacity);
+	rc = sensor_open(&s->sensor, n->config->sensor ? n->config->sensor : "", n->config->root,
+			 err);
+	if (rc)
+		log_warn("sensor: %s", err);
+	s->stop_fd = eventfd(0, EFD_CLOEXEC);
+	rc = s->stop_fd < 0 ? -errno : -pthread_create(&s->thread, NULL, sense_main, s);
+	if (rc) {
+		sensor_close(s->sensor);
+		free(s);
+		return rc;
+	}
+	n->sense = s;
+	return 0;
+}
+
+int sense_auto(struct node *n, bool find_it, sl_time now)
+{
+	int rc = 0;
+
+	if (find_it && !n->find) {
+		rc = node_capacity(n, SL_MAX_RATE, now);
+		n->capacity_bps = 0; /* the pacer's */
+		node_draw(n, 0, now);
+		n->layer_bps = SL_MAX_RATE; /* every min is taken */
+		for (struct node_job *j = n->jobs; j; j = j->next)
+			node_job_rate(n, j, SL_GRANT_NONE, now, now);
+	}
+	if (!rc && find_it && !n->sense)
+		rc = make(n);
+	n->find = find_it && !rc;
+	return rc;
+}
+
+int sense_start(struct node *n)
+{
+	int rc = 0;
+
+	if (n->config->find) {
+		pthread_mutex_lock(&n->lock);
+		rc = sense_auto(n, true, node_now());
+		node_unlock(n);
+	}
+	return rc || n->sense || !n->config->observe ? rc : make(n);
+}
+
+void sense_stop(struct node *n)
+{
+	struct sense *s = n->sense;
+
+	if (!s)
+		return;
+	eventfd_write(s->stop_fd, 1);
+	pthread_join(s->thread, NULL);
+	close(s->stop_fd);
+	pthread_mutex_lock(&n->lock);
+	n->sense = NULL;
+	n->find = false;
+	node_unlock(n);
+	sensor_close(s->sensor);
+	free(s->shadow);
+	free(s);
+}
+
+/* ---- what is told of it ---- */
+
+uint64_t sense_found_bps(const struct node *n)
+{
+	const struct sense *s = n->sense;
+	double bytes = 0, time = 0;
+
+	if (!s)
+		return 0;
+	if (s->reading.has_capacity)
+		return (uint64_t)s->reading.capacity_bps;
+	for (int op = SL_READ; op <= SL_WRITE; op++) {
+		double part = s->sample.delivered_bytes[op] > 0 ? s->sample.delivered_bytes[op] : 1;
+
+		if (s->capacity.estimate_bps[op] <= 0)
+			return 0;
+		bytes += part;
+		time += part / s->capacity.estimate_bps[op];
+	}
+	return (uint64_t)(bytes / time);
+}
+
+void sense_status(const struct node *n, struct json *j)
+{
+	static const char *const states[] = { "clear", "trial", "paced" };
+	const struct sense *s = n->sense;
+
+	if (!n->find || !s) {
+		json_string(j, "capacity_auto", NULL);
+		return;
+	}
+	json_object(j, "capacity_auto");
+	json_string(j, "state", s->reading.has_capacity ? "told" : states[s->capacity.state]);
+	json_uint(j, "read_bps", (uint64_t)s->capacity.estimate_bps[SL_READ]);
+	json_uint(j, "write_bps", (uint64_t)s->capacity.estimate_bps[SL_WRITE]);
+	json_uint(j, "paced_bps", n->passing ? 0 : n->capacity_bps);
+	json_string(j, "why", s->reading.has_capacity ? "a sensor says so" : s->capacity.why);
+	json_string(j, "sensor", sensor_name(s->sensor));
+	json_double(j, "blocked_threads", s->sample.blocked);
+	json_double(j, "waiting_threads", s->sample.waited);
+	json_end(j);
+}

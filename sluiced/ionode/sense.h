@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Measuring the file system: a thread that looks at what jobs move and how many of their threads
+ * are blocked in the kernel. It feeds the shadow of observe mode (shadow.h), and finds the capacity
+ * if that is `auto` (detect/capacity.h). It wakes once a second while no process is attached, ten
+ * times a second in observe mode, and forty times where two jobs or more use a layer of unknown
+ * capacity.
+ *
+ * Blocked threads are counted by looking at their state: a thread in uninterruptible sleep (D)
+ * waits for I/O, whatever the file system. Looking costs some ten microseconds a process, at most
+ * LOOK_THREADS of each job.
+ *
+ * With capacity auto the scheduler itself has a capacity without bounds, so that every `min` is
+ * taken; the pacer has what was found, or nothing while nothing is congested.
+ */
+#ifndef SL_SLUICED_IONODE_SENSE_H
+#define SL_SLUICED_IONODE_SENSE_H
+
+#include "base/json.h"
+#include "sluiced/ionode/node.h"
+
+/* No lock is held. Start the thread if there is something to measure. -errno. */
+int sense_start(struct node *n);
+void sense_stop(struct node *n);
+/* The lock is held. The capacity is to be found, from now on; or no longer. */
+int sense_auto(struct node *n, bool find, sl_time now);
+/* What was found: of what is read and written now, in bytes a second; 0: nothing yet. */
+uint64_t sense_found_bps(const struct node *n);
+/* "capacity_auto" of the status; null if the capacity is given. */
+void sense_status(const struct node *n, struct json *j);
+
+#endif

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Clients over TCP: what each frame means. The codec has checked what a frame says by itself
+ * (wire/proto.c); here is what depends on who says it and when. sluice-protocol(7) tells which
+ * errors are answered and for which the node hangs up.
+ */
+#include "sluiced/ionode/tcp/tcp.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "sluiced/ionode/trace.h"
+
+static bool needs_buffer(const struct sl_frame *f)
+{
+	return f->type == SL_PREAD || f->type == SL_PWRITE || (f->type == SL_OPEN && f->length);
+}
+
+bool tcp_room(const struct tcp *t, const struct tcp_peer *p, bool buffer)
+{
+	uint32_t share = t->buffers / 8;
+
+	if (p->used == TCP_SLOTS)
+		return false;
+	return !buffer || (t->buffers && p->buffers < (share ? share : 1));
+}
+
+static struct tcp_slot *slot_take(struct tcp *t, struct tcp_peer *p, const struct sl_frame *f)
+{
+	struct tcp_slot *s = p->slot;
+
+	while (s->used)
+		s++;
+	s->used = true;
+	s->where = TCP_RECEIVING;
+	s->f = *f;
+	s->f.epoch = t->node->epoch;
+	p->used++;
+	if (needs_buffer(f)) {
+		s->buffer = t->buffer[--t->buffers];
+		p->buffers++;
+	}
+	return s;
+}
+
+/* ---- HELLO, CONTROL ---- */
+
+/* Say why, and no more after that; the peer hangs up, or is hung up on. */
+static int refuse(struct tcp_peer *p, struct tcp_slot *s, int status, const char *why)
+{
+	tcp_log_refused(p, why);
+	tcp_reply(s, -status, strdup(why));
+	p->ending = true;
+	return 0;
+}
+
+static int on_hello(struct tcp *t, struct tcp_peer *p, struct tcp_slot *s,
+		    const unsigned char *payload)
+{
+	struct sl_hello h;
+	unsigned char *answer;
+	int rc = sl_hello_decode(payload, s->f.length, &h);
+
+	if (rc)
+		return rc;
+	if (h.version != SL_PROTO_VERSION)
+		return refuse(p, s, EPROTONOSUPPORT, "the node speaks version 4");
+	answer = calloc(1, SL_NONCE_BYTES + SL_PROOF_BYTES + 1);
+	if (!answer || sl_nonce(p->nonce)) {
+		free(answer);
+		return refuse(p, s, ENOMEM, "the node cannot take another client");
+	}
+	memcpy(p->hello, payload, SL_HELLO_BYTES);
+	memcpy(answer, p->nonce, SL_NONCE_BYTES);
+	sl_auth_proof(t->secret, SL_SIDE_NODE, p->hello, p->nonce, answer + SL_NONCE_BYTES);
+	p->challenged = true;
+	tcp_reply(s, 0, (char *)answer);
+	return 0;
+}
+
+static int on_proof(struct tcp *t, struct tcp_peer *p, struct tcp_slot *s,
+		    const unsigned char *payload)
+{
+	struct sl_welcome w = { .version = SL_PROTO_VERSION, .epoch = t->node->epoch };
+	unsigned char proof[SL_PROOF_BYTES];
+	struct client *c;
+	struct sl_hello h;
+	char *text;
+	int rc = sl_hello_decode(p->hello, SL_HELLO_BYTES, &h);
+
+	if (rc)
+		return rc;
+	sl_auth_proof(t->secret, SL_SIDE_CLIENT, p->hello, p->nonce, proof);
+	if (!sl_auth_equal(proof, payload))
+		return refuse(p, s, EACCES, "the secret is not the right one");
+	c = client_alloc(h.pid);
+	text = calloc(1, SL_WELCOME_BYTES + 1);
+	if (!c || !text) {
+		free(text);
+		if (c)
+			client_free(c);
+		return refuse(p, s, ENOMEM, "the node cannot take another client");
+	}
+	c->transport = &node_tcp;
+	atomic_store(&c->lease, 0); /* until it gives back a stamp */
+	c->sock = p->sock;
+	c->peer = p;
+	pthread_mutex_lock(&t->node->lock);
+	c->job = node_job_join(t->node, &h, &rc);
+	if (!c->job)
+		strncpy(text, sl_error(t->node->sched), SL_WELCOME_BYTES);
+	pthread_mutex_unlock(&t->node->lock);
+	if (!c->job) {
+		c->sock = -1; /* it is the peer's, who is to hear why */
+		client_free(c);
+		refuse(p, s, -rc, text);
+		free(text);
+		return 0;
+	}
+	p->client = c;
+	sl_auth_session(t->secret, SL_SIDE_NODE, p->hello, p->nonce, &p->session);
+	sl_list_remove(&p->link);
+	sl_list_push_back(&t->peers, &p->link);
+	t->strangers_count--;
+	t->peers_count++;
+	w.job = s->f.job = c->job->number;
+	sl_welcome_encode(&w, (unsigned char *)text);
+	tcp_reply(s, 0, text);
+	log_info("tcp=%s pid=%u job=%s connected", p->name, c->pid, c->job->name);
+	return 0;
+}
+
+static int on_control(struct tcp *t, struct tcp_slot *s, unsigned char *payload)
+{
+	char *answer = NULL, behind = (char)payload[s->f.length];
+	int status;
+
+	payload[s->f.length] = 0; /* the next frame may begin there */
+	status = node_control(t->node, s->peer->client, (char *)payload, &answer);
+	payload[s->f.length] = (unsigned char)behind;
+	tcp_reply(s, -status, answer);
+	return 0;
+}
+
+/* ---- the others ---- */
+
+static bool allowed(const struct tcp_peer *p, const struct sl_frame *f)
+{
+	switch (f->type) {
+	case SL_HELLO:
+		return !p->client && !p->challenged;
+	case SL_PROOF:
+		return !p->client && p->challenged;
+	case SL_OPEN:
+	case SL_CLOSE:
+	case SL_FSYNC:
+	case SL_CONTROL:
+	case SL_LEASE:
+	case SL_SIZE:
+		return p->client;
+	case SL_PREAD:
+	case SL_PWRITE:
+		return p->client && f->count <= SL_TCP_DATA_BYTES;
+	default:
+		return false;
+	}
+}
+
+int tcp_frame(struct tcp *t, struct tcp_peer *p, const struct sl_frame *f, unsigned char *payload)
+{
+	struct tcp_slot *s;
+	int rc = 0;
+
+	if (!allowed(p, f))
+		return -EPROTO;
+	if (f->type == SL_CLOSE) {
+		client_file_close(t->node, p->client, f->file);
+		return 0;
+	}
+	if (!tcp_room(t, p, needs_buffer(f)))
+		return 1;
+	s = slot_take(t, p, f);
+	p->receiving = s; /* so that it is found if we hang up in here */
+	if (f->type == SL_HELLO)
+		rc = on_hello(t, p, s, payload);
+	else if (f->type == SL_PROOF)
+		rc = on_proof(t, p, s, payload);
+	else if (f->type == SL_CONTROL)
+		rc = on_control(t, s, payload);
+	else if (f->type == SL_LEASE)
+		tcp_reply(s, 0, NULL);
+	else if (f->type == SL_OPEN && f->length)
+		memcpy(s->buffer, payload, f->length);
+	if (rc)
+		return rc;
+	p->receiving = NULL;
+	if (f->type == SL_PWRITE) {
+		p->receiving = s;
+		p->received = 0;
+	} else if (s->where == TCP_RECEIVING) {
+		tcp_begin(t, s);
+	}
+	return 0;
+}
+
+/* The file of a request, if it is there and open for that; the lock is held. */
+static struct node_file *file_of(const struct client *c, const struct sl_frame *f)
+{
+	struct node_file *file;
+
+	if (f->file == 0 || f->file > c->files_used)
+		return NULL;
+	file = &c->files[f->file - 1];
+	if (file->fd < 0 || file->closing || (f->type == SL_PREAD && !file->reads) ||
+	    (f->type == SL_PWRITE && !file->writes))
+		return NULL;
+	return file;
+}
+
+/* Into the scheduler; the lock is held. */
+static int enter(struct tcp *t, struct tcp_slot *s, struct node_file *file)
+{
+	struct client *c = s->peer->client;
+	uint32_t i = (uint32_t)(s - s->peer->slot);
+	struct node_io *io = &c->io[i];
+	int rc;
+
+	if (s->f.offset > INT64_MAX - s->f.count)
+		return -EINVAL;
+	io->client = c;
+	io->file = file;
+	io->slot = i;
+	io->flags = s->f.flags & SL_F_APPEND;
+	io->offset = s->f.offset;
+	io->data = s->buffer;
+	rc = node_take(t->node, io, s->f.type == SL_PWRITE ? SL_WRITE : SL_READ, s->f.count,
+		       node_now());
+	if (!rc)
+		s->where = TCP_INSIDE;
+	return rc;
+}
+
+void tcp_begin(struct tcp *t, struct tcp_slot *s)
+{
+	struct node *n = t->node;
+	struct node_file *file;
+	int rc = -EBADF;
+
+	if (s->f.type == SL_OPEN) {
+		if (s->buffer)
+			tcp_errand(t, s);
+		else
+			tcp_reply(s, -EBADF, NULL);
+		return;
+	}
+	if (s->f.type == SL_FSYNC && !s->f.file) { /* of all that there is */
+		tcp_errand(t, s);
+		return;
+	}
+	pthread_mutex_lock(&n->lock);
+	file = file_of(s->peer->client, &s->f);
+	if (file && (s->f.type == SL_FSYNC || s->f.type == SL_SIZE)) {
+		file->busy++;
+		rc = 0;
+	} else if (file) {
+		rc = enter(t, s, file);
+	}
+	pthread_mutex_unlock(&n->lock);
+	if (rc)
+		tcp_reply(s, rc, NULL);
+	else if (s->f.type == SL_FSYNC || s->f.type == SL_SIZE)
+		tcp_errand(t, s);
+	else
+		node_wake_one(n);
+}
+
+/* ---- answers ---- */
+
+static void answer(struct node *n, struct node_io *io, int64_t result)
+{
+	struct tcp_peer *p = io->client->peer;
+	struct tcp_slot *s = &p->slot[io->slot];
+
+	(void)n;
+	s->result = result;
+	s->f.offset = io->offset;
+	tcp_done(p->tcp, s);
+}
+
+const struct node_transport node_tcp = { .answer = answer };

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is charged: calls, or what leaves the page cache. wire/turn.h says what the bits mean to
+ * programs, client/conn/wire.c is their side.
+ *
+ * The file system beneath the root decides what can be told apart:
+ *
+ *	tmpfs, ramfs, 9p        each call is the file system's: calls are charged
+ *	FUSE                    writes go through, and are charged at the call; reads may be cached
+ *	ext4, xfs, btrfs, …     the kernel counts what a thread has read from the device, if it does
+ *	NFS                     closing a file writes it back
+ *	others                  whether a read was cached is told by its time
+ *
+ * A job with a max pays at the call, as the user of a max expects; its cached reads are free.
+ *
+ * The allowance of dirty bytes is what the capacity moves in DIRTY_NS, no less than DIRTY_LEAST,
+ *and an eighth of what the kernel begins to write back at: beyond that the kernel would choose.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "sluiced/ionode/turn.h"
+
+#define DIRTY_NS    INT64_C(500000000)
+#define DIRTY_LEAST (UINT64_C(8) << 20)
+#define DIRTY_MOST  (UINT64_C(1) << 30)
+#define STEP_LEAST  (UINT64_C(64) << 10)
+#define STEP_MOST   (UINT64_C(4) << 20)
+
+static const struct {
+	uint32_t magic, charge;
+} systems[] = {
+	{ 0x01021994, 0 },						 /* tmpfs */
+	{ 0x858458f6, 0 },						 /* ramfs */
+	{ 0x958458f6, 0 },						 /* hugetlbfs */
+	{ 0x01021997, 0 },						 /* 9p */
+	{ 0x65735546, SL_TURN_READS },					 /* FUSE */
+	{ 0x0000ef53, SL_TURN_READS | SL_TURN_WRITES | SL_TURN_BLOCKS }, /* ext2, 3, 4 */
+	{ 0x58465342, SL_TURN_READS | SL_TURN_WRITES | SL_TURN_BLOCKS }, /* xfs */
+	{ 0x9123683e, SL_TURN_READS | SL_TURN_WRITES | SL_TURN_BLOCKS }, /* btrfs */
+	{ 0xf2f52010, SL_TURN_READS | SL_TURN_WRITES | SL_TURN_BLOCKS }, /* f2fs */
+	{ 0x794c7630, SL_TURN_READS | SL_TURN_WRITES | SL_TURN_BLOCKS }, /* overlayfs */
+	{ 0x00006969, SL_TURN_READS | SL_TURN_WRITES | SL_TURN_CLOSES }, /* NFS */
+};
+
+static uint32_t charge_of(const char *root)
+{
+	struct statfs fs;
+
+	if (statfs(root, &fs))
+		return 0;
+	for (size_t i = 0; i < sizeof(systems) / sizeof(systems[0]); i++)
+		if ((uint32_t)fs.f_type == systems[i].magic)
+			return systems[i].charge;
+	return SL_TURN_READS | SL_TURN_WRITES;
+}
+
+/* The number in the first line of a file that begins with these words. 0: there is none. */
+static uint64_t number_in(const char *path, const char *words)
+{
+	char line[128];
+	unsigned long long number = 0;
+	FILE *f = fopen(path, "re");
+
+	while (f && fgets(line, sizeof(line), f))
+		if (!strncmp(line, words, strlen(words)) &&
+		    sscanf(line + strlen(words), "%llu", &number) == 1)
+			break;
+	if (f)
+		fclose(f);
+	return number;
+}
+
+void turn_wire_start(struct node *n)
+{
+	uint64_t available = number_in("/proc/meminfo", "MemAvailable:") * 1024;
+
+	n->background_bytes = number_in("/proc/sys/vm/dirty_background_bytes", "");
+	if (!n->background_bytes)
+		n->background_bytes =
+			available / 100 * number_in("/proc/sys/vm/dirty_background_ratio", "");
+	n->charge = n->config->charge_calls ? 0 : charge_of(n->config->root);
+	if (access("/proc/self/io", F_OK)) /* a kernel without accounting of I/O */
+		n->charge &= ~(uint32_t)SL_TURN_BLOCKS;
+	if (!n->config->dirty)
+		n->charge &= ~(uint32_t)SL_TURN_WRITES;
+}
+
+static uint64_t allowance(const struct node *n)
+{
+	uint64_t most = n->background_bytes / 8, bytes;
+
+	if (n->config->dirty != NODE_DIRTY_AUTO)
+		return n->config->dirty;
+	bytes = n->capacity_bps
+			? (uint64_t)((unsigned __int128)n->capacity_bps * DIRTY_NS / 1000000000)
+			: DIRTY_MOST;
+	if (bytes > most)
+		bytes = most;
+	if (bytes > DIRTY_MOST)
+		bytes = DIRTY_MOST;
+	return bytes < DIRTY_LEAST ? DIRTY_LEAST : bytes;
+}
+
+void turn_wire_set(const struct node *n, struct node_turn *t)
+{
+	uint64_t step = turn_lease(n, t);
+	uint32_t charge = n->charge;
+
+	if (turn_sees_all(n)) /* calls, that is */
+		charge = 0;
+	if (t->job->asked.max_bps)
+		charge &= ~(uint32_t)SL_TURN_WRITES;
+	step = step < STEP_LEAST ? STEP_LEAST : step > STEP_MOST ? STEP_MOST : step;
+	atomic_store_explicit(&t->shm->step, step, memory_order_relaxed);
+	atomic_store_explicit(&t->shm->dirty_most, allowance(n), memory_order_relaxed);
+	atomic_store_explicit(&t->shm->charge, charge, memory_order_relaxed);
+}
+
+static uint64_t take_left(struct sl_turn_job *shm, uint64_t most)
+{
+	uint64_t left = atomic_load(&shm->left), bytes;
+
+	do
+		bytes = left < most ? left : most;
+	while (bytes && !atomic_compare_exchange_weak(&shm->left, &left, left - bytes));
+	if (bytes)
+		atomic_fetch_sub(&shm->dirty, (int64_t)bytes);
+	return bytes;
+}
+
+bool turn_wire_left(const struct node *n, struct node_turn *t)
+{
+	struct sl_turn_job *shm = t->shm;
+	uint64_t bytes;
+
+	if (!atomic_load_explicit(&shm->left, memory_order_relaxed))
+		return false;
+	if (!(atomic_load(&shm->charge) & SL_TURN_WRITES)) {
+		turn_wire_drop(t);
+		return false;
+	}
+	if (atomic_load(&shm->credit) >= 0) {
+		bytes = take_left(shm, turn_lease(n, t));
+		atomic_fetch_sub(&shm->credit, (int64_t)bytes);
+		atomic_fetch_add(&shm->flushed, bytes);
+	}
+	return atomic_load(&shm->left);
+}
+
+void turn_wire_drop(struct node_turn *t)
+{
+	take_left(t->shm, UINT64_MAX);
+}
+
+void turn_wire_over(struct node_turn *t)
+{
+	int64_t more = atomic_load(&t->shm->dirty) - (int64_t)atomic_load(&t->shm->left);
+
+	if (more > 0)
+		atomic_fetch_add(&t->shm->left, (uint64_t)more);
+	else if (more < 0)
+		atomic_fetch_sub(&t->shm->dirty, more);
+}
+
+void turn_wire_bytes(const struct node_job *j, uint64_t *dirty, uint64_t *cached, uint64_t *wire)
+{
+	const struct sl_turn_job *shm = j->turn ? j->turn->shm : NULL;
+	uint64_t not_yet = shm ? atomic_load(&shm->buffered) : 0;
+	int64_t now = shm ? atomic_load(&shm->dirty) : 0;
+
+	*dirty = now > 0 ? (uint64_t)now : 0;
+	*cached = shm ? atomic_load(&shm->cached) : 0;
+	*wire = j->moved[SL_READ] + j->moved[SL_WRITE] + (shm ? atomic_load(&shm->flushed) : 0);
+	*wire -= *wire > *cached + not_yet ? *cached + not_yet : *wire;
+}
+
+const char *turn_wire_charge(const struct node *n)
+{
+	return n->charge ? "wire" : "calls";
+}

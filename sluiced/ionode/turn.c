@@ -1,0 +1,620 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Turns: credit and slots. See wire/turn.h for what a client does.
+ *
+ * A job that asks for credit is one request in the scheduler, of a *lease*: what the capacity, or
+ * its max, moves in LEASE_NS, at least what the job owes. All stages decide over it as over any
+ * request; only its place says nothing to order. When it is dispatched the bytes are added to the
+ * job's credit, and it is done: what the lease is worth was charged to admit, share and the pacer
+ * at that moment.
+ *
+ * Shares for synchronous callers. A program that makes one call at a time has nothing waiting while
+ * it uses its lease, and a work-conserving scheduler would give its turn to the others. So a
+ * job that has used credit within HOLD_NS keeps a request in the scheduler without asking, until
+ * LEASES of its credit are unused: on a busy machine a program that was let go may not run for
+ * some milliseconds. What it does not use for IDLE_NS is taken back: the pacer gets the time back
+ * at once, and the job gets the bytes, for which admit and share have charged it, on top of its
+ * next lease.
+ *
+ *	capacity 100M, LEASE_NS 1 ms, jobs a and b of weights 4 and 1, writing 4 KiB
+ *	0 ms  both ask for 100K; a: credit 100K       1 ms  a has used them; a: 100K
+ *	…     a: 100K                                 4 ms  b: 100K
+ *	a ends with 60K of credit: 100 ms later it is 0, and the pacer is .6 ms earlier
+ *
+ * In any window W a job moves at most max W + burst + a lease + its largest call: the debt that
+ * one call may leave is part of the next request for credit, so it is paid even if the
+ * program has ended.
+ *
+ * Slots are requests with a file and an offset. When one is dispatched its thread makes the call,
+ * and the batch is done when all of its calls are. A call that takes longer than EXPIRE_NS while
+ * others wait is not waited for: it may be on a file system that hangs. Nor are later ones of that
+ * job, until one of them has ended in time.
+ *
+ * One thread serves all of this. It sleeps until the scheduler, the pacer or a client has
+ * something for it; while the pacer holds everything back clients do not wake it.
+ */
+#include "sluiced/ionode/turn.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "sluiced/ionode/link.h"
+#include "sluiced/ionode/trace.h"
+
+#define LEASE_NS    INT64_C(1000000)
+#define LEASE_LEAST 4096U
+#define LEASE_MOST  (64U << 20)
+#define LEASES	    10		       /* that a job may have and not use */
+#define DEBT_MOST   (INT64_C(1) << 32) /* a call moves 2 GiB at most */
+#define HOLD_NS	    INT64_C(20000000)
+#define IDLE_NS	    INT64_C(100000000)
+#define EXPIRE_NS   INT64_C(100000000)
+#define PAUSE_NS    INT64_C(100000000) /* a job that comes back after this is news */
+#define STAMP_NS    INT64_C(1000000000)
+#define SLICE_NS    100000
+#define TURN_FLAGS  (UINT32_C(1) << 31)
+#define LEASE_SLOT  UINT32_MAX
+
+/* ---- requests ---- */
+
+static struct node_turn *turn_of(const struct node_io *io)
+{
+	return io->job->turn;
+}
+
+static int add(struct node *n, struct node_turn *t, struct node_io *io, sl_time now)
+{
+	int rc;
+
+	io->job = t->job;
+	io->req.job = t->job->number;
+	io->result = 0;
+	rc = node_add(n, io, now);
+	if (rc)
+		return rc;
+	n->turns->waiting++;
+	n->active += t->job->inside++ == 0;
+	if (t->job->inside == 1 && (now - t->job->last_io > PAUSE_NS || !t->job->calls))
+		link_event(n);
+	return 0;
+}
+
+static void drop(struct node *n, struct node_io *io, sl_time now)
+{
+	if (io->req.state_ && node_cancel(n, io, now) == 0)
+		n->turns->waiting--;
+}
+
+static void finish(struct node *n, const struct sl_batch *b, sl_time now)
+{
+	struct sl_request *r = b->first, *next;
+
+	node_done(n, b, now);
+	n->executing--;
+	for (; r; r = next) {
+		struct node_io *io = (struct node_io *)r;
+
+		next = r->next;
+		io->batch = NULL;
+		n->active -= --io->job->inside == 0;
+		io->job->last_io = now;
+	}
+}
+
+/* ---- credit ---- */
+
+void turn_activate(struct node *n, struct node_turn *t)
+{
+	if (t->active)
+		return;
+	sl_list_push_back(&n->turns->active, &t->link);
+	n->turns->active_count++;
+	t->active = true;
+}
+
+void turn_deactivate(struct node *n, struct node_turn *t)
+{
+	if (!t->active)
+		return;
+	sl_list_remove(&t->link);
+	n->turns->active_count--;
+	t->active = false;
+}
+
+void turn_signal(struct node *n, struct node_turn *t, uint32_t bits)
+{
+	if (bits == SL_TURN_CREDIT_BIT)
+		atomic_store(&t->shm->waiting, 0);
+	atomic_fetch_add(&t->shm->grants, 1);
+	node_wake_later(n, &t->shm->grants, bits == SL_TURN_CREDIT_BIT ? 1 : INT32_MAX, bits);
+}
+
+static uint64_t least_rate(uint64_t a, uint64_t b)
+{
+	return !a || (b && b < a) ? b : a;
+}
+
+/* See above. */
+uint64_t turn_lease(const struct node *n, const struct node_turn *t)
+{
+	uint64_t rate = least_rate(n->draw_bps, t->job->max_here_bps), bytes;
+
+	if (t->job->grant_bps != SL_GRANT_NONE)
+		rate = least_rate(rate, t->job->grant_bps);
+	bytes = (uint64_t)((unsigned __int128)rate * LEASE_NS / 1000000000);
+	if (!rate || bytes > LEASE_MOST)
+		bytes = LEASE_MOST;
+	return bytes < LEASE_LEAST ? LEASE_LEAST : bytes;
+}
+
+static void ask(struct node *n, struct node_turn *t, uint64_t bytes, sl_time now)
+{
+	struct sl_request *r = &t->lease.req;
+
+	r->client = 0;
+	r->file = SL_NO_FILE + n->turn_serial; /* of no file: nothing is merged with it */
+	r->flags = TURN_FLAGS | (n->turn_serial++ & INT32_MAX);
+	r->offset = 0;
+	r->length = bytes;
+	r->op = atomic_load_explicit(&t->shm->asked_op, memory_order_relaxed) & 1;
+	t->lease.slot = LEASE_SLOT;
+	add(n, t, &t->lease, now); /* if there is no room, the next look asks again */
+}
+
+/* The program's own word, as far as it can be true. */
+static int64_t credit_of(const struct node *n, const struct node_turn *t)
+{
+	int64_t credit = atomic_load_explicit(&t->shm->credit, memory_order_relaxed);
+	int64_t most = (int64_t)(2 * LEASES * turn_lease(n, t));
+
+	if (credit < -DEBT_MOST)
+		return -DEBT_MOST;
+	return credit < most ? credit : most;
+}
+
+/* Unused for a while: others may have the time. */
+static void take_back(struct node *n, struct node_turn *t)
+{
+	int64_t left = credit_of(n, t);
+
+	if (left <= 0)
+		return;
+	atomic_fetch_sub(&t->shm->credit, left);
+	t->spare_bytes += (uint64_t)left;
+	if (t->spare_bytes > LEASE_MOST)
+		t->spare_bytes = LEASE_MOST;
+	node_pace(n, -left, 0);
+	t->credit = 0;
+}
+
+void turn_revoke(struct node *n, struct node_turn *t, sl_time now)
+{
+	drop(n, &t->lease, now);
+	take_back(n, t);
+	for (uint32_t i = 0; i < SL_TURN_SLOTS; i++)
+		drop(n, &t->slot[i], now);
+}
+
+/* What the job needs now. False: nothing, and nothing is to be looked at again. */
+static bool look_credit(struct node *n, struct node_turn *t, bool asked, sl_time now)
+{
+	enum sl_turn_mode mode = sl_turn_mode_of(t->shm);
+	int64_t credit;
+	uint64_t bytes;
+	bool wants, left;
+
+	if (mode != SL_TURN_LEASED && mode != SL_TURN_PLACED)
+		return false;
+	left = turn_wire_left(n, t);
+	credit = credit_of(n, t);
+	if (asked || credit < t->credit)
+		t->used_ns = now;
+	t->credit = credit;
+	if (asked && credit > 0)
+		turn_signal(n, t, SL_TURN_CREDIT_BIT); /* it has been given meanwhile */
+	t->waits = asked || t->waits;		       /* until it has been given something */
+	/* PLACED: for calls without a place only, such as copies, and for more than SL_TURN_SLOTS.
+	 */
+	wants = credit < 0 || t->waits || (mode == SL_TURN_LEASED && now - t->used_ns < HOLD_NS);
+	if (!wants) {
+		drop(n, &t->lease, now);
+		if (now - t->used_ns >= IDLE_NS)
+			take_back(n, t);
+		return left || atomic_load_explicit(&t->shm->credit, memory_order_relaxed) != 0;
+	}
+	bytes = mode == SL_TURN_LEASED ? turn_lease(n, t) : LEASE_LEAST;
+	if (t->lease.req.state_ || credit >= (int64_t)(LEASES * bytes))
+		return true;
+	/* Nobody else waits for it: but what is written back is in the way of others' flushes. */
+	if (n->turns->active_count <= 1 && !(n->charge & SL_TURN_WRITES))
+		bytes *= 4;
+	if (credit < 0 && (uint64_t)-credit >= bytes)
+		bytes = (uint64_t)-credit; /* and no more: the next call waits until it is paid */
+	ask(n, t, bytes < SL_MAX_LENGTH ? bytes : SL_MAX_LENGTH, now);
+	return true;
+}
+
+static void lease_give(struct node *n, struct node_turn *t, const struct sl_batch *b, sl_time now)
+{
+	int64_t more = (int64_t)(b->length + t->spare_bytes);
+
+	node_pace(n, (int64_t)t->spare_bytes, now);
+	t->spare_bytes = 0;
+	if (t->job->max_here_bps)
+		t->paid_ns =
+			(t->paid_ns > now ? t->paid_ns : now) +
+			(sl_time)((unsigned __int128)b->length * 1000000000 / t->job->max_here_bps);
+	finish(n, b, now);
+	t->credit = atomic_fetch_add(&t->shm->credit, more) + more;
+	if (t->credit <= 0)
+		return;
+	t->waits = false;
+	turn_signal(n, t, SL_TURN_CREDIT_BIT);
+}
+
+/* ---- slots ---- */
+
+bool turn_full(const struct node *n)
+{
+	uint32_t limit = n->config->window ? n->config->window : 2 * n->workers;
+
+	return n->turns->out >= (n->active > 1 || n->config->window ? limit : 1024);
+}
+
+/* The call of this request is over, or is not waited for any longer. */
+static void slot_over(struct node *n, struct node_io *io, sl_time now)
+{
+	struct node_io *first;
+
+	if (!io->batch || io->over)
+		return;
+	first = (struct node_io *)io->batch->first;
+	io->over = true;
+	if (--first->calls)
+		return;
+	sl_list_remove(&first->link); /* its threads may have ended before it was due */
+	n->turns->out -= first->counted;
+	finish(n, first->batch, now);
+}
+
+static void slot_take(struct node *n, struct node_turn *t, uint32_t i, sl_time now)
+{
+	struct sl_turn_slot *shm = &t->shm->slot[i], copy;
+	struct node_io *io = &t->slot[i];
+
+	memcpy(&copy, shm, sizeof(copy));
+	io->req.client = copy.tid;
+	io->req.file = copy.file < SL_NO_FILE ? copy.file : copy.file >> 1;
+	io->req.offset = copy.offset <= INT64_MAX - copy.length ? copy.offset : 0;
+	io->req.length = copy.length;
+	io->req.op = copy.op & 1;
+	io->req.flags = TURN_FLAGS;
+	io->slot = i;
+	io->over = false;
+	t->again[i] = copy.again;
+	if (!copy.length || copy.length > SL_MAX_LENGTH || add(n, t, io, now)) {
+		/* The scheduler will not have it: it is not held up for that. */
+		atomic_store(&shm->state, SL_TURN_GO);
+		turn_signal(n, t, SL_TURN_SLOT_BIT(i));
+	}
+}
+
+bool turn_slot_left(const struct node_turn *t, uint32_t i, uint32_t state)
+{
+	return t->slot[i].req.state_ && !t->slot[i].over &&
+	       (state <= SL_TURN_TAKEN || state > SL_TURN_DONE ||
+		(state == SL_TURN_POSTED && t->shm->slot[i].again != t->again[i]));
+}
+
+static void look_slots(struct node *n, struct node_turn *t, sl_time now)
+{
+	for (uint32_t i = 0; i < SL_TURN_SLOTS; i++) {
+		struct sl_turn_slot *shm = &t->shm->slot[i];
+		uint32_t state = atomic_load_explicit(&shm->state, memory_order_acquire);
+		struct node_io *io = &t->slot[i];
+
+		if (turn_slot_left(t, i, state)) {
+			slot_over(n, io, now);
+			drop(n, io, now);
+		}
+		if (state == SL_TURN_POSTED && !io->req.state_) {
+			slot_take(n, t, i, now);
+		} else if (state == SL_TURN_DONE) {
+			t->mute = t->mute && !io->batch;
+			slot_over(n, io, now);
+			drop(n, io, now); /* it went without waiting */
+			atomic_store_explicit(&shm->state, SL_TURN_FREE, memory_order_release);
+		}
+	}
+}
+
+static void slots_go(struct node *n, const struct sl_batch *b, sl_time now)
+{
+	for (struct sl_request *r = b->first; r; r = r->next) {
+		struct node_io *io = (struct node_io *)r;
+		struct node_turn *t = turn_of(io);
+		uint32_t posted = SL_TURN_POSTED;
+
+		io->since = now;
+		atomic_compare_exchange_strong(&t->shm->slot[io->slot].state, &posted, SL_TURN_GO);
+		turn_signal(n, t, SL_TURN_SLOT_BIT(io->slot));
+	}
+}
+
+void turn_dispatched(struct node *n, const struct sl_batch *b, sl_time modelled, sl_time now)
+{
+	struct node_io *first = (struct node_io *)b->first;
+
+	n->turns->waiting -= b->count;
+	if (first->slot == LEASE_SLOT) {
+		lease_give(n, turn_of(first), b, now);
+		return;
+	}
+	first->calls = b->count;
+	sl_list_init(&first->link);
+	for (struct sl_request *r = b->first; r; r = r->next) {
+		struct node_io *io = (struct node_io *)r;
+
+		io->batch = b;
+		io->since = modelled > now ? modelled : now;
+	}
+	first->counted = !turn_of(first)->mute;
+	n->turns->out += first->counted;
+	if (modelled > now) {
+		sl_list_push_back(&n->turns->due, &first->link);
+	} else {
+		slots_go(n, b, now);
+	}
+}
+
+sl_time turn_due(struct node *n, sl_time now)
+{
+	sl_time next = SL_NEVER;
+
+	for (struct sl_list *l = n->turns->due.next, *after; l != &n->turns->due; l = after) {
+		struct node_io *io = sl_container(l, struct node_io, link);
+
+		after = l->next;
+		if (io->since <= now) {
+			sl_list_remove(l);
+			slots_go(n, io->batch, now);
+		} else if (io->since < next) {
+			next = io->since;
+		}
+	}
+	return next;
+}
+
+/* Calls that have been under way for long do not keep others waiting. */
+static void expire(struct node *n, struct node_turn *t, sl_time now)
+{
+	for (uint32_t i = 0; i < SL_TURN_SLOTS; i++) {
+		struct node_io *io = &t->slot[i];
+
+		if (io->batch && !io->over && io->since < now - EXPIRE_NS) {
+			t->mute = true;
+			slot_over(n, io, now);
+		}
+	}
+}
+
+static bool slots_busy(const struct node_turn *t)
+{
+	for (uint32_t i = 0; i < SL_TURN_SLOTS; i++)
+		if (t->slot[i].req.state_)
+			return true;
+	return false;
+}
+
+/* ---- looking ---- */
+
+void turn_collect(struct node *n, sl_time now)
+{
+	struct turns *ts = n->turns;
+
+	for (uint32_t w = 0; w < SL_TURN_JOBS / 64; w++) {
+		uint64_t ready;
+
+		if (!atomic_load_explicit(&ts->page->ready[w], memory_order_relaxed))
+			continue;
+		ready = atomic_exchange(&ts->page->ready[w], 0);
+		for (; ready; ready &= ready - 1) {
+			struct node_turn *t =
+				ts->by_index[w * 64 + (uint32_t)__builtin_ctzll(ready)];
+
+			if (!t)
+				continue;
+			t->procs_ns = 0; /* one may have begun a phase */
+			turn_activate(n, t);
+			look_slots(n, t, now);
+		}
+	}
+	for (struct sl_list *l = ts->active.next, *next; l != &ts->active; l = next) {
+		struct node_turn *t = sl_container(l, struct node_turn, link);
+		bool asked = atomic_load_explicit(&t->shm->asked, memory_order_relaxed) &&
+			     atomic_exchange(&t->shm->asked, 0);
+		bool stays = look_credit(n, t, asked, now);
+
+		stays = ops_look(n, t, now) || stays;
+
+		next = l->next;
+		if (ts->out && n->waiting)
+			expire(n, t, now);
+		if (stays || slots_busy(t))
+			continue;
+		turn_deactivate(n, t);
+	}
+}
+
+sl_time turn_wake(const struct node *n, sl_time now)
+{
+	const struct turns *ts = n->turns;
+
+	if (ts->out && n->waiting)
+		return now + EXPIRE_NS / 2;
+	return sl_list_empty(&ts->active) ? SL_NEVER : now + HOLD_NS;
+}
+
+/* ---- the thread ---- */
+
+static bool rung(const struct turns *ts)
+{
+	for (uint32_t w = 0; w < SL_TURN_JOBS / 64; w++)
+		if (atomic_load_explicit(&ts->page->ready[w], memory_order_relaxed))
+			return true;
+	return false;
+}
+
+static void nap(struct node *n, sl_time until, uint32_t rings)
+{
+	struct sl_turn_node *page = n->turns->page;
+	sl_time now = node_now();
+	struct timespec ts = { 0, 0 };
+	bool held;
+
+	atomic_store(&page->alive_ns, now);
+	if (until > now + STAMP_NS)
+		until = now + STAMP_NS;
+	if (until <= now)
+		return;
+	ts.tv_nsec = (long)((until - now) % 1000000000);
+	ts.tv_sec = (until - now) / 1000000000;
+	/* While the pacer holds all back, somebody who asks would wake us for nothing. */
+	pthread_mutex_lock(&n->lock);
+	held = n->pace >= until && !ops_pacing(n);
+	pthread_mutex_unlock(&n->lock);
+	atomic_store(&page->sleeping, !held); /* before the last look */
+	if (held || !rung(n->turns))
+		syscall(SYS_futex, &page->rings, FUTEX_WAIT, rings, &ts, NULL, 0);
+	atomic_store(&page->sleeping, 0);
+}
+
+/*
+ * It runs for some microseconds, and others wait for it: on Linux 6.12 and later a thread that
+ * asks for short slices is let in sooner. Elsewhere this changes nothing.
+ */
+static void be_prompt(void)
+{
+	struct {
+		uint32_t size, policy;
+		uint64_t flags;
+		int32_t nice;
+		uint32_t priority;
+		uint64_t runtime, deadline, period;
+	} attr = { .size = sizeof(attr), .policy = SCHED_OTHER, .runtime = SLICE_NS };
+
+	prctl(PR_SET_TIMERSLACK, 1000UL, 0UL, 0UL, 0UL);
+	attr.nice = (int32_t)(20 - syscall(SYS_getpriority, PRIO_PROCESS, 0));
+	syscall(SYS_sched_setattr, 0, &attr, 0);
+}
+
+static void *turn_main(void *arg)
+{
+	struct node *n = arg;
+
+	be_prompt();
+	while (!atomic_load_explicit(&n->stop, memory_order_relaxed)) {
+		uint32_t rings = atomic_load(&n->turns->page->rings);
+
+		nap(n, node_go_on(n, NULL, true), rings);
+	}
+	return NULL;
+}
+
+/* ---- start and end ---- */
+
+/* The node's page: that of the node before it at this socket, if programs still have it. */
+static int map_page(struct turns *ts, const char *path, uint64_t epoch)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600), rc;
+	struct sl_turn_node *page;
+	struct stat st;
+
+	if (fd < 0)
+		return -errno;
+	/* With its blocks: a full file system must be found here, not when a page is touched. */
+	rc = -posix_fallocate(fd, 0, sizeof(*page));
+	page = rc ? MAP_FAILED
+		  : mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (!rc && page == MAP_FAILED)
+		rc = -errno;
+	close(fd);
+	if (page == MAP_FAILED)
+		return rc;
+	page->bytes = sizeof(*page);
+	page->magic = SL_TURN_MAGIC;
+	atomic_store(&page->sleeping, 0);
+	atomic_store(&page->epoch, epoch);
+	atomic_store(&page->alive_ns, node_now());
+	atomic_store(&page->pid_space, stat("/proc/self/ns/pid", &st) ? 0 : (uint64_t)st.st_ino);
+	ts->page = page;
+	return 0;
+}
+
+int turn_start(struct node *n)
+{
+	const char *socket = n->config->daemon.socket;
+	struct turns *ts = calloc(1, sizeof(*ts));
+	char *page = NULL;
+	int rc = 0;
+
+	if (!ts)
+		return -ENOMEM;
+	sl_list_init(&ts->active);
+	sl_list_init(&ts->due);
+	n->turns = ts;
+	if (asprintf(&page, "%s.turn", socket) < 0 || asprintf(&ts->dir, "%s.jobs", socket) < 0)
+		return -ENOMEM;
+	if (mkdir(ts->dir, 0700) && errno != EEXIST)
+		rc = -errno;
+	if (!rc)
+		rc = map_page(ts, page, n->epoch);
+	if (rc)
+		fprintf(stderr, "sluiced: cannot make %s: %s\n", ts->dir, strerror(-rc));
+	free(page);
+	if (rc)
+		return rc;
+	turn_wire_start(n);
+	pthread_mutex_lock(&n->lock);
+	turn_adopt(n);
+	turn_modes(n, node_now());
+	node_unlock(n);
+	return -pthread_create(&ts->thread, NULL, turn_main, n);
+}
+
+void turn_join(struct node *n)
+{
+	atomic_fetch_add(&n->turns->page->rings, 1);
+	syscall(SYS_futex, &n->turns->page->rings, FUTEX_WAKE, 1, NULL, NULL, 0);
+	pthread_join(n->turns->thread, NULL);
+}
+
+void turn_stop(struct node *n)
+{
+	char page[PATH_MAX];
+
+	pthread_mutex_lock(&n->lock);
+	turn_due(n, SL_NEVER - 1);
+	for (struct node_job *j = n->jobs; j; j = j->next)
+		for (uint32_t i = 0; j->turn && i < SL_TURN_SLOTS; i++)
+			slot_over(n, &j->turn->slot[i], node_now());
+	for (struct node_job *j = n->jobs; j; j = j->next)
+		turn_job_forget(n, j);
+	node_unlock(n);
+	snprintf(page, sizeof(page), "%s.turn", n->config->daemon.socket);
+	unlink(page);
+	rmdir(n->turns->dir);
+}

@@ -1,0 +1,596 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The data path of a node: collect, decide, execute, answer.
+ *
+ * A worker is bound to its CPU, and clients ring the bell of the CPU they run on. When the
+ * client yields after posting, the worker runs next on that CPU, does the I/O and yields back:
+ * two switches and no wake-up of another CPU, which is what keeps small requests fast and works
+ * when the other CPUs are busy. Before it sleeps a worker yields for SPIN_NS, since the next
+ * request of a synchronous client follows within microseconds; unless yields take long: then
+ * others want this CPU, and who yields loses his place to them; or a yield comes back at once: then
+ * nobody wants it, or a client in another scheduling group, whom only sleeping lets in.
+ *
+ * Before it decides, a worker also collects what was posted to workers that are executing: the
+ * scheduler should know everything that waits.
+ */
+#include <errno.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "sluiced/ionode/link.h"
+#include "sluiced/ionode/stuck.h"
+#include "sluiced/ionode/trace.h"
+#include "sluiced/ionode/turn.h"
+
+#define QUICK_NS      1500    /* a yield that is faster: nobody else has run */
+#define CROWDED_NS    1000000 /* one that takes longer: others want this CPU, not clients */
+#define CROWDED_NAPS  200
+#define SPIN_NS	      50000
+#define PACE_SLACK_NS 10000000 /* that timers and busy CPUs are late may be made up */
+#define SLOW_NS	      100000   /* a batch that takes longer: others should not wait for it */
+#define APPEND_OFFSET (UINT64_C(1) << 62) /* all appends of a file overlap: arrival order */
+
+struct worker {
+	struct node *node;
+	struct sl_bell *bell;
+	uint32_t index;
+	int cpu;	  /* that it is bound to; -1: none */
+	uint32_t crowded; /* naps to come that do not yield first */
+};
+
+sl_time node_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (sl_time)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+static void futex_wake(_Atomic uint32_t *word, int count, uint32_t bits)
+{
+	syscall(SYS_futex, word, FUTEX_WAKE_BITSET, count, NULL, NULL, bits);
+}
+
+static void bell_ring(struct sl_bell *bell)
+{
+	atomic_fetch_add(&bell->rings, 1);
+	futex_wake(&bell->rings, 1, UINT32_MAX);
+}
+
+/*
+ * Those that do not sleep are either executing, and will decide again, or have just decided that
+ * there is nothing to do, and find before they sleep that their `rings` is not what it was.
+ */
+void node_wake_one(struct node *n)
+{
+	for (uint32_t w = 0; w < n->crew; w++) {
+		struct sl_bell *bell = &n->bells->bell[w];
+
+		atomic_fetch_add(&bell->rings, 1);
+		/* Who has been woken is not there for the next, though it may not run yet. */
+		if (atomic_load(&bell->sleeping) && atomic_exchange(&bell->sleeping, 0)) {
+			futex_wake(&bell->rings, 1, UINT32_MAX);
+			return;
+		}
+	}
+}
+
+void node_wake_all(struct node *n)
+{
+	for (uint32_t w = 0; w < n->crew; w++)
+		bell_ring(&n->bells->bell[w]);
+}
+
+/* ---- answering clients on this machine; the lock is held ---- */
+
+void node_tell(struct node *n, struct client *c, uint32_t slot, uint32_t leader, uint32_t state)
+{
+	struct sl_slot_shm *lead = &c->segment->slot[leader];
+
+	atomic_store_explicit(&c->segment->slot[slot].state, state, memory_order_release);
+	atomic_fetch_add(&lead->signal, 1);
+	if (!atomic_load(&lead->waiting))
+		return;
+	node_wake_later(n, &lead->signal, 1, UINT32_MAX);
+}
+
+void node_wake_later(struct node *n, _Atomic uint32_t *word, int count, uint32_t bits)
+{
+	if (n->wake_count == NODE_WAKES) {
+		futex_wake(word, count, bits);
+		return;
+	}
+	n->wake[n->wake_count].word = word;
+	n->wake[n->wake_count].count = count;
+	n->wake[n->wake_count++].bits = bits;
+}
+
+void node_wakes_now(struct node *n)
+{
+	for (uint32_t i = 0; i < n->wake_count; i++)
+		futex_wake(n->wake[i].word, n->wake[i].count, n->wake[i].bits);
+	n->wake_count = 0;
+}
+
+/* The memory of a client that has just gone may be unmapped by now: then nobody is woken. */
+void node_unlock(struct node *n)
+{
+	__typeof__(n->wake) wake;
+	uint32_t count = n->wake_count;
+
+	memcpy(wake, n->wake, count * sizeof(wake[0]));
+	n->wake_count = 0;
+	pthread_mutex_unlock(&n->lock);
+	for (uint32_t i = 0; i < count; i++)
+		futex_wake(wake[i].word, wake[i].count, wake[i].bits);
+}
+
+static void answer(struct node *n, struct client *c, uint32_t slot, uint32_t leader, int64_t result)
+{
+	c->segment->slot[slot].result = result;
+	node_tell(n, c, slot, leader, SL_SLOT_DONE);
+}
+
+static void answer_io(struct node *n, struct node_io *io, int64_t result)
+{
+	answer(n, io->client, io->slot, io->leader, result);
+}
+
+void node_send_back(struct node *n, struct client *c)
+{
+	for (uint32_t i = 0; i < SL_SHM_SLOTS; i++) {
+		struct node_io *io = &c->io[i];
+
+		if (!io->req.state_ || node_cancel(n, io, node_now()))
+			continue;
+		client_file_put(n, io->file);
+		c->busy--;
+		answer(n, c, i, io->leader, -SL_COME_BACK);
+	}
+}
+
+const struct node_transport node_shm = { .answer = answer_io };
+
+/* ---- collecting; the lock is held ---- */
+
+int node_take(struct node *n, struct node_io *io, uint32_t op, uint64_t length, sl_time now)
+{
+	bool append = io->flags & SL_SLOT_APPEND;
+	int rc;
+
+	io->job = io->client->job;
+	io->req.job = io->job->number;
+	io->req.client = io->client->pid;
+	io->req.file = io->file->id;
+	io->req.offset = append ? APPEND_OFFSET : io->offset;
+	io->req.length = length;
+	io->req.op = op;
+	io->req.flags = io->file->flags | (append ? 1U << 30 : 0); /* only equal ones are merged */
+	rc = node_add(n, io, now);
+	if (rc)
+		return rc == -ENOSPC ? -SL_COME_BACK : rc;
+	io->file->busy++;
+	io->client->busy++;
+	n->active += io->job->inside++ == 0;
+	if (io->job->inside == 1 && (now - io->job->last_io > NODE_PAUSE_NS || !io->job->calls))
+		link_event(n);
+	return 0;
+}
+
+static bool valid(const struct sl_slot_shm *s)
+{
+	return s->file > 0 && s->file <= NODE_FILES && s->op <= SL_WRITE &&
+	       s->flags <= SL_SLOT_APPEND && s->length > 0 &&
+	       (s->op == SL_WRITE || !(s->flags & SL_SLOT_APPEND)) &&
+	       s->length <= SL_SHM_SLOT_BYTES && s->offset <= INT64_MAX - s->length &&
+	       s->leader < SL_SHM_SLOTS;
+}
+
+/* What is in the slot is the client's word: copy it, then check it. */
+static int64_t take_slot(struct node *n, struct client *c, uint32_t slot,
+			 const struct sl_slot_shm *copy, sl_time now)
+{
+	struct node_io *io = &c->io[slot];
+	struct node_file *f;
+
+	if (!valid(copy))
+		return -EINVAL;
+	f = &c->files[copy->file - 1];
+	if (f->fd < 0 || f->closing || (copy->op == SL_READ ? !f->reads : !f->writes))
+		return -EBADF;
+	io->client = c;
+	io->file = f;
+	io->slot = slot;
+	io->leader = copy->leader;
+	io->flags = copy->flags;
+	io->offset = copy->offset;
+	io->data = sl_slot_data(c->segment, slot);
+	return node_take(n, io, copy->op, copy->length, now);
+}
+
+/*
+ * Something has been posted, or done, or done and the next thing posted. The bit may be that of a
+ * report, and the next request just being filled in: so the state comes first, then the rest that
+ * it stands for. In another order, as a processor may choose, that would be the last request again.
+ */
+static void look_at_slot(struct node *n, struct client *c, uint32_t slot, sl_time now)
+{
+	const struct sl_slot_shm *shm = &c->segment->slot[slot];
+	uint32_t state = atomic_load_explicit(&shm->state, memory_order_acquire);
+	struct node_io *io = &c->io[slot];
+	struct sl_slot_shm copy;
+	int64_t rc;
+
+	memcpy(&copy, shm, sizeof(copy));
+	if (state != SL_SLOT_POSTED || io->req.state_ || n->leaving)
+		return; /* posted twice: the first one will be answered; or it stays for the next
+			   node */
+	rc = take_slot(n, c, slot, &copy, now);
+	if (rc)
+		answer(n, c, slot, copy.leader % SL_SHM_SLOTS, rc);
+}
+
+static void collect_client(struct node *n, struct client *c, uint32_t worker, sl_time now)
+{
+	uint64_t posted = atomic_exchange(&c->segment->posted[worker], 0);
+
+	for (; posted; posted &= posted - 1)
+		if (__builtin_ctzll(posted) < SL_SHM_SLOTS)
+			look_at_slot(n, c, (uint32_t)__builtin_ctzll(posted), now);
+}
+
+static bool bell_rung(struct node *n, uint32_t worker)
+{
+	uint32_t words = (atomic_load_explicit(&n->clients_high, memory_order_relaxed) + 63) / 64;
+
+	for (uint32_t i = 0; i < words; i++)
+		if (atomic_load_explicit(&n->bells->bell[worker].ready[i], memory_order_relaxed))
+			return true;
+	return false;
+}
+
+static void collect(struct node *n, uint32_t worker, sl_time now)
+{
+	uint32_t words = (atomic_load_explicit(&n->clients_high, memory_order_relaxed) + 63) / 64;
+	struct sl_bell *bell = &n->bells->bell[worker];
+
+	for (uint32_t i = 0; i < words; i++) {
+		uint64_t ready;
+
+		if (!atomic_load_explicit(&bell->ready[i], memory_order_relaxed))
+			continue;
+		for (ready = atomic_exchange(&bell->ready[i], 0); ready; ready &= ready - 1) {
+			uint32_t index = i * 64 + (uint32_t)__builtin_ctzll(ready);
+			struct client *c = atomic_load(&n->client[index]);
+
+			if (c && !c->gone)
+				collect_client(n, c, worker, now);
+		}
+	}
+}
+
+void node_collect(struct node *n, sl_time now)
+{
+	for (uint32_t w = 0; w < n->workers; w++)
+		if (bell_rung(n, w))
+			collect(n, w, now);
+	turn_collect(n, now);
+}
+
+/* ---- deciding and executing ---- */
+
+/* With a capacity: the time from which on the next batch may go. */
+void node_pace(struct node *n, int64_t bytes, sl_time now)
+{
+	uint64_t c = n->draw_bps;
+	unsigned __int128 cost;
+
+	if (!c || n->passing)
+		return;
+	if (bytes < 0) {
+		n->pace -= (sl_time)((unsigned __int128)-bytes * 1000000000 / c);
+		return;
+	}
+	if (n->pace < now - PACE_SLACK_NS)
+		n->pace = now - PACE_SLACK_NS;
+	cost = (unsigned __int128)bytes * 1000000000 + n->carry;
+	n->pace += (sl_time)(cost / c);
+	n->carry = (uint64_t)(cost % c);
+}
+
+/* What is owed is owed in bytes: it is worth more time when less may be drawn. */
+void node_draw(struct node *n, uint64_t bps, sl_time now)
+{
+	if (bps == n->draw_bps)
+		return;
+	if (n->pace > now && bps && n->draw_bps) {
+		unsigned __int128 later = (unsigned __int128)(n->pace - now) * n->draw_bps / bps;
+
+		n->pace = now + (later < SL_NEVER / 4 ? (sl_time)later : SL_NEVER / 4);
+	}
+	if (!bps)
+		n->pace = 0;
+	n->draw_bps = bps;
+	n->carry = 0;
+}
+
+void node_finish(struct node *n, const struct sl_batch *b)
+{
+	struct sl_request *r = b->first, *next;
+	sl_time now = node_now();
+
+	node_done(n, b, now);
+	n->executing--;
+	for (; r; r = next) {
+		struct node_io *io = (struct node_io *)r;
+		struct client *c = io->client;
+
+		next = r->next;
+		if (io->result > 0)
+			c->job->moved[r->op] += (uint64_t)io->result;
+		c->job->calls++;
+		client_file_put(n, io->file);
+		n->active -= --c->job->inside == 0;
+		if (!c->job->inside)
+			c->job->last_io = now;
+		c->transport->answer(n, io, io->result);
+		if (--c->busy == 0 && c->gone)
+			client_release(n, c);
+	}
+}
+
+/* With a device model: the batch is not done before the model says so. */
+static void wait_for_model(const struct node *n, sl_time until)
+{
+	struct timespec ts = { until / 1000000000, until % 1000000000 };
+
+	if (n->config->device.bps[SL_READ])
+		while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL) == EINTR)
+			;
+}
+
+static sl_time model(struct node *n, const struct sl_batch *b, sl_time now)
+{
+	if (!n->config->device.bps[SL_READ])
+		return 0;
+	return sl_device_submit(&n->device, b->op, b->file, b->offset, b->length, now);
+}
+
+/* Nothing may be sent now, whatever waits; *wake: until when, if that is known. */
+static bool held_back(struct node *n, sl_time now, sl_time *wake)
+{
+	if (n->flying >= n->window.limit || turn_full(n))
+		return true; /* the one that comes back goes on */
+	if (n->pace > now)
+		*wake = n->pace;
+	return n->pace > now;
+}
+
+/*
+ * Those that wait are for other workers, if there is reason to think that this one will block: the
+ * batch before took long. Waking them for each batch would cost more than it takes to write it to
+ * the page cache.
+ */
+static void execute(struct node *n, const struct sl_batch *b, struct sl_bell *bell,
+		    sl_time modelled, sl_time now)
+{
+	uint32_t worker = (uint32_t)(bell - n->bells->bell);
+	bool wake = n->slow && n->waiting;
+
+	if (stuck_park(n, b))
+		return;
+	stuck_begin(n, worker, b, now);
+	node_unlock(n);
+	if (wake)
+		node_wake_one(n);
+	atomic_store_explicit(&bell->executing, 1, memory_order_relaxed);
+	node_execute(b);
+	wait_for_model(n, modelled);
+	atomic_store_explicit(&bell->executing, 0, memory_order_relaxed);
+	pthread_mutex_lock(&n->lock);
+	stuck_end(n, worker);
+	n->slow = node_now() - now > SLOW_NS;
+	node_finish(n, b);
+}
+
+/* What has been decided but would block the thread that waits for the ring. */
+static void hand_over(struct node *n, const struct sl_batch *b)
+{
+	n->handed = b;
+	node_unlock(n);
+	node_wake_one(n);
+	pthread_mutex_lock(&n->lock);
+}
+
+/* Lock held, but not all the time. */
+static void begin(struct node *n, const struct sl_batch *b, struct sl_bell *bell, sl_time now)
+{
+	sl_time modelled;
+
+	n->executing++;
+	node_pace(n, (int64_t)b->length, now);
+	modelled = model(n, b, now);
+	if (turn_is((const struct node_io *)b->first)) {
+		turn_dispatched(n, b, modelled, now);
+	} else if (!ring_wants(n, b) || !ring_submit(n, b)) {
+		if (bell)
+			execute(n, b, bell, modelled, now);
+		else
+			hand_over(n, b);
+	}
+}
+
+sl_time node_go_on(struct node *n, struct sl_bell *bell, bool turns)
+{
+	sl_time now = node_now(), wake = SL_NEVER, due = SL_NEVER, ops;
+
+	pthread_mutex_lock(&n->lock);
+	for (;;) {
+		const struct sl_batch *b = n->handed;
+
+		if (b && !bell)
+			break; /* one is enough: a worker is on its way */
+		if (b) {
+			n->handed = NULL;
+			execute(n, b, bell, 0, now);
+		}
+		while (bell && !sl_list_empty(&n->parked) && (b = stuck_next(n)))
+			execute(n, b, bell, 0, node_now());
+		node_collect(n, now);
+		due = turn_due(n, now);
+		b = NULL;
+		if (atomic_load_explicit(&n->stop, memory_order_relaxed))
+			break;
+		wake = SL_NEVER;
+		if (!held_back(n, now, &wake))
+			b = node_next(n, now, &wake);
+		if (!b)
+			break;
+		begin(n, b, bell, now);
+		now = node_now();
+	}
+	if (!turns && n->waiting == n->turns->waiting)
+		wake = SL_NEVER; /* the thread of turns will look */
+	if (turns && turn_wake(n, now) < wake)
+		wake = turn_wake(n, now);
+	ops = ops_go_on(n, now);
+	wake = ops < wake ? ops : wake;
+	node_unlock(n);
+	return turns && due < wake ? due : wake;
+}
+
+/* Any client can write to the bells: should one have lost another's bit, it is set again here. */
+static void look_again(struct worker *w)
+{
+	uint32_t high = atomic_load(&w->node->clients_high);
+
+	pthread_mutex_lock(&w->node->lock);
+	for (uint32_t i = 0; i < high; i++) {
+		struct client *c = atomic_load(&w->node->client[i]);
+
+		if (c && !c->gone && atomic_load(&c->segment->posted[w->index]))
+			atomic_fetch_or(&w->bell->ready[i / 64], UINT64_C(1) << i % 64);
+	}
+	pthread_mutex_unlock(&w->node->lock);
+}
+
+/* `rings` is from before the decision that there is nothing to do until then. */
+static void nap(struct worker *w, sl_time until, uint32_t rings)
+{
+	struct sl_bell *bell = w->bell;
+	sl_time now = node_now(), end = now + SPIN_NS;
+	struct timespec ts = { 1, 0 }; /* a bell that was lost costs a second, not a hang */
+
+	do {
+		sl_time before = now;
+
+		if (bell_rung(w->node, w->index) || until <= now ||
+		    atomic_load_explicit(&bell->rings, memory_order_relaxed) != rings)
+			return;
+		if (w->crowded) {
+			w->crowded--;
+			break;
+		}
+		sched_yield();
+		now = node_now();
+		if (now - before > CROWDED_NS)
+			w->crowded = CROWDED_NAPS;
+		else if (now - before < QUICK_NS)
+			break;
+	} while (now < end);
+	if (until - now < 1000000000) {
+		ts.tv_sec = 0;
+		ts.tv_nsec = until > now ? (long)(until - now) : 0;
+	}
+	(void)atomic_exchange(&bell->sleeping, 1); /* before the last look */
+	if (!bell_rung(w->node, w->index) && !atomic_load(&w->node->stop) &&
+	    syscall(SYS_futex, &bell->rings, FUTEX_WAIT, rings, &ts, NULL, 0) && errno == ETIMEDOUT)
+		look_again(w);
+	atomic_store(&bell->sleeping, 0);
+}
+
+static void *worker_main(void *arg)
+{
+	struct worker *w = arg;
+	cpu_set_t cpus;
+
+	CPU_ZERO(&cpus);
+	if (w->cpu >= 0) {
+		CPU_SET((size_t)w->cpu, &cpus);
+		sched_setaffinity(0, sizeof(cpus), &cpus);
+	}
+	while (!atomic_load_explicit(&w->node->stop, memory_order_relaxed)) {
+		uint32_t rings = atomic_load(&w->bell->rings);
+
+		nap(w, node_go_on(w->node, w->bell, false), rings);
+	}
+	return NULL;
+}
+
+uint32_t node_cpus(void)
+{
+	cpu_set_t cpus;
+	int count = sched_getaffinity(0, sizeof(cpus), &cpus) ? 1 : CPU_COUNT(&cpus);
+
+	return count < SL_SHM_WORKERS ? (uint32_t)count : SL_SHM_WORKERS;
+}
+
+static struct worker crew[SL_SHM_WORKERS];
+
+/*
+ * The first worker for the first CPU that the process may use, and so on; and clients on that CPU
+ * are told to ring there. Those on other CPUs ring where they happen to.
+ */
+int node_workers_start(struct node *n, pthread_t *threads)
+{
+	cpu_set_t cpus;
+	int cpu = -1;
+
+	if (sched_getaffinity(0, sizeof(cpus), &cpus))
+		CPU_ZERO(&cpus);
+	sl_list_init(&n->parked);
+	n->crew = n->workers;
+	for (uint32_t i = 0; i < SL_SHM_CPUS; i++)
+		n->bells->worker[i] = (uint8_t)(i % n->workers);
+	for (uint32_t i = 0; i < n->workers; i++) {
+		int rc;
+
+		do
+			cpu++;
+		while (cpu < SL_SHM_CPUS && !CPU_ISSET((size_t)cpu, &cpus));
+		if (cpu < SL_SHM_CPUS)
+			n->bells->worker[cpu] = (uint8_t)i;
+		crew[i] = (struct worker){ n, &n->bells->bell[i], i, cpu < SL_SHM_CPUS ? cpu : -1,
+					   0 };
+		rc = pthread_create(&threads[i], NULL, worker_main, &crew[i]);
+		if (rc)
+			return -rc;
+	}
+	return 0;
+}
+
+/* In the place of those that are stuck: bound to no CPU, and nobody rings there. */
+void node_workers_tick(struct node *n)
+{
+	uint32_t more = stuck_tick(n);
+
+	if (more)
+		log_warn("%u workers do not come back from a file or file system; %u more are "
+			 "started",
+			 n->stuck, more);
+	while (more--) {
+		uint32_t i = n->crew;
+		pthread_t thread;
+
+		crew[i] = (struct worker){ n, &n->bells->bell[i], i, -1, 0 };
+		if (pthread_create(&thread, NULL, worker_main, &crew[i]))
+			return;
+		pthread_detach(thread);
+		n->crew = i + 1;
+	}
+}
