@@ -2,40 +2,42 @@
 /* See ops.h. */
 #include "detect/ops.h"
 
-#define HIGH	  2.0
-#define LOW	  1.4
-#define ENOUGH	  4	/* timed operations of a class that say something */
-#define DRIFT	  1.001 /* of the least, each step */
-#define TRY	  4	/* steps */
-#define REST	  100	/* steps between two tries */
-#define FEW	  200.0 /* operations per second: below this nobody is held */
-#define UNREACHED 100	/* steps after which a limit that nobody reaches is given up */
+/* Logarithms: of 2, and of 1.4. */
+#define HIGH	  1.0
+#define LOW	  0.5
+#define ENOUGH	  4	 /* timed operations of a class that say something */
+#define DRIFT	  0.0015 /* of the least, each step */
+#define TRY	  4	 /* steps */
+#define REST	  100	 /* steps between two tries */
+#define FEW	  200.0	 /* operations per second: below this nobody is held */
+#define UNREACHED 100	 /* steps after which a limit that nobody reaches is given up */
 
 static double mean(const struct sl_ops_step *s, int c)
 {
-	return (double)s->ns[c] / (double)s->calls[c];
+	return s->log2[c] / (double)s->calls[c];
 }
 
 static void learn(struct sl_ops_find *f, const struct sl_ops_step *s)
 {
 	for (int c = 0; c < SL_OPS_CLASSES; c++) {
-		f->least[c] *= DRIFT;
+		if (f->least[c] > 0)
+			f->least[c] += DRIFT;
 		if (s->calls[c] >= ENOUGH && (f->least[c] <= 0 || mean(s, c) < f->least[c]))
 			f->least[c] = mean(s, c);
 	}
 }
 
-/* How many times slower than their least operations are; 1: not known. */
+/* By how much operations are slower than their least, as a logarithm; 0: not known. */
 static double slow(const struct sl_ops_find *f, const struct sl_ops_step *s)
 {
-	double took = 0, least = 0;
+	double more = 0, calls = 0;
 
 	for (int c = 0; c < SL_OPS_CLASSES; c++)
 		if (s->calls[c] >= ENOUGH) {
-			took += (double)s->ns[c];
-			least += (double)s->calls[c] * f->least[c];
+			more += s->log2[c] - (double)s->calls[c] * f->least[c];
+			calls += (double)s->calls[c];
 		}
-	return least > 0 ? took / least : 1.0;
+	return calls > 0 ? more / calls : 0;
 }
 
 static double at_least_few(double rate)
@@ -70,14 +72,14 @@ static void with_limit(struct sl_ops_find *f, double rate, double ratio)
 		f->limit *= 1.05;
 }
 
-/* The operations of before, by what is the least now. */
-static double product(const double *least, const double *before)
+/* By how much the least has become less. */
+static double fallen(const double *least, const double *before)
 {
-	double most = 1.0;
+	double most = 0;
 
 	for (int c = 0; c < SL_OPS_CLASSES; c++)
-		if (least[c] > 0 && before[c] / least[c] > most)
-			most = before[c] / least[c];
+		if (least[c] > 0 && before[c] - least[c] > most)
+			most = before[c] - least[c];
 	return most;
 }
 
@@ -95,7 +97,7 @@ double sl_ops_find_step(struct sl_ops_find *f, const struct sl_ops_step *s)
 		f->trying = 0;
 		f->rested = REST; /* the next one that comes is worth a try */
 	} else if (f->trying) {
-		f->before *= product(f->least, was);
+		f->before += fallen(f->least, was);
 		if (--f->trying == 0) {
 			f->unreached = 0;
 			if (f->before <= HIGH)

@@ -2,10 +2,10 @@
 /*
  * How many metadata operations a file system takes before they get in each other's way.
  *
- * The sign of a storm is that an operation takes longer than it need. So the mean time of the
- * operations of each class is compared with the least that it has been:
+ * The sign of a storm is that an operation takes longer than it need. So the (geometric) mean time
+ * of the operations of each class is compared with the least that it has been:
  *
- *	slow = time of the timed operations / what they would have taken at their least
+ *	slow = mean over the timed operations of their time / the least of their class
  *
  * Every 100 ms, while two jobs or more make operations:
  *
@@ -31,17 +31,18 @@
 #define SL_OPS_STEP_NS INT64_C(100000000)
 
 struct sl_ops_step {
-	uint64_t calls[SL_OPS_CLASSES], ns[SL_OPS_CLASSES]; /* timed ones */
-	uint64_t made;					    /* all operations */
-	int64_t took_ns;				    /* length of the step */
-	uint32_t jobs;					    /* that made some */
+	uint64_t calls[SL_OPS_CLASSES]; /* timed ones */
+	double log2[SL_OPS_CLASSES];	/* sum of the logarithms of their times in ns */
+	uint64_t made;			/* all operations */
+	int64_t took_ns;		/* length of the step */
+	uint32_t jobs;			/* that made some */
 };
 
 /* All 0 at the start. */
 struct sl_ops_find {
-	double least[SL_OPS_CLASSES]; /* ns; 0: not known */
+	double least[SL_OPS_CLASSES]; /* logarithm of ns; 0: not known */
 	double limit;		      /* per second; 0: none */
-	double before;		      /* `slow` in ns when a try began, by the least of that time */
+	double before;		      /* how slow operations were when a try began */
 	uint32_t trying;	      /* steps left */
 	uint32_t rested;	      /* steps since the last try */
 	uint32_t unreached;	      /* steps in which the limit was not reached */

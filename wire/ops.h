@@ -79,7 +79,7 @@ struct sl_turn_ops {
 	_Atomic uint64_t held_ns;
 	_Alignas(64) struct sl_turn_meter meter[SL_METERS];
 	struct {
-		_Atomic uint64_t ns, calls;
+		_Atomic uint64_t log, calls; /* log: sum of sl_ops_log() of their times */
 	} timed[SL_CLASSES];
 	_Atomic uint64_t locked[SL_CLASSES]; /* operations of threads without rseq */
 	struct sl_ops_conf conf;	     /* for a node that starts again */
@@ -99,6 +99,10 @@ extern const char *const sl_meter_keys[SL_METERS];
 int sl_ops_key(struct sl_ops_conf *c, const char *key, const char *value);
 /* "500", "10k", "2M": operations per second, up to SL_MAX_OPS. 0 or -EINVAL. */
 int sl_ops_parse(const char *text, uint64_t *out);
+/* The logarithm of a time, to base 2, in 1/SL_OPS_LOG. A mean of these is not moved by the few calls
+ * in which a thread lost its CPU. */
+#define SL_OPS_LOG 16
+uint32_t sl_ops_log(uint64_t ns);
 /* The step of a meter with this rate. */
 uint64_t sl_meter_step(uint64_t per_second);
 

@@ -87,8 +87,8 @@ void ops_pay(enum sl_class which, int64_t since_ns)
 	account_operation(job, which);
 	ops = atomic_load(&job->ops);
 	if (since_ns && ops & SL_OPS_TIMED) {
-		atomic_fetch_add(&job->operations.timed[which].ns,
-				 (uint64_t)(turn_now_ns() - since_ns));
+		atomic_fetch_add(&job->operations.timed[which].log,
+				 sl_ops_log((uint64_t)(turn_now_ns() - since_ns)));
 		atomic_fetch_add(&job->operations.timed[which].calls, 1);
 	}
 	if (ops & SL_OPS_METERED && !turn_sealed()) {

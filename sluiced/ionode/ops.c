@@ -200,12 +200,12 @@ static void find_step(struct node *n, sl_time now)
 		s.made += made - j->ops.step_made;
 		j->ops.step_made = made;
 		for (int c = 0; c < SL_CLASSES; c++) {
-			uint64_t ns = atomic_load(&j->turn->shm->operations.timed[c].ns);
+			uint64_t log = atomic_load(&j->turn->shm->operations.timed[c].log);
 			uint64_t calls = atomic_load(&j->turn->shm->operations.timed[c].calls);
 
-			s.ns[c] += ns - j->ops.timed_ns[c];
+			s.log2[c] += (double)(log - j->ops.timed_log[c]) / SL_OPS_LOG;
 			s.calls[c] += calls - j->ops.timed_calls[c];
-			j->ops.timed_ns[c] = ns;
+			j->ops.timed_log[c] = log;
 			j->ops.timed_calls[c] = calls;
 		}
 	}

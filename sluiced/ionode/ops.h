@@ -26,7 +26,7 @@ struct node_ops {
 	sl_time used_ns; /* when it last used credit */
 	uint64_t rate_made[SL_CLASSES], rate[SL_CLASSES];
 	uint64_t step_made; /* when the last step of the finder began */
-	uint64_t timed_ns[SL_CLASSES], timed_calls[SL_CLASSES];
+	uint64_t timed_log[SL_CLASSES], timed_calls[SL_CLASSES];
 	bool known; /* to the scheduler of operations */
 };
 
