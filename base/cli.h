@@ -70,6 +70,8 @@ static inline int cli_end(int status)
 void cli_wrap(FILE *f, const char *text, unsigned column, unsigned indent);
 
 void cli_hold_standard_streams(void); /* see standard-streams.c */
+void cli_ignore_pipe(void);
+void cli_restore_pipe(void);
 /* Flush stdout; when anything on it failed, say so and make a CLI_OK status CLI_FAILED. */
 int cli_finish(int status);
 

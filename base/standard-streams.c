@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 
 #include "base/cli.h"
 
@@ -17,4 +18,17 @@ void cli_hold_standard_streams(void)
 		if (open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY) < 0)
 			return; /* no /dev: go on as well as it goes */
 	}
+}
+
+static void (*pipe_before)(int) = SIG_DFL;
+
+/* Writing to a closed pipe is an error here, and for a program that is run what it was before. */
+void cli_ignore_pipe(void)
+{
+	pipe_before = signal(SIGPIPE, SIG_IGN);
+}
+
+void cli_restore_pipe(void)
+{
+	signal(SIGPIPE, pipe_before);
 }

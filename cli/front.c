@@ -1,26 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `sluice`: the program that people start. It has the command `run` itself, because a job may start
- * thousands of programs by it; for any other command it becomes sluice-tools.
+ * thousands of programs by it; for any other command, and for a `run` that reads the status of a
+ * node, it becomes sluice-tools.
  */
 #include <errno.h>
 #include <limits.h>
-#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/run.h"
 #include "layer/layer.h"
 
 int main(int argc, char **argv)
 {
 	char tools[PATH_MAX];
-	int status;
+	int status = RUN_TOOLS;
 
 	cli_hold_standard_streams();
-	signal(SIGPIPE, SIG_IGN);
+	cli_ignore_pipe();
 	if (argc > 1 && !strcmp(argv[1], "run"))
-		return cli_finish(cmd_run(argc - 1, argv + 1));
+		status = run_command(argc - 1, argv + 1, NULL);
+	if (status != RUN_TOOLS)
+		return cli_finish(status);
+	cli_restore_pipe();
 	status = layer_tools(NULL, tools);
 	if (!status) {
 		execv(tools, argv);

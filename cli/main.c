@@ -5,7 +5,6 @@
  *
  * Exit status: 0 done, 1 it failed, 2 it was not understood (wrong use).
  */
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -170,6 +169,6 @@ static int mn_main(int argc, char **argv)
 int main(int argc, char **argv)
 {
 	cli_hold_standard_streams();
-	signal(SIGPIPE, SIG_IGN);
+	cli_ignore_pipe();
 	return cli_finish(mn_main(argc, argv));
 }

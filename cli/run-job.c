@@ -96,15 +96,17 @@ static bool rj_mpi(char out[CHECK_JOB_NAME + 1])
 	return false;
 }
 
-void run_job_name(const char *given, pid_t process, char out[CHECK_JOB_NAME + 1])
+bool run_job_name(const char *given, pid_t process, char out[CHECK_JOB_NAME + 1])
 {
 	const char *value = given ? given : sl_client_job();
+	bool own = !value && !rj_mpi(out);
 
 	if (value)
 		snprintf(out, CHECK_JOB_NAME + 1, "%s", value);
-	else if (!rj_mpi(out))
+	else if (own)
 		snprintf(out, CHECK_JOB_NAME + 1, "run-%d", (int)process);
 	for (char *c = out; *c; c++)
 		if (*c <= ' ' || *c > '~')
 			*c = '_';
+	return own;
 }

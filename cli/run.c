@@ -4,10 +4,8 @@
  * environment. The job is registered at the node first, so that what the node refuses is told here
  * and the program does not start.
  */
-#include <cjson/cJSON.h>
 #include <errno.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -114,8 +112,11 @@ struct run {
 	char root[PATH_MAX], socket[128], secret[PATH_MAX];
 	char gate[PATH_MAX]; /* "": none is wanted, or there can be none */
 	struct layer layer;  /* of this machine */
-	int summary;	     /* 1: wanted, -1: not, 0: on a terminal */
-	bool no_capacity;    /* what --rate asks for cannot be guaranteed */
+	const struct run_status *reads;
+	int summary;	  /* 1: wanted, -1: not, 0: on a terminal */
+	bool own;	     /* the job is of this process alone, and nobody has named it */
+	bool late;	     /* the library registers it */
+	bool no_capacity; /* what --rate asks for cannot be guaranteed */
 };
 
 static int ru_help(void)
@@ -385,6 +386,20 @@ static void ru_words(const struct run *r, char between, char out[WORDS])
 
 /* ---- the job ---- */
 
+static bool ru_forwards(const struct run *r)
+{
+	const char *mode = r->mode ? r->mode : getenv("SLUICE_MODE");
+
+	return r->connect || (mode && !strcmp(mode, "forward"));
+}
+
+/* Whether the line at the end is wanted. */
+static bool ru_summary(const struct run *r)
+{
+	return !r->print && !r->connect &&
+	       (r->summary > 0 || (!r->summary && isatty(STDERR_FILENO)));
+}
+
 /* The process whose life the job's rights last for. With --print-env it is the shell that asked. */
 static pid_t ru_process(const struct run *r)
 {
@@ -413,15 +428,6 @@ static void ru_title(struct run *r, const char *command)
 }
 
 /* A min is out of a capacity; where none is known, a limit is the part of --rate that holds. */
-static void ru_rate(struct run *r, const char *answer)
-{
-	cJSON *tree = cJSON_Parse(answer);
-	const cJSON *bps = cJSON_GetObjectItemCaseSensitive(tree, "capacity_bps");
-
-	r->no_capacity = cJSON_IsNumber(bps) && bps->valuedouble <= 0;
-	cJSON_Delete(tree);
-}
-
 static void ru_warn_rate(const struct run *r)
 {
 	if (r->no_capacity)
@@ -432,23 +438,33 @@ static void ru_warn_rate(const struct run *r)
 }
 
 /* Register the job at all nodes that live: it may be moved to any of them, and is known there
- * then. 0 or -errno, who and *text as layer_tell_all() has them. */
-static int ru_register(struct run *r, const struct layer *l, char who[48], char **text)
+ * then. A job that asks for nothing can be refused nothing, so nobody waits for the answer; and if
+ * nobody has named it either, the library registers it when it has I/O to do: many programs have
+ * none, and the node's work is a third of what `sluice run` takes. 0 or -errno, who and *text as layer_tell_all() has them. */
+static int ru_register(struct run *r, struct layer *l, char who[48], char **text)
 {
+	struct layer_member m[LAYER_MEMBERS];
 	char line[WORDS + 256], words[WORDS];
+	size_t n = layer_members(l, m);
 	int rc = 0;
 
 	*who = 0;
 	*text = NULL;
 	if (r->rate && !(rc = sl_client_control(l->socket, "status", text)))
-		ru_rate(r, *text);
+		r->no_capacity = r->reads->no_capacity(*text);
 	if (rc)
 		return rc;
 	free(*text);
 	ru_words(r, ' ', words);
 	snprintf(line, sizeof(line), "job %s pid=%d %s %s", r->job_name, (int)ru_process(r),
 		 r->title_words, words);
-	return layer_tell_all(l, line, false, who, text);
+	r->late = !*words && !ru_forwards(r) && r->own && !r->title && !r->print && !ru_summary(r);
+	if (r->late ? layer_enter_one(l, m, n)
+		    : !*words && !ru_forwards(r) && layer_post(l, m, n, line))
+		return 0;
+	rc = layer_tell(l, m, n, line, false, who, text);
+	layer_enter_one(l, m, n); /* one that has died meanwhile is not the one to begin with */
+	return rc;
 }
 
 /* Whether nobody answered only because a node is dying, or because one is being revived. */
@@ -501,7 +517,6 @@ static int ru_local(struct run *r)
 	if (layer_root(&l, r->root))
 		return cli_fail(cmd, "cannot read %s/root; stop the layer and start it again.",
 				l.dir);
-	layer_enter(&l); /* one that has died meanwhile is not the one to begin with */
 	snprintf(r->socket, sizeof(r->socket), "%s", l.socket);
 	r->layer = l;
 	return CLI_OK;
@@ -512,18 +527,16 @@ static int ru_local(struct run *r)
 /* Where its files are here: as told, else at the same place. */
 static int ru_directory(struct run *r, const char *answer)
 {
-	cJSON *tree = cJSON_Parse(answer);
-	const char *root = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(tree, "root"));
-	const char *dir = r->directory ? r->directory : root ? root : "";
+	char root[PATH_MAX];
+	const char *dir = r->directory ? r->directory : root;
 	struct stat st;
-	int status = CLI_OK;
 
+	r->reads->root(answer, root);
 	if (!realpath(dir, r->root) || stat(r->root, &st) || !S_ISDIR(st.st_mode))
-		status = cli_fail(cmd,
-				  "%s, the directory of the layer, is not there on this machine%s.",
-				  dir, r->directory ? "" : "; say where with --directory");
-	cJSON_Delete(tree);
-	return status;
+		return cli_fail(cmd,
+				"%s, the directory of the layer, is not there on this machine%s.",
+				dir, r->directory ? "" : "; say where with --directory");
+	return CLI_OK;
 }
 
 static int ru_remote(struct run *r)
@@ -538,7 +551,7 @@ static int ru_remote(struct run *r)
 	status = remote_open(&node, cmd, r->connect, r->secret, r->job_name);
 	if (!status && !(status = remote_ask(&node, "status", &answer))) {
 		if (r->rate)
-			ru_rate(r, answer);
+			r->no_capacity = r->reads->no_capacity(answer);
 		ru_warn_rate(r);
 		status = ru_directory(r, answer);
 	}
@@ -608,6 +621,8 @@ static void ru_environment(const struct run *r, const char *library)
 	char words[WORDS];
 
 	ru_words(r, ',', words);
+	if (r->late)
+		snprintf(words, sizeof(words), "pid=%d,%s", (int)ru_process(r), r->title_words);
 	if (*words)
 		setenv("SLUICE_JOB_CONF", words, 1);
 	else if (!inherited || strcmp(inherited, r->job_name) != 0)
@@ -664,13 +679,6 @@ static int ru_print(void)
 }
 
 /* ---- the gate ---- */
-
-static bool ru_forwards(const struct run *r)
-{
-	const char *mode = r->mode ? r->mode : getenv("SLUICE_MODE");
-
-	return r->connect || (mode && !strcmp(mode, "forward"));
-}
 
 /* Where sluice-gate is, if this job can have a gate. */
 static int ru_gate(struct run *r)
@@ -743,11 +751,11 @@ static int ru_exec(const struct run *r, char **argv)
 {
 	int error;
 
-	signal(SIGPIPE, SIG_DFL);
+	cli_restore_pipe();
 	ru_exec_gated(r, argv);
 	execvp(argv[0], argv);
 	error = errno;
-	signal(SIGPIPE, SIG_IGN);
+	cli_ignore_pipe();
 	if (error == ENOENT || error == ENOTDIR) {
 		cli_fail(cmd, "there is no command '%s'.", argv[0]);
 		return EXIT_NOT_FOUND;
@@ -778,10 +786,10 @@ static int ru_check(const struct run *r)
 	return CLI_OK;
 }
 
-int cmd_run(int argc, char **argv)
+int run_command(int argc, char **argv, const struct run_status *reads)
 {
 	char library[PATH_MAX];
-	struct run r = { 0 };
+	struct run r = { .reads = reads };
 	int opt, status;
 
 	/* The "+" stops at the command: options after it are its own. */
@@ -795,16 +803,18 @@ int cmd_run(int argc, char **argv)
 		return cli_usage(cmd, "which command?");
 	if (optind < argc && r.print)
 		return cli_usage(cmd, "--print-env runs no command; leave out '%s'.", argv[optind]);
-	run_job_name(r.job, ru_process(&r), r.job_name);
+	if (!reads && (r.rate || r.connect || ru_summary(&r)))
+		return RUN_TOOLS;
+	r.own = run_job_name(r.job, ru_process(&r), r.job_name);
 	ru_title(&r, r.print ? r.job_name : argv[optind]);
 	if ((status = ru_check(&r)) || (status = layer_preload(cmd, library)) ||
 	    (status = ru_gate(&r)) || (status = r.connect ? ru_remote(&r) : ru_local(&r)))
 		return status;
 	ru_warn_low(&r);
-	if (!r.print && (r.summary > 0 || (!r.summary && !r.connect && isatty(STDERR_FILENO))))
-		if (run_summary(&r.layer, r.job_name,
-				*r.gate && r.intercept && !strcmp(r.intercept, "gate"), &status))
-			return status;
+	if (ru_summary(&r) &&
+	    reads->summary(&r.layer, r.job_name,
+			   *r.gate && r.intercept && !strcmp(r.intercept, "gate"), &status))
+		return status;
 	ru_environment(&r, library);
 	return r.print ? ru_print() : ru_exec(&r, argv + optind);
 }

@@ -81,9 +81,7 @@ int layer_choose(struct layer *l, const char *cmd, const char *name)
 	bool up = true;
 	size_t count;
 
-	if (!status)
-		layer_enter(l);
-	if (status || name || layer_state(l) != LAYER_DOWN)
+	if (status || layer_enter(l) || name || layer_state(l) != LAYER_DOWN)
 		return status;
 	count = cs_list(cmd, true, names, sizeof(names), &only);
 	if (!count) {

@@ -21,12 +21,22 @@
 #define SL_LIBDIR "lib"
 #endif
 
+/* dir is a real path, and nothing in an installation is a link: to leave out its last name is to go
+ * up, and realpath() would only ask for each name on the way. */
 static bool fi_try(const char *dir, const char *below, const char *file, char path[PATH_MAX])
 {
-	char name[PATH_MAX];
+	const char *up = strrchr(dir, '/');
+	int length = (int)strlen(dir);
 
-	return snprintf(name, sizeof(name), "%s/%s/%s", dir, below, file) < (int)sizeof(name) &&
-	       access(name, R_OK) == 0 && realpath(name, path);
+	if (!strncmp(below, "../", 3) && up) {
+		below += 3;
+		length = (int)(up - dir);
+	} else if (!strcmp(below, ".")) {
+		below = "";
+	}
+	return snprintf(path, PATH_MAX, "%.*s/%s%s%s", length, dir, below, *below ? "/" : "",
+			file) < PATH_MAX &&
+	       access(path, R_OK) == 0;
 }
 
 static int fi_find(const char *cmd, const char *variable, const char *file,

@@ -96,8 +96,9 @@ bool layer_has_many(const struct layer *l); /* more than one */
 bool layer_stopped(const struct layer *l, struct layer_member *m);
 /* Those that do not live, as "I/O node 1, the controller"; whether there are any. */
 bool layer_dead(const struct layer *l, char *out, size_t size);
-/* Let l->socket be that of its first node that lives, if one does. */
-void layer_enter(struct layer *l);
+/* Let l->socket be that of its first node that lives; false if none does. */
+bool layer_enter(struct layer *l);
+bool layer_enter_one(struct layer *l, const struct layer_member *m, size_t n); /* of these */
 /* "the node", if there is no other; "I/O node 1"; "the controller"; "the dashboard". */
 const char *layer_member_called(const struct layer_member *m, bool alone, char out[32]);
 
@@ -186,6 +187,12 @@ int layer_ask_all(const struct layer *l, const char *line, bool some);
  * it is another than the first that refuses; *text: its words, to be freed, or NULL.
  */
 int layer_tell_all(const struct layer *l, const char *line, bool some, char who[48], char **text);
+/* The same line to all nodes that live, and no answer is waited for. False: one could not be sent
+ * it; layer_tell() finds out why. */
+bool layer_post(const struct layer *l, const struct layer_member *m, size_t n, const char *line);
+/* As layer_tell_all(), with its members known; those that have died meanwhile have no pid afterwards. */
+int layer_tell(const struct layer *l, struct layer_member *m, size_t n, const char *line, bool some,
+	       char who[48], char **text);
 /* Report what came of a line, if that is a failure; *text is freed then. who: as above, or "". */
 int layer_report(const struct layer *l, const char *who, int rc, char **text);
 

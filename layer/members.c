@@ -223,10 +223,36 @@ static int me_tell(const struct layer *l, struct layer_member *m, const char *li
 	}
 }
 
+bool layer_post(const struct layer *l, const struct layer_member *m, size_t n, const char *line)
+{
+	bool sent = false;
+
+	for (size_t i = 0; i < n; i++) {
+		int sock;
+
+		if (m[i].controller || !m[i].pid)
+			continue;
+		sock = sl_client_control_begin(m[i].socket, line,
+					       l->answer_ms ? l->answer_ms : ANSWER_MS);
+		if (sock < 0)
+			return false;
+		close(sock); /* what was sent is still read */
+		sent = true;
+	}
+	return sent;
+}
+
 int layer_tell_all(const struct layer *l, const char *line, bool some, char who[48], char **text)
 {
 	struct layer_member m[LAYER_MEMBERS];
-	size_t n = layer_members(l, m), done = 0;
+
+	return layer_tell(l, m, layer_members(l, m), line, some, who, text);
+}
+
+int layer_tell(const struct layer *l, struct layer_member *m, size_t n, const char *line, bool some,
+	       char who[48], char **text)
+{
+	size_t done = 0;
 	int64_t until_ms = layer_clock_ms() + LAYER_BRIEF_MS;
 	int rc = -ENOTCONN, one;
 	char called[32];
@@ -306,17 +332,22 @@ bool layer_stopped(const struct layer *l, struct layer_member *m)
 	return false;
 }
 
-void layer_enter(struct layer *l)
+bool layer_enter_one(struct layer *l, const struct layer_member *m, size_t n)
 {
-	struct layer_member m[LAYER_MEMBERS];
-	size_t n = layer_members(l, m);
-
 	for (size_t i = 0; i < n; i++) {
 		if (m[i].controller || !m[i].pid)
 			continue;
 		memcpy(l->socket, m[i].socket, sizeof(l->socket));
-		return;
+		return true;
 	}
+	return false;
+}
+
+bool layer_enter(struct layer *l)
+{
+	struct layer_member m[LAYER_MEMBERS];
+
+	return layer_enter_one(l, m, layer_members(l, m));
 }
 
 bool layer_dead(const struct layer *l, char *out, size_t size)

@@ -34,7 +34,7 @@
 #define AGAIN_NS    INT64_C(1000000000)
 #define BUSY_NS	    INT64_C(30000000000) /* after a node did not answer in time */
 #define REGISTER_NS INT64_C(1000000000)
-#define LINE	    448
+#define LINE	    512
 #define INVALID	    UINT64_MAX /* no word of a job */
 
 struct turn_route turn_route;

@@ -354,19 +354,22 @@ int dial_greet(struct conn *c, char refusal[REFUSAL_BYTES])
 
 /* ---- control lines ---- */
 
+#define CONTROL_BYTES 4096
+
 int sl_client_control_begin(const char *socket_path, const char *line, int timeout_ms)
 {
 	struct sl_frame f = { .type = SL_CONTROL, .length = (uint32_t)strlen(line) };
-	unsigned char head[SL_FRAME_BYTES];
+	unsigned char whole[SL_FRAME_BYTES + CONTROL_BYTES]; /* each send would wake the node */
 	int sock;
 
-	if (strlen(socket_path) >= SOCKET_BYTES || f.length > 4096)
+	if (strlen(socket_path) >= SOCKET_BYTES || f.length > CONTROL_BYTES)
 		return -ENAMETOOLONG;
 	sock = dial_within(socket_path, timeout_ms > 0 ? timeout_ms : 1);
 	if (sock < 0)
 		return sock;
-	sl_frame_encode(&f, head);
-	if (!dial_send(sock, head, sizeof(head), -1) && !dial_send(sock, line, f.length, -1))
+	sl_frame_encode(&f, whole);
+	memcpy(whole + SL_FRAME_BYTES, line, f.length);
+	if (!dial_send(sock, whole, SL_FRAME_BYTES + f.length, -1))
 		return sock;
 	close(sock);
 	return -ENOTCONN;

@@ -356,7 +356,8 @@ static bool no_limits(const struct node *n)
 	return admit && !strncmp(admit, "open", 4) && (!admit[4] || admit[4] == ',');
 }
 
-static int set_job(struct node *n, char *words, bool make, char **out)
+/* *changed: what is known of a job has changed; a new one lifts nobody's limits. */
+static int set_job(struct node *n, char *words, bool make, bool *changed, char **out)
 {
 	char *save = NULL, *name = strtok_r(words, " ", &save), *order = NULL, text[200];
 	struct job_facts facts = { 0 };
@@ -373,6 +374,7 @@ static int set_job(struct node *n, char *words, bool make, char **out)
 			 name ? name : "");
 		return answer(out, ENOENT, text);
 	}
+	*changed = j;
 	if (j) {
 		before = conf = j->asked;
 		ops = j->ops.asked;
@@ -546,6 +548,7 @@ int node_control(struct node *n, struct client *c, char *line, char **out)
 {
 	char *rest = strchr(line, ' ');
 	struct adapt tree = { .text = NULL };
+	bool changed = true;
 	int rc;
 
 	if (rest)
@@ -567,7 +570,7 @@ int node_control(struct node *n, struct client *c, char *line, char **out)
 	pthread_mutex_lock(&n->lock);
 	n->adapt = &tree;
 	if (!strcmp(line, "set") || !strcmp(line, "job"))
-		rc = set_job(n, rest, line[0] == 'j', out);
+		rc = set_job(n, rest, line[0] == 'j', &changed, out);
 	else if (!strcmp(line, "where"))
 		rc = where(n, c, rest, out);
 	else if (!strcmp(line, "phase"))
@@ -586,6 +589,7 @@ int node_control(struct node *n, struct client *c, char *line, char **out)
 	turn_modes(n, node_now());
 	node_unlock(n);
 	adapt_forget(&tree);
-	node_wake_all(n); /* limits may have been lifted */
+	if (changed)
+		node_wake_all(n); /* limits may have been lifted */
 	return rc;
 }

@@ -216,13 +216,40 @@ teardown() {
 
 @test "a node that is stopped keeps no program from running" {
 	kill -STOP "$(cat "$SLUICE_RUNTIME/default/pid")"
-	run -0 --separate-stderr timeout 60 "$SLUICE" run --timeout 1s -- cp /bin/ls "$DIR/ls"
+	run -0 timeout 60 "$SLUICE" run --timeout 1s -- cp /bin/ls "$DIR/bare"
+	run -0 --separate-stderr timeout 60 "$SLUICE" run --timeout 1s --weight 2 -- cp /bin/ls "$DIR/ls"
 	kill -CONT "$(cat "$SLUICE_RUNTIME/default/pid")"
 	[[ "$stderr" == "sluice run: warning: layer 'default' does not answer; "* ]]
 	cmp /bin/ls "$DIR/ls"
+	cmp /bin/ls "$DIR/bare"
 	# Where the node makes the calls it is needed.
 	kill -STOP "$(cat "$SLUICE_RUNTIME/default/pid")"
 	run -1 --separate-stderr "$SLUICE" run --mode forward --timeout 1s -- cp /bin/ls "$DIR/ls"
 	kill -CONT "$(cat "$SLUICE_RUNTIME/default/pid")"
 	[[ "$stderr" == *"is stopped"* ]]
+}
+
+# Wait until a job is known.
+known() { # job
+	for _ in $(seq 400); do
+		"$SLUICE" status --json | jq -e --arg job "$1" '.jobs[] | select(.job == $job)' && return
+		sleep 0.05
+	done
+	return 1
+}
+
+@test "a job that nobody has named is registered by its first I/O, and stays as long as its program" {
+	mkfifo go
+	"$SLUICE" run -- bash -c 'read -r <go; cp /bin/ls "$1/a"; read -r <go; cp /bin/ls "$1/b"' - "$DIR" 3>&- &
+	pid=$!
+	"$SLUICE" run --job named -- sleep 60 3>&- &
+	named=$!
+	known named # at once
+	[ -z "$("$SLUICE" status --json | jq -r '.jobs[].job | select(startswith("run-"))')" ]
+	echo >go
+	known run-$pid
+	echo >go
+	wait $pid
+	cmp /bin/ls "$DIR/b"
+	kill $named
 }
