@@ -114,8 +114,8 @@ struct run {
 	struct layer layer;  /* of this machine */
 	const struct run_status *reads;
 	int summary;	  /* 1: wanted, -1: not, 0: on a terminal */
-	bool own;	     /* the job is of this process alone, and nobody has named it */
-	bool late;	     /* the library registers it */
+	bool own;	  /* the job is of this process alone, and nobody has named it */
+	bool late;	  /* the library registers it */
 	bool no_capacity; /* what --rate asks for cannot be guaranteed */
 };
 
