@@ -24,6 +24,7 @@
 #include "client/gate/program.h"
 #include "layer/check.h"
 #include "layer/layer.h"
+#include "wire/ops.h"
 
 static const char cmd[] = "run";
 
@@ -65,7 +66,12 @@ enum {
 	O_CONNECT,
 	O_SECRET,
 	O_DIR,
-	O_PRINT
+	O_PRINT,
+	O_MIN_OPS,
+	O_MAX_OPS,
+	O_MAX_IOPS,
+	O_MAX_READ,
+	O_MAX_WRITE
 };
 
 static const struct option longs[] = {
@@ -96,6 +102,11 @@ static const struct option longs[] = {
 	{ "secret-file", required_argument, NULL, O_SECRET },
 	{ "directory", required_argument, NULL, O_DIR },
 	{ "print-env", no_argument, NULL, O_PRINT },
+	{ "min-ops", required_argument, NULL, O_MIN_OPS },
+	{ "max-ops", required_argument, NULL, O_MAX_OPS },
+	{ "max-iops", required_argument, NULL, O_MAX_IOPS },
+	{ "max-read", required_argument, NULL, O_MAX_READ },
+	{ "max-write", required_argument, NULL, O_MAX_WRITE },
 	{ "help", no_argument, NULL, 'h' },
 	{ 0 },
 };
@@ -105,6 +116,7 @@ struct run {
 	const char *connect, *secret_file, *directory, *intercept, *uring;
 	const char *key[K_END - K_FIRST];
 	bool strict;
+	const char *most[SL_METERS], *min_ops; /* of operations and the like */
 	bool print; /* the environment, instead of running a program in it */
 	/* found out */
 	char job_name[CHECK_JOB_NAME + 1], title_words[CHECK_JOB_NAME + 8];
@@ -143,6 +155,14 @@ static int ru_help(void)
 	     "      --rate RATE      this rate: min and max in one, less if it does not fit;\n"
 	     "                       only a max if the capacity of the layer is not known\n"
 	     "      --burst SIZE     what may go at once after a pause under a max\n"
+	     "      --min-ops N      metadata operations per second guaranteed to the job, out\n"
+	     "                       of the layer's --capacity-ops\n"
+	     "      --max-ops N      never more metadata operations per second than this; also\n"
+	     "                       of one class: create=N, lookup=N, remove=N, list=N or\n"
+	     "                       attribute=N, more than one by commas\n"
+	     "      --max-iops N     never more reads and writes per second than this\n"
+	     "      --max-read RATE, --max-write RATE\n"
+	     "                       never more bytes read, or written, than this\n"
 	     "      --weight N       share beside other jobs (1)\n"
 	     "      --period TIME    time from one I/O phase of the job to the next, for\n"
 	     "                       io-sets and set-10; seconds, 10m, or auto: found by the\n"
@@ -158,8 +178,8 @@ static int ru_help(void)
 	     "                       programs that are linked dynamically; 'gate', by the\n"
 	     "                       kernel (seccomp), whatever the program; 'auto' (the\n"
 	     "                       default): a gate where the library cannot be\n"
-	     "      --strict         with a gate: every data call waits for the supervisor, also\n"
-	     "                       those that the library makes; without a gate the program\n"
+	     "      --strict         with a gate: every data call waits for the supervisor,\n"
+	     "                       also those that the library makes; without a gate the program\n"
 	     "                       is not run\n"
 	     "      --io-uring WHAT  behind a gate: 'refuse' (the default), or 'allow', and\n"
 	     "                       what it moves is not seen\n"
@@ -206,6 +226,62 @@ static int ru_key(struct run *r, int opt, const char *value)
 		return cli_usage(cmd, "--%s.", err);
 	}
 	r->key[opt - K_FIRST] = value;
+	return CLI_OK;
+}
+
+/* One limit of operations, data calls or bytes of a direction. */
+static int ru_most(struct run *r, const char *option, enum sl_meter meter, const char *value)
+{
+	struct sl_ops_conf conf = { 0 };
+
+	if (strlen(value) > VALUE || sl_ops_key(&conf, sl_meter_keys[meter], value))
+		return cli_usage(cmd,
+				 meter >= SL_METER_READ
+					 ? "--%s: '%.64s' is not a rate; write 200M or 100MB/s."
+					 : "--%s: '%.64s' is not a number per second, like 500 or "
+					   "20k.",
+				 option, value);
+	r->most[meter] = value;
+	return CLI_OK;
+}
+
+/* "500", "create=100,remove=50". */
+static int ru_max_ops(struct run *r, char *value)
+{
+	char *save = NULL;
+	int status = CLI_OK;
+
+	for (char *word = strtok_r(value, ",", &save); word && !status;
+	     word = strtok_r(NULL, ",", &save)) {
+		char *equals = strchr(word, '=');
+		int c = 0;
+
+		if (!equals) {
+			status = ru_most(r, "max-ops", SL_METER_OPS, word);
+			continue;
+		}
+		*equals++ = 0;
+		while (c < SL_CLASSES && strcmp(sl_class_names[c], word) != 0)
+			c++;
+		if (c == SL_CLASSES)
+			return cli_usage(cmd,
+					 "--max-ops: no class '%.32s'; there are create, lookup, "
+					 "remove, list and attribute.",
+					 word);
+		status = ru_most(r, "max-ops", (enum sl_meter)c, equals);
+	}
+	return status;
+}
+
+static int ru_min_ops(struct run *r, const char *value)
+{
+	uint64_t count;
+
+	if (strlen(value) > VALUE || sl_ops_parse(value, &count))
+		return cli_usage(cmd,
+				 "--min-ops: '%.64s' is not a number per second, like 500 or 20k.",
+				 value);
+	r->min_ops = value;
 	return CLI_OK;
 }
 
@@ -295,6 +371,16 @@ static int ru_option(struct run *r, int opt)
 	case O_PRINT:
 		r->print = true;
 		return CLI_OK;
+	case O_MIN_OPS:
+		return ru_min_ops(r, optarg);
+	case O_MAX_OPS:
+		return ru_max_ops(r, optarg);
+	case O_MAX_IOPS:
+		return ru_most(r, "max-iops", SL_METER_IOPS, optarg);
+	case O_MAX_READ:
+		return ru_most(r, "max-read", SL_METER_READ, optarg);
+	case O_MAX_WRITE:
+		return ru_most(r, "max-write", SL_METER_WRITE, optarg);
 	}
 	return CLI_USAGE;
 }
@@ -314,24 +400,29 @@ static void ru_owner(struct run *r)
 	}
 }
 
+static void ru_word(char out[WORDS], char between, const char *key, const char *value)
+{
+	char first[2] = { between, 0 };
+	size_t at = strlen(out);
+
+	if (value)
+		snprintf(out + at, WORDS - at, "%s%s=%s", at ? first : "", key, value);
+}
+
 /* Behind each other, with `between`: ' ' for the node, ',' for the library. */
 static void ru_words(const struct run *r, char between, char out[WORDS])
 {
-	size_t at = 0;
-
 	out[0] = 0;
 	if (r->rate && r->no_capacity)
-		at = (size_t)snprintf(out, WORDS, "max=%s", r->rate);
+		snprintf(out, WORDS, "max=%s", r->rate);
 	else if (r->rate)
-		at = (size_t)snprintf(out, WORDS, "min=%s%cmax=%s%cbest_effort=1", r->rate, between,
-				      r->rate, between);
-	for (int k = 0; k < K_END - K_FIRST; k++) {
-		char first[2] = { at ? between : 0, 0 };
-
-		if (r->key[k] && at < WORDS)
-			at += (size_t)snprintf(out + at, WORDS - at, "%s%s=%s", first,
-					       longs[k].name, r->key[k]);
-	}
+		snprintf(out, WORDS, "min=%s%cmax=%s%cbest_effort=1", r->rate, between, r->rate,
+			 between);
+	for (int k = 0; k < K_END - K_FIRST; k++)
+		ru_word(out, between, longs[k].name, r->key[k]);
+	ru_word(out, between, "min_ops", r->min_ops);
+	for (int m = 0; m < SL_METERS; m++)
+		ru_word(out, between, sl_meter_keys[m], r->most[m]);
 }
 
 /* ---- the job ---- */

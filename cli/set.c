@@ -17,15 +17,17 @@
 #include "client/conn/client.h"
 #include "layer/check.h"
 #include "layer/layer.h"
+#include "wire/ops.h"
 
 #define LINE 4096 /* the longest control line */
 
-enum { O_NAME = 256, O_CAPACITY };
+enum { O_NAME = 256, O_CAPACITY, O_CAPACITY_OPS };
 
 static int se_help(void)
 {
 	puts("usage: sluice set [--name NAME] JOB KEY=VALUE...\n"
 	     "       sluice set [--name NAME] --capacity RATE\n"
+	     "       sluice set [--name NAME] --capacity-ops N\n"
 	     "\n"
 	     "Changes a running job; 'sluice status' lists them. Other keys stay as they are.\n"
 	     "Or changes the capacity of a running layer.\n"
@@ -37,12 +39,20 @@ static int se_help(void)
 	     "  weight=N       share beside other jobs\n"
 	     "  period=TIME    time from one I/O phase to the next; auto: found\n"
 	     "  best_effort=1  a min that does not fit is scaled down instead of refused\n"
+	     "  min_ops=N      metadata operations per second guaranteed; 0: none\n"
+	     "  max_ops=N      never more of them; 0: no limit; of one class: max_create,\n"
+	     "                 max_lookup, max_remove, max_list, max_attribute\n"
+	     "  max_iops=N     never more reads and writes per second; 0: no limit\n"
+	     "  max_read=RATE, max_write=RATE\n"
+	     "                 never more bytes read, or written; 0: no limit\n"
 	     "  order=POLICY   order policy of this job; 'default': the layer's\n"
 	     "\n"
 	     "Options:\n"
 	     "      --name NAME      which layer; not needed if only one is up\n"
 	     "      --capacity RATE  what its node may draw from the file system; 0: not\n"
 	     "                       known, no limit; auto: it is found\n"
+	     "      --capacity-ops N metadata operations per second that jobs share; 0: no\n"
+	     "                       limit; auto: it is found\n"
 	     "  -h, --help           this text\n"
 	     "\n"
 	     "Manual: sluice-set(1), sluice-policies(7).");
@@ -63,7 +73,7 @@ static int se_add(const char *cmd, char line[LINE], const char *word)
 static int se_word(char line[LINE], const char *word)
 {
 	static const char *const keys[] = { "min",    "max",	     "burst", "weight",
-					    "period", "best_effort", "order" };
+					    "period", "best_effort", "order", "min_ops" };
 	const char *equals = strchr(word, '=');
 	struct sl_job_conf conf;
 	char key[32], err[CHECK_TEXT];
@@ -76,6 +86,8 @@ static int se_word(char line[LINE], const char *word)
 	rc = check_job_key(key, equals + 1, &conf, err);
 	for (size_t i = 0; rc == -ENOENT && i < sizeof(keys) / sizeof(keys[0]); i++)
 		sl_consider(&guess, keys[i]);
+	for (int i = 0; rc == -ENOENT && i < SL_METERS; i++)
+		sl_consider(&guess, sl_meter_keys[i]);
 	if (guess.best)
 		return cli_usage("set", "%s. Did you mean '%s'?", err, guess.best);
 	if (rc)
@@ -162,6 +174,36 @@ static int se_capacity(const char *name, const char *text)
 	return CLI_OK;
 }
 
+static int se_capacity_ops(const char *name, const char *text)
+{
+	struct layer_member m[LAYER_MEMBERS];
+	char line[64] = "capacity-ops auto";
+	bool found = !strcmp(text, "auto");
+	uint64_t count = 0;
+	struct layer l;
+	size_t n;
+	int status, turn;
+
+	if (!found && sl_ops_parse(text, &count))
+		return cli_usage("set",
+				 "--capacity-ops: '%.64s' is not a number per second; write 5000, "
+				 "20k or auto.",
+				 text);
+	if ((status = layer_choose(&l, "set", name)))
+		return status;
+	n = layer_members(&l, m);
+	n -= m[n - 1].controller;
+	if (!found)
+		snprintf(line, sizeof(line), "capacity-ops %" PRIu64,
+			 count && count < n ? 1 : count / n);
+	turn = layer_turn(&l);
+	status = layer_ask_all(&l, line, false);
+	if (!status)
+		se_keep_change(&l, line);
+	layer_turn_end(turn);
+	return status;
+}
+
 static int se_line(char line[LINE], const char *job, int count, char *const *words)
 {
 	int status = se_add("set", line, job);
@@ -193,10 +235,11 @@ int cmd_set(int argc, char **argv)
 		{ "help", no_argument, NULL, 'h' },
 		{ "name", required_argument, NULL, O_NAME },
 		{ "capacity", required_argument, NULL, O_CAPACITY },
+		{ "capacity-ops", required_argument, NULL, O_CAPACITY_OPS },
 		{ 0 },
 	};
 	char line[LINE] = "set", err[CHECK_TEXT];
-	const char *name = NULL, *capacity = NULL;
+	const char *name = NULL, *capacity = NULL, *ops = NULL;
 	struct layer l;
 	int opt, status;
 
@@ -207,11 +250,17 @@ int cmd_set(int argc, char **argv)
 			name = optarg;
 		else if (opt == O_CAPACITY)
 			capacity = optarg;
+		else if (opt == O_CAPACITY_OPS)
+			ops = optarg;
 		else
 			return CLI_USAGE;
 	}
-	if (capacity && optind < argc)
-		return cli_usage("set", "--capacity is the layer's; change the job '%s' by itself.",
+	if (capacity && ops)
+		return cli_usage("set", "give --capacity and --capacity-ops one after the other.");
+	if (ops && optind == argc)
+		return se_capacity_ops(name, ops);
+	if ((capacity || ops) && optind < argc)
+		return cli_usage("set", "a capacity is the layer's; change the job '%s' by itself.",
 				 argv[optind]);
 	if (capacity)
 		return se_capacity(name, capacity);

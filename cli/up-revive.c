@@ -28,6 +28,7 @@
 #include "cli/up.h"
 #include "client/conn/client.h"
 #include "layer/listen.h"
+#include "wire/ops.h"
 
 static const char cmd[] = "up";
 
@@ -60,12 +61,18 @@ static void re_job(const struct layer_member *m, const cJSON *job)
 		return;
 	snprintf(line, sizeof(line),
 		 "job %s min=%.0f max=%.0f burst=%.0f weight=%.0f period=%.9f best_effort=%d "
-		 "procs=%.0f nodes=%.0f",
+		 "procs=%.0f nodes=%.0f min_ops=%.0f",
 		 name, re_number(job, "asked_min_bps"), re_number(job, "asked_max_bps"),
 		 re_number(job, "burst_bytes"), re_number(job, "weight"),
 		 re_number(job, "asked_period_s"),
 		 cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(job, "best_effort")),
-		 re_number(job, "procs"), re_number(job, "nodes"));
+		 re_number(job, "procs"), re_number(job, "nodes"), re_number(job, "min_ops"));
+	for (int i = 0; i < SL_METERS; i++) {
+		at = strlen(line);
+
+		snprintf(line + at, sizeof(line) - at, " %s=%.0f", sl_meter_keys[i],
+			 re_number(job, sl_meter_keys[i]));
+	}
 	for (int i = 0; i < 3; i++) {
 		const char *value =
 			cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(job, owner[i]));
@@ -102,6 +109,11 @@ static void re_copy(const struct layer_member *m, const struct layer_member *fro
 		snprintf(line, sizeof(line), "capacity auto");
 	else
 		snprintf(line, sizeof(line), "capacity %.0f", re_number(tree, "capacity_bps"));
+	re_tell(m, line);
+	if (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(tree, "capacity_ops_found")))
+		snprintf(line, sizeof(line), "capacity-ops auto");
+	else
+		snprintf(line, sizeof(line), "capacity-ops %.0f", re_number(tree, "capacity_ops"));
 	re_tell(m, line);
 	item = cJSON_GetObjectItemCaseSensitive(tree, "mode");
 	if (cJSON_IsString(item) && !strcmp(item->valuestring, "open"))

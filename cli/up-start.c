@@ -19,6 +19,7 @@
 #include "cli/up.h"
 #include "client/conn/client.h"
 #include "layer/listen.h"
+#include "wire/ops.h"
 
 static const char cmd[] = "up";
 
@@ -29,8 +30,8 @@ static const char cmd[] = "up";
 struct us_args {
 	const char *word[ARGS_MAX];
 	unsigned n;
-	char name[16], capacity[24], workers[16], trace[PATH_MAX + 16], usage[PATH_MAX],
-		audit[PATH_MAX + 8];
+	char name[16], capacity[24], capacity_ops[24], workers[16], trace[PATH_MAX + 16],
+		usage[PATH_MAX], audit[PATH_MAX + 8];
 };
 
 static void us_add(struct us_args *a, const char *option, const char *value)
@@ -87,7 +88,7 @@ static void us_node(const struct up *u, const char *daemon, const struct layer_m
 {
 	static const char *const options[] = { "--admit", "--share", "--order" };
 	const char *trace = u->value[CONFIG_TRACE];
-	uint64_t bps = 0;
+	uint64_t bps = 0, ops = 0;
 
 	us_begin(a, daemon, "ionode", m);
 	us_add(a, "--root", u->root);
@@ -103,6 +104,14 @@ static void us_node(const struct up *u, const char *daemon, const struct layer_m
 		bps = bps > u->ionodes ? bps / u->ionodes : 1;
 		snprintf(a->capacity, sizeof(a->capacity), "%" PRIu64, bps);
 		us_add(a, "--capacity", a->capacity);
+	}
+	if (u->value[CONFIG_CAPACITY_OPS] && !strcmp(u->value[CONFIG_CAPACITY_OPS], "auto")) {
+		us_add(a, "--capacity-ops", "auto");
+	} else if (u->value[CONFIG_CAPACITY_OPS] &&
+		   !sl_ops_parse(u->value[CONFIG_CAPACITY_OPS], &ops)) {
+		snprintf(a->capacity_ops, sizeof(a->capacity_ops), "%" PRIu64,
+			 ops > u->ionodes ? ops / u->ionodes : 1);
+		us_add(a, "--capacity-ops", a->capacity_ops);
 	}
 	if (config_flag(u->value[CONFIG_ASK_ALWAYS]))
 		us_add(a, "--ask-always", NULL);

@@ -35,6 +35,7 @@ enum {
 static const struct option longs[] = {
 	{ "name", required_argument, NULL, O_KEY + CONFIG_NAME },
 	{ "capacity", required_argument, NULL, O_KEY + CONFIG_CAPACITY },
+	{ "capacity-ops", required_argument, NULL, O_KEY + CONFIG_CAPACITY_OPS },
 	{ "policy", required_argument, NULL, O_POLICY },
 	{ "workers", required_argument, NULL, O_KEY + CONFIG_WORKERS },
 	{ "listen", required_argument, NULL, O_KEY + CONFIG_LISTEN },
@@ -77,6 +78,8 @@ static int up_help(void)
 	     "      --name NAME           name of the layer, if there is to be more than one\n"
 	     "      --capacity RATE       what the file system may be asked for, as 500MB/s;\n"
 	     "                            needed for guarantees; auto: it is found\n"
+	     "      --capacity-ops N      metadata operations per second for all jobs, as 20k;\n"
+	     "                            auto: it is found (experimental)\n"
 	     "      --charge WHAT         wire: what leaves the page cache; calls: each byte\n"
 	     "                            of each call (wire)\n"
 	     "      --dirty SIZE          what a job may write before it waits for its\n"
@@ -113,7 +116,7 @@ static int up_help(void)
 	     "      --controller-loss WHAT\n"
 	     "                            nodes without a controller 'grow' to the capacity of\n"
 	     "                            the layer, or 'divide' it equally (grow)\n"
-	     "      --standby             a second controller, which takes over if the first one\n"
+	     "      --standby             a second controller, which takes over if the first\n"
 	     "                            dies or is stopped\n"
 	     "      --direct              jobs may be told to do without I/O nodes\n"
 	     "      --compute-nodes N     of the machine, for allocate=static (the jobs')\n"

@@ -14,6 +14,7 @@
 #include "base/cli.h"
 #include "base/units.h"
 #include "sched/spec.h"
+#include "wire/ops.h"
 
 static int ch_wrong(char *err, int error, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
@@ -137,7 +138,9 @@ static int ch_rate(const char *key, const char *value, uint64_t *out, char *err)
 
 int check_job_key(const char *key, const char *value, struct sl_job_conf *conf, char *err)
 {
+	struct sl_ops_conf ops;
 	unsigned long number;
+	int rc;
 
 	if (!strcmp(key, "min"))
 		return ch_rate(key, value, &conf->min_bps, err);
@@ -173,6 +176,14 @@ int check_job_key(const char *key, const char *value, struct sl_job_conf *conf, 
 		conf->best_effort = (uint32_t)number;
 		return 0;
 	}
+	rc = sl_ops_key(&ops, key, value);
+	if (rc == -EINVAL && (!strcmp(key, "max_read") || !strcmp(key, "max_write")))
+		return ch_rate(key, value, &ops.max[SL_METER_READ], err);
+	if (rc == -EINVAL)
+		return ch_wrong(err, rc, "%s: '%.64s' is not a number per second, like 500 or 20k",
+				key, value);
+	if (!rc)
+		return 0;
 	if (!strcmp(key, "order"))
 		return strcmp(value, "default") ? check_policy("order", value, err) : 0;
 	return ch_wrong(err, -ENOENT, "a job has no key '%.32s'; there are " CHECK_JOB_KEYS, key);

@@ -12,6 +12,7 @@
 #include "base/units.h"
 #include "layer/config.h"
 #include "model/device-spec.h"
+#include "wire/ops.h"
 
 static int ck_wrong(char *err, const char *value, const char *what)
 {
@@ -36,6 +37,16 @@ static int ck_capacity(const char *value, char *err)
 	if (ck_rate(value, err))
 		return ck_wrong(err, value, "not a rate; write 200M, 1.5Gi, 100MB/s or auto");
 	return 0;
+}
+
+static int ck_capacity_ops(const char *value, char *err)
+{
+	uint64_t count;
+
+	if (!strcmp(value, "auto") || (!sl_ops_parse(value, &count) && count))
+		return 0;
+	return ck_wrong(err, value,
+			"not a number of operations per second; write 5000, 20k or auto");
 }
 
 static int ck_mode(const char *value, char *err)
@@ -211,6 +222,8 @@ const struct config_key config_keys[CONFIG_KEYS] = {
 	/* Not passed on as it is: each node gets its part. */
 	[CONFIG_CAPACITY] = KEY("capacity", NULL, NULL,
 				"a rate like 200M, 1.5Gi or 100MB/s, or auto", ck_capacity, false),
+	[CONFIG_CAPACITY_OPS] = KEY("capacity_ops", NULL, NULL,
+				    "a number like 5000 or 20k, or auto", ck_capacity_ops, false),
 	[CONFIG_WORKERS] = KEY("workers", "--workers", NULL, "a number", ck_workers, false),
 	[CONFIG_LISTEN] = KEY("listen", NULL, NULL, "HOST:PORT", ck_listen, false),
 	[CONFIG_SECRET_FILE] = KEY("secret_file", NULL, NULL, "a path", NULL, true),

@@ -140,9 +140,25 @@ static int cf_job_key(struct sl_yaml *y, const char *key, const yaml_node_t *val
 static int cf_job(struct sl_yaml *y, const yaml_node_t *node, void *into)
 {
 	static const struct sl_yaml_key keys[] = {
-		{ "job", cf_job_name },	 { "min", cf_job_key },		{ "max", cf_job_key },
-		{ "burst", cf_job_key }, { "weight", cf_job_key },	{ "period", cf_job_key },
-		{ "order", cf_job_key }, { "best_effort", cf_job_key }, { 0 },
+		{ "job", cf_job_name },
+		{ "min", cf_job_key },
+		{ "max", cf_job_key },
+		{ "burst", cf_job_key },
+		{ "weight", cf_job_key },
+		{ "period", cf_job_key },
+		{ "order", cf_job_key },
+		{ "best_effort", cf_job_key },
+		{ "min_ops", cf_job_key },
+		{ "max_ops", cf_job_key },
+		{ "max_create", cf_job_key },
+		{ "max_lookup", cf_job_key },
+		{ "max_remove", cf_job_key },
+		{ "max_list", cf_job_key },
+		{ "max_attribute", cf_job_key },
+		{ "max_iops", cf_job_key },
+		{ "max_read", cf_job_key },
+		{ "max_write", cf_job_key },
+		{ 0 },
 	};
 	struct config *c = into;
 	struct config_job *job;

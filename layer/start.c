@@ -161,7 +161,9 @@ int layer_keep_option(const struct layer *l, const struct layer_member *m, const
 	return rc;
 }
 
-static const char *const changes[] = { "capacity", "admit", "share", "order", "open" };
+static const char *const changes[] = {
+	"capacity", "capacity-ops", "admit", "share", "order", "open"
+};
 
 /* Not as options: a policy whose file is gone would keep the node from starting. */
 int layer_keep_change(const struct layer *l, const char *line)
@@ -170,7 +172,10 @@ int layer_keep_change(const struct layer *l, const char *line)
 	int rc = copy ? 0 : -ENOMEM;
 
 	if (copy && strncmp(line, "policy ", 7) != 0) {
-		rc = st_keep(l, "set-", strncmp(line, "capacity ", 9) ? "open" : changes[0],
+		rc = st_keep(l, "set-",
+			     !strncmp(line, "capacity ", 9)	   ? changes[0]
+			     : !strncmp(line, "capacity-ops ", 13) ? changes[1]
+								   : "open",
 			     (const char *const[]){ line, NULL });
 	} else if (copy) {
 		strtok_r(copy, " ", &save);

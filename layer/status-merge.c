@@ -258,10 +258,10 @@ static void mg_decided(cJSON *job, const cJSON *known)
 static void mg_node(cJSON *ionodes, const struct layer *l, const struct layer_member *m,
 		    const cJSON *tree)
 {
-	static const char *const keys[] = { "uptime_s",	      "capacity_bps",	"draw_bps",
-					    "floors_bps",     "bandwidth_bps",	"iops",
-					    "requests",	      "inflight_bytes", "decisions",
-					    "decisions_per_s" };
+	static const char *const keys[] = { "uptime_s",	       "capacity_bps",	 "draw_bps",
+					    "floors_bps",      "bandwidth_bps",	 "iops",
+					    "requests",	       "inflight_bytes", "decisions",
+					    "decisions_per_s", "ops_per_s",	 "capacity_ops" };
 	cJSON *node = cJSON_CreateObject();
 	double jobs = 0, clients = 0;
 	const cJSON *job;
@@ -292,7 +292,8 @@ static void mg_layer(cJSON *to, const cJSON *from)
 	static const char *const sums[] = {
 		"capacity_bps",	    "floors_bps",     "workers",	"requests",
 		"inflight_batches", "inflight_bytes", "window_batches", "decisions",
-		"decisions_per_s",  "bandwidth_bps",  "iops",
+		"decisions_per_s",  "bandwidth_bps",  "iops",		"ops_per_s",
+		"capacity_ops",
 	};
 
 	for (size_t i = 0; i < sizeof(sums) / sizeof(sums[0]); i++)

@@ -73,9 +73,10 @@
 #include <stdint.h>
 
 #include "sluice.h"
+#include "wire/ops.h"
 #include "wire/proto.h"
 
-#define SL_TURN_MAGIC	  UINT64_C(0x324e5255544c53) /* "SLTURN2" */
+#define SL_TURN_MAGIC	  UINT64_C(0x334e5255544c53) /* "SLTURN3" */
 #define SL_TURN_JOBS	  4096			     /* of a node: a bit each */
 #define SL_TURN_CPUS	  1024			     /* further ones use these over again */
 #define SL_TURN_SLOTS	  64
@@ -97,6 +98,8 @@ enum sl_turn_mode {
 	SL_TURN_LEASED,
 	SL_TURN_PLACED,
 	SL_TURN_FORWARD,
+	SL_TURN_MODES = 0xff,	 /* the bits of these */
+	SL_TURN_METERED = 0x100, /* and this one: a max on data calls, on reads or on writes */
 };
 
 /* Bits of `charge`; 0: the length of each call is charged. */
@@ -161,9 +164,10 @@ struct sl_turn_job {
 	uint64_t job;			    /* its number */
 	uint32_t index;			    /* its bit in `ready` */
 	_Atomic uint32_t modes;		    /* changes when `mode` does */
-	_Alignas(64) _Atomic uint32_t mode; /* enum sl_turn_mode */
+	_Alignas(64) _Atomic uint32_t mode; /* enum sl_turn_mode: sl_turn_mode_of() */
 	_Atomic uint32_t moved;		    /* changes when `home` does */
 	_Atomic uint32_t charge;	    /* enum sl_turn_charge */
+	_Atomic uint32_t ops;		    /* enum sl_ops_mode: what operations have to do */
 	_Atomic uint64_t dirty_most;	    /* bytes that may be dirty before a writer waits */
 	_Atomic uint64_t step;		    /* bytes whose write-back is started at once */
 	_Alignas(64) _Atomic int64_t credit;
@@ -192,6 +196,14 @@ struct sl_turn_job {
 	struct sl_turn_proc proc[SL_TURN_PROCS];
 	struct sl_turn_slot slot[SL_TURN_SLOTS];
 	struct sl_turn_cpu cpu[SL_TURN_CPUS];
+	struct sl_turn_ops operations; /* wire/ops.h */
+	struct sl_turn_ops_cpu ops_cpu[SL_TURN_CPUS];
 };
+
+static inline enum sl_turn_mode sl_turn_mode_of(const struct sl_turn_job *job)
+{
+	return (enum sl_turn_mode)(atomic_load_explicit(&job->mode, memory_order_relaxed) &
+				   SL_TURN_MODES);
+}
 
 #endif

@@ -3,10 +3,12 @@
 #include "client/conn/account.h"
 
 #include <sched.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 _Static_assert(sizeof(struct sl_turn_cpu) == 64, "the sequence shifts a CPU's number by 6");
 _Static_assert(sizeof(struct sl_turn_count) == 16, "the sequence stores bytes and calls at once");
+_Static_assert(sizeof(struct sl_turn_ops_cpu) == 64, "the same");
 _Static_assert((SL_TURN_CPUS & (SL_TURN_CPUS - 1)) == 0, "the sequence masks the CPU's number");
 
 static void account_locked(struct sl_turn_job *job, enum sl_op op, uint64_t bytes)
@@ -16,6 +18,11 @@ static void account_locked(struct sl_turn_job *job, enum sl_op op, uint64_t byte
 
 	__atomic_fetch_add(&count[op].bytes, bytes, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&count[op].calls, 1, __ATOMIC_RELAXED);
+}
+
+static void operation_locked(struct sl_turn_job *job, enum sl_class which)
+{
+	atomic_fetch_add_explicit(&job->operations.locked[which], 1, memory_order_relaxed);
 }
 
 #ifdef __x86_64__
@@ -44,19 +51,17 @@ void account_start(void)
 		offset = __rseq_offset;
 }
 
-void account(struct sl_turn_job *job, enum sl_op op, uint64_t bytes)
+/* Add a pair of numbers to the pair in the line of this CPU; base: that of CPU 0. False: no rseq. */
+static inline __attribute__((always_inline)) bool add_pair(void *base, __m128i add)
 {
-	struct sl_turn_count *base = &job->cpu[0].moved[op];
-	__m128i add = _mm_set_epi64x(1, (long long)bytes), sum;
 	struct area *area;
+	__m128i sum;
 	uint64_t at;
 
 	__asm__("movq %%fs:0, %0" : "=r"(area)); /* the thread pointer */
 	area = (struct area *)((char *)area + offset);
-	if (__builtin_expect(!offset || *(volatile int32_t *)&area->cpu_id < 0, 0)) {
-		account_locked(job, op, bytes);
-		return;
-	}
+	if (__builtin_expect(!offset || *(volatile int32_t *)&area->cpu_id < 0, 0))
+		return false;
 	__asm__ volatile(
 		/* struct rseq_cs: version, flags, start, length up to the commit, abort */
 		".pushsection __rseq_cs, \"aw\"\n\t"
@@ -87,6 +92,21 @@ void account(struct sl_turn_job *job, enum sl_op op, uint64_t bytes)
 		: [at] "=&r"(at), [sum] "=&x"(sum)
 		: [area] "r"(area), [base] "r"(base), [add] "x"(add), [mask] "i"(SL_TURN_CPUS - 1)
 		: "memory", "cc");
+	return true;
+}
+
+void account(struct sl_turn_job *job, enum sl_op op, uint64_t bytes)
+{
+	if (!add_pair(&job->cpu[0].moved[op], _mm_set_epi64x(1, (long long)bytes)))
+		account_locked(job, op, bytes);
+}
+
+void account_operation(struct sl_turn_job *job, enum sl_class which)
+{
+	__m128i one = which % 2 ? _mm_set_epi64x(1, 0) : _mm_set_epi64x(0, 1);
+
+	if (!add_pair(&job->ops_cpu[0].calls[which & ~1U], one))
+		operation_locked(job, which);
 }
 
 #else
@@ -98,6 +118,11 @@ void account_start(void)
 void account(struct sl_turn_job *job, enum sl_op op, uint64_t bytes)
 {
 	account_locked(job, op, bytes);
+}
+
+void account_operation(struct sl_turn_job *job, enum sl_class which)
+{
+	operation_locked(job, which);
 }
 
 #endif

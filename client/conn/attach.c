@@ -495,7 +495,7 @@ static struct sl_turn_job *follow(struct sl_turn_job *job)
 
 static bool is_gone(struct sl_turn_job *job)
 {
-	return atomic_load(&job->mode) == SL_TURN_GONE;
+	return sl_turn_mode_of(job) == SL_TURN_GONE;
 }
 
 /* Find the segment of the job at the node that `sluice run` named; NULL: there is none. */
@@ -607,5 +607,5 @@ bool turn_forwards(void)
 {
 	struct sl_turn_job *job = turn_attach();
 
-	return job && atomic_load(&job->mode) == SL_TURN_FORWARD;
+	return job && sl_turn_mode_of(job) == SL_TURN_FORWARD;
 }

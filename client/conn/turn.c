@@ -35,6 +35,7 @@
 
 #include "base/oldlibc.h"
 #include "client/conn/client.h"
+#include "client/conn/ops.h"
 #include "client/conn/settings.h"
 #include "client/conn/where.h"
 #include "client/conn/wire.h"
@@ -136,10 +137,10 @@ static bool is_silent(struct wait *w, int64_t now)
 }
 
 /*
- * Sleep until `grants` is not `seen` any more, for a slice of time at most; ring the node at the
+ * Sleep until the word is not `seen` any more, for a slice of time at most; ring the node at the
  * beginning of each slice. False: the node is silent, and the call goes without it.
  */
-static bool wait_for(struct wait *w, uint32_t seen, uint32_t bits)
+static bool wait_for(struct wait *w, _Atomic uint32_t *word, uint32_t seen, uint32_t bits)
 {
 	struct sl_turn_job *job = w->job;
 	int64_t now = turn_now_ns();
@@ -166,7 +167,7 @@ static bool wait_for(struct wait *w, uint32_t seen, uint32_t bits)
 	 * one. */
 	ts = (struct timespec){ w->until / 1000000000, w->until % 1000000000 };
 	/* A process that may not wait goes. */
-	return syscall(SYS_futex, &job->grants, FUTEX_WAIT_BITSET, seen, &ts, NULL, bits) == 0 ||
+	return syscall(SYS_futex, word, FUTEX_WAIT_BITSET, seen, &ts, NULL, bits) == 0 ||
 	       errno == EAGAIN || errno == EINTR || errno == ETIMEDOUT;
 }
 
@@ -179,7 +180,7 @@ static void wait_end(const struct wait *w)
 /* False: calls of the job need not wait any more, or wait in another segment. */
 static bool is_waited_in(struct sl_turn_job *job)
 {
-	uint32_t mode = atomic_load(&job->mode);
+	enum sl_turn_mode mode = sl_turn_mode_of(job);
 
 	return (mode == SL_TURN_LEASED || mode == SL_TURN_PLACED) && turn_current(job);
 }
@@ -230,7 +231,7 @@ static enum turn_kind by_credit(struct turn *t, unsigned how)
 		}
 		if (ask(t->job, t->op) && w.begin)
 			turn_ring(t->job);
-		if (!wait_for(&w, seen, SL_TURN_CREDIT_BIT)) {
+		if (!wait_for(&w, &t->job->grants, seen, SL_TURN_CREDIT_BIT)) {
 			kind = TURN_LATE;
 			break;
 		}
@@ -253,7 +254,7 @@ bool turn_pay(struct sl_turn_job *job, uint64_t bytes)
 
 void turn_owe(struct sl_turn_job *job, uint64_t bytes)
 {
-	if (atomic_load(&job->mode) == SL_TURN_LEASED)
+	if (sl_turn_mode_of(job) == SL_TURN_LEASED)
 		debit(job, bytes, true);
 }
 
@@ -266,6 +267,31 @@ void turn_want(struct sl_turn_job *job, enum sl_op op)
 {
 	if (ask(job, op))
 		turn_ring(job);
+}
+
+/* Credit for operations: wire/ops.h. */
+void turn_operation(struct sl_turn_job *job)
+{
+	struct sl_turn_ops *o = &job->operations;
+	uint64_t number = atomic_fetch_add(&o->used, 1);
+	struct wait w;
+
+	if (number < atomic_load(&o->granted) || turn_sealed() || is_given_up(job))
+		return;
+	wait_start(&w, job, 0);
+	for (;;) {
+		uint32_t seen = atomic_load(&o->grants);
+
+		if (number < atomic_load(&o->granted) ||
+		    !(atomic_load(&job->ops) & SL_OPS_LEASED) || !turn_current(job))
+			break;
+		if (!atomic_exchange(&o->asked, 1) && w.begin)
+			turn_ring(job);
+		if (!wait_for(&w, &o->grants, seen, SL_OPS_BIT(number)))
+			break;
+	}
+	if (w.begin)
+		atomic_fetch_add(&o->held_ns, (uint64_t)(turn_now_ns() - w.begin));
 }
 
 /* ---- slots ---- */
@@ -383,7 +409,7 @@ static enum turn_kind by_place(struct turn *t, const struct turn_place *place, u
 		state = atomic_load(&s->state);
 		if (state != SL_TURN_POSTED || !answered || !is_waited_in(job))
 			break;
-		answered = wait_for(&w, seen, SL_TURN_SLOT_BIT(t->slot));
+		answered = wait_for(&w, &job->grants, seen, SL_TURN_SLOT_BIT(t->slot));
 		if (how & TURN_CANCELS)
 			sl_testcancel(); /* the node takes the slot of a thread that is no more
 					  */
@@ -523,7 +549,7 @@ static enum turn_kind by_wire(struct turn *t, int fd, off_t offset)
 /* The mode is LEASED or PLACED. As by_credit(), or CLOSED. */
 static enum turn_kind wait_turn(struct turn *t, int fd, unsigned state, off_t offset, unsigned how)
 {
-	bool placed = atomic_load(&t->job->mode) == SL_TURN_PLACED;
+	bool placed = sl_turn_mode_of(t->job) == SL_TURN_PLACED;
 	enum turn_kind kind = TURN_PASS;
 	struct turn_place place;
 	struct turnfd_file file;
@@ -573,7 +599,7 @@ static enum turn_kind turn_ask(struct turn *t, int fd, const struct iovec *iov, 
 		t->job = turn_attach();
 		if (!t->job)
 			return TURN_PASS;
-		switch (atomic_load(&t->job->mode)) {
+		switch (sl_turn_mode_of(t->job)) {
 		case SL_TURN_OPEN:
 			return TURN_OPEN;
 		case SL_TURN_FORWARD:
@@ -667,6 +693,7 @@ enum turn_kind turn_begin(struct turn *t, int fd, enum sl_op op, const struct io
 	else
 		t->kind = (uint8_t)turn_ask(t, fd, iov, n, offset,
 					    how | (turn_sealed() ? TURN_NOWAIT : 0));
+	t->nowait = how & TURN_NOWAIT;
 	/* In strict seccomp even looking at the clock ends the program: the kernel disables TSC. */
 	if ((t->kind == TURN_LEASED || t->kind == TURN_READ) && !turn_sealed())
 		t->since_ns = timed(t->job, op);
@@ -698,6 +725,13 @@ static bool by_wire_read(const struct turn *t)
 	       !turn_sealed();
 }
 
+/* In a sandbox it is not: not even the clock can be looked at. */
+static bool is_metered(const struct sl_turn_job *job)
+{
+	return atomic_load_explicit(&job->mode, memory_order_relaxed) & SL_TURN_METERED &&
+	       !turn_sealed();
+}
+
 /* As wait_turn(), for a call of another process. */
 static enum turn_kind wait_other(struct turn *t, const struct turn_place *place, unsigned how)
 {
@@ -705,12 +739,12 @@ static enum turn_kind wait_other(struct turn *t, const struct turn_place *place,
 
 	if (is_given_up(t->job))
 		return TURN_LATE;
-	if ((how & TURN_NOWAIT || atomic_load(&t->job->mode) == SL_TURN_LEASED) &&
+	if ((how & TURN_NOWAIT || sl_turn_mode_of(t->job) == SL_TURN_LEASED) &&
 	    debit(t->job, t->length, how & TURN_NOWAIT))
 		return TURN_LEASED;
 	if (!place)
 		return TURN_WAITS;
-	if (atomic_load(&t->job->mode) == SL_TURN_PLACED && !turn_foreign())
+	if (sl_turn_mode_of(t->job) == SL_TURN_PLACED && !turn_foreign())
 		kind = by_place(t, place, 0);
 	return kind == TURN_PASS ? by_credit(t, 0) : kind;
 }
@@ -726,7 +760,12 @@ enum turn_kind turn_begin_other(struct turn *t, enum sl_op op, uint64_t length,
 		if (!t->job)
 			return TURN_PASS;
 		t->length = length < LENGTH_MAX ? length : LENGTH_MAX;
-		switch (atomic_load(&t->job->mode)) {
+		if (is_metered(t->job) && !(how & TURN_NOWAIT) &&
+		    !ops_may_move(t->job, op, place != NULL)) {
+			t->kind = TURN_WAITS;
+			return TURN_WAITS;
+		}
+		switch (sl_turn_mode_of(t->job)) {
 		case SL_TURN_LEASED:
 		case SL_TURN_PLACED:
 			kind = wait_other(t, place, how);
@@ -747,7 +786,7 @@ enum turn_kind turn_begin_other(struct turn *t, enum sl_op op, uint64_t length,
 	return TURN_OPEN;
 }
 
-void turn_end(const struct turn *t, ssize_t n)
+static void settle(const struct turn *t, ssize_t n)
 {
 	uint64_t moved = n > 0 ? (uint64_t)n : 0;
 	int saved;
@@ -786,5 +825,18 @@ void turn_end(const struct turn *t, ssize_t n)
 	default:
 		break;
 	}
+	errno = saved;
+}
+
+void turn_end(const struct turn *t, ssize_t n)
+{
+	int saved;
+
+	settle(t, n);
+	if (__builtin_expect(!is_metered(t->job) || n < 0, 1))
+		return;
+	saved = errno;
+	/* fd < 0: of another process, which waits before its next call. */
+	ops_moved(t->job, t->op, (uint64_t)n, !t->nowait && t->fd >= 0);
 	errno = saved;
 }

@@ -74,6 +74,7 @@ struct turn {
 	int fd;
 	uint32_t again; /* of the slot */
 	uint8_t kind, op, slot;
+	bool nowait; /* the call must not wait after it either */
 };
 
 enum {
@@ -110,6 +111,9 @@ bool turn_pay(struct sl_turn_job *job, uint64_t bytes);
 void turn_owe(struct sl_turn_job *job, uint64_t bytes);
 /* Take credit if there is some. */
 bool turn_debit(struct sl_turn_job *job, uint64_t bytes);
+/* One metadata operation has been made: wait until the job's credit covers it. Not a
+ * cancellation point. */
+void turn_operation(struct sl_turn_job *job);
 /* The job has use for a lease, and does not wait for it. */
 void turn_want(struct sl_turn_job *job, enum sl_op op);
 

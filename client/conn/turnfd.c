@@ -52,9 +52,10 @@ static size_t root_length;
 static _Atomic uint64_t root_device; /* 0: not known yet */
 static atomic_bool sealed;
 
-/* The working directory: a state in the low two bits, and above it a number that each change of
- * the directory increments. */
-enum { CWD_UNKNOWN, CWD_IN, CWD_OUT, CWD_STEP = 4 };
+/* The working directory: a state in the low two bits, then how many levels it is below the root,
+ * and above that a number that each change of the directory increments. */
+enum { CWD_UNKNOWN, CWD_IN, CWD_OUT, CWD_LEVEL = 4, CWD_STEP = 256 };
+#define LEVELS (CWD_STEP / CWD_LEVEL - 1)
 static _Atomic uint32_t cwd;
 
 void turnfd_start(const char *directory)
@@ -157,8 +158,19 @@ static bool beneath(const char *path, size_t length)
 	       (length == root_length || path[root_length] == '/');
 }
 
-/* Where the symbolic link of /proc points to: beneath the root, or the root itself. */
-static bool link_beneath(const char *link)
+/* Names in a path, at most LEVELS. */
+static uint32_t levels_in(const char *path, size_t length)
+{
+	uint32_t count = 0;
+
+	for (size_t i = 0; i < length && count < LEVELS; i++)
+		count += path[i] != '/' && (!i || path[i - 1] == '/');
+	return count;
+}
+
+/* Where the symbolic link of /proc points to: beneath the root, or the root itself; then `levels`
+ * below it. */
+static bool link_beneath(const char *link, uint32_t *levels)
 {
 	size_t size = root_length + 2 > SHORT ? root_length + 2 : SHORT;
 	char own[SHORT], *path = own;
@@ -170,8 +182,11 @@ static bool link_beneath(const char *link)
 		if (path == MAP_FAILED)
 			return false;
 	}
-	n = readlink(link, path, size); /* cut to what is to be compared */
+	/* Not readlink(), which is interposed. Cut to what is to be compared. */
+	n = syscall(SYS_readlinkat, AT_FDCWD, link, path, size);
 	is = n > 0 && beneath(path, (size_t)n);
+	if (is)
+		*levels = levels_in(path + root_length, (size_t)n - root_length);
 	if (path != own)
 		munmap(path, size);
 	return is;
@@ -181,20 +196,26 @@ void turnfd_chdir(void)
 {
 	uint32_t seen = atomic_load(&cwd);
 
-	while (!atomic_compare_exchange_weak(&cwd, &seen, (seen | 3) + 1))
+	while (!atomic_compare_exchange_weak(&cwd, &seen, (seen | (CWD_STEP - 1)) + 1))
 		;
+}
+
+static uint32_t cwd_look(void)
+{
+	uint32_t seen = atomic_load_explicit(&cwd, memory_order_relaxed), now, levels = 0;
+
+	if (seen % CWD_LEVEL == CWD_UNKNOWN) {
+		now = seen + (link_beneath("/proc/self/cwd", &levels) ? CWD_IN : CWD_OUT);
+		now += levels * CWD_LEVEL;
+		if (atomic_compare_exchange_strong(&cwd, &seen, now))
+			seen = now;
+	}
+	return seen;
 }
 
 static bool cwd_beneath(void)
 {
-	uint32_t seen = atomic_load_explicit(&cwd, memory_order_relaxed), now;
-
-	if (seen % CWD_STEP == CWD_UNKNOWN) {
-		now = seen + (link_beneath("/proc/self/cwd") ? CWD_IN : CWD_OUT);
-		if (atomic_compare_exchange_strong(&cwd, &seen, now))
-			seen = now;
-	}
-	return seen % CWD_STEP == CWD_IN;
+	return cwd_look() % CWD_LEVEL == CWD_IN;
 }
 
 static bool path_beneath(int dir, const char *path)
@@ -207,10 +228,29 @@ static bool path_beneath(int dir, const char *path)
 	return dir == AT_FDCWD ? cwd_beneath() : turnfd_state(dir) == TURNFD_DIR;
 }
 
+/* Whether a path that begins so many levels below the root stays in the layer, as far as its text
+ * tells. */
+static bool stays(const char *path, uint32_t levels)
+{
+	while (*path) {
+		size_t n = strcspn(path, "/");
+
+		if (n == 2 && path[0] == '.' && path[1] == '.') {
+			if (!levels)
+				return false;
+			levels--;
+		} else if (n && !(n == 1 && path[0] == '.')) {
+			levels++;
+		}
+		path += n + (path[n] == '/');
+	}
+	return true;
+}
+
 static unsigned by_flags(int flags)
 {
 	if (flags & O_PATH)
-		return TURNFD_PASS;
+		return TURNFD_DIR;
 	if (flags & O_DIRECTORY && (flags & O_TMPFILE) != O_TMPFILE)
 		return TURNFD_DIR;
 	return flags & (O_DIRECT | O_SYNC | O_DSYNC) ? TURNFD_SLOW : TURNFD_OURS;
@@ -240,24 +280,24 @@ static bool is_sealed(void)
 }
 
 /* 0: not known. */
-static uint64_t device_of(int fd, const char *path, bool *regular)
+static uint64_t device_of(int fd, const char *path, unsigned *type)
 {
 	struct statx sx;
 
 	/* What it is never changes, so the file's server need not be asked. */
 	if (syscall(SYS_statx, fd, path, AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &sx))
 		return 0;
-	*regular = S_ISREG(sx.stx_mode);
+	*type = sx.stx_mode & S_IFMT;
 	return ((uint64_t)sx.stx_dev_major << 32 | sx.stx_dev_minor) + 1;
 }
 
 static bool on_device_of_root(uint64_t device)
 {
 	uint64_t of_root = atomic_load_explicit(&root_device, memory_order_relaxed);
-	bool regular;
+	unsigned type;
 
 	if (!of_root) {
-		of_root = device_of(AT_FDCWD, root, &regular);
+		of_root = device_of(AT_FDCWD, root, &type);
 		atomic_store_explicit(&root_device, of_root, memory_order_relaxed);
 	}
 	return !of_root || device == of_root;
@@ -267,6 +307,7 @@ static bool on_device_of_root(uint64_t device)
 static bool fd_beneath(int fd)
 {
 	char link[32] = "/proc/self/fd/", digits[12];
+	uint32_t levels;
 	size_t at = strlen(link), n = 0;
 
 	for (unsigned rest = (unsigned)fd; rest || !n; rest /= 10)
@@ -274,18 +315,20 @@ static bool fd_beneath(int fd)
 	while (n)
 		link[at++] = digits[--n];
 	link[at] = 0;
-	return link_beneath(link);
+	return link_beneath(link, &levels);
 }
 
 static unsigned look(int fd)
 {
-	bool regular = false;
-	uint64_t device = device_of(fd, "", &regular);
+	unsigned type = 0;
+	uint64_t device = device_of(fd, "", &type);
 
 	if (!device) /* not open, or a kernel that does not let us look */
 		return errno == EBADF ? TURNFD_UNKNOWN : TURNFD_PASS;
-	if (!regular || !on_device_of_root(device) || !fd_beneath(fd))
+	if ((type != S_IFREG && type != S_IFDIR) || !on_device_of_root(device) || !fd_beneath(fd))
 		return TURNFD_PASS;
+	if (type == S_IFDIR)
+		return TURNFD_DIR;
 	return by_flags((int)syscall(SYS_fcntl, fd, F_GETFL) & ~O_DIRECTORY);
 }
 
@@ -298,6 +341,37 @@ unsigned turnfd_find(int fd)
 	state = look(fd);
 	enter(fd, state);
 	return state;
+}
+
+bool turnfd_within(int fd)
+{
+	int saved = errno;
+	unsigned state = turnfd_state(fd);
+
+	if (state == TURNFD_UNKNOWN)
+		state = turnfd_find(fd);
+	errno = saved;
+	return turnfd_ours(state) || state == TURNFD_DIR;
+}
+
+bool turnfd_path(int dir, const char *path)
+{
+	uint32_t here;
+	int saved;
+
+	if (!path || !path[0])
+		return dir >= 0 && turnfd_within(dir);
+	if (path[0] == '/')
+		return !strncmp(path, root, root_length) &&
+		       (path[root_length] == '/' || !path[root_length]) &&
+		       (!strstr(path + root_length, "/..") || stays(path + root_length, 0));
+	if (dir != AT_FDCWD)
+		return turnfd_within(dir) && (!has_dots(path) || stays(path, 0));
+	saved = errno;
+	here = is_sealed() ? CWD_OUT : cwd_look();
+	errno = saved;
+	return here % CWD_LEVEL == CWD_IN &&
+	       (!has_dots(path) || stays(path, here % CWD_STEP / CWD_LEVEL));
 }
 
 /* 0, or negative errno. */

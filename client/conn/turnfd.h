@@ -15,7 +15,7 @@ enum turnfd {
 	TURNFD_PASS,	/* not a file of the layer */
 	TURNFD_OURS,	/* a file of the layer */
 	TURNFD_SLOW,	/* the same, opened with O_DIRECT, O_SYNC or O_DSYNC */
-	TURNFD_DIR,	/* a directory of the layer */
+	TURNFD_DIR,	/* a directory of the layer, or something there opened with O_PATH */
 };
 
 #define TURNFD_STATE 7U /* the bits of that in an entry; above them: how often it was replaced */
@@ -46,6 +46,11 @@ static inline bool turnfd_ours(unsigned state)
 void turnfd_start(const char *root);
 /* fd has been opened: its state as far as the arguments of open tell it. Keeps errno. */
 void turnfd_opened(int fd, int dir, const char *path, int flags);
+/* Whether a path, as a metadata call has it, is in the layer; path NULL or "": the file of `dir`
+ * itself. The path must be readable. Keeps errno. */
+bool turnfd_path(int dir, const char *path);
+/* The same for an open file or directory. */
+bool turnfd_within(int fd);
 /* The number is closed, or means something else from now on. */
 void turnfd_forget(int fd);
 void turnfd_forget_range(unsigned first, unsigned last);

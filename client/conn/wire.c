@@ -537,8 +537,7 @@ static struct sl_turn_job *paying(void)
 	struct sl_turn_job *job = atomic_load_explicit(&turn_route.job, memory_order_acquire);
 
 	if (!job || !atomic_load_explicit(&files, memory_order_relaxed) || turn_sealed() ||
-	    !(wire_charge(job) & SL_TURN_WRITES) ||
-	    atomic_load_explicit(&job->mode, memory_order_relaxed) != SL_TURN_LEASED)
+	    !(wire_charge(job) & SL_TURN_WRITES) || sl_turn_mode_of(job) != SL_TURN_LEASED)
 		return NULL;
 	return job;
 }

@@ -23,8 +23,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "client/conn/ops.h"
 #include "client/conn/turn.h"
 #include "client/conn/wire.h"
+#include "client/preload/meta.h"
 #include "client/preload/preload.h"
 
 /* By whatever else than a path. */
@@ -37,17 +39,28 @@ static int opened(int fd)
 	return fd;
 }
 
-static int opened_path(int fd, int dir, const char *path, int flags)
+static enum sl_class class_of(int flags)
 {
-	if (fd < 0 || !sl_forwarding)
+	return flags & O_CREAT || (flags & O_TMPFILE) == O_TMPFILE ? SL_CREATE : SL_LOOKUP;
+}
+
+/* open() has returned fd. */
+static int opened_path(int fd, int dir, const char *path, int flags, int64_t since)
+{
+	if (!sl_forwarding)
 		return fd;
-	sl_fd_forget(fd);
-	if (sl_forwarding_all) {
-		turnfd_forget(fd);
+	if (fd >= 0) {
+		sl_fd_forget(fd);
+		if (sl_forwarding_all)
+			turnfd_forget(fd);
+		else
+			turnfd_opened(fd, dir, path, flags);
+	}
+	if (fd >= 0 && turnfd_state(fd) != TURNFD_UNKNOWN) { /* ours: nothing else is known yet */
+		turn_touch();
+		ops_made(class_of(flags), since);
 	} else {
-		turnfd_opened(fd, dir, path, flags);
-		if (turnfd_ours(turnfd_state(fd)))
-			turn_touch();
+		sl_meta_made(fd < 0, class_of(flags), dir, path, since);
 	}
 	return fd;
 }
@@ -69,57 +82,80 @@ static int opened_path(int fd, int dir, const char *path, int flags)
 
 int open(const char *path, int flags, ...)
 {
-	return opened_path(sl_real.open(path, flags, MODE(flags, flags)), AT_FDCWD, path, flags);
+	int64_t since = ops_since();
+
+	return opened_path(sl_real.open(path, flags, MODE(flags, flags)), AT_FDCWD, path, flags,
+			   since);
 }
 
 int open64(const char *path, int flags, ...)
 {
-	return opened_path(sl_real.open64(path, flags, MODE(flags, flags)), AT_FDCWD, path, flags);
+	int64_t since = ops_since();
+
+	return opened_path(sl_real.open64(path, flags, MODE(flags, flags)), AT_FDCWD, path, flags,
+			   since);
 }
 
 int openat(int dir, const char *path, int flags, ...)
 {
-	return opened_path(sl_real.openat(dir, path, flags, MODE(flags, flags)), dir, path, flags);
+	int64_t since = ops_since();
+
+	return opened_path(sl_real.openat(dir, path, flags, MODE(flags, flags)), dir, path, flags,
+			   since);
 }
 
 int openat64(int dir, const char *path, int flags, ...)
 {
-	return opened_path(sl_real.openat64(dir, path, flags, MODE(flags, flags)), dir, path,
-			   flags);
+	int64_t since = ops_since();
+
+	return opened_path(sl_real.openat64(dir, path, flags, MODE(flags, flags)), dir, path, flags,
+			   since);
 }
 
 int creat(const char *path, mode_t mode)
 {
-	return opened_path(SL_LATE(creat)(path, mode), AT_FDCWD, path, 0);
+	int64_t since = ops_since();
+
+	return opened_path(SL_LATE(creat)(path, mode), AT_FDCWD, path, O_CREAT, since);
 }
 
 int creat64(const char *path, mode_t mode)
 {
-	return opened_path(SL_LATE(creat64)(path, mode), AT_FDCWD, path, 0);
+	int64_t since = ops_since();
+
+	return opened_path(SL_LATE(creat64)(path, mode), AT_FDCWD, path, O_CREAT, since);
 }
 
 int __open_2(const char *path, int flags);
 int __open_2(const char *path, int flags)
 {
-	return opened_path(SL_LATE(__open_2)(path, flags), AT_FDCWD, path, flags);
+	int64_t since = ops_since();
+
+	return opened_path(SL_LATE(__open_2)(path, flags), AT_FDCWD, path, flags, since);
 }
 
 int __open64_2(const char *path, int flags);
 int __open64_2(const char *path, int flags)
 {
-	return opened_path(SL_LATE(__open64_2)(path, flags), AT_FDCWD, path, flags);
+	int64_t since = ops_since();
+
+	return opened_path(SL_LATE(__open64_2)(path, flags), AT_FDCWD, path, flags, since);
 }
 
 int __openat_2(int dir, const char *path, int flags);
 int __openat_2(int dir, const char *path, int flags)
 {
-	return opened_path(SL_LATE(__openat_2)(dir, path, flags), dir, path, flags);
+	int64_t since = ops_since();
+
+	return opened_path(SL_LATE(__openat_2)(dir, path, flags), dir, path, flags, since);
 }
 
 int __openat64_2(int dir, const char *path, int flags);
 int __openat64_2(int dir, const char *path, int flags)
 {
-	return opened_path(SL_LATE(__openat64_2)(dir, path, flags), dir, path, flags);
+	int64_t since = ops_since();
+
+	return opened_path(SL_LATE(__openat64_2)(dir, path, flags), dir, path, flags, since);
 }
 
 /* ---- close ---- */
@@ -251,16 +287,22 @@ static void closing_stream(FILE *f)
 	errno = saved;
 }
 
-/* The flags do not matter: no stream is opened for direct or synchronous I/O. */
-#define FOPEN(name)                                                \
-	FILE *name(const char *path, const char *mode)             \
-	{                                                          \
-		FILE *f;                                           \
-                                                                   \
-		f = SL_LATE(name)(path, mode);                     \
-		if (f)                                             \
-			opened_path(fileno(f), AT_FDCWD, path, 0); \
-		return f;                                          \
+/* "r", "r+": the file has to be there. */
+static int flags_of(const char *mode)
+{
+	return mode[0] == 'r' ? 0 : O_CREAT;
+}
+
+/* Other flags do not matter: no stream is opened for direct or synchronous I/O. */
+#define FOPEN(name)                                                                             \
+	FILE *name(const char *path, const char *mode)                                          \
+	{                                                                                       \
+		int64_t since = ops_since();                                                    \
+		FILE *f;                                                                        \
+                                                                                                \
+		f = SL_LATE(name)(path, mode);                                                  \
+		opened_path(f ? fileno(f) : -1, AT_FDCWD, path, f ? flags_of(mode) : 0, since); \
+		return f;                                                                       \
 	}
 FOPEN(fopen)
 FOPEN(fopen64)

@@ -28,6 +28,7 @@
 
 #include "client/conn/client.h"
 #include "client/preload/fdtable.h"
+#include "client/preload/meta.h"
 #include "sluice.h"
 
 /*
@@ -117,11 +118,22 @@
 	  (pid_t, enum __rlimit_resource, const struct rlimit64 *, struct rlimit64 *),           \
 	  raw_prlimit64)
 
+#define SL_REAL_DIRECTORY(X)                       \
+	X(DIR *, opendir, (const char *), NULL)    \
+	X(int, closedir, (DIR *), NULL)            \
+	X(struct dirent *, readdir, (DIR *), NULL) \
+	X(struct dirent64 *, readdir64, (DIR *), NULL)
+
 struct sl_real {
 /* NOLINTNEXTLINE(bugprone-macro-parentheses): a type and a list of parameters */
 #define SL_REAL(result, name, parameters, stand_in) result(*name) parameters;
+#define SL_META(result, name, parameters, ...)	    result(*name) parameters;
 	SL_REAL_EARLY(SL_REAL)
 	SL_REAL_LATE(SL_REAL)
+	SL_REAL_DIRECTORY(SL_REAL)
+	SL_META_ONE(SL_META)
+	SL_META_TWO(SL_META)
+#undef SL_META
 #undef SL_REAL
 };
 extern struct sl_real sl_real;

@@ -277,6 +277,31 @@ static int raw_fchdir(int fd)
 	return (int)syscall(SYS_fchdir, fd);
 }
 
+static int raw_stat(const char *path, struct stat *st)
+{
+	return (int)syscall(SYS_newfstatat, AT_FDCWD, path, st, 0);
+}
+
+static int raw_lstat(const char *path, struct stat *st)
+{
+	return (int)syscall(SYS_newfstatat, AT_FDCWD, path, st, AT_SYMLINK_NOFOLLOW);
+}
+
+static int raw_fstat(int fd, struct stat *st)
+{
+	return (int)syscall(SYS_fstat, fd, st);
+}
+
+static int raw_access(const char *path, int mode)
+{
+	return (int)syscall(SYS_faccessat, AT_FDCWD, path, mode);
+}
+
+static ssize_t raw_readlink(const char *path, char *buf, size_t size)
+{
+	return syscall(SYS_readlinkat, AT_FDCWD, path, buf, size);
+}
+
 static int raw_prctl(int option, ...)
 {
 	unsigned long arg[4];
@@ -352,14 +377,21 @@ static const struct sl_real stand_ins = {
 #define SL_REAL(result, name, parameters, stand_in) .name = (stand_in),
 	SL_REAL_LATE(SL_REAL)
 #undef SL_REAL
+		/* Allocators ask for these while dlsym() runs. */
+		.stat = raw_stat,
+	.lstat = raw_lstat,
+	.fstat = raw_fstat,
+	.access = raw_access,
+	.readlink = raw_readlink,
 };
 
 static const struct {
 	const char *name;
 	size_t offset;
 } names[] = {
-#define SL_REAL(result, name, parameters, stand_in) { #name, offsetof(struct sl_real, name) },
-	SL_REAL_EARLY(SL_REAL) SL_REAL_LATE(SL_REAL)
+#define SL_REAL(result, name, ...) { #name, offsetof(struct sl_real, name) },
+	SL_REAL_EARLY(SL_REAL) SL_REAL_LATE(SL_REAL) SL_REAL_DIRECTORY(SL_REAL) SL_META_ONE(SL_REAL)
+		SL_META_TWO(SL_REAL)
 #undef SL_REAL
 };
 
@@ -387,9 +419,13 @@ void *sl_real_symbol(const char *name)
 void sl_real_find(size_t offset)
 {
 	size_t i = offset / sizeof(void *);
+	void *stand_in;
 
-	/* Before that: dlsym() itself may come here. */
-	memcpy((char *)&sl_real + offset, (const char *)&stand_ins + offset, sizeof(void *));
+	/* Before that: dlsym() itself may come here. Another thread may have found it already, so
+	 * that no function is ever replaced by none. */
+	memcpy(&stand_in, (const char *)&stand_ins + offset, sizeof(void *));
+	if (stand_in)
+		memcpy((char *)&sl_real + offset, &stand_in, sizeof(void *));
 	find(i);
 }
 

@@ -36,7 +36,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "sluiced/controller/dial.h"
+#include "wire/dial.h"
 #include "wire/proto.h"
 
 #define SLICE_MS 200

@@ -128,6 +128,7 @@ static void put_job(struct json *j, const struct node *n, const struct node_who 
 	json_uint(j, "average_bps",
 		  (uint64_t)((double)bytes * 1e9 / (double)(until - job->since + 1)));
 	json_uint(j, "iops", job->iops);
+	ops_job_status(job, j);
 	json_double(j, "share", total_bps ? (double)job->rate_bps / (double)total_bps : 0.0);
 	json_uint(j, "read_bytes", job->moved[SL_READ]);
 	json_uint(j, "write_bytes", job->moved[SL_WRITE]);
@@ -253,6 +254,7 @@ static int status(struct node *n, const struct node_who *who, char **out)
 	put_policies(&j, n, &st);
 	json_uint(&j, "capacity_bps", n->find ? sense_found_bps(n) : n->capacity_bps);
 	sense_status(n, &j);
+	ops_status(n, &j);
 	json_string(&j, "charge", turn_wire_charge(n));
 	json_uint(&j, "draw_bps", n->draw_bps);
 	json_uint(&j, "floors_bps", floors_bps(n));
@@ -387,8 +389,8 @@ static int fact_key(struct job_facts *f, const char *key, const char *value)
 }
 
 /* The words after the job. facts is NULL for `set`. */
-static int job_words(char **save, struct sl_job_conf *conf, char **order, struct job_facts *facts,
-		     char **out)
+static int job_words(char **save, struct sl_job_conf *conf, struct sl_ops_conf *ops, char **order,
+		     struct job_facts *facts, char **out)
 {
 	char *word, text[200];
 
@@ -405,11 +407,15 @@ static int job_words(char **save, struct sl_job_conf *conf, char **order, struct
 			continue;
 		}
 		if (rc == -ENOENT)
+			rc = sl_ops_key(ops, word, value);
+		if (rc == -ENOENT)
 			rc = set_key(conf, word, value);
 		if (rc) {
 			snprintf(text, sizeof(text),
 				 rc == -ENOENT ? "no key '%.32s'; there are min, max, burst, "
-						 "weight, period, best_effort, order"
+						 "weight, period, best_effort, order, min_ops, "
+						 "max_ops, max_CLASS, max_iops, max_read, "
+						 "max_write"
 					       : "'%.32s' has no proper value",
 				 word);
 			return answer(out, -rc, text);
@@ -561,7 +567,8 @@ static int set_job(struct node *n, const struct node_who *who, char *words, bool
 	char name[SL_JOB_NAME_MAX];
 	struct job_facts facts = { 0 };
 	struct sl_job_conf conf = { 0 }, before = { 0 };
-	const char *what = make ? "job" : "set", *why;
+	const char *what = make ? "job" : "set", *why = NULL;
+	struct sl_ops_conf ops = { 0 };
 	struct sl_spec spec;
 	struct node_job *j;
 	bool other, fresh;
@@ -578,11 +585,12 @@ static int set_job(struct node *n, const struct node_who *who, char *words, bool
 		site_audit(n, who, what, asked, false, "its control group is of another job");
 	if (j) {
 		before = conf = j->asked;
+		ops = j->ops.asked;
 		facts.owner = j->owner;
 	} else {
 		facts.owner.uid = n->site ? (uid_t)strtoul(name, NULL, 10) : geteuid();
 	}
-	if ((rc = job_words(&save, &conf, &order, make ? &facts : NULL, out)))
+	if ((rc = job_words(&save, &conf, &ops, &order, make ? &facts : NULL, out)))
 		return rc;
 	if (n->site && !who->admin) /* a user does not choose who pays */
 		facts.owner = j ? j->owner : (struct sl_job_owner){ .uid = who->uid };
@@ -619,6 +627,11 @@ static int set_job(struct node *n, const struct node_who *who, char *words, bool
 					  node_now()))) {
 		/* Its tree. A job that is new stays, without limits. */
 		answer(out, -rc, sl_error(n->sched));
+		node_job_ask(n, j, &before, node_now());
+		return -rc;
+	}
+	if ((rc = ops_job_ask(n, j, &ops, node_now(), &why))) {
+		answer(out, -rc, why);
 		node_job_ask(n, j, &before, node_now());
 		return -rc;
 	}
@@ -684,6 +697,7 @@ static int set_policy(struct node *n, char *words, char **out)
 			     : node_policy(n, sl_stage_name((enum sl_stage)i), spec[i], node_now());
 		if (rc)
 			return answer(out, -rc, sl_error(n->sched));
+		ops_policy(n, sl_stage_name((enum sl_stage)i), spec[i], node_now());
 		copy = strdup(spec[i]);
 		if (copy) {
 			free(n->policy[i]);
@@ -724,6 +738,22 @@ static int set_capacity(struct node *n, const char *word, char **out)
 	n->carry = 0;
 	link_event(n);
 	return 0;
+}
+
+static int set_capacity_ops(struct node *n, const char *word, char **out)
+{
+	bool find = !strcmp(word, "auto");
+	uint64_t count = 0;
+	int rc;
+
+	if (!find && sl_ops_parse(word, &count))
+		return answer(out, EINVAL,
+			      "a capacity of operations is a number per second like 5000 or 20k, "
+			      "or auto");
+	rc = ops_capacity(n, count, find, node_now());
+	return rc ? answer(out, -rc,
+			   "the capacity of operations cannot be unknown while jobs have a min_ops")
+		  : 0;
 }
 
 /* ---- the configuration file; no lock is held ---- */
@@ -946,6 +976,8 @@ int node_control(struct node *n, const struct node_who *who, char *line, char **
 		rc = set_policy(n, rest, out);
 	else if (!strcmp(line, "capacity"))
 		rc = set_capacity(n, rest, out);
+	else if (!strcmp(line, "capacity-ops"))
+		rc = set_capacity_ops(n, rest, out);
 	else if (!strcmp(line, "open") || !strcmp(line, "close"))
 		rc = (pass_open(n, line[0] == 'o', node_now()), 0);
 	else

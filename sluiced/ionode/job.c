@@ -80,7 +80,7 @@ static bool forget(struct node *n, struct node_job **p, sl_time keep_ns, sl_time
 
 	/* Of processes in other PID namespaces only their I/O is seen. */
 	if (j->clients || j->keep || now - j->last_seen <= keep_ns ||
-	    (j->calls && now - j->last_io <= keep_ns))
+	    ((j->calls || ops_sum(j->ops.made)) && now - j->last_io <= keep_ns))
 		return false;
 	if (held(j)) {
 		j->last_seen = now;
@@ -92,6 +92,7 @@ static bool forget(struct node *n, struct node_job **p, sl_time keep_ns, sl_time
 		turn_revoke(n, j->turn, now);
 	if (node_job_forget(n, j->number, now))
 		return false;
+	ops_job_forget(n, j, now);
 	turn_job_forget(n, j);
 	*p = j->next;
 	for (p = place(n, j->number); *p != j;)
@@ -281,6 +282,7 @@ struct node_job *node_job_add(struct node *n, const char *name, uid_t uid,
 	n->jobs = j;
 	j->same = *place(n, j->number);
 	*place(n, j->number) = j;
+	ops_job_apply(n, j, now);
 	return j;
 }
 
@@ -295,6 +297,7 @@ int node_job_apply(struct node *n, struct node_job *j, sl_time now)
 		j->max_here_bps = max_bps;
 	}
 	turn_job_keep(n, j);
+	ops_job_apply(n, j, now);
 	return rc;
 }
 
@@ -457,6 +460,7 @@ bool node_jobs_tick(struct node *n)
 		bytes = j->moved[SL_READ] + j->moved[SL_WRITE];
 		requests = j->calls;
 		rules_count(n, j, bytes - j->rate_bytes, st.throttled_ns - j->rate_throttled_ns);
+		ops_rates(j, now - last);
 		j->rate_bps = per_second(bytes - j->rate_bytes, now - last);
 		j->iops = per_second(requests - j->rate_requests, now - last);
 		j->rate_bytes = bytes;
@@ -465,7 +469,7 @@ bool node_jobs_tick(struct node *n)
 		j->rate_throttled_ns = st.throttled_ns;
 		if (j->holders)
 			held(j); /* descriptors of processes that have ended */
-		if (!forget(n, p, requests ? KEEP_NS : UNUSED_NS, now))
+		if (!forget(n, p, requests || ops_sum(j->ops.made) ? KEEP_NS : UNUSED_NS, now))
 			p = &j->next;
 	}
 	node_unlock(n);

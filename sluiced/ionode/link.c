@@ -40,7 +40,7 @@
 
 #include "base/log.h"
 #include "policy/policy.h"
-#include "sluiced/controller/dial.h"
+#include "wire/dial.h"
 #include "sluiced/ionode/rules.h"
 #include "sluiced/ionode/sense.h"
 #include "sluiced/ionode/tcp/tcp.h"

@@ -57,6 +57,8 @@ static int usage(const char *problem, const char *what)
 		     "  --capacity RATE    what the node may draw from the file system, e.g. "
 		     "500MB/s;\n"
 		     "                     auto: it is found; auto,SENSOR: see sluice-up(1)\n"
+		     "  --capacity-ops N   metadata operations per second that jobs share; auto: "
+		     "found\n"
 		     "  --charge WHAT      wire: what leaves the page cache (default); calls: each "
 		     "byte of\n"
 		     "                     each call\n"
@@ -260,6 +262,7 @@ static int run(struct node_config *config)
 	    (rc = files_start(n)) || (rc = watch(n, n->closed_fd, &n->closed_fd)) ||
 	    (rc = ring_start(n)) || (config->trace && (rc = start_trace(n, config->trace, &sc))) ||
 	    (rc = usage_start(n)) || (rc = start_order(n, sc.order ? NULL : config->order)) ||
+	    (rc = ops_start(n, config->capacity_ops, config->find_ops)) ||
 	    (pass_start(n, node_now()), rc = turn_start(n)) || (rc = sense_start(n)) ||
 	    (rc = node_workers_start(n, threads))) {
 		fprintf(stderr, "sluiced: cannot start: %s\n", strerror(-rc));
@@ -297,6 +300,7 @@ static int run(struct node_config *config)
 	usage_stop(n);
 	rules_stop(n);
 	node_forget_peers(n);
+	ops_stop(n);
 	site_stop(n);
 	log_info("ionode stopped");
 	return rc;
@@ -310,6 +314,7 @@ static int parse(int argc, char **argv, struct node_config *c)
 		SHARE,
 		ORDER,
 		CAPACITY,
+		CAPACITY_OPS,
 		DEVICE,
 		USAGE,
 		ASK_ALWAYS,
@@ -339,6 +344,7 @@ static int parse(int argc, char **argv, struct node_config *c)
 		{ "share", 1, 0, SHARE },
 		{ "order", 1, 0, ORDER },
 		{ "capacity", 1, 0, CAPACITY },
+		{ "capacity-ops", 1, 0, CAPACITY_OPS },
 		{ "workers", 1, 0, WORKERS },
 		{ "window", 1, 0, WINDOW },
 		{ "device-model", 1, 0, DEVICE },
@@ -394,6 +400,12 @@ static int parse(int argc, char **argv, struct node_config *c)
 			} else if (sl_parse_rate(optarg, &c->capacity_bps) || !c->capacity_bps) {
 				return usage("not a rate:", optarg);
 			}
+			break;
+		case CAPACITY_OPS:
+			c->find_ops = !strcmp(optarg, "auto");
+			if (!c->find_ops &&
+			    (sl_ops_parse(optarg, &c->capacity_ops) || !c->capacity_ops))
+				return usage("not a number of operations:", optarg);
 			break;
 		case TRACE:
 			c->trace = optarg;

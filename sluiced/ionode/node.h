@@ -27,6 +27,7 @@
 #include "base/ds/list.h"
 #include "model/device.h"
 #include "sluice.h"
+#include "sluiced/ionode/ops.h"
 #include "sluiced/ionode/ring.h"
 #include "sluiced/ionode/shadow.h"
 #include "sluiced/ionode/window.h"
@@ -62,6 +63,7 @@ struct client;
 struct closer;
 struct node_io;
 struct node_turn;
+struct ops;
 struct peer;
 struct node_user;
 struct sense;
@@ -172,6 +174,7 @@ struct node_job {
 	sl_time since, last_seen;
 	uint64_t moved[2];     /* bytes, by enum sl_op: less than asked for at the end of a file */
 	uint64_t calls;	       /* data calls of its programs */
+	struct node_ops ops;   /* metadata operations, and other limits */
 	sl_time granted_until; /* the controller limits it */
 	uint64_t grant_bps;    /* it gets this first, by order; SL_GRANT_NONE: nothing ordered */
 	struct {
@@ -200,6 +203,8 @@ struct node_config {
 	const char *root;
 	const char *admit, *share, *order; /* NULL: the stage's default */
 	uint64_t capacity_bps;		   /* 0: not known, not paced */
+	uint64_t capacity_ops;		   /* operations per second; 0: not limited */
+	bool find_ops;			   /* that is to be found */
 	struct sl_device_model device;	   /* timing model; bps 0: none */
 	uint32_t workers;		   /* 0: one for each CPU */
 	uint32_t window;		   /* batches in flight; 0: by measurement */
@@ -253,6 +258,7 @@ struct node {
 	bool slow;	       /* the last batch that was executed took long */
 	uint32_t slowness;     /* how many of the last ones did: worker.c */
 	struct turns *turns;
+	struct ops *ops; /* the scheduler of operations */
 	uint32_t turn_serial;
 	uint32_t charge;	   /* enum sl_turn_charge: what the file system and the user say */
 	uint64_t background_bytes; /* dirty ones at which the kernel begins to write back */

@@ -113,10 +113,33 @@ static void look_processes(struct node *n, struct node_turn *t, sl_time now)
 
 /* ---- counts ---- */
 
+uint32_t turn_cpus(void)
+{
+	static _Atomic uint32_t known;
+	unsigned last = SL_TURN_CPUS - 1, first;
+	char text[128] = "";
+	const char *at;
+	FILE *f;
+
+	if (known)
+		return known;
+	f = fopen("/sys/devices/system/cpu/possible", "re"); /* "0-63", "0,2-5" */
+	if (f && fgets(text, sizeof(text), f)) {
+		at = strrchr(text, ',');
+		at = at ? at + 1 : text;
+		if (sscanf(at, "%u-%u", &first, &last) == 1)
+			last = first;
+	}
+	if (f)
+		fclose(f);
+	known = last < SL_TURN_CPUS ? last + 1 : SL_TURN_CPUS;
+	return known;
+}
+
 static void sum_counts(const struct sl_turn_job *shm, uint64_t moved[2], uint64_t *calls)
 {
 	moved[SL_READ] = moved[SL_WRITE] = *calls = 0;
-	for (uint32_t i = 0; i < SL_TURN_CPUS; i++)
+	for (uint32_t i = 0; i < turn_cpus(); i++)
 		for (int op = SL_READ; op <= SL_WRITE; op++) {
 			const struct sl_turn_count *c = &shm->cpu[i].moved[op];
 			const struct sl_turn_count *locked = &shm->cpu[i].locked[op];
@@ -145,6 +168,7 @@ static void account(struct node *n, struct node_turn *t, sl_time now)
 	}
 	j->calls += calls - t->counted_calls;
 	t->counted_calls = calls;
+	ops_account(n, j, now);
 }
 
 void turn_account(struct node *n, sl_time now)
@@ -178,12 +202,24 @@ static enum sl_turn_mode mode_of(const struct node *n, const struct node_job *j,
 	return SL_TURN_OPEN;
 }
 
+/* The word in the segment: the mode, and whether a limit is kept by the program beside it. */
+static uint32_t word_of(const struct node *n, const struct node_job *j, enum sl_turn_mode mode)
+{
+	const uint64_t *max = j->ops.asked.max;
+	bool metered = max[SL_METER_IOPS] || max[SL_METER_READ] || max[SL_METER_WRITE];
+
+	return (uint32_t)mode |
+	       (metered && !n->passing && mode != SL_TURN_GONE ? SL_TURN_METERED : 0);
+}
+
 static void set_mode(struct node *n, struct node_turn *t, enum sl_turn_mode mode, sl_time now)
 {
-	if (atomic_load(&t->shm->mode) == (uint32_t)mode)
+	uint32_t word = word_of(n, t->job, mode);
+
+	if (atomic_load(&t->shm->mode) == word)
 		return;
 	atomic_fetch_add(&t->shm->modes, 1);
-	atomic_store(&t->shm->mode, (uint32_t)mode);
+	atomic_store(&t->shm->mode, word);
 	turn_revoke(n, t, now);
 	if (mode == SL_TURN_OPEN) { /* nothing is owed where nothing is charged */
 		atomic_store(&t->shm->credit, 0);
@@ -224,6 +260,7 @@ void turn_modes(struct node *n, sl_time now)
 			continue;
 		set_homes(n, j->turn);
 		turn_wire_set(n, j->turn);
+		ops_mode(n, j->turn, now);
 		set_mode(n, j->turn, mode_of(n, j, now), now);
 	}
 }
@@ -239,6 +276,7 @@ void turn_job_keep(const struct node *n, struct node_job *j)
 	if (n->site) {
 		struct turn_kept k = { .local = j->turn->local,
 				       .asked = j->asked,
+				       .ops = j->ops.asked,
 				       .given = j->given,
 				       .procs = j->procs,
 				       .nodes = j->nodes,
@@ -255,6 +293,7 @@ void turn_job_keep(const struct node *n, struct node_job *j)
 	memcpy(shm->name, j->name, sizeof(shm->name));
 	memcpy(shm->title, j->title, sizeof(shm->title));
 	shm->asked_conf = j->asked;
+	shm->operations.conf = j->ops.asked;
 	shm->procs_declared = j->procs;
 	shm->nodes_declared = j->nodes;
 	shm->owner = j->owner;
@@ -277,6 +316,7 @@ static int attach(struct node *n, struct node_job *j, struct turn_room *room,
 	t->local = local_number(n, j);
 	t->job = j;
 	sum_counts(shm, t->counted, &t->counted_calls);
+	ops_attach(t);
 	shm->job = t->local;
 	shm->index = t->index = i;
 	shm->bytes = sizeof(*shm);
@@ -286,7 +326,8 @@ static int attach(struct node *n, struct node_job *j, struct turn_room *room,
 	turn_job_keep(n, j);
 	set_homes(n, t);
 	turn_wire_set(n, t);
-	atomic_store(&shm->mode, (uint32_t)mode_of(n, j, node_now()));
+	ops_mode(n, t, node_now());
+	atomic_store(&shm->mode, word_of(n, j, mode_of(n, j, node_now())));
 	turn_activate(n, t);
 	return 0;
 }
@@ -338,7 +379,7 @@ int turn_job_make(struct node *n, struct node_job *j)
 /* Whether somebody pays for what its programs have left dirty. */
 static bool is_charged(const struct node_turn *t)
 {
-	uint32_t mode = atomic_load(&t->shm->mode);
+	enum sl_turn_mode mode = sl_turn_mode_of(t->shm);
 
 	return mode == SL_TURN_LEASED || mode == SL_TURN_PLACED;
 }
@@ -378,6 +419,7 @@ void turn_job_forget(struct node *n, struct node_job *j)
 	unlink(path);
 	if (n->site)
 		turn_kept_remove(n, j->uid, t->local);
+	ops_release(n, t, node_now());
 	set_mode(n, t, SL_TURN_GONE, node_now());
 	node_wakes_now(n); /* before the memory that they are about is unmapped */
 	n->turns->by_index[t->index] = NULL;
@@ -400,6 +442,7 @@ static bool recall(const struct node *n, const struct turn_room *room,
 	    !memchr(shm->owner.partition, 0, SL_OWNER_MAX) || sl_job_number(shm->name) != local)
 		return false;
 	*k = (struct turn_kept){ .asked = shm->asked_conf,
+				 .ops = shm->operations.conf,
 				 .local = local,
 				 .procs = shm->procs_declared,
 				 .nodes = shm->nodes_declared };
@@ -437,6 +480,8 @@ static void adopt(struct node *n, struct turn_room *room, const char *path)
 	if (shm && j && !j->turn) {
 		memcpy(j->title, k.title, sizeof(j->title));
 		j->given = k.given;
+		j->ops.asked = k.ops;
+		ops_job_apply(n, j, node_now());
 		j->procs = k.procs;
 		j->nodes = k.nodes;
 		if (!n->site)

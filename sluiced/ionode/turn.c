@@ -229,7 +229,7 @@ static uint64_t debt_part(const struct node *n, const struct node_turn *t, uint6
 /* What the job needs now. False: nothing, and nothing is to be looked at again. */
 static bool look_credit(struct node *n, struct node_turn *t, bool asked, sl_time now)
 {
-	uint32_t mode = atomic_load_explicit(&t->shm->mode, memory_order_relaxed);
+	enum sl_turn_mode mode = sl_turn_mode_of(t->shm);
 	int64_t credit;
 	uint64_t bytes;
 	bool wants, left;
@@ -502,6 +502,8 @@ void turn_collect(struct node *n, sl_time now)
 			     atomic_exchange(&t->shm->asked, 0);
 		bool stays = look_credit(n, t, asked, now);
 
+		stays = ops_look(n, t, now) || stays;
+
 		next = l->next;
 		if (ts->out && n->waiting)
 			expire(n, t, now);
@@ -602,7 +604,7 @@ static void nap(struct node *n, sl_time until)
 		return;
 	/* While the pacer holds all back, somebody who asks would wake us for nothing. */
 	pthread_mutex_lock(&n->lock);
-	held = n->pace >= until;
+	held = n->pace >= until && !ops_pacing(n);
 	pthread_mutex_unlock(&n->lock);
 	for (struct turn_room *room = ts->rooms; room; room = room->next) {
 		atomic_store(&room->page->sleeping, !held); /* before the last look */

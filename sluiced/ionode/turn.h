@@ -20,6 +20,7 @@ struct turn_kept {
 	uint64_t magic, local;
 	char name[SL_JOB_NAME_MAX], title[SL_JOB_NAME_MAX];
 	struct sl_job_conf asked, given;
+	struct sl_ops_conf ops;
 	uint32_t procs, nodes, uid, pad;
 };
 
@@ -164,6 +165,8 @@ void turn_modes(struct node *n, sl_time now);
 void turn_account(struct node *n, sl_time now);
 /* Whether something is to see every single call. */
 bool turn_sees_all(const struct node *n);
+/* CPUs that a count can be of: lines of a segment from there on are 0. */
+uint32_t turn_cpus(void);
 /* Once a second: forget slots of threads that have ended. */
 void turn_tick(struct node *n, sl_time now);
 

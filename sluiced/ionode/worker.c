@@ -453,7 +453,7 @@ static void begin(struct node *n, const struct sl_batch *b, const struct hand *h
 
 sl_time node_go_on(struct node *n, struct sl_bell *bell, bool turns)
 {
-	sl_time now = node_now(), wake = SL_NEVER, due = SL_NEVER;
+	sl_time now = node_now(), wake = SL_NEVER, due = SL_NEVER, ops;
 	const struct hand hand = { bell, bell ? (uint32_t)(bell - n->bells->bell) : 0, NULL };
 
 	pthread_mutex_lock(&n->lock);
@@ -485,6 +485,8 @@ sl_time node_go_on(struct node *n, struct sl_bell *bell, bool turns)
 		wake = SL_NEVER; /* the thread of turns will look */
 	if (turns && turn_wake(n, now) < wake)
 		wake = turn_wake(n, now);
+	ops = ops_go_on(n, now);
+	wake = ops < wake ? ops : wake;
 	node_unlock(n);
 	return turns && due < wake ? due : wake;
 }

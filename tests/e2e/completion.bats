@@ -155,7 +155,7 @@ options_known() { # command
 	"$SLUICE" run --job ocean -- dd if=/dev/zero of="$DIR/f" bs=4K count=1 status=none
 	[ "$(offers sluice set '')" = ocean ]
 	has "$(offers sluice set ocean '')" min= max= weight=
-	[ "$(offers sluice set ocean ma)" = "max=" ]
+	has "$(offers sluice set ocean ma)" max= max_ops= max_read=
 	touch data
 	[ "$(offers sluice run -- printen | sort -u)" = printenv ]
 	[ "$(offers sluice run --job x -- cat dat)" = data ]

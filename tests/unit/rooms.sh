@@ -22,7 +22,7 @@ policy/request     base/ds include policy
 policy/machine     base/ds include policy
 detect             base base/ds include
 sched              base base/ds include policy policy/request detect
-wire               base/ds include
+wire               base base/ds include
 model              base include
 sim                base base/ds include sched model
 client/conn        base wire include
@@ -31,8 +31,8 @@ client/preload     base wire include client/conn client/gate
 sluiced/controller base base/ds include policy policy/machine policy/request sched detect wire
 sluiced/ionode     base base/ds include policy policy/machine sched detect wire model layer
 sluiced            include
-layer              base include policy sched model client/conn
-lab                base base/ds include policy policy/machine sched detect model sim client/conn layer
+layer              base include policy wire sched model client/conn
+lab                base base/ds include policy policy/machine wire sched detect model sim client/conn layer
 cli                base include policy wire sched detect model sim client/conn client/gate layer lab
 httpd              base include sim client/conn layer
 integrate          base

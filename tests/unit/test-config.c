@@ -92,6 +92,7 @@ static void every_key_is_taken(void **state)
 		[CONFIG_NAME] = "scratch",
 		[CONFIG_DIRECTORY] = "/mnt/my scratch",
 		[CONFIG_CAPACITY] = "2GB/s",
+		[CONFIG_CAPACITY_OPS] = "20k",
 		[CONFIG_WORKERS] = "4",
 		[CONFIG_LISTEN] = "[::1]:4444",
 		[CONFIG_SECRET_FILE] = "/home/me/secret",
@@ -118,6 +119,7 @@ static void every_key_is_taken(void **state)
 		  "name: scratch\n"
 		  "directory: /mnt/my scratch\n"
 		  "capacity: 2GB/s\n"
+		  "capacity_ops: 20k\n"
 		  "workers: 4\n"
 		  "listen: '[::1]:4444'\n"
 		  "secret_file: /home/me/secret\n"
@@ -170,10 +172,10 @@ static void every_key_is_taken(void **state)
 	assert_int_equal(c.jobs[0].conf.weight, 4);
 	assert_int_equal(c.jobs[0].conf.period_ns, INT64_C(1200000000000));
 	assert_int_equal(c.jobs[0].conf.best_effort, 1);
-	assert_int_equal(c.jobs[0].line, 30);
+	assert_int_equal(c.jobs[0].line, 31);
 	assert_string_equal(c.jobs[1].name, "17");
 	assert_null(c.jobs[1].words);
-	assert_int_equal(c.jobs[1].line, 38);
+	assert_int_equal(c.jobs[1].line, 39);
 	config_free(&c);
 	assert_null(c.jobs);
 }
@@ -198,7 +200,8 @@ static void an_unknown_key_is_answered_with_those_there_are(void **state)
 	static const struct wrong rows[] = {
 		{ "name: a\n\ncapcity: 2G\n", "s.yaml:3: ",
 		  "the file has no key 'capcity' (did you mean 'capacity'?); there are name, "
-		  "directory, capacity, workers, listen, secret_file, device_model, trace, "
+		  "directory, capacity, capacity_ops, workers, listen, secret_file, device_model, "
+		  "trace, "
 		  "log_level, ionodes, gap, curves, per_proc_bandwidth, compute_nodes, "
 		  "controller_loss, standby, direct, ask_always, charge, dirty, mode, dashboard, policy, "
 		  "jobs" },

@@ -27,6 +27,7 @@
 #include <unistd.h>
 
 #include "client/conn/client.h"
+#include "client/conn/ops.h"
 #include "client/conn/turn.h"
 #include "client/conn/wire.h"
 
@@ -220,6 +221,8 @@ static int setup(void **state)
 	atomic_store(&job->buffered, 0);
 	atomic_store(&job->flushed, 0);
 	memset(job->cpu, 0, sizeof(job->cpu));
+	atomic_store(&job->ops, 0);
+	atomic_store(&job->operations.asked, 0);
 	memset(job->slot, 0, sizeof(job->slot));
 	return 0;
 }
@@ -934,7 +937,7 @@ static void open_says_which_files_are_ours_by_their_paths(void **state)
 	assert_int_equal(opened(AT_FDCWD, path, O_RDONLY), TURNFD_OURS);
 	assert_int_equal(opened(AT_FDCWD, path, O_RDWR | O_DIRECT), TURNFD_SLOW);
 	assert_int_equal(opened(AT_FDCWD, path, O_RDWR | O_DSYNC), TURNFD_SLOW);
-	assert_int_equal(opened(AT_FDCWD, path, O_PATH), TURNFD_PASS);
+	assert_int_equal(opened(AT_FDCWD, path, O_PATH), TURNFD_DIR);
 	assert_int_equal(opened(AT_FDCWD, path, O_RDWR | O_TMPFILE), TURNFD_OURS);
 	assert_int_equal(opened(AT_FDCWD, path, O_RDONLY | O_DIRECTORY), TURNFD_DIR);
 	/* openat() in that directory */
@@ -1037,12 +1040,192 @@ static int finish(void **state)
 	return system(command); /* NOLINT(cert-env33-c): a path of our own */
 }
 
+/* ---- operations: client/conn/ops.h ---- */
+
+static uint64_t operations(enum sl_class which)
+{
+	uint64_t sum = atomic_load(&job->operations.locked[which]);
+
+	for (unsigned i = 0; i < SL_TURN_CPUS; i++)
+		sum += job->ops_cpu[i].calls[which];
+	return sum;
+}
+
+static void *operator(void *arg)
+{
+	for (int i = 0; i < ROUNDS; i++)
+		ops_made((enum sl_class)(i % SL_CLASSES), 0);
+	return arg;
+}
+
+static void operations_are_counted_by_class(void **state)
+{
+	uint64_t before[SL_CLASSES];
+	pthread_t thread[THREADS];
+
+	(void)state;
+	call(SL_WRITE, 1, 1); /* the segment is found by the first call */
+	for (int c = 0; c < SL_CLASSES; c++)
+		before[c] = operations((enum sl_class)c);
+	for (int i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&thread[i], NULL, operator, NULL), 0);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(thread[i], NULL);
+	for (int c = 0; c < SL_CLASSES; c++)
+		assert_int_equal(operations((enum sl_class)c) - before[c],
+				 THREADS * ROUNDS / SL_CLASSES);
+}
+
+static void limit(enum sl_meter m, uint64_t rate)
+{
+	atomic_store(&job->operations.meter[m].tag, 0);
+	atomic_store(&job->operations.meter[m].step, sl_meter_step(rate));
+}
+
+static void a_meter_keeps_its_rate(void **state)
+{
+	int64_t begin = now_ns(), took;
+
+	(void)state;
+	limit(SL_METER_OPS, 1000);
+	atomic_store(&job->ops, SL_OPS_METERED);
+	errno = ERANGE;
+	for (int i = 0; i < 120; i++)
+		ops_made(SL_LOOKUP, 0);
+	assert_int_equal(errno, ERANGE);
+	took = now_ns() - begin;
+	assert_true(took >= 99000000); /* 120 ms, of which the burst is worth 20 */
+	limit(SL_METER_OPS, 0);
+	limit((enum sl_meter)SL_REMOVE, 100);
+	begin = now_ns();
+	for (int i = 0; i < 10000; i++)
+		ops_made(SL_LOOKUP, 0); /* not of that class */
+	for (int i = 0; i < 12; i++)
+		ops_made(SL_REMOVE, 0);
+	assert_true(now_ns() - begin >= 99000000);
+	limit((enum sl_meter)SL_REMOVE, 0);
+	assert_true(atomic_load(&job->operations.held_ns) > 100000000);
+}
+
+static void bytes_and_calls_of_a_direction_have_meters(void **state)
+{
+	int64_t begin = now_ns();
+
+	(void)state;
+	limit(SL_METER_WRITE, 1000000);
+	atomic_store(&job->mode, SL_TURN_OPEN | SL_TURN_METERED);
+	assert_int_equal(call(SL_WRITE, 120000, 120000), TURN_OPEN);
+	assert_true(now_ns() - begin >= 99000000);
+	begin = now_ns();
+	assert_int_equal(call(SL_WRITE, 120000, -1), TURN_OPEN); /* what fails costs nothing */
+	assert_int_equal(atomic_load(&job->operations.meter[SL_METER_READ].tag), 0);
+	assert_int_equal(call(SL_READ, 120000, 120000), TURN_OPEN);
+	assert_int_equal(atomic_load(&job->operations.meter[SL_METER_READ].tag), 0);
+	limit(SL_METER_WRITE, 0);
+	limit(SL_METER_IOPS, 100);
+	begin = now_ns();
+	for (int i = 0; i < 12; i++)
+		call(i % 2 ? SL_READ : SL_WRITE, 1, 1);
+	assert_true(now_ns() - begin >= 99000000);
+	limit(SL_METER_IOPS, 0);
+}
+
+static void *one_operation(void *over)
+{
+	ops_made(SL_CREATE, 0);
+	atomic_store((atomic_bool *)over, true);
+	return NULL;
+}
+
+static void an_operation_waits_for_credit(void **state)
+{
+	struct sl_turn_ops *o = &job->operations;
+	atomic_bool over = false;
+	pthread_t thread;
+
+	(void)state;
+	atomic_store(&o->granted, atomic_load(&o->used) + 1);
+	atomic_store(&job->ops, SL_OPS_LEASED);
+	ops_made(SL_CREATE, 0); /* covered */
+	assert_int_equal(pthread_create(&thread, NULL, one_operation, &over), 0);
+	UNTIL(atomic_load(&o->asked) &&
+	      atomic_load(&node->ready[job->index / 64]) & UINT64_C(1) << job->index % 64);
+	assert_false(atomic_load(&over));
+	atomic_fetch_add(&o->granted, 1);
+	atomic_fetch_add(&o->grants, 1);
+	syscall(SYS_futex, &o->grants, FUTEX_WAKE_BITSET, INT32_MAX, NULL, NULL,
+		SL_OPS_BIT(atomic_load(&o->used) - 1));
+	pthread_join(thread, NULL);
+	assert_true(over);
+}
+
+static void nobody_waits_for_a_node_that_lets_go(void **state)
+{
+	struct sl_turn_ops *o = &job->operations;
+	atomic_bool over = false;
+	pthread_t thread;
+
+	(void)state;
+	atomic_store(&o->granted, atomic_load(&o->used));
+	atomic_store(&job->ops, SL_OPS_LEASED);
+	assert_int_equal(pthread_create(&thread, NULL, one_operation, &over), 0);
+	UNTIL(atomic_load(&o->asked));
+	atomic_store(&job->ops, 0);
+	atomic_fetch_add(&o->grants, 1);
+	syscall(SYS_futex, &o->grants, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+	pthread_join(thread, NULL);
+	assert_true(over);
+}
+
+static void paths_are_in_the_layer_or_not(void **state)
+{
+	char path[256], here[256];
+
+	(void)state;
+	assert_non_null(getcwd(here, sizeof(here)));
+	errno = ERANGE;
+	snprintf(path, sizeof(path), "%s/root/a", dir);
+	assert_true(turnfd_path(AT_FDCWD, path));
+	snprintf(path, sizeof(path), "%s/root", dir);
+	assert_true(turnfd_path(AT_FDCWD, path));
+	snprintf(path, sizeof(path), "%s/rooted", dir);
+	assert_false(turnfd_path(AT_FDCWD, path));
+	snprintf(path, sizeof(path), "%s/root/a/../b", dir);
+	assert_true(turnfd_path(AT_FDCWD, path));
+	snprintf(path, sizeof(path), "%s/root/a/../../b", dir);
+	assert_false(turnfd_path(AT_FDCWD, path));
+	assert_false(turnfd_path(AT_FDCWD, "/etc/passwd"));
+	snprintf(path, sizeof(path), "%s/root/down", dir);
+	mkdir(path, 0700);
+	turnfd_chdir();
+	assert_int_equal(chdir(path), 0);
+	turnfd_chdir();
+	assert_true(turnfd_path(AT_FDCWD, "x"));
+	assert_true(turnfd_path(AT_FDCWD, "../x"));
+	assert_false(turnfd_path(AT_FDCWD, "../../x"));
+	assert_int_equal(chdir(here), 0);
+	turnfd_chdir();
+	assert_false(turnfd_path(AT_FDCWD, "x"));
+	assert_false(turnfd_path(AT_FDCWD, "../x"));
+	assert_true(turnfd_within(file));
+	assert_true(turnfd_path(file, ""));
+	assert_false(turnfd_path(0, "x"));
+	assert_int_equal(errno, ERANGE);
+	rmdir(path);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define CASE(name) cmocka_unit_test_setup(name, setup)
 		CASE(every_call_of_threads_and_handlers_is_counted_once),
 		CASE(a_call_that_need_not_ask_is_counted_as_what_it_moved),
+		CASE(operations_are_counted_by_class),
+		CASE(a_meter_keeps_its_rate),
+		CASE(bytes_and_calls_of_a_direction_have_meters),
+		CASE(an_operation_waits_for_credit),
+		CASE(nobody_waits_for_a_node_that_lets_go),
+		CASE(paths_are_in_the_layer_or_not),
 		CASE(credit_is_debited_and_what_did_not_move_comes_back),
 		CASE(a_call_without_credit_asks_until_the_debt_is_paid),
 		CASE(a_waiter_that_goes_wakes_the_next),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A connection to a controller: see dial.h. */
-#include "sluiced/controller/dial.h"
+#include "wire/dial.h"
 
 #include <errno.h>
 #include <stdio.h>

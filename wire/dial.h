@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A connection to a controller, for I/O nodes and for the other controller. */
-#ifndef SL_CONTROLLER_DIAL_H
-#define SL_CONTROLLER_DIAL_H
+#ifndef SL_WIRE_DIAL_H
+#define SL_WIRE_DIAL_H
 
 /*
  * Connect to PATH or HOST:PORT and say who one is, "@ionode" for example; secret_file: what is to

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Paying for operations: meters here, credit in turn.c. wire/ops.h says how both work.
+ *
+ * Nothing here returns an error or allocates. A wait for a meter ends by itself: the tag is a time.
+ * If the node changes a limit, waiters go at once, and the next call is charged by the new one.
+ */
+#include "client/conn/ops.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "client/conn/settings.h"
+
+#define SAMPLE	 16 /* one call in so many is timed */
+#define COST_MAX (INT64_C(86400000000000) * SL_METER_TICKS)
+
+static __thread uint8_t sampled __attribute__((tls_model("initial-exec")));
+
+int64_t ops_sample(void)
+{
+	int saved = errno;
+	int64_t now = sampled++ % SAMPLE || turn_sealed() ? 0 : turn_now_ns();
+
+	errno = saved;
+	return now;
+}
+
+/* Charge a meter; the time at which it is paid off. */
+static int64_t charge(struct sl_turn_meter *m, uint64_t units, int64_t now)
+{
+	uint64_t step = atomic_load_explicit(&m->step, memory_order_relaxed);
+	int64_t least = (now - SL_METER_BURST_NS) * SL_METER_TICKS, tag, next, cost;
+	unsigned __int128 wide;
+
+	if (!step)
+		return 0;
+	wide = ((unsigned __int128)units * step) >> 26; /* 2^-32 ns to 2^-6 ns */
+	cost = wide < (unsigned __int128)COST_MAX ? (int64_t)wide : COST_MAX;
+	tag = atomic_load_explicit(&m->tag, memory_order_relaxed);
+	do
+		next = (tag > least ? tag : least) + cost;
+	while (!atomic_compare_exchange_weak(&m->tag, &tag, next));
+	return next / SL_METER_TICKS;
+}
+
+_Static_assert(SL_METER_TICKS == 64, "charge() shifts by 26");
+
+/* Sleep until then, or until the limits change. */
+static void wait_until(struct sl_turn_job *job, uint32_t limits, int64_t until)
+{
+	struct timespec ts = { until / 1000000000, until % 1000000000 };
+	int64_t begin = turn_now_ns(), now = begin;
+
+	while (now < until && atomic_load(&job->operations.limits) == limits) {
+		if (syscall(SYS_futex, &job->operations.limits, FUTEX_WAIT_BITSET, limits, &ts,
+			    NULL, FUTEX_BITSET_MATCH_ANY) &&
+		    errno != EINTR && errno != ETIMEDOUT && errno != EAGAIN)
+			break; /* a process that may not wait goes */
+		now = turn_now_ns();
+	}
+	if (now > begin)
+		atomic_fetch_add(&job->operations.held_ns, (uint64_t)(now - begin));
+}
+
+static int64_t later(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+void ops_pay(enum sl_class which, int64_t since_ns)
+{
+	const struct settings *s = client_settings();
+	int saved = errno;
+	struct sl_turn_job *job;
+	uint32_t ops, limits;
+	int64_t now;
+
+	job = s->enabled && !s->gated && !s->tcp ? turn_attach() : NULL;
+	if (!job) {
+		errno = saved;
+		return;
+	}
+	account_operation(job, which);
+	ops = atomic_load(&job->ops);
+	if (since_ns && ops & SL_OPS_TIMED) {
+		atomic_fetch_add(&job->operations.timed[which].log,
+				 sl_ops_log((uint64_t)(turn_now_ns() - since_ns)));
+		atomic_fetch_add(&job->operations.timed[which].calls, 1);
+	}
+	if (ops & SL_OPS_METERED && !turn_sealed()) {
+		now = turn_now_ns();
+		limits = atomic_load(&job->operations.limits);
+		wait_until(job, limits,
+			   later(charge(&job->operations.meter[which], 1, now),
+				 charge(&job->operations.meter[SL_METER_OPS], 1, now)));
+	}
+	if (ops & SL_OPS_LEASED)
+		turn_operation(job);
+	errno = saved;
+}
+
+static enum sl_meter meter_of(enum sl_op op)
+{
+	return op == SL_READ ? SL_METER_READ : SL_METER_WRITE;
+}
+
+void ops_moved(struct sl_turn_job *job, enum sl_op op, uint64_t bytes, bool wait)
+{
+	struct sl_turn_meter *meter = job->operations.meter;
+	uint32_t limits = atomic_load(&job->operations.limits);
+	int64_t now = turn_now_ns(), until;
+
+	until = later(charge(&meter[SL_METER_IOPS], 1, now),
+		      charge(&meter[meter_of(op)], bytes, now));
+	if (wait)
+		wait_until(job, limits, until);
+}
+
+/* When a meter is paid off; 0: it limits nothing. */
+static int64_t paid_off(const struct sl_turn_meter *m)
+{
+	return atomic_load(&m->step) ? atomic_load(&m->tag) / SL_METER_TICKS : 0;
+}
+
+bool ops_may_move(struct sl_turn_job *job, enum sl_op op, bool wait)
+{
+	const struct sl_turn_meter *meter = job->operations.meter;
+	uint32_t limits = atomic_load(&job->operations.limits);
+	int64_t until = later(paid_off(&meter[SL_METER_IOPS]), paid_off(&meter[meter_of(op)]));
+
+	if (until <= turn_now_ns())
+		return true;
+	if (wait)
+		wait_until(job, limits, until);
+	return wait;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Metadata operations of this process, and limits on data calls: the client's side of wire/ops.h.
+ */
+#ifndef SL_CLIENT_OPS_H
+#define SL_CLIENT_OPS_H
+
+#include "client/conn/turn.h"
+
+/* The rest of ops_made(): first contact, limits, credit. Keeps errno. Not a cancellation point. */
+void ops_pay(enum sl_class which, int64_t since_ns);
+
+/* A metadata call on something in the layer is over: count it, and wait if the job has to. since_ns:
+ * from ops_since(). */
+static inline void ops_made(enum sl_class which, int64_t since_ns)
+{
+	struct sl_turn_job *job = atomic_load_explicit(&turn_route.job, memory_order_acquire);
+
+	if (__builtin_expect(
+		    job &&
+			    turn_word_of(job) ==
+				    atomic_load_explicit(&turn_route.open, memory_order_relaxed) &&
+			    !atomic_load_explicit(&job->ops, memory_order_relaxed),
+		    1))
+		account_operation(job, which);
+	else
+		ops_pay(which, since_ns);
+}
+
+int64_t ops_sample(void);
+
+/* Before a metadata call: the time, if it is one of those that are timed; else 0. */
+static inline int64_t ops_since(void)
+{
+	struct sl_turn_job *job = atomic_load_explicit(&turn_route.job, memory_order_relaxed);
+
+	if (__builtin_expect(
+		    !job || !(atomic_load_explicit(&job->ops, memory_order_relaxed) & SL_OPS_TIMED),
+		    1))
+		return 0;
+	return ops_sample();
+}
+
+/* A data call has moved so many bytes, in a job with SL_TURN_METERED. wait: until its meters have
+ * made up for it. */
+void ops_moved(struct sl_turn_job *job, enum sl_op op, uint64_t bytes, bool wait);
+/* Whether a data call of this direction need not wait for a meter; else, if `wait`, wait. */
+bool ops_may_move(struct sl_turn_job *job, enum sl_op op, bool wait);
+
+#endif

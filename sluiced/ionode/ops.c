@@ -1,0 +1,537 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Operations of jobs: a second scheduler, whose requests are leases of operations instead of bytes.
+ *
+ * With a capacity (given, or found: detect/ops.h) each job that makes operations has a request in
+ * it, of a *lease*: what the capacity is in a millisecond. Admit, share and a pacer decide as for
+ * bytes (turn.c). A job that has used credit lately keeps its request in there without asking, until
+ * LEASES are unused; what nobody uses for IDLE_NS is taken back.
+ *
+ *	capacity 5000/s: leases of 5. a (weight 4) and b (weight 1) make operations all the time:
+ *	a: 5, a: 5, a: 5, a: 5, b: 5, …   4000/s and 1000/s
+ *
+ * Limits (max) need no scheduler: the node writes the time of one unit into the segment, and
+ * programs keep it. Of a job with processes at several nodes, each has its part of the limit.
+ */
+#include "sluiced/ionode/ops.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "detect/ops.h"
+#include "sluiced/ionode/pass.h"
+#include "sluiced/ionode/turn.h"
+#include "sched/spec.h"
+
+#define LEASE_NS      INT64_C(1000000)
+#define LEASES	      10
+#define LEASE_MOST    UINT64_C(100000)
+#define HOLD_NS	      INT64_C(20000000)
+#define IDLE_NS	      INT64_C(100000000)
+#define PACE_SLACK_NS INT64_C(10000000)
+#define QUIET_NS      INT64_C(2000000000)
+#define STEP_QUIET_NS INT64_C(1000000000)
+
+struct ops {
+	struct sl_sched *sched;
+	uint64_t capacity; /* as given; 0: none */
+	bool find;	   /* it is found */
+	uint64_t draw;	   /* in force; 0: no limit */
+	sl_time pace;	   /* no lease is given before this time */
+	uint64_t carry;	   /* of the division behind it */
+	uint64_t serial;
+	uint32_t waiting; /* leases in the scheduler */
+	struct sl_ops_find finder;
+	sl_time step_ns; /* when the last step of the finder was */
+	sl_time busy_ns; /* when there was last an operation */
+};
+
+_Static_assert(SL_CLASSES <= SL_OPS_CLASSES, "the finder knows that many");
+
+/* ---- pacing ---- */
+
+static void pace(struct ops *o, int64_t count, sl_time now)
+{
+	unsigned __int128 cost;
+
+	if (!o->draw)
+		return;
+	if (count < 0) {
+		o->pace -= (sl_time)((uint64_t)-count * 1000000000 / o->draw);
+		return;
+	}
+	if (o->pace < now - PACE_SLACK_NS)
+		o->pace = now - PACE_SLACK_NS;
+	cost = (unsigned __int128)count * 1000000000 + o->carry;
+	o->pace += (sl_time)(cost / o->draw);
+	o->carry = (uint64_t)(cost % o->draw);
+}
+
+static uint64_t lease_of(const struct ops *o)
+{
+	uint64_t count = (uint64_t)((unsigned __int128)o->draw * LEASE_NS / 1000000000);
+
+	return count < 1 ? 1 : count < LEASE_MOST ? count : LEASE_MOST;
+}
+
+/* ---- leases ---- */
+
+static void drop(struct ops *o, struct node_ops *jo, sl_time now)
+{
+	if (jo->lease.state_ && sl_cancel(o->sched, &jo->lease, now) == 0)
+		o->waiting--;
+}
+
+/* What the job has and has not used, by its own word, as far as it can be true. */
+static int64_t credit_of(const struct ops *o, const struct sl_turn_ops *shm)
+{
+	int64_t credit = (int64_t)(atomic_load(&shm->granted) - atomic_load(&shm->used));
+	int64_t most = (int64_t)(2 * LEASES * lease_of(o));
+
+	return credit < most ? credit : most;
+}
+
+bool ops_look(struct node *n, struct node_turn *t, sl_time now)
+{
+	struct sl_turn_ops *shm = &t->shm->operations;
+	struct node_ops *jo = &t->job->ops;
+	struct ops *o = n->ops;
+	uint64_t lease, used;
+	int64_t credit;
+	bool asked;
+
+	if (!(atomic_load_explicit(&t->shm->ops, memory_order_relaxed) & SL_OPS_LEASED) ||
+	    !jo->known)
+		return false;
+	asked = atomic_load_explicit(&shm->asked, memory_order_relaxed) &&
+		atomic_exchange(&shm->asked, 0);
+	used = atomic_load_explicit(&shm->used, memory_order_relaxed);
+	credit = credit_of(o, shm);
+	if (asked || used != jo->used)
+		jo->used_ns = now;
+	jo->used = used;
+	if (credit >= 0 && now - jo->used_ns >= HOLD_NS) {
+		drop(o, jo, now);
+		if (now - jo->used_ns < IDLE_NS)
+			return true;
+		atomic_fetch_sub(&shm->granted, (uint64_t)credit);
+		pace(o, -credit, now);
+		return false;
+	}
+	lease = lease_of(o);
+	if (jo->lease.state_ || credit >= (int64_t)(LEASES * lease))
+		return true;
+	jo->lease = (struct sl_request){ .job = t->job->number,
+					 .file = SL_NO_FILE + o->serial++ % UINT32_MAX,
+					 .length = lease,
+					 .op = SL_WRITE,
+					 .user = t };
+	if (sl_add(o->sched, &jo->lease, now) == 0)
+		o->waiting++;
+	return true;
+}
+
+/* Wake those whose operations are covered now: numbers from..to-1. */
+static void wake(struct node *n, struct sl_turn_ops *shm, uint64_t from, uint64_t to)
+{
+	uint32_t bits = 0;
+
+	for (uint64_t i = from; i < to && i < from + 32; i++)
+		bits |= SL_OPS_BIT(i);
+	atomic_fetch_add(&shm->grants, 1);
+	node_wake_later(n, &shm->grants, INT32_MAX, bits);
+}
+
+static void give(struct node *n, const struct sl_batch *b, sl_time now)
+{
+	struct node_turn *t = b->first->user;
+	struct sl_turn_ops *shm = &t->shm->operations;
+	uint64_t count = b->length, granted, used;
+
+	pace(n->ops, (int64_t)count, now);
+	sl_done(n->ops->sched, b, now);
+	granted = atomic_fetch_add(&shm->granted, count);
+	used = atomic_load(&shm->used);
+	if (used > granted)
+		wake(n, shm, granted, granted + count < used ? granted + count : used);
+	turn_activate(n, t);
+	ops_look(n, t, now);
+}
+
+/* ---- finding the capacity ---- */
+
+static void set_draw(struct node *n, uint64_t draw, sl_time now)
+{
+	struct ops *o = n->ops;
+	bool changed = !draw != !o->draw;
+
+	if (draw == o->draw)
+		return;
+	if (sl_capacity_set(o->sched, draw ? draw : o->find ? SL_MAX_OPS : 0, now))
+		log_warn("capacity_ops=%llu: %s", (unsigned long long)draw, sl_error(o->sched));
+	if (o->pace > now && draw && o->draw) /* what is owed is owed in operations */
+		o->pace = now + (sl_time)((unsigned __int128)(o->pace - now) * o->draw / draw);
+	if (!draw)
+		o->pace = 0;
+	o->draw = draw;
+	o->carry = 0;
+	for (struct node_job *j = n->jobs; changed && j; j = j->next)
+		if (j->turn)
+			ops_mode(n, j->turn, now);
+}
+
+static void find_step(struct node *n, sl_time now)
+{
+	struct ops *o = n->ops;
+	struct sl_ops_step s = { .took_ns = now - o->step_ns };
+
+	for (struct node_job *j = n->jobs; j; j = j->next) {
+		uint64_t made;
+
+		if (!j->turn)
+			continue;
+		ops_account(n, j, now);
+		made = ops_sum(j->ops.made);
+		s.jobs += made != j->ops.step_made;
+		s.made += made - j->ops.step_made;
+		j->ops.step_made = made;
+		for (int c = 0; c < SL_CLASSES; c++) {
+			uint64_t log = atomic_load(&j->turn->shm->operations.timed[c].log);
+			uint64_t calls = atomic_load(&j->turn->shm->operations.timed[c].calls);
+
+			s.log2[c] += (double)(log - j->ops.timed_log[c]) / SL_OPS_LOG;
+			s.calls[c] += calls - j->ops.timed_calls[c];
+			j->ops.timed_log[c] = log;
+			j->ops.timed_calls[c] = calls;
+		}
+	}
+	o->step_ns = now;
+	if (s.made)
+		o->busy_ns = now;
+	set_draw(n, (uint64_t)sl_ops_find_step(&o->finder, &s), now);
+}
+
+sl_time ops_go_on(struct node *n, sl_time now)
+{
+	struct ops *o = n->ops;
+	sl_time wake_ns = SL_NEVER, step;
+
+	if (o->find && !n->passing) {
+		step = o->step_ns + (now - o->busy_ns < QUIET_NS ? SL_OPS_STEP_NS : STEP_QUIET_NS);
+		if (now >= step) {
+			find_step(n, now);
+			step = now + SL_OPS_STEP_NS;
+		}
+		wake_ns = step;
+	}
+	while (o->waiting) {
+		const struct sl_batch *b;
+		sl_time next = SL_NEVER;
+
+		if (o->pace > now)
+			return o->pace < wake_ns ? o->pace : wake_ns;
+		b = sl_next(o->sched, now, &next);
+		if (!b)
+			return next < wake_ns ? next : wake_ns;
+		o->waiting -= b->count;
+		give(n, b, now);
+	}
+	return wake_ns;
+}
+
+bool ops_pacing(const struct node *n)
+{
+	return n->ops->draw;
+}
+
+/* ---- jobs ---- */
+
+static uint64_t part_here(const struct node_job *j, uint64_t whole)
+{
+	uint64_t part;
+
+	if (!j->share || !whole)
+		return whole;
+	part = (uint64_t)((unsigned __int128)whole * j->share / SL_SHARE_WHOLE);
+	return part ? part : 1;
+}
+
+static struct sl_job_conf conf_of(const struct node *n, const struct node_job *j,
+				  const struct sl_ops_conf *asked)
+{
+	uint32_t nodes = n->config->layer_nodes ? n->config->layer_nodes : 1;
+
+	return (struct sl_job_conf){
+		.min_bps = j->share ? part_here(j, asked->min_ops) : asked->min_ops / nodes,
+		.weight = j->asked.weight,
+		.period_ns = j->asked.period_ns ? j->asked.period_ns : j->found_period_ns,
+		.best_effort = n->ops->find || nodes > 1 || j->asked.best_effort,
+	};
+}
+
+int ops_job_apply(struct node *n, struct node_job *j, sl_time now)
+{
+	struct sl_job_conf conf;
+	int rc;
+
+	if (!n->ops)
+		return 0;
+	conf = conf_of(n, j, &j->ops.asked);
+	rc = j->ops.known ? sl_job_set(n->ops->sched, j->number, &conf, now)
+			  : sl_job_add(n->ops->sched, j->number, &conf, now);
+	if (rc)
+		log_warn("job=%s operations: %s", j->name, sl_error(n->ops->sched));
+	j->ops.known = j->ops.known || !rc;
+	return rc;
+}
+
+int ops_job_ask(struct node *n, struct node_job *j, const struct sl_ops_conf *conf, sl_time now,
+		const char **why)
+{
+	struct sl_job_conf here = conf_of(n, j, conf);
+	int rc = 0;
+
+	if (conf->min_ops && !n->ops->capacity && !n->ops->find) {
+		*why = "a min of operations needs a layer with a capacity of them: 'sluice up "
+		       "--capacity-ops N'";
+		return -EINVAL;
+	}
+	if (conf->min_ops && conf->max[SL_METER_OPS] && conf->min_ops > conf->max[SL_METER_OPS]) {
+		*why = "min_ops is above max_ops";
+		return -EINVAL;
+	}
+	if (j->ops.known)
+		rc = sl_job_set(n->ops->sched, j->number, &here, now);
+	if (rc) {
+		*why = rc == -EDQUOT ? "min_ops does not fit beside what other jobs were promised"
+				     : sl_error(n->ops->sched);
+		return rc;
+	}
+	j->ops.asked = *conf;
+	return 0;
+}
+
+void ops_job_forget(struct node *n, struct node_job *j, sl_time now)
+{
+	if (!j->ops.known)
+		return;
+	drop(n->ops, &j->ops, now);
+	sl_job_remove(n->ops->sched, j->number, now);
+	j->ops.known = false;
+}
+
+/* ---- modes ---- */
+
+/* Set the rates of its meters; true: one of the operations' is limited. */
+static bool set_meters(struct node *n, struct node_turn *t)
+{
+	struct sl_turn_ops *shm = &t->shm->operations;
+	bool limited = false, changed = false;
+
+	for (int m = 0; m < SL_METERS; m++) {
+		uint64_t rate = n->passing ? 0 : part_here(t->job, t->job->ops.asked.max[m]);
+		uint64_t step = sl_meter_step(rate);
+
+		limited |= step && m <= SL_METER_OPS;
+		if (atomic_load_explicit(&shm->meter[m].step, memory_order_relaxed) == step)
+			continue;
+		atomic_store(&shm->meter[m].tag, 0);
+		atomic_store(&shm->meter[m].step, step);
+		changed = true;
+	}
+	if (changed) {
+		atomic_fetch_add(&shm->limits, 1);
+		node_wake_later(n, &shm->limits, INT32_MAX, UINT32_MAX);
+	}
+	return limited;
+}
+
+static void set_bits(struct node *n, struct node_turn *t, uint32_t bits, sl_time now)
+{
+	struct sl_turn_ops *shm = &t->shm->operations;
+	uint32_t before = atomic_load(&t->shm->ops);
+
+	if (bits == before)
+		return;
+	if (!(bits & SL_OPS_LEASED))
+		drop(n->ops, &t->job->ops, now);
+	else if (!(before & SL_OPS_LEASED)) /* nothing is owed, nothing is left */
+		atomic_store(&shm->granted, atomic_load(&shm->used));
+	atomic_store(&t->shm->ops, bits);
+	atomic_fetch_add(&shm->grants, 1);
+	node_wake_later(n, &shm->grants, INT32_MAX, UINT32_MAX);
+}
+
+void ops_mode(struct node *n, struct node_turn *t, sl_time now)
+{
+	uint32_t bits = 0;
+
+	if (set_meters(n, t))
+		bits |= SL_OPS_METERED;
+	if (n->ops->draw && t->job->ops.known && !n->passing)
+		bits |= SL_OPS_LEASED;
+	if (n->ops->find && !n->passing)
+		bits |= SL_OPS_TIMED;
+	set_bits(n, t, bits, now);
+}
+
+void ops_release(struct node *n, struct node_turn *t, sl_time now)
+{
+	struct sl_turn_ops *shm = &t->shm->operations;
+
+	for (int m = 0; m < SL_METERS; m++)
+		atomic_store(&shm->meter[m].step, 0);
+	atomic_fetch_add(&shm->limits, 1);
+	node_wake_later(n, &shm->limits, INT32_MAX, UINT32_MAX);
+	set_bits(n, t, 0, now);
+}
+
+/* ---- counts ---- */
+
+uint64_t ops_sum(const uint64_t made[SL_CLASSES])
+{
+	uint64_t sum = 0;
+
+	for (int c = 0; c < SL_CLASSES; c++)
+		sum += made[c];
+	return sum;
+}
+
+static void sum_counts(const struct sl_turn_job *shm, uint64_t made[SL_CLASSES])
+{
+	for (int c = 0; c < SL_CLASSES; c++)
+		made[c] = atomic_load(&shm->operations.locked[c]);
+	for (uint32_t i = 0; i < turn_cpus(); i++)
+		for (int c = 0; c < SL_CLASSES; c++)
+			made[c] += __atomic_load_n(&shm->ops_cpu[i].calls[c], __ATOMIC_RELAXED);
+}
+
+void ops_attach(struct node_turn *t)
+{
+	sum_counts(t->shm, t->job->ops.counted);
+	t->job->ops.step_made = ops_sum(t->job->ops.made);
+}
+
+void ops_account(struct node *n, struct node_job *j, sl_time now)
+{
+	struct node_ops *jo = &j->ops;
+	uint64_t made[SL_CLASSES];
+
+	(void)n;
+	sum_counts(j->turn->shm, made);
+	for (int c = 0; c < SL_CLASSES; c++) {
+		if (made[c] != jo->counted[c])
+			j->last_io = now;
+		jo->made[c] += made[c] - jo->counted[c]; /* the program's own word */
+		jo->counted[c] = made[c];
+	}
+}
+
+void ops_rates(struct node_job *j, sl_time took_ns)
+{
+	for (int c = 0; c < SL_CLASSES; c++) {
+		j->ops.rate[c] =
+			(uint64_t)((unsigned __int128)(j->ops.made[c] - j->ops.rate_made[c]) *
+				   1000000000 / (uint64_t)took_ns);
+		j->ops.rate_made[c] = j->ops.made[c];
+	}
+}
+
+/* ---- the layer ---- */
+
+int ops_capacity(struct node *n, uint64_t per_second, bool find, sl_time now)
+{
+	struct ops *o = n->ops;
+
+	if (per_second > SL_MAX_OPS)
+		return -EINVAL;
+	for (const struct node_job *j = n->jobs; !per_second && !find && j; j = j->next)
+		if (j->ops.asked.min_ops)
+			return -EBUSY;
+	o->find = find;
+	o->capacity = per_second;
+	o->finder = (struct sl_ops_find){ .limit = 0 };
+	o->step_ns = now;
+	set_draw(n, find ? 0 : per_second, now);
+	for (struct node_job *j = n->jobs; j; j = j->next) {
+		ops_job_apply(n, j, now);
+		if (j->turn)
+			ops_mode(n, j->turn, now);
+	}
+	return 0;
+}
+
+void ops_policy(struct node *n, const char *stage, const char *spec, sl_time now)
+{
+	if (n->ops && !strcmp(stage, "share") && sl_policy_set(n->ops->sched, stage, spec, now))
+		log_warn("operations: %s=%s: %s", stage, spec, sl_error(n->ops->sched));
+}
+
+int ops_start(struct node *n, uint64_t capacity, bool find)
+{
+	struct sl_config config = { .admit = "token-bucket",
+				    .share = n->config->share,
+				    .order = "to",
+				    .capacity_bps = find ? SL_MAX_OPS : capacity,
+				    .limits = { .jobs = 4096, .files = 4096, .requests = 8192 } };
+	struct ops *o = calloc(1, sizeof(*o));
+	char err[300];
+	int rc;
+
+	if (!o)
+		return -ENOMEM;
+	if ((rc = sl_sched_create(&o->sched, &config, node_now(), err, sizeof(err)))) {
+		fprintf(stderr, "sluiced: operations: %s\n", err);
+		free(o);
+		return rc;
+	}
+	o->capacity = capacity;
+	o->draw = find ? 0 : capacity;
+	o->find = find;
+	o->step_ns = node_now();
+	n->ops = o;
+	return 0;
+}
+
+void ops_stop(struct node *n)
+{
+	if (!n->ops)
+		return;
+	sl_sched_destroy(n->ops->sched);
+	free(n->ops);
+	n->ops = NULL;
+}
+
+/* ---- status ---- */
+
+void ops_status(const struct node *n, struct json *j)
+{
+	uint64_t rate = 0;
+
+	for (const struct node_job *job = n->jobs; job; job = job->next)
+		rate += ops_sum(job->ops.rate);
+	json_uint(j, "capacity_ops", n->ops->find ? n->ops->draw : n->ops->capacity);
+	json_bool(j, "capacity_ops_found", n->ops->find);
+	json_uint(j, "ops_per_s", rate);
+}
+
+void ops_job_status(const struct node_job *job, struct json *j)
+{
+	const struct node_ops *jo = &job->ops;
+	uint64_t held = job->turn ? atomic_load(&job->turn->shm->operations.held_ns) : 0;
+
+	json_uint(j, "ops_per_s", ops_sum(jo->rate));
+	json_uint(j, "operations", ops_sum(jo->made));
+	json_object(j, "ops");
+	for (int c = 0; c < SL_CLASSES; c++)
+		json_uint(j, sl_class_names[c], jo->made[c]);
+	json_end(j);
+	json_double(j, "ops_held_s", (double)held / 1e9);
+	json_uint(j, "min_ops", jo->asked.min_ops);
+	for (int m = 0; m < SL_METERS; m++)
+		json_uint(j, sl_meter_keys[m], jo->asked.max[m]);
+}

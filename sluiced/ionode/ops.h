@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Metadata operations at a node: the share of each job in `capacity_ops`, and limits that programs
+ * keep by themselves (wire/ops.h). The node's lock is held in all of these, unless it says
+ * otherwise.
+ */
+#ifndef SL_IONODE_OPS_H
+#define SL_IONODE_OPS_H
+
+#include <stdbool.h>
+
+#include "base/json.h"
+#include "sluice.h"
+#include "wire/ops.h"
+
+struct node;
+struct node_job;
+struct node_turn;
+
+/* Of a job. */
+struct node_ops {
+	struct sl_ops_conf asked;
+	struct sl_request lease; /* its request for credit */
+	uint64_t made[SL_CLASSES], counted[SL_CLASSES];
+	uint64_t used;	 /* when it was last looked at */
+	sl_time used_ns; /* when it last used credit */
+	uint64_t rate_made[SL_CLASSES], rate[SL_CLASSES];
+	uint64_t step_made; /* when the last step of the finder began */
+	uint64_t timed_log[SL_CLASSES], timed_calls[SL_CLASSES];
+	bool known; /* to the scheduler of operations */
+};
+
+struct ops;
+
+/* No lock is held. 0 or -errno. capacity: operations per second; 0: not limited. */
+int ops_start(struct node *n, uint64_t capacity, bool find);
+void ops_stop(struct node *n);
+
+/* What the job asks for. -EDQUOT, -EINVAL: refused, nothing has changed; *why says it. */
+int ops_job_ask(struct node *n, struct node_job *j, const struct sl_ops_conf *conf, sl_time now,
+		const char **why);
+/* Its weight, period or part of the layer may have changed, or it is new. */
+int ops_job_apply(struct node *n, struct node_job *j, sl_time now);
+void ops_job_forget(struct node *n, struct node_job *j, sl_time now);
+
+/* What operations of the job have to do from now on. */
+void ops_mode(struct node *n, struct node_turn *t, sl_time now);
+/* Its segment is about to go: let everybody go. */
+void ops_release(struct node *n, struct node_turn *t, sl_time now);
+/* Give out leases. When to look again. */
+sl_time ops_go_on(struct node *n, sl_time now);
+/* What the job needs now. True: look at it again. */
+bool ops_look(struct node *n, struct node_turn *t, sl_time now);
+bool ops_pacing(const struct node *n); /* clients have to wake the node */
+
+/* Count what it has done until now. */
+void ops_account(struct node *n, struct node_job *j, sl_time now);
+void ops_attach(struct node_turn *t); /* counts of its segment before that are none of its */
+void ops_rates(struct node_job *j, sl_time took_ns);
+uint64_t ops_sum(const uint64_t made[SL_CLASSES]);
+
+/* 0: no limit. -EBUSY: jobs have a min. */
+int ops_capacity(struct node *n, uint64_t per_second, bool find, sl_time now);
+/* The policy of a stage has been set. */
+void ops_policy(struct node *n, const char *stage, const char *spec, sl_time now);
+
+void ops_status(const struct node *n, struct json *j);
+void ops_job_status(const struct node_job *job, struct json *j);
+
+#endif

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+# Metadata operations: answered as without Sluice, counted by class, limited, and shared.
+bats_require_minimum_version 1.5.0
+load live
+
+setup_file() {
+	load live
+	live_setup
+	compile metadata -w
+}
+
+setup() {
+	live_setup
+}
+
+teardown() {
+	live_teardown
+}
+
+job() { # name, jq filter
+	"$SLUICE" status --json | jq --arg job "$1" '.jobs[] | select(.job == $job) | '"$2"
+}
+
+@test "every metadata call answers as without Sluice, with and without limits" {
+	"$BIN/metadata" "$DIR"
+	"$SLUICE" up --capacity-ops 20k "$DIR"
+	"$SLUICE" run --job plain -- "$BIN/metadata" "$DIR"
+	"$SLUICE" run --job limited --max-ops 2k,lookup=1k --max-iops 1k --max-read 1M -- "$BIN/metadata" "$DIR"
+	[ "$(job limited .max_ops)" -eq 2000 ]
+	[ "$(job limited .max_lookup)" -eq 1000 ]
+}
+
+@test "operations are counted by class, relative, absolute and by descriptor; others are not" {
+	"$SLUICE" up "$DIR"
+	"$SLUICE" run --job a -- "$BIN/metadata" "$DIR" storm 0 100
+	[ "$(job a .ops.create)" -eq 100 ]
+	[ "$(job a .ops.lookup)" -eq 100 ]
+	[ "$(job a .ops.remove)" -eq 100 ]
+	mkdir -p "$DIR/sub"
+	touch "$DIR/sub/x"
+	"$SLUICE" run --job b -- stat "$DIR/sub/x" "$DIR/nothing" >/dev/null 2>&1 || true
+	[ "$(job b .ops.lookup)" -ge 2 ]
+	"$SLUICE" run --job c -- rm -r "$DIR/sub"
+	[ "$(job c .ops.remove)" -eq 2 ]
+	"$SLUICE" run --job d -- stat / /usr /etc/passwd >/dev/null
+	[ "$(job d .operations)" = "" ] || [ "$(job d .operations)" -eq 0 ]
+}
+
+@test "a max of operations, of a class, and live changes hold" {
+	"$SLUICE" up "$DIR"
+	run -0 "$SLUICE" run --job a --max-ops 300 -- "$BIN/metadata" "$DIR" storm 1.5 10
+	read -r made seconds <<<"$output"
+	[ "$(jq -n "$made / $seconds < 330")" = true ]
+	run -0 "$SLUICE" run --job b --max-ops create=100 -- "$BIN/metadata" "$DIR" storm 1 5
+	read -r made seconds <<<"$output"
+	[ "$(jq -n "$made / $seconds < 400")" = true ]
+	start_load c --max-ops 1 -- "$BIN/metadata" "$DIR" storm 0 200
+	until_true 5 test "$(job c .operations)" != ""
+	"$SLUICE" set c max_ops=0
+	wait "${LOADS[0]}" # else ten minutes
+	run -2 "$SLUICE" run --max-ops some=5 -- true
+	[[ "$output" == *"create, lookup"* ]]
+	run ! "$SLUICE" run --min-ops 5 -- true
+	[[ "$output" == *"--capacity-ops"* ]]
+}
+
+@test "capacity_ops is shared by weights" {
+	"$SLUICE" up --capacity-ops 2k "$DIR"
+	for job in light heavy; do
+		for _ in 1 2; do
+			start_load $job --weight $([ $job = heavy ] && echo 4 || echo 1) -- \
+				"$BIN/metadata" "$DIR" storm 60 10
+		done
+	done
+	until_true 10 both_have_some
+	l=$(job light .operations) h=$(job heavy .operations) t=$("$SLUICE" status --json | jq .uptime_s)
+	sleep 2
+	l=$(($(job light .operations) - l)) h=$(($(job heavy .operations) - h))
+	t=$(jq -n "$("$SLUICE" status --json | jq .uptime_s) - $t")
+	echo "light $l heavy $h in $t s"
+	[ "$(jq -n "$h / $l > 2.5 and $h / $l < 6")" = true ]
+	[ "$(jq -n "($h + $l) / $t < 2400")" = true ]
+	"$SLUICE" set --capacity-ops 0
+	[ "$("$SLUICE" status --json | jq .capacity_ops)" -eq 0 ]
+}
+
+both_have_some() {
+	[ "$(job light .operations)" -gt 50 ] && [ "$(job heavy .operations)" -gt 50 ]
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Operations: metadata calls of a job, and limits that are not on all of its bytes.
+ *
+ * A metadata call is an operation of one class:
+ *
+ *	create      open with O_CREAT, mkdir, mknod, link, symlink, mkstemp
+ *	lookup      open, stat, access, readlink, realpath
+ *	remove      unlink, rmdir, rename
+ *	list        opendir, scandir; readdir counts once for about a system call's worth of entries
+ *	attribute   chmod, chown, utime, truncate, xattr, statfs
+ *
+ * Two things can hold a job's operations back, and both are in its segment (wire/turn.h):
+ *
+ *	meters   a max: of operations, of a class, of data calls, of bytes read, of bytes written.
+ *	         The program keeps it by itself, with a tag in time (GCRA). The node sets the rate.
+ *	credit   a share of the layer's `capacity_ops`. The node grants operations in leases, as it
+ *	         does bytes.
+ *
+ * An operation is paid after the call, before it returns to the program: the path has been read by
+ * the kernel by then, so that looking at it is safe, and the outcome does not depend on the wait.
+ *
+ * A meter. `tag` is the time at which everything charged so far is paid off. A call adds its cost
+ * and waits until the tag is reached; a pause is worth SL_METER_BURST_NS at most.
+ *
+ *	max 500/s: a step of 2 ms. now 100 ms, tag 70 ms      tag = max(70, 100 - 20) + 2 = 82 ms: go
+ *	…ten calls later, now 100.1 ms, tag 102 ms            wait until 102 ms
+ *
+ * Credit. `used` counts operations, `granted` how many of them may have been made: operation number
+ * n (from 0) waits until granted > n. The node adds a lease to `granted`, changes `grants` and wakes
+ * those whose numbers are covered now, by the bits SL_OPS_BIT(n).
+ */
+#ifndef SL_WIRE_OPS_H
+#define SL_WIRE_OPS_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+enum sl_class { SL_CREATE, SL_LOOKUP, SL_REMOVE, SL_LIST, SL_ATTRIBUTE, SL_CLASSES };
+
+/* The first are the classes: a limit on each. */
+enum sl_meter {
+	SL_METER_OPS = SL_CLASSES, /* all classes together */
+	SL_METER_IOPS,		   /* data calls */
+	SL_METER_READ,		   /* bytes */
+	SL_METER_WRITE,
+	SL_METERS
+};
+
+#define SL_METER_BURST_NS INT64_C(20000000)
+#define SL_METER_TICKS	  64 /* of a tag in a nanosecond */
+#define SL_MAX_OPS	  UINT64_C(1000000000)
+#define SL_OPS_BIT(n)	  (UINT32_C(1) << (n) % 32)
+
+/* What a job asks for; 0: no limit, nothing guaranteed. */
+struct sl_ops_conf {
+	uint64_t max[SL_METERS]; /* per second */
+	uint64_t min_ops;
+};
+
+struct sl_turn_meter {
+	_Atomic int64_t tag;   /* CLOCK_MONOTONIC, in SL_METER_TICKS */
+	_Atomic uint64_t step; /* time of one unit, in 2^-32 ns; 0: no limit */
+};
+
+/* Bits of `ops` in a job's segment: what an operation has to do beside being counted. */
+enum sl_ops_mode {
+	SL_OPS_METERED = 1, /* there is a max on operations or on a class */
+	SL_OPS_LEASED = 2,  /* it needs credit */
+	SL_OPS_TIMED = 4,   /* some calls are timed, in `timed` */
+};
+
+struct sl_turn_ops {
+	_Alignas(64) _Atomic uint64_t used;
+	_Alignas(64) _Atomic uint64_t granted;
+	_Atomic uint32_t grants; /* a futex */
+	_Atomic uint32_t asked;	 /* since the node last looked */
+	_Atomic uint32_t limits; /* a futex: changes when the steps of meters do */
+	_Atomic uint64_t held_ns;
+	_Alignas(64) struct sl_turn_meter meter[SL_METERS];
+	struct {
+		_Atomic uint64_t log, calls; /* log: sum of sl_ops_log() of their times */
+	} timed[SL_CLASSES];
+	_Atomic uint64_t locked[SL_CLASSES]; /* operations of threads without rseq */
+	struct sl_ops_conf conf;	     /* for a node that starts again */
+};
+
+/* Operations counted on one CPU, by class; client/account.h adds to them in pairs. */
+struct sl_turn_ops_cpu {
+	_Alignas(64) uint64_t calls[8];
+};
+
+/* "create" and so on. */
+extern const char *const sl_class_names[SL_CLASSES];
+/* The key of `sluice set` for a meter: max_create … max_ops, max_iops, max_read, max_write. */
+extern const char *const sl_meter_keys[SL_METERS];
+
+/* One key of a job: 0, -EINVAL for a bad value, -ENOENT if it is not one of these. */
+int sl_ops_key(struct sl_ops_conf *c, const char *key, const char *value);
+/* "500", "10k", "2M": operations per second, up to SL_MAX_OPS. 0 or -EINVAL. */
+int sl_ops_parse(const char *text, uint64_t *out);
+/* The logarithm of a time, to base 2, in 1/SL_OPS_LOG. A mean of these is not moved by the few calls
+ * in which a thread lost its CPU. */
+#define SL_OPS_LOG 16
+uint32_t sl_ops_log(uint64_t ns);
+/* The step of a meter with this rate. */
+uint64_t sl_meter_step(uint64_t per_second);
+
+#endif
