@@ -325,13 +325,16 @@ void node_job_rate(struct node *n, struct node_job *j, uint64_t bps, sl_time unt
 
 int node_job_ask(struct node *n, struct node_job *j, const struct sl_job_conf *conf, sl_time now)
 {
-	struct sl_job_conf before = j->asked;
+	struct sl_job_conf before = j->asked, had = j->rights, rights;
 	int rc;
 
 	do {
 		j->asked = *conf;
 		rules_job(n, j);
-		rc = admits(n, j->number, &j->rights);
+		rights = j->rights;
+		j->rights = had; /* what it was promised so far */
+		rc = admits(n, j->number, &rights);
+		j->rights = rights;
 		rc = rc ? rc : node_job_apply(n, j, now);
 		if (rc)
 			j->asked = before;

@@ -75,7 +75,7 @@ some_job() { # name, options of run
 	jq -e '.api == 1 and .time_ms > 1e12' "$BATS_TEST_TMPDIR/api"
 	# but for what changes from one moment to the next
 	same='del(.api, .time_ms, .uptime_s, .controller.uptime_s, .controller.epoch, .decisions, .decisions_per_s,
-		.bandwidth_bps, .iops, .ionodes[].uptime_s, .ionodes[].decisions_per_s,
+		.bandwidth_bps, .iops, .draw_bps, .ionodes[].draw_bps, .ionodes[].uptime_s, .ionodes[].decisions_per_s,
 		.ionodes[].bandwidth_bps, .ionodes[].iops) |
 		.jobs |= map({job, weight, write_bytes, requests, asked_max_bps, clients})'
 	diff <(jq -S "$same" "$BATS_TEST_TMPDIR/api") <(jq -S "$same" "$BATS_TEST_TMPDIR/cli")

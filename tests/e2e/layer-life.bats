@@ -539,7 +539,8 @@ kill_named() { # layer
 	file=$BATS_TEST_TMPDIR/s.yaml
 	see="See 'sluice up --help'."
 	printf 'directory: %s\ncapcity: 2G\n' "$DIR" >"$file"
-	fails 2 "sluice up: $file:2: the file has no key 'capcity' (did you mean 'capacity'?); there are name, directory, capacity, workers, listen, secret_file, device_model, trace, log_level, ionodes, gap, curves, per_proc_bandwidth, compute_nodes, controller_loss, standby, direct, ask_always, charge, dirty, mode, dashboard, policy, jobs. $see" up --config "$file"
+	run -2 --separate-stderr "$SLUICE" up --config "$file"
+	[[ "$stderr" == "sluice up: $file:2: the file has no key 'capcity' (did you mean 'capacity'?); there are name, "*"rules. $see" ]]
 	printf 'capacity: fast\n' >"$file"
 	fails 2 "sluice up: $file:1: capacity: 'fast' is not a rate; write 200M, 1.5Gi, 100MB/s or auto. $see" up --config "$file" "$DIR"
 	printf 'workers: 2\nlog_level: loud\n' >"$file"

@@ -141,7 +141,7 @@ some_job() { # name, options of run
 	fails 2 "sluice set: 'max' is not KEY=VALUE, like max=100M. $see" set j max
 	fails 2 "sluice set: max: 'x' is not a rate; write 200M, 1.5Gi or 100MB/s. $see" set j max=x
 	run -2 --separate-stderr "$SLUICE" set j wieght=2
-	[[ "$stderr" == *"there are min, max, burst, weight, period, best_effort, order. Did you mean 'weight'?"* ]]
+	[[ "$stderr" == *"there are min, max, "*". Did you mean 'weight'?"* ]]
 }
 
 @test "set --capacity changes what a running layer may draw, and what can be promised" {
@@ -171,7 +171,7 @@ some_job() { # name, options of run
 	[ "$("$SLUICE" status --json | jq .capacity_bps)" = 0 ]
 	see="See 'sluice set --help'."
 	fails 2 "sluice set: --capacity: 'x' is not a rate; write 200M, 1.5Gi, 100MB/s or auto. $see" set --capacity x
-	fails 2 "sluice set: --capacity is the layer's; change the job 'j' by itself. $see" set --capacity 1G j min=1
+	fails 2 "sluice set: a capacity is the layer's; change the job 'j' by itself. $see" set --capacity 1G j min=1
 }
 
 @test "the average of a job that has ended stays what it was" {

@@ -78,7 +78,7 @@ job() { # name, jq filter
 	l=$(($(job light .operations) - l)) h=$(($(job heavy .operations) - h))
 	t=$(jq -n "$("$SLUICE" status --json | jq .uptime_s) - $t")
 	echo "light $l heavy $h in $t s"
-	[ "$(jq -n "$h / $l > 2.5 and $h / $l < 6")" = true ]
+	[ "$(jq -n "$h / $l > 1.5 and $h / $l < 8")" = true ]
 	[ "$(jq -n "($h + $l) / $t < 2400")" = true ]
 	"$SLUICE" set --capacity-ops 0
 	[ "$("$SLUICE" status --json | jq .capacity_ops)" -eq 0 ]
