@@ -129,6 +129,8 @@ struct brain_job {
 	char *mapped; /* by the controller before this one; names by commas, or NULL */
 };
 
+/* The first argument is the name of a variable. */
+/* NOLINTBEGIN(bugprone-macro-parentheses) */
 #define brain_for_parts(p, j)                                                                 \
 	for (struct brain_part *p = sl_container((j)->parts.next, struct brain_part, of_job); \
 	     &p->of_job != &(j)->parts;                                                       \
@@ -140,6 +142,7 @@ struct brain_job {
 #define brain_for_live(j, b)                                                             \
 	for (struct brain_job *j = sl_container((b)->live.next, struct brain_job, live); \
 	     &j->live != &(b)->live; j = sl_container(j->live.next, struct brain_job, live))
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 struct brain {
 	struct brain_config config;

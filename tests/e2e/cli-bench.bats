@@ -113,10 +113,10 @@ nothing_left() {
 	}
 }
 
-@test "control: JSON has rows of mckp, every grant policy, period and remap, with the keys of the format" {
+@test "control: JSON has rows of mckp, every grant policy, period, remap and nodes, with the keys of the format" {
 	"$SLUICE" bench control --quick --json >"$BATS_TEST_TMPDIR/control.json"
 	jq -e '.bench == "control" and (keys == ["bench", "rows"])' "$BATS_TEST_TMPDIR/control.json"
-	jq -e '.rows | all((keys | contains(["what", "jobs", "ionodes", "options", "samples", "ms"]))
+	jq -e '.rows | map(select(.what != "nodes")) | all((keys | contains(["what", "jobs", "ionodes", "options", "samples", "ms"]))
 		and .ms > 0)' "$BATS_TEST_TMPDIR/control.json"
 	jq -e '[.rows[] | select(.what == "mckp" and .jobs == 512) | [.ionodes, .options]] ==
 		[[256, 10], [256, 257]]' "$BATS_TEST_TMPDIR/control.json"
@@ -129,6 +129,9 @@ nothing_left() {
 		"$BATS_TEST_TMPDIR/control.json"
 	jq -e '[.rows[] | select(.what == "remap" and .ms > 0.1 and .max_ms >= .ms) | [.jobs, .ionodes]] == [[1, 2]]' \
 		"$BATS_TEST_TMPDIR/control.json"
+	jq -e '[.rows[] | select(.what == "nodes" and .jobs == 1000 and .report_us > 0 and .bare_us > 0 and
+		.order_p99_ms >= .order_p50_ms and .order_p50_ms > 0 and .pair_bytes > 0 and .reports_per_s > 0 and .changes_per_s > 0)
+		| .ionodes] == [100]' "$BATS_TEST_TMPDIR/control.json"
 }
 
 @test "control: the layer of remap is gone when it is done, and when it is interrupted" {

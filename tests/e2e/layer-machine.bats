@@ -49,6 +49,11 @@ ends() { # all loads, and begin anew
 		end_load "$i"
 	done
 	LOADS=()
+	until_true 10 nobody
+}
+
+nobody() { # is there any more
+	[ "$(status '[.jobs[] | select(.clients > 0)] | length')" = 0 ]
 }
 
 leads() { # the member that leads: controller or standby
