@@ -79,7 +79,7 @@ void ops_pay(enum sl_class which, int64_t since_ns)
 	uint32_t ops, limits;
 	int64_t now;
 
-	job = s->enabled && !s->gated && !s->tcp ? turn_attach() : NULL;
+	job = s->enabled && !s->gated && !s->forward ? turn_attach() : NULL;
 	if (!job) {
 		errno = saved;
 		return;

@@ -574,7 +574,7 @@ static void on_reload(struct node *n)
 		log_info("SIGHUP: nothing to reload");
 		return;
 	}
-	node_control(n, NULL, line, &answer);
+	node_control(n, &(struct node_who){ .uid = geteuid(), .admin = true }, line, &answer);
 	free(answer);
 }
 

@@ -192,7 +192,8 @@ nothing_left() {
 # Figures that are there and do not contradict each other, whatever the machine does.
 path_rows_hold() { # file
 	jq -e '.bench == "path" and (keys == ["bench", "rows"])' "$1"
-	jq -e '.rows | all(keys - ["goal", "goal_met", "node_cpu_goal_us_per_mib", "node_cpu_goal_met"] ==
+	jq -e '.rows | all(keys - ["goal", "goal_met", "node_cpu_goal_us_per_mib", "node_cpu_goal_met",
+		"bare_p50_us", "bare_cpu_us_per_mib", "p50_goal_us", "p50_goal_met"] ==
 		(["group", "mode", "op", "size", "jobs", "procs", "pairs", "against", "direct_mib_s",
 		"sluice_mib_s", "ratio", "ratio_low", "ratio_high", "p50_us", "p99_us",
 		"direct_cpu_us_per_mib", "client_cpu_us_per_mib", "node_cpu_us_per_mib"] | sort))' "$1"
