@@ -30,6 +30,7 @@
 #define LEASE_NS      INT64_C(1000000)
 #define LEASES	      10
 #define LEASE_MOST    UINT64_C(100000)
+#define GIVEN_MOST    256 /* leases while the lock is held */
 #define HOLD_NS	      INT64_C(20000000)
 #define IDLE_NS	      INT64_C(100000000)
 #define PACE_SLACK_NS INT64_C(10000000)
@@ -104,8 +105,7 @@ bool ops_look(struct node *n, struct node_turn *t, sl_time now)
 	int64_t credit;
 	bool asked;
 
-	if (!(atomic_load_explicit(&t->shm->ops, memory_order_relaxed) & SL_OPS_LEASED) ||
-	    !jo->known)
+	if (!o->draw || n->passing || !jo->known) /* the segment is its user's: it may lie */
 		return false;
 	asked = atomic_load_explicit(&shm->asked, memory_order_relaxed) &&
 		atomic_exchange(&shm->asked, 0);
@@ -219,6 +219,7 @@ sl_time ops_go_on(struct node *n, sl_time now)
 {
 	struct ops *o = n->ops;
 	sl_time wake_ns = SL_NEVER, step;
+	unsigned given = 0;
 
 	if (o->find && !n->passing) {
 		step = o->step_ns + (now - o->busy_ns < QUIET_NS ? SL_OPS_STEP_NS : STEP_QUIET_NS);
@@ -239,6 +240,8 @@ sl_time ops_go_on(struct node *n, sl_time now)
 			return next < wake_ns ? next : wake_ns;
 		o->waiting -= b->count;
 		give(n, b, now);
+		if (++given == GIVEN_MOST) /* others want the lock */
+			return now;
 	}
 	return wake_ns;
 }

@@ -275,7 +275,8 @@ static void locked(const char *path)
 	/* What is there now and a little more. Root may lock all it likes, unless it gives that up.
 	 */
 	limit.rlim_cur = limit.rlim_max = (pages + 4) * 4096;
-	fd = open_new(path, O_TRUNC);
+	/* Past the library, which would map the job's segment for an open() of its. */
+	fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CREAT | O_TRUNC, 0644);
 	setrlimit(RLIMIT_MEMLOCK, &limit);
 	if (syscall(SYS_capget, &header, cap))
 		exit(2);
