@@ -198,7 +198,7 @@ static uint64_t vectors(uint32_t tid, uint64_t at, uint64_t count, bool small)
 /* Where an offset is given by address; 0: at the position. */
 static int64_t offset_at(uint32_t tid, uint64_t at)
 {
-	int64_t offset;
+	int64_t offset = HERE;
 
 	return at && copy_in(tid, at, &offset, sizeof(offset)) ? offset : HERE;
 }
