@@ -209,7 +209,7 @@ static void submitted(struct gate_work *w, uint32_t tid, const uint64_t *arg, bo
 
 	for (uint64_t i = 0; i < count; i++) {
 		uint64_t at = 0;
-		struct iocb b;
+		struct iocb b = { 0 };
 
 		if (!copy_in(tid, arg[2] + i * (small ? 4 : 8), &at, small ? 4 : 8) ||
 		    !copy_in(tid, at, &b, sizeof(b)))
