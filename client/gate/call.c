@@ -198,7 +198,7 @@ static uint64_t vectors(uint32_t tid, uint64_t at, uint64_t count, bool small)
 /* Where an offset is given by address; 0: at the position. */
 static int64_t offset_at(uint32_t tid, uint64_t at)
 {
-	int64_t offset;
+	int64_t offset = HERE;
 
 	return at && copy_in(tid, at, &offset, sizeof(offset)) ? offset : HERE;
 }
@@ -209,7 +209,7 @@ static void submitted(struct gate_work *w, uint32_t tid, const uint64_t *arg, bo
 
 	for (uint64_t i = 0; i < count; i++) {
 		uint64_t at = 0;
-		struct iocb b;
+		struct iocb b = { 0 };
 
 		if (!copy_in(tid, arg[2] + i * (small ? 4 : 8), &at, small ? 4 : 8) ||
 		    !copy_in(tid, at, &b, sizeof(b)))

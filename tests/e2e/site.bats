@@ -24,7 +24,13 @@ setup_file() {
 
 teardown_file() {
 	[ "$(id -u)" -eq 0 ] || return 0
-	"${SLUICE:-build/cli/sluice}" down --name system --timeout 20 || cat "$SLUICE_SYSTEM/default/log"
+	local pid
+	pid=$(cat "$SLUICE_SYSTEM/default/pid")
+	"${SLUICE:-build/cli/sluice}" down --name system --timeout 20 || {
+		cat "$SLUICE_SYSTEM/default/log"
+		kill -KILL "$pid"
+		return 1
+	}
 	rm -rf "$SLUICE_SYSTEM" "$SITE_DIR" "$BIN"
 }
 
