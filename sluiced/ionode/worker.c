@@ -17,6 +17,7 @@
 #include <linux/futex.h>
 #include <sched.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -381,13 +382,21 @@ struct hand {
 	void (*back)(void);   /* when it has executed */
 };
 
-/*
- * A thread of connections executes by itself while the file system is quick. One batch that took
- * long may have waited for a CPU: about one of five has to, for long enough.
- */
-static void note_slowness(struct node *n)
+/* How often this thread has gone to sleep by itself. */
+static long sleeps(void)
 {
-	if (n->slow)
+	struct rusage r;
+
+	return getrusage(RUSAGE_THREAD, &r) ? 0 : r.ru_nvcsw;
+}
+
+/*
+ * A thread of connections executes by itself while the file system is quick. A batch that took long
+ * only because others had the CPU does not count: then the thread has not gone to sleep.
+ */
+static void note_slowness(struct node *n, bool slept)
+{
+	if (n->slow && slept)
 		n->slowness += n->slowness < SLOWNESS_MAX ? SLOWNESS_STEP : 0;
 	else if (n->slowness)
 		n->slowness--;
@@ -401,7 +410,8 @@ static void note_slowness(struct node *n)
 static void execute(struct node *n, const struct sl_batch *b, const struct hand *h,
 		    sl_time modelled, sl_time now)
 {
-	bool wake = n->slow && n->waiting;
+	bool wake = n->slow && n->waiting, slept;
+	long before;
 
 	if (stuck_park(n, b))
 		return;
@@ -411,7 +421,9 @@ static void execute(struct node *n, const struct sl_batch *b, const struct hand 
 		node_wake_one(n);
 	if (h->bell)
 		atomic_store_explicit(&h->bell->executing, 1, memory_order_relaxed);
+	before = sleeps();
 	node_execute(b);
+	slept = sleeps() != before;
 	wait_for_model(n, modelled);
 	if (h->bell)
 		atomic_store_explicit(&h->bell->executing, 0, memory_order_relaxed);
@@ -420,7 +432,7 @@ static void execute(struct node *n, const struct sl_batch *b, const struct hand 
 	pthread_mutex_lock(&n->lock);
 	stuck_end(n, h->place);
 	n->slow = node_now() - now > SLOW_NS;
-	note_slowness(n);
+	note_slowness(n, slept);
 	node_finish(n, b);
 }
 
