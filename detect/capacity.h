@@ -84,19 +84,19 @@ struct capacity {
 	uint32_t recent;
 	double blocked_before; /* when the trial began */
 	double trial_blocked;
-	uint32_t steps;	      /* in this state */
-	uint32_t congested;   /* steps in succession, in CLEAR */
-	uint32_t low;	      /* steps in succession with too little delivered */
-	double low_most;      /* of what they had, the most */
-	uint32_t queued;      /* steps in succession with a long queue */
-	uint32_t since_probe; /* steps */
+	uint32_t steps;	       /* in this state */
+	uint32_t congested;    /* steps in succession, in CLEAR */
+	uint32_t low;	       /* steps in succession with too little delivered */
+	double low_most;       /* of what they had, the most */
+	uint32_t queued;       /* steps in succession with a long queue */
+	uint32_t since_probe;  /* steps */
 	bool probing;	       /* now */
 	bool probed;	       /* in this step */
 	uint32_t probes;       /* in succession that found more */
 	uint32_t queued_looks; /* of the probe, in succession */
-	uint32_t unused;    /* steps in succession in which nobody waited for us */
-	uint32_t lonely;    /* with fewer than two jobs */
-	sl_time not_before; /* the next trial */
+	uint32_t unused;       /* steps in succession in which nobody waited for us */
+	uint32_t lonely;       /* with fewer than two jobs */
+	sl_time not_before;    /* the next trial */
 	sl_time backoff_ns;
 	const char *why; /* the last decision, in words */
 };

@@ -203,7 +203,8 @@ static void an_unknown_key_is_answered_with_those_there_are(void **state)
 		  "directory, capacity, capacity_ops, workers, listen, secret_file, device_model, "
 		  "trace, "
 		  "log_level, ionodes, gap, curves, per_proc_bandwidth, compute_nodes, "
-		  "controller_loss, standby, direct, ask_always, charge, dirty, mode, dashboard, policy, "
+		  "controller_loss, standby, direct, ask_always, charge, dirty, mode, dashboard, "
+		  "policy, "
 		  "jobs" },
 		{ "policy:\n  shaer: wfq\n",
 		  "s.yaml:2: ", "(did you mean 'share'?); there are admit, share, order" },
