@@ -145,7 +145,7 @@ static void brain(const uint8_t *data, size_t size)
 
 		now += (sl_time)data[0] * 1000000;
 		node = brain_report(&b, text, now);
-		CHECK(node < BRAIN_NODES &&
+		CHECK(node < (int)BRAIN_NODES &&
 		      (node >= 0 || node == -EPROTO || node == -ENOSPC || node == -EEXIST));
 		if (data[0] % 16 == 15 && node >= 0)
 			brain_node_gone(&b, (uint32_t)node, true, now);
