@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Jobs from control groups, against texts of /proc/PID/cgroup as they were recorded. */
+/* Jobs from control groups, against texts of /proc/PID/cgroup in the formats of Slurm and systemd. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
