@@ -2,17 +2,20 @@
 /*
  * What a program may rely on in the turn route: one sub-command for each promise.
  *
- *	safety overwrite FILE N        N threads write their block of 'O' for ever; "ready" once all
- *have safety leave FILE ROUNDS       a child makes a program, locks it and ends; is it free at
- *once? safety vectors FILE            writev with 64 to 1024 vectors, appended safety stack FILE
- *bytes of an alternate stack that a handler with a write needs safety signals FILE
- *restart|interrupt 2,000 appends under a timer of 1 ms safety filter FILE socket|strict|kill writes
- *after the program has limited its own system calls safety locked FILE             a write after
- *mlockall(), with little left to lock safety address FILE OTHER      addresses that are not mapped
- *are EFAULT safety pipe FIFO               a signal ends the read of a pipe that has nothing safety
- *threads FILE N          N threads append 100 records each, all are there and whole safety equal A
- *B N             two threads fill every other block of two files safety verify FILE SECONDS write
- *and read back; "MS" of the longest call
+ *	safety overwrite FILE N        N threads write their block of 'O' for ever; "ready" once all have
+ *	safety leave FILE ROUNDS       a child makes a program, locks it and ends; is it free at once?
+ *	safety vectors FILE            writev with 64 to 1024 vectors, appended
+ *	safety stack FILE              bytes of an alternate stack that a handler with a write needs
+ *	safety signals FILE restart|interrupt
+ *	                               2,000 appends under a timer of 1 ms
+ *	safety filter FILE socket|strict|kill
+ *	                               writes after the program has limited its own system calls
+ *	safety locked FILE             a write after mlockall(), with little left to lock
+ *	safety address FILE OTHER      addresses that are not mapped are EFAULT
+ *	safety pipe FIFO               a signal ends the read of a pipe that has nothing
+ *	safety threads FILE N          N threads append 100 records each, all are there and whole
+ *	safety equal A B N             two threads fill every other block of two files
+ *	safety verify FILE SECONDS     write and read back; "MS" of the longest call
  *
  * It prints what is wrong and ends with status 1.
  */
