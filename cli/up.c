@@ -532,6 +532,7 @@ static int up_dashboard(const struct up *u)
 static int up_system(struct up *u)
 {
 	const char *account = u->account ? u->account : "sluice";
+	/* cppcheck-suppress getpwnamCalled ; there is one thread */
 	const struct passwd *who = getpwnam(account);
 	struct layer *l = &u->layer;
 

@@ -305,8 +305,9 @@ bool layer_post(const struct layer *l, const struct layer_member *m, size_t n, c
 int layer_tell_all(const struct layer *l, const char *line, bool some, char who[48], char **text)
 {
 	struct layer_member m[LAYER_MEMBERS];
+	size_t n = layer_members(l, m);
 
-	return layer_tell(l, m, layer_members(l, m), line, some, who, text);
+	return layer_tell(l, m, n, line, some, who, text);
 }
 
 int layer_tell(const struct layer *l, struct layer_member *m, size_t n, const char *line, bool some,
@@ -406,8 +407,9 @@ bool layer_enter_one(struct layer *l, const struct layer_member *m, size_t n)
 bool layer_enter(struct layer *l)
 {
 	struct layer_member m[LAYER_MEMBERS];
+	size_t n = layer_members(l, m);
 
-	return layer_enter_one(l, m, layer_members(l, m));
+	return layer_enter_one(l, m, n);
 }
 
 bool layer_dead(const struct layer *l, char *out, size_t size)

@@ -62,7 +62,9 @@ static void pace(struct ops *o, int64_t count, sl_time now)
 	if (!o->draw)
 		return;
 	if (count < 0) {
-		o->pace -= (sl_time)((uint64_t)-count * 1000000000 / o->draw);
+		uint64_t back = 0 - (uint64_t)count;
+
+		o->pace -= (sl_time)(back * 1000000000 / o->draw);
 		return;
 	}
 	if (o->pace < now - PACE_SLACK_NS)

@@ -55,6 +55,7 @@ static bool add_admin(struct site_config *c, const char *word)
 	if (word[0] == '@') {
 		bool numeric = number(word + 1, UINT32_MAX - 1, &id);
 
+		/* cppcheck-suppress getgrnamCalled ; there is one thread yet */
 		if (!numeric && !(group = getgrnam(word + 1)))
 			return false;
 		c->admin_group[c->admin_groups++] = numeric ? (gid_t)id : group->gr_gid;
@@ -62,6 +63,7 @@ static bool add_admin(struct site_config *c, const char *word)
 	}
 	if (number(word, UINT32_MAX - 1, &id))
 		c->admin[c->admins++] = (uid_t)id;
+	/* cppcheck-suppress getpwnamCalled ; there is one thread yet */
 	else if ((user = getpwnam(word)))
 		c->admin[c->admins++] = user->pw_uid;
 	else
@@ -120,11 +122,13 @@ static volatile sig_atomic_t cut;
 static void on_bus(int number_, siginfo_t *info, void *context)
 {
 	uintptr_t page = (uintptr_t)info->si_addr & ~(uintptr_t)4095;
+	void *got = MAP_FAILED;
 
 	(void)context;
-	if (info->si_code != BUS_ADRERR ||
-	    mmap((void *)page, 4096, PROT_READ | PROT_WRITE,
-		 MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED) {
+	if (info->si_code == BUS_ADRERR)
+		got = mmap((void *)page, 4096, PROT_READ | PROT_WRITE,
+			   MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (got == MAP_FAILED) {
 		signal(number_, SIG_DFL);
 		raise(number_);
 	}
