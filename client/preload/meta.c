@@ -53,6 +53,7 @@ bool sl_meta_walked(void)
 
 /* ---- those of the list ---- */
 
+/* NOLINTBEGIN(bugprone-macro-parentheses): `result` is a type */
 #define CALL(failure, which, result, name, parameters, arguments, dir, path)  \
 	result name parameters;                                               \
 	result name parameters                                                \
@@ -104,6 +105,7 @@ static void made_two(bool failed, enum sl_class which, int dir, const char *path
 	}
 #define CREATE_TWO(...) CALL_TWO(SL_CREATE, __VA_ARGS__)
 #define REMOVE_TWO(...) CALL_TWO(SL_REMOVE, __VA_ARGS__)
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 SL_META_CREATE_TWO(CREATE_TWO)
 SL_META_REMOVE_TWO(REMOVE_TWO)

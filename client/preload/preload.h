@@ -180,6 +180,7 @@ void sl_stdio_divert(void);
 /* At the start: whether this process leaves its calls to a gate, or starts one. */
 bool sl_exec_gated(void);
 
+/* NOLINTNEXTLINE(readability-redundant-declaration): meta.h has it for its functions */
 extern bool sl_forwarding;     /* this process is in a job of a layer; from its start to its end */
 extern bool sl_forwarding_all; /* and the node makes all of its calls */
 

@@ -648,6 +648,7 @@ static int set_job(struct node *n, const struct node_who *who, char *words, bool
 	if (make)
 		turn_job_make(n, j); /* if that fails, its programs go without */
 	turn_job_keep(n, j);
+	/* NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): at worst one line too many */
 	if (fresh || memcmp(&before, &j->asked, sizeof(before)) != 0 || order)
 		site_audit(n, who, what, name, true, NULL);
 	if (n->site && make) { /* which job it is, for who has asked for another */
@@ -803,7 +804,7 @@ static bool observes(const struct config *c)
 static int take_config(struct node *n, struct config *fresh, char **out)
 {
 	const struct config *old = rules_config(n);
-	char before[64], after[64], policies[1200];
+	char before[64], after[64], policies[1200], *unsaid = NULL;
 	int rc = 0;
 
 	changed_policies(old, fresh, policies, sizeof(policies));
@@ -812,7 +813,8 @@ static int take_config(struct node *n, struct config *fresh, char **out)
 	if (strcmp(before, after) != 0)
 		rc = set_capacity(n, after, out);
 	if (!rc && policies[0] && (rc = set_policy(n, policies, out)) && strcmp(before, after) != 0)
-		set_capacity(n, before, &(char *){ NULL });
+		set_capacity(n, before, &unsaid);
+	free(unsaid);
 	if (rc)
 		return rc;
 	if (observes(old) != observes(fresh))

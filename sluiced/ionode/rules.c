@@ -226,7 +226,7 @@ void rules_job(const struct node *n, struct node_job *j)
 	if (rule && (rule->says & SL_SAYS_MIN) && !n->layer_bps)
 		j->rights.min_bps = 0;
 	bucket = sl_rule_bucket(rule, &job);
-	j->bucket_bps = bucket ? rule->max_bps : 0;
+	j->bucket_bps = bucket && rule ? rule->max_bps : 0;
 	if (bucket != j->bucket || !bucket) {
 		j->bucket_here_bps = bucket ? standby(n, j) : 0;
 		j->bucket_until = 0;

@@ -440,13 +440,15 @@ static void audit_line(struct node *n, const struct node_who *who, const char *w
 	char *text = NULL, old[PATH_MAX];
 	size_t size = 0;
 	FILE *f = open_memstream(&text, &size);
+	int64_t ms;
 
 	if (!f)
 		return;
 	clock_gettime(CLOCK_REALTIME, &ts);
+	ms = (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 	json_begin(&j, f);
 	json_object(&j, NULL);
-	json_double(&j, "time", (double)(ts.tv_sec * 1000 + ts.tv_nsec / 1000000) / 1000);
+	json_double(&j, "time", (double)ms / 1000);
 	json_uint(&j, "uid", who->uid);
 	json_int(&j, "pid", who->pid);
 	json_string(&j, "what", what);

@@ -284,6 +284,7 @@ void turn_job_keep(const struct node *n, struct node_job *j)
 
 		memcpy(k.name, j->name, sizeof(k.name));
 		memcpy(k.title, j->title, sizeof(k.title));
+		/* NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): at worst written once more */
 		if (!memcmp(&k, &j->turn->kept, sizeof(k)))
 			return;
 		j->turn->kept = k;
