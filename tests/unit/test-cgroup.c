@@ -71,8 +71,7 @@ static void test_no_job(void **state)
 		"0::/user.slice/user-1000.slice/user@1000.service/app.slice/run-1.scope\n",
 		/* A user may have a subtree, and choose names in it. */
 		"0::/user.slice/user-1000.slice/user@1000.service/slurm/uid_0/job_1/step_0\n",
-		"0::/user.slice/user-1000.slice/user@1000.service/system.slice/slurmstepd.scope/"
-		"job_1\n",
+		"0::/user.slice/user-1000.slice/u.service/system.slice/slurmstepd.scope/job_1\n",
 		"6:freezer:/../slurm/uid_0/job_1\n",
 		"6:freezer:/slurm/job_1/step_0\n",
 		"6:freezer:/slurm/uid_0/job_/step_0\n",
