@@ -11,6 +11,7 @@ setup_file() {
 	[ "$(id -u)" -eq 0 ] || return 0
 	SLUICE=${SLUICE:-build/cli/sluice} SOURCE_DIR=${SOURCE_DIR:-$PWD} CC=${CC:-cc}
 	unset SLUICED SLUICE_PRELOAD
+	setpriv --reuid $ALICE --regid $ALICE --clear-groups test -x "$SLUICE" || return 0
 	export SLUICE_SYSTEM SITE_DIR BIN
 	BIN=$(mktemp -d /tmp/sluice-site-XXXXXX) # where other users may go
 	compile live-hostile -I"$SOURCE_DIR" -I"$SOURCE_DIR/include" "$SOURCE_DIR/wire/proto.c"
@@ -24,6 +25,7 @@ setup_file() {
 
 teardown_file() {
 	[ "$(id -u)" -eq 0 ] || return 0
+	[ -n "${SLUICE_SYSTEM:-}" ] || return 0
 	local pid
 	pid=$(cat "$SLUICE_SYSTEM/default/pid")
 	"${SLUICE:-build/cli/sluice}" down --name system --timeout 20 || {
