@@ -38,7 +38,7 @@ job() { # name, jq filter
 	[ "$(job a .ops.remove)" -eq 100 ]
 	mkdir -p "$DIR/sub"
 	touch "$DIR/sub/x"
-	"$SLUICE" run --job b -- stat "$DIR/sub/x" "$DIR/nothing" >/dev/null 2>&1 || true
+	run -1 "$SLUICE" run --job b -- stat "$DIR/sub/x" "$DIR/nothing"
 	[ "$(job b .ops.lookup)" -ge 2 ]
 	"$SLUICE" run --job c -- rm -r "$DIR/sub"
 	[ "$(job c .ops.remove)" -eq 2 ]
@@ -78,12 +78,14 @@ job() { # name, jq filter
 	l=$(($(job light .operations) - l)) h=$(($(job heavy .operations) - h))
 	t=$(jq -n "$("$SLUICE" status --json | jq .uptime_s) - $t")
 	echo "light $l heavy $h in $t s"
-	[ "$(jq -n "$h / $l > 1.5 and $h / $l < 8")" = true ]
+	[ "$(jq -n "$h / $l > 2.5 and $h / $l < 6")" = true ]
 	[ "$(jq -n "($h + $l) / $t < 2400")" = true ]
 	"$SLUICE" set --capacity-ops 0
 	[ "$("$SLUICE" status --json | jq .capacity_ops)" -eq 0 ]
 }
 
+# All four processes run, and what they had before they met does not count any more.
 both_have_some() {
-	[ "$(job light .operations)" -gt 50 ] && [ "$(job heavy .operations)" -gt 50 ]
+	[ "$(job light .clients)" -ge 2 ] && [ "$(job heavy .clients)" -ge 2 ] &&
+		[ "$(job light .operations)" -gt 300 ] && [ "$(job heavy .operations)" -gt 300 ]
 }
