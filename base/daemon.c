@@ -32,6 +32,9 @@ const char *sl_daemon_option(struct sl_daemon *d, int option, const char *value)
 	case SL_DAEMON_SECRET:
 		d->secret_file = value;
 		break;
+	case SL_DAEMON_MUNGE:
+		d->munge = value ? value : "";
+		break;
 	case SL_DAEMON_LOG:
 		level = sl_log_level_find(value);
 		if (level < 0)
@@ -49,8 +52,10 @@ const char *sl_daemon_missing(const struct sl_daemon *d)
 {
 	if (!d->socket)
 		return "--socket";
-	if (!d->listen != !d->secret_file)
-		return d->listen ? "--secret-file" : "--listen";
+	if (d->secret_file && !d->listen)
+		return "--listen";
+	if (d->listen && !d->secret_file && !d->munge)
+		return "--secret-file";
 	return NULL;
 }
 

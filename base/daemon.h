@@ -13,9 +13,11 @@
 struct sl_daemon {
 	const char *socket;
 	const char *listen, *secret_file; /* HOST:PORT for others over TCP; NULL: none */
-	int ready_fd;			  /* told when it is ready; -1: nobody is */
-	bool open;			  /* all users may connect */
-	bool activated;			  /* the socket was passed by who has started it */
+	const char *
+		munge; /* peers show credentials of MUNGE: the socket of munged, or ""; NULL: not */
+	int ready_fd;  /* told when it is ready; -1: nobody is */
+	bool open;     /* all users may connect */
+	bool activated; /* the socket was passed by who has started it */
 };
 
 /* For the table of getopt_long(); the numbers of other options are below the first of these. */
@@ -25,10 +27,12 @@ enum {
 	SL_DAEMON_SECRET,
 	SL_DAEMON_LOG,
 	SL_DAEMON_READY,
+	SL_DAEMON_MUNGE,
 };
 #define SL_DAEMON_OPTIONS                                                                  \
 	{ "socket", 1, 0, SL_DAEMON_SOCKET }, { "listen", 1, 0, SL_DAEMON_LISTEN },        \
 		{ "secret-file", 1, 0, SL_DAEMON_SECRET }, { "log", 1, 0, SL_DAEMON_LOG }, \
+		{ "munge", 2, 0, SL_DAEMON_MUNGE },                                        \
 	{                                                                                  \
 		"ready-fd", 1, 0, SL_DAEMON_READY                                          \
 	}

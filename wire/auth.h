@@ -54,9 +54,12 @@ bool sl_unseal(const struct sl_seal *s, const unsigned char head[SL_SEALED_BYTES
  *	-EACCES     the peer does not know the secret; it has learnt nothing
  *	-ENOTCONN   it is gone, or does not speak as a node does
  *	positive    the status of a REPLY with which it refused; f->length bytes of text follow
+ * sl_greet_as() takes the nonce that is in *h, and sends a credential before HELLO, "" for none.
  */
 int sl_greet(int sock, struct sl_hello *h, const char *secret, struct sl_session *s,
 	     struct sl_frame *f);
+int sl_greet_as(int sock, const struct sl_hello *h, const char *credential, const char *secret,
+		struct sl_session *s, struct sl_frame *f);
 /* All of it; 0 or -ENOTCONN. */
 int sl_greet_receive(int sock, void *bytes, size_t length);
 int sl_nonce(unsigned char nonce[SL_NONCE_BYTES]); /* 0 or negative errno */

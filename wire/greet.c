@@ -53,10 +53,10 @@ int sl_greet_receive(int sock, void *bytes, size_t length)
 	return 0;
 }
 
-static int send_frame(int sock, uint16_t type, const unsigned char *payload, uint32_t length)
+static int send_frame(int sock, uint16_t type, const void *payload, size_t length)
 {
-	unsigned char out[SL_FRAME_BYTES + SL_HELLO_BYTES];
-	const struct sl_frame f = { .type = type, .length = length, .tag = 1 };
+	unsigned char out[SL_FRAME_BYTES + SL_CREDENTIAL_MAX];
+	const struct sl_frame f = { .type = type, .length = (uint32_t)length, .tag = 1 };
 
 	sl_frame_encode(&f, out);
 	memcpy(out + SL_FRAME_BYTES, payload, length);
@@ -66,13 +66,18 @@ static int send_frame(int sock, uint16_t type, const unsigned char *payload, uin
 int sl_greet(int sock, struct sl_hello *h, const char *secret, struct sl_session *s,
 	     struct sl_frame *f)
 {
+	return sl_nonce(h->nonce) ? -ENOTCONN : sl_greet_as(sock, h, "", secret, s, f);
+}
+
+int sl_greet_as(int sock, const struct sl_hello *h, const char *credential, const char *secret,
+		struct sl_session *s, struct sl_frame *f)
+{
 	unsigned char hello[SL_HELLO_BYTES], head[SL_FRAME_BYTES];
 	unsigned char challenge[SL_NONCE_BYTES + SL_PROOF_BYTES], proof[SL_PROOF_BYTES];
 
-	if (sl_nonce(h->nonce))
-		return -ENOTCONN;
 	sl_hello_encode(h, hello);
-	if (send_frame(sock, SL_HELLO, hello, sizeof(hello)) ||
+	if ((credential[0] && send_frame(sock, SL_CREDENTIAL, credential, strlen(credential))) ||
+	    send_frame(sock, SL_HELLO, hello, sizeof(hello)) ||
 	    sl_greet_receive(sock, head, sizeof(head)) || sl_frame_decode(head, f))
 		return -ENOTCONN;
 	if (f->type == SL_REPLY && f->status)

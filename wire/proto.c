@@ -124,6 +124,7 @@ static const struct pr_shape pr_shapes[SL_FRAME_TYPES] = {
 	[SL_PROOF] = { SL_PROOF_BYTES, SL_PROOF_BYTES, 0 },
 	[SL_LEASE] = { 0, 0, 0 },
 	[SL_SIZE] = { 0, 0, 0 },
+	[SL_CREDENTIAL] = { 1, SL_CREDENTIAL_MAX - 1, 0 },
 };
 
 static bool pr_frame_valid(const struct sl_frame *f)

@@ -35,6 +35,7 @@
 	80 /* over TCP after the greeting: the header, a stamp, and a seal; auth.h */
 #define SL_NONCE_BYTES	  64
 #define SL_PROOF_BYTES	  32
+#define SL_CREDENTIAL_MAX 2048 /* with its end, which is not sent */
 #define SL_MAX_PAYLOAD	  (4U << 20)
 #define SL_JOB_NAME_MAX	  64
 #define SL_OWNER_MAX	  48 /* name of an account and the like, with its end */
@@ -53,10 +54,11 @@ enum sl_frame_type {
 	SL_PWRITE,  /* file, offset; payload: the data */
 	SL_FSYNC,   /* file; flags SL_F_DATASYNC */
 	SL_CONTROL, /* payload: a line of text, e.g. "status"; the reply's payload is text */
-	SL_CHALLENGE, /* TCP, answer to HELLO: a nonce and the node's proof */
-	SL_PROOF,     /* TCP: the client's proof, answered as HELLO is on a Unix socket */
-	SL_LEASE,     /* TCP: the stamp is all that it says; the reply has a new one */
-	SL_SIZE,      /* TCP: file; the reply's count is its size */
+	SL_CHALLENGE,  /* TCP, answer to HELLO: a nonce and the node's proof */
+	SL_PROOF,      /* TCP: the client's proof, answered as HELLO is on a Unix socket */
+	SL_LEASE,      /* TCP: the stamp is all that it says; the reply has a new one */
+	SL_SIZE,       /* TCP: file; the reply's count is its size */
+	SL_CREDENTIAL, /* to a controller over TCP, before HELLO: text of MUNGE, no reply */
 	SL_FRAME_TYPES
 };
 

@@ -37,14 +37,17 @@
 #include "base/secret.h"
 #include "base/units.h"
 #include "sluiced/controller/brain.h"
+#include "sluiced/controller/credential.h"
 #include "sluiced/controller/peer.h"
 #include "sluiced/controller/standby.h"
 #include "sluiced/controller/status.h"
 
-#define SETTLE_NS INT64_C(500000000) /* nodes that have lost the one before try every 200 ms */
-#define EVENTS	  512
-#define RENEW_NS  INT64_C(1000000000) /* a quarter of a lease */
-#define MANY	  256		      /* nodes: from then on half as often */
+#define SETTLE_NS   INT64_C(500000000) /* nodes that have lost the one before try every 200 ms */
+#define EVENTS	    512
+#define RENEW_NS    INT64_C(1000000000) /* a quarter of a lease */
+#define COMPLAIN_NS INT64_C(1000000000)
+#define COMPLAINTS  20
+#define MANY	    256 /* nodes: from then on half as often */
 
 struct controller {
 	struct brain brain;
@@ -59,6 +62,9 @@ struct controller {
 	char secret[SL_SECRET_BYTES];
 	int unix_fd, tcp_fd, stop_fd;
 	struct peers peers;
+	struct credentials credentials;
+	sl_time complained; /* of those that were refused: since then, so many */
+	unsigned complaints;
 	struct peer **peer_of; /* by the number of a node; NULL: it is not connected */
 	uint32_t peer_room;
 	sl_time tick; /* peers are looked at */
@@ -356,22 +362,69 @@ static int on_control(struct peer *p, const struct sl_frame *f, char *text)
 	return rc;
 }
 
+/* Over TCP: the secret is that of the file, or in a credential, which is opened first. */
+static int on_stranger(struct peer *p, const char *hello, const struct sl_hello *h)
+{
+	struct controller *c = controller_of(p);
+	struct credential_asked asked = { .peer = p->number };
+	int rc = peer_hello(p, hello);
+
+	if (rc)
+		return rc;
+	if (!p->credential || !c->credentials.munge)
+		return c->secret[0] ? peer_challenge(p, c->secret) : -EACCES;
+	memcpy(asked.nonce, h->nonce, SL_NONCE_BYTES);
+	snprintf(asked.text, sizeof(asked.text), "%s", p->credential);
+	if ((rc = sl_munge_address(p->sock, 0, asked.address)))
+		return rc;
+	return credential_ask(&c->credentials, &asked) ? 0 : -EBUSY;
+}
+
+static void on_credentials(struct controller *c)
+{
+	struct credential_found found;
+
+	while (credential_next(&c->credentials, &found)) {
+		struct peer *p = c->peers.first;
+
+		while (p && p->number != found.peer)
+			p = p->next;
+		if (!p)
+			continue;
+		free(p->credential);
+		p->credential = NULL;
+		if (now_ns() - c->complained > COMPLAIN_NS) {
+			c->complained = now_ns();
+			c->complaints = 0;
+		}
+		if (found.rc && c->complaints++ < COMPLAINTS)
+			log_warn("peer refused: %s", found.why);
+		if (found.rc || peer_challenge(p, found.secret))
+			shutdown(p->sock, SHUT_RDWR); /* the loop finds out */
+	}
+	explicit_bzero(found.secret, sizeof(found.secret));
+}
+
 static int on_frame(struct peer *p, const struct sl_frame *f, char *payload)
 {
 	struct sl_hello h;
 	int rc;
 
+	if (f->type == SL_CREDENTIAL && !p->known && !p->greeted && !p->credential) {
+		p->credential = strdup(payload);
+		return p->credential ? 0 : -ENOMEM;
+	}
 	if (f->type == SL_HELLO) {
 		rc = sl_hello_decode((unsigned char *)payload, f->length, &h);
 		if (rc)
 			return rc;
 		if (!p->unix_socket)
-			return peer_challenge(p, f, payload, controller_of(p)->secret);
+			return on_stranger(p, payload, &h);
 		peer_known(p);
 		return peer_reply(p, f, 0, NULL, 0);
 	}
 	if (f->type == SL_PROOF) {
-		if (!peer_proves(p, payload, controller_of(p)->secret))
+		if (!peer_proves(p, payload))
 			return -EACCES;
 		peer_known(p);
 		return peer_reply(p, f, 0, NULL, 0);
@@ -471,6 +524,10 @@ static int serve(struct controller *c)
 					log_info("SIGHUP: nothing to reload");
 				continue;
 			}
+			if (what == &c->credentials.fd) {
+				on_credentials(c);
+				continue;
+			}
 			if (what == &c->other.event_fd) {
 				look_at_other(c);
 				continue;
@@ -509,6 +566,10 @@ static int run(struct controller *c)
 		return c->unix_fd;
 	if ((rc = watch(c, &c->stop_fd)) || (rc = watch(c, &c->unix_fd)))
 		return rc;
+	c->credentials.munge = d->listen ? d->munge : NULL;
+	if (c->credentials.munge &&
+	    ((rc = credential_start(&c->credentials)) || (rc = watch(c, &c->credentials.fd))))
+		return rc;
 	if (d->listen) {
 		c->tcp_fd = listen_tcp(d->listen, name);
 		rc = c->tcp_fd < 0 ? c->tcp_fd : watch(c, &c->tcp_fd);
@@ -517,7 +578,7 @@ static int run(struct controller *c)
 		log_info("controller listen=%s", name);
 	}
 	if (c->other.peer) {
-		c->other.secret_file = strchr(c->other.peer, '/') ? NULL : d->secret_file;
+		c->other.proof = (struct dial_proof){ d->secret_file, d->munge };
 		if ((rc = standby_start(&c->other)) || (rc = watch(c, &c->other.event_fd)))
 			return rc;
 	} else {
@@ -527,6 +588,7 @@ static int run(struct controller *c)
 	sl_daemon_ready(d);
 	rc = serve(c);
 	standby_stop(&c->other);
+	credential_stop(&c->credentials);
 	sl_daemon_unlisten(d);
 	while (c->peers.first)
 		hang_up(c, c->peers.first, "the controller stops");
@@ -550,6 +612,7 @@ static int usage(const char *problem, const char *what)
 	     "  --socket PATH        where I/O nodes and commands connect\n"
 	     "  --listen HOST:PORT   I/O nodes of other machines too, over TCP\n"
 	     "  --secret-file FILE   what they have to know; a line in a file with mode 0600\n"
+	     "  --munge[=SOCKET]     instead, or as well: credentials of MUNGE, of this user\n"
 	     "  --allocate SPEC      how many I/O nodes a job gets: 'sluice policy list allocate'\n"
 	     "  --grant SPEC         who may do I/O when: 'sluice policy list grant'\n"
 	     "  --capacity RATE      of all I/O nodes together (the sum of theirs)\n"

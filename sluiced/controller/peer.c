@@ -20,6 +20,7 @@
 
 #include <errno.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -77,6 +78,7 @@ void peer_accept(struct peers *all, int listen_fd, bool unix_socket)
 		p->all = all;
 		p->sock = sock;
 		p->node = -1;
+		p->number = ++all->count;
 		p->unix_socket = p->known = unix_socket;
 		if (!unix_socket)
 			listen_keepalive(sock);
@@ -102,6 +104,8 @@ void peer_free(struct peer *p)
 	*at = p->next;
 	p->all->strangers -= !p->known;
 	close(p->sock);
+	explicit_bzero(p->secret, sizeof(p->secret));
+	free(p->credential);
 	free(p->in);
 	free(p->out);
 	free(p);
@@ -126,20 +130,39 @@ const char *peer_tick(struct peer *p)
 
 /* ---- in ---- */
 
+static size_t head_of(const struct peer *p)
+{
+	return p->sealed ? SL_SEALED_BYTES : SL_FRAME_BYTES;
+}
+
+static bool genuine(struct peer *p, const unsigned char *at, const struct sl_frame *f)
+{
+	uint64_t stamp;
+
+	if (!p->sealed)
+		return true;
+	if (!sl_unseal(&p->session.in, at, f->length ? at + SL_SEALED_BYTES : NULL, f->length,
+		       &stamp))
+		return false;
+	p->session.in.count++;
+	return true;
+}
+
 /* The frames that are whole in so many bytes, behind which is room for a 0. Those that are left. */
 static int take_frames(struct peer *p, unsigned char *at, size_t *have,
 		       int (*frame)(struct peer *p, const struct sl_frame *f, char *payload))
 {
 	struct sl_frame f;
 
-	while (*have >= SL_FRAME_BYTES) {
+	while (*have >= head_of(p)) {
 		unsigned char behind, *end;
+		const size_t head = head_of(p);
 		size_t whole;
 		int rc = sl_frame_decode(at, &f);
 
 		if (rc)
 			return rc;
-		whole = SL_FRAME_BYTES + f.length;
+		whole = head + f.length;
 		if (!p->known && whole >= IN_BYTES)
 			return -EPROTO;
 		if (*have < whole) {
@@ -149,14 +172,14 @@ static int take_frames(struct peer *p, unsigned char *at, size_t *have,
 		end = at + whole;
 		behind = *end;
 		*end = 0;
-		rc = frame(p, &f, (char *)at + SL_FRAME_BYTES);
+		rc = genuine(p, at, &f) ? frame(p, &f, (char *)at + head) : -EBADMSG;
 		*end = behind;
 		if (rc)
 			return rc;
 		*have -= whole;
 		memmove(at, end, *have);
 	}
-	p->in_want = SL_FRAME_BYTES;
+	p->in_want = head_of(p);
 	return 0;
 }
 
@@ -264,7 +287,7 @@ int peer_reply(struct peer *p, const struct sl_frame *to, int status, const char
 {
 	static const char large[] = "the answer is too large";
 	struct sl_frame f = { .type = SL_REPLY, .tag = to ? to->tag : 0, .status = status };
-	unsigned char head[SL_FRAME_BYTES];
+	unsigned char head[SL_SEALED_BYTES];
 	int rc;
 
 	if (length > SL_MAX_PAYLOAD) {
@@ -274,7 +297,9 @@ int peer_reply(struct peer *p, const struct sl_frame *to, int status, const char
 	}
 	f.length = (uint32_t)length;
 	sl_frame_encode(&f, head);
-	rc = put(p, head, sizeof(head));
+	if (p->sealed)
+		sl_seal(&p->session.out, head, 0, length ? text : NULL, length);
+	rc = put(p, head, head_of(p));
 	if (!rc)
 		rc = put(p, text, length);
 	return rc ? rc : peer_output(p);
@@ -282,21 +307,28 @@ int peer_reply(struct peer *p, const struct sl_frame *to, int status, const char
 
 /* ---- who it is ---- */
 
-int peer_challenge(struct peer *p, const struct sl_frame *to, const char *hello, const char *secret)
+int peer_hello(struct peer *p, const char *hello)
+{
+	if (p->known || p->greeted)
+		return -EPROTO;
+	p->greeted = true;
+	memcpy(p->hello, hello, SL_HELLO_BYTES);
+	return 0;
+}
+
+int peer_challenge(struct peer *p, const char *secret)
 {
 	const struct sl_frame f = { .type = SL_CHALLENGE,
-				    .tag = to->tag,
+				    .tag = 1,
 				    .length = SL_NONCE_BYTES + SL_PROOF_BYTES };
 	unsigned char head[SL_FRAME_BYTES], proof[SL_PROOF_BYTES];
 	int rc;
 
-	if (p->known || p->challenged)
-		return -EPROTO;
 	if ((rc = sl_nonce(p->nonce)))
 		return rc;
 	p->challenged = true;
-	memcpy(p->hello, hello, SL_HELLO_BYTES);
-	sl_auth_proof(secret, SL_SIDE_NODE, p->hello, p->nonce, proof);
+	snprintf(p->secret, sizeof(p->secret), "%s", secret);
+	sl_auth_proof(p->secret, SL_SIDE_NODE, p->hello, p->nonce, proof);
 	sl_frame_encode(&f, head);
 	if ((rc = put(p, head, sizeof(head))) || (rc = put(p, p->nonce, SL_NONCE_BYTES)) ||
 	    (rc = put(p, proof, sizeof(proof))))
@@ -304,10 +336,16 @@ int peer_challenge(struct peer *p, const struct sl_frame *to, const char *hello,
 	return peer_output(p);
 }
 
-bool peer_proves(const struct peer *p, const char *proof, const char *secret)
+bool peer_proves(struct peer *p, const char *proof)
 {
 	unsigned char wanted[SL_PROOF_BYTES];
 
-	sl_auth_proof(secret, SL_SIDE_CLIENT, p->hello, p->nonce, wanted);
-	return p->challenged && !p->known && sl_auth_equal(wanted, (const unsigned char *)proof);
+	if (!p->challenged || p->known)
+		return false;
+	sl_auth_proof(p->secret, SL_SIDE_CLIENT, p->hello, p->nonce, wanted);
+	if (!sl_auth_equal(wanted, (const unsigned char *)proof))
+		return false;
+	sl_auth_session(p->secret, SL_SIDE_NODE, p->hello, p->nonce, &p->session);
+	p->sealed = true;
+	return true;
 }

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/secret.h"
 #include "wire/auth.h"
 
 #define PEER_TICK_NS INT64_C(500000000)
@@ -13,8 +14,13 @@
 struct peer {
 	struct peers *all;
 	int sock;
-	bool unix_socket, known; /* known: it has said HELLO, if it has to */
-	bool challenged;	 /* over TCP, after HELLO, of which these are payload and answer */
+	bool unix_socket, known;  /* known: it has said HELLO, if it has to */
+	bool greeted, challenged; /* over TCP, after HELLO, of which these are payload and answer */
+	bool sealed;		  /* all that comes and goes is */
+	char *credential;	  /* until it is open */
+	char secret[SL_SECRET_BYTES]; /* that it has to know */
+	uint64_t number;	      /* none other has it, or had it */
+	struct sl_session session;
 	unsigned char hello[SL_HELLO_BYTES], nonce[SL_NONCE_BYTES];
 	int node;		     /* index in the brain, or -1 */
 	bool ionode;		     /* it has reported as one, whether it was listened to or not */
@@ -32,6 +38,7 @@ struct peers {
 	int epoll_fd;
 	struct peer *first; /* the newest */
 	unsigned strangers; /* that are not known */
+	uint64_t count;	    /* so many there were */
 	void *owner;
 };
 
@@ -41,10 +48,12 @@ void peer_free(struct peer *p);
 /* It has said who it is, and may. */
 void peer_known(struct peer *p);
 
-/* HELLO over TCP: answer it with a proof and ask for one. */
-int peer_challenge(struct peer *p, const struct sl_frame *to, const char *hello,
-		   const char *secret);
-bool peer_proves(const struct peer *p, const char *proof, const char *secret);
+/* HELLO over TCP has come: it is kept. */
+int peer_hello(struct peer *p, const char *hello);
+/* Answer it with a proof and ask for one. */
+int peer_challenge(struct peer *p, const char *secret);
+/* Whether it does; then frames are sealed from now on. */
+bool peer_proves(struct peer *p, const char *proof);
 
 /* All that has come; a frame's payload has a 0 behind it. 0, or -errno: it is to be hung up. */
 int peer_input(struct peer *p,

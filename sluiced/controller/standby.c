@@ -112,26 +112,26 @@ static int get(const struct standby *s, int sock, void *bytes, size_t length, in
 	return 0;
 }
 
-static int ask(const struct standby *s, int sock, struct standby_news *news)
+static int ask(const struct standby *s, struct dial *d, struct standby_news *news)
 {
 	static const char line[] = "peer";
-	struct sl_frame f = { .type = SL_CONTROL, .length = sizeof(line) - 1, .tag = 2 };
-	unsigned char out[SL_FRAME_BYTES + sizeof(line)], head[SL_FRAME_BYTES];
+	struct sl_frame f;
+	unsigned char head[SL_SEALED_BYTES];
 	char text[STANDBY_POLICY + 100];
-	int slices = SLICES, rc;
+	int slices = SLICES, rc = dial_send(d, line, sizeof(line) - 1, 2);
 
-	sl_frame_encode(&f, out);
-	memcpy(out + SL_FRAME_BYTES, line, sizeof(line) - 1);
-	if (send(sock, out, SL_FRAME_BYTES + sizeof(line) - 1, MSG_NOSIGNAL) < 0)
-		return -errno;
+	if (rc)
+		return rc;
 	do { /* the greeting has been answered, too */
-		if ((rc = get(s, sock, head, sizeof(head), &slices)) ||
+		if ((rc = get(s, d->sock, head, dial_head(d), &slices)) ||
 		    (rc = sl_frame_decode(head, &f)))
 			return rc;
 		if (f.length >= sizeof(text))
 			return -EMSGSIZE;
-		if ((rc = get(s, sock, text, f.length, &slices)))
+		if ((rc = get(s, d->sock, text, f.length, &slices)))
 			return rc;
+		if (!dial_genuine(d, head, text, f.length))
+			return -EBADMSG;
 		text[f.length] = 0;
 	} while (f.tag != 2);
 	return f.status ? -EPROTO : parse(text, news);
@@ -141,12 +141,14 @@ static void *watch_main(void *arg)
 {
 	struct standby *s = arg;
 	struct standby_news news = { 0 };
+	char why[DIAL_TEXT];
+	struct dial d;
 	int misses = 0;
 
 	for (;;) {
-		int sock = controller_dial(s->peer, s->secret_file, "@controller"), rc = sock;
+		int rc = dial_controller(&d, s->peer, &s->proof, "@controller", why);
 
-		while (sock >= 0 && !(rc = ask(s, sock, &news))) {
+		while (!rc && !(rc = ask(s, &d, &news))) {
 			news.met = true;
 			news.lost = false;
 			misses = 0;
@@ -154,8 +156,8 @@ static void *watch_main(void *arg)
 			if (pause_ms(s, ASK_MS))
 				break;
 		}
-		if (sock >= 0)
-			close(sock);
+		if (d.sock >= 0)
+			close(d.sock);
 		/* Its process has ended; or it was given all the time; or it is not there. */
 		misses++;
 		if (!news.lost && (rc == -ECONNRESET || rc == -EPIPE || rc == -ETIMEDOUT ||

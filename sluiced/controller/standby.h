@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "wire/dial.h"
+
 #define STANDBY_POLICY 512
 
 /* What is known of the other one. */
@@ -21,8 +23,9 @@ struct standby_news {
 };
 
 struct standby {
-	const char *peer, *secret_file; /* where the other is; peer NULL: there is none */
-	int event_fd;			/* readable when there is news */
+	const char *peer; /* where the other is; NULL: there is none */
+	struct dial_proof proof;
+	int event_fd; /* readable when there is news */
 	pthread_t thread;
 	bool started;
 	int stop_fd;

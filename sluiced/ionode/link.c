@@ -69,7 +69,7 @@ struct line {
 	pthread_t thread;
 	bool started;
 	int event_fd;
-	int sock;
+	struct dial dial;
 	bool refused;			  /* by the controller, the last time */
 	bool report;			  /* it is to be told everything, though it does not lead */
 	bool replaced;			  /* it does not know: it is to be told the term */
@@ -164,19 +164,8 @@ static int collect(struct line *l, sl_time now)
 	return (int)count;
 }
 
-static int send_line(const struct line *l, const char *text, size_t length)
-{
-	struct sl_frame f = { .type = SL_CONTROL, .length = (uint32_t)length };
-	unsigned char head[SL_FRAME_BYTES];
-	struct iovec iov[2] = { { head, sizeof(head) }, { (void *)text, length } };
-	struct msghdr m = { .msg_iov = iov, .msg_iovlen = 2 };
-
-	sl_frame_encode(&f, head);
-	return sendmsg(l->sock, &m, MSG_NOSIGNAL) == (ssize_t)(sizeof(head) + length) ? 0 : -EPIPE;
-}
-
 /* A line of one number: "ack NUMBER", "term NUMBER". */
-static int say(const struct line *l, const char *what, const uint64_t *number)
+static int say(struct line *l, const char *what, const uint64_t *number)
 {
 	struct node *n = l->link->node;
 	char text[32];
@@ -185,7 +174,7 @@ static int say(const struct line *l, const char *what, const uint64_t *number)
 	pthread_mutex_lock(&n->lock);
 	length = snprintf(text, sizeof(text), "%s %" PRIu64, what, *number);
 	node_unlock(n);
-	return send_line(l, text, (size_t)length);
+	return dial_send(&l->dial, text, (size_t)length, 0);
 }
 
 /* Whether what concerns the node as a whole is as it was, but for what it draws. */
@@ -303,7 +292,7 @@ static int report(struct line *l)
 	else if (jobs >= 0)
 		put_delta(l, out, &r, (uint32_t)jobs);
 	if (fclose(out) == 0 && jobs >= 0)
-		rc = send_line(l, text, length);
+		rc = dial_send(&l->dial, text, length, 0);
 	if (!rc)
 		remember(l, &r, (uint32_t)jobs);
 	free(text);
@@ -504,7 +493,8 @@ static int refused(struct line *l, const char *why)
 
 static int receive(struct line *l)
 {
-	ssize_t k = recv(l->sock, l->in + l->have, IN_MAX - l->have, MSG_DONTWAIT);
+	ssize_t k = recv(l->dial.sock, l->in + l->have, IN_MAX - l->have, MSG_DONTWAIT);
+	const size_t head = dial_head(&l->dial);
 	struct sl_frame f;
 
 	if (k < 0 && (errno == EAGAIN || errno == EINTR))
@@ -513,23 +503,26 @@ static int receive(struct line *l)
 		return -ECONNRESET;
 	l->have += (size_t)k;
 	l->heard = node_now();
-	while (l->have >= SL_FRAME_BYTES) {
+	while (l->have >= head) {
+		char *text = (char *)l->in + head;
 		size_t whole;
 		unsigned char behind;
 
 		if (sl_frame_decode(l->in, &f) || f.type != SL_REPLY)
 			return -EPROTO;
-		whole = SL_FRAME_BYTES + f.length;
+		whole = head + f.length;
 		if (whole > IN_MAX)
 			return -EMSGSIZE;
 		if (l->have < whole)
 			break;
+		if (!dial_genuine(&l->dial, l->in, text, f.length))
+			return -EBADMSG;
 		behind = l->in[whole];
 		l->in[whole] = 0;
 		if (f.status)
-			return refused(l, (char *)l->in + SL_FRAME_BYTES);
+			return refused(l, text);
 		if (f.length)
-			obey(l, (char *)l->in + SL_FRAME_BYTES);
+			obey(l, text);
 		l->in[whole] = behind;
 		l->have -= whole;
 		memmove(l->in, l->in + whole, l->have);
@@ -591,7 +584,7 @@ static int converse(struct line *l)
 	l->report = true;
 	l->lowered = l->replaced = false;
 	while (!rc && !atomic_load(&l->link->stop)) {
-		struct pollfd p[2] = { { .fd = l->sock, .events = POLLIN },
+		struct pollfd p[2] = { { .fd = l->dial.sock, .events = POLLIN },
 				       { .fd = l->event_fd, .events = POLLIN } };
 		sl_time now;
 
@@ -623,18 +616,18 @@ static void *line_main(void *arg)
 {
 	struct line *l = arg;
 	struct link *all = l->link;
+	const struct dial_proof proof = { .secret_file = all->node->config->controller_secret,
+					  .munge = all->node->config->daemon.munge };
+	char why[DIAL_TEXT];
 	bool said = false;
 
 	while (!atomic_load(&all->stop)) {
 		struct pollfd p = { .fd = l->event_fd, .events = POLLIN };
 		int rc;
 
-		l->sock = controller_dial(l->address, all->node->config->controller_secret,
-					  "@ionode");
-		if (l->sock < 0) {
+		if (dial_controller(&l->dial, l->address, &proof, "@ionode", why)) {
 			if (!said)
-				log_warn("controller=%s not there: %s", l->address,
-					 strerror(-l->sock));
+				log_warn("controller=%s not there: %s", l->address, why);
 			said = true;
 			/* What has happened meanwhile is in the first report: do not wake for it.
 			 */
@@ -648,7 +641,7 @@ static void *line_main(void *arg)
 			log_info("controller=%s connected", l->address);
 		l->have = 0;
 		rc = converse(l);
-		close(l->sock);
+		close(l->dial.sock);
 		said = false;
 		l->refused = rc == -ECONNREFUSED;
 		if (rc && !l->refused)

@@ -86,6 +86,9 @@ static int usage(const char *problem, const char *what)
 		     "  --controller-secret FILE, --name NAME\n"
 		     "                     what it has to be told over TCP, and who this node is "
 		     "(0)\n"
+		     "  --munge[=SOCKET]   instead, a credential of MUNGE, for a controller of "
+		     "this "
+		     "user\n"
 		     "  --layer-nodes N    so many have a capacity like this one's, of which a min "
 		     "is "
 		     "given (1)\n"
@@ -497,7 +500,9 @@ static int parse(int argc, char **argv, struct node_config *c)
 	}
 	if (optind < argc)
 		return usage("unknown argument", argv[optind]);
-	wrong = c->root ? sl_daemon_missing(&c->daemon) : "--root";
+	wrong = !c->root				     ? "--root"
+		: c->daemon.listen && !c->daemon.secret_file ? "--secret-file" /* of programs */
+							     : sl_daemon_missing(&c->daemon);
 	return wrong ? usage("missing option", wrong) : 0;
 }
 

@@ -87,6 +87,8 @@ static bool frame_allowed(const uint8_t *b)
 	case SL_LEASE:
 	case SL_SIZE:
 		return length == 0;
+	case SL_CREDENTIAL:
+		return length > 0 && length < 2048;
 	default:
 		return false;
 	}

@@ -34,6 +34,7 @@ static const struct sl_frame plain[SL_FRAME_TYPES] = {
 	[SL_PROOF] = { .type = SL_PROOF, .length = SL_PROOF_BYTES },
 	[SL_LEASE] = { .type = SL_LEASE },
 	[SL_SIZE] = { .type = SL_SIZE, .file = 1 },
+	[SL_CREDENTIAL] = { .type = SL_CREDENTIAL, .length = 1 },
 };
 
 static void same_frame(const struct sl_frame *a, const struct sl_frame *b)
@@ -222,7 +223,7 @@ static void the_length_of_a_payload_is_what_its_type_allows(void **state)
 		[SL_PWRITE] = { 1, 4194304 },  [SL_FSYNC] = { 0, 0 },
 		[SL_CONTROL] = { 1, 4194304 }, [SL_CHALLENGE] = { 96, 96 },
 		[SL_PROOF] = { 32, 32 },       [SL_LEASE] = { 0, 0 },
-		[SL_SIZE] = { 0, 0 },
+		[SL_SIZE] = { 0, 0 },	       [SL_CREDENTIAL] = { 1, 2047 },
 	};
 
 	(void)state;
