@@ -422,6 +422,14 @@ static void client_depart(struct node *n, struct client *c)
 	node_wake_one(n); /* what was behind the cancelled ones may go */
 }
 
+static void listen_again(struct node *n, bool on)
+{
+	struct epoll_event ev = { .events = on ? EPOLLIN : 0U, .data.ptr = &n->listen_fd };
+
+	n->full = !on;
+	epoll_ctl(n->epoll_fd, EPOLL_CTL_MOD, n->listen_fd, &ev);
+}
+
 static void hang_up(struct node *n, struct peer *p, int error)
 {
 	bool left = error == -ECONNRESET || error == -EPIPE;
@@ -449,16 +457,11 @@ static void hang_up(struct node *n, struct peer *p, int error)
 		client_depart(n, p->client); /* the socket goes with it */
 	else
 		close(p->sock);
+	/* It had a descriptor that somebody else waits for, and waits for one second at most. */
+	if (n->full)
+		listen_again(n, true);
 	free(p->out);
 	free(p);
-}
-
-static void listen_again(struct node *n, bool on)
-{
-	struct epoll_event ev = { .events = on ? EPOLLIN : 0U, .data.ptr = &n->listen_fd };
-
-	n->full = !on;
-	epoll_ctl(n->epoll_fd, EPOLL_CTL_MOD, n->listen_fd, &ev);
 }
 
 static void on_accept(struct node *n)
