@@ -25,6 +25,7 @@ static const struct command {
 	{ "dashboard", "show a layer in a browser, and to other programs", cmd_dashboard },
 	{ "report", "who used what, and who waited for whom", cmd_report },
 	{ "set", "change what a running job is entitled to", cmd_set },
+	{ "job", "register a job for a batch system, and end it", cmd_job },
 	{ "open", "let everything pass, on all nodes at once", cmd_open },
 	{ "close", "schedule again after 'sluice open'", cmd_close },
 	{ "down", "stop a layer", cmd_down },

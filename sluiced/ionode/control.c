@@ -4,13 +4,19 @@
  *
  *	status                   everything, as JSON
  *	job NAME key=value…      make the job if there is none, then as `set`; and procs, nodes,
- *	                         account, qos, partition, title (of the job when it comes again), pid (keep the job while
- * that process lives), keep=1 (for good) set JOB key=value…       min max burst weight period
- * best_effort order policy STAGE=SPEC…       e.g. policy share=io-sets order=aioli,wait_us=500
- *	capacity RATE            what the node may draw from now on; 0: not known, no limit; auto:
- *it is found rules                  the rules and whom they have held, as JSON reload [check]
- *the configuration file is read again (check: only looked at) open, close              let everything pass from now on; no longer phase begin|end
- *this client's: see sl_phase_begin() in sluice.h ping
+ *	                         account, qos, partition, title (of the job when it comes
+ *	                         again), pid (keep the job while that process lives), keep=1
+ *	                         (until it is ended)
+ *	end JOB                  nothing keeps it any more
+ *	set JOB key=value…       min max burst weight period best_effort order
+ *	policy STAGE=SPEC…       e.g. policy share=io-sets order=aioli,wait_us=500
+ *	capacity RATE            what the node may draw from now on; 0: not known, no limit;
+ *	                         auto: it is found
+ *	rules                    the rules and whom they have held, as JSON
+ *	reload [check]           the configuration file is read again (check: only looked at)
+ *	open, close              let everything pass from now on; no longer
+ *	phase begin|end          this client's: see sl_phase_begin() in sluice.h
+ *	ping
  *
  * An error is a positive errno and a sentence. A line is obeyed whole or not at all.
  */
@@ -592,8 +598,11 @@ static int set_job(struct node *n, const struct node_who *who, char *words, bool
 	}
 	if ((rc = job_words(&save, &conf, &ops, &order, make ? &facts : NULL, out)))
 		return rc;
-	if (n->site && !who->admin) /* a user does not choose who pays */
+	/* A user chooses neither who pays nor how large the job is (share=fair,weigh=nodes). */
+	if (n->site && !who->admin) {
 		facts.owner = j ? j->owner : (struct sl_job_owner){ .uid = who->uid };
+		facts.nodes = 0;
+	}
 	if (facts.title && !is_name(facts.title))
 		return answer(out, EINVAL, "a title is made of printable ASCII characters");
 	if (order && strcmp(order, "default") != 0 &&
@@ -655,6 +664,21 @@ static int set_job(struct node *n, const struct node_who *who, char *words, bool
 		snprintf(text, sizeof(text), "job=%s", site_short(j));
 		return answer(out, 0, text);
 	}
+	return 0;
+}
+
+/* Nobody holds the job any more: it is forgotten when its programs have ended. */
+static int end_job(struct node *n, const struct node_who *who, const char *asked, char **out)
+{
+	char name[SL_JOB_NAME_MAX];
+	struct node_job *j;
+	bool other;
+	int rc;
+
+	j = find_job(n, who, asked, name, &other, &rc);
+	if (!j)
+		return no_job(asked, rc, false, out);
+	node_job_end(n, j);
 	return 0;
 }
 
@@ -968,6 +992,8 @@ int node_control(struct node *n, const struct node_who *who, char *line, char **
 	n->adapt = &tree;
 	if (!strcmp(line, "set") || !strcmp(line, "job"))
 		rc = set_job(n, who, rest, line[0] == 'j', &changed, out);
+	else if (!strcmp(line, "end"))
+		rc = end_job(n, who, rest, out);
 	else if (!strcmp(line, "rules"))
 		rc = rules_json(n, out);
 	else if (!strcmp(line, "where"))

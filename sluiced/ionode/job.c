@@ -380,6 +380,17 @@ void node_job_hold(struct node_job *j, pid_t pid)
 	j->holders = h;
 }
 
+void node_job_end(const struct node *n, struct node_job *j)
+{
+	for (struct node_holder *h; (h = j->holders);) {
+		j->holders = h->next;
+		close(h->pidfd);
+		free(h);
+	}
+	j->keep = false;
+	turn_job_keep(n, j);
+}
+
 void node_job_phases(struct node *n, struct node_job *j, int more)
 {
 	bool before = j->phase;

@@ -406,6 +406,8 @@ int node_job_apply(struct node *n, struct node_job *j, sl_time now);
 void node_clients_moved(struct node *n, struct node_job *j);
 /* Not to be forgotten while this process lives: it has not made its first I/O yet. */
 void node_job_hold(struct node_job *j, pid_t pid);
+/* No process holds it any more, nor is it kept. */
+void node_job_end(const struct node *n, struct node_job *j);
 /* A client begins or ends a phase of I/O; the controller hears of it at once. */
 void node_job_phase(struct node *n, struct client *c, bool in);
 void node_job_phases(struct node *n, struct node_job *j, int more);

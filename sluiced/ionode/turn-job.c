@@ -278,6 +278,8 @@ void turn_job_keep(const struct node *n, struct node_job *j)
 				       .asked = j->asked,
 				       .ops = j->ops.asked,
 				       .given = j->given,
+				       .owner = j->owner,
+				       .keep = j->keep,
 				       .procs = j->procs,
 				       .nodes = j->nodes,
 				       .uid = j->uid };
@@ -444,6 +446,7 @@ static bool recall(const struct node *n, const struct turn_room *room,
 		return false;
 	*k = (struct turn_kept){ .asked = shm->asked_conf,
 				 .ops = shm->operations.conf,
+				 .owner = shm->owner,
 				 .local = local,
 				 .procs = shm->procs_declared,
 				 .nodes = shm->nodes_declared };
@@ -452,7 +455,8 @@ static bool recall(const struct node *n, const struct turn_room *room,
 	return true;
 }
 
-/* Programs that were attached to a segment of the node before: if they live, so does the job. */
+/* Programs that were attached to a segment of the node before: if they live, so does the job. One that
+ * an administrator has registered lives until it is ended. */
 static void adopt(struct node *n, struct turn_room *room, const char *path)
 {
 	int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW), error = 0;
@@ -470,7 +474,7 @@ static void adopt(struct node *n, struct turn_room *room, const char *path)
 		close(fd);
 	if (shm && shm->magic == SL_TURN_MAGIC && shm->bytes == sizeof(*shm) && shm->job == local &&
 	    recall(n, room, shm, local, &k) &&
-	    (count_processes(shm, &phases) || atomic_load(&shm->credit) < 0)) {
+	    (k.keep || count_processes(shm, &phases) || atomic_load(&shm->credit) < 0)) {
 		struct sl_job_conf conf = k.asked;
 
 		conf.best_effort = conf.min_bps ? 1 : conf.best_effort;
@@ -485,8 +489,8 @@ static void adopt(struct node *n, struct turn_room *room, const char *path)
 		ops_job_apply(n, j, node_now());
 		j->procs = k.procs;
 		j->nodes = k.nodes;
-		if (!n->site)
-			node_job_owner(n, j, &shm->owner);
+		j->keep = j->keep || k.keep;
+		node_job_owner(n, j, &k.owner);
 		error = attach(n, j, room, shm);
 		if (!error) {
 			turn_signal(n, j->turn, TURN_ALL_BITS);

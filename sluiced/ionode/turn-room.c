@@ -27,7 +27,7 @@
 #include "sluiced/ionode/turn.h"
 
 #define ROOMS	   1024 /* users with jobs since the node has started */
-#define KEPT_MAGIC UINT64_C(0x3154504b4c53)
+#define KEPT_MAGIC UINT64_C(0x3254504b4c53)
 
 /* ---- access ---- */
 
@@ -341,7 +341,10 @@ bool turn_kept_read(const struct node *n, uid_t uid, uint64_t local, struct turn
 	close(fd);
 	return got == (ssize_t)sizeof(*kept) && kept->magic == KEPT_MAGIC && kept->uid == uid &&
 	       kept->local == local && memchr(kept->name, 0, sizeof(kept->name)) &&
-	       memchr(kept->title, 0, sizeof(kept->title));
+	       memchr(kept->title, 0, sizeof(kept->title)) &&
+	       memchr(kept->owner.account, 0, SL_OWNER_MAX) &&
+	       memchr(kept->owner.qos, 0, SL_OWNER_MAX) &&
+	       memchr(kept->owner.partition, 0, SL_OWNER_MAX);
 }
 
 void turn_kept_remove(const struct node *n, uid_t uid, uint64_t local)

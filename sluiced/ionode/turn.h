@@ -21,7 +21,8 @@ struct turn_kept {
 	char name[SL_JOB_NAME_MAX], title[SL_JOB_NAME_MAX];
 	struct sl_job_conf asked, given;
 	struct sl_ops_conf ops;
-	uint32_t procs, nodes, uid, pad;
+	struct sl_job_owner owner;
+	uint32_t procs, nodes, uid, keep;
 };
 
 /*

@@ -135,6 +135,38 @@ write_file() { # uid, job, MiB; prints ms
 	"$SLUICE" set --name system "$ALICE/a" max=0 weight=1
 }
 
+@test "account, size and limits of a job are what root registers, and nothing that its user says" {
+	"$SLUICE" job add --name system $ALICE/500 account=physics qos=high partition=all nodes=3 max=5M
+	"$SLUICE" job add --name system $ALICE/501
+	as $ALICE "$SLUICE" run --job 500 --account rich --qos best --partition other --nodes 99 -- true
+	registered() {
+		[ "$("$SLUICE" status --name system --json | jq -c ".jobs[] | select(.job == \"$ALICE/500\") |
+			[.account, .qos, .partition, .nodes, .asked_max_bps]")" = '["physics","high","all",3,5000000]' ]
+	}
+	registered
+	run -1 as $ALICE "$SLUICE" set 500 max=6M
+	for change in "end $ALICE/500" "end $BOB/500" "add $BOB/502 account=rich"; do
+		# shellcheck disable=SC2086
+		run -1 as $BOB "$SLUICE" job $change --name system
+		[[ "$output" == *administrator* ]]
+	done
+	audited ".uid == $BOB and .what == \"end\" and .verdict == \"refused\""
+	run -2 "$SLUICE" job add --name system $ALICE/500 nodes=many
+	[[ "$output" == *"nodes: 'many' is not a number from 1"* ]]
+	"$SLUICE" job end --name system $ALICE/501
+	ended() { [ "$("$SLUICE" status --name system --json | jq "[.jobs[] | select(.job == \"$ALICE/501\")] | length")" -eq 0 ]; }
+	until_true 10 ended
+	registered
+}
+
+@test "the dashboard shows nobody's jobs without its token" {
+	AT=$("$SLUICE" dashboard --name system --port 0 --json | jq -r .address)
+	[ "$(as $BOB curl -s -o /dev/null -w '%{http_code}' "$AT/metrics")" = 401 ]
+	run -1 as $BOB cat "$SLUICE_SYSTEM/default/dashboard-token"
+	curl -s -H "Authorization: Bearer $(cat "$SLUICE_SYSTEM/default/dashboard-token")" "$AT/metrics" | grep -q "^sluice_up 1"
+	"$SLUICE" dashboard --stop --name system
+}
+
 @test "names that a terminal, a report or another job would mistake are refused" {
 	for line in 'job a\nb' 'job \x1b[31mx' 'job x title=a\x1bb' 'job \xff' 'job x keep=1' \
 		'job x order=auto,tree=/etc/passwd' "job $BOB/a" 'job 0/a' 'job' "where $BOB/a 0 1"; do
@@ -254,6 +286,7 @@ print(h)')"
 	[ "$(node)" != "$pid" ]
 	[ "$("$SLUICE" status --name system --json | jq ".jobs[] | select(.job == \"$ALICE/long\").asked_max_bps")" -eq 7000000 ]
 	run -1 as $ALICE "$SLUICE" set long max=8M
+	[ "$("$SLUICE" status --name system --json | jq -r ".jobs[] | select(.job == \"$ALICE/500\").account")" = physics ]
 	kill "$long"
 	wait "$long" || true
 }

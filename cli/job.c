@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `sluice job`: what a batch system tells a layer about its jobs, from a prolog and an epilog that
+ * run as root. In a layer for all users the account, the QoS, the partition and the number of
+ * machines of a job are believed from an administrator alone.
+ */
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "layer/check.h"
+#include "layer/layer.h"
+
+#define LINE 4096 /* the longest control line */
+
+static const char cmd[] = "job";
+
+static int jb_help(void)
+{
+	puts("usage: sluice job add [--name NAME] JOB [KEY=VALUE]...\n"
+	     "       sluice job end [--name NAME] JOB\n"
+	     "\n"
+	     "Registers a job with all nodes of a layer, or changes what is known of it; 'end':\n"
+	     "nothing holds the job any more, it is forgotten when its programs have ended.\n"
+	     "For the prolog and the epilog of a batch system. In a layer for all users JOB is\n"
+	     "UID/NUMBER, and only administrators may do this.\n"
+	     "\n"
+	     "Keys of 'add', beside those of 'sluice set':\n"
+	     "  account=NAME    who pays for the job\n"
+	     "  qos=NAME        its quality of service\n"
+	     "  partition=NAME  its partition\n"
+	     "  nodes=N         its machines\n"
+	     "  procs=N         its processes\n"
+	     "  title=NAME      its name when it comes again\n"
+	     "  pid=N           'end' is not needed: this process holds the job\n"
+	     "\n"
+	     "Options:\n"
+	     "      --name NAME  which layer; not needed if only one is up\n"
+	     "  -h, --help       this text\n"
+	     "\n"
+	     "Manual: sluice-job(1).");
+	return CLI_OK;
+}
+
+/* A key that the job has once: 0, -EINVAL with a sentence, or -ENOENT. */
+static int jb_fact(const char *key, const char *value, char err[CHECK_TEXT])
+{
+	unsigned long number;
+
+	if (!strcmp(key, "account") || !strcmp(key, "qos") || !strcmp(key, "partition"))
+		return check_owner(value, err) ? -EINVAL : 0;
+	if (!strcmp(key, "title"))
+		return check_job_name(value, err) ? -EINVAL : 0;
+	if (strcmp(key, "nodes") != 0 && strcmp(key, "procs") != 0 && strcmp(key, "pid") != 0)
+		return -ENOENT;
+	if (!check_count(value, 1, INT32_MAX, &number))
+		return 0;
+	snprintf(err, CHECK_TEXT, "%s: '%.64s' is not a number from 1", key, value);
+	return -EINVAL;
+}
+
+static int jb_word(char line[LINE], const char *word, bool *holds)
+{
+	const char *equals = strchr(word, '=');
+	struct sl_job_conf conf;
+	char key[32], err[CHECK_TEXT];
+	size_t at = strlen(line);
+	int rc;
+
+	if (!equals || equals == word)
+		return cli_usage(cmd, "'%s' is not KEY=VALUE, like account=physics.", word);
+	snprintf(key, sizeof(key), "%.*s", (int)(equals - word), word);
+	rc = jb_fact(key, equals + 1, err);
+	if (rc == -ENOENT)
+		rc = check_job_key(key, equals + 1, &conf, err);
+	if (rc)
+		return cli_usage(cmd, "%s.", err);
+	*holds = *holds || !strcmp(key, "pid");
+	if (at + strlen(word) + 2 > LINE)
+		return cli_usage(cmd, "that is too much for one command; give less at a time.");
+	snprintf(line + at, LINE - at, " %s", word);
+	return CLI_OK;
+}
+
+int cmd_job(int argc, char **argv)
+{
+	const char *name = NULL, *what;
+	const struct cli_option options[] = { { "name", 0, NULL, &name }, { 0 } };
+	int status = cli_options(cmd, argc, argv, options, argc, jb_help);
+	char line[LINE], err[CHECK_TEXT];
+	bool add, holds = false;
+	struct layer l;
+
+	if (status)
+		return cli_end(status);
+	what = optind < argc ? argv[optind++] : "";
+	add = !strcmp(what, "add");
+	if (!add && strcmp(what, "end") != 0)
+		return cli_usage(cmd, "add or end?");
+	if (optind == argc)
+		return cli_usage(cmd, "which job?");
+	if (check_job_name(argv[optind], err))
+		return cli_usage(cmd, "%s.", err);
+	snprintf(line, sizeof(line), "%s %s", add ? "job" : "end", argv[optind++]);
+	if (!add && optind < argc)
+		return cli_usage(cmd, "unexpected argument '%s'.", argv[optind]);
+	for (; !status && optind < argc; optind++)
+		status = jb_word(line, argv[optind], &holds);
+	if (status || (status = layer_choose(&l, cmd, name)))
+		return status;
+	if (add && !holds)
+		snprintf(line + strlen(line), sizeof(line) - strlen(line), " keep=1");
+	return layer_ask_all(&l, line, !add);
+}
