@@ -32,7 +32,8 @@ static int da_help(void)
 	     "\n"
 	     "Starts the dashboard of a layer, if it is not there yet, and prints where it is:\n"
 	     "a page for a browser, a JSON API, and metrics for Prometheus. Looking is free on\n"
-	     "this machine; to change something one has to know the token in the address.\n"
+	     "this machine, unless the layer is one for all users; to change something one has\n"
+	     "to know the token in the address.\n"
 	     "\n"
 	     "Options:\n"
 	     "      --name NAME    which layer; not needed if only one is up\n"
@@ -62,7 +63,9 @@ static int da_known(const struct layer *l, struct dashboard *d)
 
 	snprintf(path, sizeof(path), "%.200s/dashboard-token", l->dir);
 	if (layer_read(l, "dashboard-address", d->address, sizeof(d->address)) ||
-	    sl_secret_read(path, d->token))
+	    /* Of a layer for all users it is its account's, and root reads it. */
+	    (l->system ? layer_read(l, "dashboard-token", d->token, sizeof(d->token))
+		       : sl_secret_read(path, d->token)))
 		return cli_fail(l->cmd,
 				"cannot read where the dashboard of layer '%s' is; stop it with "
 				"'sluice dashboard --stop' and start it again.",
@@ -110,10 +113,16 @@ static int da_lock(const struct layer *l)
 static int da_token(const struct layer *l)
 {
 	char path[PATH_MAX];
+	int status;
 
 	snprintf(path, sizeof(path), "%.200s/dashboard-token", l->dir);
 	/* That of one which was stopped or died: pages that are open still know it. */
-	return access(path, R_OK) == 0 ? CLI_OK : listen_make_secret(l->cmd, path);
+	status = access(path, R_OK) == 0 ? CLI_OK : listen_make_secret(l->cmd, path);
+	/* The server runs as the account of the layer. */
+	if (!status && l->system && lchown(path, l->account, l->group))
+		return cli_fail(l->cmd, "cannot give %s to the layer's account: %s.", path,
+				strerror(errno));
+	return status;
 }
 
 static int da_launch(const struct layer *l, const char *program, const char *where, bool any)
@@ -281,11 +290,11 @@ int dashboard_revive(const struct layer *l, struct dashboard *out)
 
 /* ---- telling ---- */
 
-/* Behind the #, it is not sent to anybody; other machines have to send it to get the page. */
-static void da_url(const struct dashboard *d, char out[600])
+/* Behind the #, it is not sent to anybody. Where reading needs the token, it has to be sent. */
+static void da_url(const struct layer *l, const struct dashboard *d, char out[600])
 {
-	bool here = !strncmp(d->address, "http://127.", 11) ||
-		    !strncmp(d->address, "http://[::1]:", 13);
+	bool here = !l->system && (!strncmp(d->address, "http://127.", 11) ||
+				   !strncmp(d->address, "http://[::1]:", 13));
 
 	if (here)
 		snprintf(out, 600, "%s/#token=%s", d->address, d->token);
@@ -297,7 +306,7 @@ void dashboard_say(const struct layer *l, const struct dashboard *d)
 {
 	char url[600];
 
-	da_url(d, url);
+	da_url(l, d, url);
 	printf("Dashboard of layer '%s', with metrics at %s/metrics:\n  %s\n", l->name, d->address,
 	       url);
 }
@@ -307,7 +316,7 @@ static void da_json(const struct layer *l, const struct dashboard *d)
 	char url[600];
 	struct json j;
 
-	da_url(d, url);
+	da_url(l, d, url);
 	json_begin(&j, stdout);
 	json_object(&j, NULL);
 	json_string(&j, "name", l->name);

@@ -162,8 +162,10 @@ enum MHD_Result events_stream(struct request *r)
 	st->spoke_ms = server_monotonic_ns() / 1000000;
 	st->sent_ms = st->spoke_ms - SERVER_INTERVAL_MAX; /* the first at once */
 	pthread_mutex_lock(&s->lock);
-	full = s->streams_count == SERVER_STREAMS;
+	full = s->streams_count == SERVER_STREAMS || !r->visitor ||
+	       visitors_like(&s->visitors, r->visitor, VISITOR_STREAM) >= SERVER_STREAMS_EACH;
 	if (!full) {
+		visitor_is(r->visitor, VISITOR_STREAM, server_monotonic_ns());
 		st->next = s->streams;
 		s->streams = st;
 		s->streams_count++;
@@ -174,9 +176,10 @@ enum MHD_Result events_stream(struct request *r)
 	if (full) {
 		free(st);
 		return http_error(r, MHD_HTTP_SERVICE_UNAVAILABLE,
-				  "there are %d readers of events already; close one, or ask for "
-				  "/api/v1/status again and again",
-				  SERVER_STREAMS);
+				  "there are too many readers of events already (%d of one user or "
+				  "address, %d in all); close one, or ask for /api/v1/status "
+				  "again and again",
+				  SERVER_STREAMS_EACH, SERVER_STREAMS);
 	}
 	response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 32768, ev_read, st, ev_free);
 	if (!response) {

@@ -122,7 +122,7 @@ enum guard_verdict guard_check(const struct guard *g, const struct guard_request
 	bearer = gd_bearer(g, r->authorization);
 	if (r->write)
 		return bearer ? GUARD_OK : GUARD_TOKEN;
-	if (g->loopback || bearer || guard_is(g->token, r->token) || gd_cookie(g, r->cookie))
+	if (g->open || bearer || guard_is(g->token, r->token) || gd_cookie(g, r->cookie))
 		return GUARD_OK;
 	return GUARD_TOKEN;
 }

@@ -11,6 +11,8 @@
  *	loopback  free for all users of this machine  "Authorization: Bearer TOKEN"
  *	          (who, without a dashboard, could
  *	          not ask: sockets are their owner's)
+ *	          (of a layer for all users: as
+ *	          elsewhere)
  *	else      Bearer, ?token=TOKEN, or the        "Authorization: Bearer TOKEN"
  *	          cookie that this sets
  *
@@ -31,6 +33,7 @@ struct guard {
 	char cookie[SL_SECRET_BYTES]; /* reads */
 	char cookie_name[32];	      /* no secret */
 	bool loopback;		      /* it listens there alone */
+	bool open;		      /* who gets there may read */
 	char host[256];		      /* as it was told to listen, without port; "": none */
 	char machine[256];	      /* name of this machine */
 };

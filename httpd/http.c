@@ -19,6 +19,54 @@
 
 #define CONNECTION_MEMORY 32768 /* headers and such; what is longer is refused */
 
+/* ---- connections ---- */
+
+static void ht_is(const struct request *r, enum visitor_state state)
+{
+	pthread_mutex_lock(&r->server->lock);
+	if (r->visitor && r->visitor->state < state)
+		visitor_is(r->visitor, state, server_monotonic_ns());
+	pthread_mutex_unlock(&r->server->lock);
+}
+
+static void ht_connection(void *arg, struct MHD_Connection *connection, void **context,
+			  enum MHD_ConnectionNotificationCode what)
+{
+	const union MHD_ConnectionInfo *info;
+	struct server *s = arg;
+	struct visitor *v = *context;
+
+	if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
+		pthread_mutex_lock(&s->lock);
+		if (v)
+			visitors_remove(&s->visitors, v);
+		pthread_mutex_unlock(&s->lock);
+		free(v);
+		*context = NULL;
+		return;
+	}
+	v = calloc(1, sizeof(*v));
+	if (!v)
+		return;
+	info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+	v->sock = info->connect_fd;
+	info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+	visitor_identify(v, info->client_addr);
+	visitor_is(v, VISITOR_ASKS, server_monotonic_ns());
+	*context = v;
+	pthread_mutex_lock(&s->lock);
+	visitors_add(&s->visitors, v);
+	visitors_make_room(&s->visitors, SERVER_CONNECTIONS);
+	pthread_mutex_unlock(&s->lock);
+}
+
+void http_hurry(struct server *s)
+{
+	pthread_mutex_lock(&s->lock);
+	visitors_hurry(&s->visitors, server_monotonic_ns());
+	pthread_mutex_unlock(&s->lock);
+}
+
 /* ---- answers ---- */
 
 enum MHD_Result http_send(struct request *r, unsigned status, const char *type,
@@ -53,6 +101,7 @@ enum MHD_Result http_send(struct request *r, unsigned status, const char *type,
 			 g->cookie_name, g->cookie);
 		MHD_add_response_header(response, "Set-Cookie", cookie);
 	}
+	ht_is(r, VISITOR_ANSWERED);
 	result = MHD_queue_response(r->connection, status, response);
 	MHD_destroy_response(response);
 	return result;
@@ -240,6 +289,8 @@ static enum MHD_Result ht_handle(void *arg, struct MHD_Connection *connection, c
 		if (!r)
 			return MHD_NO;
 		r->server = arg;
+		r->visitor = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)
+				     ->socket_context;
 	}
 	r->connection = connection;
 	r->method = method;
@@ -250,6 +301,7 @@ static enum MHD_Result ht_handle(void *arg, struct MHD_Connection *connection, c
 		return ht_take(r, data, size);
 	if (r->length > SERVER_BODY)
 		return ht_too_long(r);
+	ht_is(r, VISITOR_ANSWERED);
 	return r->route->answer(r);
 }
 
@@ -263,6 +315,10 @@ static void ht_done(void *arg, struct MHD_Connection *connection, void **state,
 	(void)why;
 	if (!r)
 		return;
+	pthread_mutex_lock(&r->server->lock);
+	if (r->visitor)
+		visitor_is(r->visitor, VISITOR_ASKS, server_monotonic_ns());
+	pthread_mutex_unlock(&r->server->lock);
 	free(r->body);
 	free(r->reply);
 	free(r);
@@ -283,14 +339,15 @@ static void ht_log(void *arg, const char *format, va_list args)
 
 int http_start(struct server *s, int listen_fd)
 {
-	s->daemon = MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME |
-					     MHD_USE_ITC | MHD_USE_ERROR_LOG,
-				     0, NULL, NULL, ht_handle, s, MHD_OPTION_EXTERNAL_LOGGER,
-				     ht_log, NULL, MHD_OPTION_LISTEN_SOCKET, listen_fd,
-				     MHD_OPTION_CONNECTION_LIMIT, (unsigned)SERVER_CONNECTIONS,
-				     MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)SERVER_IDLE_S,
-				     MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
-				     MHD_OPTION_NOTIFY_COMPLETED, ht_done, NULL, MHD_OPTION_END);
+	s->daemon = MHD_start_daemon(
+		MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ITC |
+			MHD_USE_ERROR_LOG,
+		0, NULL, NULL, ht_handle, s, MHD_OPTION_EXTERNAL_LOGGER, ht_log, NULL,
+		MHD_OPTION_LISTEN_SOCKET, listen_fd, MHD_OPTION_CONNECTION_LIMIT,
+		(unsigned)(SERVER_CONNECTIONS + SERVER_SPARE), MHD_OPTION_NOTIFY_CONNECTION,
+		ht_connection, s, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)SERVER_IDLE_S,
+		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
+		MHD_OPTION_NOTIFY_COMPLETED, ht_done, NULL, MHD_OPTION_END);
 	return s->daemon ? 0 : errno ? -errno : -EIO;
 }
 

@@ -69,6 +69,8 @@ static int make_guard(struct server *s, const char *listen, const char *name)
 		snprintf(s->guard.cookie + 2 * i, 3, "%02x", random[i]);
 	snprintf(s->guard.cookie_name, sizeof(s->guard.cookie_name), "sluice_reader_%08x", number);
 	s->guard.loopback = is_loopback(name);
+	/* In a layer for all users, users see their own jobs alone. */
+	s->guard.open = s->guard.loopback && !s->layer.system;
 	snprintf(s->guard.host, sizeof(s->guard.host), "%.*s", (int)(colon - listen), listen);
 	if (gethostname(s->guard.machine, sizeof(s->guard.machine) - 1))
 		s->guard.machine[0] = 0;
@@ -103,6 +105,7 @@ static void keep_time(struct server *s, const sigset_t *set)
 		if (signal_number == SIGHUP)
 			log_info("SIGHUP: nothing to reload");
 		events_wake(s);
+		http_hurry(s);
 		down_s = layer_state(&s->layer) == LAYER_DOWN ? down_s + 1 : 0;
 	}
 	log_info("layer=%s is down", s->layer.name);

@@ -10,6 +10,7 @@
  *	sample.c    a thread that asks the layer, and keeps the newest answer for all
  *	events.c    connections that wait: for a new answer, or for one after the other
  *	guard.c     who may
+ *	visitors.c  connections, and which of them have to go
  *	files.c     the page
  *	errand.c    answers that take a while, each in a thread
  *	answers.c   what these are: the last hour, policies, changes
@@ -34,11 +35,14 @@
 
 #include "httpd/guard.h"
 #include "httpd/history.h"
+#include "httpd/visitors.h"
 #include "layer/layer.h"
 
 #define SERVER_API	    1
 #define SERVER_CONNECTIONS  128
+#define SERVER_SPARE	    64		/* more, that were hung up on and are not gone yet */
 #define SERVER_STREAMS	    32		/* of them, that want events */
+#define SERVER_STREAMS_EACH 24		/* of these, of one party */
 #define SERVER_ERRANDS	    8		/* at a time */
 #define SERVER_IDLE_S	    15		/* a connection that neither sends nor takes anything */
 #define SERVER_BODY	    (64 * 1024) /* longest body of a request */
@@ -68,6 +72,7 @@ struct server {
 	struct MHD_Daemon *daemon;
 	pthread_mutex_t lock;
 	bool closing;
+	struct visitors visitors;
 	/* sample.c */
 	pthread_t sampler;
 	pthread_cond_t soon;
@@ -103,6 +108,7 @@ enum request_state { REQUEST_NEW, REQUEST_BODY, REQUEST_WAITING, REQUEST_READY }
 struct request {
 	struct server *server;
 	struct MHD_Connection *connection;
+	struct visitor *visitor; /* NULL: there was no memory for it */
 	const char *method, *path;
 	const struct route *route;
 	enum request_state state;
@@ -121,6 +127,7 @@ struct request {
 
 int http_start(struct server *s, int listen_fd);
 void http_stop(struct server *s);
+void http_hurry(struct server *s); /* every second: those who take too long */
 /* Answers; text of type is copied, or freed by it. */
 enum MHD_Result http_static(struct request *r, const char *type, const char *text, size_t length);
 enum MHD_Result http_text(struct request *r, unsigned status, const char *type, char *text,

@@ -342,3 +342,14 @@ post() { # path, body
 	[ "$(code /api/v1/events --max-time 1)" = 503 ]
 	[ "$(code /api/v1/status)" = 200 ]
 }
+
+@test "more slow connections than there may be do not keep others out" {
+	serve
+	/usr/bin/python3 "$SOURCE_DIR/tests/e2e/programs/slow-http.py" "${AT##*:}" 200 >"$BATS_TEST_TMPDIR/slow" 3>&- &
+	slow=$!
+	until_true grep -q begun "$BATS_TEST_TMPDIR/slow"
+	for _ in 1 2 3 4 5; do
+		[ "$(code /metrics --max-time 20)" = 200 ]
+	done
+	kill "$slow"
+}

@@ -82,6 +82,7 @@ static void headers(char *text, size_t size)
 	size_t at = 1;
 
 	g.loopback = size && text[0] & 1;
+	g.open = size && text[0] & 4;
 	for (size_t i = 0; i < 5 && at < size; i++) {
 		header[i] = text + at;
 		at += strlen(text + at) + 1;

@@ -16,7 +16,7 @@
 #define COOKIE "sluice_reader_1"
 
 static const struct guard here = {
-	.token = TOKEN, .cookie = READER, .cookie_name = COOKIE, .loopback = true
+	.token = TOKEN, .cookie = READER, .cookie_name = COOKIE, .loopback = true, .open = true
 };
 static const struct guard away = { .token = TOKEN,
 				   .cookie = READER,
@@ -44,6 +44,21 @@ static void on_loopback_anybody_reads_and_who_knows_the_token_writes(void **stat
 	assert_int_equal(read_as(&here, (struct guard_request){ .write = true,
 								.authorization = "Basic " TOKEN }),
 			 GUARD_TOKEN);
+}
+
+static void of_a_layer_for_all_users_everything_needs_the_token_on_loopback_too(void **state)
+{
+	struct guard all = here;
+
+	(void)state;
+	all.open = false;
+	assert_int_equal(read_as(&all, (struct guard_request){ 0 }), GUARD_TOKEN);
+	assert_int_equal(read_as(&all, (struct guard_request){ .token = TOKEN }), GUARD_OK);
+	assert_int_equal(read_as(&all, (struct guard_request){ .cookie = COOKIE "=" READER }),
+			 GUARD_OK);
+	assert_int_equal(
+		read_as(&all, (struct guard_request){ .host = "node7:7480", .token = TOKEN }),
+		GUARD_HOST);
 }
 
 static void elsewhere_everything_needs_the_token(void **state)
@@ -157,6 +172,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(on_loopback_anybody_reads_and_who_knows_the_token_writes),
+		cmocka_unit_test(
+			of_a_layer_for_all_users_everything_needs_the_token_on_loopback_too),
 		cmocka_unit_test(elsewhere_everything_needs_the_token),
 		cmocka_unit_test(a_cookie_is_for_reading_alone),
 		cmocka_unit_test(a_secret_is_taken_whole_or_not_at_all),
