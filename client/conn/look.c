@@ -16,16 +16,13 @@
 #include <unistd.h>
 
 #include "client/conn/client.h"
+#include "client/conn/turnfd.h"
 
 bool sl_client_look(int fd, struct sl_remote *r)
 {
 	struct statx sx;
 
-	/* What it is never changes, so the file's server need not be asked. */
-	/* The system call: musl 1.2.3 has no statx(). */
-	if (syscall(SYS_statx, fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE | STATX_INO,
-		    &sx) ||
-	    !S_ISREG(sx.stx_mode))
+	if (turnfd_statx(fd, "", STATX_TYPE | STATX_INO, &sx) || !S_ISREG(sx.stx_mode))
 		return false;
 	r->dev = makedev(sx.stx_dev_major, sx.stx_dev_minor);
 	r->ino = sx.stx_ino;

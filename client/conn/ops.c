@@ -71,13 +71,22 @@ static int64_t later(int64_t a, int64_t b)
 	return a > b ? a : b;
 }
 
+/* Charge the meters of an operation; the time at which all are paid off. */
+static int64_t charge_operation(struct sl_turn_job *job, enum sl_class which)
+{
+	struct sl_turn_meter *meter = job->operations.meter;
+	int64_t now = turn_now_ns();
+
+	return later(charge(&meter[which], 1, now), charge(&meter[SL_METER_OPS], 1, now));
+}
+
 void ops_pay(enum sl_class which, int64_t since_ns)
 {
 	const struct settings *s = client_settings();
 	int saved = errno;
 	struct sl_turn_job *job;
 	uint32_t ops, limits;
-	int64_t now;
+	uint64_t number;
 
 	job = s->enabled && !s->gated && !s->forward ? turn_attach() : NULL;
 	if (!job) {
@@ -92,15 +101,42 @@ void ops_pay(enum sl_class which, int64_t since_ns)
 		atomic_fetch_add(&job->operations.timed[which].calls, 1);
 	}
 	if (ops & SL_OPS_METERED && !turn_sealed()) {
-		now = turn_now_ns();
 		limits = atomic_load(&job->operations.limits);
-		wait_until(job, limits,
-			   later(charge(&job->operations.meter[which], 1, now),
-				 charge(&job->operations.meter[SL_METER_OPS], 1, now)));
+		wait_until(job, limits, charge_operation(job, which));
 	}
-	if (ops & SL_OPS_LEASED)
-		turn_operation(job);
+	if (ops & SL_OPS_LEASED && !turn_operation(job, &number))
+		turn_operation_wait(job, number);
 	errno = saved;
+}
+
+bool ops_begin_other(struct ops_other *o, enum sl_class which)
+{
+	struct sl_turn_job *job = turn_attach();
+	uint32_t ops;
+	bool may = true;
+
+	*o = (struct ops_other){ .job = job };
+	if (!job)
+		return true;
+	account_operation(job, which);
+	ops = atomic_load(&job->ops);
+	o->limits = atomic_load(&job->operations.limits);
+	if (ops & SL_OPS_METERED) {
+		o->until_ns = charge_operation(job, which);
+		may = o->until_ns <= turn_now_ns();
+	}
+	if (ops & SL_OPS_LEASED && !turn_operation(job, &o->number)) {
+		o->leased = true;
+		may = false;
+	}
+	return may;
+}
+
+void ops_wait_other(const struct ops_other *o)
+{
+	wait_until(o->job, o->limits, o->until_ns);
+	if (o->leased)
+		turn_operation_wait(o->job, o->number);
 }
 
 static enum sl_meter meter_of(enum sl_op op)

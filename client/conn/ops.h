@@ -41,6 +41,20 @@ static inline int64_t ops_since(void)
 	return ops_sample();
 }
 
+/*
+ * The same for a call of another process, before it is made: see client/gate/. False: it has to
+ * wait, which ops_wait_other() does.
+ */
+struct ops_other {
+	struct sl_turn_job *job;
+	int64_t until_ns; /* of meters */
+	uint64_t number;
+	uint32_t limits;
+	bool leased; /* no credit covers its number yet */
+};
+bool ops_begin_other(struct ops_other *o, enum sl_class which);
+void ops_wait_other(const struct ops_other *o);
+
 /* A data call has moved so many bytes, in a job with SL_TURN_METERED. wait: until its meters have
  * made up for it. */
 void ops_moved(struct sl_turn_job *job, enum sl_op op, uint64_t bytes, bool wait);

@@ -270,14 +270,17 @@ void turn_want(struct sl_turn_job *job, enum sl_op op)
 }
 
 /* Credit for operations: wire/ops.h. */
-void turn_operation(struct sl_turn_job *job)
+bool turn_operation(struct sl_turn_job *job, uint64_t *number)
+{
+	*number = atomic_fetch_add(&job->operations.used, 1);
+	return *number < atomic_load(&job->operations.granted) || turn_sealed() || is_given_up(job);
+}
+
+void turn_operation_wait(struct sl_turn_job *job, uint64_t number)
 {
 	struct sl_turn_ops *o = &job->operations;
-	uint64_t number = atomic_fetch_add(&o->used, 1);
 	struct wait w;
 
-	if (number < atomic_load(&o->granted) || turn_sealed() || is_given_up(job))
-		return;
 	wait_start(&w, job, 0);
 	for (;;) {
 		uint32_t seen = atomic_load(&o->grants);
@@ -372,7 +375,7 @@ static struct turn_place place_of(int fd, off_t offset)
 	struct turn_place place = { 0 };
 	struct statx sx;
 
-	if (syscall(SYS_statx, fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO, &sx) == 0)
+	if (turnfd_statx(fd, "", STATX_INO, &sx) == 0)
 		place.file = turn_file_number(&sx);
 	if (offset < 0)
 		offset = (off_t)syscall(SYS_lseek, fd, 0, SEEK_CUR);
@@ -503,9 +506,7 @@ static uint64_t there(int fd, uint64_t length, off_t offset)
 {
 	struct statx sx;
 
-	if (syscall(SYS_statx, fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_SIZE | STATX_TYPE,
-		    &sx) ||
-	    !S_ISREG(sx.stx_mode))
+	if (turnfd_statx(fd, "", STATX_SIZE | STATX_TYPE, &sx) || !S_ISREG(sx.stx_mode))
 		return length;
 	if (offset < 0)
 		offset = (off_t)syscall(SYS_lseek, fd, 0, SEEK_CUR);

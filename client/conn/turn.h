@@ -111,9 +111,11 @@ bool turn_pay(struct sl_turn_job *job, uint64_t bytes);
 void turn_owe(struct sl_turn_job *job, uint64_t bytes);
 /* Take credit if there is some. */
 bool turn_debit(struct sl_turn_job *job, uint64_t bytes);
-/* One metadata operation has been made: wait until the job's credit covers it. Not a
- * cancellation point. */
-void turn_operation(struct sl_turn_job *job);
+/* One metadata operation takes the next number of the job's. True: credit covers it, or nobody
+ * grants any. */
+bool turn_operation(struct sl_turn_job *job, uint64_t *number);
+/* Wait until credit covers it. Not a cancellation point. */
+void turn_operation_wait(struct sl_turn_job *job, uint64_t number);
 /* The job has use for a lease, and does not wait for it. */
 void turn_want(struct sl_turn_job *job, enum sl_op op);
 

@@ -70,6 +70,15 @@ bool turnfd_hold(int fd, struct turnfd_file *f);
 /* After it. False: the program has closed the number meanwhile, and perhaps opened another file
  * under it. Keeps errno. */
 bool turnfd_holds(int fd, const struct turnfd_file *f);
+/*
+ * How this table and its users look at files. What they look at never changes, so a file's server
+ * need not be asked. Behind a gate such a call is no operation of the program:
+ * client/preload/stub.c makes it where the gate lets it pass. (musl 1.2.3 has no statx().)
+ */
+#define TURNFD_STATX_FLAGS (AT_EMPTY_PATH | AT_STATX_DONT_SYNC)
+struct statx;
+typedef int turnfd_statx_call(int dir, const char *path, unsigned mask, struct statx *sx);
+extern turnfd_statx_call *turnfd_statx __attribute__((visibility("hidden")));
 /* From now on no system calls are made for this table: the process has a seccomp filter. */
 void turnfd_seal(void);
 /* The working directory changes: before and after that. */

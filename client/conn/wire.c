@@ -356,7 +356,7 @@ static bool identify(int fd, uint64_t *device, uint64_t *inode)
 {
 	struct statx sx;
 
-	if (syscall(SYS_statx, fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO, &sx))
+	if (turnfd_statx(fd, "", STATX_INO, &sx))
 		return false;
 	*device = (uint64_t)sx.stx_dev_major << 32 | sx.stx_dev_minor;
 	*inode = sx.stx_ino;

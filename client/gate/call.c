@@ -50,12 +50,6 @@ struct known {
 };
 static __thread struct known cache[CACHE];
 
-/* A descriptor of a thread of another process. */
-struct file {
-	struct statx sx;
-	bool ours, hidden; /* hidden: we may not look */
-};
-
 bool gate_is_beneath(const char *path)
 {
 	const char *root = client_settings()->root;
@@ -77,13 +71,13 @@ static bool leads_beneath(const char *link)
 	return gate_is_beneath(path);
 }
 
-static void look(uint32_t tid, int fd, struct file *f)
+void gate_file_look(uint32_t tid, int fd, struct gate_file *f)
 {
 	struct known *k;
 	char link[40];
 	int64_t now;
 
-	*f = (struct file){ 0 };
+	*f = (struct gate_file){ 0 };
 	if (fd < 0)
 		return;
 	snprintf(link, sizeof(link), "/proc/%u/fd/%d", tid, fd);
@@ -92,7 +86,7 @@ static void look(uint32_t tid, int fd, struct file *f)
 		f->hidden = errno == EACCES || errno == EPERM;
 		return;
 	}
-	if (!S_ISREG(f->sx.stx_mode))
+	if (!S_ISREG(f->sx.stx_mode) && !S_ISDIR(f->sx.stx_mode))
 		return;
 	k = &cache[(f->sx.stx_ino * 31 + f->sx.stx_dev_minor) % CACHE];
 	now = turn_now_ns();
@@ -124,7 +118,8 @@ static int64_t position(uint32_t tid, int fd)
 }
 
 /* What is there to be read, of what is asked for. */
-static uint64_t there(uint32_t tid, int fd, const struct file *f, uint64_t length, int64_t offset)
+static uint64_t there(uint32_t tid, int fd, const struct gate_file *f, uint64_t length,
+		      int64_t offset)
 {
 	if (length < LARGE)
 		return length;
@@ -142,14 +137,14 @@ static uint64_t there(uint32_t tid, int fd, const struct file *f, uint64_t lengt
 static uint64_t add(struct gate_work *w, uint32_t tid, int fd, enum sl_op op, uint64_t length,
 		    int64_t offset)
 {
-	struct file f;
+	struct gate_file f;
 
 	if (!length)
 		return 0;
-	look(tid, fd, &f);
+	gate_file_look(tid, fd, &f);
 	if (f.hidden)
 		w->unseen += length;
-	if (!f.ours)
+	if (!f.ours || !S_ISREG(f.sx.stx_mode))
 		return length;
 	if (op == SL_READ)
 		length = there(tid, fd, &f, length, offset);
@@ -162,7 +157,7 @@ static uint64_t add(struct gate_work *w, uint32_t tid, int fd, enum sl_op op, ui
 
 /* ---- memory ---- */
 
-static bool copy_in(uint32_t tid, uint64_t from, void *to, size_t bytes)
+bool gate_copy_in(uint32_t tid, uint64_t from, void *to, size_t bytes)
 {
 	struct iovec here = { to, bytes }, remote = { (void *)(uintptr_t)from, bytes };
 
@@ -185,7 +180,7 @@ static uint64_t vectors(uint32_t tid, uint64_t at, uint64_t count, bool small)
 	while (count) {
 		size_t n = count < most ? (size_t)count : most;
 
-		if (!copy_in(tid, at, &part, n * size))
+		if (!gate_copy_in(tid, at, &part, n * size))
 			return sum;
 		for (size_t i = 0; i < n; i++)
 			sum += small ? part.narrow[2 * i + 1] : part.wide[2 * i + 1];
@@ -200,7 +195,7 @@ static int64_t offset_at(uint32_t tid, uint64_t at)
 {
 	int64_t offset = HERE;
 
-	return at && copy_in(tid, at, &offset, sizeof(offset)) ? offset : HERE;
+	return at && gate_copy_in(tid, at, &offset, sizeof(offset)) ? offset : HERE;
 }
 
 static void submitted(struct gate_work *w, uint32_t tid, const uint64_t *arg, bool small)
@@ -211,8 +206,8 @@ static void submitted(struct gate_work *w, uint32_t tid, const uint64_t *arg, bo
 		uint64_t at = 0;
 		struct iocb b = { 0 };
 
-		if (!copy_in(tid, arg[2] + i * (small ? 4 : 8), &at, small ? 4 : 8) ||
-		    !copy_in(tid, at, &b, sizeof(b)))
+		if (!gate_copy_in(tid, arg[2] + i * (small ? 4 : 8), &at, small ? 4 : 8) ||
+		    !gate_copy_in(tid, at, &b, sizeof(b)))
 			return;
 		switch (b.aio_lio_opcode) {
 		case IOCB_CMD_PREAD:
@@ -236,9 +231,9 @@ static void submitted(struct gate_work *w, uint32_t tid, const uint64_t *arg, bo
 static void mapped(struct gate_work *w, uint32_t tid, const uint64_t *arg)
 {
 	uint64_t length;
-	struct file f;
+	struct gate_file f;
 
-	look(tid, (int)arg[4], &f);
+	gate_file_look(tid, (int)arg[4], &f);
 	if (!f.ours)
 		return;
 	length = there(tid, (int)arg[4], &f, arg[1] < LARGE ? LARGE : arg[1], (int64_t)arg[5]);
@@ -311,6 +306,9 @@ void gate_work_of(const struct seccomp_notif *n, struct gate_work *w)
 		break;
 	case GATE_LOOK:
 		w->mapped = mapped_moved(n->pid, true, 0, 0);
+		break;
+	case GATE_META:
+		gate_names(w, c, n->pid, arg);
 		break;
 	}
 }

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "client/conn/ops.h"
 #include "client/conn/turn.h"
 
 struct gate_work {
@@ -17,10 +18,30 @@ struct gate_work {
 	uint64_t mapped;	 /* bytes that mappings have moved before this call */
 	struct turn_place place; /* of the first file */
 	bool nowait;		 /* the program does not want to wait */
+	bool operation;		 /* a metadata call on something in the layer */
+	uint8_t which;		 /* enum sl_class */
+	struct ops_other ops;	 /* of serve.c: what it waits for */
 };
 
 /* Looks at the files of the process in /proc. Nothing of the layer: all are 0. */
 void gate_work_of(const struct seccomp_notif *n, struct gate_work *out);
+
+/* A descriptor of a thread of another process. */
+struct gate_file {
+	struct statx sx;
+	bool ours;   /* a file or directory of the layer */
+	bool hidden; /* we may not look */
+};
+void gate_file_look(uint32_t tid, int fd, struct gate_file *f);
+/* Read memory of another process; false: not all of it can be read. */
+bool gate_copy_in(uint32_t tid, uint64_t from, void *to, size_t bytes);
+struct gate_call;
+/* names.c: what a metadata call is about. */
+void gate_names(struct gate_work *w, const struct gate_call *c, uint32_t tid, const uint64_t *arg);
+/* A path of another process, relative to `base` unless it begins with '/': make it absolute, by its
+ * text, in `out` of GATE_PATH bytes. False: it is too long. */
+#define GATE_PATH 8192
+bool gate_path_join(const char *base, const char *path, char *out);
 
 bool gate_is_beneath(const char *path); /* the root of the layer */
 

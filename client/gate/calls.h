@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "sluice.h"
+#include "wire/ops.h"
 
 enum gate_abi { GATE_NATIVE, GATE_X32, GATE_I386, GATE_ABIS };
 
@@ -24,20 +25,25 @@ enum gate_class {
 	GATE_MAP,    /* mmap: address, length, protection, flags, fd, offset */
 	GATE_UNMAP,  /* address, length */
 	GATE_LOOK,   /* a mapping may change or end: what it has moved is looked at */
+	GATE_META,   /* an operation on what a path or a descriptor names */
 };
 
 /* Positions of arguments, from 1; 0: the call has none. */
 struct gate_call {
 	int number[GATE_ABIS]; /* x32 without its bit; GATE_NONE_SUCH: the ABI has no such call */
 	uint8_t class;	       /* enum gate_class */
-	uint8_t op;	       /* enum sl_op; of a copy, SL_READ */
-	uint8_t fd;	       /* a copy: the file that is read */
-	uint8_t length;	       /* bytes */
-	uint8_t vectors;       /* instead: vectors, and behind them their number */
+	uint8_t op;	       /* enum sl_op; of a copy, SL_READ; of GATE_META, enum sl_class */
+	uint8_t fd;	 /* a copy: the file that is read; a path: the directory it begins at */
+	uint8_t length;	 /* bytes */
+	uint8_t vectors; /* instead: vectors, and behind them their number */
 	uint8_t offset;
-	uint8_t offset_at;	  /* pointer to an offset */
-	uint8_t flags;		  /* RWF_… */
-	uint8_t to, to_offset_at; /* a copy: the file that is written */
+	uint8_t offset_at; /* pointer to an offset */
+	uint8_t flags;	   /* RWF_… */
+	uint8_t to,
+		to_offset_at;  /* a copy: the file that is written; the second path's directory */
+	uint8_t path, to_path; /* without fd or to: from the working directory */
+	uint8_t create,
+		create_at; /* flags of open(), or a pointer to them: O_CREAT changes the class */
 };
 #define GATE_NONE_SUCH (-1)
 #define X32_BIT	       0x40000000

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The filter has one part for each ABI that a process can use on this machine. In a part the number
- * of the call is searched for by halves, so that a call that is none of ours leaves after four or
- * five comparisons. (Since Linux 5.11 the kernel remembers which numbers leave whatever their
+ * of the call is searched for by halves, so that a call that is none of ours leaves after six or
+ * seven comparisons. (Since Linux 5.11 the kernel remembers which numbers leave whatever their
  * arguments, and does not run the filter for them at all.)
  *
- *	a data call, from GATE_STUB                 goes, unless the gate is strict
+ *	a data or metadata call, from GATE_STUB     goes, unless the gate is strict
  *	any other call of calls.c                   the supervisor is asked
  *	mmap without a file                         goes
  *	mmap by the loader (MAP_DENYWRITE)          goes, unless the gate is strict
@@ -53,8 +53,8 @@
 
 /* ---- writing it ---- */
 
-#define MOST  512
-#define RULES 64 /* of an ABI */
+#define MOST  2048
+#define RULES 128 /* of an ABI */
 
 /* What is done with a number that is in the filter. */
 enum end { END_DATA, END_ASK, END_MAP, END_UNMAP, END_RING, END_PRCTL, ENDS };
@@ -137,6 +137,7 @@ static enum end end_of(const struct gate_call *c)
 {
 	switch ((enum gate_class)c->class) {
 	case GATE_DATA:
+	case GATE_META:
 		return END_DATA;
 	case GATE_MAP:
 		return END_MAP;

@@ -5,7 +5,7 @@
  *	sluice-gate [NAME=VALUE]... -- PATH ARGV0 [ARGUMENT]...
  *	sluice-gate [NAME=VALUE]... --fd N ARGV0 [ARGUMENT]...        (--open-fd: it stays open)
  *
- * A gate is a seccomp filter (filter.c) that stops data calls of the program and its children until
+ * A gate is a seccomp filter (filter.c) that stops data and metadata calls of the program and its children until
  * a supervisor (serve.c) has them continued: for programs that the preloaded library cannot be in.
  * `sluice run` starts this program, and so does the preloaded library when a process is about to
  * exec such a program (client/preload/exec.c). The environment is the program's own; NAME=VALUE is what

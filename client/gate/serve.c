@@ -35,7 +35,7 @@
 #define RECEIVERS 4U
 #define WAITERS	  32U
 #define BEAT_MS	  500
-#define STACK	  65536U
+#define STACK	  131072U
 
 static struct {
 	struct gate *gate;
@@ -140,6 +140,15 @@ static bool go(unsigned slot, bool wait)
 
 /* ---- waiting ---- */
 
+/* A metadata call has been charged. */
+static void go_operation(unsigned slot)
+{
+	struct turn none = { .kind = TURN_PASS };
+
+	ops_wait_other(&s.gate->shared->work[slot].ops);
+	finish(slot, &none);
+}
+
 static bool is_valid(uint64_t id)
 {
 	return ioctl(s.gate->listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &id) == 0;
@@ -160,10 +169,12 @@ static void *waiter(void *unused)
 		s.first = (s.first + 1) % GATE_SLOTS;
 		s.queued--;
 		pthread_mutex_unlock(&s.lock);
-		if (is_valid(gate_place(s.gate, slot)->id))
-			go(slot, true);
-		else
+		if (!is_valid(gate_place(s.gate, slot)->id))
 			slot_free(slot); /* its process was killed */
+		else if (s.gate->shared->work[slot].operation)
+			go_operation(slot);
+		else
+			go(slot, true);
 	}
 	return NULL;
 }
@@ -238,7 +249,10 @@ static void received(unsigned slot)
 	gate_work_of(gate_place(s.gate, slot), w);
 	count_unseen(w->unseen);
 	count_mapped(w->mapped);
-	if (!w->bytes[SL_READ] && !w->bytes[SL_WRITE])
+	if (w->operation) {
+		if (ops_begin_other(&w->ops, w->which) || !enqueue(slot))
+			finish(slot, &late);
+	} else if (!w->bytes[SL_READ] && !w->bytes[SL_WRITE])
 		finish(slot, &late);
 	else if (!((is_first() || w->nowait) && go(slot, false)) && !enqueue(slot))
 		finish(slot, &late);

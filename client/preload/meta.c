@@ -87,7 +87,7 @@ SL_META_ATTRIBUTE(ATTRIBUTE)
 static void made_two(bool failed, enum sl_class which, int dir, const char *path, int dir2,
 		     const char *path2, int64_t since)
 {
-	if (!sl_forwarding || (failed && !sl_meta_walked()))
+	if (!sl_ops_here || (failed && !sl_meta_walked()))
 		return;
 	if (turnfd_path(dir, path) || turnfd_path(dir2, path2))
 		ops_made(which, since);
@@ -141,7 +141,7 @@ static __thread uint32_t entries __attribute__((tls_model("initial-exec")));
 
 static void listed(DIR *d)
 {
-	if (++entries % ENTRIES == 0 && sl_forwarding && turnfd_within(dirfd(d)))
+	if (++entries % ENTRIES == 0 && sl_ops_here && turnfd_within(dirfd(d)))
 		ops_made(SL_LIST, 0);
 }
 

@@ -162,7 +162,7 @@ typedef int (*sl_dir_compare64)(const struct dirent64 **, const struct dirent64 
 	SL_META_REMOVE(X) SL_META_LIST(X) SL_META_LIST_FOUND(X) SL_META_ATTRIBUTE(X)
 #define SL_META_TWO(X) SL_META_CREATE_TWO(X) SL_META_REMOVE_TWO(X)
 
-extern bool sl_forwarding; /* preload.h */
+extern bool sl_ops_here; /* preload.h */
 
 /*
  * Whether a call that has failed with this errno has read its path: only then may the path be
@@ -174,7 +174,7 @@ bool sl_meta_walked(void);
 static inline void sl_meta_made(bool failed, enum sl_class which, int dir, const char *path,
 				int64_t since_ns)
 {
-	if (!sl_forwarding || (failed && !sl_meta_walked()))
+	if (!sl_ops_here || (failed && !sl_meta_walked()))
 		return;
 	if (turnfd_path(dir, path))
 		ops_made(which, since_ns);

@@ -181,6 +181,7 @@ void sl_stdio_divert(void);
 bool sl_exec_gated(void);
 
 /* NOLINTNEXTLINE(readability-redundant-declaration): meta.h has it for its functions */
+extern bool sl_ops_here;       /* and its metadata calls are counted here; else the gate does it */
 extern bool sl_forwarding;     /* this process is in a job of a layer; from its start to its end */
 extern bool sl_forwarding_all; /* and the node makes all of its calls */
 

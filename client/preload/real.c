@@ -29,7 +29,7 @@
 #include "client/conn/turnfd.h"
 #include "client/preload/preload.h"
 
-bool sl_forwarding, sl_forwarding_all;
+bool sl_forwarding, sl_forwarding_all, sl_ops_here;
 
 /* For `sluice doctor`, which reads it out of the file. */
 __attribute__((used)) static const char preload_version[] = "sluice-preload-version=" SL_VERSION;
@@ -482,6 +482,7 @@ __attribute__((constructor)) static void start(void)
 
 	sl_real_early();
 	sl_forwarding = sl_client_enabled() && !sl_exec_gated();
+	sl_ops_here = sl_forwarding && !sl_stub_is_on();
 	if (sl_forwarding) {
 		sl_forwarding_all = client_settings()->forward;
 		turnfd_start(client_settings()->root);
@@ -498,6 +499,6 @@ __attribute__((destructor)) static void end(void)
 	if (!sl_forwarding)
 		return;
 	/* What libc still flushes after this is not worth another connection. */
-	sl_forwarding = false;
+	sl_forwarding = sl_ops_here = false;
 	sl_client_bye();
 }

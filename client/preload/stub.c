@@ -10,6 +10,8 @@
  * by libc, and the gate looks at them. A call on a regular file is not interrupted: there it is
  * enough to look before it whether the thread is to end.
  *
+ * Metadata calls are left to the gate: many of libc's functions make several, of its own choice.
+ *
  * If another library has functions of these names, too (a tracer), it would miss the calls. Then
  * all is left to the gate.
  */
@@ -121,6 +123,11 @@ static ssize_t peek(int fd, const struct iovec *iov, uint64_t offset, int flags)
 	return CALL(SYS_preadv2, fd, iov, 1, offset, 0, flags);
 }
 
+static int stub_statx(int dir, const char *path, unsigned mask, struct statx *sx)
+{
+	return (int)CALL(SYS_statx, dir, path, TURNFD_STATX_FLAGS, mask, sx, 0);
+}
+
 /* ---- start ---- */
 
 struct object {
@@ -198,5 +205,6 @@ bool sl_stub_start(void)
 	PUT(sendfile64, sendfile);
 	PUT(splice, splice);
 	wire_peek = peek;
+	turnfd_statx = stub_statx;
 	return true;
 }

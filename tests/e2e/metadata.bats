@@ -7,6 +7,10 @@ setup_file() {
 	load live
 	live_setup
 	compile metadata -w
+	cp "$BIN/metadata" "$BIN/shared"
+	compile metadata -w -static
+	mv "$BIN/metadata" "$BIN/static"
+	mv "$BIN/shared" "$BIN/metadata"
 }
 
 setup() {
@@ -15,6 +19,10 @@ setup() {
 
 teardown() {
 	live_teardown
+}
+
+has_job() {
+	[ -n "$(job "$1" .operations)" ]
 }
 
 job() { # name, jq filter
@@ -55,13 +63,33 @@ job() { # name, jq filter
 	read -r made seconds <<<"$output"
 	[ "$(jq -n "$made / $seconds < 400")" = true ]
 	start_load c --max-ops 1 -- "$BIN/metadata" "$DIR" storm 0 200
-	until_true 5 test "$(job c .operations)" != ""
+	until_true 20 has_job c
 	"$SLUICE" set c max_ops=0
 	wait "${LOADS[0]}" # else ten minutes
 	run -2 "$SLUICE" run --max-ops some=5 -- true
 	[[ "$output" == *"create, lookup"* ]]
 	run ! "$SLUICE" run --min-ops 5 -- true
 	[[ "$output" == *"--capacity-ops"* ]]
+}
+
+@test "a gate catches the metadata calls of programs that the library cannot be in" {
+	local i=0 options
+	"$SLUICE" up --capacity-ops 20k "$DIR"
+	"$SLUICE" doctor | grep -Eq 'gate .*can be put before' || skip 'no seccomp user notification here'
+	"$SLUICE" run --job answers --max-ops 2k,lookup=1k -- "$BIN/static" "$DIR"
+	# By the library, by a gate, and by a gate before a program that the library is in: once each.
+	for options in "-- $BIN/metadata" "-- $BIN/static" "--intercept gate -- $BIN/metadata"; do
+		# shellcheck disable=SC2086 # several words
+		"$SLUICE" run --job "way$((++i))" $options "$DIR" storm 0 100
+		[ "$(job "way$i" .ops.create)" -eq 100 ]
+		[ "$(job "way$i" .ops.lookup)" -eq 100 ]
+		[ "$(job "way$i" .ops.remove)" -eq 100 ]
+	done
+	"$SLUICE" run --job outside --intercept gate -- stat / /usr /etc/passwd >/dev/null
+	[ "$(job outside .operations)" -eq 0 ]
+	run -0 "$SLUICE" run --job held --max-ops 300 -- "$BIN/static" "$DIR" storm 1.5 10
+	read -r made seconds <<<"$output"
+	[ "$(jq -n "$made / $seconds < 330")" = true ]
 }
 
 @test "capacity_ops is shared by weights" {

@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "client/gate/call.h"
 #include "client/gate/calls.h"
 #include "client/gate/filter.h"
 #include "client/gate/program.h"
@@ -244,6 +245,10 @@ static void calls(void **state)
 	assert_int_equal(gate_call_of(ARCH, SYS_pwrite64, &small)->op, SL_WRITE);
 	assert_false(small);
 	assert_null(gate_call_of(ARCH, SYS_getpid, &small));
+	assert_int_equal(gate_call_of(ARCH, SYS_openat, &small)->class, GATE_META);
+	assert_int_equal(gate_call_of(ARCH, SYS_openat, &small)->op, SL_LOOKUP);
+	assert_int_equal(gate_call_of(ARCH, SYS_renameat2, &small)->to_path, 4);
+	assert_int_equal(gate_call_of(ARCH, SYS_getdents64, &small)->path, 0);
 #ifdef __x86_64__
 	assert_int_equal(gate_call_of(AUDIT_ARCH_I386, 4, &small)->op, SL_WRITE);
 	assert_true(small);
@@ -253,6 +258,36 @@ static void calls(void **state)
 	assert_null(gate_call_of(AUDIT_ARCH_AARCH64, 64, &small));
 #endif
 	assert_int_equal(gate_state(), GATE_OFF);
+}
+
+static void is_path(const char *base, const char *text, const char *whole)
+{
+	char out[GATE_PATH];
+
+	assert_true(gate_path_join(base, text, out));
+	assert_string_equal(out, whole);
+}
+
+static void paths_of_metadata_calls(void **state)
+{
+	char out[GATE_PATH], base[4096], text[4097];
+
+	(void)state;
+	is_path("/a/b", "c", "/a/b/c");
+	is_path("/a/b", "../c//./d/", "/a/c/d");
+	is_path("/a/b", "/c/..", "/");
+	is_path("/a/b", "../../../../etc", "/etc");
+	is_path("/a/b", "..c/...", "/a/b/..c/...");
+	is_path("/a/b", "", "/a/b");
+	memset(base, 'x', sizeof(base));
+	base[0] = '/';
+	base[sizeof(base) - 1] = 0;
+	memset(text, 'y', sizeof(text));
+	text[sizeof(text) - 1] = 0;
+	assert_false(gate_path_join(base, text, out));
+	text[4000] = 0;
+	assert_true(gate_path_join(base, text, out));
+	assert_int_equal(strlen(out), 4095 + 1 + 4000);
 }
 
 int main(void)
@@ -265,6 +300,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(scripts, make, end),
 		cmocka_unit_test_setup_teardown(privileged_programs, make, end),
 		cmocka_unit_test(calls),
+		cmocka_unit_test(paths_of_metadata_calls),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
