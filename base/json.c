@@ -11,12 +11,17 @@
 
 void json_begin(struct json *j, FILE *f)
 {
+	*j = (struct json){ .f = f, .lines = JSON_LINES };
+}
+
+void json_begin_line(struct json *j, FILE *f)
+{
 	*j = (struct json){ .f = f };
 }
 
 static void js_break(struct json *j)
 {
-	if (j->depth == 0 || j->depth > JSON_LINES)
+	if (j->depth == 0 || j->depth > j->lines)
 		return;
 	putc('\n', j->f);
 	for (unsigned i = 0; i < j->depth; i++)
@@ -116,7 +121,7 @@ void json_array(struct json *j, const char *key)
 
 void json_end(struct json *j)
 {
-	bool lines = j->level[j->depth].some && j->depth <= JSON_LINES;
+	bool lines = j->level[j->depth].some && j->depth <= j->lines;
 	char close = j->level[j->depth].close;
 
 	assert(j->depth > 0);
@@ -127,7 +132,7 @@ void json_end(struct json *j)
 			fputs("  ", j->f);
 	}
 	putc(close, j->f);
-	if (j->depth == 0)
+	if (j->depth == 0 && j->lines)
 		putc('\n', j->f);
 }
 

@@ -26,6 +26,7 @@
 struct json {
 	FILE *f;
 	unsigned depth;
+	unsigned lines; /* levels that put each member on a line of its own */
 	struct {
 		char close; /* what ends this level */
 		bool some;  /* it has a member */
@@ -33,6 +34,7 @@ struct json {
 };
 
 void json_begin(struct json *j, FILE *f);
+void json_begin_line(struct json *j, FILE *f); /* all of it on one line */
 void json_object(struct json *j, const char *key);
 void json_array(struct json *j, const char *key);
 void json_end(struct json *j); /* of the innermost object or array; a newline after the outermost */

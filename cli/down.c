@@ -150,16 +150,14 @@ static void dn_say(double n, const char *what)
 /* Programs that use a node now. Those that make their own calls go on at once. */
 static void dn_connected(const struct layer *l, int64_t timeout_ms)
 {
-	cJSON *tree = status_ask(l, timeout_ms / 4 < ASK_MS ? (int)(timeout_ms / 4) : ASK_MS);
+	struct status *s = status_ask(l, timeout_ms / 4 < ASK_MS ? (int)(timeout_ms / 4) : ASK_MS);
 	double attached = 0, connected = 0;
-	const cJSON *job;
 
-	cJSON_ArrayForEach(job, cJSON_GetObjectItemCaseSensitive(tree, "jobs"))
-	{
-		attached += status_number(job, "attached");
-		connected += status_number(job, "clients") - status_number(job, "attached");
+	for (size_t i = 0; s && i < s->jobs_count; i++) {
+		attached += s->jobs[i].attached;
+		connected += s->jobs[i].clients - s->jobs[i].attached;
 	}
-	cJSON_Delete(tree);
+	status_free(s);
 	dn_say(attached, "of the layer still running: from now on without limits, until a layer at "
 			 "this place is up again.");
 	dn_say(connected, "still connected: each waits up to its --timeout for the layer to come "

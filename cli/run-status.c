@@ -1,28 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `sluice run` in sluice-tools: with all that reads the status of a node. */
-#include <cjson/cJSON.h>
 #include <stdio.h>
 
 #include "cli/cli.h"
 #include "cli/run.h"
+#include "wire/status.h"
 
 static bool st_no_capacity(const char *status)
 {
-	cJSON *tree = cJSON_Parse(status);
-	const cJSON *bps = cJSON_GetObjectItemCaseSensitive(tree, "capacity_bps");
-	bool none = cJSON_IsNumber(bps) && bps->valuedouble <= 0;
+	struct status *s = status_decode(status);
+	bool none = s && s->capacity_bps <= 0;
 
-	cJSON_Delete(tree);
+	status_free(s);
 	return none;
 }
 
 static void st_root(const char *status, char out[PATH_MAX])
 {
-	cJSON *tree = cJSON_Parse(status);
-	const char *root = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(tree, "root"));
+	struct status *s = status_decode(status);
 
-	snprintf(out, PATH_MAX, "%s", root ? root : "");
-	cJSON_Delete(tree);
+	snprintf(out, PATH_MAX, "%s", s && s->root ? s->root : "");
+	status_free(s);
 }
 
 int cmd_run(int argc, char **argv)

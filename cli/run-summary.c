@@ -52,21 +52,18 @@ static double rs_io(void)
 
 static void rs_sums(const struct layer *l, const char *name, struct sums *s)
 {
-	cJSON *tree = status_ask(l, STATUS_WAIT_MS);
-	const cJSON *job;
+	struct status *status = status_ask(l, STATUS_WAIT_MS);
+	const struct status_job *job = status ? status_job_find(status, name) : NULL;
 
-	*s = (struct sums){ .all = rs_io(), .answered = tree };
-	cJSON_ArrayForEach(job, cJSON_GetObjectItemCaseSensitive(tree, "jobs"))
-	{
-		if (strcmp(status_string(job, "job"), name) != 0)
-			continue;
-		s->read = status_number(job, "read_bytes");
-		s->write = status_number(job, "write_bytes");
-		s->unscheduled = status_number(job, "unscheduled_bytes");
-		s->throttled_s = status_number(job, "throttled_s");
-		s->waiting_s = status_number(job, "waiting_s");
+	*s = (struct sums){ .all = rs_io(), .answered = status };
+	if (job) {
+		s->read = job->read_bytes;
+		s->write = job->write_bytes;
+		s->unscheduled = job->unscheduled_bytes;
+		s->throttled_s = job->throttled_s;
+		s->waiting_s = job->waiting_s;
 	}
-	cJSON_Delete(tree);
+	status_free(status);
 }
 
 static double rs_rest(double after, double before)

@@ -4,7 +4,6 @@
  * `sluice policy set`: its policies. Words are checked here, so that slips are found with their
  * position; what fits is the node's to say. It does all that a command asks for, or nothing.
  */
-#include <cjson/cJSON.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,9 +13,9 @@
 #include "base/units.h"
 #include "cli/cli.h"
 #include "cli/set.h"
-#include "client/conn/client.h"
 #include "layer/check.h"
 #include "layer/layer.h"
+#include "layer/status.h"
 #include "wire/ops.h"
 
 #define LINE 4096 /* the longest control line */
@@ -116,23 +115,15 @@ static uint64_t se_promised(const struct layer_member *m, size_t nodes)
 	double most = 0.0;
 
 	for (size_t i = 0; i < nodes; i++) {
-		char *answer = NULL;
-		cJSON *tree = NULL;
-		const cJSON *job, *min;
+		struct status *s =
+			m[i].pid ? status_of_socket(m[i].socket, STATUS_PATIENT_MS) : NULL;
 		double sum = 0.0;
 
-		if (m[i].pid && sl_client_control(m[i].socket, "status", &answer) == 0)
-			tree = cJSON_Parse(answer);
-		cJSON_ArrayForEach(job, cJSON_GetObjectItemCaseSensitive(tree, "jobs"))
-		{
-			min = cJSON_GetObjectItemCaseSensitive(job, "asked_min_bps");
-			if (cJSON_IsNumber(min) &&
-			    !cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(job, "best_effort")))
-				sum += min->valuedouble;
-		}
+		for (size_t k = 0; s && k < s->jobs_count; k++)
+			if (!s->jobs[k].best_effort)
+				sum += s->jobs[k].asked_min_bps;
 		most = sum > most ? sum : most;
-		cJSON_Delete(tree);
-		free(answer);
+		status_free(s);
 	}
 	return (uint64_t)most;
 }

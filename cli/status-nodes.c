@@ -1,116 +1,104 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `sluice status` says of the members of a layer, if there are several. */
-#include <stdio.h>
+/* The text of `sluice status` about the members of a layer, if there are several. */
 #include <string.h>
 
-#include "base/units.h"
-#include "layer/status.h"
+#include "cli/status-text.h"
 
-static const char *sn_state(const cJSON *member)
+static bool sn_is(const char *state, const char *what)
 {
-	return status_string(member, "state");
+	return state && !strcmp(state, what);
 }
 
-static bool sn_up(const cJSON *member)
+void status_members(FILE *f, const struct status *s)
 {
-	return !strcmp(sn_state(member), "up");
-}
-
-void status_members(FILE *f, const cJSON *tree)
-{
-	const cJSON *controller = cJSON_GetObjectItemCaseSensitive(tree, "controller"), *node;
-	unsigned up = 0, count = 0;
+	const struct status_controller *c = &s->controller;
+	unsigned up = 0;
 	char time[STATUS_CELL], workers[STATUS_CELL];
 
-	cJSON_ArrayForEach(node, cJSON_GetObjectItemCaseSensitive(tree, "ionodes"))
-	{
-		up += sn_up(node);
-		count++;
-	}
-	status_time(time, status_number(tree, "uptime_s"));
-	fprintf(f, "Nodes:    %u of %u up, for %s, %s\n", up, count, time,
-		status_workers(workers, tree));
-	if (!cJSON_IsObject(controller))
+	for (size_t i = 0; i < s->ionodes_count; i++)
+		up += sn_is(s->ionodes[i].state, "up");
+	status_time(time, s->uptime_s);
+	fprintf(f, "Nodes:    %u of %zu up, for %s, %s\n", up, s->ionodes_count, time,
+		status_workers(workers, s->workers));
+	if (!c->state)
 		return;
-	if (!sn_up(controller)) {
+	if (!sn_is(c->state, "up")) {
 		fprintf(f, "Control:  %s; grants have run out, and all else stays as it was\n",
-			sn_state(controller));
+			c->state);
 		return;
 	}
-	status_time(time, status_number(controller, "uptime_s"));
-	fprintf(f, "Control:  up %s, pid %.0f, epoch %.0f, allocate=%s grant=%s\n", time,
-		status_number(controller, "pid"), status_number(controller, "epoch"),
-		status_string(controller, "allocate"), status_string(controller, "grant"));
+	status_time(time, c->uptime_s);
+	fprintf(f, "Control:  up %s, pid %.0f, epoch %.0f, allocate=%s grant=%s\n", time, c->pid,
+		c->epoch, status_known(c->allocate), status_known(c->grant));
 }
 
-static void sn_node(FILE *f, const cJSON *node)
+static void sn_node(FILE *f, const struct status_ionode *n)
 {
-	static const char *const keys[] = { "jobs", "clients",	"bandwidth_bps",
-					    "iops", "requests", "draw_bps" };
+	const double cells[] = { n->jobs, n->clients, n->bandwidth_bps, n->iops, n->requests };
 	char cell[STATUS_CELL];
 
-	fprintf(f, "%-8s %-6s %8.0f", status_string(node, "name"), sn_state(node),
-		status_number(node, "pid"));
-	if (!sn_up(node)) {
+	fprintf(f, "%-8s %-6s %8.0f", status_known(n->name), status_known(n->state), n->pid);
+	if (!sn_is(n->state, "up")) {
 		putc('\n', f);
 		return;
 	}
-	status_time(cell, status_number(node, "uptime_s"));
+	status_time(cell, n->uptime_s);
 	fprintf(f, "%7s", cell);
-	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
-		double value = status_number(node, keys[i]);
-
-		if (value <= 0 && !strcmp(keys[i], "draw_bps"))
-			snprintf(cell, sizeof(cell), "-");
-		else
-			status_short(cell, value);
+	for (size_t i = 0; i < sizeof(cells) / sizeof(cells[0]); i++) {
+		status_short(cell, cells[i]);
 		fprintf(f, "%7s", cell);
 	}
-	putc('\n', f);
+	if (n->draw_bps > 0)
+		status_short(cell, n->draw_bps);
+	fprintf(f, "%7s\n", n->draw_bps > 0 ? cell : "-");
 }
 
-static void sn_dead(FILE *f, const char *who, const cJSON *member)
+static void sn_dead(FILE *f, const char *who, const char *state, const char *log, double pid)
 {
-	if (!strcmp(sn_state(member), "died"))
-		fprintf(f, "%s has died; its log is %s\n", who, status_string(member, "log"));
-	else if (!strcmp(sn_state(member), "silent"))
+	if (sn_is(state, "died"))
+		fprintf(f, "%s has died; its log is %s\n", who, log);
+	else if (sn_is(state, "silent"))
 		fprintf(f,
 			"%s (pid %.0f) does not answer; its log is %s\n"
 			"  'kill -CONT %.0f' if it was stopped; 'kill -KILL %.0f' gives it up.\n",
-			who, status_number(member, "pid"), status_string(member, "log"),
-			status_number(member, "pid"), status_number(member, "pid"));
+			who, pid, log, pid, pid);
 }
 
-void status_trace(FILE *f, const char *who, const cJSON *node)
+void status_trace(FILE *f, const char *who, const char *state, const char *file, const char *error)
 {
-	const cJSON *trace = cJSON_GetObjectItemCaseSensitive(node, "trace");
-
-	if (cJSON_IsObject(trace) && !strcmp(status_string(trace, "state"), "stopped"))
-		fprintf(f, "%s has stopped recording into %s: %s\n", who,
-			status_string(trace, "file"), status_string(trace, "error"));
+	if (sn_is(state, "stopped"))
+		fprintf(f, "%s has stopped recording into %s: %s\n", who, status_known(file),
+			status_known(error));
 }
 
-void status_nodes(FILE *f, const char *name, const cJSON *tree)
+const char *status_workers(char out[STATUS_CELL], double workers)
 {
-	const cJSON *controller = cJSON_GetObjectItemCaseSensitive(tree, "controller");
-	const cJSON *nodes = cJSON_GetObjectItemCaseSensitive(tree, "ionodes"), *node;
-	bool died = !strcmp(sn_state(controller), "died");
+	char number[STATUS_CELL];
+
+	snprintf(number, sizeof(number), "%.0f", workers);
+	snprintf(out, STATUS_CELL, "%.12s %s", number, status_plural(number, "worker", "workers"));
+	return out;
+}
+
+void status_nodes(FILE *f, const char *name, const struct status *s)
+{
+	const struct status_controller *c = &s->controller;
+	bool died = sn_is(c->state, "died");
 	char who[32];
 
 	fprintf(f, "\n%-8s %-6s %8s%7s%7s%7s%7s%7s%7s%7s\n", "IONODE", "STATE", "PID", "UP", "JOBS",
 		"CL", "NOW", "IOPS", "INSIDE", "CAP");
-	cJSON_ArrayForEach(node, nodes)
-	{
-		sn_node(f, node);
-		died |= !strcmp(sn_state(node), "died");
+	for (size_t i = 0; i < s->ionodes_count; i++) {
+		sn_node(f, &s->ionodes[i]);
+		died |= sn_is(s->ionodes[i].state, "died");
 	}
-	if (cJSON_IsObject(controller))
-		sn_dead(f, "The controller", controller);
-	cJSON_ArrayForEach(node, nodes)
-	{
-		snprintf(who, sizeof(who), "I/O node %s", status_string(node, "name"));
-		sn_dead(f, who, node);
-		status_trace(f, who, node);
+	sn_dead(f, "The controller", c->state, status_known(c->log), c->pid);
+	for (size_t i = 0; i < s->ionodes_count; i++) {
+		const struct status_ionode *n = &s->ionodes[i];
+
+		snprintf(who, sizeof(who), "I/O node %s", status_known(n->name));
+		sn_dead(f, who, n->state, status_known(n->log), n->pid);
+		status_trace(f, who, n->trace_state, n->trace_file, n->trace_error);
 	}
 	if (died && strcmp(name, LAYER_DEFAULT) != 0)
 		fprintf(f, "'sluice up --revive --name %s' brings back what died.\n", name);

@@ -9,177 +9,159 @@
 
 #include "base/units.h"
 #include "cli/cli.h"
-#include "layer/status.h"
+#include "cli/status-text.h"
 
 #define CELL STATUS_CELL
 
 /* ---- cells ---- */
 
-static void tb_rate(char out[CELL], const cJSON *job, const char *key)
+static void tb_now(char out[CELL], const struct status_job *job)
 {
-	status_short(out, status_number(job, key));
+	status_short(out, job->bandwidth_bps);
 }
 
-static void tb_now(char out[CELL], const cJSON *job)
+static void tb_average(char out[CELL], const struct status_job *job)
 {
-	tb_rate(out, job, "bandwidth_bps");
+	status_short(out, job->average_bps);
 }
 
-static void tb_average(char out[CELL], const cJSON *job)
+static void tb_clients(char out[CELL], const struct status_job *job)
 {
-	tb_rate(out, job, "average_bps");
+	status_tiny(out, job->clients);
 }
 
-static void tb_clients(char out[CELL], const cJSON *job)
+static void tb_iops(char out[CELL], const struct status_job *job)
 {
-	status_tiny(out, status_number(job, "clients"));
+	status_short(out, job->iops);
 }
 
-static void tb_iops(char out[CELL], const cJSON *job)
+static void tb_queue(char out[CELL], const struct status_job *job)
 {
-	tb_rate(out, job, "iops");
+	status_short(out, job->queued_requests);
 }
 
-static void tb_queue(char out[CELL], const cJSON *job)
+static void tb_held(char out[CELL], const struct status_job *job)
 {
-	tb_rate(out, job, "queued_requests");
+	status_time(out, job->throttled_s);
 }
 
-static void tb_held(char out[CELL], const cJSON *job)
+static void tb_p50(char out[CELL], const struct status_job *job)
 {
-	status_time(out, status_number(job, "throttled_s"));
+	status_time(out, job->latency_us_p50 / 1e6);
 }
 
-static void tb_latency(char out[CELL], const cJSON *job, const char *key)
+static void tb_p99(char out[CELL], const struct status_job *job)
 {
-	const cJSON *latency = cJSON_GetObjectItemCaseSensitive(job, "latency_us");
-
-	status_time(out, status_number(latency, key) / 1e6);
+	status_time(out, job->latency_us_p99 / 1e6);
 }
 
-static void tb_p50(char out[CELL], const cJSON *job)
+static void tb_set(char out[CELL], const struct status_job *job)
 {
-	tb_latency(out, job, "p50");
-}
-
-static void tb_p99(char out[CELL], const cJSON *job)
-{
-	tb_latency(out, job, "p99");
-}
-
-static void tb_set(char out[CELL], const cJSON *job)
-{
-	const cJSON *set = cJSON_GetObjectItemCaseSensitive(job, "set");
-
-	if (cJSON_IsNumber(set))
-		snprintf(out, CELL, "S%.0f", set->valuedouble);
-	else
+	if (isnan(job->set))
 		snprintf(out, CELL, "-");
+	else
+		snprintf(out, CELL, "S%.0f", job->set);
 }
 
-static void tb_share(char out[CELL], const cJSON *job)
+static void tb_share(char out[CELL], const struct status_job *job)
 {
-	snprintf(out, CELL, "%.0f", 100.0 * status_number(job, "share"));
+	snprintf(out, CELL, "%.0f", 100.0 * job->share);
 }
 
 /* What was asked for, or a rule allows; a node's part of it stands in --json. */
-static void tb_limit(char out[CELL], const cJSON *job, const char *key)
+static void tb_limit(char out[CELL], double bps)
 {
-	if (status_number(job, key) > 0)
-		tb_rate(out, job, key);
+	if (bps > 0)
+		status_short(out, bps);
 	else
 		snprintf(out, CELL, "-");
 }
 
-static void tb_min(char out[CELL], const cJSON *job)
+static void tb_min(char out[CELL], const struct status_job *job)
 {
-	tb_limit(out, job, "asked_min_bps");
+	tb_limit(out, job->asked_min_bps);
 }
 
-static void tb_max(char out[CELL], const cJSON *job)
+static void tb_max(char out[CELL], const struct status_job *job)
 {
-	tb_limit(out, job, "allowed_max_bps");
+	tb_limit(out, job->allowed_max_bps);
 }
 
-static void tb_weight(char out[CELL], const cJSON *job)
+static void tb_weight(char out[CELL], const struct status_job *job)
 {
-	status_tiny(out, status_number(job, "weight"));
+	status_tiny(out, job->weight);
 }
 
-static void tb_written(char out[CELL], const cJSON *job)
+static void tb_written(char out[CELL], const struct status_job *job)
 {
-	tb_rate(out, job, "write_bytes");
+	status_short(out, job->write_bytes);
 }
 
-static void tb_read(char out[CELL], const cJSON *job)
+static void tb_read(char out[CELL], const struct status_job *job)
 {
-	tb_rate(out, job, "read_bytes");
+	status_short(out, job->read_bytes);
 }
 
-static void tb_dirty(char out[CELL], const cJSON *job)
+static void tb_dirty(char out[CELL], const struct status_job *job)
 {
-	tb_rate(out, job, "dirty_bytes");
+	status_short(out, job->dirty_bytes);
 }
 
-static void tb_cached(char out[CELL], const cJSON *job)
+static void tb_cached(char out[CELL], const struct status_job *job)
 {
-	tb_rate(out, job, "cached_bytes");
+	status_short(out, job->cached_bytes);
 }
 
-static void tb_wire(char out[CELL], const cJSON *job)
+static void tb_wire(char out[CELL], const struct status_job *job)
 {
-	tb_rate(out, job, "wire_bytes");
+	status_short(out, job->wire_bytes);
 }
 
-static void tb_period(char out[CELL], const cJSON *job)
+static void tb_period(char out[CELL], const struct status_job *job)
 {
-	if (status_number(job, "period_s") > 0)
-		status_time(out, status_number(job, "period_s"));
+	if (job->period_s > 0)
+		status_time(out, job->period_s);
 	else
 		snprintf(out, CELL, "-");
 }
 
-static void tb_merge(char out[CELL], const cJSON *job)
+static void tb_merge(char out[CELL], const struct status_job *job)
 {
-	snprintf(out, CELL, "%.1f", status_number(job, "merge_ratio"));
+	snprintf(out, CELL, "%.1f", job->merge_ratio);
 }
 
 /* "w strided 16K/8": writes, calls of 16 KB in the mean, 8 files. */
-static void tb_pattern(char out[CELL], const cJSON *job)
+static void tb_pattern(char out[CELL], const struct status_job *job)
 {
-	const cJSON *p = cJSON_GetObjectItemCaseSensitive(job, "pattern");
-	const char *op = status_string(p, "op");
 	char bytes[CELL], files[CELL];
 
 	snprintf(out, CELL, "-");
-	if (*op == '?')
+	if (!job->pattern_op)
 		return;
-	status_short(bytes, status_number(p, "call_bytes"));
-	status_short(files, status_number(p, "files"));
-	snprintf(out, CELL, "%c %.10s %.5s/%.4s", *op, status_string(p, "spatiality"), bytes,
-		 files);
+	status_short(bytes, job->pattern_call_bytes);
+	status_short(files, job->pattern_files);
+	snprintf(out, CELL, "%c %.10s %.5s/%.4s", *job->pattern_op,
+		 status_known(job->pattern_spatiality), bytes, files);
 }
 
-static void tb_order(char out[CELL], const cJSON *job)
+static void tb_order(char out[CELL], const struct status_job *job)
 {
-	snprintf(out, CELL, "%.10s", status_string(job, "order"));
+	snprintf(out, CELL, "%.10s", status_known(job->order));
 }
 
 /* Of a layer with several nodes. */
 
-static void tb_phase(char out[CELL], const cJSON *job)
+static void tb_phase(char out[CELL], const struct status_job *job)
 {
-	const cJSON *in_io = cJSON_GetObjectItemCaseSensitive(job, "in_io");
-
-	snprintf(out, CELL, cJSON_IsTrue(in_io) ? "I/O" : "-");
+	snprintf(out, CELL, job->in_io == 1 ? "I/O" : "-");
 }
 
-static void tb_grant(char out[CELL], const cJSON *job)
+static void tb_grant(char out[CELL], const struct status_job *job)
 {
-	if (cJSON_IsNumber(cJSON_GetObjectItemCaseSensitive(job, "grant_bps")))
-		tb_rate(out, job, "grant_bps");
-	else
+	if (isnan(job->grant_bps))
 		snprintf(out, CELL, "-");
+	else
+		status_short(out, job->grant_bps);
 }
 
 /* ---- the table ---- */
@@ -189,7 +171,7 @@ static void tb_grant(char out[CELL], const cJSON *job)
 struct column {
 	const char *title;
 	unsigned width; /* with the space before */
-	void (*put)(char out[CELL], const cJSON *job);
+	void (*put)(char out[CELL], const struct status_job *job);
 };
 
 /* The first ones and JOB_WIDTH are 80 together. */
@@ -239,14 +221,14 @@ static const struct column many_nodes[] = {
 static int tb_by_name(const void *a, const void *b)
 {
 	/* Numbers by their value: 9 before 10. */
-	return strverscmp(status_string(*(const cJSON *const *)a, "job"),
-			  status_string(*(const cJSON *const *)b, "job"));
+	return strverscmp((*(const struct status_job *const *)a)->job,
+			  (*(const struct status_job *const *)b)->job);
 }
 
-static void tb_job(FILE *f, const cJSON *job, unsigned name_width, const struct column *table,
-		   size_t columns)
+static void tb_job(FILE *f, const struct status_job *job, unsigned name_width,
+		   const struct column *table, size_t columns)
 {
-	const char *name = status_string(job, "job");
+	const char *name = job->job;
 	char cell[CELL];
 
 	if (strlen(name) > name_width)
@@ -260,21 +242,21 @@ static void tb_job(FILE *f, const cJSON *job, unsigned name_width, const struct 
 	putc('\n', f);
 }
 
-static void tb_jobs(FILE *f, const cJSON *jobs, const struct column *table, unsigned width)
+static void tb_jobs(FILE *f, const struct status *s, const struct column *table, unsigned width)
 {
-	int count = cJSON_GetArraySize(jobs);
-	const cJSON **sorted = calloc((size_t)count + 1, sizeof(*sorted)), *job;
+	const struct status_job **sorted = calloc(s->jobs_count + 1, sizeof(*sorted));
 	unsigned used = JOB_WIDTH, name_width = JOB_WIDTH;
-	size_t columns = 0, n = 0;
+	size_t columns = 0, n = s->jobs_count;
 
 	if (!sorted)
 		return;
-	cJSON_ArrayForEach(job, jobs) sorted[n++] = job;
+	for (size_t i = 0; i < n; i++)
+		sorted[i] = &s->jobs[i];
 	qsort(sorted, n, sizeof(*sorted), tb_by_name);
 	while (table[columns].title && used + table[columns].width <= width)
 		used += table[columns++].width;
 	for (size_t i = 0; i < n; i++) {
-		unsigned length = (unsigned)strlen(status_string(sorted[i], "job"));
+		unsigned length = (unsigned)strlen(sorted[i]->job);
 
 		name_width = length > name_width ? length : name_width;
 	}
@@ -290,121 +272,108 @@ static void tb_jobs(FILE *f, const cJSON *jobs, const struct column *table, unsi
 }
 
 /* What went past the scheduler, if anything did. */
-static void tb_unscheduled(FILE *f, const cJSON *jobs)
+static void tb_unscheduled(FILE *f, const struct status *s)
 {
-	const cJSON *job;
+	char cell[CELL];
 
-	cJSON_ArrayForEach(job, jobs)
-	{
-		double bytes = status_number(job, "unscheduled_bytes");
-		char cell[CELL];
-
-		if (bytes <= 0)
+	for (size_t i = 0; i < s->jobs_count; i++) {
+		if (s->jobs[i].unscheduled_bytes <= 0)
 			continue;
-		status_short(cell, bytes);
-		fprintf(f, "Unscheduled: %sB of job %s\n", cell, status_string(job, "job"));
+		status_short(cell, s->jobs[i].unscheduled_bytes);
+		fprintf(f, "Unscheduled: %sB of job %s\n", cell, s->jobs[i].job);
 	}
 }
 
 /* ---- the layer ---- */
 
-/* A capacity that is found: what, and why. False: it is given, or not. */
-static bool tb_found(FILE *f, const cJSON *tree)
+static void tb_capacity(FILE *f, const struct status *s)
 {
-	const cJSON *found = cJSON_GetObjectItemCaseSensitive(tree, "capacity_auto");
-	double write_bps = status_number(found, "write_bps"),
-	       paced = status_number(found, "paced_bps");
 	char a[32], b[32];
 
-	if (!cJSON_IsObject(found))
-		return false;
-	if (write_bps > 0)
+	if (!s->capacity_auto_state) {
+		if (s->capacity_bps <= 0)
+			fprintf(f, "Capacity: not given\n");
+		else
+			fprintf(f, "Capacity: %s, of which %s promised%s\n",
+				sl_format_rate(a, sizeof(a), (uint64_t)s->capacity_bps),
+				sl_format_rate(b, sizeof(b), (uint64_t)s->floors_bps),
+				s->charge && !strcmp(s->charge, "calls") ? "; calls are charged"
+									 : "");
+		return;
+	}
+	if (s->capacity_auto_write_bps > 0)
 		fprintf(f, "Capacity: auto, found %s to read and %s to write",
-			sl_format_rate(a, sizeof(a), (uint64_t)status_number(found, "read_bps")),
-			sl_format_rate(b, sizeof(b), (uint64_t)write_bps));
+			sl_format_rate(a, sizeof(a), (uint64_t)s->capacity_auto_read_bps),
+			sl_format_rate(b, sizeof(b), (uint64_t)s->capacity_auto_write_bps));
 	else
 		fprintf(f, "Capacity: auto, not found yet");
-	if (paced > 0)
-		fprintf(f, "; held to %s now", sl_format_rate(a, sizeof(a), (uint64_t)paced));
+	if (s->capacity_auto_paced_bps > 0)
+		fprintf(f, "; held to %s now",
+			sl_format_rate(a, sizeof(a), (uint64_t)s->capacity_auto_paced_bps));
 	else
-		fprintf(f, "; nobody is held now");
-	fprintf(f, "\n          (%s)\n", status_string(found, "why"));
-	return true;
+		fprintf(f, "; no job is held now");
+	fprintf(f, "\n          (%s)\n", status_known(s->capacity_auto_why));
 }
 
-/* Only what needs to be done something about. */
-static void tb_config(FILE *f, const cJSON *config)
+static void tb_now_line(FILE *f, const struct status *s)
 {
-	const char *error = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(config, "error"));
+	char a[32], b[32], batches[CELL];
 
-	if (error)
-		fprintf(f, "Config:   refused, the one before is in force: %s\n", error);
-}
-
-static void tb_layer(FILE *f, const char *name, const char *listen, const cJSON *tree)
-{
-	const cJSON *policy = cJSON_GetObjectItemCaseSensitive(tree, "policy");
-	char a[32], b[32], batches[CELL], up[CELL];
-	double capacity = status_number(tree, "capacity_bps"),
-	       floors = status_number(tree, "floors_bps");
-
-	status_time(up, status_number(tree, "uptime_s"));
-	fprintf(f, "Layer '%s' for %s\n", name, status_string(tree, "root"));
-	if (cJSON_GetObjectItemCaseSensitive(tree, "ionodes"))
-		status_members(f, tree);
-	else
-		fprintf(f, "Node:     up %s, pid %.0f, %s\n", up, status_number(tree, "pid"),
-			status_workers(a, tree));
-	status_trace(f, "The node", tree);
-	if (*listen)
-		fprintf(f, "TCP:      %s\n", listen);
-	if (!strcmp(status_string(tree, "mode"), "observe"))
-		fprintf(f, "Mode:     observe: everything is measured, nothing is held\n");
-	else if (!strcmp(status_string(tree, "mode"), "open"))
-		fprintf(f, "Mode:     open: everything passes until 'sluice close'\n");
-	tb_config(f, cJSON_GetObjectItemCaseSensitive(tree, "config"));
-	fprintf(f, "Policies: admit=%s share=%s order=%s\n", status_string(policy, "admit"),
-		status_string(policy, "share"), status_string(policy, "order"));
-	if (tb_found(f, tree))
-		;
-	else if (capacity > 0)
-		fprintf(f, "Capacity: %s, of which %s promised%s\n",
-			sl_format_rate(a, sizeof(a), (uint64_t)capacity),
-			sl_format_rate(b, sizeof(b), (uint64_t)floors),
-			!strcmp(status_string(tree, "charge"), "calls") ? "; calls are charged"
-									: "");
-	else
-		fprintf(f, "Capacity: not given\n");
-	status_short(a, status_number(tree, "bandwidth_bps"));
-	status_short(b, status_number(tree, "iops"));
+	status_short(a, s->bandwidth_bps);
+	status_short(b, s->iops);
 	fprintf(f, "Now:      %sB/s, %s %s", a, b, status_plural(b, "request/s", "requests/s"));
-	status_short(a, status_number(tree, "decisions_per_s"));
+	status_short(a, s->decisions_per_s);
 	fprintf(f, ", %s %s\n", a, status_plural(a, "decision/s", "decisions/s"));
-	snprintf(b, sizeof(b), "%.0f", status_number(tree, "requests"));
-	snprintf(batches, sizeof(batches), "%.0f", status_number(tree, "inflight_batches"));
+	snprintf(b, sizeof(b), "%.0f", s->requests);
+	snprintf(batches, sizeof(batches), "%.0f", s->inflight_batches);
 	fprintf(f, "Inside:   %s %s; %s in flight, in %s %s (window %.0f)\n", b,
 		status_plural(b, "request", "requests"),
-		sl_format_bytes(a, sizeof(a), (uint64_t)status_number(tree, "inflight_bytes")),
-		batches, status_plural(batches, "batch", "batches"),
-		status_number(tree, "window_batches"));
+		sl_format_bytes(a, sizeof(a), (uint64_t)s->inflight_bytes), batches,
+		status_plural(batches, "batch", "batches"), s->window_batches);
 }
 
-void status_table(FILE *f, const char *name, const char *listen, const cJSON *tree,
+static void tb_layer(FILE *f, const char *name, const char *listen, const struct status *s)
+{
+	const char *mode = status_known(s->mode);
+	char workers[CELL], up[CELL];
+
+	status_time(up, s->uptime_s);
+	fprintf(f, "Layer '%s' for %s\n", name, status_known(s->root));
+	if (s->ionodes)
+		status_members(f, s);
+	else
+		fprintf(f, "Node:     up %s, pid %.0f, %s\n", up, s->pid,
+			status_workers(workers, s->workers));
+	status_trace(f, "The node", s->trace_state, s->trace_file, s->trace_error);
+	if (*listen)
+		fprintf(f, "TCP:      %s\n", listen);
+	if (!strcmp(mode, "observe"))
+		fprintf(f, "Mode:     observe: everything is measured, nothing is held\n");
+	else if (!strcmp(mode, "open"))
+		fprintf(f, "Mode:     open: everything passes until 'sluice close'\n");
+	if (s->config_error)
+		fprintf(f, "Config:   refused, the one before is in force: %s\n", s->config_error);
+	fprintf(f, "Policies: admit=%s share=%s order=%s\n", status_known(s->policy_admit),
+		status_known(s->policy_share), status_known(s->policy_order));
+	tb_capacity(f, s);
+	tb_now_line(f, s);
+}
+
+void status_table(FILE *f, const char *name, const char *listen, const struct status *s,
 		  unsigned columns)
 {
-	bool many = cJSON_GetObjectItemCaseSensitive(tree, "ionodes");
-	const cJSON *jobs = cJSON_GetObjectItemCaseSensitive(tree, "jobs");
+	bool many = s->ionodes;
 
-	tb_layer(f, name, listen, tree);
+	tb_layer(f, name, listen, s);
 	putc('\n', f);
-	if (cJSON_GetArraySize(jobs) > 0) {
-		tb_jobs(f, jobs, many ? many_nodes : one_node, columns);
-		tb_unscheduled(f, jobs);
+	if (s->jobs_count > 0) {
+		tb_jobs(f, s, many ? many_nodes : one_node, columns);
+		tb_unscheduled(f, s);
 	} else if (strcmp(name, "default") != 0) {
 		fprintf(f, "No jobs yet: 'sluice run --name %s -- COMMAND' starts one.\n", name);
 	} else {
 		fprintf(f, "No jobs yet: 'sluice run -- COMMAND' starts one.\n");
 	}
 	if (many)
-		status_nodes(f, name, tree);
+		status_nodes(f, name, s);
 }

@@ -15,10 +15,9 @@
 #include "base/json.h"
 #include "base/units.h"
 #include "cli/cli.h"
-#include "client/conn/client.h"
+#include "cli/status-text.h"
 #include "layer/layer.h"
 #include "layer/listen.h"
-#include "layer/status.h"
 
 static const char cmd[] = "status";
 
@@ -56,18 +55,18 @@ static int sa_help(void)
 
 /* ---- once ---- */
 
-/* The node's answer with the name of the layer before the rest. */
-static void sa_json(const struct layer *l, const char *answer)
+static void sa_json(const struct layer *l, const struct status *s)
 {
-	const char *rest = answer + strspn(answer, "{ \n");
 	char listen[300];
+	struct json j;
 
-	printf("{\n  \"name\":\"%s\",\n  ", l->name); /* a name needs no escapes */
+	json_begin(&j, stdout);
+	json_object(&j, NULL);
+	json_string(&j, "name", l->name);
 	if (!listen_address(l, listen))
-		printf("\"listen\":\"%s\",\n  ", listen); /* nor does an address */
-	fputs(rest, stdout);
-	if (!*rest || rest[strlen(rest) - 1] != '\n')
-		putchar('\n');
+		json_string(&j, "listen", listen);
+	status_put(&j, s, s->ionodes ? STATUS_OF_LAYER : STATUS_OF_NODE);
+	json_end(&j);
 }
 
 static unsigned sa_columns(bool terminal)
@@ -80,56 +79,34 @@ static unsigned sa_columns(bool terminal)
 }
 
 /* Of all nodes together, or of one. NULL: nobody answers. */
-static char *sa_ask(const struct layer *l, bool merge)
+static struct status *sa_ask(const struct layer *l, bool merge)
 {
-	char *answer = NULL;
-	cJSON *tree;
-	int sock;
-
-	if (!merge) {
-		sock = sl_client_control_begin(l->socket, "status", STATUS_WAIT_MS);
-		if (sl_client_control_end(sock, STATUS_WAIT_MS, &answer) == 0)
-			return answer;
-		free(answer);
-		return NULL;
-	}
-	tree = status_merge(l, STATUS_WAIT_MS);
-	answer = tree ? cJSON_Print(tree) : NULL;
-	cJSON_Delete(tree);
-	return answer;
+	return merge ? status_of_layer(l, STATUS_WAIT_MS)
+		     : status_of_socket(l->socket, STATUS_WAIT_MS);
 }
 
-static int sa_print(const struct layer *l, const char *answer, bool json, FILE *f, bool terminal)
+static void sa_print(const struct layer *l, const struct status *s, bool json, FILE *f,
+		     bool terminal)
 {
 	char listen[300] = "";
-	cJSON *tree;
 
 	if (json) {
-		sa_json(l, answer);
-		return CLI_OK;
+		sa_json(l, s);
+		return;
 	}
-	tree = cJSON_Parse(answer);
-	if (!tree)
-		return cli_fail(cmd,
-				"the node of layer '%s' answers what is not JSON; is it of "
-				"another version?",
-				l->name);
 	listen_address(l, listen);
-	status_table(f, l->name, listen, tree, sa_columns(terminal));
-	cJSON_Delete(tree);
-	return CLI_OK;
+	status_table(f, l->name, listen, s, sa_columns(terminal));
 }
 
 static int sa_once(const struct layer *l, bool merge, bool json)
 {
-	char *answer = sa_ask(l, merge);
-	int status;
+	struct status *s = sa_ask(l, merge);
 
-	if (!answer)
+	if (!s)
 		return layer_not_up(l, true);
-	status = sa_print(l, answer, json, stdout, isatty(STDOUT_FILENO));
-	free(answer);
-	return status;
+	sa_print(l, s, json, stdout, isatty(STDOUT_FILENO));
+	status_free(s);
+	return CLI_OK;
 }
 
 /* ---- all layers ---- */
@@ -206,17 +183,17 @@ static void sa_leave(void)
 }
 
 /* Over what is there, line by line, as many as there is room for: nothing flickers or scrolls. */
-static int sa_redraw(const struct layer *l, const char *answer)
+static int sa_redraw(const struct layer *l, const struct status *s)
 {
 	char *text = NULL;
 	size_t size;
 	struct winsize window;
 	FILE *f = open_memstream(&text, &size);
-	int status, rows = 24;
+	int rows = 24;
 
 	if (!f)
 		return cli_fail(cmd, "no memory.");
-	status = sa_print(l, answer, false, f, true);
+	sa_print(l, s, false, f, true);
 	fclose(f);
 	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_row > 1)
 		rows = window.ws_row;
@@ -229,7 +206,7 @@ static int sa_redraw(const struct layer *l, const char *answer)
 	}
 	fputs("\033[J", stdout);
 	free(text);
-	return status;
+	return CLI_OK;
 }
 
 /* While nodes are asked, and nothing is half printed: a silent one holds nobody up. */
@@ -286,22 +263,24 @@ static int sa_watch(const struct layer *l, bool merge, bool json, int64_t every_
 
 	sa_signals(&set, &ends);
 	do {
-		char *answer;
+		struct status *s;
 
 		sigprocmask(SIG_UNBLOCK, &ends, NULL);
-		answer = sa_ask(l, merge);
+		s = sa_ask(l, merge);
 		sigprocmask(SIG_BLOCK, &ends, NULL);
-		up = answer;
+		up = s;
 		if (up) {
 			if (draw && first)
 				sa_enter();
 			if (!draw && !first && !json)
 				putchar('\n');
-			status = draw ? sa_redraw(l, answer)
-				      : sa_print(l, answer, json, stdout, false);
+			if (draw)
+				status = sa_redraw(l, s);
+			else
+				sa_print(l, s, json, stdout, false);
 			first = false;
 		}
-		free(answer);
+		status_free(s);
 		fflush(stdout);
 	} while (up && !status && !ferror(stdout) && sa_sleep(&set, every_ns, draw));
 	if (draw && !first)

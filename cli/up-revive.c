@@ -11,7 +11,6 @@
  * A node that listened at any port that was free comes back at the one it had got, since programs
  * on other machines look for it there; if somebody else has it by now, at another, which is said.
  */
-#include <cjson/cJSON.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -28,18 +27,11 @@
 #include "cli/up.h"
 #include "client/conn/client.h"
 #include "layer/listen.h"
-#include "wire/ops.h"
+#include "layer/status.h"
 
 static const char cmd[] = "up";
 
 #define LOCK_MS 1000
-
-static double re_number(const cJSON *object, const char *key)
-{
-	const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
-
-	return cJSON_IsNumber(item) ? item->valuedouble : 0.0;
-}
 
 /* What it refuses, it refuses: it is up with less, and the next `sluice set` finds it so. */
 static void re_tell(const struct layer_member *m, const char *line)
@@ -50,79 +42,62 @@ static void re_tell(const struct layer_member *m, const char *line)
 	free(answer);
 }
 
-static void re_job(const struct layer_member *m, const cJSON *job)
+static void re_add(char *line, size_t size, const char *key, const char *value)
 {
-	const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(job, "job"));
-	static const char *const owner[] = { "account", "qos", "partition" };
+	size_t at = strlen(line);
+
+	if (value)
+		snprintf(line + at, size - at, " %s=%s", key, value);
+}
+
+static void re_job(const struct layer_member *m, const struct status_job *job)
+{
 	char line[1000];
-	size_t at;
 
-	if (!name)
-		return;
 	snprintf(line, sizeof(line),
-		 "job %s min=%.0f max=%.0f burst=%.0f weight=%.0f period=%.9f best_effort=%d "
-		 "procs=%.0f nodes=%.0f min_ops=%.0f",
-		 name, re_number(job, "asked_min_bps"), re_number(job, "asked_max_bps"),
-		 re_number(job, "burst_bytes"), re_number(job, "weight"),
-		 re_number(job, "asked_period_s"),
-		 cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(job, "best_effort")),
-		 re_number(job, "procs"), re_number(job, "nodes"), re_number(job, "min_ops"));
-	for (int i = 0; i < SL_METERS; i++) {
-		at = strlen(line);
-
-		snprintf(line + at, sizeof(line) - at, " %s=%.0f", sl_meter_keys[i],
-			 re_number(job, sl_meter_keys[i]));
-	}
-	for (int i = 0; i < 3; i++) {
-		const char *value =
-			cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(job, owner[i]));
-
-		at = strlen(line);
-		if (value)
-			snprintf(line + at, sizeof(line) - at, " %s=%s", owner[i], value);
-	}
+		 "job %s min=%.0f max=%.0f burst=%.0f weight=%.0f period=%.9f best_effort=%.0f "
+		 "procs=%.0f nodes=%.0f min_ops=%.0f max_create=%.0f max_lookup=%.0f "
+		 "max_remove=%.0f max_list=%.0f max_attribute=%.0f max_ops=%.0f max_iops=%.0f "
+		 "max_read=%.0f max_write=%.0f",
+		 job->job, job->asked_min_bps, job->asked_max_bps, job->burst_bytes, job->weight,
+		 job->asked_period_s, job->best_effort, job->procs, job->nodes, job->min_ops,
+		 job->max_create, job->max_lookup, job->max_remove, job->max_list,
+		 job->max_attribute, job->max_ops, job->max_iops, job->max_read, job->max_write);
+	re_add(line, sizeof(line), "account", job->account);
+	re_add(line, sizeof(line), "qos", job->qos);
+	re_add(line, sizeof(line), "partition", job->partition);
 	re_tell(m, line);
 }
 
-/* As the node that lives has it. */
+/* As the node or controller that lives has it. */
 static void re_copy(const struct layer_member *m, const struct layer_member *from)
 {
-	char line[1000] = "policy", *answer = NULL;
-	cJSON *tree = NULL;
-	const cJSON *item;
+	struct status *s = status_of_socket(from->socket, STATUS_PATIENT_MS);
+	char line[1000] = "policy";
 
-	if (sl_client_control(from->socket, "status", &answer) == 0)
-		tree = cJSON_Parse(answer);
-	free(answer);
-	if (!tree)
+	if (!s)
 		return;
-	cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(tree, "policy"))
-	{
-		size_t at = strlen(line);
-		const char *spec = cJSON_GetStringValue(item);
-
-		if (spec)
-			snprintf(line + at, sizeof(line) - at, " %s=%s", item->string, spec);
-	}
+	re_add(line, sizeof(line), "admit", s->policy_admit);
+	re_add(line, sizeof(line), "share", s->policy_share);
+	re_add(line, sizeof(line), "order", s->policy_order);
+	re_add(line, sizeof(line), "grant", s->policy_grant);
+	re_add(line, sizeof(line), "allocate", s->policy_allocate);
 	re_tell(m, line);
-	if (cJSON_IsObject(cJSON_GetObjectItemCaseSensitive(tree, "capacity_auto")))
+	if (s->capacity_auto_state)
 		snprintf(line, sizeof(line), "capacity auto");
 	else
-		snprintf(line, sizeof(line), "capacity %.0f", re_number(tree, "capacity_bps"));
+		snprintf(line, sizeof(line), "capacity %.0f", s->capacity_bps);
 	re_tell(m, line);
-	if (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(tree, "capacity_ops_found")))
+	if (s->capacity_ops_found)
 		snprintf(line, sizeof(line), "capacity-ops auto");
 	else
-		snprintf(line, sizeof(line), "capacity-ops %.0f", re_number(tree, "capacity_ops"));
+		snprintf(line, sizeof(line), "capacity-ops %.0f", s->capacity_ops);
 	re_tell(m, line);
-	item = cJSON_GetObjectItemCaseSensitive(tree, "mode");
-	if (cJSON_IsString(item) && !strcmp(item->valuestring, "open"))
+	if (s->mode && !strcmp(s->mode, "open"))
 		re_tell(m, "open");
-	cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(tree, "jobs"))
-	{
-		re_job(m, item);
-	}
-	cJSON_Delete(tree);
+	for (size_t i = 0; i < s->jobs_count; i++)
+		re_job(m, &s->jobs[i]);
+	status_free(s);
 }
 
 static void re_jobs(const struct layer *l, const struct layer_member *m)

@@ -5,7 +5,6 @@
  * The capacity is the layer's: each of N nodes gets an N-th of it, and the controller knows the
  * whole as the sum of what they report. A device model, however, is what each node has behind it.
  */
-#include <cjson/cJSON.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,6 +17,7 @@
 #include "cli/dashboard.h"
 #include "cli/up.h"
 #include "client/conn/client.h"
+#include "wire/status.h"
 #include "layer/listen.h"
 #include "wire/ops.h"
 
@@ -189,13 +189,12 @@ static int us_jobs(struct up *u)
 
 static bool us_heard(const char *answer, size_t nodes)
 {
-	cJSON *tree = cJSON_Parse(answer);
-	const cJSON *all = cJSON_GetObjectItemCaseSensitive(tree, "ionodes"), *node;
+	struct status *s = status_decode(answer);
 	size_t up = 0;
 
-	cJSON_ArrayForEach(
-		node, all) if (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(node, "up"))) up++;
-	cJSON_Delete(tree);
+	for (size_t i = 0; s && i < s->ionodes_count; i++)
+		up += s->ionodes[i].up != 0;
+	status_free(s);
 	return up >= nodes;
 }
 

@@ -64,7 +64,7 @@ static void ev_begin(struct stream *st, int64_t now_ms)
 	st->snap = newest;
 	st->number = newest->number;
 	snprintf(st->head, sizeof(st->head),
-		 "event: %s\nid: %llu\ndata: ", newest->up ? "status" : "down",
+		 "event: %s\nid: %llu\ndata: ", newest->status ? "status" : "down",
 		 (unsigned long long)newest->number);
 	st->total = strlen(st->head) + newest->length + 2;
 	st->sent_ms = now_ms;

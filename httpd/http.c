@@ -144,7 +144,7 @@ static void ht_drop_snapshot(void *arg)
 
 enum MHD_Result http_snapshot(struct request *r, struct snapshot *snap)
 {
-	unsigned status = snap->up ? MHD_HTTP_OK : MHD_HTTP_SERVICE_UNAVAILABLE;
+	unsigned status = snap->status ? MHD_HTTP_OK : MHD_HTTP_SERVICE_UNAVAILABLE;
 	struct MHD_Response *response = MHD_create_response_from_callback(
 		snap->length, 32768, ht_read_snapshot, snap, ht_drop_snapshot);
 

@@ -22,89 +22,88 @@ enum of { LAYER, JOB, PART, IONODE }; /* PART: a job's, at a node */
 static const struct metric {
 	const char *name, *type, *help;
 	enum of of;
-	const char *key, *inside; /* of the object; inside: key of an object in that, or NULL */
+	size_t at; /* a double of its struct; null (NAN): no sample */
 	double scale;
 	const char *label; /* beside the job's or node's; the same name again: the same metric */
 } metrics[] = {
 	{ "sluice_capacity_bytes_per_second", "gauge",
-	  "What the layer may draw from the file system; 0: not known.", LAYER, "capacity_bps",
-	  NULL, 1, NULL },
+	  "What the layer may draw from the file system; 0: not known.", LAYER,
+	  offsetof(struct status, capacity_bps), 1, NULL },
 	{ "sluice_promised_bytes_per_second", "gauge", "Sum of the guarantees of all jobs.", LAYER,
-	  "floors_bps", NULL, 1, NULL },
+	  offsetof(struct status, floors_bps), 1, NULL },
 	{ "sluice_bandwidth_bytes_per_second", "gauge", "What all jobs moved in the last second.",
-	  LAYER, "bandwidth_bps", NULL, 1, NULL },
+	  LAYER, offsetof(struct status, bandwidth_bps), 1, NULL },
 	{ "sluice_decisions_total", "counter", "Scheduling decisions of an I/O node.", IONODE,
-	  "decisions", NULL, 1, NULL },
-	{ "sluice_requests", "gauge", "Requests inside the layer.", LAYER, "requests", NULL, 1,
-	  NULL },
+	  offsetof(struct status_ionode, decisions), 1, NULL },
+	{ "sluice_requests", "gauge", "Requests inside the layer.", LAYER,
+	  offsetof(struct status, requests), 1, NULL },
 	{ "sluice_inflight_bytes", "gauge", "Bytes on their way to the file system.", LAYER,
-	  "inflight_bytes", NULL, 1, NULL },
-	{ "sluice_job_bytes_total", "counter", "Bytes that a job has moved.", PART, "read_bytes",
-	  NULL, 1, "op=\"read\"" },
-	{ "sluice_job_bytes_total", "counter", NULL, PART, "write_bytes", NULL, 1, "op=\"write\"" },
+	  offsetof(struct status, inflight_bytes), 1, NULL },
+	{ "sluice_job_bytes_total", "counter", "Bytes that a job has moved.", PART,
+	  offsetof(struct status_job, read_bytes), 1, "op=\"read\"" },
+	{ "sluice_job_bytes_total", "counter", NULL, PART, offsetof(struct status_job, write_bytes),
+	  1, "op=\"write\"" },
 	{ "sluice_job_wire_bytes_total", "counter",
-	  "Bytes of a job that were charged: read or written back.", JOB, "wire_bytes", NULL, 1,
-	  NULL },
+	  "Bytes of a job that were charged: read or written back.", JOB,
+	  offsetof(struct status_job, wire_bytes), 1, NULL },
 	{ "sluice_job_cached_bytes_total", "counter",
-	  "Bytes that a job's reads had from the page cache.", JOB, "cached_bytes", NULL, 1, NULL },
+	  "Bytes that a job's reads had from the page cache.", JOB,
+	  offsetof(struct status_job, cached_bytes), 1, NULL },
 	{ "sluice_job_dirty_bytes", "gauge", "Bytes of a job that are not written back yet.", JOB,
-	  "dirty_bytes", NULL, 1, NULL },
+	  offsetof(struct status_job, dirty_bytes), 1, NULL },
 	{ "sluice_job_requests_total", "counter", "Requests of a job that were served.", PART,
-	  "requests", NULL, 1, NULL },
+	  offsetof(struct status_job, requests), 1, NULL },
 	{ "sluice_job_batches_total", "counter", "Batches that these were merged into.", PART,
-	  "batches", NULL, 1, NULL },
+	  offsetof(struct status_job, batches), 1, NULL },
 	{ "sluice_job_throttled_seconds_total", "counter", "Time that a job was held by its max.",
-	  PART, "throttled_s", NULL, 1, NULL },
+	  PART, offsetof(struct status_job, throttled_s), 1, NULL },
 	{ "sluice_job_unscheduled_bytes_total", "counter",
 	  "Bytes of a job that went past the scheduler: mapped files, or no node answered.", PART,
-	  "unscheduled_bytes", NULL, 1, NULL },
+	  offsetof(struct status_job, unscheduled_bytes), 1, NULL },
 	{ "sluice_job_phases_total", "counter", "I/O phases of a job that have ended.", JOB,
-	  "phases", NULL, 1, NULL },
+	  offsetof(struct status_job, phases), 1, NULL },
 	{ "sluice_job_bandwidth_bytes_per_second", "gauge", "What a job moved in the last second.",
-	  JOB, "bandwidth_bps", NULL, 1, NULL },
-	{ "sluice_job_clients", "gauge", "Processes of a job that are connected.", JOB, "clients",
-	  NULL, 1, NULL },
+	  JOB, offsetof(struct status_job, bandwidth_bps), 1, NULL },
+	{ "sluice_job_clients", "gauge", "Processes of a job that are connected.", JOB,
+	  offsetof(struct status_job, clients), 1, NULL },
 	{ "sluice_job_queued_requests", "gauge", "Requests of a job that wait.", JOB,
-	  "queued_requests", NULL, 1, NULL },
-	{ "sluice_job_queued_bytes", "gauge", "Bytes of these.", JOB, "queued_bytes", NULL, 1,
-	  NULL },
+	  offsetof(struct status_job, queued_requests), 1, NULL },
+	{ "sluice_job_queued_bytes", "gauge", "Bytes of these.", JOB,
+	  offsetof(struct status_job, queued_bytes), 1, NULL },
 	{ "sluice_job_inflight_bytes", "gauge", "Bytes of a job on their way to the file system.",
-	  JOB, "inflight_bytes", NULL, 1, NULL },
+	  JOB, offsetof(struct status_job, inflight_bytes), 1, NULL },
 	{ "sluice_job_min_bytes_per_second", "gauge", "What a job was guaranteed; 0: nothing.", JOB,
-	  "asked_min_bps", NULL, 1, NULL },
+	  offsetof(struct status_job, asked_min_bps), 1, NULL },
 	{ "sluice_job_max_bytes_per_second", "gauge", "What a job may have at most; 0: no limit.",
-	  JOB, "asked_max_bps", NULL, 1, NULL },
-	{ "sluice_job_weight", "gauge", "Weight of a job beside others.", JOB, "weight", NULL, 1,
-	  NULL },
-	{ "sluice_job_in_io", "gauge", "1 while a job is in an I/O phase.", JOB, "in_io", NULL, 1,
-	  NULL },
+	  JOB, offsetof(struct status_job, asked_max_bps), 1, NULL },
+	{ "sluice_job_weight", "gauge", "Weight of a job beside others.", JOB,
+	  offsetof(struct status_job, weight), 1, NULL },
+	{ "sluice_job_in_io", "gauge", "1 while a job is in an I/O phase.", JOB,
+	  offsetof(struct status_job, in_io), 1, NULL },
 	{ "sluice_job_grant_bytes_per_second", "gauge", "What the controller grants a job now.",
-	  JOB, "grant_bps", NULL, 1, NULL },
+	  JOB, offsetof(struct status_job, grant_bps), 1, NULL },
 	{ "sluice_job_latency_p50_seconds", "gauge", "Time that half of a job's requests take.",
-	  JOB, "latency_us", "p50", 1e-6, NULL },
+	  JOB, offsetof(struct status_job, latency_us_p50), 1e-6, NULL },
 	{ "sluice_job_latency_p95_seconds", "gauge", "Time that 95 % of a job's requests take.",
-	  JOB, "latency_us", "p95", 1e-6, NULL },
+	  JOB, offsetof(struct status_job, latency_us_p95), 1e-6, NULL },
 	{ "sluice_job_latency_p99_seconds", "gauge", "Time that 99 % of a job's requests take.",
-	  JOB, "latency_us", "p99", 1e-6, NULL },
+	  JOB, offsetof(struct status_job, latency_us_p99), 1e-6, NULL },
 	{ "sluice_ionode_uptime_seconds", "gauge", "Since an I/O node has started.", IONODE,
-	  "uptime_s", NULL, 1, NULL },
+	  offsetof(struct status_ionode, uptime_s), 1, NULL },
 	{ "sluice_ionode_capacity_bytes_per_second", "gauge", "Its part of the capacity.", IONODE,
-	  "capacity_bps", NULL, 1, NULL },
+	  offsetof(struct status_ionode, capacity_bps), 1, NULL },
 	{ "sluice_ionode_bandwidth_bytes_per_second", "gauge",
-	  "What went through it in the last second.", IONODE, "bandwidth_bps", NULL, 1, NULL },
-	{ "sluice_ionode_requests", "gauge", "Requests inside it.", IONODE, "requests", NULL, 1,
-	  NULL },
+	  "What went through it in the last second.", IONODE,
+	  offsetof(struct status_ionode, bandwidth_bps), 1, NULL },
+	{ "sluice_ionode_requests", "gauge", "Requests inside it.", IONODE,
+	  offsetof(struct status_ionode, requests), 1, NULL },
 	{ "sluice_ionode_inflight_bytes", "gauge", "Bytes on their way from or to it.", IONODE,
-	  "inflight_bytes", NULL, 1, NULL },
-	{ "sluice_ionode_jobs", "gauge", "Jobs with processes at it.", IONODE, "jobs", NULL, 1,
-	  NULL },
-	{ "sluice_ionode_clients", "gauge", "Processes at it.", IONODE, "clients", NULL, 1, NULL },
+	  offsetof(struct status_ionode, inflight_bytes), 1, NULL },
+	{ "sluice_ionode_jobs", "gauge", "Jobs with processes at it.", IONODE,
+	  offsetof(struct status_ionode, jobs), 1, NULL },
+	{ "sluice_ionode_clients", "gauge", "Processes at it.", IONODE,
+	  offsetof(struct status_ionode, clients), 1, NULL },
 };
-
-static const cJSON *mt_item(const cJSON *object, const char *key)
-{
-	return cJSON_GetObjectItemCaseSensitive(object, key);
-}
 
 /* A label's value: \ " and newlines are escaped. */
 static void mt_quoted(FILE *f, const char *text)
@@ -134,127 +133,113 @@ static void mt_value(FILE *f, double value)
 		fprintf(f, " %.15g\n", value);
 }
 
-/* What is null or not there has no sample. job, node: whose, or NULL. */
-static void mt_sample(FILE *f, const struct metric *m, const cJSON *object, const cJSON *job,
-		      const cJSON *node)
+/* A metric of `object`; job, node: whose, or NULL. */
+static void mt_sample(FILE *f, const struct metric *m, const void *object, const char *job,
+		      const char *node)
 {
-	const cJSON *item = mt_item(object, m->key);
+	double value;
 
-	if (m->inside)
-		item = mt_item(item, m->inside);
-	if (!cJSON_IsNumber(item) && !cJSON_IsBool(item))
+	memcpy(&value, (const char *)object + m->at, sizeof(value));
+	if (isnan(value))
 		return;
 	fputs(m->name, f);
 	if (job) {
 		fputs("{job=", f);
-		mt_quoted(f, cJSON_GetStringValue(job));
+		mt_quoted(f, job);
 	}
 	if (node) {
 		fputs(job ? ",ionode=" : "{ionode=", f);
-		mt_quoted(f, cJSON_GetStringValue(node));
+		mt_quoted(f, node);
 	}
 	if (m->label)
 		fprintf(f, ",%s", m->label);
 	if (job || node)
 		putc('}', f);
-	mt_value(f, cJSON_IsBool(item) ? cJSON_IsTrue(item) : item->valuedouble * m->scale);
+	mt_value(f, value * m->scale);
 }
 
-static bool mt_is_up(const cJSON *member)
+static bool mt_is_up(const char *state)
 {
-	const char *state = cJSON_GetStringValue(mt_item(member, "state"));
-
 	return state && !strcmp(state, "up");
 }
 
-/* A node knows jobs that it never served, too: of those it has nothing to tell. */
-static bool mt_serves(const cJSON *part)
+static void mt_job(FILE *f, const struct metric *m, const struct metric *end,
+		   const struct status_job *job)
 {
-	const cJSON *clients = mt_item(part, "clients"), *requests = mt_item(part, "requests");
-
-	return (cJSON_IsNumber(clients) && clients->valuedouble > 0) ||
-	       (cJSON_IsNumber(requests) && requests->valuedouble > 0);
-}
-
-static void mt_job(FILE *f, const struct metric *m, const struct metric *end, const cJSON *job)
-{
-	const cJSON *name = mt_item(job, "job"), *part;
-
 	if (m->of == JOB) {
 		for (; m < end; m++)
-			mt_sample(f, m, job, name, NULL);
+			mt_sample(f, m, job, job->job, NULL);
 		return;
 	}
-	cJSON_ArrayForEach(part, mt_item(job, "parts"))
-	{
-		if (!mt_serves(part))
+	for (const struct status_job *p = job->parts; p; p = p->next_part) {
+		/* A node knows jobs that it never served, too. */
+		if (p->clients <= 0 && p->requests <= 0)
 			continue;
 		for (const struct metric *one = m; one < end; one++)
-			mt_sample(f, one, part, name, mt_item(part, "ionode"));
+			mt_sample(f, one, p, job->job, p->ionode);
 	}
 }
 
-static void mt_objects(FILE *f, const struct metric *m, const struct metric *end, const cJSON *tree)
+static void mt_objects(FILE *f, const struct metric *m, const struct metric *end,
+		       const struct status *s)
 {
-	const cJSON *object;
-
-	if (m->of == LAYER) {
-		mt_sample(f, m, tree, NULL, NULL);
-		return;
-	}
-	cJSON_ArrayForEach(object, mt_item(tree, m->of == IONODE ? "ionodes" : "jobs"))
-	{
-		if (m->of != IONODE)
-			mt_job(f, m, end, object);
-		else if (mt_is_up(object))
-			mt_sample(f, m, object, NULL, mt_item(object, "name"));
-	}
+	if (m->of == LAYER)
+		mt_sample(f, m, s, NULL, NULL);
+	for (size_t i = 0; m->of == IONODE && i < s->ionodes_count; i++)
+		if (mt_is_up(s->ionodes[i].state))
+			mt_sample(f, m, &s->ionodes[i], NULL, s->ionodes[i].name);
+	for (size_t i = 0; (m->of == JOB || m->of == PART) && i < s->jobs_count; i++)
+		mt_job(f, m, end, &s->jobs[i]);
 }
 
-static void mt_info(FILE *f, const cJSON *tree)
+static void mt_info(FILE *f, const char *layer, const struct status *s)
 {
-	static const char *const keys[] = { "name", "version", "admit", "share", "order" };
-	const cJSON *controller = mt_item(tree, "controller");
+	const struct {
+		const char *label, *value;
+	} labels[] = {
+		{ "{layer", layer },
+		{ ",version", s->version },
+		{ ",admit", s->admit },
+		{ ",share", s->share },
+		{ ",order", s->order },
+		{ ",allocate", s->controller.allocate },
+		{ ",grant", s->controller.grant },
+	};
 
 	mt_head(f, "sluice_info", "gauge", "The layer and its policies; always 1.");
-	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
-		fprintf(f, i ? ",%s=" : "sluice_info{%s=", i ? keys[i] : "layer");
-		mt_quoted(f, cJSON_GetStringValue(mt_item(tree, keys[i])));
+	fputs("sluice_info", f);
+	for (size_t i = 0; i < sizeof(labels) / sizeof(labels[0]); i++) {
+		fprintf(f, "%s=", labels[i].label);
+		mt_quoted(f, labels[i].value);
 	}
-	fputs(",allocate=", f);
-	mt_quoted(f, cJSON_GetStringValue(mt_item(controller, "allocate")));
-	fputs(",grant=", f);
-	mt_quoted(f, cJSON_GetStringValue(mt_item(controller, "grant")));
 	fputs("} 1\n", f);
 }
 
-void metrics_write(FILE *f, const cJSON *tree, bool up, double age_s)
+void metrics_write(FILE *f, const char *layer, const struct status *s, double age_s)
 {
 	const size_t count = sizeof(metrics) / sizeof(metrics[0]);
-	const cJSON *node, *controller = mt_item(tree, "controller");
 
 	mt_head(f, "sluice_up", "gauge", "1 if a node of the layer answers.");
-	fprintf(f, "sluice_up %d\n", up);
+	fprintf(f, "sluice_up %d\n", s != NULL);
 	mt_head(f, "sluice_status_age_seconds", "gauge", "How old the figures below are.");
 	fprintf(f, "sluice_status_age_seconds %.3f\n", age_s);
-	if (!up)
+	if (!s)
 		return;
-	mt_info(f, tree);
-	if (cJSON_IsObject(controller)) {
+	mt_info(f, layer, s);
+	if (s->controller.state) {
 		mt_head(f, "sluice_controller_up", "gauge", "1 if the controller answers.");
-		fprintf(f, "sluice_controller_up %d\n", mt_is_up(controller));
+		fprintf(f, "sluice_controller_up %d\n", mt_is_up(s->controller.state));
 	}
 	mt_head(f, "sluice_ionode_up", "gauge", "1 if an I/O node answers.");
-	cJSON_ArrayForEach(node, mt_item(tree, "ionodes"))
-	{
+	for (size_t i = 0; i < s->ionodes_count; i++) {
 		fputs("sluice_ionode_up{ionode=", f);
-		mt_quoted(f, cJSON_GetStringValue(mt_item(node, "name")));
-		fprintf(f, "} %d\n", mt_is_up(node));
+		mt_quoted(f, s->ionodes[i].name);
+		fprintf(f, "} %d\n", mt_is_up(s->ionodes[i].state));
 	}
 	for (size_t i = 0, end; i < count; i = end) {
 		for (end = i + 1; end < count && !strcmp(metrics[end].name, metrics[i].name);)
 			end++;
 		mt_head(f, metrics[i].name, metrics[i].type, metrics[i].help);
-		mt_objects(f, &metrics[i], &metrics[end], tree);
+		mt_objects(f, &metrics[i], &metrics[end], s);
 	}
 }

@@ -3,11 +3,11 @@
 #ifndef SL_HTTPD_METRICS_H
 #define SL_HTTPD_METRICS_H
 
-#include <cjson/cJSON.h>
-#include <stdbool.h>
 #include <stdio.h>
 
-/* tree: what GET /api/v1/status gives; up: a node answered; age_s: of that. */
-void metrics_write(FILE *f, const cJSON *tree, bool up, double age_s);
+#include "wire/status.h"
+
+/* layer: its name; s: of a layer, NULL: no node has answered; age_s: of that. */
+void metrics_write(FILE *f, const char *layer, const struct status *s, double age_s);
 
 #endif

@@ -38,26 +38,19 @@ struct pl_measure {
 	double window_s;
 };
 
-static double pl_number(const cJSON *object, const char *key)
-{
-	const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
-
-	return cJSON_IsNumber(item) ? item->valuedouble : 0;
-}
-
 /* NULL, or why it is left out. */
-static const char *pl_job(const cJSON *from, const struct history *h, double bandwidth_bps,
-			  struct what_if_job *job)
+static const char *pl_job(const struct status_job *from, const struct history *h,
+			  double bandwidth_bps, struct what_if_job *job)
 {
-	double clients = pl_number(from, "clients"), idle_s;
+	double clients = from->clients, idle_s;
 	struct history_use use;
 
-	job->procs = fmax(pl_number(from, "procs"), 0);
+	job->procs = fmax(from->procs, 0);
 	if (job->procs < 1)
 		job->procs = fmax(clients, 1);
-	job->compute_s = pl_number(from, "mean_compute_s");
-	job->bytes = pl_number(from, "mean_bytes");
-	if (pl_number(from, "phases") < 1 || job->bytes <= 0) {
+	job->compute_s = status_or_0(from->mean_compute_s);
+	job->bytes = status_or_0(from->mean_bytes);
+	if (status_or_0(from->phases) < 1 || job->bytes <= 0) {
 		if (!history_use(h, job->name, h->now_ms - HISTORY_S * INT64_C(1000), &use) ||
 		    use.mean_bytes <= 0)
 			return "no I/O phase of it has ended yet";
@@ -116,13 +109,11 @@ static void pl_put_job(cJSON *list, const struct what_if_job *job)
 	cJSON_AddItemToArray(list, to);
 }
 
-int plan_make(const cJSON *tree, const struct history *h, struct plan *out, char err[PLAN_TEXT])
+int plan_make(const struct status *s, const struct history *h, struct plan *out,
+	      char err[PLAN_TEXT])
 {
-	const cJSON *from, *controller = cJSON_GetObjectItemCaseSensitive(tree, "controller");
-	const cJSON *jobs = cJSON_GetObjectItemCaseSensitive(tree, "jobs");
-	const char *grant =
-		cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(controller, "grant"));
-	double bandwidth_bps = pl_number(tree, "capacity_bps");
+	const char *grant = s->controller.grant;
+	double bandwidth_bps = s->capacity_bps;
 	struct what_if_job *known;
 	struct pl_measure measure = { 0 };
 	cJSON *list, *left;
@@ -136,7 +127,7 @@ int plan_make(const cJSON *tree, const struct history *h, struct plan *out, char
 		plan_free(out);
 		return -ENODATA;
 	}
-	known = calloc((size_t)cJSON_GetArraySize(jobs) + 1, sizeof(*known));
+	known = calloc(s->jobs_count + 1, sizeof(*known));
 	if (!known) {
 		plan_free(out);
 		return -ENOMEM;
@@ -145,17 +136,14 @@ int plan_make(const cJSON *tree, const struct history *h, struct plan *out, char
 	cJSON_AddStringToObject(out->now, "grant", grant ? grant : "none");
 	list = cJSON_AddArrayToObject(out->now, "jobs");
 	left = cJSON_AddArrayToObject(out->now, "left_out");
-	cJSON_ArrayForEach(from, jobs)
-	{
-		struct what_if_job job = { .name = cJSON_GetStringValue(
-						   cJSON_GetObjectItemCaseSensitive(from, "job")) };
-		const char *why =
-			job.name ? pl_job(from, h, bandwidth_bps, &job) : "it has no name";
+	for (size_t i = 0; i < s->jobs_count; i++) {
+		struct what_if_job job = { .name = s->jobs[i].job };
+		const char *why = pl_job(&s->jobs[i], h, bandwidth_bps, &job);
 
 		if (why) {
 			cJSON *to = cJSON_CreateObject();
 
-			cJSON_AddStringToObject(to, "job", job.name ? job.name : "?");
+			cJSON_AddStringToObject(to, "job", job.name);
 			cJSON_AddStringToObject(to, "why", why);
 			cJSON_AddItemToArray(left, to);
 			continue;

@@ -10,6 +10,7 @@
 #include <stddef.h>
 
 #include "httpd/history.h"
+#include "wire/status.h"
 
 #define PLAN_TEXT 300
 
@@ -18,8 +19,9 @@ struct plan {
 	cJSON *now;	/* measures, bandwidth, the jobs, and those left out and why */
 };
 
-/* tree: the status. 0; -ENODATA and in err what is missing; -ENOMEM. */
-int plan_make(const cJSON *tree, const struct history *h, struct plan *out, char err[PLAN_TEXT]);
+/* 0; -ENODATA and in err what is missing; -ENOMEM. */
+int plan_make(const struct status *s, const struct history *h, struct plan *out,
+	      char err[PLAN_TEXT]);
 void plan_free(struct plan *p);
 /* What the simulator printed, and what it began with, as the answer; to be freed. NULL: not so. */
 char *plan_answer(const struct plan *p, const char *printed, size_t *length);

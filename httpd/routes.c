@@ -22,7 +22,7 @@ static enum MHD_Result rt_metrics(struct request *r)
 	FILE *f = open_memstream(&text, &length);
 
 	if (f) {
-		metrics_write(f, snap->tree, snap->up,
+		metrics_write(f, r->server->layer.name, snap->status,
 			      (double)(server_monotonic_ns() - snap->begin_ns) / 1e9);
 		fclose(f);
 	}

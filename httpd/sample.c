@@ -50,39 +50,55 @@ void sample_drop(struct snapshot *snap)
 {
 	if (!snap || atomic_fetch_sub(&snap->users, 1) > 1)
 		return;
-	cJSON_Delete(snap->tree);
-	cJSON_free(snap->text);
+	status_free(snap->status);
+	free(snap->text);
 	free(snap);
+}
+
+/* The status as the page and /api/v1/status have it, on one line. */
+static char *sm_text(const struct layer *l, const struct snapshot *snap, size_t *length)
+{
+	char listen[300], why[128], *text = NULL;
+	FILE *f = open_memstream(&text, length);
+	struct json j;
+
+	if (!f)
+		return NULL;
+	json_begin_line(&j, f);
+	json_object(&j, NULL);
+	if (snap->status) {
+		status_put(&j, snap->status, STATUS_OF_LAYER);
+	} else {
+		snprintf(why, sizeof(why), "no node of layer '%s' answers", l->name);
+		json_string(&j, "error", why);
+	}
+	json_string(&j, "name", l->name);
+	if (!listen_address(l, listen))
+		json_string(&j, "listen", listen);
+	json_uint(&j, "api", SERVER_API);
+	json_int(&j, "time_ms", snap->time_ms);
+	json_end(&j);
+	if (fclose(f) == 0)
+		return text;
+	free(text);
+	return NULL;
 }
 
 static struct snapshot *sm_make(const struct layer *l)
 {
 	struct snapshot *snap = calloc(1, sizeof(*snap));
-	char listen[300], why[128];
 
 	if (!snap)
 		return NULL;
 	atomic_init(&snap->users, 1);
 	snap->begin_ns = server_monotonic_ns();
-	snap->tree = status_merge(l, STATUS_WAIT_MS);
+	snap->status = status_of_layer(l, STATUS_WAIT_MS);
 	snap->time_ms = server_now_ms();
-	snap->up = snap->tree;
-	if (!snap->tree) {
-		snap->tree = cJSON_CreateObject();
-		snprintf(why, sizeof(why), "no node of layer '%s' answers", l->name);
-		cJSON_AddStringToObject(snap->tree, "error", why);
-	}
-	cJSON_AddStringToObject(snap->tree, "name", l->name);
-	if (!listen_address(l, listen))
-		cJSON_AddStringToObject(snap->tree, "listen", listen);
-	cJSON_AddNumberToObject(snap->tree, "api", SERVER_API);
-	cJSON_AddNumberToObject(snap->tree, "time_ms", (double)snap->time_ms);
-	snap->text = cJSON_PrintUnformatted(snap->tree);
+	snap->text = sm_text(l, snap, &snap->length);
 	if (!snap->text) {
 		sample_drop(snap);
 		return NULL;
 	}
-	snap->length = strlen(snap->text);
 	return snap;
 }
 
@@ -123,60 +139,38 @@ static bool sm_wait(struct server *s, int64_t regular_ns)
 }
 
 /* What the controller calls a phase, if there is one. */
-static enum history_io sm_in_io(const cJSON *job)
+static enum history_io sm_in_io(const struct status_job *job)
 {
-	const cJSON *in_io = cJSON_GetObjectItemCaseSensitive(job, "in_io");
-
-	return !cJSON_IsBool(in_io)  ? HISTORY_UNKNOWN
-	       : cJSON_IsTrue(in_io) ? HISTORY_IN_IO
-				     : HISTORY_IDLE;
-}
-
-static double sm_number(const cJSON *object, const char *key)
-{
-	const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
-
-	return cJSON_IsNumber(item) ? item->valuedouble : 0;
+	return isnan(job->in_io) ? HISTORY_UNKNOWN : job->in_io != 0 ? HISTORY_IN_IO : HISTORY_IDLE;
 }
 
 /* Which nodes have answered, by name and process: FNV-1a. */
-static uint64_t sm_who(const cJSON *tree)
+static uint64_t sm_who(const struct status *s)
 {
 	uint64_t hash = UINT64_C(0xcbf29ce484222325);
-	const cJSON *node;
 	char text[64];
 
-	cJSON_ArrayForEach(node, cJSON_GetObjectItemCaseSensitive(tree, "ionodes"))
-	{
-		const char *state =
-			cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(node, "state"));
-		const char *name =
-			cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(node, "name"));
+	for (size_t i = 0; i < s->ionodes_count; i++) {
+		const struct status_ionode *n = &s->ionodes[i];
 
-		if (!state || strcmp(state, "up") != 0)
+		if (strcmp(n->state, "up") != 0)
 			continue;
-		snprintf(text, sizeof(text), "%s %.0f,", name ? name : "", sm_number(node, "pid"));
+		snprintf(text, sizeof(text), "%s %.0f,", n->name, n->pid);
 		for (const char *c = text; *c; c++)
 			hash = (hash ^ (unsigned char)*c) * UINT64_C(0x100000001b3);
 	}
 	return hash;
 }
 
-static void sm_remember(struct server *s, const struct snapshot *snap)
+static void sm_remember(struct server *s, const struct status *status)
 {
-	const cJSON *job;
-
 	pthread_mutex_lock(&s->history_lock);
-	history_begin(&s->history, server_monotonic_ns() / 1000000, sm_who(snap->tree));
-	cJSON_ArrayForEach(job, cJSON_GetObjectItemCaseSensitive(snap->tree, "jobs"))
-	{
-		const char *name =
-			cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(job, "job"));
+	history_begin(&s->history, server_monotonic_ns() / 1000000, sm_who(status));
+	for (size_t i = 0; i < status->jobs_count; i++) {
+		const struct status_job *job = &status->jobs[i];
 
-		if (name)
-			history_job(&s->history, name,
-				    sm_number(job, "read_bytes") + sm_number(job, "write_bytes"),
-				    sm_in_io(job));
+		history_job(&s->history, job->job, job->read_bytes + job->write_bytes,
+			    sm_in_io(job));
 	}
 	history_end(&s->history);
 	pthread_mutex_unlock(&s->history_lock);
@@ -188,8 +182,9 @@ static void sm_publish(struct server *s, struct snapshot *snap)
 
 	pthread_mutex_lock(&s->lock);
 	old = s->newest;
-	if (old && old->up != snap->up)
-		log_info("layer=%s %s", s->layer.name, snap->up ? "answers" : "does not answer");
+	if (old && !old->status != !snap->status)
+		log_info("layer=%s %s", s->layer.name,
+			 snap->status ? "answers" : "does not answer");
 	snap->number = old ? old->number + 1 : 1;
 	s->newest = snap;
 	pthread_mutex_unlock(&s->lock);
@@ -222,8 +217,8 @@ static void *sm_main(void *arg)
 		snap = sm_make(&s->layer);
 		if (!snap)
 			continue;
-		if (snap->up)
-			sm_remember(s, snap);
+		if (snap->status)
+			sm_remember(s, snap->status);
 		sm_publish(s, snap);
 	}
 	return NULL;
@@ -243,8 +238,8 @@ int sample_start(struct server *s)
 	s->newest = rc ? NULL : sm_make(&s->layer);
 	if (s->newest) {
 		s->newest->number = 1;
-		if (s->newest->up)
-			sm_remember(s, s->newest);
+		if (s->newest->status)
+			sm_remember(s, s->newest->status);
 	}
 	if (!rc && !s->newest)
 		rc = ENOMEM;

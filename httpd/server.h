@@ -37,6 +37,7 @@
 #include "httpd/history.h"
 #include "httpd/visitors.h"
 #include "layer/layer.h"
+#include "wire/status.h"
 
 #define SERVER_API	    1
 #define SERVER_CONNECTIONS  128
@@ -59,8 +60,7 @@ struct snapshot {
 	int64_t begin_ns; /* monotonic: it is not older */
 	char *text;	  /* JSON on one line */
 	size_t length;
-	cJSON *tree; /* the same */
-	bool up;     /* a node answered */
+	struct status *status; /* the same; NULL: no node has answered */
 };
 
 struct stream;

@@ -183,9 +183,9 @@ static void wi_plan(struct request *r, char *const *policy)
 	struct plan plan;
 	int rc = -ENOTCONN;
 
-	if (snap->up) {
+	if (snap->status) {
 		pthread_mutex_lock(&s->history_lock);
-		rc = plan_make(snap->tree, &s->history, &plan, err);
+		rc = plan_make(snap->status, &s->history, &plan, err);
 		pthread_mutex_unlock(&s->history_lock);
 	}
 	if (rc == -ENOTCONN)

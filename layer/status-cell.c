@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What tables of `sluice status`, `sluice top` and `sluice report` are made of: numbers out of a
- * status, and numbers as text of a few columns. Three digits are kept: 1234567 is 1.23M.
+ * The cells of the tables of `sluice status`, `sluice top` and `sluice report`: numbers as text of a
+ * few columns. Three digits are kept: 1234567 is 1.23M.
  */
 #include <stdio.h>
 #include <string.h>
@@ -10,23 +10,10 @@
 
 #define CELL STATUS_CELL
 
-/* ---- out of a status ---- */
-
-double status_number(const cJSON *object, const char *key)
+const char *status_known(const char *text)
 {
-	const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
-
-	return cJSON_IsNumber(item) ? item->valuedouble : 0.0;
-}
-
-const char *status_string(const cJSON *object, const char *key)
-{
-	const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, key));
-
 	return text ? text : "?";
 }
-
-/* ---- as text ---- */
 
 void status_short(char out[CELL], double value)
 {
@@ -83,24 +70,14 @@ void status_time(char out[CELL], double s)
 	snprintf(out, CELL, "%.*f%s", s < 9.95 && i > 0 ? 1 : 0, s, units[i].name);
 }
 
-void status_ionodes(char out[CELL], const cJSON *job)
+void status_ionodes(char out[CELL], const struct status_job *job)
 {
-	const cJSON *nodes = cJSON_GetObjectItemCaseSensitive(job, "ionodes"), *node;
 	size_t at = 0;
 
 	snprintf(out, CELL, "-");
-	cJSON_ArrayForEach(node, nodes) if (at < CELL) at += (size_t)snprintf(
-		out + at, CELL - at, "%s%s", at ? "," : "", cJSON_GetStringValue(node));
+	for (size_t i = 0; i < job->served_by_count && at < CELL; i++)
+		at += (size_t)snprintf(out + at, CELL - at, "%s%s", at ? "," : "",
+				       job->served_by[i]);
 	if (at > 7)
-		snprintf(out, CELL, "%d:%.3s..", cJSON_GetArraySize(nodes),
-			 cJSON_GetStringValue(cJSON_GetArrayItem(nodes, 0)));
-}
-
-const char *status_workers(char out[CELL], const cJSON *tree)
-{
-	char number[CELL];
-
-	snprintf(number, sizeof(number), "%.0f", status_number(tree, "workers"));
-	snprintf(out, CELL, "%.12s %s", number, status_plural(number, "worker", "workers"));
-	return out;
+		snprintf(out, CELL, "%zu:%.3s..", job->served_by_count, job->served_by[0]);
 }

@@ -370,10 +370,10 @@ static void print_text(const struct report *r)
 /* Of a layer that is up, and has one; else 0. */
 static double layer_capacity(const struct layer *l)
 {
-	cJSON *tree = layer_state(l) == LAYER_UP ? status_ask(l, ASK_MS) : NULL;
-	double bps = status_number(tree, "capacity_bps");
+	struct status *s = layer_state(l) == LAYER_UP ? status_ask(l, ASK_MS) : NULL;
+	double bps = s ? s->capacity_bps : 0;
 
-	cJSON_Delete(tree);
+	status_free(s);
 	return bps;
 }
 

@@ -27,14 +27,14 @@ static void td_head(struct pen *p, const struct top_model *m, const struct top_v
 	char text[PEN_BYTES], rest[80], root[PEN_BYTES], a[CELL], b[CELL], c[CELL];
 	unsigned up = 0;
 
-	for (size_t i = 0; i < m->ionodes; i++)
-		up += !strcmp(m->ionode[i].state, "up");
-	status_time(a, m->uptime_s);
+	for (size_t i = 0; i < m->s->ionodes_count; i++)
+		up += !strcmp(m->s->ionodes[i].state, "up");
+	status_time(a, m->s->uptime_s);
 	snprintf(rest, sizeof(rest), ", up %s", a);
 	if (m->many)
-		snprintf(rest + strlen(rest), 64, ", %u of %zu nodes", up, m->ionodes);
+		snprintf(rest + strlen(rest), 64, ", %u of %zu nodes", up, m->s->ionodes_count);
 	snprintf(text, sizeof(text), "Layer '%s' for ", v->layer);
-	top_cut(root, sizeof(root), m->root, td_room(p, (unsigned)(strlen(text) + strlen(rest))),
+	top_cut(root, sizeof(root), m->s->root, td_room(p, (unsigned)(strlen(text) + strlen(rest))),
 		v->utf8);
 	snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s", root, rest);
 	if (v->gone) {
@@ -43,18 +43,19 @@ static void td_head(struct pen *p, const struct top_model *m, const struct top_v
 		pen_say(p, TOP_BAD, text);
 		pen_end(p, TOP_FAINT, "Below: the last that was heard of it.");
 	} else {
-		pen_end(p, up < m->ionodes ? TOP_BAD : TOP_STRONG, text);
+		pen_end(p, up < m->s->ionodes_count ? TOP_BAD : TOP_STRONG, text);
 	}
 
-	status_short(a, m->now_bps);
-	jobs_number(b, m->capacity_bps);
-	snprintf(text, sizeof(text), m->capacity_bps > 0 ? "Now %sB/s of %s " : "Now %sB/s", a, b);
+	status_short(a, m->s->bandwidth_bps);
+	jobs_number(b, m->s->capacity_bps);
+	snprintf(text, sizeof(text), m->s->capacity_bps > 0 ? "Now %sB/s of %s " : "Now %sB/s", a,
+		 b);
 	pen_say(p, TOP_STRONG, text);
-	if (m->capacity_bps > 0)
-		pen_bar(p, m->now_bps / m->capacity_bps, p->columns >= 80 ? 16 : 10);
-	status_short(a, m->iops);
+	if (m->s->capacity_bps > 0)
+		pen_bar(p, m->s->bandwidth_bps / m->s->capacity_bps, p->columns >= 80 ? 16 : 10);
+	status_short(a, m->s->iops);
 	status_short(b, m->queue);
-	status_short(c, m->inflight_bytes);
+	status_short(c, m->s->inflight_bytes);
 	snprintf(text, sizeof(text), " %s %s, %s %s, %sB in flight", a,
 		 status_plural(a, "request/s", "requests/s"), b, status_plural(b, "waits", "wait"),
 		 c);
@@ -71,24 +72,24 @@ static void td_nodes(struct pen *p, const struct top_model *m, size_t rows)
 	snprintf(text, sizeof(text), "%-7s%-6s%5s%6s%6s%9s%7s%7s%7s", "IONODE", "STATE", "JOBS",
 		 "CL", "NOW", "", "IOPS", "INSIDE", "CAP");
 	pen_end(p, TOP_HEADER, text);
-	for (size_t i = 0; i < m->ionodes && i + 1 < rows; i++) {
-		const struct top_ionode *n = &m->ionode[i];
-		double whole = n->capacity_bps > 0 ? n->capacity_bps : m->now_bps;
+	for (size_t i = 0; i < m->s->ionodes_count && i + 1 < rows; i++) {
+		const struct status_ionode *n = &m->s->ionodes[i];
+		double whole = n->draw_bps > 0 ? n->draw_bps : m->s->bandwidth_bps;
 
-		if (i + 2 == rows && i + 1 < m->ionodes) {
-			snprintf(text, sizeof(text), "and %zu more", m->ionodes - i);
+		if (i + 2 == rows && i + 1 < m->s->ionodes_count) {
+			snprintf(text, sizeof(text), "and %zu more", m->s->ionodes_count - i);
 			pen_end(p, TOP_FAINT, text);
 			return;
 		}
 		pen_put(p, TOP_PLAIN, n->name, 7);
 		pen_put(p, strcmp(n->state, "up") != 0 ? TOP_BAD : TOP_PLAIN, n->state, 6);
-		status_short(now, n->now_bps);
+		status_short(now, n->bandwidth_bps);
 		snprintf(text, sizeof(text), "%5.0f%6.0f%6s ", n->jobs, n->clients, now);
 		pen_say(p, TOP_PLAIN, text);
-		pen_bar(p, whole > 0 ? n->now_bps / whole : 0, JOBS_BAR - 1);
+		pen_bar(p, whole > 0 ? n->bandwidth_bps / whole : 0, JOBS_BAR - 1);
 		status_short(iops, n->iops);
 		status_short(requests, n->requests);
-		jobs_number(capacity, n->capacity_bps);
+		jobs_number(capacity, n->draw_bps);
 		snprintf(text, sizeof(text), "%7s%7s%7s", iops, requests, capacity);
 		pen_end(p, TOP_PLAIN, text);
 	}
@@ -98,28 +99,28 @@ static void td_nodes(struct pen *p, const struct top_model *m, size_t rows)
 
 static void td_detail(struct pen *p, const struct top_model *m, const struct top_view *v)
 {
-	const struct top_job *j;
+	const struct status_job *j;
 	char text[PEN_BYTES], name[PEN_BYTES], min[CELL], max[CELL], period[CELL];
 
 	if (!m->shown_count) {
 		pen_end(p, TOP_PLAIN, "");
 		return;
 	}
-	j = &m->job[m->shown[top_selected(m, v)]];
-	jobs_number(min, j->min_bps);
-	jobs_number(max, j->max_bps);
+	j = &m->s->jobs[m->shown[top_selected(m, v)]];
+	jobs_number(min, j->asked_min_bps);
+	jobs_number(max, j->asked_max_bps);
 	jobs_period(period, j);
 	snprintf(text, sizeof(text), ": min %s max %s weight %.0f", min, max, j->weight);
 	if (j->period_s > 0)
 		snprintf(text + strlen(text), 64, " period %s", period);
 	if (j->period_s > 0 && !strcmp(j->period_from, "detected"))
-		snprintf(text + strlen(text), 64, " (%.0f %% sure)", 100 * j->confidence);
-	if (j->unscheduled > 0) {
-		status_short(period, j->unscheduled);
+		snprintf(text + strlen(text), 64, " (%.0f %% sure)", 100 * j->period_confidence);
+	if (j->unscheduled_bytes > 0) {
+		status_short(period, j->unscheduled_bytes);
 		snprintf(text + strlen(text), 64, ", %sB unscheduled", period);
 	}
 	pen_say(p, TOP_STRONG,
-		top_cut(name, sizeof(name), j->name,
+		top_cut(name, sizeof(name), j->job,
 			td_room(p, (unsigned)(strlen(text) + 2 + strlen(j->reason))), v->utf8));
 	pen_say(p, TOP_STRONG, text);
 	pen_say(p, TOP_PLAIN, "; ");
@@ -228,7 +229,7 @@ static struct pen td_pen(struct top_canvas *c, const struct top_view *v)
 /* Rows for nodes: a third of the window at most, and none if jobs would be left with two. */
 static unsigned td_node_rows(const struct top_model *m, unsigned rows)
 {
-	unsigned most = rows / 3, wanted = m->many ? (unsigned)m->ionodes + 1 : 0;
+	unsigned most = rows / 3, wanted = m->many ? (unsigned)m->s->ionodes_count + 1 : 0;
 
 	if (most > rows - TOP_ROWS + 1)
 		most = rows - TOP_ROWS + 1;
@@ -245,7 +246,7 @@ static void td_no_jobs(struct pen *p, const struct top_model *m, const struct to
 	snprintf(text, sizeof(text), "No jobs yet: 'sluice run%s%s -- COMMAND' starts one.",
 		 named ? " --name " : "", named ? v->layer : "");
 	pen_end(p, TOP_FAINT,
-		m->jobs ? "No job passes the filter: '/' and enter shows all." : text);
+		m->s->jobs_count ? "No job passes the filter: '/' and enter shows all." : text);
 }
 
 static void td_table(struct pen *p, const struct top_model *m, struct top_view *v, unsigned rows)
@@ -264,7 +265,7 @@ static void td_table(struct pen *p, const struct top_model *m, struct top_view *
 	for (size_t i = v->first; i < v->first + rows; i++) {
 		p->selected = i == at && i < m->shown_count;
 		if (i < m->shown_count)
-			jobs_job(p, &l, &m->job[m->shown[i]]);
+			jobs_job(p, &l, &m->s->jobs[m->shown[i]]);
 		else if (i == 0)
 			td_no_jobs(p, m, v);
 		else
@@ -313,7 +314,7 @@ void top_draw_batch(struct top_canvas *c, const struct top_model *m, struct top_
 	td_head(&p, m, v);
 	jobs_titles(&p, &l);
 	for (size_t i = 0; i < m->shown_count; i++)
-		jobs_job(&p, &l, &m->job[m->shown[i]]);
+		jobs_job(&p, &l, &m->s->jobs[m->shown[i]]);
 	if (m->many)
-		td_nodes(&p, m, m->ionodes + 1);
+		td_nodes(&p, m, m->s->ionodes_count + 1);
 }

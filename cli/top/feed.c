@@ -20,7 +20,7 @@ struct top_feed {
 	pthread_cond_t turn;  /* something is wanted */
 	struct layer layer;
 	double every_s;
-	cJSON *tree;
+	struct status *status;
 	bool gone, asking, now, stop;
 	int fd;
 };
@@ -48,16 +48,16 @@ static void *tf_main(void *arg)
 
 	pthread_mutex_lock(&f->lock);
 	while (!f->stop) {
-		cJSON *tree;
+		struct status *status;
 
 		f->asking = true;
 		pthread_mutex_unlock(&f->lock);
-		tree = status_ask(&f->layer, STATUS_WAIT_MS);
+		status = status_ask(&f->layer, STATUS_WAIT_MS);
 		pthread_mutex_lock(&f->lock);
 		f->asking = false;
-		cJSON_Delete(f->tree);
-		f->tree = tree;
-		f->gone = !tree;
+		status_free(f->status);
+		f->status = status;
+		f->gone = !status;
 		if (write(f->fd, &one, sizeof(one)) < 0)
 			break; /* it cannot: the counter is far from its end */
 		tf_sleep(f);
@@ -100,19 +100,19 @@ int top_feed_fd(const struct top_feed *f)
 	return f->fd;
 }
 
-cJSON *top_feed_take(struct top_feed *f, bool *gone)
+struct status *top_feed_take(struct top_feed *f, bool *gone)
 {
 	uint64_t count;
-	cJSON *tree;
+	struct status *status;
 
 	pthread_mutex_lock(&f->lock);
 	if (read(f->fd, &count, sizeof(count)) < 0)
 		count = 0;
-	tree = f->tree;
-	f->tree = NULL;
+	status = f->status;
+	f->status = NULL;
 	*gone = f->gone;
 	pthread_mutex_unlock(&f->lock);
-	return tree;
+	return status;
 }
 
 void top_feed_now(struct top_feed *f)
@@ -135,7 +135,7 @@ void top_feed_stop(struct top_feed *f)
 	if (asking) /* nobody waits for a node that may be stopped: the process ends now */
 		return;
 	pthread_join(f->thread, NULL);
-	cJSON_Delete(f->tree);
+	status_free(f->status);
 	pthread_cond_destroy(&f->turn);
 	pthread_mutex_destroy(&f->lock);
 	close(f->fd);

@@ -16,7 +16,7 @@ static void tk_select(struct top_view *v, const struct top_model *m, size_t row)
 	if (row >= m->shown_count)
 		row = m->shown_count ? m->shown_count - 1 : 0;
 	if (m->shown_count)
-		snprintf(v->selected, sizeof(v->selected), "%s", m->job[m->shown[row]].name);
+		snprintf(v->selected, sizeof(v->selected), "%s", m->s->jobs[m->shown[row]].job);
 }
 
 static enum top_action tk_move(struct top_view *v, const struct top_model *m, int key)

@@ -31,8 +31,8 @@ void pen_bar(struct pen *p, double part, unsigned columns);
 
 struct column {
 	const char *title;
-	unsigned width;						      /* with the space before */
-	void (*cell)(char out[STATUS_CELL], const struct top_job *j); /* NULL: the bar */
+	unsigned width;							 /* with the space before */
+	void (*cell)(char out[STATUS_CELL], const struct status_job *j); /* NULL: the bar */
 };
 
 struct layout {
@@ -44,10 +44,10 @@ struct layout {
 
 struct layout jobs_layout(const struct top_model *m, unsigned columns);
 void jobs_titles(struct pen *p, const struct layout *l);
-void jobs_job(struct pen *p, const struct layout *l, const struct top_job *j);
+void jobs_job(struct pen *p, const struct layout *l, const struct status_job *j);
 enum top_style jobs_style(const char *reason);
 /* Short, and a dash for 0. */
 void jobs_number(char out[STATUS_CELL], double value);
-void jobs_period(char out[STATUS_CELL], const struct top_job *j);
+void jobs_period(char out[STATUS_CELL], const struct status_job *j);
 
 #endif

@@ -163,17 +163,18 @@ static bool sc_keys(const struct layer *l, struct top_feed *feed, struct top_mod
 static void sc_news(struct top_feed *feed, struct top_model *m, bool *known, struct top_view *v)
 {
 	bool gone;
-	cJSON *tree = top_feed_take(feed, &gone);
+	struct status *status = top_feed_take(feed, &gone);
 	struct top_model next;
 
 	v->gone = gone;
-	if (tree && !(v->paused && *known) && top_model_read(&next, tree) == 0) {
+	if (v->paused && *known) {
+		status_free(status);
+	} else if (status && top_model_read(&next, status) == 0) {
 		top_model_free(m);
 		*m = next;
 		*known = true;
 		top_model_arrange(m, v->sort, v->reverse, v->filter);
 	}
-	cJSON_Delete(tree);
 }
 
 static int sc_loop(struct screen *s, const struct layer *l, struct top_feed *feed, int signals,

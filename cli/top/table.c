@@ -32,50 +32,50 @@ void jobs_number(char out[CELL], double value)
 		snprintf(out, CELL, "-");
 }
 
-static void td_now(char out[CELL], const struct top_job *j)
+static void td_now(char out[CELL], const struct status_job *j)
 {
-	status_short(out, j->now_bps);
+	status_short(out, j->bandwidth_bps);
 }
 
-static void td_share(char out[CELL], const struct top_job *j)
+static void td_share(char out[CELL], const struct status_job *j)
 {
 	snprintf(out, CELL, "%.0f", 100 * j->share);
 }
 
-static void td_queue(char out[CELL], const struct top_job *j)
+static void td_queue(char out[CELL], const struct status_job *j)
 {
-	status_short(out, j->queue);
+	status_short(out, j->queued_requests);
 }
 
-static void td_held(char out[CELL], const struct top_job *j)
+static void td_held(char out[CELL], const struct status_job *j)
 {
-	status_time(out, j->held_s);
+	status_time(out, j->throttled_s);
 }
 
-static void td_p50(char out[CELL], const struct top_job *j)
+static void td_p50(char out[CELL], const struct status_job *j)
 {
-	status_time(out, j->p50_us / 1e6);
+	status_time(out, j->latency_us_p50 / 1e6);
 }
 
-static void td_p99(char out[CELL], const struct top_job *j)
+static void td_p99(char out[CELL], const struct status_job *j)
 {
-	status_time(out, j->p99_us / 1e6);
+	status_time(out, j->latency_us_p99 / 1e6);
 }
 
-static void td_set(char out[CELL], const struct top_job *j)
+static void td_set(char out[CELL], const struct status_job *j)
 {
-	if (j->has_set)
-		snprintf(out, CELL, "S%.0f", j->set);
-	else
+	if (isnan(j->set))
 		snprintf(out, CELL, "-");
+	else
+		snprintf(out, CELL, "S%.0f", j->set);
 }
 
-static void td_ionodes(char out[CELL], const struct top_job *j)
+static void td_ionodes(char out[CELL], const struct status_job *j)
 {
-	snprintf(out, CELL, "%s", j->ionodes);
+	status_ionodes(out, j);
 }
 
-void jobs_period(char out[CELL], const struct top_job *j)
+void jobs_period(char out[CELL], const struct status_job *j)
 {
 	if (j->period_s > 0)
 		status_time(out, j->period_s);
@@ -84,63 +84,63 @@ void jobs_period(char out[CELL], const struct top_job *j)
 }
 
 /* How sure the controller is of a period that it has found itself. */
-static void td_sure(char out[CELL], const struct top_job *j)
+static void td_sure(char out[CELL], const struct status_job *j)
 {
 	if (j->period_s > 0 && !strcmp(j->period_from, "detected"))
-		snprintf(out, CELL, "%.0f%%", 100 * j->confidence);
+		snprintf(out, CELL, "%.0f%%", 100 * j->period_confidence);
 	else
 		snprintf(out, CELL, "-");
 }
 
-static void td_grant(char out[CELL], const struct top_job *j)
+static void td_grant(char out[CELL], const struct status_job *j)
 {
-	if (j->grant_bps < 0)
+	if (isnan(j->grant_bps))
 		snprintf(out, CELL, "-");
 	else
 		status_short(out, j->grant_bps);
 }
 
-static void td_min(char out[CELL], const struct top_job *j)
+static void td_min(char out[CELL], const struct status_job *j)
 {
-	jobs_number(out, j->min_bps);
+	jobs_number(out, j->asked_min_bps);
 }
 
-static void td_max(char out[CELL], const struct top_job *j)
+static void td_max(char out[CELL], const struct status_job *j)
 {
-	jobs_number(out, j->max_bps);
+	jobs_number(out, j->asked_max_bps);
 }
 
-static void td_weight(char out[CELL], const struct top_job *j)
+static void td_weight(char out[CELL], const struct status_job *j)
 {
 	status_tiny(out, j->weight);
 }
 
-static void td_clients(char out[CELL], const struct top_job *j)
+static void td_clients(char out[CELL], const struct status_job *j)
 {
 	status_tiny(out, j->clients);
 }
 
-static void td_iops(char out[CELL], const struct top_job *j)
+static void td_iops(char out[CELL], const struct status_job *j)
 {
 	status_short(out, j->iops);
 }
 
-static void td_average(char out[CELL], const struct top_job *j)
+static void td_average(char out[CELL], const struct status_job *j)
 {
 	status_short(out, j->average_bps);
 }
 
-static void td_wire(char out[CELL], const struct top_job *j)
+static void td_wire(char out[CELL], const struct status_job *j)
 {
 	status_short(out, j->wire_bytes);
 }
 
-static void td_cached(char out[CELL], const struct top_job *j)
+static void td_cached(char out[CELL], const struct status_job *j)
 {
 	status_short(out, j->cached_bytes);
 }
 
-static void td_dirty(char out[CELL], const struct top_job *j)
+static void td_dirty(char out[CELL], const struct status_job *j)
 {
 	status_short(out, j->dirty_bytes);
 }
@@ -190,7 +190,7 @@ struct layout jobs_layout(const struct top_model *m, unsigned columns)
 	while (l.column[l.columns].title && used + l.column[l.columns].width <= columns)
 		used += l.column[l.columns++].width;
 	for (size_t i = 0; i < m->shown_count; i++) {
-		unsigned length = (unsigned)strlen(m->job[m->shown[i]].name);
+		unsigned length = (unsigned)strlen(m->s->jobs[m->shown[i]].job);
 
 		longest = length > longest ? length : longest;
 	}
@@ -199,7 +199,7 @@ struct layout jobs_layout(const struct top_model *m, unsigned columns)
 	if (most > columns - used)
 		most = columns - used;
 	l.name += longest - NAME > most ? most : longest - NAME;
-	l.whole_bps = m->capacity_bps > 0 ? m->capacity_bps : m->now_bps;
+	l.whole_bps = m->s->capacity_bps > 0 ? m->s->capacity_bps : m->s->bandwidth_bps;
 	return l;
 }
 
@@ -232,11 +232,11 @@ enum top_style jobs_style(const char *reason)
 	return TOP_PLAIN;
 }
 
-void jobs_job(struct pen *p, const struct layout *l, const struct top_job *j)
+void jobs_job(struct pen *p, const struct layout *l, const struct status_job *j)
 {
 	char cell[CELL], text[2 * CELL];
 
-	pen_put(p, TOP_PLAIN, j->name, l->name);
+	pen_put(p, TOP_PLAIN, j->job, l->name);
 	for (size_t i = 0; i < l->columns; i++) {
 		const struct column *c = &l->column[i];
 
@@ -246,7 +246,8 @@ void jobs_job(struct pen *p, const struct layout *l, const struct top_job *j)
 			pen_put(p, TOP_PLAIN, text, c->width);
 		} else {
 			pen_put(p, TOP_PLAIN, "", 1);
-			pen_bar(p, l->whole_bps > 0 ? j->now_bps / l->whole_bps : 0, c->width - 1);
+			pen_bar(p, l->whole_bps > 0 ? j->bandwidth_bps / l->whole_bps : 0,
+				c->width - 1);
 		}
 	}
 	pen_put(p, TOP_PLAIN, "", 1);

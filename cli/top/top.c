@@ -90,19 +90,16 @@ static int to_batch(const struct layer *l, struct top_view *v, unsigned long cou
 		struct timespec pause = { (time_t)v->every_s,
 					  (long)((v->every_s - (double)(time_t)v->every_s) * 1e9) };
 		struct top_model m;
-		cJSON *tree;
-		int rc;
+		struct status *status;
 
 		if (i) {
 			nanosleep(&pause, NULL);
 			putchar('\n');
 		}
-		tree = status_ask(l, STATUS_WAIT_MS);
-		if (!tree)
+		status = status_ask(l, STATUS_WAIT_MS);
+		if (!status)
 			return layer_not_up(l, true);
-		rc = top_model_read(&m, tree);
-		cJSON_Delete(tree);
-		if (rc)
+		if (top_model_read(&m, status))
 			return cli_fail(cmd, "no memory.");
 		top_model_arrange(&m, v->sort, v->reverse, v->filter);
 		top_draw_batch(&p.canvas, &m, v);

@@ -13,15 +13,13 @@
 #ifndef SL_CLI_TOP_TOP_H
 #define SL_CLI_TOP_TOP_H
 
-#include <cjson/cJSON.h>
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "layer/status.h"
 
-#define TOP_NAME      64
+#define TOP_NAME      96
 #define TOP_TEXT      128
-#define TOP_IONODES   64
 #define TOP_COLUMNS   60 /* the least that can be drawn upon */
 #define TOP_ROWS      10
 #define TOP_LINE_MOST 512 /* columns that are used at most */
@@ -29,41 +27,17 @@
 
 /* ---- what there is ---- */
 
-struct top_job {
-	char name[TOP_NAME];
-	char ionodes[STATUS_CELL];
-	char reason[TOP_TEXT];
-	char period_from[16]; /* "declared", "detected", or "" */
-	double clients, now_bps, average_bps, iops, share;
-	double wire_bytes, cached_bytes, dirty_bytes;
-	double queue, held_s, p50_us, p99_us;
-	double unscheduled;	     /* bytes that went past the scheduler */
-	double period_s, confidence; /* 0: not known */
-	bool has_set;
-	double set;			 /* TOP_NO_SET: none */
-	double min_bps, max_bps, weight; /* as asked for */
-	double grant_bps;		 /* -1: none */
-};
-
-struct top_ionode {
-	char name[16], state[16];
-	double jobs, clients, now_bps, iops, requests, capacity_bps;
-};
-
 struct top_model {
-	char root[TOP_TEXT], policies[2 * TOP_TEXT], control[TOP_TEXT];
-	double uptime_s, capacity_bps, now_bps, iops, inflight_bytes, queue;
-	bool many; /* nodes, or a controller */
-	struct top_ionode ionode[TOP_IONODES];
-	size_t ionodes;
-	struct top_job *job; /* as they come; owned */
-	size_t jobs;
-	size_t *shown; /* indices of those that pass the filter, in order; owned */
+	struct status *s; /* owned */
+	char policies[2 * TOP_TEXT], control[TOP_TEXT];
+	double queue;
+	bool many;     /* nodes, or a controller */
+	size_t *shown; /* indices of the jobs that pass the filter, in order; owned */
 	size_t shown_count;
 };
 
-/* From what a node answers to "status", or status_merge(). 0 or -ENOMEM. */
-int top_model_read(struct top_model *m, const cJSON *tree);
+/* The status becomes the model's, also on failure. 0 or -ENOMEM. */
+int top_model_read(struct top_model *m, struct status *s);
 void top_model_free(struct top_model *m);
 
 enum top_sort {
@@ -171,7 +145,7 @@ struct top_feed *top_feed_start(const struct layer *l, double every_s);
 /* Readable when there is news; read by top_feed_take(). */
 int top_feed_fd(const struct top_feed *f);
 /* The newest status, to be deleted; *gone: nobody answers. NULL without gone: no news. */
-cJSON *top_feed_take(struct top_feed *f, bool *gone);
+struct status *top_feed_take(struct top_feed *f, bool *gone);
 void top_feed_now(struct top_feed *f); /* do not wait for the next time */
 /* Ends it, or leaves it to the end of the process if a node keeps it waiting. */
 void top_feed_stop(struct top_feed *f);

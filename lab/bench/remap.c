@@ -10,7 +10,6 @@
  * has all of the job's processes and the other has none: its last call there is done, its
  * connection is closed. Both are looked at every 0.1 ms.
  */
-#include <cjson/cJSON.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
@@ -24,6 +23,7 @@
 #include "client/conn/client.h"
 #include "lab/bench/control.h"
 #include "lab/private.h"
+#include "layer/status.h"
 
 #define CMD	   "bench control"
 #define PROCS	   8
@@ -63,31 +63,14 @@ static int writer(void *arg, int sock)
 
 /* ---- the layer ---- */
 
-static long clients_at(const struct remap *w, unsigned node)
-{
-	char *answer = NULL;
-	const cJSON *job;
-	cJSON *tree;
-	long n = -1;
-
-	if (sl_client_control(w->socket[node], "status", &answer) == 0 &&
-	    (tree = cJSON_Parse(answer))) {
-		n = 0;
-		cJSON_ArrayForEach(job, cJSON_GetObjectItemCaseSensitive(tree, "jobs")) n +=
-			cJSON_GetObjectItemCaseSensitive(job, "clients")->valueint;
-		cJSON_Delete(tree);
-	}
-	free(answer);
-	return n;
-}
-
 /* Until the node has all of them and the other none; false: that takes too long. */
 static bool settled(const struct remap *w, unsigned node)
 {
 	int64_t end = sl_clock_ns() + TIMEOUT_NS;
 
 	while (sl_clock_ns() < end && !private_interrupted) {
-		if (clients_at(w, node) == PROCS && clients_at(w, 1 - node) == 0)
+		if (status_clients(w->socket[node]) == PROCS &&
+		    status_clients(w->socket[1 - node]) == 0)
 			return true;
 		nanosleep(&(struct timespec){ 0, 100000 }, NULL);
 	}
@@ -144,7 +127,8 @@ static int gather(const struct remap *w)
 	int64_t end = sl_clock_ns() + TIMEOUT_NS;
 
 	while (sl_clock_ns() < end && !private_interrupted) {
-		if (clients_at(w, 0) + clients_at(w, 1) == PROCS && send_to(w, 0) && settled(w, 0))
+		if (status_clients(w->socket[0]) + status_clients(w->socket[1]) == PROCS &&
+		    send_to(w, 0) && settled(w, 0))
 			return CLI_OK;
 		nanosleep(&(struct timespec){ 0, 10000000 }, NULL);
 	}

@@ -321,16 +321,16 @@ static int found(struct wire_bench *b)
 static double found_mb_s(const struct wire_bench *b)
 {
 	struct layer l;
-	cJSON *tree;
+	struct status *s;
 	double bps;
 
 	(void)b;
 	if (layer_open(&l, CMD, NULL, false))
 		return 0;
-	tree = status_ask(&l, ASK_MS);
+	s = status_ask(&l, ASK_MS);
 	layer_close(&l);
-	bps = status_number(cJSON_GetObjectItemCaseSensitive(tree, "capacity_auto"), "write_bps");
-	cJSON_Delete(tree);
+	bps = s ? s->capacity_auto_write_bps : 0;
+	status_free(s);
 	return bps / 1e6;
 }
 

@@ -2,7 +2,6 @@
 /* The layer of a live exploration, over private-layer.h: its options, and where jobs are. */
 #include "lab/explore/layer.h"
 
-#include <cjson/cJSON.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +12,7 @@
 #include "client/conn/client.h"
 #include "lab/private-layer.h"
 #include "layer/layer.h"
+#include "layer/status.h"
 
 #define ARGS	 24
 #define KNOWN_MS 10000
@@ -95,23 +95,7 @@ int explore_layer_map(const char *job, uint32_t ionodes)
 
 int64_t explore_layer_clients(uint32_t node)
 {
-	char path[108], *answer = NULL;
-	const cJSON *job;
-	cJSON *tree = NULL;
-	int64_t clients = -1;
+	char path[108];
 
-	if (!yl_socket(false, node, path) && !sl_client_control(path, "status", &answer))
-		tree = cJSON_Parse(answer);
-	if (tree) {
-		clients = 0;
-		cJSON_ArrayForEach(job, cJSON_GetObjectItemCaseSensitive(tree, "jobs"))
-		{
-			const cJSON *n = cJSON_GetObjectItemCaseSensitive(job, "clients");
-
-			clients += cJSON_IsNumber(n) ? (int64_t)n->valuedouble : 0;
-		}
-	}
-	cJSON_Delete(tree);
-	free(answer);
-	return clients;
+	return yl_socket(false, node, path) ? -1 : status_clients(path);
 }

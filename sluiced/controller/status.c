@@ -2,28 +2,23 @@
 /* The controller's status: nodes, and jobs with phase, grant and mapping. */
 #include "sluiced/controller/status.h"
 
+#include <stdlib.h>
 #include <unistd.h>
 
-#include "base/json.h"
+#include "wire/status.h"
 
-static void put_node(struct json *j, const struct brain *b, uint32_t i, sl_time now)
+static void put_node(struct status_ionode *s, const struct brain_node *n, sl_time now)
 {
-	const struct brain_node *n = b->node[i];
-	uint32_t jobs = 0;
-
+	s->name = n->name;
+	s->socket = n->socket;
+	s->up = n->up;
+	s->capacity_bps = (double)n->capacity_bps;
+	s->draw_bps = n->sent_bps;
+	s->heard_s = (double)(now - n->heard) / 1e9;
 	brain_for_pairs(p, n)
 	{
-		jobs += p->clients > 0;
+		s->jobs += p->clients > 0;
 	}
-	json_object(j, NULL);
-	json_string(j, "name", n->name);
-	json_string(j, "socket", n->socket);
-	json_bool(j, "up", n->up);
-	json_uint(j, "capacity_bps", n->capacity_bps);
-	json_double(j, "draw_bps", n->sent_bps);
-	json_uint(j, "jobs", jobs);
-	json_double(j, "heard_s", (double)(now - n->heard) / 1e9);
-	json_end(j);
 }
 
 /*
@@ -56,95 +51,116 @@ static const char *reason(const struct brain *b, const struct brain_job *job, ch
 	return out;
 }
 
-static void put_job(struct json *j, const struct brain *b, const struct brain_job *job)
+/* False: out of memory. */
+static bool put_parts(struct status_job *s, struct status *memory, const struct brain *b,
+		      const struct brain_job *job)
 {
-	bool granted = b->ops && job->in_io && brain_capacity(b), declared = false;
+	struct status_job **end = &s->parts;
+	const char **names = status_alloc(memory, (job->to_count + 1) * sizeof(*names));
+
+	if (!names)
+		return false;
+	for (uint32_t i = 0; i < job->to_count; i++)
+		names[i] = b->node[job->to[i]]->name;
+	s->served_by = names;
+	s->served_by_count = job->to_count;
+	brain_for_parts(p, job)
+	{
+		struct status_job *part;
+
+		if (!b->node[p->node]->up)
+			continue;
+		part = status_alloc(memory, sizeof(*part));
+		if (!part)
+			return false;
+		part->ionode = b->node[p->node]->name;
+		part->clients = p->clients;
+		part->rate_bps = p->rate_bps;
+		part->share_ppm = p->share;
+		part->divided_bps = p->divided_bps < 0 ? 0 : p->divided_bps;
+		*end = part;
+		end = &part->next_part;
+	}
+	return true;
+}
+
+static bool put_job(struct json *j, const struct brain *b, const struct brain_job *job)
+{
+	bool granted = b->ops && job->in_io && brain_capacity(b), declared = false, done;
 	char text[SL_JOB_NAME_MAX + 48];
+	struct status memory = { 0 };
+	struct status_job s = { .job = job->name };
 
 	brain_for_parts(p, job)
 	{
 		declared |= p->phase > 0;
 	}
+	s.in_io = job->in_io;
+	s.phase_declared = declared;
+	s.phases = (double)job->io.ended;
+	s.period_s = (double)job->io.period_ns / 1e9;
+	s.period_from = job->declared_ns ? "declared" : job->found_ns ? "detected" : NULL;
+	s.period_found_s = (double)job->found_ns / 1e9;
+	s.period_confidence = job->confidence;
+	s.mean_compute_s = job->mean_compute_s;
+	s.mean_bytes = job->mean_bytes;
+	s.moved_bytes = (double)job->moved_bytes;
+	s.grant_bps = granted ? job->io.rate_bps : (double)NAN;
+	s.rate_bps = job->divided_bps >= 0 ? job->divided_bps : (double)NAN;
+	s.reason = reason(b, job, text, sizeof(text));
+	s.map_epoch = (double)job->map_epoch;
+	done = put_parts(&s, &memory, b, job);
+	if (done)
+		status_put_job(j, &s, STATUS_OF_CONTROLLER);
+	status_clear(&memory);
+	return done;
+}
+
+static bool put_all(struct json *j, const struct brain *b, struct status *s, sl_time now)
+{
+	s->ionodes = status_alloc(s, (b->nodes + 1) * sizeof(*s->ionodes));
+	if (!s->ionodes)
+		return false;
+	s->ionodes_count = b->nodes;
+	for (uint32_t i = 0; i < b->nodes; i++)
+		put_node(&s->ionodes[i], b->node[i], now);
 	json_object(j, NULL);
-	json_string(j, "job", job->name);
-	json_bool(j, "in_io", job->in_io);
-	json_bool(j, "phase_declared", declared);
-	json_uint(j, "phases", job->io.ended);
-	json_double(j, "period_s", (double)job->io.period_ns / 1e9);
-	json_string(j, "period_from",
-		    job->declared_ns ? "declared"
-		    : job->found_ns  ? "detected"
-				     : NULL);
-	json_double(j, "period_found_s", (double)job->found_ns / 1e9);
-	json_double(j, "period_confidence", job->confidence);
-	json_double(j, "mean_compute_s", job->mean_compute_s);
-	json_double(j, "mean_bytes", job->mean_bytes);
-	json_uint(j, "moved_bytes", job->moved_bytes);
-	if (granted)
-		json_double(j, "grant_bps", job->io.rate_bps);
-	else
-		json_string(j, "grant_bps", NULL);
-	if (job->divided_bps >= 0)
-		json_double(j, "rate_bps", job->divided_bps);
-	else
-		json_string(j, "rate_bps", NULL);
-	json_string(j, "reason", reason(b, job, text, sizeof(text)));
-	json_uint(j, "map_epoch", job->map_epoch);
-	json_array(j, "ionodes");
-	for (uint32_t i = 0; i < job->to_count; i++)
-		json_string(j, NULL, b->node[job->to[i]]->name);
+	status_put_begin(j, s, STATUS_OF_CONTROLLER);
+	for (uint32_t i = 0; i < b->jobs; i++)
+		if (b->job[i] && !put_job(j, b, b->job[i]))
+			return false;
+	status_put_end(j);
 	json_end(j);
-	json_array(j, "parts");
-	brain_for_parts(p, job)
-	{
-		if (!b->node[p->node]->up)
-			continue;
-		json_object(j, NULL);
-		json_string(j, "ionode", b->node[p->node]->name);
-		json_uint(j, "clients", p->clients);
-		json_double(j, "rate_bps", p->rate_bps);
-		json_uint(j, "share_ppm", p->share);
-		json_double(j, "divided_bps", p->divided_bps < 0 ? 0 : p->divided_bps);
-		json_end(j);
-	}
-	json_end(j);
-	json_end(j);
+	return true;
 }
 
 char *status_json(const struct brain *b, bool leads, sl_time now, sl_time started)
 {
+	struct status s = {
+		.pid = getpid(),
+		.uptime_s = (double)(now - started) / 1e9,
+		.epoch = (double)b->epoch,
+		.term = (double)b->term,
+		.role = leads ? "leads" : "standby",
+		.allocate = b->allocate->base.name,
+		.grant = b->grant->base.name,
+		.policy_grant = b->policy[0] ? b->policy[0] : b->grant->base.name,
+		.policy_allocate = b->policy[1] ? b->policy[1] : b->allocate->base.name,
+		.capacity_bps = (double)brain_capacity(b),
+	};
 	char *text = NULL;
 	size_t length = 0;
 	FILE *f = open_memstream(&text, &length);
 	struct json j;
+	bool done;
 
 	if (!f)
 		return NULL;
 	json_begin(&j, f);
-	json_object(&j, NULL);
-	json_uint(&j, "pid", (uint64_t)getpid());
-	json_double(&j, "uptime_s", (double)(now - started) / 1e9);
-	json_uint(&j, "epoch", b->epoch);
-	json_uint(&j, "term", b->term);
-	json_string(&j, "role", leads ? "leads" : "standby");
-	json_string(&j, "allocate", b->allocate->base.name);
-	json_string(&j, "grant", b->grant->base.name);
-	json_object(&j, "policy"); /* with what was set of their parameters */
-	json_string(&j, "grant", b->policy[0] ? b->policy[0] : b->grant->base.name);
-	json_string(&j, "allocate", b->policy[1] ? b->policy[1] : b->allocate->base.name);
-	json_end(&j);
-	json_uint(&j, "capacity_bps", brain_capacity(b));
-	json_array(&j, "ionodes");
-	for (uint32_t i = 0; i < b->nodes; i++)
-		put_node(&j, b, i, now);
-	json_end(&j);
-	json_array(&j, "jobs");
-	for (uint32_t i = 0; i < b->jobs; i++)
-		if (b->job[i])
-			put_job(&j, b, b->job[i]);
-	json_end(&j);
-	json_end(&j);
-	if (fclose(f) == 0)
+	done = put_all(&j, b, &s, now);
+	status_clear(&s);
+	if (fclose(f) == 0 && done)
 		return text;
+	free(text);
 	return NULL;
 }

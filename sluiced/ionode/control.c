@@ -47,15 +47,6 @@ static int answer(char **out, int status, const char *text)
 
 /* ---- status ---- */
 
-static void put_latency(struct json *j, const struct sl_job_stats *st)
-{
-	json_object(j, "latency_us");
-	json_double(j, "p50", (double)sl_latency_percentile_ns(st, 500000) / 1e3);
-	json_double(j, "p95", (double)sl_latency_percentile_ns(st, 950000) / 1e3);
-	json_double(j, "p99", (double)sl_latency_percentile_ns(st, 990000) / 1e3);
-	json_end(j);
-}
-
 /* Index of the io-sets set: log10 of the period in seconds, to the nearest integer. */
 static int set_of(sl_time period_ns)
 {
@@ -67,28 +58,20 @@ static int set_of(sl_time period_ns)
 	return i;
 }
 
-static void put_pattern(struct json *j, const struct node *n, uint64_t job)
+static void put_pattern(struct status_job *s, struct sl_job_pattern *p)
 {
-	struct sl_job_pattern p;
-
-	sl_job_pattern(n->sched, job, &p);
-	json_object(j, "pattern");
-	json_string(j, "spatiality", p.requests ? p.spatiality : NULL);
-	json_string(j, "size", p.requests ? p.size : NULL);
-	json_string(j, "op", !p.requests ? NULL : p.op == SL_WRITE ? "write" : "read");
-	json_uint(j, "files", p.files);
-	json_uint(j, "call_bytes", p.call_bytes);
-	json_end(j);
-	json_string(j, "order", p.order);
-	json_string(j, "order_reason", *p.reason ? p.reason : NULL);
+	s->pattern_spatiality = p->requests ? p->spatiality : NULL;
+	s->pattern_size = p->requests ? p->size : NULL;
+	s->pattern_op = !p->requests ? NULL : p->op == SL_WRITE ? "write" : "read";
+	s->pattern_files = (double)p->files;
+	s->pattern_call_bytes = (double)p->call_bytes;
+	s->order = p->order;
+	s->order_reason = *p->reason ? p->reason : NULL;
 }
 
-static void put_owner(struct json *j, const struct sl_job_owner *o)
+static const char *text_or_null(const char *text)
 {
-	json_uint(j, "uid", o->uid);
-	json_string(j, "account", o->account[0] ? o->account : NULL);
-	json_string(j, "qos", o->qos[0] ? o->qos : NULL);
-	json_string(j, "partition", o->partition[0] ? o->partition : NULL);
+	return *text ? text : NULL;
 }
 
 /* Whether this one may see the job. */
@@ -104,101 +87,102 @@ static const char *name_for(const struct node *n, const struct node_who *who,
 	return n->site && !who->admin ? site_short(job) : job->name;
 }
 
+static void put_stats(struct status_job *s, const struct sl_job_stats *st)
+{
+	s->batches = (double)st->batches;
+	s->merge_ratio = st->batches
+				 ? (double)(st->served_requests[SL_READ] +
+					    st->served_requests[SL_WRITE] + st->inflight_requests) /
+					   (double)st->batches
+				 : 1.0;
+	s->queued_requests = (double)st->queued_requests;
+	s->queued_bytes = (double)st->queued_bytes;
+	s->inflight_bytes = (double)st->inflight_bytes;
+	s->throttled_s = (double)st->throttled_ns / 1e9;
+	s->waiting_s = (double)st->waiting_ns / 1e9;
+	s->floor_bytes = (double)st->floor_bytes;
+	s->borrowed_bytes = (double)st->borrowed_bytes;
+	s->latency_us_p50 = (double)sl_latency_percentile_ns(st, 500000) / 1e3;
+	s->latency_us_p95 = (double)sl_latency_percentile_ns(st, 950000) / 1e3;
+	s->latency_us_p99 = (double)sl_latency_percentile_ns(st, 990000) / 1e3;
+}
+
+static void put_rights(struct status_job *s, const struct node *n, const struct node_job *job,
+		       const struct sl_job_stats *st)
+{
+	struct sl_job_conf conf;
+
+	sl_job_get(n->sched, job->number, &conf);
+	/* Its part of what was asked for; an order of the controller includes it. */
+	s->min_bps = (double)(job->grant_bps == SL_GRANT_NONE ? st->min_bps : job->min_here_bps);
+	s->max_bps = (double)st->max_bps;
+	s->asked_min_bps = (double)job->asked.min_bps; /* conf: this node's share of them */
+	s->asked_max_bps = (double)job->asked.max_bps;
+	/* What rules leave of that; of a limit that jobs share, all of it. */
+	s->allowed_max_bps = (double)(job->bucket && (!job->rights.max_bps ||
+						      job->rights.max_bps > job->bucket_bps)
+					      ? job->bucket_bps
+					      : job->rights.max_bps);
+	s->asked_period_s = (double)job->asked.period_ns / 1e9;
+	s->burst_bytes = (double)job->asked.burst_bytes;
+	s->best_effort = conf.best_effort;
+	s->weight = job->rights.weight ? job->rights.weight : 1;
+	s->period_s = (double)conf.period_ns / 1e9;
+	s->set = conf.period_ns > 0 ? set_of(conf.period_ns) : (double)NAN;
+}
+
 static void put_job(struct json *j, const struct node *n, const struct node_who *who,
 		    const struct node_job *job, uint64_t total_bps, sl_time now)
 {
-	struct sl_job_conf conf;
+	struct status_job s = { .job = name_for(n, who, job) };
 	struct sl_job_stats st;
-	uint64_t bytes, requests, dirty, cached, wire;
+	struct sl_job_pattern pattern;
+	uint64_t dirty, cached, wire;
 	char reason[NODE_REASON];
 	/* A job that has ended does not get slower. */
 	sl_time until = job->clients			? now
 			: job->last_io > job->last_seen ? job->last_io
 							: job->last_seen;
 
-	sl_job_get(n->sched, job->number, &conf);
 	sl_job_stats(n->sched, job->number, now, &st);
-	bytes = job->moved[SL_READ] + job->moved[SL_WRITE];
-	requests = job->calls;
-	json_object(j, NULL);
-	json_string(j, "job", name_for(n, who, job));
-	if (n->site)
-		json_uint(j, "uid", job->uid);
-	json_uint(j, "clients", job->clients);
-	json_uint(j, "attached", job->turn ? job->turn->procs : 0);
-	json_uint(j, "procs", job->procs);
-	json_uint(j, "nodes", job->nodes);
-	put_owner(j, &job->owner);
-	json_string(j, "rule", rules_name(n, job));
-	json_uint(j, "bandwidth_bps", job->rate_bps);
-	json_uint(j, "average_bps",
-		  (uint64_t)((double)bytes * 1e9 / (double)(until - job->since + 1)));
-	json_uint(j, "iops", job->iops);
-	ops_job_status(job, j);
-	json_double(j, "share", total_bps ? (double)job->rate_bps / (double)total_bps : 0.0);
-	json_uint(j, "read_bytes", job->moved[SL_READ]);
-	json_uint(j, "write_bytes", job->moved[SL_WRITE]);
-	json_uint(j, "requests", requests);
-	json_uint(j, "batches", st.batches);
-	json_double(j, "merge_ratio",
-		    st.batches ? (double)(st.served_requests[SL_READ] +
-					  st.served_requests[SL_WRITE] + st.inflight_requests) /
-					 (double)st.batches
-			       : 1.0);
-	json_uint(j, "queued_requests", st.queued_requests);
-	json_uint(j, "queued_bytes", st.queued_bytes);
-	json_uint(j, "inflight_bytes", st.inflight_bytes);
-	json_double(j, "throttled_s", (double)st.throttled_ns / 1e9);
-	json_double(j, "waiting_s", (double)st.waiting_ns / 1e9);
-	json_uint(j, "unscheduled_bytes",
-		  job->turn ? atomic_load(&job->turn->shm->unscheduled) : 0);
+	sl_job_pattern(n->sched, job->number, &pattern);
 	turn_wire_bytes(job, &dirty, &cached, &wire);
-	json_uint(j, "dirty_bytes", dirty);
-	json_uint(j, "cached_bytes", cached);
-	json_uint(j, "wire_bytes", wire);
-	json_uint(j, "floor_bytes", st.floor_bytes);
-	json_uint(j, "borrowed_bytes", st.borrowed_bytes);
-	put_latency(j, &st);
-	/* Its part of what was asked for; an order of the controller includes it. */
-	json_uint(j, "min_bps", job->grant_bps == SL_GRANT_NONE ? st.min_bps : job->min_here_bps);
-	json_uint(j, "max_bps", st.max_bps);
-	json_uint(j, "asked_min_bps", job->asked.min_bps); /* conf: this node's share of them */
-	json_uint(j, "asked_max_bps", job->asked.max_bps);
-	/* What rules leave of that; of a limit that jobs share, all of it. */
-	json_uint(j, "allowed_max_bps",
-		  job->bucket && (!job->rights.max_bps || job->rights.max_bps > job->bucket_bps)
-			  ? job->bucket_bps
-			  : job->rights.max_bps);
-	json_double(j, "asked_period_s", (double)job->asked.period_ns / 1e9);
-	json_uint(j, "burst_bytes", job->asked.burst_bytes);
-	json_bool(j, "best_effort", conf.best_effort);
-	json_uint(j, "weight", job->rights.weight ? job->rights.weight : 1);
-	json_double(j, "period_s", (double)conf.period_ns / 1e9);
-	if (conf.period_ns > 0)
-		json_int(j, "set", set_of(conf.period_ns));
-	else
-		json_string(j, "set", NULL);
-	put_pattern(j, n, job->number);
-	json_string(j, "reason", node_reason(n, who, job, total_bps, now, reason));
-	json_end(j);
+	s.clients = job->clients;
+	s.attached = job->turn ? job->turn->procs : 0;
+	s.procs = job->procs;
+	s.nodes = job->nodes;
+	s.uid = n->site ? job->uid : job->owner.uid;
+	s.account = text_or_null(job->owner.account);
+	s.qos = text_or_null(job->owner.qos);
+	s.partition = text_or_null(job->owner.partition);
+	s.rule = rules_name(n, job);
+	s.bandwidth_bps = (double)job->rate_bps;
+	s.read_bytes = (double)job->moved[SL_READ];
+	s.write_bytes = (double)job->moved[SL_WRITE];
+	s.average_bps = (double)(uint64_t)((s.read_bytes + s.write_bytes) * 1e9 /
+					   (double)(until - job->since + 1));
+	s.iops = (double)job->iops;
+	s.share = total_bps ? (double)job->rate_bps / (double)total_bps : 0.0;
+	s.requests = (double)job->calls;
+	s.unscheduled_bytes = job->turn ? (double)atomic_load(&job->turn->shm->unscheduled) : 0.0;
+	s.dirty_bytes = (double)dirty;
+	s.cached_bytes = (double)cached;
+	s.wire_bytes = (double)wire;
+	s.reason = node_reason(n, who, job, total_bps, now, reason);
+	ops_job_status(job, &s);
+	put_stats(&s, &st);
+	put_rights(&s, n, job, &st);
+	put_pattern(&s, &pattern);
+	status_put_job(j, &s, STATUS_OF_NODE);
 }
 
-static void put_policies(struct json *j, const struct node *n, const struct sl_sched_stats *st)
+static const char *policy_spec(const struct node *n, enum sl_stage stage, const char *name)
 {
-	const char *const names[] = { st->admit, st->share, st->order };
-	for (int i = 0; i < SL_NODE_STAGES; i++)
-		json_string(j, sl_stage_name((enum sl_stage)i), names[i]);
-	json_object(j, "policy"); /* with what was set of their parameters */
-	for (int i = 0; i < SL_NODE_STAGES; i++) {
-		const char *spec = pass_configured(n, (enum sl_stage)i);
+	const char *spec = pass_configured(n, stage);
 
-		if (!spec)
-			spec = pass_stands_in(n, (enum sl_stage)i)
-				       ? sl_policy_at((enum sl_stage)i, 0)->name
-				       : names[i];
-		json_string(j, sl_stage_name((enum sl_stage)i), spec);
-	}
-	json_end(j);
+	if (spec)
+		return spec;
+	return pass_stands_in(n, stage) ? sl_policy_at(stage, 0)->name : name;
 }
 
 static uint64_t floors_bps(const struct node *n)
@@ -211,31 +195,55 @@ static uint64_t floors_bps(const struct node *n)
 }
 
 /* What another user may know of the others: how many, and what they move. */
-static void put_others(struct json *j, const struct node *n, const struct node_who *who)
+static void put_others(struct status *s, const struct node *n, const struct node_who *who)
 {
-	uint64_t jobs = 0, bps = 0, iops = 0, moved[2] = { 0, 0 };
-
+	s->others_jobs = 0;
 	for (const struct node_job *job = n->jobs; job; job = job->next) {
 		if (sees(n, who, job))
 			continue;
-		jobs++;
-		bps += job->rate_bps;
-		iops += job->iops;
-		moved[SL_READ] += job->moved[SL_READ];
-		moved[SL_WRITE] += job->moved[SL_WRITE];
+		s->others_jobs++;
+		s->others_bandwidth_bps += (double)job->rate_bps;
+		s->others_iops += (double)job->iops;
+		s->others_read_bytes += (double)job->moved[SL_READ];
+		s->others_write_bytes += (double)job->moved[SL_WRITE];
 	}
-	json_object(j, "others");
-	json_uint(j, "jobs", jobs);
-	json_uint(j, "bandwidth_bps", bps);
-	json_uint(j, "iops", iops);
-	json_uint(j, "read_bytes", moved[SL_READ]);
-	json_uint(j, "write_bytes", moved[SL_WRITE]);
-	json_end(j);
+}
+
+static void put_node(struct status *s, const struct node *n, sl_time now)
+{
+	struct sl_sched_stats st;
+
+	sl_sched_stats(n->sched, &st);
+	s->root = n->config->root;
+	s->pid = getpid();
+	s->uptime_s = (double)(now - n->started) / 1e9;
+	s->mode = pass_mode(n);
+	s->admit = st.admit;
+	s->share = st.share;
+	s->order = st.order;
+	s->policy_admit = policy_spec(n, SL_ADMIT, st.admit);
+	s->policy_share = policy_spec(n, SL_SHARE, st.share);
+	s->policy_order = policy_spec(n, SL_ORDER, st.order);
+	s->capacity_bps = (double)(n->find ? sense_found_bps(n) : n->capacity_bps);
+	s->charge = turn_wire_charge(n);
+	s->draw_bps = (double)n->draw_bps;
+	s->floors_bps = (double)floors_bps(n);
+	s->workers = n->workers;
+	s->requests = (double)st.requests;
+	s->inflight_batches = (double)st.inflight_batches;
+	s->inflight_bytes = (double)st.inflight_bytes;
+	s->window_batches = n->window.limit;
+	s->decisions = (double)st.decisions;
+	s->decisions_per_s = (double)n->decisions_per_s;
+	rules_status(n, s);
+	sense_status(n, s);
+	ops_status(n, s);
+	trace_status(n, s);
 }
 
 static int status(struct node *n, const struct node_who *who, char **out)
 {
-	struct sl_sched_stats st;
+	struct status s = { .version = SL_VERSION, .others_jobs = NAN };
 	uint64_t bps = 0, iops = 0;
 	struct json j;
 	size_t size;
@@ -248,43 +256,22 @@ static int status(struct node *n, const struct node_who *who, char **out)
 	now = node_now();
 	node_collect(n, now);
 	turn_account(n, now);
-	sl_sched_stats(n->sched, &st);
-	json_begin(&j, f);
-	json_object(&j, NULL);
-	json_string(&j, "version", SL_VERSION);
-	json_string(&j, "root", n->config->root);
-	json_uint(&j, "pid", (uint64_t)getpid());
-	json_double(&j, "uptime_s", (double)(now - n->started) / 1e9);
-	json_string(&j, "mode", pass_mode(n));
-	rules_status(n, &j);
-	put_policies(&j, n, &st);
-	json_uint(&j, "capacity_bps", n->find ? sense_found_bps(n) : n->capacity_bps);
-	sense_status(n, &j);
-	ops_status(n, &j);
-	json_string(&j, "charge", turn_wire_charge(n));
-	json_uint(&j, "draw_bps", n->draw_bps);
-	json_uint(&j, "floors_bps", floors_bps(n));
-	json_uint(&j, "workers", n->workers);
-	json_uint(&j, "requests", st.requests);
-	json_uint(&j, "inflight_batches", st.inflight_batches);
-	json_uint(&j, "inflight_bytes", st.inflight_bytes);
-	json_uint(&j, "window_batches", n->window.limit);
-	trace_status(n, &j);
-	json_uint(&j, "decisions", st.decisions);
-	json_uint(&j, "decisions_per_s", n->decisions_per_s);
+	put_node(&s, n, now);
 	for (const struct node_job *job = n->jobs; job; job = job->next) {
 		bps += job->rate_bps;
 		iops += job->iops;
 	}
-	json_uint(&j, "bandwidth_bps", bps);
-	json_uint(&j, "iops", iops);
+	s.bandwidth_bps = (double)bps;
+	s.iops = (double)iops;
 	if (n->site && !who->admin)
-		put_others(&j, n, who);
-	json_array(&j, "jobs");
+		put_others(&s, n, who);
+	json_begin(&j, f);
+	json_object(&j, NULL);
+	status_put_begin(&j, &s, STATUS_OF_NODE);
 	for (const struct node_job *job = n->jobs; job; job = job->next)
 		if (sees(n, who, job))
 			put_job(&j, n, who, job, bps, now);
-	json_end(&j);
+	status_put_end(&j);
 	json_end(&j);
 	node_unlock(n);
 	return fclose(f) ? ENOMEM : 0;

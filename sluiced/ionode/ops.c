@@ -513,30 +513,38 @@ void ops_stop(struct node *n)
 
 /* ---- status ---- */
 
-void ops_status(const struct node *n, struct json *j)
+void ops_status(const struct node *n, struct status *s)
 {
 	uint64_t rate = 0;
 
 	for (const struct node_job *job = n->jobs; job; job = job->next)
 		rate += ops_sum(job->ops.rate);
-	json_uint(j, "capacity_ops", n->ops->find ? n->ops->draw : n->ops->capacity);
-	json_bool(j, "capacity_ops_found", n->ops->find);
-	json_uint(j, "ops_per_s", rate);
+	s->capacity_ops = (double)(n->ops->find ? n->ops->draw : n->ops->capacity);
+	s->capacity_ops_found = n->ops->find;
+	s->ops_per_s = (double)rate;
 }
 
-void ops_job_status(const struct node_job *job, struct json *j)
+void ops_job_status(const struct node_job *job, struct status_job *s)
 {
 	const struct node_ops *jo = &job->ops;
 	uint64_t held = job->turn ? atomic_load(&job->turn->shm->operations.held_ns) : 0;
 
-	json_uint(j, "ops_per_s", ops_sum(jo->rate));
-	json_uint(j, "operations", ops_sum(jo->made));
-	json_object(j, "ops");
-	for (int c = 0; c < SL_CLASSES; c++)
-		json_uint(j, sl_class_names[c], jo->made[c]);
-	json_end(j);
-	json_double(j, "ops_held_s", (double)held / 1e9);
-	json_uint(j, "min_ops", jo->asked.min_ops);
-	for (int m = 0; m < SL_METERS; m++)
-		json_uint(j, sl_meter_keys[m], jo->asked.max[m]);
+	s->ops_per_s = (double)ops_sum(jo->rate);
+	s->operations = (double)ops_sum(jo->made);
+	s->ops_create = (double)jo->made[SL_CREATE];
+	s->ops_lookup = (double)jo->made[SL_LOOKUP];
+	s->ops_remove = (double)jo->made[SL_REMOVE];
+	s->ops_list = (double)jo->made[SL_LIST];
+	s->ops_attribute = (double)jo->made[SL_ATTRIBUTE];
+	s->ops_held_s = (double)held / 1e9;
+	s->min_ops = (double)jo->asked.min_ops;
+	s->max_create = (double)jo->asked.max[SL_CREATE];
+	s->max_lookup = (double)jo->asked.max[SL_LOOKUP];
+	s->max_remove = (double)jo->asked.max[SL_REMOVE];
+	s->max_list = (double)jo->asked.max[SL_LIST];
+	s->max_attribute = (double)jo->asked.max[SL_ATTRIBUTE];
+	s->max_ops = (double)jo->asked.max[SL_METER_OPS];
+	s->max_iops = (double)jo->asked.max[SL_METER_IOPS];
+	s->max_read = (double)jo->asked.max[SL_METER_READ];
+	s->max_write = (double)jo->asked.max[SL_METER_WRITE];
 }

@@ -9,9 +9,9 @@
 
 #include <stdbool.h>
 
-#include "base/json.h"
 #include "sluice.h"
 #include "wire/ops.h"
+#include "wire/status.h"
 
 struct node;
 struct node_job;
@@ -64,7 +64,7 @@ int ops_capacity(struct node *n, uint64_t per_second, bool find, sl_time now);
 /* The policy of a stage has been set. */
 void ops_policy(struct node *n, const char *stage, const char *spec, sl_time now);
 
-void ops_status(const struct node *n, struct json *j);
-void ops_job_status(const struct node_job *job, struct json *j);
+void ops_status(const struct node *n, struct status *s);
+void ops_job_status(const struct node_job *job, struct status_job *s);
 
 #endif

@@ -532,15 +532,29 @@ void rules_count(struct node *n, const struct node_job *j, uint64_t bytes, sl_ti
 	}
 }
 
-void rules_status(const struct node *n, struct json *j)
+void rules_status(const struct node *n, struct status *s)
 {
 	const struct rules *r = n->rules;
 
+	if (!r)
+		return;
+	s->config_file = n->config->file;
+	s->config_rules = (double)r->config.rules_count;
+	s->config_loaded = (double)r->taken_at;
+	s->config_error = r->error[0] ? r->error : NULL;
+}
+
+/* In the list of rules: the same as `config` of the status. */
+static void put_config(struct json *j, const struct node *n)
+{
+	struct status s = { 0 };
+
+	rules_status(n, &s);
 	json_object(j, "config");
-	json_string(j, "file", r ? n->config->file : NULL);
-	json_uint(j, "rules", r ? r->config.rules_count : 0);
-	json_uint(j, "loaded", r ? (uint64_t)r->taken_at : 0);
-	json_string(j, "error", r && r->error[0] ? r->error : NULL);
+	json_string(j, "file", s.config_file);
+	json_uint(j, "rules", (uint64_t)s.config_rules);
+	json_uint(j, "loaded", (uint64_t)s.config_loaded);
+	json_string(j, "error", s.config_error);
 	json_end(j);
 }
 
@@ -607,7 +621,7 @@ int rules_json(struct node *n, char **out)
 		return ENOMEM;
 	json_begin(&j, f);
 	json_object(&j, NULL);
-	rules_status(n, &j);
+	put_config(&j, n);
 	json_array(&j, "rules");
 	for (unsigned i = 0; n->rules && i < n->rules->config.rules_count; i++)
 		put_rule(&j, n, i);

@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "layer/config.h"
 #include "sluiced/ionode/node.h"
+#include "wire/status.h"
 
 /* At the start, no lock is held: read the file, if there is one. 0 or -ENOMEM. */
 int rules_start(struct node *n);
@@ -39,7 +40,7 @@ void rules_order(struct node *n, struct node_job *j, uint64_t bps, sl_time until
 void rules_count(struct node *n, const struct node_job *j, uint64_t bytes, sl_time held_ns);
 
 /* For status: file, error. */
-void rules_status(const struct node *n, struct json *j);
+void rules_status(const struct node *n, struct status *s);
 const char *rules_name(const struct node *n, const struct node_job *j); /* NULL: no rule */
 /* All rules with their counters, as JSON, malloc'ed. 0 or a positive errno. */
 int rules_json(struct node *n, char **out);

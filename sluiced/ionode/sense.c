@@ -500,23 +500,19 @@ uint64_t sense_found_bps(const struct node *n)
 	return (uint64_t)(bytes / time);
 }
 
-void sense_status(const struct node *n, struct json *j)
+void sense_status(const struct node *n, struct status *to)
 {
 	static const char *const states[] = { "clear", "trial", "paced" };
 	const struct sense *s = n->sense;
 
-	if (!n->find || !s) {
-		json_string(j, "capacity_auto", NULL);
+	if (!n->find || !s)
 		return;
-	}
-	json_object(j, "capacity_auto");
-	json_string(j, "state", s->reading.has_capacity ? "told" : states[s->capacity.state]);
-	json_uint(j, "read_bps", (uint64_t)s->capacity.estimate_bps[SL_READ]);
-	json_uint(j, "write_bps", (uint64_t)s->capacity.estimate_bps[SL_WRITE]);
-	json_uint(j, "paced_bps", n->passing ? 0 : n->capacity_bps);
-	json_string(j, "why", s->reading.has_capacity ? "a sensor says so" : s->capacity.why);
-	json_string(j, "sensor", sensor_name(s->sensor));
-	json_double(j, "blocked_threads", s->sample.blocked);
-	json_double(j, "waiting_threads", s->sample.waited);
-	json_end(j);
+	to->capacity_auto_state = s->reading.has_capacity ? "told" : states[s->capacity.state];
+	to->capacity_auto_read_bps = (double)(uint64_t)s->capacity.estimate_bps[SL_READ];
+	to->capacity_auto_write_bps = (double)(uint64_t)s->capacity.estimate_bps[SL_WRITE];
+	to->capacity_auto_paced_bps = n->passing ? 0 : (double)n->capacity_bps;
+	to->capacity_auto_why = s->reading.has_capacity ? "a sensor says so" : s->capacity.why;
+	to->capacity_auto_sensor = sensor_name(s->sensor);
+	to->capacity_auto_blocked_threads = s->sample.blocked;
+	to->capacity_auto_waiting_threads = s->sample.waited;
 }

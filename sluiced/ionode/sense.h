@@ -18,6 +18,7 @@
 
 #include "base/json.h"
 #include "sluiced/ionode/node.h"
+#include "wire/status.h"
 
 /* No lock is held. Start the thread if there is something to measure. -errno. */
 int sense_start(struct node *n);
@@ -28,6 +29,6 @@ int sense_auto(struct node *n, bool find, sl_time now);
 /* What was found: of what is read and written now, in bytes a second; 0: nothing yet. */
 uint64_t sense_found_bps(const struct node *n);
 /* "capacity_auto" of the status; null if the capacity is given. */
-void sense_status(const struct node *n, struct json *j);
+void sense_status(const struct node *n, struct status *to);
 
 #endif

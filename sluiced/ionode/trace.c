@@ -179,23 +179,19 @@ void trace_stop(struct node *n)
 	trace_free(t);
 }
 
-void trace_status(const struct node *n, struct json *j)
+void trace_status(const struct node *n, struct status *s)
 {
 	struct node_trace *t = n->trace;
 	int error;
 
-	if (!t) {
-		json_string(j, "trace", NULL);
+	if (!t)
 		return;
-	}
 	pthread_mutex_lock(&t->lock);
 	error = t->error;
 	pthread_mutex_unlock(&t->lock);
-	json_object(j, "trace");
-	json_string(j, "file", n->config->trace);
-	json_string(j, "state", error ? "stopped" : "recording");
-	json_string(j, "error", error ? strerror(error) : NULL);
-	json_end(j);
+	s->trace_file = n->config->trace;
+	s->trace_state = error ? "stopped" : "recording";
+	s->trace_error = error ? strerror(error) : NULL;
 }
 
 /* ---- the calls ---- */

@@ -9,11 +9,12 @@
 
 #include "base/json.h"
 #include "sluiced/ionode/node.h"
+#include "wire/status.h"
 
 int trace_start(struct node *n, const char *path, const struct sl_config *config);
 void trace_stop(struct node *n);
 /* The key "trace" of the node's status: null, or the file and whether a write has failed. */
-void trace_status(const struct node *n, struct json *j);
+void trace_status(const struct node *n, struct status *s);
 
 int node_add(struct node *n, struct node_io *io, sl_time now);
 const struct sl_batch *node_next(struct node *n, sl_time now, sl_time *wake);

@@ -5,7 +5,7 @@
  *	the body of a change of a job, or of policies: what is taken is one control line, of words
  *	that were checked; or of what-if: what is taken are policies;
  *	headers, each ended by a 0 byte: nobody writes without the token, whatever else is there;
- *	a status: it becomes metrics and a scenario, or none.
+ *	a status: it becomes metrics and a scenario, is written as it was read, and merged.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -99,29 +99,58 @@ static void headers(char *text, size_t size)
 	      (r.authorization && strstr(r.authorization, TOKEN)));
 }
 
-static void status(const char *text, size_t size)
+/* It is written as it was read, and merges with itself. */
+static void written_again(struct status *s, const char *text)
 {
-	cJSON *tree = cJSON_ParseWithLength(text, size);
+	struct status_member both[2] = {
+		{ .name = "0", .socket = "a", .log = "b", .said = s },
+		{ .name = "1", .socket = "c", .log = "d", .said = status_decode(text) },
+	};
+	char *out[2] = { NULL, NULL };
+	size_t length[2];
+
+	for (int i = 0; i < 2; i++) {
+		struct status *again = i ? status_decode(out[0]) : NULL;
+		FILE *f = open_memstream(&out[i], &length[i]);
+		struct json j;
+
+		CHECK(f && (!i || again));
+		json_begin_line(&j, f);
+		json_object(&j, NULL);
+		status_put(&j, i ? again : s, STATUS_OF_LAYER);
+		json_end(&j);
+		fclose(f);
+		status_free(again);
+	}
+	CHECK(length[0] == length[1] && !memcmp(out[0], out[1], length[0]));
+	free(out[0]);
+	free(out[1]);
+	status_free(status_merge(both, 2, NULL, NULL));
+}
+
+static void status(const char *text)
+{
+	struct status *s = status_decode(text);
 	char *out = NULL, err[PLAN_TEXT];
 	static struct history h;
 	struct plan p;
 	size_t length;
 	FILE *f;
 
-	if (!tree)
+	if (!s)
 		return;
 	f = open_memstream(&out, &length);
-	metrics_write(f, tree, true, 0);
+	metrics_write(f, "x", s, 0);
 	fclose(f);
 	free(out);
 	CHECK(history_init(&h) == 0);
-	if (plan_make(tree, &h, &p, err) == 0) {
+	if (plan_make(s, &h, &p, err) == 0) {
 		out = plan_answer(&p, text, &length);
 		cJSON_free(out);
 		plan_free(&p);
 	}
 	history_free(&h);
-	cJSON_Delete(tree);
+	written_again(s, text);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -139,7 +168,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	else if (data[0] % 5 == 3)
 		headers(text, size);
 	else
-		status(text, size - 1);
+		status(text);
 	free(text);
 	return 0;
 }
