@@ -330,7 +330,7 @@ static bool leave(struct conn *c)
 	if (where == WHERE_LOST)
 		conn_lose(c);
 	if (where == WHERE_MOVE && atomic_load(&g.current) == c) {
-		if (c->via == &conn_tcp)
+		if (c->via->far)
 			sync_leave(c);
 		atomic_store(&c->left, true);
 		atomic_store(&g.current, NULL);
@@ -388,6 +388,22 @@ struct conn *conn_get(int *error)
 		}
 		nanosleep(&(struct timespec){ 0, 20000000 }, NULL);
 	}
+}
+
+int conn_with(int (*f)(struct conn *c, int error, void *arg), void *arg)
+{
+	int rc;
+
+	do {
+		int error = 0;
+		struct conn *c = conn_get(&error);
+
+		rc = f(c, error, arg);
+		if (!c)
+			break;
+		conn_put(c);
+	} while (rc == GONE || rc == AGAIN);
+	return rc;
 }
 
 /* ---- its descriptor ---- */

@@ -17,6 +17,7 @@
 /* No errnos, since any of those can be a file system's. */
 #define GONE  INT_MIN	    /* the node */
 #define AGAIN (INT_MIN + 1) /* nothing was done: again, with whatever connection there is then */
+#define LATER (INT_MIN + 2) /* see struct transport */
 
 struct conn;
 
@@ -33,12 +34,39 @@ struct transfer {
 	const struct sl_remote *remote;
 };
 
-/* A way to a node: shared memory (client.c), TCP (tcp.c). Results: 0, negative errno, GONE. */
+#define PIECES 8 /* of a transfer, under way at once */
+
+/* Part of a transfer. */
+struct piece {
+	size_t at; /* in the transfer */
+	size_t length;
+	int64_t moved; /* when it is over: bytes, or negative errno */
+	uint64_t id;   /* slot or tag */
+	bool over;
+};
+
+/* The pieces under way, oldest first, in a ring. */
+struct pieces {
+	struct piece piece[PIECES];
+	unsigned first, count;
+	int leader; /* shared memory: slot on whose signal we wait; -1: none yet */
+};
+
+/* A way to a node: shared memory (slots.c), TCP (tcp.c). Results: 0, negative errno, GONE. */
 struct transport {
-	/* Make the file known to the node. The lock is held. */
+	bool far;	    /* the node may be on another machine, and we have a lease */
+	unsigned pieces;    /* under way at once, at most PIECES */
+	size_t piece_bytes; /* at most */
+	/* Make the file known to the node, or forget it there. The lock is held. */
 	int (*open)(struct conn *c, const struct sl_remote *r, int fd, uint64_t *file);
-	/* Move what is left. 0: all moved, or the end of the file. */
+	int (*close)(struct conn *c, uint64_t file);
+	/* Move what is left, by move_pieces(). 0: all moved, or the end of the file. */
 	int (*move)(struct conn *c, uint64_t file, struct transfer *t);
+	/* For move_pieces(): send this piece. LATER: only when another one has been answered. */
+	int (*post)(struct conn *c, uint64_t file, struct transfer *t, struct pieces *p,
+		    struct piece *piece);
+	/* One of them is answered, and over. skip: what was read is of no use any more. */
+	int (*reap)(struct conn *c, struct transfer *t, struct pieces *p, bool skip);
 };
 
 struct conn {
@@ -88,8 +116,11 @@ bool conn_signalled(void);
  */
 bool conn_inherited(const struct conn *c);
 bool conn_ours(const struct conn *c); /* the number still is the connection's */
-/* Over a Unix socket: pass the descriptor. */
+/* Over a Unix socket: pass the descriptor; and return when the node has closed it. */
 int conn_pass(struct conn *c, const struct sl_remote *r, int fd, uint64_t *file);
+int conn_take_back(struct conn *c, uint64_t file);
+/* client.c: cut what is left of the transfer into pieces and move them; as transport->move(). */
+int move_pieces(struct conn *c, uint64_t file, struct transfer *t, struct pieces *p);
 
 /*
  * The connection, made if there is none; NULL with *error when the node cannot be reached within
@@ -97,6 +128,11 @@ int conn_pass(struct conn *c, const struct sl_remote *r, int fd, uint64_t *file)
  */
 struct conn *conn_get(int *error);
 void conn_put(struct conn *c);
+/*
+ * Call f with a connection, until it returns neither GONE nor AGAIN. If there is no node, f is
+ * called once more, with NULL and the error of conn_get().
+ */
+int conn_with(int (*f)(struct conn *c, int error, void *arg), void *arg);
 /* The current one, or NULL if this process has none; given back in the same way. */
 struct conn *conn_held(void);
 /* It is of no use any more: the next conn_get() makes another. */

@@ -68,29 +68,35 @@ int conn_open(struct conn *c, struct sl_remote *r, int fd, uint64_t *file)
  * CLOSE has no answer; but what comes behind it is answered when it has been obeyed. The lock
  * keeps other threads from coming between question and answer.
  */
-void sl_client_close(struct sl_remote *r)
+int conn_take_back(struct conn *c, uint64_t file)
 {
-	struct sl_frame f = { .type = SL_CLOSE, .file = r->file };
+	struct sl_frame f = { .type = SL_CLOSE, .file = file };
 	static const char word[] = { 'p', 'i', 'n', 'g' };
 	struct sl_frame ping = { .type = SL_CONTROL, .tag = 3, .length = sizeof(word) };
 	struct {
 		unsigned char close[SL_FRAME_BYTES], ping[SL_FRAME_BYTES], word[sizeof(word)];
 	} out;
 	unsigned char in[SL_FRAME_BYTES + sizeof(word)]; /* "pong" */
+
+	sl_frame_encode(&f, out.close);
+	sl_frame_encode(&ping, out.ping);
+	memcpy(out.word, word, sizeof(word));
+	return !conn_ours(c) || dial_send(c->sock, &out, sizeof(out), -1) ||
+			       dial_receive(c, in, sizeof(in))
+		       ? GONE
+		       : 0;
+}
+
+void sl_client_close(struct sl_remote *r)
+{
 	struct conn *c = r->life ? conn_held() : NULL;
 	sigset_t old;
 
 	if (!c)
 		return;
 	if (c->life == r->life && !atomic_load(&c->lost)) {
-		sl_frame_encode(&f, out.close);
-		sl_frame_encode(&ping, out.ping);
-		memcpy(out.word, word, sizeof(word));
 		conn_lock(&old);
-		if (c->via == &conn_tcp)
-			tcp_close(c, f.file);
-		else if (!conn_ours(c) || dial_send(c->sock, &out, sizeof(out), -1) ||
-			 dial_receive(c, in, sizeof(in)))
+		if (c->via->close(c, r->file) == GONE)
 			conn_lose(c);
 		conn_unlock(&old);
 	}

@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Slots of the shared segment (wire/shm.h): taking one, ringing the bell of the node's worker on
- * this CPU, and waiting for the answer: by yielding where that hands over, else asleep.
+ * The way to a node on this machine: slots of the shared segment (wire/shm.h). Taking one, ringing
+ * the bell of the node's worker on this CPU, and waiting for the answer: by yielding where that
+ * hands over, else asleep.
  */
 #include <errno.h>
 #include <linux/futex.h>
 #include <sched.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "client/conn/slots.h"
+#include "base/clock.h"
+#include "client/conn/connect.h"
+#include "client/conn/cursor.h"
+#include "sluice.h"
 
 #define YIELD_NS      50000
 #define QUICK_NS      1500    /* a yield that is faster: nobody else has run */
@@ -19,14 +24,6 @@
 #define CHECK_NS      100000000 /* how often a sleeping client looks whether its node lives */
 #define STALL_NS      2000000000
 #define HELP_NS	      500000 /* how long it waits for its own worker */
-
-int64_t slots_now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
-}
 
 static void futex_wake(_Atomic uint32_t *word, int private)
 {
@@ -48,7 +45,8 @@ static bool futex_wait(_Atomic uint32_t *word, int private, uint32_t seen, int64
 
 /* ---- slots ---- */
 
-int slot_try(struct conn *c)
+/* A free slot, or -1. */
+static int slot_try(struct conn *c)
 {
 	uint64_t free = atomic_load_explicit(&c->free_slots, memory_order_relaxed);
 
@@ -58,7 +56,7 @@ int slot_try(struct conn *c)
 	return -1;
 }
 
-void slot_free(struct conn *c, int slot)
+static void slot_free(struct conn *c, int slot)
 {
 	atomic_fetch_or(&c->free_slots, UINT64_C(1) << slot);
 	if (atomic_load(&c->slot_waiters)) {
@@ -79,11 +77,12 @@ static bool owing(struct conn *c)
 /*
  * A slot of a connection whose other threads hold all of them: wait for one. Threads that a signal
  * handler took out of a call by longjmp() never give theirs back. So if all has been answered, and
- * still none becomes free for STALL_NS, this connection is left to those who hold it.
+ * still none becomes free for STALL_NS, this connection is left to those who hold it, and -1
+ * returned.
  */
-int slot_wait(struct conn *c)
+static int slot_wait(struct conn *c)
 {
-	int64_t due = slots_now_ns() + CHECK_NS, stall = 0;
+	int64_t due = sl_clock_ns() + CHECK_NS, stall = 0;
 	int slot;
 
 	atomic_fetch_add(&c->slot_waiters, 1);
@@ -101,7 +100,7 @@ int slot_wait(struct conn *c)
 			conn_lose(c);
 			break;
 		}
-		due = slots_now_ns() + CHECK_NS;
+		due = sl_clock_ns() + CHECK_NS;
 		stall = owing(c) ? 0 : stall + CHECK_NS;
 		if (stall >= STALL_NS) {
 			conn_retire(c);
@@ -112,7 +111,7 @@ int slot_wait(struct conn *c)
 	return slot;
 }
 
-/* ---- one piece ---- */
+/* ---- bells ---- */
 
 static void ring(struct conn *c, uint32_t worker)
 {
@@ -155,11 +154,6 @@ static void wake(struct conn *c, struct sl_bell *bell)
 		ask_for_help(c);
 }
 
-void slot_post(struct conn *c, int slot)
-{
-	wake(c, mark(c, slot));
-}
-
 /* ---- waiting ---- */
 
 /* One that the node has answered, or NULL. */
@@ -171,7 +165,7 @@ static struct piece *answered(struct conn *c, struct pieces *p)
 
 		if (piece->over)
 			continue;
-		state = atomic_load_explicit(&c->segment->slot[piece->slot].state,
+		state = atomic_load_explicit(&c->segment->slot[piece->id].state,
 					     memory_order_acquire);
 		if (state == SL_SLOT_DONE)
 			return piece;
@@ -189,7 +183,7 @@ static struct piece *answered(struct conn *c, struct pieces *p)
 static struct piece *yield_for(struct conn *c, struct pieces *p)
 {
 	uint32_t crowded = atomic_load_explicit(&c->crowded, memory_order_relaxed);
-	int64_t before, now = slots_now_ns(), end = now + YIELD_NS;
+	int64_t before, now = sl_clock_ns(), end = now + YIELD_NS;
 	struct piece *piece;
 
 	if (crowded) {
@@ -199,7 +193,7 @@ static struct piece *yield_for(struct conn *c, struct pieces *p)
 	while (!(piece = answered(c, p)) && now <= end) {
 		before = now;
 		sched_yield();
-		now = slots_now_ns();
+		now = sl_clock_ns();
 		if (now - before > CROWDED_NS)
 			atomic_store_explicit(&c->crowded, CROWDED_WAITS, memory_order_relaxed);
 		else if (now - before < QUICK_NS)
@@ -208,7 +202,8 @@ static struct piece *yield_for(struct conn *c, struct pieces *p)
 	return piece;
 }
 
-struct piece *slots_await(struct conn *c, struct pieces *p)
+/* A piece that the node has answered; NULL: the node is gone. */
+static struct piece *await_one(struct conn *c, struct pieces *p)
 {
 	struct sl_slot_shm *leader = &c->segment->slot[p->leader];
 	struct piece *piece = yield_for(c, p);
@@ -217,7 +212,7 @@ struct piece *slots_await(struct conn *c, struct pieces *p)
 
 	if (piece)
 		return piece;
-	due = slots_now_ns() + HELP_NS;
+	due = sl_clock_ns() + HELP_NS;
 	atomic_store(&leader->waiting, 1);
 	for (;;) {
 		uint32_t seen = atomic_load(&leader->signal);
@@ -232,8 +227,105 @@ struct piece *slots_await(struct conn *c, struct pieces *p)
 		else if (!answered(c, p) && !conn_alive(c))
 			break;
 		helped = true;
-		due = slots_now_ns() + CHECK_NS;
+		due = sl_clock_ns() + CHECK_NS;
 	}
 	atomic_store(&leader->waiting, 0);
 	return piece;
 }
+
+/* ---- pieces ---- */
+
+/* Between the program's memory and a slot's buffer. */
+static void copy(const struct transfer *t, size_t at, unsigned char *slot, size_t length)
+{
+	struct cursor c = cursor_at(t->iov, at);
+
+	while (length) {
+		size_t have = c.iov->iov_len - c.at, n = have < length ? have : length;
+		unsigned char *mem = (unsigned char *)c.iov->iov_base + c.at;
+
+		if (t->op == SL_READ)
+			memcpy(mem, slot, n);
+		else
+			memcpy(slot, mem, n);
+		slot += n;
+		length -= n;
+		c.iov++;
+		c.at = 0;
+	}
+}
+
+static int shm_post(struct conn *c, uint64_t file, struct transfer *t, struct pieces *p,
+		    struct piece *piece)
+{
+	struct sl_slot_shm *shm;
+	int slot = slot_try(c);
+
+	if (slot < 0 && p->count)
+		return LATER;
+	/* Other threads have all the others: the leader's is ours, and done. */
+	if (slot < 0 && p->leader >= 0)
+		slot = p->leader;
+	if (slot < 0 && (slot = slot_wait(c)) < 0)
+		return AGAIN;
+	if (p->leader < 0)
+		p->leader = slot;
+	if (t->op == SL_WRITE)
+		copy(t, piece->at, sl_slot_data(c->segment, (unsigned)slot), piece->length);
+	shm = &c->segment->slot[slot];
+	shm->op = t->op;
+	shm->flags = t->append ? SL_SLOT_APPEND : 0;
+	shm->leader = (uint32_t)p->leader;
+	shm->file = file;
+	shm->offset = t->append ? 0 : (uint64_t)t->offset + piece->at;
+	shm->length = piece->length;
+	piece->id = (uint64_t)slot;
+	wake(c, mark(c, slot));
+	return 0;
+}
+
+/* An append, which is one piece, is taken back, if the node has not begun with it. */
+static int lost(struct conn *c, struct transfer *t, const struct pieces *p)
+{
+	uint32_t posted = SL_SLOT_POSTED;
+
+	if (!conn_inherited(c)) /* else it is the parent's; we make one of our own */
+		t->unknown = t->append &&
+			     !atomic_compare_exchange_strong(&c->segment->slot[p->leader].state,
+							     &posted, SL_SLOT_FREE);
+	return GONE; /* the slots die with the connection */
+}
+
+static int shm_reap(struct conn *c, struct transfer *t, struct pieces *p, bool skip)
+{
+	struct piece *piece = await_one(c, p);
+
+	if (!piece)
+		return lost(c, t, p);
+	piece->moved = c->segment->slot[piece->id].result;
+	if (piece->moved > 0 && t->op == SL_READ && !skip)
+		copy(t, piece->at, sl_slot_data(c->segment, (unsigned)piece->id),
+		     (size_t)piece->moved);
+	piece->over = true;
+	if ((int)piece->id != p->leader)
+		slot_free(c, (int)piece->id);
+	return conn_inherited(c) ? GONE : 0; /* then it has answered our parent */
+}
+
+static int shm_move(struct conn *c, uint64_t file, struct transfer *t)
+{
+	struct pieces p = { .leader = -1 };
+	int rc = move_pieces(c, file, t, &p);
+
+	if (p.leader >= 0 && rc != GONE)
+		slot_free(c, p.leader);
+	return rc;
+}
+
+const struct transport conn_shm = { .pieces = PIECES,
+				    .piece_bytes = SL_SHM_SLOT_BYTES,
+				    .open = conn_pass,
+				    .close = conn_take_back,
+				    .move = shm_move,
+				    .post = shm_post,
+				    .reap = shm_reap };

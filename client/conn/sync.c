@@ -151,74 +151,59 @@ void sync_leave(struct conn *c)
 
 /* ---- fsync ---- */
 
-static int sync_once(struct conn *c, struct sl_remote *r, int fd, bool data_only)
+struct sync_call {
+	struct sl_remote *r;
+	int fd;
+	bool data_only;
+};
+
+static int sync_once(struct conn *c, int error, void *arg)
 {
-	uint64_t file;
+	const struct sync_call *s = arg;
+	uint64_t file = 0;
 	sigset_t old;
-	int rc = conn_open(c, r, fd, &file);
+	int rc = c ? conn_open(c, s->r, s->fd, &file) : error;
 
 	if (rc == GONE || rc == AGAIN)
 		return rc;
 	conn_lock(&old);
-	if (atomic_load(&c->left)) { /* what is known is of the next one by now */
-		conn_unlock(&old);
-		return AGAIN;
+	if (c && atomic_load(&c->left)) { /* what is known is of the next one by now */
+		rc = AGAIN;
+	} else {
+		if (lost(s->r, c ? c->epoch : 0))
+			rc = -EIO;
+		else if (rc && c) /* it does not take the file: it is not there, or out of reach */
+			rc = unsynced(s->r) ? -EIO : -ENOTCONN;
+		else if (c)
+			rc = tcp_sync(c, file, s->data_only);
+		if (rc != GONE)
+			note_synced(s->r);
 	}
-	if (lost(r, c->epoch))
-		rc = -EIO;
-	else if (rc) /* the node does not take the file: nothing of it is there, or out of reach */
-		rc = unsynced(r) ? -EIO : -ENOTCONN;
-	else
-		rc = !atomic_load(&c->lost) && conn_ours(c) ? tcp_sync(c, file, data_only) : GONE;
-	if (rc == GONE)
-		conn_lose(c);
-	else
-		note_synced(r);
 	conn_unlock(&old);
 	return rc;
 }
 
 int sl_client_fsync(struct sl_remote *r, int fd, bool data_only)
 {
-	int rc = GONE;
-
 	if (!sl_client_far())
 		return -ENOTCONN;
-	while (rc == GONE || rc == AGAIN) {
-		struct conn *c = conn_get(&rc);
-
-		if (!c) {
-			sigset_t old;
-
-			conn_lock(&old);
-			rc = lost(r, 0) ? -EIO : rc;
-			note_synced(r);
-			conn_unlock(&old);
-			break;
-		}
-		rc = sync_once(c, r, fd, data_only);
-		conn_put(c);
-	}
-	return rc;
+	return conn_with(sync_once, &(struct sync_call){ r, fd, data_only });
 }
 
-/* ---- syncfs ---- */
-
-static int sync_all_once(struct conn *c)
+static int sync_all_once(struct conn *c, int error, void *arg)
 {
-	int rc = GONE;
 	sigset_t old;
+	int rc;
 
+	(void)arg;
 	conn_lock(&old);
-	if (atomic_load(&c->left))
+	if (c && atomic_load(&c->left))
 		rc = AGAIN;
-	else if (!atomic_load(&c->lost) && conn_ours(c))
-		rc = tcp_sync(c, 0, false);
-	if (rc == GONE)
-		conn_lose(c);
-	if (!rc)
+	else
+		rc = c ? tcp_sync(c, 0, false) : error;
+	if (c && !rc)
 		any(forget, c->epoch);
-	if (rc != GONE && rc != AGAIN && any(tell, c->epoch))
+	if (rc != GONE && rc != AGAIN && any(tell, c ? c->epoch : 0))
 		rc = -EIO;
 	conn_unlock(&old);
 	return rc;
@@ -226,23 +211,5 @@ static int sync_all_once(struct conn *c)
 
 int sl_client_sync(void)
 {
-	int rc = GONE;
-
-	if (!sl_client_far())
-		return -ENOTCONN;
-	while (rc == GONE || rc == AGAIN) {
-		struct conn *c = conn_get(&rc);
-
-		if (!c) {
-			sigset_t old;
-
-			conn_lock(&old);
-			rc = any(tell, 0) ? -EIO : rc;
-			conn_unlock(&old);
-			break;
-		}
-		rc = sync_all_once(c);
-		conn_put(c);
-	}
-	return rc;
+	return sl_client_far() ? conn_with(sync_all_once, NULL) : -ENOTCONN;
 }

@@ -3,8 +3,7 @@
  * Moving data to and from a node over TCP. All frames are sealed (wire/auth.c).
  *
  * The file is opened at the node by its path beneath the root, as /proc/self/fd tells it, with its
- * inode for a check. A transfer is cut into pieces; up to PIECES of them are under way at once and
- * answered in any order, which the tag tells. Data goes from the program's memory to the socket and
+ * inode for a check. Pieces of a transfer are answered in any order, which the tag tells. Data goes from the program's memory to the socket and
  * back with no copy of ours in between.
  *
  * One transfer at a time: the lock of the connection is held until all its pieces have been
@@ -48,7 +47,6 @@
 #include "client/conn/where.h"
 #include "sluice.h"
 
-#define PIECES	4
 #define IOVS	64 /* of the program's memory in one system call */
 #define TICK_MS 100
 
@@ -386,7 +384,7 @@ int tcp_ask(struct conn *c, const char *line, char *text, size_t size)
 	return f.status;
 }
 
-int tcp_close(struct conn *c, uint64_t file)
+static int tcp_close(struct conn *c, uint64_t file)
 {
 	const struct sl_frame f = { .type = SL_CLOSE, .file = file };
 	char pong[8];
@@ -452,101 +450,61 @@ static int refresh(struct conn *c)
 	return exchange(c, &f, NULL, NULL, 0);
 }
 
-struct piece {
-	size_t at;
-	uint32_t length;
-	bool done;
-	int64_t result; /* bytes, or negative errno */
-};
-
-struct pipeline {
-	struct piece piece[PIECES]; /* by tag */
-	uint64_t first, next;	    /* tags */
-};
-
-static int post(struct conn *c, uint64_t file, struct transfer *t, struct pipeline *l, size_t at)
+static int tcp_post(struct conn *c, uint64_t file, struct transfer *t, struct pieces *p,
+		    struct piece *piece)
 {
-	size_t length = t->total - at > SL_TCP_DATA_BYTES ? SL_TCP_DATA_BYTES : t->total - at;
 	bool write = t->op == SL_WRITE;
 	struct sl_frame f = { .type = write ? SL_PWRITE : SL_PREAD,
 			      .flags = t->append ? SL_F_APPEND : 0,
-			      .length = write ? (uint32_t)length : 0,
-			      .tag = l->next,
+			      .length = write ? (uint32_t)piece->length : 0,
+			      .tag = ++c->tags,
 			      .file = file,
-			      .offset = (uint64_t)t->offset + at,
-			      .count = length };
+			      .offset = (uint64_t)t->offset + piece->at,
+			      .count = piece->length };
 	int rc;
 
+	(void)p;
 	t->unknown = t->append; /* from here on */
-	l->piece[l->next++ % PIECES] = (struct piece){ .at = at, .length = (uint32_t)length };
-	rc = send_frame(c, &f, cursor_at(t->iov, at), NULL);
+	piece->id = f.tag;
+	rc = send_frame(c, &f, cursor_at(t->iov, piece->at), NULL);
 	if (rc == GONE && t->append) /* which is the only piece under way */
 		t->unknown = !said_goodbye(c);
 	return rc;
 }
 
-/* One reply, of whichever piece. */
-static int reap(struct conn *c, struct transfer *t, struct pipeline *l)
+static struct piece *by_tag(struct pieces *p, uint64_t tag)
 {
-	struct sl_frame f;
-	struct piece *p;
+	for (unsigned i = 0; i < p->count; i++) {
+		struct piece *piece = &p->piece[(p->first + i) % PIECES];
 
+		if (piece->id == tag && !piece->over)
+			return piece;
+	}
+	return NULL;
+}
+
+static int tcp_reap(struct conn *c, struct transfer *t, struct pieces *p, bool skip)
+{
+	struct piece *piece;
+	struct sl_frame f;
+
+	(void)skip;
 	if (receive_reply(c, &f, NULL, 0))
 		return GONE;
 	if (is_goodbye(&f))
 		t->unknown = false;
-	if (f.tag < l->first || f.tag >= l->next)
+	piece = by_tag(p, f.tag);
+	if (!piece || f.count > piece->length)
 		return GONE;
-	p = &l->piece[f.tag % PIECES];
-	if (p->done || f.count > p->length)
-		return GONE;
-	p->done = true;
+	piece->over = true;
 	t->unknown = false;
-	p->result = f.status ? -f.status : (int64_t)f.count;
+	piece->moved = f.status ? -f.status : (int64_t)f.count;
 	/* As the kernel leaves it. The number may mean another file by now. */
 	if (t->append && !f.status && sl_client_same(t->fd, t->remote))
 		lseek(t->fd, (off_t)f.offset, SEEK_SET);
 	if (f.length != (f.status || t->op == SL_WRITE ? 0 : f.count))
 		return GONE;
-	return receive_piece(c, cursor_at(t->iov, p->at), f.length);
-}
-
-static int run(struct conn *c, uint64_t file, struct transfer *t)
-{
-	struct pipeline l = { .first = c->tags + 1, .next = c->tags + 1 };
-	size_t posted = t->done;
-	bool stop = false, pause = false;
-	int rc, error = 0;
-
-	/* Several appends are not one: others could come between. The kernel keeps it whole. */
-	if (t->append && t->total > SL_TCP_DATA_BYTES)
-		return -ENOTCONN;
-	if (refresh(c))
-		return GONE;
-	while (l.first < l.next || (posted < t->total && !stop && !pause)) {
-		while (l.next - l.first < PIECES && posted < t->total && !stop && !pause) {
-			if ((rc = post(c, file, t, &l, posted)))
-				return rc;
-			posted += l.piece[(l.next - 1) % PIECES].length;
-			pause = posted < t->total && conn_signalled();
-		}
-		if ((rc = reap(c, t, &l)))
-			return rc;
-		for (; l.first < l.next && l.piece[l.first % PIECES].done; l.first++) {
-			struct piece *p = &l.piece[l.first % PIECES];
-
-			p->done = false;
-			if (stop)
-				continue;
-			if (p->result < 0)
-				error = (int)p->result;
-			else
-				t->done += (size_t)p->result;
-			stop = p->result < (int64_t)p->length;
-		}
-	}
-	c->tags = l.next;
-	return !error && !stop && pause ? AGAIN : error;
+	return receive_piece(c, cursor_at(t->iov, piece->at), f.length);
 }
 
 /* What has been written, from `before` on, is not remembered as unsynced: so it must not be. */
@@ -562,6 +520,7 @@ static int sync_now(struct conn *c, uint64_t file, struct transfer *t, size_t be
 
 static int tcp_move(struct conn *c, uint64_t file, struct transfer *t)
 {
+	struct pieces p = { .leader = -1 };
 	size_t before = t->done;
 	sigset_t old;
 	int rc = GONE;
@@ -570,7 +529,7 @@ static int tcp_move(struct conn *c, uint64_t file, struct transfer *t)
 	if (atomic_load(&c->left)) { /* and all that it had taken is synced */
 		rc = AGAIN;
 	} else if (!atomic_load(&c->lost) && conn_ours(c)) {
-		rc = run(c, file, t);
+		rc = refresh(c) ? GONE : move_pieces(c, file, t, &p);
 		if (t->op == SL_WRITE && t->done > before && !sync_note_write(t->remote, c->epoch))
 			rc = sync_now(c, file, t, before, rc);
 		/* In the middle of a frame: nobody can go on from there. */
@@ -581,4 +540,11 @@ static int tcp_move(struct conn *c, uint64_t file, struct transfer *t)
 	return rc;
 }
 
-const struct transport conn_tcp = { .open = tcp_open, .move = tcp_move };
+const struct transport conn_tcp = { .far = true,
+				    .pieces = 4,
+				    .piece_bytes = SL_TCP_DATA_BYTES,
+				    .open = tcp_open,
+				    .close = tcp_close,
+				    .move = tcp_move,
+				    .post = tcp_post,
+				    .reap = tcp_reap };

@@ -17,7 +17,6 @@ void tcp_settle(struct conn *c, uint64_t stamp);
  * us. */
 /* One line of text, its answer into `text`, 0-terminated: the status, or GONE. */
 int tcp_ask(struct conn *c, const char *line, char *text, size_t size);
-int tcp_close(struct conn *c, uint64_t file);
 /* Its size as the node has it: 0, GONE or negative errno. */
 int tcp_size(struct conn *c, uint64_t file, uint64_t *size);
 void tcp_abandon(struct conn *c);

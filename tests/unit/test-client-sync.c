@@ -21,26 +21,9 @@ bool sl_client_far(void)
 	return true;
 }
 
-struct conn *conn_get(int *error)
+int conn_with(int (*f)(struct conn *c, int error, void *arg), void *arg)
 {
-	*error = 0;
-	return &conn;
-}
-
-void conn_put(struct conn *c)
-{
-	(void)c;
-}
-
-void conn_lose(struct conn *c)
-{
-	(void)c;
-}
-
-bool conn_ours(const struct conn *c)
-{
-	(void)c;
-	return true;
+	return f(&conn, 0, arg);
 }
 
 void conn_lock(sigset_t *old)
