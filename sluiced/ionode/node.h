@@ -37,6 +37,7 @@
 
 #define NODE_WAKES	  64
 #define NODE_HANDS	  (3 * SL_SHM_WORKERS) /* threads that execute: workers, then those of TCP */
+#define NODE_BUSY	  (NODE_HANDS + WINDOW_MAX) /* and the ring */
 #define NODE_DIRTY_AUTO	  UINT64_MAX
 #define NODE_PLACES	  1021		     /* of jobs by number, a prime */
 #define NODE_FILES	  65536		     /* open files of one client */
@@ -251,8 +252,9 @@ struct node {
 	struct {
 		const struct sl_batch *batch; /* NULL: none */
 		sl_time since;
+		pid_t tid; /* of the thread that executes it; 0: the ring does */
 		bool stuck;
-	} busy[NODE_HANDS];    /* what they execute; stuck.c */
+	} busy[NODE_BUSY];     /* what they execute, then what is in the ring; stuck.c */
 	uint32_t stuck;	       /* of these */
 	struct sl_list parked; /* batches of files that are stuck, by their first node_io */
 	bool slow;	       /* the last batch that was executed took long */
@@ -293,6 +295,7 @@ struct node {
 	struct tcp *tcp;	  /* NULL: no clients over TCP */
 	struct window window;	  /* limit of flying */
 	uint32_t flying;	  /* batches in the ring */
+	uint32_t flying_stuck;	  /* of these: they do not count for the window */
 	struct sl_device device;  /* with a model: its timeline */
 	char *policy[3];	  /* admit, share, order as last set; NULL: the default */
 	uint64_t rate_decisions, decisions_per_s;

@@ -66,7 +66,7 @@ static const char *in_line(const struct node *n, sl_time now)
 {
 	if (n->pace > now)
 		return n->active > 1 ? "capacity shared" : "at capacity";
-	if (n->flying >= n->window.limit || turn_full(n))
+	if (ring_full(n) || turn_full(n))
 		return "window full";
 	return n->active > 1 ? "file system shared" : "file system busy";
 }

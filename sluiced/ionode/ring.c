@@ -24,11 +24,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/log.h"
 #include "sluiced/ionode/fence.h"
 #include "sluiced/ionode/ring.h"
+#include "sluiced/ionode/stuck.h"
 
 #define PLACES 8192 /* clients, here and over TCP */
 
@@ -53,7 +55,28 @@ bool ring_wants(const struct node *n, const struct sl_batch *b)
 	const struct node_io *io = (const struct node_io *)b->first;
 
 	return n->ring && io->file->flags & (O_DIRECT | O_SYNC | O_DSYNC) &&
-	       !(io->flags & SL_SLOT_APPEND) && node_one_file(b);
+	       !(io->flags & SL_SLOT_APPEND) && node_one_file(b) && n->flying < WINDOW_MAX &&
+	       !stuck_congested(n, b);
+}
+
+bool ring_full(const struct node *n)
+{
+	return n->flying - n->flying_stuck >= n->window.limit;
+}
+
+/* The batch of this flight has begun, or has come back. The lock is held. */
+static void began(struct node *n, struct flight *f, const struct sl_batch *b)
+{
+	f->batch = b;
+	n->flying++;
+	stuck_begin(n, NODE_HANDS + (uint32_t)(f - n->ring->flight), b, 0, node_now());
+}
+
+static void came_back(struct node *n, struct flight *f)
+{
+	f->batch = NULL;
+	n->flying--;
+	n->flying_stuck -= stuck_end(n, NODE_HANDS + (uint32_t)(f - n->ring->flight));
 }
 
 /*
@@ -148,6 +171,8 @@ static int start(struct ring *ring, struct flight *f, const struct sl_batch *b)
 		else
 			io_uring_prep_readv(sqe, first->file->fd, f->iov, count, first->offset);
 		io_uring_sqe_set_data(sqe, f);
+		if (!major(first->file->dev)) /* FUSE and others may block us, and the lock */
+			sqe->flags |= IOSQE_ASYNC;
 		far = node_batch_far(b);
 		if (far)
 			fence_enter();
@@ -172,16 +197,14 @@ bool ring_submit(struct node *n, const struct sl_batch *b)
 
 	while (f->batch)
 		f++;
-	f->batch = b;
-	n->flying++;
+	began(n, f, b);
 	node_unlock(n);
 	rc = start(n->ring, f, b);
 	pthread_mutex_lock(&n->lock);
 	if (!rc)
 		return true;
 	log_debug("io_uring: %s", strerror(-rc));
-	n->flying--;
-	f->batch = NULL;
+	came_back(n, f);
 	return false;
 }
 
@@ -191,6 +214,7 @@ static void complete(struct node *n, struct io_uring_cqe *cqe, sl_time now)
 	struct flight *f = io_uring_cqe_get_data(cqe);
 	const struct sl_batch *b;
 	int result = cqe->res;
+	bool parked;
 
 	io_uring_cqe_seen(&n->ring->uring, cqe);
 	if (!f)
@@ -198,11 +222,13 @@ static void complete(struct node *n, struct io_uring_cqe *cqe, sl_time now)
 	b = f->batch;
 	node_settle(b, result);
 	pthread_mutex_lock(&n->lock);
-	n->flying--;
-	window_measure(&n->window, b->length, n->flying, now);
+	came_back(n, f);
+	window_measure(&n->window, b->length, n->flying - n->flying_stuck, now);
 	node_finish(n, b);
-	f->batch = NULL;
+	parked = !sl_list_empty(&n->parked);
 	node_unlock(n);
+	if (parked)
+		node_wake_one(n); /* for a worker */
 }
 
 /* The time until then, as the kernel wants it; NULL: as long as it takes. */
@@ -257,6 +283,18 @@ static void *ring_main(void *arg)
 	return NULL;
 }
 
+/*
+ * The kernel's threads for what cannot be submitted without blocking: as many as there are flights,
+ * so that those that are stuck leave some to others. As a rule it has four for each CPU.
+ */
+static void make_hands(struct ring *ring)
+{
+	unsigned most[2] = { WINDOW_MAX, 0 };
+
+	if (io_uring_register_iowq_max_workers(&ring->uring, most))
+		log_debug("io_uring: no more threads");
+}
+
 /* As many as there can be descriptors: the kernel does not take more. */
 static int make_places(struct ring *ring)
 {
@@ -292,6 +330,8 @@ int ring_start(struct node *n)
 		rc = ring->uring.features & IORING_FEAT_EXT_ARG ? make_places(ring) : -ENOSYS;
 		if (rc)
 			io_uring_queue_exit(&ring->uring);
+		else
+			make_hands(ring);
 	}
 	if (rc) {
 		log_warn("io_uring is not to be had (%s): files with O_DIRECT get one batch per "

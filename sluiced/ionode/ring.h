@@ -17,8 +17,10 @@ int ring_start(struct node *n);
 void ring_stop(struct node *n);
 /* Whether the ring should execute this batch. */
 bool ring_wants(const struct node *n, const struct sl_batch *b);
-/* Start it; the node's lock is held, but not all the time, and there is room (node->flying <
- * WINDOW_MAX). False: it cannot be started, execute it otherwise. */
+/* Lock held: the window is full. */
+bool ring_full(const struct node *n);
+/* Start it; the node's lock is held, but not all the time. False: it cannot be started, execute it
+ * otherwise. */
 bool ring_submit(struct node *n, const struct sl_batch *b);
 /* A client has gone, and nothing of it is in flight. */
 void ring_forget(struct node *n, struct client *c);

@@ -3,12 +3,16 @@
  * Isolation: a file whose server does not answer, or a file system that is frozen, keeps the
  * worker that executes a request of it, for as long as it likes. So that nobody else notices:
  *
- *	Workers grow. A worker that has been in one batch for STUCK_NS is stuck. For each of these
- *another one is started, so that as many as there are CPUs are free; up to SL_SHM_WORKERS.
+ *	Workers grow. A worker that has been in one batch for STUCK_NS, and is blocked there, is
+ *	stuck. For each of these another one is started, so that as many as there are CPUs are
+ *	free; up to SL_SHM_WORKERS. A worker that is runnable only waits for a CPU.
  *
  *	What is stuck gets no more of them. A batch of a file that has FILE_LIMIT stuck workers, or
  *of a file system that has SYSTEM_LIMIT, is parked: it stays dispatched, and goes when one of those
  *comes back.
+ *
+ *	The ring (ring.c). A batch that has been in it for RING_STUCK_NS counts for both limits, and
+ *	not for the window any more, so that other files still have all of it.
  *
  * Example: 2 CPUs, one hung file to which 30 requests are sent. Two workers get stuck. A second
  * later two more are started; they find 28 requests of the hung file, park them, and serve all
@@ -19,9 +23,14 @@
  */
 #include "sluiced/ionode/stuck.h"
 
-#define STUCK_NS     INT64_C(1000000000)
-#define FILE_LIMIT   2
-#define SYSTEM_LIMIT 16
+#include <unistd.h>
+
+#include "base/thread.h"
+
+#define STUCK_NS      INT64_C(1000000000)
+#define RING_STUCK_NS INT64_C(5000000000) /* a full window of a slow disk is not stuck */
+#define FILE_LIMIT    2
+#define SYSTEM_LIMIT  16
 
 static const struct node_file *file_of(const struct sl_batch *b)
 {
@@ -36,24 +45,37 @@ bool stuck_place(const struct node *n, uint32_t wanted, uint32_t *place)
 	return false;
 }
 
-void stuck_begin(struct node *n, uint32_t place, const struct sl_batch *b, sl_time now)
+pid_t stuck_tid(void)
+{
+	static _Thread_local pid_t tid;
+
+	if (!tid)
+		tid = gettid();
+	return tid;
+}
+
+void stuck_begin(struct node *n, uint32_t place, const struct sl_batch *b, pid_t tid, sl_time now)
 {
 	n->busy[place].batch = b;
 	n->busy[place].since = now;
+	n->busy[place].tid = tid;
 }
 
-void stuck_end(struct node *n, uint32_t place)
+bool stuck_end(struct node *n, uint32_t place)
 {
+	bool was = n->busy[place].stuck;
+
 	n->busy[place].batch = NULL;
-	n->stuck -= n->busy[place].stuck;
 	n->busy[place].stuck = false;
+	n->stuck -= was;
+	return was;
 }
 
-static bool is_congested(const struct node *n, const struct sl_batch *b)
+bool stuck_congested(const struct node *n, const struct sl_batch *b)
 {
 	unsigned files = 0, systems = 0;
 
-	for (uint32_t i = 0; n->stuck && i < NODE_HANDS; i++) {
+	for (uint32_t i = 0; n->stuck && i < NODE_BUSY; i++) {
 		const struct node_file *f;
 
 		if (!n->busy[i].stuck)
@@ -69,7 +91,7 @@ bool stuck_park(struct node *n, const struct sl_batch *b)
 {
 	struct node_io *first = (struct node_io *)b->first;
 
-	if (!n->stuck || !is_congested(n, b))
+	if (!n->stuck || !stuck_congested(n, b))
 		return false;
 	first->batch = b;
 	sl_list_push_back(&n->parked, &first->link);
@@ -81,12 +103,36 @@ const struct sl_batch *stuck_next(struct node *n)
 	for (struct sl_list *l = n->parked.next; l != &n->parked; l = l->next) {
 		struct node_io *first = sl_container(l, struct node_io, link);
 
-		if (is_congested(n, first->batch))
+		if (stuck_congested(n, first->batch))
 			continue;
 		sl_list_remove(l);
 		return first->batch;
 	}
 	return NULL;
+}
+
+bool stuck_thread(pid_t tid, sl_time since, sl_time now)
+{
+	return now - since > STUCK_NS && sl_thread_blocked(tid);
+}
+
+/* The lock is held, but not all the time. */
+static bool is_stuck(struct node *n, uint32_t i, sl_time now)
+{
+	const struct sl_batch *b = n->busy[i].batch;
+	sl_time since = n->busy[i].since;
+	bool blocked;
+
+	if (!b || n->busy[i].stuck)
+		return b;
+	if (!n->busy[i].tid)
+		return now - since > RING_STUCK_NS;
+	if (now - since <= STUCK_NS)
+		return false;
+	node_unlock(n); /* the kernel may take its time to tell */
+	blocked = stuck_thread(n->busy[i].tid, since, now);
+	pthread_mutex_lock(&n->lock);
+	return blocked && n->busy[i].batch == b && n->busy[i].since == since;
 }
 
 uint32_t stuck_tick(struct node *n)
@@ -97,12 +143,15 @@ uint32_t stuck_tick(struct node *n)
 	if (n->config->device.bps[SL_READ])
 		return 0;
 	pthread_mutex_lock(&n->lock);
-	for (uint32_t i = 0; i < NODE_HANDS; i++) {
-		bool stuck = n->busy[i].batch && now - n->busy[i].since > STUCK_NS;
-
-		n->stuck += stuck && !n->busy[i].stuck;
-		n->busy[i].stuck |= stuck;
-		free -= i < n->crew && stuck;
+	for (uint32_t i = 0; i < NODE_BUSY; i++) {
+		if (!is_stuck(n, i, now))
+			continue;
+		if (!n->busy[i].stuck) {
+			n->busy[i].stuck = true;
+			n->stuck++;
+			n->flying_stuck += i >= NODE_HANDS;
+		}
+		free -= i < n->crew;
 	}
 	if (free < n->workers)
 		more = n->workers - free;

@@ -368,7 +368,7 @@ static sl_time model(struct node *n, const struct sl_batch *b, sl_time now)
 /* Nothing may be sent now, whatever waits; *wake: until when, if that is known. */
 static bool held_back(struct node *n, sl_time now, sl_time *wake)
 {
-	if (n->flying >= n->window.limit || turn_full(n))
+	if (ring_full(n) || turn_full(n))
 		return true; /* the one that comes back goes on */
 	if (n->pace > now)
 		*wake = n->pace;
@@ -415,7 +415,7 @@ static void execute(struct node *n, const struct sl_batch *b, const struct hand 
 
 	if (stuck_park(n, b))
 		return;
-	stuck_begin(n, h->place, b, now);
+	stuck_begin(n, h->place, b, stuck_tid(), now);
 	node_unlock(n);
 	if (wake)
 		node_wake_one(n);

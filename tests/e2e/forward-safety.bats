@@ -185,6 +185,28 @@ killed_client() {
 	for pid in "${hung[@]}"; do kill -9 "$pid" $(pgrep -P "$pid") 2>/dev/null || true; done
 }
 
+@test "files with O_DIRECT that hang do not keep the window from others" {
+	[ "$(id -u)" -eq 0 ] || skip "only root can mount"
+	[ -c /dev/fuse ] || skip "no FUSE here"
+	MOUNT=$ROOT
+	python3 "$SOURCE_DIR/tests/e2e/programs/equal-inodes.py" "$MOUNT" "$PWD/hang" 3>&- &
+	SERVER=$!
+	until_true 10 mountpoint -q "$MOUNT"
+	tcp_start --workers 2 --window 2
+	head -c 65536 /dev/urandom >data
+	touch hang
+	for i in 1 2 3 4; do
+		TIMEOUT=100 remote dd if=/dev/zero of=root/a bs=64k count=1 seek=$((2 * i)) conv=notrunc oflag=direct \
+			status=none 3>&- &
+		hung+=($!)
+	done
+	until_true 20 inside 4
+	remote timeout 90 dd if=data of=root/b bs=64k conv=notrunc oflag=direct status=none
+	cmp data root/b
+	inside 4 # they still hang
+	for pid in "${hung[@]}"; do kill -9 "$pid" $(pgrep -P "$pid") 2>/dev/null || true; done
+}
+
 @test "what a client asked for is not begun after it was killed" {
 	result killed_client
 }

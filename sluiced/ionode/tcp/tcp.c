@@ -10,7 +10,7 @@
  *
  * A file system may keep a thread for as long as it likes. So a loop can change hands: `runner` is
  * the number of the thread that runs it, and a bit that says that this thread is executing, and
- * touches nothing of the loop. If that takes longer than STUCK_NS, the front starts another thread,
+ * touches nothing of the loop. If it is stuck there (stuck.c), the front starts another thread,
  * which takes the loop over by changing the word. The old one finds that out when it comes back,
  * hands in its result as a worker would, and ends. The front itself executes nothing.
  *
@@ -42,13 +42,13 @@
 #include "base/listen.h"
 #include "base/log.h"
 #include "sluiced/ionode/fence.h"
+#include "sluiced/ionode/stuck.h"
 #include "sluiced/ionode/trace.h"
 
 #define SECOND	     INT64_C(1000000000)
 #define HELLO_NS     (10 * SECOND)
 #define FRAME_NS     (30 * SECOND)
 #define ENDING_NS    (2 * SECOND)
-#define STUCK_NS     SECOND
 #define STARVED_MS   5	    /* then a loop looks whether others have given buffers back */
 #define EXECUTING    1U	    /* in `runner` */
 #define FLUSH_NS     SECOND /* when the node stops */
@@ -362,14 +362,21 @@ static void tick_peers(struct tcp_loop *l, sl_time patience, sl_time now)
 	}
 }
 
+/* While EXECUTING: it has no thread yet, or one that is stuck. */
+static bool is_abandoned(const struct tcp_loop *l, sl_time now)
+{
+	pid_t tid = atomic_load(&l->tid);
+
+	return !tid || stuck_thread(tid, atomic_load(&l->since), now);
+}
+
 /* A loop whose thread does not come back gets another one. */
 static void tick_loops(struct tcp *t, sl_time now)
 {
 	for (uint32_t i = 0; i < t->loops; i++) {
 		struct tcp_loop *l = &t->loop[i];
 
-		if (!(atomic_load(&l->runner) & EXECUTING) ||
-		    now - atomic_load(&l->since) <= STUCK_NS)
+		if (!(atomic_load(&l->runner) & EXECUTING) || !is_abandoned(l, now))
 			continue;
 		log_warn("tcp: a thread does not come back from a file or file system; another one "
 			 "is started");
@@ -539,9 +546,10 @@ static void *loop_main(void *arg)
 	uint32_t word = atomic_load(&l->runner);
 
 	number = atomic_fetch_add(&l->tcp->runners, 2);
-	if (!(word & EXECUTING) || node_now() - atomic_load(&l->since) <= STUCK_NS ||
+	if (!(word & EXECUTING) || !is_abandoned(l, node_now()) ||
 	    !atomic_compare_exchange_strong(&l->runner, &word, number))
 		return NULL; /* it has come back */
+	atomic_store(&l->tid, stuck_tid());
 	mine = l;
 	tcp_wake(l);
 	if (go_on(l))

@@ -98,6 +98,7 @@ struct tcp_loop {
 	/* Who runs it, and whether that thread is in a file system since then: tcp.c. */
 	_Atomic uint32_t runner;
 	_Atomic int64_t since;
+	_Atomic pid_t tid;
 };
 
 struct tcp {

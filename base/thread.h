@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the kernel says of a thread of this process. */
+#ifndef SL_BASE_THREAD_H
+#define SL_BASE_THREAD_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+/*
+ * Whether the thread is blocked in a system call other than futex(2). False while it runs, while
+ * it is runnable and waits for a CPU, while it waits for a lock, and once it has ended. True if the
+ * kernel does not say (/proc/self/task/TID/syscall).
+ */
+bool sl_thread_blocked(pid_t tid);
+
+#endif
