@@ -30,15 +30,17 @@
 
 #define WARM_SLICE_NS 5000000
 #define OPTIONS	      12
+#define MIB	      1048576.0
 
 struct cost {
 	uint64_t bytes;
 	int64_t client_ns, node_ns;
 };
 
-static double per_mib(int64_t ns, uint64_t bytes)
+/* Microseconds for a unit of so many bytes. */
+static double per_unit(int64_t ns, uint64_t bytes, double unit)
 {
-	return bytes ? (double)ns / 1e3 / ((double)bytes / 1048576) : 0;
+	return bytes ? (double)ns / 1e3 / ((double)bytes / unit) : 0;
 }
 
 /* One slice; what it cost is added to *cost. */
@@ -69,7 +71,7 @@ static bool run_pairs(struct bench_team *plain_team, struct bench_team *t,
 					      : times->slice_ns;
 	unsigned pairs = row->capacity_bps ? (times->pairs + 2) / 3 : times->pairs;
 	struct cost plain = { 0 }, layer = { 0 }, warm = { 0 };
-	double mib_s;
+	double mib_s, unit = row->op == BENCH_META ? 1 : MIB;
 
 	if (!run_slice(plain_team, reference, WARM_SLICE_NS, &warm, &mib_s) ||
 	    !run_slice(t, BENCH_LAYER, WARM_SLICE_NS, &warm, &mib_s))
@@ -84,16 +86,16 @@ static bool run_pairs(struct bench_team *plain_team, struct bench_team *t,
 		ratio[i] = sluice[i] / direct[i];
 	}
 	out->pairs = pairs;
-	out->direct_mib_s = bench_median(direct, pairs);
-	out->sluice_mib_s = bench_median(sluice, pairs);
+	out->direct_mib_s = bench_median(direct, pairs) * MIB / unit;
+	out->sluice_mib_s = bench_median(sluice, pairs) * MIB / unit;
 	out->ratio = bench_median(ratio, pairs);
 	bench_interval(ratio, pairs, &out->ratio_low, &out->ratio_high);
 	/* Without a bare server the nodes have nothing to do with the direct slices. */
 	out->direct_cpu_us =
-		per_mib(plain.client_ns + (row->bare_port ? plain.node_ns : 0), plain.bytes);
-	out->bare_cpu_us = row->bare_port ? per_mib(plain.node_ns, plain.bytes) : 0;
-	out->client_cpu_us = per_mib(layer.client_ns, layer.bytes);
-	out->node_cpu_us = per_mib(layer.node_ns, layer.bytes);
+		per_unit(plain.client_ns + (row->bare_port ? plain.node_ns : 0), plain.bytes, unit);
+	out->bare_cpu_us = row->bare_port ? per_unit(plain.node_ns, plain.bytes, unit) : 0;
+	out->client_cpu_us = per_unit(layer.client_ns, layer.bytes, unit);
+	out->node_cpu_us = per_unit(layer.node_ns, layer.bytes, unit);
 	return true;
 }
 

@@ -30,7 +30,7 @@ struct path_times {
 
 struct path_result {
 	unsigned pairs;
-	double direct_mib_s, sluice_mib_s;   /* medians */
+	double direct_mib_s, sluice_mib_s;   /* medians; of BENCH_META, and below: operations */
 	double ratio, ratio_low, ratio_high; /* median of the pairs', 95 % interval */
 	double p50_us, p99_us;		     /* of an operation through the layer */
 	double bare_p50_us, bare_cpu_us;     /* of the bare server alone; 0: there is none */

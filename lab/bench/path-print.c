@@ -24,7 +24,7 @@ double path_goal(const struct path_row *row)
 		return 0;
 	if (!strcmp(row->group, "small"))
 		return 0.90;
-	if (!strcmp(row->group, "alone"))
+	if (!strcmp(row->group, "alone") || !strcmp(row->group, "meta"))
 		return 0.97;
 	if (!strcmp(row->group, "contend"))
 		return row->size == 4 * KIB ? 0.95 : row->size == 64 * KIB ? 0.96 : 0.97;
@@ -143,19 +143,21 @@ static void text_row(struct path_bench *b, const struct path_row *row, const str
 		const char *against = row->capacity_bps ? "limit"
 				      : row->bare_port	? "bare"
 							: "direct";
+		const char *rate = row->op == BENCH_META ? "op/s" : "MiB/s";
 
 		printf(format, "", "", "jobs x", against, "sluice", "", "", "", "us a", "call  ",
-		       "CPU us", "/MiB");
-		printf(format, "op", "size", "procs", "MiB/s", "MiB/s", "ratio", "95 %", "goal",
-		       "p50", "p99", "client", "node");
+		       "CPU us", row->op == BENCH_META ? "/op" : "/MiB");
+		printf(format, "op", "size", "procs", rate, rate, "ratio", "95 %", "goal", "p50",
+		       "p99", "client", "node");
 	}
 	path_print_goal(b, wanted, goal, 2, r->ratio >= goal);
 	path_print_goal(b, node_wanted, node_goal, 0, r->node_cpu_us <= node_goal);
 	path_print_goal(b, p50_wanted, p50_goal, 1, r->p50_us <= p50_goal);
 	snprintf(shape, sizeof(shape), "%ux%u", row->jobs, row->procs);
+	sl_format_bytes(size, sizeof(size), row->size);
 	printf("%-6s %7s %6s %6.0f %6.0f %5.2f %4.2f-%4.2f %5s %5.1f %6.0f %6.0f %4.0f%s\n",
-	       bench_op_name[row->op], sl_format_bytes(size, sizeof(size), row->size), shape,
-	       r->direct_mib_s, r->sluice_mib_s, down(r->ratio, 100), down(r->ratio_low, 100),
+	       bench_op_name[row->op], row->op == BENCH_META ? "" : size, shape, r->direct_mib_s,
+	       r->sluice_mib_s, down(r->ratio, 100), down(r->ratio_low, 100),
 	       up(r->ratio_high, 100), wanted, up(r->p50_us, 10), up(r->p99_us, 1),
 	       r->client_cpu_us, r->node_cpu_us, node_wanted);
 	if (row->bare_port)

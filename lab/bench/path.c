@@ -7,6 +7,7 @@
  *	alone     one job, files in memory (tmpfs)
  *	contend   two and eight jobs at once, against the same jobs at once without the layer
  *	small     small files: create, write, close; open, read, close
+ *	meta      create, stat and remove files: as mdtest
  *	contact   starting programs (path-contact.c)
  *	busy      as alone, with one CPU taken by a process that only computes
  *	tcp       over a TCP connection on this machine, against a bare server (bare.c)
@@ -15,7 +16,7 @@
  *	gate      behind a gate, against processes without one
  *	capacity  a layer that may draw 200 MB/s, compared with 200 MB/s
  *
- * The first four are measured in every mode of `sluice run` (bench_modes[]).
+ * The first five are measured in every mode of `sluice run` (bench_modes[]).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -42,10 +43,11 @@
 #define CAPACITY_BPS UINT64_C(200000000)
 #define TMPFS	     0x01021994 /* statfs: f_type */
 
-enum { ALONE, CONTEND, SMALL, CONTACT, BUSY, TCP, DISK, ODIRECT, CAPACITY, GATE, GROUPS };
+enum { ALONE, CONTEND, SMALL, META, CONTACT, BUSY, TCP, DISK, ODIRECT, CAPACITY, GATE, GROUPS };
 
-static const char *const group_names[] = { "alone", "contend", "small",	   "contact", "busy", "tcp",
-					   "disk",  "odirect", "capacity", "gate",    NULL };
+static const char *const group_names[] = { "alone",   "contend",  "small", "meta",
+					   "contact", "busy",	  "tcp",   "disk",
+					   "odirect", "capacity", "gate",  NULL };
 
 static const struct group {
 	bool all_modes, on_disk, intercepts;
@@ -57,6 +59,7 @@ static const struct group {
 	[ALONE] = { .all_modes = true },
 	[CONTEND] = { .all_modes = true },
 	[SMALL] = { .all_modes = true },
+	[META] = { .all_modes = true },
 	[CONTACT] = { .all_modes = true },
 	[TCP] = { .mode = "forward", .up = { "--listen", "127.0.0.1:0" } },
 	[DISK] = { .on_disk = true },
@@ -84,6 +87,8 @@ static const struct load {
 	{ MIB, 8, 1, B(CONTEND) },
 	{ BENCH_SMALL, 1, 1, B(SMALL) },
 	{ BENCH_SMALL, 1, 4, B(SMALL) },
+	{ 1, 1, 1, B(META) },
+	{ 1, 1, 4, B(META) },
 };
 
 /* ---- rows ---- */
@@ -103,7 +108,9 @@ static unsigned list_mode(const struct path_bench *b, unsigned group, const char
 			  unsigned n)
 {
 	const struct group *g = &groups[group];
-	enum bench_op first = group == SMALL ? BENCH_CREATE : BENCH_WRITE;
+	enum bench_op first = group == SMALL  ? BENCH_CREATE
+			      : group == META ? BENCH_META
+					      : BENCH_WRITE;
 
 	for (unsigned i = 0; i < 2 * COUNT(loads); i++) {
 		const struct load *l = &loads[i % COUNT(loads)];
@@ -119,9 +126,9 @@ static unsigned list_mode(const struct path_bench *b, unsigned group, const char
 					.open_flags = g->open_flags,
 					.capacity_bps = g->capacity_bps };
 
-		/* Reads are paced as writes are. */
-		if ((l->groups & B(group)) && !(second && g->capacity_bps) && holds(b, &row) &&
-		    n < ROWS)
+		/* Reads are paced as writes are; the three metadata calls are one row. */
+		if ((l->groups & B(group)) && !(second && (g->capacity_bps || group == META)) &&
+		    holds(b, &row) && n < ROWS)
 			rows[n++] = row;
 	}
 	return n;
@@ -247,7 +254,7 @@ static int measure_in(struct path_bench *b, unsigned group, struct path_row *row
 
 	if (!status && group == SMALL)
 		status = bench_small_files(&b->p, PROCS);
-	else if (!status && group != CONTACT)
+	else if (!status && group != CONTACT && group != META)
 		status = bench_files(&b->p, PROCS, span);
 	if (!status && g->open_flags && !takes_direct(&b->p)) {
 		if (!b->json_wanted)
@@ -331,8 +338,8 @@ static int help(void)
 	     "\n"
 	     "Options:\n"
 	     "  -r, --rows LIST    groups of rows, with commas: alone, contend, small,\n"
-	     "                     contact, busy, tcp, disk, odirect, capacity, gate;\n"
-	     "                     default is all\n"
+	     "                     meta, contact, busy, tcp, disk, odirect, capacity,\n"
+	     "                     gate; default is all\n"
 	     "  -f, --filter TEXT  only rows that hold every word, as 'size=4096 mode=forward'\n"
 	     "  -d, --dir DIR      directory on the disk; default is the current one\n"
 	     "  -q, --quick        shorter and less exact\n"

@@ -23,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -31,7 +32,7 @@
 
 #define CMD "bench worker"
 
-const char *const bench_op_name[BENCH_OPS] = { "write", "read", "create", "open" };
+const char *const bench_op_name[BENCH_OPS] = { "write", "read", "create", "open", "meta" };
 
 struct calls {
 	int (*open)(const char *path, int flags, ...);
@@ -40,9 +41,11 @@ struct calls {
 	ssize_t (*write)(int fd, const void *buffer, size_t bytes);
 	ssize_t (*pread)(int fd, void *buffer, size_t bytes, off_t at);
 	ssize_t (*pwrite)(int fd, const void *buffer, size_t bytes, off_t at);
+	int (*stat)(const char *path, struct stat *st);
+	int (*unlink)(const char *path);
 };
 
-static const struct calls named = { open, close, read, write, pread, pwrite };
+static const struct calls named = { open, close, read, write, pread, pwrite, stat, unlink };
 
 struct worker {
 	const struct bench_load *load;
@@ -137,6 +140,32 @@ static ssize_t small(struct worker *w, const struct calls *c, enum bench_way way
 	return c->close(fd) ? -1 : n;
 }
 
+/* Create BENCH_META_SET files, then look at each, then remove each: mdtest's phases. One call each
+ * time; where the next one goes is a number of calls. */
+static ssize_t meta(struct worker *w, const struct calls *c, enum bench_way way)
+{
+	uint64_t at = w->at[way]++, number = at % BENCH_META_SET;
+	char path[PATH_MAX + 48];
+	struct stat st;
+	int fd, rc = 0;
+
+	/* Another row, or the other team, may have left some behind. */
+	snprintf(path, sizeof(path), "%s/m%d-%d-%lu", w->load->dir, way, (int)getpid(),
+		 (unsigned long)number);
+	switch (at / BENCH_META_SET % BENCH_META_PHASES) {
+	case 0:
+		fd = c->open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+		rc = fd < 0 ? -1 : c->close(fd);
+		break;
+	case 1:
+		rc = c->stat(path, &st);
+		break;
+	default:
+		rc = c->unlink(path);
+	}
+	return rc ? -1 : (ssize_t)w->load->size;
+}
+
 static ssize_t operation(struct worker *w, enum bench_way way)
 {
 	const struct bench_load *l = w->load;
@@ -146,6 +175,8 @@ static ssize_t operation(struct worker *w, enum bench_way way)
 
 	if (l->op == BENCH_CREATE || l->op == BENCH_OPEN)
 		return small(w, c, way);
+	if (l->op == BENCH_META)
+		return meta(w, c, way);
 	if (way == BENCH_BARE)
 		n = bare_call(w->bare, l->op == BENCH_WRITE, w->index, w->buffer, l->size, at);
 	else if (l->op == BENCH_WRITE)
@@ -208,7 +239,9 @@ static bool calls_find(void *from, struct calls *c)
 	*(void **)&c->write = dlsym(from, "write");
 	*(void **)&c->pread = dlsym(from, "pread64");
 	*(void **)&c->pwrite = dlsym(from, "pwrite64");
-	return c->open && c->close && c->read && c->write && c->pread && c->pwrite;
+	*(void **)&c->stat = dlsym(from, "stat64");
+	*(void **)&c->unlink = dlsym(from, "unlink");
+	return c->open && c->close && c->read && c->write && c->pread && c->pwrite && c->unlink;
 }
 
 static int worker_begin(struct worker *w)
@@ -221,6 +254,8 @@ static int worker_begin(struct worker *w)
 		return cli_fail(CMD, "the functions of libc cannot be found.");
 	if (w->calls[0].pwrite == w->calls[1].pwrite)
 		return cli_fail(CMD, "the library of 'sluice run' is not loaded.");
+	if (l->op == BENCH_META && (!w->calls[0].stat || !w->calls[1].stat))
+		return cli_fail(CMD, "libc has no function stat(): it is older than 2.33.");
 	w->buffer = aligned_alloc(4096, (l->size + 4095U) / 4096 * 4096);
 	if (!w->buffer)
 		return cli_fail(CMD, "out of memory.");

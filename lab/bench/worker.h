@@ -11,18 +11,21 @@
 
 #include "lab/private.h"
 
-#define BENCH_WORKERS	16
-#define BENCH_STEPS	32 /* buckets of a power of two */
-#define BENCH_STEPS_LOG 5
-#define BENCH_BUCKETS	(40 * BENCH_STEPS)
-#define BENCH_SMALL	3901U /* bytes of a small file */
-#define BENCH_SMALL_SET 500U  /* small files that a process reads in turn */
+#define BENCH_WORKERS	  16
+#define BENCH_STEPS	  32 /* buckets of a power of two */
+#define BENCH_STEPS_LOG	  5
+#define BENCH_BUCKETS	  (40 * BENCH_STEPS)
+#define BENCH_SMALL	  3901U /* bytes of a small file */
+#define BENCH_SMALL_SET	  500U	/* small files that a process reads in turn */
+#define BENCH_META_SET	  500U	/* files that exist at most, of a process */
+#define BENCH_META_PHASES 3U	/* create, stat, unlink */
 
 enum bench_op {
 	BENCH_WRITE, /* the worker's file from its beginning to its end, and again */
 	BENCH_READ,
 	BENCH_CREATE, /* create a file, write it, close it */
 	BENCH_OPEN,   /* open one of BENCH_SMALL_SET files, read it, close it */
+	BENCH_META,   /* create, stat or unlink a file: counted as one byte */
 	BENCH_OPS
 };
 extern const char *const bench_op_name[BENCH_OPS];

@@ -120,6 +120,8 @@ double explore_ratio(const struct explore *e, const struct explore_cell *c)
 	uint64_t bytes = c->kernel->request_bytes;
 	uint32_t op = c->kernel->op;
 
+	if (explore_is_meta(c->kernel))
+		return 0;
 	if (!c->device->name[0])
 		return s->ratio[op];
 	/* Of the size that a device sees when nothing is merged. */

@@ -32,6 +32,7 @@
 #define EXPLORE_LIST   64 /* values of a key */
 #define EXPLORE_TEXT   700
 #define EXPLORE_RUNS   10000
+#define EXPLORE_META   2U	  /* an operation beside enum sl_op: create, stat, unlink */
 #define EXPLORE_DIRECT UINT32_MAX /* for an order: no I/O node, so none orders */
 
 /* One situation of applications that are alike. */
@@ -40,7 +41,7 @@ struct explore_kernel {
 	uint32_t apps, procs, nodes; /* procs, nodes: of each application */
 	bool per_process;
 	enum sl_spatial spatial;
-	uint32_t op;
+	uint32_t op; /* enum sl_op, or EXPLORE_META: then a byte stands for a call */
 	uint64_t request_bytes, data_bytes; /* data: of each process */
 	sl_time limit_ns;		    /* 0: none */
 	bool fsync, direct;
@@ -89,6 +90,7 @@ int explore_add_kernel(struct explore_spec *s, const struct explore_kernel *k);
 /* A kernel from what darshan-parser printed. */
 int explore_darshan(struct explore_spec *s, const char *path);
 
+bool explore_is_meta(const struct explore_kernel *k);
 const char *explore_op(const struct explore_kernel *k);	    /* "read" */
 const char *explore_layout(const struct explore_kernel *k); /* "shared-strided" */
 const char *explore_spatiality(const struct explore_kernel *k);

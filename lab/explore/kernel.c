@@ -8,6 +8,9 @@
  * of each run. What is read is compared as it comes, what was written afterwards; so a call that
  * went to another place, or was lost, is found. Both are additions, far faster than any device.
  *
+ * A metadata kernel has a directory of its own and makes one call after the other there, in the
+ * phases of mdtest: create all files, stat each, unlink each. A call that fails, or a file that is not empty, is an error.
+ *
  * Direct access where nodes would have a modelled device: the devices are in memory that all
  * processes share, and a call is not over before its device says so; as a node does it.
  */
@@ -20,6 +23,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -262,6 +266,82 @@ static struct kernel_result ek_calls(struct ek_process *q, sl_time start)
 	return r;
 }
 
+/* ---- metadata ---- */
+
+static void ek_item(const struct ek_process *q, uint64_t item, char path[PATH_MAX + 96])
+{
+	char dir[PATH_MAX + 64];
+
+	kernel_path(q->task.dir, q->task.app, q->task.proc, dir);
+	snprintf(path, PATH_MAX + 96, "%s/%llu", dir, (unsigned long long)item);
+}
+
+/* One call; a step and the error if it failed. */
+static struct kernel_result ek_meta_call(const struct ek_process *q, uint64_t call)
+{
+	uint64_t items = q->task.kernel.data_bytes / 3;
+	struct kernel_result r = { .step = KERNEL_CALL, .calls = call };
+	char path[PATH_MAX + 96];
+	struct stat st = { 0 };
+	int fd, rc;
+
+	ek_item(q, call % items, path);
+	switch (call / items) {
+	case 0:
+		fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+		rc = fd < 0 ? -1 : close(fd);
+		break;
+	case 1:
+		rc = stat(path, &st);
+		break;
+	default:
+		rc = unlink(path);
+	}
+	if (rc)
+		r.error = errno;
+	else
+		r.step = st.st_size ? KERNEL_WRONG : KERNEL_FINE;
+	return r;
+}
+
+static struct kernel_result ek_meta_calls(const struct ek_process *q, sl_time start)
+{
+	const struct explore_kernel *k = &q->task.kernel;
+	struct kernel_result r = { .step = KERNEL_FINE };
+	uint64_t call = 0;
+
+	for (; call < k->data_bytes; call++) {
+		if (k->limit_ns && sl_clock_ns() - start >= k->limit_ns)
+			break;
+		r = ek_meta_call(q, call);
+		if (r.step != KERNEL_FINE)
+			return r;
+	}
+	r.calls = call;
+	r.end_ns = sl_clock_ns();
+	for (uint64_t left = call < k->data_bytes ? k->data_bytes / 3 : 0; left--;) {
+		char path[PATH_MAX + 96];
+
+		ek_item(q, left, path);
+		unlink(path); /* its time was over before */
+	}
+	return r;
+}
+
+/* Its directory; the first call connects the process. */
+static struct kernel_result ek_meta_open(const struct ek_process *q)
+{
+	struct kernel_result r = { .step = KERNEL_FINE };
+	char dir[PATH_MAX + 64];
+
+	kernel_path(q->task.dir, q->task.app, q->task.proc, dir);
+	if (mkdir(dir, 0700) && errno != EEXIST)
+		r = (struct kernel_result){ .step = KERNEL_OPEN, .error = errno };
+	return r;
+}
+
+/* ---- the steps of a process ---- */
+
 /* Who moves no data is not connected: the beginning of the first call, which comes again. */
 static struct kernel_result ek_touch(struct ek_process *q)
 {
@@ -306,6 +386,7 @@ static struct kernel_result ek_open(struct ek_process *q)
 
 int explore_kernel_main(const char *fd)
 {
+	bool meta;
 	struct ek_process q = { .fd = -1 };
 	struct kernel_result r;
 	struct kernel_order order;
@@ -317,15 +398,17 @@ int explore_kernel_main(const char *fd)
 	prctl(PR_SET_TIMERSLACK, 1UL);
 	if (!ek_read_all(q.sock, &q.task, sizeof(q.task)))
 		return CLI_FAILED;
-	r = ek_open(&q);
+	meta = explore_is_meta(&q.task.kernel);
+	r = meta ? ek_meta_open(&q) : ek_open(&q);
 	while (ek_tell(&q, r) && r.step == KERNEL_FINE &&
 	       ek_read_all(q.sock, &order, sizeof(order))) {
 		if (order.what == 'g') {
 			ek_sleep_until(order.start_ns);
-			ek_tell(&q, ek_calls(&q, order.start_ns));
+			ek_tell(&q, meta ? ek_meta_calls(&q, order.start_ns)
+					 : ek_calls(&q, order.start_ns));
 			break;
 		}
-		r = ek_touch(&q);
+		r = meta ? ek_meta_open(&q) : ek_touch(&q);
 	}
 	_exit(CLI_OK); /* it may be killed by now: nothing is left to be done at an end */
 }

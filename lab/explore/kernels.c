@@ -16,6 +16,9 @@
  *	    time: 5s                         # live: no call begins after it
  *	    fsync: yes                       # live: at the end
  *	    direct: yes                      # live: O_DIRECT
+ *	  - name: storm
+ *	    operation: metadata              # live: mdtest's: create, stat, unlink
+ *	    items: 1000                      # of each process; with these, no request and no data
  *
  * are 2 x 2 x 2 x 2 x 2 = 32 kernels: shared-x1-8p-contiguous-read-16KiB and so on.
  */
@@ -31,11 +34,13 @@
 
 #define MAX_KERNELS 10000
 #define NAME_CHOSEN 30 /* what is behind it tells the combination */
+#define MAX_ITEMS   10000000
+#define PHASES	    3 /* create, stat, unlink */
 #define MAX_TIME    (INT64_C(86400) * 1000000000)
 
 static const char *const files_words[] = { "shared", "per-process", NULL };
 static const char *const pattern_words[] = { "contiguous", "strided", "random", NULL };
-static const char *const operation_words[] = { "read", "write", NULL };
+static const char *const operation_words[] = { "read", "write", "metadata", NULL };
 
 /* In the order in which the combinations are gone through: the last changes fastest. */
 enum { K_APPS, K_FILES, K_PATTERN, K_REQUEST, K_OP, K_PROCS, K_LISTS };
@@ -49,7 +54,7 @@ struct kn_kernel {
 	char name[NAME_CHOSEN + 1];
 	struct kn_list list[K_LISTS];
 	uint32_t nodes;
-	uint64_t data_bytes, total_bytes;
+	uint64_t data_bytes, total_bytes, items;
 	sl_time limit_ns;
 	bool fsync, direct;
 	int which; /* of the list whose values are being taken */
@@ -140,6 +145,8 @@ static int kn_rest(struct sl_yaml *y, const char *key, const yaml_node_t *node, 
 		return sl_yaml_bytes(y, node, 1, UINT64_C(1) << 50, &k->data_bytes);
 	if (!strcmp(key, "total"))
 		return sl_yaml_bytes(y, node, 1, UINT64_C(1) << 50, &k->total_bytes);
+	if (!strcmp(key, "items"))
+		return sl_yaml_count(y, node, 1, MAX_ITEMS, &k->items);
 	if (!strcmp(key, "time"))
 		return sl_yaml_time(y, node, 1000000, MAX_TIME, &k->limit_ns);
 	if (!(rc = sl_yaml_word(y, node, yes_no, &word)))
@@ -248,16 +255,40 @@ static int kn_combine(const struct sl_yaml *y, const yaml_node_t *node, const st
 	return 0;
 }
 
+/* What is missing; NULL: nothing. A metadata kernel has items instead of bytes. */
+static const char *kn_missing(struct kn_kernel *k)
+{
+	const struct kn_list *op = &k->list[K_OP];
+
+	if (!k->name[0])
+		return "its name, as in 'name: checkpoint'";
+	if (!k->items && op->n && op->value[op->n - 1] == EXPLORE_META)
+		return "the files of each process, as in 'items: 1000'";
+	if (k->items && (op->n != 1 || op->value[0] != EXPLORE_META))
+		return "'operation: metadata', since it has items";
+	if (k->items && (k->list[K_REQUEST].n || k->data_bytes || k->total_bytes || k->direct ||
+			 k->fsync || k->list[K_PATTERN].n || k->list[K_FILES].n))
+		return "nothing else than applications, processes, nodes, items and time, since "
+		       "it moves no data";
+	if (k->items) {
+		k->list[K_REQUEST] = (struct kn_list){ .value = { 1 }, .n = 1 };
+		k->data_bytes = PHASES * k->items;
+	}
+	if (!k->list[K_REQUEST].n)
+		return "the size of its calls, as in 'request: 256Ki'";
+	if (!k->data_bytes && !k->total_bytes)
+		return "the bytes of each process, as in 'data: 64Mi', or of all, in total";
+	return NULL;
+}
+
 static int kn_kernel(struct sl_yaml *y, const yaml_node_t *node, void *into)
 {
 	static const struct sl_yaml_key keys[] = {
-		{ "name", kn_name },	  { "applications", kn_list },
-		{ "processes", kn_list }, { "nodes", kn_rest },
-		{ "files", kn_list },	  { "pattern", kn_list },
-		{ "operation", kn_list }, { "request", kn_list },
-		{ "data", kn_rest },	  { "total", kn_rest },
-		{ "time", kn_rest },	  { "fsync", kn_rest },
-		{ "direct", kn_rest },	  { 0 },
+		{ "name", kn_name },	  { "applications", kn_list }, { "processes", kn_list },
+		{ "nodes", kn_rest },	  { "files", kn_list },	       { "pattern", kn_list },
+		{ "operation", kn_list }, { "request", kn_list },      { "data", kn_rest },
+		{ "total", kn_rest },	  { "time", kn_rest },	       { "fsync", kn_rest },
+		{ "direct", kn_rest },	  { "items", kn_rest },	       { 0 },
 	};
 	static const uint64_t defaults[K_LISTS] = {
 		[K_APPS] = 1, [K_PROCS] = 1, [K_OP] = SL_WRITE
@@ -269,12 +300,8 @@ static int kn_kernel(struct sl_yaml *y, const yaml_node_t *node, void *into)
 	if (!k)
 		return sl_yaml_no_memory(y, node);
 	rc = sl_yaml_mapping(y, node, keys, "a kernel", k);
-	missing = !k->name[0]		  ? "its name, as in 'name: checkpoint'"
-		  : !k->list[K_REQUEST].n ? "the size of its calls, as in 'request: 256Ki'"
-		  : !k->data_bytes && !k->total_bytes ? "the bytes of each process, as in "
-							"'data: 64Mi', or of all, in total"
-						      : NULL;
-	if (!rc && missing)
+	missing = rc ? NULL : kn_missing(k);
+	if (missing)
 		rc = sl_yaml_bad(y, node, "needs %s", missing);
 	if (!rc && k->data_bytes && k->total_bytes)
 		rc = sl_yaml_bad(y, node, "has data, of each process, and total, of all; give one");
@@ -305,6 +332,11 @@ int explore_add_kernel(struct explore_spec *s, const struct explore_kernel *k)
 	s->kernel = more;
 	more[s->n_kernels++] = *k;
 	return 0;
+}
+
+bool explore_is_meta(const struct explore_kernel *k)
+{
+	return k->op == EXPLORE_META;
 }
 
 const char *explore_op(const struct explore_kernel *k)

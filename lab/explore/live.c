@@ -9,7 +9,8 @@
  * controller is told that all of them serve the job, and it is awaited that each process is where
  * it belongs: process p of P, on compute node p * nodes / P, uses I/O node (compute node) * ionodes
  * / nodes, as in the paper on GekkoFWD. Then all begin at one time. The run took until the last
- * was through. What was written is compared, and removed.
+ * was through. What was written is compared, and removed. Metadata calls are never forwarded: the processes of such a kernel
+ * make them in their turn.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -82,7 +83,8 @@ static int lv_become(void *arg, int sock)
 	if (s->v->devices)
 		fcntl(s->v->devices_fd, F_SETFD, 0);
 	unsetenv("SLUICE_TIMEOUT");
-	setenv("SLUICE_MODE", "forward", 1); /* what is explored is what I/O nodes do */
+	if (!explore_is_meta(k)) /* what is explored is what I/O nodes do */
+		setenv("SLUICE_MODE", "forward", 1);
 	unsetenv("PBS_NODENUM");
 	lv_number("SLURM_NODEID", (uint32_t)((uint64_t)s->proc * k->nodes / k->procs));
 	signal(SIGPIPE, SIG_DFL);
@@ -241,13 +243,14 @@ static int lv_files(struct lv *v, const struct explore_cell *c)
 
 static void lv_remove(struct lv *v, const struct explore_cell *c)
 {
-	uint32_t files = c->kernel->per_process ? c->kernel->procs : 1;
+	bool own = c->kernel->per_process || explore_is_meta(c->kernel);
+	uint32_t files = own ? c->kernel->procs : 1;
 	char path[PATH_MAX + 64];
 
 	for (uint32_t app = 0; app < c->kernel->apps; app++)
 		for (uint32_t file = 0; file < files; file++) {
 			kernel_path(v->p.dir, app, file, path);
-			unlink(path);
+			remove(path); /* of a metadata kernel, its directory */
 		}
 }
 

@@ -68,14 +68,16 @@ static const struct explore_cell *ep_at(const struct explore *e, const struct ex
 static void ep_curve(const struct explore *e, const struct explore_cell *from, uint32_t order)
 {
 	const struct explore_spec *s = e->spec;
-	char name[2 * EXPLORE_NAME + 8];
+	char name[2 * EXPLORE_NAME + 24];
 
-	snprintf(name, sizeof(name), "%s %s", from->kernel->name,
+	snprintf(name, sizeof(name), "%s%s %s", from->kernel->name,
+		 explore_is_meta(from->kernel) ? ", 1000 calls/s" : "",
 		 s->n_orders > 1 ? s->order[order] : "");
 	ep_name(name, ep_width(s->n_ionodes));
 	for (uint32_t i = 0; i < s->n_ionodes; i++)
 		printf(" %*.4g", COLUMN - 1,
-		       explore_mb_s(s, ep_at(e, from, s->ionodes[i], order)).mean);
+		       explore_mb_s(s, ep_at(e, from, s->ionodes[i], order)).mean *
+			       (explore_is_meta(from->kernel) ? 1000 : 1));
 	putchar('\n');
 }
 

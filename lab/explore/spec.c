@@ -329,17 +329,27 @@ static int sp_wrong(const struct explore_spec *s, size_t line, char *err, size_t
 
 static const char *sp_impossible(const struct explore_kernel *k, bool simulate)
 {
+	if (simulate && explore_is_meta(k))
+		return "operation: there are no models of metadata calls, which are measured live";
 	if (simulate)
 		return k->limit_ns ? "time: a simulated kernel ends with its data, not by time"
 				   : NULL;
 	if ((uint64_t)k->apps * k->procs > PRIVATE_PROCS)
 		return "processes: live, there are at most " STRING(PRIVATE_PROCS) " at a time";
-	if (k->request_bytes % 8)
+	if (!explore_is_meta(k) && k->request_bytes % 8)
 		return "request: must be a multiple of 8 bytes, so that what was written can be "
 		       "told from what was not";
 	if (k->direct && k->request_bytes % 4096)
 		return "direct: its requests must be a multiple of 4Ki";
 	return NULL;
+}
+
+static bool several_ionodes(const struct explore_spec *s)
+{
+	for (uint32_t i = 0; i < s->n_ionodes; i++)
+		if (s->ionodes[i] > 1)
+			return true;
+	return false;
 }
 
 int explore_check(struct explore_spec *s, bool simulate, char *err, size_t err_size)
@@ -354,6 +364,8 @@ int explore_check(struct explore_spec *s, bool simulate, char *err, size_t err_s
 	for (uint32_t i = 0; i < s->n_kernels; i++) {
 		const char *what = sp_impossible(&s->kernel[i], simulate);
 
+		if (!what && explore_is_meta(&s->kernel[i]) && several_ionodes(s))
+			what = "ionodes: metadata calls are not forwarded; write [0, 1]";
 		if (what)
 			return sp_wrong(s, s->kernel[i].line, err, err_size, what);
 	}

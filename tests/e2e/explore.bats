@@ -39,6 +39,33 @@ small() { # further keys
 	END
 }
 
+# ---- metadata ----
+
+@test "a metadata kernel creates, looks at and removes its files, and counts calls" {
+	cat >storm.yaml <<-END
+	explore:
+	  ionodes: [0, 1]
+	  runs: {least: 2, most: 2, error: 100}
+	  kernels:
+	    - {name: storm, processes: [1, 2], operation: metadata, items: 50}
+	    - {name: cut, operation: metadata, items: 1000000, time: 20ms}
+	END
+	run -0 "$SLUICE" explore --directory /dev/shm storm.yaml --output runs.csv
+	[[ "$output" == *"storm-2p, 1000 calls/s"* ]]
+	# Columns by their names: 3 calls for each item and process.
+	awk -F, '/^kernel,/ { for (i = 1; i <= NF; i++) c[$i] = i; next }
+		$1 == "storm-1p" && $c["bytes"] != 150 { bad = 1 } $1 == "storm-2p" && $c["bytes"] != 300 { bad = 1 }
+		$1 == "storm-2p" { seen++ } END { exit bad || seen != 4 }' <(grep -v '^#' runs.csv)
+	sed -i 's/, items: 50//' storm.yaml
+	fails 2 '*storm.yaml:5*items: 1000*' storm.yaml
+	sed -i 's/time: 20ms/request: 4Ki/; s/operation: metadata}/operation: metadata, items: 5}/' storm.yaml
+	fails 2 '*storm.yaml:6*moves no data*' storm.yaml
+	sed -i '/request/d; s/ionodes:.*/ionodes: 2/; s/metadata}/metadata, items: 5}/' storm.yaml
+	fails 2 '*metadata calls are not forwarded*' storm.yaml
+	sed -i 's/ionodes:.*/devices: ssd/' storm.yaml
+	fails 2 '*no models of metadata*' --simulate storm.yaml
+}
+
 # ---- simulated ----
 
 @test "a part of the matrix of AGIOS gives the rows of the shipped table" {
