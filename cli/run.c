@@ -821,7 +821,7 @@ static void ru_exec_gated(const struct run *r, char **argv)
 	if (!*r->gate || !ru_find(argv[0], path) ||
 	    (!r->strict && client_listed(getenv("SLUICE_BYPASS"), slash ? slash + 1 : argv[0])))
 		return;
-	need = gate_look(path);
+	need = gate_look(path, ru_gate_for_all(r));
 	if (need == GATE_ABSENT && access(path, X_OK))
 		return;
 	if ((need == GATE_ABSENT || need == GATE_NONE) && !ru_gate_for_all(r))

@@ -20,9 +20,9 @@
 #include "base/units.h"
 #include "client/conn/client.h"
 
-static struct settings s;
-static _Atomic uint32_t state; /* 0 not read, 1 being read, 2 read */
-static struct {
+static SL_AT_START struct settings s;
+static SL_AT_START _Atomic uint32_t state; /* 0 not read, 1 being read, 2 read */
+static SL_AT_START struct {
 	uint64_t device, inode; /* inode 0: it had none */
 } err;				/* stderr, when the program started */
 
@@ -196,17 +196,23 @@ static void look_through(struct found *f)
 	}
 }
 
-/* A copy, since the program may change its environment; close to the others, in few pages. */
+/* A copy, since the program may change its environment; in as few pages as possible. */
 static char *keep(const char *text)
 {
-	static char memory[4 * PATH_MAX];
-	static size_t used;
+	static SL_AT_START char few[512];
+	static SL_AT_START size_t few_used;
+	static char more[4 * PATH_MAX];
+	static size_t more_used;
 	size_t n = strlen(text) + 1;
 
-	if (n > sizeof(memory) - used)
+	if (n <= sizeof(few) - few_used) {
+		few_used += n;
+		return memcpy(few + few_used - n, text, n);
+	}
+	if (n > sizeof(more) - more_used)
 		return NULL;
-	used += n;
-	return memcpy(memory + used - n, text, n);
+	more_used += n;
+	return memcpy(more + more_used - n, text, n);
 }
 
 static void read_settings(void)

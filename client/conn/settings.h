@@ -12,6 +12,12 @@
 #define TCP_PREFIX   "tcp:"
 #define SOCKET_BYTES sizeof(((struct sockaddr_un *)0)->sun_path)
 
+/*
+ * What each program writes when it starts: beside each other in .data, which the loader has written to
+ * already. Each further page would cost a page fault.
+ */
+#define SL_AT_START __attribute__((section(".data.start")))
+
 struct settings {
 	bool enabled, direct, tcp;
 	bool forward; /* the node makes all calls; else the program does, in its turn */

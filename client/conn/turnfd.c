@@ -39,6 +39,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "client/conn/settings.h"
+
 #define CHUNK	4096U
 #define CHUNKS	256U
 #define NUMBERS (CHUNK * CHUNKS)
@@ -47,8 +49,8 @@
 _Atomic unsigned char turnfd_first[TURNFD_FIRST];
 static _Atomic unsigned char *_Atomic chunks[CHUNKS];
 
-static const char *root;
-static size_t root_length;
+static SL_AT_START const char *root;
+static SL_AT_START size_t root_length;
 static _Atomic uint64_t root_device; /* 0: not known yet */
 static atomic_bool sealed;
 

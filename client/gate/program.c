@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reads as little as tells: the ELF header, the program headers, the loader's name, the names of
- * libraries. A window on the file's first kilobyte and one on what is read behind it make that about
- * four system calls, and one more for each library.
+ * libraries. A window on the file's first kilobyte and one on what is read behind it make that four
+ * system calls, and one more for each library. Whether exec would succeed, and with which rights, is asked only of a
+ * program that a gate may be put before.
  *
  * Go programs are found by their note, which the Go linker writes also when it links with libc;
  * programs with libaio or liburing by DT_NEEDED. A program that opens such a library at run time,
@@ -93,13 +94,18 @@ static bool find(struct file *f, const Elf64_Ehdr *e, uint32_t type, Elf64_Phdr 
 	return false;
 }
 
-/* The name of the loader; false: it is not there, and exec fails. */
+static bool is_executable(const char *path)
+{
+	return !syscall(SYS_faccessat, AT_FDCWD, path, X_OK);
+}
+
+/* The name of the loader; if that is not there, exec fails. */
 static bool loader(struct file *f, uint64_t offset, uint64_t size, char name[NAME])
 {
 	size_t bytes = size < NAME - 1 ? (size_t)size : NAME - 1;
 
 	memset(name, 0, NAME);
-	return read_at(f, name, bytes, offset) && !syscall(SYS_faccessat, AT_FDCWD, name, X_OK);
+	return read_at(f, name, bytes, offset);
 }
 
 /* The loader of glibc, which reads LD_PRELOAD as the library expects it. */
@@ -182,7 +188,8 @@ static enum gate_need look_small(struct file *f)
 		return GATE_ABSENT;
 	for (unsigned i = 0; i < e.e_phnum && i < HEADERS; i++)
 		if (!read_at(f, &h, sizeof(h), e.e_phoff + i * sizeof(h)) ||
-		    (h.p_type == PT_INTERP && !loader(f, h.p_offset, h.p_filesz, name)))
+		    (h.p_type == PT_INTERP &&
+		     (!loader(f, h.p_offset, h.p_filesz, name) || !is_executable(name))))
 			return GATE_ABSENT;
 	return GATE_FOREIGN;
 }
@@ -195,9 +202,16 @@ static enum gate_need look_foreign(void)
 		       : GATE_FOREIGN;
 }
 
-static enum gate_need look_elf(struct file *f)
+/* The library sees what this program does, and that is enough: nothing else of it matters. */
+static bool suffices(enum gate_need need, bool all)
+{
+	return need == GATE_NONE && !all;
+}
+
+static enum gate_need look_elf(struct file *f, bool all)
 {
 	char name[NAME];
+	enum gate_need need = GATE_NONE;
 	Elf64_Phdr interp;
 	Elf64_Ehdr e;
 
@@ -213,10 +227,12 @@ static enum gate_need look_elf(struct file *f)
 	if (!loader(f, interp.p_offset, interp.p_filesz, name))
 		return GATE_ABSENT;
 	if (!is_glibc(name))
-		return GATE_FOREIGN;
-	if (is_go(f, &e))
-		return GATE_GO;
-	return uses_engine(f, &e) ? GATE_ENGINE : GATE_NONE;
+		need = GATE_FOREIGN;
+	else if (is_go(f, &e))
+		need = GATE_GO;
+	else if (uses_engine(f, &e))
+		need = GATE_ENGINE;
+	return suffices(need, all) || is_executable(name) ? need : GATE_ABSENT;
 }
 
 /* Nobody gets rights by it that he has already. */
@@ -241,9 +257,10 @@ static bool interpreter(char line[LINE + 1])
 	return n > 0;
 }
 
-static enum gate_need look(int fd, char line[LINE + 1])
+static enum gate_need look(int fd, char line[LINE + 1], bool all)
 {
 	struct file f = { .fd = fd };
+	enum gate_need need;
 	size_t n;
 
 	slide(&f, &f.head, 0);
@@ -252,46 +269,49 @@ static enum gate_need look(int fd, char line[LINE + 1])
 	line[n] = 0;
 	if (n < SELFMAG || memcmp(line, ELFMAG, SELFMAG))
 		return GATE_ABSENT; /* a script, perhaps: then the interpreter is what counts */
-	return is_privileged(fd) ? GATE_PRIVILEGED : look_elf(&f);
+	need = look_elf(&f, all);
+	return need != GATE_ABSENT && !suffices(need, all) && is_privileged(fd) ? GATE_PRIVILEGED
+										: need;
 }
 
 static int open_program(const char *path)
 {
-	if (syscall(SYS_faccessat, AT_FDCWD, path, X_OK))
-		return -1;
 	return (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 }
 
-static enum gate_need look_on(int fd, char line[LINE + 1])
+static enum gate_need look_on(int fd, char line[LINE + 1], bool all)
 {
-	enum gate_need need = look(fd, line);
+	enum gate_need need = look(fd, line, all);
 
 	for (int i = 0; i < INTERPRETERS && !strncmp(line, "#!", 2) && interpreter(line); i++) {
 		int next = open_program(line);
 
-		if (next < 0)
+		if (next < 0 || !is_executable(line)) {
+			if (next >= 0)
+				syscall(SYS_close, next);
 			return GATE_ABSENT;
-		need = look(next, line);
+		}
+		need = look(next, line, all);
 		syscall(SYS_close, next);
 	}
 	return need;
 }
 
-enum gate_need gate_look_fd(int fd)
+enum gate_need gate_look_fd(int fd, bool all)
 {
 	char line[LINE + 1];
 
-	return look_on(fd, line);
+	return look_on(fd, line, all);
 }
 
-enum gate_need gate_look(const char *path)
+enum gate_need gate_look(const char *path, bool all)
 {
 	int fd = open_program(path);
 	enum gate_need need;
 
 	if (fd < 0)
 		return GATE_ABSENT;
-	need = gate_look_fd(fd);
+	need = gate_look_fd(fd, all);
 	syscall(SYS_close, fd);
-	return need;
+	return suffices(need, all) || is_executable(path) ? need : GATE_ABSENT;
 }

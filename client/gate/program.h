@@ -3,6 +3,8 @@
 #ifndef SL_GATE_PROGRAM_H
 #define SL_GATE_PROGRAM_H
 
+#include <stdbool.h>
+
 enum gate_need {
 	GATE_ABSENT,	 /* no program, or it cannot be read: exec says what is wrong */
 	GATE_NONE,	 /* the preloaded library sees its calls */
@@ -13,8 +15,11 @@ enum gate_need {
 	GATE_PRIVILEGED, /* changes its user id or has capabilities: a gate would break it */
 };
 
-/* Follows "#!" to the interpreter. Little stack, no memory, no lock: for a child of vfork(). */
-enum gate_need gate_look(const char *path);
-enum gate_need gate_look_fd(int fd);
+/*
+ * Follows "#!" to the interpreter. Little stack, no memory, no lock: for a child of vfork(). Unless `all` is set a
+ * program that the library suffices for is GATE_NONE, even if it has privileges or exec would fail.
+ */
+enum gate_need gate_look(const char *path, bool all);
+enum gate_need gate_look_fd(int fd, bool all);
 
 #endif

@@ -38,7 +38,7 @@
 #define WORDS	8
 #define ARGS	65536 /* of the execl functions */
 
-static bool behind; /* a gate: no other can be put on */
+static SL_AT_START bool behind; /* a gate: no other can be put on */
 
 bool sl_exec_gated(void)
 {
@@ -68,11 +68,10 @@ static bool preloads(char *const *envp)
 	return false;
 }
 
-static bool needs(enum gate_need need, char *const *envp)
+/* `all`: the program starts without the library. */
+static bool needs(enum gate_need need, bool all)
 {
-	if (need == GATE_NONE)
-		return !preloads(envp);
-	return need != GATE_ABSENT && need != GATE_PRIVILEGED;
+	return need != GATE_ABSENT && need != GATE_PRIVILEGED && (need != GATE_NONE || all);
 }
 
 static bool is_possible(void)
@@ -84,9 +83,10 @@ static bool is_gated(const char *path, char *const *envp)
 {
 	int saved = errno;
 	const char *slash = path ? strrchr(path, '/') : NULL;
+	const bool all = !preloads(envp);
 	bool is = is_possible() && path &&
 		  !client_listed(client_settings()->bypass, slash ? slash + 1 : path) &&
-		  needs(gate_look(path), envp);
+		  needs(gate_look(path, all), all);
 
 	errno = saved;
 	return is;
@@ -185,7 +185,7 @@ int execve(const char *path, char *const argv[], char *const envp[])
 int execv(const char *path, char *const argv[])
 {
 	return is_gated(path, environ) ? exec_gated(path, argv, environ)
-				       : sl_real.execv(path, argv);
+				       : SL_LATE(execv)(path, argv);
 }
 
 /* ---- by name ---- */
@@ -237,9 +237,7 @@ int execvpe(const char *file, char *const argv[], char *const envp[])
 
 	if (is_gated_in_path(file, envp, path, sizeof(path)))
 		return exec_gated(path, argv, envp);
-	if (!sl_real.execvpe)
-		sl_real_early();
-	return sl_real.execvpe(file, argv, envp);
+	return SL_LATE(execvpe)(file, argv, envp);
 }
 
 int execvp(const char *file, char *const argv[])
@@ -248,9 +246,7 @@ int execvp(const char *file, char *const argv[])
 
 	if (is_gated_in_path(file, environ, path, sizeof(path)))
 		return exec_gated(path, argv, environ);
-	if (!sl_real.execvp)
-		sl_real_early();
-	return sl_real.execvp(file, argv);
+	return SL_LATE(execvp)(file, argv);
 }
 
 /* ---- with the arguments in a list ---- */
@@ -306,8 +302,9 @@ static void exec_fd_gated(int fd, char *const *argv, char *const *envp)
 	char digits[12];
 	size_t at = sizeof(digits) - 1;
 	int flags = (int)syscall(SYS_fcntl, fd, F_GETFD), saved = errno;
+	const bool all = !preloads(envp);
 
-	if (!is_possible() || flags < 0 || !needs(gate_look_fd(fd), envp)) {
+	if (!is_possible() || flags < 0 || !needs(gate_look_fd(fd, all), all)) {
 		errno = saved;
 		return;
 	}
@@ -325,7 +322,7 @@ static void exec_fd_gated(int fd, char *const *argv, char *const *envp)
 int fexecve(int fd, char *const argv[], char *const envp[])
 {
 	exec_fd_gated(fd, argv, envp);
-	return sl_real.fexecve(fd, argv, envp);
+	return SL_LATE(fexecve)(fd, argv, envp);
 }
 
 int execveat(int dir, const char *path, char *const argv[], char *const envp[], int flags)
@@ -334,7 +331,7 @@ int execveat(int dir, const char *path, char *const argv[], char *const envp[], 
 		exec_fd_gated(dir, argv, envp);
 	else if (!flags && (dir == AT_FDCWD || *path == '/') && is_gated(path, envp))
 		return exec_gated(path, argv, envp);
-	return sl_real.execveat(dir, path, argv, envp, flags);
+	return SL_LATE(execveat)(dir, path, argv, envp, flags);
 }
 
 /* ---- posix_spawn ---- */
@@ -342,12 +339,10 @@ int execveat(int dir, const char *path, char *const argv[], char *const envp[], 
 int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
 		const posix_spawnattr_t *attr, char *const argv[], char *const envp[])
 {
-	if (!sl_real.posix_spawn)
-		sl_real_early();
-	if (is_gated(path, envp) && !sl_real.posix_spawn(pid, client_settings()->gate, actions,
-							 attr, ARGUMENTS("--", path, argv), envp))
+	if (is_gated(path, envp) && !SL_LATE(posix_spawn)(pid, client_settings()->gate, actions,
+							  attr, ARGUMENTS("--", path, argv), envp))
 		return 0;
-	return sl_real.posix_spawn(pid, path, actions, attr, argv, envp);
+	return SL_LATE(posix_spawn)(pid, path, actions, attr, argv, envp);
 }
 
 int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
@@ -355,11 +350,9 @@ int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t 
 {
 	char path[PATH_MAX];
 
-	if (!sl_real.posix_spawnp)
-		sl_real_early();
 	if (is_gated_in_path(file, envp, path, sizeof(path)) &&
-	    !sl_real.posix_spawn(pid, client_settings()->gate, actions, attr,
-				 ARGUMENTS("--", path, argv), envp))
+	    !SL_LATE(posix_spawn)(pid, client_settings()->gate, actions, attr,
+				  ARGUMENTS("--", path, argv), envp))
 		return 0;
-	return sl_real.posix_spawnp(pid, file, actions, attr, argv, envp);
+	return SL_LATE(posix_spawnp)(pid, file, actions, attr, argv, envp);
 }

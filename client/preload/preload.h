@@ -36,27 +36,27 @@
  * The first are looked up when the program starts, the others when they are needed: most programs
  * need none of them, and each look-up takes a quarter of a microsecond.
  */
-#define SL_REAL_EARLY(X)                                                                         \
-	X(long, syscall, (long, ...), raw_syscall)                                               \
-	X(ssize_t, read, (int, void *, size_t), raw_read)                                        \
-	X(ssize_t, write, (int, const void *, size_t), raw_write)                                \
-	X(ssize_t, pread, (int, void *, size_t, off_t), raw_pread)                               \
-	X(ssize_t, pread64, (int, void *, size_t, off_t), raw_pread)                             \
-	X(ssize_t, pwrite, (int, const void *, size_t, off_t), raw_pwrite)                       \
-	X(ssize_t, pwrite64, (int, const void *, size_t, off_t), raw_pwrite)                     \
-	X(ssize_t, readv, (int, const struct iovec *, int), raw_readv)                           \
-	X(ssize_t, writev, (int, const struct iovec *, int), raw_writev)                         \
-	X(int, open, (const char *, int, ...), raw_open)                                         \
-	X(int, open64, (const char *, int, ...), raw_open)                                       \
-	X(int, openat, (int, const char *, int, ...), raw_openat)                                \
-	X(int, openat64, (int, const char *, int, ...), raw_openat)                              \
-	X(int, fsync, (int), raw_fsync)                                                          \
-	X(int, close, (int), raw_close)                                                          \
-	X(int, dup2, (int, int), raw_dup2)                                                       \
-	X(int, fcntl, (int, int, ...), raw_fcntl)                                                \
-	X(int, fcntl64, (int, int, ...), raw_fcntl)                                              \
-	X(pid_t, _Fork, (void), raw_fork)                                                        \
-	X(int, execve, (const char *, char *const *, char *const *), raw_execve)                 \
+#define SL_REAL_EARLY(X)                                                     \
+	X(long, syscall, (long, ...), raw_syscall)                           \
+	X(ssize_t, read, (int, void *, size_t), raw_read)                    \
+	X(ssize_t, write, (int, const void *, size_t), raw_write)            \
+	X(ssize_t, pread, (int, void *, size_t, off_t), raw_pread)           \
+	X(ssize_t, pread64, (int, void *, size_t, off_t), raw_pread)         \
+	X(ssize_t, pwrite, (int, const void *, size_t, off_t), raw_pwrite)   \
+	X(ssize_t, pwrite64, (int, const void *, size_t, off_t), raw_pwrite) \
+	X(ssize_t, readv, (int, const struct iovec *, int), raw_readv)       \
+	X(ssize_t, writev, (int, const struct iovec *, int), raw_writev)     \
+	X(int, open, (const char *, int, ...), raw_open)                     \
+	X(int, open64, (const char *, int, ...), raw_open)                   \
+	X(int, openat, (int, const char *, int, ...), raw_openat)            \
+	X(int, openat64, (int, const char *, int, ...), raw_openat)          \
+	X(int, close, (int), raw_close)                                      \
+	X(int, dup2, (int, int), raw_dup2)                                   \
+	X(int, fcntl, (int, int, ...), raw_fcntl)                            \
+	X(int, fcntl64, (int, int, ...), raw_fcntl)                          \
+	X(int, execve, (const char *, char *const *, char *const *), raw_execve)
+
+#define SL_REAL_LATE(X)                                                                          \
 	X(int, execv, (const char *, char *const *), raw_execv)                                  \
 	X(int, execvp, (const char *, char *const *), NULL)                                      \
 	X(int, execvpe, (const char *, char *const *, char *const *), NULL)                      \
@@ -69,9 +69,9 @@
 	X(int, posix_spawnp,                                                                     \
 	  (pid_t *, const char *, const posix_spawn_file_actions_t *, const posix_spawnattr_t *, \
 	   char *const *, char *const *),                                                        \
-	  NULL)
-
-#define SL_REAL_LATE(X)                                                                          \
+	  NULL)                                                                                  \
+	X(int, fsync, (int), raw_fsync)                                                          \
+	X(pid_t, _Fork, (void), raw_fork)                                                        \
 	X(ssize_t, preadv, (int, const struct iovec *, int, off_t), raw_preadv)                  \
 	X(ssize_t, preadv64, (int, const struct iovec *, int, off_t), raw_preadv)                \
 	X(ssize_t, pwritev, (int, const struct iovec *, int, off_t), raw_pwritev)                \
@@ -137,8 +137,6 @@ struct sl_real {
 #undef SL_REAL
 };
 extern struct sl_real sl_real;
-/* Finds those that have no stand-in, for a constructor of another library that runs before ours. */
-void sl_real_early(void);
 /* The function, looked up if it has not been: for those of SL_REAL_LATE. */
 void sl_real_find(size_t offset);
 void *sl_real_symbol(const char *name); /* of any library; NULL: there is none */

@@ -20,6 +20,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -29,7 +30,7 @@
 #include "client/conn/turnfd.h"
 #include "client/preload/preload.h"
 
-bool sl_forwarding, sl_forwarding_all, sl_ops_here;
+SL_AT_START bool sl_forwarding, sl_forwarding_all, sl_ops_here;
 
 /* For `sluice doctor`, which reads it out of the file. */
 __attribute__((used)) static const char preload_version[] = "sluice-preload-version=" SL_VERSION;
@@ -50,7 +51,7 @@ extern void *__libc_dlsym(void *handle, const char *name) __attribute__((weak));
 
 static void *find_symbol(void *handle, const char *name)
 {
-	static void *(*lookup)(void *handle, const char *name);
+	static SL_AT_START void *(*lookup)(void *handle, const char *name);
 	void *libdl, *found = NULL;
 
 	lookup = lookup ? lookup : sl_dlsym_;
@@ -385,15 +386,28 @@ static const struct sl_real stand_ins = {
 	.readlink = raw_readlink,
 };
 
-static const struct {
-	const char *name;
-	size_t offset;
-} names[] = {
-#define SL_REAL(result, name, ...) { #name, offsetof(struct sl_real, name) },
-	SL_REAL_EARLY(SL_REAL) SL_REAL_LATE(SL_REAL) SL_REAL_DIRECTORY(SL_REAL) SL_META_ONE(SL_REAL)
-		SL_META_TWO(SL_REAL)
+/*
+ * Their names, in the order of sl_real. Offsets into one text, since the loader would have to
+ * relocate a table of pointers in each program that starts.
+ */
+#define SL_REAL_ALL(X) \
+	SL_REAL_EARLY(X) SL_REAL_LATE(X) SL_REAL_DIRECTORY(X) SL_META_ONE(X) SL_META_TWO(X)
+static const struct texts {
+#define SL_REAL(result, name, ...) char text_##name[sizeof(#name)];
+	SL_REAL_ALL(SL_REAL)
+#undef SL_REAL
+} texts = {
+#define SL_REAL(result, name, ...) #name,
+	SL_REAL_ALL(SL_REAL)
 #undef SL_REAL
 };
+static const uint16_t text_at[] = {
+#define SL_REAL(result, name, ...) offsetof(struct texts, text_##name),
+	SL_REAL_ALL(SL_REAL)
+#undef SL_REAL
+};
+_Static_assert(sizeof(text_at) / sizeof(text_at[0]) == sizeof(struct sl_real) / sizeof(void *),
+	       "each function has a name");
 
 enum {
 #define SL_REAL(result, name, parameters, stand_in) INDEX_##name,
@@ -405,10 +419,10 @@ enum {
 /* An old libc may lack some: then the stand-in stays. */
 static void find(size_t i)
 {
-	void *found = find_symbol(RTLD_NEXT, names[i].name);
+	void *found = find_symbol(RTLD_NEXT, (const char *)&texts + text_at[i]);
 
 	if (found)
-		memcpy((char *)&sl_real + names[i].offset, &found, sizeof(found));
+		memcpy((char *)&sl_real + i * sizeof(found), &found, sizeof(found));
 }
 
 void *sl_real_symbol(const char *name)
@@ -431,6 +445,12 @@ void sl_real_find(size_t offset)
 
 /* ---- start and end ---- */
 
+static void after_fork(void)
+{
+	sl_client_after_fork();
+	sl_forward_after_fork();
+}
+
 /*
  * fork() for signal handlers: without what pthread_atfork() was told. The child may come back into
  * the middle of something of ours, in memory that its parent shares with the node.
@@ -438,12 +458,10 @@ void sl_real_find(size_t offset)
 pid_t _Fork(void); /* NOLINT(readability-redundant-declaration): not before glibc 2.34 */
 pid_t _Fork(void)
 {
-	pid_t pid = sl_real._Fork();
+	pid_t pid = SL_LATE(_Fork)();
 
-	if (pid == 0 && sl_forwarding) {
-		sl_client_after_fork();
-		sl_forward_after_fork();
-	}
+	if (pid == 0 && sl_forwarding)
+		after_fork();
 	return pid;
 }
 
@@ -470,25 +488,19 @@ static void at_fork(void (*child)(void))
 		musl(NULL, NULL, child);
 }
 
-void sl_real_early(void)
-{
-	for (size_t i = 0; i < EARLY; i++)
-		find(i);
-}
-
 __attribute__((constructor)) static void start(void)
 {
 	int saved = errno;
 
-	sl_real_early();
+	for (size_t i = 0; i < EARLY; i++)
+		find(i);
 	sl_forwarding = sl_client_enabled() && !sl_exec_gated();
 	sl_ops_here = sl_forwarding && !sl_stub_is_on();
 	if (sl_forwarding) {
 		sl_forwarding_all = client_settings()->forward;
 		turnfd_start(client_settings()->root);
 		/* Else a child that never forwards would keep its parent's connection open. */
-		at_fork(sl_client_after_fork);
-		at_fork(sl_forward_after_fork);
+		at_fork(after_fork);
 		sl_stdio_divert();
 	}
 	errno = saved;

@@ -20,12 +20,15 @@
 #undef _FORTIFY_SOURCE	 /* both would make the headers rename */
 #undef _FILE_OFFSET_BITS /* the functions that we define */
 #include <errno.h>
+#include <link.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "client/conn/settings.h"
 #include "client/conn/turn.h"
 #include "client/conn/wire.h"
 #include "client/preload/preload.h"
@@ -36,9 +39,9 @@
 
 enum { JUMP_READ = 14, JUMP_WRITE = 15, JUMP_SEEK = 16, JUMP_CLOSE = 17 };
 
-static ssize_t (*file_read)(FILE *, void *, ssize_t);
-static ssize_t (*file_write)(FILE *, const void *, ssize_t);
-static int (*file_close)(FILE *);
+static SL_AT_START ssize_t (*file_read)(FILE *, void *, ssize_t);
+static SL_AT_START ssize_t (*file_write)(FILE *, const void *, ssize_t);
+static SL_AT_START int (*file_close)(FILE *);
 
 static ssize_t forward_read(FILE *f, void *data, ssize_t length)
 {
@@ -169,27 +172,51 @@ static bool is_known(void *const *table)
 	       table[JUMP_SEEK] == _IO_file_seek && table[JUMP_CLOSE] == _IO_file_close;
 }
 
-/*
- * Write the entries of both tables. They are read-only once libc is loaded, if it was linked that
- * way; whether they are is found by having the kernel try.
- */
+/* The part of libc that the loader has made read-only after relocating it, if libc has one. */
+struct relro {
+	uintptr_t low, high;
+};
+
+static int look_at(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	struct relro *r = arg;
+	const uintptr_t table = (uintptr_t)_IO_file_jumps;
+
+	(void)size;
+	for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *h = &info->dlpi_phdr[i];
+		const uintptr_t low = info->dlpi_addr + h->p_vaddr;
+
+		if (h->p_type != PT_GNU_RELRO || table - low >= h->p_memsz)
+			continue;
+		*r = (struct relro){ low, low + h->p_memsz };
+		return 1;
+	}
+	return 0;
+}
+
+/* Write the entries of both tables. */
 static void replace(void **first, void **second, void *const *with, size_t bytes)
 {
-	const struct iovec from[] = { { (void *)(uintptr_t)with, bytes },
-				      { (void *)(uintptr_t)with, bytes } };
-	const struct iovec to[] = { { first, bytes }, { second, bytes } };
-	uintptr_t low = (uintptr_t)(first < second ? first : second);
+	const uintptr_t page = getauxval(AT_PAGESZ);
+	uintptr_t low = (uintptr_t)(first < second ? first : second) & ~(page - 1);
 	uintptr_t high = (uintptr_t)(first < second ? second : first) + bytes;
-	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	struct relro relro = { 0 };
 
-	low &= ~(page - 1);
-	if (process_vm_writev(getpid(), from, 2, to, 2, 0) == (ssize_t)(2 * bytes) ||
-	    errno != EFAULT || high - low > 4 * page ||
-	    mprotect((void *)low, high - low, PROT_READ | PROT_WRITE))
+	bool protected;
+
+	/* The loader protects whole pages, and leaves the last one alone if it is not whole. */
+	dl_iterate_phdr(look_at, &relro);
+	relro.low &= ~(page - 1);
+	relro.high &= ~(page - 1);
+	protected = low < relro.high;
+	if (protected && (low < relro.low || high > relro.high ||
+			  mprotect((void *)low, high - low, PROT_READ | PROT_WRITE)))
 		return;
 	memcpy(first, with, bytes);
 	memcpy(second, with, bytes);
-	mprotect((void *)low, high - low, PROT_READ);
+	if (protected)
+		mprotect((void *)low, high - low, PROT_READ);
 }
 
 void sl_stdio_divert(void)

@@ -25,12 +25,13 @@
 #include <unistd.h>
 
 #include "base/oldlibc.h"
+#include "client/conn/settings.h"
 #include "client/gate/stub.h"
 #include "client/preload/preload.h"
 #include "client/conn/turnfd.h"
 #include "client/conn/wire.h"
 
-static gate_stub *stub;
+static SL_AT_START gate_stub *stub;
 static struct sl_real libc; /* the functions that stood in sl_real */
 static const char *single;  /* __libc_single_threaded, since glibc 2.32; NULL: there is none */
 

@@ -31,7 +31,7 @@ static bool node_synced(int fd, bool data_only)
 int fsync(int fd)
 {
 	wire_flush(fd);
-	return node_synced(fd, false) ? sl_real.fsync(fd) : -1;
+	return node_synced(fd, false) ? SL_LATE(fsync)(fd) : -1;
 }
 
 int fdatasync(int fd)

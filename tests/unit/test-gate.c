@@ -52,7 +52,7 @@ static enum gate_need look_at(const void *bytes, size_t length)
 	assert_non_null(f);
 	assert_int_equal(fwrite(bytes, 1, length, f), length);
 	assert_int_equal(fclose(f), 0);
-	return gate_look(path);
+	return gate_look(path, true);
 }
 
 /* A program of a few headers, and what they point to. */
@@ -181,8 +181,8 @@ static void broken_files(void **state)
 	unsigned seed = 1;
 
 	(void)state;
-	assert_int_equal(gate_look("/nonexistent"), GATE_ABSENT);
-	assert_int_equal(gate_look("/"), GATE_ABSENT);
+	assert_int_equal(gate_look("/nonexistent", true), GATE_ABSENT);
+	assert_int_equal(gate_look("/", true), GATE_ABSENT);
 	assert_int_equal(look_at("", 0), GATE_ABSENT);
 	assert_int_equal(look_at("echo x\n", 7), GATE_ABSENT);
 	assert_int_equal(look_at("\177ELF", 4), GATE_ABSENT);
@@ -227,12 +227,12 @@ static void privileged_programs(void **state)
 	if (chown(path, getuid() + 1, getgid()))
 		skip(); /* not root */
 	assert_int_equal(chmod(path, 04755), 0);
-	assert_int_equal(gate_look(path), GATE_PRIVILEGED);
+	assert_int_equal(gate_look(path, true), GATE_PRIVILEGED);
 	assert_int_equal(chown(path, getuid(), getgid()), 0);
 	assert_int_equal(chmod(path, 04755), 0);
-	assert_int_equal(gate_look(path), GATE_STATIC);
+	assert_int_equal(gate_look(path, true), GATE_STATIC);
 	assert_int_equal(chmod(path, 0644), 0);
-	assert_int_equal(gate_look(path), GATE_ABSENT);
+	assert_int_equal(gate_look(path, true), GATE_ABSENT);
 }
 
 static void calls(void **state)
