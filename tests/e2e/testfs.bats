@@ -36,11 +36,25 @@ start_fs() {
 	begin=$(date +%s%N)
 	dd if=/dev/zero of="$FS/a" bs=1M count=32 conv=fsync status=none
 	[ $((($(date +%s%N) - begin) / 1000000)) -ge 2500 ]
-	loop=$(cat /run/sluice-testfs/*"$(basename "$FS")"/loop)
+	loop=$(findmnt -n -o SOURCE "$FS")
+	losetup "$loop"
 	"$TESTFS" stop "$FS"
 	run ! mountpoint -q "$FS"
-	run ! losetup "$loop"
+	until_true 10 eval '! losetup '"$loop"' 2>/dev/null'
 	run -1 "$TESTFS" count "$FS"
+}
+
+@test "a start that is killed at any moment leaves nothing that 'stop' does not remove" {
+	local after
+	start_fs
+	"$TESTFS" stop "$FS"
+	for after in .02 .04 .06 .08 .1 .15; do
+		# All of its process group, as by the end of a terminal or of a batch job.
+		timeout --signal KILL "$after" "$TESTFS" start --size 64Mi "$FS" || true
+		[ ! -d "/run/sluice-testfs/${FS//\//-}" ] || "$TESTFS" stop "$FS"
+		run ! mountpoint -q "$FS"
+		until_true 10 eval '! losetup -n -O BACK-FILE | grep -F "${FS//\//-}"'
+	done
 }
 
 @test "wrong use of the test file system says what is wrong" {
@@ -98,6 +112,14 @@ found() { # bytes a second, within a quarter
 	start_load b -- "$BIN/live-load" -T 100 -t 1 "$DIR/b"
 	until_true 10 eval '[ "$(status .capacity_auto.paced_bps)" = 20000000 ]'
 	[ "$(status .capacity_auto.state)" = told ]
+	end_load 0
+	end_load 1
+	"$SLUICE" down
+	# A command that hangs neither delays the end of the node nor outlives it.
+	"$SLUICE" up --capacity "auto,queue=command:sleep 4711$$" "$DIR"
+	until_true 10 pgrep -f "sleep 4711$$"
+	"$SLUICE" down
+	until_true 10 eval '! pgrep -f "sleep 4711$$"'
 	run -1 --separate-stderr "$SLUICE" up --name other --capacity auto,weather "$DIR"
 	[[ "$stderr" == *"is no sensor"* ]]
 }
