@@ -134,6 +134,12 @@ struct client {
 };
 
 /* What the node keeps of a job beside the scheduler's own. */
+/* Counts of a job's segments (wire/turn.h), since the node knows the job. */
+struct node_wire {
+	uint64_t cached, buffered, flushed; /* bytes */
+	uint64_t held_ns;
+};
+
 struct node_job {
 	uint64_t number;
 	char name[SL_JOB_NAME_MAX];
@@ -175,6 +181,7 @@ struct node_job {
 	sl_time since, last_seen;
 	uint64_t moved[2];     /* bytes, by enum sl_op: less than asked for at the end of a file */
 	uint64_t calls;	       /* data calls of its programs */
+	struct node_wire wire; /* what its programs count of the page cache */
 	struct node_ops ops;   /* metadata operations, and other limits */
 	sl_time granted_until; /* the controller limits it */
 	uint64_t grant_bps;    /* it gets this first, by order; SL_GRANT_NONE: nothing ordered */

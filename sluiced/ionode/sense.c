@@ -2,18 +2,15 @@
 /* See sense.h. */
 #include "sluiced/ionode/sense.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "base/log.h"
 #include "detect/capacity.h"
+#include "sluiced/ionode/blocked.h"
 #include "sluiced/ionode/sensor.h"
 #include "sluiced/ionode/trace.h"
 #include "sluiced/ionode/turn.h"
@@ -21,23 +18,24 @@
 #define LOOK_MS	      25
 #define SHADOW_MS     100
 #define IDLE_MS	      1000
-#define LOOK_THREADS  64
-#define LOOKS	      1024		   /* processes of all jobs */
+#define LOOK_LEAST_MS 150 /* so often at least, however long it takes */
+#define LOOK_PART     20  /* of the time: no more than one in so many is spent looking */
 #define SENSOR_OLD_NS INT64_C(10000000000) /* a reading says nothing any more */
 #define BLOCKED	      0.5		   /* of the looks: the job is */
 
 struct look {
 	uint64_t job;
-	uint32_t pid;
-	uint32_t blocked; /* threads */
+	uint32_t pid, threads; /* threads: at most so many are looked at */
+	double counts_for;     /* so many processes */
+	double blocked;	       /* threads of all these */
 };
 
 struct sense {
 	struct node *node;
 	pthread_t thread;
 	int stop_fd;
-	sl_time last_shadow, last_step;
-	struct shadow_job **shadow; /* room for `room` */
+	sl_time last_shadow, last_step; /* of this thread alone */
+	struct shadow_job **shadow;	/* room for `room` */
 	size_t room;
 	/* Of auto; under the node's lock. */
 	struct capacity capacity;
@@ -45,7 +43,8 @@ struct sense {
 	struct sensor *sensor;
 	struct sensor_reading reading; /* the last; of which: */
 	sl_time reading_ns;
-	struct look look[LOOKS];
+	struct look look[LOOK_THREADS];
+	uint32_t looks; /* so many were made */
 };
 
 /* ---- observe mode ---- */
@@ -121,92 +120,52 @@ static void set_pace(struct sense *s, sl_time now)
 	turn_modes(n, now);
 }
 
-/* ---- looking at threads ---- */
+/* ---- looking at threads: see blocked.h ---- */
 
-static bool read_text(int dir, const char *name, const char *file, char *text, size_t size)
+/* The lock is held. The processes of a job that this look is at. */
+static size_t list_job(struct sense *s, const struct node_job *j, uint32_t jobs, size_t count)
 {
-	char path[300];
-	ssize_t n;
-	int fd;
+	uint32_t pids[SL_TURN_PROCS], procs = 0;
+	struct blocked_part part;
 
-	snprintf(path, sizeof(path), "%s/%s", name, file);
-	fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? -1 : read(fd, text, size - 1);
-	if (fd >= 0)
-		close(fd);
-	text[n > 0 ? n : 0] = 0;
-	return n > 0;
+	for (uint32_t i = 0; i < SL_TURN_PROCS; i++) {
+		pids[procs] =
+			atomic_load_explicit(&j->turn->shm->proc[i].pid, memory_order_relaxed);
+		procs += pids[procs] != 0;
+	}
+	if (!procs)
+		return count;
+	part = blocked_part(jobs, procs, s->looks);
+	for (uint32_t i = 0; i < part.procs && count < LOOK_THREADS; i++)
+		s->look[count++] = (struct look){
+			.job = j->number,
+			.pid = pids[(part.first + i) % procs],
+			.threads = part.threads,
+			.counts_for = (double)procs / part.procs,
+		};
+	return count;
 }
 
-/* Where threads sleep that wait for a file server, and can be interrupted in it. Of these only FUSE
- * was tried. */
-static bool is_of_file_server(const char *wchan)
+static bool has_programs(const struct node_job *j)
 {
-	static const char *const places[] = { "request_wait_answer",
-					      "fuse_",
-					      "ptlrpc_",
-					      "cl_sync_io_",
-					      "osc_",
-					      "cfs_",
-					      "nfs_",
-					      "rpc_wait" };
-
-	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
-		if (!strncmp(wchan, places[i], strlen(places[i])))
-			return true;
-	return false;
+	return j->turn && j->turn->procs;
 }
 
-/* "PID (NAME) STATE …": the name may hold anything. */
-static bool is_blocked(int dir, const char *name)
+/* The lock is held. How many processes are to be looked at, and one job in how many. */
+static size_t list_processes(struct sense *s, uint32_t *stride)
 {
-	char text[512], wchan[64];
-	const char *at;
-
-	if (!read_text(dir, name, "stat", text, sizeof(text)))
-		return false;
-	at = strrchr(text, ')');
-	if (!at || !at[1])
-		return false;
-	return at[2] == 'D' ||
-	       (at[2] == 'S' && read_text(dir, name, "wchan", wchan, sizeof(wchan)) &&
-		is_of_file_server(wchan));
-}
-
-static uint32_t blocked_threads(uint32_t pid)
-{
-	char path[64];
-	uint32_t blocked = 0, threads = 0;
-	DIR *dir;
-
-	snprintf(path, sizeof(path), "/proc/%u/task", pid);
-	dir = opendir(path);
-	/* cppcheck-suppress readdirCalled ; the stream is this thread's alone */
-	for (struct dirent *e; dir && threads < LOOK_THREADS && (e = readdir(dir));)
-		if (e->d_name[0] != '.') {
-			blocked += is_blocked(dirfd(dir), e->d_name);
-			threads++;
-		}
-	if (dir)
-		closedir(dir);
-	return blocked;
-}
-
-/* The lock is held. Processes of jobs; how many. */
-static size_t list_processes(struct sense *s)
-{
+	uint32_t jobs = 0, at = 0;
 	size_t count = 0;
 
-	for (const struct node_job *j = s->node->jobs; j; j = j->next) {
-		uint32_t of_job = 0;
-
-		for (uint32_t i = 0; j->turn && i < SL_TURN_PROCS; i++) {
-			uint32_t pid = atomic_load_explicit(&j->turn->shm->proc[i].pid,
-							    memory_order_relaxed);
-
-			if (pid && count < LOOKS && of_job++ < LOOK_THREADS)
-				s->look[count++] = (struct look){ j->number, pid, 0 };
-		}
+	for (const struct node_job *j = s->node->jobs; j; j = j->next)
+		jobs += has_programs(j);
+	*stride = blocked_stride(jobs);
+	s->looks++;
+	for (struct node_job *j = s->node->jobs; j; j = j->next) {
+		if (!has_programs(j) || (at++ + s->looks) % *stride)
+			continue;
+		j->seen.looks++;
+		count = list_job(s, j, (jobs + *stride - 1) / *stride, count);
 	}
 	return count;
 }
@@ -215,73 +174,64 @@ static size_t list_processes(struct sense *s)
 static void look(struct sense *s)
 {
 	struct node *n = s->node;
-	uint32_t blocked = 0;
+	double blocked = 0;
+	uint32_t stride;
 	size_t count;
 
 	pthread_mutex_lock(&n->lock);
-	count = list_processes(s);
+	count = list_processes(s, &stride);
 	node_unlock(n);
 	for (size_t i = 0; i < count; i++)
-		s->look[i].blocked = blocked_threads(s->look[i].pid);
+		s->look[i].blocked =
+			s->look[i].counts_for * blocked_threads(s->look[i].pid, s->look[i].threads);
 	pthread_mutex_lock(&n->lock);
-	for (struct node_job *j = n->jobs; j; j = j->next)
-		j->seen.looks++;
 	for (size_t i = 0; i < count; i++) {
 		struct node_job *j = node_job_find(n, s->look[i].job);
 
 		if (!j)
 			continue;
-		blocked += s->look[i].blocked;
+		blocked += s->look[i].blocked * stride;
 		j->seen.blocked += s->look[i].blocked;
-		if (s->look[i].blocked && j->seen.blocked_look != j->seen.looks) {
+		if (s->look[i].blocked > 0 && j->seen.blocked_look != j->seen.looks) {
 			j->seen.blocked_look = j->seen.looks;
 			j->seen.blocked_looks++;
 		}
 	}
-	if (!n->passing && capacity_look(&s->capacity, blocked))
+	if (!n->passing && n->find && capacity_look(&s->capacity, blocked))
 		set_pace(s, node_now());
 	node_unlock(n);
 }
 
 /* ---- finding the capacity; the lock is held ---- */
 
-/* What this job has moved since the last step, and how it waited. */
-#define ADOPTED (INT64_C(1) << 30)
-
 /*
  * What the file system has moved for a job so far: not what the page cache answered, and writes when
- * they are written back. Programs count these in their segment, so that differences can be
+ * they are written back. Programs count these one after the other, so that differences can be
  * negative for a moment.
  */
 static uint64_t delivered(const struct node_job *j, int op)
 {
-	const struct sl_turn_job *shm = j->turn ? j->turn->shm : NULL;
-
-	if (!shm)
-		return j->moved[op];
 	if (op == SL_READ)
-		return j->moved[op] - atomic_load(&shm->cached);
-	return j->moved[op] - atomic_load(&shm->buffered) + atomic_load(&shm->flushed);
+		return j->moved[op] - j->wire.cached;
+	return j->moved[op] - j->wire.buffered + j->wire.flushed;
 }
 
+/* What this job has moved since the last step, and how it waited. */
 static void add_job(struct capacity_sample *to, struct node_job *j)
 {
-	uint64_t held = j->turn ? atomic_load(&j->turn->shm->held_ns) : 0;
 	double moved = 0, looks = j->seen.looks, waited;
 
 	for (int op = SL_READ; op <= SL_WRITE; op++) {
 		uint64_t so_far = delivered(j, op);
 		int64_t bytes = (int64_t)(so_far - j->seen.moved[op]);
 
-		if (bytes < -ADOPTED) /* a segment that is older than this node */
-			j->seen.moved[op] = so_far;
 		if (bytes < 0)
 			continue;
 		to->delivered_bytes[op] += (double)bytes;
 		moved += (double)bytes;
 		j->seen.moved[op] = so_far;
 	}
-	waited = (double)(held - j->seen.held_ns) / 1e9 / to->seconds;
+	waited = (double)(j->wire.held_ns - j->seen.held_ns) / 1e9 / to->seconds;
 	/* One that has a limit of its own may wait for that. */
 	if (!j->rights.max_bps && !j->bucket && j->grant_bps == SL_GRANT_NONE)
 		to->waited += waited;
@@ -290,7 +240,7 @@ static void add_job(struct capacity_sample *to, struct node_job *j)
 		to->jobs_blocked += j->seen.blocked_looks >= BLOCKED * looks;
 	}
 	to->jobs += moved > 0 || waited > 0 || j->seen.blocked > 0;
-	j->seen.held_ns = held;
+	j->seen.held_ns = j->wire.held_ns;
 	j->seen.blocked = 0;
 	j->seen.looks = j->seen.blocked_looks = j->seen.blocked_look = 0;
 }
@@ -355,19 +305,43 @@ static bool is_due(sl_time last, int64_t period_ns, sl_time now)
 	return now - last >= period_ns;
 }
 
+/* Whether the capacity is to be found, and whether a step of that is due. */
+static bool finds(struct sense *s, bool *due)
+{
+	struct node *n = s->node;
+	bool find;
+
+	pthread_mutex_lock(&n->lock);
+	find = n->find;
+	*due = find && is_due(s->last_step, CAPACITY_STEP_NS, node_now());
+	node_unlock(n);
+	return find;
+}
+
+/* How long to sleep, in ms, after a look that took so long. */
+static int look_again_ms(int64_t took_ns)
+{
+	int64_t ms = took_ns * LOOK_PART / 1000000;
+
+	return ms < LOOK_MS ? LOOK_MS : ms < LOOK_LEAST_MS ? (int)ms : LOOK_LEAST_MS;
+}
+
 /* How long to sleep, in ms. */
 static int step(struct sense *s)
 {
 	struct node *n = s->node;
 	struct sensor_reading reading;
-	bool read = false, has_read = false;
+	bool due, has_read = false, quick;
+	sl_time now, began = node_now();
+	int64_t took_ns = 0;
 	uint32_t busy = 0;
-	sl_time now;
 
-	if (n->find)
+	if (finds(s, &due)) {
 		look(s);
-	read = n->find && s->sensor && is_due(s->last_step, CAPACITY_STEP_NS, node_now());
-	if (read)
+		took_ns = node_now() - began;
+		due = due || is_due(s->last_step, CAPACITY_STEP_NS, node_now());
+	}
+	if (due && s->sensor)
 		has_read = sensor_read(s->sensor, &reading) == 0;
 	pthread_mutex_lock(&n->lock);
 	now = node_now();
@@ -377,14 +351,15 @@ static int step(struct sense *s)
 		turn_account(n, now);
 		shadow(s, now);
 	}
-	if (n->find && is_due(s->last_step, CAPACITY_STEP_NS, now)) {
+	if (n->find && due) {
 		turn_account(n, now);
 		find(s, has_read ? &reading : NULL, now);
 	}
+	quick = n->find && (busy > 1 || n->capacity_bps);
 	node_unlock(n);
 	if (!busy)
 		return IDLE_MS;
-	return n->find && (busy > 1 || n->capacity_bps) ? LOOK_MS : SHADOW_MS;
+	return quick ? look_again_ms(took_ns) : SHADOW_MS;
 }
 
 static void *sense_main(void *arg)
@@ -457,22 +432,29 @@ int sense_start(struct node *n)
 
 int sense_observe(struct node *n)
 {
-	return n->sense ? 0 : make(n);
+	int rc = 0;
+
+	pthread_mutex_lock(&n->lock);
+	if (!n->sense)
+		rc = make(n);
+	node_unlock(n);
+	return rc;
 }
 
 void sense_stop(struct node *n)
 {
-	struct sense *s = n->sense;
+	struct sense *s;
 
+	pthread_mutex_lock(&n->lock);
+	s = n->sense;
+	n->sense = NULL;
+	n->find = false;
+	node_unlock(n);
 	if (!s)
 		return;
 	eventfd_write(s->stop_fd, 1);
 	pthread_join(s->thread, NULL);
 	close(s->stop_fd);
-	pthread_mutex_lock(&n->lock);
-	n->sense = NULL;
-	n->find = false;
-	node_unlock(n);
 	sensor_close(s->sensor);
 	free(s->shadow);
 	free(s);

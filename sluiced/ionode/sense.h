@@ -6,9 +6,8 @@
  * times a second in observe mode, and forty times where two jobs or more use a layer of unknown
  * capacity.
  *
- * Blocked threads are counted by looking at their state: a thread in uninterruptible sleep (D)
- * waits for I/O, whatever the file system. Looking costs some ten microseconds a process, at most
- * LOOK_THREADS of each job.
+ * Blocked threads are counted by looking at some of them (blocked.h). Looking takes a twentieth of
+ * the thread's time at most: the more it has to look at, the less often it does.
  *
  * With capacity auto the scheduler itself has a capacity without bounds, so that every `min` is
  * taken; the pacer has what was found, or nothing while nothing is congested.

@@ -3,29 +3,21 @@
 #include "sluiced/ionode/sensor.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <glob.h>
 #include <limits.h>
-#include <netdb.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/sysmacros.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/slurp.h"
 #include "detect/capacity.h"
+#include "sluiced/ionode/sensor-source.h"
 
 #define READ_MOST    (1 << 20)
-#define READ_MS	     1000
 #define NFS_MAGIC    0x6969
 #define LUSTRE_MAGIC 0x0BD00BD0
 
@@ -36,130 +28,15 @@ struct sensor {
 	char *word;   /* as it was given, or found */
 	char *source; /* a path, a mount point, a command or a URL */
 	bool is_capacity;
+	struct sensor_asker *asker; /* of a NUMBER */
 };
 
-/* All that comes until its end, or until the time is up. */
-static int read_all(int fd, char *text, int64_t until_ms)
+/* The last number that the source has said. */
+static int read_number(const struct sensor *s, struct sensor_reading *out)
 {
-	size_t have = 0;
+	double number;
+	int rc = sensor_source_last(s->asker, &number);
 
-	for (;;) {
-		struct pollfd p = { .fd = fd, .events = POLLIN };
-		int64_t left = until_ms - sl_clock_ms();
-		ssize_t n;
-
-		if (left <= 0 || poll(&p, 1, (int)left) <= 0)
-			return -ETIMEDOUT;
-		n = read(fd, text + have, READ_MOST - have);
-		if (n < 0)
-			return -errno;
-		have += (size_t)n;
-		text[have] = 0;
-		if (n == 0 || have == READ_MOST)
-			return 0;
-	}
-}
-
-/* In a process group of its own, which is ended if it takes too long. */
-static int read_command(const char *command, char *text)
-{
-	int out[2], rc;
-	pid_t pid;
-
-	if (pipe2(out, O_CLOEXEC))
-		return -errno;
-	pid = fork();
-	if (pid == 0) {
-		int null = open("/dev/null", O_RDWR);
-		sigset_t none;
-
-		setpgid(0, 0);
-		sigemptyset(&none);
-		sigprocmask(SIG_SETMASK, &none, NULL);
-		if (dup2(null, 0) < 0 || dup2(out[1], 1) < 0 || dup2(null, 2) < 0)
-			_exit(127);
-		close_range(3, ~0U, 0);
-		execl("/bin/sh", "sh", "-c", command, NULL);
-		_exit(127);
-	}
-	close(out[1]);
-	rc = pid < 0 ? -EAGAIN : read_all(out[0], text, sl_clock_ms() + READ_MS);
-	close(out[0]);
-	if (pid > 0) {
-		setpgid(pid, pid);
-		kill(-pid, SIGKILL); /* not waited for yet: nobody else has the number */
-		while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-			;
-	}
-	return rc;
-}
-
-static int dial(const char *host, const char *port)
-{
-	struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *all, *a;
-	struct timeval limit = { READ_MS / 1000, 0 };
-	int fd = -1;
-
-	if (getaddrinfo(host, port, &hints, &all))
-		return -EHOSTUNREACH;
-	for (a = all; a; a = a->ai_next) {
-		fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-		if (fd < 0)
-			continue;
-		setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit,
-			   sizeof(limit)); /* of connect(), too */
-		if (connect(fd, a->ai_addr, a->ai_addrlen) == 0)
-			break;
-		close(fd);
-		fd = -1;
-	}
-	freeaddrinfo(all);
-	return fd < 0 ? -ECONNREFUSED : fd;
-}
-
-/* http://HOST[:PORT]/PATH#METRIC */
-static int read_http(const char *url, char *text, double *out)
-{
-	char host[256], port[8] = "80", path[1024], metric[256], request[1600];
-	const char *body;
-	int fd, rc = -EIO, n, code;
-
-	if (sscanf(url, "http://%255[^:/]:%7[0-9]/%1023[^#]#%255[^\n]", host, port, path, metric) !=
-		    4 &&
-	    sscanf(url, "http://%255[^:/]/%1023[^#]#%255[^\n]", host, path, metric) != 3)
-		return -EINVAL;
-	fd = dial(host, port);
-	if (fd < 0)
-		return fd;
-	n = snprintf(request, sizeof(request),
-		     "GET /%s HTTP/1.0\r\nHost: %s\r\nAccept: text/plain\r\n\r\n", path, host);
-	if (send(fd, request, (size_t)n, MSG_NOSIGNAL) == n)
-		rc = read_all(fd, text, sl_clock_ms() + READ_MS);
-	close(fd);
-	body = strstr(text, "\r\n\r\n");
-	if (rc || !body || sscanf(text, "HTTP/%*d.%*d %3d ", &code) != 1 || code != 200)
-		return rc ? rc : -EIO;
-	return sensor_parse_prometheus(body + 4, metric, out);
-}
-
-static int read_number(const struct sensor *s, char *text, struct sensor_reading *out)
-{
-	double number = 0;
-	int rc;
-
-	if (!strncmp(s->source, "http://", 7)) {
-		rc = read_http(s->source, text, &number);
-	} else if (!strncmp(s->source, "command:", 8)) {
-		rc = read_command(s->source + 8, text);
-		rc = rc ? rc : sensor_parse_number(text, &number);
-	} else {
-		int fd = open(s->source + 5, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-
-		rc = fd < 0 ? -errno : read_all(fd, text, sl_clock_ms() + READ_MS);
-		if (fd >= 0)
-			close(fd);
-		rc = rc ? rc : sensor_parse_number(text, &number);
-	}
 	if (rc)
 		return rc;
 	if (s->is_capacity && (number < CAPACITY_LEAST || number > CAPACITY_MOST))
@@ -221,8 +98,7 @@ int sensor_read(struct sensor *s, struct sensor_reading *out)
 		rc = read_lustre(out);
 		break;
 	default:
-		text = malloc(READ_MOST + 1);
-		rc = text ? (*text = 0, read_number(s, text, out)) : -ENOMEM;
+		rc = read_number(s, out);
 	}
 	free(text);
 	return rc;
@@ -313,11 +189,15 @@ int sensor_open(struct sensor **out, const char *word, const char *root, char er
 	s->source = s->kind == BLOCK ? block_of(root)
 		    : s->kind == NFS ? mount_of(root)
 				     : strdup(s->kind == NUMBER ? strchr(word, '=') + 1 : "");
-	if (s->source) {
-		*out = s;
-		return 0;
+	if (s->source && s->kind == NUMBER && !(s->asker = sensor_source_start(s->source))) {
+		sensor_close(s);
+		snprintf(err, SENSOR_TEXT, "cannot start a thread for '%.64s'", word);
+		return -EAGAIN;
 	}
-	sensor_close(s);
+	if (s->source)
+		*out = s;
+	else
+		sensor_close(s);
 	return 0;
 }
 
@@ -325,6 +205,8 @@ void sensor_close(struct sensor *s)
 {
 	if (!s)
 		return;
+	if (s->asker)
+		sensor_source_stop(s->asker);
 	free(s->word);
 	free(s->source);
 	free(s);

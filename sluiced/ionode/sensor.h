@@ -40,7 +40,7 @@ struct sensor;
 int sensor_open(struct sensor **out, const char *word, const char *root, char err[SENSOR_TEXT]);
 void sensor_close(struct sensor *s);
 const char *sensor_name(const struct sensor *s); /* "none" for NULL */
-/* Takes a second at most. 0, or -errno: it says nothing now. */
+/* Does not wait for anything but the kernel. 0, or -errno: it says nothing now. */
 int sensor_read(struct sensor *s, struct sensor_reading *out);
 /* Whether a word is one that sensor_open() takes: 0, or -EINVAL with a message. */
 int sensor_check(const char *word, char err[SENSOR_TEXT]);

@@ -168,6 +168,7 @@ static void account(struct node *n, struct node_turn *t, sl_time now)
 	}
 	j->calls += calls - t->counted_calls;
 	t->counted_calls = calls;
+	turn_wire_account(t, false);
 	ops_account(n, j, now);
 }
 
@@ -319,6 +320,7 @@ static int attach(struct node *n, struct node_job *j, struct turn_room *room,
 	t->local = local_number(n, j);
 	t->job = j;
 	sum_counts(shm, t->counted, &t->counted_calls);
+	turn_wire_account(t, true);
 	ops_attach(t);
 	shm->job = t->local;
 	shm->index = t->index = i;

@@ -165,16 +165,35 @@ void turn_wire_over(struct node_turn *t)
 		atomic_fetch_sub(&t->shm->dirty, more);
 }
 
+/* A count of the segment, which is the program's own word. */
+static void count(uint64_t *sum, const _Atomic uint64_t *word, uint64_t *counted, bool first)
+{
+	uint64_t now = atomic_load_explicit(word, memory_order_relaxed);
+
+	*sum += first ? 0 : now - *counted;
+	*counted = now;
+}
+
+void turn_wire_account(struct node_turn *t, bool first)
+{
+	struct node_wire *sum = &t->job->wire, *counted = &t->counted_wire;
+	const struct sl_turn_job *shm = t->shm;
+
+	count(&sum->cached, &shm->cached, &counted->cached, first);
+	count(&sum->buffered, &shm->buffered, &counted->buffered, first);
+	count(&sum->flushed, &shm->flushed, &counted->flushed, first);
+	count(&sum->held_ns, &shm->held_ns, &counted->held_ns, first);
+}
+
 void turn_wire_bytes(const struct node_job *j, uint64_t *dirty, uint64_t *cached, uint64_t *wire)
 {
-	const struct sl_turn_job *shm = j->turn ? j->turn->shm : NULL;
-	uint64_t not_yet = shm ? atomic_load(&shm->buffered) : 0;
-	int64_t now = shm ? atomic_load(&shm->dirty) : 0;
+	int64_t now = j->turn ? atomic_load(&j->turn->shm->dirty) : 0;
+	uint64_t without = j->wire.cached + j->wire.buffered;
 
 	*dirty = now > 0 ? (uint64_t)now : 0;
-	*cached = shm ? atomic_load(&shm->cached) : 0;
-	*wire = j->moved[SL_READ] + j->moved[SL_WRITE] + (shm ? atomic_load(&shm->flushed) : 0);
-	*wire -= *wire > *cached + not_yet ? *cached + not_yet : *wire;
+	*cached = j->wire.cached;
+	*wire = j->moved[SL_READ] + j->moved[SL_WRITE] + j->wire.flushed;
+	*wire -= *wire > without ? without : *wire;
 }
 
 const char *turn_wire_charge(const struct node *n)

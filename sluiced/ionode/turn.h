@@ -56,6 +56,7 @@ struct node_turn {
 	uint64_t spare_bytes;		    /* charged, taken back, and to be given again */
 	int64_t lent;			    /* of what it was given, what it can still have */
 	uint64_t counted[2], counted_calls; /* of the segment's counts, among the job's */
+	struct node_wire counted_wire;	    /* the same */
 	uint32_t procs;			    /* processes that are attached */
 	uint32_t phases;		    /* of these, in a phase of I/O */
 	sl_time procs_ns;		    /* when they were counted */
@@ -127,6 +128,8 @@ bool turn_wire_left(const struct node *n, struct node_turn *t);
 void turn_wire_drop(struct node_turn *t);
 /* No process of the job is left, and has not been for a while. */
 void turn_wire_over(struct node_turn *t);
+/* Count what its programs say of the page cache. first: nothing of it is this node's. */
+void turn_wire_account(struct node_turn *t, bool first);
 /* Of a job: what it has dirty, what reads had from the page cache, and what the file system has
  * seen. */
 void turn_wire_bytes(const struct node_job *j, uint64_t *dirty, uint64_t *cached, uint64_t *wire);

@@ -168,6 +168,38 @@ time.sleep(100)' 3>&-) &
 	node_stop
 }
 
+@test "a node that starts again counts what is cached, buffered and written back from then on" {
+	head -c $((8 * MIB)) /dev/zero >root/x
+	cat root/x >/dev/null
+	node_start --capacity 64M
+	(exec env -u SLUICE_MODE LD_PRELOAD="$PRELOAD" SLUICE_ROOT="$ROOT" SLUICE_SOCKET="$SOCKET" SLUICE_JOB_ID="$JOB" \
+		python3 -c '
+import os, time
+fd = os.open("root/x", os.O_RDONLY)
+for stage in range(2):
+    os.lseek(fd, 0, 0)
+    while os.read(fd, 65536): pass
+    open("done%d" % stage, "w")
+    while not os.path.exists("go"): time.sleep(.05)
+time.sleep(100)' 3>&-) &
+	PROGRAM=$!
+	until_true test -e done0
+	is_about 10 "$(of_job cached_bytes)" $((8 * MIB))
+	kill_9
+	node_start --capacity 64M
+	until_true eval '[ "$("$ASK" "$SOCKET" status | jq ".jobs | length")" -eq 1 ]'
+	[ "$(of_job cached_bytes)" -eq 0 ]
+	touch go
+	until_true test -e done1
+	until_true eval '[ "$(of_job cached_bytes)" -gt $((7 * MIB)) ]'
+	[ "$(of_job cached_bytes)" -le "$(moved read)" ]
+	[ "$(of_job wire_bytes)" -le $((2 * MIB)) ]
+	kill -9 $PROGRAM
+	wait $PROGRAM || true
+	PROGRAM=
+	node_stop
+}
+
 # ---- what programs see ----
 
 @test "what calls answer, and what they leave in files, is as without the library" {
