@@ -96,7 +96,7 @@ found() { # bytes a second, within a quarter
 	[ "$(status .capacity_auto.paced_bps)" = 0 ]
 	[ "$(status .capacity_auto.sensor)" = block ]
 	run -0 "$SLUICE" status
-	[[ "$output" == *"Capacity: auto"*"nobody is held now"* ]]
+	[[ "$output" == *"Capacity: auto"*"no job is held now"* ]]
 	"$SLUICE" set --capacity 50M
 	[ "$(status .capacity_auto)" = null ]
 	[ "$(status .capacity_bps)" = 50000000 ]
