@@ -618,17 +618,17 @@ static void *line_main(void *arg)
 	struct link *all = l->link;
 	const struct dial_proof proof = { .secret_file = all->node->config->controller_secret,
 					  .munge = all->node->config->daemon.munge };
-	char why[DIAL_TEXT];
-	bool said = false;
+	char why[DIAL_TEXT], logged[DIAL_TEXT] = "";
 
 	while (!atomic_load(&all->stop)) {
 		struct pollfd p = { .fd = l->event_fd, .events = POLLIN };
 		int rc;
 
 		if (dial_controller(&l->dial, l->address, &proof, "@ionode", why)) {
-			if (!said)
+			/* Once for each reason: it is tried again every RETRY_MS. */
+			if (strcmp(logged, why) != 0)
 				log_warn("controller=%s not there: %s", l->address, why);
-			said = true;
+			snprintf(logged, sizeof(logged), "%s", why);
 			/* What has happened meanwhile is in the first report: do not wake for it.
 			 */
 			while (read(l->event_fd, &(uint64_t){ 0 }, sizeof(uint64_t)) > 0)
@@ -642,7 +642,7 @@ static void *line_main(void *arg)
 		l->have = 0;
 		rc = converse(l);
 		close(l->dial.sock);
-		said = false;
+		logged[0] = '\0';
 		l->refused = rc == -ECONNREFUSED;
 		if (rc && !l->refused)
 			log_info("controller=%s gone: %s", l->address, strerror(-rc));
