@@ -321,8 +321,10 @@ static void take_period(struct node *n, struct node_job *j, sl_time found, sl_ti
 static void take_map(struct node *n, struct node_job *j, const struct sl_job_orders *o,
 		     uint64_t epoch)
 {
-	if (o->to_count == UINT32_MAX || (j->map_count == o->to_count && j->map_turns == o->turns &&
-					  !memcmp(j->map, o->to, sizeof(j->map))))
+	/* In a layer for all users each machine has one node, and its programs no other. */
+	if (n->site || o->to_count == UINT32_MAX ||
+	    (j->map_count == o->to_count && j->map_turns == o->turns &&
+	     !memcmp(j->map, o->to, sizeof(j->map))))
 		return;
 	memcpy(j->map, o->to, sizeof(j->map));
 	j->map_turns = o->turns;
@@ -353,10 +355,13 @@ static void take_leases(struct link *l, bool whole)
 	struct node *n = l->node;
 	sl_time now = node_now();
 
-	for (struct node_job *j = n->jobs; j; j = j->next)
+	for (struct node_job *j = n->jobs; j; j = j->next) {
 		if (j->grant_bps != SL_GRANT_NONE)
 			node_job_rate(n, j, whole ? SL_GRANT_NONE : j->grant_bps, now + LEASE_NS,
 				      now);
+		if (j->bucket_until)
+			j->bucket_until = whole ? 0 : now + LEASE_NS;
+	}
 }
 
 static void take_place(struct link *l, const struct sl_node_report *r)

@@ -161,7 +161,7 @@ struct node_job {
 	/* A limit that it shares with other jobs; 0: none. See rules.c. */
 	uint64_t bucket, bucket_bps;
 	uint64_t bucket_here_bps; /* its part of that here */
-	sl_time bucket_until;	  /* the controller has said so */
+	sl_time bucket_until;	  /* the controller has said so; 0: it has not */
 	struct {
 		sl_time at, waited_ns, backlogged_until;
 		uint64_t moved;

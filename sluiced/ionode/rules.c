@@ -299,11 +299,14 @@ static void divide(struct node *n, struct node_job **job, size_t count, sl_time 
 	if (now < job[0]->bucket_until)
 		return; /* the controller has divided it */
 	sl_divide(part, (uint32_t)count, (double)job[0]->bucket_bps / nodes, NULL, now);
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++) {
+		job[i]->bucket_until =
+			0; /* renewing an order that has run out does not revive it */
 		set_here(n, job[i],
 			 part[i].want_bps > 0 ? part[i].rate_bps
 					      : (double)standby(n, job[i]) / idle,
 			 now);
+	}
 }
 
 void rules_divide(struct node *n, sl_time now)
