@@ -4,6 +4,8 @@
  *
  *	sluice-gate [NAME=VALUE]... -- PATH ARGV0 [ARGUMENT]...
  *	sluice-gate [NAME=VALUE]... --fd N ARGV0 [ARGUMENT]...        (--open-fd: it stays open)
+ *	sluice-gate --keep N M       keeper and spare alone, at these sockets: another process, which
+ *	                             may be root, installs the filter (integrate/slurm/gate.c)
  *
  * A gate is a seccomp filter (filter.c) that stops data and metadata calls of the program and its children until
  * a supervisor (serve.c) has them continued: for programs that the preloaded library cannot be in.
@@ -35,6 +37,7 @@
 
 #include "client/conn/settings.h"
 #include "client/gate/filter.h"
+#include "client/gate/hand.h"
 #include "client/gate/serve.h"
 
 enum { EXIT_NOT_EXECUTABLE = 126, EXIT_NOT_FOUND = 127 };
@@ -71,48 +74,6 @@ static void detach(int keep)
 	close_range(4, ~0U, 0);
 }
 
-static int receive_listener(int sock)
-{
-	union {
-		char bytes[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} control;
-	char byte;
-	struct iovec iov = { &byte, 1 };
-	struct msghdr m = { .msg_iov = &iov,
-			    .msg_iovlen = 1,
-			    .msg_control = control.bytes,
-			    .msg_controllen = sizeof(control.bytes) };
-	struct cmsghdr *h;
-	int listener;
-
-	if (recvmsg(sock, &m, MSG_CMSG_CLOEXEC) != 1 || !(h = CMSG_FIRSTHDR(&m)))
-		return -1;
-	memcpy(&listener, CMSG_DATA(h), sizeof(listener));
-	return listener;
-}
-
-static bool send_listener(int sock, int listener)
-{
-	union {
-		char bytes[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} control = { { 0 } };
-	char byte = 'l';
-	struct iovec iov = { &byte, 1 };
-	struct msghdr m = { .msg_iov = &iov,
-			    .msg_iovlen = 1,
-			    .msg_control = control.bytes,
-			    .msg_controllen = sizeof(control.bytes) };
-	struct cmsghdr *h = CMSG_FIRSTHDR(&m);
-
-	h->cmsg_level = SOL_SOCKET;
-	h->cmsg_type = SCM_RIGHTS;
-	h->cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(h), &listener, sizeof(listener));
-	return sendmsg(sock, &m, MSG_NOSIGNAL) == 1;
-}
-
 static _Noreturn void keeper(int sock)
 {
 	const char *wake = getenv("SLUICE_GATE_WAKE");
@@ -122,7 +83,7 @@ static _Noreturn void keeper(int sock)
 	sock = 3;
 	if (!client_settings()->enabled || !gate_share(&g) || send(sock, "r", 1, MSG_NOSIGNAL) != 1)
 		_exit(1);
-	g.listener = receive_listener(sock);
+	g.listener = gate_receive(sock);
 	if (g.listener < 0)
 		_exit(0); /* it is not needed, or the filter could not be installed */
 	if (!wake || strcmp(wake, "async") != 0)
@@ -132,16 +93,17 @@ static _Noreturn void keeper(int sock)
 	gate_keep(&g, 0);
 }
 
-static bool is_ready(int sock)
+/* Two processes that are ready to be the keeper. */
+static _Noreturn void keepers(int sock, int spare)
 {
-	char byte;
+	pid_t pid = fork_silently();
 
-	return recv(sock, &byte, 1, 0) == 1;
-}
-
-static bool hand_over(int sock, int listener)
-{
-	return send_listener(sock, listener) && is_ready(sock);
+	if (pid == 0)
+		keeper(sock);
+	close(sock);
+	if (pid < 0)
+		_exit(1);
+	keeper(spare);
 }
 
 static void wait_for(pid_t pid)
@@ -172,19 +134,13 @@ static pid_t start_keeper(char **words, int count, int *sock, int *spare)
 	if (pid == 0) {
 		for (int i = 0; i < count; i++)
 			putenv(words[i]);
-		pid = fork_silently();
-		if (pid == 0)
-			keeper(first[1]);
-		close(first[1]);
-		if (pid < 0)
-			_exit(1);
-		keeper(second[1]);
+		keepers(first[1], second[1]);
 	}
 	close(first[1]);
 	close(second[1]);
 	*sock = first[0];
 	*spare = second[0];
-	if (pid > 0 && is_ready(*sock) && is_ready(*spare))
+	if (pid > 0 && gate_ready(*sock) && gate_ready(*spare))
 		return pid;
 	close(*sock);
 	close(*spare);
@@ -222,8 +178,8 @@ static int put_on(char **words, int count, bool strict)
 	/* From here on read() and write() wait for the supervisor. */
 	if (listener < 0)
 		rc = listener;
-	else if (!hand_over(sock, listener))
-		spared = !hand_over(spare, listener);
+	else if (!gate_hand_over(sock, listener))
+		spared = !gate_hand_over(spare, listener);
 	close(sock);
 	close(spare);
 	if (listener >= 0)
@@ -253,6 +209,8 @@ int main(int argc, char **argv)
 	bool strict = word && !strcmp(word, "1");
 	int at = 1, fd = -1, rc;
 
+	if (argc == 4 && !strcmp(argv[1], "--keep"))
+		keepers(atoi(argv[2]), atoi(argv[3]));
 	while (at < argc && argv[at][0] != '-' && strchr(argv[at], '='))
 		at++;
 	if (at + 1 < argc && (!strcmp(argv[at], "--fd") || !strcmp(argv[at], "--open-fd")))
