@@ -447,6 +447,20 @@ static pid_t ru_process(const struct run *r)
 	return r->print ? getppid() : getpid();
 }
 
+/* "pid=4711 ". In a layer for all users nobody holds a job by another user's process: a plugin of a
+ * batch system, which asks for `sluice run --print-env`, has registered it as root. */
+static const char *ru_holder(const struct run *r, bool of_all, char out[24])
+{
+	char path[32];
+	struct stat st;
+
+	snprintf(out, 24, "pid=%d ", (int)ru_process(r));
+	snprintf(path, sizeof(path), "/proc/%d", (int)ru_process(r));
+	if (of_all && geteuid() && stat(path, &st) == 0 && st.st_uid != geteuid())
+		*out = 0;
+	return out;
+}
+
 /*
  * What the job is called when it comes again, under another number: by that the controller knows
  * what it reached. What the user calls the job; else the name that the batch system has for it;
@@ -485,7 +499,7 @@ static void ru_warn_rate(const struct run *r)
 static int ru_register(struct run *r, struct layer *l, char who[48], char **text)
 {
 	struct layer_member m[LAYER_MEMBERS];
-	char line[WORDS + 256], words[WORDS];
+	char line[WORDS + 256], words[WORDS], holder[24];
 	size_t n = layer_members(l, m);
 	int rc = 0;
 
@@ -497,7 +511,7 @@ static int ru_register(struct run *r, struct layer *l, char who[48], char **text
 		return rc;
 	free(*text);
 	ru_words(r, ' ', words);
-	snprintf(line, sizeof(line), "job %s pid=%d %s %s", r->job_name, (int)ru_process(r),
+	snprintf(line, sizeof(line), "job %s %s%s %s", r->job_name, ru_holder(r, l->system, holder),
 		 r->title_words, words);
 	r->late = !*words && !ru_forwards(r) && r->own && !r->title && !r->print && !ru_summary(r);
 	if (r->late ? layer_enter_one(l, m, n)

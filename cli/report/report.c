@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/slurp.h"
 #include "base/units.h"
 #include "cli/cli.h"
@@ -24,11 +25,13 @@
 #define MOST	  8 /* jobs of the matrix as text */
 #define FILE_MOST (256 << 20)
 #define ASK_MS	  1000
+#define WAIT_US	  100000
 
 static int help(void)
 {
 	puts("usage: sluice report [--name NAME] [--since WHEN] [--html FILE] [--json]\n"
-	     "                     [--job ID | --slurm JOBID] [--line] [--what-if]\n"
+	     "                     [--job ID | --slurm JOBID] [--line] [--wait TIME]\n"
+	     "                     [--what-if]\n"
 	     "                     [FILE]...\n"
 	     "\n"
 	     "Who used what, who waited for whom, and what the policy changed: from the\n"
@@ -41,6 +44,7 @@ static int help(void)
 	     "      --job ID      only this job, and for whom it waited\n"
 	     "      --slurm JOBID the same for a job of Slurm: 4711; 4711.0 is taken as 4711\n"
 	     "      --line        of that job one line, as for the end of its output\n"
+	     "      --wait TIME   first wait until its programs have ended, at most so long\n"
 	     "      --html FILE   a page with charts\n"
 	     "      --what-if     instead: what each grant policy would have done, simulated\n"
 	     "  -j, --json        print JSON\n"
@@ -166,10 +170,40 @@ static int parse_slurm(const char *text, char id[REPORT_ID])
 	return CLI_OK;
 }
 
-static int choose_job(struct report *r, const char *id)
+/* In a layer for all users a job is UID/4711; a resource manager's numbers are unique without. */
+static bool is_job(const char *name, const char *id, bool of_all)
+{
+	const char *slash = of_all ? strchr(name, '/') : NULL;
+
+	return !strcmp(name, id) || (slash && !strcmp(slash + 1, id));
+}
+
+/* Programs of the job that the nodes know of. */
+static double programs(const struct layer *l, const char *id, bool of_all)
+{
+	struct status *s = layer_state(l) == LAYER_UP ? status_ask(l, ASK_MS) : NULL;
+	double count = 0;
+
+	for (size_t i = 0; s && i < s->jobs_count; i++)
+		if (is_job(s->jobs[i].job, id, of_all))
+			count += s->jobs[i].attached + s->jobs[i].clients;
+	status_free(s);
+	return count;
+}
+
+/* Of a job on several machines the first program to end is not the last. */
+static void wait_for(const struct layer *l, const char *id, bool of_all, int64_t ns)
+{
+	int64_t until_ms = sl_clock_ms() + ns / 1000000;
+
+	while (programs(l, id, of_all) > 0 && sl_clock_ms() < until_ms)
+		usleep(WAIT_US);
+}
+
+static int choose_job(struct report *r, const char *id, bool of_all)
 {
 	for (uint32_t i = 0; i < r->jobs; i++) {
-		if (strcmp(r->job[i].name, id) != 0)
+		if (!is_job(r->job[i].name, id, of_all))
 			continue;
 		r->only = &r->job[i];
 		return CLI_OK;
@@ -177,9 +211,11 @@ static int choose_job(struct report *r, const char *id)
 	return cli_fail(CMD, "job '%s' did no I/O through the layer in that time.", id);
 }
 
-/* "sluice: job 4711 read 0B and wrote 21MB in 20 requests, 19.8MB/s on average; ..." */
-static void print_line(const struct report_job *b)
+/* "sluice: job 4711 read 0B and wrote 21MB in 20 requests, 19.8MB/s on average; ..."
+ * For the job's own user: in a layer for all users without the uid that its name begins with. */
+static void print_line(const struct report_job *b, bool of_all)
 {
+	const char *slash = of_all ? strchr(b->name, '/') : NULL;
 	char t[3][STATUS_CELL];
 	double bytes = (double)b->bytes[0] + (double)b->bytes[1];
 
@@ -188,7 +224,7 @@ static void print_line(const struct report_job *b)
 	sl_format_rate(t[2], sizeof(t[2]), (uint64_t)(bytes / b->active_s));
 	printf("sluice: job %s read %s and wrote %s in %" PRIu64 " requests, %s on average; waited "
 	       "%.1fs, %.1fs of it for its own max.\n",
-	       b->name, t[0], t[1], b->calls, t[2], b->waited_s, b->held_s);
+	       slash ? slash + 1 : b->name, t[0], t[1], b->calls, t[2], b->waited_s, b->held_s);
 }
 
 /* ---- as text ---- */
@@ -378,12 +414,12 @@ static double layer_capacity(const struct layer *l)
 }
 
 static int print(const struct report *r, bool as_json, bool line, const char *html,
-		 const char *layer)
+		 const struct layer *l)
 {
 	struct json j;
 	int status;
 
-	if (html && (status = report_page(html, r, layer)))
+	if (html && (status = report_page(html, r, l->name)))
 		return status;
 	if (as_json) {
 		json_begin(&j, stdout);
@@ -391,7 +427,7 @@ static int print(const struct report *r, bool as_json, bool line, const char *ht
 		report_json(&j, r, false);
 		json_end(&j);
 	} else if (line) {
-		print_line(r->only);
+		print_line(r->only, l->system);
 	} else if (html) {
 		printf("Written to %s.\n", html);
 	} else if (!r->rows) {
@@ -409,22 +445,21 @@ static int print(const struct report *r, bool as_json, bool line, const char *ht
 
 int cmd_report(int argc, char **argv)
 {
-	const char *name = NULL, *since = NULL, *html = NULL, *job = NULL, *slurm = NULL;
+	const char *name = NULL, *since = NULL, *html = NULL, *job = NULL, *slurm = NULL,
+		   *wait = NULL;
 	bool as_json = false, line = false, what_if = false;
 	char slurm_id[REPORT_ID];
-	const struct cli_option options[] = { { "name", 0, NULL, &name },
-					      { "since", 's', NULL, &since },
-					      { "html", 0, NULL, &html },
-					      { "job", 0, NULL, &job },
-					      { "slurm", 0, NULL, &slurm },
-					      { "line", 0, &line, NULL },
-					      { "json", 'j', &as_json, NULL },
-					      { "what-if", 0, &what_if, NULL },
-					      { 0 } };
+	const struct cli_option options[] = {
+		{ "name", 0, NULL, &name },	  { "since", 's', NULL, &since },
+		{ "html", 0, NULL, &html },	  { "job", 0, NULL, &job },
+		{ "slurm", 0, NULL, &slurm },	  { "line", 0, &line, NULL },
+		{ "wait", 0, NULL, &wait },	  { "json", 'j', &as_json, NULL },
+		{ "what-if", 0, &what_if, NULL }, { 0 }
+	};
 	int status = cli_options(CMD, argc, argv, options, argc, help);
 	struct report r = { 0 };
 	struct layer l = { .name = "", .lock = -1 };
-	int64_t since_s;
+	int64_t since_s, wait_ns = 0;
 
 	if (status)
 		return cli_end(status);
@@ -439,6 +474,10 @@ int cmd_report(int argc, char **argv)
 	job = slurm ? slurm_id : job;
 	if (line && (!job || as_json))
 		return cli_usage(CMD, "--line is of one job, and not JSON: give --job or --slurm.");
+	if (wait && (sl_parse_time(wait, &wait_ns) || wait_ns < 0))
+		return cli_usage(CMD, "--wait: '%s' is not a time; write 5s or 1m.", wait);
+	if (wait && (!job || optind < argc))
+		return cli_usage(CMD, "--wait is for one job of a layer: give --job or --slurm.");
 	if (html && job)
 		return cli_usage(CMD, "the page has all jobs: leave out --job, --slurm or --html.");
 	if (what_if && (html || job))
@@ -450,6 +489,8 @@ int cmd_report(int argc, char **argv)
 		return status;
 	if (optind == argc) {
 		status = layer_choose(&l, CMD, name);
+		if (!status && wait)
+			wait_for(&l, job, slurm && l.system, wait_ns);
 		if (!status)
 			status = read_layer(&r, &l, since_s);
 		layer_close(&l);
@@ -459,11 +500,11 @@ int cmd_report(int argc, char **argv)
 	if (!status && report_sum(&r))
 		status = cli_fail(CMD, "out of memory.");
 	if (!status && job)
-		status = choose_job(&r, job);
+		status = choose_job(&r, job, slurm && l.system);
 	if (!status && what_if)
 		status = report_what_if(&r, *l.name ? layer_capacity(&l) : 0, as_json);
 	else if (!status)
-		status = print(&r, as_json, line, html, l.name);
+		status = print(&r, as_json, line, html, &l);
 	report_free(&r);
 	return status;
 }

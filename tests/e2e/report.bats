@@ -181,6 +181,8 @@ widths() { # of lines
 	fails 2 "sluice report: --slurm: '4711_3' is no number of a job; write 4711. See 'sluice report --help'." report --slurm 4711_3
 	fails 2 "sluice report: --line is of one job, and not JSON: give --job or --slurm. See 'sluice report --help'." report --line
 	fails 2 "sluice report: the page has all jobs: leave out --job, --slurm or --html. See 'sluice report --help'." report --job a --html x
+	fails 2 "sluice report: --wait is for one job of a layer: give --job or --slurm. See 'sluice report --help'." report --wait 5s
+	fails 2 "sluice report: --wait: 'long' is not a time; write 5s or 1m. See 'sluice report --help'." report --wait long --job a
 }
 
 @test "mistakes are told" {
