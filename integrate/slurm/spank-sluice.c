@@ -1,32 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A plugin of Slurm (SPANK): `srun --io-max 100M ...` puts a job under a layer of its user.
+ * A plugin of Slurm (SPANK): `srun --io-max 100M ...` puts a job under a layer.
  *
- * On each machine of a step, before its tasks start, slurmstepd runs `sluice run --print-env` as
- *the user (slurm_spank_user_init). That registers the job, whose name is the number that Slurm gave
- *it, for as long as slurmstepd lives, and prints the environment that makes programs use the layer;
- *the tasks get it. So all steps and tasks of a job are one job of the layer. If there is no layer
- *the tasks run without, and the first one says so on its stderr, if the user asked for anything.
+ * On each machine of a step, before its tasks start (slurm_spank_user_init), slurmstepd registers
+ * the job, whose name is the number that Slurm gave it, for as long as slurmstepd lives:
+ *
+ *	sluice job add UID/N ...      as root, if there is a layer for all users: with the account, QoS,
+ *	                              partition and number of machines that slurmctld has for it
+ *	sluice run --print-env ...    as the user: with what the user wishes. Prints the environment
+ *	                              that makes programs use the layer; the tasks get it.
+ *
+ * So all steps and tasks of a job are one job of the layer. If there is no layer the tasks run
+ * without, and the first one says so on its stderr, if the user asked for anything.
+ *
+ * With gate=strict, root puts a gate before each task (slurm_spank_task_init_privileged, gate.c).
  *
  * At the end of the batch script, or of an srun that is a job of its own, one line says what the
- *job did
- * (`sluice report --slurm N --line`). It has to get to where the task's stderr went, which only the
- *task knows: the task hands its descriptor over before it starts the program
- *(slurm_spank_task_init), by a pair of sockets, and slurmstepd writes to it when the last task has
- *ended (slurm_spank_task_exit). It must be closed then: for srun it is a pipe to slurmstepd itself,
- *which waits for its end.
+ * job did (`sluice report --slurm N --line`). It has to get to where the task's stderr went, which
+ * only the task knows: the task hands its descriptor over before it starts the program
+ * (slurm_spank_task_init), by a pair of sockets, and slurmstepd writes to it when the last task has
+ * ended (slurm_spank_task_exit). It must be closed then: for srun it is a pipe to slurmstepd itself,
+ * which waits for its end.
  *
- * Nothing here fails a job. Every command is ended after COMMAND_MS.
+ * Nothing here fails a job, but a strict gate that cannot be put before it. Every command is ended
+ * after COMMAND_MS.
  *
  * plugstack.conf:
  *
- *	optional /usr/lib/x86_64-linux-gnu/sluice/spank_sluice.so [sluice=PATH] [summary=no]
+ *	optional /usr/lib/x86_64-linux-gnu/sluice/spank_sluice.so [ARGUMENT]...
+ *
+ *	sluice=PATH      the program; sluice-gate is looked for in ../libexec from there
+ *	layer=NAME       the layer for all users (system)
+ *	io-min=RATE      the most that a job may ask for with --io-min there (nothing)
+ *	gate=strict      each data call of each task waits for its turn, whatever the program
+ *	summary=no       no line at the end
  */
 #include <errno.h>
-#include <fcntl.h>
-#include <grp.h>
-#include <poll.h>
-#include <signal.h>
 #include <slurm/spank.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -35,12 +44,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/units.h"
+#include "integrate/slurm/command.h"
+#include "integrate/slurm/gate.h"
 
 /* cppcheck-suppress unknownMacro */
 SPANK_PLUGIN(sluice, 1)
@@ -58,7 +66,12 @@ enum option { IO_MAX, IO_MIN, IO_WEIGHT, IO_PERIOD, IO_SUMMARY, OPTIONS };
 static const char *const run_options[] = { "--max", "--min", "--weight", "--period" };
 static char value[OPTIONS][VALUE + 1];
 static char program[512] = SL_PROGRAM;
-static bool summary = true;
+static char gate_program[512] = SL_GATE_PROGRAM;
+static char site_layer[64] = "system";
+static uint64_t most_min_bps; /* of --io-min in a layer for all users */
+static bool summary = true, strict;
+static bool in_site;		   /* the job is in a layer for all users */
+static bool in_layer;		   /* ... or in one of its user */
 static char note[256];		   /* what the first task says */
 static int handed[2] = { -1, -1 }; /* the first task's stderr, to slurmstepd */
 static uint32_t tasks_left;
@@ -127,109 +140,6 @@ static bool has_wishes(void)
 	return *value[IO_MAX] || *value[IO_MIN] || *value[IO_WEIGHT] || *value[IO_PERIOD];
 }
 
-/* ---- running sluice as the user ---- */
-
-struct user {
-	uid_t uid;
-	gid_t gid;
-	gid_t *groups;
-	int count;
-	char **environment;
-};
-
-static bool user_of(spank_t sp, struct user *u)
-{
-	*u = (struct user){ 0 };
-	return spank_get_item(sp, S_JOB_UID, &u->uid) == ESPANK_SUCCESS &&
-	       spank_get_item(sp, S_JOB_GID, &u->gid) == ESPANK_SUCCESS &&
-	       spank_get_item(sp, S_JOB_SUPPLEMENTARY_GIDS, &u->groups, &u->count) ==
-		       ESPANK_SUCCESS &&
-	       spank_get_item(sp, S_JOB_ENV, &u->environment) == ESPANK_SUCCESS;
-}
-
-/* In the child. It has to be the user with all its ids, also where slurmstepd is so for the moment
- * only. */
-static bool become(const struct user *u)
-{
-	if (geteuid() != 0 && getuid() == 0 && seteuid(0))
-		return false;
-	if (getuid() == 0 &&
-	    (setgroups((size_t)u->count, u->groups) || setresgid(u->gid, u->gid, u->gid) ||
-	     setresuid(u->uid, u->uid, u->uid)))
-		return false;
-	return getuid() == u->uid && geteuid() == u->uid;
-}
-
-static int64_t now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * INT64_C(1000) + t.tv_nsec / 1000000;
-}
-
-/* All that comes until the end of file, in time. */
-static void read_all(int fd, int64_t until_ms, char out[OUTPUT])
-{
-	struct pollfd p = { .fd = fd, .events = POLLIN };
-	size_t at = 0;
-
-	while (at + 1 < OUTPUT) {
-		int64_t left_ms = until_ms - now_ms();
-		ssize_t n;
-
-		if (left_ms <= 0 || poll(&p, 1, (int)left_ms) <= 0)
-			break;
-		n = read(fd, out + at, OUTPUT - 1 - at);
-		if (n <= 0)
-			break;
-		at += (size_t)n;
-	}
-	out[at] = 0;
-}
-
-static void child(const struct user *u, const char *const *words, int out)
-{
-	int null = open("/dev/null", O_RDWR);
-	sigset_t none;
-
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-	if (become(u) && null >= 0 && dup2(null, 0) >= 0 && dup2(out, 1) >= 0 &&
-	    dup2(out, 2) >= 0) {
-		syscall(SYS_close_range, 3, ~0U, 0); /* old kernels: slurmstepd's close on exec */
-		execve(program, (char *const *)words, u->environment);
-	}
-	_exit(127);
-}
-
-/* Its status, or -1; what it printed, on either descriptor, in `out`. */
-static int command(const struct user *u, const char *const *words, char out[OUTPUT])
-{
-	int64_t until_ms = now_ms() + COMMAND_MS;
-	int ends[2], status = -1;
-	pid_t pid;
-
-	*out = 0;
-	if (pipe2(ends, O_CLOEXEC))
-		return -1;
-	pid = fork();
-	if (pid == 0)
-		child(u, words, ends[1]);
-	close(ends[1]);
-	if (pid > 0) {
-		read_all(ends[0], until_ms, out);
-		/* Who has closed its output ends; else it has taken too long. */
-		while (waitpid(pid, &status, WNOHANG) == 0) {
-			if (now_ms() >= until_ms)
-				kill(pid, SIGKILL);
-			usleep(1000);
-		}
-	}
-	close(ends[0]);
-	return pid > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
 /* ---- the environment of the tasks ---- */
 
 /* In place: 'a'\''b' becomes a'b. */
@@ -291,29 +201,153 @@ static void add(const char **words, const char *option, const char *argument)
 	}
 }
 
+/* ---- what slurmctld knows ---- */
+
+struct facts {
+	char nodes[16], partition[64], qos[64], account[64], title[64];
+};
+
+/* A word of a control line, in place. */
+static void make_word(char *text)
+{
+	for (char *c = text; *c; c++)
+		if (*c <= ' ' || *c > '~' || *c == ',' || *c == '"')
+			*c = '_';
+}
+
+/*
+ * From slurmctld: the environment of a job is what its user makes of it. The name of the job comes
+ * last in the line, so that no name of a user's choice is taken for another field.
+ */
+static void ask_facts(uint32_t job, struct facts *f)
+{
+	static char text[COMMAND_OUTPUT];
+	char id[16];
+	const char *const words[] = { "squeue", "--noheader", "--states=all",
+				      "--jobs", id,	      "--format=%A|%D|%P|%q|%a|%j",
+				      NULL };
+	char *line = text, *next,
+	     *field, *const to[] = { f->nodes, f->partition, f->qos, f->account };
+	size_t digits;
+
+	snprintf(id, sizeof(id), "%u", job);
+	digits = strlen(id);
+	*f = (struct facts){ 0 };
+	if (command_run(command_root(), words, text))
+		slurm_debug("sluice: job %s: squeue: %s", id, text);
+	/* Of an array there may be several. */
+	while (line && (strncmp(line, id, digits) != 0 || line[digits] != '|'))
+		line = (next = strchr(line, '\n')) ? next + 1 : NULL;
+	if (!line)
+		return;
+	line[strcspn(line, "\n")] = 0;
+	line += digits + 1;
+	for (size_t i = 0; i < sizeof(to) / sizeof(to[0]) && (field = strsep(&line, "|")); i++) {
+		make_word(field);
+		if (strcmp(field, "(null)") != 0 && strcmp(field, "N/A") != 0)
+			snprintf(to[i], i ? sizeof(f->qos) : sizeof(f->nodes), "%s", field);
+	}
+	if (line) {
+		make_word(line);
+		snprintf(f->title, sizeof(f->title), "%.63s", line);
+	}
+}
+
+/* ---- the job ---- */
+
+static bool layer_for_all(void)
+{
+	const char *dir = getenv("SLUICE_SYSTEM"), *name = strchr(site_layer, ':');
+	char path[512];
+
+	return snprintf(path, sizeof(path), "%s/%s/node.sock", dir && *dir ? dir : "/run/sluice",
+			name ? name + 1 : "default") < (int)sizeof(path) &&
+	       access(path, F_OK) == 0;
+}
+
+static bool min_is_allowed(void)
+{
+	uint64_t bps = 0;
+
+	return !sl_parse_rate(value[IO_MIN], &bps) && bps <= most_min_bps;
+}
+
+/* As root. Whether it is there now. */
+static bool register_for_all(uint32_t job, const struct command_user *u, const char *procs)
+{
+	static const char *const keys[] = { "nodes", "partition", "qos", "account", "title" };
+	char text[9][96], out[COMMAND_OUTPUT];
+	const char *words[MOST_WORDS + 1] = { program,	  "job",   "add",  "--name",
+					      site_layer, text[0], text[1] };
+	const char *min = NULL;
+	struct facts f;
+	const char *const facts[] = { f.nodes, f.partition, f.qos, f.account, f.title };
+	size_t n = 7, at = 2;
+
+	if (!layer_for_all())
+		return false;
+	ask_facts(job, &f);
+	snprintf(text[0], sizeof(text[0]), "%u/%u", u->uid, job);
+	snprintf(text[1], sizeof(text[1]), "pid=%d", (int)getpid());
+	if (*procs) {
+		snprintf(text[at], sizeof(text[at]), "procs=%s", procs);
+		words[n++] = text[at++];
+	}
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		if (*facts[i]) {
+			snprintf(text[at], sizeof(text[at]), "%s=%s", keys[i], facts[i]);
+			words[n++] = text[at++];
+		}
+	if (*value[IO_MIN] && min_is_allowed()) {
+		snprintf(text[at], sizeof(text[at]), "min=%s", value[IO_MIN]);
+		words[n] = min = text[at];
+	} else if (*value[IO_MIN]) {
+		remember("sluice: --io-min %s is more than jobs may ask for here (plugstack.conf: "
+			 "io-min=RATE). The job runs without it.\n",
+			 value[IO_MIN]);
+	}
+	if (!command_run(command_root(), words, out))
+		return true;
+	if (min) {
+		remember("%.*s The job runs without --io-min.\n", (int)strcspn(out, "\n"), out);
+		words[n] = NULL;
+		if (!command_run(command_root(), words, out))
+			return true;
+		*note = 0;
+	}
+	slurm_info("sluice: job %u: %s", job, out);
+	return false;
+}
+
 static void register_job(spank_t sp, uint32_t job, uint32_t step)
 {
 	char id[16], title[64] = "", nodes[16] = "", procs[16] = "", inherited[256] = "",
-		     out[OUTPUT];
+		     out[COMMAND_OUTPUT];
 	const char *words[MOST_WORDS + 1] = { program, "run", "--print-env", "--job", id };
-	struct user u;
+	struct command_user u;
 	int status;
 
 	/* A layer of another machine that the user has chosen (sluice run --connect): it is reached
 	 * from here. */
 	spank_getenv(sp, "SLUICE_SOCKET", inherited, sizeof(inherited));
-	if (!strncmp(inherited, "tcp:", 4) || !user_of(sp, &u))
+	if (!strncmp(inherited, "tcp:", 4) || !command_user(sp, &u))
 		return;
 	snprintf(id, sizeof(id), "%u", job);
 	spank_getenv(sp, "SLURM_JOB_NAME", title, sizeof(title));
 	spank_getenv(sp, "SLURM_JOB_NUM_NODES", nodes, sizeof(nodes));
 	spank_getenv(sp, "SLURM_NTASKS", procs, sizeof(procs));
-	add(words, "--title", strpbrk(title, " \t\n") ? NULL : title);
-	add(words, "--nodes", nodes);
+	make_word(title);
+	add(words, "--title", title);
 	add(words, "--procs", procs);
+	in_site = register_for_all(job, &u, procs);
+	if (in_site)
+		add(words, "--name", site_layer);
+	else
+		add(words, "--nodes", nodes);
 	for (int i = IO_MAX; i <= IO_PERIOD; i++)
-		add(words, run_options[i], value[i]);
-	status = command(&u, words, out);
+		if (i != IO_MIN || !in_site)
+			add(words, run_options[i], value[i]);
+	status = command_run(&u, words, out);
 	if (status != 0 && has_wishes()) {
 		/* A batch script may start a layer: its steps come here again. */
 		const char *who = step == BATCH_STEP ? "The batch script" : "The job";
@@ -331,10 +365,13 @@ static void register_job(spank_t sp, uint32_t job, uint32_t step)
 			    words[n] == run_options[IO_WEIGHT] ||
 			    words[n] == run_options[IO_PERIOD])
 				words[n] = NULL;
-		status = command(&u, words, out);
+		status = command_run(&u, words, out);
 	}
-	if (status == 0) {
+	in_layer = status == 0;
+	if (in_layer) {
 		set_environment(sp, out);
+		if (strict)
+			spank_setenv(sp, "SLUICE_STRICT", "1", 1);
 	} else { /* those of the machine that the step was started from */
 		spank_unsetenv(sp, "SLUICE_SOCKET");
 		spank_unsetenv(sp, "SLUICE_ROOT");
@@ -377,20 +414,25 @@ static int take_over(void)
 	return fd;
 }
 
+/* Users do not read the account of a layer for all users: there it is asked for by root. Tasks of
+ * other machines that use the same layer may need a moment more. */
 static void write_summary(spank_t sp, uint32_t job)
 {
-	char id[16], out[OUTPUT];
-	const char *words[] = { program, "report", "--slurm", id, "--line", NULL };
-	struct user u;
+	char id[16], out[COMMAND_OUTPUT];
+	const char *words[MOST_WORDS + 1] = { program,	"report", "--slurm", id,
+					      "--line", "--wait", "5s" };
+	struct command_user u;
 	int fd = take_over();
 
 	snprintf(id, sizeof(id), "%u", job);
-	if (fd >= 0 && user_of(sp, &u) && command(&u, words, out) == 0) {
+	if (in_site)
+		add(words, "--name", site_layer);
+	if (fd >= 0 && command_user(sp, &u) &&
+	    command_run(in_site ? command_root() : &u, words, out) == 0) {
 		size_t length = strcspn(out, "\n");
 
 		out[length] = '\n';
-		if (write(fd, out, length + 1) < 0)
-			slurm_debug("sluice: job %u: cannot write its summary: %m", job);
+		command_write(fd, out, length + 1);
 	}
 	if (fd >= 0)
 		close(fd);
@@ -398,13 +440,31 @@ static void write_summary(spank_t sp, uint32_t job)
 
 /* ---- what Slurm calls ---- */
 
+/* PREFIX/bin/sluice, and PREFIX/libexec/sluice-gate. */
+static void take_program(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	snprintf(program, sizeof(program), "%s", path);
+	if (slash)
+		snprintf(gate_program, sizeof(gate_program), "%.*s/../libexec/sluice-gate",
+			 (int)(slash - path), path);
+}
+
 int slurm_spank_init(spank_t sp, int argc, char **argv)
 {
 	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
 		spank_option_register(sp, &options[i]);
 	for (int i = 0; i < argc; i++) {
 		if (!strncmp(argv[i], "sluice=", 7))
-			snprintf(program, sizeof(program), "%s", argv[i] + 7);
+			take_program(argv[i] + 7);
+		else if (!strncmp(argv[i], "layer=", 6))
+			snprintf(site_layer, sizeof(site_layer), "%s", argv[i] + 6);
+		else if (!strncmp(argv[i], "io-min=", 7) &&
+			 !sl_parse_rate(argv[i] + 7, &most_min_bps))
+			continue;
+		else if (!strcmp(argv[i], "gate=strict"))
+			strict = true;
 		else if (!strcmp(argv[i], "summary=no"))
 			summary = false;
 		else if (strcmp(argv[i], "summary=yes") != 0)
@@ -439,6 +499,24 @@ int slurm_spank_user_init(spank_t sp, int argc, char **argv)
 	    socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, handed))
 		handed[0] = handed[1] = -1;
 	return 0;
+}
+
+int slurm_spank_task_init_privileged(spank_t sp, int argc, char **argv)
+{
+	struct command_user u;
+	int rc = -EPERM;
+
+	(void)argc;
+	(void)argv;
+	if (!strict || !in_layer)
+		return 0;
+	if (command_user(sp, &u))
+		rc = gate_put_on(&u, gate_program, true);
+	if (rc)
+		slurm_error("sluice: this machine puts a strict gate before all tasks, and cannot: "
+			    "%s.",
+			    strerror(-rc));
+	return rc;
 }
 
 int slurm_spank_task_init(spank_t sp, int argc, char **argv)
