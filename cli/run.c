@@ -52,6 +52,7 @@ enum {
 enum {
 	O_NAME = K_END,
 	O_JOB,
+	O_TAG,
 	O_TITLE,
 	O_RATE,
 	O_MODE,
@@ -87,6 +88,7 @@ static const struct option longs[] = {
 	{ "partition", required_argument, NULL, K_PARTITION },
 	{ "name", required_argument, NULL, O_NAME },
 	{ "job", required_argument, NULL, O_JOB },
+	{ "tag", required_argument, NULL, O_TAG },
 	{ "title", required_argument, NULL, O_TITLE },
 	{ "rate", required_argument, NULL, O_RATE },
 	{ "mode", required_argument, NULL, O_MODE },
@@ -112,7 +114,7 @@ static const struct option longs[] = {
 };
 
 struct run {
-	const char *name, *job, *title, *rate, *mode, *timeout, *fallback, *bypass;
+	const char *name, *job, *tag, *title, *rate, *mode, *timeout, *fallback, *bypass;
 	const char *connect, *secret_file, *directory, *intercept, *uring;
 	const char *key[K_END - K_FIRST];
 	bool strict;
@@ -147,6 +149,8 @@ static int ru_help(void)
 	     "      --job ID         job that it belongs to; else SLUICE_JOB_ID, SLURM_JOB_ID,\n"
 	     "                       PBS_JOBID, LSB_JOBID or FLUX_JOB_ID; else the job of\n"
 	     "                       mpirun; else one of its own\n"
+	     "      --tag TAG        as a part of that job, with limits of its own beside those\n"
+	     "                       of the rest: the job JOB:TAG\n"
 	     "      --title NAME     of the job, when it comes again (its --job, or what the\n"
 	     "                       batch system calls it, or the program)\n"
 	     "      --min RATE       guaranteed to the job, as 100MB/s; refused if it does not\n"
@@ -301,6 +305,14 @@ static int ru_option(struct run *r, int opt)
 		if (check_job_name(optarg, err))
 			return cli_usage(cmd, "--job: %s.", err);
 		r->job = optarg;
+		return CLI_OK;
+	case O_TAG:
+		if (!sl_tag_is_good(optarg))
+			return cli_usage(cmd,
+					 "--tag: '%.64s': a tag has 1 to %d letters, digits and - "
+					 "_ .",
+					 optarg, SL_TAG_MAX - 1);
+		r->tag = optarg;
 		return CLI_OK;
 	case O_TITLE:
 		if (check_job_name(optarg, err))
@@ -548,18 +560,36 @@ static bool ru_goes_on(const struct run *r, const struct layer *l, int rc)
 /* Where there is a resource manager its control group says which job it is, and nothing else. */
 static void ru_identity(struct run *r)
 {
+	const char *tag = sl_tag_of(r->job_name);
+	char name[sizeof(r->job_name) + SL_TAG_MAX];
 	struct sl_cgroup group;
 
 	sl_cgroup_of(getpid(), &group);
-	if (group.kind == SL_CGROUP_SLURM && strcmp(group.job, r->job_name) != 0) {
+	snprintf(name, sizeof(name), tag ? "%s:%s" : "%s", group.job, tag);
+	if (group.kind == SL_CGROUP_SLURM && strcmp(name, r->job_name) != 0) {
 		if (r->job)
 			cli_warn(cmd, "this is Slurm job %s; --job %s is ignored.", group.job,
 				 r->job);
-		snprintf(r->job_name, sizeof(r->job_name), "%s", group.job);
+		snprintf(r->job_name, sizeof(r->job_name), "%.*s", CHECK_JOB_NAME, name);
 	}
 	/* All programs of a login shell belong to its session. */
 	if (group.kind == SL_CGROUP_SESSION && r->print && !strncmp(r->job_name, "run-", 4))
 		snprintf(r->job_name, sizeof(r->job_name), "%s", group.job);
+}
+
+/* The name of the part of the job, if the program is to be one. */
+static int ru_tag(struct run *r)
+{
+	size_t length = strlen(r->job_name);
+
+	if (!r->tag)
+		return CLI_OK;
+	if (length + 1 + strlen(r->tag) > CHECK_JOB_NAME)
+		return cli_usage(cmd, "--tag: '%s:%s' is longer than %d characters.", r->job_name,
+				 r->tag, CHECK_JOB_NAME);
+	snprintf(r->job_name + length, sizeof(r->job_name) - length, ":%s", r->tag);
+	r->own = false;
+	return CLI_OK;
 }
 
 static int ru_local(struct run *r)
@@ -928,8 +958,9 @@ int run_command(int argc, char **argv, const struct run_status *reads)
 	ru_owner(&r);
 	r.own = run_job_name(r.job, ru_process(&r), r.job_name);
 	ru_title(&r, r.print ? r.job_name : argv[optind]);
-	if ((status = ru_check(&r)) || (status = layer_preload(cmd, library)) ||
-	    (status = ru_gate(&r)) || (status = r.connect ? ru_remote(&r) : ru_local(&r)))
+	if ((status = ru_tag(&r)) || (status = ru_check(&r)) ||
+	    (status = layer_preload(cmd, library)) || (status = ru_gate(&r)) ||
+	    (status = r.connect ? ru_remote(&r) : ru_local(&r)))
 		return status;
 	ru_warn_low(&r);
 	if (ru_summary(&r) &&

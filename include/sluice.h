@@ -278,6 +278,19 @@ void sl_service_stop(struct sl_service *svc); /* serves what is inside, then end
 int sl_phase_begin(void);
 int sl_phase_end(void);
 
+/*
+ * From here on I/O of this thread belongs to a part of the job, as if it were a job of its own by
+ * the name JOB:TAG: `sluice set JOB:TAG max=100M`, or `tags` in sluice.yaml, give it limits and a
+ * weight, which hold beside those of the rest of the job; `sluice status` and `report` show it. A tag
+ * has 1 to 31 letters, digits and - _ . ; NULL or "": the job itself again. A new thread has no tag,
+ * a child of fork() that of its parent. It does not matter whether the job is known by then.
+ *
+ * 0; -ENOTCONN: not under `sluice run`; -EINVAL: a bad tag, or JOB:TAG is longer than 63; -ENOSPC:
+ * the process has used 15 tags; -EOPNOTSUPP: the calls of this process are forwarded, or held by a
+ * strict gate.
+ */
+int sl_tag_set(const char *tag);
+
 #ifdef __cplusplus
 }
 #endif

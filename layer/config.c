@@ -15,6 +15,10 @@
  *	  - job: climate
  *	    min: 300MB/s
  *	    period: 20m
+ *	tags:
+ *	  - tag: ckpt
+ *	    path: "checkpoints/" and a star
+ *	    max: 100MB/s
  *
  * base/yaml.c walks; here is the schema, but for the keys of one value, config-keys.c, and rules,
  * config-rules.c.
@@ -29,6 +33,9 @@
 
 #include "base/yaml.h"
 #include "layer/config-rules.h"
+#include "wire/turn.h"
+
+#define TAGS 15 /* as many as a process can have */
 
 const char *const config_stages[CONFIG_STAGES] = { "admit", "share", "order", "grant", "allocate" };
 
@@ -129,6 +136,7 @@ static int cf_job_key(struct sl_yaml *y, const char *key, const yaml_node_t *val
 	text = strcmp(key, "best_effort") ? sl_yaml_text(value) : cf_flag(sl_yaml_text(value));
 	if (check_job_key(key, text, &job->conf, err))
 		return sl_yaml_wrong(y, sl_yaml_line(value), "%s", err);
+	sl_ops_key(&job->ops, key, text); /* if it is one of these */
 	if (asprintf(&words, "%s%s%s=%s", job->words ? job->words : "", job->words ? " " : "", key,
 		     text) < 0)
 		return sl_yaml_no_memory(y, value);
@@ -137,28 +145,35 @@ static int cf_job_key(struct sl_yaml *y, const char *key, const yaml_node_t *val
 	return 0;
 }
 
+#define CF_JOB_KEYS                                                                                \
+	{ "min", cf_job_key }, { "max", cf_job_key }, { "burst", cf_job_key },                     \
+		{ "weight", cf_job_key }, { "period", cf_job_key }, { "best_effort", cf_job_key }, \
+		{ "min_ops", cf_job_key }, { "max_ops", cf_job_key },                              \
+		{ "max_create", cf_job_key }, { "max_lookup", cf_job_key },                        \
+		{ "max_remove", cf_job_key }, { "max_list", cf_job_key },                          \
+		{ "max_attribute", cf_job_key }, { "max_iops", cf_job_key },                       \
+		{ "max_read", cf_job_key },                                                        \
+	{                                                                                          \
+		"max_write", cf_job_key                                                            \
+	}
+
+/* One more of a list; NULL: no memory. */
+static struct config_job *cf_more(struct config_job **list, size_t *count, const yaml_node_t *node)
+{
+	struct config_job *more = reallocarray(*list, *count + 1, sizeof(*more));
+
+	if (!more)
+		return NULL;
+	*list = more;
+	more += (*count)++;
+	*more = (struct config_job){ .line = (unsigned)sl_yaml_line(node) };
+	return more;
+}
+
 static int cf_job(struct sl_yaml *y, const yaml_node_t *node, void *into)
 {
 	static const struct sl_yaml_key keys[] = {
-		{ "job", cf_job_name },
-		{ "min", cf_job_key },
-		{ "max", cf_job_key },
-		{ "burst", cf_job_key },
-		{ "weight", cf_job_key },
-		{ "period", cf_job_key },
-		{ "order", cf_job_key },
-		{ "best_effort", cf_job_key },
-		{ "min_ops", cf_job_key },
-		{ "max_ops", cf_job_key },
-		{ "max_create", cf_job_key },
-		{ "max_lookup", cf_job_key },
-		{ "max_remove", cf_job_key },
-		{ "max_list", cf_job_key },
-		{ "max_attribute", cf_job_key },
-		{ "max_iops", cf_job_key },
-		{ "max_read", cf_job_key },
-		{ "max_write", cf_job_key },
-		{ 0 },
+		{ "job", cf_job_name }, CF_JOB_KEYS, { "order", cf_job_key }, { 0 }
 	};
 	struct config *c = into;
 	struct config_job *job;
@@ -166,12 +181,9 @@ static int cf_job(struct sl_yaml *y, const yaml_node_t *node, void *into)
 
 	if (c->jobs_count == CONFIG_JOBS)
 		return sl_yaml_wrong(y, sl_yaml_line(node), "more than %d jobs", CONFIG_JOBS);
-	job = reallocarray(c->jobs, c->jobs_count + 1, sizeof(*job));
+	job = cf_more(&c->jobs, &c->jobs_count, node);
 	if (!job)
 		return sl_yaml_no_memory(y, node);
-	c->jobs = job;
-	job += c->jobs_count++;
-	*job = (struct config_job){ .line = (unsigned)sl_yaml_line(node) };
 	if ((rc = sl_yaml_mapping(y, node, keys, "a job", &(struct cf_job){ c, job })))
 		return rc;
 	if (!job->name)
@@ -182,6 +194,70 @@ static int cf_job(struct sl_yaml *y, const yaml_node_t *node, void *into)
 static int cf_jobs(struct sl_yaml *y, const char *key, const yaml_node_t *value, void *into)
 {
 	return sl_yaml_list(y, key, value, "a list: '- job: NAME' and its keys", cf_job, into);
+}
+
+/* ---- parts of jobs ---- */
+
+static int cf_tag_name(struct sl_yaml *y, const char *key, const yaml_node_t *value, void *into)
+{
+	struct cf_job *tag = into;
+	int rc = sl_yaml_scalar(y, key, value, "a tag");
+
+	if (!rc && !sl_tag_is_good(sl_yaml_text(value)))
+		return sl_yaml_bad(y, value, "a tag has 1 to %d letters, digits and - _ .",
+				   SL_TAG_MAX - 1);
+	for (size_t i = 0; !rc && i + 1 < tag->c->tags_count; i++)
+		if (!strcmp(tag->c->tags[i].name, sl_yaml_text(value)))
+			return sl_yaml_bad(y, value, "tag '%s' is there already, in line %u",
+					   sl_yaml_text(value), tag->c->tags[i].line);
+	return rc ? rc : sl_yaml_copy(y, value, &tag->to->name);
+}
+
+static int cf_tag_path(struct sl_yaml *y, const char *key, const yaml_node_t *value, void *into)
+{
+	int rc = sl_yaml_scalar(y, key, value, "a glob like checkpoints/*");
+	const char *text = rc ? "" : sl_yaml_text(value);
+
+	if (rc)
+		return rc;
+	if (!*text || text[0] == '/' || !strncmp(text, "./", 2) || strchr(text, '\n'))
+		return sl_yaml_bad(y, value,
+				   "a path is one line, below the layer's directory, like "
+				   "checkpoints/*");
+	return sl_yaml_copy(y, value, &((struct cf_job *)into)->to->path);
+}
+
+static int cf_tag(struct sl_yaml *y, const yaml_node_t *node, void *into)
+{
+	static const struct sl_yaml_key keys[] = {
+		{ "tag", cf_tag_name }, { "path", cf_tag_path }, CF_JOB_KEYS, { 0 }
+	};
+	struct config *c = into;
+	struct config_job *tag;
+	size_t bytes = 0;
+	int rc;
+
+	if (c->tags_count == TAGS)
+		return sl_yaml_wrong(y, sl_yaml_line(node), "more than %d tags", TAGS);
+	tag = cf_more(&c->tags, &c->tags_count, node);
+	if (!tag)
+		return sl_yaml_no_memory(y, node);
+	if ((rc = sl_yaml_mapping(y, node, keys, "a tag", &(struct cf_job){ c, tag })))
+		return rc;
+	if (!tag->name)
+		return sl_yaml_wrong(y, tag->line, "a tag needs its name, as in 'tag: ckpt'");
+	for (size_t i = 0; i < c->tags_count; i++)
+		bytes +=
+			c->tags[i].path ? strlen(c->tags[i].name) + strlen(c->tags[i].path) + 2 : 0;
+	if (bytes >= SL_TURN_TAGS)
+		return sl_yaml_wrong(y, tag->line, "the paths of all tags are longer than %d bytes",
+				     SL_TURN_TAGS - 1);
+	return 0;
+}
+
+static int cf_tags(struct sl_yaml *y, const char *key, const yaml_node_t *value, void *into)
+{
+	return sl_yaml_list(y, key, value, "a list: '- tag: NAME' and its keys", cf_tag, into);
 }
 
 /* ---- the dashboard ---- */
@@ -228,11 +304,8 @@ static int cf_dashboard(struct sl_yaml *y, const char *key, const yaml_node_t *v
 static int cf_root(struct sl_yaml *y, const yaml_node_t *node, void *into)
 {
 	static const struct sl_yaml_key others[] = {
-		{ "dashboard", cf_dashboard },
-		{ "policy", cf_policy },
-		{ "jobs", cf_jobs },
-		{ "rules", config_rules },
-		{ 0 },
+		{ "dashboard", cf_dashboard }, { "policy", cf_policy },	  { "jobs", cf_jobs },
+		{ "tags", cf_tags },	       { "rules", config_rules }, { 0 },
 	};
 	struct sl_yaml_key keys[CONFIG_KEYS + sizeof(others) / sizeof(others[0])];
 
@@ -286,17 +359,24 @@ int config_read(struct config *c, const char *file, char *err)
 	return rc;
 }
 
+static void free_jobs(struct config_job *jobs, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		free(jobs[i].name);
+		free(jobs[i].words);
+		free(jobs[i].path);
+	}
+	free(jobs);
+}
+
 void config_free(struct config *c)
 {
 	for (int k = 0; k < CONFIG_KEYS; k++)
 		free(c->value[k]);
 	for (int i = 0; i < CONFIG_STAGES; i++)
 		free(c->policy[i]);
-	for (size_t i = 0; i < c->jobs_count; i++) {
-		free(c->jobs[i].name);
-		free(c->jobs[i].words);
-	}
-	free(c->jobs);
+	free_jobs(c->jobs, c->jobs_count);
+	free_jobs(c->tags, c->tags_count);
 	config_rules_free(c);
 	free(c->dashboard_host);
 	free(c->dashboard_port);

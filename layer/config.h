@@ -8,6 +8,7 @@
 
 #include "layer/check.h"
 #include "policy/rules.h"
+#include "wire/ops.h"
 
 #define CONFIG_JOBS	   1024
 #define CONFIG_RULES	   1024
@@ -19,7 +20,9 @@
 struct config_job {
 	char *name;
 	char *words; /* "min=100M weight=4", for the node; may be empty */
+	char *path;  /* of a tag: a glob; NULL: none */
 	struct sl_job_conf conf;
+	struct sl_ops_conf ops;
 	unsigned line;
 };
 
@@ -69,6 +72,8 @@ struct config {
 	char *policy[CONFIG_STAGES]; /* as config_stages */
 	struct config_job *jobs;
 	size_t jobs_count;
+	struct config_job *tags; /* parts that any job may have */
+	size_t tags_count;
 	struct sl_rule *rules; /* the first that matches holds */
 	size_t rules_count;
 	bool dashboard;			       /* it is to be started, too */

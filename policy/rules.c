@@ -26,33 +26,11 @@
 
 #include <string.h>
 
+#include "base/ds/glob.h"
+
 const char *const sl_rule_keys[SL_RULE_KEYS + 1] = { "user",	  "group", "account", "qos",
 						     "partition", "job",   "path",    NULL };
 const char *const sl_rule_pers[SL_PERS + 1] = { "job", "user", "group", "account", "layer", NULL };
-
-/* One pattern of p bytes against t bytes. Back to the last `*` on a mismatch: O(p t). */
-static bool glob(const char *pattern, size_t p, const char *text, size_t t)
-{
-	size_t i = 0, k = 0, star = SIZE_MAX, from = 0;
-
-	while (k < t) {
-		if (i < p && pattern[i] == '*') {
-			star = i++;
-			from = k;
-		} else if (i < p && (pattern[i] == '?' || pattern[i] == text[k])) {
-			i++;
-			k++;
-		} else if (star != SIZE_MAX) {
-			i = star + 1;
-			k = ++from;
-		} else {
-			return false;
-		}
-	}
-	while (i < p && pattern[i] == '*')
-		i++;
-	return i == p;
-}
 
 /* The piece up to a comma; *list is behind it afterwards, NULL at the end. */
 static size_t piece(const char **list)
@@ -72,7 +50,7 @@ static bool any_pattern(const char *patterns, const char *text, size_t length)
 		const char *at = patterns;
 		size_t n = piece(&patterns);
 
-		if (glob(at, n, text, length))
+		if (sl_glob(at, n, text, length))
 			return true;
 	}
 	return false;

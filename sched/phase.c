@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sl_phase_begin() and sl_phase_end() in the library that programs are linked with. Who knows a
+ * sl_phase_begin(), sl_phase_end() and sl_tag_set() in the library that programs are linked with. Who knows a
  * node to tell is the library that `sluice run` preloads; if that is in the process, it is asked.
  * One that was not started by `sluice run` has nobody to tell.
  */
@@ -19,6 +19,17 @@ static int tell(int begin)
 		return -ENOTCONN;
 	memcpy(&phase, &found, sizeof(phase));
 	return phase(begin);
+}
+
+int sl_tag_set(const char *tag)
+{
+	void *found = dlsym(RTLD_DEFAULT, "sl_preload_tag");
+	int (*set)(const char *);
+
+	if (!found)
+		return -ENOTCONN;
+	memcpy(&set, &found, sizeof(set));
+	return set(tag);
 }
 
 int sl_phase_begin(void)

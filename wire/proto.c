@@ -326,6 +326,22 @@ static bool pr_number(const char *text, uint64_t *out)
 	return true;
 }
 
+bool sl_tag_is_good(const char *tag)
+{
+	static const char good[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				   "0123456789-_.";
+	size_t length = strspn(tag, good);
+
+	return length && length < SL_TAG_MAX && !tag[length];
+}
+
+const char *sl_tag_of(const char *job)
+{
+	const char *colon = strrchr(job, SL_TAG_COLON);
+
+	return colon && colon > job && sl_tag_is_good(colon + 1) ? colon + 1 : NULL;
+}
+
 uint64_t sl_job_number(const char *name)
 {
 	uint64_t number;

@@ -76,12 +76,13 @@
 #include "wire/ops.h"
 #include "wire/proto.h"
 
-#define SL_TURN_MAGIC	  UINT64_C(0x334e5255544c53) /* "SLTURN3" */
+#define SL_TURN_MAGIC	  UINT64_C(0x344e5255544c53) /* "SLTURN4" */
 #define SL_TURN_JOBS	  4096			     /* of a node: a bit each */
 #define SL_TURN_CPUS	  1024			     /* further ones use these over again */
 #define SL_TURN_SLOTS	  64
 #define SL_TURN_PROCS	  256
-#define SL_TURN_NODES	  16 /* that a job can have */
+#define SL_TURN_NODES	  16   /* that a job can have */
+#define SL_TURN_TAGS	  2048 /* bytes: patterns of parts */
 #define SL_TURN_SILENT_NS INT64_C(3000000000)
 
 /*
@@ -193,6 +194,9 @@ struct sl_turn_job {
 	 * None: this node. */
 	_Atomic uint32_t homes;
 	char home[SL_TURN_NODES][108];
+	/* Lines of "TAG PATTERN": files below the layer's directory that are of a part of the job
+	 * (client/conn/part.h). Written before programs can see the segment. */
+	char tags[SL_TURN_TAGS];
 	struct sl_turn_proc proc[SL_TURN_PROCS];
 	struct sl_turn_slot slot[SL_TURN_SLOTS];
 	struct sl_turn_cpu cpu[SL_TURN_CPUS];

@@ -38,19 +38,17 @@
 #define LINE	    768
 #define INVALID	    UINT64_MAX /* no word of a job */
 
-struct turn_route turn_route;
+struct turn_route turn_routes[TURN_PARTS];
 
 /* In a page that the kernel clears in a child of fork(). */
 struct mark {
-	_Atomic uint32_t entered; /* this process is in proc[] */
-	_Atomic uint32_t phase;	  /* it is in a phase of I/O */
-	_Atomic uint32_t foreign; /* its numbers mean others to the node */
+	_Atomic uint32_t entered[TURN_PARTS]; /* this process is in proc[] */
+	_Atomic uint32_t phase;		      /* it is in a phase of I/O */
+	_Atomic uint32_t foreign;	      /* its numbers mean others to the node */
 };
 
 static struct {
 	struct mark *_Atomic mark;
-	_Atomic int64_t next_ns;    /* when to look for a segment again */
-	_Atomic uint64_t job_inode; /* of the segment in use */
 	atomic_bool said, sealed;
 } a;
 
@@ -238,9 +236,9 @@ static void read_number(int sock, uint32_t length, uint64_t *number)
 
 /*
  * As `sluice run` does it: cli/run.c. 0: the node has answered; else a positive errno. plain: with
- * nothing but its name, if the node refuses what it asks for.
+ * nothing but its name, if the node refuses what it asks for, or it is a part of the job.
  */
-static int register_job(const char *path, uint64_t *number, bool plain)
+static int register_job(const char *path, const char *name, uint64_t *number, bool plain)
 {
 	const struct settings *s = client_settings();
 	unsigned char bytes[SL_FRAME_BYTES + LINE];
@@ -254,7 +252,7 @@ static int register_job(const char *path, uint64_t *number, bool plain)
 	if (sock < 0)
 		return errno;
 	memcpy(line, "job ", n);
-	for (const char *c = s->hello.job; *c && n < LINE - 1; c++)
+	for (const char *c = name; *c && n < LINE - 1; c++)
 		line[n++] = *c;
 	line[n++] = ' ';
 	for (const char *c = plain ? "" : s->conf; *c && n < LINE; c++)
@@ -272,7 +270,7 @@ static int register_job(const char *path, uint64_t *number, bool plain)
 	else if (!rc)
 		refused = f.status == EPERM;
 	syscall(SYS_close, sock);
-	return refused && !plain ? register_job(path, number, true) : rc;
+	return refused && !plain ? register_job(path, name, number, true) : rc;
 }
 
 /* There is a layer, and nobody answers. Said once. */
@@ -297,11 +295,16 @@ static void say_nobody(const char *path)
 
 /* ---- processes ---- */
 
-static bool is_entered(void)
+static unsigned part_of(const struct turn_route *r)
+{
+	return (unsigned)(r - turn_routes);
+}
+
+static bool is_entered(const struct turn_route *r)
 {
 	struct mark *mark = atomic_load_explicit(&a.mark, memory_order_acquire);
 
-	return mark && atomic_load_explicit(&mark->entered, memory_order_relaxed);
+	return mark && atomic_load_explicit(&mark->entered[part_of(r)], memory_order_relaxed);
 }
 
 static struct mark *make_mark(void)
@@ -362,9 +365,9 @@ struct sl_turn_proc *turn_proc(struct sl_turn_job *job)
 }
 
 /* Enter this process, once, or again in another segment. */
-static void enter(struct sl_turn_job *job)
+static void enter(const struct turn_route *r, struct sl_turn_job *job)
 {
-	struct mark *mark = is_entered() || turn_sealed() ? NULL : make_mark();
+	struct mark *mark = is_entered(r) || turn_sealed() ? NULL : make_mark();
 	struct sl_turn_proc *p;
 
 	if (!mark)
@@ -372,40 +375,56 @@ static void enter(struct sl_turn_job *job)
 	atomic_store(&mark->foreign, in_other_space(job));
 	p = turn_foreign() ? NULL : entry(job);
 	if (p) {
-		atomic_store(&p->phase, atomic_load(&mark->phase));
+		atomic_store(&p->phase, part_of(r) ? 0 : atomic_load(&mark->phase));
 		/* What the program before this one in the same process has left. */
 		atomic_fetch_add(&job->left, atomic_exchange(&p->dirty, 0));
 	}
-	atomic_store(&mark->entered, 1);
+	atomic_store(&mark->entered[part_of(r)], 1);
 }
 
 void turn_touch(void)
 {
-	struct sl_turn_job *job = atomic_load_explicit(&turn_route.job, memory_order_relaxed);
+	struct sl_turn_job *job = atomic_load_explicit(&turn_own.job, memory_order_relaxed);
 
-	if (job && !is_entered())
-		enter(job);
+	if (job && !is_entered(&turn_own))
+		enter(&turn_own, job);
 }
 
 /* ---- attaching ---- */
 
-static uint64_t open_word(uint32_t moved)
+static void set_open(struct turn_route *r, const struct sl_turn_job *job)
 {
-	return (uint64_t)moved << 32 | SL_TURN_OPEN;
+	atomic_store(&r->open, (uint64_t)atomic_load(&job->moved) << 32 | SL_TURN_OPEN);
+	if (atomic_load(&part_kinds))
+		atomic_fetch_or(&r->open, TURN_SLOW);
+}
+
+void turn_slow(void)
+{
+	for (unsigned i = 0; i < TURN_PARTS; i++)
+		atomic_fetch_or(&turn_routes[i].open, TURN_SLOW);
 }
 
 /* Whether `home` of this job has been looked at since it changed. */
-static bool is_current(struct sl_turn_job *job)
+static bool is_current(const struct turn_route *r, struct sl_turn_job *job)
 {
-	return atomic_load(&turn_route.open) >> 32 == atomic_load(&job->moved);
+	return atomic_load(&r->open) >> 32 == atomic_load(&job->moved);
 }
 
 bool turn_current(struct sl_turn_job *job)
 {
+	bool changing = false;
+
+	for (const struct turn_route *r = turn_routes; r < turn_routes + TURN_PARTS; r++) {
+		if (atomic_load(&r->job) == job && is_current(r, job))
+			return true;
+		changing |= atomic_load(&r->open) == INVALID;
+		if (!atomic_load_explicit(&part_kinds, memory_order_relaxed))
+			break;
+	}
 	/* While another thread changes the route, it is not known yet: this one looks again later.
 	 */
-	return atomic_load(&turn_route.open) == INVALID ||
-	       (atomic_load(&turn_route.job) == job && is_current(job));
+	return changing;
 }
 
 /* This process takes its turns elsewhere from now on. */
@@ -427,20 +446,20 @@ static void leave(struct sl_turn_job *job)
 }
 
 /* A pair that is in use already is kept. */
-static struct sl_turn_job *use(struct pair *p)
+static struct sl_turn_job *use(struct turn_route *r, struct pair *p)
 {
 	struct mark *mark = atomic_load(&a.mark);
-	struct sl_turn_job *job = atomic_load(&turn_route.job);
+	struct sl_turn_job *job = atomic_load(&r->job);
 
-	if (job && atomic_load(&a.job_inode) == p->inode && job->job == p->job->job) {
+	if (job && atomic_load(&r->inode) == p->inode && job->job == p->job->job) {
 		unmap(p);
 		return job;
 	}
 	/* A thread that sees the new job and the old word takes the slow way. */
-	atomic_store(&turn_route.open, INVALID);
-	atomic_store(&turn_route.job, p->job);
-	atomic_store(&a.job_inode, p->inode);
-	if (mark && atomic_exchange(&mark->entered, 0))
+	atomic_store(&r->open, INVALID);
+	atomic_store(&r->job, p->job);
+	atomic_store(&r->inode, p->inode);
+	if (mark && atomic_exchange(&mark->entered[part_of(r)], 0))
 		leave(job);
 	return p->job;
 }
@@ -465,7 +484,7 @@ static bool map_home(const struct sl_turn_job *job, struct pair *out)
 }
 
 /* Use a pair, or that of the node which serves this unit of the job. */
-static struct sl_turn_job *settle(struct pair *p)
+static struct sl_turn_job *settle(struct turn_route *r, struct pair *p)
 {
 	struct sl_turn_job *job;
 	struct pair home;
@@ -474,22 +493,21 @@ static struct sl_turn_job *settle(struct pair *p)
 		unmap(p);
 		*p = home;
 	}
-	job = use(p);
-	atomic_store(&turn_route.open, open_word(atomic_load(&job->moved)));
+	job = use(r, p);
+	if (r == &turn_own && memchr(job->tags, 0, sizeof(job->tags)))
+		part_patterns(job->tags);
+	set_open(r, job);
 	return job;
 }
 
 /* `home` of the job in use has changed. */
-static struct sl_turn_job *follow(struct sl_turn_job *job)
+static struct sl_turn_job *follow(struct turn_route *r, struct sl_turn_job *job)
 {
-	uint32_t moved = atomic_load(&job->moved);
 	struct pair p;
 
-	if (map_home(job, &p)) {
-		job = use(&p);
-		moved = atomic_load(&job->moved);
-	}
-	atomic_store(&turn_route.open, open_word(moved));
+	if (map_home(job, &p))
+		job = use(r, &p);
+	set_open(r, job);
 	return job;
 }
 
@@ -498,17 +516,33 @@ static bool is_gone(struct sl_turn_job *job)
 	return sl_turn_mode_of(job) == SL_TURN_GONE;
 }
 
+/* "JOB", or "JOB:TAG". */
+static const char *name_of(const struct turn_route *r, char text[SL_JOB_NAME_MAX])
+{
+	const char *job = client_settings()->hello.job, *tag = part_tag(part_of(r));
+	size_t length = strlen(job), more = strlen(tag);
+
+	if (!part_of(r) || length + 1 + more >= SL_JOB_NAME_MAX)
+		return job;
+	memcpy(text, job, length + 1);
+	text[length] = SL_TAG_COLON;
+	memcpy(text + length + 1, tag, more + 1);
+	return text;
+}
+
 /* Find the segment of the job at the node that `sluice run` named; NULL: there is none. */
-static struct sl_turn_job *contact(void)
+static struct sl_turn_job *contact(struct turn_route *r)
 {
 	const struct settings *s = client_settings();
-	uint64_t number = sl_job_number(s->hello.job);
+	char text[SL_JOB_NAME_MAX];
+	const char *name = name_of(r, text);
+	uint64_t number = sl_job_number(name);
 	int64_t begin = turn_now_ns(), took;
 	struct pair p;
 	bool found;
 	int rc;
 
-	if (begin < atomic_load(&a.next_ns))
+	if (begin < atomic_load(&r->next_ns))
 		return NULL;
 	found = map_pair(s->socket, number, &p);
 	if (!found || is_gone(p.job)) {
@@ -516,46 +550,64 @@ static struct sl_turn_job *contact(void)
 		rc = found || errno == ENOENT ? 0 : ENOTCONN;
 		if (found)
 			unmap(&p);
-		rc = rc ? rc : register_job(s->socket, &number, false);
+		rc = rc ? rc : register_job(s->socket, name, &number, part_of(r) != 0);
 		found = !rc && map_pair(s->socket, number, &p);
 		took = turn_now_ns() - begin;
-		atomic_store(&a.next_ns,
+		atomic_store(&r->next_ns,
 			     begin + took + (took < REGISTER_NS / 2 ? AGAIN_NS : BUSY_NS));
 		if (rc == ENOENT || rc == ECONNREFUSED || rc == EAGAIN)
 			say_nobody(s->socket);
 	}
 	account_start();
-	return found ? settle(&p) : NULL;
+	return found ? settle(r, &p) : NULL;
 }
 
 /* The node is silent, and its segment will not tell us of another: the first node may. */
-static struct sl_turn_job *look_elsewhere(struct sl_turn_job *job)
+static struct sl_turn_job *look_elsewhere(struct turn_route *r, struct sl_turn_job *job)
 {
 	int64_t now = turn_now_ns();
 	struct pair p;
 
-	if (now < atomic_load(&a.next_ns))
+	if (now < atomic_load(&r->next_ns))
 		return job;
-	atomic_store(&a.next_ns, now + AGAIN_NS);
-	return map_pair(client_settings()->socket, job->job, &p) ? settle(&p) : job;
+	atomic_store(&r->next_ns, now + AGAIN_NS);
+	return map_pair(client_settings()->socket, job->job, &p) ? settle(r, &p) : job;
 }
 
-struct sl_turn_job *turn_attach(void)
+static struct sl_turn_job *attach(struct turn_route *r)
 {
-	struct sl_turn_job *job = atomic_load(&turn_route.job);
+	struct sl_turn_job *job = atomic_load(&r->job);
 
 	if (turn_sealed())
 		return job && !is_gone(job) ? job : NULL;
 	if (!job || is_gone(job))
-		job = contact();
-	else if (!is_current(job))
-		job = follow(job);
+		job = contact(r);
+	else if (!is_current(r, job))
+		job = follow(r, job);
 	else if (atomic_load_explicit(&job->given_up, memory_order_relaxed))
-		job = look_elsewhere(job);
+		job = look_elsewhere(r, job);
 	if (!job || is_gone(job))
 		return NULL;
-	enter(job);
+	enter(r, job);
 	return job;
+}
+
+struct sl_turn_job *turn_attach(void)
+{
+	struct sl_turn_job *job;
+	unsigned part = part_now();
+
+	job = attach(&turn_routes[part]);
+	return job || !part ? job : attach(&turn_own);
+}
+
+struct sl_turn_job *turn_job_for(int fd)
+{
+	struct sl_turn_job *job;
+
+	part_by_fd(fd);
+	job = atomic_load_explicit(&turn_routes[part_now()].job, memory_order_acquire);
+	return job ? job : atomic_load_explicit(&turn_own.job, memory_order_acquire);
 }
 
 void turn_ring(const struct sl_turn_job *job)
@@ -587,7 +639,7 @@ bool turn_sealed(void)
 
 int turn_phase(bool begin)
 {
-	struct sl_turn_job *job = turn_attach();
+	struct sl_turn_job *job = attach(&turn_own);
 	struct mark *mark = make_mark();
 	struct sl_turn_proc *p;
 
@@ -605,7 +657,7 @@ int turn_phase(bool begin)
 
 bool turn_forwards(void)
 {
-	struct sl_turn_job *job = turn_attach();
+	struct sl_turn_job *job = attach(&turn_own);
 
 	return job && sl_turn_mode_of(job) == SL_TURN_FORWARD;
 }

@@ -14,12 +14,12 @@ void ops_pay(enum sl_class which, int64_t since_ns);
  * from ops_since(). */
 static inline void ops_made(enum sl_class which, int64_t since_ns)
 {
-	struct sl_turn_job *job = atomic_load_explicit(&turn_route.job, memory_order_acquire);
+	struct sl_turn_job *job = atomic_load_explicit(&turn_own.job, memory_order_acquire);
 
 	if (__builtin_expect(
 		    job &&
 			    turn_word_of(job) ==
-				    atomic_load_explicit(&turn_route.open, memory_order_relaxed) &&
+				    atomic_load_explicit(&turn_own.open, memory_order_relaxed) &&
 			    !atomic_load_explicit(&job->ops, memory_order_relaxed),
 		    1))
 		account_operation(job, which);
@@ -32,7 +32,7 @@ int64_t ops_sample(void);
 /* Before a metadata call: the time, if it is one of those that are timed; else 0. */
 static inline int64_t ops_since(void)
 {
-	struct sl_turn_job *job = atomic_load_explicit(&turn_route.job, memory_order_relaxed);
+	struct sl_turn_job *job = atomic_load_explicit(&turn_own.job, memory_order_relaxed);
 
 	if (__builtin_expect(
 		    !job || !(atomic_load_explicit(&job->ops, memory_order_relaxed) & SL_OPS_TIMED),

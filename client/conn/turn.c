@@ -595,11 +595,14 @@ static enum turn_kind turn_ask(struct turn *t, int fd, const struct iovec *iov, 
 		state = turnfd_find(fd);
 	if (!turnfd_ours(state))
 		return TURN_PASS;
+	part_by_fd(fd);
 	/* The mode and the segment may change while we wait, but not for ever. */
 	for (int i = 0; i < 8; i++) {
 		t->job = turn_attach();
 		if (!t->job)
 			return TURN_PASS;
+		if (atomic_load_explicit(&part_kinds, memory_order_relaxed))
+			wire_of_job(t->job);
 		switch (sl_turn_mode_of(t->job)) {
 		case SL_TURN_OPEN:
 			return TURN_OPEN;
@@ -637,8 +640,8 @@ static int64_t timed(const struct sl_turn_job *job, enum sl_op op)
 /* A call of one buffer in LEASED mode that need not wait: as most do. */
 static bool quick(struct turn *t, int fd, enum sl_op op, size_t n, off_t offset)
 {
-	struct sl_turn_job *job = atomic_load_explicit(&turn_route.job, memory_order_acquire);
-	uint64_t open = atomic_load_explicit(&turn_route.open, memory_order_relaxed);
+	struct sl_turn_job *job = atomic_load_explicit(&turn_own.job, memory_order_acquire);
+	uint64_t open = atomic_load_explicit(&turn_own.open, memory_order_relaxed);
 	enum turn_kind kind = TURN_LEASED;
 	uint32_t charge;
 

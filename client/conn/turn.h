@@ -15,14 +15,22 @@
 #include <sys/uio.h>
 
 #include "client/conn/account.h"
+#include "client/conn/part.h"
 #include "client/conn/turnfd.h"
 
-/* The segments that this process uses. Mappings are never taken back: a thread may be in there. */
+/* The segments that this process uses, of each part of its job. Mappings are never taken back: a
+ * thread may be in there. */
 struct turn_route {
 	struct sl_turn_job *_Atomic job; /* NULL: none yet */
-	_Atomic uint64_t open; /* the word of `mode` and `moved` while no call has to ask */
+	_Atomic uint64_t open;	 /* the word of `mode` and `moved` while no call has to ask */
+	_Atomic int64_t next_ns; /* when to look for a segment again */
+	_Atomic uint64_t inode;	 /* of the segment in use */
 };
-extern struct turn_route turn_route __attribute__((visibility("hidden")));
+extern struct turn_route turn_routes[TURN_PARTS] __attribute__((visibility("hidden")));
+#define turn_own turn_routes[0] /* of the job itself: what the quick ways look at */
+/* In `open` while there are parts: then no word of a job equals it. */
+#define TURN_SLOW UINT64_C(0x80000000)
+void turn_slow(void); /* there are parts now */
 
 /* The page of a node is mapped right below each of its jobs' segments, so that a thread that waits
  * in a segment rings the node of that segment, also after the process has moved to another node. */
@@ -42,12 +50,12 @@ static inline uint64_t turn_word_of(struct sl_turn_job *job)
 /* The job, if fd is a file of the layer and a call on it need not ask; else NULL. */
 static inline struct sl_turn_job *turn_open(int fd)
 {
-	struct sl_turn_job *job = atomic_load_explicit(&turn_route.job, memory_order_acquire);
+	struct sl_turn_job *job = atomic_load_explicit(&turn_own.job, memory_order_acquire);
 
 	if (__builtin_expect(
 		    job && turnfd_ours(turnfd_state(fd)) &&
 			    turn_word_of(job) ==
-				    atomic_load_explicit(&turn_route.open, memory_order_relaxed),
+				    atomic_load_explicit(&turn_own.open, memory_order_relaxed),
 		    1))
 		return job;
 	return NULL;
@@ -119,8 +127,11 @@ void turn_operation_wait(struct sl_turn_job *job, uint64_t number);
 /* The job has use for a lease, and does not wait for it. */
 void turn_want(struct sl_turn_job *job, enum sl_op op);
 
-/* attach.c: the segment to use now, or NULL: the call goes at once. */
+/* attach.c: the segment to use now, of the part that this thread's call is of; or NULL: the call
+ * goes at once. */
 struct sl_turn_job *turn_attach(void);
+/* The one that is in use already for calls on this descriptor, or NULL. */
+struct sl_turn_job *turn_job_for(int fd);
 bool turn_current(struct sl_turn_job *job); /* false: turn_attach() would find another one */
 /* The entry of this process in the job's table, or NULL. */
 struct sl_turn_proc *turn_proc(struct sl_turn_job *job);

@@ -39,6 +39,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "client/conn/part.h"
 #include "client/conn/settings.h"
 
 #define CHUNK	4096U
@@ -115,6 +116,7 @@ static void enter(int fd, unsigned state)
 	_Atomic unsigned char *e = entry_of(fd, state != TURNFD_UNKNOWN);
 	unsigned old;
 
+	part_forget_fd(fd);
 	if (!e)
 		return;
 	old = atomic_load_explicit(e, memory_order_relaxed);
@@ -126,6 +128,7 @@ void turnfd_replace(int fd)
 {
 	_Atomic unsigned char *e = entry_of(fd, false);
 
+	part_forget_fd(fd);
 	if (e)
 		atomic_fetch_add(e, TURNFD_STATE + 1);
 }

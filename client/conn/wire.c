@@ -531,10 +531,10 @@ void wire_wrote(struct sl_turn_job *job, int fd, uint64_t bytes, off_t offset)
 
 /* ---- flushing and closing ---- */
 
-/* The job, if there is a table and the job pays for write-back; else NULL. */
-static struct sl_turn_job *paying(void)
+/* The job of the descriptor, if there is a table and the job pays for write-back; else NULL. */
+static struct sl_turn_job *paying(int fd)
 {
-	struct sl_turn_job *job = atomic_load_explicit(&turn_route.job, memory_order_acquire);
+	struct sl_turn_job *job = turn_job_for(fd);
 
 	if (!job || !atomic_load_explicit(&files, memory_order_relaxed) || turn_sealed() ||
 	    !(wire_charge(job) & SL_TURN_WRITES) || sl_turn_mode_of(job) != SL_TURN_LEASED)
@@ -560,7 +560,7 @@ static void flush_same(const struct file *f, int fd, struct sl_turn_job *job)
 	for (uint32_t i = 0; i < high; i++) {
 		struct file *other = entry((int)i);
 
-		if (other != f && atomic_load(&other->job) && other->inode == inode &&
+		if (other != f && atomic_load(&other->job) == job && other->inode == inode &&
 		    other->device == device)
 			flush(other, (int)i, job);
 	}
@@ -568,7 +568,7 @@ static void flush_same(const struct file *f, int fd, struct sl_turn_job *job)
 
 void wire_flush(int fd)
 {
-	struct sl_turn_job *job = paying();
+	struct sl_turn_job *job = fd == WIRE_ALL ? NULL : paying(fd);
 	struct file *f = job ? entry(fd) : NULL;
 	int saved = errno;
 
@@ -576,15 +576,16 @@ void wire_flush(int fd)
 		flush(f, fd, job);
 		flush_same(f, fd, job);
 	}
-	for (uint32_t i = 0; job && fd == WIRE_ALL && i < atomic_load(&files_high); i++)
-		flush(entry((int)i), (int)i, job);
+	for (uint32_t i = 0; fd == WIRE_ALL && i < atomic_load(&files_high); i++)
+		if ((job = paying((int)i)))
+			flush(entry((int)i), (int)i, job);
 	errno = saved;
 }
 
 void wire_flush_range(int fd, uint64_t bytes)
 {
 	uint64_t dirty;
-	struct sl_turn_job *job = paying();
+	struct sl_turn_job *job = paying(fd);
 	struct file *f = job ? entry(fd) : NULL;
 	int saved = errno;
 
@@ -607,7 +608,7 @@ void wire_close(int fd, bool waits)
 		return;
 	if (atomic_load(&owner) && atomic_load(&owner) != (int32_t)syscall(SYS_getpid))
 		return; /* a child of vfork(): the table is its parent's */
-	job = waits ? paying() : NULL;
+	job = waits ? paying(fd) : NULL;
 	if (job) {
 		publish(f, fd, job);
 		if (wire_charge(job) & SL_TURN_CLOSES ||

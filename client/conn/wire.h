@@ -30,9 +30,20 @@ struct wire_reads {
 	long slept;	 /* so often had the thread */
 	uint32_t modes;	 /* of the job: in other modes nothing is looked at */
 	bool known;
+	const struct sl_turn_job *job; /* if there are parts: of the last call */
 };
 extern __thread struct wire_reads wire_reads
 	__attribute__((visibility("hidden"), tls_model("initial-exec")));
+
+/* The next call of this thread is of this job, one of several parts of a job. */
+static inline void wire_of_job(const struct sl_turn_job *job)
+{
+	if (wire_reads.job == job)
+		return;
+	wire_reads.job = job;
+	wire_reads.known = false;
+	wire_reads.quiet = 0;
+}
 
 /* The last reads of this thread were cached: the next one needs no credit. */
 static inline bool wire_quiet(const struct sl_turn_job *job)

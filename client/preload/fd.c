@@ -58,8 +58,10 @@ static int opened_path(int fd, int dir, const char *path, int flags, int64_t sin
 	}
 	if (fd >= 0 && turnfd_state(fd) != TURNFD_UNKNOWN) { /* ours: nothing else is known yet */
 		turn_touch();
-		if (sl_ops_here)
+		if (sl_ops_here) {
+			part_by_path(dir, path);
 			ops_made(class_of(flags), since);
+		}
 	} else {
 		sl_meta_made(fd < 0, class_of(flags), dir, path, since);
 	}

@@ -89,8 +89,13 @@ static void made_two(bool failed, enum sl_class which, int dir, const char *path
 {
 	if (!sl_ops_here || (failed && !sl_meta_walked()))
 		return;
-	if (turnfd_path(dir, path) || turnfd_path(dir2, path2))
-		ops_made(which, since);
+	if (turnfd_path(dir, path))
+		part_by_path(dir, path);
+	else if (turnfd_path(dir2, path2))
+		part_by_path(dir2, path2);
+	else
+		return;
+	ops_made(which, since);
 }
 
 #define CALL_TWO(which, result, name, parameters, arguments, dir, path, dir2, path2) \
@@ -141,8 +146,10 @@ static __thread uint32_t entries __attribute__((tls_model("initial-exec")));
 
 static void listed(DIR *d)
 {
-	if (++entries % ENTRIES == 0 && sl_ops_here && turnfd_within(dirfd(d)))
+	if (++entries % ENTRIES == 0 && sl_ops_here && turnfd_within(dirfd(d))) {
+		part_by_fd(dirfd(d));
 		ops_made(SL_LIST, 0);
+	}
 }
 
 struct dirent *readdir(DIR *d)

@@ -176,8 +176,10 @@ static inline void sl_meta_made(bool failed, enum sl_class which, int dir, const
 {
 	if (!sl_ops_here || (failed && !sl_meta_walked()))
 		return;
-	if (turnfd_path(dir, path))
+	if (turnfd_path(dir, path)) {
+		part_by_path(dir, path);
 		ops_made(which, since_ns);
+	}
 }
 
 #endif

@@ -552,6 +552,35 @@ static void keep_given(const struct node *n, const struct node_who *who, struct 
 		j->given.weight = j->asked.weight;
 }
 
+/* Of a part of a job, JOB:TAG: what the file says of the tag where nobody has said otherwise, and whose
+ * the job is. */
+static void take_tag(const struct node *n, const char *name, struct sl_job_conf *conf,
+		     struct sl_ops_conf *ops, struct sl_job_owner *owner)
+{
+	const struct config_job *tag = rules_tag(n, name);
+	const char *colon = sl_tag_of(name);
+	char whole[SL_JOB_NAME_MAX];
+	const struct node_job *job;
+
+	if (!colon)
+		return;
+	snprintf(whole, sizeof(whole), "%.*s", (int)(colon - 1 - name), name);
+	job = node_job_find(n, sl_job_number(whole));
+	if (job && !is_other(job, whole) && !owner->account[0])
+		*owner = job->owner;
+	if (!tag)
+		return;
+	conf->min_bps = conf->min_bps ? conf->min_bps : tag->conf.min_bps;
+	conf->max_bps = conf->max_bps ? conf->max_bps : tag->conf.max_bps;
+	conf->burst_bytes = conf->burst_bytes ? conf->burst_bytes : tag->conf.burst_bytes;
+	conf->weight = conf->weight ? conf->weight : tag->conf.weight;
+	conf->period_ns = conf->period_ns ? conf->period_ns : tag->conf.period_ns;
+	conf->best_effort |= tag->conf.best_effort;
+	ops->min_ops = ops->min_ops ? ops->min_ops : tag->ops.min_ops;
+	for (int m = 0; m < SL_METERS; m++)
+		ops->max[m] = ops->max[m] ? ops->max[m] : tag->ops.max[m];
+}
+
 /* *changed: what is known of a job has changed; a new one lifts nobody's limits. */
 static int set_job(struct node *n, const struct node_who *who, char *words, bool make,
 		   bool *changed, char **out)
@@ -603,6 +632,8 @@ static int set_job(struct node *n, const struct node_who *who, char *words, bool
 		site_audit(n, who, what, name, false, why);
 		return answer(out, EPERM, why);
 	}
+	if (!j)
+		take_tag(n, name, &conf, &ops, &facts.owner);
 	if (no_limits(n) && (conf.min_bps || conf.max_bps))
 		return answer(out, EINVAL,
 			      "under admit=open there are no limits; 'sluice policy set "

@@ -353,6 +353,35 @@ void rules_order(struct node *n, struct node_job *j, uint64_t bps, sl_time until
 	set_here(n, j, (double)bps, now);
 }
 
+/* ---- parts of jobs ---- */
+
+const struct config_job *rules_tag(const struct node *n, const char *job)
+{
+	const char *tag = n->rules ? sl_tag_of(job) : NULL;
+
+	for (size_t i = 0; tag && i < n->rules->config.tags_count; i++)
+		if (!strcmp(n->rules->config.tags[i].name, tag))
+			return &n->rules->config.tags[i];
+	return NULL;
+}
+
+void rules_patterns(const struct node *n, char out[SL_TURN_TAGS])
+{
+	size_t used = 0;
+
+	for (size_t i = 0; n->rules && i < n->rules->config.tags_count; i++) {
+		const struct config_job *tag = &n->rules->config.tags[i];
+		int more = tag->path ? snprintf(out + used, SL_TURN_TAGS - used, "%s %s\n",
+						tag->name, tag->path)
+				     : 0;
+
+		if (more < 0 || (size_t)more >= SL_TURN_TAGS - used)
+			break; /* config.c bounds them */
+		used += (size_t)more;
+	}
+	memset(out + used, 0, SL_TURN_TAGS - used);
+}
+
 /* ---- the file ---- */
 
 const struct config *rules_config(const struct node *n)

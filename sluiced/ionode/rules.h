@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "layer/config.h"
 #include "sluiced/ionode/node.h"
+#include "wire/turn.h"
 #include "wire/status.h"
 
 /* At the start, no lock is held: read the file, if there is one. 0 or -ENOMEM. */
@@ -30,6 +31,10 @@ void rules_refused(struct node *n, const char *why);
 /* No lock is held: find out the name and the groups of a user, which may take a while. */
 void rules_know(struct node *n, uint32_t uid);
 void rules_again(struct node *n); /* the same for all users that are known */
+/* Tags of the file: what a part of a job asks for if nobody else does; NULL: nothing. */
+const struct config_job *rules_tag(const struct node *n, const char *job);
+/* Their patterns, as lines of a job's segment. */
+void rules_patterns(const struct node *n, char out[SL_TURN_TAGS]);
 /* What the job is entitled to: j->rights, j->rule and its bucket, from what it asks for. */
 void rules_job(const struct node *n, struct node_job *j);
 /* Divide buckets among the jobs of this node, unless a controller does it for all nodes. */

@@ -351,7 +351,9 @@ int site_name(const struct node_who *who, const char *asked, char full[SL_JOB_NA
 	size_t owner = strspn(asked, "0123456789");
 	struct sl_cgroup group = { .kind = SL_CGROUP_NONE };
 	unsigned long uid = who->uid;
-	char digits[16];
+	char digits[16], own[SL_JOB_NAME_MAX + SL_TAG_MAX];
+	const char *tag;
+	size_t length;
 
 	*other = false;
 	if (owner && asked[owner] == '/') { /* "1000/42" */
@@ -369,9 +371,13 @@ int site_name(const struct node_who *who, const char *asked, char full[SL_JOB_NA
 		return -EINVAL;
 	if (!who->admin && who->pid > 0)
 		sl_cgroup_of(who->pid, &group);
-	if (group.kind == SL_CGROUP_SLURM && strcmp(group.job, asked) != 0) {
+	tag = sl_tag_of(asked);
+	length = tag ? (size_t)(tag - 1 - asked) : strlen(asked);
+	if (group.kind == SL_CGROUP_SLURM &&
+	    (strlen(group.job) != length || memcmp(group.job, asked, length) != 0)) {
 		*other = true;
-		asked = group.job;
+		snprintf(own, sizeof(own), tag ? "%s:%s" : "%s", group.job, tag);
+		asked = own;
 	}
 	return full_name((uid_t)uid, asked, full);
 }

@@ -28,6 +28,7 @@
 #include "base/log.h"
 #include "sluiced/ionode/link.h"
 #include "sluiced/ionode/site.h"
+#include "sluiced/ionode/rules.h"
 #include "sluiced/ionode/turn.h"
 
 #define LEFT_NS	      INT64_C(5000000000) /* after this nobody is about to pay any more */
@@ -324,6 +325,10 @@ static int attach(struct node *n, struct node_job *j, struct turn_room *room,
 	ops_attach(t);
 	shm->job = t->local;
 	shm->index = t->index = i;
+	if (sl_tag_of(j->name))
+		memset(shm->tags, 0, sizeof(shm->tags));
+	else
+		rules_patterns(n, shm->tags);
 	shm->bytes = sizeof(*shm);
 	shm->magic = SL_TURN_MAGIC;
 	n->turns->by_index[i] = t;

@@ -25,7 +25,7 @@ sched              base base/ds include policy policy/request detect
 wire               base base/ds include
 model              base include
 sim                base base/ds include sched model
-client/conn        base wire include
+client/conn        base base/ds wire include
 client/gate        base wire include client/conn
 client/preload     base wire include client/conn client/gate
 sluiced/controller base base/ds include policy policy/machine policy/request sched detect wire

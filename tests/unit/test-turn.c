@@ -288,7 +288,7 @@ static void a_call_that_need_not_ask_is_counted_as_what_it_moved(void **state)
 	assert_int_equal(moved(job, SL_READ).bytes, 7);
 	assert_int_equal(moved(job, SL_READ).calls, 1);
 	assert_int_equal(atomic_load(&job->asked), 0);
-	assert_ptr_equal(turn_open(file), turn_route.job);
+	assert_ptr_equal(turn_open(file), turn_own.job);
 }
 
 /* ---- credit ---- */
@@ -549,7 +549,7 @@ static void a_file_opened_for_synchronous_io_asks_with_its_place(void **state)
 
 static void a_slot_that_the_node_has_taken_is_not_touched_any_more(void **state)
 {
-	struct turn t = { .job = turn_route.job, .kind = TURN_PLACED, .op = SL_WRITE, .slot = 3 };
+	struct turn t = { .job = turn_own.job, .kind = TURN_PLACED, .op = SL_WRITE, .slot = 3 };
 
 	(void)state;
 	job->slot[3].tid = (uint32_t)gettid();

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+# Parts of a job: by `run --tag`, by sl_tag_set(), by the paths of files. Each has its own limits and
+# figures beside the rest of the job. Times are only compared with what a limit makes them take at
+# least.
+bats_require_minimum_version 1.5.0
+load live
+
+setup_file() {
+	load live
+	live_setup
+	compile parts
+}
+
+setup() {
+	live_setup
+	CONFIG=$BATS_TEST_TMPDIR/s.yaml
+}
+
+teardown() {
+	live_teardown
+}
+
+job() { # name, jq filter
+	"$SLUICE" status --json | jq --arg job "$1" '.jobs[] | select(.job == $job) | '"$2"
+}
+
+wrote() { # job, bytes
+	[ "$(job "$1" .write_bytes)" -eq "$2" ]
+}
+
+up() { # YAML of tags comes in
+	{
+		printf 'directory: %s\ncharge: calls\n' "$DIR"
+		cat
+	} >"$CONFIG"
+	"$SLUICE" up --config "$CONFIG"
+}
+
+write() { # file, megabytes: milliseconds
+	local begin
+	begin=$(date +%s%N)
+	dd if=/dev/zero of="$1" bs=64K count=$(($2 * 16)) status=none
+	echo $((($(date +%s%N) - begin) / 1000000))
+}
+
+@test "run --tag is a part with limits of its own, and its job keeps its own" {
+	up </dev/null
+	export -f write
+	# shellcheck disable=SC2016 # the shell of the job expands it
+	run -0 "$SLUICE" run --job a --weight 3 -- bash -c '
+		write "$1/rest" 40
+		"$0" run --tag ckpt --max 10MiB -- bash -c "write \"$1/part\" 10"' "$SLUICE" "$DIR"
+	[ "${lines[1]}" -ge 800 ]
+	until_true wrote a $((40 << 20))
+	until_true wrote a:ckpt $((10 << 20))
+	[ "$(job a .max_bps)" -eq 0 ] && [ "$(job a .weight)" -eq 3 ]
+	[ "$(job a:ckpt .max_bps)" -eq $((10 << 20)) ]
+	"$SLUICE" report | grep -q 'a:ckpt'
+	run -2 "$SLUICE" run --tag 'a b' -- true
+	[[ "$output" == *"letters, digits"* ]]
+	run -2 "$SLUICE" run --job "$(printf 'j%.0s' {1..60})" --tag ckpt -- true
+	[[ "$output" == *"longer than 63"* ]]
+}
+
+@test "threads with a tag are held by its limits, and others of the process are not" {
+	up <<-END
+		tags:
+		  - tag: ckpt
+		    max: 10MiB
+	END
+	run -0 "$SLUICE" run --job a -- "$BIN/parts" "$DIR" 10 ckpt
+	read -r tagged rest <<<"${lines[0]}"
+	echo "tagged $tagged ms, rest $rest ms"
+	[ "$tagged" -ge 800 ]
+	[ "$rest" -lt "$tagged" ]
+	[ "${lines[1]}" = "-22 -22 0" ]
+	until_true wrote a $((10 << 20))
+	until_true wrote a:ckpt $((10 << 20))
+	run -0 "$SLUICE" run --job a --mode forward -- sh -c '"$0" "$@" || echo no' "$BIN/parts" "$DIR" 1 ckpt
+	[[ "$output" == *no ]] # such calls are the node's, which knows one job for a connection
+}
+
+@test "files and operations belong to the part whose pattern their path matches" {
+	up <<-END
+		tags:
+		  - {tag: ckpt, path: "ckpt-*", max: 10MiB, max_remove: 1000}
+		  - {tag: logs, path: "*.log"}
+	END
+	mkdir "$DIR/ckpt-1" "$DIR/other"
+	export -f write
+	# shellcheck disable=SC2016 # the shell of the job expands it
+	run -0 "$SLUICE" run --job a -- bash -c '
+		stat "$0/other" >/dev/null
+		write "$0/ckpt-1/x" 10
+		write "$0/other/y" 20
+		cd "$0/other" && write a.log 1
+		cd ../ckpt-1 && rm x' "$DIR"
+	[ "${lines[0]}" -ge 800 ]
+	until_true wrote a:ckpt $((10 << 20))
+	until_true wrote a $((20 << 20))
+	until_true wrote a:logs $((1 << 20))
+	[ "$(job a:ckpt .ops.remove)" -eq 1 ]
+	[ "$(job a:ckpt .ops.create)" -ge 1 ]
+	[ "$(job a .ops.remove)" -eq 0 ]
+	[ "$(job a:ckpt .max_remove)" -eq 1000 ]
+	"$SLUICE" set a:ckpt max=0 max_remove=0
+	[ "$(job a:ckpt .max_bps)" -eq 0 ]
+}
+
+@test "what is wrong with tags in sluice.yaml is told with its line" {
+	local text
+	for text in '- {tag: "a b"}' '- {tag: a, path: /x}' '- {path: x}' '- {tag: a, order: aioli}'; do
+		printf 'directory: %s\ntags:\n  %s\n' "$DIR" "$text" >"$CONFIG"
+		run ! "$SLUICE" up --config "$CONFIG"
+		[[ "$output" == *"s.yaml:3"* ]] || { echo "$output"; return 1; }
+	done
+}
