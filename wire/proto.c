@@ -113,7 +113,7 @@ struct pr_shape {
 static const struct pr_shape pr_shapes[SL_FRAME_TYPES] = {
 	[SL_HELLO] = { SL_HELLO_BYTES, SL_HELLO_BYTES, 0 },
 	[SL_WELCOME] = { SL_WELCOME_BYTES, SL_WELCOME_BYTES, 0 },
-	[SL_REPLY] = { 0, SL_MAX_PAYLOAD, SL_F_DATA },
+	[SL_REPLY] = { 0, SL_MAX_PAYLOAD, SL_F_DATA | SL_F_CROWDED },
 	[SL_OPEN] = { 0, SL_PATH_BYTES - 1, 0 }, /* a path comes without its final zero */
 	[SL_CLOSE] = { 0, 0, 0 },
 	[SL_PREAD] = { 0, 0, 0 },

@@ -75,8 +75,11 @@ enum sl_frame_type {
 /* What OPEN says of how a file was opened. */
 #define SL_OPEN_FLAGS (O_ACCMODE | O_APPEND | O_DIRECT | O_SYNC | O_DSYNC | O_NOATIME)
 
-/* SL_F_DATA: of a REPLY, the payload is file data. */
-enum sl_frame_flags { SL_F_APPEND = 1, SL_F_DATASYNC = 2, SL_F_DATA = 4 };
+/*
+ * Of a REPLY, SL_F_DATA: the payload is file data; SL_F_CROWDED: the client should have one PREAD or
+ * PWRITE under way at a time, since the node has not enough buffers for more of each client.
+ */
+enum sl_frame_flags { SL_F_APPEND = 1, SL_F_DATASYNC = 2, SL_F_DATA = 4, SL_F_CROWDED = 8 };
 
 /*
  * Leases, over TCP. A node executes a request only while its client's lease is valid, and the

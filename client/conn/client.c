@@ -78,7 +78,8 @@ int move_pieces(struct conn *c, uint64_t file, struct transfer *t, struct pieces
 	if (t->append && t->total > via->piece_bytes)
 		return -ENOTCONN;
 	while (p->count || (posted < t->total && !stop && !pause)) {
-		while (p->count < via->pieces && posted < t->total && !stop && !pause) {
+		while (p->count < (c->one_piece ? 1 : via->pieces) && posted < t->total && !stop &&
+		       !pause) {
 			struct piece *next = &p->piece[(p->first + p->count) % PIECES];
 			size_t left = t->total - posted;
 

@@ -94,6 +94,7 @@ struct conn {
 	int64_t heard, renewed, began; /* tcp_now(): when it came, was given back; of this call */
 	int pending;		       /* bytes of answers that were there when we could not send */
 	bool ended;		       /* the node is done with us */
+	bool one_piece;		       /* at a time: the node is crowded */
 	uint64_t tags;		       /* the last one used */
 	bool phase;		       /* the node was told that the program is in a phase of I/O */
 };

@@ -318,6 +318,7 @@ static int receive_reply(struct conn *c, struct sl_frame *f, char *text, size_t 
 		c->heard = tcp_now();
 	} while (f->tag == SL_LEASE_TAG);
 	atomic_store_explicit(&c->told, (uint32_t)f->job, memory_order_relaxed);
+	c->one_piece = f->flags & SL_F_CROWDED;
 	return 0;
 }
 

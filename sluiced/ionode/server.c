@@ -409,14 +409,8 @@ static void client_depart(struct node *n, struct client *c)
 	pthread_mutex_lock(&n->lock);
 	node_collect(n, node_now());
 	c->gone = true;
-	c->busy++; /* so that it is not released under our feet */
-	for (uint32_t i = 0; i < SL_SHM_SLOTS; i++) {
-		if (c->io[i].req.state_ && node_cancel(n, &c->io[i], node_now()) == 0) {
-			client_file_put(n, c->io[i].file);
-			c->busy--;
-		}
-	}
-	if (--c->busy == 0)
+	node_send_back(n, c);
+	if (!c->busy)
 		client_release(n, c);
 	node_unlock(n);
 	node_wake_one(n); /* what was behind the cancelled ones may go */

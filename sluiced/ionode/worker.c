@@ -154,7 +154,7 @@ void node_send_back(struct node *n, struct client *c)
 			continue;
 		client_file_put(n, io->file);
 		c->busy--;
-		answer(n, c, i, io->leader, -SL_COME_BACK);
+		c->transport->answer(n, io, -SL_COME_BACK);
 	}
 }
 

@@ -275,6 +275,13 @@ print(i)' $i >count-$i 3>&- &
 	node_stop
 }
 
+@test "busy clients are told that buffers are short; a request with an old stamp waits for a new one" {
+	tcp_start
+	head -c 100 /dev/zero >"$ROOT/file"
+	peer crowd "$ROOT/file"
+	node_stop
+}
+
 @test "clients of both kinds share one node and one file" {
 	tcp_start
 	truncate -s 5000011 root/out

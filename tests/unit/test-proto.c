@@ -182,7 +182,7 @@ static void only_a_write_appends_and_only_a_sync_is_of_data(void **state)
 			f.flags = (uint16_t)(1U << bit);
 			if ((type == SL_PWRITE && f.flags == SL_F_APPEND) ||
 			    (type == SL_FSYNC && f.flags == SL_F_DATASYNC) ||
-			    (type == SL_REPLY && f.flags == SL_F_DATA))
+			    (type == SL_REPLY && (f.flags & (SL_F_DATA | SL_F_CROWDED))))
 				takes(f);
 			else
 				refuses(f);

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "sluiced/ionode/fence.h"
 #include "sluiced/ionode/trace.h"
 
 static bool needs_buffer(const struct sl_frame *f)
@@ -259,6 +260,49 @@ static int enter(struct tcp *t, struct tcp_slot *s, struct node_file *file)
 	return rc;
 }
 
+/*
+ * A request that had to wait to be read comes with an old stamp. It would not be executed. Its
+ * client sends a new one within a second: so it is kept until then, or for STALE_TICKS.
+ */
+static bool keep_stale(struct tcp_slot *s)
+{
+	struct tcp_peer *p = s->peer;
+	struct tcp_slot **end = &p->stale;
+
+	if ((s->f.type != SL_PREAD && s->f.type != SL_PWRITE) || fence_holds(p->client))
+		return false;
+	while (*end)
+		end = &(*end)->next;
+	s->next = NULL;
+	*end = s;
+	return true;
+}
+
+static struct tcp_slot *next_stale(struct tcp_peer *p)
+{
+	struct tcp_slot *s = p->stale;
+
+	if (s)
+		p->stale = s->next;
+	return s;
+}
+
+void tcp_refreshed(struct tcp_loop *l, struct tcp_peer *p)
+{
+	struct tcp_slot *s;
+
+	while (p->stale && fence_holds(p->client) && (s = next_stale(p)))
+		tcp_begin(l, s);
+}
+
+void tcp_give_back_stale(struct tcp_peer *p)
+{
+	struct tcp_slot *s;
+
+	while ((s = next_stale(p)))
+		tcp_reply(s, -SL_COME_BACK, NULL);
+}
+
 void tcp_begin(struct tcp_loop *l, struct tcp_slot *s)
 {
 	struct tcp *t = l->tcp;
@@ -266,6 +310,8 @@ void tcp_begin(struct tcp_loop *l, struct tcp_slot *s)
 	struct node_file *file;
 	int rc = -EBADF;
 
+	if (keep_stale(s))
+		return;
 	if (s->f.type == SL_OPEN) {
 		if (s->buffer)
 			tcp_errand(t, s);
@@ -284,6 +330,10 @@ void tcp_begin(struct tcp_loop *l, struct tcp_slot *s)
 		rc = 0;
 	} else if (file) {
 		rc = enter(t, s, file);
+		s->peer->busy = true;
+		if (!s->peer->counted)
+			atomic_fetch_add(&t->busy, 1);
+		s->peer->counted = true;
 	}
 	pthread_mutex_unlock(&n->lock);
 	if (rc)

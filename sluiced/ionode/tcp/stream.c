@@ -57,10 +57,13 @@ void tcp_reply(struct tcp_slot *s, int64_t result, char *text)
 {
 	struct tcp_peer *p = s->peer;
 	bool data = s->f.type == SL_PREAD && result > 0;
-	struct sl_frame f = { .type = SL_REPLY,
-			      .tag = s->f.tag,
-			      .epoch = s->f.epoch,
-			      .flags = data ? SL_F_DATA : 0 };
+	struct sl_frame f = { .type = SL_REPLY, .tag = s->f.tag, .epoch = s->f.epoch };
+
+	if (data)
+		f.flags = SL_F_DATA;
+	if (p->client &&
+	    atomic_load_explicit(&p->loop->tcp->busy, memory_order_relaxed) > TCP_CROWD)
+		f.flags |= SL_F_CROWDED;
 
 	s->text = text;
 	s->length = text ? strlen(text) : data ? (size_t)result : 0;
@@ -79,6 +82,7 @@ void tcp_reply(struct tcp_slot *s, int64_t result, char *text)
 		s->length = f.length = SL_NONCE_BYTES + SL_PROOF_BYTES;
 	} else if (s->f.type == SL_PROOF && result == 0) {
 		f.type = SL_WELCOME;
+		f.flags = 0;
 		f.job = s->f.job;
 		s->length = f.length = SL_WELCOME_BYTES;
 	}
@@ -277,7 +281,12 @@ static int take(struct tcp_loop *l, struct tcp_peer *p)
 		rc = next_frame(p, &f, &head, &whole);
 		if (rc <= 0)
 			return rc;
+		tcp_refreshed(l, p);
 		rc = tcp_frame(l, p, &f, p->in + head);
+		if (rc == 1 && p->stale) {
+			tcp_give_back_stale(p);
+			rc = tcp_frame(l, p, &f, p->in + head);
+		}
 		if (rc)
 			return rc;
 		p->session.in.count += sealed;

@@ -21,7 +21,11 @@
  * Hahne, "Dynamic queue length thresholds for shared-memory packet switches", IEEE/ACM Trans.
  * Networking 6(2), 1998): an eighth of them, at least 1, at most 16. Example: with 128 free a peer
  * may hold 16; when 200 peers are busy and 10 are free, 1. So peers that do not take their
- * replies cannot get hold of all buffers before there are some forty of them, and then:
+ * replies cannot get hold of all buffers before there are some forty of them, and then time helps.
+ *
+ * A peer that is not read from cannot give back stamps, so its lease runs out, and what it has inside
+ * comes back unexecuted. With more than TCP_CROWD busy peers each is therefore told to have one
+ * request under way (SL_F_CROWDED): then a peer that waits for a buffer has nothing inside.
  *
  * Time is bounded. A stranger has 10 s for its HELLO; a frame has to arrive, and a reply to be
  * taken, within 30 s from its first byte on. A peer that is slower is hung up on. One whose machine
@@ -53,6 +57,7 @@
 #define EXECUTING    1U	    /* in `runner` */
 #define FLUSH_NS     SECOND /* when the node stops */
 #define LOG_PER_TICK 20
+#define STALE_TICKS  3 /* a client that waits sends two frames in that time */
 
 _Static_assert(TCP_SLOTS <= SL_SHM_SLOTS, "a slot has its request in struct client");
 
@@ -129,30 +134,29 @@ void tcp_done(struct tcp_slot *s)
 
 /* ---- departures ---- */
 
-/* What waits in the scheduler is cancelled; what is elsewhere comes back by `done`. */
+/* What waits in the scheduler comes back by `done`, as what is elsewhere does. */
 static void recall(struct tcp_loop *l, struct tcp_peer *p)
 {
 	struct node *n = l->tcp->node;
 
 	pthread_mutex_lock(&n->lock);
-	for (uint32_t i = 0; i < TCP_SLOTS; i++) {
-		struct tcp_slot *s = &p->slot[i];
-		struct node_io *io = &p->client->io[i];
-
-		if (!s->used || s->where != TCP_INSIDE || node_cancel(n, io, node_now()))
-			continue;
-		client_file_put(n, io->file);
-		p->client->busy--;
-		tcp_slot_free(l, s);
-	}
+	node_send_back(n, p->client);
 	node_unlock(n);
 	node_wake_one(n); /* what was behind the cancelled ones may go */
+	tcp_wake(l);	  /* this thread does not look at once */
 }
 
 void tcp_log_refused(struct tcp_peer *p, const char *why)
 {
 	if (atomic_fetch_add(&p->loop->tcp->logged, 1) < LOG_PER_TICK)
 		log_warn("tcp=%s refused: %s", p->name, why);
+}
+
+static void not_busy(struct tcp_peer *p)
+{
+	if (p->counted)
+		atomic_fetch_sub(&p->loop->tcp->busy, 1);
+	p->counted = false;
 }
 
 void tcp_hang_up(struct tcp_loop *l, struct tcp_peer *p, int error)
@@ -168,6 +172,7 @@ void tcp_hang_up(struct tcp_loop *l, struct tcp_peer *p, int error)
 	if (l == &l->tcp->front)
 		l->tcp->strangers_count--;
 	atomic_fetch_sub(&l->peers_count, 1);
+	not_busy(p);
 	epoll_ctl(l->epoll_fd, EPOLL_CTL_DEL, p->sock, NULL);
 	p->gone = true; /* closed when nothing that it asked for can still happen */
 	sl_list_remove(&p->link);
@@ -184,6 +189,11 @@ void tcp_hang_up(struct tcp_loop *l, struct tcp_peer *p, int error)
 	p->out = NULL;
 	if (p->receiving)
 		tcp_slot_free(l, p->receiving);
+	for (struct tcp_slot *s = p->stale, *next; s; s = next) {
+		next = s->next;
+		tcp_slot_free(l, s);
+	}
+	p->stale = NULL;
 	if (p->used == 0 && !p->to_flush)
 		peer_free(p);
 }
@@ -351,11 +361,23 @@ static void tick_peers(struct tcp_loop *l, sl_time patience, sl_time now)
 {
 	for (struct sl_list *i = l->peers.next, *next; i != &l->peers; i = next) {
 		struct tcp_peer *p = sl_container(i, struct tcp_peer, link);
-		bool in = !p->client || p->have || p->receiving;
+		bool in = !p->client || p->have || p->receiving || p->stale;
+		int rc = 0;
 
 		next = i->next;
-		if ((in && !p->paused && now - p->since > (p->ending ? ENDING_NS : patience)) ||
-		    (p->out && now - p->out_since > FRAME_NS))
+		if (!p->busy && !p->buffers)
+			not_busy(p);
+		p->busy = false;
+		p->stale_ticks = p->stale ? p->stale_ticks + 1 : 0;
+		if (p->stale_ticks > STALE_TICKS)
+			tcp_give_back_stale(p);
+		if (p->out && !p->to_flush && !tcp_more_comes(p))
+			rc = tcp_flush(l, p);
+		if (rc)
+			tcp_hang_up(l, p, rc);
+		else if ((in && !p->paused &&
+			  now - p->since > (p->ending ? ENDING_NS : patience)) ||
+			 (p->out && now - p->out_since > FRAME_NS))
 			tcp_hang_up(l, p, -ETIMEDOUT);
 		else if (p->client && p->paused && !p->out)
 			renew(p);

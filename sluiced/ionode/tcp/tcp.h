@@ -27,6 +27,7 @@
 #define TCP_STRANGERS	256	   /* of these, before PROOF */
 #define TCP_SLOTS	16	   /* frames of one peer that are not answered yet */
 #define TCP_BUFFERS	128	   /* of SL_TCP_DATA_BYTES, for all peers */
+#define TCP_CROWD	24	   /* busy peers, for each of which there are four of these */
 #define TCP_LINE	8192	   /* longest control line, and 1 */
 #define TCP_LOOPS	64	   /* at most; up to so many peers have one each */
 #define TCP_READ_BYTES	(1U << 20) /* from one peer before the next has its turn */
@@ -63,10 +64,13 @@ struct tcp_peer {
 	int sock;
 	uint32_t events; /* of epoll, as registered */
 	bool paused, ending, gone, to_flush;
+	bool busy, counted;	/* it has read or written since the last tick; it is in tcp->busy */
 	uint32_t used, buffers; /* slots that are not free; buffers in them */
 	sl_time since;		/* the frame being received, or the connection, began */
 	sl_time out_since;	/* the first reply became the first */
 	struct tcp_slot *receiving;
+	struct tcp_slot *stale; /* that came with a stamp that is too old: frame.c */
+	unsigned stale_ticks;	/* for so long there was some */
 	size_t received;
 	size_t budget;		/* to be received before others have their turn */
 	bool drained, short_of; /* nothing more is there; the rest of a payload is waited for */
@@ -108,6 +112,7 @@ struct tcp {
 	pthread_t errand_thread[TCP_ERRANDS_MAX];
 	atomic_bool stop, pause;
 	atomic_uint running, reading; /* loops that have not ended; those that read */
+	atomic_uint busy;	      /* peers of all loops that read or write */
 	char secret[SL_SECRET_BYTES];
 	struct tcp_loop front, loop[TCP_LOOPS];
 	uint32_t loops;	     /* that have been started; the front's */
@@ -167,6 +172,9 @@ int tcp_frame(struct tcp_loop *l, struct tcp_peer *p, const struct sl_frame *f,
 	      unsigned char *payload);
 /* All of it has come. */
 void tcp_begin(struct tcp_loop *l, struct tcp_slot *s);
+/* Begin with what was stale, if the lease is valid by now; or have it sent again, and make room. */
+void tcp_refreshed(struct tcp_loop *l, struct tcp_peer *p);
+void tcp_give_back_stale(struct tcp_peer *p);
 extern const struct node_transport node_tcp;
 
 /* errand.c */

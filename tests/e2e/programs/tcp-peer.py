@@ -5,6 +5,7 @@
 
     many N FILE...   N connections at once, each with more under way than the node has buffers
                      for; FILE.0, FILE.1, ... are written, read back and compared
+    crowd FILE       many busy peers are told so; requests whose stamps are too old
     open PATH INO FLAGS...   what the node answers to OPEN, one word a line
     guess            wrong secrets: none, a prefix, a longer one; prints the answers
     forged           frames with a seal that is wrong, repeated, or for other bytes
@@ -27,6 +28,7 @@ import selectors
 import socket
 import struct
 import sys
+import time
 
 from frames import *
 
@@ -151,6 +153,35 @@ def on_many(count, name):
     for p in peers:
         if open(p.path, "rb").read() != p.data:
             sys.exit("wrong data in " + p.path)
+
+
+def on_crowd(name):
+    """Busy peers are told that they are too many, and a request with an old stamp waits for a new one."""
+    peers = [Peer(secret) for _ in range(25)]
+    for p in peers:
+        p.file = p.open(os.path.basename(name).encode(), os.stat(name).st_ino)
+
+    def told(p):
+        p.send(frame(PREAD, tag=3, file=p.file, count=1))
+        return p.reply()[2][2] & CROWDED
+
+    flags = [told(p) for p in peers]
+    if any(flags[:24]):
+        sys.exit("24 are no crowd: %s" % flags)
+    if not any(any([told(p) for p in peers]) for _ in range(20)):
+        sys.exit("nobody was told")
+    time.sleep(6)  # a stamp is good for 8 s, and nothing is begun in the last 3
+    renewed, silent = peers[:2]
+    for p in renewed, silent:
+        p.send(frame(PREAD, tag=4, file=p.file, count=1))
+    renewed.send(frame(LEASE, tag=5))
+    status = [renewed.reply()[2][5]]  # a new stamp
+    renewed.send(frame(LEASE, tag=6))
+    status += sorted(head[5] + status for _, status, head, _ in (renewed.reply(), renewed.reply()))
+    if status != [5, 4, 6]:
+        sys.exit("with a new stamp: %s" % status)
+    if silent.reply()[1] != 4095:
+        sys.exit("executed with an old stamp")
 
 
 def piece(p, kind, k):
