@@ -18,20 +18,20 @@
 #include "cli/up.h"
 #include "client/conn/client.h"
 #include "wire/status.h"
+#include "layer/config-node.h"
 #include "layer/listen.h"
-#include "wire/ops.h"
 
 static const char cmd[] = "up";
 
-#define ARGS_MAX  48
+#define ARGS_MAX  80
 #define SETTLE_MS 2000
 
 /* A command line in the making, and words of it that exist nowhere else. */
 struct us_args {
 	const char *word[ARGS_MAX];
 	unsigned n;
-	char name[16], capacity[24], capacity_ops[24], workers[16], trace[PATH_MAX + 16],
-		usage[PATH_MAX], audit[PATH_MAX + 8];
+	struct config_words config;
+	char name[16], workers[16], trace[PATH_MAX + 16], usage[PATH_MAX], audit[PATH_MAX + 8];
 };
 
 static void us_add(struct us_args *a, const char *option, const char *value)
@@ -86,37 +86,14 @@ static unsigned us_workers(unsigned ionodes)
 static void us_node(const struct up *u, const char *daemon, const struct layer_member *m,
 		    const char *controller, struct us_args *a)
 {
-	static const char *const options[] = { "--admit", "--share", "--order" };
-	const char *trace = u->value[CONFIG_TRACE];
-	uint64_t bps = 0, ops = 0;
+	const char *value[CONFIG_KEYS], *trace = u->value[CONFIG_TRACE];
 
 	us_begin(a, daemon, "ionode", m);
-	us_add(a, "--root", u->root);
-	for (int i = 0; i < CONFIG_NODE_STAGES; i++)
-		if (u->policy[i])
-			us_add(a, options[i], u->policy[i]);
-	for (int k = 0; k < CONFIG_KEYS; k++)
-		if (config_keys[k].node && u->value[k])
-			us_add(a, config_keys[k].node, u->value[k]);
-	if (u->value[CONFIG_CAPACITY] && check_auto(u->value[CONFIG_CAPACITY])) {
-		us_add(a, "--capacity", u->value[CONFIG_CAPACITY]);
-	} else if (u->value[CONFIG_CAPACITY] && !sl_parse_rate(u->value[CONFIG_CAPACITY], &bps)) {
-		bps = bps > u->ionodes ? bps / u->ionodes : 1;
-		snprintf(a->capacity, sizeof(a->capacity), "%" PRIu64, bps);
-		us_add(a, "--capacity", a->capacity);
-	}
-	if (u->value[CONFIG_CAPACITY_OPS] && !strcmp(u->value[CONFIG_CAPACITY_OPS], "auto")) {
-		us_add(a, "--capacity-ops", "auto");
-	} else if (u->value[CONFIG_CAPACITY_OPS] &&
-		   !sl_ops_parse(u->value[CONFIG_CAPACITY_OPS], &ops)) {
-		snprintf(a->capacity_ops, sizeof(a->capacity_ops), "%" PRIu64,
-			 ops > u->ionodes ? ops / u->ionodes : 1);
-		us_add(a, "--capacity-ops", a->capacity_ops);
-	}
-	if (config_flag(u->value[CONFIG_ASK_ALWAYS]))
-		us_add(a, "--ask-always", NULL);
-	if (up_observes(u))
-		us_add(a, "--observe", NULL);
+	memcpy(value, u->value, sizeof(value));
+	value[CONFIG_DIRECTORY] = u->root;
+	config_node_words(&a->config, value, u->policy, u->ionodes);
+	for (unsigned i = 0; i < a->config.count; i++)
+		us_add(a, a->config.word[i], NULL);
 	if (u->layer.system) {
 		us_add(a, "--system", NULL);
 		snprintf(a->audit, sizeof(a->audit), "%s/audit", u->layer.dir);
@@ -147,8 +124,6 @@ static void us_node(const struct up *u, const char *daemon, const struct layer_m
 		us_add(a, "--name", m->name);
 		us_add(a, "--controller", controller);
 	}
-	if (u->ionodes > 1)
-		us_add(a, "--layer-nodes", u->value[CONFIG_IONODES]);
 }
 
 /* ---- jobs of the configuration file ---- */

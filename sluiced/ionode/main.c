@@ -18,6 +18,7 @@
 
 #include "base/log.h"
 #include "base/units.h"
+#include "layer/config-node.h"
 #include "model/device-spec.h"
 #include "sched/spec.h"
 #include "sluiced/ionode/adapt.h"
@@ -69,7 +70,9 @@ static int usage(const char *problem, const char *what)
 		     "bandwidth=200M,seek=5ms,\n"
 		     "                     op=50us,streams=1; for experiments, the data is still "
 		     "written\n"
-		     "  --config FILE      sluice.yaml: rules, and what SIGHUP reads again\n"
+		     "  --config FILE      sluice.yaml: rules, all that is not given here, and "
+		     "what SIGHUP\n"
+		     "                     reads again\n"
 		     "  --trace FILE       record what the scheduler is told and answers\n"
 		     "  --usage FILE       keep an account of what jobs use, for 'sluice report'\n"
 		     "  --workers N        threads of the data path (one for each CPU)\n"
@@ -379,6 +382,7 @@ static int parse(int argc, char **argv, struct node_config *c)
 	while ((o = getopt_long(argc, argv, "", options, NULL)) != -1) {
 		switch (o) {
 		case ROOT:
+			free((void *)(uintptr_t)c->root);
 			c->root = realpath(optarg, NULL);
 			if (!c->root)
 				return usage("no directory", optarg);
@@ -402,6 +406,8 @@ static int parse(int argc, char **argv, struct node_config *c)
 				}
 			} else if (sl_parse_rate(optarg, &c->capacity_bps) || !c->capacity_bps) {
 				return usage("not a rate:", optarg);
+			} else {
+				c->find = false;
 			}
 			break;
 		case CAPACITY_OPS:
@@ -506,17 +512,67 @@ static int parse(int argc, char **argv, struct node_config *c)
 	return wrong ? usage("missing option", wrong) : 0;
 }
 
+/* The file that is named on the command line, before its options are parsed. */
+static const char *config_file(int argc, char **argv)
+{
+	static const char option[] = "--config";
+	const size_t length = sizeof(option) - 1;
+
+	for (int i = 1; i < argc; i++) {
+		if (!strcmp(argv[i], option) && i + 1 < argc)
+			return argv[i + 1];
+		if (!strncmp(argv[i], option, length) && argv[i][length] == '=')
+			return argv[i] + length + 1;
+	}
+	return NULL;
+}
+
+/*
+ * What the command line leaves open, the configuration file says: its words come first. A node that
+ * is revived is not kept down by a file that somebody has begun to edit: what it needs was on its
+ * command line, and rules_start() says what is wrong.
+ */
+static int parse_both(int argc, char **argv, struct config *file, struct config_words *words,
+		      struct node_config *c)
+{
+	const char *path = config_file(argc, argv);
+	char err[CONFIG_TEXT] = "", **all;
+	unsigned long nodes = 1;
+	int rc;
+
+	if (!path || config_read(file, path, err))
+		memset(words, 0, sizeof(*words));
+	else if (file->value[CONFIG_IONODES])
+		nodes = strtoul(file->value[CONFIG_IONODES], NULL, 10);
+	if (path && !err[0])
+		config_node_words(words, (const char *const *)file->value,
+				  (const char *const *)file->policy, (unsigned)nodes);
+	all = calloc((size_t)argc + words->count + 1, sizeof(*all));
+	if (!all)
+		return 1;
+	all[0] = argv[0];
+	memcpy(all + 1, words->word, words->count * sizeof(*all));
+	memcpy(all + 1 + words->count, argv + 1, (size_t)(argc - 1) * sizeof(*all));
+	rc = parse(argc + (int)words->count, all, c);
+	if (rc > 0 && err[0])
+		fprintf(stderr, "sluiced: %s\n", err);
+	free(all);
+	return rc;
+}
+
 int ionode_main(int argc, char **argv)
 {
+	static struct config file; /* the node borrows its words */
+	static struct config_words words;
 	struct site_config site = SITE_LIMITS;
 	struct node_config config = {
 		.daemon.ready_fd = -1, .site = &site, .lend_us = 2000, .dirty = NODE_DIRTY_AUTO
 	};
-	int rc = parse(argc, argv, &config);
+	int rc = parse_both(argc, argv, &file, &words, &config);
 
-	if (rc)
-		return rc < 0 ? 0 : rc;
-	rc = run(&config);
+	if (!rc)
+		rc = run(&config) ? 1 : 0;
 	free((void *)(uintptr_t)config.root);
-	return rc ? 1 : 0;
+	config_free(&file);
+	return rc < 0 ? 0 : rc;
 }

@@ -54,8 +54,8 @@ begin() { # log, words of sluiced, which runs as the account
 	SLUICED=setpriv start "$1" --reuid daemon --regid daemon --clear-groups "$SLUICED" "${@:2}"
 }
 
-# Three nodes with this configuration.
-machines_up() { # options of the nodes; YAML comes in
+# Three nodes with this configuration, which is all that they are told of the layer.
+machines_up() { # YAML comes in
 	{
 		printf 'directory: %s\ncharge: calls\nionodes: 3\n' "$SITE/scratch"
 		cat
@@ -63,9 +63,8 @@ machines_up() { # options of the nodes; YAML comes in
 	local m
 	for m in 1 2 3; do
 		install -d -o daemon "$SITE/m$m/default"
-		begin "n$m.log" ionode --system --root "$SITE/scratch" --socket "$SITE/m$m/default/node.sock" --name "n$m" --charge calls \
-			--audit "$SITE/m$m/default/audit" --config "$SITE/site.yaml" --layer-nodes 3 --controller "$CONTROLLER" \
-			--munge="$SITE/munge" "$@"
+		begin "n$m.log" ionode --system --socket "$SITE/m$m/default/node.sock" --name "n$m" --config "$SITE/site.yaml" \
+			--audit "$SITE/m$m/default/audit" --controller "$CONTROLLER" --munge="$SITE/munge"
 	done
 }
 
@@ -112,7 +111,8 @@ both_within() { # percent, of alice, of bob
 }
 
 @test "each user has the max of a rule on three machines together, wherever the jobs are, and longer than an order lasts" {
-	machines_up --capacity 100M <<-'YAML'
+	machines_up <<-'YAML'
+		capacity: 300MB/s
 		rules:
 		  - name: everybody
 		    user: "*"
@@ -138,7 +138,11 @@ both_within() { # percent, of alice, of bob
 }
 
 @test "an account with one job and one with eight on three machines have equal shares" {
-	machines_up --capacity 30M --share fair,by=account:user:job <<<"capacity: 90M"
+	machines_up <<-'YAML'
+		capacity: 90MB/s
+		policy:
+		  share: fair,by=account:user:job
+	YAML
 	on 1 job add $ALICE/1 account=physics
 	greedy 1 $ALICE 1
 	for job in 1 2 3 4 5 6 7 8; do

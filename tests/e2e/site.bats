@@ -259,6 +259,18 @@ print(h)')"
 	audited ".uid == $ALICE and .job == \"79\" and .verdict == \"refused\" and (.why | tostring | test(\"control group\"))"
 }
 
+@test "a login shell is a job that is called as its session" {
+	group=/sys/fs/cgroup/freezer/user.slice/user-$ALICE.slice/session-77.scope
+	mkdir -p "$group" 2>/dev/null || skip "no control groups that can be made here"
+	# shellcheck disable=SC2016 # for that shell
+	sh -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' "$group" setpriv --reuid $ALICE --regid $ALICE --clear-groups \
+		env PATH="$(dirname "$SLUICE"):$PATH" sh -c '. "$0"; dd if=/dev/zero of="$1" bs=64K count=16 status=none; true' \
+		"$SOURCE_DIR/integrate/login/sluice.sh" "$SITE_DIR/session"
+	rmdir "$group" "${group%/*}"
+	rmdir /sys/fs/cgroup/freezer/user.slice 2>/dev/null || true # it may be the machine's
+	[ "$(as $ALICE "$SLUICE" status --json | jq -c '.jobs[] | select(.job == "session-77").write_bytes')" = 1048576 ]
+}
+
 @test "killed and started again, the node knows the jobs, what was given to them, and nothing that their users wrote" {
 	as $ALICE "$SLUICE" run --job long -- sh -c "exec 5>$SITE_DIR/l; for i in \$(seq 300); do echo \$i >&5; sleep 0.1; done" 3>&- &
 	long=$!
