@@ -8,10 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sched/spec.h"
 #include "sim/requests.h"
 
 static const char **rp_stage(struct sl_requests_policy *p, const char *word, size_t length)
 {
+	if (length == 5 && !strncmp(word, "grant", 5))
+		return &p->grant;
 	if (length == 5 && !strncmp(word, "admit", 5))
 		return &p->admit;
 	if (length == 5 && !strncmp(word, "share", 5))
@@ -59,10 +62,11 @@ static int rp_check(const struct sl_requests_policy *p, char *err, size_t err_si
 		.limits = { 1, 1, 1 }, .admit = p->admit, .share = p->share, .order = p->order
 	};
 	struct sl_sched *sched;
+	struct sl_spec spec;
 	int rc = sl_sched_create(&sched, &config, 0, err, err_size);
 
 	sl_sched_destroy(sched);
-	return rc;
+	return !rc && p->grant ? sl_spec_parse(SL_GRANT, p->grant, &spec, err, err_size) : rc;
 }
 
 int sl_requests_policy_parse(const char *text, struct sl_requests_policy *out, char *err,
@@ -95,6 +99,7 @@ int sl_requests_policy_parse(const char *text, struct sl_requests_policy *out, c
 void sl_requests_policy_free(struct sl_requests_policy *p)
 {
 	free((char *)p->text);
+	free((char *)p->grant);
 	free((char *)p->admit);
 	free((char *)p->share);
 	free((char *)p->order);

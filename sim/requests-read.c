@@ -31,6 +31,7 @@
  *	      background: no    # yes: until the others are through
  *	      weight, min, max, burst, period, best_effort: as in sluice.yaml
  *	      user, account, nodes: whose it is and how large, for share=fair
+ *	      on: [0, 2]        # with a controller: see requests-control-read.c
  *	  policies:
  *	    - order=to
  *	    - order=aioli,wait_us=500,share=pool
@@ -45,6 +46,7 @@
 #include <string.h>
 
 #include "base/yaml.h"
+#include "sim/requests-control-read.h"
 #include "sim/requests-device.h"
 #include "sim/requests.h"
 #include "sched/spec.h"
@@ -69,6 +71,7 @@ static int rr_flag(const struct sl_yaml *y, const yaml_node_t *node, bool *out)
 
 struct rr_app {
 	struct sl_requests_app is;
+	struct sl_requests *of;
 	uint32_t count;
 	uint64_t data_bytes;
 };
@@ -134,6 +137,13 @@ static int rr_app_time(struct sl_yaml *y, const char *key, const yaml_node_t *no
 					       : &a->compute_ns;
 
 	return sl_yaml_time(y, node, 0, MAX_TIME, to);
+}
+
+static int rr_app_on(struct sl_yaml *y, const char *key, const yaml_node_t *node, void *into)
+{
+	struct rr_app *a = into;
+
+	return sl_requests_on_read(y, key, node, a->of, &a->is);
 }
 
 static int rr_app_conf(struct sl_yaml *y, const char *key, const yaml_node_t *node, void *into)
@@ -221,10 +231,12 @@ static int rr_app(struct sl_yaml *y, const yaml_node_t *node, void *into)
 		{ "user", rr_app_conf },
 		{ "account", rr_app_conf },
 		{ "nodes", rr_app_conf },
+		{ "on", rr_app_on },
 		{ 0 },
 	};
 	struct sl_requests *s = into;
 	struct rr_app a = { .is = { .procs = 1, .depth = 1, .phases = 1, .op = SL_WRITE },
+			    .of = s,
 			    .count = 1 };
 	struct sl_requests_app *apps;
 	int rc = sl_yaml_mapping(y, node, keys, "a job", &a);
@@ -327,22 +339,28 @@ static int rr_device(struct sl_yaml *y, const char *key, const yaml_node_t *node
 	return sl_requests_device(y, node, &s->device);
 }
 
+static int rr_control(struct sl_yaml *y, const char *key, const yaml_node_t *node, void *into)
+{
+	struct sl_requests *s = into;
+
+	if (!strcmp(key, "events"))
+		return sl_requests_events_read(y, key, node, s);
+	if (!strcmp(key, "until"))
+		return sl_yaml_time(y, node, 1, MAX_TIME, &s->until_ns);
+	return sl_requests_control_read(y, key, node, &s->control);
+}
+
 static int rr_requests(struct sl_yaml *y, const char *key, const yaml_node_t *node, void *into)
 {
 	static const struct sl_yaml_key keys[] = {
-		{ "servers", rr_number },
-		{ "stripe", rr_platform },
-		{ "transfer", rr_platform },
-		{ "device", rr_device },
-		{ "link", rr_platform },
-		{ "latency", rr_platform },
-		{ "window", rr_platform },
-		{ "window_bytes", rr_number },
-		{ "capacity", rr_platform },
-		{ "seed", rr_number },
-		{ "jobs", rr_apps },
-		{ "policies", rr_policies },
-		{ 0 },
+		{ "servers", rr_number },     { "stripe", rr_platform },
+		{ "transfer", rr_platform },  { "device", rr_device },
+		{ "link", rr_platform },      { "latency", rr_platform },
+		{ "window", rr_platform },    { "window_bytes", rr_number },
+		{ "capacity", rr_platform },  { "seed", rr_number },
+		{ "controller", rr_control }, { "events", rr_control },
+		{ "until", rr_control },      { "jobs", rr_apps },
+		{ "policies", rr_policies },  { 0 },
 	};
 	struct sl_requests *s = into;
 	bool ends = false;
@@ -357,7 +375,13 @@ static int rr_requests(struct sl_yaml *y, const char *key, const yaml_node_t *no
 		if (s->apps[i].conf.min_bps && !s->capacity_bps)
 			return sl_yaml_bad(y, node, "a min needs the capacity of the servers");
 	}
-	return ends ? 0 : sl_yaml_bad(y, node, "no job ever ends: all are in the background");
+	if (!ends && !s->until_ns)
+		return sl_yaml_bad(y, node, "no job ever ends: all are in the background");
+	for (uint32_t i = 0; !s->control.there && i < s->n_policies; i++)
+		if (s->policies[i].grant)
+			return sl_yaml_bad(y, node, "grant=%.64s needs a controller",
+					   s->policies[i].grant);
+	return sl_requests_control_check(y, node, s);
 }
 
 static int rr_root(struct sl_yaml *y, const yaml_node_t *node, void *into)
@@ -376,12 +400,15 @@ static int rr_root(struct sl_yaml *y, const yaml_node_t *node, void *into)
 
 void sl_requests_init(struct sl_requests *s)
 {
-	*s = (struct sl_requests){ .striping = { 1, 32768 },
-				   .link_bps = 100000000,
-				   .latency_ns = 50000,
-				   .window_batches = 1,
-				   .device = *sl_device_preset(0),
-				   .seed = 1 };
+	*s = (struct sl_requests){
+		.striping = { 1, 32768 },
+		.link_bps = 100000000,
+		.latency_ns = 50000,
+		.window_batches = 1,
+		.device = *sl_device_preset(0),
+		.control = { .delay_ns = 1000000, .gap_ns = 1000000000, .standby_ns = SL_NEVER },
+		.seed = 1
+	};
 }
 
 static int rr_end(struct sl_requests *s, int rc, const char *path, char *err, size_t err_size)
@@ -422,6 +449,8 @@ void sl_requests_free(struct sl_requests *s)
 		sl_requests_policy_free(&s->policies[i]);
 	free(s->policies);
 	free(s->apps);
+	free(s->on);
+	free(s->events);
 	free(s->name);
 	*s = (struct sl_requests){ 0 };
 }

@@ -18,7 +18,7 @@ static uint64_t rq_pieces(const struct sl_requests *s, const struct sl_requests_
 
 	if (s->transfer_bytes)
 		n += (a->call_bytes - 1) / s->transfer_bytes;
-	if (s->striping.servers > 1)
+	if (s->striping.servers > 1 && !s->control.there)
 		n += 1 + (a->call_bytes - 1) / s->striping.stripe_bytes;
 	return n;
 }
@@ -45,7 +45,7 @@ static int rq_size(struct sim *m, char *err, size_t err_size)
 			return -E2BIG;
 		}
 	}
-	if (!m->unfinished) {
+	if (!m->unfinished && !s->until_ns) {
 		snprintf(err, err_size, "%s: no application ever ends", s->name);
 		return -EINVAL;
 	}
@@ -55,7 +55,9 @@ static int rq_size(struct sim *m, char *err, size_t err_size)
 	m->requests = (uint32_t)requests;
 	m->at_call = m->procs;
 	m->at_server = m->at_call + m->calls;
-	m->at_app = m->at_server + s->striping.servers;
+	m->at_report = m->at_server + s->striping.servers;
+	m->at_control = m->at_report + (s->control.there ? s->striping.servers : 0);
+	m->at_app = m->at_control + (s->control.there ? 1 : 0);
 	return 0;
 }
 
@@ -73,6 +75,9 @@ static void rq_app_init(struct sim *m, uint32_t i, uint32_t proc, uint32_t call,
 
 	a->is = is;
 	a->call0 = call;
+	a->proc0 = proc;
+	a->alive = is->procs;
+	a->pieces = (uint32_t)rq_pieces(s, is);
 	a->file = file;
 	a->piece_ns = sl_requests_link_ns(s, s->transfer_bytes);
 	a->header_ns = sl_requests_link_ns(s, HEADER_BYTES);
@@ -87,7 +92,7 @@ static void rq_app_init(struct sim *m, uint32_t i, uint32_t proc, uint32_t call,
 		for (uint32_t d = 0; d < is->depth; d++, call++) {
 			m->call[call].proc = proc + k;
 			m->call[call].request = &m->request[request];
-			request += (uint32_t)rq_pieces(s, is);
+			request += a->pieces;
 		}
 	}
 	sl_heap_set(&m->heap, m->at_app + i, (uint64_t)is->start_ns);
@@ -136,8 +141,8 @@ static int rq_servers(struct sim *m, const struct sl_requests_policy *policy, ch
 		      size_t err_size)
 {
 	const struct sl_requests *s = m->s;
+	const struct sl_limits all = { s->n_apps, m->files, m->requests };
 	struct sl_config config = {
-		.limits = { .jobs = s->n_apps, .files = m->files, .requests = m->requests },
 		.capacity_bps = s->capacity_bps,
 		.admit = policy ? policy->admit : NULL,
 		.share = policy ? policy->share : NULL,
@@ -151,10 +156,15 @@ static int rq_servers(struct sim *m, const struct sl_requests_policy *policy, ch
 
 		sl_device_init(&v->device, &s->device);
 		v->flight = &m->flight[(size_t)i * s->window_batches];
+		config.limits = m->control ? sl_control_limits(m, i) : all;
 		if ((rc = sl_sched_create(&v->sched, &config, 0, err, err_size)))
 			return rc;
 		rq_ratios(v->sched, &s->device);
-		for (uint32_t k = 0; k < s->n_apps; k++)
+		if (m->control && (rc = sl_control_jobs(m, i))) {
+			snprintf(err, err_size, "%s: %s", s->name, sl_error(v->sched));
+			return rc;
+		}
+		for (uint32_t k = 0; !m->control && k < s->n_apps; k++)
 			if ((rc = sl_job_add(v->sched, k + 1, &s->apps[k].conf, 0))) {
 				snprintf(err, err_size, "%s: %s: %s", s->name, s->apps[k].name,
 					 sl_error(v->sched));
@@ -215,6 +225,7 @@ static void rq_free(struct sim *m)
 {
 	for (uint32_t i = 0; m->server && i < m->s->striping.servers; i++)
 		sl_sched_destroy(m->server[i].sched);
+	sl_control_destroy(m);
 	free(m->app);
 	free(m->proc);
 	free(m->call);
@@ -238,13 +249,15 @@ int sl_requests_run(const struct sl_requests *s, const struct sl_requests_policy
 		return rc;
 	if ((rc = rq_alloc(&m)))
 		snprintf(err, err_size, "%s: no memory", s->name);
-	else
+	else if (!s->control.there || !(rc = sl_control_create(&m, policy, err, err_size)))
 		rc = rq_servers(&m, policy, err, err_size);
 	if (!rc && (rc = sl_requests_loop(&m)))
 		snprintf(err, err_size, "%s: %s", s->name,
 			 m.error ? m.error : "nothing more happens; this is a bug");
 	if (!rc)
 		rq_finish(&m, out, apps);
+	if (!rc && m.control)
+		sl_control_result(&m, out);
 	rq_free(&m);
 	out->wall_s = sl_clock_s() - start;
 	return rc;

@@ -23,7 +23,9 @@ struct call {
 
 struct proc {
 	uint32_t app, index;
-	uint32_t head, tail; /* calls that have something to send */
+	uint32_t server, place; /* with a controller: where it is; of its job there */
+	bool gone;		/* its server has died */
+	uint32_t head, tail;	/* calls that have something to send */
 	uint64_t planned, begun, ended;
 	sl_time out_free, in_free; /* its link */
 	struct sl_piece piece;	   /* that arrives next */
@@ -36,6 +38,9 @@ struct app {
 	uint64_t quota;	      /* calls of a process until the end of this phase */
 	uint64_t phase;
 	uint32_t running; /* processes not through with the phase */
+	uint32_t alive;	  /* processes whose server has not died */
+	uint32_t proc0;	  /* its first one */
+	uint32_t pieces;  /* of a call, at most */
 	bool in_phase;
 	sl_time begun, end, io_ns;   /* of the phase; the last return so far; of phases so far */
 	sl_time piece_ns, header_ns; /* on the link: a whole piece, a header */
@@ -55,6 +60,7 @@ struct server {
 	uint32_t head, count;
 	uint64_t bytes;
 	bool dirty; /* something has changed */
+	bool dead;
 };
 
 struct sim {
@@ -69,13 +75,37 @@ struct sim {
 	struct sl_heap heap;
 	void *heap_memory;
 	uint32_t procs, calls, requests, files;
-	uint32_t at_call, at_server, at_app; /* numbers of events: processes come first */
-	uint32_t *dirty, n_dirty;	     /* servers to ask */
+	/* Numbers of events: processes come first. */
+	uint32_t at_call, at_server, at_report, at_control, at_app;
+	struct control *control;  /* NULL: servers are on their own */
+	uint32_t *dirty, n_dirty; /* servers to ask */
 	uint32_t unfinished;
 	sl_time now;
 	uint64_t events;
 	const char *error; /* why it could not go on */
 };
+
+/* ---- requests-control.c: servers that are I/O nodes with a controller ---- */
+
+/* 0 or -errno with a message. */
+int sl_control_create(struct sim *m, const struct sl_requests_policy *policy, char *err,
+		      size_t err_size);
+void sl_control_destroy(struct sim *m);
+struct sl_limits sl_control_limits(const struct sim *m, uint32_t server);
+/* The jobs of the server into its scheduler. */
+int sl_control_jobs(struct sim *m, uint32_t server);
+/* A phase of the process's job begins; a request of it came to its server; one was answered. */
+void sl_control_begins(struct sim *m, const struct proc *p);
+void sl_control_added(struct sim *m, const struct proc *p);
+void sl_control_answered(struct sim *m, const struct proc *p, uint32_t op, uint64_t bytes);
+/* Not before this time may the server send; it has sent. */
+sl_time sl_control_pace(const struct sim *m, uint32_t server);
+void sl_control_sent(struct sim *m, uint32_t server, uint64_t bytes);
+int sl_control_event(struct sim *m, uint32_t id);
+void sl_control_result(struct sim *m, struct sl_requests_result *out);
+/* requests.c: the server has died, and the processes that use it with it. */
+void sl_requests_kill(struct sim *m, uint32_t server);
+void sl_requests_ask(struct sim *m, uint32_t server);
 
 /* Time of so many bytes on a link. */
 sl_time sl_requests_link_ns(const struct sl_requests *s, uint64_t bytes);

@@ -62,7 +62,10 @@ static void rq_send(struct sim *m, struct proc *p)
 
 	if (m->s->transfer_bytes && end - c->offset > m->s->transfer_bytes)
 		end = c->offset + m->s->transfer_bytes;
-	p->piece = sl_striping_piece(&m->s->striping, c->first, c->offset, end);
+	if (m->control)
+		p->piece = (struct sl_piece){ p->server, c->offset, end - c->offset };
+	else
+		p->piece = sl_striping_piece(&m->s->striping, c->first, c->offset, end);
 	p->out_free = p->out_free > c->issued ? p->out_free : c->issued;
 	p->out_free += a->is->op == SL_WRITE ? rq_piece_ns(m, a, p->piece.length) : a->header_ns;
 	sl_heap_set(&m->heap, (uint32_t)(p - m->proc), (uint64_t)(p->out_free + m->s->latency_ns));
@@ -94,7 +97,7 @@ static void rq_call(struct sim *m, struct call *c)
 	}
 }
 
-static void rq_ask(struct sim *m, uint32_t server)
+void sl_requests_ask(struct sim *m, uint32_t server)
 {
 	if (m->server[server].dirty)
 		return;
@@ -121,7 +124,9 @@ static int rq_arrives(struct sim *m, struct proc *p)
 		m->error = sl_error(m->server[p->piece.server].sched);
 		return rc;
 	}
-	rq_ask(m, p->piece.server);
+	if (m->control)
+		sl_control_added(m, p);
+	sl_requests_ask(m, p->piece.server);
 	c->offset += p->piece.length;
 	if (c->offset == c->end)
 		p->head = c->next;
@@ -174,6 +179,8 @@ static void rq_request_done(struct sim *m, const struct sl_request *r)
 
 	sl_histogram_add(&a->request, m->now - r->arrival);
 	a->bytes += r->length;
+	if (m->control)
+		sl_control_answered(m, p, r->op, r->length);
 	if (a->is->op == SL_READ) {
 		at = (at > p->in_free ? at : p->in_free) + rq_piece_ns(m, a, r->length);
 		p->in_free = at;
@@ -190,10 +197,17 @@ static void rq_phase_begins(struct sim *m, struct app *a)
 	a->in_phase = true;
 	a->begun = m->now;
 	a->quota = a->is->background ? UINT64_MAX : a->quota + a->is->calls;
-	a->running = a->is->procs;
-	for (uint32_t i = 0; i < a->is->procs; i++)
+	a->running = a->alive;
+	for (uint32_t i = 0; i < a->is->procs; i++) {
+		struct proc *p = &m->proc[a->proc0 + i];
+
+		if (p->gone)
+			continue;
+		if (m->control)
+			sl_control_begins(m, p);
 		for (uint32_t k = 0; k < at_once; k++)
 			rq_plan(m, &m->call[a->call0 + i * a->is->depth + k], m->now);
+	}
 }
 
 /* Its end and its beginning, in turn. */
@@ -202,16 +216,42 @@ static void rq_phase(struct sim *m, struct app *a)
 	uint32_t number = m->at_app + (uint32_t)(a - m->app);
 
 	sl_heap_remove(&m->heap, number);
-	if (!a->in_phase) {
+	if (!a->in_phase && a->alive) {
 		rq_phase_begins(m, a);
 		return;
 	}
+	if (a->in_phase)
+		a->io_ns += m->now - a->begun;
 	a->in_phase = false;
-	a->io_ns += m->now - a->begun;
-	if (++a->phase == a->is->phases)
+	if (a->is->background)
+		return; /* all of its servers have died */
+	if (++a->phase == a->is->phases || !a->alive)
 		m->unfinished--;
 	else
 		sl_heap_set(&m->heap, number, (uint64_t)(m->now + a->is->compute_ns));
+}
+
+void sl_requests_kill(struct sim *m, uint32_t server)
+{
+	m->server[server].dead = true;
+	sl_heap_remove(&m->heap, m->at_server + server);
+	for (uint32_t i = 0; i < m->procs; i++) {
+		struct proc *p = &m->proc[i];
+		struct app *a = &m->app[p->app];
+
+		if (p->server != server || p->gone)
+			continue;
+		p->gone = true;
+		a->alive--;
+		sl_heap_remove(&m->heap, i);
+		for (uint32_t d = 0; d < a->is->depth; d++)
+			sl_heap_remove(&m->heap,
+				       m->at_call + a->call0 + p->index * a->is->depth + d);
+		if (a->in_phase && p->ended != a->quota && --a->running == 0) {
+			a->end = m->now;
+			sl_heap_set(&m->heap, m->at_app + p->app, (uint64_t)m->now);
+		}
+	}
 }
 
 /* ---- servers ---- */
@@ -236,7 +276,7 @@ static int rq_device_done(struct sim *m, struct server *v)
 			rq_request_done(m, r);
 		}
 	}
-	rq_ask(m, (uint32_t)(v - m->server));
+	sl_requests_ask(m, (uint32_t)(v - m->server));
 	return 0;
 }
 
@@ -254,7 +294,14 @@ static void rq_dispatch(struct sim *m, struct server *v)
 	const struct sl_batch *b;
 
 	v->dirty = false;
-	while (rq_room(m, v) && (b = sl_next(v->sched, m->now, &at))) {
+	if (v->dead)
+		return;
+	while (rq_room(m, v)) {
+		if (m->control && (at = sl_control_pace(m, index)) > m->now)
+			break;
+		at = SL_NEVER;
+		if (!(b = sl_next(v->sched, m->now, &at)))
+			break;
 		uint32_t tail = v->head + v->count;
 
 		done = sl_device_submit(&v->device, b->op, b->file, b->offset, b->length, m->now);
@@ -265,6 +312,8 @@ static void rq_dispatch(struct sim *m, struct server *v)
 		m->app[b->job - 1].batches++;
 		if (m->sink)
 			m->sink->batch(m->sink->arg, index, b, m->now, done);
+		if (m->control)
+			sl_control_sent(m, index, b->length);
 		at = SL_NEVER;
 	}
 	assert(at > m->now);
@@ -285,6 +334,8 @@ static int rq_event(struct sim *m, uint32_t id)
 		return rq_arrives(m, &m->proc[id]);
 	if (id >= m->at_app) {
 		rq_phase(m, &m->app[id - m->at_app]);
+	} else if (id >= m->at_report) {
+		return sl_control_event(m, id);
 	} else if (id >= m->at_server) {
 		/* Before it is asked again, it has no event. */
 		sl_heap_remove(&m->heap, id);
@@ -301,8 +352,12 @@ int sl_requests_loop(struct sim *m)
 	const struct sl_heap_entry *top;
 	int rc;
 
-	while (m->unfinished) {
+	while (m->unfinished || m->s->until_ns) {
 		top = sl_heap_top(&m->heap);
+		if (m->s->until_ns && (!top || top->key >= (uint64_t)m->s->until_ns)) {
+			m->now = m->s->until_ns;
+			break;
+		}
 		if (!top)
 			return -EDEADLK;
 		m->now = (sl_time)top->key;

@@ -24,6 +24,8 @@
 #define SL_REQUESTS_DEPTH   256
 #define SL_REQUESTS_WINDOW  1024
 #define SL_REQUESTS_TEXT    700 /* of a message */
+#define SL_REQUESTS_EVENTS  1024
+#define SL_REQUESTS_PLACES  65536
 
 /*
  * Each process makes `calls` calls in a phase, `depth` of them at a time; the next phase begins
@@ -42,11 +44,32 @@ struct sl_requests_app {
 	sl_time think_ns;  /* between the end of a call and the next */
 	sl_time jitter_ns; /* before each call up to so much more, by chance */
 	struct sl_job_conf conf;
+	/* With a controller: its processes are at the servers on[on_first ...], in turn. */
+	uint32_t on_first, on_count; /* 0: all at one, application k at server k mod servers */
+};
+
+/*
+ * A controller that divides the capacity among the servers, as in a layer of several I/O nodes: see
+ * requests-control.c.
+ */
+struct sl_requests_control {
+	bool there;
+	sl_time delay_ns;   /* of a report to it, and of an order to a server */
+	sl_time gap_ns;	    /* a pause that ends a phase of I/O */
+	sl_time standby_ns; /* after it has died, the second one leads; SL_NEVER: there is none */
+};
+
+/* Something dies. */
+struct sl_requests_event {
+	sl_time at;
+	uint32_t server; /* with the processes that use it; or */
+#define SL_REQUESTS_CONTROLLER UINT32_MAX
 };
 
 /* Texts may be NULL: the stage's default. */
 struct sl_requests_policy {
-	const char *text; /* as people write it: "order=aioli,wait_us=500,share=pool" */
+	const char *text;  /* as people write it: "order=aioli,wait_us=500,share=pool" */
+	const char *grant; /* for a scenario with a controller */
 	const char *admit, *share, *order;
 };
 
@@ -58,7 +81,15 @@ struct sl_requests {
 	sl_time latency_ns;	 /* of a message */
 	uint32_t window_batches; /* in flight at a server's device; not 0 */
 	uint64_t window_bytes;	 /* the same; 0: no limit; one batch always goes */
-	uint64_t capacity_bps;	 /* of a server, as its scheduler is told; 0: not known */
+	/* Of a server, as its scheduler is told; with a controller: of all together, which they keep
+	 * to. 0: not known. */
+	uint64_t capacity_bps;
+	struct sl_requests_control control;
+	struct sl_requests_event *events; /* in order of time */
+	uint32_t n_events;
+	uint32_t *on; /* servers of applications */
+	uint32_t n_on;
+	sl_time until_ns; /* the run ends then; 0: when all applications are through */
 	struct sl_device_model device;
 	uint64_t seed;
 	struct sl_requests_app *apps;
@@ -80,7 +111,9 @@ struct sl_requests_result {
 			      */
 	uint64_t bytes, calls, requests;
 	uint64_t device_ops, seeks;
-	sl_time busy_ns;	   /* of all devices together */
+	sl_time busy_ns; /* of all devices together */
+	/* With a controller: the most that all servers sent within a second, and its decisions. */
+	uint64_t peak_bytes, decisions;
 	struct sl_latency call;	   /* from a process's call to its return */
 	struct sl_latency request; /* from a request's arrival at its server to its end there */
 	uint64_t events; /* arrivals, ends of device operations, starts of calls and phases */

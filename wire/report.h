@@ -160,4 +160,23 @@ struct sl_orders_line {
 };
 int sl_orders_next(char **text, struct sl_orders_line *out);
 
+/* ---- what a node makes of its orders ---- */
+
+/* A job's min or max at a node that has this share of it. */
+static inline uint64_t sl_share_part(uint64_t whole, uint32_t share)
+{
+	uint64_t part = (uint64_t)((unsigned __int128)whole * share / SL_SHARE_WHOLE);
+
+	return whole && !part ? 1 : part;
+}
+
+/*
+ * What of an ordered rate the job gets before all others. A hundredth is left to the share policy: a job
+ * that starts is not to wait until the controller has heard of it.
+ */
+static inline uint64_t sl_rate_floor(uint64_t rate_bps)
+{
+	return rate_bps - rate_bps / 100;
+}
+
 #endif

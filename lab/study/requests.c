@@ -47,7 +47,9 @@ static int sr_help(void)
 	     "\n"
 	     "Simulates processes that read and write files on a few servers, request by\n"
 	     "request, with the scheduler of the daemon in each server, and compares its\n"
-	     "policies. With --trace, says to a scheduler what 'sluice up --trace' has\n"
+	     "policies. A scenario with a controller is a layer of several I/O nodes: grants,\n"
+	     "and what jobs get over all nodes, are simulated, too. With --trace, says to a "
+	     "scheduler what 'sluice up --trace' has\n"
 	     "recorded, and checks that every decision is the recorded one; see also\n"
 	     "'sluice replay'.\n"
 	     "\n"
@@ -91,12 +93,17 @@ static void sr_intro(const struct study *t)
 {
 	const struct sl_requests *s = &t->s;
 	uint64_t procs = 0;
+	char delay[16];
 
 	for (uint32_t i = 0; i < s->n_apps; i++)
 		procs += s->apps[i].procs;
-	printf("%s:\n%u application%s, %" PRIu64 " process%s, %u server%s (%s)\n\n", s->name,
+	printf("%s:\n%u application%s, %" PRIu64 " process%s, %u server%s (%s)\n", s->name,
 	       s->n_apps, s->n_apps == 1 ? "" : "s", procs, procs == 1 ? "" : "es",
 	       s->striping.servers, s->striping.servers == 1 ? "" : "s", s->device.name);
+	if (s->control.there)
+		printf("a controller divides %.1f MB/s among them; reports and orders take %s\n",
+		       (double)s->capacity_bps / 1e6, sr_time(delay, (double)s->control.delay_ns));
+	putchar('\n');
 }
 
 static void sr_row(const char *name, sl_time took, uint64_t bytes, const struct sl_latency *call,
@@ -199,6 +206,10 @@ static void sr_json(const struct study *t)
 			    (double)r->busy_ns / (double)r->makespan_ns / t->s.striping.servers);
 		sr_latency(&j, "call", &r->call);
 		sr_latency(&j, "request", &r->request);
+		if (t->s.control.there) {
+			json_double(&j, "peak_mb_per_s", (double)r->peak_bytes / 1e6);
+			json_uint(&j, "decisions", r->decisions);
+		}
 		sr_json_apps(&j, t, &t->app[i * t->s.n_apps]);
 		json_uint(&j, "events", r->events);
 		json_double(&j, "wall_s", r->wall_s);
@@ -222,12 +233,11 @@ static int sr_policy(struct study *t, const char *text)
 	char err[400];
 	int rc;
 
-	if (stage == SL_GRANT || stage == SL_ALLOCATE)
+	if (stage == SL_ALLOCATE)
 		return cli_usage(USE,
-				 "--policy '%s': %s is decided for whole I/O phases; 'sluice %s' "
+				 "--policy '%s': allocate is not simulated; 'sluice allocate' "
 				 "compares its policies.",
-				 text, sl_stage_name(stage),
-				 stage == SL_GRANT ? "sim SCENARIO" : "allocate");
+				 text);
 	if (t->n_given == MAX_POLICIES)
 		return cli_usage(USE, "at most %d policies can be compared.", MAX_POLICIES);
 	rc = sl_requests_policy_parse(text, &t->given[t->n_given], err, sizeof(err));
@@ -260,6 +270,13 @@ static int sr_run(struct study *t)
 	if (!t->n_given && !t->s.n_policies && (status = sr_all_orders(t)))
 		return status;
 	t->policy = t->n_given ? t->given : t->s.policies;
+	for (uint32_t i = 0; !t->s.control.there && i < t->n_given; i++)
+		if (t->given[i].grant)
+			return cli_usage(
+				USE,
+				"--policy '%s': grant is decided by a controller, and %s has none; "
+				"'sluice sim SCENARIO' compares its policies for whole I/O phases.",
+				t->given[i].text, t->s.name);
 	t->n = t->n_given ? t->n_given : t->s.n_policies;
 	t->result = calloc(t->n + 1, sizeof(*t->result));
 	t->app = calloc((size_t)t->n * t->s.n_apps + 1, sizeof(*t->app));

@@ -226,7 +226,7 @@ static void put_node(struct status *s, const struct node *n, sl_time now)
 	s->policy_order = policy_spec(n, SL_ORDER, st.order);
 	s->capacity_bps = (double)(n->find ? sense_found_bps(n) : n->capacity_bps);
 	s->charge = turn_wire_charge(n);
-	s->draw_bps = (double)n->draw_bps;
+	s->draw_bps = (double)n->pace.bps;
 	s->floors_bps = (double)floors_bps(n);
 	s->workers = n->workers;
 	s->requests = (double)st.requests;
@@ -775,10 +775,10 @@ static int set_capacity(struct node *n, const char *word, char **out)
 	for (struct node_job *j = n->jobs; j; j = j->next)
 		if (j->turn)
 			turn_revoke(n, j->turn, node_now());
-	n->capacity_bps = n->draw_bps = bps;
+	n->capacity_bps = n->pace.bps = bps;
 	n->layer_bps = node_of_layer(n->config, bps);
-	n->pace = 0; /* what was sent under the old one does not count any more */
-	n->carry = 0;
+	n->pace.at = 0; /* what was sent under the old one does not count any more */
+	n->pace.carry = 0;
 	link_event(n);
 	return 0;
 }

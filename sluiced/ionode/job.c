@@ -30,10 +30,9 @@
 #include "sluiced/ionode/trace.h"
 #include "sluiced/ionode/turn.h"
 
-#define KEEP_NS	    (60 * INT64_C(1000000000))
-#define BURST_PART  50 /* of a second: the depth of a bucket that nobody asked for */
-#define LEAVES_PART 100
-#define UNUSED_NS   INT64_C(1000000000) /* of a job that has sent nothing */
+#define KEEP_NS	   (60 * INT64_C(1000000000))
+#define BURST_PART 50 /* of a second: the depth of a bucket that nobody asked for */
+#define UNUSED_NS  INT64_C(1000000000) /* of a job that has sent nothing */
 
 #define HOLDERS 64 /* of a job: more are not needed to keep it */
 
@@ -142,13 +141,6 @@ bool node_release_mins(struct node *n)
 	return some;
 }
 
-static uint64_t part(uint64_t whole, uint32_t share)
-{
-	uint64_t p = (uint64_t)((unsigned __int128)whole * share / SL_SHARE_WHOLE);
-
-	return whole && !p ? 1 : p;
-}
-
 static bool has_peers(const struct node *n)
 {
 	return n->config->layer_nodes > 1;
@@ -197,10 +189,10 @@ static struct sl_job_conf here(const struct node *n, struct node_job *j)
 	if (!conf.period_ns)
 		conf.period_ns = j->found_period_ns;
 	if (j->share) {
-		conf.min_bps = part(conf.min_bps, j->share);
-		conf.max_bps = part(conf.max_bps, j->share);
+		conf.min_bps = sl_share_part(conf.min_bps, j->share);
+		conf.max_bps = sl_share_part(conf.max_bps, j->share);
 	} else if (has_peers(n)) {
-		conf.min_bps = part(conf.min_bps, SL_SHARE_WHOLE / n->config->layer_nodes);
+		conf.min_bps = sl_share_part(conf.min_bps, SL_SHARE_WHOLE / n->config->layer_nodes);
 	}
 	if (j->bucket && (!conf.max_bps || conf.max_bps > j->bucket_here_bps))
 		conf.max_bps = j->bucket_here_bps;
@@ -216,7 +208,7 @@ static struct sl_job_conf here(const struct node *n, struct node_job *j)
 	j->min_here_bps = conf.min_bps;
 	j->max_here_bps = conf.max_bps;
 	if (j->grant_bps != SL_GRANT_NONE) {
-		uint64_t rate = j->grant_bps - j->grant_bps / LEAVES_PART;
+		uint64_t rate = sl_rate_floor(j->grant_bps);
 
 		conf.min_bps = rate > conf.min_bps ? rate : conf.min_bps;
 		if (conf.max_bps && conf.max_bps < conf.min_bps)

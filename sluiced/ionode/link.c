@@ -280,7 +280,7 @@ static int report(struct line *l)
 	r.capacity_bps = n->find ? 0 : n->capacity_bps; /* each finds its own: nothing to divide */
 	if (n->config->layer_nodes > 1 && !n->find)
 		r.layer_bps = node_of_layer(n->config, n->capacity_bps);
-	r.draw_bps = n->draw_bps;
+	r.draw_bps = n->pace.bps;
 	r.of = n->config->layer_nodes;
 	r.ack = l->link->order;
 	r.term = l->link->term;
@@ -343,7 +343,7 @@ static void take_draw(struct line *from, const struct sl_node_orders *o)
 		return;
 	if (o->layer_bps != n->layer_bps && node_capacity(n, o->layer_bps, now) == 0)
 		n->layer_bps = o->layer_bps;
-	from->lowered |= o->draw_bps < n->draw_bps;
+	from->lowered |= o->draw_bps < n->pace.bps;
 	l->order = o->order;
 	l->until = now + LEASE_NS;
 	node_draw(n, o->draw_bps ? o->draw_bps : 1, now);
@@ -473,7 +473,7 @@ static void obey(struct line *from, char *text)
 void link_tick(struct node *n, sl_time now)
 {
 	struct link *l = n->link;
-	uint64_t least = n->capacity_bps, more = n->draw_bps / 4 * 5;
+	uint64_t least = n->capacity_bps, more = n->pace.bps / 4 * 5;
 
 	if (!l || n->find || !l->until || now < l->until || !n->layer_bps)
 		return;

@@ -239,7 +239,7 @@ static int run(struct node_config *config)
 		sc.order = NULL;
 	n->config = config;
 	n->observe = config->observe;
-	n->capacity_bps = n->draw_bps = config->capacity_bps;
+	n->capacity_bps = n->pace.bps = config->capacity_bps;
 	n->layer_bps = sc.capacity_bps;
 	n->started = node_now();
 	n->workers = config->workers ? config->workers : node_cpus();

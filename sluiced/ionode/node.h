@@ -26,6 +26,7 @@
 #include "base/daemon.h"
 #include "base/ds/list.h"
 #include "model/device.h"
+#include "model/pace.h"
 #include "sluice.h"
 #include "sluiced/ionode/ops.h"
 #include "sluiced/ionode/ring.h"
@@ -242,18 +243,16 @@ struct node {
 	struct node_job *by_number[NODE_PLACES]; /* the same jobs */
 	uint64_t epoch;
 	sl_time started;
-	uint64_t capacity_bps;	       /* as configured or set since; 0: not paced */
-	bool open;		       /* `sluice open`: everything passes */
-	bool observe;		       /* measure everything, hold nothing */
-	bool passing;		       /* that, or observe mode: see pass.h */
-	bool find;		       /* capacity_bps is found: see sense.h */
-	uint64_t layer_bps;	       /* of all nodes together */
-	uint64_t draw_bps;	       /* the part of the layer's that it may draw now; 0: all */
-	sl_time pace;		       /* with a capacity: nothing is sent before this time */
-	uint64_t carry;		       /* of the division behind it */
-	uint32_t executing;	       /* batches between sl_next() and sl_done() */
-	uint32_t waiting;	       /* requests in the scheduler before that */
-	uint32_t active;	       /* jobs that have some of either */
+	uint64_t capacity_bps; /* as configured or set since; 0: not paced */
+	bool open;	       /* `sluice open`: everything passes */
+	bool observe;	       /* measure everything, hold nothing */
+	bool passing;	       /* that, or observe mode: see pass.h */
+	bool find;	       /* capacity_bps is found: see sense.h */
+	uint64_t layer_bps;    /* of all nodes together */
+	struct sl_pace pace;   /* to the part of the layer's that it may draw now; bps 0: all */
+	uint32_t executing;    /* batches between sl_next() and sl_done() */
+	uint32_t waiting;      /* requests in the scheduler before that */
+	uint32_t active;       /* jobs that have some of either */
 	const struct sl_batch *handed; /* by the ring's thread, for a worker to execute */
 	atomic_uint crew; /* workers that there are: more than `workers` if some are stuck */
 	struct {

@@ -48,7 +48,7 @@ static void update(struct node *n, sl_time now)
 		return;
 	n->passing = passing;
 	set_policies(n, now);
-	n->pace = 0;
+	n->pace.at = 0;
 	for (struct node_job *j = n->jobs; passing && j; j = j->next)
 		node_job_rate(n, j, SL_GRANT_NONE, now, now);
 	log_info("mode=%s", pass_mode(n));

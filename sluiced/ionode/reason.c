@@ -64,7 +64,7 @@ static const char *at_max(const struct node *n, const struct node_job *j, char o
 /* It may go, and yet it waits: what for? */
 static const char *in_line(const struct node *n, sl_time now)
 {
-	if (n->pace > now)
+	if (n->pace.at > now)
 		return n->active > 1 ? "capacity shared" : "at capacity";
 	if (ring_full(n) || turn_full(n))
 		return "window full";
@@ -127,7 +127,7 @@ const char *node_reason(const struct node *n, const struct node_who *who, const 
 		return words;
 	if (at_min(j))
 		return "at min";
-	if (j->rate_bps && !n->passing && near(all_bps, n->draw_bps))
+	if (j->rate_bps && !n->passing && near(all_bps, n->pace.bps))
 		return n->active > 1 || all_bps > j->rate_bps ? "capacity shared" : "at capacity";
 	if (j->rate_bps || j->inside)
 		return "not held back";

@@ -167,7 +167,7 @@ uint64_t turn_lease(const struct node *n, const struct node_turn *t)
 
 	if (t->job->grant_bps != SL_GRANT_NONE)
 		own = least_rate(own, t->job->grant_bps);
-	rate = least_rate(n->draw_bps, own * OWN_TIMES);
+	rate = least_rate(n->pace.bps, own * OWN_TIMES);
 	bytes = (uint64_t)((unsigned __int128)rate * (uint64_t)lease_ns(n) / 1000000000);
 	if (!rate || bytes > LEASE_MOST)
 		bytes = LEASE_MOST;
@@ -621,7 +621,7 @@ static void nap(struct node *n, sl_time until)
 		return;
 	/* While the pacer holds all back, somebody who asks would wake us for nothing. */
 	pthread_mutex_lock(&n->lock);
-	held = n->pace >= until && !ops_pacing(n);
+	held = n->pace.at >= until && !ops_pacing(n);
 	pthread_mutex_unlock(&n->lock);
 	for (struct turn_room *room = ts->rooms; room; room = room->next) {
 		atomic_store(&room->page->sleeping, !held); /* before the last look */

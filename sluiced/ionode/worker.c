@@ -32,9 +32,8 @@
 #define CROWDED_NS    1000000 /* one that takes longer: others want this CPU, not clients */
 #define CROWDED_NAPS  200
 #define SPIN_NS	      50000
-#define PACE_SLACK_NS 10000000 /* that timers and busy CPUs are late may be made up */
-#define SLOW_NS	      100000   /* a batch that takes longer: others should not wait for it */
-#define SLOWNESS_STEP 4	       /* for a batch that took longer; one that did not: -1 */
+#define SLOW_NS	      100000 /* a batch that takes longer: others should not wait for it */
+#define SLOWNESS_STEP 4	     /* for a batch that took longer; one that did not: -1 */
 #define SLOWNESS_MAX  32
 #define SLOWNESS_HIGH 12
 #define APPEND_OFFSET (UINT64_C(1) << 62) /* all appends of a file overlap: arrival order */
@@ -291,36 +290,13 @@ void node_collect(struct node *n, sl_time now)
 /* With a capacity: the time from which on the next batch may go. */
 void node_pace(struct node *n, int64_t bytes, sl_time now)
 {
-	uint64_t c = n->draw_bps;
-	unsigned __int128 cost;
-
-	if (!c || n->passing)
-		return;
-	if (bytes < 0) {
-		n->pace -= (sl_time)((unsigned __int128)-bytes * 1000000000 / c);
-		return;
-	}
-	if (n->pace < now - PACE_SLACK_NS)
-		n->pace = now - PACE_SLACK_NS;
-	cost = (unsigned __int128)bytes * 1000000000 + n->carry;
-	n->pace += (sl_time)(cost / c);
-	n->carry = (uint64_t)(cost % c);
+	if (!n->passing)
+		sl_pace_sent(&n->pace, bytes, now);
 }
 
-/* What is owed is owed in bytes: it is worth more time when less may be drawn. */
 void node_draw(struct node *n, uint64_t bps, sl_time now)
 {
-	if (bps == n->draw_bps)
-		return;
-	if (n->pace > now && bps && n->draw_bps) {
-		unsigned __int128 later = (unsigned __int128)(n->pace - now) * n->draw_bps / bps;
-
-		n->pace = now + (later < SL_NEVER / 4 ? (sl_time)later : SL_NEVER / 4);
-	}
-	if (!bps)
-		n->pace = 0;
-	n->draw_bps = bps;
-	n->carry = 0;
+	sl_pace_set(&n->pace, bps, now);
 }
 
 void node_finish(struct node *n, const struct sl_batch *b)
@@ -370,9 +346,9 @@ static bool held_back(struct node *n, sl_time now, sl_time *wake)
 {
 	if (ring_full(n) || turn_full(n))
 		return true; /* the one that comes back goes on */
-	if (n->pace > now)
-		*wake = n->pace;
-	return n->pace > now;
+	if (n->pace.at > now)
+		*wake = n->pace.at;
+	return n->pace.at > now;
 }
 
 /* Who executes. */

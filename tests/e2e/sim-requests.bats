@@ -112,10 +112,32 @@ small() {
 	fails 2 "sluice sim --requests: --csv is not for --requests. See 'sluice sim --requests --help'." \
 		small.yaml --csv
 	fails 2 "*unknown device 'zork'; there are hdd, raid, *" small.yaml --device zork
-	fails 2 "*grant is decided for whole I/O phases; 'sluice sim SCENARIO' compares*" \
+	fails 2 "*grant is decided by a controller, and small.yaml has none; 'sluice sim SCENARIO' compares*" \
 		small.yaml --policy grant=fcfs
+	fails 2 "*allocate is not simulated; 'sluice allocate' compares its policies.*" small.yaml --policy allocate=mckp
 	printf 'platform: {}\n' >phases.yaml
 	fails 2 "sluice sim: phases.yaml:1: this is a scenario of whole I/O phases*" phases.yaml
+}
+
+@test "four nodes and a controller that dies: shares and grants hold over all nodes" {
+	"$SLUICE" sim --requests "$SOURCE_DIR/examples/scenarios/four-nodes.yaml" --json >out.json
+	jq -e 'def rates: .apps | map({key: .name, value: .mb_per_s}) | from_entries;
+		def near(x): . > x - 1 and . < x + 1;
+		.policies | map({key: .name, value: .}) | from_entries |
+		all(.[]; .peak_mb_per_s < 81.6 and .mb_per_s > 78 and .decisions > 0) and
+		(.["share=io-sets"] | rates | (.often | near(79)) and (.["rare-1"] | near(.8))) and
+		(.["grant=set-10"] | rates | (.often | near(79))) and
+		(.["grant=fcfs"] | rates | (.often | near(80)) and .["rare-1"] < 1) and
+		(.["share=wfq"] | rates | .often / .["rare-2"] | . > 3.9 and . < 4.2)' out.json
+	small
+	sed -i 's/servers: 2/servers: 2\n  events: [{at: 1s, dies: 5}]/' small.yaml
+	fails 2 "*need a controller: write 'controller: {delay: 1ms}'*" small.yaml
+	sed -i 's/servers: 2/servers: 2\n  controller: {delay: 1ms}/' small.yaml
+	fails 2 "*a controller divides a capacity: write capacity: 1GB/s*" small.yaml
+	sed -i 's/servers: 2/servers: 2\n  capacity: 1GB\/s/' small.yaml
+	fails 2 "*server 5 dies, of 0 to 1*" small.yaml
+	sed -i 's/dies: 5/dies: 1/' small.yaml
+	"$SLUICE" sim --requests small.yaml --policy share=wfq --json | jq -e '.policies[0].bytes == 6291456'
 }
 
 @test "each order is compared if no policy is named, and order/aioli is order=aioli" {

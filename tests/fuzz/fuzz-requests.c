@@ -21,6 +21,7 @@ static void app_is_sound(const struct sl_requests_app *a)
 	CHECK(a->calls <= (UINT64_C(1) << 40) / a->phases / a->procs);
 	CHECK(a->start_ns >= 0 && a->think_ns >= 0 && a->jitter_ns >= 0 && a->compute_ns >= 0);
 	CHECK(!a->background || a->phases == 1);
+	CHECK(a->on_first + a->on_count <= SL_REQUESTS_PLACES);
 }
 
 static void device_is_sound(const struct sl_device_model *m)
@@ -55,7 +56,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		app_is_sound(&s.apps[i]);
 		foreground += !s.apps[i].background;
 	}
-	CHECK(foreground);
+	CHECK(foreground || s.until_ns > 0);
+	CHECK(s.control.there || (!s.n_on && !s.n_events));
+	CHECK(!s.control.there || s.capacity_bps >= s.striping.servers);
+	for (uint32_t i = 0; i < s.n_on; i++)
+		CHECK(s.on[i] < s.striping.servers);
+	for (uint32_t i = 0; i < s.n_events; i++) {
+		CHECK(s.events[i].server == SL_REQUESTS_CONTROLLER ||
+		      s.events[i].server < s.striping.servers);
+		CHECK(!i || s.events[i].at >= s.events[i - 1].at);
+	}
 	for (uint32_t i = 0; i < s.n_policies; i++)
 		CHECK(s.policies[i].text);
 	sl_requests_free(&s);

@@ -24,7 +24,7 @@ detect             base base/ds include
 sched              base base/ds include policy policy/request detect
 wire               base base/ds include
 model              base include
-sim                base base/ds include sched model
+sim                base base/ds include policy sched detect model wire sluiced/controller
 client/conn        base base/ds wire include
 client/gate        base wire include client/conn
 client/preload     base wire include client/conn client/gate
