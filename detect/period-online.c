@@ -160,12 +160,10 @@ static void early_judge(struct sl_period *p, const struct early *e, double width
 	p->early_confidence = (1 - sqrt(squares / 3) / mean_s) * (1 - 1 / 3.0);
 }
 
-static void early_add(struct sl_period *p, unsigned ring, int64_t from_ns, int64_t to_ns,
+static void early_add(struct sl_period *p, unsigned ring, int64_t began_ns, int64_t to_ns,
 		      double bytes)
 {
 	struct early *e = &p->early[ring];
-	/* Bytes that come after a silence were moved at its end. */
-	int64_t began_ns = to_ns - from_ns > RECENT_NS ? to_ns - RECENT_NS : from_ns;
 
 	if (!(bytes > 0) || e->starts > EARLY)
 		return;
@@ -180,9 +178,9 @@ static void early_add(struct sl_period *p, unsigned ring, int64_t from_ns, int64
 	e->active_ns = to_ns;
 }
 
-void sl_period_add(struct sl_period *p, int64_t now_ns, uint64_t bytes)
+static void add(struct sl_period *p, int64_t now_ns, uint64_t bytes, bool evenly)
 {
-	int64_t from_ns, to_ns;
+	int64_t from_ns, to_ns, began_ns;
 
 	if (!p->begun) {
 		p->begun = true;
@@ -196,16 +194,29 @@ void sl_period_add(struct sl_period *p, int64_t now_ns, uint64_t bytes)
 	}
 	from_ns = p->last_ns - p->begin_ns;
 	to_ns = (now_ns > p->last_ns ? now_ns : p->last_ns) - p->begin_ns;
+	/* Bytes that come after a silence were moved at its end. */
+	began_ns = !evenly && to_ns - from_ns > RECENT_NS ? to_ns - RECENT_NS : from_ns;
 	for (unsigned i = 0; i < RINGS; i++) {
 		struct ring *r = &p->ring[i];
 
-		early_add(p, i, from_ns, to_ns, (double)bytes);
+		early_add(p, i, began_ns, to_ns, (double)bytes);
 		if (to_ns > from_ns)
 			spread(r, bin_ns(i), from_ns, to_ns, (double)bytes);
 		else
 			r->bytes[r->head % BINS] += (float)bytes;
 	}
 	p->last_ns = p->begin_ns + to_ns;
+}
+
+void sl_period_add(struct sl_period *p, int64_t now_ns, uint64_t bytes)
+{
+	add(p, now_ns, bytes, false);
+}
+
+void sl_period_stretch(struct sl_period *p, int64_t since_ns, int64_t now_ns, uint64_t bytes)
+{
+	add(p, since_ns, 0, false);
+	add(p, now_ns, bytes, true);
 }
 
 /* ---- what is found ---- */

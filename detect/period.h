@@ -40,6 +40,11 @@ size_t sl_period_bytes(void); /* of one */
  * began. A time before the last one counts as the last one.
  */
 void sl_period_add(struct sl_period *p, int64_t now_ns, uint64_t bytes);
+/*
+ * The same for a stretch in which the job had I/O to do all the time, from since_ns to now_ns. How fast it was
+ * then is the doing of others, who had their turns between: so the bytes count as moved evenly.
+ */
+void sl_period_stretch(struct sl_period *p, int64_t since_ns, int64_t now_ns, uint64_t bytes);
 
 /*
  * True: *period_ns and *confidence (0 to 1) are those of the last conclusive analysis. False: there

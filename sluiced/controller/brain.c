@@ -175,7 +175,7 @@ static sl_time look(struct brain *b, sl_time now)
 		if (j->in_io && due < next)
 			next = due;
 		rates_share_out(b, j, now);
-		phase_period(b, j, now);
+		period_find(b, j, now);
 		if (!lives(b, j, now))
 			sl_list_remove(&j->live);
 	}

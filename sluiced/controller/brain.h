@@ -70,6 +70,7 @@ struct brain_part {
 	uint32_t report;       /* the last whole one that it was in */
 	sl_time heard;	       /* when something was said of it; 0: never */
 	bool news;	       /* its order has changed */
+	bool waits;	       /* always since the report before */
 	uint32_t clients, inside;
 	uint32_t phase; /* of the clients: so many have said that they are in one */
 	uint64_t moved[2], queued_bytes;
@@ -102,15 +103,18 @@ struct brain_job {
 	sl_time active;		     /* last known to have I/O */
 	/* Time between starts of I/O phases. */
 	struct sl_period *period; /* detector; NULL: it has moved nothing yet */
-	sl_time declared_ns;	  /* by the user; 0: not */
-	sl_time found_ns;	  /* by the detector; 0: not yet */
-	sl_time told_ns;	  /* the same as nodes were told */
-	double confidence;	  /* of that, 0 to 1 */
-	double divided_bps;	  /* its rate on all nodes; below 0: it wants nothing */
-	sl_time ticket;		  /* share=io-sets: its place in its set; 0: it wants nothing */
-	sl_time held_since;	  /* it has the set since then; 0: it has not */
-	double owed_bytes;	  /* of its max, that it did not get though it wanted */
-	uint64_t owed_from;	  /* moved_bytes when that was last reckoned */
+	uint32_t waiting;	  /* parts that wait: a stretch goes on (periods.c) */
+	sl_time stretch_from;
+	uint64_t stretch_bytes;
+	sl_time declared_ns; /* by the user; 0: not */
+	sl_time found_ns;    /* by the detector; 0: not yet */
+	sl_time told_ns;     /* the same as nodes were told */
+	double confidence;   /* of that, 0 to 1 */
+	double divided_bps;  /* its rate on all nodes; below 0: it wants nothing */
+	sl_time ticket;	     /* share=io-sets: its place in its set; 0: it wants nothing */
+	sl_time held_since;  /* it has the set since then; 0: it has not */
+	double owed_bytes;   /* of its max, that it did not get though it wanted */
+	uint64_t owed_from;  /* moved_bytes when that was last reckoned */
 	sl_time owed_at;
 	/* phases */
 	bool in_io;

@@ -39,6 +39,7 @@ static void silence_parts(struct brain *b, uint32_t node)
 {
 	brain_for_pairs(p, b->node[node])
 	{
+		period_gone(p, b->node[node]->heard);
 		p->clients = p->inside = p->phase = 0;
 		p->queued_bytes = 0;
 		p->rate_bps = 0;

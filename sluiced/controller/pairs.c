@@ -226,6 +226,7 @@ void pairs_drop(struct brain *b, struct brain_part *p)
 {
 	struct brain_job *j = p->job;
 
+	period_gone(p, b->node[p->node]->heard);
 	sl_list_remove(&p->of_job);
 	sl_list_remove(&p->of_node);
 	sl_hash_remove(&b->by_pair, j->id, p->node);

@@ -118,27 +118,6 @@ bool phase_over(const struct brain *b, const struct brain_job *j, sl_time now)
 	return true;
 }
 
-/* What the user has declared; else what was found, and the last that was, until another is. */
-void phase_period(struct brain *b, struct brain_job *j, sl_time now)
-{
-	int64_t found = 0;
-	sl_time before = j->io.period_ns;
-
-	if (j->period && sl_period_get(j->period, now, &found, &j->confidence))
-		j->found_ns = found;
-	j->io.period_ns = j->declared_ns ? j->declared_ns : j->found_ns;
-	/* Policies look at its power of ten: a little more or less is no news. */
-	if (j->io.period_ns > before + before / 4 || j->io.period_ns < before - before / 4)
-		b->changed = true;
-	if (j->found_ns == j->told_ns)
-		return;
-	j->told_ns = j->found_ns;
-	brain_for_parts(p, j)
-	{
-		pairs_news(b, p);
-	}
-}
-
 /* ---- jobs ---- */
 
 /* *known: it was before. NULL: there is no room. */
@@ -289,10 +268,7 @@ static void pair_report(struct brain *b, struct brain_part *p, const struct sl_j
 	bytes = take_bytes(j, p, r, begin);
 	if (begin)
 		take_past(b, j, r, known, now - idle);
-	if (bytes && !j->period && (j->period = sl_period_new()))
-		sl_period_add(j->period, j->io.released, 0);
-	if (j->period)
-		sl_period_add(j->period, now, bytes);
+	period_report(p, r, bytes, took, now);
 	if (took > 0)
 		p->rate_bps += ((double)bytes * 1e9 / (double)took - p->rate_bps) * (double)took /
 			       (double)(took + SMOOTH_NS);

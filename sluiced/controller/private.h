@@ -40,8 +40,15 @@ bool phase_over(const struct brain *b, const struct brain_job *j, sl_time now);
 void phase_end(struct brain *b, struct brain_job *j);
 /* From now on its nodes are the same. */
 void phase_steady(struct brain_job *j, uint64_t moved_bytes, sl_time now);
-/* What is known of its period now. */
-void phase_period(struct brain *b, struct brain_job *j, sl_time now);
+
+/*
+ * periods.c: what a report of `took` ns says of the job's period; the part is as before it. The job waits there no
+ * more. What is known of the period now.
+ */
+void period_report(struct brain_part *p, const struct sl_job_report *r, uint64_t bytes,
+		   sl_time took, sl_time now);
+void period_gone(struct brain_part *p, sl_time now);
+void period_find(struct brain *b, struct brain_job *j, sl_time now);
 
 /*
  * policy.c: new policies, by enum policy_stage; NULL: that one stays, or is the default if there is

@@ -270,6 +270,38 @@ static void the_period_of_a_job_is_found_and_its_nodes_are_told(void **state)
 	end(b);
 }
 
+/*
+ * 60 s of I/O every 300 s. Of each 2 s of them the job is served for 1.5 s, and then waits for others: their period is
+ * not its own.
+ */
+static void the_turns_of_others_are_no_period_of_a_job_that_waits(void **state)
+{
+	struct brain *b = brain((struct brain_config){ 0 });
+	int64_t waited = 0;
+	uint64_t moved = 0;
+
+	(void)state;
+	for (int64_t ms = 0; ms <= 965000; ms += 50) {
+		int64_t in = ms % 300000;
+		bool io = in < 60000;
+
+		moved += io && in % 2000 < 1500 ? 5000000 : 0;
+		waited += io ? 45 * MS : 0;
+		hear(b, ms, "name=0 life=1",
+		     "job id=7 name=j7 clients=1 written=%llu inside=%d waited=%lld "
+		     "idle=%lld000000\n",
+		     (unsigned long long)moved, io, (long long)waited,
+		     (long long)(io ? 0 : in - 59950));
+		brain_decide(b, ms * MS);
+		if (ms < 900000)
+			assert_int_equal(job(b, 7)->found_ns, 0);
+	}
+	assert_int_equal(job(b, 7)->waiting, 0);
+	brain_decide(b, 970000 * MS);
+	assert_true(job(b, 7)->found_ns > 290000 * MS && job(b, 7)->found_ns < 310000 * MS);
+	end(b);
+}
+
 static void what_the_user_has_declared_is_not_overruled(void **state)
 {
 	struct brain *b = brain((struct brain_config){ 0 });
@@ -389,6 +421,7 @@ int main(void)
 		cmocka_unit_test(numbers_out_of_all_reason_do_no_harm),
 		cmocka_unit_test(nothing_known_nothing_decided),
 		cmocka_unit_test(the_period_of_a_job_is_found_and_its_nodes_are_told),
+		cmocka_unit_test(the_turns_of_others_are_no_period_of_a_job_that_waits),
 		cmocka_unit_test(what_the_user_has_declared_is_not_overruled),
 	};
 
