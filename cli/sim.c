@@ -16,7 +16,7 @@
 #include "layer/check.h"
 
 enum format { TABLE, JSON, CSV };
-enum { OF_DEVICE = 256, OF_WINDOW, OF_LOG };
+enum { OF_DEVICE = 256, OF_WINDOW, OF_LOG, OF_DETECT };
 
 struct request {
 	char **paths;
@@ -49,6 +49,8 @@ static int help(void)
 	     "                          confidence intervals\n"
 	     "  -s, --seed S            of the first run, default 1\n"
 	     "  -J, --jobs THREADS      run so many at a time; default: one on each CPU\n"
+	     "      --detect-periods    tell policies the periods that are detected meanwhile,\n"
+	     "                          not those of the scenario\n"
 	     "  -a, --per-app           the applications one by one, too\n"
 	     "  -H, --html FILE         write a page with charts\n"
 	     "  -j, --json              print JSON\n"
@@ -128,6 +130,9 @@ static int one_option(struct request *r, int opt)
 			return status;
 		s->threads = (uint32_t)n;
 		return CLI_OK;
+	case OF_DETECT:
+		s->detect = true;
+		return CLI_OK;
 	case 'a':
 		r->apps = true;
 		return CLI_OK;
@@ -158,6 +163,7 @@ static int read_options(struct request *r, int argc, char **argv)
 		{ "repeat", required_argument, NULL, 'r' },
 		{ "seed", required_argument, NULL, 's' },
 		{ "jobs", required_argument, NULL, 'J' },
+		{ "detect-periods", no_argument, NULL, OF_DETECT },
 		{ "per-app", no_argument, NULL, 'a' },
 		{ "html", required_argument, NULL, 'H' },
 		{ "json", no_argument, NULL, 'j' },

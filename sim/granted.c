@@ -19,6 +19,10 @@
  * The policy's array stays as the policy has sorted it, less those that have ended: what it sorts
  * next is nearly sorted. O(waiting + running) an event, as is a policy's decision.
  *
+ * Detection (detect/period.h), if it was asked for: an application's detector is told each of its transfers when
+ * it has ended, as the controller does with a job that waits, and each decision is made with the periods
+ * found by then. An application without one has no known period.
+ *
  * With assertions: a policy gives nobody more than its cap and all together not more than the
  * capacity, and at every event bytes that were asked for = bytes moved + bytes left.
  */
@@ -29,6 +33,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "detect/period.h"
 #include "sim/event.h"
 
 #define FAR_S 9e9
@@ -44,6 +49,8 @@ struct gr_job {
 	struct sl_plan_job plan;
 	uint32_t id;
 	bool there;
+	struct sl_period *period; /* NULL: it is told */
+	struct sl_sim_found found;
 };
 
 struct sl_granted {
@@ -75,7 +82,7 @@ static struct gr_job *gr_of(struct sl_io_job *io)
 }
 
 int sl_granted_create(struct sl_granted **out, const struct sl_spec *policy,
-		      const struct sl_granted_app *apps, uint32_t n, double restart_s,
+		      const struct sl_granted_app *apps, uint32_t n, double restart_s, bool detect,
 		      const struct sl_phase_sink *sink)
 {
 	struct sl_policy_limits limits = { .lanes = n ? n : 1 };
@@ -109,11 +116,17 @@ int sl_granted_create(struct sl_granted **out, const struct sl_spec *policy,
 		j->io.job = apps[i].job;
 		j->io.procs = apps[i].procs;
 		j->io.released = j->io.io_end = gr_ns(apps[i].release_s);
-		j->io.period_ns = gr_ns(apps[i].period_s);
+		j->io.period_ns = detect ? 0 : gr_ns(apps[i].period_s);
 		j->plan = (struct sl_plan_job){ .job = apps[i].job,
 						.procs = apps[i].procs,
 						.compute_s = apps[i].compute_s,
 						.bytes = apps[i].bytes };
+		if (detect && !(j->period = sl_period_new())) {
+			sl_granted_destroy(g);
+			return -ENOMEM;
+		}
+		if (detect)
+			sl_period_add(j->period, j->io.released, 0);
 	}
 	*out = g;
 	return 0;
@@ -123,6 +136,8 @@ void sl_granted_destroy(struct sl_granted *g)
 {
 	if (!g)
 		return;
+	for (uint32_t i = 0; g->job && i < g->n; i++)
+		sl_period_free(g->job[i].period);
 	free(g->job);
 	free((void *)g->want);
 	free(g->plan);
@@ -201,6 +216,28 @@ void sl_granted_start(struct sl_granted *g, uint32_t app, double compute_s, doub
 	g->asked_bytes += bytes;
 }
 
+/* ---- periods ---- */
+
+static void gr_find(struct gr_job *j, double now_s, sl_time now)
+{
+	int64_t found;
+
+	if (!j->period)
+		return;
+	if (!sl_period_get(j->period, now, &found, &j->found.confidence))
+		return;
+	j->io.period_ns = found;
+	j->found.period_s = (double)found / 1e9;
+	j->found.first_s = j->found.first_s > 0 ? j->found.first_s : now_s;
+}
+
+struct sl_sim_found sl_granted_found(const struct sl_granted *g, uint32_t app)
+{
+	return g->job[app].found;
+}
+
+/* ---- transfers ---- */
+
 /* Seconds of the last dt in which bytes moved. */
 static double gr_moving_s(const struct gr_job *j, double dt)
 {
@@ -229,6 +266,9 @@ void sl_granted_advance(struct sl_granted *g, double now_s)
 				j->io.left_bytes = 0;
 				gr_segment(g, j, now_s);
 				j->io.io_end = gr_ns(now_s);
+				if (j->period)
+					sl_period_stretch(j->period, j->io.asked, j->io.io_end,
+							  (uint64_t)j->io.bytes);
 				g->ended[g->n_ended++] = j->id;
 				continue;
 			}
@@ -289,6 +329,8 @@ int sl_granted_settle(struct sl_granted *g, double now_s)
 	g->wake = SL_NEVER;
 	if (!g->n_want)
 		return 0;
+	for (uint32_t i = 0; i < g->n_want; i++)
+		gr_find(gr_of(g->want[i]), now_s, now);
 	g->wake = g->ops->decide(g->state, g->want, g->n_want, g->capacity_bps, now);
 	assert(g->wake > now);
 	if (g->wake != SL_NEVER)

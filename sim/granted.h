@@ -25,9 +25,12 @@ struct sl_granted_app {
 	double compute_s, bytes; /* means, for plans */
 };
 
-/* On failure *g is NULL, and -ENOMEM. */
+/*
+ * detect: the policy is told the periods that are found in what is moved, and not period_s. On failure
+ * *g is NULL, and -ENOMEM.
+ */
 int sl_granted_create(struct sl_granted **g, const struct sl_spec *policy,
-		      const struct sl_granted_app *apps, uint32_t n, double restart_s,
+		      const struct sl_granted_app *apps, uint32_t n, double restart_s, bool detect,
 		      const struct sl_phase_sink *sink);
 void sl_granted_destroy(struct sl_granted *g);
 
@@ -55,6 +58,8 @@ double sl_granted_rate_bps(const struct sl_granted *g);
 double sl_granted_moving_bps(const struct sl_granted *g);
 double sl_granted_moves_s(const struct sl_granted *g);
 double sl_granted_moved_bytes(const struct sl_granted *g);
+/* With detect: what was found last of the application. All 0: nothing. */
+struct sl_sim_found sl_granted_found(const struct sl_granted *g, uint32_t app);
 /* Of a transfer; between advance(t) calls, at any later time before next_s(). */
 double sl_granted_left_bytes(const struct sl_granted *g, uint32_t app, double now_s);
 

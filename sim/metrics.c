@@ -93,7 +93,8 @@ static void mt_app(const struct sl_sim_account *a, const struct window *w,
 
 	*m = (struct sl_sim_app_metrics){ .iterations = a->iterations,
 					  .bytes = a->total.bytes,
-					  .end_s = a->end_s };
+					  .end_s = a->end_s,
+					  .found = a->found };
 	m->efficiency = took_s > 0 ? a->total.compute_s / took_s : NAN;
 	m->dilation = mt_ratio(took_s, alone_s);
 	m->stretch = m->io_slowdown = NAN;

@@ -19,6 +19,7 @@ struct sl_sim_account {
 	struct sl_sim_progress from, to, total; /* when the window began and ended; at end_s */
 	double paper_io_s; /* I/O alone in the window, as Barthélemy et al. 2024 counts it:
 			      sl_paper_part() */
+	struct sl_sim_found found;
 };
 
 /* What an I/O phase from begin_s to end_s, of so much, counts when SL_WINDOW_PAPER. */

@@ -206,7 +206,7 @@ static int ph_servers(struct sl_machine *m, const struct sl_spec *policy)
 			};
 		}
 		rc = sl_server_create(&m->server[v], p, p->servers, policy, fair, apps, n,
-				      m->options->sink);
+				      m->options->detect, m->options->sink);
 	}
 	free(apps);
 	return rc;
@@ -230,6 +230,9 @@ static int ph_run(struct sl_machine *m, const struct sl_spec *policy)
 		for (uint32_t i = 0; i < n; i++)
 			ph_app(m, i);
 		rc = ph_loop(m);
+		for (uint32_t i = 0; m->options->detect && i < n; i++)
+			m->account[i].found =
+				sl_server_found(&m->server[i % m->n_servers], i / m->n_servers);
 	}
 	if (rc == -ENOMEM)
 		snprintf(m->err, m->err_size, "no memory for %u jobs", n);

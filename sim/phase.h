@@ -35,12 +35,19 @@ struct sl_sim_metrics {
 	uint64_t events; /* starts and ends of I/O phases */
 };
 
+/* A period that was detected online. */
+struct sl_sim_found {
+	double period_s, confidence;
+	double first_s; /* when one was found first */
+};
+
 /* Of one application, in the same order as in the scenario. NAN where it has done too little. */
 struct sl_sim_app_metrics {
 	double efficiency, dilation, stretch, io_slowdown;
 	uint64_t iterations;
 	double bytes;
-	double end_s; /* virtual time at which it left */
+	double end_s;		   /* virtual time at which it left */
+	struct sl_sim_found found; /* with `detect` */
 };
 
 struct sl_phase_options {
@@ -48,7 +55,8 @@ struct sl_phase_options {
 	uint64_t seed;	    /* of the distributions: equal seeds, equal workload */
 	enum sl_window_mode window;
 	const struct sl_phase_sink *sink; /* may be NULL */
-	bool ask; /* the policy, even if it is fair and its rates can be had faster; for tests */
+	bool detect; /* periods, as the controller does, instead of telling those of the scenario */
+	bool ask;    /* the policy, even if it is fair and its rates can be had faster; for tests */
 };
 
 /*

@@ -30,7 +30,7 @@
 
 int sl_server_create(struct sl_server *v, const struct sl_platform *p, uint32_t part,
 		     const struct sl_spec *policy, bool fair, const struct sl_granted_app *apps,
-		     uint32_t n, const struct sl_phase_sink *sink)
+		     uint32_t n, bool detect, const struct sl_phase_sink *sink)
 {
 	double caps_bps = 0, *cap_bps;
 	int rc;
@@ -46,7 +46,7 @@ int sl_server_create(struct sl_server *v, const struct sl_platform *p, uint32_t 
 		v->fill_bps = p->buffer_bps > 0 ? p->buffer_bps / part : fmax(caps_bps, 1);
 	}
 	if (!fair) {
-		rc = sl_granted_create(&v->granted, policy, apps, n, p->restart_s, sink);
+		rc = sl_granted_create(&v->granted, policy, apps, n, p->restart_s, detect, sink);
 		if (!rc)
 			sl_granted_capacity(v->granted, v->fill_bps);
 		return rc;
@@ -166,6 +166,11 @@ int sl_server_settle(struct sl_server *v, double now_s)
 	if (v->buffer_bytes > 0)
 		v->next_s = fmin(v->next_s, sv_full_s(v, now_s));
 	return rc;
+}
+
+struct sl_sim_found sl_server_found(const struct sl_server *v, uint32_t app)
+{
+	return v->granted ? sl_granted_found(v->granted, app) : (struct sl_sim_found){ 0 };
 }
 
 double sl_server_left_bytes(const struct sl_server *v, uint32_t app, double now_s)

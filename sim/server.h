@@ -25,7 +25,7 @@ struct sl_server {
  */
 int sl_server_create(struct sl_server *v, const struct sl_platform *p, uint32_t part,
 		     const struct sl_spec *policy, bool fair, const struct sl_granted_app *apps,
-		     uint32_t n, const struct sl_phase_sink *sink);
+		     uint32_t n, bool detect, const struct sl_phase_sink *sink);
 void sl_server_destroy(struct sl_server *v);
 
 /* As in granted.h. */
@@ -36,6 +36,7 @@ void sl_server_start(struct sl_server *v, uint32_t app, double compute_s, double
 void sl_server_advance(struct sl_server *v, double now_s);
 uint32_t sl_server_end(struct sl_server *v);
 int sl_server_settle(struct sl_server *v, double now_s); /* sets next_s */
+struct sl_sim_found sl_server_found(const struct sl_server *v, uint32_t app);
 double sl_server_left_bytes(const struct sl_server *v, uint32_t app, double now_s);
 
 #endif

@@ -94,6 +94,7 @@ static void rn_work(void *arg)
 			.policy = policy->spec,
 			.seed = s->seed + repetition,
 			.window = s->window,
+			.detect = s->detect,
 			.sink = !repetition && policy->trace ? &policy->trace->sink : NULL,
 		};
 		char err[SIM_TEXT] = "";

@@ -70,6 +70,7 @@ struct sim_study {
 	uint32_t repeat, threads;
 	bool chosen; /* the policies were: one that cannot run is an error then */
 	bool trace;  /* keep what a page needs */
+	bool detect; /* periods, instead of telling the policies those of the scenario */
 	struct sim_policy *policy;
 	uint32_t n_policies;
 	uint32_t n_left_out; /* behind those: they cannot run this */

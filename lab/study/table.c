@@ -82,9 +82,9 @@ static void tb_head(const struct sim_study *s)
 
 	if (s->repeat > 1)
 		snprintf(runs, sizeof(runs), ", mean of %" PRIu32 " runs", s->repeat);
-	snprintf(text, sizeof(text), "%.300s: %s, %s%s", s->scenario.name,
+	snprintf(text, sizeof(text), "%.300s: %s, %s%s%s", s->scenario.name,
 		 sim_about(s, about, sizeof(about)), sim_window_text(s, window, sizeof(window)),
-		 runs);
+		 s->detect ? ", periods detected" : "", runs);
 	cli_wrap(stdout, text, 0, 0);
 	printf("\n%-*s", NAME, "policy");
 	for (enum sim_measure m = 0; m < SIM_MEASURES; m++)
@@ -126,7 +126,7 @@ static void tb_apps(const struct sim_study *s)
 		printf("\n%-*s", NAME, s->policy[p].spec);
 		for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++)
 			printf("%*s ", COLUMN, heads[i]);
-		printf("%10s\n", "iterations");
+		printf("%10s%s\n", "iterations", s->detect ? "   period" : "");
 		for (uint32_t i = 0; i < s->scenario.n_apps; i++) {
 			const struct sl_sim_app_metrics *a = &s->policy[p].apps[i];
 			const double v[] = { a->efficiency, a->dilation, a->stretch,
@@ -136,7 +136,12 @@ static void tb_apps(const struct sim_study *s)
 			tb_name(s->scenario.apps[i].name);
 			for (size_t k = 0; k < sizeof(v) / sizeof(v[0]); k++)
 				printf("%*s ", COLUMN, tb_number(text, v[k]));
-			printf("%10" PRIu64 "\n", a->iterations);
+			printf("%10" PRIu64, a->iterations);
+			if (s->detect)
+				printf(" %8s",
+				       tb_number(text,
+						 a->found.period_s > 0 ? a->found.period_s : NAN));
+			putchar('\n');
 		}
 	}
 	if (s->repeat > 1)
@@ -167,6 +172,15 @@ void sim_print_table(const struct sim_study *s, bool apps)
 
 /* ---- JSON ---- */
 
+static void js_found(struct json *j, const struct sl_sim_found *f)
+{
+	double nothing = f->period_s > 0 ? 0 : NAN; /* null */
+
+	json_double(j, "period_found_s", f->period_s + nothing);
+	json_double(j, "period_confidence", f->confidence + nothing);
+	json_double(j, "period_first_found_s", f->first_s + nothing);
+}
+
 static void js_apps(struct json *j, const struct sim_study *s, const struct sim_policy *p)
 {
 	json_array(j, "apps");
@@ -183,6 +197,8 @@ static void js_apps(struct json *j, const struct sim_study *s, const struct sim_
 		json_uint(j, "iterations", a->iterations);
 		json_double(j, "bytes", round(a->bytes));
 		json_double(j, "end_s", a->end_s);
+		if (s->detect)
+			js_found(j, &a->found);
 		json_end(j);
 	}
 	json_end(j);
@@ -244,6 +260,7 @@ void sim_print_json(const struct sim_study *s, bool apps)
 	json_string(&j, "window_mode", s->window == SL_WINDOW_PAPER ? "paper" : "exact");
 	json_uint(&j, "seed", s->seed);
 	json_uint(&j, "repeat", s->repeat);
+	json_bool(&j, "periods_detected", s->detect);
 	json_array(&j, "policies");
 	for (uint32_t p = 0; p < s->n_policies; p++) {
 		const struct sim_policy *policy = &s->policy[p];

@@ -356,6 +356,30 @@ bad() {
 	[[ "$stderr" == *"the burst buffer takes 50MB/s, less than the bandwidth of 110MB/s"* ]]
 }
 
+@test "periods that are detected take the place of those of the scenario" {
+	cat >three.yaml <<-END
+	platform: {bandwidth: 100M}
+	window: [2000, 4000]
+	jobs:
+	  - {name: often, compute: 9, volume: 100M, period_hint: 5000}
+	  - {name: seldom, compute: 90, volume: 2G, period_hint: 1}
+	  - {name: never, compute: 3000, volume: 2G, iterations: 1}
+	policies: [set-10]
+	END
+	sed '/never/d' three.yaml >two.yaml
+	"$SLUICE" sim three.yaml --detect-periods --per-app --json | jq -e '.periods_detected and
+		(.policies[0].apps | map({key: .name, value: .}) | from_entries |
+		(.often | .period_found_s > 9.5 and .period_found_s < 11 and .period_confidence > .5 and
+			.period_first_found_s < 60) and
+		(.seldom | .period_found_s > 105 and .period_found_s < 120 and .period_first_found_s < 600) and
+		.never.period_found_s == null)'
+	[[ "$("$SLUICE" sim three.yaml --detect-periods --per-app)" == *"periods detected"*iterations*period* ]]
+	# The hints say the opposite of what is true: they cost what detection saves.
+	stretch() { "$SLUICE" sim two.yaml "$@" --json | jq '.policies[0].max_stretch'; }
+	jq -en "$(stretch --detect-periods) + .05 < $(stretch)"
+	"$SLUICE" sim two.yaml --json | jq -e '.periods_detected == false'
+}
+
 @test "several scenarios are one machine with the jobs of all; - is standard input" {
 	cat >more.yaml <<-END
 		platform: {bandwidth: 1M}

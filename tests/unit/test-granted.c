@@ -114,7 +114,7 @@ static void open_rig(struct rig *r, const struct sl_grant_ops *ops, double resta
 	r->sink = (struct sl_phase_sink){ .segment = told, .arg = r };
 	for (uint32_t i = 0; i < 4; i++)
 		apps[i] = (struct sl_granted_app){ .job = i, .procs = 1, .cap_bps = cap };
-	assert_int_equal(sl_granted_create(&r->g, &spec, apps, 4, restart_s, &r->sink), 0);
+	assert_int_equal(sl_granted_create(&r->g, &spec, apps, 4, restart_s, false, &r->sink), 0);
 	sl_granted_capacity(r->g, 10);
 }
 
