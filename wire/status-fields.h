@@ -154,6 +154,8 @@
 	F(NUMBER, draw_bps, FIRST, N | L)				\
 	F(NUMBER, floors_bps, SUM, N | L)				\
 	F(NUMBER, workers, SUM, N | L)					\
+	/* with a node each, of a layer for all users */		\
+	F(NUMBER, machines, FIRST, N | L)				\
 	F(NUMBER, requests, SUM, N | L)					\
 	F(NUMBER, inflight_batches, SUM, N | L)				\
 	F(NUMBER, inflight_bytes, SUM, N | L)				\

@@ -211,20 +211,33 @@ static int choose_job(struct report *r, const char *id, bool of_all)
 	return cli_fail(CMD, "job '%s' did no I/O through the layer in that time.", id);
 }
 
+/* Of a job on several machines with a layer each, this one knows its own part. */
+static void print_machines(const struct layer *l, const char *job)
+{
+	struct status *s = l->system && layer_state(l) == LAYER_UP ? status_ask(l, ASK_MS) : NULL;
+	const struct status_job *j = s ? status_job_find(s, job) : NULL;
+
+	if (j && s->machines > 1 && j->nodes > 1)
+		printf(" (on one of its %.0f machines)", j->nodes);
+	status_free(s);
+}
+
 /* "sluice: job 4711 read 0B and wrote 21MB in 20 requests, 19.8MB/s on average; ..."
  * For the job's own user: in a layer for all users without the uid that its name begins with. */
-static void print_line(const struct report_job *b, bool of_all)
+static void print_line(const struct report_job *b, const struct layer *l)
 {
-	const char *slash = of_all ? strchr(b->name, '/') : NULL;
+	const char *slash = l->system ? strchr(b->name, '/') : NULL;
 	char t[3][STATUS_CELL];
 	double bytes = (double)b->bytes[0] + (double)b->bytes[1];
 
 	sl_format_bytes(t[0], sizeof(t[0]), b->bytes[0]);
 	sl_format_bytes(t[1], sizeof(t[1]), b->bytes[1]);
 	sl_format_rate(t[2], sizeof(t[2]), (uint64_t)(bytes / b->active_s));
-	printf("sluice: job %s read %s and wrote %s in %" PRIu64 " requests, %s on average; waited "
+	printf("sluice: job %s", slash ? slash + 1 : b->name);
+	print_machines(l, b->name);
+	printf(" read %s and wrote %s in %" PRIu64 " requests, %s on average; waited "
 	       "%.1fs, %.1fs of it for its own max.\n",
-	       slash ? slash + 1 : b->name, t[0], t[1], b->calls, t[2], b->waited_s, b->held_s);
+	       t[0], t[1], b->calls, t[2], b->waited_s, b->held_s);
 }
 
 /* ---- as text ---- */
@@ -427,7 +440,7 @@ static int print(const struct report *r, bool as_json, bool line, const char *ht
 		report_json(&j, r, false);
 		json_end(&j);
 	} else if (line) {
-		print_line(r->only, l->system);
+		print_line(r->only, l);
 	} else if (html) {
 		printf("Written to %s.\n", html);
 	} else if (!r->rows) {

@@ -60,8 +60,10 @@ SPANK_PLUGIN(sluice, 1)
 	0xfffffffbU /* SLURM_BATCH_SCRIPT of slurm.h, which does not compile with our warnings */
 #define INSIDE	   "SLURM_SLUICE_INSIDE" /* srun always hands on variables that begin with SLURM_ */
 #define MOST_WORDS 32
+#define NAME	   64
+#define TAG	   "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_."
 
-enum option { IO_MAX, IO_MIN, IO_WEIGHT, IO_PERIOD, IO_SUMMARY, OPTIONS };
+enum option { IO_MAX, IO_MIN, IO_WEIGHT, IO_PERIOD, IO_TAG, IO_SUMMARY, OPTIONS };
 
 static const char *const run_options[] = { "--max", "--min", "--weight", "--period" };
 static char value[OPTIONS][VALUE + 1];
@@ -99,6 +101,8 @@ static bool is_valid(int which, const char *text)
 		return is_weight(text);
 	case IO_PERIOD:
 		return !strcmp(text, "auto") || (!sl_parse_period(text, &ns) && ns > 0);
+	case IO_TAG:
+		return *text && !text[strspn(text, TAG)];
 	default:
 		return !strcmp(text, "yes") || !strcmp(text, "no");
 	}
@@ -107,9 +111,11 @@ static bool is_valid(int which, const char *text)
 /* Of srun, sbatch and salloc; and again in slurmstepd (`remote`), where there is nobody to tell. */
 static int take_option(int which, const char *text, int remote)
 {
-	static const char *const examples[] = { "100MB/s", "100MB/s", "10 (1 to 1000000)", "20m",
-						"yes or no" };
-	static const char *const names[] = { "max", "min", "weight", "period", "summary" };
+	static const char *const examples[] = {
+		"100MB/s",  "100MB/s", "10 (1 to 1000000)", "20m", "letters, digits and - _ .",
+		"yes or no"
+	};
+	static const char *const names[] = { "max", "min", "weight", "period", "tag", "summary" };
 
 	if (!text || strlen(text) > VALUE || !is_valid(which, text)) {
 		if (!remote)
@@ -131,13 +137,16 @@ static struct spank_option options[] = {
 	  IO_WEIGHT, take_option },
 	{ (char *)"io-period", (char *)"TIME", (char *)"time from one I/O phase to the next", 1,
 	  IO_PERIOD, take_option },
+	{ (char *)"io-tag", (char *)"TAG",
+	  (char *)"I/O of a part of the job, with limits of its own", 1, IO_TAG, take_option },
 	{ (char *)"io-summary", (char *)"yes|no",
 	  (char *)"a line on its I/O at the job's end (yes)", 1, IO_SUMMARY, take_option },
 };
 
 static bool has_wishes(void)
 {
-	return *value[IO_MAX] || *value[IO_MIN] || *value[IO_WEIGHT] || *value[IO_PERIOD];
+	return *value[IO_MAX] || *value[IO_MIN] || *value[IO_WEIGHT] || *value[IO_PERIOD] ||
+	       *value[IO_TAG];
 }
 
 /* ---- the environment of the tasks ---- */
@@ -204,14 +213,14 @@ static void add(const char **words, const char *option, const char *argument)
 /* ---- what slurmctld knows ---- */
 
 struct facts {
-	char nodes[16], partition[64], qos[64], account[64], title[64];
+	char nodes[16], partition[32], qos[32], account[32], title[64];
 };
 
 /* A word of a control line, in place. */
 static void make_word(char *text)
 {
 	for (char *c = text; *c; c++)
-		if (*c <= ' ' || *c > '~' || *c == ',' || *c == '"')
+		if (*c <= ' ' || *c > '~' || strchr(",=\"", *c))
 			*c = '_';
 }
 
@@ -272,23 +281,34 @@ static bool min_is_allowed(void)
 	return !sl_parse_rate(value[IO_MIN], &bps) && bps <= most_min_bps;
 }
 
+/* The name of the job, or of the part of it that is asked for, as the layer has it. */
+static void name_of(uint32_t job, const struct command_user *u, char out[NAME])
+{
+	char owner[16] = "";
+
+	if (u)
+		snprintf(owner, sizeof(owner), "%u/", u->uid);
+	snprintf(out, NAME, "%s%u%s%s", owner, job, *value[IO_TAG] ? ":" : "", value[IO_TAG]);
+}
+
 /* As root. Whether it is there now. */
 static bool register_for_all(uint32_t job, const struct command_user *u, const char *procs)
 {
 	static const char *const keys[] = { "nodes", "partition", "qos", "account", "title" };
-	char text[9][96], out[COMMAND_OUTPUT];
-	const char *words[MOST_WORDS + 1] = { program,	  "job",   "add",  "--name",
-					      site_layer, text[0], text[1] };
-	const char *min = NULL;
+	char name[NAME], pid[24], text[8][96], out[COMMAND_OUTPUT];
+	const char *words[MOST_WORDS + 1] = {
+		program, "job", "add", "--name", site_layer, name, pid
+	};
 	struct facts f;
 	const char *const facts[] = { f.nodes, f.partition, f.qos, f.account, f.title };
-	size_t n = 7, at = 2;
+	size_t n = 7, at = 0;
+	bool min;
 
 	if (!layer_for_all())
 		return false;
 	ask_facts(job, &f);
-	snprintf(text[0], sizeof(text[0]), "%u/%u", u->uid, job);
-	snprintf(text[1], sizeof(text[1]), "pid=%d", (int)getpid());
+	name_of(job, u, name);
+	snprintf(pid, sizeof(pid), "pid=%d", (int)getpid());
 	if (*procs) {
 		snprintf(text[at], sizeof(text[at]), "procs=%s", procs);
 		words[n++] = text[at++];
@@ -298,9 +318,10 @@ static bool register_for_all(uint32_t job, const struct command_user *u, const c
 			snprintf(text[at], sizeof(text[at]), "%s=%s", keys[i], facts[i]);
 			words[n++] = text[at++];
 		}
-	if (*value[IO_MIN] && min_is_allowed()) {
+	min = *value[IO_MIN] && min_is_allowed();
+	if (min) {
 		snprintf(text[at], sizeof(text[at]), "min=%s", value[IO_MIN]);
-		words[n] = min = text[at];
+		words[n] = text[at];
 	} else if (*value[IO_MIN]) {
 		remember("sluice: --io-min %s is more than jobs may ask for here (plugstack.conf: "
 			 "io-min=RATE). The job runs without it.\n",
@@ -330,7 +351,12 @@ static void register_job(spank_t sp, uint32_t job, uint32_t step)
 	/* A layer of another machine that the user has chosen (sluice run --connect): it is reached
 	 * from here. */
 	spank_getenv(sp, "SLUICE_SOCKET", inherited, sizeof(inherited));
-	if (!strncmp(inherited, "tcp:", 4) || !command_user(sp, &u))
+	if (!strncmp(inherited, "tcp:", 4))
+		return;
+	/* Where slurmd looks for layers for all users its jobs do, too. */
+	if (getenv("SLUICE_SYSTEM"))
+		spank_setenv(sp, "SLUICE_SYSTEM", getenv("SLUICE_SYSTEM"), 1);
+	if (!command_user(sp, &u))
 		return;
 	snprintf(id, sizeof(id), "%u", job);
 	spank_getenv(sp, "SLURM_JOB_NAME", title, sizeof(title));
@@ -344,6 +370,7 @@ static void register_job(spank_t sp, uint32_t job, uint32_t step)
 		add(words, "--name", site_layer);
 	else
 		add(words, "--nodes", nodes);
+	add(words, "--tag", value[IO_TAG]);
 	for (int i = IO_MAX; i <= IO_PERIOD; i++)
 		if (i != IO_MIN || !in_site)
 			add(words, run_options[i], value[i]);
@@ -418,21 +445,23 @@ static int take_over(void)
  * other machines that use the same layer may need a moment more. */
 static void write_summary(spank_t sp, uint32_t job)
 {
-	char id[16], out[COMMAND_OUTPUT];
-	const char *words[MOST_WORDS + 1] = { program,	"report", "--slurm", id,
+	char name[NAME], out[COMMAND_OUTPUT];
+	const char *words[MOST_WORDS + 1] = { program,	"report", "--job", name,
 					      "--line", "--wait", "5s" };
 	struct command_user u;
 	int fd = take_over();
 
-	snprintf(id, sizeof(id), "%u", job);
 	if (in_site)
 		add(words, "--name", site_layer);
-	if (fd >= 0 && command_user(sp, &u) &&
-	    command_run(in_site ? command_root() : &u, words, out) == 0) {
-		size_t length = strcspn(out, "\n");
+	if (fd >= 0 && command_user(sp, &u)) {
+		size_t length;
 
-		out[length] = '\n';
-		command_write(fd, out, length + 1);
+		name_of(job, in_site ? &u : NULL, name);
+		if (command_run(in_site ? command_root() : &u, words, out) == 0) {
+			length = strcspn(out, "\n");
+			out[length] = '\n';
+			command_write(fd, out, length + 1);
+		}
 	}
 	if (fd >= 0)
 		close(fd);
