@@ -10,23 +10,8 @@
 
 #define CLI_MAX_OPTIONS 16
 
-static char *cl_text; /* complaints go there; NULL: to stderr */
-static size_t cl_size;
-
-void cli_capture(char *text, size_t size)
-{
-	cl_text = text;
-	cl_size = size;
-	if (text)
-		text[0] = 0;
-}
-
 static void cl_report(const char *cmd, const char *format, va_list args)
 {
-	if (cl_text) {
-		vsnprintf(cl_text, cl_size, format, args);
-		return;
-	}
 	/* What was asked for and printed so far comes before the complaint, also in a 2>&1. */
 	fflush(stdout);
 	fprintf(stderr, "sluice%s%s: ", cmd ? " " : "", cmd ? cmd : "");
@@ -40,8 +25,7 @@ int cli_fail(const char *cmd, const char *format, ...)
 	va_start(args, format);
 	cl_report(cmd, format, args);
 	va_end(args);
-	if (!cl_text)
-		putc('\n', stderr);
+	putc('\n', stderr);
 	return CLI_FAILED;
 }
 
@@ -59,8 +43,7 @@ void cli_warn(const char *cmd, const char *format, ...)
 
 static int cl_see_help(const char *cmd)
 {
-	if (!cl_text)
-		fprintf(stderr, " See 'sluice %s%s--help'.\n", cmd ? cmd : "", cmd ? " " : "");
+	fprintf(stderr, " See 'sluice %s%s--help'.\n", cmd ? cmd : "", cmd ? " " : "");
 	return CLI_USAGE;
 }
 
@@ -72,6 +55,13 @@ int cli_usage(const char *cmd, const char *format, ...)
 	cl_report(cmd, format, args);
 	va_end(args);
 	return cl_see_help(cmd);
+}
+
+int cli_result(const char *cmd, int rc, const char *text)
+{
+	if (!rc)
+		return CLI_OK;
+	return rc == -EINVAL ? cli_usage(cmd, "%s", text) : cli_fail(cmd, "%s", text);
 }
 
 int cli_unknown(const char *cmd, const char *what, const struct sl_guess *guess)

@@ -27,9 +27,9 @@ enum { CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 2 };
 int cli_fail(const char *cmd, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* The same for wrong use. " See 'sluice CMD --help'." comes after it. Returns CLI_USAGE. */
 int cli_usage(const char *cmd, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* From now on these write the message alone into text, for a command that has the whole screen;
- * NULL: no longer. */
-void cli_capture(char *text, size_t size);
+/* The exit status for what a function of a library returned: 0 or a negative errno, with the
+ * sentences in text. -EINVAL is wrong use. */
+int cli_result(const char *cmd, int rc, const char *text);
 /* "sluice CMD: warning: MESSAGE"; what was asked for is done. */
 void cli_warn(const char *cmd, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

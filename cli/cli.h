@@ -4,6 +4,13 @@
 #define SL_CLI_H
 
 #include "base/cli.h"
+#include "layer/layer.h"
+
+/* The exit status for what a function of layer/ returned; a failure is reported. */
+static inline int cli_layer(const char *cmd, int rc)
+{
+	return cli_result(cmd, rc, layer_error());
+}
 
 int cmd_up(int argc, char **argv);
 int cmd_down(int argc, char **argv);

@@ -57,7 +57,7 @@ int dashboard_check_port(const char *who, const char *text)
 
 /* ---- finding it ---- */
 
-static int da_known(const struct layer *l, struct dashboard *d)
+static int da_known(const char *who, const struct layer *l, struct dashboard *d)
 {
 	char path[PATH_MAX];
 
@@ -66,7 +66,7 @@ static int da_known(const struct layer *l, struct dashboard *d)
 	    /* Of a layer for all users it is its account's, and root reads it. */
 	    (l->system ? layer_read(l, "dashboard-token", d->token, sizeof(d->token))
 		       : sl_secret_read(path, d->token)))
-		return cli_fail(l->cmd,
+		return cli_fail(who,
 				"cannot read where the dashboard of layer '%s' is; stop it with "
 				"'sluice dashboard --stop' and start it again.",
 				l->name);
@@ -110,22 +110,23 @@ static int da_lock(const struct layer *l)
 	return rc;
 }
 
-static int da_token(const struct layer *l)
+static int da_token(const char *who, const struct layer *l)
 {
 	char path[PATH_MAX];
 	int status;
 
 	snprintf(path, sizeof(path), "%.200s/dashboard-token", l->dir);
 	/* That of one which was stopped or died: pages that are open still know it. */
-	status = access(path, R_OK) == 0 ? CLI_OK : listen_make_secret(l->cmd, path);
+	status = access(path, R_OK) == 0 ? CLI_OK : cli_layer(who, listen_make_secret(path));
 	/* The server runs as the account of the layer. */
 	if (!status && l->system && lchown(path, l->account, l->group))
-		return cli_fail(l->cmd, "cannot give %s to the layer's account: %s.", path,
+		return cli_fail(who, "cannot give %s to the layer's account: %s.", path,
 				strerror(errno));
 	return status;
 }
 
-static int da_launch(const struct layer *l, const char *program, const char *where, bool any)
+static int da_launch(const char *who, const struct layer *l, const char *program, const char *where,
+		     bool any)
 {
 	const char *args[] = { program, "--name",     l->name,	      "--listen",
 			       where,	"--ready-fd", LAYER_READY_FD, any ? "--any-port" : NULL,
@@ -139,12 +140,12 @@ static int da_launch(const struct layer *l, const char *program, const char *whe
 
 	as.lock = da_lock(l);
 	if (as.lock == -EWOULDBLOCK)
-		return cli_fail(l->cmd,
+		return cli_fail(who,
 				"the dashboard of layer '%s' is just being started by another "
 				"command. Try again.",
 				l->name);
 	if (as.lock < 0)
-		return cli_fail(l->cmd, "cannot lock %s/dashboard-lock: %s.", l->dir,
+		return cli_fail(who, "cannot lock %s/dashboard-lock: %s.", l->dir,
 				strerror(-as.lock));
 	/* It runs in another directory. */
 	snprintf(runtime, sizeof(runtime), "%s", l->dir);
@@ -157,16 +158,16 @@ static int da_launch(const struct layer *l, const char *program, const char *whe
 		setenv("SLUICE_PROGRAM", self, 0);
 	}
 	layer_dashboard(l, &m);
-	status = da_token(l);
+	status = da_token(who, l);
 	if (!status)
-		status = layer_launch(&as, &m, args, &s);
+		status = cli_layer(who, layer_launch(&as, &m, args, &s));
 	if (!status)
-		status = layer_ready(&as, &m, false, &s);
+		status = cli_layer(who, layer_ready(&m, false, &s));
 	close(as.lock);
 	return status;
 }
 
-int dashboard_start(const struct layer *l, const char *host, const char *port,
+int dashboard_start(const char *who, const struct layer *l, const char *host, const char *port,
 		    struct dashboard *out)
 {
 	struct layer_member m;
@@ -181,13 +182,13 @@ int dashboard_start(const struct layer *l, const char *host, const char *port,
 	layer_dashboard(l, &m);
 	if (!m.pid) {
 		if (port && listen_tcp_taken(where))
-			return cli_fail(l->cmd,
+			return cli_fail(who,
 					"the dashboard cannot listen at %s: port %s is taken by "
 					"another program. 'sluice dashboard%s --port PORT' starts "
 					"it at another; 0: any that is free.",
 					where, port, option);
-		if ((status = layer_httpd(l->cmd, program)) ||
-		    (status = da_launch(l, program, where, !port))) {
+		if ((status = cli_layer(who, layer_httpd(program))) ||
+		    (status = da_launch(who, l, program, where, !port))) {
 			dashboard_forget(l); /* this one was never there */
 			return status;
 		}
@@ -195,12 +196,11 @@ int dashboard_start(const struct layer *l, const char *host, const char *port,
 		out->started = true;
 	}
 	out->pid = m.pid;
-	if ((status = da_known(l, out)))
+	if ((status = da_known(who, l, out)))
 		return status;
 	if (!out->started && (host || port))
-		cli_warn(l->cmd,
-			 "it is there already; 'sluice dashboard --stop' comes before another "
-			 "--port or --listen.");
+		cli_warn(who, "it is there already; 'sluice dashboard --stop' comes before another "
+			      "--port or --listen.");
 	return CLI_OK;
 }
 
@@ -259,7 +259,7 @@ static int da_where_again(const struct layer *l, const char *const *args, char w
 	return 0;
 }
 
-int dashboard_revive(const struct layer *l, struct dashboard *out)
+int dashboard_revive(const char *who, const struct layer *l, struct dashboard *out)
 {
 	char program[PATH_MAX], where[300], *text;
 	struct layer_member m;
@@ -276,16 +276,17 @@ int dashboard_revive(const struct layer *l, struct dashboard *out)
 		free(text);
 	}
 	if (rc)
-		return cli_fail(l->cmd,
+		return cli_fail(who,
 				"cannot tell how the dashboard of layer '%s' was started: %s. "
 				"Start it with 'sluice dashboard'.",
 				l->name, strerror(-rc));
-	if ((status = layer_httpd(l->cmd, program)) || (status = da_launch(l, program, where, any)))
+	if ((status = cli_layer(who, layer_httpd(program))) ||
+	    (status = da_launch(who, l, program, where, any)))
 		return status;
 	layer_dashboard(l, &m);
 	out->pid = m.pid;
 	out->started = true;
-	return da_known(l, out);
+	return da_known(who, l, out);
 }
 
 /* ---- telling ---- */
@@ -413,13 +414,13 @@ int cmd_dashboard(int argc, char **argv)
 	if (host && check_host(host, err))
 		return cli_usage(cmd, "--listen: %s.", err);
 	if ((port && (status = dashboard_check_port(cmd, port))) ||
-	    (status = layer_choose(&l, cmd, name)))
+	    (status = cli_layer(cmd, layer_choose(&l, name))))
 		return status;
 	if (stop)
 		return da_stop(&l);
 	if (layer_state(&l) == LAYER_DOWN)
-		return layer_not_up(&l, true);
-	if ((status = dashboard_start(&l, host, port, &d)))
+		return cli_layer(cmd, layer_not_up(&l, true));
+	if ((status = dashboard_start(cmd, &l, host, port, &d)))
 		return status;
 	if (json)
 		da_json(&l, &d);

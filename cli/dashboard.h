@@ -29,9 +29,9 @@ struct dashboard {
 
 /*
  * Start it if it is not there. host NULL: loopback; port NULL: DASHBOARD_PORT, or any if that is
- * taken. An exit status.
+ * taken. who: the command, for messages. An exit status.
  */
-int dashboard_start(const struct layer *l, const char *host, const char *port,
+int dashboard_start(const char *who, const struct layer *l, const char *host, const char *port,
 		    struct dashboard *out);
 /* A port as people write it; CLI_USAGE is reported in the name of cmd. */
 int dashboard_check_port(const char *cmd, const char *text);
@@ -42,7 +42,7 @@ bool dashboard_end(const struct layer *l, int64_t wait_ms);
 /* Whether it was started, and has ended without having been told to. */
 bool dashboard_died(const struct layer *l);
 /* Then start it again where it was. An exit status. */
-int dashboard_revive(const struct layer *l, struct dashboard *out);
+int dashboard_revive(const char *who, const struct layer *l, struct dashboard *out);
 /* Or do not: it is not missed any more. One that lives stays. */
 void dashboard_forget(const struct layer *l);
 

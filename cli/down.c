@@ -197,7 +197,7 @@ static int dn_stop(struct layer *l, int64_t timeout_ms)
 static int dn_layer(const char *name, bool if_up, int64_t timeout_ms)
 {
 	struct layer l;
-	int rc, status = layer_choose(&l, cmd, name);
+	int rc, status = cli_layer(cmd, layer_choose(&l, name));
 	int64_t begin = sl_clock_ms();
 	char root[PATH_MAX];
 	bool died;
@@ -233,14 +233,14 @@ static int dn_layer(const char *name, bool if_up, int64_t timeout_ms)
 				"the node of layer '%s' had died before. What it left is "
 				"removed, but for its log, %s/log.",
 				l.name, l.dir);
-	return layer_not_up(&l, false);
+	return cli_layer(cmd, layer_not_up(&l, false));
 }
 
 static int dn_all(bool if_up, int64_t timeout_ms)
 {
 	struct layer_seen *all;
-	size_t count = layer_all(cmd, &all), up = 0;
-	int status = CLI_OK;
+	size_t count, up = 0;
+	int status = cli_layer(cmd, layer_all(&all, &count));
 
 	for (size_t i = 0; i < count; i++) {
 		up += all[i].state == LAYER_UP;
@@ -248,7 +248,7 @@ static int dn_all(bool if_up, int64_t timeout_ms)
 			status = CLI_FAILED;
 	}
 	free(all);
-	if (!up && !if_up)
+	if (!up && !if_up && !status)
 		return cli_fail(cmd, "no layer is up.");
 	return status;
 }

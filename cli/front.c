@@ -25,7 +25,7 @@ int main(int argc, char **argv)
 	if (status != RUN_TOOLS)
 		return cli_finish(status);
 	cli_restore_pipe();
-	status = layer_tools(NULL, tools);
+	status = cli_layer(NULL, layer_tools(tools));
 	if (!status) {
 		execv(tools, argv);
 		status = cli_fail(NULL, "cannot run %s: %s.", tools, strerror(errno));

@@ -108,9 +108,9 @@ int cmd_job(int argc, char **argv)
 		return cli_usage(cmd, "unexpected argument '%s'.", argv[optind]);
 	for (; !status && optind < argc; optind++)
 		status = jb_word(line, argv[optind], &holds);
-	if (status || (status = layer_choose(&l, cmd, name)))
+	if (status || (status = cli_layer(cmd, layer_choose(&l, name))))
 		return status;
 	if (add && !holds)
 		snprintf(line + strlen(line), sizeof(line) - strlen(line), " keep=1");
-	return layer_ask_all(&l, line, !add);
+	return cli_layer(cmd, layer_ask_all(&l, line, !add));
 }

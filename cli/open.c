@@ -4,13 +4,11 @@
  * node of a layer lets everything pass, whatever capacity, limits, grants and policies say; closed,
  * they are in force again. A node that is revived meanwhile is open, too.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "cli/cli.h"
 #include "cli/open.h"
-#include "layer/layer.h"
 
 static int op_help(void)
 {
@@ -31,23 +29,19 @@ static int op_help(void)
 int open_switch(const char *cmd, const char *name)
 {
 	struct layer l;
-	int status = layer_choose(&l, cmd, name), rc;
+	int status = cli_layer(cmd, layer_choose(&l, name));
 
+	if (!status)
+		status = cli_layer(cmd, layer_change(&l, cmd));
 	if (status)
 		return status;
-	/* Nobody waits for the turn of another command: this is for emergencies. It is kept first,
-	 * so that a node that is revived at this moment obeys, too. */
-	rc = layer_keep_change(&l, cmd);
-	status = layer_ask_all(&l, cmd, false);
-	if (rc && !status)
-		cli_warn(cmd,
-			 "that cannot be kept in %s: %s. A node that is revived does not know it.",
-			 l.dir, strerror(-rc));
-	if (!status && !strcmp(cmd, "open"))
+	if (*layer_warning())
+		cli_warn(cmd, "%s", layer_warning());
+	if (!strcmp(cmd, "open"))
 		printf("Layer '%s' is open: everything passes until 'sluice close'.\n", l.name);
-	else if (!status)
+	else
 		printf("Layer '%s' is closed: what is configured is in force again.\n", l.name);
-	return status;
+	return CLI_OK;
 }
 
 int cmd_open(int argc, char **argv)

@@ -4,11 +4,8 @@
  * whether it could take the file, then each takes it: so that none has it if one cannot.
  */
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "cli/cli.h"
-#include "layer/layer.h"
 
 static int rl_help(void)
 {
@@ -26,40 +23,22 @@ static int rl_help(void)
 	return CLI_OK;
 }
 
-/* What the file has changed is in force when all nodes are revived, too. */
-static void rl_keep(const struct layer *l, char *changes)
-{
-	char *save = NULL;
-
-	for (char *line = strtok_r(changes, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
-		if (layer_keep_change(l, line))
-			cli_warn("reload", "'%s' cannot be kept in %s for nodes that are revived.",
-				 line, l->dir);
-}
-
 int cmd_reload(int argc, char **argv)
 {
 	const char *name = NULL;
 	const struct cli_option options[] = { { "name", 0, NULL, &name }, { 0 } };
-	int status = cli_options("reload", argc, argv, options, 0, rl_help), turn;
-	char *changes = NULL;
+	int status = cli_options("reload", argc, argv, options, 0, rl_help);
 	struct layer l;
 
 	if (status)
 		return cli_end(status);
-	if ((status = layer_choose(&l, "reload", name)))
+	status = cli_layer("reload", layer_choose(&l, name));
+	if (!status)
+		status = cli_layer("reload", layer_change(&l, "reload"));
+	if (status)
 		return status;
-	turn = layer_turn(&l);
-	status = layer_ask(&l, "reload check", &changes);
-	if (!status)
-		status = layer_ask_all(&l, "reload check", false);
-	if (!status)
-		status = layer_ask_all(&l, "reload", false);
-	if (!status && changes)
-		rl_keep(&l, changes);
-	layer_turn_end(turn);
-	free(changes);
-	if (!status)
-		printf("Layer '%s' has its configuration anew.\n", l.name);
-	return status;
+	if (*layer_warning())
+		cli_warn("reload", "%s", layer_warning());
+	printf("Layer '%s' has its configuration anew.\n", l.name);
+	return CLI_OK;
 }

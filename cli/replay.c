@@ -31,10 +31,10 @@ static int help(void)
 static int against_layer(struct replay_trace *t, const char *name, double speed, bool json)
 {
 	struct layer l;
-	int status = layer_open(&l, REPLAY_CMD, name, false);
+	int status = cli_layer(REPLAY_CMD, layer_open(&l, name, false));
 
 	if (!status && !layer_pid(&l))
-		status = layer_not_up(&l, true);
+		status = cli_layer(REPLAY_CMD, layer_not_up(&l, true));
 	if (!status)
 		status = replay_live(t, &l, speed, json);
 	layer_close(&l);

@@ -110,10 +110,10 @@ static cJSON *rs_ask(const char *name, int *status)
 	struct layer l;
 	size_t n;
 
-	if ((*status = layer_choose(&l, cmd, name)))
+	if ((*status = cli_layer(cmd, layer_choose(&l, name))))
 		return NULL;
 	if (layer_state(&l) != LAYER_UP) {
-		*status = layer_not_up(&l, true);
+		*status = cli_layer(cmd, layer_not_up(&l, true));
 		return NULL;
 	}
 	n = layer_members(&l, m);

@@ -603,7 +603,7 @@ static int ru_local(struct run *r)
 		sl_parse_time(r->timeout, &timeout_ns);
 	timeout_ns = timeout_ns < TIMEOUT_NS ? timeout_ns : TIMEOUT_NS;
 	for (;;) {
-		if ((status = layer_choose(&l, cmd, r->name)))
+		if ((status = cli_layer(cmd, layer_choose(&l, r->name))))
 			return status;
 		l.answer_ms = (int)(timeout_ns / 1000000) + 1;
 		if (l.system && ru_forwards(r))
@@ -620,7 +620,7 @@ static int ru_local(struct run *r)
 		free(text);
 		usleep(LAYER_AGAIN_MS * 1000);
 	}
-	if (!ru_goes_on(r, &l, rc) && (status = layer_report(&l, who, rc, &text)))
+	if (!ru_goes_on(r, &l, rc) && (status = cli_layer(cmd, layer_report(&l, who, rc, &text))))
 		return status;
 	free(text);
 	ru_warn_rate(r);
@@ -679,9 +679,16 @@ static int ru_remote(struct run *r)
 /* Once the job is registered: rates that were hardly meant. */
 static void ru_warn_low(const struct run *r)
 {
-	check_warn_rate(cmd, "--min", r->key[K_MIN - K_FIRST], CHECK_LOW_JOB);
-	check_warn_rate(cmd, "--max", r->key[K_MAX - K_FIRST], CHECK_LOW_JOB);
-	check_warn_rate(cmd, "--rate", r->rate, CHECK_LOW_JOB);
+	const struct {
+		const char *option, *value;
+	} rates[] = { { "--min", r->key[K_MIN - K_FIRST] },
+		      { "--max", r->key[K_MAX - K_FIRST] },
+		      { "--rate", r->rate } };
+	char warning[CHECK_TEXT];
+
+	for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]); i++)
+		if (check_low_rate(rates[i].option, rates[i].value, CHECK_LOW_JOB, warning))
+			cli_warn(cmd, "%s", warning);
 }
 
 /* ---- the environment ---- */
@@ -818,7 +825,7 @@ static int ru_gate(struct run *r)
 
 	if ((r->intercept && !strcmp(r->intercept, "preload")) || ru_forwards(r))
 		return CLI_OK;
-	if ((status = layer_gate(cmd, r->gate)))
+	if ((status = cli_layer(cmd, layer_gate(r->gate))))
 		return status;
 	gate_kernel(&kernel);
 	if (r->strict && gate_state() == GATE_ON)
@@ -959,7 +966,7 @@ int run_command(int argc, char **argv, const struct run_status *reads)
 	r.own = run_job_name(r.job, ru_process(&r), r.job_name);
 	ru_title(&r, r.print ? r.job_name : argv[optind]);
 	if ((status = ru_tag(&r)) || (status = ru_check(&r)) ||
-	    (status = layer_preload(cmd, library)) || (status = ru_gate(&r)) ||
+	    (status = cli_layer(cmd, layer_preload(library))) || (status = ru_gate(&r)) ||
 	    (status = r.connect ? ru_remote(&r) : ru_local(&r)))
 		return status;
 	ru_warn_low(&r);

@@ -103,7 +103,7 @@ static int sa_once(const struct layer *l, bool merge, bool json)
 	struct status *s = sa_ask(l, merge);
 
 	if (!s)
-		return layer_not_up(l, true);
+		return cli_layer(cmd, layer_not_up(l, true));
 	sa_print(l, s, json, stdout, isatty(STDOUT_FILENO));
 	status_free(s);
 	return CLI_OK;
@@ -118,10 +118,13 @@ static int sa_all(bool json)
 					      [LAYER_DIED] = "died",
 					      [LAYER_BUSY] = "busy" };
 	struct layer_seen *all;
-	size_t count = layer_all(cmd, &all), width = 16;
+	size_t count, width = 16;
+	int status = cli_layer(cmd, layer_all(&all, &count));
 	char log[PATH_MAX + 8];
 	struct json j;
 
+	if (status)
+		return status;
 	if (json) {
 		json_begin(&j, stdout);
 		json_object(&j, NULL);
@@ -285,7 +288,7 @@ static int sa_watch(const struct layer *l, bool merge, bool json, int64_t every_
 	} while (up && !status && !ferror(stdout) && sa_sleep(&set, every_ns, draw));
 	if (draw && !first)
 		sa_leave();
-	return up ? status : layer_not_up(l, true);
+	return up ? status : cli_layer(cmd, layer_not_up(l, true));
 }
 
 /* One node of several. */
@@ -320,12 +323,12 @@ static int sa_curves(struct layer *l)
 	int status;
 
 	if (layer_state(l) != LAYER_UP)
-		return layer_not_up(l, true);
+		return cli_layer(cmd, layer_not_up(l, true));
 	n = layer_members(l, m);
 	if (!m[n - 1].controller || !m[n - 1].pid)
 		return cli_fail(cmd, "layer '%s' has no controller, which would know.", l->name);
 	memcpy(l->socket, m[n - 1].socket, sizeof(l->socket));
-	status = layer_ask(l, "curves", &answer);
+	status = cli_layer(cmd, layer_ask(l, "curves", &answer));
 	if (!status)
 		fputs(answer, stdout);
 	free(answer);
@@ -394,7 +397,7 @@ int cmd_status(int argc, char **argv)
 				 "--curves goes with --name alone: it prints CSV, of the layer.");
 	if (all)
 		return sa_all(json);
-	if ((status = layer_choose(&l, cmd, name)))
+	if ((status = cli_layer(cmd, layer_choose(&l, name))))
 		return status;
 	if (curves)
 		return sa_curves(&l);

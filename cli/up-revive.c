@@ -191,7 +191,7 @@ static int re_listens(struct layer *l, const struct layer_member *m, const char 
 	layer_keep_option(l, m, "--listen", asked);
 	if (!moved)
 		return CLI_OK;
-	if ((status = listen_note(l, asked)) || listen_address(l, at))
+	if ((status = cli_layer(cmd, listen_note(l, asked))) || listen_address(l, at))
 		return status;
 	cli_warn(cmd,
 		 "%s is taken by another program; the layer is now reached at %s. Programs that "
@@ -221,9 +221,9 @@ static int re_member(struct layer *l, struct layer_member *m, const struct layer
 	asked = listen ? *listen : NULL;
 	if (listen && !moved)
 		*listen = where;
-	status = layer_launch(l, m, args, &s);
+	status = cli_layer(cmd, layer_launch(l, m, args, &s));
 	if (!status)
-		status = layer_ready(l, m, alone, &s);
+		status = cli_layer(cmd, layer_ready(m, alone, &s));
 	if (!status && asked)
 		status = re_listens(l, m, asked, where, moved);
 	free(args);
@@ -273,7 +273,7 @@ static int re_all(struct layer *l)
 	}
 	if (dead)
 		up_settle(l);
-	if (dashboard && (one = dashboard_revive(l, &d)) == CLI_OK)
+	if (dashboard && (one = dashboard_revive(cmd, l, &d)) == CLI_OK)
 		printf("The dashboard is back (pid %d), at %s.\n", (int)d.pid, d.address);
 	else if (dashboard)
 		status = status ? status : one;
@@ -283,13 +283,13 @@ static int re_all(struct layer *l)
 int up_revive(const char *name)
 {
 	struct layer l;
-	int status = layer_choose(&l, cmd, name), turn, rc;
+	int status = cli_layer(cmd, layer_choose(&l, name)), turn, rc;
 	bool ours;
 
 	if (status)
 		return status;
 	if (layer_state(&l) == LAYER_DOWN)
-		return layer_not_up(&l, true);
+		return cli_layer(cmd, layer_not_up(&l, true));
 	/* One at a time; not the lock, which the living have. */
 	turn = open(l.dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	ours = turn >= 0 && flock(turn, LOCK_EX | LOCK_NB) == 0;

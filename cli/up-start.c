@@ -146,7 +146,7 @@ static int us_jobs(struct up *u)
 			return cli_fail(cmd, "no memory.");
 		if (f)
 			fprintf(f, "%s\n", line);
-		status = layer_ask_all(&u->layer, line, false);
+		status = cli_layer(cmd, layer_ask_all(&u->layer, line, false));
 		free(line);
 		if (status) {
 			if (f)
@@ -216,26 +216,27 @@ static int us_members(struct up *u, const char *daemon, struct layer_start *s, s
 		us_controller(u, daemon, &controller, &a);
 		if (two)
 			us_pair(&a, &standby, false);
-		status = layer_launch(l, &controller, a.word, &s[*started]);
+		status = cli_layer(cmd, layer_launch(l, &controller, a.word, &s[*started]));
 		*started += !status;
-		if (status || (status = layer_ready(l, &controller, false, &s[0])))
+		if (status || (status = cli_layer(cmd, layer_ready(&controller, false, &s[0]))))
 			return status;
 	}
 	if (two) {
 		us_controller(u, daemon, &standby, &a);
 		us_pair(&a, &controller, true);
-		status = layer_launch(l, &standby, a.word, &s[*started]);
+		status = cli_layer(cmd, layer_launch(l, &standby, a.word, &s[*started]));
 		*started += !status;
-		if (status || (status = layer_ready(l, &standby, false, &s[1])))
+		if (status || (status = cli_layer(cmd, layer_ready(&standby, false, &s[1]))))
 			return status;
 	}
 	for (unsigned i = 0; !status && i < u->ionodes; i++) {
 		us_node(u, daemon, &node[i], both, &a);
-		status = layer_launch(l, &node[i], a.word, &s[*started]);
+		status = cli_layer(cmd, layer_launch(l, &node[i], a.word, &s[*started]));
 		*started += !status;
 	}
 	for (unsigned i = 0; !status && i < u->ionodes; i++)
-		status = layer_ready(l, &node[i], u->ionodes == 1, &s[*started - u->ionodes + i]);
+		status = cli_layer(
+			cmd, layer_ready(&node[i], u->ionodes == 1, &s[*started - u->ionodes + i]));
 	return status;
 }
 
@@ -252,7 +253,7 @@ int up_start(struct up *u, const char *daemon)
 	snprintf(text, sizeof(text), "%s\n", u->root);
 	layer_write(&u->layer, "root", text);
 	if (listen && !u->value[CONFIG_SECRET_FILE]) {
-		if ((status = listen_secret(&u->layer, u->secret)))
+		if ((status = cli_layer(cmd, listen_secret(&u->layer, u->secret))))
 			return status;
 		u->value[CONFIG_SECRET_FILE] = u->secret;
 	}
@@ -260,7 +261,7 @@ int up_start(struct up *u, const char *daemon)
 	if (!status)
 		status = us_jobs(u);
 	if (!status && listen)
-		status = listen_note(&u->layer, listen);
+		status = cli_layer(cmd, listen_note(&u->layer, listen));
 	if (!status) {
 		up_settle(&u->layer);
 		return CLI_OK;

@@ -422,9 +422,13 @@ static int up_already(struct up *u)
 
 static void up_warn_rates(const struct up *u)
 {
-	check_warn_rate(cmd, "the capacity", u->value[CONFIG_CAPACITY], CHECK_LOW_CAPACITY);
-	check_warn_rate(cmd, "the bandwidth of a process", u->value[CONFIG_PER_PROC],
-			CHECK_LOW_JOB);
+	char warning[CHECK_TEXT];
+
+	if (check_low_rate("the capacity", u->value[CONFIG_CAPACITY], CHECK_LOW_CAPACITY, warning))
+		cli_warn(cmd, "%s", warning);
+	if (check_low_rate("the bandwidth of a process", u->value[CONFIG_PER_PROC], CHECK_LOW_JOB,
+			   warning))
+		cli_warn(cmd, "%s", warning);
 	for (size_t i = 0; i < u->config.jobs_count; i++) {
 		const struct config_job *job = &u->config.jobs[i];
 		char *words = job->words ? strdup(job->words) : NULL, *save = NULL, whose[380];
@@ -433,7 +437,8 @@ static void up_warn_rates(const struct up *u)
 			 job->name);
 		for (char *word = words ? strtok_r(words, " ", &save) : NULL; word;
 		     word = strtok_r(NULL, " ", &save))
-			check_warn_word(cmd, whose, word);
+			if (check_low_word(whose, word, warning))
+				cli_warn(cmd, "%s", warning);
 		free(words);
 	}
 }
@@ -452,7 +457,8 @@ static void up_warn(const struct up *u)
 			 "the limit on the size of files in this shell (ulimit -H -f) is the "
 			 "node's, too: it cannot write beyond %s into a file.",
 			 sl_format_bytes(text, sizeof(text), size.rlim_max));
-	count = layer_all(cmd, &all);
+	if (cli_layer(cmd, layer_all(&all, &count)))
+		return;
 	for (size_t i = 0; i < count; i++) {
 		const struct layer_seen *s = &all[i];
 
@@ -472,6 +478,18 @@ static void up_warn(const struct up *u)
 				 s->layer.name, s->root);
 	}
 	free(all);
+}
+
+static void up_say_address(const struct layer *l, const char *secret_file)
+{
+	char at[300];
+
+	if (listen_address(l, at))
+		return;
+	printf("Programs on other machines where this directory is mounted use it by\n"
+	       "  sluice run --connect %s --secret-file FILE -- COMMAND\n"
+	       "FILE being a copy, with mode 0600, of %s\n",
+	       at, secret_file);
 }
 
 static void up_say(const struct up *u)
@@ -497,7 +515,7 @@ static void up_say(const struct up *u)
 	       "  sluice down%s              stops it\n",
 	       u->layer.name, u->root, nodes, limit, option, option, option);
 	if (u->value[CONFIG_LISTEN])
-		listen_say(&u->layer, u->value[CONFIG_SECRET_FILE]);
+		up_say_address(&u->layer, u->value[CONFIG_SECRET_FILE]);
 }
 
 /*
@@ -519,7 +537,7 @@ static int up_lock(struct up *u)
 static int up_dashboard(const struct up *u)
 {
 	struct dashboard d;
-	int status = dashboard_start(&u->layer, u->dashboard_host, u->dashboard_port, &d);
+	int status = dashboard_start(cmd, &u->layer, u->dashboard_host, u->dashboard_port, &d);
 
 	if (!status)
 		dashboard_say(&u->layer, &d);
@@ -565,8 +583,8 @@ static int up_bring(struct up *u)
 			 name ? name : "");
 		name = system;
 	}
-	if ((status = layer_daemon(cmd, daemon)) ||
-	    (status = layer_open(&u->layer, cmd, name, true)))
+	if ((status = cli_layer(cmd, layer_daemon(daemon))) ||
+	    (status = cli_layer(cmd, layer_open(&u->layer, name, true))))
 		return status;
 	if (u->layer.system && (status = up_system(u)))
 		return status;

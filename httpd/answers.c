@@ -85,91 +85,35 @@ enum MHD_Result answer_policies(struct request *r)
 	return errand(r, an_policies_work);
 }
 
-/* ---- changing, in turn with others: layer_turn() ---- */
+/* ---- changing ---- */
 
-/*
- * What came of it, as an answer; 0 is none yet. who: "I/O node 1: " if those before have done it,
- * else "". Frees text.
- */
-static int an_result(struct request *r, int rc, const char *silent, const char *who, char *text)
-{
-	if (rc == -ENOTCONN)
-		errand_error(r, MHD_HTTP_SERVICE_UNAVAILABLE, "%s", silent);
-	else if (rc)
-		errand_error(r, rc == -ENOENT ? MHD_HTTP_NOT_FOUND : MHD_HTTP_CONFLICT, "%s%s", who,
-			     text && *text ? text : strerror(-rc));
-	free(text);
-	return rc;
-}
-
-static void an_done(struct request *r)
+static void an_change(struct request *r, const char *line)
 {
 	static const char done[] = "{\"ok\":true}\n";
+	int rc = layer_change(&r->server->layer, line);
 
+	log_info("change=\"%.200s\" result=%d", line, rc);
+	if (rc) {
+		errand_error(r,
+			     rc == -ENOTCONN ? MHD_HTTP_SERVICE_UNAVAILABLE
+			     : rc == -ENOENT ? MHD_HTTP_NOT_FOUND
+					     : MHD_HTTP_CONFLICT,
+			     "%s", layer_error());
+		return;
+	}
+	if (*layer_warning())
+		log_warn("change=\"%.200s\" warning=\"%.400s\"", line, layer_warning());
 	errand_reply(r, MHD_HTTP_OK, strdup(done), sizeof(done) - 1);
-}
-
-static int an_tell_nodes(struct request *r, const char *line, bool some)
-{
-	char who[48], *text = NULL;
-	int rc = layer_tell_all(&r->server->layer, line, some, who, &text);
-
-	log_info("change=\"%.200s\" result=%d", line, rc);
-	return an_result(r, rc, "no node of the layer answers", who, text);
-}
-
-/* One that is revived starts with the options that it had: with these, from now on. */
-static void an_keep(const struct layer *l, const struct layer_member *m, char *line)
-{
-	char option[32], *save = NULL, *word, *value;
-
-	strtok_r(line, " ", &save); /* "policy" */
-	while ((word = strtok_r(NULL, " ", &save))) {
-		value = strchr(word, '=');
-		snprintf(option, sizeof(option), "--%.*s", (int)(value - word), word);
-		if (layer_keep_option(l, m, option, value + 1))
-			log_warn("option=%s cannot be kept", option);
-	}
-}
-
-static int an_tell_controller(struct request *r, char *line)
-{
-	const struct layer *l = &r->server->layer;
-	struct layer_member m[LAYER_MEMBERS];
-	size_t n = layer_members(l, m);
-	char *text = NULL;
-	int rc = -ENOTCONN;
-
-	if (!m[n - 1].controller) {
-		errand_error(r, MHD_HTTP_CONFLICT,
-			     "layer '%s' has no controller, which grant and allocate are for; "
-			     "start it with 'sluice up --ionodes N'",
-			     l->name);
-		return -ENODEV;
-	}
-	if (m[n - 1].pid)
-		rc = sl_client_control(m[n - 1].socket, line, &text);
-	log_info("change=\"%.200s\" result=%d", line, rc);
-	if (!rc)
-		an_keep(l, &m[n - 1], line);
-	return an_result(r, rc,
-			 "the controller does not answer; 'sluice up --revive' brings it back", "",
-			 text);
 }
 
 static void an_job_work(struct request *r)
 {
 	char line[CHANGE_LINE], err[CHANGE_TEXT];
-	int turn;
 
-	if (change_job(r->path + strlen(JOBS), r->body, r->length, line, err)) {
+	if (change_job(r->path + strlen(JOBS), r->body, r->length, line, err))
 		errand_error(r, MHD_HTTP_BAD_REQUEST, "%s", err);
-		return;
-	}
-	turn = layer_turn(&r->server->layer);
-	if (!an_tell_nodes(r, line, true))
-		an_done(r);
-	layer_turn_end(turn);
+	else
+		an_change(r, line);
 }
 
 enum MHD_Result answer_job(struct request *r)
@@ -177,24 +121,14 @@ enum MHD_Result answer_job(struct request *r)
 	return errand(r, an_job_work);
 }
 
-/* Of what is left to refuse, most is the controller's: so it is asked first. */
 static void an_policy_work(struct request *r)
 {
-	char nodes[CHANGE_LINE], controller[CHANGE_LINE], err[CHANGE_TEXT];
-	int turn;
+	char line[CHANGE_LINE], err[CHANGE_TEXT];
 
-	if (change_policy(r->body, r->length, nodes, controller, err)) {
+	if (change_policy(r->body, r->length, line, err))
 		errand_error(r, MHD_HTTP_BAD_REQUEST, "%s", err);
-		return;
-	}
-	turn = layer_turn(&r->server->layer);
-	if ((!*controller || !an_tell_controller(r, controller)) &&
-	    (!*nodes || !an_tell_nodes(r, nodes, false))) {
-		if (*nodes && layer_keep_change(&r->server->layer, nodes))
-			log_warn("change=\"%.200s\" cannot be kept", nodes);
-		an_done(r);
-	}
-	layer_turn_end(turn);
+	else
+		an_change(r, line);
 }
 
 enum MHD_Result answer_policy(struct request *r)

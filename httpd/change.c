@@ -105,36 +105,25 @@ int change_job(const char *job, const char *body, size_t length, char line[CHANG
 	return rc;
 }
 
-/* grant and allocate are the controller's. */
-static bool cg_is_controllers(const char *stage)
-{
-	return !strcmp(stage, "grant") || !strcmp(stage, "allocate");
-}
-
-int change_policy(const char *body, size_t length, char nodes[CHANGE_LINE],
-		  char controller[CHANGE_LINE], char err[CHANGE_TEXT])
+int change_policy(const char *body, size_t length, char line[CHANGE_LINE], char err[CHANGE_TEXT])
 {
 	char value[VALUE], why[CHECK_TEXT];
 	const cJSON *item;
 	cJSON *tree = cg_parse(body, length, err);
 	int rc = 0;
 
-	nodes[0] = controller[0] = 0;
 	if (!tree)
 		return -EINVAL;
+	snprintf(line, CHANGE_LINE, "policy");
 	if (!tree->child)
 		rc = cg_wrong(err,
 			      "which policy? There are the stages allocate, grant, admit, share "
 			      "and order");
 	cJSON_ArrayForEach(item, tree)
 	{
-		char *line = cg_is_controllers(item->string) ? controller : nodes;
-
 		if (!rc && !(rc = cg_value(item, value, err)) &&
 		    check_policy(item->string, value, why))
 			rc = cg_wrong(err, "%s", why);
-		if (!*line)
-			snprintf(line, CHANGE_LINE, "policy");
 		if (!rc)
 			rc = cg_add(line, item->string, value, err);
 	}

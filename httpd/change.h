@@ -19,12 +19,8 @@
 /* {"max":"100M","weight":2}: "set JOB max=100M weight=2" */
 int change_job(const char *job, const char *body, size_t length, char line[CHANGE_LINE],
 	       char err[CHANGE_TEXT]);
-/*
- * {"share":"io-sets","grant":"set-10"}: "policy share=io-sets" for the nodes and "policy
- * grant=set-10" for the controller; "": nothing for them.
- */
-int change_policy(const char *body, size_t length, char nodes[CHANGE_LINE],
-		  char controller[CHANGE_LINE], char err[CHANGE_TEXT]);
+/* {"share":"io-sets","grant":"set-10"}: "policy share=io-sets grant=set-10" */
+int change_policy(const char *body, size_t length, char line[CHANGE_LINE], char err[CHANGE_TEXT]);
 /* {"policies":["fair-share","set-10"]}: those, each to be freed; none: all there are. */
 int change_what_if(const char *body, size_t length, char *policy[CHANGE_POLICIES + 1],
 		   char err[CHANGE_TEXT]);

@@ -219,7 +219,7 @@ int main(int argc, char **argv)
 		return usage("unknown argument", argv[optind]);
 	if (!name)
 		return usage("missing option", "--name");
-	if (layer_open(&server.layer, "dashboard", name, false))
+	if (cli_result("dashboard", layer_open(&server.layer, name, false), layer_error()))
 		return 1;
 	return serve(&server, listen, any_port, ready_fd) ? 1 : 0;
 }

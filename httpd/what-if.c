@@ -149,9 +149,8 @@ static void wi_simulate(struct request *r, struct plan *plan, char *const *polic
 	size_t length = 0;
 	int status;
 
-	if (layer_program("dashboard", program)) {
-		errand_error(r, MHD_HTTP_INTERNAL_SERVER_ERROR,
-			     "cannot find the simulator, 'sluice'");
+	if (layer_program(program)) {
+		errand_error(r, MHD_HTTP_INTERNAL_SERVER_ERROR, "%s", layer_error());
 		return;
 	}
 	status = wi_run(r->server, program, plan->scenario, policy, &printed);

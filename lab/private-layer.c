@@ -84,7 +84,7 @@ static int pl_members(const struct private *p)
 	struct layer_member m[LAYER_MEMBERS];
 	struct layer l;
 	size_t count;
-	int status = layer_open(&l, p->cmd, NULL, false);
+	int status = cli_result(p->cmd, layer_open(&l, NULL, false), layer_error());
 
 	if (status)
 		return status;
@@ -126,7 +126,7 @@ int64_t private_layer_cpu_ns(void)
 int private_layer_listens(const struct private *p, char address[300], char secret[PATH_MAX])
 {
 	struct layer l;
-	int status = layer_open(&l, p->cmd, NULL, false);
+	int status = cli_result(p->cmd, layer_open(&l, NULL, false), layer_error());
 
 	if (status)
 		return status;

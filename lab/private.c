@@ -145,7 +145,7 @@ static void pr_become(const struct private *p, pid_t parent, int ready, const ch
 	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	ready = fcntl(ready, F_DUPFD, 3); /* without O_CLOEXEC */
 	if (fd < 0 || ready < 0 || dup2(fd, 1) < 0 || dup2(fd, 2) < 0 ||
-	    layer_daemon(p->cmd, daemon))
+	    cli_result(p->cmd, layer_daemon(daemon), layer_error()))
 		_exit(127);
 	snprintf(number, sizeof(number), "%d", ready);
 	while (*words && n < ARGS_MAX - 3)

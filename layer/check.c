@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/cli.h"
+#include "base/guess.h"
 #include "base/units.h"
 #include "sched/spec.h"
 #include "wire/ops.h"
@@ -94,7 +94,7 @@ bool check_auto(const char *capacity)
 	return !strcmp(capacity, "auto") || (!strncmp(capacity, "auto,", 5) && capacity[5]);
 }
 
-void check_warn_rate(const char *cmd, const char *what, const char *text, uint64_t least_bps)
+bool check_low_rate(const char *what, const char *text, uint64_t least_bps, char *warning)
 {
 	size_t length = text ? strlen(text) : 0;
 	bool bare = length && text[length - 1] >= '0' && text[length - 1] <= '9';
@@ -103,25 +103,28 @@ void check_warn_rate(const char *cmd, const char *what, const char *text, uint64
 
 	if (!text || sl_parse_rate(text, &bps) || !bps ||
 	    bps >= (bare && least_bps < CHECK_LOW_CAPACITY ? CHECK_LOW_CAPACITY : least_bps))
-		return;
+		return false;
 	sl_format_rate(rate, sizeof(rate), bps);
 	if (bare)
-		cli_warn(cmd,
-			 "%s is %s: a number without a unit is bytes per second. Write %.24sM for "
+		snprintf(warning, CHECK_TEXT,
+			 "%.200s is %s: a number without a unit is bytes per second. Write %.24sM "
+			 "for "
 			 "MB/s.",
 			 what, rate, text);
 	else
-		cli_warn(cmd, "%s is only %s. Write M for MB/s or G for GB/s.", what, rate);
+		snprintf(warning, CHECK_TEXT, "%.200s is only %s. Write M for MB/s or G for GB/s.",
+			 what, rate);
+	return true;
 }
 
-void check_warn_word(const char *cmd, const char *whose, const char *word)
+bool check_low_word(const char *whose, const char *word, char *warning)
 {
 	char what[CHECK_TEXT];
 
 	if (strncmp(word, "min=", 4) != 0 && strncmp(word, "max=", 4) != 0)
-		return;
+		return false;
 	snprintf(what, sizeof(what), "%s%.3s", whose, word);
-	check_warn_rate(cmd, what, word + 4, CHECK_LOW_JOB);
+	return check_low_rate(what, word + 4, CHECK_LOW_JOB, warning);
 }
 
 static int ch_rate(const char *key, const char *value, uint64_t *out, char *err)
@@ -187,6 +190,32 @@ int check_job_key(const char *key, const char *value, struct sl_job_conf *conf, 
 	if (!strcmp(key, "order"))
 		return strcmp(value, "default") ? check_policy("order", value, err) : 0;
 	return ch_wrong(err, -ENOENT, "a job has no key '%.32s'; there are " CHECK_JOB_KEYS, key);
+}
+
+int check_job_word(const char *word, char *err)
+{
+	static const char *const keys[] = { "min",    "max",	     "burst", "weight",
+					    "period", "best_effort", "order", "min_ops" };
+	const char *equals = strchr(word, '=');
+	struct sl_job_conf conf;
+	char key[32], why[CHECK_TEXT];
+	struct sl_guess guess = { .word = key };
+	int rc;
+
+	if (!equals || equals == word) {
+		snprintf(err, CHECK_TEXT, "'%.200s' is not KEY=VALUE, like max=100M.", word);
+		return -EINVAL;
+	}
+	snprintf(key, sizeof(key), "%.*s", (int)(equals - word), word);
+	rc = check_job_key(key, equals + 1, &conf, why);
+	for (size_t i = 0; rc == -ENOENT && i < sizeof(keys) / sizeof(keys[0]); i++)
+		sl_consider(&guess, keys[i]);
+	for (int i = 0; rc == -ENOENT && i < SL_METERS; i++)
+		sl_consider(&guess, sl_meter_keys[i]);
+	if (rc)
+		snprintf(err, CHECK_TEXT, guess.best ? "%.300s. Did you mean '%s'?" : "%.300s.",
+			 why, guess.best);
+	return rc ? -EINVAL : 0;
 }
 
 char *check_absolute(const char *spec)

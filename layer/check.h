@@ -32,6 +32,8 @@ int check_job_name(const char *name, char *err);
 int check_owner(const char *name, char *err);
 /* One key of a job into *conf (order: checked only). 0, -ENOENT: no such key, -EINVAL. */
 int check_job_key(const char *key, const char *value, struct sl_job_conf *conf, char *err);
+/* "max=100M", a word of `sluice set JOB`. 0, or -EINVAL with whole sentences in err. */
+int check_job_word(const char *word, char *err);
 /* A tree (order=auto,tree=FILE) by its whole path, since nodes run in another directory; malloc'ed,
  * NULL: no memory, or the path is too long. */
 char *check_absolute(const char *spec);
@@ -43,15 +45,16 @@ int check_address(const char *value, bool any_host, char *err);
 int check_host(const char *value, char *err);
 int check_port(const char *value, char *err);
 /*
- * Warn of a rate that was hardly meant: less than `least_bps`, or than 1 MB/s if it was written
- * without a unit. text: as it was typed, and what: "--max", "capacity". NULL and 0: nothing.
+ * Whether a rate is so low that it is likely a slip: less than `least_bps`, or than 1 MB/s if it
+ * was written without a unit. text: as it was typed, or NULL; what: "--max", "capacity". The
+ * sentence to warn with is put into warning (CHECK_TEXT bytes).
  */
 #define CHECK_LOW_CAPACITY UINT64_C(1000000)
 #define CHECK_LOW_JOB	   UINT64_C(100000)
-void check_warn_rate(const char *cmd, const char *what, const char *text, uint64_t least_bps);
-/* The same for "min=RATE" and "max=RATE" of a job; other words: nothing. whose: "", or what stands
+bool check_low_rate(const char *what, const char *text, uint64_t least_bps, char *warning);
+/* The same for "min=RATE" and "max=RATE" of a job; other words: false. whose: "", or what stands
  * before it in the message. */
-void check_warn_word(const char *cmd, const char *whose, const char *word);
+bool check_low_word(const char *whose, const char *word, char *warning);
 /* A number without sign or anything behind it, from low to high. 0 or -EINVAL. */
 int check_count(const char *text, unsigned long low, unsigned long high, unsigned long *out);
 

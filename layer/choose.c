@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which layers there are, which of them is meant, and what to say when it is not up: layer.h. */
 #include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cli.h"
 #include "layer/layer.h"
 
 static int cs_by_name(const void *a, const void *b)
@@ -15,15 +15,19 @@ static int cs_by_name(const void *a, const void *b)
 	return strcmp(x->layer.name, y->layer.name);
 }
 
-size_t layer_all(const char *cmd, struct layer_seen **all)
+int layer_all(struct layer_seen **all, size_t *seen_count)
 {
 	char runtime[PATH_MAX], err[CHECK_TEXT];
 	size_t count = 0;
 	struct dirent *entry;
 	DIR *dir;
+	int rc;
 
 	*all = NULL;
-	if (layer_runtime(cmd, false, runtime) || !(dir = opendir(runtime)))
+	*seen_count = 0;
+	if ((rc = layer_runtime(false, runtime)))
+		return rc;
+	if (!(dir = opendir(runtime)))
 		return 0;
 	/* cppcheck-suppress readdirCalled ; there is one thread */
 	while ((entry = readdir(dir))) {
@@ -36,7 +40,7 @@ size_t layer_all(const char *cmd, struct layer_seen **all)
 			break;
 		*all = seen;
 		seen += count;
-		if (layer_open(&seen->layer, cmd, entry->d_name, false))
+		if (layer_open(&seen->layer, entry->d_name, false))
 			continue;
 		seen->state = layer_state(&seen->layer);
 		seen->pid = layer_pid(&seen->layer);
@@ -47,19 +51,21 @@ size_t layer_all(const char *cmd, struct layer_seen **all)
 	closedir(dir);
 	if (count)
 		qsort(*all, count, sizeof(**all), cs_by_name);
-	return count;
+	*seen_count = count;
+	return 0;
 }
 
 /*
  * "'a' for /x, 'b' for /y": those that are up, or those whose members have all died (one that was
  * just killed is LAYER_BUSY for a moment). How many, and the last of them.
  */
-static size_t cs_list(const char *cmd, bool up, char *out, size_t size, struct layer *last)
+static size_t cs_list(bool up, char *out, size_t size, struct layer *last)
 {
 	struct layer_seen *all;
-	size_t count = layer_all(cmd, &all), at = 0, found = 0;
+	size_t count, at = 0, found = 0;
 
 	out[0] = 0;
+	layer_all(&all, &count);
 	for (size_t i = 0; i < count; i++) {
 		if ((all[i].state == LAYER_UP) != up)
 			continue;
@@ -73,33 +79,33 @@ static size_t cs_list(const char *cmd, bool up, char *out, size_t size, struct l
 	return found;
 }
 
-int layer_choose(struct layer *l, const char *cmd, const char *name)
+int layer_choose(struct layer *l, const char *name)
 {
-	int status = layer_open(l, cmd, name, false);
+	int rc = layer_open(l, name, false);
 	struct layer only;
 	char names[1000];
 	bool up = true;
 	size_t count;
 
-	if (status || layer_enter(l) || name || layer_state(l) != LAYER_DOWN)
-		return status;
-	count = cs_list(cmd, true, names, sizeof(names), &only);
+	if (rc || layer_enter(l) || name || layer_state(l) != LAYER_DOWN)
+		return rc;
+	count = cs_list(true, names, sizeof(names), &only);
 	if (!count) {
 		up = false;
-		count = cs_list(cmd, false, names, sizeof(names), &only);
+		count = cs_list(false, names, sizeof(names), &only);
 	}
 	if (count > 1)
-		return cli_fail(cmd, "several layers %s: %s; choose with --name.",
-				up ? "are up" : "have died", names);
+		return layer_fail(-ENOTUNIQ, "several layers %s: %s; choose with --name.",
+				  up ? "are up" : "have died", names);
 	if (count) {
 		*l = only;
 		layer_enter(l);
-		return CLI_OK;
+		return 0;
 	}
 	/* None of this user's: that of the machine, if there is one. */
-	if (layer_open(&only, cmd, LAYER_SYSTEM, false) == CLI_OK && layer_pid(&only))
+	if (layer_open(&only, LAYER_SYSTEM, false) == 0 && layer_pid(&only))
 		*l = only;
-	return CLI_OK;
+	return 0;
 }
 
 int layer_not_up(const struct layer *l, bool advise)
@@ -114,42 +120,44 @@ int layer_not_up(const struct layer *l, bool advise)
 	switch (layer_state(l)) {
 	case LAYER_UP: /* it holds the lock, and did not answer */
 		if (layer_dead(l, up, sizeof(up)))
-			return cli_fail(l->cmd,
-					"of layer '%s' there died: %s; its logs are in %s. 'sluice "
-					"up%s --revive' brings back what died.",
-					l->name, up, l->dir, option);
+			return layer_fail(
+				-ENOTCONN,
+				"of layer '%s' there died: %s; its logs are in %s. 'sluice "
+				"up%s --revive' brings back what died.",
+				l->name, up, l->dir, option);
 		if (layer_stopped(l, &m))
-			return cli_fail(l->cmd,
-					"%s of layer '%s' (pid %d) is stopped: 'kill -CONT %d' "
-					"lets it go on, 'kill -KILL %d' ends it.",
-					layer_member_called(&m, !layer_has_many(l), called),
-					l->name, (int)m.pid, (int)m.pid, (int)m.pid);
-		return cli_fail(l->cmd,
-				"layer '%s' is up, but its node does not answer; its log "
-				"is %s/log.",
-				l->name, l->dir);
+			return layer_fail(-ENOTCONN,
+					  "%s of layer '%s' (pid %d) is stopped: 'kill -CONT %d' "
+					  "lets it go on, 'kill -KILL %d' ends it.",
+					  layer_member_called(&m, !layer_has_many(l), called),
+					  l->name, (int)m.pid, (int)m.pid, (int)m.pid);
+		return layer_fail(-ENOTCONN,
+				  "layer '%s' is up, but its node does not answer; its log "
+				  "is %s/log.",
+				  l->name, l->dir);
 	case LAYER_BUSY:
-		return cli_fail(l->cmd,
-				"layer '%s' is just being started or stopped by another "
-				"command. Try again.",
-				l->name);
+		return layer_fail(-ENOTCONN,
+				  "layer '%s' is just being started or stopped by another "
+				  "command. Try again.",
+				  l->name);
 	case LAYER_DIED:
-		return cli_fail(l->cmd,
-				"the node of layer '%s' has died; its log is %s/log. 'sluice "
-				"up%s --revive' starts it again, as it was but for what 'sluice "
-				"set' changed of jobs.",
-				l->name, l->dir, option);
+		return layer_fail(-ENOTCONN,
+				  "the node of layer '%s' has died; its log is %s/log. 'sluice "
+				  "up%s --revive' starts it again, as it was but for what 'sluice "
+				  "set' changed of jobs.",
+				  l->name, l->dir, option);
 	case LAYER_DOWN:
 		break;
 	}
-	if (cs_list(l->cmd, true, up, sizeof(up), &last))
-		return cli_fail(l->cmd, "layer '%s' is not up. Up: %s; choose with --name.",
-				l->name, up);
+	if (cs_list(true, up, sizeof(up), &last))
+		return layer_fail(-ENOTCONN, "layer '%s' is not up. Up: %s; choose with --name.",
+				  l->name, up);
 	if (named && advise)
-		return cli_fail(l->cmd, "layer '%s' is not up. Start it with 'sluice up%s DIR'.",
-				l->name, option);
+		return layer_fail(-ENOTCONN,
+				  "layer '%s' is not up. Start it with 'sluice up%s DIR'.", l->name,
+				  option);
 	if (named)
-		return cli_fail(l->cmd, "layer '%s' is not up.", l->name);
-	return cli_fail(l->cmd, "no layer is up.%s",
-			advise ? " Start one with 'sluice up DIR'." : "");
+		return layer_fail(-ENOTCONN, "layer '%s' is not up.", l->name);
+	return layer_fail(-ENOTCONN, "no layer is up.%s",
+			  advise ? " Start one with 'sluice up DIR'." : "");
 }

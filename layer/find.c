@@ -4,13 +4,13 @@
  * very program, in the build directory or where both were installed, else where they were to be
  * installed. So a program is never mixed with the parts of another version.
  */
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/cli.h"
 #include "layer/layer.h"
 
 /* From meson.build; both relative to the prefix. */
@@ -39,8 +39,8 @@ static bool fi_try(const char *dir, const char *below, const char *file, char pa
 	       access(path, R_OK) == 0;
 }
 
-static int fi_find(const char *cmd, const char *variable, const char *file,
-		   const char *const *places, char path[PATH_MAX])
+static int fi_find(const char *variable, const char *file, const char *const *places,
+		   char path[PATH_MAX])
 {
 	const char *given = getenv(variable);
 	char here[PATH_MAX];
@@ -48,77 +48,78 @@ static int fi_find(const char *cmd, const char *variable, const char *file,
 
 	if (given && *given) {
 		if (access(given, R_OK) == 0 && realpath(given, path))
-			return CLI_OK;
-		return cli_fail(cmd, "%s is set to %s, which cannot be read.", variable, given);
+			return 0;
+		return layer_fail(-ENOENT, "%s is set to %s, which cannot be read.", variable,
+				  given);
 	}
 	if (n > 0) {
 		here[n] = 0;
 		*strrchr(here, '/') = 0;
 		for (const char *const *p = places; *p; p++)
 			if (fi_try(here, *p, file, path))
-				return CLI_OK;
+				return 0;
 	}
 	for (const char *const *p = places; *p; p++)
 		if (!strncmp(*p, "../", 3) && fi_try(SL_PREFIX, *p + 3, file, path))
-			return CLI_OK;
-	return cli_fail(cmd,
-			"cannot find %s near this program; is the installation complete? "
-			"%s can say where it is.",
-			file, variable);
+			return 0;
+	return layer_fail(-ENOENT,
+			  "cannot find %s near this program; is the installation complete? "
+			  "%s can say where it is.",
+			  file, variable);
 }
 
-int layer_daemon(const char *cmd, char path[PATH_MAX])
+int layer_daemon(char path[PATH_MAX])
 {
 	static const char *const places[] = { ".",	 "../sluiced", "../bin",
 					      "../sbin", "../libexec", NULL };
 
-	return fi_find(cmd, "SLUICED", "sluiced", places, path);
+	return fi_find("SLUICED", "sluiced", places, path);
 }
 
-int layer_gate(const char *cmd, char path[PATH_MAX])
+int layer_gate(char path[PATH_MAX])
 {
 	static const char *const places[] = { ".",	    "../client/gate",
 					      "../libexec", "../lib/sluice",
 					      "../bin",	    NULL };
 
-	return fi_find(cmd, "SLUICE_GATE_PROGRAM", "sluice-gate", places, path);
+	return fi_find("SLUICE_GATE_PROGRAM", "sluice-gate", places, path);
 }
 
-int layer_httpd(const char *cmd, char path[PATH_MAX])
+int layer_httpd(char path[PATH_MAX])
 {
 	static const char *const places[] = { ".",	 "../httpd",   "../bin",
 					      "../sbin", "../libexec", NULL };
 
-	return fi_find(cmd, "SLUICE_HTTPD", "sluice-httpd", places, path);
+	return fi_find("SLUICE_HTTPD", "sluice-httpd", places, path);
 }
 
-int layer_program(const char *cmd, char path[PATH_MAX])
+int layer_program(char path[PATH_MAX])
 {
 	static const char *const places[] = { ".", "../cli", "../bin", NULL };
 
-	return fi_find(cmd, "SLUICE_PROGRAM", "sluice", places, path);
+	return fi_find("SLUICE_PROGRAM", "sluice", places, path);
 }
 
-int layer_tools(const char *cmd, char path[PATH_MAX])
+int layer_tools(char path[PATH_MAX])
 {
 	static const char *const places[] = { ".", "../libexec", NULL };
 
-	return fi_find(cmd, "SLUICE_TOOLS", "sluice-tools", places, path);
+	return fi_find("SLUICE_TOOLS", "sluice-tools", places, path);
 }
 
-int layer_preload(const char *cmd, char path[PATH_MAX])
+int layer_preload(char path[PATH_MAX])
 {
 	static const char *const places[] = {
 		"../client", ("../" SL_LIBDIR "/sluice"), "../lib/sluice", "../lib64/sluice", ".",
 		NULL
 	};
-	int status = fi_find(cmd, "SLUICE_PRELOAD", "libsluice_preload.so", places, path);
+	int rc = fi_find("SLUICE_PRELOAD", "libsluice_preload.so", places, path);
 
 	/* ld.so has no way to write these in LD_PRELOAD. */
-	if (!status && strpbrk(path, " :"))
-		return cli_fail(cmd,
-				"%s cannot be preloaded: its path must not contain spaces or "
-				"colons.",
-				path);
-	return status;
+	if (!rc && strpbrk(path, " :"))
+		return layer_fail(-ENOENT,
+				  "%s cannot be preloaded: its path must not contain spaces or "
+				  "colons.",
+				  path);
+	return rc;
 }

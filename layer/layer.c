@@ -13,7 +13,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/cli.h"
 #include "layer/check.h"
 
 #define LOCK_TRIES 100
@@ -56,40 +55,41 @@ static bool la_runtime_path(char out[PATH_MAX])
 }
 
 /* It holds what decides over the user's files: nobody else may have put or may reach it. */
-int layer_runtime(const char *cmd, bool make, char path[PATH_MAX])
+int layer_runtime(bool make, char path[PATH_MAX])
 {
 	struct stat st;
 
 	if (!la_runtime_path(path))
-		return cli_fail(cmd, "the path of the runtime directory is too long; set "
-				     "SLUICE_RUNTIME to a shorter one.");
+		return layer_fail(-ENAMETOOLONG,
+				  "the path of the runtime directory is too long; set "
+				  "SLUICE_RUNTIME to a shorter one.");
 	if (make && mkdir(path, 0700) && errno != EEXIST)
-		return cli_fail(cmd,
-				"cannot make the runtime directory %s: %s. Set SLUICE_RUNTIME "
-				"to another.",
-				path, strerror(errno));
+		return layer_fail(-errno,
+				  "cannot make the runtime directory %s: %s. Set SLUICE_RUNTIME "
+				  "to another.",
+				  path, strerror(errno));
 	if (lstat(path, &st)) {
 		if (errno == ENOENT && !make)
-			return CLI_OK; /* no layer was ever up */
-		return cli_fail(cmd, "cannot use the runtime directory %s: %s.", path,
-				strerror(errno));
+			return 0; /* no layer was ever up */
+		return layer_fail(-errno, "cannot use the runtime directory %s: %s.", path,
+				  strerror(errno));
 	}
 	if (!S_ISDIR(st.st_mode))
-		return cli_fail(cmd,
-				"the runtime directory %s is not a directory. Set "
-				"SLUICE_RUNTIME to another.",
-				path);
+		return layer_fail(-EACCES,
+				  "the runtime directory %s is not a directory. Set "
+				  "SLUICE_RUNTIME to another.",
+				  path);
 	if (st.st_uid != geteuid())
-		return cli_fail(cmd,
-				"the runtime directory %s belongs to user %u. Set "
-				"SLUICE_RUNTIME to one of your own.",
-				path, (unsigned)st.st_uid);
+		return layer_fail(-EACCES,
+				  "the runtime directory %s belongs to user %u. Set "
+				  "SLUICE_RUNTIME to one of your own.",
+				  path, (unsigned)st.st_uid);
 	if (st.st_mode & 077)
-		return cli_fail(cmd,
-				"the runtime directory %s is open to others. Close it with "
-				"'chmod 700 %s', or set SLUICE_RUNTIME to another.",
-				path, path);
-	return CLI_OK;
+		return layer_fail(-EACCES,
+				  "the runtime directory %s is open to others. Close it with "
+				  "'chmod 700 %s', or set SLUICE_RUNTIME to another.",
+				  path, path);
+	return 0;
 }
 
 /* ---- opening and locking ---- */
@@ -102,38 +102,39 @@ static const char *la_system_path(void)
 }
 
 /* Whoever can write there could listen in the place of the node. */
-static int la_system_runtime(const char *cmd, bool make)
+static int la_system_runtime(bool make)
 {
 	const char *path = la_system_path();
 	struct stat st;
 
 	if (make && mkdir(path, 0755) && errno != EEXIST)
-		return cli_fail(cmd, "cannot make %s: %s.", path, strerror(errno));
+		return layer_fail(-errno, "cannot make %s: %s.", path, strerror(errno));
 	if (make && lstat(path, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == 0)
 		chmod(path, 0755); /* whatever the umask is */
 	if (lstat(path, &st))
 		return errno == ENOENT && !make
-			       ? CLI_OK
-			       : cli_fail(cmd, "cannot use %s: %s.", path, strerror(errno));
+			       ? 0
+			       : layer_fail(-errno, "cannot use %s: %s.", path, strerror(errno));
 	if (!S_ISDIR(st.st_mode) || st.st_uid != 0 || st.st_mode & 022)
-		return cli_fail(cmd,
-				"%s is not a directory of root that only root can write to; layers "
-				"for all users are not looked for there.",
-				path);
-	return CLI_OK;
+		return layer_fail(
+			-EACCES,
+			"%s is not a directory of root that only root can write to; layers "
+			"for all users are not looked for there.",
+			path);
+	return 0;
 }
 
-static int la_open_system(struct layer *l, const char *cmd, const char *name, bool make)
+static int la_open_system(struct layer *l, const char *name, bool make)
 {
 	char err[CHECK_TEXT];
 	struct stat st;
-	int n, status;
+	int n, rc;
 
 	l->system = true;
 	if (check_layer_name(name, err))
-		return cli_usage(cmd, "%s.", err);
-	if ((status = la_system_runtime(cmd, make)))
-		return status;
+		return layer_fail(-EINVAL, "%s.", err);
+	if ((rc = la_system_runtime(make)))
+		return rc;
 	n = snprintf(l->name, sizeof(l->name), "%s%s%s", LAYER_SYSTEM,
 		     strcmp(name, LAYER_DEFAULT) ? ":" : "",
 		     strcmp(name, LAYER_DEFAULT) ? name : "");
@@ -142,40 +143,40 @@ static int la_open_system(struct layer *l, const char *cmd, const char *name, bo
 			     name);
 	if (n >= (int)sizeof(l->socket) ||
 	    snprintf(l->dir, sizeof(l->dir), "%s/%s", la_system_path(), name) >= PATH_MAX)
-		return cli_fail(cmd, "the path of layer '%s' is too long.", name);
+		return layer_fail(-ENAMETOOLONG, "the path of layer '%s' is too long.", name);
 	if (lstat(l->dir, &st) == 0 && S_ISDIR(st.st_mode)) {
 		l->account = st.st_uid;
 		l->group = st.st_gid;
 	}
-	return CLI_OK;
+	return 0;
 }
 
-int layer_open(struct layer *l, const char *cmd, const char *name, bool make)
+int layer_open(struct layer *l, const char *name, bool make)
 {
 	char runtime[PATH_MAX], err[CHECK_TEXT];
-	int n, status;
+	int n, rc;
 
 	name = name ? name : LAYER_DEFAULT;
-	*l = (struct layer){ .cmd = cmd, .lock = -1 };
+	*l = (struct layer){ .lock = -1 };
 	if (!strcmp(name, LAYER_SYSTEM))
-		return la_open_system(l, cmd, LAYER_DEFAULT, make);
+		return la_open_system(l, LAYER_DEFAULT, make);
 	if (!strncmp(name, LAYER_SYSTEM ":", strlen(LAYER_SYSTEM) + 1))
-		return la_open_system(l, cmd, name + strlen(LAYER_SYSTEM) + 1, make);
+		return la_open_system(l, name + strlen(LAYER_SYSTEM) + 1, make);
 	if (check_layer_name(name, err))
-		return cli_usage(cmd, "%s.", err);
+		return layer_fail(-EINVAL, "%s.", err);
 	snprintf(l->name, sizeof(l->name), "%s", name);
-	if ((status = layer_runtime(cmd, make, runtime)))
-		return status;
+	if ((rc = layer_runtime(make, runtime)))
+		return rc;
 	n = snprintf(l->dir, sizeof(l->dir), "%s/%s", runtime, l->name);
 	if (n < PATH_MAX)
 		n = snprintf(l->socket, sizeof(l->socket), "%s/node.sock", l->dir);
 	if (n >= (int)sizeof(l->socket))
-		return cli_fail(cmd,
-				"%s/%s/node.sock is longer than the %zu bytes that the path "
-				"of a socket may have. Set SLUICE_RUNTIME to a shorter "
-				"directory, or choose a shorter name.",
-				runtime, l->name, sizeof(l->socket) - 1);
-	return CLI_OK;
+		return layer_fail(-ENAMETOOLONG,
+				  "%s/%s/node.sock is longer than the %zu bytes that the path "
+				  "of a socket may have. Set SLUICE_RUNTIME to a shorter "
+				  "directory, or choose a shorter name.",
+				  runtime, l->name, sizeof(l->socket) - 1);
+	return 0;
 }
 
 void layer_close(struct layer *l)

@@ -34,8 +34,9 @@
  * them has ended. One that was revived later has the file open, and holds the lock only if it was
  * free then.
  *
- * Functions that take cmd report failures in the name of that command, and return CLI_OK or the
- * exit status.
+ * Nothing here prints. A function that fails returns a negative errno, and layer_error() has the
+ * sentences that say what happened and what to do; -EINVAL: the caller's words are wrong. Where
+ * this is not so, the comment of the function says it.
  */
 #ifndef SL_LAYER_LAYER_H
 #define SL_LAYER_LAYER_H
@@ -51,7 +52,6 @@
 #define LAYER_SYSTEM  "system"
 
 struct layer {
-	const char *cmd; /* for messages; borrowed */
 	char name[CHECK_LAYER_NAME + 1];
 	char dir[PATH_MAX];
 	char socket[108]; /* as long as sun_path */
@@ -62,14 +62,23 @@ struct layer {
 	int answer_ms;	  /* how long layer_tell_all() waits for each node; 0: 10 s */
 };
 
+#define LAYER_TEXT 2560
+/* Of the last failure in this thread. */
+const char *layer_error(void);
+/* Of the last change in this thread: it was made, but something has to be known; or "". */
+const char *layer_warning(void);
+/* For the files of layer/: set these. layer_fail() returns rc; layer_warn(NULL): no warning. */
+int layer_fail(int rc, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void layer_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 /* Find it; with make, make its directory. It need not be up. name NULL: the default. */
-int layer_open(struct layer *l, const char *cmd, const char *name, bool make);
+int layer_open(struct layer *l, const char *name, bool make);
 /*
  * The one that is meant by name; by NULL: the default, if there is one by that name, else the only
- * one that is up, else the only one that has died. If there are several, that is reported. It need
+ * one that is up, else the only one that has died. If there are several, that is a failure. It need
  * not be up.
  */
-int layer_choose(struct layer *l, const char *cmd, const char *name);
+int layer_choose(struct layer *l, const char *name);
 void layer_close(struct layer *l);
 
 /*
@@ -149,7 +158,7 @@ struct layer_start {
 };
 int layer_launch(struct layer *l, const struct layer_member *m, const char *const *args,
 		 struct layer_start *s);
-int layer_ready(struct layer *l, const struct layer_member *m, bool alone, struct layer_start *s);
+int layer_ready(const struct layer_member *m, bool alone, struct layer_start *s);
 /* Stop what this very process has started. */
 void layer_stop(struct layer_start *s, size_t count);
 /* The command line of a member as it was started, by pointers into *text; both to be freed. */
@@ -170,6 +179,19 @@ int layer_keep_option(const struct layer *l, const struct layer_member *m, const
 		      const char *value);
 
 /*
+ * Change a layer, in turn with others: a line as for a node (sluiced/ionode/control.c), but
+ *
+ *	policy share=wfq grant=fcfs	nodes and controller are told what is theirs
+ *	capacity 200000000		of all nodes together; also capacity-ops
+ *	open, close			nobody's turn is waited for: they are for emergencies
+ *	reload				all nodes take the configuration file again, or none does
+ *
+ * What was changed is kept for nodes that are revived. -ENOENT: no such job; -ENOTCONN: it is not
+ * up, or its controller has died; -EPROTO and others: refused. layer_warning() may say something.
+ */
+int layer_change(const struct layer *l, const char *line);
+
+/*
  * What all nodes have been told, "capacity 5000000", "open", "close" or "policy share=io-sets order=to": one that is
  * revived when no other lives is to be told, too. 0 or -errno.
  */
@@ -178,11 +200,11 @@ int layer_keep_change(const struct layer *l, const char *line);
  */
 int layer_kept_change(const struct layer *l, unsigned which, char *line, size_t size);
 
-/* Say that it is not up, what is, and with advise how to start it. Returns CLI_FAILED. */
+/* -ENOTCONN: it is not up; which one is, and with advise how to start it. */
 int layer_not_up(const struct layer *l, bool advise);
 /*
  * One line to the node, the first that lives if there are several. What it answers goes to *answer
- * (to be freed; may be NULL: not wanted); what it refuses is reported in its words.
+ * (to be freed; may be NULL: not wanted).
  */
 int layer_ask(const struct layer *l, const char *line, char **answer);
 /*
@@ -198,7 +220,7 @@ int layer_ask(const struct layer *l, const char *line, char **answer);
  */
 int layer_ask_all(const struct layer *l, const char *line, bool some);
 /*
- * The same, with nothing reported: 0 or -errno, -ENOTCONN if no node lives; who: "I/O node 1: " if
+ * The same without a sentence: -ENOTCONN if no node lives; who: "I/O node 1: " if
  * it is another than the first that refuses; *text: its words, to be freed, or NULL.
  */
 int layer_tell_all(const struct layer *l, const char *line, bool some, char who[48], char **text);
@@ -208,26 +230,26 @@ bool layer_post(const struct layer *l, const struct layer_member *m, size_t n, c
 /* As layer_tell_all(), with its members known; those that have died meanwhile have no pid afterwards. */
 int layer_tell(const struct layer *l, struct layer_member *m, size_t n, const char *line, bool some,
 	       char who[48], char **text);
-/* Report what came of a line, if that is a failure; *text is freed then. who: as above, or "". */
+/* The sentence for what came of a line, if that is a failure; *text is freed then. who: as above, or "". */
 int layer_report(const struct layer *l, const char *who, int rc, char **text);
 
-/* All layers of this user that are not down, by name; to be freed. */
+/* All layers of this user that are not down, by name; *all is to be freed. */
 struct layer_seen {
 	struct layer layer;
 	enum layer_state state;
 	pid_t pid;	     /* 0: none */
 	char root[PATH_MAX]; /* "": not known */
 };
-size_t layer_all(const char *cmd, struct layer_seen **all);
+int layer_all(struct layer_seen **all, size_t *count);
 /* The runtime directory, which need not be there unless it is to be made. */
-int layer_runtime(const char *cmd, bool make, char path[PATH_MAX]);
+int layer_runtime(bool make, char path[PATH_MAX]);
 
 /* What belongs to this program: the daemon, the dashboard's server, the library for LD_PRELOAD. */
-int layer_daemon(const char *cmd, char path[PATH_MAX]);
-int layer_gate(const char *cmd, char path[PATH_MAX]); /* sluice-gate */
-int layer_httpd(const char *cmd, char path[PATH_MAX]);
-int layer_program(const char *cmd, char path[PATH_MAX]); /* `sluice` itself */
-int layer_tools(const char *cmd, char path[PATH_MAX]);	 /* `sluice-tools` */
-int layer_preload(const char *cmd, char path[PATH_MAX]);
+int layer_daemon(char path[PATH_MAX]);
+int layer_gate(char path[PATH_MAX]); /* sluice-gate */
+int layer_httpd(char path[PATH_MAX]);
+int layer_program(char path[PATH_MAX]); /* `sluice` itself */
+int layer_tools(char path[PATH_MAX]);	/* `sluice-tools` */
+int layer_preload(char path[PATH_MAX]);
 
 #endif

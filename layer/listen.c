@@ -9,18 +9,16 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "base/cli.h"
-
 #define SECRET_BYTES 24 /* as 48 hexadecimal digits; the protocol takes 63 characters */
 
-int listen_make_secret(const char *cmd, const char *path)
+int listen_make_secret(const char *path)
 {
 	unsigned char random[SECRET_BYTES];
 	char text[2 * SECRET_BYTES + 2];
 	int fd, error;
 
 	if (getrandom(random, sizeof(random), 0) != sizeof(random))
-		return cli_fail(cmd, "cannot make a secret: %s.", strerror(errno));
+		return layer_fail(-errno, "cannot make a secret: %s.", strerror(errno));
 	for (size_t i = 0; i < SECRET_BYTES; i++)
 		snprintf(text + 2 * i, 3, "%02x", random[i]);
 	text[2 * SECRET_BYTES] = '\n';
@@ -29,15 +27,15 @@ int listen_make_secret(const char *cmd, const char *path)
 	if (fd >= 0)
 		close(fd);
 	if (error)
-		return cli_fail(cmd, "cannot write %s: %s.", path, strerror(error));
-	return CLI_OK;
+		return layer_fail(-error, "cannot write %s: %s.", path, strerror(error));
+	return 0;
 }
 
 int listen_secret(const struct layer *l, char path[PATH_MAX])
 {
 	snprintf(path, PATH_MAX, "%.200s/secret", l->dir);
 	/* That of a node which died: programs that wait for its successor know it. */
-	return access(path, R_OK) == 0 ? CLI_OK : listen_make_secret(l->cmd, path);
+	return access(path, R_OK) == 0 ? 0 : listen_make_secret(path);
 }
 
 unsigned listen_port(const char *log)
@@ -75,27 +73,16 @@ int listen_note(const struct layer *l, const char *at)
 	sscanf(colon + 1, "%u", &port);
 	snprintf(log, sizeof(log), "%.200s/log", l->dir);
 	if (!port && !(port = listen_port(log)))
-		return cli_fail(l->cmd, "the log does not say which port is used; choose one, or "
-					"--log-level info.");
+		return layer_fail(-ENODATA,
+				  "the log does not say which port is used; choose one, or "
+				  "--log-level info.");
 	snprintf(text, sizeof(text), "%s:%u\n", host, port);
 	if (layer_write(l, "listen", text))
-		return cli_fail(l->cmd, "cannot write into %s.", l->dir);
-	return CLI_OK;
+		return layer_fail(-EIO, "cannot write into %s.", l->dir);
+	return 0;
 }
 
 int listen_address(const struct layer *l, char out[300])
 {
 	return layer_read(l, "listen", out, 300);
-}
-
-void listen_say(const struct layer *l, const char *secret_file)
-{
-	char at[300];
-
-	if (listen_address(l, at))
-		return;
-	printf("Programs on other machines where this directory is mounted use it by\n"
-	       "  sluice run --connect %s --secret-file FILE -- COMMAND\n"
-	       "FILE being a copy, with mode 0600, of %s\n",
-	       at, secret_file);
 }

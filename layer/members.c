@@ -8,7 +8,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/cli.h"
 #include "base/clock.h"
 #include "base/listen.h"
 #include "base/peer.h"
@@ -223,34 +222,31 @@ int layer_args(const struct layer *l, const struct layer_member *m, const char *
 
 int layer_report(const struct layer *l, const char *who, int rc, char **text)
 {
-	int status = CLI_OK;
-
 	if (rc == -ENAMETOOLONG)
-		status = cli_fail(l->cmd, "that is too much for one command; give less at a time.");
+		layer_fail(rc, "that is too much for one command; give less at a time.");
 	else if (rc && *text && **text)
-		status = cli_fail(l->cmd, "%s%s.", who, *text);
+		layer_fail(rc, "%s%s.", who, *text);
 	else if (rc == -ENOTCONN || (rc && !*text))
-		status = layer_not_up(l, true);
+		rc = layer_not_up(l, true);
 	else if (rc)
-		status = cli_fail(l->cmd, "%sthe node of layer '%s' says: %s.", who, l->name,
-				  strerror(-rc));
-	if (status) {
+		layer_fail(rc, "%sthe node of layer '%s' says: %s.", who, l->name, strerror(-rc));
+	if (rc) {
 		free(*text);
 		*text = NULL;
 	}
-	return status;
+	return rc == -EINVAL ? -EPROTO : rc; /* the caller's words were right */
 }
 
 int layer_ask(const struct layer *l, const char *line, char **answer)
 {
 	char *text = NULL;
-	int status = layer_report(l, "", sl_client_control(l->socket, line, &text), &text);
+	int rc = layer_report(l, "", sl_client_control(l->socket, line, &text), &text);
 
 	if (answer)
 		*answer = text;
 	else
 		free(text);
-	return status;
+	return rc;
 }
 
 /*
@@ -353,11 +349,11 @@ int layer_tell(const struct layer *l, struct layer_member *m, size_t n, const ch
 int layer_ask_all(const struct layer *l, const char *line, bool some)
 {
 	char who[48], *text;
-	int rc = layer_tell_all(l, line, some, who, &text),
-	    status = layer_report(l, who, rc, &text);
+	int rc = layer_tell_all(l, line, some, who, &text);
 
+	rc = layer_report(l, who, rc, &text);
 	free(text);
-	return status;
+	return rc;
 }
 
 bool layer_has_many(const struct layer *l)

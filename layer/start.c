@@ -17,7 +17,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/cli.h"
 #include "layer/layer.h"
 
 #define READY_MS  15000 /* a node that is not ready by then will not be */
@@ -70,25 +69,27 @@ static void st_become(const struct layer *l, int ready, int log, const char *con
 	_exit(127);
 }
 
-/* The last lines of the log, each behind two spaces, to stderr. */
-static void st_show_log(int log)
+/* The last lines of the log, each on a line of its own behind two spaces. */
+static void st_last_lines(int log, char *out, size_t size)
 {
-	char text[4096];
-	off_t size = lseek(log, 0, SEEK_END);
-	off_t from = size > (off_t)sizeof(text) - 1 ? size - (off_t)sizeof(text) + 1 : 0;
+	char text[2048];
+	off_t end = lseek(log, 0, SEEK_END);
+	off_t from = end > (off_t)sizeof(text) - 1 ? end - (off_t)sizeof(text) + 1 : 0;
 	ssize_t n = pread(log, text, sizeof(text) - 1, from);
 	unsigned lines = 0;
+	size_t used = 0;
 	char *at;
 
+	out[0] = 0;
 	if (n <= 0)
 		return;
 	text[n] = 0;
 	for (at = text + n - 1; at > text; at--)
 		if (at[-1] == '\n' && ++lines == LOG_LINES)
 			break;
-	for (char *save = NULL, *line = strtok_r(at, "\n", &save); line;
+	for (char *save = NULL, *line = strtok_r(at, "\n", &save); line && used < size;
 	     line = strtok_r(NULL, "\n", &save))
-		fprintf(stderr, "  %s\n", line);
+		used += (size_t)snprintf(out + used, size - used, "\n  %s", line);
 }
 
 /* Words that end with a 0, in a file; who reads it finds the old ones or these, never a part. */
@@ -207,7 +208,7 @@ int layer_launch(struct layer *l, const struct layer_member *m, const char *cons
 		 struct layer_start *s)
 {
 	char text[32], path[PATH_MAX], old[PATH_MAX], called[32];
-	int ready[2] = { -1, -1 };
+	int ready[2] = { -1, -1 }, rc;
 
 	*s = (struct layer_start){ .ready = -1, .log = -1 };
 	snprintf(path, sizeof(path), "%.200s/log%s", l->dir, m->suffix);
@@ -228,49 +229,52 @@ int layer_launch(struct layer *l, const struct layer_member *m, const char *cons
 	snprintf(text, sizeof(text), "%d\n", (int)s->pid);
 	snprintf(path, sizeof(path), "pid%s", m->suffix);
 	layer_write(l, path, text);
-	return CLI_OK;
+	return 0;
 failed:
-	cli_fail(l->cmd, "cannot start %s with its files in %s: %s.",
-		 layer_member_called(m, false, called), l->dir, strerror(errno));
+	rc = layer_fail(-errno, "cannot start %s with its files in %s: %s.",
+			layer_member_called(m, false, called), l->dir, strerror(errno));
 	close(s->log);
 	close(ready[0]);
 	close(ready[1]);
 	s->log = -1;
-	return CLI_FAILED;
+	return rc;
 }
 
 /* Wait for the byte that says ready. The end of the pipe: it has ended. */
-int layer_ready(struct layer *l, const struct layer_member *m, bool alone, struct layer_start *s)
+int layer_ready(const struct layer_member *m, bool alone, struct layer_start *s)
 {
 	struct pollfd p = { .fd = s->ready, .events = POLLIN };
-	char byte, called[32];
+	char byte, called[32], said[LAYER_TEXT - 200];
 	int rc, status = 0;
 
 	layer_member_called(m, alone, called);
 	do
 		rc = poll(&p, 1, READY_MS);
 	while (rc < 0 && errno == EINTR);
-	if (rc > 0 && read(s->ready, &byte, 1) == 1)
+	if (rc > 0 && read(s->ready, &byte, 1) == 1) {
+		rc = 0;
 		goto out;
-	if (rc == 0) {
-		kill(s->pid, SIGKILL);
-		cli_fail(l->cmd, "%s was not ready within %d s, and was stopped. It said:", called,
-			 READY_MS / 1000);
 	}
+	if (rc == 0)
+		kill(s->pid, SIGKILL);
 	waitpid(s->pid, &status, 0);
 	s->pid = 0;
-	if (rc != 0 && WIFSIGNALED(status))
-		cli_fail(l->cmd, "%s did not start: %s. It said:", called,
-			 strsignal(WTERMSIG(status)));
-	else if (rc != 0)
-		cli_fail(l->cmd, "%s did not start. It said:", called);
-	st_show_log(s->log);
-	status = CLI_FAILED;
+	st_last_lines(s->log, said, sizeof(said));
+	if (rc == 0)
+		rc = layer_fail(-ETIMEDOUT,
+				"%s was not ready within %d s, and was stopped. Its log ends "
+				"with:%s",
+				called, READY_MS / 1000, said);
+	else if (WIFSIGNALED(status))
+		rc = layer_fail(-EIO, "%s did not start: %s. Its log ends with:%s", called,
+				strsignal(WTERMSIG(status)), said);
+	else
+		rc = layer_fail(-EIO, "%s did not start. Its log ends with:%s", called, said);
 out:
 	close(s->ready);
 	close(s->log);
 	s->ready = s->log = -1;
-	return status ? CLI_FAILED : CLI_OK;
+	return rc;
 }
 
 void layer_stop(struct layer_start *s, size_t count)

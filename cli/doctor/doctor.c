@@ -101,7 +101,7 @@ int cmd_doctor(int argc, char **argv)
 {
 	bool json = false;
 	const struct cli_option options[] = { { "json", 'j', &json, NULL }, { 0 } };
-	struct doctor d = { .cmd = cmd };
+	struct doctor d = { 0 };
 	int status = cli_options(cmd, argc, argv, options, 1, do_help);
 
 	if (status)

@@ -25,7 +25,6 @@ struct doctor_finding {
 };
 
 struct doctor {
-	const char *cmd; /* for functions of others that want to complain */
 	const char *dir; /* to be served; NULL: none was named */
 	struct doctor_finding *finding;
 	size_t count;

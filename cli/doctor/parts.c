@@ -75,18 +75,14 @@ static bool dp_run(const char *const *args, const char *preload, char *out, size
 }
 
 /* A program of ours beside this one, which must be of the same version. */
-static void dp_program(struct doctor *d, const char *name,
-		       int (*find)(const char *cmd, char path[PATH_MAX]))
+static void dp_program(struct doctor *d, const char *name, int (*find)(char path[PATH_MAX]))
 {
-	char path[PATH_MAX], said[DOCTOR_TEXT], text[200], expected[64];
+	char path[PATH_MAX], text[200], expected[64];
 
-	cli_capture(said, sizeof(said));
-	if (find(d->cmd, path)) {
-		cli_capture(NULL, 0);
-		doctor_say(d, DOCTOR_FAIL, name, NULL, "%s", said);
+	if (find(path)) {
+		doctor_say(d, DOCTOR_FAIL, name, NULL, "%s", layer_error());
 		return;
 	}
-	cli_capture(NULL, 0);
 	snprintf(expected, sizeof(expected), "%s %s", name, SL_VERSION);
 	if (!dp_run((const char *[]){ path, "--version", NULL }, NULL, text, sizeof(text))) {
 		doctor_say(d, DOCTOR_FAIL, name,
@@ -133,17 +129,14 @@ static bool dp_version(const char *path, char out[32])
 static void dp_preload(struct doctor *d)
 {
 	static const char name[] = "preload";
-	char path[PATH_MAX], said[DOCTOR_TEXT], version[32], *maps = malloc(1 << 20);
+	char path[PATH_MAX], version[32], *maps = malloc(1 << 20);
 	bool works;
 
-	cli_capture(said, sizeof(said));
-	if (!maps || layer_preload(d->cmd, path)) {
-		cli_capture(NULL, 0);
-		doctor_say(d, DOCTOR_FAIL, name, NULL, "%s", maps ? said : "no memory");
+	if (!maps || layer_preload(path)) {
+		doctor_say(d, DOCTOR_FAIL, name, NULL, "%s", maps ? layer_error() : "no memory");
 		free(maps);
 		return;
 	}
-	cli_capture(NULL, 0);
 	if (!dp_version(path, version)) {
 		doctor_say(d, DOCTOR_FAIL, name,
 			   "Install it anew; SLUICE_PRELOAD may point to something else.",
@@ -172,17 +165,16 @@ static void dp_preload(struct doctor *d)
 static void dp_httpd(struct doctor *d)
 {
 	static const char name[] = "sluice-httpd";
-	char path[PATH_MAX], said[DOCTOR_TEXT];
+	char path[PATH_MAX];
 
-	cli_capture(said, sizeof(said));
-	if (layer_httpd(d->cmd, path))
-		doctor_say(d, DOCTOR_WARN, name, "Only 'sluice dashboard' needs it.", "%s", said);
+	if (layer_httpd(path))
+		doctor_say(d, DOCTOR_WARN, name, "Only 'sluice dashboard' needs it.", "%s",
+			   layer_error());
 	else if (access(path, X_OK))
 		doctor_say(d, DOCTOR_WARN, name, "Only 'sluice dashboard' needs it.", "%s: %s",
 			   path, strerror(errno));
 	else
 		doctor_say(d, DOCTOR_OK, name, NULL, "%s", path);
-	cli_capture(NULL, 0);
 }
 
 void doctor_parts(struct doctor *d)
@@ -196,20 +188,16 @@ void doctor_parts(struct doctor *d)
 
 void doctor_runtime(struct doctor *d)
 {
-	char path[PATH_MAX], said[DOCTOR_TEXT], advice[DOCTOR_TEXT];
+	char path[PATH_MAX], advice[DOCTOR_TEXT];
 	struct layer_seen *all = NULL;
 	unsigned up = 0, died = 0;
 	struct layer l;
 	size_t n;
 
-	cli_capture(said, sizeof(said));
-	if (layer_runtime(d->cmd, false, path) || layer_open(&l, d->cmd, NULL, false)) {
-		cli_capture(NULL, 0);
-		doctor_say(d, DOCTOR_FAIL, "runtime", NULL, "%s", said);
+	if (layer_runtime(false, path) || layer_open(&l, NULL, false) || layer_all(&all, &n)) {
+		doctor_say(d, DOCTOR_FAIL, "runtime", NULL, "%s", layer_error());
 		return;
 	}
-	n = layer_all(d->cmd, &all);
-	cli_capture(NULL, 0);
 	for (size_t i = 0; i < n; i++) {
 		up += all[i].state == LAYER_UP;
 		died += all[i].state == LAYER_DIED;

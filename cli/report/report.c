@@ -501,7 +501,7 @@ int cmd_report(int argc, char **argv)
 	if (html && (status = page_check(CMD, html)))
 		return status;
 	if (optind == argc) {
-		status = layer_choose(&l, CMD, name);
+		status = cli_layer(CMD, layer_choose(&l, name));
 		if (!status && wait)
 			wait_for(&l, job, slurm && l.system, wait_ns);
 		if (!status)

@@ -84,7 +84,7 @@ static unsigned phases(const struct report_row *w, size_t rows, struct what_if_j
 static int simulate(const char *scenario, bool as_json)
 {
 	char program[PATH_MAX];
-	int in = memfd_create("scenario", 0), status = layer_program(CMD, program);
+	int in = memfd_create("scenario", 0), status = cli_layer(CMD, layer_program(program));
 	ssize_t length = (ssize_t)strlen(scenario);
 	pid_t pid;
 

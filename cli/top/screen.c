@@ -114,18 +114,20 @@ static int sc_key(int key)
 	}
 }
 
-/* As `sluice set JOB WORD`; what it would complain of becomes the message. */
-static void sc_change(const struct layer *l, struct top_view *v, char *word)
+/* As `sluice set JOB WORD`. */
+static void sc_change(const struct layer *l, struct top_view *v, const char *word)
 {
-	char said[2 * TOP_TEXT], name[TOP_NAME];
-	int status;
+	char line[sizeof(v->selected) + 256], err[CHECK_TEXT], name[TOP_NAME];
+	const char *said = err;
 
-	cli_capture(said, sizeof(said));
-	status = set_job(l, v->selected, 1, &word);
-	cli_capture(NULL, 0);
-	v->bad = status != CLI_OK;
+	v->bad = check_job_word(word, err);
+	if (!v->bad) {
+		snprintf(line, sizeof(line), "set %s %.240s", v->selected, word);
+		v->bad = layer_change(l, line);
+		said = layer_error();
+	}
 	top_cut(name, sizeof(name), v->selected, SHORT_NAME, v->utf8);
-	snprintf(v->message, sizeof(v->message), "%s: %.127s%s%s", name, word,
+	snprintf(v->message, sizeof(v->message), "%s: %.127s%s%.255s", name, word,
 		 v->bad ? " refused: " : " is set", v->bad ? said : "");
 }
 

@@ -98,7 +98,7 @@ static int to_batch(const struct layer *l, struct top_view *v, unsigned long cou
 		}
 		status = status_ask(l, STATUS_WAIT_MS);
 		if (!status)
-			return layer_not_up(l, true);
+			return cli_layer(cmd, layer_not_up(l, true));
 		if (top_model_read(&m, status))
 			return cli_fail(cmd, "no memory.");
 		top_model_arrange(&m, v->sort, v->reverse, v->filter);
@@ -182,11 +182,11 @@ int cmd_top(int argc, char **argv)
 		return cli_end(status);
 	if ((status = to_view(&a, &v, &count)))
 		return status;
-	if ((status = layer_choose(&l, cmd, a.name)))
+	if ((status = cli_layer(cmd, layer_choose(&l, a.name))))
 		return status;
 	v.layer = l.name;
 	if (layer_state(&l) != LAYER_UP)
-		return layer_not_up(&l, true);
+		return cli_layer(cmd, layer_not_up(&l, true));
 	if (a.batch) {
 		setlocale(LC_CTYPE, "");
 		v.utf8 = !strcmp(nl_langinfo(CODESET), "UTF-8");

@@ -110,7 +110,7 @@ static int measure(struct path_bench *b, const struct contact *c, const char *mo
 				     NULL };
 	double *const time[3] = { plain, env, sluice };
 
-	if (layer_program(PATH_CMD, program))
+	if (cli_result(PATH_CMD, layer_program(program), layer_error()))
 		return CLI_FAILED;
 	command_of(b, c, command);
 	for (unsigned i = 0; i < n; i++) {

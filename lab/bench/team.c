@@ -35,7 +35,8 @@ static int team_become(void *arg, int sock)
 	/* Without O_CLOEXEC. */
 	int fds[2] = { fcntl(sock, F_DUPFD, 3), fcntl(b->team->fd, F_DUPFD, 3) };
 
-	if (fds[0] < 0 || fds[1] < 0 || layer_program(b->team->p->cmd, program))
+	if (fds[0] < 0 || fds[1] < 0 ||
+	    cli_result(b->team->p->cmd, layer_program(program), layer_error()))
 		return CLI_FAILED;
 	snprintf(number[0], sizeof(number[0]), "%d", fds[0]);
 	snprintf(number[1], sizeof(number[1]), "%d", fds[1]);

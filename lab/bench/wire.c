@@ -325,7 +325,7 @@ static double found_mb_s(const struct wire_bench *b)
 	double bps;
 
 	(void)b;
-	if (layer_open(&l, CMD, NULL, false))
+	if (cli_result(CMD, layer_open(&l, NULL, false), layer_error()))
 		return 0;
 	s = status_ask(&l, ASK_MS);
 	layer_close(&l);

@@ -41,7 +41,7 @@ void demo_next(void)
 	size_t length;
 
 	puts("\nTry it on programs of your own, for example:");
-	if (!layer_program("demo", self) && !dn_in_path(self)) {
+	if (!layer_program(self) && !dn_in_path(self)) {
 		*strrchr(self, '/') = 0;
 		length = getcwd(cwd, sizeof(cwd)) ? strlen(cwd) : 0;
 		if (length > 1 && !strncmp(self, cwd, length) && self[length] == '/')

@@ -57,7 +57,7 @@ static int yl_socket(bool controller, uint32_t node, char out[108])
 {
 	struct layer_member m;
 	struct layer l;
-	int status = layer_open(&l, EXPLORE_CMD, NULL, false);
+	int status = cli_result(EXPLORE_CMD, layer_open(&l, NULL, false), layer_error());
 
 	if (status)
 		return status;

@@ -193,7 +193,8 @@ static int rl_register(struct rl *l, const struct rl_job *j, pid_t pid)
 			 j->name, (int)pid, attempt ? 0 : c->min_bps, c->max_bps, c->burst_bytes,
 			 c->weight ? c->weight : 1, c->period_ns, c->best_effort);
 		if (!c->min_bps || attempt)
-			return layer_ask(l->layer, line, NULL);
+			return cli_result(REPLAY_CMD, layer_ask(l->layer, line, NULL),
+					  layer_error());
 		if (!sl_client_control(l->layer->socket, line, &answer)) {
 			free(answer);
 			return CLI_OK;
@@ -332,7 +333,7 @@ int replay_live(struct replay_trace *t, struct layer *layer, double speed, bool 
 	l->speed = speed;
 	status = replay_load(l, t);
 	if (!status && layer_root(layer, root))
-		status = layer_not_up(layer, true);
+		status = cli_result(REPLAY_CMD, layer_not_up(layer, true), layer_error());
 	if (!status) {
 		rl_raise_file_limit();
 		status = private_begin(&l->p, REPLAY_CMD, root);

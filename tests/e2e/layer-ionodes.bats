@@ -149,7 +149,7 @@ stopped() { # jq filter for the trace
 	# Node 1 finds a directory where its recording should go.
 	mkdir "$BATS_TEST_TMPDIR/t-1"
 	run -1 --separate-stderr "$SLUICE" up --ionodes 3 --trace "$BATS_TEST_TMPDIR/t" "$DIR"
-	[ "${stderr_lines[0]}" = "sluice up: I/O node 1 did not start. It said:" ]
+	[ "${stderr_lines[0]}" = "sluice up: I/O node 1 did not start. Its log ends with:" ]
 	[[ "$stderr" == *"  sluiced: cannot start: Is a directory"* ]]
 	run find "$SLUICE_RUNTIME" -mindepth 1
 	[ "$output" = "" ]

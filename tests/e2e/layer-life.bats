@@ -293,7 +293,7 @@ start_writer() { # options of run
 	# With the address sanitizer, its last words would be about memory.
 	export ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0
 	run -1 --separate-stderr "$SLUICE" up --trace "$DIR/none/t" "$DIR"
-	[ "${stderr_lines[0]}" = "sluice up: the node did not start. It said:" ]
+	[ "${stderr_lines[0]}" = "sluice up: the node did not start. Its log ends with:" ]
 	[[ "$stderr" == *"  sluiced: cannot start: No such file or directory"* ]]
 	fails 1 "sluice status: no layer is up. Start one with 'sluice up DIR'." status
 	SLUICED=/bin/false run -1 --separate-stderr "$SLUICE" up "$DIR"

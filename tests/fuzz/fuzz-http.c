@@ -43,7 +43,7 @@ static void is_line(const char *line, unsigned plain)
 
 static void bodies(int which, const char *body, size_t size)
 {
-	char line[CHANGE_LINE], other[CHANGE_LINE], err[CHANGE_TEXT] = "";
+	char line[CHANGE_LINE], err[CHANGE_TEXT] = "";
 	char *policy[CHANGE_POLICIES + 1];
 	int rc;
 
@@ -54,11 +54,9 @@ static void bodies(int which, const char *body, size_t size)
 			is_line(line, 2);
 		}
 	} else if (which == 1) {
-		rc = change_policy(body, size, line, other, err);
+		rc = change_policy(body, size, line, err);
 		if (rc == 0) {
-			CHECK(*line || *other);
 			is_line(line, 1);
-			is_line(other, 1);
 		}
 	} else {
 		rc = change_what_if(body, size, policy, err);

@@ -11,11 +11,13 @@
 #   which the loader fills in and then protects. (nm shows those as `d` like any other data,
 #   hence readelf.) That also finds thread-local data and constructors.
 #
+# And layer/ prints nothing: a command, a screen and a server use it.
+#
 # Then the same checks must fail on objects that break the rules.
 #
-# usage: purity.sh DS_ARCHIVE POLICY_ARCHIVE
+# usage: purity.sh DS_ARCHIVE POLICY_ARCHIVE LAYER_ARCHIVE
 set -u
-ds=$1 policy=$2
+ds=$1 policy=$2 layer=$3
 : "${CC:=cc}"
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
@@ -40,6 +42,11 @@ writable_data() { # files; prints the sections and common symbols that they may 
 	nm "$@" 2>/dev/null | awk '$2 == "C" { print "common", $3 }'
 }
 
+prints() { # files; prints the functions and streams of output that they use
+	nm --undefined-only "$@" 2>/dev/null |
+		awk '$2 ~ /^(_*v?printf(_chk)?|puts|putchar|perror|stdout|stderr|cli_.*)$/ { print $2 }' | sort -u
+}
+
 n=0 status=0
 ok() { # name, what was found: empty is good
 	n=$((n + 1))
@@ -61,13 +68,15 @@ found() { # turn the answer round: something must have been found
 	[ -n "$2" ] || echo "$1 was not noticed"
 }
 
-echo 1..12
+echo 1..14
 count=$(nm --defined-only "$ds" "$policy" 2>/dev/null | grep -c ' T sl_')
 ok 'the archives hold functions to look at' "$([ "$count" -ge 10 ] || echo "only $count")"
 ok 'base/ds calls nothing but functions on memory' "$(foreign_calls "$ds")"
 ok 'base/ds has no writable static data' "$(writable_data "$ds")"
 ok 'policy calls nothing but base/ds and functions on memory' "$(foreign_calls "$ds" "$policy")"
 ok 'policy has no writable static data' "$(writable_data "$policy")"
+
+ok 'layer prints nothing' "$(prints "$layer")"
 
 compile counter <<'C'
 int next(void);
@@ -103,6 +112,7 @@ C
 ok 'allocation and output are noticed' "$(
 	[ "$(foreign_calls "$work/print.o" | tr '\n' ' ')" = 'malloc puts ' ] || echo 'they were not'
 )"
+ok 'printing is noticed' "$(found puts "$(prints "$work/print.o")")"
 compile table <<'C'
 #include <string.h>
 static int one(const char *s) { return (int)strlen(s); }

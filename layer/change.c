@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Changing a layer that is up: see layer_change(). For `sluice set`, `sluice top` and the dashboard. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "layer/layer.h"
+#include "layer/status.h"
+
+#define LINE 4096 /* the longest control line */
+
+static void ch_keep(const struct layer *l, const char *line)
+{
+	int rc = layer_keep_change(l, line);
+
+	if (rc)
+		layer_warn("'%.200s' cannot be kept in %.300s: %s. If all nodes die, 'sluice up "
+			   "--revive' "
+			   "starts them without it.",
+			   line, l->dir, strerror(-rc));
+}
+
+static int ch_nodes(const struct layer *l, const char *line, bool some)
+{
+	int rc = layer_ask_all(l, line, some);
+
+	if (!rc && !some)
+		ch_keep(l, line);
+	return rc;
+}
+
+/* ---- the capacity ---- */
+
+/*
+ * What jobs were promised, at the node that knows of the most. A program whose min does not fit any
+ * more would be refused by a node that is revived with less, and get EIO.
+ */
+static double ch_promised(const struct layer_member *m, size_t nodes)
+{
+	double most = 0.0;
+
+	for (size_t i = 0; i < nodes; i++) {
+		struct status *s =
+			m[i].pid ? status_of_socket(m[i].socket, STATUS_PATIENT_MS) : NULL;
+		double sum = 0.0;
+
+		for (size_t k = 0; s && k < s->jobs_count; k++)
+			if (!s->jobs[k].best_effort)
+				sum += s->jobs[k].asked_min_bps;
+		most = sum > most ? sum : most;
+		status_free(s);
+	}
+	return most;
+}
+
+/* Each node has its part. Those that have died count: they may come back. */
+static int ch_capacity(const struct layer *l, const char *key, const char *value)
+{
+	struct layer_member m[LAYER_MEMBERS];
+	size_t nodes = layer_nodes(m, layer_members(l, m));
+	uint64_t all = strtoull(value, NULL, 10);
+	char line[64];
+	int rc;
+
+	if (!strcmp(value, "auto"))
+		snprintf(line, sizeof(line), "%s auto", key);
+	else
+		snprintf(line, sizeof(line), "%s %" PRIu64, key,
+			 all && all < nodes ? 1 : all / nodes);
+	rc = layer_ask_all(l, line, false);
+	if (!rc && all && !strcmp(key, "capacity") && ch_promised(m, nodes) > (double)all)
+		layer_warn("jobs have been promised more than that, and get less now. It is not "
+			   "kept: if all nodes die, 'sluice up --revive' starts them with the "
+			   "capacity before, so that these jobs are not turned away.");
+	else if (!rc)
+		ch_keep(l, line);
+	return rc;
+}
+
+/* ---- policies ---- */
+
+static bool ch_is_controllers(const char *word)
+{
+	return !strncmp(word, "grant=", 6) || !strncmp(word, "allocate=", 9);
+}
+
+/* One that is revived starts with the options that it had: with these, from now on. */
+static void ch_keep_options(const struct layer *l, const struct layer_member *m, char *line)
+{
+	char option[32], *save = NULL, *word, *value;
+
+	strtok_r(line, " ", &save); /* "policy" */
+	while ((word = strtok_r(NULL, " ", &save))) {
+		value = strchr(word, '=');
+		snprintf(option, sizeof(option), "--%.*s", (int)(value - word), word);
+		if (layer_keep_option(l, m, option, value + 1))
+			layer_warn("'sluice up --revive' would bring the controller back with the "
+				   "old %s.",
+				   option + 2);
+	}
+}
+
+static int ch_controller(const struct layer *l, char *line)
+{
+	struct layer_member m[LAYER_MEMBERS];
+	size_t n = layer_members(l, m);
+	struct layer to = *l;
+	int rc;
+
+	if (layer_state(l) != LAYER_UP)
+		return layer_not_up(l, true);
+	if (!m[n - 1].controller)
+		return layer_fail(
+			-ENODEV,
+			"layer '%s' has no controller, which grant and allocate are for. "
+			"Start it with 'sluice up --ionodes N' or '--policy grant=POLICY'.",
+			l->name);
+	if (!m[n - 1].pid)
+		return layer_fail(-ENOTCONN,
+				  "the controller of layer '%s' has died. 'sluice up --revive' "
+				  "brings it back.",
+				  l->name);
+	memcpy(to.socket, m[n - 1].socket, sizeof(to.socket));
+	rc = layer_ask(&to, line, NULL);
+	if (!rc)
+		ch_keep_options(l, &m[n - 1], line);
+	return rc;
+}
+
+/* Of what is left to refuse, most is the controller's: so it is asked first. */
+static int ch_policies(const struct layer *l, const char *words)
+{
+	char text[LINE], nodes[LINE] = "policy", controller[LINE] = "policy", *save = NULL;
+	int rc = 0;
+
+	if ((size_t)snprintf(text, sizeof(text), "%s", words) >= sizeof(text) - strlen(nodes))
+		return layer_fail(-E2BIG, "that is too much for one command; give less at a time.");
+	for (char *word = strtok_r(text, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
+		char *line = ch_is_controllers(word) ? controller : nodes;
+
+		strcat(strcat(line, " "), word);
+	}
+	if (strchr(controller, ' '))
+		rc = ch_controller(l, controller);
+	return rc || !strchr(nodes, ' ') ? rc : ch_nodes(l, nodes, false);
+}
+
+/* ---- the others ---- */
+
+/* First each node is asked whether it could take the file, then each takes it. */
+static int ch_reload(const struct layer *l)
+{
+	char *changes = NULL, *save = NULL;
+	int rc = layer_ask(l, "reload check", &changes);
+
+	if (!rc)
+		rc = layer_ask_all(l, "reload check", false);
+	if (!rc)
+		rc = layer_ask_all(l, "reload", false);
+	for (char *line = !rc && changes ? strtok_r(changes, "\n", &save) : NULL; line;
+	     line = strtok_r(NULL, "\n", &save))
+		ch_keep(l, line);
+	free(changes);
+	return rc;
+}
+
+/* It is kept first, so that a node that is revived at this moment obeys, too. */
+static int ch_switch(const struct layer *l, const char *line)
+{
+	ch_keep(l, line);
+	return layer_ask_all(l, line, false);
+}
+
+int layer_change(const struct layer *l, const char *line)
+{
+	int turn, rc;
+
+	layer_warn(NULL);
+	if (!strcmp(line, "open") || !strcmp(line, "close"))
+		return ch_switch(l, line);
+	turn = layer_turn(l);
+	if (!strncmp(line, "capacity ", 9))
+		rc = ch_capacity(l, "capacity", line + 9);
+	else if (!strncmp(line, "capacity-ops ", 13))
+		rc = ch_capacity(l, "capacity-ops", line + 13);
+	else if (!strncmp(line, "policy ", 7))
+		rc = ch_policies(l, line + 7);
+	else if (!strcmp(line, "reload"))
+		rc = ch_reload(l);
+	else
+		rc = ch_nodes(l, line, true);
+	layer_turn_end(turn);
+	return rc;
+}
