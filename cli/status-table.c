@@ -149,6 +149,24 @@ static void tb_order(char out[CELL], const struct status_job *job)
 	snprintf(out, CELL, "%.10s", status_known(job->order));
 }
 
+static void tb_ops(char out[CELL], const struct status_job *job)
+{
+	status_short(out, job->ops_per_s);
+}
+
+static void tb_max_ops(char out[CELL], const struct status_job *job)
+{
+	if (job->max_ops > 0)
+		status_short(out, job->max_ops);
+	else
+		snprintf(out, CELL, "-");
+}
+
+static void tb_ops_held(char out[CELL], const struct status_job *job)
+{
+	status_time(out, job->ops_held_s);
+}
+
 /* Of a layer with several nodes. */
 
 static void tb_phase(char out[CELL], const struct status_job *job)
@@ -176,46 +194,52 @@ struct column {
 
 /* The first ones and JOB_WIDTH are 80 together. */
 static const struct column one_node[] = {
+	{ "CL", 4, tb_clients },       { "NOW", 6, tb_now },
+	{ "AVG", 6, tb_average },      { "IOPS", 6, tb_iops },
+	{ "QUEUE", 6, tb_queue },      { "HELD", 6, tb_held },
+	{ "P50", 6, tb_p50 },	       { "P99", 6, tb_p99 },
+	{ "SET", 4, tb_set },	       { "%", 4, tb_share },
+	{ "MIN", 6, tb_min },	       { "MAX", 6, tb_max },
+	{ "WT", 4, tb_weight },	       { "READ", 6, tb_read },
+	{ "WRITE", 6, tb_written },    { "OPS", 6, tb_ops },
+	{ "PERIOD", 7, tb_period },    { "MERGE", 6, tb_merge },
+	{ "WIRE", 6, tb_wire },	       { "CACHED", 7, tb_cached },
+	{ "DIRTY", 6, tb_dirty },      { "OPMAX", 6, tb_max_ops },
+	{ "OPHELD", 7, tb_ops_held },  { "ORDER", 7, tb_order },
+	{ "PATTERN", 23, tb_pattern }, { 0 },
+};
+
+/* The same for a layer with several. */
+static const struct column many_nodes[] = {
 	{ "CL", 4, tb_clients },
+	{ "IONODES", 8, status_ionodes },
+	{ "PHASE", 6, tb_phase },
+	{ "GRANT", 6, tb_grant },
 	{ "NOW", 6, tb_now },
 	{ "AVG", 6, tb_average },
 	{ "IOPS", 6, tb_iops },
 	{ "QUEUE", 6, tb_queue },
 	{ "HELD", 6, tb_held },
-	{ "P50", 6, tb_p50 },
-	{ "P99", 6, tb_p99 },
-	{ "SET", 4, tb_set },
 	{ "%", 4, tb_share },
 	{ "MIN", 6, tb_min },
 	{ "MAX", 6, tb_max },
+	{ "P50", 6, tb_p50 },
+	{ "P99", 6, tb_p99 },
+	{ "SET", 4, tb_set },
 	{ "WT", 4, tb_weight },
 	{ "READ", 6, tb_read },
 	{ "WRITE", 6, tb_written },
-	{ "PERIOD", 7, tb_period },
-	{ "MERGE", 6, tb_merge },
+	{ "OPS", 6, tb_ops },
+	{ "OPMAX", 6, tb_max_ops },
+	{ "OPHELD", 7, tb_ops_held },
 	{ "WIRE", 6, tb_wire },
 	{ "CACHED", 7, tb_cached },
 	{ "DIRTY", 6, tb_dirty },
+	{ "PERIOD", 7, tb_period },
+	{ "MERGE", 6, tb_merge },
 	{ "ORDER", 7, tb_order },
 	{ "PATTERN", 23, tb_pattern },
 	{ 0 },
-};
-
-/* The same for a layer with several. */
-static const struct column many_nodes[] = {
-	{ "CL", 4, tb_clients },       { "IONODES", 8, status_ionodes },
-	{ "PHASE", 6, tb_phase },      { "GRANT", 6, tb_grant },
-	{ "NOW", 6, tb_now },	       { "AVG", 6, tb_average },
-	{ "IOPS", 6, tb_iops },	       { "QUEUE", 6, tb_queue },
-	{ "HELD", 6, tb_held },	       { "%", 4, tb_share },
-	{ "MIN", 6, tb_min },	       { "MAX", 6, tb_max },
-	{ "P50", 6, tb_p50 },	       { "P99", 6, tb_p99 },
-	{ "SET", 4, tb_set },	       { "WT", 4, tb_weight },
-	{ "READ", 6, tb_read },	       { "WRITE", 6, tb_written },
-	{ "WIRE", 6, tb_wire },	       { "CACHED", 7, tb_cached },
-	{ "DIRTY", 6, tb_dirty },      { "PERIOD", 7, tb_period },
-	{ "MERGE", 6, tb_merge },      { "ORDER", 7, tb_order },
-	{ "PATTERN", 23, tb_pattern }, { 0 },
 };
 
 static int tb_by_name(const void *a, const void *b)
@@ -271,6 +295,18 @@ static void tb_jobs(FILE *f, const struct status *s, const struct column *table,
 	free(sorted);
 }
 
+/* Limits on a job's operations, data calls, and bytes of one direction. */
+static void tb_ops_limits(FILE *f, const struct status *s)
+{
+	char limits[400];
+
+	for (size_t i = 0; i < s->jobs_count; i++) {
+		status_ops(limits, sizeof(limits), &s->jobs[i]);
+		if (*limits)
+			fprintf(f, "Limits: job %s: %s\n", s->jobs[i].job, limits);
+	}
+}
+
 /* What went past the scheduler, if anything did. */
 static void tb_unscheduled(FILE *f, const struct status *s)
 {
@@ -315,6 +351,23 @@ static void tb_capacity(FILE *f, const struct status *s)
 	fprintf(f, "\n          (%s)\n", status_known(s->capacity_auto_why));
 }
 
+/* Metadata operations, if there are some or they are limited. */
+static void tb_ops_line(FILE *f, const struct status *s)
+{
+	char now[CELL], capacity[CELL];
+
+	if (s->ops_per_s <= 0 && s->capacity_ops <= 0 && s->capacity_ops_found != 1)
+		return;
+	status_short(now, s->ops_per_s);
+	status_short(capacity, s->capacity_ops);
+	fprintf(f, "Metadata: %s %s", now, status_plural(now, "operation/s", "operations/s"));
+	if (s->capacity_ops > 0)
+		fprintf(f, " of %s%s", capacity, s->capacity_ops_found == 1 ? ", found" : "");
+	else if (s->capacity_ops_found == 1)
+		fprintf(f, "; auto, no job is held now");
+	putc('\n', f);
+}
+
 static void tb_now_line(FILE *f, const struct status *s)
 {
 	char a[32], b[32], batches[CELL];
@@ -324,6 +377,7 @@ static void tb_now_line(FILE *f, const struct status *s)
 	fprintf(f, "Now:      %sB/s, %s %s", a, b, status_plural(b, "request/s", "requests/s"));
 	status_short(a, s->decisions_per_s);
 	fprintf(f, ", %s %s\n", a, status_plural(a, "decision/s", "decisions/s"));
+	tb_ops_line(f, s);
 	snprintf(b, sizeof(b), "%.0f", s->requests);
 	snprintf(batches, sizeof(batches), "%.0f", s->inflight_batches);
 	fprintf(f, "Inside:   %s %s; %s in flight, in %s %s (window %.0f)\n", b,
@@ -368,6 +422,7 @@ void status_table(FILE *f, const char *name, const char *listen, const struct st
 	putc('\n', f);
 	if (s->jobs_count > 0) {
 		tb_jobs(f, s, many ? many_nodes : one_node, columns);
+		tb_ops_limits(f, s);
 		tb_unscheduled(f, s);
 	} else if (strcmp(name, "default") != 0) {
 		fprintf(f, "No jobs yet: 'sluice run --name %s -- COMMAND' starts one.\n", name);

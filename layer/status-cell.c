@@ -81,3 +81,33 @@ void status_ionodes(char out[CELL], const struct status_job *job)
 	if (at > 7)
 		snprintf(out, CELL, "%zu:%.3s..", job->served_by_count, job->served_by[0]);
 }
+
+void status_ops(char *out, size_t size, const struct status_job *job)
+{
+	const struct {
+		const char *key;
+		double value;
+	} limits[] = {
+		{ "min_ops", job->min_ops },
+		{ "max_ops", job->max_ops },
+		{ "max_create", job->max_create },
+		{ "max_lookup", job->max_lookup },
+		{ "max_remove", job->max_remove },
+		{ "max_list", job->max_list },
+		{ "max_attribute", job->max_attribute },
+		{ "max_iops", job->max_iops },
+		{ "max_read", job->max_read },
+		{ "max_write", job->max_write },
+	};
+	size_t at = 0;
+	char cell[STATUS_CELL];
+
+	*out = 0;
+	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]) && at < size; i++) {
+		if (!(limits[i].value > 0))
+			continue;
+		status_short(cell, limits[i].value);
+		at += (size_t)snprintf(out + at, size - at, "%s%s %s", at ? " " : "", limits[i].key,
+				       cell);
+	}
+}

@@ -19,6 +19,12 @@ const words = {
 		unit: 'bytes per second, as 100M; 0: no limit',
 		value: (j) => typed(j.asked_max_bps ?? j.max_bps ?? 0),
 	},
+	limit: {
+		is: 'limits',
+		unit: 'KEY=VALUE, as max_ops=500, max_create=100, max_iops=2k, max_read=100M; 0: none',
+		value: () => 'max_ops=',
+		body: (text) => Object.fromEntries(text.split(/[\s,]+/).map((word) => word.split('='))),
+	},
 	weight: { is: 'weight', unit: 'whole number from 1', value: (j) => String(j.weight ?? 1) },
 };
 
@@ -104,7 +110,10 @@ function open(holder, name, key, job) {
 		if (sending) return;
 		busy(true);
 		try {
-			await post(`/api/v1/jobs/${encodeURIComponent(name)}`, { [key]: value });
+			await post(
+				`/api/v1/jobs/${encodeURIComponent(name)}`,
+				words[key].body?.(value) ?? { [key]: value },
+			);
 			busy(false);
 			say(`Job ${name}: ${key} is now ${value}.`);
 			close();

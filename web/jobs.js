@@ -32,6 +32,23 @@ function pattern(j) {
 		.join(', ');
 }
 
+/* Its limits of operations, of data calls, and of bytes in one direction. */
+function opsLimits(j) {
+	const of = (key, show) => (j[key] > 0 ? `${key.replace('_', ' ')} ${show(j[key])}` : '');
+
+	return [
+		...['min_ops', 'max_ops', 'max_create', 'max_lookup', 'max_remove', 'max_list'].map((k) =>
+			of(k, count),
+		),
+		of('max_attribute', count),
+		of('max_iops', count),
+		of('max_read', rate),
+		of('max_write', rate),
+	]
+		.filter(Boolean)
+		.join(', ');
+}
+
 /* sort: what to compare; show: text. Large first is what people want of numbers. */
 const columns = [
 	{
@@ -110,6 +127,14 @@ const columns = [
 				.join(', '),
 	},
 	{
+		key: 'ops',
+		label: 'Metadata',
+		hint: 'Operations per second: create, look up, remove, list, change attributes',
+		sort: (j) => one(j.ops_per_s),
+		show: (j) => count(j.ops_per_s ?? 0),
+		below: (j) => (j.ops_held_s > 0 ? `held ${seconds(j.ops_held_s)}` : ''),
+	},
+	{
 		key: 'period',
 		label: 'Period',
 		hint: 'Time from one I/O phase to the next, as declared or as found',
@@ -149,6 +174,14 @@ const columns = [
 		sort: (j) => one(j.asked_max_bps ?? j.max_bps),
 		edit: true,
 		show: (j) => limit(j.asked_max_bps ?? j.max_bps),
+	},
+	{
+		key: 'limit',
+		label: 'Limits',
+		hint: 'Of operations, data calls, and bytes in one direction',
+		sort: (j) => one(j.max_ops),
+		edit: true,
+		show: (j) => opsLimits(j) || '–',
 	},
 	{
 		key: 'weight',

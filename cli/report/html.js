@@ -86,7 +86,7 @@ function named(element, text) {
 function jobs() {
 	const head = $("jobs").createTHead().insertRow(), body = $("jobs").createTBody();
 	for (const text of ["job", "read", "written", "requests", "average", "held", "waited", "saved",
-		"unscheduled", "waited most for"])
+		"unscheduled", "metadata", "waited most for"])
 		head.append(make("th", text));
 	for (const j of data.jobs) {
 		const row = body.insertRow();
@@ -94,7 +94,8 @@ function jobs() {
 		row.append(named("th", j.job));
 		for (const text of [bytes(j.read_bytes), bytes(j.write_bytes), String(j.requests),
 			rate((j.read_bytes + j.write_bytes) / j.active_s), j.held_s.toFixed(1) + " s",
-			j.waited_s.toFixed(1) + " s", gain(j.saved_s), bytes(j.unscheduled_bytes)])
+			j.waited_s.toFixed(1) + " s", gain(j.saved_s), bytes(j.unscheduled_bytes),
+			String(j.operations)])
 			row.append(make("td", text));
 		row.append(named("td", worst && worst.seconds >= 0.05 ? worst.seconds.toFixed(1) + " s: " + worst.job : "nobody"));
 	}

@@ -122,6 +122,8 @@ void report_json(struct json *j, const struct report *r, bool series)
 		json_uint(j, "write_bytes", b->bytes[1]);
 		json_uint(j, "requests", b->calls);
 		json_uint(j, "unscheduled_bytes", b->unscheduled);
+		json_uint(j, "operations", b->operations);
+		json_double(j, "ops_held_s", b->ops_held_s);
 		json_double(j, "active_s", b->active_s);
 		json_double(j, "held_s", b->held_s);
 		json_double(j, "waited_s", b->waited_s);

@@ -29,19 +29,26 @@ static const struct format {
 	const char *head;
 	bool places;	  /* has contended, first and last */
 	bool unscheduled; /* has unscheduled */
+	bool operations;  /* has operations and ops_held */
 	bool observed;
 } formats[] = {
+	{ "time,seconds,read,write,calls,held,waited,contended,first,last,unscheduled,operations,"
+	  "ops_held,job",
+	  true, true, true, false },
+	{ "time,seconds,read,write,calls,would_held,would_waited,would_contended,first,last,"
+	  "unscheduled,operations,ops_held,job",
+	  true, true, true, true },
+	/* of earlier versions */
 	{ "time,seconds,read,write,calls,held,waited,contended,first,last,unscheduled,job", true,
-	  true, false },
+	  true, false, false },
 	{ "time,seconds,read,write,calls,would_held,would_waited,would_contended,first,last,"
 	  "unscheduled,job",
-	  true, true, true },
-	/* of earlier versions */
-	{ "time,seconds,read,write,calls,held,waited,contended,first,last,job", true, false,
+	  true, true, false, true },
+	{ "time,seconds,read,write,calls,held,waited,contended,first,last,job", true, false, false,
 	  false },
 	{ "time,seconds,read,write,calls,would_held,would_waited,would_contended,first,last,job",
-	  true, false, true },
-	{ "time,seconds,read,write,calls,held,waited,job", false, false, false },
+	  true, false, false, true },
+	{ "time,seconds,read,write,calls,held,waited,job", false, false, false, false },
 };
 #define FORMATS (sizeof(formats) / sizeof(formats[0]))
 
@@ -140,8 +147,10 @@ static int take(struct report *r, struct report_row *before, char *line, const s
 	    !whole(&at, INT64_MAX, &w.calls) || !real(&at, &w.held_s) || !real(&at, &w.waited_s) ||
 	    (f->places && (!real(&at, &w.contended_s) || !real(&at, &w.first_s) ||
 			   !real(&at, &w.last_s) || w.first_s > w.last_s)) ||
-	    (f->unscheduled && !whole(&at, INT64_MAX, &w.unscheduled)) || !*at ||
-	    w.seconds < LEAST_S)
+	    (f->unscheduled && !whole(&at, INT64_MAX, &w.unscheduled)) ||
+	    (f->operations &&
+	     (!whole(&at, INT64_MAX, &w.operations) || !real(&at, &w.ops_held_s))) ||
+	    !*at || w.seconds < LEAST_S)
 		return 0;
 	for (const char *c = at; *c; c++)
 		if (*c <= ' ' || *c > '~')

@@ -308,6 +308,22 @@ static void print_table(const struct report *r)
 	}
 }
 
+/* Metadata operations, of the jobs that made some. */
+static void print_operations(const struct report *r)
+{
+	for (uint32_t i = 0; i < r->jobs; i++) {
+		const struct report_job *b = &r->job[i];
+
+		if (!b->operations || (r->only && b != r->only))
+			continue;
+		printf("Metadata: %" PRIu64 " operation%s of job %s", b->operations,
+		       b->operations == 1 ? "" : "s", b->name);
+		if (b->ops_held_s >= 0.05)
+			printf(", held for %.1f s", b->ops_held_s);
+		puts("");
+	}
+}
+
 /* What went past the scheduler, if anything did. */
 static void print_unscheduled(const struct report *r)
 {
@@ -407,6 +423,7 @@ static void print_text(const struct report *r)
 						   "HELD and WAITED are what "
 						   "would have been.\n");
 	print_table(r);
+	print_operations(r);
 	print_unscheduled(r);
 	if (r->only)
 		print_delays(r);

@@ -22,6 +22,8 @@ struct report_row {
 	double end_s;	/* as time_s, but not before the span before it has ended */
 	uint64_t bytes[2], calls;
 	uint64_t unscheduled; /* bytes that went past the scheduler */
+	uint64_t operations;  /* metadata */
+	double ops_held_s;
 	double held_s, waited_s;
 	double contended_s;	/* of waited_s, while another job had requests in the node, too */
 	double first_s, last_s; /* it had some, from the span's begin */
@@ -33,7 +35,8 @@ struct report_row {
 
 struct report_job {
 	char *name;
-	uint64_t bytes[2], calls, unscheduled;
+	uint64_t bytes[2], calls, unscheduled, operations;
+	double ops_held_s;
 	double active_s; /* spans in which it did something */
 	double held_s, waited_s;
 	double saved_s; /* against equal shares; below 0: lost */

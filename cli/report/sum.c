@@ -205,6 +205,8 @@ int report_sum(struct report *r)
 		j->bytes[1] += w->bytes[1];
 		j->calls += w->calls;
 		j->unscheduled += w->unscheduled;
+		j->operations += w->operations;
+		j->ops_held_s += w->ops_held_s;
 		j->held_s += w->held_s;
 		j->waited_s += w->waited_s;
 		r->from_s = !i || begin < r->from_s ? begin : r->from_s;

@@ -59,6 +59,11 @@ static void td_head(struct pen *p, const struct top_model *m, const struct top_v
 	snprintf(text, sizeof(text), " %s %s, %s %s, %sB in flight", a,
 		 status_plural(a, "request/s", "requests/s"), b, status_plural(b, "waits", "wait"),
 		 c);
+	if (m->s->ops_per_s > 0) {
+		status_short(a, m->s->ops_per_s);
+		snprintf(text + strlen(text), 40, ", %s %s", a,
+			 status_plural(a, "operation/s", "operations/s"));
+	}
 	pen_end(p, TOP_PLAIN, text);
 
 	snprintf(text, sizeof(text), "%s%s%s", m->policies, *m->control ? "; " : "", m->control);
@@ -100,7 +105,7 @@ static void td_nodes(struct pen *p, const struct top_model *m, size_t rows)
 static void td_detail(struct pen *p, const struct top_model *m, const struct top_view *v)
 {
 	const struct status_job *j;
-	char text[PEN_BYTES], name[PEN_BYTES], min[CELL], max[CELL], period[CELL];
+	char text[PEN_BYTES], name[PEN_BYTES], min[CELL], max[CELL], period[CELL], limits[200];
 
 	if (!m->shown_count) {
 		pen_end(p, TOP_PLAIN, "");
@@ -115,6 +120,9 @@ static void td_detail(struct pen *p, const struct top_model *m, const struct top
 		snprintf(text + strlen(text), 64, " period %s", period);
 	if (j->period_s > 0 && !strcmp(j->period_from, "detected"))
 		snprintf(text + strlen(text), 64, " (%.0f %% sure)", 100 * j->period_confidence);
+	status_ops(limits, sizeof(limits), j);
+	if (*limits)
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), " %s", limits);
 	if (j->unscheduled_bytes > 0) {
 		status_short(period, j->unscheduled_bytes);
 		snprintf(text + strlen(text), 64, ", %sB unscheduled", period);
@@ -160,16 +168,20 @@ static const char *td_message(struct pen *p, const struct top_view *v)
 
 static void td_bottom(struct pen *p, struct top_view *v, const char *message)
 {
-	static const char *const asks[] = { [TOP_FILTER] = "Only jobs with: ",
-					    [TOP_SORT] =
-						    "Sort by (now, name, queue, held, p99...): ",
-					    [TOP_MIN] = "min of job",
-					    [TOP_MAX] = "max of job",
-					    [TOP_WEIGHT] = "weight of job" };
+	static const char *const asks[] = {
+		[TOP_FILTER] = "Only jobs with: ",
+		[TOP_SORT] = "Sort by (now, name, queue, held, p99...): ",
+		[TOP_MIN] = "min of job",
+		[TOP_MAX] = "max of job",
+		[TOP_WEIGHT] = "weight of job",
+		[TOP_LIMIT] = "limit of job"
+	};
 	char text[2 * TOP_NAME + 64], name[PEN_BYTES];
 
 	if (v->mode >= TOP_MIN) {
-		const char *like = v->mode == TOP_WEIGHT ? "" : " (like 100M; 0: none)";
+		const char *like = v->mode == TOP_WEIGHT  ? ""
+				   : v->mode == TOP_LIMIT ? " (like max_ops=500)"
+							  : " (like 100M; 0: none)";
 
 		top_cut(name, sizeof(name), v->selected,
 			td_room(p, (unsigned)(strlen(asks[v->mode]) + strlen(like) + LEAST + 4)),
@@ -187,7 +199,7 @@ static void td_bottom(struct pen *p, struct top_view *v, const char *message)
 			 v->reverse ? ", reversed" : "", *v->filter ? ", only '" : "", v->filter,
 			 *v->filter ? "'" : "", v->paused ? ", PAUSED" : "");
 		pen_say(p, v->paused ? TOP_HELD : TOP_PLAIN, text);
-		pen_end(p, TOP_FAINT, "?:help q:quit /:filter s:sort m:min M:max w:weight");
+		pen_end(p, TOP_FAINT, "?:help q:quit /:filter s:sort m:min M:max w:weight l:limit");
 	}
 }
 
@@ -198,6 +210,8 @@ static void td_help(struct pen *p, unsigned rows)
 		"",
 		"  up, down, j, k   choose a job       PgUp PgDn Home End  farther",
 		"  m  M  w          its min, max, weight: asks, and sets it for the whole job",
+		"  l                another limit: max_ops, max_CLASS, max_iops, max_read, "
+		"max_write",
 		"  < >  s           sort by the figure before or after, or by its name",
 		"  r                the other way round",
 		"  /                only jobs with this in their name or reason; empty: all",

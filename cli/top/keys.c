@@ -101,6 +101,8 @@ static enum top_action tk_command(struct top_view *v, struct top_model *m, int k
 		return tk_ask(v, m, TOP_MAX);
 	case 'w':
 		return tk_ask(v, m, TOP_WEIGHT);
+	case 'l':
+		return tk_ask(v, m, TOP_LIMIT);
 	case TOP_KEY_UP:
 	case TOP_KEY_DOWN:
 	case TOP_KEY_PAGE_UP:
@@ -139,6 +141,10 @@ static enum top_action tk_entered(struct top_view *v, struct top_model *m, char 
 		}
 		v->bad = true;
 		return TOP_REDRAW;
+	}
+	if (mode == TOP_LIMIT) { /* with its key */
+		snprintf(word, 2 * TOP_NAME, "%s", v->input);
+		return TOP_CHANGE;
 	}
 	snprintf(word, 2 * TOP_NAME, "%s=%s",
 		 mode == TOP_MIN   ? "min"

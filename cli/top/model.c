@@ -82,6 +82,7 @@ static const struct {
 	[TOP_BY_NAME] = { "name", 0, 0 },
 	[TOP_BY_AVERAGE] = { "average", offsetof(struct status_job, average_bps), 1 },
 	[TOP_BY_IOPS] = { "iops", offsetof(struct status_job, iops), 1 },
+	[TOP_BY_OPS] = { "ops", offsetof(struct status_job, ops_per_s), 1 },
 	[TOP_BY_QUEUE] = { "queue", offsetof(struct status_job, queued_requests), 1 },
 	[TOP_BY_HELD] = { "held", offsetof(struct status_job, throttled_s), 1 },
 	[TOP_BY_P50] = { "p50", offsetof(struct status_job, latency_us_p50), 1 },

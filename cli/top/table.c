@@ -125,6 +125,11 @@ static void td_iops(char out[CELL], const struct status_job *j)
 	status_short(out, j->iops);
 }
 
+static void td_ops(char out[CELL], const struct status_job *j)
+{
+	status_short(out, j->ops_per_s);
+}
+
 static void td_average(char out[CELL], const struct status_job *j)
 {
 	status_short(out, j->average_bps);
@@ -148,38 +153,41 @@ static void td_dirty(char out[CELL], const struct status_job *j)
 /* ---- the table ---- */
 
 static const struct column one_node[] = {
+	{ "NOW", 6, td_now },	    { "", JOBS_BAR, NULL },
+	{ "%", 4, td_share },	    { "QUEUE", 6, td_queue },
+	{ "P99", 6, td_p99 },	    { "HELD", 6, td_held },
+	{ "SET", 4, td_set },	    { "P50", 6, td_p50 },
+	{ "MIN", 6, td_min },	    { "MAX", 6, td_max },
+	{ "WT", 5, td_weight },	    { "PERIOD", 7, jobs_period },
+	{ "IOPS", 6, td_iops },	    { "OPS", 6, td_ops },
+	{ "CL", 5, td_clients },    { "WIRE", 6, td_wire },
+	{ "CACHED", 7, td_cached }, { "DIRTY", 6, td_dirty },
+	{ "AVG", 6, td_average },   { 0 },
+};
+static const struct column many_nodes[] = {
 	{ "NOW", 6, td_now },
 	{ "", JOBS_BAR, NULL },
 	{ "%", 4, td_share },
 	{ "QUEUE", 6, td_queue },
 	{ "P99", 6, td_p99 },
+	{ "IONODES", 8, td_ionodes },
 	{ "HELD", 6, td_held },
 	{ "SET", 4, td_set },
 	{ "P50", 6, td_p50 },
+	{ "PERIOD", 7, jobs_period },
+	{ "SURE", 5, td_sure },
+	{ "GRANT", 6, td_grant },
 	{ "MIN", 6, td_min },
 	{ "MAX", 6, td_max },
 	{ "WT", 5, td_weight },
-	{ "PERIOD", 7, jobs_period },
 	{ "IOPS", 6, td_iops },
+	{ "OPS", 6, td_ops },
 	{ "CL", 5, td_clients },
 	{ "WIRE", 6, td_wire },
 	{ "CACHED", 7, td_cached },
 	{ "DIRTY", 6, td_dirty },
 	{ "AVG", 6, td_average },
 	{ 0 },
-};
-static const struct column many_nodes[] = {
-	{ "NOW", 6, td_now },	    { "", JOBS_BAR, NULL },
-	{ "%", 4, td_share },	    { "QUEUE", 6, td_queue },
-	{ "P99", 6, td_p99 },	    { "IONODES", 8, td_ionodes },
-	{ "HELD", 6, td_held },	    { "SET", 4, td_set },
-	{ "P50", 6, td_p50 },	    { "PERIOD", 7, jobs_period },
-	{ "SURE", 5, td_sure },	    { "GRANT", 6, td_grant },
-	{ "MIN", 6, td_min },	    { "MAX", 6, td_max },
-	{ "WT", 5, td_weight },	    { "IOPS", 6, td_iops },
-	{ "CL", 5, td_clients },    { "WIRE", 6, td_wire },
-	{ "CACHED", 7, td_cached }, { "DIRTY", 6, td_dirty },
-	{ "AVG", 6, td_average },   { 0 },
 };
 
 struct layout jobs_layout(const struct top_model *m, unsigned columns)

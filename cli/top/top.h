@@ -45,6 +45,7 @@ enum top_sort {
 	TOP_BY_NAME,
 	TOP_BY_AVERAGE,
 	TOP_BY_IOPS,
+	TOP_BY_OPS,
 	TOP_BY_QUEUE,
 	TOP_BY_HELD,
 	TOP_BY_P50,
@@ -63,7 +64,7 @@ void top_model_arrange(struct top_model *m, enum top_sort sort, bool reverse, co
 
 /* ---- how it is looked at ---- */
 
-enum top_mode { TOP_LOOK, TOP_HELP, TOP_FILTER, TOP_SORT, TOP_MIN, TOP_MAX, TOP_WEIGHT };
+enum top_mode { TOP_LOOK, TOP_HELP, TOP_FILTER, TOP_SORT, TOP_MIN, TOP_MAX, TOP_WEIGHT, TOP_LIMIT };
 
 struct top_view {
 	unsigned columns, rows;

@@ -3,12 +3,12 @@
  * The account of what jobs use: a text file that grows by a line for each job that did something,
  * every SPAN_NS. `sluice report` reads it (cli/report/read.c), also when the node is gone.
  *
- *	time,seconds,read,write,calls,held,waited,contended,first,last,unscheduled,job
- *	1763260002,2.000,0,41943040,10240,0.000,1.210,0.800,0.000,1.650,0,ckpt
+ *	time,seconds,read,write,calls,held,waited,contended,first,last,unscheduled,operations,ops_held,job
+ *	1763260002,2.000,0,41943040,10240,0.000,1.210,0.800,0.000,1.650,0,12,0.000,ckpt
  *
  * In the 2 s until that time, in Unix seconds, ckpt wrote 40 MiB in 10240 calls, was never held by
  * its max, and for 1.21 s it had requests that were not sent yet: for 0.8 s of them another job had
- * requests in the node, too. Its requests were in the node between 0 and 1.65 s after the begin, and nothing went past the scheduler. So
+ * requests in the node, too. Its requests were in the node between 0 and 1.65 s after the begin, and nothing went past the scheduler. It made 12 metadata operations, which no limit held. So
  * jobs that ran one after the other in the same 2 s can be told from jobs that met. The name is
  * last since it may hold commas. In observe mode nothing is held: the columns have would_ before
  *their names, and say what shadow.h computes. There is no file before the first line. Lines are
@@ -37,12 +37,13 @@
 #define LEAST_S	   0.001 /* of a line: it has three digits, and 0 would make no sense */
 
 static const char head[] =
-	"time,seconds,read,write,calls,held,waited,contended,first,last,unscheduled,job\n";
+	"time,seconds,read,write,calls,held,waited,contended,first,last,unscheduled,operations,"
+	"ops_held,job\n";
 /* In observe mode: the same, of what would have been held. Lines of both do not go into one file.
  */
 static const char observed_head[] =
 	"time,seconds,read,write,calls,would_held,would_waited,would_contended,first,last,"
-	"unscheduled,job\n";
+	"unscheduled,operations,ops_held,job\n";
 
 struct usage {
 	const char *path;
@@ -115,16 +116,20 @@ static void put_line(struct node *n, struct node_job *j, const struct span *span
 		     FILE *f)
 {
 	double first = 0, last = span->seconds; /* if all was under leases: not known */
-	uint64_t unscheduled;
+	uint64_t unscheduled, operations, held_ns;
 	struct waits w;
 
 	if (waits_of(n, j, now, &w))
 		return;
 	unscheduled = j->turn ? atomic_load(&j->turn->shm->unscheduled) : 0;
 	if (unscheduled < j->told.unscheduled) /* a new segment */
-		j->told.unscheduled = 0;
+		j->told.unscheduled = j->told.ops_held_ns = 0;
+	operations = ops_sum(j->ops.made);
+	held_ns = j->turn ? atomic_load(&j->turn->shm->operations.held_ns) : 0;
+	if (held_ns < j->told.ops_held_ns)
+		j->told.ops_held_ns = 0;
 	if (j->calls == j->told.calls && w.waited == j->told.waited &&
-	    unscheduled == j->told.unscheduled)
+	    operations == j->told.operations && unscheduled == j->told.unscheduled)
 		return;
 	if (w.busy) {
 		first = within(span, w.from);
@@ -132,15 +137,18 @@ static void put_line(struct node *n, struct node_job *j, const struct span *span
 	}
 	fprintf(f,
 		"%lld,%.3f,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%.3f,%.3f,%.3f,%.3f,%.3f,%" PRIu64
-		",%s\n",
+		",%" PRIu64 ",%.3f,%s\n",
 		(long long)span->end, span->seconds, j->moved[SL_READ] - j->told.moved[SL_READ],
 		j->moved[SL_WRITE] - j->told.moved[SL_WRITE], j->calls - j->told.calls,
 		(double)(w.held - j->told.held) / 1e9, (double)(w.waited - j->told.waited) / 1e9,
 		(double)(w.contended - j->told.contended) / 1e9, first, last,
-		unscheduled - j->told.unscheduled, j->name);
+		unscheduled - j->told.unscheduled, operations - j->told.operations,
+		(double)(held_ns - j->told.ops_held_ns) / 1e9, j->name);
 	memcpy(j->told.moved, j->moved, sizeof(j->told.moved));
 	j->told.calls = j->calls;
 	j->told.unscheduled = unscheduled;
+	j->told.operations = operations;
+	j->told.ops_held_ns = held_ns;
 	j->told.held = w.held;
 	j->told.waited = w.waited;
 	j->told.contended = w.contended;

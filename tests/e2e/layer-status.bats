@@ -105,7 +105,7 @@ some_job() { # name, options of run
 	# wider than 80 it tells more
 	some_job j
 	run -0 timeout 20 script -qec 'stty cols 120; "$SLUICE" status' /dev/null
-	[[ "$output" == *"READ WRITE PERIOD MERGE"* ]]
+	[[ "$output" == *"READ WRITE"*"OPS PERIOD MERGE"* ]]
 }
 
 @test "a reader of --watch that goes away ends it" {

@@ -51,6 +51,7 @@ job() { # name, jq filter
 	"$SLUICE" run --job c -- rm -r "$DIR/sub"
 	[ "$(job c .ops.remove)" -eq 2 ]
 	"$SLUICE" run --job d -- stat / /usr /etc/passwd >/dev/null
+	"$SLUICE" report | grep -Eq '^Metadata: 30[0-9] operations of job a'
 	[ "$(job d .operations)" = "" ] || [ "$(job d .operations)" -eq 0 ]
 }
 
@@ -59,6 +60,8 @@ job() { # name, jq filter
 	run -0 "$SLUICE" run --job a --max-ops 300 -- "$BIN/metadata" "$DIR" storm 1.5 10
 	read -r made seconds <<<"$output"
 	[ "$(jq -n "$made / $seconds < 330")" = true ]
+	"$SLUICE" status | grep -q '^Limits: job a: max_ops 300$'
+	"$SLUICE" top --batch --count 1 --columns 200 | grep -q 'OPS'
 	run -0 "$SLUICE" run --job b --max-ops create=100 -- "$BIN/metadata" "$DIR" storm 1 5
 	read -r made seconds <<<"$output"
 	[ "$(jq -n "$made / $seconds < 400")" = true ]
@@ -101,15 +104,20 @@ job() { # name, jq filter
 		done
 	done
 	until_true 10 both_have_some
-	l=$(job light .operations) h=$(job heavy .operations) t=$("$SLUICE" status --json | jq .uptime_s)
+	read -r l h t <<<"$(snapshot)"
 	sleep 2
-	l=$(($(job light .operations) - l)) h=$(($(job heavy .operations) - h))
-	t=$(jq -n "$("$SLUICE" status --json | jq .uptime_s) - $t")
+	read -r l2 h2 t2 <<<"$(snapshot)"
+	l=$((l2 - l)) h=$((h2 - h)) t=$(jq -n "$t2 - $t")
 	echo "light $l heavy $h in $t s"
 	[ "$(jq -n "$h / $l > 2.5 and $h / $l < 6")" = true ]
 	[ "$(jq -n "($h + $l) / $t < 2400")" = true ]
 	"$SLUICE" set --capacity-ops 0
 	[ "$("$SLUICE" status --json | jq .capacity_ops)" -eq 0 ]
+}
+
+# Operations of both jobs, and the time, of one answer.
+snapshot() {
+	"$SLUICE" status --json | jq -r '[(.jobs | map({(.job): .operations}) | add | .light, .heavy), .uptime_s] | @tsv'
 }
 
 # All four processes run, and what they had before they met does not count any more.
