@@ -7,18 +7,24 @@
 
 #define TRIAL_GAIN   0.85
 #define TRIAL_STEPS  3
+#define TRIAL_TAIL   6	  /* steps after it in which that still shows */
 #define TRIAL_LEFT   0.75 /* of the threads that were blocked: fewer are, or it is latency */
 #define PACE_GAIN    0.94
-#define PROBE_GAIN   1.5
-#define PROBE_FOUND  1.3 /* delivered in a probe that met no queue: there is more */
+#define PROBE_GAIN   1.6
+#define PROBE_AGAIN  2.0 /* of the estimate, after a probe that found more */
+#define PROBE_FOUND  1.4 /* delivered in a probe that met no queue: there is more */
+#define PROBE_MORE   1.1 /* delivered in a later one */
 #define PROBE_STEPS  7
 #define QUEUED	     0.2   /* of the way from the queue of the trial to that before it */
 #define EMPTY	     0.11  /* of that way */
-#define QUEUED_LOOKS 3	   /* in succession: a probe has filled the queue */
+#define QUEUED_LOOKS 2	   /* in succession: a probe has filled the queue */
 #define QUEUED_STEPS 3	   /* in succession, that lower the estimate */
 #define CREEP	     1.005 /* each step, while the queue is empty and jobs wait for us */
-#define EASE	     0.98  /* each step, while it is not: or what is delivered, if that is less */
-#define SURE	     2	   /* probes in succession that found more */
+#define EASE	     0.96  /* each step, while it is not: or what is delivered, if that is less */
+#define CEILING	     0.96  /* of the estimate at which the queue grew: no creeping above that */
+#define CALM_STEPS   33	   /* without a queue: the ceiling may be higher by now, */
+#define CALM	     1.01  /* by so much */
+#define AFTERMATH    2	   /* steps after a probe in which its queue is still there */
 #define DRAIN_GAIN   0.90
 #define LOW	     0.90
 #define LOW_STEPS    2
@@ -55,14 +61,20 @@ static double delivered(const struct capacity *c, const struct capacity_sample *
 	return sum;
 }
 
+static void probe_none(struct capacity *c)
+{
+	c->probing = c->probed = c->measuring = c->saturated = false;
+	c->probes = c->queued_looks = 0;
+}
+
 static void enter(struct capacity *c, enum capacity_state state, double gain, const char *why)
 {
 	c->state = state;
 	c->gain = gain;
 	c->steps = c->low = c->congested = c->unused = c->lonely = c->since_probe = 0;
-	c->queued = 0;
-	c->probing = c->probed = false;
-	c->probes = 0;
+	c->queued = c->calm = 0;
+	c->room = 0;
+	probe_none(c);
 	c->why = why;
 }
 
@@ -74,13 +86,16 @@ static void remember(struct capacity *c, const struct capacity_sample *s)
 	c->recent++;
 }
 
-static double most_recent(const struct capacity *c, int op)
+/* The step in which less was delivered counts: the other one may have had slack. */
+static double lately(const struct capacity *c, int op)
 {
-	double most = 0;
+	int least = 0;
 
-	for (int i = 0; i < CAPACITY_RECENT; i++)
-		most = fmax(most, c->recent_bps[i][op]);
-	return most;
+	for (int i = 1; i < CAPACITY_RECENT; i++)
+		if (c->recent_bps[i][0] + c->recent_bps[i][1] <
+		    c->recent_bps[least][0] + c->recent_bps[least][1])
+			least = i;
+	return c->recent_bps[least][op];
 }
 
 /* Change the estimates of the directions that were used. */
@@ -96,21 +111,21 @@ static void scale(struct capacity *c, const struct capacity_sample *s, double by
 
 /* ---- the states ---- */
 
-/* What was delivered lately is what there is. False: nothing was. */
+/* What was delivered in the congested steps is what there is. False: nothing was delivered. */
 static bool estimate_recent(struct capacity *c, const struct capacity_sample *s)
 {
-	double most[2] = { most_recent(c, 0), most_recent(c, 1) };
+	double some[2] = { lately(c, 0), lately(c, 1) };
 
-	if (most[0] + most[1] <= 0)
+	if (some[0] + some[1] <= 0)
 		return false;
 	/* A direction that was not used is as fast as before, or as the other. */
 	for (int op = 0; op < 2; op++)
-		if (most[op] >= PART * (most[0] + most[1]))
-			c->estimate_bps[op] = bounded(most[op]);
+		if (some[op] >= PART * (some[0] + some[1]))
+			c->estimate_bps[op] = bounded(some[op]);
 		else if (c->estimate_bps[op] <= 0)
-			c->estimate_bps[op] = bounded(most[!op]);
+			c->estimate_bps[op] = bounded(some[!op]);
 	/* Both at once: together they were all there is. */
-	if (most[0] >= PART * most[1] && most[1] >= PART * most[0]) {
+	if (some[0] >= PART * some[1] && some[1] >= PART * some[0]) {
 		double all = delivered(c, s);
 
 		for (int op = 0; all > 1 && op < 2; op++)
@@ -119,11 +134,11 @@ static bool estimate_recent(struct capacity *c, const struct capacity_sample *s)
 	return true;
 }
 
-/* Two jobs or more are blocked, and were in the step before. */
+/* Two jobs or more are blocked, and were in the steps before. */
 static bool is_congested(struct capacity *c, const struct capacity_sample *s)
 {
 	c->congested = s->jobs_blocked >= 2 ? c->congested + 1 : 0;
-	return c->congested >= 2;
+	return c->congested > CAPACITY_RECENT;
 }
 
 static void clear_step(struct capacity *c, const struct capacity_sample *s, sl_time now)
@@ -169,34 +184,61 @@ static double queue(const struct capacity *c, double blocked)
 	       fmax(c->blocked_before - c->trial_blocked, (1 - TRIAL_LEFT) * c->blocked_before);
 }
 
+static void drain(struct capacity *c)
+{
+	probe_none(c);
+	c->since_probe = 0;
+	c->gain = DRAIN_GAIN;
+}
+
+static void probe(struct capacity *c, double gain)
+{
+	c->probing = c->probed = true;
+	c->saturated = false;
+	c->queued_looks = 0;
+	c->gain = gain;
+}
+
+static void found(struct capacity *c, const struct capacity_sample *s, double got)
+{
+	scale(c, s, fmax(got, LEAST_PART));
+	c->room = 0;
+	c->why = "a probe found more";
+}
+
 /*
  * The step that ends was a probe, or began as one. The first that finds more may have found slack:
- * the second decides, and from then on each counts.
+ * the second decides, and from then on each counts that meets no queue. One that meets a queue has had
+ * slack as well: the next step, of the same rate, measures.
  */
 static void probed(struct capacity *c, const struct capacity_sample *s, double got)
 {
-	bool sure = c->probes >= SURE;
-	bool more = sure ? got > 1 : c->probing && got >= PROBE_FOUND;
-
-	c->probes = more ? c->probes + 1 : 0;
-	if (c->probes >= SURE) {
-		scale(c, s, fmin(got, PROBE_GAIN));
-		c->why = "a probe found more";
+	if (c->measuring) {
+		found(c, s, got);
+		drain(c);
+	} else if (!c->probes && c->probing && got >= PROBE_FOUND) {
+		c->probes = 1;
+		probe(c, PROBE_AGAIN);
+	} else if (c->probes && got >= PROBE_MORE && !c->saturated) {
+		found(c, s, fmin(got, c->gain));
+		c->probes++;
+		probe(c, PROBE_GAIN);
+	} else if (c->probes && got >= PROBE_MORE) {
+		c->measuring = true;
+	} else {
+		drain(c);
 	}
-	c->since_probe = 0;
-	c->probing = c->probed = more;
-	c->gain = more ? PROBE_GAIN : DRAIN_GAIN;
-	c->queued_looks = 0;
 }
 
 bool capacity_look(struct capacity *c, double blocked)
 {
-	/* The estimate is far too low if two probes have found more: let the next one show how far.
-	 */
-	if (c->state != CAPACITY_PACED || !c->probing || c->probes >= SURE)
+	if (c->state != CAPACITY_PACED || !c->probing)
 		return false;
 	c->queued_looks = queue(c, blocked) >= QUEUED ? c->queued_looks + 1 : 0;
 	if (c->queued_looks < QUEUED_LOOKS)
+		return false;
+	c->saturated = true;
+	if (c->probes)
 		return false;
 	c->probing = false;
 	c->gain = DRAIN_GAIN;
@@ -212,15 +254,44 @@ static bool is_low(const struct capacity *c, const struct capacity_sample *s, do
 	return got < SLIGHT * fmin(c->gain, PACE_GAIN) && queue(c, s->blocked) >= QUEUED;
 }
 
+/* There is a queue: less, and a pause in which it drains. */
+static void ease(struct capacity *c, const struct capacity_sample *s, double by)
+{
+	c->gain = DRAIN_GAIN;
+	/* If holding back does not shorten it, it is another one than in the trial. */
+	if (++c->queued > QUEUED_STEPS)
+		return;
+	scale(c, s, by);
+	c->room = c->queued == 1 ? CEILING / by : CEILING;
+	c->calm = 0;
+}
+
 static void lower(struct capacity *c, const struct capacity_sample *s, double got)
 {
 	c->low_most = c->low ? fmax(c->low_most, got) : got;
-	if (++c->low < (c->low_most < LOW * PACE_GAIN ? LOW_STEPS : SLIGHT_STEPS))
+	if (++c->low < (c->low_most < LOW * PACE_GAIN ? LOW_STEPS : SLIGHT_STEPS)) {
+		ease(c, s, EASE);
+		c->low_most /= EASE; /* of the estimate as it is now */
 		return;
+	}
 	scale(c, s, fmax(c->low_most, LEAST_PART));
 	c->low = 0;
+	c->room = 0;
 	c->gain = PACE_GAIN;
 	c->why = "less was delivered than sent";
+}
+
+/* There is none: creep up, to a little below where it began the last time. */
+static void creep(struct capacity *c, const struct capacity_sample *s)
+{
+	if (++c->calm >= CALM_STEPS) {
+		c->room *= CALM;
+		c->calm = 0;
+	}
+	if (c->room > 0 && c->room < CREEP)
+		return;
+	scale(c, s, CREEP);
+	c->room /= CREEP;
 }
 
 /* The estimate follows the queue: up while it is empty, down to what is delivered while it is not. */
@@ -228,12 +299,19 @@ static void follow(struct capacity *c, const struct capacity_sample *s, double g
 {
 	double full = queue(c, s->blocked);
 
-	c->queued = full >= QUEUED ? c->queued + 1 : 0;
-	/* If holding back does not shorten it, it is another one than in the trial. */
-	if (c->queued && c->queued <= QUEUED_STEPS)
-		scale(c, s, fmin(fmax(got, LOW), EASE));
-	else if (full < EMPTY && waited && got >= SLIGHT * c->gain)
-		scale(c, s, CREEP);
+	c->gain = PACE_GAIN;
+	if (c->since_probe < AFTERMATH)
+		return;
+	if (full >= QUEUED) {
+		ease(c, s, fmin(fmax(got, LOW), EASE));
+		return;
+	}
+	c->queued = 0;
+	/* What was under way when the trial began had not drained in it. */
+	if (c->steps <= TRIAL_TAIL && s->blocked < c->trial_blocked)
+		c->trial_blocked = (c->trial_blocked + s->blocked) / 2;
+	if (full < EMPTY && waited && got >= SLIGHT * PACE_GAIN)
+		creep(c, s);
 }
 
 static void paced_step(struct capacity *c, const struct capacity_sample *s)
@@ -252,9 +330,8 @@ static void paced_step(struct capacity *c, const struct capacity_sample *s)
 		go_clear(c, "jobs do not use what they have");
 		return;
 	}
-	if (is_low(c, s, got)) {
-		c->probing = c->probed = false;
-		c->probes = 0;
+	if (!c->measuring && is_low(c, s, got)) {
+		probe_none(c);
 		lower(c, s, got);
 		return;
 	}
@@ -264,11 +341,9 @@ static void paced_step(struct capacity *c, const struct capacity_sample *s)
 		return;
 	}
 	follow(c, s, got, waited);
-	c->gain = PACE_GAIN;
 	if (++c->since_probe < PROBE_STEPS || !waited || queue(c, s->blocked) >= QUEUED)
 		return;
-	c->probing = c->probed = true;
-	c->gain = PROBE_GAIN;
+	probe(c, PROBE_GAIN);
 }
 
 void capacity_step(struct capacity *c, const struct capacity_sample *s, sl_time now)

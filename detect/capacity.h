@@ -13,22 +13,25 @@
  *
  * States, one step every CAPACITY_STEP_NS:
  *
- *	CLEAR   Nothing is held. Two jobs or more are blocked for two steps: TRIAL.
- *	TRIAL   Pace at .85 of the most that was delivered lately, for three steps. If jobs waited
+ *	CLEAR   Nothing is held. Two jobs or more are blocked for three steps: TRIAL.
+ *	TRIAL   Pace at .85 of what was delivered in the last two, the lesser, for three steps. If jobs waited
  *for us and fewer than 3/4 of those threads are still blocked: PACED. Otherwise it was latency:
  *	        CLEAR, and the next trial comes later, twice as late each time, up to a minute.
  *	PACED   Pace at .94 of the estimate, so that what waits, waits where it can be scheduled.
  *	        The estimate follows the queue. While it is as short as in the trial and jobs wait
- *	        for us, the estimate creeps up, .5 % each step; while it is longer, down, 2 % each step.
- *	        Probe: every seven steps, while jobs wait for us, one step at 1.5. It ends as soon as
- *	        the queue has been long for three looks (capacity_look()), since from then on the
- *	        file system decides whose turn it is, not the scheduler. If two in succession
- *	        meet no queue and 1.3 or more is delivered, that is the estimate, and the next step
- *	        probes further.
+ *	        for us, the estimate creeps up, .5 % each step; while it is longer, down, 4 % each
+ *	        step, and the pace is .9 so that it drains. From then on the estimate creeps no higher than
+ *	        4 % below where the queue began, but for 1 % more every ten seconds.
+ *	        Probe: every seven steps, while jobs wait for us, one step at 1.6. It ends as soon as
+ *	        the queue has been long for two looks (capacity_look()), since from then on the
+ *	        file system decides whose turn it is, not the scheduler. If it meets no queue and
+ *	        1.4 or more is delivered, the next step probes at 2. If that meets none either, what it
+ *	        has delivered is the estimate, and the next step probes further, at 1.6. If it does, and
+ *	        there was more, the next step, at the same rate, shows how much there is.
  *	        A step at .9 drains what piled up.
  *	        Lower: too little delivered for two steps (three, if it is little), while
- *	        there is a queue: the estimate is the most of what was delivered in these. Without a
- *	        queue the machine may have no CPU for us.
+ *	        there is a queue: the estimate is the most of what was delivered in these, and until then
+ *	        the pace is .9. Without a queue the machine may have no CPU for us.
  *	        Fewer than two jobs, or nobody waits and few are blocked: CLEAR.
  *
  * Why the probe is large and short: file systems have slack, a cache or a token bucket that fills
@@ -42,7 +45,7 @@
  *	device 100 MB/s, two writers     CLEAR: 100 delivered, 2 threads blocked
  *	TRIAL at 85: 1.0 blocked, both wait for us     PACED at 94
  *	device 50 MB/s: 50, 50 delivered, 2 blocked    estimate 50, PACED at 47
- *	device 100 MB/s: two probes: 75; then 100 delivered and a queue: 100
+ *	device 100 MB/s: 80, then 100 delivered: 100; then 133 and a queue; then 100: 100
  *
  * Reads and writes share one budget of time: a byte costs 1/estimate of its direction. A change is
  * applied to the directions that had a fifth or more of what was delivered. On a file system whose
@@ -61,7 +64,7 @@
 #define CAPACITY_STEP_NS INT64_C(300000000)
 #define CAPACITY_LEAST	 1e6 /* bytes a second */
 #define CAPACITY_MOST	 1e13
-#define CAPACITY_RECENT	 8 /* steps that the most of is kept */
+#define CAPACITY_RECENT	 2 /* steps that are kept */
 
 enum capacity_state { CAPACITY_CLEAR, CAPACITY_TRIAL, CAPACITY_PACED };
 
@@ -89,9 +92,13 @@ struct capacity {
 	uint32_t low;	       /* steps in succession with too little delivered */
 	double low_most;       /* of what they had, the most */
 	uint32_t queued;       /* steps in succession with a long queue */
+	uint32_t calm;	       /* steps without, since the ceiling was last lifted */
+	double room;	       /* by so much may the estimate creep up; 0: no ceiling is known */
 	uint32_t since_probe;  /* steps */
 	bool probing;	       /* now */
 	bool probed;	       /* in this step */
+	bool saturated;	       /* by the probe: there is a queue */
+	bool measuring;	       /* the step after a probe that found more and met a queue */
 	uint32_t probes;       /* in succession that found more */
 	uint32_t queued_looks; /* of the probe, in succession */
 	uint32_t unused;       /* steps in succession in which nobody waited for us */

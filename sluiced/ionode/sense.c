@@ -248,7 +248,8 @@ static void add_job(struct capacity_sample *to, struct node_job *j)
 /*
  * Requests that the servers have, instead of threads that are blocked. Where the device counts, no
  * more was delivered than it has moved: in OPEN mode programs do not count what the page cache
- * answered or took.
+ * answered or took. Nor do they count then what was written back, long after it was written:
+ * that is what the device has written, of others, too.
  */
 static void use_sensor(struct sense *s, struct capacity_sample *to, const struct sensor_reading *r,
 		       sl_time now)
@@ -264,7 +265,10 @@ static void use_sensor(struct sense *s, struct capacity_sample *to, const struct
 				      ? (double)(r->bytes[op] - s->reading.bytes[op])
 				      : 0;
 
-		if (to->delivered_bytes[op] > most)
+		bool later = op == SL_WRITE && s->node->charge & SL_TURN_WRITES &&
+			     s->capacity.state == CAPACITY_CLEAR;
+
+		if (to->delivered_bytes[op] > most || later)
 			to->delivered_bytes[op] = most;
 	}
 	s->reading = *r;

@@ -210,12 +210,12 @@ static void test_slack(void **state)
 	run(&r, 3);
 	r.queued_s = 0;
 	stays(&r, 60, SL_WRITE);
-	assert_true(r.queued_s < 6);
+	assert_true(r.queued_s < 1);
 	r.device_bps[SL_WRITE] /= 2;
 	run(&r, 3);
 	stays(&r, 6, SL_WRITE);
 	r.device_bps[SL_WRITE] *= 2;
-	run(&r, 4); /* slack looks like more for a while */
+	run(&r, 3);
 	stays(&r, 6, SL_WRITE);
 }
 
@@ -225,7 +225,7 @@ static void test_load_of_others(void **state)
 
 	(void)state;
 	run(&r, 3);
-	r.others = 0.4;
+	r.others = 0.5;
 	run(&r, 3);
 	stays(&r, 10, SL_WRITE);
 	r.others = 0;
