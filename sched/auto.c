@@ -87,6 +87,14 @@ int sl_ratio_set(struct sl_sched *s, uint32_t op, uint64_t bytes, uint32_t ratio
 	return 0;
 }
 
+/* As the tables have it that trees learn from: 23.294 is not above a threshold of 23.29. */
+static double in_hundredths(uint32_t milli)
+{
+	uint32_t hundredths = (milli + 5) / 10;
+
+	return hundredths / 100.0;
+}
+
 static double ratio_of(const struct sl_sched *s, const struct sl_choice *c, uint32_t op,
 		       uint64_t bytes)
 {
@@ -96,9 +104,9 @@ static double ratio_of(const struct sl_sched *s, const struct sl_choice *c, uint
 		return (double)c->values[SL_P_RATIO_PERCENT] / 100;
 	for (unsigned off = 0; off < SL_RATIOS; off++) {
 		if (off <= at && s->ratio_milli[op][at - off])
-			return s->ratio_milli[op][at - off] / 1000.0;
+			return in_hundredths(s->ratio_milli[op][at - off]);
 		if (at + off < SL_RATIOS && s->ratio_milli[op][at + off])
-			return s->ratio_milli[op][at + off] / 1000.0;
+			return in_hundredths(s->ratio_milli[op][at + off]);
 	}
 	return NAN;
 }

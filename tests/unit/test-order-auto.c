@@ -263,6 +263,19 @@ static void the_policy_is_the_tree_s_for_pattern_and_device(void **state)
 	box_close(b);
 }
 
+/* Tables have two decimals: a tree that has learnt from this very device must know it again. */
+static void a_ratio_is_as_exact_as_a_table_has_it(void **state)
+{
+	struct box *b = with_tree(strided_is_sjf);
+
+	(void)state;
+	assert_int_equal(sl_policy_set(b->s, "order", "auto,tree=/some.tree", b->now), 0);
+	assert_int_equal(sl_ratio_set(b->s, SL_READ, 16 * K, 8004), 0); /* 8.00 */
+	strided_reads(b, 1, 70);
+	assert_string_equal(pattern(b).order, "sjf");
+	box_close(b);
+}
+
 static void each_job_has_its_own_choice(void **state)
 {
 	struct box *b = with_tree(strided_is_sjf);
@@ -433,6 +446,7 @@ int main(void)
 		cmocka_unit_test(trials_cost_little),
 		cmocka_unit_test(nothing_is_tried_unless_it_may_be),
 		cmocka_unit_test(the_policy_is_the_tree_s_for_pattern_and_device),
+		cmocka_unit_test(a_ratio_is_as_exact_as_a_table_has_it),
 		cmocka_unit_test(each_job_has_its_own_choice),
 		cmocka_unit_test(the_built_in_tree_knows_what_to_say),
 		cmocka_unit_test(trees_that_a_scheduler_cannot_ask_are_refused),
