@@ -368,13 +368,14 @@ static long sleeps(void)
 
 /*
  * A thread of connections executes by itself while the file system is quick. A batch that took long
- * only because others had the CPU does not count: then the thread has not gone to sleep.
+ * only because others had the CPU does not count: then the thread has not gone to sleep. That is
+ * watched only after a slow batch, since it takes two system calls.
  */
-static void note_slowness(struct node *n, bool slept)
+static void note_slowness(struct node *n, bool watched, bool slept)
 {
 	if (n->slow && slept)
 		n->slowness += n->slowness < SLOWNESS_MAX ? SLOWNESS_STEP : 0;
-	else if (n->slowness)
+	else if (n->slowness && (watched || !n->slow))
 		n->slowness--;
 }
 
@@ -386,8 +387,8 @@ static void note_slowness(struct node *n, bool slept)
 static void execute(struct node *n, const struct sl_batch *b, const struct hand *h,
 		    sl_time modelled, sl_time now)
 {
-	bool wake = n->slow && n->waiting, slept;
-	long before;
+	bool watched = n->slow, wake = watched && n->waiting, slept;
+	long before = 0;
 
 	if (stuck_park(n, b))
 		return;
@@ -397,9 +398,10 @@ static void execute(struct node *n, const struct sl_batch *b, const struct hand 
 		node_wake_one(n);
 	if (h->bell)
 		atomic_store_explicit(&h->bell->executing, 1, memory_order_relaxed);
-	before = sleeps();
+	if (watched)
+		before = sleeps();
 	node_execute(b);
-	slept = sleeps() != before;
+	slept = watched && sleeps() != before;
 	wait_for_model(n, modelled);
 	if (h->bell)
 		atomic_store_explicit(&h->bell->executing, 0, memory_order_relaxed);
@@ -408,7 +410,7 @@ static void execute(struct node *n, const struct sl_batch *b, const struct hand 
 	pthread_mutex_lock(&n->lock);
 	stuck_end(n, h->place);
 	n->slow = node_now() - now > SLOW_NS;
-	note_slowness(n, slept);
+	note_slowness(n, watched, slept);
 	node_finish(n, b);
 }
 
