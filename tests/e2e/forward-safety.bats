@@ -77,7 +77,7 @@ stopped_node() {
 }
 
 killed_client() {
-	tcp_start --capacity 20000
+	tcp_start --capacity 10000 # so that there are 6 s in which it can be killed
 	remote "$FORWARD" old-new root/file >out &
 	PROGRAM=$!
 	until_true 20 inside 1
@@ -87,7 +87,7 @@ killed_client() {
 	wait $PROGRAM || true
 	PROGRAM=
 	until_true 20 inside 0
-	sleep 4
+	sleep 8
 	[ "$(head -c 65536 root/file | tr -d '\0' | wc -c)" -eq 0 ]
 }
 
