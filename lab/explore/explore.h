@@ -34,6 +34,7 @@
 #define EXPLORE_RUNS   10000
 #define EXPLORE_META   2U	  /* an operation beside enum sl_op: create, stat, unlink */
 #define EXPLORE_DIRECT UINT32_MAX /* for an order: no I/O node, so none orders */
+#define EXPLORE_TURN   "turn" /* in the place of an order: programs make their calls in their turn */
 
 /* One situation of applications that are alike. */
 struct explore_kernel {
@@ -91,6 +92,8 @@ int explore_add_kernel(struct explore_spec *s, const struct explore_kernel *k);
 int explore_darshan(struct explore_spec *s, const char *path);
 
 bool explore_is_meta(const struct explore_kernel *k);
+/* Whether the order is EXPLORE_TURN. */
+bool explore_in_turn(const struct explore_spec *s, uint32_t order);
 const char *explore_op(const struct explore_kernel *k);	    /* "read" */
 const char *explore_layout(const struct explore_kernel *k); /* "shared-strided" */
 const char *explore_spatiality(const struct explore_kernel *k);

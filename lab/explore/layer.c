@@ -21,10 +21,14 @@ int explore_layer_up(struct private *p, const struct explore_spec *s, const stru
 {
 	char number[16], order[EXPLORE_TEXT], share[EXPLORE_TEXT], admit[EXPLORE_TEXT];
 	/* Orders can only be compared by a node that sees all requests. */
-	const char *args[ARGS] = { "--ask-always", "--policy", order };
-	unsigned n = 3;
+	const char *args[ARGS] = { "--ask-always" };
+	unsigned n = 1;
 
-	snprintf(order, sizeof(order), "order=%s", s->order[c->order]);
+	if (!explore_in_turn(s, c->order)) {
+		snprintf(order, sizeof(order), "order=%s", s->order[c->order]);
+		args[n++] = "--policy";
+		args[n++] = order;
+	}
 	if (c->ionodes > 1) {
 		snprintf(number, sizeof(number), "%u", c->ionodes);
 		args[n++] = "--ionodes";

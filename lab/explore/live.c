@@ -83,8 +83,8 @@ static int lv_become(void *arg, int sock)
 	if (s->v->devices)
 		fcntl(s->v->devices_fd, F_SETFD, 0);
 	unsetenv("SLUICE_TIMEOUT");
-	if (!explore_is_meta(k)) /* what is explored is what I/O nodes do */
-		setenv("SLUICE_MODE", "forward", 1);
+	if (!explore_is_meta(k) && !explore_in_turn(s->v->e->spec, s->cell->order))
+		setenv("SLUICE_MODE", "forward", 1); /* what is explored is what I/O nodes do */
 	unsetenv("PBS_NODENUM");
 	lv_number("SLURM_NODEID", (uint32_t)((uint64_t)s->proc * k->nodes / k->procs));
 	signal(SIGPIPE, SIG_DFL);

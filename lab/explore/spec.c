@@ -4,7 +4,7 @@
  *
  *	explore:
  *	  ionodes: [0, 1, 2, 4]      # numbers of I/O nodes; 0: direct access; default 1
- *	  orders: [to, aioli]        # order policies, with parameters if you like; default to
+ *	  orders: [to, aioli]        # order policies, with parameters if you like; default to; or turn
  *	  share: fifo                # and admit: of all nodes; not given: the layer's default
  *	  devices: [pastel, edel]    # models: each node has one; live, not needed
  *	  ratio: {read: 39, write: 21}  # of a real device, from 'sluice profile': for training
@@ -83,7 +83,8 @@ static int sp_order(struct sl_yaml *y, const yaml_node_t *node, void *into)
 
 	if (rc)
 		return rc;
-	if (check_policy("order", sl_yaml_text(node), err))
+	if (strcmp(sl_yaml_text(node), EXPLORE_TURN) != 0 &&
+	    check_policy("order", sl_yaml_text(node), err))
 		return sl_yaml_bad(y, node, "%s", err);
 	for (uint32_t i = 0; i < s->n_orders; i++)
 		twice |= !strcmp(s->order[i], sl_yaml_text(node));
@@ -344,6 +345,19 @@ static const char *sp_impossible(const struct explore_kernel *k, bool simulate)
 	return NULL;
 }
 
+bool explore_in_turn(const struct explore_spec *s, uint32_t order)
+{
+	return order < s->n_orders && !strcmp(s->order[order], EXPLORE_TURN);
+}
+
+static bool any_in_turn(const struct explore_spec *s)
+{
+	for (uint32_t i = 0; i < s->n_orders; i++)
+		if (explore_in_turn(s, i))
+			return true;
+	return false;
+}
+
 static bool several_ionodes(const struct explore_spec *s)
 {
 	for (uint32_t i = 0; i < s->n_ionodes; i++)
@@ -361,6 +375,9 @@ int explore_check(struct explore_spec *s, bool simulate, char *err, size_t err_s
 	if (simulate && !s->n_devices)
 		return sp_wrong(s, 1, err, err_size,
 				"a simulation needs devices, as in 'devices: [hdd, ssd]'");
+	if (any_in_turn(s) && (simulate || several_ionodes(s)))
+		return sp_wrong(s, 1, err, err_size,
+				"orders: 'turn' is for live runs with one I/O node");
 	for (uint32_t i = 0; i < s->n_kernels; i++) {
 		const char *what = sp_impossible(&s->kernel[i], simulate);
 

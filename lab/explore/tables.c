@@ -54,6 +54,8 @@ static int cv_train(FILE *f, const void *what)
 	      "file_bytes,ionodes",
 	      f);
 	for (uint32_t o = 0; o < s->n_orders; o++) {
+		if (explore_in_turn(s, o)) /* no order that could be learnt */
+			continue;
 		putc(',', f);
 		explore_quoted(f, "time_", s->order[o]);
 	}
@@ -66,7 +68,9 @@ static int cv_train(FILE *f, const void *what)
 		explore_situation(f, e, c);
 		fprintf(f, ",%u", c->ionodes);
 		for (uint32_t o = 0; o < s->n_orders; o++)
-			fprintf(f, ",%.9g", explore_seconds(s, explore_sibling(e, c, o)).mean);
+			if (!explore_in_turn(s, o))
+				fprintf(f, ",%.9g",
+					explore_seconds(s, explore_sibling(e, c, o)).mean);
 		fputc('\n', f);
 	}
 	return 0;

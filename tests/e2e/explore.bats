@@ -351,6 +351,16 @@ more_rows() { # number
 	nothing_left
 }
 
+@test "live: turns stand beside the orders, and are no order that could be learnt" {
+	live
+	sed -i -e 's/ionodes: .*/ionodes: 1/' -e 's/orders: .*/orders: [turn, to]/' -e 's/least: 2, most: 2/least: 1, most: 1/' live.yaml
+	run -0 --separate-stderr "$SLUICE" explore live.yaml -d "$DIR" --train train.csv --json
+	jq -e '[.cells[].policy] | sort == ["to", "to", "turn", "turn"]' <<<"$output"
+	# The model's device serves turns, too: 210 MB/s, or 270 for reads.
+	jq -e '.cells | all(.mb_per_s <= 1.02 * 270)' <<<"$output"
+	[[ "$(head -1 train.csv)" == *,ionodes,time_to ]]
+}
+
 # ---- refused ----
 
 @test "what is wrong in a specification is told with file, line and key" {
@@ -361,6 +371,7 @@ more_rows() { # number
 	}
 	bad 's/share: pool/sahre: pool/' "5: *'sahre'*share*"
 	bad 's/aioli\]/aoli]/' "4: *orders*aoli*"
+	bad 's/aioli\]/turn]/' "1: orders: 'turn' is for live runs with one I/O node"
 	bad 's/edel/eddel/' "2: *devices*eddel*"
 	bad 's/ionodes: .*/ionodes: [0, 65]/' "3: *ionodes*65*"
 	bad 's/data: 512Ki/data: 100K/' "10: *100000, is not a multiple of request 65536; the next is 131072"
