@@ -592,6 +592,60 @@ static int ru_tag(struct run *r)
 	return CLI_OK;
 }
 
+static bool ru_gate_for_all(const struct run *r)
+{
+	return r->strict || (r->intercept && !strcmp(r->intercept, "gate"));
+}
+
+/* Where sluice-gate is, if this job can have a gate. */
+static int ru_gate(struct run *r)
+{
+	struct gate_kernel kernel;
+	int status;
+
+	if ((r->intercept && !strcmp(r->intercept, "preload")) || ru_forwards(r))
+		return CLI_OK;
+	if ((status = cli_layer(cmd, layer_gate(r->gate))))
+		return status;
+	gate_kernel(&kernel);
+	if (r->strict && gate_state() == GATE_ON)
+		return cli_fail(cmd, "this program is behind a gate that is not strict, which "
+				     "cannot be replaced.");
+	if (kernel.notify || gate_state() != GATE_OFF)
+		return CLI_OK;
+	if (r->strict)
+		return cli_fail(cmd, "--strict: this kernel lets no gate be put before programs "
+				     "(seccomp user notification, Linux 5.9).");
+	r->gate[0] = 0;
+	cli_warn(cmd,
+		 "this kernel lets no gate be put before programs (seccomp user notification, "
+		 "Linux 5.9)%s; those that are linked statically are not scheduled.",
+		 ru_gate_for_all(r) ? ", so that --intercept gate has no effect" : "");
+	return CLI_OK;
+}
+
+/* `intercept: strict` in the sluice.yaml of the layer. */
+static int ru_site(struct run *r, const struct layer *l)
+{
+	char least[16];
+
+	if (layer_read(l, "intercept", least, sizeof(least)) || strcmp(least, "strict") != 0)
+		return CLI_OK;
+	r->strict = true;
+	if (r->print)
+		cli_warn(cmd,
+			 "layer '%s' wants a strict gate before all programs. What this shell "
+			 "starts itself has the library only; what those programs start is behind "
+			 "a gate.",
+			 l->name);
+	if (!ru_forwards(r) && (!r->intercept || !strcmp(r->intercept, "gate")))
+		return CLI_OK;
+	return cli_fail(cmd,
+			"layer '%s' wants a strict gate before all programs (intercept: strict); "
+			"leave out %s.",
+			l->name, ru_forwards(r) ? "--mode forward" : "--intercept");
+}
+
 static int ru_local(struct run *r)
 {
 	int64_t until_ms = sl_clock_ms() + LAYER_BRIEF_MS, timeout_ns = TIMEOUT_NS;
@@ -612,6 +666,8 @@ static int ru_local(struct run *r)
 				"layer '%s' is for all users and gives turns only; leave out "
 				"--mode forward.",
 				l.name);
+		if ((status = ru_site(r, &l)) || (status = ru_gate(r)))
+			return status;
 		if (l.system)
 			ru_identity(r);
 		rc = ru_register(r, &l, who, &text);
@@ -788,7 +844,8 @@ static int ru_print(void)
 	static const char *const names[] = {
 		"LD_PRELOAD",	   "ASAN_OPTIONS",    "SLUICE_ROOT",   "SLUICE_SOCKET",
 		"SLUICE_JOB_ID",   "SLUICE_JOB_CONF", "SLUICE_MODE",   "SLUICE_SECRET_FILE",
-		"SLUICE_FALLBACK", "SLUICE_TIMEOUT",  "SLUICE_BYPASS",
+		"SLUICE_FALLBACK", "SLUICE_TIMEOUT",  "SLUICE_BYPASS", "SLUICE_GATE",
+		"SLUICE_STRICT",   "SLUICE_IO_URING",
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -810,39 +867,7 @@ static int ru_print(void)
 	return CLI_OK;
 }
 
-/* ---- the gate ---- */
-
-static bool ru_gate_for_all(const struct run *r)
-{
-	return r->strict || (r->intercept && !strcmp(r->intercept, "gate"));
-}
-
-/* Where sluice-gate is, if this job can have a gate. */
-static int ru_gate(struct run *r)
-{
-	struct gate_kernel kernel;
-	int status;
-
-	if ((r->intercept && !strcmp(r->intercept, "preload")) || ru_forwards(r))
-		return CLI_OK;
-	if ((status = cli_layer(cmd, layer_gate(r->gate))))
-		return status;
-	gate_kernel(&kernel);
-	if (r->strict && gate_state() == GATE_ON)
-		return cli_fail(cmd, "this program is behind a gate that is not strict, which "
-				     "cannot be replaced.");
-	if (kernel.notify || gate_state() != GATE_OFF)
-		return CLI_OK;
-	if (r->strict)
-		return cli_fail(cmd, "--strict: this kernel lets no gate be put before programs "
-				     "(seccomp user notification, Linux 5.9).");
-	r->gate[0] = 0;
-	cli_warn(cmd,
-		 "this kernel lets no gate be put before programs (seccomp user notification, "
-		 "Linux 5.9)%s; those that are linked statically are not scheduled.",
-		 ru_gate_for_all(r) ? ", so that --intercept gate has no effect" : "");
-	return CLI_OK;
-}
+/* ---- the program ---- */
 
 /* As execvp() finds it; false: nowhere. */
 static bool ru_find(const char *file, char path[PATH_MAX])
@@ -966,7 +991,7 @@ int run_command(int argc, char **argv, const struct run_status *reads)
 	r.own = run_job_name(r.job, ru_process(&r), r.job_name);
 	ru_title(&r, r.print ? r.job_name : argv[optind]);
 	if ((status = ru_tag(&r)) || (status = ru_check(&r)) ||
-	    (status = cli_layer(cmd, layer_preload(library))) || (status = ru_gate(&r)) ||
+	    (status = cli_layer(cmd, layer_preload(library))) ||
 	    (status = r.connect ? ru_remote(&r) : ru_local(&r)))
 		return status;
 	ru_warn_low(&r);

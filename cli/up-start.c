@@ -252,6 +252,9 @@ int up_start(struct up *u, const char *daemon)
 	dashboard_forget(&u->layer);
 	snprintf(text, sizeof(text), "%s\n", u->root);
 	layer_write(&u->layer, "root", text);
+	if (u->value[CONFIG_INTERCEPT] && strcmp(u->value[CONFIG_INTERCEPT], "auto") != 0 &&
+	    layer_write(&u->layer, "intercept", u->value[CONFIG_INTERCEPT]))
+		return cli_fail(cmd, "cannot write %s/intercept.", u->layer.dir);
 	if (listen && !u->value[CONFIG_SECRET_FILE]) {
 		if ((status = cli_layer(cmd, listen_secret(&u->layer, u->secret))))
 			return status;

@@ -55,6 +55,7 @@ static const struct option longs[] = {
 	{ "charge", required_argument, NULL, O_KEY + CONFIG_CHARGE },
 	{ "dirty", required_argument, NULL, O_KEY + CONFIG_DIRTY },
 	{ "observe", no_argument, NULL, O_KEY + CONFIG_MODE },
+	{ "intercept", required_argument, NULL, O_KEY + CONFIG_INTERCEPT },
 	{ "config", required_argument, NULL, O_CONFIG },
 	{ "revive", no_argument, NULL, O_REVIVE },
 	{ "dashboard", optional_argument, NULL, O_DASHBOARD },
@@ -85,6 +86,8 @@ static int up_help(void)
 	     "      --dirty SIZE          what a job may write before it waits for its\n"
 	     "                            write-back; 0: charged at the call (half a second's)\n"
 	     "      --observe             measure everything, hold nothing\n"
+	     "      --intercept HOW       'strict': 'sluice run' puts a strict gate before all\n"
+	     "                            programs; 'auto': as that says (the default)\n"
 	     "      --policy STAGE=SPEC   policy of a stage, as share=io-sets or\n"
 	     "                            order=aioli,wait_us=500; may be given for each stage\n"
 	     "      --ionodes N           so many nodes, and a controller (one node)\n"

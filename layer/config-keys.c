@@ -195,6 +195,13 @@ static int ck_charge(const char *value, char *err)
 	return ck_wrong(err, value, "neither wire nor calls");
 }
 
+static int ck_intercept(const char *value, char *err)
+{
+	if (!strcmp(value, "auto") || !strcmp(value, "strict"))
+		return 0;
+	return ck_wrong(err, value, "neither auto nor strict");
+}
+
 static int ck_size(const char *value, char *err)
 {
 	uint64_t bytes;
@@ -248,6 +255,8 @@ const struct config_key config_keys[CONFIG_KEYS] = {
 	[CONFIG_CHARGE] = KEY("charge", "--charge", NULL, "wire or calls", ck_charge, false),
 	[CONFIG_DIRTY] = KEY("dirty", "--dirty", NULL, "a size like 64M or 0", ck_size, false),
 	[CONFIG_MODE] = KEY("mode", NULL, NULL, "schedule or observe", ck_mode, false),
+	/* `sluice run` obeys it. */
+	[CONFIG_INTERCEPT] = KEY("intercept", NULL, NULL, "auto or strict", ck_intercept, false),
 };
 
 int config_check(enum config_which which, const char *value, char *err)

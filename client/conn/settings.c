@@ -153,7 +153,7 @@ bool client_listed(const char *list, const char *name)
 /* What there is in the environment; NULL: not set. */
 struct found {
 	const char *root, *socket, *mode, *log, *timeout, *fallback, *secret_file, *conf, *bypass;
-	const char *gate, *uring;
+	const char *gate, *uring, *strict;
 	const char *job[JOB_NAMES];
 };
 
@@ -181,6 +181,7 @@ static void look_through(struct found *f)
 		{ "BYPASS", &f->bypass },
 		{ "GATE", &f->gate },
 		{ "IO_URING", &f->uring },
+		{ "STRICT", &f->strict },
 	};
 
 	for (char **at = environ; at && *at; at++) {
@@ -232,8 +233,10 @@ static void read_settings(void)
 		err.device = st.st_dev;
 		err.inode = st.st_ino;
 	}
+	s.strict = f.strict && !strcmp(f.strict, "1");
 	if (!f.root || !f.socket || f.root[0] != '/' || strlen(f.socket) >= sizeof(s.socket) ||
-	    strlen(f.root) >= PATH_MAX || client_listed(f.bypass, program_invocation_short_name) ||
+	    strlen(f.root) >= PATH_MAX ||
+	    (!s.strict && client_listed(f.bypass, program_invocation_short_name)) ||
 	    !(root = keep(f.root)))
 		return;
 	for (size_t length = strlen(root); length > 1 && root[length - 1] == '/'; length--)

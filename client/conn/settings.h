@@ -23,6 +23,7 @@ struct settings {
 	bool forward; /* the node makes all calls; else the program does, in its turn */
 	bool gated;   /* a gate sees this process's calls: the library counts and holds none */
 	bool uring;   /* a gate is to allow io_uring */
+	bool strict;  /* a strict gate belongs before each program that this one executes */
 	bool passive; /* behind a gate, leave all calls to it: it is the gate of another job */
 	const char *root, *secret_file, *log_file;
 	const char *gate;    /* the program that puts a gate before another; NULL: none is wanted */

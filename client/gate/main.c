@@ -211,8 +211,8 @@ int main(int argc, char **argv)
 
 	if (argc == 4 && !strcmp(argv[1], "--keep"))
 		keepers(atoi(argv[2]), atoi(argv[3]));
-	while (at < argc && argv[at][0] != '-' && strchr(argv[at], '='))
-		at++;
+	for (; at < argc && argv[at][0] != '-' && strchr(argv[at], '='); at++)
+		strict |= !strcmp(argv[at], "SLUICE_STRICT=1");
 	if (at + 1 < argc && (!strcmp(argv[at], "--fd") || !strcmp(argv[at], "--open-fd")))
 		fd = atoi(argv[at + 1]);
 	if (at + 2 >= argc || (fd < 0 && strcmp(argv[at], "--") != 0)) {

@@ -68,10 +68,24 @@ static bool preloads(char *const *envp)
 	return false;
 }
 
-/* `all`: the program starts without the library. */
+/* The library does not suffice, whatever the program: it is not there, or the gate is to be strict. */
+static bool needs_always(char *const *envp)
+{
+	return client_settings()->strict || !preloads(envp);
+}
+
 static bool needs(enum gate_need need, bool all)
 {
-	return need != GATE_ABSENT && need != GATE_PRIVILEGED && (need != GATE_NONE || all);
+	return need != GATE_ABSENT && (need != GATE_PRIVILEGED || client_settings()->strict) &&
+	       (need != GATE_NONE || all);
+}
+
+static bool is_bypassed(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return !client_settings()->strict &&
+	       client_listed(client_settings()->bypass, slash ? slash + 1 : path);
 }
 
 static bool is_possible(void)
@@ -82,11 +96,8 @@ static bool is_possible(void)
 static bool is_gated(const char *path, char *const *envp)
 {
 	int saved = errno;
-	const char *slash = path ? strrchr(path, '/') : NULL;
-	const bool all = !preloads(envp);
-	bool is = is_possible() && path &&
-		  !client_listed(client_settings()->bypass, slash ? slash + 1 : path) &&
-		  needs(gate_look(path, all), all);
+	const bool all = needs_always(envp);
+	bool is = is_possible() && path && !is_bypassed(path) && needs(gate_look(path, all), all);
 
 	errno = saved;
 	return is;
@@ -121,6 +132,7 @@ static size_t words(char **out)
 		{ "SLUICE_JOB_CONF=", s->conf },
 		{ "SLUICE_TIMEOUT=", s->timeout },
 		{ "SLUICE_IO_URING=", s->uring ? "allow" : NULL },
+		{ "SLUICE_STRICT=", s->strict ? "1" : NULL },
 		{ "SLUICE_LOG=", s->log_file },
 	};
 	size_t used = 0, n = 0;
@@ -302,7 +314,7 @@ static void exec_fd_gated(int fd, char *const *argv, char *const *envp)
 	char digits[12];
 	size_t at = sizeof(digits) - 1;
 	int flags = (int)syscall(SYS_fcntl, fd, F_GETFD), saved = errno;
-	const bool all = !preloads(envp);
+	const bool all = needs_always(envp);
 
 	if (!is_possible() || flags < 0 || !needs(gate_look_fd(fd, all), all)) {
 		errno = saved;

@@ -168,6 +168,21 @@ held() { # job, command: prints milliseconds
 	run -2 "$SLUICE" run --strict --intercept preload -- true
 }
 
+@test "a layer can ask for a strict gate before all programs of its jobs" {
+	local strict='grep -q "^Seccomp:.*2" /proc/self/status && ! grep -q 5354550000- /proc/self/maps'
+	"$SLUICE" down >/dev/null
+	"$SLUICE" up --intercept strict "$DIR"
+	"$SLUICE" run -- sh -c "$strict"
+	"$SLUICE" run --bypass sh -- sh -c "$strict"
+	# A shell that runs already has no library: gates begin with what its programs start.
+	bash -c 'eval "$("$SLUICE" run --print-env --bypass sh --job env 2>/dev/null)" && sh -c "$1"' bash "$strict"
+	run -2 "$SLUICE" run --strict --print-env
+	run -1 --separate-stderr "$SLUICE" run --intercept preload -- true
+	[[ "$stderr" == *"wants a strict gate"*"leave out --intercept." ]]
+	run -1 --separate-stderr "$SLUICE" run --mode forward -- true
+	[[ "$stderr" == *"leave out --mode forward." ]]
+}
+
 @test "a program gets its own arguments, environment, descriptors and errors" {
 	local how direct=0 gated=0
 	cd "$BATS_TEST_TMPDIR"

@@ -111,6 +111,7 @@ static void every_key_is_taken(void **state)
 		[CONFIG_CHARGE] = "calls",
 		[CONFIG_DIRTY] = "64Mi",
 		[CONFIG_MODE] = "observe",
+		[CONFIG_INTERCEPT] = "strict",
 	};
 	struct config c;
 
@@ -138,6 +139,7 @@ static void every_key_is_taken(void **state)
 		  "charge: calls\n"
 		  "dirty: 64Mi\n"
 		  "mode: observe\n"
+		  "intercept: strict\n"
 		  "policy:\n"
 		  "  admit: open\n"
 		  "  share: io-sets,quantum_bytes=2Mi\n"
@@ -172,10 +174,10 @@ static void every_key_is_taken(void **state)
 	assert_int_equal(c.jobs[0].conf.weight, 4);
 	assert_int_equal(c.jobs[0].conf.period_ns, INT64_C(1200000000000));
 	assert_int_equal(c.jobs[0].conf.best_effort, 1);
-	assert_int_equal(c.jobs[0].line, 31);
+	assert_int_equal(c.jobs[0].line, 32);
 	assert_string_equal(c.jobs[1].name, "17");
 	assert_null(c.jobs[1].words);
-	assert_int_equal(c.jobs[1].line, 39);
+	assert_int_equal(c.jobs[1].line, 40);
 	config_free(&c);
 	assert_null(c.jobs);
 }
@@ -203,7 +205,8 @@ static void an_unknown_key_is_answered_with_those_there_are(void **state)
 		  "directory, capacity, capacity_ops, workers, listen, secret_file, device_model, "
 		  "trace, "
 		  "log_level, ionodes, gap, curves, per_proc_bandwidth, compute_nodes, "
-		  "controller_loss, standby, direct, ask_always, charge, dirty, mode, dashboard, "
+		  "controller_loss, standby, direct, ask_always, charge, dirty, mode, intercept, "
+		  "dashboard, "
 		  "policy, "
 		  "jobs" },
 		{ "policy:\n  shaer: wfq\n",
