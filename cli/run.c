@@ -608,7 +608,7 @@ static int ru_gate(struct run *r)
 	if ((status = cli_layer(cmd, layer_gate(r->gate))))
 		return status;
 	gate_kernel(&kernel);
-	if (r->strict && gate_state() == GATE_ON)
+	if (r->strict && gate_state() != GATE_OFF && gate_state() != GATE_ON_STRICT)
 		return cli_fail(cmd, "this program is behind a gate that is not strict, which "
 				     "cannot be replaced.");
 	if (kernel.notify || gate_state() != GATE_OFF)

@@ -11,7 +11,7 @@
  *	mmap by the loader (MAP_DENYWRITE)          goes, unless the gate is strict
  *	munmap of less than GATE_LOOK_BYTES         goes
  *	io_uring_setup                              ENOSYS: what a ring does, no filter sees
- *	prctl(GATE_PRCTL)                           GATE_ERRNO: "there is a gate"
+ *	prctl(GATE_PRCTL)                           GATE_ERRNO + 1 or more: "there is a gate"
  *	any other                                   goes
  */
 #include "client/gate/filter.h"
@@ -41,7 +41,7 @@
 #define FLAGS (SECCOMP_FILTER_FLAG_NEW_LISTENER | SECCOMP_FILTER_FLAG_SPEC_ALLOW)
 
 #define GATE_PRCTL 0x534c4754 /* "SLGT": no such option exists */
-#define GATE_ERRNO 3417U      /* no such error either; that of a strict gate is the next */
+#define GATE_ERRNO 3417U      /* no such error either; + enum gate_state */
 
 #if defined(__x86_64__)
 #define NATIVE AUDIT_ARCH_X86_64
@@ -154,7 +154,8 @@ static void collect(struct program *p, enum gate_abi abi)
 
 	p->rules = 0;
 	for (size_t i = 0; i < gate_calls_count; i++)
-		if (gate_calls[i].number[abi] != GATE_NONE_SUCH)
+		if (gate_calls[i].number[abi] != GATE_NONE_SUCH &&
+		    (gate_calls[i].class != GATE_META || p->options & (GATE_OPS | GATE_STRICT)))
 			add_rule(p, (uint32_t)gate_calls[i].number[abi] | bit,
 				 end_of(&gate_calls[i]));
 	/* io_uring_setup has one number for all. */
@@ -218,7 +219,9 @@ static void conditions(struct program *p, enum end end, enum gate_abi abi)
 	case END_PRCTL:
 		load(p, low_word(1));
 		answer_if(p, BPF_JEQ, GATE_PRCTL,
-			  SECCOMP_RET_ERRNO | (strict ? GATE_ERRNO + 1 : GATE_ERRNO));
+			  SECCOMP_RET_ERRNO | (GATE_ERRNO + (strict ? GATE_ON_STRICT
+							     : p->options & GATE_OPS ? GATE_ON_OPS
+										     : GATE_ON)));
 		answer(p, SECCOMP_RET_ALLOW);
 		break;
 	default:
@@ -332,10 +335,9 @@ enum gate_state gate_state(void)
 	enum gate_state state = GATE_OFF;
 	int saved = errno;
 
-	if (syscall(SYS_prctl, GATE_PRCTL, 0, 0, 0, 0) < 0 && errno == (int)GATE_ERRNO)
-		state = GATE_ON;
-	else if (errno == (int)GATE_ERRNO + 1)
-		state = GATE_ON_STRICT;
+	if (syscall(SYS_prctl, GATE_PRCTL, 0, 0, 0, 0) < 0 && errno > (int)GATE_ERRNO &&
+	    errno <= (int)GATE_ERRNO + GATE_ON_STRICT)
+		state = (enum gate_state)(errno - (int)GATE_ERRNO);
 	errno = saved;
 	return state;
 }

@@ -25,7 +25,8 @@ void gate_kernel(struct gate_kernel *k);
 
 enum {
 	GATE_URING = 1,	 /* io_uring is allowed, and not seen */
-	GATE_STRICT = 2, /* no call passes by its address */
+	GATE_STRICT = 2, /* no call passes by its address, and metadata calls are caught */
+	GATE_OPS = 4,	 /* metadata calls are caught */
 };
 /*
  * Put a gate before this process and all its children, for good. The listener, or negative errno;
@@ -35,8 +36,9 @@ int gate_install(unsigned options);
 
 enum gate_state {
 	GATE_OFF,
-	GATE_ON,
-	GATE_ON_STRICT,
+	GATE_ON,	/* catches data calls */
+	GATE_ON_OPS,	/* and metadata calls */
+	GATE_ON_STRICT, /* both, also those of the library */
 };
 /* Whether this process is behind a gate of Sluice. Keeps errno. */
 enum gate_state gate_state(void);

@@ -14,9 +14,9 @@
  * the supervisor has to know besides.
  *
  *	this process ── clone ──► spare ── clone ──► keeper ── fork ──► supervisor
- *	seccomp()
+ *	its other thread: seccomp()
  *	listener     ── over a socket ─► keeper
- *	exec PATH
+ *	its other thread: exec PATH
  *
  * The spare is the keeper if the other one dies in this moment; else it ends. Keeper and supervisor are no children of the program, are in a session of their own, and have
  * nothing of the program open. If anything fails the program runs without a gate, and a line says
@@ -24,7 +24,9 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,6 +40,7 @@
 #include "client/conn/settings.h"
 #include "client/gate/filter.h"
 #include "client/gate/hand.h"
+#include "client/gate/program.h"
 #include "client/gate/serve.h"
 
 enum { EXIT_NOT_EXECUTABLE = 126, EXIT_NOT_FOUND = 127 };
@@ -151,21 +154,105 @@ static pid_t start_keeper(char **words, int count, int *sock, int *spare)
 
 /* ---- the program ---- */
 
-/* 0, or negative errno. */
-static int put_on(char **words, int count, bool strict)
+/* In the environment that the program is to have. */
+static bool has_library(void)
+{
+	const char *libraries = getenv("LD_PRELOAD");
+
+	return libraries && strstr(libraries, "libsluice_preload.so");
+}
+
+/*
+ * The library counts the metadata calls of programs that it is in. A compiler makes thousands, which would take a fifth
+ * longer if the supervisor were asked. So they are caught only if the library is not in the program that
+ * the gate is put before, or if nothing may pass.
+ */
+static unsigned options_for(const char *path, int fd, bool strict)
+{
+	enum gate_need need = fd < 0 ? gate_look(path, true) : gate_look_fd(fd, true);
+
+	if (strict)
+		return GATE_STRICT;
+	return need == GATE_NONE && has_library() ? 0 : GATE_OPS;
+}
+
+/* What is to be executed. */
+struct program {
+	char **argv;	  /* beginning with its path, or with the descriptor's number */
+	int fd;		  /* negative: by path */
+	unsigned options; /* of its gate */
+	int listener;
+	sem_t installed, supervised;
+};
+
+static _Noreturn void become(const struct program *p)
+{
+	char **argv = p->argv;
+	int error;
+
+	if (p->fd >= 0)
+		syscall(SYS_execveat, p->fd, "", argv + 1, environ, AT_EMPTY_PATH);
+	else
+		execve(argv[0], argv + 1, environ);
+	if (p->fd < 0 && errno == ENOEXEC) { /* a script that does not say of which shell */
+		char *path = argv[0];
+
+		argv[0] = (char *)(uintptr_t) "sh";
+		argv[1] = path;
+		execve("/bin/sh", argv, environ);
+		argv[0] = path;
+		errno = ENOEXEC;
+	}
+	error = errno;
+	dprintf(2, "sluice: cannot run %s: %s\n", argv[0], strerror(error));
+	_exit(error == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE);
+}
+
+/*
+ * A filter is for a thread, and for good. So another thread installs it and executes the program:
+ * that thread then is the process. If nobody can be found to supervise it, this one is still there
+ * to go on without a gate.
+ */
+static void *gated(void *arg)
+{
+	struct program *p = arg;
+
+	p->listener = gate_install(p->options);
+	sem_post(&p->installed);
+	/* From here on read() and write() wait for the supervisor. */
+	while (sem_wait(&p->supervised))
+		;
+	become(p);
+}
+
+static int start_gated(struct program *p)
+{
+	pthread_t thread;
+
+	sem_init(&p->installed, 0, 0);
+	sem_init(&p->supervised, 0, 0);
+	if (pthread_create(&thread, NULL, gated, p))
+		return -EAGAIN;
+	while (sem_wait(&p->installed))
+		;
+	return p->listener < 0 ? p->listener : 0;
+}
+
+/* Does not return if there is a gate then: another thread becomes the program. Negative errno, or
+ * 0: there was one before. */
+static int put_on(char **words, int count, struct program *p)
 {
 	const char *uring = getenv("SLUICE_IO_URING");
-	unsigned options = strict ? GATE_STRICT : 0;
-	int sock = -1, spare = -1, listener, rc = 0;
-	bool spared = true;
+	int sock = -1, spare = -1, rc;
+	bool kept, spared;
 	struct gate_kernel k;
 	pid_t pid;
 
 	if (uring && !strcmp(uring, "allow"))
-		options |= GATE_URING;
+		p->options |= GATE_URING;
 	for (int i = 0; i < count; i++)
 		if (!strcmp(words[i], "SLUICE_IO_URING=allow"))
-			options |= GATE_URING;
+			p->options |= GATE_URING;
 	if (gate_state() != GATE_OFF)
 		return 0;
 	gate_kernel(&k);
@@ -174,19 +261,20 @@ static int put_on(char **words, int count, bool strict)
 	pid = start_keeper(words, count, &sock, &spare);
 	if (pid < 0)
 		return pid;
-	listener = gate_install(options);
-	/* From here on read() and write() wait for the supervisor. */
-	if (listener < 0)
-		rc = listener;
-	else if (!gate_hand_over(sock, listener))
-		spared = !gate_hand_over(spare, listener);
+	rc = start_gated(p);
+	kept = !rc && gate_hand_over(sock, p->listener);
+	spared = !rc && !kept && gate_hand_over(spare, p->listener);
 	close(sock);
 	close(spare);
-	if (listener >= 0)
-		close(listener);
-	if (spared)
+	if (!rc)
+		close(p->listener);
+	if (!spared)
 		wait_for(pid); /* it ends, having no listener */
-	return rc;
+	if (!kept && !spared)
+		return rc ? rc : -ECHILD;
+	sem_post(&p->supervised);
+	for (;;)
+		pause();
 }
 
 static const char *why(int error)
@@ -207,6 +295,7 @@ int main(int argc, char **argv)
 {
 	const char *word = getenv("SLUICE_STRICT");
 	bool strict = word && !strcmp(word, "1");
+	struct program p;
 	int at = 1, fd = -1, rc;
 
 	if (argc == 4 && !strcmp(argv[1], "--keep"))
@@ -221,24 +310,13 @@ int main(int argc, char **argv)
 	}
 	if (fd >= 0 && !strcmp(argv[at], "--fd"))
 		fcntl(fd, F_SETFD, FD_CLOEXEC);
-	rc = put_on(argv + 1, at - 1, strict);
+	p = (struct program){ .argv = argv + at + 1, .fd = fd };
+	p.options = options_for(p.argv[0], fd, strict);
+	rc = put_on(argv + 1, at - 1, &p);
 	if (rc)
-		dprintf(2, "sluice: %s is not %s: %s\n", argv[at + 2],
+		dprintf(2, "sluice: %s is not %s: %s\n", p.argv[1],
 			strict ? "run, since --strict was asked for" : "scheduled", why(rc));
 	if (rc && strict)
 		return EXIT_NOT_EXECUTABLE;
-	if (fd >= 0)
-		syscall(SYS_execveat, fd, "", argv + at + 2, environ, AT_EMPTY_PATH);
-	else
-		execve(argv[at + 1], argv + at + 2, environ);
-	if (fd < 0 && errno == ENOEXEC) { /* a script that does not say of which shell */
-		argv[at] = (char *)(uintptr_t) "sh";
-		argv[at + 2] = argv[at + 1];
-		argv[at + 1] = argv[at];
-		execve("/bin/sh", argv + at + 1, environ);
-		errno = ENOEXEC;
-	}
-	rc = errno;
-	dprintf(2, "sluice: cannot run %s: %s\n", argv[at + 1], strerror(rc));
-	return rc == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
+	become(&p);
 }

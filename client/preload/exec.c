@@ -38,24 +38,26 @@
 #define WORDS	8
 #define ARGS	65536 /* of the execl functions */
 
-static SL_AT_START bool behind; /* a gate: no other can be put on */
+static SL_AT_START enum gate_state gate; /* if there is one no other can be put on */
 
 bool sl_exec_gated(void)
 {
-	enum gate_state state;
-
 	/* The gate's own program, on its way to another. */
 	if (!strcmp(program_invocation_short_name, GATE))
 		return true;
-	state = gate_state();
-	behind = state != GATE_OFF;
-	if (!behind)
+	gate = gate_state();
+	if (gate == GATE_OFF)
 		return false;
 	/* The gate lets those calls go that the library makes, if it can tell them apart. */
-	if (state == GATE_ON && !client_settings()->passive && sl_stub_start())
+	if (gate != GATE_ON_STRICT && !client_settings()->passive && sl_stub_start())
 		return false;
 	client_set_gated();
 	return true;
+}
+
+bool sl_exec_ops_caught(void)
+{
+	return gate >= GATE_ON_OPS;
 }
 
 /* ---- whether ---- */
@@ -90,7 +92,7 @@ static bool is_bypassed(const char *path)
 
 static bool is_possible(void)
 {
-	return sl_forwarding && !sl_forwarding_all && !behind && client_settings()->gate;
+	return sl_forwarding && !sl_forwarding_all && gate == GATE_OFF && client_settings()->gate;
 }
 
 static bool is_gated(const char *path, char *const *envp)

@@ -177,6 +177,7 @@ void sl_stdio_divert(void);
 
 /* At the start: whether this process leaves its calls to a gate, or starts one. */
 bool sl_exec_gated(void);
+bool sl_exec_ops_caught(void); /* the gate sees metadata calls */
 
 /* NOLINTNEXTLINE(readability-redundant-declaration): meta.h has it for its functions */
 extern bool sl_ops_here;       /* and its metadata calls are counted here; else the gate does it */

@@ -495,7 +495,7 @@ __attribute__((constructor)) static void start(void)
 	for (size_t i = 0; i < EARLY; i++)
 		find(i);
 	sl_forwarding = sl_client_enabled() && !sl_exec_gated();
-	sl_ops_here = sl_forwarding && !sl_stub_is_on();
+	sl_ops_here = sl_forwarding && !sl_exec_ops_caught();
 	if (sl_forwarding) {
 		sl_forwarding_all = client_settings()->forward;
 		turnfd_start(client_settings()->root);
