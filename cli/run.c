@@ -17,22 +17,17 @@
 #include "base/units.h"
 #include "cli/cli.h"
 #include "cli/remote.h"
+#include "cli/run-start.h"
 #include "cli/run.h"
 #include "client/conn/client.h"
-#include "client/conn/settings.h"
-#include "client/gate/filter.h"
-#include "client/gate/program.h"
 #include "layer/check.h"
 #include "layer/layer.h"
-#include "wire/ops.h"
 
 static const char cmd[] = "run";
 
 #define VALUE	   24  /* longest value of a key; digits without end are numbers too */
 #define WORDS	   640 /* all keys together; the library reads no more */
 #define TIMEOUT_NS INT64_C(5000000000) /* a node is waited for, unless --timeout is shorter */
-
-enum { EXIT_NOT_EXECUTABLE = 126, EXIT_NOT_FOUND = 127 }; /* as shells do */
 
 /* The keys of a job come first, each named as its key. */
 enum {
@@ -75,6 +70,8 @@ enum {
 	O_MAX_WRITE
 };
 
+_Static_assert(K_END - K_FIRST == RUN_KEYS, "each key has its place");
+
 static const struct option longs[] = {
 	{ "min", required_argument, NULL, K_MIN },
 	{ "max", required_argument, NULL, K_MAX },
@@ -111,25 +108,6 @@ static const struct option longs[] = {
 	{ "max-write", required_argument, NULL, O_MAX_WRITE },
 	{ "help", no_argument, NULL, 'h' },
 	{ 0 },
-};
-
-struct run {
-	const char *name, *job, *tag, *title, *rate, *mode, *timeout, *fallback, *bypass;
-	const char *connect, *secret_file, *directory, *intercept, *uring;
-	const char *key[K_END - K_FIRST];
-	bool strict;
-	const char *most[SL_METERS], *min_ops; /* of operations and the like */
-	bool print; /* the environment, instead of running a program in it */
-	/* found out */
-	char job_name[CHECK_JOB_NAME + 1], title_words[CHECK_JOB_NAME + 8];
-	char root[PATH_MAX], socket[128], secret[PATH_MAX];
-	char gate[PATH_MAX]; /* "": none is wanted, or there can be none */
-	struct layer layer;  /* of this machine */
-	const struct run_status *reads;
-	int summary;	  /* 1: wanted, -1: not, 0: on a terminal */
-	bool own;	  /* the job is of this process alone, and nobody has named it */
-	bool late;	  /* the library registers it */
-	bool no_capacity; /* what --rate asks for cannot be guaranteed */
 };
 
 static int ru_help(void)
@@ -439,13 +417,6 @@ static void ru_words(const struct run *r, char between, char out[WORDS])
 
 /* ---- the job ---- */
 
-static bool ru_forwards(const struct run *r)
-{
-	const char *mode = r->mode ? r->mode : getenv("SLUICE_MODE");
-
-	return r->connect || (mode && !strcmp(mode, "forward"));
-}
-
 /* Whether the line at the end is wanted. */
 static bool ru_summary(const struct run *r)
 {
@@ -525,9 +496,9 @@ static int ru_register(struct run *r, struct layer *l, char who[48], char **text
 	ru_words(r, ' ', words);
 	snprintf(line, sizeof(line), "job %s %s%s %s", r->job_name, ru_holder(r, l->system, holder),
 		 r->title_words, words);
-	r->late = !*words && !ru_forwards(r) && r->own && !r->title && !r->print && !ru_summary(r);
+	r->late = !*words && !run_forwards(r) && r->own && !r->title && !r->print && !ru_summary(r);
 	if (r->late ? layer_enter_one(l, m, n)
-		    : !*words && !ru_forwards(r) && layer_post(l, m, n, line))
+		    : !*words && !run_forwards(r) && layer_post(l, m, n, line))
 		return 0;
 	rc = layer_tell(l, m, n, line, false, who, text);
 	layer_enter_one(l, m, n); /* one that has died meanwhile is not the one to begin with */
@@ -592,60 +563,6 @@ static int ru_tag(struct run *r)
 	return CLI_OK;
 }
 
-static bool ru_gate_for_all(const struct run *r)
-{
-	return r->strict || (r->intercept && !strcmp(r->intercept, "gate"));
-}
-
-/* Where sluice-gate is, if this job can have a gate. */
-static int ru_gate(struct run *r)
-{
-	struct gate_kernel kernel;
-	int status;
-
-	if ((r->intercept && !strcmp(r->intercept, "preload")) || ru_forwards(r))
-		return CLI_OK;
-	if ((status = cli_layer(cmd, layer_gate(r->gate))))
-		return status;
-	gate_kernel(&kernel);
-	if (r->strict && gate_state() != GATE_OFF && gate_state() != GATE_ON_STRICT)
-		return cli_fail(cmd, "this program is behind a gate that is not strict, which "
-				     "cannot be replaced.");
-	if (kernel.notify || gate_state() != GATE_OFF)
-		return CLI_OK;
-	if (r->strict)
-		return cli_fail(cmd, "--strict: this kernel lets no gate be put before programs "
-				     "(seccomp user notification, Linux 5.9).");
-	r->gate[0] = 0;
-	cli_warn(cmd,
-		 "this kernel lets no gate be put before programs (seccomp user notification, "
-		 "Linux 5.9)%s; those that are linked statically are not scheduled.",
-		 ru_gate_for_all(r) ? ", so that --intercept gate has no effect" : "");
-	return CLI_OK;
-}
-
-/* `intercept: strict` in the sluice.yaml of the layer. */
-static int ru_site(struct run *r, const struct layer *l)
-{
-	char least[16];
-
-	if (layer_read(l, "intercept", least, sizeof(least)) || strcmp(least, "strict") != 0)
-		return CLI_OK;
-	r->strict = true;
-	if (r->print)
-		cli_warn(cmd,
-			 "layer '%s' wants a strict gate before all programs. What this shell "
-			 "starts itself has the library only; what those programs start is behind "
-			 "a gate.",
-			 l->name);
-	if (!ru_forwards(r) && (!r->intercept || !strcmp(r->intercept, "gate")))
-		return CLI_OK;
-	return cli_fail(cmd,
-			"layer '%s' wants a strict gate before all programs (intercept: strict); "
-			"leave out %s.",
-			l->name, ru_forwards(r) ? "--mode forward" : "--intercept");
-}
-
 static int ru_local(struct run *r)
 {
 	int64_t until_ms = sl_clock_ms() + LAYER_BRIEF_MS, timeout_ns = TIMEOUT_NS;
@@ -660,13 +577,13 @@ static int ru_local(struct run *r)
 		if ((status = cli_layer(cmd, layer_choose(&l, r->name))))
 			return status;
 		l.answer_ms = (int)(timeout_ns / 1000000) + 1;
-		if (l.system && ru_forwards(r))
+		if (l.system && run_forwards(r))
 			return cli_fail(
 				cmd,
 				"layer '%s' is for all users and gives turns only; leave out "
 				"--mode forward.",
 				l.name);
-		if ((status = ru_site(r, &l)) || (status = ru_gate(r)))
+		if ((status = run_site(r, &l)) || (status = run_gate(r)))
 			return status;
 		if (l.system)
 			ru_identity(r);
@@ -747,197 +664,6 @@ static void ru_warn_low(const struct run *r)
 			cli_warn(cmd, "%s", warning);
 }
 
-/* ---- the environment ---- */
-
-/* Before what is there: a library preloaded by others stays, and sees what ours lets through. */
-static void ru_preload(const char *library)
-{
-	const char *before = getenv("LD_PRELOAD");
-	size_t length = strlen(library);
-	char *both;
-
-	/* In a `sluice run` of a `sluice run` it is there already. */
-	for (const char *at = before; at && *at;) {
-		size_t word = strcspn(at, " :");
-
-		if (word == length && !memcmp(at, library, length))
-			return;
-		at += word + strspn(at + word, " :");
-	}
-	if (!before || !*before) {
-		setenv("LD_PRELOAD", library, 1);
-	} else if (asprintf(&both, "%s:%s", library, before) > 0) {
-		setenv("LD_PRELOAD", both, 1);
-		free(both);
-	}
-}
-
-/* A program that gcc has linked with its address sanitizer ends if a library comes before that. */
-static void ru_sanitizer(void)
-{
-	static const char option[] = "verify_asan_link_order";
-	const char *before = getenv("ASAN_OPTIONS");
-	char *both;
-
-	if (before && strstr(before, option))
-		return;
-	if (asprintf(&both, "%s%s%s=0", before ? before : "", before && *before ? ":" : "",
-		     option) > 0) {
-		setenv("ASAN_OPTIONS", both, 1);
-		free(both);
-	}
-}
-
-/* Behind the gate of another job all calls are that job's. */
-static void ru_environment_gate(const struct run *r, const char *inherited)
-{
-	const char *gate = getenv("SLUICE_GATE");
-
-	if (gate_state() != GATE_OFF &&
-	    ((gate && !strcmp(gate, "-")) || !inherited || strcmp(inherited, r->job_name) != 0))
-		setenv("SLUICE_GATE", "-", 1);
-	else if (*r->gate)
-		setenv("SLUICE_GATE", r->gate, 1);
-	else
-		unsetenv("SLUICE_GATE");
-	if (r->strict)
-		setenv("SLUICE_STRICT", "1", 1);
-	else
-		unsetenv("SLUICE_STRICT");
-}
-
-static void ru_environment(const struct run *r, const char *library)
-{
-	const char *inherited = getenv("SLUICE_JOB_ID");
-	char words[WORDS];
-
-	ru_words(r, ',', words);
-	if (r->late)
-		snprintf(words, sizeof(words), "pid=%d,%s", (int)ru_process(r), r->title_words);
-	if (*words)
-		setenv("SLUICE_JOB_CONF", words, 1);
-	else if (!inherited || strcmp(inherited, r->job_name) != 0)
-		unsetenv("SLUICE_JOB_CONF"); /* those of another job */
-	setenv("SLUICE_JOB_ID", r->job_name, 1);
-	setenv("SLUICE_SOCKET", r->socket, 1);
-	setenv("SLUICE_ROOT", r->root, 1);
-	if (r->connect)
-		setenv("SLUICE_SECRET_FILE", r->secret, 1);
-	if (r->mode)
-		setenv("SLUICE_MODE", r->mode, 1);
-	if (r->timeout)
-		setenv("SLUICE_TIMEOUT", r->timeout, 1);
-	if (r->fallback)
-		setenv("SLUICE_FALLBACK", r->fallback, 1);
-	if (r->bypass)
-		setenv("SLUICE_BYPASS", r->bypass, 1);
-	if (r->uring)
-		setenv("SLUICE_IO_URING", r->uring, 1);
-	ru_environment_gate(r, inherited);
-	ru_preload(library);
-	ru_sanitizer();
-}
-
-/* As commands of a shell. A quote inside becomes '\\''. */
-static int ru_print(void)
-{
-	static const char *const names[] = {
-		"LD_PRELOAD",	   "ASAN_OPTIONS",    "SLUICE_ROOT",   "SLUICE_SOCKET",
-		"SLUICE_JOB_ID",   "SLUICE_JOB_CONF", "SLUICE_MODE",   "SLUICE_SECRET_FILE",
-		"SLUICE_FALLBACK", "SLUICE_TIMEOUT",  "SLUICE_BYPASS", "SLUICE_GATE",
-		"SLUICE_STRICT",   "SLUICE_IO_URING",
-	};
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		const char *value = getenv(names[i]);
-
-		if (!value) {
-			printf("unset %s\n", names[i]);
-			continue;
-		}
-		printf("export %s='", names[i]);
-		for (; *value; value++) {
-			if (*value == '\'')
-				fputs("'\\''", stdout);
-			else
-				putchar(*value);
-		}
-		puts("'");
-	}
-	return CLI_OK;
-}
-
-/* ---- the program ---- */
-
-/* As execvp() finds it; false: nowhere. */
-static bool ru_find(const char *file, char path[PATH_MAX])
-{
-	const char *dir = getenv("PATH");
-
-	if (strchr(file, '/'))
-		return snprintf(path, PATH_MAX, "%s", file) < PATH_MAX;
-	for (dir = dir ? dir : "/bin:/usr/bin"; dir; dir = strchr(dir, ':')) {
-		dir += *dir == ':';
-		if (snprintf(path, PATH_MAX, "%.*s%s%s", (int)strcspn(dir, ":"), dir,
-			     strcspn(dir, ":") ? "/" : "", file) < PATH_MAX &&
-		    access(path, X_OK) == 0)
-			return true;
-	}
-	return false;
-}
-
-/* Become the program by way of sluice-gate, if it needs a gate. */
-static void ru_exec_gated(const struct run *r, char **argv)
-{
-	const char *slash = strrchr(argv[0], '/');
-	char path[PATH_MAX], **words;
-	enum gate_need need;
-	size_t n = 0;
-
-	if (!*r->gate || !ru_find(argv[0], path) ||
-	    (!r->strict && client_listed(getenv("SLUICE_BYPASS"), slash ? slash + 1 : argv[0])))
-		return;
-	need = gate_look(path, ru_gate_for_all(r));
-	if (need == GATE_ABSENT && access(path, X_OK))
-		return;
-	if ((need == GATE_ABSENT || need == GATE_NONE) && !ru_gate_for_all(r))
-		return;
-	if (need == GATE_PRIVILEGED && !r->strict)
-		return;
-	while (argv[n])
-		n++;
-	words = calloc(n + 4, sizeof(*words));
-	if (!words)
-		return;
-	words[0] = (char *)(uintptr_t)r->gate;
-	words[1] = (char *)(uintptr_t) "--";
-	words[2] = path;
-	memcpy(words + 3, argv, n * sizeof(*words));
-	execv(r->gate, words);
-	free(words);
-	if (!r->strict)
-		return;
-	cli_fail(cmd, "cannot run %s, which --strict needs: %s.", r->gate, strerror(errno));
-	exit(EXIT_NOT_EXECUTABLE);
-}
-
-static int ru_exec(const struct run *r, char **argv)
-{
-	int error;
-
-	cli_restore_pipe();
-	ru_exec_gated(r, argv);
-	execvp(argv[0], argv);
-	error = errno;
-	cli_ignore_pipe();
-	if (error == ENOENT || error == ENOTDIR) {
-		cli_fail(cmd, "there is no command '%s'.", argv[0]);
-		return EXIT_NOT_FOUND;
-	}
-	cli_fail(cmd, "cannot run '%s': %s.", argv[0], strerror(error));
-	return EXIT_NOT_EXECUTABLE;
-}
-
 static int ru_check(const struct run *r)
 {
 	if (r->rate && (r->key[K_MIN - K_FIRST] || r->key[K_MAX - K_FIRST]))
@@ -955,10 +681,10 @@ static int ru_check(const struct run *r)
 	if (r->strict && r->print)
 		return cli_usage(cmd, "--strict needs a program: no gate can be put before a shell "
 				      "that runs already.");
-	if (r->strict && ru_forwards(r))
+	if (r->strict && run_forwards(r))
 		return cli_usage(cmd, "--strict is for --mode turn: in forward mode the node makes "
 				      "the calls.");
-	if (r->intercept && !strcmp(r->intercept, "gate") && ru_forwards(r))
+	if (r->intercept && !strcmp(r->intercept, "gate") && run_forwards(r))
 		return cli_usage(cmd, "--intercept gate is for --mode turn: in forward mode the "
 				      "node makes the calls.");
 	if (r->connect && r->summary > 0)
@@ -970,7 +696,7 @@ static int ru_check(const struct run *r)
 
 int run_command(int argc, char **argv, const struct run_status *reads)
 {
-	char library[PATH_MAX];
+	char library[PATH_MAX], words[WORDS];
 	struct run r = { .reads = reads };
 	int opt, status;
 
@@ -996,8 +722,11 @@ int run_command(int argc, char **argv, const struct run_status *reads)
 		return status;
 	ru_warn_low(&r);
 	if (ru_summary(&r) &&
-	    reads->summary(&r.layer, r.job_name, *r.gate && ru_gate_for_all(&r), &status))
+	    reads->summary(&r.layer, r.job_name, *r.gate && run_gate_for_all(&r), &status))
 		return status;
-	ru_environment(&r, library);
-	return r.print ? ru_print() : ru_exec(&r, argv + optind);
+	ru_words(&r, ',', words);
+	if (r.late)
+		snprintf(words, sizeof(words), "pid=%d,%s", (int)ru_process(&r), r.title_words);
+	run_environment(&r, library, words);
+	return r.print ? run_print() : run_exec(&r, argv + optind);
 }

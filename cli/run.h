@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What `sluice run` is made of: run.c has the command, run-job.c finds out which job it is,
+ * What `sluice run` is made of: run.c has the command, run-job.c finds out which job it is, run-start.c starts its program,
  * run-summary.c says at the end what it did. That, and run-status.c, which reads
  * the status of a node, need a library for JSON and are in sluice-tools alone.
  */

@@ -163,12 +163,13 @@ int __openat64_2(int dir, const char *path, int flags)
 
 /* ---- close ---- */
 
-static void closing(int fd)
+/* `waits`: the program waits for what closing the file writes back. */
+static void closing(int fd, bool waits)
 {
 	int saved = errno;
 
 	if (sl_forwarding) {
-		wire_close(fd, false);
+		wire_close(fd, waits);
 		turnfd_forget(fd);
 		sl_fd_forget(fd);
 	}
@@ -190,9 +191,7 @@ int close(int fd)
 		errno = EBADF;
 		return -1;
 	}
-	if (sl_forwarding)
-		wire_close(fd, true);
-	closing(fd);
+	closing(fd, true);
 	return sl_real.close(fd);
 }
 
@@ -235,7 +234,7 @@ static void replacing(int to)
 		sl_client_move_fd();
 	if (sl_forwarding)
 		turnfd_replace(to);
-	closing(to);
+	closing(to, false);
 }
 
 int dup(int fd)
@@ -259,20 +258,20 @@ int dup3(int from, int to, int flags)
 
 /* ---- fcntl ---- */
 
-#define FCNTL(name)                                                         \
-	int name(int fd, int command, ...)                                  \
-	{                                                                   \
-		va_list ap;                                                 \
-		void *argument;                                             \
-                                                                            \
-		va_start(ap, command);                                      \
-		argument = va_arg(ap, void *);                              \
-		va_end(ap);                                                 \
-		if (command == F_SETFL)                                     \
-			closing(fd); /* O_APPEND and O_DIRECT may change */ \
-		if (command == F_DUPFD || command == F_DUPFD_CLOEXEC)       \
-			return opened(sl_real.name(fd, command, argument)); \
-		return sl_real.name(fd, command, argument);                 \
+#define FCNTL(name)                                                                \
+	int name(int fd, int command, ...)                                         \
+	{                                                                          \
+		va_list ap;                                                        \
+		void *argument;                                                    \
+                                                                                   \
+		va_start(ap, command);                                             \
+		argument = va_arg(ap, void *);                                     \
+		va_end(ap);                                                        \
+		if (command == F_SETFL)                                            \
+			closing(fd, false); /* O_APPEND and O_DIRECT may change */ \
+		if (command == F_DUPFD || command == F_DUPFD_CLOEXEC)              \
+			return opened(sl_real.name(fd, command, argument));        \
+		return sl_real.name(fd, command, argument);                        \
 	}
 FCNTL(fcntl)
 FCNTL(fcntl64)

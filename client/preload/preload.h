@@ -54,6 +54,7 @@
 	X(int, dup2, (int, int), raw_dup2)                                   \
 	X(int, fcntl, (int, int, ...), raw_fcntl)                            \
 	X(int, fcntl64, (int, int, ...), raw_fcntl)                          \
+	X(pid_t, _Fork, (void), raw_fork)                                    \
 	X(int, execve, (const char *, char *const *, char *const *), raw_execve)
 
 #define SL_REAL_LATE(X)                                                                          \
@@ -71,7 +72,6 @@
 	   char *const *, char *const *),                                                        \
 	  NULL)                                                                                  \
 	X(int, fsync, (int), raw_fsync)                                                          \
-	X(pid_t, _Fork, (void), raw_fork)                                                        \
 	X(ssize_t, preadv, (int, const struct iovec *, int, off_t), raw_preadv)                  \
 	X(ssize_t, preadv64, (int, const struct iovec *, int, off_t), raw_preadv)                \
 	X(ssize_t, pwritev, (int, const struct iovec *, int, off_t), raw_pwritev)                \

@@ -458,7 +458,7 @@ static void after_fork(void)
 pid_t _Fork(void); /* NOLINT(readability-redundant-declaration): not before glibc 2.34 */
 pid_t _Fork(void)
 {
-	pid_t pid = SL_LATE(_Fork)();
+	pid_t pid = sl_real._Fork();
 
 	if (pid == 0 && sl_forwarding)
 		after_fork();

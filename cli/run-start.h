@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What run.c has found out of a job, and how its program starts: run-start.c. */
+#ifndef SL_CLI_RUN_START_H
+#define SL_CLI_RUN_START_H
+
+#include <limits.h>
+#include <stdbool.h>
+
+#include "cli/run.h"
+#include "layer/check.h"
+#include "layer/layer.h"
+#include "wire/ops.h"
+
+#define RUN_KEYS 10
+
+struct run {
+	const char *name, *job, *tag, *title, *rate, *mode, *timeout, *fallback, *bypass;
+	const char *connect, *secret_file, *directory, *intercept, *uring;
+	const char *key[RUN_KEYS];
+	bool strict;
+	const char *most[SL_METERS], *min_ops; /* of operations and the like */
+	bool print; /* the environment, instead of running a program in it */
+	/* found out */
+	char job_name[CHECK_JOB_NAME + 1], title_words[CHECK_JOB_NAME + 8];
+	char root[PATH_MAX], socket[128], secret[PATH_MAX];
+	char gate[PATH_MAX]; /* "": none is wanted, or there can be none */
+	struct layer layer;  /* of this machine */
+	const struct run_status *reads;
+	int summary;	  /* 1: wanted, -1: not, 0: on a terminal */
+	bool own;	  /* the job is of this process alone, and nobody has named it */
+	bool late;	  /* the library registers it */
+	bool no_capacity; /* what --rate asks for cannot be guaranteed */
+};
+
+bool run_forwards(const struct run *r);
+/* Every program of the job is behind a gate. */
+bool run_gate_for_all(const struct run *r);
+/* Where sluice-gate is, if this job can have a gate. */
+int run_gate(struct run *r);
+/* `intercept: strict` in the sluice.yaml of the layer. */
+int run_site(struct run *r, const struct layer *l);
+/* words: what the library has to know of the job. */
+void run_environment(const struct run *r, const char *library, const char *words);
+int run_print(void); /* the environment, as commands of a shell */
+int run_exec(const struct run *r, char **argv);
+
+#endif
