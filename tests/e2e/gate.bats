@@ -183,6 +183,18 @@ held() { # job, command: prints milliseconds
 	[[ "$stderr" == *"leave out --mode forward." ]]
 }
 
+@test "a program that nobody can supervise runs without a gate, and a line says so" {
+	local mute=$BATS_TEST_TMPDIR/mute.so
+	echo 'int sendmsg(void) { return -1; }' | $CC -w -shared -fPIC -x c -o "$mute" - # the listener is not passed on
+	run -0 --separate-stderr env LD_PRELOAD="$mute" ASAN_OPTIONS=verify_asan_link_order=0 \
+		"$SLUICE" run -- "$P/static" write "$DIR/alone" 1
+	[[ "$stderr" == *"is not scheduled: the supervisor could not be started" ]]
+	[ "$(stat -c %s "$DIR/alone")" -eq 1048576 ]
+	run -126 env LD_PRELOAD="$mute" ASAN_OPTIONS=verify_asan_link_order=0 \
+		"$SLUICE" run --strict -- "$P/static" write "$DIR/none" 1
+	[ ! -e "$DIR/none" ]
+}
+
 @test "a program gets its own arguments, environment, descriptors and errors" {
 	local how direct=0 gated=0
 	cd "$BATS_TEST_TMPDIR"
