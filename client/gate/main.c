@@ -317,6 +317,6 @@ int main(int argc, char **argv)
 		dprintf(2, "sluice: %s is not %s: %s\n", p.argv[1],
 			strict ? "run, since --strict was asked for" : "scheduled", why(rc));
 	if (rc && strict)
-		return EXIT_NOT_EXECUTABLE;
+		_exit(EXIT_NOT_EXECUTABLE); /* not exit(): the other thread may be behind the filter */
 	become(&p);
 }
