@@ -694,6 +694,19 @@ static void any_other_job_has_the_fnv1a_hash_of_its_name(void **state)
 	assert_int_not_equal(sl_job_number(" 12"), 12);
 }
 
+static void the_tag_of_a_part_is_behind_the_last_colon(void **state)
+{
+	(void)state;
+	assert_string_equal(sl_tag_of("climate:ckpt"), "ckpt");
+	assert_string_equal(sl_tag_of("1000/42:a:b.c-d_9"), "b.c-d_9");
+	assert_null(sl_tag_of("climate"));
+	assert_null(sl_tag_of(":ckpt"));
+	assert_null(sl_tag_of("climate:"));
+	assert_null(sl_tag_of("climate:a/b"));
+	assert_true(sl_tag_is_good("1234567890123456789012345678901"));
+	assert_false(sl_tag_is_good("12345678901234567890123456789012"));
+}
+
 static void no_name_is_hashed_to_0(void **state)
 {
 	/* These two are known for a 64-bit FNV-1a hash of 0. */
@@ -732,6 +745,7 @@ int main(void)
 		cmocka_unit_test(shared_memory_lies_as_documented),
 		cmocka_unit_test(a_job_that_is_named_by_a_number_has_that_number),
 		cmocka_unit_test(any_other_job_has_the_fnv1a_hash_of_its_name),
+		cmocka_unit_test(the_tag_of_a_part_is_behind_the_last_colon),
 		cmocka_unit_test(no_name_is_hashed_to_0),
 	};
 
