@@ -49,6 +49,9 @@
  *from the credit, and starts to write each of them back (client/conn/wire.c). So the file system sees
  *them in the order of leases.
  *
+ *	THROUGH  a write that finds no credit goes nevertheless while less than `dirty_most` bytes are
+ *	         `left`, and is left itself: so a burst goes at once, and its job pays before the next one
+ *
  * Dirty bytes of files that were closed, and of processes that have ended, are `left`: the kernel
  * writes them some time, and the node takes them from the job's credit, a lease at a time.
  *
@@ -109,6 +112,7 @@ enum sl_turn_charge {
 	SL_TURN_WRITES = 2,
 	SL_TURN_BLOCKS = 4, /* the kernel counts for each thread what it has read from the device */
 	SL_TURN_CLOSES = 8, /* closing a file writes it back */
+	SL_TURN_THROUGH = 16, /* writes go through at once; they may be paid for later */
 };
 
 struct sl_turn_node {

@@ -212,7 +212,14 @@ static bool ask(struct sl_turn_job *job, enum sl_op op)
 	return !atomic_exchange(&job->asked, 1);
 }
 
-/* Wait for credit. LEASED, LATE; or OPEN: the mode or the segment has changed, and turn_ask() looks
+/* Whether this is a write of this process that may be paid for later. */
+static bool owes(const struct turn *t)
+{
+	return t->op == SL_WRITE && t->fd >= 0 && wire_may_owe(t->job) && !turn_sealed() &&
+	       turnfd_state(t->fd) == TURNFD_OURS;
+}
+
+/* Wait for credit. LEASED, OWED, LATE; or OPEN: the mode or the segment has changed, and turn_ask() looks
  * again. */
 static enum turn_kind by_credit(struct turn *t, unsigned how)
 {
@@ -225,6 +232,10 @@ static enum turn_kind by_credit(struct turn *t, unsigned how)
 
 		if (debit(t->job, t->length, false))
 			break;
+		if (owes(t)) {
+			kind = TURN_OWED;
+			break;
+		}
 		if (!is_waited_in(t->job)) {
 			kind = TURN_OPEN;
 			break;
@@ -240,14 +251,14 @@ static enum turn_kind by_credit(struct turn *t, unsigned how)
 	}
 	wait_end(&w);
 	/* The node wakes one of us; who goes wakes the next. */
-	if (w.begin && atomic_load(&t->job->credit) > 0)
+	if (w.begin && (atomic_load(&t->job->credit) > 0 || owes(t)))
 		futex_wake(t->job, SL_TURN_CREDIT_BIT);
 	return kind;
 }
 
 bool turn_pay(struct sl_turn_job *job, uint64_t bytes)
 {
-	struct turn t = { .job = job, .length = bytes, .op = SL_WRITE };
+	struct turn t = { .job = job, .length = bytes, .op = SL_WRITE, .fd = -1 };
 
 	return !is_given_up(job) && by_credit(&t, 0) == TURN_LEASED;
 }
@@ -532,6 +543,9 @@ static enum turn_kind by_wire(struct turn *t, int fd, off_t offset)
 {
 	uint32_t charge = wire_charge(t->job);
 
+	if (t->op == SL_WRITE && wire_may_owe(t->job) &&
+	    atomic_load_explicit(&t->job->credit, memory_order_relaxed) <= 0)
+		return TURN_OWED;
 	if (t->op == SL_WRITE)
 		return wire_tracks(t->job, fd) ? TURN_BUFFERED : TURN_PASS;
 	if (!(charge & SL_TURN_READS))
@@ -822,6 +836,10 @@ static void settle(const struct turn *t, ssize_t n)
 		if (is_own(t, thread_id()))
 			slot_done(t->job, t->slot, n < 0 ? -saved : n);
 		slot_held = 0;
+		break;
+	case TURN_OWED:
+		if (moved)
+			wire_owe(t->job, moved);
 		break;
 	case TURN_LATE:
 		atomic_fetch_add(&t->job->unscheduled, moved);

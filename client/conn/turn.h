@@ -71,6 +71,7 @@ enum turn_kind {
 	TURN_LATE,     /* the node has been silent for too long */
 	TURN_READ,     /* what it moves from the file system is debited when it is over */
 	TURN_BUFFERED, /* its bytes are charged when they are written back */
+	TURN_OWED,     /* its bytes are left to the node to charge */
 	TURN_WAITS,    /* of turn_begin_other(): the call would have to wait */
 };
 

@@ -32,6 +32,10 @@
  * processes write the same part of a file: then too much or too little write-back is started. The
  *data and what fsync() promises do not depend on any of this.
  *
+ * Where writes go through at once (FUSE), there is nothing to write back later, but a burst need not
+ * wait either: a write that finds no credit goes while the job owes less than dirty_most, and the node
+ * takes what is owed from the job's credit, a lease at a time.
+ *
  * The table is wiped in a child of fork(), whose parent pays. Nothing here is locked: a signal
  *handler may come in between at any place, and a thread that leaves by longjmp() leaves at most an
  *entry whose write-back the kernel starts by itself.
@@ -527,6 +531,13 @@ void wire_wrote(struct sl_turn_job *job, int fd, uint64_t bytes, off_t offset)
 	else if (dirty > 0 && (uint64_t)dirty > most / 2)
 		drain_idle(f, fd, job);
 	errno = saved;
+}
+
+void wire_owe(struct sl_turn_job *job, uint64_t bytes)
+{
+	atomic_fetch_add(&job->dirty, (int64_t)bytes);
+	atomic_fetch_add(&job->left, bytes);
+	turn_want(job, SL_WRITE);
 }
 
 /* ---- flushing and closing ---- */

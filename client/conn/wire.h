@@ -78,6 +78,15 @@ extern ssize_t (*wire_peek)(int fd, const struct iovec *iov, uint64_t offset, in
 
 /* Whether writes to this descriptor are charged when they are written back. */
 bool wire_tracks(const struct sl_turn_job *job, int fd);
+/* Whether a write may go that has no credit: it is paid for later. */
+static inline bool wire_may_owe(const struct sl_turn_job *job)
+{
+	return wire_charge(job) & SL_TURN_THROUGH &&
+	       atomic_load_explicit(&job->left, memory_order_relaxed) <
+		       atomic_load_explicit(&job->dirty_most, memory_order_relaxed);
+}
+/* One has moved so many bytes. */
+void wire_owe(struct sl_turn_job *job, uint64_t bytes);
 /* So many bytes have been written. offset < 0: at the position. */
 void wire_wrote(struct sl_turn_job *job, int fd, uint64_t bytes, off_t offset);
 /* fd is about to be flushed: pay for what is dirty of its file, or of all files. */

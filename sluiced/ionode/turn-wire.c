@@ -6,14 +6,15 @@
  * The file system beneath the root decides what can be told apart:
  *
  *	tmpfs, ramfs, 9p        each call is the file system's: calls are charged
- *	FUSE                    writes go through, and are charged at the call; reads may be cached
+ *	FUSE                    writes go through, a burst is charged after it; reads may be cached
  *	ext4, xfs, btrfs, …     the kernel counts what a thread has read from the device, if it does
  *	NFS                     closing a file writes it back
  *	others                  whether a read was cached is told by its time
  *
  * A job with a max pays at the call, as the user of a max expects; its cached reads are free.
  *
- * The allowance of dirty bytes is what the capacity moves in DIRTY_NS, no less than DIRTY_LEAST,
+ * The allowance of dirty bytes is what the capacity moves in DIRTY_NS (in THROUGH_NS, where writes go
+ * through), no less than DIRTY_LEAST,
  *and an eighth of what the kernel begins to write back at: beyond that the kernel would choose.
  */
 #include <stdio.h>
@@ -24,6 +25,7 @@
 #include "sluiced/ionode/turn.h"
 
 #define DIRTY_NS    INT64_C(500000000)
+#define THROUGH_NS  INT64_C(90000000)
 #define DIRTY_LEAST (UINT64_C(8) << 20)
 #define DIRTY_MOST  (UINT64_C(1) << 30)
 #define STEP_LEAST  (UINT64_C(64) << 10)
@@ -36,7 +38,7 @@ static const struct {
 	{ 0x858458f6, 0 },						 /* ramfs */
 	{ 0x958458f6, 0 },						 /* hugetlbfs */
 	{ 0x01021997, 0 },						 /* 9p */
-	{ 0x65735546, SL_TURN_READS },					 /* FUSE */
+	{ 0x65735546, SL_TURN_READS | SL_TURN_THROUGH },		 /* FUSE */
 	{ 0x0000ef53, SL_TURN_READS | SL_TURN_WRITES | SL_TURN_BLOCKS }, /* ext2, 3, 4 */
 	{ 0x58465342, SL_TURN_READS | SL_TURN_WRITES | SL_TURN_BLOCKS }, /* xfs */
 	{ 0x9123683e, SL_TURN_READS | SL_TURN_WRITES | SL_TURN_BLOCKS }, /* btrfs */
@@ -85,17 +87,20 @@ void turn_wire_start(struct node *n)
 	if (access("/proc/self/io", F_OK)) /* a kernel without accounting of I/O */
 		n->charge &= ~(uint32_t)SL_TURN_BLOCKS;
 	if (!n->config->dirty)
-		n->charge &= ~(uint32_t)SL_TURN_WRITES;
+		n->charge &= ~(uint32_t)(SL_TURN_WRITES | SL_TURN_THROUGH);
 }
 
 static uint64_t allowance(const struct node *n)
 {
 	uint64_t most = n->background_bytes / 8, bytes;
+	int64_t ns;
 
 	if (n->config->dirty != NODE_DIRTY_AUTO)
 		return n->config->dirty;
+	/* What goes through is at the server at once, before what other jobs wait with. */
+	ns = n->charge & SL_TURN_THROUGH ? THROUGH_NS : DIRTY_NS;
 	bytes = n->capacity_bps
-			? (uint64_t)((unsigned __int128)n->capacity_bps * DIRTY_NS / 1000000000)
+			? (uint64_t)((unsigned __int128)n->capacity_bps * (uint64_t)ns / 1000000000)
 			: DIRTY_MOST;
 	if (bytes > most)
 		bytes = most;
@@ -112,7 +117,7 @@ void turn_wire_set(const struct node *n, struct node_turn *t)
 	if (turn_sees_all(n)) /* calls, that is */
 		charge = 0;
 	if (t->job->rights.max_bps || t->job->bucket)
-		charge &= ~(uint32_t)SL_TURN_WRITES;
+		charge &= ~(uint32_t)(SL_TURN_WRITES | SL_TURN_THROUGH);
 	step = step < STEP_LEAST ? STEP_LEAST : step > STEP_MOST ? STEP_MOST : step;
 	atomic_store_explicit(&t->shm->step, step, memory_order_relaxed);
 	atomic_store_explicit(&t->shm->dirty_most, allowance(n), memory_order_relaxed);
@@ -131,21 +136,34 @@ static uint64_t take_left(struct sl_turn_job *shm, uint64_t most)
 	return bytes;
 }
 
-bool turn_wire_left(const struct node *n, struct node_turn *t)
+/* A write that waits for credit may go if it owes less now. */
+static void wake_owing(struct node *n, struct node_turn *t)
+{
+	const struct sl_turn_job *shm = t->shm;
+
+	if (atomic_load(&shm->waiting) && atomic_load(&shm->left) < atomic_load(&shm->dirty_most))
+		turn_signal(n, t, SL_TURN_CREDIT_BIT);
+}
+
+bool turn_wire_left(struct node *n, struct node_turn *t)
 {
 	struct sl_turn_job *shm = t->shm;
+	uint32_t charge = atomic_load(&shm->charge);
 	uint64_t bytes;
 
 	if (!atomic_load_explicit(&shm->left, memory_order_relaxed))
 		return false;
-	if (!(atomic_load(&shm->charge) & SL_TURN_WRITES)) {
+	if (!(charge & (SL_TURN_WRITES | SL_TURN_THROUGH))) {
 		turn_wire_drop(t);
 		return false;
 	}
 	if (atomic_load(&shm->credit) >= 0) {
 		bytes = take_left(shm, turn_lease(n, t));
 		atomic_fetch_sub(&shm->credit, (int64_t)bytes);
-		atomic_fetch_add(&shm->flushed, bytes);
+		if (charge & SL_TURN_THROUGH)
+			wake_owing(n, t);
+		else
+			atomic_fetch_add(&shm->flushed, bytes);
 	}
 	return atomic_load(&shm->left);
 }

@@ -123,7 +123,7 @@ void turn_wire_start(struct node *n);
 /* What is charged of this job, and how much of it may be dirty. */
 void turn_wire_set(const struct node *n, struct node_turn *t);
 /* Dirty bytes that nobody pays for: take a lease's worth from the credit. True: there are more. */
-bool turn_wire_left(const struct node *n, struct node_turn *t);
+bool turn_wire_left(struct node *n, struct node_turn *t);
 /* Nothing is charged any more. */
 void turn_wire_drop(struct node_turn *t);
 /* No process of the job is left, and has not been for a while. */

@@ -28,6 +28,7 @@ setup() {
 teardown() {
 	[ -z "${PROGRAM:-}" ] || kill -9 "$PROGRAM" 2>/dev/null || true
 	node_kill
+	! mountpoint -q mount || umount -l mount
 	local fs
 	for fs in root/a root/b; do
 		[ ! -e "$fs/mounted" ] || "$SOURCE_DIR/scripts/testfs" stop "$PWD/$fs"
@@ -106,6 +107,28 @@ for i in range(3):
 	until_true eval '[ "$(of_job dirty_bytes)" -eq 0 ]'
 	is_about 10 "$(of_job wire_bytes)" "$(moved write)"
 	node_stop
+}
+
+@test "where writes go through, a burst within the allowance does so at once, and is paid before the next" {
+	[ -w /dev/fuse ] || skip "no FUSE here"
+	ROOT=$PWD/mount
+	mkdir mount
+	python3 "$SOURCE_DIR/tests/e2e/programs/equal-inodes.py" "$ROOT" 3>&- &
+	PROGRAM=$!
+	until_true mountpoint -q "$ROOT"
+	node_start --capacity 1M --dirty 16M
+	longer "$(timed "
+fd = os.open('mount/a', os.O_WRONLY)
+put(fd, 17)
+assert time.monotonic() - begin < 9, 'the burst waited' # 17 s, if calls were charged
+put(fd, 3)" || echo 0)" 1.2
+	[ "$(moved write)" -eq $((20 * MIB)) ]
+	[ "$(of_job wire_bytes)" -eq $((20 * MIB)) ]
+	longer "$(of_job dirty_bytes)" 0
+	node_stop
+	umount mount
+	wait $PROGRAM || true
+	PROGRAM=
 }
 
 # ---- what is charged ----

@@ -14,7 +14,7 @@ import struct
 import sys
 
 LOOKUP, FORGET, GETATTR, SETATTR, OPEN, READ, WRITE, RELEASE = 1, 2, 3, 4, 14, 15, 16, 18
-FLUSH, FSYNC, INIT, OPENDIR, RELEASEDIR, DESTROY, BATCH_FORGET = 25, 20, 26, 27, 29, 38, 42
+STATFS, FLUSH, FSYNC, INIT, OPENDIR, RELEASEDIR, DESTROY, BATCH_FORGET = 17, 25, 20, 26, 27, 29, 38, 42
 FATTR_SIZE, DIRECT_IO, INODE = 8, 1, 7
 NODES = {b"a": 2, b"b": 3}
 content = {2: bytearray(), 3: bytearray()}
@@ -35,6 +35,8 @@ def answer(opcode, node, body):
     """What follows struct fuse_out_header; or an errno."""
     if opcode == INIT:
         return struct.pack("<4I2H2I2HI7I", 7, 31, 131072, 0, 12, 10, 131072, 1, 0, 0, 0, *[0] * 7)
+    if opcode == STATFS:
+        return struct.pack("<5Q10I", 0, 0, 0, 0, 0, 4096, 255, 4096, *[0] * 7)
     if opcode == LOOKUP:
         found = NODES.get(body.split(b"\0")[0])
         return struct.pack("<4Q2I", found, 0, 0, 0, 0, 0) + attributes(found) if found else errno.ENOENT
@@ -52,7 +54,7 @@ def answer(opcode, node, body):
             resize(node, offset)
         content[node][offset:offset + size] = body[40:40 + size]
         return struct.pack("<2I", size, 0)
-    return b"" if opcode in (RELEASE, FLUSH, FSYNC, RELEASEDIR) else errno.ENOSYS
+    return b"" if opcode in (RELEASE, STATFS, FLUSH, FSYNC, RELEASEDIR) else errno.ENOSYS
 
 
 def main():
