@@ -5,32 +5,59 @@
  * they are in force again. A node that is revived meanwhile is open, too.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/cli.h"
 #include "cli/open.h"
+#include "client/conn/client.h"
 
 static int op_help(void)
 {
 	puts("usage: sluice open [--name NAME]\n"
+	     "       sluice open --controller SOCKET\n"
 	     "\n"
 	     "Lets everything pass at once, on all nodes of a layer: no capacity, limit, grant\n"
 	     "or policy holds anybody, and calls that wait go on. What jobs move is still\n"
 	     "counted. 'sluice close' ends it.\n"
 	     "\n"
 	     "Options:\n"
-	     "      --name NAME  which layer; not needed if only one is up\n"
-	     "  -h, --help       this text\n"
+	     "      --name NAME          which layer; not needed if only one is up\n"
+	     "      --controller SOCKET  the nodes of all machines, by this controller\n"
+	     "  -h, --help               this text\n"
 	     "\n"
 	     "Manual: sluice-open(1).");
 	return CLI_OK;
 }
 
-int open_switch(const char *cmd, const char *name)
+/* Nodes of several machines: their controller tells them. */
+static int op_everywhere(const char *cmd, const char *controller)
+{
+	char *answer = NULL;
+	int rc = sl_client_control(controller, cmd, &answer), status = CLI_OK;
+
+	if (rc > 0)
+		status = cli_fail(cmd, "the controller refuses: %s.", answer ? answer : "");
+	else if (rc)
+		status = cli_fail(cmd, "no controller at %s: %s.", controller, strerror(-rc));
+	else
+		printf("All nodes of the controller are told: %s.\n",
+		       !strcmp(cmd, "open") ? "everything passes until 'sluice close --controller'"
+					    : "what is configured is in force again");
+	free(answer);
+	return status;
+}
+
+int open_switch(const char *cmd, const char *name, const char *controller)
 {
 	struct layer l;
-	int status = cli_layer(cmd, layer_choose(&l, name));
+	int status;
 
+	if (controller && name)
+		return cli_usage(cmd, "give --name or --controller.");
+	if (controller)
+		return op_everywhere(cmd, controller);
+	status = cli_layer(cmd, layer_choose(&l, name));
 	if (!status)
 		status = cli_layer(cmd, layer_change(&l, cmd));
 	if (status)
@@ -46,9 +73,11 @@ int open_switch(const char *cmd, const char *name)
 
 int cmd_open(int argc, char **argv)
 {
-	const char *name = NULL;
-	const struct cli_option options[] = { { "name", 0, NULL, &name }, { 0 } };
+	const char *name = NULL, *controller = NULL;
+	const struct cli_option options[] = { { "name", 0, NULL, &name },
+					      { "controller", 0, NULL, &controller },
+					      { 0 } };
 	int status = cli_options("open", argc, argv, options, 0, op_help);
 
-	return status ? cli_end(status) : open_switch("open", name);
+	return status ? cli_end(status) : open_switch("open", name, controller);
 }

@@ -83,10 +83,15 @@ static const struct word orders_words[] = {
 };
 
 static const struct word epoch_words[] = {
-	WORD(sl_node_orders, "number", U64, epoch),  WORD(sl_node_orders, "term", U64, term),
-	WORD(sl_node_orders, "order", U64, order),   WORD(sl_node_orders, "layer", U64, layer_bps),
-	WORD(sl_node_orders, "draw", U64, draw_bps), WORD(sl_node_orders, "every", I64, every_ns),
-	WORD(sl_node_orders, "whole", U32, whole),   { 0 },
+	WORD(sl_node_orders, "number", U64, epoch),
+	WORD(sl_node_orders, "term", U64, term),
+	WORD(sl_node_orders, "order", U64, order),
+	WORD(sl_node_orders, "layer", U64, layer_bps),
+	WORD(sl_node_orders, "draw", U64, draw_bps),
+	WORD(sl_node_orders, "every", I64, every_ns),
+	WORD(sl_node_orders, "whole", U32, whole),
+	WORD(sl_node_orders, "open", U32, open),
+	{ 0 },
 };
 
 static const struct word ack_words[] = {

@@ -327,6 +327,13 @@ static void put_job(const struct brain *b, const struct brain_part *p, FILE *out
 	sl_orders_put_job(out, &o);
 }
 
+void brain_open(struct brain *b, bool open)
+{
+	b->open = open ? 1 : 2;
+	for (uint32_t i = 0; i < b->nodes; i++)
+		pairs_tell(b, i);
+}
+
 void brain_orders(struct brain *b, uint32_t node, sl_time now, FILE *out)
 {
 	struct brain_node *self = b->node[node];
@@ -334,7 +341,8 @@ void brain_orders(struct brain *b, uint32_t node, sl_time now, FILE *out)
 				      .term = b->term,
 				      .order = self->order,
 				      .every_ns = b->report_ns,
-				      .whole = self->whole };
+				      .whole = self->whole,
+				      .open = b->open };
 
 	all.layer_bps = brain_capacity(b);
 	all.draw_bps = all.layer_bps ? (uint64_t)(self->sent_bps + 0.5) : 0;

@@ -177,6 +177,7 @@ struct brain {
 	uint64_t epoch;
 	sl_time wake; /* when the policy wants to decide again */
 	sl_time started;
+	uint32_t open;		 /* sl_node_orders */
 	uint32_t expect;	 /* nodes that the layer has, as far as anybody has said */
 	bool complete;		 /* as many have reported */
 	sl_time settled;	 /* from then on jobs are given nodes */
@@ -239,6 +240,8 @@ void brain_orders(struct brain *b, uint32_t node, sl_time now, FILE *out);
 int64_t brain_next(struct brain *b, sl_time now, sl_time renew_ns);
 /* When the next lease is to be renewed; SL_NEVER: there is none. */
 sl_time brain_renews(const struct brain *b, sl_time renew_ns);
+/* All nodes let everything pass, or no longer: they are told at once. */
+void brain_open(struct brain *b, bool open);
 /* A node's connection is new: it is to be sent everything. */
 void brain_whole(struct brain *b, uint32_t node);
 /* The pair; NULL: the node does not know the job. */

@@ -10,8 +10,8 @@
  * peer.c says how peers are kept from holding anybody up. A node that has not taken the orders
  * before gets no others until then: then all that has changed.
  *
- * The controller keeps nothing that it could not learn again: see brain.h. Over Unix sockets only
- * its own user may connect; over TCP a peer has to know the secret.
+ * The controller keeps nothing that it could not learn again: see brain.h. Over Unix sockets its own
+ * user and root may connect; over TCP a peer has to know the secret.
  *
  * There may be another controller (standby.c), of which this one is told with --peer. The one that
  * does not lead listens to no report, gives no orders and refuses what commands ask but "ping",
@@ -328,6 +328,12 @@ static int on_control(struct peer *p, const struct sl_frame *f, char *text)
 		return on_peer_asks(p, f);
 	if (!c->leads && strcmp(text, "status") != 0)
 		return peer_reply(p, f, EAGAIN, standby, sizeof(standby) - 1);
+	/* Not for nodes of other machines. */
+	if (p->unix_socket && (!strcmp(text, "open") || !strcmp(text, "close"))) {
+		log_info("%s: all nodes", text);
+		brain_open(&c->brain, !strcmp(text, "open"));
+		return peer_reply(p, f, 0, NULL, 0);
+	}
 	if (!strncmp(text, "map ", 4)) {
 		char *save = NULL, *job = strtok_r(text + 4, " ", &save);
 		const char *nodes = strtok_r(NULL, " ", &save);

@@ -41,6 +41,7 @@
 #include "base/log.h"
 #include "policy/policy.h"
 #include "wire/dial.h"
+#include "sluiced/ionode/pass.h"
 #include "sluiced/ionode/rules.h"
 #include "sluiced/ionode/sense.h"
 #include "sluiced/ionode/tcp/tcp.h"
@@ -96,6 +97,7 @@ struct link {
 	uint64_t term;	    /* the highest, of these */
 	uint64_t order;	    /* the last that is in force; 0: they have run out */
 	sl_time until;	    /* orders hold; 0: there are none */
+	uint32_t open;	    /* the last word on that: sl_node_orders */
 	sl_time every;	    /* between two reports, while jobs do something */
 	/* Nodes of the layer that the controller has named. */
 	uint32_t nodes, node_room;
@@ -349,6 +351,15 @@ static void take_draw(struct line *from, const struct sl_node_orders *o)
 	node_draw(n, o->draw_bps ? o->draw_bps : 1, now);
 }
 
+/* Once: what was said on this machine since then holds here. */
+static void take_open(struct link *l, uint32_t open)
+{
+	if (!open || open == l->open)
+		return;
+	l->open = open;
+	pass_open(l->node, open == 1, node_now());
+}
+
 /* Orders that are not named again hold on; with `whole`, those that are not named do not. */
 static void take_leases(struct link *l, bool whole)
 {
@@ -394,6 +405,7 @@ static void take_layer(struct line *from, int what, const struct sl_orders_line 
 		l->epoch = line->epoch.epoch;
 		l->nodes = line->epoch.whole ? 0 : l->nodes;
 		l->every = line->epoch.every_ns > 0 ? line->epoch.every_ns : REPORT_NS;
+		take_open(l, line->epoch.open);
 		take_draw(from, &line->epoch);
 		take_leases(l, line->epoch.whole);
 	}
