@@ -5,6 +5,7 @@
  */
 #include <cjson/cJSON.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 #include "client/conn/client.h"
 #include "layer/config.h"
 #include "layer/layer.h"
+#include "wire/ops.h"
 
 static const char cmd[] = "rules";
 
@@ -80,21 +82,21 @@ static cJSON *rs_find(const cJSON *list, const char *key, const cJSON *like)
 /* A job is known to all nodes, and held and counted where it runs. */
 static void rs_merge(cJSON *all, const cJSON *more)
 {
-	static const char *const sums[] = { "bytes", "held_s", "hits" };
+	static const char *const sums[] = { "bytes", "operations", "held_s", "hits" };
 	const cJSON *rule, *user;
 
 	cJSON_ArrayForEach(rule, rs_item(more, "rules"))
 	{
 		cJSON *to = rs_find(rs_item(all, "rules"), "name", rule);
 
-		for (int i = 0; to && i < 3; i++)
+		for (int i = 0; to && i < 4; i++)
 			rs_add(to, rule, sums[i]);
 		cJSON_ArrayForEach(user, rs_item(to ? rule : NULL, "users"))
 		{
 			cJSON *users = cJSON_GetObjectItemCaseSensitive(to, "users");
 			cJSON *known = rs_find(users, "uid", user);
 
-			for (int i = 0; known && i < 3; i++)
+			for (int i = 0; known && i < 4; i++)
 				rs_add(known, user, sums[i]);
 			if (!known)
 				cJSON_AddItemToArray(users, cJSON_Duplicate(user, true));
@@ -180,9 +182,21 @@ static void rs_gives(const cJSON *rule, char *out, size_t size)
 	if (rs_item(rule, "weight"))
 		at += (size_t)snprintf(out + at, size - at, "%sweight %.0f", at ? ", " : "",
 				       rs_number(rule, "weight"));
+	for (int m = 0; m < SL_METERS; m++) {
+		uint64_t limit = (uint64_t)rs_number(rule, sl_meter_keys[m]);
+
+		if (!limit || at >= size)
+			continue;
+		if (m < SL_METER_READ)
+			snprintf(text, sizeof(text), "%" PRIu64, limit);
+		else
+			sl_format_rate(text, sizeof(text), limit);
+		at += (size_t)snprintf(out + at, size - at, "%s%s %s", at ? ", " : "",
+				       sl_meter_keys[m], text);
+	}
 	if (!at)
 		snprintf(out, size, "nothing");
-	else if (per && strcmp(per, "job") != 0)
+	else if (per && strcmp(per, "job") != 0 && at < size)
 		snprintf(out + at, size - at, " per %s", per);
 }
 
@@ -198,24 +212,27 @@ static void rs_print(const cJSON *all)
 	cJSON_ArrayForEach(rule, rs_item(all, "rules"))
 	{
 		const char *name = cJSON_GetStringValue(rs_item(rule, "name"));
-		char match[400], gives[200], moved[32];
+		char match[400], gives[400], moved[32];
 
 		rs_match(rule, match, sizeof(match));
 		rs_gives(rule, gives, sizeof(gives));
 		printf("\n%s (line %.0f): %s: %s\n", name ? name : "", rs_number(rule, "line"),
 		       match, gives);
-		printf("  %.0f jobs now, %s moved, held %.0f times, for %.1f s\n",
+		printf("  %.0f jobs now, %s moved, %.0f operations, held %.0f times, for %.1f s\n",
 		       rs_number(rule, "jobs"),
 		       sl_format_bytes(moved, sizeof(moved), (uint64_t)rs_number(rule, "bytes")),
-		       rs_number(rule, "hits"), rs_number(rule, "held_s"));
+		       rs_number(rule, "operations"), rs_number(rule, "hits"),
+		       rs_number(rule, "held_s"));
 		cJSON_ArrayForEach(user, rs_item(rule, "users"))
 		{
 			const char *who = cJSON_GetStringValue(rs_item(user, "user"));
 
-			printf("    %-16s %s moved, held %.0f times, for %.1f s\n", who ? who : "?",
+			printf("    %-16s %s moved, %.0f operations, held %.0f times, for %.1f s\n",
+			       who ? who : "?",
 			       sl_format_bytes(moved, sizeof(moved),
 					       (uint64_t)rs_number(user, "bytes")),
-			       rs_number(user, "hits"), rs_number(user, "held_s"));
+			       rs_number(user, "operations"), rs_number(user, "hits"),
+			       rs_number(user, "held_s"));
 		}
 	}
 }
@@ -312,6 +329,10 @@ static void rs_explain_json(const struct config *c, const struct sl_rule_job *jo
 			cJSON_AddNumberToObject(tree, "burst_bytes", (double)r->burst_bytes);
 		if (r->says & SL_SAYS_WEIGHT)
 			cJSON_AddNumberToObject(tree, "weight", r->weight);
+		for (int m = 0; m < SL_METERS; m++)
+			if (r->meter[m])
+				cJSON_AddNumberToObject(tree, sl_meter_keys[m],
+							(double)r->meter[m]);
 	} else {
 		cJSON_AddNullToObject(tree, "rule");
 	}

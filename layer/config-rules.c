@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "layer/config-rules.h"
+#include "wire/ops.h"
 
 static int cr_match(struct sl_yaml *y, const char *key, const yaml_node_t *value, void *into)
 {
@@ -66,6 +67,25 @@ static int cr_value(struct sl_yaml *y, const char *key, const yaml_node_t *value
 	}
 }
 
+/* max_ops, max_write and so on. */
+static int cr_meter(struct sl_yaml *y, const char *key, const yaml_node_t *value, void *into)
+{
+	struct sl_rule *rule = into;
+	struct sl_ops_conf conf = { 0 };
+	int rc = sl_yaml_scalar(y, key, value, "a number like 500, or a rate");
+
+	_Static_assert(SL_RULE_METERS == SL_METERS, "a rule has all meters");
+	if (rc)
+		return rc;
+	if (sl_ops_key(&conf, key, sl_yaml_text(value)))
+		return sl_yaml_bad(y, value, "'%.64s' is not for %s; write 500 or 10k, or 100MB/s",
+				   sl_yaml_text(value), key);
+	for (int m = 0; m < SL_METERS; m++)
+		if (conf.max[m])
+			rule->meter[m] = conf.max[m];
+	return 0;
+}
+
 static int cr_per(struct sl_yaml *y, const char *key, const yaml_node_t *value, void *into)
 {
 	struct sl_rule *rule = into;
@@ -102,13 +122,29 @@ static int cr_sense(const struct sl_yaml *y, const yaml_node_t *node, const stru
 static int cr_rule(struct sl_yaml *y, const yaml_node_t *node, void *into)
 {
 	static const struct sl_yaml_key keys[] = {
-		{ "name", cr_name },   { "user", cr_match },
-		{ "group", cr_match }, { "account", cr_match },
-		{ "qos", cr_match },   { "partition", cr_match },
-		{ "job", cr_match },   { "path", cr_match },
-		{ "min", cr_value },   { "max", cr_value },
-		{ "burst", cr_value }, { "weight", cr_value },
-		{ "per", cr_per },     { 0 },
+		{ "name", cr_name },
+		{ "user", cr_match },
+		{ "group", cr_match },
+		{ "account", cr_match },
+		{ "qos", cr_match },
+		{ "partition", cr_match },
+		{ "job", cr_match },
+		{ "path", cr_match },
+		{ "min", cr_value },
+		{ "max", cr_value },
+		{ "burst", cr_value },
+		{ "weight", cr_value },
+		{ "per", cr_per },
+		{ "max_ops", cr_meter },
+		{ "max_create", cr_meter },
+		{ "max_lookup", cr_meter },
+		{ "max_remove", cr_meter },
+		{ "max_list", cr_meter },
+		{ "max_attribute", cr_meter },
+		{ "max_iops", cr_meter },
+		{ "max_read", cr_meter },
+		{ "max_write", cr_meter },
+		{ 0 },
 	};
 	struct config *c = into;
 	struct sl_rule *rule;

@@ -15,6 +15,7 @@
  *	             all jobs of that user to which the rule applies, which the controller divides
  *	             among them and their nodes by what they can use
  *	min          what a job gets without asking, and the most that it may ask for
+ *	max_ops …    the smaller of both, of each job: the program keeps it by itself (wire/ops.h)
  *	weight       the same; per: user or account: the weight of that user or account under
  *	             share=fair, and jobs have their own
  *
@@ -132,6 +133,13 @@ void sl_rule_clamp(const struct sl_rule *rule, struct sl_job_conf *conf)
 	/* A job that asks for more min than max is told so; a rule only lowers. */
 	if ((says & SL_SAYS_MAX) && conf->max_bps && conf->min_bps > conf->max_bps)
 		conf->min_bps = conf->max_bps;
+}
+
+uint64_t sl_rule_meter(const struct sl_rule *rule, unsigned meter, uint64_t asked)
+{
+	uint64_t most = rule ? rule->meter[meter] : 0;
+
+	return !most || (asked && asked < most) ? asked : most;
 }
 
 static uint64_t mix(uint64_t h, const char *text, size_t length)

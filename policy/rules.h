@@ -32,6 +32,8 @@ extern const char *const sl_rule_pers[SL_PERS + 1];
 enum sl_rule_says { SL_SAYS_MIN = 1, SL_SAYS_MAX = 2, SL_SAYS_BURST = 4, SL_SAYS_WEIGHT = 8 };
 
 #define SL_RULE_NAME 48
+#define SL_RULE_METERS \
+	9 /* limits on operations, calls, and bytes of one direction: enum sl_meter */
 
 struct sl_rule {
 	char name[SL_RULE_NAME];
@@ -41,6 +43,7 @@ struct sl_rule {
 	enum sl_rule_per per;
 	uint64_t min_bps, max_bps, burst_bytes;
 	uint32_t weight;
+	uint64_t meter[SL_RULE_METERS]; /* of each job; 0: none */
 };
 
 /* A job as rules see it. NULL or "": not known, which only "*" matches. */
@@ -57,6 +60,8 @@ enum sl_rule_key sl_rule_differs(const struct sl_rule *rule, const struct sl_rul
 int sl_rules_match(const struct sl_rule *rules, size_t n, const struct sl_rule_job *job);
 /* What the job is entitled to, of what it asks for; rule may be NULL. */
 void sl_rule_clamp(const struct sl_rule *rule, struct sl_job_conf *conf);
+/* A meter: what the job asks for, as far as the rule allows it; 0: no limit. */
+uint64_t sl_rule_meter(const struct sl_rule *rule, unsigned meter, uint64_t asked);
 /*
  * The bucket that its max is out of, if the rule has one for several jobs together; 0: none. The
  * same number on all nodes.

@@ -169,7 +169,7 @@ static void put_job(struct json *j, const struct node *n, const struct node_who 
 	s.cached_bytes = (double)cached;
 	s.wire_bytes = (double)wire;
 	s.reason = node_reason(n, who, job, total_bps, now, reason);
-	ops_job_status(job, &s);
+	ops_job_status(n, job, &s);
 	put_stats(&s, &st);
 	put_rights(&s, n, job, &st);
 	put_pattern(&s, &pattern);
@@ -487,7 +487,8 @@ static bool reads_file(const char *order)
 /* Why it may not be changed by this one, or NULL. */
 static const char *forbidden(const struct node *n, const struct node_who *who,
 			     const struct node_job *j, const struct sl_job_conf *conf,
-			     const char *order, const struct job_facts *facts)
+			     const struct sl_ops_conf *ops, const char *order,
+			     const struct job_facts *facts)
 {
 	if ((who->remote || !who->admin) && reads_file(order))
 		return "a tree is read from a file of the node's machine; set it there";
@@ -495,7 +496,7 @@ static const char *forbidden(const struct node *n, const struct node_who *who,
 		return NULL;
 	if (facts->keep)
 		return "only an administrator keeps a job";
-	return site_refuses(n, who, j, conf);
+	return site_refuses(n, who, j, conf, ops);
 }
 
 /* The job that is meant, by its whole name. NULL: there is none; *rc: why it cannot be. */
@@ -539,10 +540,15 @@ static int no_job(const char *name, int rc, bool make, char **out)
 
 /* What an administrator sets is what the job's user cannot go beyond. */
 static void keep_given(const struct node *n, const struct node_who *who, struct node_job *j,
-		       const struct sl_job_conf *before)
+		       const struct sl_job_conf *before, const struct sl_ops_conf *ops_before)
 {
 	if (!n->site || !who->admin)
 		return;
+	for (int m = 0; m < SL_METERS; m++)
+		if (j->ops.asked.max[m] != ops_before->max[m])
+			j->given_ops.max[m] = j->ops.asked.max[m];
+	if (j->ops.asked.min_ops != ops_before->min_ops)
+		j->given_ops.min_ops = j->ops.asked.min_ops;
 	if (j->asked.max_bps != before->max_bps)
 		j->given.max_bps = j->asked.max_bps;
 	if (j->asked.burst_bytes != before->burst_bytes)
@@ -591,7 +597,7 @@ static int set_job(struct node *n, const struct node_who *who, char *words, bool
 	struct job_facts facts = { 0 };
 	struct sl_job_conf conf = { 0 }, before = { 0 };
 	const char *what = make ? "job" : "set", *why = NULL;
-	struct sl_ops_conf ops = { 0 };
+	struct sl_ops_conf ops = { 0 }, ops_before = { 0 };
 	struct sl_spec spec;
 	struct node_job *j;
 	bool other, fresh;
@@ -608,7 +614,7 @@ static int set_job(struct node *n, const struct node_who *who, char *words, bool
 		site_audit(n, who, what, asked, false, "its control group is of another job");
 	if (j) {
 		before = conf = j->asked;
-		ops = j->ops.asked;
+		ops = ops_before = j->ops.asked;
 		facts.owner = j->owner;
 	} else {
 		facts.owner.uid = n->site ? (uid_t)strtoul(name, NULL, 10) : geteuid();
@@ -629,7 +635,7 @@ static int set_job(struct node *n, const struct node_who *who, char *words, bool
 		site_audit(n, who, what, name, false, "another user's process does not hold a job");
 		facts.pid = 0;
 	}
-	if ((why = forbidden(n, who, j, &conf, order, &facts))) {
+	if ((why = forbidden(n, who, j, &conf, &ops, order, &facts))) {
 		site_audit(n, who, what, name, false, why);
 		return answer(out, EPERM, why);
 	}
@@ -663,7 +669,7 @@ static int set_job(struct node *n, const struct node_who *who, char *words, bool
 		node_job_ask(n, j, &before, node_now());
 		return -rc;
 	}
-	keep_given(n, who, j, &before);
+	keep_given(n, who, j, &before, &ops_before);
 	j->procs = facts.procs ? facts.procs : j->procs;
 	j->nodes = facts.nodes ? facts.nodes : j->nodes;
 	j->keep = j->keep || facts.keep;
@@ -677,7 +683,8 @@ static int set_job(struct node *n, const struct node_who *who, char *words, bool
 		turn_job_make(n, j); /* if that fails, its programs go without */
 	turn_job_keep(n, j);
 	/* NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): at worst one line too many */
-	if (fresh || memcmp(&before, &j->asked, sizeof(before)) != 0 || order)
+	if (fresh || memcmp(&before, &j->asked, sizeof(before)) != 0 || order ||
+	    memcmp(&ops_before, &j->ops.asked, sizeof(ops_before)) != 0)
 		site_audit(n, who, what, name, true, NULL);
 	if (n->site && make) { /* which job it is, for who has asked for another */
 		snprintf(text, sizeof(text), "job=%s", site_short(j));

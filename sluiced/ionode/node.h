@@ -147,9 +147,10 @@ struct node_job {
 	char title[SL_JOB_NAME_MAX]; /* its name when it comes again; "": the same */
 	uid_t uid;		     /* whose it is; in a personal layer not used */
 	struct sl_job_conf given;    /* what an administrator has set: site.h */
-	uint32_t clients;	     /* processes: connected, or attached to its segment */
-	struct node_turn *turn;	     /* NULL: it has no segment */
-	uint32_t procs, nodes;	     /* as declared; 0: not known */
+	struct sl_ops_conf given_ops;
+	uint32_t clients;	/* processes: connected, or attached to its segment */
+	struct node_turn *turn; /* NULL: it has no segment */
+	uint32_t procs, nodes;	/* as declared; 0: not known */
 	struct sl_job_owner owner;
 	bool keep; /* named by the configuration: never forgotten */
 	struct node_holder *holders;
@@ -203,6 +204,7 @@ struct node_job {
 	uint64_t rate_bytes, rate_requests; /* served when the rates were last taken */
 	uint64_t rate_bps, iops;
 	sl_time rate_throttled_ns;    /* when they were */
+	uint64_t rate_ops_held_ns;    /* the same of its operations */
 	bool throttled;		      /* for half of the last second */
 	struct node_job *next, *same; /* all; those with the same place in by_number */
 };

@@ -24,6 +24,7 @@
 #include "base/log.h"
 #include "detect/ops.h"
 #include "sluiced/ionode/pass.h"
+#include "sluiced/ionode/rules.h"
 #include "sluiced/ionode/turn.h"
 #include "sched/spec.h"
 
@@ -338,7 +339,8 @@ static bool set_meters(struct node *n, struct node_turn *t)
 	bool limited = false, changed = false;
 
 	for (int m = 0; m < SL_METERS; m++) {
-		uint64_t rate = n->passing ? 0 : part_here(t->job, t->job->ops.asked.max[m]);
+		uint64_t rate =
+			n->passing ? 0 : part_here(t->job, rules_meter(n, t->job, (unsigned)m));
 		uint64_t step = sl_meter_step(rate);
 
 		limited |= step && m <= SL_METER_OPS;
@@ -524,7 +526,7 @@ void ops_status(const struct node *n, struct status *s)
 	s->ops_per_s = (double)rate;
 }
 
-void ops_job_status(const struct node_job *job, struct status_job *s)
+void ops_job_status(const struct node *n, const struct node_job *job, struct status_job *s)
 {
 	const struct node_ops *jo = &job->ops;
 	uint64_t held = job->turn ? atomic_load(&job->turn->shm->operations.held_ns) : 0;
@@ -538,13 +540,13 @@ void ops_job_status(const struct node_job *job, struct status_job *s)
 	s->ops_attribute = (double)jo->made[SL_ATTRIBUTE];
 	s->ops_held_s = (double)held / 1e9;
 	s->min_ops = (double)jo->asked.min_ops;
-	s->max_create = (double)jo->asked.max[SL_CREATE];
-	s->max_lookup = (double)jo->asked.max[SL_LOOKUP];
-	s->max_remove = (double)jo->asked.max[SL_REMOVE];
-	s->max_list = (double)jo->asked.max[SL_LIST];
-	s->max_attribute = (double)jo->asked.max[SL_ATTRIBUTE];
-	s->max_ops = (double)jo->asked.max[SL_METER_OPS];
-	s->max_iops = (double)jo->asked.max[SL_METER_IOPS];
-	s->max_read = (double)jo->asked.max[SL_METER_READ];
-	s->max_write = (double)jo->asked.max[SL_METER_WRITE];
+	s->max_create = (double)rules_meter(n, job, SL_CREATE);
+	s->max_lookup = (double)rules_meter(n, job, SL_LOOKUP);
+	s->max_remove = (double)rules_meter(n, job, SL_REMOVE);
+	s->max_list = (double)rules_meter(n, job, SL_LIST);
+	s->max_attribute = (double)rules_meter(n, job, SL_ATTRIBUTE);
+	s->max_ops = (double)rules_meter(n, job, SL_METER_OPS);
+	s->max_iops = (double)rules_meter(n, job, SL_METER_IOPS);
+	s->max_read = (double)rules_meter(n, job, SL_METER_READ);
+	s->max_write = (double)rules_meter(n, job, SL_METER_WRITE);
 }

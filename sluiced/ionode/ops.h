@@ -65,6 +65,6 @@ int ops_capacity(struct node *n, uint64_t per_second, bool find, sl_time now);
 void ops_policy(struct node *n, const char *stage, const char *spec, sl_time now);
 
 void ops_status(const struct node *n, struct status *s);
-void ops_job_status(const struct node_job *job, struct status_job *s);
+void ops_job_status(const struct node *n, const struct node_job *job, struct status_job *s);
 
 #endif

@@ -48,7 +48,7 @@ struct user {
 struct count {
 	unsigned rule;
 	uint32_t uid;
-	uint64_t bytes, held_ns;
+	uint64_t bytes, ops, held_ns;
 	uint64_t hits; /* seconds in which somebody was held */
 };
 
@@ -190,6 +190,22 @@ static const struct sl_rule *rule_of(const struct node *n, const struct node_job
 const char *rules_name(const struct node *n, const struct node_job *j)
 {
 	return rule_of(n, j) ? rule_of(n, j)->name : NULL;
+}
+
+uint64_t rules_meter(const struct node *n, const struct node_job *j, unsigned meter)
+{
+	return sl_rule_meter(rule_of(n, j), meter, j->ops.asked.max[meter]);
+}
+
+/* Whether it is a rule that limits the job's operations. */
+static bool meters_by_rule(const struct node *n, const struct node_job *j)
+{
+	const struct sl_rule *rule = rule_of(n, j);
+
+	for (unsigned m = 0; rule && m < SL_RULE_METERS; m++)
+		if (rule->meter[m] && rules_meter(n, j, m) == rule->meter[m])
+			return true;
+	return false;
 }
 
 static uint64_t standby(const struct node *n, const struct node_job *j)
@@ -547,7 +563,8 @@ static struct count *count_of(struct rules *r, unsigned rule, uint32_t uid)
 	return &r->count[r->counts++];
 }
 
-void rules_count(struct node *n, const struct node_job *j, uint64_t bytes, sl_time held_ns)
+void rules_count(struct node *n, const struct node_job *j, uint64_t bytes, sl_time held_ns,
+		 uint64_t ops, uint64_t ops_held_ns)
 {
 	const struct sl_rule *rule = rule_of(n, j);
 	struct count *c = rule ? count_of(n->rules, j->rule - 1, j->owner.uid) : NULL;
@@ -558,10 +575,12 @@ void rules_count(struct node *n, const struct node_job *j, uint64_t bytes, sl_ti
 	if (!c)
 		return;
 	c->bytes += bytes;
-	if (by_rule && held_ns > 0) {
-		c->held_ns += (uint64_t)held_ns;
-		c->hits++;
-	}
+	c->ops += ops;
+	held_ns = by_rule && held_ns > 0 ? held_ns : 0;
+	if (ops_held_ns && meters_by_rule(n, j))
+		held_ns += (sl_time)ops_held_ns;
+	c->held_ns += (uint64_t)held_ns;
+	c->hits += held_ns > 0;
 }
 
 void rules_status(const struct node *n, struct status *s)
@@ -593,13 +612,14 @@ static void put_config(struct json *j, const struct node *n)
 static void put_rule(struct json *j, const struct node *n, unsigned index)
 {
 	const struct sl_rule *rule = &n->rules->config.rules[index];
-	uint64_t jobs = 0, bytes = 0, held = 0, hits = 0;
+	uint64_t jobs = 0, bytes = 0, ops = 0, held = 0, hits = 0;
 
 	for (const struct node_job *job = n->jobs; job; job = job->next)
 		jobs += job->rule == index + 1;
 	for (size_t i = 0; i < n->rules->counts; i++)
 		if (n->rules->count[i].rule == index) {
 			bytes += n->rules->count[i].bytes;
+			ops += n->rules->count[i].ops;
 			held += n->rules->count[i].held_ns;
 			hits += n->rules->count[i].hits;
 		}
@@ -620,8 +640,12 @@ static void put_rule(struct json *j, const struct node *n, unsigned index)
 		json_uint(j, "burst_bytes", rule->burst_bytes);
 	if (rule->says & SL_SAYS_WEIGHT)
 		json_uint(j, "weight", rule->weight);
+	for (int m = 0; m < SL_METERS; m++)
+		if (rule->meter[m])
+			json_uint(j, sl_meter_keys[m], rule->meter[m]);
 	json_uint(j, "jobs", jobs);
 	json_uint(j, "bytes", bytes);
+	json_uint(j, "operations", ops);
 	json_double(j, "held_s", (double)held / 1e9);
 	json_uint(j, "hits", hits);
 	json_array(j, "users");
@@ -635,6 +659,7 @@ static void put_rule(struct json *j, const struct node *n, unsigned index)
 		json_string(j, "user", name[0] ? name : NULL);
 		json_uint(j, "uid", c->uid);
 		json_uint(j, "bytes", c->bytes);
+		json_uint(j, "operations", c->ops);
 		json_double(j, "held_s", (double)c->held_ns / 1e9);
 		json_uint(j, "hits", c->hits);
 		json_end(j);

@@ -42,7 +42,10 @@ void rules_divide(struct node *n, sl_time now);
 /* The controller has divided: the job has so much of its bucket, until then. */
 void rules_order(struct node *n, struct node_job *j, uint64_t bps, sl_time until, sl_time now);
 /* Once a second, of each job: bytes since the last time, and how long its max held it. */
-void rules_count(struct node *n, const struct node_job *j, uint64_t bytes, sl_time held_ns);
+void rules_count(struct node *n, const struct node_job *j, uint64_t bytes, sl_time held_ns,
+		 uint64_t ops, uint64_t ops_held_ns);
+/* The limit on a meter of the job (enum sl_meter), by what it asks for and its rule; 0: none. */
+uint64_t rules_meter(const struct node *n, const struct node_job *j, unsigned meter);
 
 /* For status: file, error. */
 void rules_status(const struct node *n, struct status *s);

@@ -390,10 +390,11 @@ const char *site_short(const struct node_job *j)
 }
 
 const char *site_refuses(const struct node *n, const struct node_who *who, const struct node_job *j,
-			 const struct sl_job_conf *conf)
+			 const struct sl_job_conf *conf, const struct sl_ops_conf *ops)
 {
 	const struct sl_job_conf none = { 0 }, *given = j ? &j->given : &none,
 				 *now = j ? &j->asked : &none;
+	const struct sl_ops_conf no_ops = { 0 }, *given_ops = j ? &j->given_ops : &no_ops;
 	uint32_t weight = given->weight ? given->weight : n->config->site->weight;
 
 	if (!n->site || who->admin)
@@ -407,6 +408,12 @@ const char *site_refuses(const struct node *n, const struct node_who *who, const
 		return "the burst is above what an administrator has set";
 	if (conf->weight > weight)
 		return "the weight is above what an administrator has set";
+	if (ops->min_ops > given_ops->min_ops && ops->min_ops > (j ? j->ops.asked.min_ops : 0))
+		return "only an administrator gives a min_ops";
+	for (int m = 0; m < SL_METERS; m++)
+		if (given_ops->max[m] && (!ops->max[m] || ops->max[m] > given_ops->max[m]))
+			return "a limit on operations, calls or one direction is above what an "
+			       "administrator has set";
 	return NULL;
 }
 

@@ -80,7 +80,7 @@ int site_name(const struct node_who *who, const char *asked, char full[SL_JOB_NA
 	      bool *other);
 /* Whether the user may have this: NULL, or why not. j is NULL for a new job. */
 const char *site_refuses(const struct node *n, const struct node_who *who, const struct node_job *j,
-			 const struct sl_job_conf *conf);
+			 const struct sl_job_conf *conf, const struct sl_ops_conf *ops);
 /* Whether the process is the user's own. */
 bool site_owns(const struct node_who *who, pid_t pid);
 /* The name as its owner knows it. */

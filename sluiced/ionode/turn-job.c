@@ -280,6 +280,7 @@ void turn_job_keep(const struct node *n, struct node_job *j)
 				       .asked = j->asked,
 				       .ops = j->ops.asked,
 				       .given = j->given,
+				       .given_ops = j->given_ops,
 				       .owner = j->owner,
 				       .keep = j->keep,
 				       .procs = j->procs,
@@ -492,6 +493,7 @@ static void adopt(struct node *n, struct turn_room *room, const char *path)
 	if (shm && j && !j->turn) {
 		memcpy(j->title, k.title, sizeof(j->title));
 		j->given = k.given;
+		j->given_ops = k.given_ops;
 		j->ops.asked = k.ops;
 		ops_job_apply(n, j, node_now());
 		j->procs = k.procs;

@@ -27,7 +27,7 @@
 #include "sluiced/ionode/turn.h"
 
 #define ROOMS	   1024 /* users with jobs since the node has started */
-#define KEPT_MAGIC UINT64_C(0x3254504b4c53)
+#define KEPT_MAGIC UINT64_C(0x3354504b4c53)
 
 /* ---- access ---- */
 

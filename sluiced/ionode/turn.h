@@ -20,7 +20,7 @@ struct turn_kept {
 	uint64_t magic, local;
 	char name[SL_JOB_NAME_MAX], title[SL_JOB_NAME_MAX];
 	struct sl_job_conf asked, given;
-	struct sl_ops_conf ops;
+	struct sl_ops_conf ops, given_ops;
 	struct sl_job_owner owner;
 	uint32_t procs, nodes, uid, keep;
 };

@@ -194,6 +194,32 @@ attempt() { # measurement, check
 	attempt take check
 }
 
+@test "a rule limits operations, whatever the job asks for, and counts whom it has held" {
+	up <<-'YAML'
+		rules:
+		  - name: storms
+		    job: "m*"
+		    max_ops: 400
+		    max_write: 90MB/s
+	YAML
+	local begin=${EPOCHREALTIME/./}
+	"$SLUICE" run --job m1 --max-ops 5000 -- /usr/bin/python3 -c '
+import os, sys
+for _ in range(400):
+    os.stat(sys.argv[1])' "$DIR"
+	[ $((${EPOCHREALTIME/./} - begin)) -ge 800000 ]
+	"$SLUICE" set m1 max_ops=1000 max_write=10MB/s
+	[ "$(job m1 max_ops)" = 400 ]
+	[ "$(job m1 max_write)" = 10000000 ]
+	held() { "$SLUICE" rules list --json | jq -e '.rules[0] | .max_ops == 400 and .operations >= 400 and .hits > 0 and .held_s > 0.4'; }
+	until_true 5 held
+	run -0 "$SLUICE" rules
+	[[ $output == *"storms (line 4): job=m*: max_ops 400, max_write 90MB/s"* ]]
+	sed -i 's/max_ops: 400/max_ops: fast/' "$CONFIG"
+	run -1 --separate-stderr "$SLUICE" reload
+	[[ $stderr == *"s.yaml:6: rules[0].max_ops: 'fast' is not for max_ops"* ]]
+}
+
 @test "rules test says which rule a job gets, and why not the others" {
 	cat >"$CONFIG" <<-'YAML'
 		rules:

@@ -121,6 +121,13 @@ write_file() { # uid, job, MiB; prints ms
 	run -1 as $ALICE "$SLUICE" run --job a --min 1M -- true
 	as $ALICE "$SLUICE" set a max=4M weight=2 period=10
 	[ "$("$SLUICE" status --name system --json | jq -c ".jobs[] | select(.job == \"$ALICE/a\") | [.max_bps, .weight]")" = '[4000000,2]' ]
+	"$SLUICE" set --name system "$ALICE/a" max_ops=500 max_write=9M
+	run -1 as $ALICE "$SLUICE" set a max_ops=600
+	[[ "$output" == *"above what an administrator has set"* ]]
+	run -1 as $ALICE "$SLUICE" set a max_write=0
+	as $ALICE "$SLUICE" set a max_ops=400 max_write=8M max_read=8M
+	as $ALICE "$SLUICE" set a max_ops=500 max_read=0
+	audited ".uid == $ALICE and .verdict == \"refused\" and (.why | tostring | test(\"operations\"))"
 	run -1 as $BOB "$SLUICE" set "$ALICE/a" max=1M
 	[[ "$output" == *"another user's"* ]]
 	run -1 as $BOB "$SLUICE" set z max=1M # as if there were none
@@ -132,7 +139,7 @@ write_file() { # uid, job, MiB; prints ms
 	audited ".uid == $ALICE and .what == \"set\" and .verdict == \"refused\" and (.why | tostring | test(\"max\"))"
 	audited ".uid == $BOB and .what == \"capacity\" and .verdict == \"refused\""
 	audited '.uid == 0 and .what == "set" and .verdict == "accepted"'
-	"$SLUICE" set --name system "$ALICE/a" max=0 weight=1
+	"$SLUICE" set --name system "$ALICE/a" max=0 weight=1 max_ops=0 max_write=0
 }
 
 @test "account, size and limits of a job are what root registers, and nothing that its user says" {

@@ -183,6 +183,19 @@ static void weights_are_those_of_the_job_the_user_or_the_account(void **state)
 	assert_int_equal(c.weight, 0);
 }
 
+static void a_meter_is_the_smaller_of_what_is_asked_and_what_the_rule_says(void **state)
+{
+	const struct sl_rule rule = { .meter = { [5] = 400 }, .per = SL_PER_USER };
+
+	(void)state;
+	assert_int_equal(sl_rule_meter(&rule, 5, 0), 400);
+	assert_int_equal(sl_rule_meter(&rule, 5, 1000), 400);
+	assert_int_equal(sl_rule_meter(&rule, 5, 100), 100);
+	assert_int_equal(sl_rule_meter(&rule, 4, 100), 100);
+	assert_int_equal(sl_rule_meter(&rule, 4, 0), 0);
+	assert_int_equal(sl_rule_meter(NULL, 5, 0), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -194,6 +207,7 @@ int main(void)
 		cmocka_unit_test(what_a_rule_does_not_say_is_the_jobs_own_affair),
 		cmocka_unit_test(a_max_per_user_is_a_bucket_and_not_the_jobs_max),
 		cmocka_unit_test(a_bucket_per_group_is_of_the_group_that_matched),
+		cmocka_unit_test(a_meter_is_the_smaller_of_what_is_asked_and_what_the_rule_says),
 		cmocka_unit_test(weights_are_those_of_the_job_the_user_or_the_account),
 	};
 
