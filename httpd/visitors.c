@@ -14,18 +14,19 @@
 
 static void address_of(const struct sockaddr *at, unsigned char out[16], in_port_t *port)
 {
+	struct sockaddr_in four = { 0 };
+	struct sockaddr_in6 six = { 0 };
+
 	memset(out, 0, 16);
 	if (at->sa_family == AF_INET) {
-		const struct sockaddr_in *four = (const struct sockaddr_in *)(const void *)at;
-
+		memcpy(&four, at, sizeof(four));
 		out[10] = out[11] = 255;
-		memcpy(out + 12, &four->sin_addr, 4);
-		*port = four->sin_port;
+		memcpy(out + 12, &four.sin_addr, 4);
+		*port = four.sin_port;
 	} else {
-		const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)(const void *)at;
-
-		memcpy(out, &six->sin6_addr, 16);
-		*port = six->sin6_port;
+		memcpy(&six, at, sizeof(six));
+		memcpy(out, &six.sin6_addr, 16);
+		*port = six.sin6_port;
 	}
 }
 
