@@ -574,6 +574,18 @@ static struct sl_turn_job *look_elsewhere(struct turn_route *r, struct sl_turn_j
 	return map_pair(client_settings()->socket, job->job, &p) ? settle(r, &p) : job;
 }
 
+void turn_elsewhere(struct sl_turn_job *job)
+{
+	struct pair p;
+
+	if (turn_sealed() || !atomic_load(&job->homes))
+		return;
+	for (struct turn_route *r = turn_routes; r < turn_routes + TURN_PARTS; r++)
+		if (atomic_load(&r->job) == job && is_current(r, job) &&
+		    map_pair(client_settings()->socket, job->job, &p))
+			settle(r, &p);
+}
+
 static struct sl_turn_job *attach(struct turn_route *r)
 {
 	struct sl_turn_job *job = atomic_load(&r->job);

@@ -154,8 +154,12 @@ static bool wait_for(struct wait *w, _Atomic uint32_t *word, uint32_t seen, uint
 	}
 	if (now >= w->until) {
 		turn_ring(job);
+		if (now > w->begin)
+			turn_elsewhere(job);
 		w->until = now + SLICE_NS;
 	}
+	if (!turn_current(job))
+		return true; /* the caller looks again */
 	if (is_silent(w, now)) {
 		give_up(job);
 		return false;
