@@ -51,7 +51,7 @@
 #define REPORT_NS INT64_C(50000000)
 #define LEAST_NS  INT64_C(1000000) /* between two, however much begins */
 #define RETRY_MS  200
-#define IDLE_NS	  INT64_C(1000000000)
+#define IDLE_NS	  INT64_C(1250000000) /* orders come every second: the report goes with them */
 #define QUIET_NS  INT64_C(3000000000) /* without I/O: idle */
 #define SILENT_NS INT64_C(5000000000)
 #define LEASE_NS  INT64_C(4000000000)

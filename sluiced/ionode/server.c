@@ -241,6 +241,8 @@ static int on_hello(struct node *n, struct peer *p, const struct sl_frame *f,
 		atomic_store(&n->client[c->index], c);
 		if (c->index >= atomic_load(&n->clients_high))
 			atomic_store(&n->clients_high, c->index + 1);
+		if (!c->index) /* workers that sleep without end look every second from now on */
+			node_wake_all(n);
 	}
 	if (!c->job)
 		snprintf(why, sizeof(why), "%s", sl_error(n->sched));

@@ -555,4 +555,5 @@ void turn_tick(struct node *n, sl_time now)
 			turn_activate(n, j->turn);
 	}
 	turn_modes(n, now);
+	turn_look(n, now);
 }

@@ -600,7 +600,33 @@ static void wait_one(const struct turn_room *room, sl_time until, sl_time now)
 {
 	struct timespec ts = { (until - now) / 1000000000, (long)((until - now) % 1000000000) };
 
-	syscall(SYS_futex, &room->page->rings, FUTEX_WAIT, room->rings, &ts, NULL, 0);
+	syscall(SYS_futex, &room->page->rings, FUTEX_WAIT, room->rings,
+		until == SL_NEVER ? NULL : &ts, NULL, 0);
+}
+
+static void stamp(const struct turns *ts, sl_time now)
+{
+	for (struct turn_room *room = ts->rooms; room; room = room->next)
+		atomic_store(&room->page->alive_ns, now);
+}
+
+static void ring_all(const struct turns *ts)
+{
+	for (struct turn_room *room = ts->rooms; room; room = room->next) {
+		atomic_fetch_add(&room->page->rings, 1);
+		syscall(SYS_futex, &room->page->rings, FUTEX_WAKE, 1, NULL, NULL, 0);
+	}
+}
+
+void turn_look(struct node *n, sl_time now)
+{
+	struct turns *ts = n->turns;
+
+	if (!atomic_load(&ts->idle))
+		return;
+	stamp(ts, now);
+	if (ts->active_count || n->waiting)
+		ring_all(ts);
 }
 
 static void nap(struct node *n, sl_time until)
@@ -611,11 +637,10 @@ static void nap(struct node *n, sl_time until)
 
 	if (now - ts->hits_ns > STAMP_NS)
 		ts->hits_ns = now;
-	for (struct turn_room *room = ts->rooms; room; room = room->next) {
-		atomic_store(&room->page->alive_ns, now);
+	stamp(ts, now);
+	for (struct turn_room *room = ts->rooms; room; room = room->next)
 		room->hits = ts->hits_ns == now ? 0 : room->hits;
-	}
-	if (until > now + STAMP_NS)
+	if (until > now + STAMP_NS && (until != SL_NEVER || n->site))
 		until = now + STAMP_NS;
 	if (until <= now)
 		return;
@@ -630,10 +655,12 @@ static void nap(struct node *n, sl_time until)
 		rung = true;
 		room->hits += n->site != NULL;
 	}
+	atomic_store(&ts->idle, until == SL_NEVER);
 	if (!rung && n->site)
 		wait_rooms(ts, until);
 	else if (!rung)
 		wait_one(ts->rooms, until, now);
+	atomic_store(&ts->idle, false);
 	for (struct turn_room *room = ts->rooms; room; room = room->next) {
 		atomic_store(&room->page->sleeping, 0);
 		if (n->site && atomic_load(&room->page->rings) != room->rings)
@@ -700,10 +727,7 @@ int turn_start(struct node *n)
 
 void turn_join(struct node *n)
 {
-	for (struct turn_room *room = n->turns->rooms; room; room = room->next) {
-		atomic_fetch_add(&room->page->rings, 1);
-		syscall(SYS_futex, &room->page->rings, FUTEX_WAKE, 1, NULL, NULL, 0);
-	}
+	ring_all(n->turns);
 	pthread_join(n->turns->thread, NULL);
 }
 

@@ -77,6 +77,7 @@ struct turns {
 	uint32_t out;	    /* batches with a place that have been let go and are not done */
 	uint32_t waiting;   /* requests of turns in the scheduler that were not dispatched */
 	pthread_t thread;
+	atomic_bool idle; /* the thread sleeps until it is rung: turn_tick() stamps for it */
 };
 
 /* ---- turn.c ---- */
@@ -93,6 +94,8 @@ void turn_dispatched(struct node *n, const struct sl_batch *b, sl_time modelled,
 sl_time turn_due(struct node *n, sl_time now);
 /* As many calls with a place are under way as may be. */
 bool turn_full(const struct node *n);
+/* Once a second, of another thread, with the lock: stamp for a thread that sleeps, wake it if there is work. */
+void turn_look(struct node *n, sl_time now);
 /* The next time that something has to be looked at again, or SL_NEVER. */
 sl_time turn_wake(const struct node *n, sl_time now);
 static inline bool turn_is(const struct node_io *io)

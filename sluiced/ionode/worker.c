@@ -522,6 +522,7 @@ static void nap(struct worker *w, sl_time until, uint32_t rings)
 	struct sl_bell *bell = w->bell;
 	sl_time now = node_now(), end = now + SPIN_NS;
 	struct timespec ts = { 1, 0 }; /* a bell that was lost costs a second, not a hang */
+	bool alone = until == SL_NEVER && !atomic_load(&w->node->clients_high);
 
 	do {
 		sl_time before = now;
@@ -546,7 +547,8 @@ static void nap(struct worker *w, sl_time until, uint32_t rings)
 	}
 	(void)atomic_exchange(&bell->sleeping, 1); /* before the last look */
 	if (!bell_rung(w->node, w->index) && !atomic_load(&w->node->stop) &&
-	    syscall(SYS_futex, &bell->rings, FUTEX_WAIT, rings, &ts, NULL, 0) && errno == ETIMEDOUT)
+	    syscall(SYS_futex, &bell->rings, FUTEX_WAIT, rings, alone ? NULL : &ts, NULL, 0) &&
+	    errno == ETIMEDOUT)
 		look_again(w);
 	atomic_store(&bell->sleeping, 0);
 }
