@@ -55,6 +55,7 @@ struct controller {
 	struct standby other;
 	struct standby_news news; /* of the other one */
 	bool leads;
+	uint64_t noted;		     /* its term as the link was written */
 	bool waits;		     /* for the other one, which is to lead first */
 	char policy[STANDBY_POLICY]; /* of the other one, that it leads with */
 	struct sl_daemon daemon;
@@ -167,11 +168,12 @@ static int on_report(struct peer *p, char *text)
 /* ---- who leads ---- */
 
 /* The link beside the socket says who leads. */
-static void note_lead(const struct controller *c)
+static void note_lead(struct controller *c)
 {
 	const char *slash = strrchr(c->daemon.socket, '/');
 	char at[300], fresh[320];
 
+	c->noted = c->brain.term;
 	if (!slash)
 		return;
 	snprintf(at, sizeof(at), "%.*s/controller.active",
@@ -452,6 +454,9 @@ static sl_time give_orders(struct controller *c)
 
 	if (!c->leads)
 		return SL_NEVER;
+	/* If two begin to lead at the same time, one outbids the other, which may have written the link last. */
+	if (c->noted != c->brain.term)
+		note_lead(c);
 	wake = brain_decide(&c->brain, now);
 	while ((node = brain_next(&c->brain, now, renew_ns)) >= 0) {
 		struct peer *p = node < c->peer_room ? c->peer_of[node] : NULL;

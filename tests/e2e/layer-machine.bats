@@ -64,8 +64,23 @@ pid_of() { # member
 	cat "$SLUICE_RUNTIME/default/pid-$1"
 }
 
+# Voluntary context switches of all threads of three nodes.
+switches() {
+	local node
+	for node in 1 2 3; do
+		cat /proc/"$(pid_of $node)"/task/*/status
+	done | awk '/^voluntary/ { n += $2 } END { print n }'
+}
+
 @test "four nodes: one job alone has all, weights hold, and controllers may die or stop" {
 	"$SLUICE" up --ionodes 4 --capacity 40M --standby "$DIR" >/dev/null
+	# A node without work wakes once a second, and reports.
+	sleep 1
+	before=$(switches)
+	sleep 3
+	woken=$((($(switches) - before) / 9))
+	echo "idle nodes wake $woken times a second"
+	[ $woken -le 4 ]
 	load_of a --weight 4
 	until_true 10 busy 1
 	rates 1.5 a
