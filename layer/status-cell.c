@@ -111,3 +111,11 @@ void status_ops(char *out, size_t size, const struct status_job *job)
 				       cell);
 	}
 }
+
+void status_sure(char out[CELL], const struct status_job *job)
+{
+	if (job->period_s > 0 && !strcmp(job->period_from, "detected"))
+		snprintf(out, CELL, "%.0f%%", 100 * job->period_confidence);
+	else
+		snprintf(out, CELL, "-");
+}

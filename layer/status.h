@@ -23,6 +23,8 @@ struct status *status_ask(const struct layer *l, int wait_ms);
 #define STATUS_CELL 24
 /* The nodes that serve a job: "0,2", "8:0.." if there are many, a dash for none. */
 void status_ionodes(char out[STATUS_CELL], const struct status_job *job);
+/* How sure the controller is of a period that it has found itself. */
+void status_sure(char out[STATUS_CELL], const struct status_job *job);
 /* Three digits and a prefix, at most five characters: 0, 999, 1.23K, 12.3M, 123G. */
 void status_short(char out[STATUS_CELL], double value);
 /* A count in three characters: 999, 1K, 99K, .1M, 1M, .1G. */

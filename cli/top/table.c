@@ -83,15 +83,6 @@ void jobs_period(char out[CELL], const struct status_job *j)
 		snprintf(out, CELL, "-");
 }
 
-/* How sure the controller is of a period that it has found itself. */
-static void td_sure(char out[CELL], const struct status_job *j)
-{
-	if (j->period_s > 0 && !strcmp(j->period_from, "detected"))
-		snprintf(out, CELL, "%.0f%%", 100 * j->period_confidence);
-	else
-		snprintf(out, CELL, "-");
-}
-
 static void td_grant(char out[CELL], const struct status_job *j)
 {
 	if (isnan(j->grant_bps))
@@ -175,7 +166,7 @@ static const struct column many_nodes[] = {
 	{ "SET", 4, td_set },
 	{ "P50", 6, td_p50 },
 	{ "PERIOD", 7, jobs_period },
-	{ "SURE", 5, td_sure },
+	{ "SURE", 5, status_sure },
 	{ "GRANT", 6, td_grant },
 	{ "MIN", 6, td_min },
 	{ "MAX", 6, td_max },

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `sluice bench share`: what two jobs get against what they were promised, in a layer with a
+ * `sluice bench share`: what two jobs, or one alone, get against what they were promised, in a layer with a
  *capacity over files in memory, so that nothing but Sluice decides.
  *
+ *	alone    one job, at one of the nodes                         150 MB/s
  *	weights  --weight 4 beside --weight 1                         4 : 1
  *	sets     share=io-sets, --period 1 beside --period 10         10 : 1
  *	min      --min 100MB/s beside --weight 10                     100 MB/s
@@ -35,7 +36,9 @@
 #define USED_GOAL     0.99
 #define CPU_GOAL      0.03
 
-static const char *const case_names[] = { "weights", "sets", "min", "max", "grants", NULL };
+static const char *const case_names[] = {
+	"alone", "weights", "sets", "min", "max", "grants", NULL
+};
 
 static const struct share_case {
 	const char *policy; /* of share or grant */
@@ -44,6 +47,7 @@ static const struct share_case {
 	bool rate;
 	double tolerance; /* goal */
 } cases[] = {
+	{ "share=wfq", { { NULL }, { NULL } }, CAPACITY_MB_S, true, 0.02 },
 	{ "share=wfq", { { "--weight", "4" }, { "--weight", "1" } }, 4, false, 0.02 },
 	{ "share=io-sets", { { "--period", "1" }, { "--period", "10" } }, 10, false, 0.02 },
 	{ "share=wfq", { { "--min", "100MB/s" }, { "--weight", "10" } }, 100, true, 0.02 },
@@ -53,7 +57,7 @@ static const struct share_case {
 
 static const uint32_t sizes[] = { 4 << 10, 64 << 10, 1 << 20 };
 static const unsigned procs_of_job[] = { 1, 4 };
-static const unsigned node_counts[] = { 1, 2, 4 };
+static const unsigned node_counts[] = { 1, 2, 4, 16 };
 
 struct row {
 	unsigned number; /* of cases */
@@ -91,6 +95,11 @@ struct look {
 	int64_t at_ns, cpu_ns;
 	uint64_t bytes[JOBS];
 };
+
+static unsigned jobs_of(const struct row *row)
+{
+	return row->number ? JOBS : 1; /* the first case has no b */
+}
 
 static void look_at(const struct bench_team *t, unsigned procs, struct look *l)
 {
@@ -142,7 +151,7 @@ static int measure(struct share_bench *b, const struct row *row, struct result *
 	if ((status = private_layer_up(&b->p, up)))
 		return status;
 	status = bench_team_begin(&t, &b->p, &load);
-	for (unsigned i = 0; i < JOBS * row->procs && !status; i++) {
+	for (unsigned i = 0; i < jobs_of(row) * row->procs && !status; i++) {
 		unsigned job = i / row->procs;
 		const char *options[8] = { "--mode", row->mode, "--job", job ? "b" : "a" };
 
@@ -266,13 +275,13 @@ static int help(void)
 {
 	puts("usage: sluice bench share [--quick] [--rows LIST] [--filter TEXT] [--json]\n"
 	     "\n"
-	     "Measures what two jobs get against what they were promised, in a layer of its\n"
-	     "own with a capacity of 150 MB/s: what each moves, how much of the capacity is\n"
+	     "Measures what two jobs, or one alone, get against what was promised, in a layer\n"
+	     "of its own with a capacity of 150 MB/s: what each moves, how much of it is\n"
 	     "used, and the CPU time of the nodes, as share of one CPU.\n"
 	     "\n"
 	     "Options:\n"
-	     "  -r, --rows LIST    cases, with commas: weights, sets, min, max, grants;\n"
-	     "                     default is all\n"
+	     "  -r, --rows LIST    cases, with commas: alone, weights, sets, min, max,\n"
+	     "                     grants; default is all\n"
 	     "  -f, --filter TEXT  only rows that hold every word, as 'size=4096 nodes=1'\n"
 	     "  -q, --quick        1 s for each row instead of 10\n"
 	     "  -j, --json         print JSON\n"
