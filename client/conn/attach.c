@@ -583,7 +583,7 @@ void turn_elsewhere(struct sl_turn_job *job)
 	for (struct turn_route *r = turn_routes; r < turn_routes + TURN_PARTS; r++)
 		if (atomic_load(&r->job) == job && is_current(r, job) &&
 		    map_pair(client_settings()->socket, job->job, &p))
-			settle(r, &p);
+			enter(r, settle(r, &p));
 }
 
 static struct sl_turn_job *attach(struct turn_route *r)
