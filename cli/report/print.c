@@ -124,6 +124,9 @@ void report_json(struct json *j, const struct report *r, bool series)
 		json_uint(j, "unscheduled_bytes", b->unscheduled);
 		json_uint(j, "operations", b->operations);
 		json_double(j, "ops_held_s", b->ops_held_s);
+		json_uint(j, "cached_bytes", b->cached);
+		json_uint(j, "wire_bytes", b->wire);
+		json_uint(j, "dirty_bytes", b->dirty);
 		json_double(j, "active_s", b->active_s);
 		json_double(j, "held_s", b->held_s);
 		json_double(j, "waited_s", b->waited_s);

@@ -29,14 +29,14 @@ static const struct format {
 	const char *head;
 	bool places;	  /* has contended, first and last */
 	bool unscheduled; /* has unscheduled */
-	bool operations;  /* has operations and ops_held */
+	bool operations;  /* has operations and ops_held, and cached, wire and dirty */
 	bool observed;
 } formats[] = {
 	{ "time,seconds,read,write,calls,held,waited,contended,first,last,unscheduled,operations,"
-	  "ops_held,job",
+	  "ops_held,cached,wire,dirty,job",
 	  true, true, true, false },
 	{ "time,seconds,read,write,calls,would_held,would_waited,would_contended,first,last,"
-	  "unscheduled,operations,ops_held,job",
+	  "unscheduled,operations,ops_held,cached,wire,dirty,job",
 	  true, true, true, true },
 	/* of earlier versions */
 	{ "time,seconds,read,write,calls,held,waited,contended,first,last,unscheduled,job", true,
@@ -149,7 +149,9 @@ static int take(struct report *r, struct report_row *before, char *line, const s
 			   !real(&at, &w.last_s) || w.first_s > w.last_s)) ||
 	    (f->unscheduled && !whole(&at, INT64_MAX, &w.unscheduled)) ||
 	    (f->operations &&
-	     (!whole(&at, INT64_MAX, &w.operations) || !real(&at, &w.ops_held_s))) ||
+	     (!whole(&at, INT64_MAX, &w.operations) || !real(&at, &w.ops_held_s) ||
+	      !whole(&at, INT64_MAX, &w.cached) || !whole(&at, INT64_MAX, &w.wire) ||
+	      !whole(&at, INT64_MAX, &w.dirty))) ||
 	    !*at || w.seconds < LEAST_S)
 		return 0;
 	for (const char *c = at; *c; c++)
@@ -172,6 +174,7 @@ static int take(struct report *r, struct report_row *before, char *line, const s
 	}
 	if (job_of(r, at, &w.job))
 		return -ENOMEM;
+	r->job[w.job].wire_known |= f->operations;
 	place(r, before, &w);
 	r->row[r->rows++] = *before = w;
 	return 1;

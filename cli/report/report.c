@@ -324,6 +324,23 @@ static void print_operations(const struct report *r)
 	}
 }
 
+/* What the page cache has kept from the file system, if it has. */
+static void print_cached(const struct report *r)
+{
+	for (uint32_t i = 0; i < r->jobs; i++) {
+		const struct report_job *b = &r->job[i];
+		char cached[STATUS_CELL], wire[STATUS_CELL], dirty[STATUS_CELL];
+
+		if (!b->wire_known || (r->only && b != r->only) ||
+		    (!b->cached && !b->dirty && b->wire == b->bytes[0] + b->bytes[1]))
+			continue;
+		printf("Job %s: %s were cached, %s went over the wire, at most %s were dirty\n",
+		       b->name, sl_format_bytes(cached, sizeof(cached), b->cached),
+		       sl_format_bytes(wire, sizeof(wire), b->wire),
+		       sl_format_bytes(dirty, sizeof(dirty), b->dirty));
+	}
+}
+
 /* What went past the scheduler, if anything did. */
 static void print_unscheduled(const struct report *r)
 {
@@ -424,6 +441,7 @@ static void print_text(const struct report *r)
 						   "would have been.\n");
 	print_table(r);
 	print_operations(r);
+	print_cached(r);
 	print_unscheduled(r);
 	if (r->only)
 		print_delays(r);

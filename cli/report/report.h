@@ -24,6 +24,8 @@ struct report_row {
 	uint64_t unscheduled; /* bytes that went past the scheduler */
 	uint64_t operations;  /* metadata */
 	double ops_held_s;
+	uint64_t cached, wire; /* bytes that the page cache had; that the file system has moved */
+	uint64_t dirty;	       /* bytes that were not written back at its end */
 	double held_s, waited_s;
 	double contended_s;	/* of waited_s, while another job had requests in the node, too */
 	double first_s, last_s; /* it had some, from the span's begin */
@@ -37,7 +39,9 @@ struct report_job {
 	char *name;
 	uint64_t bytes[2], calls, unscheduled, operations;
 	double ops_held_s;
-	double active_s; /* spans in which it did something */
+	uint64_t cached, wire, dirty; /* dirty: the most at the end of a row */
+	bool wire_known;	      /* for some of its rows */
+	double active_s;	      /* spans in which it did something */
 	double held_s, waited_s;
 	double saved_s; /* against equal shares; below 0: lost */
 	uint32_t span;	/* the last that it has a row in; 0: none yet */

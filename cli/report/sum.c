@@ -207,6 +207,9 @@ int report_sum(struct report *r)
 		j->unscheduled += w->unscheduled;
 		j->operations += w->operations;
 		j->ops_held_s += w->ops_held_s;
+		j->cached += w->cached;
+		j->wire += w->wire;
+		j->dirty = w->dirty > j->dirty ? w->dirty : j->dirty;
 		j->held_s += w->held_s;
 		j->waited_s += w->waited_s;
 		r->from_s = !i || begin < r->from_s ? begin : r->from_s;

@@ -188,7 +188,7 @@ struct node_job {
 	sl_time granted_until; /* the controller limits it */
 	uint64_t grant_bps;    /* it gets this first, by order; SL_GRANT_NONE: nothing ordered */
 	struct {
-		uint64_t moved[2], calls, unscheduled, operations, ops_held_ns;
+		uint64_t moved[2], calls, unscheduled, operations, ops_held_ns, cached, wire;
 		sl_time held, waited, contended;
 	} told; /* of it, in the account of usage */
 	struct {

@@ -3,12 +3,13 @@
  * The account of what jobs use: a text file that grows by a line for each job that did something,
  * every SPAN_NS. `sluice report` reads it (cli/report/read.c), also when the node is gone.
  *
- *	time,seconds,read,write,calls,held,waited,contended,first,last,unscheduled,operations,ops_held,job
- *	1763260002,2.000,0,41943040,10240,0.000,1.210,0.800,0.000,1.650,0,12,0.000,ckpt
+ *	time,seconds,read,write,calls,held,waited,contended,first,last,unscheduled,operations,ops_held,cached,wire,dirty,job
+ *	1763260002,2.000,0,41943040,10240,0.000,1.210,0.800,0.000,1.650,0,12,0.000,0,33554432,8388608,ckpt
  *
  * In the 2 s until that time, in Unix seconds, ckpt wrote 40 MiB in 10240 calls, was never held by
  * its max, and for 1.21 s it had requests that were not sent yet: for 0.8 s of them another job had
- * requests in the node, too. Its requests were in the node between 0 and 1.65 s after the begin, and nothing went past the scheduler. It made 12 metadata operations, which no limit held. So
+ * requests in the node, too. Its requests were in the node between 0 and 1.65 s after the begin, and nothing went past the scheduler. It made 12 metadata operations, which no limit held. The
+ * page cache had 8 MiB of what was written in the end, 32 MiB went over the wire. So
  * jobs that ran one after the other in the same 2 s can be told from jobs that met. The name is
  * last since it may hold commas. In observe mode nothing is held: the columns have would_ before
  *their names, and say what shadow.h computes. There is no file before the first line. Lines are
@@ -38,12 +39,12 @@
 
 static const char head[] =
 	"time,seconds,read,write,calls,held,waited,contended,first,last,unscheduled,operations,"
-	"ops_held,job\n";
+	"ops_held,cached,wire,dirty,job\n";
 /* In observe mode: the same, of what would have been held. Lines of both do not go into one file.
  */
 static const char observed_head[] =
 	"time,seconds,read,write,calls,would_held,would_waited,would_contended,first,last,"
-	"unscheduled,operations,ops_held,job\n";
+	"unscheduled,operations,ops_held,cached,wire,dirty,job\n";
 
 struct usage {
 	const char *path;
@@ -116,7 +117,7 @@ static void put_line(struct node *n, struct node_job *j, const struct span *span
 		     FILE *f)
 {
 	double first = 0, last = span->seconds; /* if all was under leases: not known */
-	uint64_t unscheduled, operations, held_ns;
+	uint64_t unscheduled, operations, held_ns, cached, wire, dirty;
 	struct waits w;
 
 	if (waits_of(n, j, now, &w))
@@ -128,8 +129,12 @@ static void put_line(struct node *n, struct node_job *j, const struct span *span
 	held_ns = j->turn ? atomic_load(&j->turn->shm->operations.held_ns) : 0;
 	if (held_ns < j->told.ops_held_ns)
 		j->told.ops_held_ns = 0;
+	turn_wire_bytes(j, &dirty, &cached, &wire);
+	if (wire < j->told.wire) /* programs count one thing after the other */
+		wire = j->told.wire;
 	if (j->calls == j->told.calls && w.waited == j->told.waited &&
-	    operations == j->told.operations && unscheduled == j->told.unscheduled)
+	    operations == j->told.operations && wire == j->told.wire &&
+	    unscheduled == j->told.unscheduled)
 		return;
 	if (w.busy) {
 		first = within(span, w.from);
@@ -137,13 +142,16 @@ static void put_line(struct node *n, struct node_job *j, const struct span *span
 	}
 	fprintf(f,
 		"%lld,%.3f,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%.3f,%.3f,%.3f,%.3f,%.3f,%" PRIu64
-		",%" PRIu64 ",%.3f,%s\n",
+		",%" PRIu64 ",%.3f,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%s\n",
 		(long long)span->end, span->seconds, j->moved[SL_READ] - j->told.moved[SL_READ],
 		j->moved[SL_WRITE] - j->told.moved[SL_WRITE], j->calls - j->told.calls,
 		(double)(w.held - j->told.held) / 1e9, (double)(w.waited - j->told.waited) / 1e9,
 		(double)(w.contended - j->told.contended) / 1e9, first, last,
 		unscheduled - j->told.unscheduled, operations - j->told.operations,
-		(double)(held_ns - j->told.ops_held_ns) / 1e9, j->name);
+		(double)(held_ns - j->told.ops_held_ns) / 1e9, cached - j->told.cached,
+		wire - j->told.wire, dirty, j->name);
+	j->told.cached = cached;
+	j->told.wire = wire;
 	memcpy(j->told.moved, j->moved, sizeof(j->told.moved));
 	j->told.calls = j->calls;
 	j->told.unscheduled = unscheduled;

@@ -60,7 +60,7 @@ report() { # jq filter
 
 @test "an account goes on after half a line, makes room when it is full, and is nobody else's" {
 	account=$SLUICE_RUNTIME/.usage-default
-	head=time,seconds,read,write,calls,held,waited,contended,first,last,unscheduled,operations,ops_held,job
+	head=time,seconds,read,write,calls,held,waited,contended,first,last,unscheduled,operations,ops_held,cached,wire,dirty,job
 	chmod 700 "$SLUICE_RUNTIME"
 	printf '%s\n100,2.000,0,4096,1,0.000,0.0' $head >"$account"
 	"$SLUICE" up "$DIR"
@@ -69,7 +69,7 @@ report() { # jq filter
 	cat "$account"
 	run -0 --separate-stderr "$SLUICE" report --json
 	[ "$stderr" = "sluice report: warning: a line that makes no sense was skipped." ]
-	[ "$(jq -c '[.jobs[] | [.job, .write_bytes, .requests]]' <<<"$output")" = '[["a",4096000,1000]]' ]
+	[ "$(jq -c '[.jobs[] | [.job, .write_bytes, .requests, .wire_bytes]]' <<<"$output")" = '[["a",4096000,1000,4096000]]' ]
 	truncate -s 40M "$account"
 	"$SLUICE" up "$DIR"
 	"$SLUICE" run --job b -- dd if=/dev/zero of="$DIR/x" bs=4k count=1000 status=none
@@ -190,7 +190,7 @@ widths() { # of lines
 	fails 2 "sluice report: --since: 'yesterday' is no time; write 2h, 14:30, 2026-11-16 or 2026-11-16T14:30. See 'sluice report --help'." report --since yesterday
 	fails 1 "sluice report: cannot read /none: No such file or directory." report /none
 	echo hello >"$BATS_TEST_TMPDIR/x"
-	fails 1 "sluice report: $BATS_TEST_TMPDIR/x is not an account of usage: line 1: it should be 'time,seconds,read,write,calls,held,waited,contended,first,last,unscheduled,operations,ops_held,job'." report "$BATS_TEST_TMPDIR/x"
+	fails 1 "sluice report: $BATS_TEST_TMPDIR/x is not an account of usage: line 1: it should be 'time,seconds,read,write,calls,held,waited,contended,first,last,unscheduled,operations,ops_held,cached,wire,dirty,job'." report "$BATS_TEST_TMPDIR/x"
 	printf 'time,seconds,read,write,calls,held,waited,job\n100,2,0,4096,1,0,0,a\n100,2,0,40' >"$BATS_TEST_TMPDIR/x"
 	fails 0 "sluice report: warning: a line that makes no sense was skipped." report "$BATS_TEST_TMPDIR/x"
 	[[ "$output" == *"a "*4KiB* ]]

@@ -13,6 +13,9 @@
 #define HEAD_NOW "time,seconds,read,write,calls,held,waited,contended,first,last,job\n"
 #define HEAD_UNSCHEDULED \
 	"time,seconds,read,write,calls,held,waited,contended,first,last,unscheduled,job\n"
+#define HEAD_WIRE                                                                     \
+	"time,seconds,read,write,calls,held,waited,contended,first,last,unscheduled," \
+	"operations,ops_held,cached,wire,dirty,job\n"
 /* Of older accounts, and for what has nothing to do with who met whom. */
 #define HEAD	    "time,seconds,read,write,calls,held,waited,job\n"
 #define CLOSE(a, b) assert_true(fabs((a) - (b)) < 1e-9)
@@ -92,6 +95,22 @@ static void what_went_past_the_scheduler_is_summed(void **state)
 	(void)state;
 	assert_int_equal(r.job[at(&r, "a")].unscheduled, 4196);
 	assert_int_equal(r.job[at(&r, "b")].unscheduled, 0);
+	assert_int_equal(r.skipped_lines, 1);
+	report_free(&r);
+}
+
+static void what_the_page_cache_kept_is_told_apart(void **state)
+{
+	struct report r =
+		read_all(HEAD_WIRE "1002,2,100,900,5,0,0,0,0,2,0,3,0,100,500,400,a\n"
+				   "1004,2,0,0,0,0,0,0,0,2,0,0,0,0,400,0,a\n"
+				   "1004,2,0,7,1,0,0,0,0,2,0,0,0,7,0,a\n", /* a column is missing */
+			 0);
+
+	(void)state;
+	assert_int_equal(r.job[at(&r, "a")].cached, 100);
+	assert_int_equal(r.job[at(&r, "a")].wire, 900);
+	assert_int_equal(r.job[at(&r, "a")].dirty, 400);
 	assert_int_equal(r.skipped_lines, 1);
 	report_free(&r);
 }
@@ -252,6 +271,7 @@ int main(void)
 		cmocka_unit_test(waiting_is_divided_by_bytes),
 		cmocka_unit_test(jobs_that_did_not_meet_have_not_delayed_each_other),
 		cmocka_unit_test(what_went_past_the_scheduler_is_summed),
+		cmocka_unit_test(what_the_page_cache_kept_is_told_apart),
 		cmocka_unit_test(time_held_by_its_own_max_is_nobodys_fault),
 		cmocka_unit_test(a_job_at_its_own_max_has_not_lost),
 		cmocka_unit_test(nobody_loses_more_than_it_waited),
