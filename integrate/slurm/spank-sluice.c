@@ -194,6 +194,7 @@ __attribute__((format(printf, 1, 2))) static void remember(const char *form, ...
 	va_list ap;
 
 	va_start(ap, form);
+	/* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): it was started just above */
 	vsnprintf(note, sizeof(note), form, ap);
 	va_end(ap);
 }
