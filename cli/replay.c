@@ -3,15 +3,17 @@
  * `sluice replay`: run a recording of a node again. Without a layer against a scheduler, to see
  * that it decides as it did (lab/replay/check.c); with one against that (lab/replay/live.c).
  */
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/cli.h"
 #include "lab/replay/replay.h"
 
 static int help(void)
 {
-	puts("usage: sluice replay [--check] TRACE\n"
+	puts("usage: sluice replay [--check] [--log FILE] TRACE\n"
 	     "       sluice replay --name LAYER [--speed X] TRACE\n"
 	     "\n"
 	     "Runs a recording again that 'sluice up --trace FILE' has made. --check, the\n"
@@ -21,6 +23,7 @@ static int help(void)
 	     "\n"
 	     "Options:\n"
 	     "  -c, --check       compare the decisions\n"
+	     "  -l, --log FILE    write the decisions, one a line\n"
 	     "  -n, --name LAYER  do the I/O again through this layer\n"
 	     "  -s, --speed X     so many times as fast as recorded; 0: as fast as it goes\n"
 	     "  -j, --json        print JSON\n"
@@ -41,16 +44,27 @@ static int against_layer(struct replay_trace *t, const char *name, double speed,
 	return status;
 }
 
+static int check_decisions(struct replay_trace *t, bool json, const char *log_path)
+{
+	FILE *log = log_path ? fopen(log_path, "we") : NULL;
+	int status;
+
+	if (log_path && !log)
+		return cli_fail(REPLAY_CMD, "cannot write %s: %s.", log_path, strerror(errno));
+	status = replay_check(t, json, log);
+	if (log && (ferror(log) | fclose(log)) && !status)
+		status = cli_fail(REPLAY_CMD, "cannot write %s: %s.", log_path, strerror(errno));
+	return status;
+}
+
 int cmd_replay(int argc, char **argv)
 {
-	const char *name = NULL, *speed_text = NULL;
+	const char *name = NULL, *speed_text = NULL, *log = NULL;
 	bool check = false, json = false;
 	const struct cli_option options[] = {
-		{ "check", 'c', .flag = &check },
-		{ "name", 'n', .text = &name },
-		{ "speed", 's', .text = &speed_text },
-		{ "json", 'j', .flag = &json },
-		{ 0 },
+		{ "check", 'c', .flag = &check },      { "name", 'n', .text = &name },
+		{ "speed", 's', .text = &speed_text }, { "log", 'l', .text = &log },
+		{ "json", 'j', .flag = &json },	       { 0 },
 	};
 	struct replay_trace t;
 	double speed = 1;
@@ -70,11 +84,13 @@ int cmd_replay(int argc, char **argv)
 	if (check && name)
 		return cli_usage(REPLAY_CMD, "--check needs no layer; give one of --check and "
 					     "--name.");
+	if (log && name)
+		return cli_usage(REPLAY_CMD, "--log is for --check.");
 	if (speed_text && !name)
 		return cli_usage(REPLAY_CMD, "--speed is for --name; a check does not wait.");
 	if ((status = replay_open(&t, REPLAY_CMD, argv[optind])))
 		return status;
-	status = name ? against_layer(&t, name, speed, json) : replay_check(&t, json, NULL);
+	status = name ? against_layer(&t, name, speed, json) : check_decisions(&t, json, log);
 	replay_close(&t);
 	return status;
 }

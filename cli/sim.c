@@ -32,7 +32,7 @@ struct request {
 static int help(void)
 {
 	puts("usage: sluice sim SCENARIO.yaml... [OPTION]...\n"
-	     "       sluice sim --requests SCENARIO.yaml | --trace FILE [OPTION]...\n"
+	     "       sluice sim --requests SCENARIO.yaml [OPTION]...\n"
 	     "       sluice sim --generate KIND [OPTION]...\n"
 	     "       sluice sim --import-darshan LOG... [OPTION]...\n"
 	     "\n"
@@ -231,7 +231,6 @@ static const struct {
 	{ "--generate", sim_generate_main },
 	{ "--import-darshan", sim_generate_main },
 	{ "--requests", sim_requests_main },
-	{ "--trace", sim_requests_main },
 };
 
 static int (*find_other(int argc, char **argv))(int argc, char **argv)

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/ds/fnv.h"
 #include "base/log.h"
 #include "httpd/server.h"
 #include "layer/listen.h"
@@ -73,7 +74,7 @@ static char *sm_text(const struct layer *l, const struct snapshot *snap, size_t 
 		json_string(&j, "error", why);
 	}
 	json_string(&j, "name", l->name);
-	if (!listen_address(l, listen))
+	if (!layer_address(l, listen))
 		json_string(&j, "listen", listen);
 	json_uint(&j, "api", SERVER_API);
 	json_int(&j, "time_ms", snap->time_ms);
@@ -144,10 +145,10 @@ static enum history_io sm_in_io(const struct status_job *job)
 	return isnan(job->in_io) ? HISTORY_UNKNOWN : job->in_io != 0 ? HISTORY_IN_IO : HISTORY_IDLE;
 }
 
-/* Which nodes have answered, by name and process: FNV-1a. */
+/* Which nodes have answered, by name and process. */
 static uint64_t sm_who(const struct status *s)
 {
-	uint64_t hash = UINT64_C(0xcbf29ce484222325);
+	uint64_t hash = SL_FNV;
 	char text[64];
 
 	for (size_t i = 0; i < s->ionodes_count; i++) {
@@ -156,8 +157,7 @@ static uint64_t sm_who(const struct status *s)
 		if (strcmp(n->state, "up") != 0)
 			continue;
 		snprintf(text, sizeof(text), "%s %.0f,", n->name, n->pid);
-		for (const char *c = text; *c; c++)
-			hash = (hash ^ (unsigned char)*c) * UINT64_C(0x100000001b3);
+		hash = sl_fnv(hash, text, strlen(text));
 	}
 	return hash;
 }

@@ -27,6 +27,7 @@
 
 #include <string.h>
 
+#include "base/ds/fnv.h"
 #include "base/ds/glob.h"
 
 const char *const sl_rule_keys[SL_RULE_KEYS + 1] = { "user",	  "group", "account", "qos",
@@ -144,14 +145,12 @@ uint64_t sl_rule_meter(const struct sl_rule *rule, unsigned meter, uint64_t aske
 
 static uint64_t mix(uint64_t h, const char *text, size_t length)
 {
-	for (size_t i = 0; i < length; i++)
-		h = (h ^ (unsigned char)text[i]) * UINT64_C(0x100000001b3); /* FNV-1a */
-	return (h ^ ',') * UINT64_C(0x100000001b3);
+	return sl_fnv(sl_fnv(h, text, length), ",", 1);
 }
 
 uint64_t sl_rule_bucket(const struct sl_rule *rule, const struct sl_rule_job *job)
 {
-	uint64_t h = UINT64_C(0xcbf29ce484222325);
+	uint64_t h = SL_FNV;
 	const char *whose = "", *list;
 	size_t length;
 

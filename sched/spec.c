@@ -6,8 +6,8 @@
  *	VALUE = a size (64Ki, 1.5MiB) for bytes, a whole number for counts, us and ms, one of
  *	        the names for a choice, or the name of a file, which has no comma
  *
- * What is not given keeps its default. Each message says what was wrong and what is possible,
- * because whoever reads it has nothing but the message:
+ * Parameters that are not given keep their defaults. Each message says what was wrong and what is
+ * possible, because the reader has nothing but the message:
  *
  *	order: no policy 'aiol'; there are to-agg, to, sjf, mlf, aioli, auto
  *	order/aioli: wait_us=-1 is out of range; it takes 0 to 1000000 us
@@ -23,6 +23,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/ds/fnv.h"
 #include "base/units.h"
 
 #define SP_MAX_SHOWN 40 /* bytes of a wrong word that are repeated in a message */
@@ -291,11 +292,7 @@ static int sp_value(const struct sl_param *p, struct sp_word w, int64_t *out)
 
 int64_t sl_spec_hash(const char *name, size_t length)
 {
-	uint64_t h = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
-
-	for (size_t i = 0; i < length; i++)
-		h = (h ^ (unsigned char)name[i]) * UINT64_C(0x100000001b3);
-	return (int64_t)(h >> 1 | 1);
+	return (int64_t)(sl_fnv(SL_FNV, name, length) >> 1 | 1);
 }
 
 /* ---- the text ---- */

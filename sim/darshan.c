@@ -71,6 +71,8 @@ struct parser {
 	struct access *a;
 	size_t count, room;
 	int kind; /* 0: not known yet, 1: counters, 2: DXT */
+	const struct sl_darshan_options *options;
+	char file[24]; /* of DXT: whose accesses follow */
 	struct record record;
 };
 
@@ -141,7 +143,9 @@ static int dn_header(struct parser *p, char *line)
 	*value++ = 0;
 	value += strspn(value, " \t");
 	line += strspn(line, "# \t");
-	if (!strcmp(line, "nprocs")) {
+	if (!strcmp(line, "DXT, file_id")) {
+		snprintf(p->file, sizeof(p->file), "%.*s", (int)strcspn(value, ", "), value);
+	} else if (!strcmp(line, "nprocs")) {
 		rc = dn_number(p, value, SL_SIM_PROCS, "number of processes", &x);
 		if (!rc && x < 1)
 			return dn_error(p, "a run has at least one process");
@@ -185,6 +189,9 @@ static int dn_dxt(struct parser *p, char *line)
 		rc = dn_number(p, f[6], MAX_TIME, "time in seconds", &a.start_s);
 	if (!rc)
 		rc = dn_number(p, f[7], MAX_TIME, "time in seconds", &a.end_s);
+	if (!rc && p->options->access && a.module == DN_POSIX && p->file[0])
+		rc = p->options->access(p->options->arg, f[1], p->file, a.write,
+					strtoull(f[4], NULL, 10), strtoull(f[5], NULL, 10));
 	return rc ? rc : dn_add(p, a);
 }
 
@@ -245,6 +252,12 @@ static int dn_counter(struct parser *p, char *line)
 			      !strcmp(f[5], "<STDERR>");
 		for (int op = 0; op < 2; op++)
 			r->bytes[op] = r->start_s[op] = r->end_s[op] = -1;
+	}
+	if (p->options->counter && !strcmp(f[0], "POSIX")) {
+		int rc = p->options->counter(p->options->arg, f[1], f[2], f[3], f[4]);
+
+		if (rc)
+			return rc;
 	}
 	if (!strcmp(f[4], "-1")) /* Darshan could not tell */
 		return 0;
@@ -354,7 +367,9 @@ int sl_darshan_parse(const char *path, const char *text, size_t size,
 		     const struct sl_darshan_options *options, struct sl_darshan *out, char *err,
 		     size_t err_size)
 {
-	struct parser p = { .path = path, .err = err, .err_size = err_size, .out = out };
+	struct parser p = {
+		.path = path, .err = err, .err_size = err_size, .out = out, .options = options
+	};
 	const char *at = text, *end = text + size;
 	int rc = 0;
 

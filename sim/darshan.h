@@ -6,11 +6,22 @@
 #ifndef SL_SIM_DARSHAN_H
 #define SL_SIM_DARSHAN_H
 
+#include <stdbool.h>
+
 #include "sim/scenario.h"
 
 struct sl_darshan_options {
 	double gap_s;	     /* what lies so far apart is two phases */
 	uint32_t iterations; /* not 0: so many equal ones instead of what was recorded */
+	/*
+	 * Called for each line of module POSIX, if set: with a counter of a file, or with an access
+	 * to it. file: Darshan's number of it, as text. A result that is not 0 ends the parsing.
+	 */
+	int (*counter)(void *arg, const char *rank, const char *file, const char *name,
+		       const char *value);
+	int (*access)(void *arg, const char *rank, const char *file, bool write, uint64_t offset,
+		      uint64_t bytes);
+	void *arg;
 };
 
 struct sl_darshan_phase {

@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/ds/fnv.h"
 #include "sim/random.h"
 #include "sim/scenario.h"
 
@@ -62,10 +63,8 @@ static int ss_no_memory(struct sl_scenario_fault *f)
 
 static uint64_t ss_hash(const char *name)
 {
-	uint64_t h = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
+	uint64_t h = sl_fnv(SL_FNV, name, strlen(name));
 
-	for (; *name; name++)
-		h = (h ^ (unsigned char)*name) * UINT64_C(0x100000001b3);
 	return h ^ h >> 32;
 }
 

@@ -33,12 +33,11 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/ds/fnv.h"
 #include "sluice.h"
 #include "wire/shm.h"
 
 #define PR_STATUS_MAX 4095 /* the largest errno that Linux can return from a system call */
-#define PR_FNV_BASIS  UINT64_C(0xcbf29ce484222325)
-#define PR_FNV_PRIME  UINT64_C(0x100000001b3)
 
 _Static_assert(SL_SHM_SLOTS <= 64, "a slot is a bit of 64");
 
@@ -348,8 +347,6 @@ uint64_t sl_job_number(const char *name)
 
 	if (pr_number(name, &number))
 		return number;
-	number = PR_FNV_BASIS;
-	for (; *name; name++)
-		number = (number ^ (unsigned char)*name) * PR_FNV_PRIME;
-	return number ? number : PR_FNV_BASIS;
+	number = sl_fnv(SL_FNV, name, strlen(name));
+	return number ? number : SL_FNV;
 }

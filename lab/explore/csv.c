@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "base/cli.h"
+#include "base/ds/fnv.h"
 #include "lab/explore/explore.h"
 
 #define ROW 1024
@@ -85,7 +86,7 @@ int explore_csv_add(struct explore *e, const struct explore_cell *c, uint32_t ru
 static uint64_t cv_mark(const struct explore *e, const char *directory)
 {
 	const struct explore_spec *s = e->spec;
-	uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
+	uint64_t hash;
 	char *text = NULL;
 	size_t size = 0;
 	FILE *f = open_memstream(&text, &size);
@@ -112,8 +113,7 @@ static uint64_t cv_mark(const struct explore *e, const char *directory)
 		free(text);
 		return 0;
 	}
-	for (size_t i = 0; i < size; i++)
-		hash = (hash ^ (unsigned char)text[i]) * UINT64_C(0x100000001b3);
+	hash = sl_fnv(SL_FNV, text, size);
 	free(text);
 	return hash;
 }

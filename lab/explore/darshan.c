@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A kernel from what darshan-parser or darshan-dxt-parser printed of a job's log. sim/darshan.c
- * reads processes and bytes, and refuses what is no such text; what makes a kernel is counted here,
- * of the module POSIX, which sees the accesses of the others, too:
+ * reads it, and refuses other text. This file counts what makes a kernel, from the counters and
+ * accesses of the module POSIX, which sees those of the other modules, too:
  *
  *	operation   that of more bytes
  *	request     bytes / accesses, rounded up to 4 KiB (below that, to 8 bytes)
@@ -21,17 +21,18 @@
  *
  * O(1) a line: logs of large jobs have a hundred thousand files.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cli.h"
+#include "base/ds/fnv.h"
 #include "lab/explore/explore.h"
 #include "sim/darshan.h"
 
 #define PAGE	   4096
 #define NAME	   30
-#define FIELDS	   8
 #define ID	   23 /* letters: of 64 bits there are 20 */
 #define MOST_BYTES (UINT64_C(1) << 60)
 
@@ -56,12 +57,10 @@ struct ed_log {
 /* Where the id is, or would be. */
 static size_t *ed_slot(const struct ed_log *l, const char *id)
 {
-	uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
 	size_t at;
 
-	for (const char *c = id; *c && c < id + ID; c++)
-		hash = (hash ^ (unsigned char)*c) * UINT64_C(0x100000001b3);
-	for (at = hash & (l->slots - 1); l->slot[at]; at = (at + 1) & (l->slots - 1))
+	for (at = sl_fnv(SL_FNV, id, strnlen(id, ID)) & (l->slots - 1); l->slot[at];
+	     at = (at + 1) & (l->slots - 1))
 		if (!strncmp(l->file[l->slot[at] - 1].id, id, ID))
 			break;
 	return &l->slot[at];
@@ -110,97 +109,54 @@ static void ed_rank(struct ed_file *f, const char *rank)
 		snprintf(f->rank, sizeof(f->rank), "%s", rank);
 }
 
-static int ed_split(char *line, const char *separators, char *field[FIELDS])
-{
-	char *save = NULL;
-	int n = 0;
-
-	for (char *f = strtok_r(line, separators, &save); f && n < FIELDS;
-	     f = strtok_r(NULL, separators, &save))
-		field[n++] = f;
-	return n;
-}
-
-/* POSIX  rank  id  POSIX_WRITES  23  name ... */
-static int ed_counter(struct ed_log *l, char *const f[FIELDS])
+static int ed_counter(void *arg, const char *rank, const char *id, const char *name,
+		      const char *value)
 {
 	static const char *const names[2][4] = {
 		{ "POSIX_BYTES_READ", "POSIX_READS", "POSIX_CONSEC_READS", "POSIX_SEQ_READS" },
 		{ "POSIX_BYTES_WRITTEN", "POSIX_WRITES", "POSIX_CONSEC_WRITES",
 		  "POSIX_SEQ_WRITES" },
 	};
-	struct ed_file *file = l->at && !strcmp(l->at->id, f[2]) ? l->at : ed_find(l, f[2]);
+	struct ed_log *l = arg;
+	struct ed_file *file = l->at && !strcmp(l->at->id, id) ? l->at : ed_find(l, id);
 
 	if (!file)
-		return -1;
+		return -ENOMEM;
 	l->at = file;
-	ed_rank(file, f[1]);
+	ed_rank(file, rank);
 	for (int op = 0; op < 2; op++) {
 		uint64_t *to[] = { &file->bytes[op], &file->accesses[op], &file->consecutive[op],
 				   &file->sequential[op] };
 
 		for (int k = 0; k < 4; k++)
-			if (!strcmp(f[3], names[op][k]) && f[4][0] != '-')
-				*to[k] += strtoull(f[4], NULL, 10);
+			if (!strcmp(name, names[op][k]) && value[0] != '-')
+				*to[k] += strtoull(value, NULL, 10);
 	}
 	return 0;
 }
 
-/* X_POSIX  rank  write  segment  offset  length  start  end, of the file named before */
-static void ed_access(struct ed_log *l, char *const f[FIELDS])
+static int ed_access(void *arg, const char *rank, const char *id, bool write, uint64_t offset,
+		     uint64_t bytes)
 {
-	uint64_t offset = strtoull(f[4], NULL, 10), length = strtoull(f[5], NULL, 10);
-	int op = !strcmp(f[2], "write");
+	struct ed_log *l = arg;
 	struct ed_file *file = l->at;
 
-	if (strcmp(l->rank, f[1]) != 0) {
-		snprintf(l->rank, sizeof(l->rank), "%s", f[1]);
+	if (!file || strcmp(file->id, id) != 0 || strcmp(l->rank, rank) != 0) {
+		file = ed_find(l, id);
+		if (!file)
+			return -ENOMEM;
+		l->at = file;
+		snprintf(l->rank, sizeof(l->rank), "%s", rank);
 		l->begun[0] = l->begun[1] = false;
 	}
-	ed_rank(file, f[1]);
-	file->bytes[op] += length;
-	file->accesses[op]++;
-	file->consecutive[op] += l->begun[op] && offset == l->end[op];
-	file->sequential[op] += l->begun[op] && offset >= l->end[op];
-	l->begun[op] = true;
-	l->end[op] = offset + length;
-}
-
-static int ed_line(struct ed_log *l, char *line)
-{
-	static const char dxt[] = "# DXT, file_id: ";
-	char *f[FIELDS];
-
-	line[strcspn(line, "\r\n")] = 0;
-	if (!strncmp(line, dxt, sizeof(dxt) - 1)) {
-		char *id = line + sizeof(dxt) - 1;
-
-		id[strcspn(id, ", ")] = 0;
-		l->at = ed_find(l, id);
-		l->begun[0] = l->begun[1] = false;
-		return l->at ? 0 : -1;
-	}
-	line += strspn(line, " ");
-	if (!strncmp(line, "POSIX\t", 6) && ed_split(line, "\t", f) >= 6)
-		return ed_counter(l, f);
-	if (!strncmp(line, "X_POSIX", 7) && l->at && ed_split(line, " \t", f) >= 8)
-		ed_access(l, f);
+	ed_rank(file, rank);
+	file->bytes[write] += bytes;
+	file->accesses[write]++;
+	file->consecutive[write] += l->begun[write] && offset == l->end[write];
+	file->sequential[write] += l->begun[write] && offset >= l->end[write];
+	l->begun[write] = true;
+	l->end[write] = offset + bytes;
 	return 0;
-}
-
-static int ed_read(const char *path, struct ed_log *l)
-{
-	FILE *f = fopen(path, "re");
-	char *line = NULL;
-	size_t room = 0;
-	int rc = f ? 0 : -1;
-
-	while (!rc && getline(&line, &room, f) > 0)
-		rc = ed_line(l, line);
-	free(line);
-	if (f)
-		fclose(f);
-	return rc ? cli_fail(EXPLORE_CMD, "cannot read %s: out of memory.", path) : CLI_OK;
 }
 
 static uint64_t ed_up(uint64_t value, uint64_t step)
@@ -233,8 +189,8 @@ static int ed_kernel(const char *path, const struct sl_darshan *d, const struct 
 	}
 	if (!bytes[op] || !accesses)
 		return cli_fail(EXPLORE_CMD,
-				"%s: there are no accesses of POSIX in it, so that nobody knows "
-				"their size.",
+				"%s: it has no accesses of module POSIX, so that their size is not "
+				"known.",
 				path);
 	*k = (struct explore_kernel){ .apps = 1,
 				      .procs = d->procs,
@@ -256,18 +212,21 @@ static int ed_kernel(const char *path, const struct sl_darshan *d, const struct 
 
 int explore_darshan(struct explore_spec *s, const char *path)
 {
-	const struct sl_darshan_options options = { .gap_s = 1 };
-	struct explore_kernel k;
 	struct ed_log l = { 0 };
+	const struct sl_darshan_options options = {
+		.gap_s = 1, .counter = ed_counter, .access = ed_access, .arg = &l
+	};
+	struct explore_kernel k;
 	struct sl_darshan d;
 	char err[EXPLORE_TEXT];
-	int rc = sl_darshan_load(path, &options, &d, err, sizeof(err)), status;
+	int status;
 
-	if (rc)
+	if (sl_darshan_load(path, &options, &d, err, sizeof(err))) {
+		free(l.file);
+		free(l.slot);
 		return cli_fail(EXPLORE_CMD, "%s.", err);
-	status = ed_read(path, &l);
-	if (!status)
-		status = ed_kernel(path, &d, &l, &k);
+	}
+	status = ed_kernel(path, &d, &l, &k);
 	for (uint32_t i = 0; !status && i < s->n_kernels; i++)
 		if (!strcmp(s->kernel[i].name, k.name))
 			status = cli_fail(EXPLORE_CMD,

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `sluice sim --requests`: what would the policies of an I/O node make of these processes, files
- * and devices, request by request (sim/requests.c)? And with --trace: does a scheduler decide as
- * the one that was recorded (lab/replay/check.c)?
+ * `sluice sim --requests`: simulates processes, files and devices under policies of an I/O node,
+ * request by request (sim/requests.c).
  */
 #include "lab/study/requests.h"
 
@@ -14,7 +13,6 @@
 #include "base/cli.h"
 #include "base/json.h"
 #include "base/units.h"
-#include "lab/replay/replay.h"
 #include "lab/study/sim.h"
 #include "layer/check.h"
 #include "model/device-spec.h"
@@ -43,15 +41,12 @@ struct study {
 static int sr_help(void)
 {
 	puts("usage: sluice sim --requests SCENARIO.yaml [OPTION]...\n"
-	     "       sluice sim --requests --trace FILE [--log FILE] [--json]\n"
 	     "\n"
 	     "Simulates processes that read and write files on a few servers, request by\n"
 	     "request, with the scheduler of the daemon in each server, and compares its\n"
 	     "policies. A scenario with a controller is a layer of several I/O nodes: grants,\n"
-	     "and what jobs get over all nodes, are simulated, too. With --trace, says to a "
-	     "scheduler what 'sluice up --trace' has\n"
-	     "recorded, and checks that every decision is the recorded one; see also\n"
-	     "'sluice replay'.\n"
+	     "and what jobs get over all nodes, are simulated, too. 'sluice replay' checks the\n"
+	     "recording of a node.\n"
 	     "\n"
 	     "Options:\n"
 	     "  -p, --policy SPEC  such as order=aioli,wait_us=500,share=pool; again for\n"
@@ -63,8 +58,6 @@ static int sr_help(void)
 	     "  -s, --seed S       of chance, instead of the scenario's\n"
 	     "  -w, --window N     batches in flight at a device, instead of the scenario's\n"
 	     "  -a, --per-app      the applications one by one, too\n"
-	     "  -t, --trace FILE   check a recording\n"
-	     "  -l, --log FILE     with --trace: write the decisions, one a line\n"
 	     "  -j, --json         print JSON\n"
 	     "  -h, --help         this text\n"
 	     "\n"
@@ -339,24 +332,6 @@ static int sr_scenario(struct study *t, const char *path, const struct sl_device
 	return sr_run(t);
 }
 
-static int sr_trace(const char *path, const char *log_path, bool json)
-{
-	struct replay_trace t;
-	FILE *log = NULL;
-	int status = replay_open(&t, CMD, path);
-
-	if (status)
-		return status;
-	if (log_path && !(log = fopen(log_path, "we")))
-		status = cli_fail(CMD, "cannot write %s: %s.", log_path, strerror(errno));
-	else
-		status = replay_check(&t, json, log);
-	if (log && (ferror(log) | fclose(log)) && !status)
-		status = cli_fail(CMD, "cannot write %s: %s.", log_path, strerror(errno));
-	replay_close(&t);
-	return status;
-}
-
 static int sr_main(struct study *t, int argc, char **argv)
 {
 	static const struct option longs[] = {
@@ -366,8 +341,6 @@ static int sr_main(struct study *t, int argc, char **argv)
 		{ "seed", required_argument, NULL, 's' },
 		{ "window", required_argument, NULL, 'w' },
 		{ "per-app", no_argument, NULL, 'a' },
-		{ "trace", required_argument, NULL, 't' },
-		{ "log", required_argument, NULL, 'l' },
 		{ "json", no_argument, NULL, 'j' },
 		{ "help", no_argument, NULL, 'h' },
 		{ "csv", no_argument, NULL, OF_CSV },
@@ -378,11 +351,11 @@ static int sr_main(struct study *t, int argc, char **argv)
 		{ 0 },
 	};
 	struct sl_device_model device = { 0 };
-	const char *trace = NULL, *log = NULL, *seed = NULL;
+	const char *seed = NULL;
 	unsigned long window = 0, number;
 	int opt, status = CLI_OK;
 
-	while ((opt = cli_getopt(USE, argc, argv, "Rp:d:s:w:at:l:jh", longs)) != -1) {
+	while ((opt = cli_getopt(USE, argc, argv, "Rp:d:s:w:ajh", longs)) != -1) {
 		if (opt == 'p')
 			status = sr_policy(t, optarg);
 		else if (opt == 'd')
@@ -394,10 +367,6 @@ static int sr_main(struct study *t, int argc, char **argv)
 					   optarg, SL_REQUESTS_WINDOW);
 		else if (opt == 'a')
 			t->per_app = true;
-		else if (opt == 't')
-			trace = optarg;
-		else if (opt == 'l')
-			log = optarg;
 		else if (opt == 'j')
 			t->json = true;
 		else if (opt == 'h')
@@ -410,15 +379,6 @@ static int sr_main(struct study *t, int argc, char **argv)
 		if (status)
 			return status;
 	}
-	if (trace) {
-		if (optind < argc || t->n_given || device.name || seed || window)
-			return cli_usage(
-				USE, "--trace takes nothing else but --log and --json; to play a "
-				     "recording to a layer, see 'sluice replay'.");
-		return sr_trace(trace, log, t->json);
-	}
-	if (log)
-		return cli_usage(USE, "--log is for --trace.");
 	if (optind == argc)
 		return cli_usage(USE, "which scenario?");
 	if (argc - optind > 1)

@@ -106,9 +106,6 @@ small() {
 	fails 2 "sluice sim --requests: unknown device 'hd'. Did you mean 'hdd'?*" small.yaml --device hd
 	fails 2 "sluice sim --requests: --window: '0' is not a number from 1 to 1024.*" small.yaml --window 0
 	fails 2 "sluice sim --requests: --seed: 'x' is not a number.*" small.yaml --seed x
-	fails 2 "sluice sim --requests: --log is for --trace.*" small.yaml --log x
-	fails 2 "sluice sim --requests: --trace takes nothing else*" --trace x small.yaml
-	fails 2 "sluice sim: small.yaml is not a trace; 'sluice up --trace' makes them." --trace small.yaml
 	fails 2 "sluice sim --requests: --csv is not for --requests. See 'sluice sim --requests --help'." \
 		small.yaml --csv
 	fails 2 "*unknown device 'zork'; there are hdd, raid, *" small.yaml --device zork
@@ -185,7 +182,7 @@ recorded() {
 	wait
 	"$SLUICE" down --name live
 	rm -rf "$runtime"
-	run --separate-stderr "$SLUICE" sim --requests --trace trace --log decisions
+	run --separate-stderr "$SLUICE" replay trace --log decisions
 	[ "$status" -eq 0 ]
 	[ "$stderr" = "" ]
 	[[ "${lines[0]}" =~ ^([0-9]+)" decisions, all equal"$ ]]
@@ -194,5 +191,5 @@ recorded() {
 	diff expected decisions
 	[ "$(grep -c ' write ' decisions)" -gt 10 ]
 	[ "$(grep -c ' read ' decisions)" -gt 10 ]
-	"$SLUICE" sim --trace trace --json | jq -e '.equal and .requests >= 600'
+	"$SLUICE" replay trace --json | jq -e '.equal and .requests >= 600'
 }

@@ -34,7 +34,7 @@ sluiced            include
 layer              base include policy wire sched model client/conn
 lab                base base/ds include policy policy/machine wire sched detect model sim client/conn layer
 cli                base include policy wire sched detect model sim client/conn client/gate layer lab
-httpd              base include wire sim client/conn layer
+httpd              base base/ds include wire sim client/conn layer
 integrate          base client/gate
 examples           include
 tools              include layer
