@@ -117,7 +117,7 @@ static int da_token(const char *who, const struct layer *l)
 
 	snprintf(path, sizeof(path), "%.200s/dashboard-token", l->dir);
 	/* That of one which was stopped or died: pages that are open still know it. */
-	status = access(path, R_OK) == 0 ? CLI_OK : cli_layer(who, listen_make_secret(path));
+	status = access(path, R_OK) == 0 ? CLI_OK : cli_layer(who, layer_make_secret(path));
 	/* The server runs as the account of the layer. */
 	if (!status && l->system && lchown(path, l->account, l->group))
 		return cli_fail(who, "cannot give %s to the layer's account: %s.", path,

@@ -63,7 +63,7 @@ static void sa_json(const struct layer *l, const struct status *s)
 	json_begin(&j, stdout);
 	json_object(&j, NULL);
 	json_string(&j, "name", l->name);
-	if (!listen_address(l, listen))
+	if (!layer_address(l, listen))
 		json_string(&j, "listen", listen);
 	status_put(&j, s, s->ionodes ? STATUS_OF_LAYER : STATUS_OF_NODE);
 	json_end(&j);
@@ -94,7 +94,7 @@ static void sa_print(const struct layer *l, const struct status *s, bool json, F
 		sa_json(l, s);
 		return;
 	}
-	listen_address(l, listen);
+	layer_address(l, listen);
 	status_table(f, l->name, listen, s, sa_columns(terminal));
 }
 

@@ -173,7 +173,7 @@ static const char **re_listen(const struct layer *l, const char **args, char whe
 	if (!port)
 		return NULL;
 	snprintf(where, 300, "%.290s", *word);
-	if (!strcmp(port, ":0") && listen_address(l, had) == 0 && strrchr(had, ':'))
+	if (!strcmp(port, ":0") && layer_address(l, had) == 0 && strrchr(had, ':'))
 		snprintf(where, 300, "%.*s%.6s", (int)(port - *word), *word, strrchr(had, ':'));
 	for (int ms = 0; listen_tcp_taken(where) && ms < LOCK_MS; ms += 20)
 		usleep(20000);
@@ -191,7 +191,7 @@ static int re_listens(struct layer *l, const struct layer_member *m, const char 
 	layer_keep_option(l, m, "--listen", asked);
 	if (!moved)
 		return CLI_OK;
-	if ((status = cli_layer(cmd, listen_note(l, asked))) || listen_address(l, at))
+	if ((status = cli_layer(cmd, layer_note_address(l, asked))) || layer_address(l, at))
 		return status;
 	cli_warn(cmd,
 		 "%s is taken by another program; the layer is now reached at %s. Programs that "

@@ -256,7 +256,7 @@ int up_start(struct up *u, const char *daemon)
 	    layer_write(&u->layer, "intercept", u->value[CONFIG_INTERCEPT]))
 		return cli_fail(cmd, "cannot write %s/intercept.", u->layer.dir);
 	if (listen && !u->value[CONFIG_SECRET_FILE]) {
-		if ((status = cli_layer(cmd, listen_secret(&u->layer, u->secret))))
+		if ((status = cli_layer(cmd, layer_secret(&u->layer, u->secret))))
 			return status;
 		u->value[CONFIG_SECRET_FILE] = u->secret;
 	}
@@ -264,7 +264,7 @@ int up_start(struct up *u, const char *daemon)
 	if (!status)
 		status = us_jobs(u);
 	if (!status && listen)
-		status = cli_layer(cmd, listen_note(&u->layer, listen));
+		status = cli_layer(cmd, layer_note_address(&u->layer, listen));
 	if (!status) {
 		up_settle(&u->layer);
 		return CLI_OK;

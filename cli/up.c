@@ -487,7 +487,7 @@ static void up_say_address(const struct layer *l, const char *secret_file)
 {
 	char at[300];
 
-	if (listen_address(l, at))
+	if (layer_address(l, at))
 		return;
 	printf("Programs on other machines where this directory is mounted use it by\n"
 	       "  sluice run --connect %s --secret-file FILE -- COMMAND\n"

@@ -131,7 +131,7 @@ int private_layer_listens(const struct private *p, char address[300], char secre
 	if (status)
 		return status;
 	snprintf(secret, PATH_MAX, "%.200s/secret", l.dir);
-	if (listen_address(&l, address))
+	if (layer_address(&l, address))
 		status = cli_fail(p->cmd, "the layer does not say where it listens.");
 	layer_close(&l);
 	return status;

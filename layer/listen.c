@@ -11,7 +11,7 @@
 
 #define SECRET_BYTES 24 /* as 48 hexadecimal digits; the protocol takes 63 characters */
 
-int listen_make_secret(const char *path)
+int layer_make_secret(const char *path)
 {
 	unsigned char random[SECRET_BYTES];
 	char text[2 * SECRET_BYTES + 2];
@@ -31,14 +31,14 @@ int listen_make_secret(const char *path)
 	return 0;
 }
 
-int listen_secret(const struct layer *l, char path[PATH_MAX])
+int layer_secret(const struct layer *l, char path[PATH_MAX])
 {
 	snprintf(path, PATH_MAX, "%.200s/secret", l->dir);
 	/* That of a node which died: programs that wait for its successor know it. */
-	return access(path, R_OK) == 0 ? 0 : listen_make_secret(path);
+	return access(path, R_OK) == 0 ? 0 : layer_make_secret(path);
 }
 
-unsigned listen_port(const char *log)
+unsigned layer_port(const char *log)
 {
 	char line[1000];
 	unsigned port = 0;
@@ -57,7 +57,7 @@ unsigned listen_port(const char *log)
 	return port;
 }
 
-int listen_note(const struct layer *l, const char *at)
+int layer_note_address(const struct layer *l, const char *at)
 {
 	static const char *const all[] = { "", "0.0.0.0", "[::]", "::", "*" };
 	const char *colon = strrchr(at, ':');
@@ -72,7 +72,7 @@ int listen_note(const struct layer *l, const char *at)
 		}
 	sscanf(colon + 1, "%u", &port);
 	snprintf(log, sizeof(log), "%.200s/log", l->dir);
-	if (!port && !(port = listen_port(log)))
+	if (!port && !(port = layer_port(log)))
 		return layer_fail(-ENODATA,
 				  "the log does not say which port is used; choose one, or "
 				  "--log-level info.");
@@ -82,7 +82,7 @@ int listen_note(const struct layer *l, const char *at)
 	return 0;
 }
 
-int listen_address(const struct layer *l, char out[300])
+int layer_address(const struct layer *l, char out[300])
 {
 	return layer_read(l, "listen", out, 300);
 }

@@ -7,14 +7,14 @@
 #include "layer/layer.h"
 
 /* A secret of the layer's own, made if there is none yet. The lock is held. */
-int listen_secret(const struct layer *l, char path[PATH_MAX]);
+int layer_secret(const struct layer *l, char path[PATH_MAX]);
 /* A new file with a secret in it. */
-int listen_make_secret(const char *path);
+int layer_make_secret(const char *path);
 /* The port at which a node listens, as its log says; 0: it does not. */
-unsigned listen_port(const char *log);
+unsigned layer_port(const char *log);
 /* The node has started with --listen at: remember where others reach it. */
-int listen_note(const struct layer *l, const char *at);
+int layer_note_address(const struct layer *l, const char *at);
 /* What was remembered: "node7:4444". 0 or -errno. */
-int listen_address(const struct layer *l, char out[300]);
+int layer_address(const struct layer *l, char out[300]);
 
 #endif

@@ -75,7 +75,7 @@ static int ma_no_time(struct sl_machine *m)
 
 void sl_machine_gone(struct sl_machine *m, uint32_t app)
 {
-	struct sl_run *r = &m->run[app];
+	struct sl_machine_app *r = &m->run[app];
 	struct sl_sim_account *a = &m->account[app];
 
 	sl_server_leave(ma_touch(m, app), ma_id(m, app), m->now_s);
@@ -100,7 +100,7 @@ static double ma_alone_s(const struct sl_machine *m, uint32_t app)
 /* Computing is over; whether there is anything to move. */
 static bool ma_begin_io(struct sl_machine *m, uint32_t app)
 {
-	struct sl_run *r = &m->run[app];
+	struct sl_machine_app *r = &m->run[app];
 	struct sl_granted_past past = { 0, 0, 0 };
 	struct sl_server *v;
 
@@ -121,7 +121,7 @@ static bool ma_begin_io(struct sl_machine *m, uint32_t app)
 
 static void ma_end_io(struct sl_machine *m, uint32_t app)
 {
-	struct sl_run *r = &m->run[app];
+	struct sl_machine_app *r = &m->run[app];
 	struct sl_sim_account *a = &m->account[app];
 
 	if (m->options->window == SL_WINDOW_PAPER) {
@@ -141,7 +141,7 @@ static void ma_end_io(struct sl_machine *m, uint32_t app)
 /* The next iteration begins, up to something that takes time. */
 static int ma_iterate(struct sl_machine *m, uint32_t app)
 {
-	struct sl_run *r = &m->run[app];
+	struct sl_machine_app *r = &m->run[app];
 
 	for (;;) {
 		if (!r->left) {
@@ -173,7 +173,7 @@ static int ma_iterate(struct sl_machine *m, uint32_t app)
 /* What is needed for the application's next event: it may be far away in memory. */
 static void ma_fetch(const struct sl_machine *m, uint32_t app)
 {
-	const struct sl_run *r = &m->run[app];
+	const struct sl_machine_app *r = &m->run[app];
 
 	__builtin_prefetch(r, 1);
 	__builtin_prefetch(&r->draw_compute_s);
@@ -200,7 +200,7 @@ static int ma_ends(struct sl_machine *m, uint32_t server)
 
 static int ma_timer(struct sl_machine *m, uint32_t app)
 {
-	struct sl_run *r = &m->run[app];
+	struct sl_machine_app *r = &m->run[app];
 
 	sl_heap_remove(&m->timer, app);
 	if (m->timer.count) /* next, perhaps */
@@ -275,7 +275,7 @@ int sl_machine_event(struct sl_machine *m)
 
 struct sl_sim_progress sl_machine_progress(const struct sl_machine *m, uint32_t app, double at_s)
 {
-	const struct sl_run *r = &m->run[app];
+	const struct sl_machine_app *r = &m->run[app];
 	struct sl_sim_progress p = { r->work_s, r->moved_bytes, 0 };
 	double part_bytes;
 

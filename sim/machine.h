@@ -16,7 +16,7 @@ enum sl_app_state { SL_APP_NOT_YET, SL_APP_COMPUTES, SL_APP_IN_IO, SL_APP_GONE }
  * What an event touches of an application: a cache line, and another one if it varies. With many
  * applications the time of an event is that of getting these lines.
  */
-struct sl_run {
+struct sl_machine_app {
 	double since_s;		    /* of this state */
 	double compute_s, bytes;    /* of this iteration */
 	double work_s, moved_bytes; /* in iterations that have ended */
@@ -32,7 +32,7 @@ struct sl_run {
 struct sl_machine {
 	const struct sl_scenario *s;
 	const struct sl_phase_options *options;
-	struct sl_run *run;
+	struct sl_machine_app *run;
 	struct sl_sim_account *account;
 	struct sl_alone *alone;
 	bool buffer;	      /* the platform has one: `alone` is followed */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The phase-level simulator: Gainaru et al.'s model of applications that alternate between
- *computing and I/O (Gainaru et al. 2014, §2.1), event by event.
+ * computing and I/O (Gainaru et al. 2014, §2.1), event by event.
  *
  * An application computes for w seconds, asks its I/O server for vol bytes, goes on when they are
  * moved, and so on. Events are starts and ends of I/O phases, ends of computing, times at which the
@@ -19,8 +19,8 @@
  *
  * Burst buffer: applications write into it at up to buffer_bps together, it drains at B. When it is
  * full they get B, what drains (Intrepid and Mira in Gainaru et al. 2014, §4.4), until an event at
- *which there is room again. A server has B / servers, and its part of the buffer; the application i
- *of the scenario uses server i mod servers.
+ * which there is room again. A server has B / servers, and its part of the buffer; the application i
+ * of the scenario uses server i mod servers.
  *
  * An application with no number of iterations is cut off when the window ends; others run to their
  * end, and the run ends with the last. SL_WINDOW_PAPER needs the mean rate of I/O phases that cross
@@ -66,7 +66,7 @@ static void ph_window_begins(struct sl_machine *m)
 static int ph_cut(struct sl_machine *m)
 {
 	for (uint32_t i = 0; i < m->s->n_apps; i++) {
-		const struct sl_run *r = &m->run[i];
+		const struct sl_machine_app *r = &m->run[i];
 
 		if (m->s->apps[i].iterations || r->state == SL_APP_GONE)
 			continue;
@@ -162,21 +162,21 @@ static size_t ph_heap_size(uint32_t n)
 static void ph_app(struct sl_machine *m, uint32_t i)
 {
 	const struct sl_app *a = &m->s->apps[i];
-	struct sl_run *r = &m->run[i];
+	struct sl_machine_app *r = &m->run[i];
 
 	m->account[i] = (struct sl_sim_account){ .procs = a->procs, .release_s = a->release_s };
 	m->alone[i] = sl_alone_at_release(&m->s->platform, a);
-	*r = (struct sl_run){ .state = SL_APP_NOT_YET,
-			      .left = a->iterations ? a->iterations : UINT64_MAX,
-			      .random = sl_random_stream(m->options->seed, i),
-			      .compute_s = a->compute_s.a,
-			      .bytes = a->volume_bytes.a,
-			      .draw_compute_s = a->compute_s,
-			      .draw_bytes = a->volume_bytes,
-			      .lists = a->compute_s.kind == SL_VARY_LIST ||
-				       a->volume_bytes.kind == SL_VARY_LIST,
-			      .constant = a->compute_s.kind == SL_VARY_CONSTANT &&
-					  a->volume_bytes.kind == SL_VARY_CONSTANT };
+	*r = (struct sl_machine_app){ .state = SL_APP_NOT_YET,
+				      .left = a->iterations ? a->iterations : UINT64_MAX,
+				      .random = sl_random_stream(m->options->seed, i),
+				      .compute_s = a->compute_s.a,
+				      .bytes = a->volume_bytes.a,
+				      .draw_compute_s = a->compute_s,
+				      .draw_bytes = a->volume_bytes,
+				      .lists = a->compute_s.kind == SL_VARY_LIST ||
+					       a->volume_bytes.kind == SL_VARY_LIST,
+				      .constant = a->compute_s.kind == SL_VARY_CONSTANT &&
+						  a->volume_bytes.kind == SL_VARY_CONSTANT };
 	sl_heap_set(&m->timer, i, sl_event_key(a->release_s));
 }
 
