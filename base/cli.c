@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the commands of `sluice` share: see cli.h. */
+/* Shared by the commands of `sluice`: see cli.h. */
 #include "base/cli.h"
 
 #include <assert.h>
@@ -12,7 +12,7 @@
 
 static void cl_report(const char *cmd, const char *format, va_list args)
 {
-	/* What was asked for and printed so far comes before the complaint, also in a 2>&1. */
+	/* Results printed so far come before the error message, also with 2>&1. */
 	fflush(stdout);
 	fprintf(stderr, "sluice%s%s: ", cmd ? " " : "", cmd ? cmd : "");
 	vfprintf(stderr, format, args);

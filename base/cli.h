@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the commands of `sluice` share: one voice for errors, option parsing, the exit status.
+ * Shared by the commands of `sluice`: error messages, option parsing, the exit status.
  *
  * A command is `int cmd_NAME(int argc, char **argv)` with its own name in argv[0]; what it
  * returns is the exit status: CLI_OK, CLI_FAILED or CLI_USAGE. It writes results to stdout and

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The clock for durations and deadlines: it runs steadily since the machine was started, and nobody can
+ * The clock for durations and deadlines: it runs steadily since the machine was started, and nothing can
  * set it. The time of day is not here.
  */
 #ifndef SL_BASE_CLOCK_H

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The preloaded library is built once and loaded into programs of older systems: glibc 2.28 (RHEL
- *8) must do. A linker takes the newest version of each function that the build machine has, and the
- *loader of an older glibc refuses a library that names a version it does not know, even if the
- *reference is weak. So:
+ * 8) must do. A linker takes the newest version of each function that the build machine has, and the
+ * loader of an older glibc refuses a library that names a version it does not know, even if the
+ * reference is weak. So:
  *
  *	stat(), fstat()		functions of libc since 2.33 only; here the system call itself
  *	pthread_testcancel()	moved from libpthread to libc in 2.34, and got a new version; here
- *the old one. It is weak: without libpthread there is nobody to cancel a thread dlsym()
- *moved from libdl to libc in 2.34; see client/preload/real.c
+ *				the old one. It is weak: without libpthread no thread is canceled
+ *	dlsym()			moved from libdl to libc in 2.34; see client/preload/real.c
  *
  * tests/unit/oldlibc.sh reads the versions off the library.
  */

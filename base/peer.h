@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who is at the other end of a Unix socket, as the kernel says.
+ * The user at the other end of a Unix socket, as the kernel reports it.
  *
  * A node asks who its client is. A client asks who its node is: another user may listen where a
  * node was, and would receive control lines and open descriptors. A client trusts itself, root,

@@ -13,7 +13,7 @@
  *
  * Writing: a value that is whole in its unit is written so ("64KiB"); any other is rounded to
  * three digits, times to one decimal ("1.50MiB", "1.2ms"), and "1.00MiB" therefore says "about".
- * What was written can always be read again: rounding stops at the largest value that fits.
+ * A written value can always be read again: rounding stops at the largest value that fits.
  *
  * No locale is asked: the decimal point is a point.
  */

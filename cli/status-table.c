@@ -366,10 +366,9 @@ static void tb_now_line(FILE *f, const struct status *s)
 	tb_ops_line(f, s);
 	snprintf(b, sizeof(b), "%.0f", s->requests);
 	snprintf(batches, sizeof(batches), "%.0f", s->inflight_batches);
-	fprintf(f, "Inside:   %s %s; %s in flight, in %s %s (window %.0f)\n", b,
-		status_plural(b, "request", "requests"),
+	fprintf(f, "Requests: %s waiting or in flight; in flight %s in %s of at most %.0f %s\n", b,
 		sl_format_bytes(a, sizeof(a), (uint64_t)s->inflight_bytes), batches,
-		status_plural(batches, "batch", "batches"), s->window_batches);
+		s->window_batches, s->window_batches == 1 ? "batch" : "batches");
 }
 
 static void tb_layer(FILE *f, const char *name, const char *listen, const struct status *s)

@@ -111,7 +111,7 @@ static void scale(struct capacity *c, const struct capacity_sample *s, double by
 
 /* ---- the states ---- */
 
-/* What was delivered in the congested steps is what there is. False: nothing was delivered. */
+/* Take what was delivered in the congested steps for the capacity. False: nothing was delivered. */
 static bool estimate_recent(struct capacity *c, const struct capacity_sample *s)
 {
 	double some[2] = { lately(c, 0), lately(c, 1) };

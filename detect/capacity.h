@@ -2,20 +2,20 @@
 /*
  * Finding what a file system can do, while jobs use it, for reads and writes apart.
  *
- * The idea is that of BBR (Cardwell et al., ACM Queue 2016): pace at what was delivered, probe
- *above it now and then, and believe throughput rather than times. Times of calls on a busy machine
- *mostly show waiting for a CPU (sluiced/ionode/window.h). What tells a busy file system from a slow one is
- *how many threads are *blocked* in it while throughput is held a little below what it was:
+ * The idea is that of BBR (Cardwell et al., ACM Queue 2016): pace at the rate that was delivered,
+ * probe above it now and then, and trust throughput rather than times. On a busy machine the time of
+ * a call is mostly waiting for a CPU (sluiced/ionode/window.h). To tell a busy file system from a
+ * slow one, hold throughput a little below what it was and count the threads that stay *blocked*:
  *
  *	bandwidth is the limit   hold back 15 %: the queue drains, far fewer threads are blocked
- *	latency is the limit     hold back 15 %: calls take as long as before, 15 % fewer are
- *blocked
+ *	latency is the limit     hold back 15 %: calls take as long as before, 15 % fewer are blocked
  *
  * States, one step every CAPACITY_STEP_NS:
  *
  *	CLEAR   Nothing is held. Two jobs or more are blocked for three steps: TRIAL.
- *	TRIAL   Pace at .85 of what was delivered in the last two, the lesser, for three steps. If jobs waited
- *for us and fewer than 3/4 of those threads are still blocked: PACED. Otherwise it was latency:
+ *	TRIAL   Pace at .85 of what was delivered in the last two, the lesser, for three steps. If
+ *	        jobs waited for us and fewer than 3/4 of those threads are still blocked: PACED.
+ *	        Otherwise it was latency:
  *	        CLEAR, and the next trial comes later, twice as late each time, up to a minute.
  *	PACED   Pace at .94 of the estimate, so that what waits, waits where it can be scheduled.
  *	        The estimate follows the queue. While it is as short as in the trial and jobs wait

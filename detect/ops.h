@@ -16,7 +16,7 @@
  *	limit, slow above HIGH          0.85 of the limit
  *	limit, slow below LOW           1.05 of it; given up when it has not been reached for long
  *
- * One job by itself is never held: it would wait for nobody's sake. The least grows slowly, so that
+ * A job that is alone is never held: no other job would gain by it. The least grows slowly, so that
  * a file system that has become slower is not held for ever.
  *
  *	a alone, 16 processes: 60,000/s, 180 us each. b comes: 30,000/s are tried, 9 us each. So the

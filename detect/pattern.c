@@ -23,7 +23,7 @@
  *
  * Counts are halved when they reach 256, so that the last 128 to 256 requests of a process in a
  * file decide. The file's pattern is that of most of its processes, the stream's that of most of
- * its files. Tracks by process are what tells the paper's "shared, strided" from "contiguous": the
+ * its files. Tracks by process distinguish the paper's "shared, strided" from "contiguous": the
  * sum of processes that stride together is one contiguous front. Several threads that share a
  * process number are told apart as up to four runs; if they stride together they look contiguous.
  *

@@ -3,7 +3,7 @@
  * The period of a job's I/O: the mean time between the starts of its I/O phases (w_iter of
  * RR-9537, section 2.2), from how many bytes it moved when.
  *
- * Two ways to use it. Online, a `struct sl_period` for each job is told what was moved, at whatever
+ * Two ways to use it. Online, a `struct sl_period` for each job takes the bytes that were moved, at whatever
  * times that is known, and gives what it found last:
  *
  *	struct sl_period *p = sl_period_new();
@@ -66,7 +66,7 @@ struct sl_period_candidate {
 	bool harmonic; /* a multiple of a lower dominant one */
 };
 
-/* What the spectrum alone says, as FTIO would. */
+/* The result of the spectrum alone, as FTIO has it. */
 struct sl_period_spectrum {
 	unsigned n_candidates;					    /* with z > 3, here */
 	struct sl_period_candidate candidate[SL_PERIOD_CANDIDATES]; /* strongest first */
@@ -75,7 +75,7 @@ struct sl_period_spectrum {
 	double period_s, confidence; /* of the strongest dominant one; 0: not conclusive */
 };
 
-/* What the starts of phases say. */
+/* The result of the starts of phases. */
 struct sl_period_phases {
 	unsigned phases;     /* that the period was fitted to; 0: no fit was good enough */
 	double period_s;     /* mean time between starts */

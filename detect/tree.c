@@ -83,7 +83,7 @@ uint32_t sl_decision_choose(const struct sl_decision *t, const double *values, d
 	double own[SL_DECISION_CLASSES];
 	uint32_t best = 0;
 
-	/* What the leaf says by name is what counts, as long as there is one leaf. */
+	/* With a single leaf, the name in the leaf counts. */
 	while (n->attribute != SL_DECISION_LEAF) {
 		const struct sl_decision_node *next = de_branch(t, n, values[n->attribute]);
 

@@ -10,7 +10,7 @@
  *
  * Counters are told for each I/O node, never added up: when one dies its own end, and when it is
  * started again they begin at 0, which Prometheus takes for what it is. A sum would fall from 50 +
- *30 to 50, and be taken for one that has begun anew and moved 50 since.
+ * 30 to 50, and be taken for one that has begun anew and moved 50 since.
  */
 #include "httpd/metrics.h"
 

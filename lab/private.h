@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a measurement or a demonstration needs for itself: a directory for its files, a node over
- * it that nobody else sees, and processes that do the I/O. All of it is gone at the end, also when
- * it is interrupted: signals only set private_interrupted, everybody who waits looks at it, and
- * the way out goes through private_end(). Should this program be killed, its processes die with it.
+ * The surroundings of a measurement or a demonstration: a directory for its files, a node that serves
+ * this directory alone, and processes that do the I/O. private_end() removes all of it, also after
+ * an interrupt: a signal only sets private_interrupted, and every wait looks at that. If this
+ * program is killed, its processes die with it.
  *
  * Functions that take no cmd report in the name of that given to private_begin(); those that
  * return int return CLI_OK or the exit status.

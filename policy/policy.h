@@ -92,7 +92,7 @@ struct sl_member {
 	uint32_t user_weight, account_weight;
 };
 
-/* Who goes before a ready lane. */
+/* The lane or set that goes before a ready lane. */
 struct sl_ahead {
 	int64_t lane; /* -1: a set of them */
 	int set;      /* of io-sets: log10 of the period in seconds */

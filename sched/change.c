@@ -2,9 +2,9 @@
 /*
  * Changing the policies of a running scheduler, with every request inside kept.
  *
- * admit and share start with a fresh state and are told of all lanes again. order takes what
- * waits out of a flow in arrival order and adds it again under the new policy; what is in flight
- * stays, and the fence knows of it.
+ * admit and share start with a fresh state, and all lanes are added to it again. For order, waiting
+ * requests are taken out of the flow in arrival order and added again under the new policy.
+ * Requests in flight stay, and the fence still covers them.
  *
  * Moving jobs between their own lane and the pool is different: the fence of a lane does not
  * know what is in flight in another. So such a remap waits until nothing is in flight: sl_next()

@@ -502,7 +502,7 @@ static int check_limits(struct sl_limits *l, char *err, size_t err_size)
 
 static int no_memory(size_t bytes, char *err, size_t err_size)
 {
-	snprintf(err, err_size, "memory: %zu bytes for these limits are not to be had", bytes);
+	snprintf(err, err_size, "out of memory: these limits need %zu bytes", bytes);
 	return -ENOMEM;
 }
 

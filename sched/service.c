@@ -8,9 +8,9 @@
  * run(). This is a host, so it reads the clock: CLOCK_MONOTONIC, before the lock is taken and
  * corrected under it, so that the scheduler never sees time run backwards.
  *
- * Who wakes whom. Whoever brings something about that may allow a batch (a submission, a
- * completion, a change) looks whether a dispatcher sleeps. If none does, there is nothing to
- * do: each of them asks the scheduler again before it sleeps. If one does, the caller asks the
+ * Wake-ups. A submission, a completion or a change may allow a batch. Its caller looks whether a
+ * dispatcher sleeps. If none does, there is nothing to do: each dispatcher asks the scheduler
+ * again before it sleeps. If one does, the caller asks the
  * scheduler itself, and wakes one sleeper if there is a batch, which is *held* for whichever
  * dispatcher comes first, or if the next time to ask is earlier than any sleeper's alarm. A
  * dispatcher that takes a batch does the same for the next. So there is one wake-up for each
@@ -21,8 +21,8 @@
  *
  * Example, 2 dispatchers asleep, nothing throttled: submit(A) decides A, holds it and wakes
  * one. submit(B), submit(C) find a wake-up on its way and only queue. The first dispatcher takes
- * A, finds B, holds it and wakes the second, runs A; the second takes B, decides C, and has
- * nobody to wake: C goes to whichever ends first.
+ * A, finds B, holds it and wakes the second, runs A; the second takes B and decides C.
+ * No dispatcher sleeps now, so C goes to the first that ends.
  *
  * A batch is also held when it would exceed max_inflight_bytes: its length is known only after
  * sl_next() has decided it. It goes first when there is room, so no size starves.

@@ -12,15 +12,22 @@
  *	 4  u32 request   number of a request in the trace: of ADD's, of the first in a batch
  *	 8  i64 now       ns
  *
- *	CONFIG    capacity u64, jobs, files, requests, strict, lend_us u32, text: admit \0 share \0
- * order ADD       job, client, file, offset, length u64, op, flags u32 NEXT      count u32:
- * requests in the batch that came out, 0: none DONE      (nothing) CANCEL    (nothing) JOB job,
- * min, max, burst, period, user, account u64, weight, best_effort, user_weight, account_weight, nodes
- * u32: added or set REMOVE    job u64 ORDER job
- * u64, text: policy, empty for the default GRANT     job, rate, until u64 POLICY    text:
- * stage=spec CAPACITY  u64 FILE      offset, length u64, text: name \0 a piece of the file, which a
- * later record names RATIO     op, bytes, thousandths u64 LOST      u64: records that could not be
- * written fast enough; what follows cannot be checked
+ *	CONFIG    capacity u64, jobs, files, requests, strict, lend_us u32,
+ *	          text: admit \0 share \0 order
+ *	ADD       job, client, file, offset, length u64, op, flags u32
+ *	NEXT      count u32: requests in the batch that came out, 0: none
+ *	DONE      (nothing)
+ *	CANCEL    (nothing)
+ *	JOB       job, min, max, burst, period, user, account u64,
+ *	          weight, best_effort, user_weight, account_weight, nodes u32: added or set
+ *	REMOVE    job u64
+ *	ORDER     job u64, text: policy, empty for the default
+ *	GRANT     job, rate, until u64
+ *	POLICY    text: stage=spec
+ *	CAPACITY  u64
+ *	FILE      offset, length u64, text: name \0 a piece of the file, which a later record names
+ *	RATIO     op, bytes, thousandths u64
+ *	LOST      u64: records that could not be written fast enough; the rest cannot be checked
  */
 #ifndef SL_SCHED_TRACE_H
 #define SL_SCHED_TRACE_H

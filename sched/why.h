@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Why the next request of a job has not been sent yet: for people who ask, not for decisions.
- * Nothing is counted for it; it is read off the stages when somebody wants to know.
+ * The reason why the next request of a job has not been sent yet, for `sluice status`. It is derived
+ * from the state of the stages when it is asked for; nothing is counted, and no decision uses it.
  */
 #ifndef SL_SCHED_WHY_H
 #define SL_SCHED_WHY_H
@@ -21,7 +21,7 @@ enum sl_why_kind {
 	SL_WHY_RANK,	/* its grant is 0: those with one go first */
 	SL_WHY_JOB,	/* share: `job` goes first */
 	SL_WHY_SET,	/* share: the set of io-sets goes first */
-	SL_WHY_TURN,	/* it may go, and nobody goes first for a reason that has a name */
+	SL_WHY_TURN,	/* it may go; other jobs go first for no reason that has a name */
 };
 
 struct sl_why {

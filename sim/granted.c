@@ -11,7 +11,7 @@
  * Transfers that wait are not touched by advance(). A transfer whose rate went to 0 has been
  * interrupted; when it goes on, it holds its rate for restart_s seconds in which nothing moves
  * (what the PRIORITY variants of Gainaru et al. 2014, §3.1, are for). Interrupted in these seconds,
- *it has them all before it again.
+ * it has them all before it again.
  *
  * Example: capacity 10, restart 1 s. A (100 bytes) runs from 0 to 4 s, then B (20 bytes) goes
  * first until 6 s: A has 60 left, restarts until 7 s and ends at 13 s.

@@ -21,8 +21,8 @@
  * direction. The seal of a frame is SipHash-2-4 over the header, the stamp, the number of the frame
  * in its direction, and the SipHash of the payload, unless that is file data. So nobody on the way
  * can change, drop, repeat or reorder requests and answers, or say where data goes; the bytes of
- *file data themselves are not protected against somebody who can change packets, and nothing is
- *encrypted.
+ * file data themselves are not protected against somebody who can change packets, and nothing is
+ * encrypted.
  */
 #include "wire/auth.h"
 

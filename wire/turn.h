@@ -43,11 +43,12 @@
  *
  *	READS    a read that the page cache answers is free. It goes while the credit is above 0, or
  *	         if its data is seen to be cached, and what it has moved from the file system is
- *debited after it. (Without WRITES, a job with a max: debited before it, and put back.) WRITES   a
- *buffered write goes at once and makes bytes `dirty`. While the job has more than `dirty_most` of
- *them, or flushes a file, the program pays for `step` bytes after `step` bytes of its own files
- *from the credit, and starts to write each of them back (client/conn/wire.c). So the file system sees
- *them in the order of leases.
+ *	         debited after it. (Without WRITES, a job with a max: debited before it, and put
+ *	         back.)
+ *	WRITES   a buffered write goes at once and makes bytes `dirty`. While the job has more than
+ *	         `dirty_most` of them, or flushes a file, the program pays for `step` bytes after
+ *	         `step` bytes of its own files from the credit, and starts to write each of them
+ *	         back (client/conn/wire.c). So the file system sees them in the order of leases.
  *
  *	THROUGH  a write that finds no credit goes nevertheless while less than `dirty_most` bytes are
  *	         `left`, and is left itself: so a burst goes at once, and its job pays before the next one

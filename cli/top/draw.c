@@ -41,7 +41,7 @@ static void td_head(struct pen *p, const struct top_model *m, const struct top_v
 		snprintf(text, sizeof(text), "Layer '%s' is gone; waiting for its return. ",
 			 v->layer);
 		pen_say(p, TOP_BAD, text);
-		pen_end(p, TOP_FAINT, "Below: the last that was heard of it.");
+		pen_end(p, TOP_FAINT, "The last status that it sent is shown below.");
 	} else {
 		pen_end(p, up < m->s->ionodes_count ? TOP_BAD : TOP_STRONG, text);
 	}
@@ -195,7 +195,7 @@ static void td_bottom(struct pen *p, struct top_view *v, const char *message)
 	} else if (*message) {
 		pen_end(p, v->bad ? TOP_BAD : TOP_STRONG, message);
 	} else {
-		snprintf(text, sizeof(text), "By %s%s%s%s%s%s. ", top_sort_name(v->sort),
+		snprintf(text, sizeof(text), "Sorted by %s%s%s%s%s%s. ", top_sort_name(v->sort),
 			 v->reverse ? ", reversed" : "", *v->filter ? ", only '" : "", v->filter,
 			 *v->filter ? "'" : "", v->paused ? ", PAUSED" : "");
 		pen_say(p, v->paused ? TOP_HELD : TOP_PLAIN, text);

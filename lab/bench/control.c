@@ -120,7 +120,7 @@ int control_measure(struct control *c, struct control_row *row, double (*run)(vo
 	while (n < most && (spent_ns < ENOUGH_NS || !n)) {
 		ns[n] = run(what);
 		if (ns[n] < 0 && private_interrupted)
-			return CLI_FAILED; /* that is said by who ends it all */
+			return CLI_FAILED; /* the caller reports it */
 		if (ns[n] < 0)
 			return cli_fail(CMD, "%s%s%s could not run.", row->what,
 					row->policy ? " " : "", row->policy ? row->policy : "");

@@ -7,7 +7,7 @@
  *	write  sh, 100 × dd         env sh, the same    sluice run -- sh, the same
  *
  * A time goes from starting the process to its end. `run` is the first contact: what `sluice run`
- *adds to the program, compared with what `env` adds, which is the least for a program that starts
+ * adds to the program, compared with what `env` adds, which is the least for a program that starts
  * another. `exec` is what each further program adds that does no I/O in the layer, and `write` what
  * each adds that writes one small file; there the comparison is with env, so that the first contact
  * is not in it.

@@ -5,9 +5,9 @@
  * For a row, some jobs of some processes (worker.c) each read or write a file of their own,
  * one call after the other. They do so in slices of some ten milliseconds, in turn with libc's
  * functions and with those of the preloaded library: direct, sluice, direct, sluice, … All slices
- *of a row are done by the same processes on the same files, which were written before, so that page
+ * of a row are done by the same processes on the same files, which were written before, so that page
  * cache and allocation are the same for both, and a disturbance of the machine that is longer than
- *a slice affects both. Two neighbours make a pair, which gives a ratio; the row's is the median.
+ * a slice affects both. Two neighbours make a pair, which gives a ratio; the row's is the median.
  *
  *	process 0   |direct|sluice|direct|sluice|…
  *	process 1   |direct|sluice|direct|sluice|…

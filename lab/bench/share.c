@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `sluice bench share`: what two jobs, or one alone, get against what they were promised, in a layer with a
- *capacity over files in memory, so that nothing but Sluice decides.
+ * `sluice bench share`: what two jobs, or one alone, get compared with what they were promised, in a
+ * layer with a capacity over files in memory, so that nothing but Sluice decides.
  *
  *	alone    one job, at one of the nodes                         150 MB/s
  *	weights  --weight 4 beside --weight 1                         4 : 1

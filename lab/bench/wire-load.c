@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Loads of `sluice bench wire`: processes that do one thing on one file, and say at their end what
- *they moved. In the layer they are started by `sluice run`, as people do it.
+ * they moved. In the layer they are started by `sluice run`, as people do it.
  *
  *	direct    1 MiB writes with O_DIRECT
  *	dread     1 MiB reads with O_DIRECT

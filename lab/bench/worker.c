@@ -10,8 +10,8 @@
  *	dlopen("libc.so.6"), "pwrite64"  BENCH_DIRECT
  *
  * An order names a time to start, a length and a way. The slice ends with the operation that is
- *under way when its time is over. The time of each operation goes into a histogram of 32 buckets
- *for each power of two (an error of 3 % at most).
+ * under way when its time is over. The time of each operation goes into a histogram of 32 buckets
+ * for each power of two (an error of 3 % at most).
  */
 #include "lab/bench/worker.h"
 

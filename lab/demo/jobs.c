@@ -10,7 +10,7 @@
  *	process 1  |write|..|compute|write..|compute|
  *	            \_I/O__/         \_I/O_/
  *
- * What is written depends on job, process, round and offset, so that the files tell afterwards
+ * The data written depend on job, process, round and offset, so that the files tell afterwards
  * whether everything has arrived, and in the right place.
  */
 #include "lab/demo/jobs.h"

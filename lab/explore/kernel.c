@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A process of a live kernel: opens its file, waits for the word, makes its calls one after the
- * other, and tells when it was through. It knows nothing of layers: `sluice run` starts it, or
- * nobody does.
+ * A process of a live kernel. It opens its file, waits for the order to begin, makes its calls one
+ * after the other, and reports when it has finished. It knows nothing of layers: it is started by
+ * `sluice run`, or directly.
  *
  * Contents: the word at offset o of a file is mark + o / 8 * STEP, with another mark for each file
- * of each run. What is read is compared as it comes, what was written afterwards; so a call that
- * went to another place, or was lost, is found. Both are additions, far faster than any device.
+ * of each run. Data read is compared at once, data written afterwards, so that a call
+ * that was lost or went to another place is found. Both are additions, far faster than any device.
  *
  * A metadata kernel has a directory of its own and makes one call after the other there, in the
  * phases of mdtest: create all files, stat each, unlink each. A call that fails, or a file that is not empty, is an error.
@@ -342,7 +342,7 @@ static struct kernel_result ek_meta_open(const struct ek_process *q)
 
 /* ---- the steps of a process ---- */
 
-/* Who moves no data is not connected: the beginning of the first call, which comes again. */
+/* A process that moves no data is not connected: so make the beginning of the first call now. */
 static struct kernel_result ek_touch(struct ek_process *q)
 {
 	const struct explore_kernel *k = &q->task.kernel;

@@ -9,7 +9,7 @@
 /* With the number of nodes, order and device of the cell; `sluice up` does it. */
 int explore_layer_up(struct private *p, const struct explore_spec *s, const struct explore_cell *c);
 
-/* The controller is told that all its nodes serve the job; until it knows the job, for a while. */
+/* Map the job to all nodes; wait a while until the controller knows the job. */
 int explore_layer_map(const char *job, uint32_t ionodes);
 /* Processes that are connected to a node; -1: it does not say. */
 int64_t explore_layer_clients(uint32_t node);

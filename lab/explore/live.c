@@ -5,11 +5,10 @@
  * after the other while it is up, which is a randomised block for the statistician.
  *
  * A run: files are written if they are to be read; the processes are started with `sluice run`, or
- * alone if access is direct; they open their files and connect. With several I/O nodes the
- * controller is told that all of them serve the job, and it is awaited that each process is where
- * it belongs: process p of P, on compute node p * nodes / P, uses I/O node (compute node) * ionodes
- * / nodes, as in the paper on GekkoFWD. Then all begin at one time. The run took until the last
- * was through. What was written is compared, and removed. Metadata calls are never forwarded: the processes of such a kernel
+ * alone if access is direct; they open their files and connect. With several I/O nodes, the
+ * controller maps the job to all of them, and the run waits until each process is at its node: process p of P, on compute node p * nodes / P, uses I/O node (compute node) * ionodes
+ * / nodes, as in the paper on GekkoFWD. Then all begin at the same
+ * time. The time of a run ends with its last process. The files are compared, then removed. Metadata calls are never forwarded: the processes of such a kernel
  * make them in their turn.
  */
 #include <errno.h>

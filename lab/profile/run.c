@@ -9,14 +9,14 @@
  * in random order. A run is so many requests that it takes about 100 ms (less, if there is little
  * time in all). t and u being the times of a request in the two runs of a pair, the throughputs are
  * the geometric means over the pairs, and the logarithm of the ratio is the mean of ln(u / t) with
- * Student's 95 % interval; a single stall in a run counts little so, and what drifts slowly falls
- * on both runs of a pair.
+ * Student's 95 % interval; so a single stall in a run counts little, and a slow drift affects
+ * both runs of a pair.
  *
  *  1. The smallest, the largest and the middle one of the sizes are tested, PAIRS pairs each.
  *  2. The line through the times at the ends is compared with the middle. If it is wrong by more
  *     than 10 % and than the intervals are wide, sequentially or at random or in the ratio,
  *     the middles of both halves are tested in the same way, the worst first.
- *  3. Who has the widest interval gets another pair, until all ratios are within 5 %. Then lines
+ *  3. The test with the widest interval gets another pair, until all ratios are within 5 %. Then lines
  * are compared again, with what is known better now, and 2 and 3 repeat until no size is added.
  *
  * All ends when the time is over. A size that was not tested is on the line between its tested
@@ -26,7 +26,7 @@
  * Example, 8 KiB to 8 MiB on the model hdd: a sequential read of 8 KiB takes 0.118 ms, of 8 MiB
  * 69.955 ms. The line between gives 0.118 + 69.837 * (248 / 8184) = 2.235 ms for 256 KiB, which is
  * what is measured: three sizes of eleven are tested, and the ratio at 16 KiB is
- * 12.787 / 0.187 = 68.5 though nobody tried.
+ * 12.787 / 0.187 = 68.5 without a test.
  *
  * Stopping as soon as an interval looks narrow favours those that are narrow by chance: on a device
  * with 10 % noise 93 % of the intervals hold the ratio instead of 95 % (2,000 profiles).

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `sluice sim`, inside: a study is a scenario under several policies, each with several seeds.
- * cli/sim.c is the command, join.c reads scenarios, policies.c chooses policies, run.c runs
- * the study on threads, measure.c has the measures, table.c prints what came out,
- * words.c has what is said in words, trace.c keeps what a page needs of a run, html.c
- * writes the page.
+ * `sluice sim`: a study is a scenario under several policies, each with several seeds. cli/sim.c is
+ * the command, join.c reads scenarios, policies.c chooses policies, run.c runs the study on threads,
+ * measure.c computes the measures, table.c prints them, words.c makes sentences, trace.c records
+ * what the page draws, html.c writes the page.
  */
 #ifndef SL_LAB_STUDY_SIM_H
 #define SL_LAB_STUDY_SIM_H

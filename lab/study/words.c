@@ -43,9 +43,9 @@ const char *sim_about(const struct sim_study *s, char *buf, size_t size)
 			 wd_rate(rate, p->buffer_bps));
 	snprintf(buf, size,
 		 "%" PRIu32 " application%s on %" PRIu64
-		 "%s processor%s, ask%s for %.2f times %s%s",
+		 "%s processor%s; together they need %.2f of the bandwidth of %s%s",
 		 c->n_apps, c->n_apps == 1 ? "" : "s", used, of, used == 1 && !*of ? "" : "s",
-		 c->n_apps == 1 ? "s" : "", sim_load(s), wd_rate(rate, p->bandwidth_bps), buffer);
+		 sim_load(s), wd_rate(rate, p->bandwidth_bps), buffer);
 	return buf;
 }
 
@@ -54,12 +54,13 @@ const char *sim_window_text(const struct sim_study *s, char *buf, size_t size)
 	const char *mode = s->window == SL_WINDOW_PAPER ? "paper" : "exact";
 
 	if (s->scenario.to_s > 0)
-		snprintf(buf, size, "window %g to %g s (%s)", s->scenario.from_s, s->scenario.to_s,
-			 mode);
+		snprintf(buf, size, "measured from %g to %g s (window mode %s)", s->scenario.from_s,
+			 s->scenario.to_s, mode);
 	else if (s->scenario.from_s > 0)
-		snprintf(buf, size, "window %g s to the end (%s)", s->scenario.from_s, mode);
+		snprintf(buf, size, "measured from %g s to the end (window mode %s)",
+			 s->scenario.from_s, mode);
 	else
-		snprintf(buf, size, "the whole run");
+		snprintf(buf, size, "measured over the whole run");
 	return buf;
 }
 

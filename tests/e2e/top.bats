@@ -83,10 +83,10 @@ top() { # options
 	# the one that moves more comes first, until it is sorted by name
 	until_true 10 b_first
 	keys '>'
-	shows "By name"
+	shows "Sorted by name"
 	until_true 10 eval '[ "$(screen | sed -n "5s/ .*//p;6s/ .*//p" | tr "\n" " ")" = "a b " ]'
 	keys r
-	shows "By name, reversed"
+	shows "Sorted by name, reversed"
 	keys /
 	keys -l 'AT MAX'
 	keys Enter

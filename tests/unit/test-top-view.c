@@ -211,7 +211,7 @@ static void the_window_has_the_layer_the_jobs_and_the_keys(void **state)
 					  " 1.0ms at max"));
 	assert_int_equal(p->selected, 4);
 	assert_non_null(strstr(p->row[22], "a: min - max - weight 1; not held back"));
-	assert_non_null(strstr(p->row[23], "By now. ?:help q:quit"));
+	assert_non_null(strstr(p->row[23], "Sorted by now. ?:help q:quit"));
 	top_model_free(&m);
 }
 
@@ -551,7 +551,7 @@ static void keys_sort_and_filter(void **state)
 	type(&v, &m, "/job b");
 	top_press(&v, &m, TOP_KEY_ENTER, word);
 	order_is(&m, "10 ");
-	assert_true(on(draw(&m, &v), "By queue, only 'job b'."));
+	assert_true(on(draw(&m, &v), "Sorted by queue, only 'job b'."));
 	top_model_free(&m);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the allocate policies share (GekkoFWD, Bez et al. 2021, section 3).
+ * Code that the allocate policies share (GekkoFWD, Bez et al. 2021, section 3).
  *
  * The *options* of a job are 0, where direct access is allowed, and every number of I/O nodes that
  * its curve has a bandwidth for and that divides its compute nodes, so that each I/O node serves

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the allocate policies share: a job's options, fitting numbers into the machine. options.c */
+/* Shared by the allocate policies: a job's options, fitting numbers into the machine. options.c */
 #ifndef SL_POLICY_MACHINE_ALLOCATE_OPTIONS_H
 #define SL_POLICY_MACHINE_ALLOCATE_OPTIONS_H
 

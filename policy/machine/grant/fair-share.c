@@ -3,13 +3,13 @@
  * fair-share: every job the same rate, but none more than it can use.
  *
  * Max-min fairness: what a job cannot use because of its processors' bandwidth (cap = b * beta) is
- * shared by the others; nobody can get more without somebody getting less who has no more. The
- * comparison of IO-Sets, Barthélemy et al. 2024, §4 and of Gainaru et al. 2014. A job is one
+ * shared by the others; no job can get more unless one that has no more gets less. It is the
+ * baseline of IO-Sets, Barthélemy et al. 2024, §4 and of Gainaru et al. 2014. A job is one
  * whatever its size: 4096 processors get as much as 1, up to their caps.
  *
  * Example: capacity 10, caps 1 2 6 9: rates 1 2 3.5 3.5.
  *
- * Nobody starves and nobody is late: there is no order that priority or max_stall could change.
+ * No job starves or is late: there is no order that priority or max_stall could change.
  * O(n) a decision (list.c); a host that knows `fair` can do it in O(log n).
  */
 #include "policy/machine/grant/fair-share.h"

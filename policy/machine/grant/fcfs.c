@@ -9,7 +9,7 @@
  * Example: capacity 10; A asked at 3 s, cap 6; B at 1 s, cap 6; C at 2 s, cap 2: B 6, C 2, A 2.
  *
  * Jobs that asked at the same time go by job id. A job waits for those only that asked before it:
- * nobody starves, and as a job that has started is never behind one that has not, there is nothing
+ * no job starves, and as a job that has started is never behind one that has not, there is nothing
  * that priority or max_stall could change. O(n) a decision (list.c).
  */
 #include "policy/machine/grant/list.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the grant policies have in common.
+ * Code that the grant policies share: serving jobs in the order of a key, and by weight.
  *
  * In order (Gainaru et al. 2014, §3.1): at each event the jobs that want I/O are put in
  * the order of the policy, and each in turn gets min(cap, what is left). Only the jobs up to the
@@ -21,9 +21,9 @@
  * and 9. Pivot 6 again: 6 + 6 cannot be had. So the level is 7 / 2: 1 2 3.5 3.5.
  *
  * Bounded stall, which the paper leaves to time-outs: a job has lost (time since its phase began) -
- * (what was transferred / cap). Who lost max_stall goes before all others until its phase ends, in
- * order of the phases' beginnings. So it waits for those only that are as late and began earlier,
- * and any order of a policy comes without starvation. The count is of time lost, not of time since
+ * (what was transferred / cap). A job that lost max_stall goes before all others until its phase ends; such
+ * jobs go in the order in which their phases began. So a job waits only for jobs that are as late
+ * and began earlier, and no policy can starve a job. The count is of time lost, not of time since
  * the phase began: a long transfer at full rate never counts as late. Jobs that are late go before
  * those that have started (`priority`).
  */

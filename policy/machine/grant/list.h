@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the grant policies have in common: serving jobs in the order of a key, and sharing by
+ * Code that the grant policies share: serving jobs in the order of a key, and sharing by
  * weight. Both are given the keys or weights where the rates will stand, in rate_bps, so that no
  * policy needs memory for each job.
  */
@@ -12,7 +12,7 @@
 /* State, or first member of the state, of a policy that serves jobs in order. */
 struct sl_grant_list {
 	bool priority;	      /* who has started goes before who has not */
-	sl_time max_stall_ns; /* who lost this long in a phase goes before all others; 0: nobody */
+	sl_time max_stall_ns; /* a job that lost this long in a phase goes first; 0: none does */
 };
 
 extern const char *const sl_grant_no_yes[];
@@ -57,7 +57,7 @@ sl_time sl_grant_wake(const struct sl_grant_list *l, struct sl_io_job **jobs, ui
  */
 void sl_grant_by_weight(struct sl_io_job **jobs, uint32_t n, double capacity_bps);
 
-/* What the job has lost in its present phase so far, against a transfer at full rate. */
+/* The time that the job has lost in its present phase, compared with a transfer at full rate. */
 double sl_grant_stall_ns(const struct sl_io_job *j, sl_time now);
 
 /* ---- how much a job was delayed, and what its bytes are worth, in measure.c ---- */

@@ -29,8 +29,8 @@ static sl_time lit_decide(void *state, struct sl_io_job **jobs, uint32_t n, doub
 
 const struct sl_grant_ops sl_grant_max_sys_eff_literal = {
 	.base = { .name = "max-sys-eff-literal",
-		  .summary = "low processors times efficiency first: the paper's text, to compare "
-			     "with",
+		  .summary = "low processors times efficiency first, as the paper's text has it; "
+			     "for comparison",
 		  .source = "Gainaru et al. 2014, section 3.1, MaxSysEff, by its text",
 		  .params = sl_grant_list_params,
 		  .state_size = sl_grant_list_size,

@@ -9,7 +9,7 @@
  * Example: capacity 10, caps 6. A has done in 50 s what takes 40 s alone (0.8), B in 60 s what
  * takes 30 s (0.5), C in 20 s what takes 18 s (0.9): B 6, A 4, C 0.
  *
- * Who waits falls behind and comes first in the end: nobody starves. O(n) a decision (list.c).
+ * A job that waits falls behind and so comes first in the end: no job starves. O(n) a decision (list.c).
  */
 #include "policy/machine/grant/list.h"
 

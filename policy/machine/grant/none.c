@@ -2,7 +2,7 @@
 /*
  * none: no grants; whoever wants I/O does it.
  *
- * Live, no job is told to wait and none has a rate: what the I/O nodes' own stages and the file
+ * Live, no job waits and none has a rate: what the I/O nodes' own stages and the file
  * system make of it, happens. In a phase-level model, where a rate must be known, the file system
  * is taken to share fairly among the jobs that are doing I/O: equal rates, none more than it can
  * use. That is the congested case of Gainaru et al. 2014, §4 without what congestion

@@ -14,9 +14,9 @@
  * windows of others leave free (spare=late), from its next window on at 32 s that one too. So a
  * wait is never longer than the longest gap between two windows of the job, and mostly shorter.
  *
- * Late is: a window has gone by since its last phase ended, or since it asked, that it could not
- * use or that was not enough. Who is early waits; with spare=all everybody may use what is free,
- * with spare=none nobody. A job that is not in the plan always may; when it has waited for a whole
+ * A job is late if, since its last phase ended or since it asked, a window has passed that it could
+ * not use or that was not enough. An early job waits. With spare=all every job may use free
+ * bandwidth, with spare=none no job. A job that is not in the plan always may; when it has waited for a whole
  * period, it goes first. Without a plan, that is first come first served.
  *
  * Between two windows of a job there are its computing, `slack` on top for computing that takes
@@ -83,7 +83,7 @@ static const struct sl_param params[] = {
 	  .max = 10000,
 	  .def = 0 },
 	{ .name = "spare",
-	  .help = "Who may use bandwidth that no window needs now: nobody, jobs that missed "
+	  .help = "Jobs that may use bandwidth that no window needs now: none, those that missed "
 		  "theirs, "
 		  "or all.",
 	  .unit = SL_CHOICE,

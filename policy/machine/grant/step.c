@@ -71,7 +71,7 @@ static double st_loss(const struct sl_io_job *j)
 	return j->procs * j->compute_s / (sl_grant_period_s(j) * j->cap_bps);
 }
 
-/* Whom it keeps step with and asked later than; NULL: nobody. */
+/* The job that it keeps step with and that asked before it; NULL: none. */
 static const struct sl_io_job *st_leader(struct sl_io_job *const *first, const struct sl_io_job *j)
 {
 	const struct sl_io_job *leader = first[st_slot(j)];

@@ -30,8 +30,8 @@
  * x = 0.9: 50 * (1 + 0.00008) = 50. B: 10, x = 0.6: 10 * (1 + 0.054) = 10.5. C: 1, x = 0.4: 1 * (1
  * + 35.5) = 36.5. A is served, then C, B. A little later C has x = 0.39 and 54.2: C is first.
  *
- * A job that never computes is taken to compute a thousandth of its transfers. Who waits has x
- * towards 0, and (g/x)^16 beats any other worth: nobody starves. O(n) a decision (list.c).
+ * A job that never computes is taken to compute a thousandth of its transfers. The x of a waiting job
+ * goes towards 0, so that (g/x)^16 exceeds every other worth: no job starves. O(n) a decision (list.c).
  */
 #include "policy/machine/grant/list.h"
 

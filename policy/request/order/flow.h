@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the order policies work on, and the tools that they share.
+ * The data structure that order policies work on, and the functions that they share.
  *
  * A *flow* holds the requests of one lane, waiting and in flight. Each file of it has two
  * *queues*, reads and writes, and each queue keeps *runs*, sorted by offset: a run is a chain
@@ -14,8 +14,8 @@
  *
  * The fence. Two requests of a flow that overlap, one of them writing, are executed in arrival
  * order: the second does not wait in a queue but behind the first, in file->blocked, until
- * nothing it overlaps is waiting or in flight. What is not blocked is therefore free of
- * conflicts, which is why queues may be reordered at will and write runs never overlap. Once
+ * nothing it overlaps is waiting or in flight. Requests that are not blocked are therefore free of
+ * conflicts, so that queues may be reordered at will and write runs never overlap. Once
  * something is blocked on a file, everything newer on that file lines up behind it: overlaps
  * are rare, and a plain line cannot be overtaken. The age of a request, which bounds how long it
  * can be passed over (max_age_ms), counts from when it is let into its queue.
@@ -82,7 +82,7 @@ struct sl_file {
 	struct sl_queue queue[2];
 };
 
-/* What the flows of one scheduler share: pools and numbers. Memory is the host's. */
+/* Pools and numbers that the flows of one scheduler share. Memory is the host's. */
 struct sl_flow_env {
 	struct sl_run *runs;
 	struct sl_file *files;

@@ -5,8 +5,8 @@
  * ThemisIO (Wang et al., SC 2023) shares a burst buffer by such words: job-fair, user-fair,
  * size-fair, and one inside the other. The share of a job is the product over the levels of its
  * group's weight over the sum of the weights of the groups beside it that are *active*, which have
- * something to send. So what somebody does not use goes to those nearest to him, and nothing is
- * held back while nobody competes.
+ * something to send. So bandwidth that a group does not use goes to its nearest siblings, and nothing is held back
+ * while no job competes.
  *
  *	by=account:user:job, all weights 1, all have something to send
  *
@@ -24,8 +24,8 @@
  * batch (wfq.c has the proof of one level; a group is to its parent what a lane is to wfq).
  *
  * weigh=nodes multiplies the weight of a job by its compute nodes (size-fair). The weight of a
- * user or an account is 1 unless the host says otherwise. Jobs whose user or account nobody knows
- * are one user or one account.
+ * user or an account is 1 unless the host says otherwise. Jobs of an unknown user or
+ * account count as one user or one account.
  *
  * by= says which levels there are; the job is always the last. A group is made when the first of
  * its jobs is heard of, and forgotten with the last.

@@ -11,7 +11,7 @@
  *
  * A lane that comes back with old requests is first again: order is by arrival of the request,
  * not of the lane. So a request waits for those that came before it and for their batches, and
- * no other: nobody starves. Enter, leave and charge O(log lanes), pick O(1).
+ * no other: no job starves. Enter, leave and charge O(log lanes), pick O(1).
  */
 #include "policy/request/share/fifo.h"
 

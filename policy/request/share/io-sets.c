@@ -11,8 +11,8 @@
  *
  * Between sets: credit. In each round every set that has something to send has one turn, with a
  * credit of quantum * p / p_min bytes, p_min the smallest priority present; high priorities go
- * first. A set is served while it has credit; what it used too much is taken from its next turns,
- * what it left is lost with the round. When nobody has credit, the next round begins.
+ * first. A set is served while it has credit; overdraft is taken from its next turns,
+ * unused credit is lost with the round. When no set has credit, the next round begins.
  *
  * Example, the paper's experiment: A has period 19.2 s (S1, p = 1/10), B to P 384 s (S3, 1/1000).
  * While A and the others want to send, a round is 100 MiB of A and 1 MiB of the others; among
@@ -83,7 +83,8 @@ static const struct sl_param params[] = {
 	  .max = 1 << 30,
 	  .def = 1 << 20 },
 	{ .name = "exclusive",
-	  .help = "Who has the set: the job whose I/O phase began first, or the lowest job id.",
+	  .help = "The job that is served first in a set: the one whose I/O phase began first, or "
+		  "the lowest job id.",
 	  .unit = SL_CHOICE,
 	  .min = BY_PHASE,
 	  .max = BY_ID,
@@ -317,7 +318,7 @@ static bool ios_held(const struct ios *s, const struct ios_set *set, sl_time now
 	return true;
 }
 
-/* Who has the set now; *forced: by having waited too long. Inline, as it is in the path of pick. */
+/* The job that has the set now; *forced: it has waited too long. Inline: pick calls it. */
 static inline __attribute__((always_inline)) uint32_t
 ios_holder(const struct ios *s, const struct ios_set *set, sl_time now, bool *forced)
 {

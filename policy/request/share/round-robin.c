@@ -13,7 +13,7 @@
  * policy waits keeps its number, and when it is back it has not lost its turn. With a ring, a
  * lane that waits a little before every batch would start at the end each time.
  *
- * A ready lane is served after at most one batch of each other lane: nobody starves. Bytes are not
+ * A ready lane is served after at most one batch of each other lane: no job starves. Bytes are not
  * counted: jobs with large requests get more. Enter, leave, charge O(log lanes), pick O(1).
  */
 #include "policy/policy.h"
