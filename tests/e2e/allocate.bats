@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # `sluice allocate`: Table 4 of the paper, the answers of another solver, studies, mistakes.
 bats_require_minimum_version 1.5.0
+load fails
 
 TABLE4=BT-C,BT-D,IOR-MPI,POSIX-L,MAD,S3D
 
 setup() {
+	COMMAND=allocate
 	SLUICE=$(realpath "${SLUICE:-build/cli/sluice}")
 	EXAMPLES=$(realpath "${SOURCE_DIR:-.}/examples/allocate")
 	CURVES=$EXAMPLES/gekkofwd.csv
@@ -18,19 +20,6 @@ setup() {
 		b,1,12,8,8
 		b,2,13,8,8
 	END
-}
-
-# The words of a mistake, all of standard error; exit status 2, nothing on standard output.
-wrong() {
-	local words=$1
-	shift
-	run --separate-stderr "$SLUICE" allocate "$@"
-	[ "$status" -eq 2 ]
-	[ "$output" = "" ]
-	[[ "$stderr" == $words ]] || {
-		echo "got: $stderr"
-		return 1
-	}
 }
 
 # The same for a file with this text.

@@ -1,21 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # `sluice bench`: what it prints and what it refuses. No test here fails on a time.
 bats_require_minimum_version 1.5.0
+load fails
 
 setup() {
 	SLUICE=${SLUICE:-build/cli/sluice}
-}
-
-wrong() {
-	local words=$1
-	shift
-	run --separate-stderr "$SLUICE" "$@"
-	[ "$status" -eq 2 ]
-	[ "$output" = "" ]
-	[ "$stderr" = "$words" ] || {
-		echo "got: $stderr"
-		return 1
-	}
 }
 
 @test "JSON has a row for each combination, with the keys of the format" {

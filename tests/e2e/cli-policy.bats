@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # `sluice` itself: help, version, wrong use; and `sluice policy`.
 bats_require_minimum_version 1.5.0
+load fails
 
 setup() {
 	SLUICE=${SLUICE:-build/cli/sluice}
@@ -15,19 +16,6 @@ fits() {
 			return 1
 		}
 	done <<<"$output"
-}
-
-# Wrong use: status 2, nothing on stdout, one line on stderr.
-wrong() {
-	local words=$1
-	shift
-	run --separate-stderr "$SLUICE" "$@"
-	[ "$status" -eq 2 ]
-	[ "$output" = "" ]
-	[ "$stderr" = "$words" ] || {
-		echo "got: $stderr"
-		return 1
-	}
 }
 
 @test "--version and version print the same" {

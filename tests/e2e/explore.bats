@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # `sluice explore`: simulated and live; what it writes, going on after an interruption, what is refused.
 bats_require_minimum_version 1.5.0
+load fails
 load live
 
 setup() {
+	COMMAND=explore
 	SLUICE=$(realpath "${SLUICE:-build/cli/sluice}")
 	SOURCE_DIR=$(realpath "${SOURCE_DIR:-.}")
 	MATRIX=$SOURCE_DIR/examples/explore/agios-matrix.yaml
@@ -14,14 +16,6 @@ setup() {
 
 teardown() {
 	live_teardown
-}
-
-fails() { # status, pattern of stderr, arguments
-	local expected=$1 pattern=$2
-	shift 2
-	run "-$expected" --separate-stderr "$SLUICE" explore "$@"
-	[ "$output" = "" ]
-	[[ "$stderr" == $pattern ]] || { echo "got: $stderr"; return 1; }
 }
 
 small() { # further keys

@@ -2,6 +2,7 @@
 # What the tests of layers share: each has a directory and a runtime directory of its own, and
 # whatever it leaves running is stopped by its pid.
 load wait
+load fails
 
 layer_setup() {
 	SLUICE=${SLUICE:-build/cli/sluice}
@@ -35,12 +36,4 @@ kill_node() {
 
 job() { # job, key of its status: null if there is none
 	"$SLUICE" status --json | jq "[.jobs[] | select(.job == \"$1\")][0].$2"
-}
-
-fails() { # status (0: only a warning), the whole of stderr, arguments of sluice
-	local expected=$1 message=$2
-	shift 2
-	run "-$expected" --separate-stderr "$SLUICE" "$@"
-	[ "$expected" -eq 0 ] || [ "$output" = "" ]
-	[ "$stderr" = "$message" ] || { echo "got: $stderr"; return 1; }
 }

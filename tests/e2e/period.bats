@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # `sluice period`: the traces of FTIO, made-up ones, and mistakes.
 bats_require_minimum_version 1.5.0
+load fails
 
 setup() {
+	COMMAND=period
 	SLUICE=$(realpath "${SLUICE:-build/cli/sluice}")
 	DATA=$(realpath "${SOURCE_DIR:-.}")/tests/data/ftio
 	cd "$BATS_TEST_TMPDIR"
@@ -10,18 +12,6 @@ setup() {
 
 json() {
 	"$SLUICE" period --json "$@"
-}
-
-wrong() { # words of all of standard error, arguments
-	local words=$1
-	shift
-	run --separate-stderr "$SLUICE" period "$@"
-	[ "$status" -eq 2 ]
-	[ "$output" = "" ]
-	[[ "$stderr" == $words ]] || {
-		echo "got: $stderr"
-		return 1
-	}
 }
 
 # See tests/data/ftio/README.md for what FTIO says, and why we differ where we do.

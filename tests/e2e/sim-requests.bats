@@ -2,21 +2,15 @@
 # `sluice sim --requests`: scenarios, what is printed, what is refused; and the recording of a live
 # node gives its own decisions again.
 bats_require_minimum_version 1.5.0
+load fails
 
 setup() {
+	COMMAND="sim --requests"
 	SLUICE=$(realpath "${SLUICE:-build/cli/sluice}")
 	REAL=$(realpath "${SLUICED:-$(dirname "$SLUICE")/../sluiced/sluiced}")
 	SOURCE_DIR=$(realpath "${SOURCE_DIR:-.}")
 	LARGE=$SOURCE_DIR/examples/scenarios/agios-shared-large.yaml
 	cd "$BATS_TEST_TMPDIR"
-}
-
-fails() { # status, pattern of stderr, arguments
-	local expected=$1 pattern=$2
-	shift 2
-	run "-$expected" --separate-stderr "$SLUICE" sim --requests "$@"
-	[ "$output" = "" ]
-	[[ "$stderr" == $pattern ]] || { echo "got: $stderr"; return 1; }
 }
 
 small() {

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # `sluice sim SCENARIO`: the comparison as table, JSON, CSV and page; repetitions; mistakes.
 bats_require_minimum_version 1.5.0
+load fails
 
 setup() {
+	COMMAND=sim
 	SLUICE=$(realpath "${SLUICE:-build/cli/sluice}")
 	cd "$BATS_TEST_TMPDIR"
 	cat >mix.yaml <<-END
@@ -19,19 +21,6 @@ setup() {
 		  - {name: a, count: 3, procs: 4, compute: {uniform: [10, 30]}, volume: 900M}
 		  - {name: b, count: 2, procs: 8, compute: {exponential: 40}, volume: {normal: [2G, 300M]}}
 	END
-}
-
-# The words of a mistake, all of standard error; exit status 2, nothing on standard output.
-wrong() {
-	local words=$1
-	shift
-	run --separate-stderr "$SLUICE" sim "$@"
-	[ "$status" -eq 2 ]
-	[ "$output" = "" ]
-	[[ "$stderr" == $words ]] || {
-		echo "got: $stderr"
-		return 1
-	}
 }
 
 @test "the table marks the best, shows the limit and fits 80 columns" {
