@@ -22,7 +22,7 @@ static int jb_help(void)
 	puts("usage: sluice job add [--name NAME] JOB [KEY=VALUE]...\n"
 	     "       sluice job end [--name NAME] JOB\n"
 	     "\n"
-	     "Registers a job with all nodes of a layer, or changes what is known of it; 'end':\n"
+	     "Registers a job with all nodes of a layer, or changes its facts; 'end':\n"
 	     "nothing holds the job any more, it is forgotten when its programs have ended.\n"
 	     "For the prolog and the epilog of a batch system. In a layer for all users JOB is\n"
 	     "UID/NUMBER, and only administrators may do this.\n"
