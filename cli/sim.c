@@ -16,7 +16,7 @@
 #include "layer/check.h"
 
 enum format { TABLE, JSON, CSV };
-enum { OF_DEVICE = 256, OF_WINDOW, OF_LOG, OF_DETECT };
+enum { OF_DEVICE = 256, OF_WINDOW, OF_DETECT };
 
 struct request {
 	char **paths;
@@ -144,9 +144,7 @@ static int one_option(struct request *r, int opt)
 	case 'c':
 		return format_option(r, CSV);
 	case OF_DEVICE:
-	case OF_LOG:
-		return cli_usage(SIM_CMD, "--%s is for --requests.",
-				 opt == OF_LOG ? "log" : "device");
+		return cli_usage(SIM_CMD, "--device is for --requests.");
 	case OF_WINDOW:
 		return cli_usage(SIM_CMD, "--window is for --requests; here there is "
 					  "--window-mode, and the window of the scenario.");
@@ -171,7 +169,6 @@ static int read_options(struct request *r, int argc, char **argv)
 		{ "help", no_argument, NULL, 'h' },
 		{ "device", required_argument, NULL, OF_DEVICE },
 		{ "window", required_argument, NULL, OF_WINDOW },
-		{ "log", required_argument, NULL, OF_LOG },
 		{ 0 },
 	};
 	int opt, status;
