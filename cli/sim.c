@@ -32,7 +32,7 @@ struct request {
 static int help(void)
 {
 	puts("usage: sluice sim SCENARIO.yaml... [OPTION]...\n"
-	     "       sluice sim --requests SCENARIO.yaml [OPTION]...\n"
+	     "       sluice sim --requests [OPTION]... SCENARIO.yaml\n"
 	     "       sluice sim --generate KIND [OPTION]...\n"
 	     "       sluice sim --import-darshan LOG... [OPTION]...\n"
 	     "\n"

@@ -40,7 +40,7 @@ struct study {
 
 static int sr_help(void)
 {
-	puts("usage: sluice sim --requests SCENARIO.yaml [OPTION]...\n"
+	puts("usage: sluice sim --requests [OPTION]... SCENARIO.yaml\n"
 	     "\n"
 	     "Simulates processes that read and write files on a few servers, request by\n"
 	     "request, with the scheduler of the daemon in each server, and compares its\n"
