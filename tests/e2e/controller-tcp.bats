@@ -49,9 +49,12 @@ at_node() { # number of the one node that has all processes, how many
 }
 
 @test "programs that come over TCP move between nodes, and every byte is right" {
-	far fio --name=v --directory="$ROOT" --rw=randrw --bs=4k-256k --size=4m --numjobs=3 --ioengine=psync \
-		--fsync=16 --verify=crc32c --verify_fatal=1 --verify_state_save=0 --time_based --runtime=8 \
-		--output=fio.out 3>&- &
+	# Until the moves are done, however long they take.
+	far sh -c 'until [ -e stop ]; do
+		fio --name=v --directory="$0" --rw=randrw --bs=4k-256k --size=4m --numjobs=3 --ioengine=psync \
+			--fsync=16 --verify=crc32c --verify_fatal=1 --verify_state_save=0 --time_based --runtime=4 \
+			>>fio.out || exit
+	done' "$ROOT" 3>&- &
 	LOAD=$!
 	until_true eval 'ask c status | jq -e ".jobs[] | select(.in_io)" >/dev/null'
 	for node in 1 0 1; do
@@ -64,6 +67,7 @@ at_node() { # number of the one node that has all processes, how many
 		ask c "map $JOB $((i % 2))"
 		sleep 0.1
 	done
+	: >stop
 	wait "$LOAD" || { cat fio.out; false; }
 	LOAD=
 	run -1 grep -E 'verify:|err= *[1-9]' fio.out
