@@ -133,21 +133,23 @@ static bool merge_jobs(struct status *all, struct status *node, const char *name
 	return true;
 }
 
-/* The part whose reason matters most: where most waits, else most is moved, else most processes are. */
+static bool matters_more(const struct status_job *p, const struct status_job *than)
+{
+	if (p->queued_requests != than->queued_requests)
+		return p->queued_requests > than->queued_requests;
+	if (p->bandwidth_bps != than->bandwidth_bps)
+		return p->bandwidth_bps > than->bandwidth_bps;
+	return p->clients > than->clients;
+}
+
+/* The part whose reason is shown: where most requests wait, else most bytes move, else most processes are. */
 static const struct status_job *leading_part(const struct status_job *job)
 {
 	const struct status_job *best = NULL;
 
-	for (const struct status_job *p = job->parts; p; p = p->next_part) {
-		double more = best ? p->queued_requests - best->queued_requests : 1;
-
-		if (more == 0)
-			more = p->bandwidth_bps - best->bandwidth_bps;
-		if (more == 0)
-			more = p->clients - best->clients;
-		if (more > 0)
+	for (const struct status_job *p = job->parts; p; p = p->next_part)
+		if (!best || matters_more(p, best))
 			best = p;
-	}
 	return best;
 }
 

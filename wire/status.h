@@ -122,7 +122,7 @@ extern const struct status_field status_job_fields[], status_layer_fields[], sta
 
 static inline double *status_double(const void *of, const struct status_field *f)
 {
-	return (double *)((char *)(uintptr_t)of + f->at);
+	return (double *)(void *)((char *)(uintptr_t)of + f->at);
 }
 
 static inline const char **status_text(const void *of, const struct status_field *f)

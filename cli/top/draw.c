@@ -210,8 +210,7 @@ static void td_help(struct pen *p, unsigned rows)
 		"",
 		"  up, down, j, k   choose a job       PgUp PgDn Home End  farther",
 		"  m  M  w          its min, max, weight: asks, and sets it for the whole job",
-		"  l                another limit: max_ops, max_CLASS, max_iops, max_read, "
-		"max_write",
+		"  l                another limit: max_ops, max_iops, max_read, max_write",
 		"  < >  s           sort by the figure before or after, or by its name",
 		"  r                the other way round",
 		"  /                only jobs with this in their name or reason; empty: all",
