@@ -361,7 +361,7 @@ bad() {
 			.period_first_found_s < 60) and
 		(.seldom | .period_found_s > 105 and .period_found_s < 120 and .period_first_found_s < 600) and
 		.never.period_found_s == null)'
-	[[ "$("$SLUICE" sim three.yaml --detect-periods --per-app)" == *"periods detected"*iterations*period* ]]
+	[[ "$("$SLUICE" sim three.yaml --detect-periods --per-app | tr '\n' ' ')" == *"periods detected"*iterations*period* ]]
 	# The hints say the opposite of what is true: they cost what detection saves.
 	stretch() { "$SLUICE" sim two.yaml "$@" --json | jq '.policies[0].max_stretch'; }
 	jq -en "$(stretch --detect-periods) + .05 < $(stretch)"
