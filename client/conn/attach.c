@@ -5,7 +5,7 @@
  * The first data call on a file of the layer opens and maps S.turn and S.jobs/NUMBER. There is no
  * connection and no lock: two threads that come at the same time both map, and one of them unmaps
  * again. If the job's file is not there the job is registered with a control line, once a second at
- * most, and not for longer than REGISTER_NS. If all of this fails the call goes at once.
+ * most, and not for longer than REGISTER_NS. If all of this fails, the call is made at once.
  *
  *	open S.turn, mmap, close; open S.jobs/000000000000002a, mmap, close        some 15 us
  *
@@ -273,7 +273,7 @@ static int register_job(const char *path, const char *name, uint64_t *number, bo
 	return refused && !plain ? register_job(path, name, number, true) : rc;
 }
 
-/* There is a layer, and nobody answers. Said once. */
+/* The layer exists, but no node answers. Reported once. */
 static void say_nobody(const char *path)
 {
 	struct path dir = { .length = 0 };
@@ -376,7 +376,7 @@ static void enter(const struct turn_route *r, struct sl_turn_job *job)
 	p = turn_foreign() ? NULL : entry(job);
 	if (p) {
 		atomic_store(&p->phase, part_of(r) ? 0 : atomic_load(&mark->phase));
-		/* What the program before this one in the same process has left. */
+		/* Dirty bytes left by the program that this process ran before exec. */
 		atomic_fetch_add(&job->left, atomic_exchange(&p->dirty, 0));
 	}
 	atomic_store(&mark->entered[part_of(r)], 1);
@@ -546,7 +546,10 @@ static struct sl_turn_job *contact(struct turn_route *r)
 		return NULL;
 	found = map_pair(s->socket, number, &p);
 	if (!found || is_gone(p.job)) {
-		/* It is not there; or else this process lacks something, and may not ask either. */
+		/*
+		 * Register only if the job does not exist; a process out of descriptors or memory
+		 * cannot.
+		 */
 		rc = found || errno == ENOENT ? 0 : ENOTCONN;
 		if (found)
 			unmap(&p);
@@ -562,7 +565,7 @@ static struct sl_turn_job *contact(struct turn_route *r)
 	return found ? settle(r, &p) : NULL;
 }
 
-/* The node is silent, and its segment will not tell us of another: the first node may. */
+/* A silent node cannot announce another one in its segment: ask the first node. */
 static struct sl_turn_job *look_elsewhere(struct turn_route *r, struct sl_turn_job *job)
 {
 	int64_t now = turn_now_ns();

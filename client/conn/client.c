@@ -5,10 +5,10 @@
  *
  * A transfer is cut into pieces. Some of them are under way at once, so that sending the next
  * overlaps with the node writing the last, and so that the scheduler sees what this program still
- * wants. What has been moved is what has been moved without a gap. If the node dies,
- * everything else is sent again to the next one: a write at an offset may be repeated. An append
- * may not: when the node was at it the outcome is unknown and the caller gets EIO. An append that
- * does not fit into one piece is the program's own, since the node could not make it whole.
+ * wants. Only bytes up to the first gap count as moved. If the node dies, everything else is sent
+ * again to the next node: a write at an offset may be repeated. An append may not: if the node
+ * had begun it, the outcome is unknown and the caller gets EIO. The program itself makes an
+ * append that does not fit into one piece, since the node could not make it in one call.
  */
 #include <errno.h>
 #include <string.h>
@@ -25,7 +25,7 @@
 
 #define REST_IOV 64
 
-/* The node does not take any more: move the rest with our own calls. */
+/* The node accepts no more of this transfer: move the rest with our own calls. */
 static void move_rest(struct transfer *t)
 {
 	while (t->done < t->total) {
@@ -64,8 +64,8 @@ static int settle(struct transfer *t, struct pieces *p, bool *stop)
 }
 
 /*
- * Over TCP signals are blocked meanwhile: if one has a handler, nothing more is posted, and AGAIN
- * returned when all that is under way has been answered.
+ * Over TCP, signals are blocked meanwhile. If a pending signal has a handler, no more pieces are
+ * posted, and AGAIN is returned when all posted pieces have been answered.
  */
 int move_pieces(struct conn *c, uint64_t file, struct transfer *t, struct pieces *p)
 {
@@ -74,7 +74,7 @@ int move_pieces(struct conn *c, uint64_t file, struct transfer *t, struct pieces
 	bool stop = false, pause = false;
 	int rc, error = 0;
 
-	/* Several appends are not one: others could come between. The kernel keeps it whole. */
+	/* Other writers could come between the pieces of an append. The kernel keeps it whole. */
 	if (t->append && t->total > via->piece_bytes)
 		return -ENOTCONN;
 	while (p->count || (posted < t->total && !stop && !pause)) {
@@ -104,8 +104,7 @@ int move_pieces(struct conn *c, uint64_t file, struct transfer *t, struct pieces
 	return !error && !stop && pause ? AGAIN : error;
 }
 
-/* All that the node could do. 0, or the error that stopped it; -ENOTCONN: the node does not take
- * it. */
+/* Move what the node can move. 0, or an error; -ENOTCONN: the node refuses the file. */
 static int transfer_through(struct sl_remote *r, int fd, struct transfer *t)
 {
 	uint64_t file = 0;
@@ -138,10 +137,10 @@ static int transfer_through(struct sl_remote *r, int fd, struct transfer *t)
 			continue;
 		}
 		if (error == GONE && opened)
-			t->since = 1; /* nobody knows how long it was waited for */
+			t->since = 1; /* the length of the wait is unknown */
 		if (error == GONE && t->unknown)
 			return -EIO;
-		/* Not opened: the node does not take the file. The program's own is as good. */
+		/* Not opened: the node refuses the file. The program uses its own descriptor. */
 		if (error != GONE)
 			return opened ? error : -ENOTCONN;
 	}
@@ -157,7 +156,7 @@ static ssize_t transfer(struct sl_remote *r, int fd, struct transfer *t)
 	error = transfer_through(r, fd, t);
 	if (error != -ENOTCONN)
 		return t->done ? (ssize_t)t->done : error;
-	/* By now the number may mean another file: then there is nothing that we could do. */
+	/* By now the number may mean another file: then we cannot finish the call. */
 	if ((t->done || t->since) && !sl_client_same(fd, r)) {
 		if (t->done)
 			return (ssize_t)t->done;

@@ -2,8 +2,8 @@
 /*
  * A process as client of an I/O node: one connection, made at the first use, shared by all its
  * threads. Used by the preloaded library and by programs of the project. Depends on libc alone,
- * allocates with mmap (it may run inside malloc's caller), is silent but for one line when it gives
- * the node up.
+ * allocates with mmap (it may run inside malloc's caller), and prints nothing but one line when
+ * it gives up on the node.
  *
  * A *remote file* is an open file description that the node has been given. All calls take and
  * return what the system call of that name does, with negative errno instead of -1.
@@ -48,9 +48,8 @@ struct sl_remote {
  * data. */
 bool sl_client_look(int fd, struct sl_remote *r);
 /*
- * Whether fd still is that file, opened for the same. If not, and the call has not lasted for
- * longer than a moment, nobody can say that it had begun before: it may as well do what it would do
- * now.
+ * Whether fd still is that file, opened with the same flags. If not, and the call began only a
+ * moment ago, it is treated as if it began after the change: it acts on the new file.
  */
 #define SL_MOMENT_NS INT64_C(50000000)
 bool sl_client_same(int fd, const struct sl_remote *r);
@@ -60,8 +59,8 @@ bool sl_client_enabled(void);
 /* What the environment says of the job this process belongs to; NULL: nothing. */
 const char *sl_client_job(void);
 /*
- * While a node was waited for in vain, and until one is looked for again: -EIO or -ENOTCONN, which
- * is what calls would give. Else 0. Cheap.
+ * After a wait for a node has timed out, until the next search for one: -EIO or -ENOTCONN, the
+ * error that calls return meanwhile. Else 0. Cheap.
  */
 int sl_client_given_up(void);
 /* The directory, canonical, without a trailing slash; NULL when not enabled. */
@@ -82,12 +81,12 @@ ssize_t sl_client_write(struct sl_remote *r, int fd, const struct iovec *iov, si
 			off_t offset, bool append);
 /*
  * The node's part of fsync() or fdatasync(): for files that were written over TCP, whose data may
- * be in another machine's memory. 0, or negative errno: -EIO also if the node's life is not the one
- * in which it took data of this file since the last call. -ENOTCONN: there is nothing to do at a
- * node. The caller's own fsync() follows in any case, for what did not go through the node.
+ * be in another machine's memory. 0, or negative errno: -EIO also if the node has restarted since
+ * it took data of this file that was not synced. -ENOTCONN: a node has nothing to do. The
+ * caller's own fsync() follows in any case, for data that did not go through the node.
  */
 int sl_client_fsync(struct sl_remote *r, int fd, bool data_only);
-/* The same for all that the node's file system has: sync() and syncfs(). */
+/* The same for the node's whole file system: sync() and syncfs(). */
 int sl_client_sync(void);
 /*
  * Over TCP: the size of the file as the node has it. 0 or negative errno; -ENOTCONN: as for
@@ -96,7 +95,7 @@ int sl_client_sync(void);
 int sl_client_size(struct sl_remote *r, int fd, uint64_t *size);
 /* Over TCP: a file that all programs of the layer can open, and that is no data; else NULL. */
 const char *sl_client_common(void);
-bool sl_client_far(void); /* the node is on another machine: that is of use; cheap */
+bool sl_client_far(void); /* the node is on another machine, so the call above is useful; cheap */
 /*
  * The descriptor is about to be closed. Returns when the node has given up its own, which is on
  * the same open file description: until then locks taken on it with flock(2) would outlive the
@@ -113,15 +112,15 @@ void sl_client_bye(void);
 /* In the child of fork(): forget the parent's connection. Async-signal-safe. */
 void sl_client_after_fork(void);
 /*
- * The program begins or ends a phase of I/O: its node is told. 0; -ENOTCONN: there is no node to
- * tell; or another negative errno.
+ * Tell the node that the program begins or ends a phase of I/O. 0; -ENOTCONN: there is no node;
+ * or another negative errno.
  */
 int sl_client_phase(bool begin);
 /* One line of text to the node, its answer into buf (0-terminated); for the command line. */
 int sl_client_control(const char *socket_path, const char *line, char **answer);
 /*
- * The same in two halves, so that several nodes are asked at once and a silent one does not use up
- * the time of the others: what the first returns, a socket or -errno, is for the second.
+ * The same in two halves, so that several nodes are asked at once and a silent one does not use
+ * up the time of the others. Pass the result of the first, a socket or -errno, to the second.
  */
 int sl_client_control_begin(const char *socket_path, const char *line, int timeout_ms);
 int sl_client_control_end(int sock, int timeout_ms, char **answer);

@@ -33,17 +33,17 @@
 #define IMPOSTOR_NS INT64_C(2000000000)
 #define ATTEMPTS    8U /* that may be made beyond the timeout */
 
-enum { FREE, TAKEN, WANTED }; /* WANTED: taken, and somebody sleeps for it */
+enum { FREE, TAKEN, WANTED }; /* WANTED: taken, and a thread sleeps for it */
 
 static struct {
 	_Atomic uint32_t lock;
-	sigset_t mask; /* of whoever holds it, from before */
+	sigset_t mask; /* signal mask of the lock's holder, to restore */
 	struct conn *_Atomic current;
 	uint64_t lives;
 	_Atomic uint32_t *mark;	  /* in a page that is zero in a child */
 	_Atomic uint32_t process; /* differs in a child */
-	atomic_bool given_up;	  /* waited for a node in vain, and said so */
-	_Atomic int64_t look_ns;  /* then: when to see whether one has come */
+	atomic_bool given_up;	  /* a wait for a node timed out, and was reported */
+	_Atomic int64_t look_ns;  /* if so: when to look for a node again */
 } g;
 
 /* ---- the lock, and fork ---- */
@@ -167,7 +167,7 @@ bool conn_alive(struct conn *c)
 	/* Not POLLIN: another thread may be about to read an answer. */
 	struct pollfd p = { .fd = c->sock, .events = POLLRDHUP };
 
-	/* EINTR, which a signal that waits gives each time, says nothing of the node. */
+	/* A pending signal gives EINTR each time, which says nothing about the node. */
 	return !atomic_load(&c->lost) && conn_ours(c) && poll(&p, 1, 0) <= 0;
 }
 
@@ -253,8 +253,8 @@ static int attempt(struct conn **out, char refusal[REFUSAL_BYTES])
 }
 
 /*
- * Calls after this one do not wait as long again, each of them: they fail or go directly at once,
- * until a node is found when one of them looks.
+ * Later calls do not wait as long again: they fail or go directly at once, until one of them
+ * looks for a node and finds it.
  */
 static void give_up(int rc, const char *refusal, int64_t waited_ns)
 {
@@ -281,7 +281,7 @@ int sl_client_given_up(void)
 	return client_settings()->direct ? -ENOTCONN : -EIO;
 }
 
-/* A process that became another user is none of the node's: its I/O goes where it would alone. */
+/* A process that changed its user does not use the node: it makes its own calls. */
 static bool foreign(void)
 {
 	struct stat st;
@@ -291,7 +291,7 @@ static bool foreign(void)
 	return sl_stat(client_settings()->socket, &st) ? errno == EACCES : st.st_uid != geteuid();
 }
 
-/* Make the connection, if there is still none. *attempts: so many should be made. */
+/* Connect, if still unconnected. *attempts: how many attempts the caller should make. */
 static int connect_once(char refusal[REFUSAL_BYTES], unsigned *attempts)
 {
 	struct conn *c;
@@ -316,7 +316,7 @@ static int connect_once(char refusal[REFUSAL_BYTES], unsigned *attempts)
 	return rc;
 }
 
-/* True: this connection is not the one to use any more. */
+/* True: stop using this connection. */
 static bool leave(struct conn *c)
 {
 	enum where where = WHERE_STAY;
@@ -369,16 +369,15 @@ struct conn *conn_get(int *error)
 			atomic_store(&g.given_up, false);
 			continue;
 		}
-		if (rc < 0 && rc != -ENOTCONN) { /* it is we who lack something: go without */
+		if (rc < 0 && rc != -ENOTCONN) { /* no memory or descriptor: go without */
 			*error = -ENOTCONN;
 			return NULL;
 		}
 		waited = sl_clock_ns() - begin;
-		/* Somebody may have taken the port of a node that died: look for another for a
-		 * while. */
+		/* Another process may have a dead node's port: look for another node. */
 		if (rc == EACCES && waited < IMPOSTOR_NS)
 			rc = -ENOTCONN;
-		/* One that does not answer may have used up all the time: try the others, too. */
+		/* A silent node may have used up all the time: try the others, too. */
 		if (rc > 0 || atomic_load(&g.given_up) ||
 		    (waited >= client_settings()->timeout_ns &&
 		     (tried >= attempts || tried >= ATTEMPTS))) {
@@ -463,7 +462,7 @@ void sl_client_bye(void)
 
 	if (!c)
 		return;
-	/* Others of our threads may still be moving data: then the kernel says goodbye for us. */
+	/* Other threads of ours may still move data: then the kernel closes the socket at exit. */
 	if (atomic_load(&c->users) == 1 && c->pid == (uint32_t)syscall(SYS_getpid) &&
 	    conn_ours(c)) {
 		conn_lose(c);

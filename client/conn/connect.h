@@ -14,7 +14,7 @@
 
 #define FD_FLOOR 512 /* keep away from the small numbers that programs reckon with */
 
-/* No errnos, since any of those can be a file system's. */
+/* Not errno values: a file system could return any of those. */
 #define GONE  INT_MIN	    /* the node */
 #define AGAIN (INT_MIN + 1) /* nothing was done: again, with whatever connection there is then */
 #define LATER (INT_MIN + 2) /* see struct transport */
@@ -65,7 +65,7 @@ struct transport {
 	/* For move_pieces(): send this piece. LATER: only when another one has been answered. */
 	int (*post)(struct conn *c, uint64_t file, struct transfer *t, struct pieces *p,
 		    struct piece *piece);
-	/* One of them is answered, and over. skip: what was read is of no use any more. */
+	/* Finish an answered piece. skip: discard what was read. */
 	int (*reap)(struct conn *c, struct transfer *t, struct pieces *p, bool skip);
 };
 
@@ -79,7 +79,7 @@ struct conn {
 	uint32_t pid, process; /* whose it is: see conn_inherited() */
 	atomic_uint users;
 	atomic_bool lost;
-	atomic_bool left;      /* for another node: who uses it still may finish */
+	atomic_bool left;      /* for another node: current users may finish */
 	char address[108];     /* to which it was made */
 	uint32_t moved_seen;   /* segment->moved or told, when the node was last asked */
 	_Atomic uint32_t told; /* over TCP: as segment->moved, from the last reply */
@@ -136,12 +136,12 @@ void conn_put(struct conn *c);
 int conn_with(int (*f)(struct conn *c, int error, void *arg), void *arg);
 /* The current one, or NULL if this process has none; given back in the same way. */
 struct conn *conn_held(void);
-/* It is of no use any more: the next conn_get() makes another. */
+/* The connection is broken: the next conn_get() makes another. */
 void conn_lose(struct conn *c);
-/* It is fit for what is under way, and not for more: the next conn_get() makes another. */
+/* Calls under way may finish on it: the next conn_get() makes another. */
 void conn_retire(struct conn *c);
 bool conn_ready(void); /* conn_get() would not wait */
-/* False: the node has ended. That it says nothing does not mean that. */
+/* False only if the node has exited; a silent node counts as alive. */
 bool conn_alive(struct conn *c);
 /*
  * The file's reference in this connection into *file; opened at the node if it was not yet. GONE:

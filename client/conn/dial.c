@@ -2,14 +2,14 @@
 /*
  * The way to a node: its socket, the greeting, frames.
  *
- * How long to wait. Somebody who does not answer a greeting within ANSWER_TIMEOUT_S is no node, and
- * nothing is lost by hanging up: nothing has been asked of it yet. After that, hanging up on a node
- * that lives would be wrong: it may carry out what it was asked for when others have long gone
- * on. So on a Unix socket silence is no end; the end is that the socket is closed, which the kernel
- * does when the node's last thread has ended. Over TCP there are leases: tcp.c.
+ * How long to wait. A peer that does not answer the greeting within ANSWER_TIMEOUT_S is treated
+ * as dead. Hanging up is safe then, since nothing has been requested yet. Later, hanging up on a
+ * live node would be wrong: it may still execute a request after other nodes have moved on. So on
+ * a Unix socket a silent node is waited for; the connection ends when the socket is closed, which
+ * the kernel does when the node's last thread has ended. Over TCP there are leases: tcp.c.
  *
- * A process that has no descriptor left, or no memory, can have no connection. That is no fault of
- * the node's, and it is told apart.
+ * A process without a free descriptor or memory cannot connect. That is not the node's fault, and
+ * has an error of its own.
  */
 #include "client/conn/dial.h"
 
@@ -76,7 +76,7 @@ static int dial_within(const char *address, int timeout_ms)
 		syscall(SYS_close, sock);
 		return lack(error) ? -error : -ENOTCONN;
 	}
-	/* Another user's process may listen there: it gets nothing. */
+	/* Another user's process may listen there: send it nothing. */
 	if (sl_peer_trust(sock, addr.sun_path)) {
 		syscall(SYS_close, sock);
 		return -ENOTCONN;
@@ -117,11 +117,11 @@ int dial_send(int sock, const void *bytes, size_t length, int fd)
 	while (n < 0 && (errno == EINTR || errno == EAGAIN));
 	if (n == (ssize_t)length)
 		return 0;
-	/* EBADF is the descriptor to be sent: that of the socket has been looked at. */
+	/* EBADF means the descriptor to send: the socket has been checked before. */
 	return n < 0 && (lack(errno) || (fd >= 0 && errno == EBADF)) ? -errno : -ENOTCONN;
 }
 
-/* Up to two descriptors of a message; what is none of ours is closed. */
+/* Take up to two descriptors of a message; close any others. */
 static void take_descriptors(struct msghdr *m, int fds[2])
 {
 	int got[2] = { -1, -1 };
@@ -139,8 +139,8 @@ static void take_descriptors(struct msghdr *m, int fds[2])
 }
 
 /*
- * Some bytes; descriptors that come along go to fds, if there is that. -EMFILE: there was no room
- * for them in this process.
+ * Receive some bytes; descriptors in the message go to fds, unless it is NULL. -EMFILE: this
+ * process had no room for them.
  */
 static ssize_t receive(int sock, void *bytes, size_t length, int fds[2])
 {
@@ -243,7 +243,7 @@ static int map_memory(struct conn *c, const struct sl_welcome *w, int fds[2])
 	return 0;
 }
 
-/* The node's own words, if it has some. */
+/* The node's own message, if it sent one. */
 static int refused(const struct conn *c, const struct sl_frame *f, char refusal[REFUSAL_BYTES])
 {
 	size_t length = f->length < REFUSAL_BYTES ? f->length : REFUSAL_BYTES - 1;

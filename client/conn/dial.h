@@ -13,8 +13,8 @@
  */
 int dial_socket(const char *address);
 /*
- * HELLO and WELCOME: fills in *c. -ENOTCONN, and others, as above; positive: the node's errno, it
- * is there and does not want us, and why is in `refusal`.
+ * HELLO and WELCOME: fills in *c. -ENOTCONN and others as above; positive: the errno with which
+ * the node refused us, and `refusal` says why.
  */
 int dial_greet(struct conn *c, char refusal[REFUSAL_BYTES]);
 /*
@@ -24,12 +24,12 @@ int dial_greet(struct conn *c, char refusal[REFUSAL_BYTES]);
 int dial_send(int sock, const void *bytes, size_t length, int fd);
 /*
  * One line of text over the connection, and its answer into `text`, 0-terminated. The lock is
- * held, or nobody else knows the connection yet. The status of the reply, or -ENOTCONN.
+ * held, or no other thread knows the connection yet. The status of the reply, or -ENOTCONN.
  */
 int dial_ask(struct conn *c, const char *line, char *text, size_t size);
 /*
- * Over a Unix socket: receive exactly length bytes of what the node answers in a connection that
- * was greeted. It may take its time, as long as it lives; the lock is held. -ENOTCONN.
+ * Over a Unix socket: receive exactly length bytes of the node's answer, after the greeting.
+ * Waits as long as the node lives; the lock is held. -ENOTCONN.
  */
 int dial_receive(const struct conn *c, void *bytes, size_t length);
 

@@ -52,7 +52,7 @@ int conn_open(struct conn *c, struct sl_remote *r, int fd, uint64_t *file)
 	} else if (r->life < c->life) {
 		rc = conn_ours(c) ? c->via->open(c, r, fd, &reference) : GONE;
 		if (rc == GONE)
-			conn_lose(c); /* before anybody else finds half an answer there */
+			conn_lose(c); /* before another thread reads half an answer */
 		if (!rc) {
 			r->life = 0;
 			r->file = reference;
@@ -65,8 +65,8 @@ int conn_open(struct conn *c, struct sl_remote *r, int fd, uint64_t *file)
 }
 
 /*
- * CLOSE has no answer; but what comes behind it is answered when it has been obeyed. The lock
- * keeps other threads from coming between question and answer.
+ * CLOSE has no answer, but the node answers the next request only after it has obeyed CLOSE. The
+ * lock keeps other threads from coming between question and answer.
  */
 int conn_take_back(struct conn *c, uint64_t file)
 {

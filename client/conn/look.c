@@ -4,10 +4,10 @@
  *
  * Another thread may close a number and open another file under it at any time. The kernel's own
  * read and write are not affected: they hold the file from their beginning to their end. A call
- * that waits for its turn, or for a node, cannot hold it: a duplicate of the descriptor would have
- * to be closed again, and close() drops all record locks that the process has on the file. So who
- * has waited looks again before the number is used. A close between that look and the use is as
- * likely as one between the program's decision to call us and its call.
+ * that waits for its turn, or for a node, cannot hold it: a duplicate of the descriptor would
+ * have to be closed again, and close() drops all record locks that the process has on the file.
+ * So a call that has waited looks again before it uses the number. A close between that look and
+ * the use is no more likely than one just before the call.
  */
 #include <fcntl.h>
 #include <sys/stat.h>

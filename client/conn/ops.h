@@ -10,8 +10,8 @@
 /* The rest of ops_made(): first contact, limits, credit. Keeps errno. Not a cancellation point. */
 void ops_pay(enum sl_class which, int64_t since_ns);
 
-/* A metadata call on something in the layer is over: count it, and wait if the job has to. since_ns:
- * from ops_since(). */
+/* A metadata call in the layer is over: count it, and wait if a limit requires it. since_ns: from
+ * ops_since(). */
 static inline void ops_made(enum sl_class which, int64_t since_ns)
 {
 	struct sl_turn_job *job = atomic_load_explicit(&turn_own.job, memory_order_acquire);
@@ -55,8 +55,10 @@ struct ops_other {
 bool ops_begin_other(struct ops_other *o, enum sl_class which);
 void ops_wait_other(const struct ops_other *o);
 
-/* A data call has moved so many bytes, in a job with SL_TURN_METERED. wait: until its meters have
- * made up for it. */
+/*
+ * A data call has moved `bytes`, in a job with SL_TURN_METERED. wait: until its meters are paid
+ * off.
+ */
 void ops_moved(struct sl_turn_job *job, enum sl_op op, uint64_t bytes, bool wait);
 /* Whether a data call of this direction need not wait for a meter; else, if `wait`, wait. */
 bool ops_may_move(struct sl_turn_job *job, enum sl_op op, bool wait);

@@ -5,10 +5,10 @@
  *
  * In the turn route the process sets a flag in its job's segment (attach.c). In the forward route
  * the node is told with a control line, "phase begin" or "phase end". It counts the processes of
- * the job that are in one and reports to the controller at once. A phase is a process's: whichever
- * of its threads begins or ends it, and whichever connection it has. So when the process goes to
- * another node in the midst of one, it tells that node, too, before anything else; the one before
- * sees the connection end. A child of fork() is in no phase.
+ * the job that are in one and reports to the controller at once. A phase belongs to the process,
+ * not to a thread or a connection. So when the process moves to another node during a phase, it
+ * tells the new node first; the old one sees the connection end. A child of fork() starts outside
+ * any phase.
  *
  * Two messages for a phase: some 0.1 ms.
  */
@@ -77,7 +77,7 @@ static int begin_phase(void)
 	return rc;
 }
 
-/* A node that is not there any more, or is left, need not be told. */
+/* A node that has exited, or that we leave, need not be told. */
 static int end_phase(void)
 {
 	struct conn *c;

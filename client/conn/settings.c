@@ -59,7 +59,7 @@ void client_say(const char *format, ...)
 	va_list ap;
 
 	va_start(ap, format);
-	/* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): of files compiled twice it errs */
+	/* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): wrong for files compiled twice */
 	vsnprintf(text, sizeof(text), format, ap);
 	va_end(ap);
 	write_line(&(struct iovec){ text, strlen(text) }, 1);
@@ -104,7 +104,7 @@ static void job_name(char *out, const char *value)
 			*c = '_';
 }
 
-/* "min=100M,max=1G,weight=4,period=20": `sluice run` has checked it, so what is wrong is ignored.
+/* "min=100M,max=1G,weight=4,period=20": `sluice run` has checked it, so errors are ignored.
  */
 static void job_conf(struct sl_hello *h, const char *text)
 {
@@ -150,7 +150,7 @@ bool client_listed(const char *list, const char *name)
 	return false;
 }
 
-/* What there is in the environment; NULL: not set. */
+/* Values found in the environment; NULL: not set. */
 struct found {
 	const char *root, *socket, *mode, *log, *timeout, *fallback, *secret_file, *conf, *bypass;
 	const char *gate, *uring, *strict;

@@ -21,7 +21,7 @@
 struct settings {
 	bool enabled, direct, tcp;
 	bool forward; /* the node makes all calls; else the program does, in its turn */
-	bool gated;   /* a gate sees this process's calls: the library counts and holds none */
+	bool gated;   /* a gate sees this process's calls: the library ignores them */
 	bool uring;   /* a gate is to allow io_uring */
 	bool strict;  /* a strict gate belongs before each program that this one executes */
 	bool passive; /* behind a gate, leave all calls to it: it is the gate of another job */
@@ -39,7 +39,7 @@ struct settings {
 const struct settings *client_settings(void);
 void client_set_gated(void);
 bool client_listed(const char *list, const char *name); /* in a list with commas, or NULL */
-/* A line of what its user has to know. */
+/* Print a line that the user has to know. */
 void client_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The same, of parts up to a NULL: takes little stack, and may be used in a signal handler. */
 void client_say_parts(const char *const *parts);

@@ -19,7 +19,7 @@
 
 #define YIELD_NS      50000
 #define QUICK_NS      1500    /* a yield that is faster: nobody else has run */
-#define CROWDED_NS    1000000 /* one that takes longer: others want this CPU, not our like */
+#define CROWDED_NS    1000000 /* a slower one: other programs want this CPU */
 #define CROWDED_WAITS 200
 #define CHECK_NS      100000000 /* how often a sleeping client looks whether its node lives */
 #define STALL_NS      2000000000
@@ -75,10 +75,10 @@ static bool owing(struct conn *c)
 }
 
 /*
- * A slot of a connection whose other threads hold all of them: wait for one. Threads that a signal
- * handler took out of a call by longjmp() never give theirs back. So if all has been answered, and
- * still none becomes free for STALL_NS, this connection is left to those who hold it, and -1
- * returned.
+ * A slot of a connection whose other threads hold all of them: wait for one. A thread that a
+ * signal handler took out of a call by longjmp() never frees its slot. So if all slots have been
+ * answered, but none becomes free for STALL_NS, return -1: the caller leaves this connection to
+ * the threads that hold it.
  */
 static int slot_wait(struct conn *c)
 {
@@ -121,13 +121,13 @@ static void ring(struct conn *c, uint32_t worker)
 	futex_wake(&bell->rings, 0);
 }
 
-/* Our worker may be busy with something slow: let one that sleeps have a look. */
+/* Our worker may be busy with something slow: wake one that sleeps. */
 static void ask_for_help(struct conn *c)
 {
 	for (uint32_t w = 0; w < c->workers; w++)
 		if (atomic_load(&c->bells->bell[w].sleeping) &&
 		    atomic_exchange(&c->bells->bell[w].sleeping,
-				    0)) { /* not for the next one, too */
+				    0)) { /* the next caller wakes another */
 			ring(c, w);
 			return;
 		}
@@ -156,7 +156,7 @@ static void wake(struct conn *c, struct sl_bell *bell)
 
 /* ---- waiting ---- */
 
-/* One that the node has answered, or NULL. */
+/* A piece that the node has answered, or NULL. */
 static struct piece *answered(struct conn *c, struct pieces *p)
 {
 	for (unsigned i = 0; i < p->count; i++) {
@@ -174,11 +174,11 @@ static struct piece *answered(struct conn *c, struct pieces *p)
 }
 
 /*
- * The worker of this CPU runs when we yield, and yields back: the fastest way, while nobody else
- * wants the CPU. Who yields loses his place, so a third one would get most of it: when a yield does
- * not come back soon, sleep at once the next times. When it comes back at once, nobody has run: the
- * worker may be in another scheduling group (a session, the cgroup of a batch job), which a yield
- * does not let in. Sleeping does.
+ * The worker of this CPU runs when we yield, and yields back: the fastest way, while no other
+ * thread wants the CPU. sched_yield() requeues us last, so a third runnable thread would take
+ * most of the CPU: when a yield does not return soon, sleep at once the next times. When it
+ * returns at once, no thread has run: the worker may be in another scheduling group (a session,
+ * the cgroup of a batch job), which runs only when we sleep.
  */
 static struct piece *yield_for(struct conn *c, struct pieces *p)
 {
@@ -263,7 +263,7 @@ static int shm_post(struct conn *c, uint64_t file, struct transfer *t, struct pi
 
 	if (slot < 0 && p->count)
 		return LATER;
-	/* Other threads have all the others: the leader's is ours, and done. */
+	/* Other threads hold all other slots: reuse the leader's, which is ours and done. */
 	if (slot < 0 && p->leader >= 0)
 		slot = p->leader;
 	if (slot < 0 && (slot = slot_wait(c)) < 0)
@@ -284,7 +284,7 @@ static int shm_post(struct conn *c, uint64_t file, struct transfer *t, struct pi
 	return 0;
 }
 
-/* An append, which is one piece, is taken back, if the node has not begun with it. */
+/* Take an append, which is one piece, back if the node has not begun it. */
 static int lost(struct conn *c, struct transfer *t, const struct pieces *p)
 {
 	uint32_t posted = SL_SLOT_POSTED;

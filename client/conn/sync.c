@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fsync over TCP. What a node has taken may be in the memory of its machine. If the node has
- * another epoch afterwards, nobody knows whether that data survived, so the next fsync of the file
- * fails with EIO, once, as it does in the kernel for a disk that failed. A table remembers for each
- * file (by inode: descriptors come and go, and are duplicated) under which epoch it was written.
- * Example: 10 MB to inode 7 under epoch A: {7, A}. The node restarts, with epoch B. fsync: EIO,
- * and {7, A} is forgotten; write 1 MB: {7, B}; fsync: 0. Had the program written before it called
- * fsync, the entry would be {7, B, lost}.
+ * another epoch afterwards, that data may be lost. So the next fsync of the file fails with EIO,
+ * once, as it does in the kernel after a disk error. A table remembers for each file (by inode:
+ * descriptors come and go, and are duplicated) under which epoch it was written. Example: 10 MB
+ * to inode 7 under epoch A: {7, A}. The node restarts, with epoch B. fsync: EIO, and {7, A} is
+ * forgotten; write 1 MB: {7, B}; fsync: 0. Had the program written before it called fsync, the
+ * entry would be {7, B, lost}.
  *
  * The table has WAYS places for each of SETS hash values, and is followed by others of its kind
- * when these do not suffice: 2048 files each, up to TABLES. Programs that leave so many files
- * unsynced are unpackers of archives, which do not care. If one finds no place any more, nothing
- * may be left to remember: what it writes is synced at once. That is slow, and never wrong.
+ * when these do not suffice: 2048 files each, up to TABLES. Only programs such as unpackers of
+ * archives leave so many files unsynced. When the table is full, each write of a further file is
+ * synced at once: slow, but correct.
  *
- * syncfs() and sync() have the node sync its whole file system. What was lost syncfs() says once,
- * too, and fsync() of the file all the same, as it is with the kernel's own.
+ * syncfs() and sync() have the node sync its whole file system. syncfs() reports lost data once,
+ * too, and fsync() of the file still reports it, as in the kernel.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -133,7 +133,7 @@ static bool forget(struct entry *e, uint64_t epoch)
 	return had;
 }
 
-/* It is lost, and nobody has said so yet. */
+/* The data is lost, and no call has reported it yet. */
 static bool tell(struct entry *e, uint64_t epoch)
 {
 	bool news = e->epoch && !held(e, epoch) && !e->told;
@@ -144,7 +144,7 @@ static bool tell(struct entry *e, uint64_t epoch)
 
 void sync_leave(struct conn *c)
 {
-	/* If it cannot, those entries stay, and fsync() of these files says so. */
+	/* If that fails, the entries stay, and fsync() of these files reports it. */
 	if (any(held, c->epoch) && !tcp_sync(c, 0, false))
 		any(forget, c->epoch);
 }
@@ -167,12 +167,12 @@ static int sync_once(struct conn *c, int error, void *arg)
 	if (rc == GONE || rc == AGAIN)
 		return rc;
 	conn_lock(&old);
-	if (c && atomic_load(&c->left)) { /* what is known is of the next one by now */
+	if (c && atomic_load(&c->left)) { /* the table is about the next node by now */
 		rc = AGAIN;
 	} else {
 		if (lost(s->r, c ? c->epoch : 0))
 			rc = -EIO;
-		else if (rc && c) /* it does not take the file: it is not there, or out of reach */
+		else if (rc && c) /* refused: not there, or outside the root */
 			rc = unsynced(s->r) ? -EIO : -ENOTCONN;
 		else if (c)
 			rc = tcp_sync(c, file, s->data_only);

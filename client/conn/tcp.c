@@ -141,14 +141,18 @@ static void renew(struct conn *c)
 	c->renewed = tcp_now();
 	sl_frame_encode(&f, head);
 	sl_seal(&c->session.out, head, c->stamp, NULL, 0);
-	/* So few bytes go whole or not at all. If not, the next frame has this one's number. */
+	/*
+	 * Frames this small are sent whole or not at all. If not, the next frame reuses the
+	 * number.
+	 */
 	if (send(c->sock, head, sizeof(head), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
 		c->session.out.count--;
 }
 
 /*
- * While a frame cannot be sent, since the node does not read: does it live? It says so each second
- * by a frame that nobody has asked for. If answers are before that, that there are more is as good.
+ * A frame cannot be sent while the node does not read. A live node sends an unrequested frame
+ * each second. If unread answers hide that frame, a growing number of unread bytes shows the
+ * same.
  */
 static void listen_for(struct conn *c)
 {
@@ -322,13 +326,13 @@ static int receive_reply(struct conn *c, struct sl_frame *f, char *text, size_t 
 	return 0;
 }
 
-/* The node stops, and has begun nothing that it has not answered. */
+/* The node shuts down, and has answered every request that it began. */
 static bool is_goodbye(const struct sl_frame *f)
 {
 	return f->tag == 0 && f->status == SL_COME_BACK;
 }
 
-/* It may have said so before it closed the connection that we could not send on any more. */
+/* The node may have said goodbye before it closed the connection. */
 static bool said_goodbye(struct conn *c)
 {
 	unsigned char head[SL_SEALED_BYTES];
@@ -440,7 +444,7 @@ int tcp_size(struct conn *c, uint64_t file, uint64_t *size)
 	return -f.status;
 }
 
-/* After a pause the node would not execute what comes without a fresh stamp. */
+/* After a pause, the node executes no request without a fresh stamp. */
 static int refresh(struct conn *c)
 {
 	struct sl_frame f = { .type = SL_LEASE };
@@ -508,7 +512,7 @@ static int tcp_reap(struct conn *c, struct transfer *t, struct pieces *p, bool s
 	return receive_piece(c, cursor_at(t->iov, piece->at), f.length);
 }
 
-/* What has been written, from `before` on, is not remembered as unsynced: so it must not be. */
+/* The table has no room for the bytes written since `before`: sync them now. */
 static int sync_now(struct conn *c, uint64_t file, struct transfer *t, size_t before, int rc)
 {
 	int synced = rc == GONE || rc == -EFAULT ? GONE : tcp_sync(c, file, false);
@@ -527,13 +531,13 @@ static int tcp_move(struct conn *c, uint64_t file, struct transfer *t)
 	int rc = GONE;
 
 	conn_lock(&old);
-	if (atomic_load(&c->left)) { /* and all that it had taken is synced */
+	if (atomic_load(&c->left)) { /* and all data that it took is synced */
 		rc = AGAIN;
 	} else if (!atomic_load(&c->lost) && conn_ours(c)) {
 		rc = refresh(c) ? GONE : move_pieces(c, file, t, &p);
 		if (t->op == SL_WRITE && t->done > before && !sync_note_write(t->remote, c->epoch))
 			rc = sync_now(c, file, t, before, rc);
-		/* In the middle of a frame: nobody can go on from there. */
+		/* In the middle of a frame: the stream cannot be continued. */
 		if (rc == GONE || rc == -EFAULT)
 			tcp_abandon(c);
 	}

@@ -28,7 +28,10 @@ int tcp_sync(struct conn *c, uint64_t file, bool data_only);
  * cannot be remembered, and it has to be synced now.
  */
 bool sync_note_write(const struct sl_remote *r, uint64_t epoch);
-/* This node is about to be left for another: have it sync what it has taken. The lock is held. */
+/*
+ * We are about to leave this node for another: have it sync the data that it took. The lock is
+ * held.
+ */
 void sync_leave(struct conn *c);
 
 #endif

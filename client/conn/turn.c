@@ -9,18 +9,18 @@
  *	else                            ask, sleep on `grants`, look again
  *
  * Where what leaves the page cache is charged, reads that it answers and buffered writes do not
- *wait: wire.c.
+ * wait: wire.c.
  *
  * By place, if the job is PLACED, the file was opened for synchronous I/O, or the last calls were
  * so slow that the page cache cannot have answered them: a slot says which file, where and how
  * much, and the call waits until the node sets it to GO.
  *
- * Nothing here returns an error, and nothing is held that somebody else could miss. A thread that
- * is killed, cancelled or leaves by longjmp() in the middle leaves at most one call charged that it
- * did not make, and one slot: it gives that back when it next asks, or the node takes it. Signals
- * do not end the wait, as they would not end a read or write of a file; their handlers run in it.
+ * Nothing here returns an error or holds anything that another thread waits for. A thread that is
+ * killed, cancelled or leaves by longjmp() in the middle leaves at most one call charged that it
+ * did not make, and one slot: the thread frees it when it next asks, or the node does. Signals do
+ * not end the wait, as they would not end a read or write of a file; their handlers run in it.
  *
- * A node that is silent is waited for once per job. Stack: about 0.5 KiB while waiting.
+ * A job waits for a silent node only once. Stack: about 0.5 KiB while waiting.
  */
 #include "client/conn/turn.h"
 
@@ -46,7 +46,7 @@
 #define SLICE_NS   INT64_C(100000000)	/* a wake-up may be lost: look again after this */
 #define LARGE	   (UINT64_C(1) << 20)	/* reads from here on are often for more than there is */
 #define SLOW_NS	   400000 /* a call that takes longer than this and 1 ns a byte: not the cache's */
-#define SLOW_RUN   3	  /* so many, one after the other: the next ones ask with their place */
+#define SLOW_RUN   3	  /* after so many in a row, the next calls ask with their place */
 #define SLOW_CALLS 64
 #define SAMPLE	   8 /* one call in so many is timed, and those after a slow one */
 #define NO_SLOT	   UINT8_MAX
@@ -93,7 +93,7 @@ static bool is_fresh(const struct sl_turn_job *job, int64_t now)
 	return age < SL_TURN_SILENT_NS && age > -SL_TURN_SILENT_NS;
 }
 
-/* The first process of the job that gives up says so. */
+/* Only the first process of the job that gives up prints this. */
 static void give_up(struct sl_turn_job *job)
 {
 	const struct settings *s = client_settings();
@@ -113,7 +113,7 @@ static void give_up(struct sl_turn_job *job)
 		" s); going on without it ('sluice up --revive' starts it again)\n", NULL });
 }
 
-/* Whether nobody waits for this node any more. */
+/* Whether the job has given up on this node. */
 static bool is_given_up(struct sl_turn_job *job)
 {
 	if (!atomic_load_explicit(&job->given_up, memory_order_relaxed))
@@ -181,7 +181,7 @@ static void wait_end(const struct wait *w)
 		atomic_fetch_add(&w->job->held_ns, (uint64_t)(turn_now_ns() - w->begin));
 }
 
-/* False: calls of the job need not wait any more, or wait in another segment. */
+/* False: calls of the job no longer wait, or wait in another segment. */
 static bool is_waited_in(struct sl_turn_job *job)
 {
 	enum sl_turn_mode mode = sl_turn_mode_of(job);
@@ -209,7 +209,7 @@ static void refund(struct sl_turn_job *job, uint64_t bytes)
 		futex_wake(job, SL_TURN_CREDIT_BIT);
 }
 
-/* False: somebody has asked, and the node has not seen it yet. */
+/* False: a thread has asked, and the node has not seen it yet. */
 static bool ask(struct sl_turn_job *job, enum sl_op op)
 {
 	atomic_store(&job->asked_op, op);
@@ -254,7 +254,7 @@ static enum turn_kind by_credit(struct turn *t, unsigned how)
 			sl_testcancel();
 	}
 	wait_end(&w);
-	/* The node wakes one of us; who goes wakes the next. */
+	/* The node wakes one waiter; each waiter that goes wakes the next. */
 	if (w.begin && (atomic_load(&t->job->credit) > 0 || owes(t)))
 		futex_wake(t->job, SL_TURN_CREDIT_BIT);
 	return kind;
@@ -333,7 +333,7 @@ static void slot_done(struct sl_turn_job *job, unsigned slot, int64_t moved)
 		turn_ring(job);
 }
 
-/* Take it back, whatever has become of it. */
+/* Take the slot back, whatever its state. */
 static void slot_withdraw(struct sl_turn_job *job, unsigned slot)
 {
 	uint32_t posted = SL_TURN_POSTED;
@@ -368,8 +368,10 @@ static unsigned slot_take(struct sl_turn_job *job, uint32_t tid)
 	return NO_SLOT;
 }
 
-/* Whether the slot still is this call's: the node may have taken it, or the thread is a copy that a
- * handler has forked. */
+/*
+ * Whether the slot still is this call's: the node may have taken it, or a signal handler has
+ * forked and this thread is the copy.
+ */
 static bool is_own(const struct turn *t, uint32_t tid)
 {
 	const struct sl_turn_slot *s = &t->job->slot[t->slot];
@@ -437,7 +439,7 @@ static enum turn_kind by_place(struct turn *t, const struct turn_place *place, u
 		slot_held = 0;
 		return TURN_LATE;
 	}
-	/* If GO arrives meanwhile, that is what we do. */
+	/* If GO arrives meanwhile, go. */
 	if (state == SL_TURN_POSTED &&
 	    atomic_compare_exchange_strong(&s->state, &state, SL_TURN_FREE)) {
 		slot_held = 0;
@@ -481,7 +483,7 @@ static void judge(int64_t took_ns, uint64_t bytes)
 
 static bool is_mapped(uintptr_t at)
 {
-	/* The kernel reads the set before it finds that it knows no such operation. */
+	/* The kernel reads the set before it rejects the operation. */
 	return syscall(SYS_rt_sigprocmask, ~0UL, at, NULL, 8UL) == 0 || errno != EFAULT;
 }
 
@@ -502,7 +504,7 @@ bool turn_readable(const void *memory, size_t bytes)
 	return is;
 }
 
-/* Bytes that the call asks for. 0: it moves none, or the kernel has something to say about it. */
+/* Bytes that the call asks for. 0: none, or the kernel will report an error. */
 static uint64_t length_of(const struct iovec *iov, size_t n)
 {
 	uint64_t length = 0;
@@ -516,7 +518,7 @@ static uint64_t length_of(const struct iovec *iov, size_t n)
 	return length < LENGTH_MAX ? length : LENGTH_MAX;
 }
 
-/* Programs read with buffers far larger than their files: what is not there is not asked for. */
+/* Programs read with buffers far larger than their files: ask only for bytes that exist. */
 static uint64_t there(int fd, uint64_t length, off_t offset)
 {
 	struct statx sx;
@@ -642,7 +644,7 @@ static enum turn_kind turn_ask(struct turn *t, int fd, const struct iovec *iov, 
 	return TURN_OPEN;
 }
 
-/* When the call begins, if that is of interest. */
+/* When the call begins, if the call is timed; else 0. */
 static int64_t timed(const struct sl_turn_job *job, enum sl_op op)
 {
 	int64_t since = 0;

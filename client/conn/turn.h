@@ -116,12 +116,14 @@ void turn_end(const struct turn *t, ssize_t n);
 
 /* Wait for credit and take it. False: the job need not pay. Not a cancellation point. */
 bool turn_pay(struct sl_turn_job *job, uint64_t bytes);
-/* So many bytes have moved that nobody was asked for: later calls of the job wait for them. */
+/* `bytes` have moved without credit: later calls of the job pay for them. */
 void turn_owe(struct sl_turn_job *job, uint64_t bytes);
-/* Take credit if there is some. */
+/* Take credit if available. */
 bool turn_debit(struct sl_turn_job *job, uint64_t bytes);
-/* One metadata operation takes the next number of the job's. True: credit covers it, or nobody
- * grants any. */
+/*
+ * One metadata operation takes the job's next number. True: credit covers it, or no node grants
+ * credit.
+ */
 bool turn_operation(struct sl_turn_job *job, uint64_t *number);
 /* Wait until credit covers it. Not a cancellation point. */
 void turn_operation_wait(struct sl_turn_job *job, uint64_t number);

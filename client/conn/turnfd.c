@@ -2,12 +2,13 @@
 /*
  * Which descriptors are the layer's, for the turn route.
  *
- * The program makes its own calls on its own descriptors. So a wrong entry in this table charges a
- * call that it should not, or lets one pass that it should charge; it never moves data to or from
- * the wrong place. That is why an entry is one byte, read and written without a lock and never
- * checked against the kernel.
+ * The program makes its own calls on its own descriptors. So a wrong entry in this table charges
+ * a call that is not the layer's, or lets one pass uncharged; it never moves data to or from the
+ * wrong place. So an entry is one byte, read and written without a lock and never checked against
+ * the kernel.
  *
- * Where the path that the program opens says it, open() enters the state without a system call:
+ * If the path tells whether the file is in the layer, open() enters the state without a system
+ * call:
  *
  *	/scratch/a/b         beneath the root /scratch, no "..": ours
  *	a/b                  and the working directory is beneath the root: ours
@@ -16,16 +17,16 @@
  *
  * UNKNOWN, and descriptors that libc or others open by themselves, are looked at by the first data
  * call: not a regular file or another device than the root's: PASS; else /proc/self/fd has the
- *path.
+ * path.
  *
  * close() and dup() set UNKNOWN. dup() does not copy the state: a child of vfork() shares this
  * memory, but not the descriptors, and what it does must not be entered for its parent's.
  *
  * A call that has waited for its turn is made on a number that the program may have closed
- *meanwhile, and that may mean another file by now. Before and after a wait the file is looked at:
- *if it is another one, the call is answered as the kernel would after close(), with EBADF, and
- *nothing goes into the other file. dup2() replaces a file in one step, as programs do with their
- *logs: there the call goes to the new one.
+ * meanwhile, and that may mean another file by now. Before and after a wait the file is looked at:
+ * if it is another one, the call is answered as the kernel would after close(), with EBADF, and
+ * nothing goes into the other file. dup2() replaces a file in one step, as programs do with their
+ * logs: there the call goes to the new one.
  */
 #include "client/conn/turnfd.h"
 

@@ -2,9 +2,9 @@
 /*
  * Where this process belongs. In a layer with several I/O nodes the controller decides which of
  * them serve a job, and changes its mind when jobs come and go (Bez et al. 2021, section 3.1). A
- *node tells its clients by a counter in their segments, or over TCP in its replies; they ask it
- *with the control line "where", and are told the socket of their node, or that the job has none.
- *Then
+ * node tells its clients by a counter in their segments, or over TCP in its replies; they ask it
+ * with the control line "where", and are told the socket of their node, or that the job has none.
+ * Then
  *
  *	- calls under way finish where they are; what only waited there is sent back by the node;
  *	- the next call makes a connection to the new node, and opens its files there as it uses
@@ -18,9 +18,9 @@
  * Over TCP, what a node has taken may be in its memory alone. So it is synced before it is left:
  * the next node could not do that.
  *
- * A node that dies: its clients try the others of the layer, which know where they belong now. One
- * that does not know it yet sends them back. Then they stay: a job that has a process at no node is
- * nothing that the controller would give another node.
+ * A node that dies: its clients try the others of the layer, which know where they belong now. A
+ * node that does not know it yet sends them back to the dead one. Then they stay where they are:
+ * the controller gives another node only to a job with a process at some node.
  */
 #include "client/conn/where.h"
 
@@ -39,7 +39,7 @@
 /* Under the lock of the connection, but for `direct`. */
 static struct {
 	char place[SOCKET_BYTES];  /* the node's socket; "": that of the settings */
-	char vain[SOCKET_BYTES];   /* where the own node was not, before this connection; or "" */
+	char vain[SOCKET_BYTES];   /* the own node did not answer there before; or "" */
 	char peers[ANSWER_BYTES];  /* all of them, by commas */
 	char silent[SOCKET_BYTES]; /* a node that did not answer any more: others are tried first */
 	unsigned failed;	   /* attempts since the last success: which peer is next */
@@ -139,7 +139,7 @@ enum where where_ask(struct conn *c)
 /* ---- finding a node ---- */
 
 /*
- * A process that has never reached a node, since the one it knows has died, has heard of no others.
+ * If the one node that a process knows died before it connected, the process knows no others.
  * Those of its layer have their sockets in the same directory: node.sock, node-1.sock, node-2.sock
  * and so on (layer/layer.h).
  */
@@ -214,7 +214,7 @@ const char *where_next(void)
 
 	if (!w.peers[0] && w.failed)
 		find_siblings();
-	/* It would keep us for as long as a greeting may take. */
+	/* It would delay us for as long as a greeting may take. */
 	if (w.silent[0] && w.failed < peers_count()) {
 		peer = peer_at(w.failed);
 		if (peer && !strcmp(peer, w.silent))
@@ -222,7 +222,7 @@ const char *where_next(void)
 		if (peer && strcmp(peer, w.silent) != 0)
 			return peer;
 	}
-	/* Every other attempt is for the own node: it may only have been restarted. */
+	/* Every second attempt is at the own node: it may only have been restarted. */
 	if (!w.peers[0] || w.failed % 2 == 0)
 		return own;
 	if (w.failed % 8 == 7)

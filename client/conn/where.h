@@ -27,11 +27,11 @@ void where_failed(void);
 /* The node there has not answered for a lease: others come first, until one is found. */
 void where_silent(const char *address);
 void where_found(void);
-/* So many until each node that is known was tried. */
+/* Attempts needed to try each known node. */
 unsigned where_attempts(void);
 /* The job has no I/O nodes: the program makes its own calls. */
 bool where_direct(void);
-/* Which part of its job this process belongs to, of how many; *units 0: nobody knows that. */
+/* Which unit of its job this process belongs to, of how many; *units 0: unknown. */
 void where_unit(uint32_t *number, uint32_t *units);
 
 #endif

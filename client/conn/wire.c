@@ -2,43 +2,45 @@
 /*
  * Charging what leaves the page cache: see wire/turn.h for what is charged, turn.c for the credit.
  *
- * Reads. Data that the page cache has is free, whoever brought it there. What a thread has read
- *from a local device the kernel counts (getrusage: ru_inblock), read-ahead with it: it is looked at
- *after each LOOK bytes, and the difference is debited. Other file systems do not count: there, a
- *read that took longer than memory takes, and for which the thread has slept, is a miss; it is
- *charged, and so are the WINDOW bytes after it, which read-ahead will have brought.
+ * Reads. Data in the page cache is free, whichever program read it. For local devices the kernel
+ * counts what a thread has read, with read-ahead (getrusage: ru_inblock): this code looks at the
+ * count after each LOOK bytes and debits the difference. Other file systems do not count: there,
+ * a read that took longer than memory takes, and for which the thread has slept, is a miss; it is
+ * charged, and so are the WINDOW bytes after it, which read-ahead will have brought.
  *
- * A thread whose last LOOK bytes were all cached is *quiet*: its reads need no credit and no clock.
- *The next looks come after twice as many bytes each, up to LOOK_MOST, and the first one that finds
- *bytes of the device, or (where they are not counted) that the thread has slept, ends it. So a small
- *cached read costs a few nanoseconds, and a thread that begins to miss is charged LOOK_MOST bytes
- *late, as a debt. A read of a thread that is not quiet, and finds no credit, first looks whether its
- *first and last byte are cached (RWF_NOWAIT), and need not wait then.
+ * A thread whose last LOOK bytes were all cached is *quiet*: its reads need no credit and no
+ * clock. Each further look comes after twice as many bytes, up to LOOK_MOST. The thread stops
+ * being quiet when a look finds bytes of the device or, where they are not counted, that the
+ * thread has slept. So a small cached read costs a few nanoseconds, and a thread that begins to
+ * miss is charged LOOK_MOST bytes late, as a debt. A read of a thread that is not quiet, and
+ * finds no credit, first looks whether its first and last byte are cached (RWF_NOWAIT), and need
+ * not wait then.
  *
  * Writes. Each descriptor number below TURNFD_FIRST has an entry with how many bytes of its file
- *are dirty by this process, and between which offsets. A write adds to it and goes on:
+ * are dirty by this process, and between which offsets. A write adds to it and goes on:
  *
  *	below dirty_most / 2    nothing more: memory speed
  *	up to dirty_most        write-back of a step is started when there is credit for it anyhow
  *	above                   the writer pays for steps, and waits for that if need be, until the
- *job is below again or nothing of this file is dirty
+ * job is below again or nothing of this file is dirty
  *
  * A step is paid for, then sync_file_range() starts its write-back, on the program's own
- *descriptor. No more than FLYING steps of a file are under way: then the oldest one is waited for,
- *so that a capacity that is set too high does not fill the device's queue. fsync and the like pay
- *for all that is dirty of the file, step by step, and leave the last step to the call itself.
+ * descriptor. No more than FLYING steps of a file are under way: then the thread waits for the
+ * oldest one, so that a capacity that is set too high does not fill the device's queue. fsync and
+ * the like pay for all that is dirty of the file, step by step, and leave the last step to the
+ * call itself.
  *
  * Offsets are an estimate where several write at one position, and so are bytes where several
  * processes write the same part of a file: then too much or too little write-back is started. The
- *data and what fsync() promises do not depend on any of this.
+ * data and what fsync() promises do not depend on any of this.
  *
  * Where writes go through at once (FUSE), there is nothing to write back later, but a burst need not
  * wait either: a write that finds no credit goes while the job owes less than dirty_most, and the node
  * takes what is owed from the job's credit, a lease at a time.
  *
  * The table is wiped in a child of fork(), whose parent pays. Nothing here is locked: a signal
- *handler may come in between at any place, and a thread that leaves by longjmp() leaves at most an
- *entry whose write-back the kernel starts by itself.
+ * handler may come in between at any place, and a thread that leaves by longjmp() leaves at most an
+ * entry whose write-back the kernel starts by itself.
  */
 #include "client/conn/wire.h"
 
@@ -59,7 +61,7 @@
 #define WINDOW	    (UINT64_C(4) << 20) /* what read-ahead may have brought, if nobody counts */
 #define AHEAD	    (UINT64_C(64) << 20) /* the most that it can have brought before a read needs it */
 #define MISS_NS	    50000 /* a read that takes longer than this and 1 ns a byte: not the cache's */
-#define PUBLISH	    (UINT64_C(64) << 10) /* bytes of a file that the job is not told of */
+#define PUBLISH	    (UINT64_C(64) << 10) /* bytes of a file not reported yet */
 #define PAGE	    UINT64_C(4096)
 #define FLYING	    16
 #define STEPS	    4 /* of a file, one after the other, that are waited for as one */
@@ -345,7 +347,7 @@ static void give(struct file *f)
 	}
 }
 
-/* Nothing of it is known any more. */
+/* Forget the file. */
 static void leave(struct file *f)
 {
 	give(f);
@@ -428,7 +430,7 @@ static struct range take(struct file *f, uint64_t bytes, struct range *oldest)
 	if (low >= high || atomic_exchange(&f->busy, 1))
 		return r;
 	r.length = high - low;
-	if (dirty > bytes) /* spread as they may be */
+	if (dirty > bytes) /* wherever they are */
 		r.length = (uint64_t)((unsigned __int128)r.length * bytes / dirty);
 	if (low + r.length < high) /* a page that is not full yet would be written twice */
 		r.length = ((low + r.length) | (PAGE - 1)) + 1 - low;
@@ -493,7 +495,7 @@ static void drain(struct file *f, int fd, struct sl_turn_job *job, uint64_t want
 	}
 }
 
-/* Steps for which there is credit anyhow; one more is asked for, and not waited for. */
+/* Start steps for which there is credit already; ask for one more without waiting. */
 static void drain_idle(struct file *f, int fd, struct sl_turn_job *job)
 {
 	uint64_t step = step_of(job);

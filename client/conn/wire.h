@@ -78,7 +78,7 @@ extern ssize_t (*wire_peek)(int fd, const struct iovec *iov, uint64_t offset, in
 
 /* Whether writes to this descriptor are charged when they are written back. */
 bool wire_tracks(const struct sl_turn_job *job, int fd);
-/* Whether a write may go that has no credit: it is paid for later. */
+/* Whether a write without credit may go: it is paid for later. */
 static inline bool wire_may_owe(const struct sl_turn_job *job)
 {
 	return wire_charge(job) & SL_TURN_THROUGH &&

@@ -9,14 +9,13 @@
  *
  *	/proc/812/fd/3 ── statx ──► device, inode, size      each call, 1.5 us
  *	               ── readlink ─► /scratch/a/b           once a second for each file, then
- *cached
+ * cached
  *
- * All of this is the program's own word, as seen now: it may change its memory or its descriptors
- * before the kernel carries the call out. Then something else is charged than moves; no data goes
- * anywhere else.
+ * The program may change its memory or its descriptors before the kernel carries the call out.
+ * Then the charge is wrong; the data is not affected.
  *
- * A call is charged for what it asks for, since the supervisor does not see what it moves. Reads
- * are charged for no more than the file has, where that is worth another look.
+ * A call is charged for what it asks for, since the supervisor does not see what it moves. Large
+ * reads are charged for no more than the file has.
  */
 #include "client/gate/call.h"
 

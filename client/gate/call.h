@@ -23,7 +23,7 @@ struct gate_work {
 	struct ops_other ops;	 /* of serve.c: what it waits for */
 };
 
-/* Looks at the files of the process in /proc. Nothing of the layer: all are 0. */
+/* Looks at the files of the process in /proc. All are 0 if no file is in the layer. */
 void gate_work_of(const struct seccomp_notif *n, struct gate_work *out);
 
 /* A descriptor of a thread of another process. */

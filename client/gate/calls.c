@@ -10,7 +10,7 @@
 
 #define NO GATE_NONE_SUCH
 
-/* Calls of old that newer ABIs do not have. */
+/* Old calls that newer ABIs do not have. */
 #ifdef __x86_64__
 #define OLD(name) SYS_##name, SYS_##name
 #else

@@ -3,9 +3,9 @@
  * The table of caught calls: number by ABI, class, and where in its arguments a call says what it
  * is going to do. filter.c makes the filter of it, call.c reads a caught call by it.
  *
- * To catch another call, add a line to the table in calls.c. To add a class, add a value here, what
- * the filter asks before it stops such a call to conditions() in filter.c, and what the call costs
- * to gate_work_of() in call.c.
+ * To catch another call, add a line to the table in calls.c. To add a class, add a value here,
+ * the filter's conditions for it to conditions() in filter.c, and its cost to gate_work_of() in
+ * call.c.
  */
 #ifndef SL_GATE_CALLS_H
 #define SL_GATE_CALLS_H
@@ -24,7 +24,7 @@ enum gate_class {
 	GATE_SUBMIT, /* io_submit: context, number, control blocks */
 	GATE_MAP,    /* mmap: address, length, protection, flags, fd, offset */
 	GATE_UNMAP,  /* address, length */
-	GATE_LOOK,   /* a mapping may change or end: what it has moved is looked at */
+	GATE_LOOK,   /* a mapping may change or end: count what it has moved */
 	GATE_META,   /* an operation on what a path or a descriptor names */
 };
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The filter has one part for each ABI that a process can use on this machine. In a part the number
- * of the call is searched for by halves, so that a call that is none of ours leaves after six or
- * seven comparisons. (Since Linux 5.11 the kernel remembers which numbers leave whatever their
- * arguments, and does not run the filter for them at all.)
+ * The filter has one part for each ABI that a process can use on this machine. In a part the
+ * number of the call is searched for by halves, so that any other call leaves the filter after
+ * six or seven comparisons. (Since Linux 5.11 the kernel remembers numbers that always pass, and
+ * does not run the filter for them.)
  *
  *	a data or metadata call, from GATE_STUB     goes, unless the gate is strict
  *	any other call of calls.c                   the supervisor is asked
  *	mmap without a file                         goes
  *	mmap by the loader (MAP_DENYWRITE)          goes, unless the gate is strict
  *	munmap of less than GATE_LOOK_BYTES         goes
- *	io_uring_setup                              ENOSYS: what a ring does, no filter sees
+ *	io_uring_setup                              ENOSYS: a filter cannot see what a ring does
  *	prctl(GATE_PRCTL)                           GATE_ERRNO + 1 or more: "there is a gate"
  *	any other                                   goes
  */
@@ -56,7 +56,7 @@
 #define MOST  2048
 #define RULES 128 /* of an ABI */
 
-/* What is done with a number that is in the filter. */
+/* Action for a number that is in the filter. */
 enum end { END_DATA, END_ASK, END_MAP, END_UNMAP, END_RING, END_PRCTL, ENDS };
 
 struct rule {
@@ -186,7 +186,7 @@ static void search(struct program *p, size_t from, size_t to, unsigned short *ju
 	search(p, middle, to, jumps);
 }
 
-/* What is asked before a call of this kind stops. */
+/* Conditions that a call of this kind must meet to be stopped. */
 static void conditions(struct program *p, enum end end, enum gate_abi abi)
 {
 	const uint64_t stub = gate_stub_ip();
@@ -281,7 +281,7 @@ static long call_seccomp(unsigned operation, unsigned long flags, void *argument
 	return syscall(SYS_seccomp, operation, flags, argument);
 }
 
-/* A flag that the kernel knows is EFAULT with no program, one that it does not know EINVAL. */
+/* Without a program, a known flag gives EFAULT and an unknown one EINVAL. */
 static bool is_known(unsigned long flags)
 {
 	return call_seccomp(SECCOMP_SET_MODE_FILTER, flags, NULL) < 0 && errno == EFAULT;

@@ -12,7 +12,7 @@
 /*
  * With a gate that is not strict, data calls made from this address pass without the supervisor:
  * the preloaded library maps its system call there (stub.c) after it has waited for the turn
- * itself. Nothing else of a process is found there, on x86-64 and with 39 bits on aarch64.
+ * itself. A process has nothing else at that address, on x86-64 and with 39 bits on aarch64.
  */
 #define GATE_STUB UINT64_C(0x5354550000)
 

@@ -9,8 +9,7 @@
  * that is stopped is killed after SILENT_MS, since programs wait for it. If no supervisor can be
  * started, the keeper answers calls itself, without looking at them.
  *
- * When both have been killed within half a second nothing can be done any more:
- * docs/interception.md.
+ * If both are killed within half a second, caught calls fail with ENOSYS: docs/interception.md.
  */
 #include <errno.h>
 #include <poll.h>

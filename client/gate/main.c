@@ -7,20 +7,20 @@
  *	sluice-gate --keep N M       keeper and spare alone, at these sockets: another process, which
  *	                             may be root, installs the filter (integrate/slurm/gate.c)
  *
- * A gate is a seccomp filter (filter.c) that stops data and metadata calls of the program and its children until
- * a supervisor (serve.c) has them continued: for programs that the preloaded library cannot be in.
- * `sluice run` starts this program, and so does the preloaded library when a process is about to
- * exec such a program (client/preload/exec.c). The environment is the program's own; NAME=VALUE is what
- * the supervisor has to know besides.
+ * A gate is a seccomp filter (filter.c) that stops data and metadata calls of the program and its
+ * children until a supervisor (serve.c) has them continued: for programs that the preloaded
+ * library cannot be in. `sluice run` starts this program, and so does the preloaded library when
+ * a process is about to exec such a program (client/preload/exec.c). The environment is the
+ * program's own; NAME=VALUE are further settings for the supervisor.
  *
  *	this process ── clone ──► spare ── clone ──► keeper ── fork ──► supervisor
  *	its other thread: seccomp()
  *	listener     ── over a socket ─► keeper
  *	its other thread: exec PATH
  *
- * The spare is the keeper if the other one dies in this moment; else it ends. Keeper and supervisor are no children of the program, are in a session of their own, and have
- * nothing of the program open. If anything fails the program runs without a gate, and a line says
- * so.
+ * The spare becomes the keeper if the other one dies during this; else it ends. Keeper and
+ * supervisor are not children of the program, are in a session of their own, and have none of its
+ * files open. If anything fails the program runs without a gate, and a line says so.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -116,9 +116,9 @@ static void wait_for(pid_t pid)
 }
 
 /*
- * Start two processes that are ready to be the keeper: one that is nobody's child, and this
- * process's child, which ends when it is not needed. Once the filter is there no process can be
- * started any more that is not behind it. The child, or negative errno.
+ * Start two processes that are ready to be the keeper: an orphan, and a child of this process,
+ * which ends when it is not needed. Both start before the filter is installed, since every later
+ * process would be behind it. The child, or negative errno.
  */
 static pid_t start_keeper(char **words, int count, int *sock, int *spare)
 {
@@ -210,8 +210,8 @@ static _Noreturn void become(const struct program *p)
 
 /*
  * A filter is for a thread, and for good. So another thread installs it and executes the program:
- * that thread then is the process. If nobody can be found to supervise it, this one is still there
- * to go on without a gate.
+ * that thread becomes the process. If no supervisor can be started, this thread goes on without a
+ * gate.
  */
 static void *gated(void *arg)
 {

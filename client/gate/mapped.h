@@ -14,8 +14,8 @@ void mapped_start(void);
 /* The process of this thread maps so much of a file of the layer. */
 void mapped_add(uint32_t tid);
 /*
- * Bytes that its mappings have moved since the last look. soon: look even if the last look was a
- * moment ago. gone..gone + length - 1 is about to be unmapped.
+ * Bytes that its mappings have moved since the last look. soon: look again even after a moment.
+ * gone..gone + length - 1 is about to be unmapped.
  */
 uint64_t mapped_moved(uint32_t tid, bool soon, uint64_t gone, uint64_t length);
 /* The same of all processes, from time to time. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reads as little as tells: the ELF header, the program headers, the loader's name, the names of
- * libraries. A window on the file's first kilobyte and one on what is read behind it make that four
- * system calls, and one more for each library. Whether exec would succeed, and with which rights, is asked only of a
- * program that a gate may be put before.
+ * libraries. A window on the file's first kilobyte and one on what is read behind it make that
+ * four system calls, and one more for each library. Only for programs that may need a gate, it
+ * checks whether exec would succeed, and with which rights.
  *
  * Go programs are found by their note, which the Go linker writes also when it links with libc;
  * programs with libaio or liburing by DT_NEEDED. A program that opens such a library at run time,
@@ -202,7 +202,7 @@ static enum gate_need look_foreign(void)
 		       : GATE_FOREIGN;
 }
 
-/* The library sees what this program does, and that is enough: nothing else of it matters. */
+/* The library sees all that this program does: no further check is needed. */
 static bool suffices(enum gate_need need, bool all)
 {
 	return need == GATE_NONE && !all;
@@ -235,7 +235,7 @@ static enum gate_need look_elf(struct file *f, bool all)
 	return suffices(need, all) || is_executable(name) ? need : GATE_ABSENT;
 }
 
-/* Nobody gets rights by it that he has already. */
+/* Executing it gives no rights that the caller does not have. */
 static bool is_privileged(int fd)
 {
 	struct stat st;

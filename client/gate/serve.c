@@ -2,9 +2,9 @@
 /*
  * The supervisor: answers caught calls when the job has its turn.
  *
- *	receivers   take a call from the kernel and look at it. Nothing of the layer, or there is
- *	            credit: answered at once. Else it goes to the queue. A receiver never waits, so
- *	            that no call waits behind another that it has nothing to do with
+ *	receivers   take a call from the kernel and look at it. A call that is not the layer's, or
+ *	has credit, is answered at once. Others are queued. A receiver never waits, so no call
+ *	waits behind an unrelated one
  *	waiters     take the calls of the queue in their order and wait, each for one, as a thread
  *	            of the program would with the preloaded library (client/conn/turn.c). Their number
  *	            grows to WAITERS: that many calls can ask with their place at a time
@@ -193,7 +193,7 @@ static bool start(void *(*body)(void *))
 	return started;
 }
 
-/* False: there is nobody who could wait. */
+/* False: there is no waiter. */
 static bool enqueue(unsigned slot)
 {
 	bool can;
@@ -219,7 +219,7 @@ static void count_unseen(uint64_t bytes)
 		atomic_fetch_add(&job->unscheduled, bytes);
 }
 
-/* What mappings have moved nobody could hold: it is reported, and the next calls wait for it. */
+/* Bytes moved by mappings cannot be held: they are reported, and later calls pay for them. */
 static void count_mapped(uint64_t bytes)
 {
 	struct sl_turn_job *job = bytes ? turn_attach() : NULL;
@@ -230,7 +230,7 @@ static void count_mapped(uint64_t bytes)
 	turn_owe(job, bytes);
 }
 
-/* A call that finds others waiting does not overtake them. */
+/* A call does not overtake calls that wait. */
 static bool is_first(void)
 {
 	bool is;

@@ -39,7 +39,7 @@ struct copy {
 	size_t length;
 };
 
-/* The kernel would hold the files; we have but numbers, which others may close under us: look.c. */
+/* The kernel would hold the files; we have only numbers, which other threads may close: look.c. */
 static void begin(struct copy *c)
 {
 	c->in_known = sl_client_look(c->in, &c->was_in);

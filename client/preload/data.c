@@ -26,9 +26,9 @@
  * Looking and reserving are two steps, so threads of this process do it one at a time
  * (position.c). O_APPEND needs no position: the node makes one write(2).
  *
- * Once reserved, a range is worked on where it is, by this process itself if there is no node.
- * What was not moved in the end is given back, if nobody has reserved what is behind it: else that
- * would be overwritten by the next, and a gap is the lesser evil.
+ * Once reserved, a range is moved at its place, by this process itself if there is no node. Bytes
+ * that were not moved are given back, unless the range behind them is reserved: the next call
+ * would overwrite that range, and a gap is the lesser evil.
  *
  * What is not exact:
  *	- a transfer of more than a piece (128 KiB) is several for the file system: another that
@@ -39,11 +39,11 @@
  *	- a reader at the end of the file and a writer, on one description but in two processes:
  *	  the writer may leave a gap;
  *	- a process that is killed while its write at a position shared with others waits leaves a
- *gap;
+ * gap;
  *	- a buffer that is not mapped is SIGSEGV and not EFAULT, as it is for memcpy(); addresses
  *	  that no program has, such as NULL, do give EFAULT.
  *
- * Passed to the kernel, where it does better or we cannot do it: calls without data, pwrite() on
+ * Passed to the kernel, because it does better or we cannot do it: calls without data, pwrite() on
  * O_APPEND (Linux appends, and leaves the position), O_DIRECT with a buffer, length or offset that
  * direct I/O may refuse, writes under a limit on the size of files (it is this process's, not the
  * node's, and comes with a signal), and calls made by a signal handler that interrupted us: the
@@ -76,7 +76,7 @@ static __thread volatile sig_atomic_t inside __attribute__((tls_model("initial-e
 
 /* ---- cancellation ---- */
 
-/* Some thread has wished to end at any instruction: then all pay for its being kept from that. */
+/* A thread has enabled asynchronous cancellation: from then on, all threads pay for blocking it. */
 static atomic_bool cancels_anywhere;
 
 int pthread_setcanceltype(int type, int *old)
@@ -91,8 +91,10 @@ struct uncancelled {
 	bool anywhere;
 };
 
-/* The kernel does not let go of a write to a file either. The state alone does not keep a thread
- * from ending at any instruction: in glibc the signal for it may be under way already. */
+/*
+ * The kernel does not interrupt a write to a file either. The cancel state alone does not prevent
+ * asynchronous cancellation: in glibc the signal for it may be under way already.
+ */
 static void uncancelled_begin(struct uncancelled *u)
 {
 	u->anywhere = atomic_load_explicit(&cancels_anywhere, memory_order_relaxed);
@@ -157,7 +159,7 @@ static struct sl_fd *entry_of(int fd)
 	uint64_t ticket;
 	bool ours;
 
-	/* Another thread is finding out, or closing: that takes microseconds, if it ends at all. */
+	/* Another thread resolves or closes the entry: microseconds, if it ends at all. */
 	state = sl_fd_hold(fd, &e);
 	for (int i = 0; state == SL_FD_BUSY && i < PATIENCE; i++) {
 		sched_yield();
@@ -216,8 +218,10 @@ static bool addressable(const struct iovec *iov)
 	return length <= SSIZE_MAX && (!length || (at >= LOWEST && at <= INTPTR_MAX - length));
 }
 
-/* Check the vector, and cut it to what one call may move. False: the kernel shall say what is
- * wrong. */
+/*
+ * Check the vector, and cut it to what one call may move. False: pass the call on, so that the
+ * kernel reports the error.
+ */
 static bool measure_many(struct span *s, const struct iovec *iov, int count)
 {
 	if (count <= 0 || count > IOV_MAX || (uintptr_t)iov < LOWEST)
@@ -306,7 +310,7 @@ static int reserve(struct sl_fd *e, int fd, enum sl_op op, size_t total, struct 
 		return -ENOTCONN;
 	if (e->remote.still(&e->remote) || sl_client_same(fd, &e->remote))
 		return 0;
-	/* Just now the number has become another file, whose position that was. */
+	/* The number has just become another file, whose position this was. */
 	lseek(fd, -(off_t)r->length, SEEK_CUR);
 	return -ENOTCONN;
 }
@@ -353,7 +357,7 @@ static ssize_t move_here(struct sl_fd *e, int fd, enum sl_op op, const struct sp
 	if (n)
 		return n;
 	n = move_at(e, fd, op, s, r.length, r.offset);
-	/* Another file, where nothing is reserved: the kernel shall do what it would do now. */
+	/* Another file, where nothing is reserved: pass the call to the kernel. */
 	if (n == -ENOTCONN && !sl_client_same(fd, &e->remote))
 		return -ENOTCONN;
 	if (n == -ENOTCONN) {

@@ -4,8 +4,8 @@
  *
  * Such a program is static, of another libc or machine, makes its system calls itself, or starts
  * without LD_PRELOAD in its environment (gate/program.c). Then sluice-gate is executed in its
- *place, which puts the gate on and becomes the program, with the same arguments, environment,
- *descriptors and process id:
+ * place, which puts the gate on and becomes the program, with the same arguments, environment,
+ * descriptors and process id:
  *
  *	execve("/usr/bin/busybox", argv, envp)
  *	execve("…/sluice-gate", { "sluice-gate", "SLUICE_ROOT=…", …, "--", "/usr/bin/busybox", argv…
@@ -183,7 +183,7 @@ static int exec_gated(const char *path, char *const *argv, char *const *envp)
 	int saved = errno;
 
 	sl_real.execve(client_settings()->gate, ARGUMENTS("--", path, argv), envp);
-	/* There is no sluice-gate: the program is not to miss it. */
+	/* There is no sluice-gate: the program runs without it. */
 	errno = saved;
 	return sl_real.execve(path, argv, envp);
 }
@@ -204,7 +204,7 @@ int execv(const char *path, char *const argv[])
 
 /* ---- by name ---- */
 
-/* What the functions with a p would execute; NULL: nothing, or they know better. */
+/* The file that the functions with a p would execute; NULL: none, or leave it to libc. */
 static const char *in_path(const char *file, char out[PATH_MAX])
 {
 	const char *path = getenv("PATH"), *end;

@@ -7,9 +7,10 @@
  * forget too much is harmless, and it is done before the number is given away, while it is still
  * ours.
  *
- * In the forward route the library has a descriptor of its own, the connection. The program must
- * not lose it by closing what it does not know, as daemons do: closing it gives EBADF, as if it
- * were not there, ranges are closed around it, and if the program wants that very number, it moves.
+ * In the forward route the library has a descriptor of its own, the connection. Programs such as
+ * daemons close descriptors that they do not know, but must not close this one. close() of it
+ * gives EBADF, as if it were not open; ranges are closed around it; and if the program wants its
+ * number, the connection moves to another.
  */
 #undef _FORTIFY_SOURCE	 /* both would make the headers rename */
 #undef _FILE_OFFSET_BITS /* the functions that we define */
@@ -29,7 +30,7 @@
 #include "client/preload/meta.h"
 #include "client/preload/preload.h"
 
-/* By whatever else than a path. */
+/* Opened by anything but a path. */
 static int opened(int fd)
 {
 	if (fd >= 0 && sl_forwarding) {

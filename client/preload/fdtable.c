@@ -3,8 +3,8 @@
  * The table of descriptors of the preloaded library.
  *
  * One entry for each number, in chunks that are mapped when the first number of theirs is looked
- * at; up to a million numbers, of which 8 KiB are paid for in advance. All that can change hands
- * is in one 64-bit word, changed by compare-and-swap alone:
+ * at; up to a million numbers, of which 8 KiB are paid for in advance. All that threads share is
+ * in one 64-bit word, changed by compare-and-swap alone:
  *
  *	bits  0..3   state
  *	      4..23  users: calls under way that hold the entry
@@ -22,16 +22,17 @@
  * goes to the kernel; thread 1 ends, the entry becomes UNKNOWN, the next write of thread 2
  * resolves it.
  *
- * fork: the child has other threads than its parent, namely one. Whatever the others were doing
- * to an entry will never be finished, and references to the node are the parent's. So entries
- * say which process wrote them, and those of another are UNKNOWN. The number of this process is
- * kept in a page that the kernel clears in a child, however that was made. Example: the parent is
- * process 1, its entry for 5 says {MANAGED, users 2, process 1}; the child finds its page cleared,
- * calls itself process 2, and 5 is UNKNOWN to it.
+ * fork: the child has only one thread. Changes to an entry that other threads had begun will
+ * never be finished, and references to the node are the parent's. So entries say which process
+ * wrote them, and those of another process are UNKNOWN. The number of this process is kept in a
+ * page that the kernel clears in a child, however that was made. Example: the parent is process
+ * 1, its entry for 5 says {MANAGED, users 2, process 1}; the child finds its page cleared, calls
+ * itself process 2, and 5 is UNKNOWN to it.
  *
  * vfork: the child has its parent's memory, cleared page and all, but descriptors of its own. It
- * may read the table: each use of an entry is checked against the kernel anyway (data.c).
- * It must not forget what only it has closed, nor enter what only it has opened; its pid tells.
+ * may read the table: each use of an entry is checked against the kernel anyway (data.c). It must
+ * not change the table for descriptors that it opens or closes, which are not its parent's; its
+ * pid shows that it is a child.
  *
  * All operations are constant time, lock-free, and may be used in a signal handler.
  */
@@ -167,7 +168,7 @@ static bool change(struct sl_fd *e, uint64_t *old, uint64_t new)
 						       memory_order_acquire);
 }
 
-/* The entry is BUSY in our hands: give up its reference, then leave it to whoever comes. */
+/* The entry is BUSY, and ours: give up its reference, then set it to UNKNOWN. */
 static void retire(struct sl_fd *e, uint64_t word, uint64_t self)
 {
 	int cancel;
@@ -224,7 +225,7 @@ void sl_fd_release(struct sl_fd *e)
 		retire(e, new, self);
 }
 
-/* Nothing has been done to the number since; of what is not done through libc we do not know. */
+/* The number has not changed since, as far as libc was used. */
 static bool still(const struct sl_remote *r)
 {
 	const struct sl_fd *e = (const void *)((const char *)r - offsetof(struct sl_fd, remote));
@@ -274,7 +275,7 @@ static void forget(struct sl_fd *e, uint64_t self)
 		case SL_FD_PASS:
 			new = word_for(word, SL_FD_UNKNOWN, 0, self);
 			break;
-		case SL_FD_BUSY: /* spoil the ticket of whoever is at it */
+		case SL_FD_BUSY: /* invalidate the ticket of the thread at work on it */
 			new = word_for(word, SL_FD_BUSY, 0, self);
 			break;
 		case SL_FD_MANAGED:

@@ -510,7 +510,7 @@ __attribute__((destructor)) static void end(void)
 {
 	if (!sl_forwarding)
 		return;
-	/* What libc still flushes after this is not worth another connection. */
+	/* Do not connect again for what libc flushes after this. */
 	sl_forwarding = sl_ops_here = false;
 	sl_client_bye();
 }

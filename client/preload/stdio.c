@@ -11,11 +11,11 @@
  * checked before anything is touched: if it is not as expected (another libc, say, or a later
  * one), streams are left alone, which is correct and unscheduled.
  *
- * The functions below take the place of _IO_file_read and _IO_file_write and do what those do: one
- * read, or writes until all is written, with the stream's idea of its offset kept up. In the turn
- * route the original makes the calls, after a wait if need be, and so it does what is not
- * forwarded. Closing only tells us that the number is free: libc opens and closes files of its own
- * too, of which we would otherwise remember that they pass.
+ * The functions below take the place of _IO_file_read and _IO_file_write and do what those do:
+ * one read, or writes until all is written, with the stream's idea of its offset kept up. In the
+ * turn route the original makes the calls, after a wait if need be, and so it does what is not
+ * forwarded. The close operation only tells us that the number is free. Without it, we would keep
+ * an entry for files that libc opens and closes itself.
  */
 #undef _FORTIFY_SOURCE	 /* both would make the headers rename */
 #undef _FILE_OFFSET_BITS /* the functions that we define */

@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Connections of the controller. Nobody is waited for: what a peer does not take at once waits in a
- * buffer of its own, and what it has not sent whole waits in another, which is no larger than its
- * frame needs. Who has neither has no buffer.
+ * Connections of the controller. It never waits for a peer: bytes that a peer does not take at once
+ * wait in a buffer of that peer, and a frame that has not come whole waits in another, which is no
+ * larger than the frame needs. A peer without either has no buffer.
  *
- * Who is hung up:
+ * The controller hangs up on
  *
- *	over TCP, whoever has not proved to know the secret after PATIENCE ticks, or has sent
- *anything but HELLO and PROOF before, or is the oldest of more than STRANGERS such peers a node
- *that was not heard for PATIENCE ticks: its machine is down or cannot be reached who has taken
- *nothing of what waits for it for PATIENCE ticks, or lets more wait than OUT_MAX
+ *	- a TCP peer that has not proved to know the secret after PATIENCE ticks, that has sent
+ *	  anything but HELLO and PROOF before, or that is the oldest of more than STRANGERS such
+ *	  peers;
+ *	- a node that was silent for PATIENCE ticks: its machine is down or cannot be reached;
+ *	- a peer that has read nothing for PATIENCE ticks although bytes wait for it, or for which
+ *	  more than OUT_MAX bytes wait.
  *
- * Ticks, and not times: a controller that was stopped itself does not take its nodes for silent.
+ * Time is counted in ticks: a controller that was itself stopped does not take its nodes for
+ * silent.
  *
- * Example: a node's machine loses power at 10.0 s. No connection tells that; the tenth tick without
- * a report is at 15.0 s at the latest, and the jobs it served are given other nodes.
+ * Example: a node's machine loses power at 10.0 s, and its connection stays open. The tenth tick
+ * without a report is at 15.0 s at the latest; then the node's jobs get other nodes.
  */
 #include "sluiced/controller/peer.h"
 

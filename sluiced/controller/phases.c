@@ -2,11 +2,11 @@
 /*
  * What nodes report, and the phases of jobs in it.
  *
- * Phases (Gainaru et al. 2014, section 2: applications alternate computing and I/O). A phase begins
- *with the first I/O of a job after a gap and ends with the last before one; the gap is a parameter.
- *From the phases that have ended come the mean length of computing and volume of an instance, which
- * the policies ask for: Gainaru et al. 2014 took them from the applications, here they are
- *observed.
+ * Phases (Gainaru et al. 2014, section 2: applications alternate computing and I/O). A phase
+ * begins with the first I/O of a job after a gap and ends with the last before one; the gap is a
+ * parameter. The policies ask for the mean length of computing and the mean volume of an
+ * instance. Gainaru et al. 2014 took these from the applications; here they are measured over the
+ * phases that have ended.
  *
  *	report at 10.0 s: 4 requests inside, 1 GB moved     phase began at 10.0
  *	report at 12.4 s: none inside, idle for 0.3 s       was active until 12.1

@@ -2,15 +2,15 @@
 /*
  * Fencing: a node executes a request only while its client's lease is valid (wire/proto.h).
  *
- * A client over TCP that does not hear of its node goes elsewhere when the lease has run out. If
- *this node has only been stopped, or cut off, and goes on later, it must not write what it still
- *has of the client over what the client has written elsewhere. So the lease is looked at right
- *before each system call. But a process can be stopped between the look and the call. Against that,
- *a timer of the kernel (CLOCK_BOOTTIME, so that it runs while the machine sleeps, too) is armed
- * before the look, which delivers SIGKILL to this process SL_FENCE_NS later: it ends a stopped
- * process, too. As long as the node runs, a thread arms it again long before that. The look
- * asks for a lease that is valid for SL_FENCE_NS more. Example, with a lease of 8 s and a fence of
- *3:
+ * A client over TCP that hears nothing from its node goes to another one when the lease has
+ * expired. If this node was only stopped or cut off and goes on later, it must not overwrite what
+ * the client has written elsewhere with the client's old requests. So the node checks the lease
+ * right before each system call. But a process can be stopped between the check and the call. For
+ * that case, the node arms a kernel timer before the check (CLOCK_BOOTTIME, so that it also runs
+ * while the machine sleeps), which sends SIGKILL to this process SL_FENCE_NS later and so ends a
+ * stopped process, too. While the node runs, a thread rearms it long before that. The check
+ * requires a lease that is valid for SL_FENCE_NS more. Example, with a lease of 8 s and a fence
+ * of 3:
  *
  *	 0.0  the client gives back a stamp of 0.0: its lease is valid until 8.0
  *	 4.9  a worker looks at the lease, finds that 4.9 + 3 is before 8.0, and is stopped
@@ -22,10 +22,10 @@
  * it has nothing to do for them is not killed. Who enters counts itself in and then sees whether it
  * is armed; who disarms it says so and then counts: one of the two sees the other.
  *
- * What remains. A system call that the kernel has begun: it may take effect whenever the file
- *system lets it, for SIGKILL does not end a call that waits for a device. A thread that, between
- *look and call, is kept from running for SL_FENCE_NS while the thread that arms the timer runs. And
- *clocks of two machines that differ by more than SL_LEASE_MARGIN_NS in SL_LEASE_NS.
+ * Not covered: a system call that the kernel has begun may take effect at any later time, since
+ * SIGKILL does not end a call that waits for a device; a thread that does not run for SL_FENCE_NS
+ * between check and call while the thread that arms the timer does; clocks of two machines that
+ * differ by more than SL_LEASE_MARGIN_NS in SL_LEASE_NS.
  *
  * Clients on this machine have no lease: that their node is dead is proved by its socket. Only
  * fence_cut() ends theirs.

@@ -13,7 +13,7 @@
  *
  * Without a word the kind follows from the file system of the directory; many have none. The
  * formats of NFS and Lustre are those that their documentation describes; tests read files that
- *were written after it.
+ * were written after it.
  */
 #ifndef SL_SLUICED_IONODE_SENSOR_H
 #define SL_SLUICED_IONODE_SENSOR_H

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Isolation: a file whose server does not answer, or a file system that is frozen, keeps the
- * worker that executes a request of it, for as long as it likes. So that nobody else notices:
+ * Isolation: a file whose server does not answer, or a frozen file system, may block the worker
+ * that executes a request of it for ever. These rules keep other files unaffected:
  *
  *	Workers grow. A worker that has been in one batch for STUCK_NS, and is blocked there, is
  *	stuck. For each of these another one is started, so that as many as there are CPUs are
  *	free; up to SL_SHM_WORKERS. A worker that is runnable only waits for a CPU.
  *
- *	What is stuck gets no more of them. A batch of a file that has FILE_LIMIT stuck workers, or
- *of a file system that has SYSTEM_LIMIT, is parked: it stays dispatched, and goes when one of those
- *comes back.
+ *	A stuck file gets no further workers. A batch of a file that has FILE_LIMIT stuck workers,
+ *	or of a file system that has SYSTEM_LIMIT, is parked: it stays dispatched, and is executed
+ *	when one of those workers comes back.
  *
  *	The ring (ring.c). A batch that has been in it for RING_STUCK_NS counts for both limits, and
  *	not for the window any more, so that other files still have all of it.
  *
  * Example: 2 CPUs, one hung file to which 30 requests are sent. Two workers get stuck. A second
  * later two more are started; they find 28 requests of the hung file, park them, and serve all
- *others. When the file answers, the parked ones follow, two at a time.
+ * others. When the file answers, the parked ones follow, two at a time.
  *
  * Threads of connections over TCP that execute (tcp.c) count for the limits, and are replaced there.
  * Workers that were started stay. A modelled device is slow on purpose and does not count.

@@ -15,7 +15,7 @@
  *
  * The allowance of dirty bytes is what the capacity moves in DIRTY_NS (in THROUGH_NS, where writes go
  * through), no less than DIRTY_LEAST,
- *and an eighth of what the kernel begins to write back at: beyond that the kernel would choose.
+ * and an eighth of what the kernel begins to write back at: beyond that the kernel would choose.
  */
 #include <stdio.h>
 #include <string.h>

@@ -6,15 +6,16 @@
  *	time,seconds,read,write,calls,held,waited,contended,first,last,unscheduled,operations,ops_held,cached,wire,dirty,job
  *	1763260002,2.000,0,41943040,10240,0.000,1.210,0.800,0.000,1.650,0,12,0.000,0,33554432,8388608,ckpt
  *
- * In the 2 s until that time, in Unix seconds, ckpt wrote 40 MiB in 10240 calls, was never held by
- * its max, and for 1.21 s it had requests that were not sent yet: for 0.8 s of them another job had
- * requests in the node, too. Its requests were in the node between 0 and 1.65 s after the begin, and nothing went past the scheduler. It made 12 metadata operations, which no limit held. The
- * page cache had 8 MiB of what was written in the end, 32 MiB went over the wire. So
+ * In the 2 s until that time, in Unix seconds, ckpt wrote 40 MiB in 10240 calls, was never held
+ * by its max, and for 1.21 s it had requests that were not sent yet: for 0.8 s of them another
+ * job had requests in the node, too. Its requests were in the node between 0 and 1.65 s after the
+ * begin, and nothing went past the scheduler. It made 12 metadata operations, which no limit
+ * held. The page cache had 8 MiB of what was written in the end, 32 MiB went over the wire. So
  * jobs that ran one after the other in the same 2 s can be told from jobs that met. The name is
  * last since it may hold commas. In observe mode nothing is held: the columns have would_ before
- *their names, and say what shadow.h computes. There is no file before the first line. Lines are
- *written with one call, so that a reader never sees half of one. A file of MOST_BYTES is renamed to
- *FILE.1, which takes the place of the one before.
+ * their names, and say what shadow.h computes. There is no file before the first line. Lines are
+ * written with one call, so that a reader never sees half of one. A file of MOST_BYTES is renamed
+ * to FILE.1, which takes the place of the one before.
  */
 #include <errno.h>
 #include <fcntl.h>

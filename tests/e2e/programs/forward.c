@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What must hold for a program whose I/O a node carries out. Exits with 1 and says what does not.
+ * Checks of a program whose I/O a node carries out. Exits with 1 and names the check that failed.
  *
  *	kinds FILE                          prints what unusual calls return and leave
  *	append FILE BYTES PROCESSES TIMES [unknown]
  *	                                    appends of several processes are whole
  *	vectors FILE COUNT                  writev() of so many vectors to an O_APPEND file is whole
  *	shared FILE RECORDS                 reads of four processes at one position: each record
- *once, and the position is the end signals FILE BYTES COUNT            writes under a hail of
- *signals: no error, nothing twice handler FILE BYTES                  prints for how many ms a
- *handler had to wait in one write old-new FILE                        writes 'o' then 'n' over each
- *other, prints what is done two DIRECTORY BLOCKS                blocks of a and b in turns, from
- *two threads
+ *					    once, and the position is the end
+ *	signals FILE BYTES COUNT            writes while many signals arrive: no error, nothing
+ *					    written twice
+ *	handler FILE BYTES                  prints for how many ms a handler had to wait in one
+ *					    write
+ *	old-new FILE                        writes 'o' then 'n' over each other, prints what is done
+ *	two DIRECTORY BLOCKS                blocks of a and b in turns, from two threads
  */
 #include <errno.h>
 #include <fcntl.h>
