@@ -25,8 +25,8 @@ library_dir() {
 	[ -n "$(find "$ROOT" -name libsluice.3)" ]
 	[ -x "$ROOT$PREFIX/bin/sluice-httpd" ]
 	[ -x "$ROOT$PREFIX/libexec/sluice-tools" ]
-	# A job starts many programs by it: no library but libc and that for JSON.
-	[ "$(objdump -p "$ROOT$PREFIX/bin/sluice" | awk '/NEEDED/ && !/libc\.so|libcjson|san\.so/' | wc -l)" = 0 ]
+	# A job starts many programs by it: no library but libc, that for JSON, and the loader that every program has.
+	[ "$(objdump -p "$ROOT$PREFIX/bin/sluice" | awk '/NEEDED/ && !/libc\.so|ld-linux|libcjson|san\.so/' | wc -l)" = 0 ]
 	[ -f "$ROOT$PREFIX/share/sluice/grafana/sluice.json" ]
 	[ -f "$ROOT$PREFIX/share/sluice/prometheus/sluice-rules.yaml" ]
 	[ -n "$(find "$ROOT" -path '*/bash-completion/completions/sluice')" ]

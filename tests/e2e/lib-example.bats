@@ -154,10 +154,10 @@ END
 }
 
 @test "a file that cannot be opened and a bad socket are told" {
-	run -1 "$BUILD_DIR/examples/example-server" /nonexistent/data sock
-	[[ "$output" == "/nonexistent/data: "* ]]
-	run -1 "$BUILD_DIR/examples/example-server" data /nonexistent/sock
-	[[ "$output" == "/nonexistent/sock: "* ]]
+	run -1 "$BUILD_DIR/examples/example-server" "$PWD/none/data" sock
+	[[ "$output" == "$PWD/none/data: "* ]]
+	run -1 "$BUILD_DIR/examples/example-server" data "$PWD/none/sock"
+	[[ "$output" == "$PWD/none/sock: "* ]]
 }
 
 @test "the example of libsluice(3), as it is printed, compiles and does what it says" {

@@ -153,5 +153,6 @@ while not os.path.getsize('pid'):
 	# and each of them is libc's, but for those that programs may call: another name would interpose nothing
 	nm -D --defined-only "$(ldd "$PRELOAD" | awk '/libc.so/ { print $3 }')" | awk '{ print $3 }' |
 		sed 's/@.*//' | sort -u >libc
-	[ "$(comm -23 wanted libc | tr '\n' ' ')" = "sl_phase_begin sl_phase_end sl_preload_phase " ]
+	[ "$(comm -23 wanted libc | tr '\n' ' ')" = \
+		"sl_phase_begin sl_phase_end sl_preload_phase sl_preload_tag sl_tag_set " ]
 }
