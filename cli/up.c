@@ -549,8 +549,8 @@ static int up_dashboard(const struct up *u)
 	return status;
 }
 
-/* The directory of a layer for all users, which its account owns. */
-static int up_system(struct up *u)
+/* Who runs a layer for all users; and its directory, if that is not there yet. */
+static int up_system(struct up *u, uid_t *uid, gid_t *gid)
 {
 	const char *account = u->account ? u->account : "sluice";
 	/* cppcheck-suppress getpwnamCalled ; there is one thread */
@@ -559,7 +559,12 @@ static int up_system(struct up *u)
 
 	if (geteuid() != 0)
 		return cli_fail(cmd, "only root starts a layer for all users.");
-	if (!who || who->pw_uid == 0)
+	if (!who)
+		return cli_fail(cmd,
+				"there is no account '%s' to run a layer for all users. Make it "
+				"with 'useradd --system --no-create-home %s'.",
+				account, account);
+	if (who->pw_uid == 0)
 		return cli_fail(
 			cmd,
 			"a layer for all users runs as an account of its own, not as '%s'. Make "
@@ -567,11 +572,21 @@ static int up_system(struct up *u)
 			account);
 	if (mkdir(l->dir, 0755) && errno != EEXIST)
 		return cli_fail(cmd, "cannot make %s: %s.", l->dir, strerror(errno));
-	if (chmod(l->dir, 0755) || chown(l->dir, who->pw_uid, who->pw_gid))
-		return cli_fail(cmd, "cannot give %s to '%s': %s.", l->dir, account,
+	*uid = who->pw_uid;
+	*gid = who->pw_gid;
+	return CLI_OK;
+}
+
+/* Its account owns the directory. Under the lock: that of a layer that is up is left as it is. */
+static int up_give(struct up *u, uid_t uid, gid_t gid)
+{
+	struct layer *l = &u->layer;
+
+	if (chmod(l->dir, 0755) || chown(l->dir, uid, gid))
+		return cli_fail(cmd, "cannot give %s to the account %u: %s.", l->dir, (unsigned)uid,
 				strerror(errno));
-	l->account = who->pw_uid;
-	l->group = who->pw_gid;
+	l->account = uid;
+	l->group = gid;
 	return CLI_OK;
 }
 
@@ -579,6 +594,8 @@ static int up_bring(struct up *u)
 {
 	const char *name = u->value[CONFIG_NAME];
 	char daemon[PATH_MAX], system[CHECK_LAYER_NAME + 16];
+	uid_t uid = 0;
+	gid_t gid = 0;
 	int rc, status;
 
 	if (u->system) {
@@ -589,14 +606,15 @@ static int up_bring(struct up *u)
 	if ((status = cli_layer(cmd, layer_daemon(daemon))) ||
 	    (status = cli_layer(cmd, layer_open(&u->layer, name, true))))
 		return status;
-	if (u->layer.system && (status = up_system(u)))
+	if (u->layer.system && (status = up_system(u, &uid, &gid)))
 		return status;
 	rc = up_lock(u);
 	if (rc == -EWOULDBLOCK)
 		return up_already(u);
 	if (rc)
 		return cli_fail(cmd, "cannot lock %s/lock: %s.", u->layer.dir, strerror(-rc));
-	status = up_start(u, daemon);
+	status = u->layer.system ? up_give(u, uid, gid) : CLI_OK;
+	status = status ? status : up_start(u, daemon);
 	layer_close(&u->layer); /* the members keep their own */
 	if (status)
 		return status;
