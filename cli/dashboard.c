@@ -144,6 +144,11 @@ static int da_launch(const char *who, const struct layer *l, const char *program
 				"the dashboard of layer '%s' is just being started by another "
 				"command. Try again.",
 				l->name);
+	if (as.lock == -EACCES && l->system)
+		return cli_fail(who,
+				"layer '%s' is for all users: only root starts and stops its "
+				"dashboard.",
+				l->name);
 	if (as.lock < 0)
 		return cli_fail(who, "cannot lock %s/dashboard-lock: %s.", l->dir,
 				strerror(-as.lock));

@@ -220,6 +220,8 @@ static int dn_layer(const char *name, bool if_up, int64_t timeout_ms)
 				"layer '%s' is just being started or stopped by another "
 				"command. Try again.",
 				l.name);
+	if (rc == -EACCES && l.system)
+		return cli_fail(cmd, "layer '%s' is for all users: only root stops it.", l.name);
 	if (rc && rc != -ENOENT)
 		return cli_fail(cmd, "cannot lock %s/lock: %s.", l.dir, strerror(-rc));
 	if (rc == 0) { /* a node died: remove what it left, but for what it said */

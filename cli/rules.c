@@ -108,6 +108,7 @@ static void rs_merge(cJSON *all, const cJSON *more)
 static cJSON *rs_ask(const char *name, int *status)
 {
 	struct layer_member m[LAYER_MEMBERS];
+	char *refused = NULL;
 	cJSON *all = NULL;
 	struct layer l;
 	size_t n;
@@ -124,8 +125,12 @@ static cJSON *rs_ask(const char *name, int *status)
 		cJSON *tree = NULL;
 
 		if (!m[i].controller && m[i].pid &&
-		    sl_client_control(m[i].socket, "rules", &answer) == 0)
+		    sl_client_control(m[i].socket, "rules", &answer) == 0) {
 			tree = cJSON_Parse(answer);
+		} else if (!refused) {
+			refused = answer;
+			answer = NULL;
+		}
 		free(answer);
 		if (!all) {
 			all = tree;
@@ -134,8 +139,11 @@ static cJSON *rs_ask(const char *name, int *status)
 		rs_merge(all, tree);
 		cJSON_Delete(tree);
 	}
-	if (!all)
+	if (!all && refused && *refused)
+		*status = cli_fail(cmd, "%s.", refused);
+	else if (!all)
 		*status = cli_fail(cmd, "no node of layer '%s' answers.", l.name);
+	free(refused);
 	return all;
 }
 
@@ -218,8 +226,8 @@ static void rs_print(const cJSON *all)
 		rs_gives(rule, gives, sizeof(gives));
 		printf("\n%s (line %.0f): %s: %s\n", name ? name : "", rs_number(rule, "line"),
 		       match, gives);
-		printf("  %.0f jobs now, %s moved, %.0f operations, held %.0f times, for %.1f s\n",
-		       rs_number(rule, "jobs"),
+		printf("  %.0f job%s now, %s moved, %.0f operations, held %.0f times, for %.1f s\n",
+		       rs_number(rule, "jobs"), rs_number(rule, "jobs") == 1 ? "" : "s",
 		       sl_format_bytes(moved, sizeof(moved), (uint64_t)rs_number(rule, "bytes")),
 		       rs_number(rule, "operations"), rs_number(rule, "hits"),
 		       rs_number(rule, "held_s"));

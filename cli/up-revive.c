@@ -306,6 +306,9 @@ int up_revive(const char *name)
 				  "layer '%s' is just being started or stopped by another command. "
 				  "Try again.",
 				  l.name);
+	else if (rc == -EACCES && l.system)
+		status =
+			cli_fail(cmd, "layer '%s' is for all users: only root revives it.", l.name);
 	else if (rc)
 		status = cli_fail(cmd, "cannot open %s/lock: %s.", l.dir, strerror(-rc));
 	else
