@@ -1038,7 +1038,10 @@ int node_control(struct node *n, const struct node_who *who, char *line, char **
 		rc = answer(out, EINVAL, "the node does not know this command");
 	n->adapt = NULL;
 	if (n->site && !site_allows(&(struct node_who){ .admin = false }, line))
-		site_audit(n, who, line, NULL, !rc, rc && *out ? *out : rest);
+		site_audit(n, who, line, strcmp(line, "end") ? NULL : rest, !rc,
+			   rc && *out		 ? *out
+			   : strcmp(line, "end") ? rest
+						 : NULL);
 	turn_modes(n, node_now());
 	node_unlock(n);
 	adapt_forget(&tree);

@@ -460,15 +460,16 @@ bool node_jobs_tick(struct node *n)
 	n->rate_decisions = all.decisions;
 	for (struct node_job **p = &n->jobs, *j; (j = *p);) {
 		struct sl_job_stats st;
-		uint64_t bytes, requests, ops_held;
+		uint64_t bytes, requests, ops_held, ops_held_ns;
 
 		sl_job_stats(n->sched, j->number, now, &st);
 		bytes = j->moved[SL_READ] + j->moved[SL_WRITE];
 		requests = j->calls;
 		ops_held = j->turn ? atomic_load(&j->turn->shm->operations.held_ns) : 0;
+		ops_held_ns = ops_held > j->rate_ops_held_ns ? ops_held - j->rate_ops_held_ns : 0;
 		rules_count(n, j, bytes - j->rate_bytes, st.throttled_ns - j->rate_throttled_ns,
-			    ops_sum(j->ops.made) - ops_sum(j->ops.rate_made),
-			    ops_held > j->rate_ops_held_ns ? ops_held - j->rate_ops_held_ns : 0);
+			    ops_sum(j->ops.made) - ops_sum(j->ops.rate_made), ops_held_ns);
+		j->ops_held = 2 * ops_held_ns > (uint64_t)(now - last);
 		j->rate_ops_held_ns = ops_held;
 		ops_rates(j, now - last);
 		j->rate_bps = per_second(bytes - j->rate_bytes, now - last);

@@ -205,7 +205,7 @@ struct node_job {
 	uint64_t rate_bps, iops;
 	sl_time rate_throttled_ns;    /* when they were */
 	uint64_t rate_ops_held_ns;    /* the same of its operations */
-	bool throttled;		      /* for half of the last second */
+	bool throttled, ops_held;     /* for half of the last second */
 	struct node_job *next, *same; /* all; those with the same place in by_number */
 };
 

@@ -9,6 +9,7 @@
  *
  *	max 10M, now 9.9M, nothing waits just now     at max
  *	capacity 100M, all jobs 98M, this one 40M     capacity shared
+ *	max_iops 100, held for .9 of the last second  held by limits on operations or calls
  *	nothing waits, 40M of 100M                    not held back
  *	grant 0, now 30M                              on spare bandwidth
  *
@@ -123,6 +124,8 @@ const char *node_reason(const struct node *n, const struct node_who *who, const 
 		return words;
 	if (j->throttled || near(j->rate_bps, st.max_bps))
 		return j->rights.max_bps || j->bucket ? at_max(n, j, out) : "at its grant";
+	if (j->ops_held && !n->passing)
+		return "held by limits on operations or calls";
 	if ((words = ungranted(j, &why)))
 		return words;
 	if (at_min(j))
