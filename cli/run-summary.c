@@ -31,7 +31,7 @@ static pid_t child;
 /* What the job has moved and waited; the kernel's count of what this process and its children have
  * read and written. */
 struct sums {
-	double read, write, unscheduled, throttled_s, waiting_s, all;
+	double read, write, unscheduled, throttled_s, waiting_s, ops_held_s, all;
 	bool answered;
 };
 
@@ -62,6 +62,7 @@ static void rs_sums(const struct layer *l, const char *name, struct sums *s)
 		s->unscheduled = job->unscheduled_bytes;
 		s->throttled_s = job->throttled_s;
 		s->waiting_s = job->waiting_s;
+		s->ops_held_s = job->ops_held_s;
 	}
 	status_free(status);
 }
@@ -75,17 +76,21 @@ static void rs_held(const struct sums *a, const struct sums *b)
 {
 	double by_max = rs_rest(b->throttled_s, a->throttled_s);
 	double held = rs_rest(b->waiting_s, a->waiting_s);
-	char all[STATUS_CELL], max[STATUS_CELL];
+	double by_ops = rs_rest(b->ops_held_s, a->ops_held_s);
+	char all[STATUS_CELL], max[STATUS_CELL], ops[STATUS_CELL];
 
 	held = held > by_max ? held : by_max;
 	status_time(all, held);
 	status_time(max, by_max);
-	if (held <= 0)
+	status_time(ops, by_ops);
+	if (held <= 0 && by_ops <= 0)
 		fputs("not held; ", stderr);
 	else if (by_max > 0)
 		fprintf(stderr, "held %s, %s of it by its max; ", all, max);
-	else
-		fprintf(stderr, "held %s, for others; ", all);
+	else if (held > 0)
+		fprintf(stderr, "held %s for its turn; ", all);
+	if (by_ops > 0)
+		fprintf(stderr, "held %s by limits on operations or calls; ", ops);
 }
 
 static void rs_print(const char *name, const struct sums *a, const struct sums *b, bool exact)

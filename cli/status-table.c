@@ -252,17 +252,27 @@ static void tb_job(FILE *f, const struct status_job *job, unsigned name_width,
 	putc('\n', f);
 }
 
-static void tb_jobs(FILE *f, const struct status *s, const struct column *table, unsigned width)
+/* By name; to be freed. NULL: no memory. */
+static const struct status_job **tb_sorted(const struct status *s)
 {
 	const struct status_job **sorted = calloc(s->jobs_count + 1, sizeof(*sorted));
+
+	if (!sorted)
+		return NULL;
+	for (size_t i = 0; i < s->jobs_count; i++)
+		sorted[i] = &s->jobs[i];
+	qsort(sorted, s->jobs_count, sizeof(*sorted), tb_by_name);
+	return sorted;
+}
+
+static void tb_jobs(FILE *f, const struct status *s, const struct column *table, unsigned width)
+{
+	const struct status_job **sorted = tb_sorted(s);
 	unsigned used = JOB_WIDTH, name_width = JOB_WIDTH;
 	size_t columns = 0, n = s->jobs_count;
 
 	if (!sorted)
 		return;
-	for (size_t i = 0; i < n; i++)
-		sorted[i] = &s->jobs[i];
-	qsort(sorted, n, sizeof(*sorted), tb_by_name);
 	while (table[columns].title && used + table[columns].width <= width)
 		used += table[columns++].width;
 	for (size_t i = 0; i < n; i++) {
@@ -284,13 +294,15 @@ static void tb_jobs(FILE *f, const struct status *s, const struct column *table,
 /* Limits on a job's operations, data calls, and bytes of one direction. */
 static void tb_ops_limits(FILE *f, const struct status *s)
 {
+	const struct status_job **sorted = tb_sorted(s);
 	char limits[400];
 
-	for (size_t i = 0; i < s->jobs_count; i++) {
-		status_ops(limits, sizeof(limits), &s->jobs[i]);
+	for (size_t i = 0; sorted && i < s->jobs_count; i++) {
+		status_ops(limits, sizeof(limits), sorted[i]);
 		if (*limits)
-			fprintf(f, "Limits: job %s: %s\n", s->jobs[i].job, limits);
+			fprintf(f, "Limits: job %s: %s\n", sorted[i]->job, limits);
 	}
+	free(sorted);
 }
 
 /* What went past the scheduler, if anything did. */

@@ -308,18 +308,19 @@ static void print_table(const struct report *r)
 	}
 }
 
-/* Metadata operations, of the jobs that made some. */
+/* Metadata operations, of the jobs that made some; and how long limits have held these and data
+ * calls. */
 static void print_operations(const struct report *r)
 {
 	for (uint32_t i = 0; i < r->jobs; i++) {
 		const struct report_job *b = &r->job[i];
 
-		if (!b->operations || (r->only && b != r->only))
+		if ((!b->operations && b->ops_held_s < 0.05) || (r->only && b != r->only))
 			continue;
 		printf("Metadata: %" PRIu64 " operation%s of job %s", b->operations,
 		       b->operations == 1 ? "" : "s", b->name);
 		if (b->ops_held_s >= 0.05)
-			printf(", held for %.1f s", b->ops_held_s);
+			printf("; limits held operations or calls for %.1f s", b->ops_held_s);
 		puts("");
 	}
 }
