@@ -39,6 +39,6 @@ int cmd_reload(int argc, char **argv)
 		return status;
 	if (*layer_warning())
 		cli_warn("reload", "%s", layer_warning());
-	printf("Layer '%s' has its configuration anew.\n", l.name);
+	printf("Layer '%s' has read its configuration again; it is in force.\n", l.name);
 	return CLI_OK;
 }

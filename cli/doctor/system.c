@@ -365,6 +365,7 @@ void doctor_helpers(struct doctor *d)
 {
 	ds_loopback(d);
 	ds_not_needed(d, "FUSE", "/dev/fuse", "programs come in by LD_PRELOAD");
-	ds_not_needed(d, "MUNGE", "/run/munge/munge.socket.2",
-		      "programs of other machines show a secret (sluice-up(1), --secret-file)");
+	ds_not_needed(
+		d, "MUNGE", "/run/munge/munge.socket.2",
+		"only 'sluiced --munge' uses it, a controller with nodes on several machines");
 }

@@ -268,8 +268,8 @@ static const char *kn_missing(struct kn_kernel *k)
 		return "'operation: metadata', since it has items";
 	if (k->items && (k->list[K_REQUEST].n || k->data_bytes || k->total_bytes || k->direct ||
 			 k->fsync || k->list[K_PATTERN].n || k->list[K_FILES].n))
-		return "nothing else than applications, processes, nodes, items and time, since "
-		       "it moves no data";
+		return "only applications, processes, nodes, items and time, since "
+		       "'operation: metadata' moves no data";
 	if (k->items) {
 		k->list[K_REQUEST] = (struct kn_list){ .value = { 1 }, .n = 1 };
 		k->data_bytes = PHASES * k->items;
