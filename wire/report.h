@@ -99,7 +99,8 @@ struct sl_node_orders {
 	uint64_t draw_bps;  /* the part of it that is this node's for now, a lease */
 	int64_t every_ns;   /* between two reports, while jobs do something; 0: as it is */
 	uint32_t whole;	    /* 1: jobs that are not named have no orders any more */
-	uint32_t open;	    /* 1: let everything pass; 2: no longer; 0: nobody has said so */
+	uint32_t open;	    /* odd: let everything pass; even: no longer; 0: nobody has said so.
+			     * Higher each time that somebody says so */
 };
 
 /* Encoders write lines to f. */

@@ -329,7 +329,8 @@ static void put_job(const struct brain *b, const struct brain_part *p, FILE *out
 
 void brain_open(struct brain *b, bool open)
 {
-	b->open = open ? 1 : 2;
+	/* The next odd or even number: what is said again is news to a node that was told otherwise since. */
+	b->open += open ? 1 + (b->open & 1) : 2 - (b->open & 1);
 	for (uint32_t i = 0; i < b->nodes; i++)
 		pairs_tell(b, i);
 }

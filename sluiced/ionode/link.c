@@ -354,10 +354,11 @@ static void take_draw(struct line *from, const struct sl_node_orders *o)
 /* Once: what was said on this machine since then holds here. */
 static void take_open(struct link *l, uint32_t open)
 {
-	if (!open || open == l->open)
-		return;
-	l->open = open;
-	pass_open(l->node, open == 1, node_now());
+	bool news = open && open != l->open;
+
+	l->open = open; /* 0: a controller that knows nothing yet counts from the beginning */
+	if (news)
+		pass_open(l->node, open & 1, node_now());
 }
 
 /* Orders that are not named again hold on; with `whole`, those that are not named do not. */

@@ -144,6 +144,11 @@ both_within() { # percent, of alice, of bob
 	all() { [ "$(modes)" = " 3 $1" ]; }
 	"$SLUICE" open --controller "$SITE/c/controller.sock"
 	until_true 10 all open
+	# Said again, it holds for a machine that was told otherwise since.
+	"$ASK" "$SITE/m2/default/node.sock" close
+	until_true 10 eval '[ "$(on 2 status --json | jq -r .mode)" = schedule ]'
+	"$SLUICE" open --controller "$SITE/c/controller.sock"
+	until_true 10 all open
 	"$SLUICE" close --controller "$SITE/c/controller.sock"
 	until_true 10 all schedule
 }

@@ -238,6 +238,47 @@ static void what_is_found_before_a_declared_phase_is_another_one(void **state)
 
 /* ---- periods ---- */
 
+/* What the next orders of node 0 say of letting everything pass. */
+static uint32_t open_word(struct brain *b, int64_t ms)
+{
+	struct sl_orders_line l;
+	char *text = NULL, *at;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+	uint32_t open = 0;
+
+	assert_non_null(f);
+	brain_orders(b, 0, ms * MS, f);
+	fclose(f);
+	at = text;
+	while (sl_orders_next(&at, &l) == SL_LINE_EPOCH)
+		open = l.epoch.open;
+	free(text);
+	return open;
+}
+
+static void open_and_close_are_news_each_time(void **state)
+{
+	struct brain *b = brain((struct brain_config){ 0 });
+	uint32_t first, again;
+
+	(void)state;
+	hear(b, 0, "name=0", "%s", "");
+	decide(b, 0);
+	assert_int_equal(open_word(b, 0), 0);
+	brain_open(b, true);
+	first = open_word(b, 1);
+	brain_open(b, true);
+	again = open_word(b, 2);
+	assert_true(first & 1 && again & 1 && again > first);
+	brain_open(b, false);
+	first = open_word(b, 3);
+	brain_open(b, false);
+	again = open_word(b, 4);
+	assert_true(!(first & 1) && !(again & 1) && again > first && first > 0);
+	end(b);
+}
+
 /* 200 ms of I/O every 2 s, for half a minute, seen every 50 ms. */
 static void work_in_periods(struct brain *b, int64_t declared_ns)
 {
@@ -420,6 +461,7 @@ int main(void)
 		cmocka_unit_test(a_bad_report_is_refused_and_its_node_counts_as_gone),
 		cmocka_unit_test(numbers_out_of_all_reason_do_no_harm),
 		cmocka_unit_test(nothing_known_nothing_decided),
+		cmocka_unit_test(open_and_close_are_news_each_time),
 		cmocka_unit_test(the_period_of_a_job_is_found_and_its_nodes_are_told),
 		cmocka_unit_test(the_turns_of_others_are_no_period_of_a_job_that_waits),
 		cmocka_unit_test(what_the_user_has_declared_is_not_overruled),
