@@ -559,10 +559,52 @@ static void keep_given(const struct node *n, const struct node_who *who, struct 
 		j->given.weight = j->asked.weight;
 }
 
-/* Of a part of a job, JOB:TAG: what the file says of the tag where nobody has said otherwise, and whose
- * the job is. */
+/* What an administrator has set of a job. */
+struct given {
+	struct sl_job_conf conf;
+	struct sl_ops_conf ops;
+};
+
+static void lower(uint64_t *asked, uint64_t most)
+{
+	if (most && (!*asked || *asked > most))
+		*asked = most;
+}
+
+/* Of a job and of a tag in the file: what the file limits, it limits instead. */
+static struct given given_to(const struct node_job *j, const struct config_job *tag)
+{
+	struct given g = { .conf = j->given, .ops = j->given_ops };
+
+	g.conf.min_bps = g.ops.min_ops = 0; /* these are the job's own */
+	if (g.conf.max_bps && tag && tag->conf.max_bps) {
+		g.conf.max_bps = tag->conf.max_bps;
+		g.conf.burst_bytes = tag->conf.burst_bytes;
+	}
+	if (g.conf.weight && tag && tag->conf.weight)
+		g.conf.weight = tag->conf.weight;
+	for (int m = 0; m < SL_METERS; m++)
+		if (g.ops.max[m] && tag && tag->ops.max[m])
+			g.ops.max[m] = tag->ops.max[m];
+	return g;
+}
+
+/* A user who makes a part of a job does not get rid of what the job was limited to. */
+static void take_given(const struct given *g, struct sl_job_conf *conf, struct sl_ops_conf *ops)
+{
+	lower(&conf->max_bps, g->conf.max_bps);
+	if (g->conf.max_bps && conf->burst_bytes > g->conf.burst_bytes)
+		conf->burst_bytes = g->conf.burst_bytes;
+	if (g->conf.weight && conf->weight > g->conf.weight)
+		conf->weight = g->conf.weight;
+	for (int m = 0; m < SL_METERS; m++)
+		lower(&ops->max[m], g->ops.max[m]);
+}
+
+/* Of a part of a job, JOB:TAG: what the file says of the tag where nobody has said otherwise, whose
+ * the job is, and what it was given. */
 static void take_tag(const struct node *n, const char *name, struct sl_job_conf *conf,
-		     struct sl_ops_conf *ops, struct sl_job_owner *owner)
+		     struct sl_ops_conf *ops, struct sl_job_owner *owner, struct given *given)
 {
 	const struct config_job *tag = rules_tag(n, name);
 	const char *colon = sl_tag_of(name);
@@ -573,8 +615,11 @@ static void take_tag(const struct node *n, const char *name, struct sl_job_conf 
 		return;
 	snprintf(whole, sizeof(whole), "%.*s", (int)(colon - 1 - name), name);
 	job = node_job_find(n, sl_job_number(whole));
-	if (job && !is_other(job, whole) && !owner->account[0])
+	job = job && !is_other(job, whole) ? job : NULL;
+	if (job && !owner->account[0])
 		*owner = job->owner;
+	if (job)
+		*given = given_to(job, tag);
 	if (!tag)
 		return;
 	conf->min_bps = conf->min_bps ? conf->min_bps : tag->conf.min_bps;
@@ -598,6 +643,7 @@ static int set_job(struct node *n, const struct node_who *who, char *words, bool
 	struct sl_job_conf conf = { 0 }, before = { 0 };
 	const char *what = make ? "job" : "set", *why = NULL;
 	struct sl_ops_conf ops = { 0 }, ops_before = { 0 };
+	struct given given = { 0 };
 	struct sl_spec spec;
 	struct node_job *j;
 	bool other, fresh;
@@ -640,7 +686,11 @@ static int set_job(struct node *n, const struct node_who *who, char *words, bool
 		return answer(out, EPERM, why);
 	}
 	if (!j)
-		take_tag(n, name, &conf, &ops, &facts.owner);
+		take_tag(n, name, &conf, &ops, &facts.owner, &given);
+	if (n->site && !who->admin)
+		take_given(&given, &conf, &ops);
+	else
+		given = (struct given){ 0 };
 	if (no_limits(n) && (conf.min_bps || conf.max_bps))
 		return answer(out, EINVAL,
 			      "under admit=open there are no limits; 'sluice policy set "
@@ -656,6 +706,10 @@ static int set_job(struct node *n, const struct node_who *who, char *words, bool
 	if (rc) {
 		site_audit(n, who, what, name, false, strerror(-rc));
 		return refused(n, sl_job_number(name), &conf, rc, out);
+	}
+	if (fresh) {
+		j->given = given.conf;
+		j->given_ops = given.ops;
 	}
 	if (order && (rc = node_job_order(n, j->number, strcmp(order, "default") ? order : NULL,
 					  node_now()))) {

@@ -166,6 +166,20 @@ write_file() { # uid, job, MiB; prints ms
 	registered
 }
 
+@test "a part that a user makes of a job has no more than the job was given" {
+	"$SLUICE" job add --name system $ALICE/510 max=5M max_ops=500 weight=3
+	part() { # the words of its limits
+		# shellcheck disable=SC2016 # for the shell in the job
+		as $ALICE "$SLUICE" run --job 510 --tag "$@" -- sh -c '! "$0" set "510:$1" max=6M && ! "$0" set "510:$1" max_ops=0 &&
+			"$0" status --json' "$SLUICE" "$1" |
+			jq -c ".jobs[] | select(.job == \"510:$1\") | [.asked_max_bps, .max_ops, .weight]"
+	}
+	[ "$(part x --max 9M --max-ops 900)" = '[5000000,500,1]' ]
+	[ "$(part y)" = '[5000000,500,1]' ]
+	[ "$(part z --max 2M)" = '[2000000,500,1]' ]
+	"$SLUICE" job end --name system $ALICE/510
+}
+
 @test "the dashboard shows nobody's jobs without its token" {
 	AT=$("$SLUICE" dashboard --name system --port 0 --json | jq -r .address)
 	[ "$(as $BOB curl -s -o /dev/null -w '%{http_code}' "$AT/metrics")" = 401 ]
