@@ -33,6 +33,11 @@ enum {
  * -EBUSY: there is a listener already. Sets no_new_privs unless the process may do without.
  */
 int gate_install(unsigned options);
+/*
+ * The filters of this thread become those of all threads of this process, which have had the same
+ * ones or fewer. For a thread that has called gate_install(). 0, or negative errno.
+ */
+int gate_spread(void);
 
 enum gate_state {
 	GATE_OFF,

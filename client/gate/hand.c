@@ -1,9 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Handing a filter's listener over to its keeper, by a pair of sockets. */
+/*
+ * A filter is for a thread, and for good. So another thread of this process installs it. When a
+ * keeper has its listener, that thread spreads it to all; if none has, the thread ends, and the
+ * process goes on without a gate.
+ *
+ *	this process ── clone ──► spare ── clone ──► keeper
+ *	thread: seccomp()
+ *	listener     ── over a socket ─► keeper, or spare
+ *	thread: seccomp(TSYNC), end
+ *
+ * The spare is the keeper if the other one dies in this moment; else it ends. Once the filter is there no
+ * process can be started any more that is not behind it.
+ */
 #include "client/gate/hand.h"
 
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "client/gate/filter.h"
+
+/* ---- the listener ---- */
 
 int gate_receive(int sock)
 {
@@ -47,14 +71,140 @@ static bool send_listener(int sock, int listener)
 	return sendmsg(sock, &m, MSG_NOSIGNAL) == 1;
 }
 
-bool gate_ready(int sock)
+/* The keeper has got so far. */
+static bool is_ready(int sock)
 {
 	char byte;
 
 	return recv(sock, &byte, 1, 0) == 1;
 }
 
-bool gate_hand_over(int sock, int listener)
+static bool hand_over(int sock, int listener)
 {
-	return send_listener(sock, listener) && gate_ready(sock);
+	return send_listener(sock, listener) && is_ready(sock);
+}
+
+/* ---- the keepers ---- */
+
+pid_t gate_fork(void)
+{
+	return (pid_t)syscall(SYS_clone, 0, 0, 0, 0, 0);
+}
+
+static void wait_for(pid_t pid)
+{
+	while (waitpid(pid, NULL, __WALL) < 0 && errno == EINTR)
+		;
+}
+
+/* Start two processes that are ready to be the keeper: an orphan, and a child of this process. The
+ * child, or negative errno. */
+static pid_t start_keepers(gate_keepers *keepers, void *arg, int *sock, int *spare)
+{
+	int first[2], second[2], error;
+	pid_t pid;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, first))
+		return -errno;
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, second)) {
+		error = errno;
+		close(first[0]);
+		close(first[1]);
+		return -error;
+	}
+	pid = gate_fork();
+	if (pid == 0) {
+		keepers(first[1], second[1], arg);
+		_exit(1);
+	}
+	close(first[1]);
+	close(second[1]);
+	*sock = first[0];
+	*spare = second[0];
+	if (pid > 0 && is_ready(*sock) && is_ready(*spare))
+		return pid;
+	close(*sock);
+	close(*spare);
+	if (pid > 0)
+		wait_for(pid);
+	return -ECHILD;
+}
+
+/* ---- the filter ---- */
+
+struct helper {
+	pthread_t thread;
+	unsigned options;
+	int listener;
+	sem_t installed, decided;
+	bool kept; /* a keeper has the listener */
+	int rc;
+};
+
+static void *help(void *arg)
+{
+	struct helper *h = arg;
+
+	h->listener = gate_install(h->options);
+	h->rc = h->listener < 0 ? h->listener : 0;
+	sem_post(&h->installed);
+	/* From here on read() and write() of this thread wait for the supervisor. */
+	while (sem_wait(&h->decided))
+		;
+	if (!h->rc)
+		h->rc = h->kept ? gate_spread() : -ECHILD;
+	return NULL;
+}
+
+static int start_helper(struct helper *h)
+{
+	sigset_t all, old;
+	int rc;
+
+	sem_init(&h->installed, 0, 0);
+	sem_init(&h->decided, 0, 0);
+	/* Handlers of this process do not run behind the filter. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	rc = pthread_create(&h->thread, NULL, help, h);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (rc)
+		return -rc;
+	while (sem_wait(&h->installed))
+		;
+	return 0;
+}
+
+int gate_put_on(unsigned options, gate_keepers *keepers, void *arg)
+{
+	struct helper h = { .options = options };
+	int sock = -1, spare = -1, rc;
+	bool spared = false;
+	struct gate_kernel k;
+	pid_t pid;
+
+	if (gate_state() != GATE_OFF)
+		return 0;
+	gate_kernel(&k);
+	if (!k.notify)
+		return -ENOSYS;
+	pid = start_keepers(keepers, arg, &sock, &spare);
+	if (pid < 0)
+		return pid;
+	rc = start_helper(&h);
+	if (!rc && h.listener >= 0) {
+		h.kept = hand_over(sock, h.listener);
+		if (!h.kept)
+			spared = h.kept = hand_over(spare, h.listener);
+		close(h.listener);
+	}
+	close(sock);
+	close(spare);
+	if (!spared)
+		wait_for(pid); /* it ends, having no listener */
+	if (rc)
+		return rc;
+	sem_post(&h.decided);
+	pthread_join(h.thread, NULL);
+	return h.rc;
 }

@@ -14,27 +14,24 @@
  * program's own; NAME=VALUE are further settings for the supervisor.
  *
  *	this process ── clone ──► spare ── clone ──► keeper ── fork ──► supervisor
- *	its other thread: seccomp()
+ *	seccomp(), by another thread: hand.c
  *	listener     ── over a socket ─► keeper
- *	its other thread: exec PATH
+ *	exec PATH
  *
- * The spare becomes the keeper if the other one dies during this; else it ends. Keeper and
- * supervisor are not children of the program, are in a session of their own, and have none of its
- * files open. If anything fails the program runs without a gate, and a line says so.
+ * Keeper and supervisor are not children of the program, are in a session of their own, and have
+ * none of its files open. If anything fails the program runs without a gate, and a line says so.
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <sched.h>
-#include <semaphore.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "client/conn/settings.h"
@@ -44,12 +41,6 @@
 #include "client/gate/serve.h"
 
 enum { EXIT_NOT_EXECUTABLE = 126, EXIT_NOT_FOUND = 127 };
-
-/* As fork(), but no signal is sent when it ends: the program may wait for SIGCHLD. */
-static pid_t fork_silently(void)
-{
-	return (pid_t)syscall(SYS_clone, 0, 0, 0, 0, 0);
-}
 
 /* ---- the keeper ---- */
 
@@ -99,7 +90,7 @@ static _Noreturn void keeper(int sock)
 /* Two processes that are ready to be the keeper. */
 static _Noreturn void keepers(int sock, int spare)
 {
-	pid_t pid = fork_silently();
+	pid_t pid = gate_fork();
 
 	if (pid == 0)
 		keeper(sock);
@@ -109,47 +100,19 @@ static _Noreturn void keepers(int sock, int spare)
 	keeper(spare);
 }
 
-static void wait_for(pid_t pid)
-{
-	while (waitpid(pid, NULL, __WALL) < 0 && errno == EINTR)
-		;
-}
+/* Further settings for the supervisor, which is in the environment of the program. */
+struct words {
+	char **word;
+	int count;
+};
 
-/*
- * Start two processes that are ready to be the keeper: an orphan, and a child of this process,
- * which ends when it is not needed. Both start before the filter is installed, since every later
- * process would be behind it. The child, or negative errno.
- */
-static pid_t start_keeper(char **words, int count, int *sock, int *spare)
+static void keepers_with(int sock, int spare, void *arg)
 {
-	int first[2], second[2], error;
-	pid_t pid;
+	const struct words *w = arg;
 
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, first))
-		return -errno;
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, second)) {
-		error = errno;
-		close(first[0]);
-		close(first[1]);
-		return -error;
-	}
-	pid = fork_silently();
-	if (pid == 0) {
-		for (int i = 0; i < count; i++)
-			putenv(words[i]);
-		keepers(first[1], second[1]);
-	}
-	close(first[1]);
-	close(second[1]);
-	*sock = first[0];
-	*spare = second[0];
-	if (pid > 0 && gate_ready(*sock) && gate_ready(*spare))
-		return pid;
-	close(*sock);
-	close(*spare);
-	if (pid > 0)
-		wait_for(pid);
-	return -ECHILD;
+	for (int i = 0; i < w->count; i++)
+		putenv(w->word[i]);
+	keepers(sock, spare);
 }
 
 /* ---- the program ---- */
@@ -176,25 +139,16 @@ static unsigned options_for(const char *path, int fd, bool strict)
 	return need == GATE_NONE && has_library() ? 0 : GATE_OPS;
 }
 
-/* What is to be executed. */
-struct program {
-	char **argv;	  /* beginning with its path, or with the descriptor's number */
-	int fd;		  /* negative: by path */
-	unsigned options; /* of its gate */
-	int listener;
-	sem_t installed, supervised;
-};
-
-static _Noreturn void become(const struct program *p)
+/* argv: beginning with its path, or with the descriptor's number. fd: negative: by path. */
+static _Noreturn void become(char **argv, int fd)
 {
-	char **argv = p->argv;
 	int error;
 
-	if (p->fd >= 0)
-		syscall(SYS_execveat, p->fd, "", argv + 1, environ, AT_EMPTY_PATH);
+	if (fd >= 0)
+		syscall(SYS_execveat, fd, "", argv + 1, environ, AT_EMPTY_PATH);
 	else
 		execve(argv[0], argv + 1, environ);
-	if (p->fd < 0 && errno == ENOEXEC) { /* a script that does not say of which shell */
+	if (fd < 0 && errno == ENOEXEC) { /* a script that does not say of which shell */
 		char *path = argv[0];
 
 		argv[0] = (char *)(uintptr_t) "sh";
@@ -208,73 +162,16 @@ static _Noreturn void become(const struct program *p)
 	_exit(error == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE);
 }
 
-/*
- * A filter is for a thread, and for good. So another thread installs it and executes the program:
- * that thread becomes the process. If no supervisor can be started, this thread goes on without a
- * gate.
- */
-static void *gated(void *arg)
-{
-	struct program *p = arg;
-
-	p->listener = gate_install(p->options);
-	sem_post(&p->installed);
-	/* From here on read() and write() wait for the supervisor. */
-	while (sem_wait(&p->supervised))
-		;
-	become(p);
-}
-
-static int start_gated(struct program *p)
-{
-	pthread_t thread;
-
-	sem_init(&p->installed, 0, 0);
-	sem_init(&p->supervised, 0, 0);
-	if (pthread_create(&thread, NULL, gated, p))
-		return -EAGAIN;
-	while (sem_wait(&p->installed))
-		;
-	return p->listener < 0 ? p->listener : 0;
-}
-
-/* Does not return if there is a gate then: another thread becomes the program. Negative errno, or
- * 0: there was one before. */
-static int put_on(char **words, int count, struct program *p)
+static int put_on(const struct words *w, unsigned options)
 {
 	const char *uring = getenv("SLUICE_IO_URING");
-	int sock = -1, spare = -1, rc;
-	bool kept, spared;
-	struct gate_kernel k;
-	pid_t pid;
 
 	if (uring && !strcmp(uring, "allow"))
-		p->options |= GATE_URING;
-	for (int i = 0; i < count; i++)
-		if (!strcmp(words[i], "SLUICE_IO_URING=allow"))
-			p->options |= GATE_URING;
-	if (gate_state() != GATE_OFF)
-		return 0;
-	gate_kernel(&k);
-	if (!k.notify)
-		return -ENOSYS;
-	pid = start_keeper(words, count, &sock, &spare);
-	if (pid < 0)
-		return pid;
-	rc = start_gated(p);
-	kept = !rc && gate_hand_over(sock, p->listener);
-	spared = !rc && !kept && gate_hand_over(spare, p->listener);
-	close(sock);
-	close(spare);
-	if (!rc)
-		close(p->listener);
-	if (!spared)
-		wait_for(pid); /* it ends, having no listener */
-	if (!kept && !spared)
-		return rc ? rc : -ECHILD;
-	sem_post(&p->supervised);
-	for (;;)
-		pause();
+		options |= GATE_URING;
+	for (int i = 0; i < w->count; i++)
+		if (!strcmp(w->word[i], "SLUICE_IO_URING=allow"))
+			options |= GATE_URING;
+	return gate_put_on(options, keepers_with, (void *)(uintptr_t)w);
 }
 
 static const char *why(int error)
@@ -295,7 +192,7 @@ int main(int argc, char **argv)
 {
 	const char *word = getenv("SLUICE_STRICT");
 	bool strict = word && !strcmp(word, "1");
-	struct program p;
+	struct words words;
 	int at = 1, fd = -1, rc;
 
 	if (argc == 4 && !strcmp(argv[1], "--keep"))
@@ -310,13 +207,13 @@ int main(int argc, char **argv)
 	}
 	if (fd >= 0 && !strcmp(argv[at], "--fd"))
 		fcntl(fd, F_SETFD, FD_CLOEXEC);
-	p = (struct program){ .argv = argv + at + 1, .fd = fd };
-	p.options = options_for(p.argv[0], fd, strict);
-	rc = put_on(argv + 1, at - 1, &p);
+	words = (struct words){ .word = argv + 1, .count = at - 1 };
+	argv += at + 1;
+	rc = put_on(&words, options_for(argv[0], fd, strict));
 	if (rc)
-		dprintf(2, "sluice: %s is not %s: %s\n", p.argv[1],
+		dprintf(2, "sluice: %s is not %s: %s\n", argv[1],
 			strict ? "run, since --strict was asked for" : "scheduled", why(rc));
 	if (rc && strict)
-		_exit(EXIT_NOT_EXECUTABLE); /* not exit(): the other thread may be behind the filter */
-	become(&p);
+		return EXIT_NOT_EXECUTABLE;
+	become(argv, fd);
 }

@@ -10,6 +10,6 @@
  * supervisor runs as `u`, with the environment of the job. strict: no call passes without it.
  * program: where sluice-gate is. 0, or negative errno: there is none.
  */
-int gate_put_on(const struct command_user *u, const char *program, bool strict);
+int gate_before_task(const struct command_user *u, const char *program, bool strict);
 
 #endif

@@ -541,7 +541,7 @@ int slurm_spank_task_init_privileged(spank_t sp, int argc, char **argv)
 	if (!strict || !in_layer)
 		return 0;
 	if (command_user(sp, &u))
-		rc = gate_put_on(&u, gate_program, true);
+		rc = gate_before_task(&u, gate_program, true);
 	if (rc)
 		slurm_error("sluice: this machine puts a strict gate before all tasks, and cannot: "
 			    "%s.",

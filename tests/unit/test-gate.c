@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which programs need a gate, by made-up ELF files; and which system calls a gate catches. */
+/* Which programs need a gate, by made-up ELF files; which system calls a gate catches; and how one is put on. */
 #include <elf.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/audit.h>
 #include <setjmp.h>
@@ -11,6 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -21,6 +24,7 @@
 #include "client/gate/call.h"
 #include "client/gate/calls.h"
 #include "client/gate/filter.h"
+#include "client/gate/hand.h"
 #include "client/gate/program.h"
 
 #if defined(__x86_64__)
@@ -294,6 +298,57 @@ static void states(void **state)
 	assert_int_equal(state_behind(GATE_STRICT), GATE_ON_STRICT);
 }
 
+/* Keeper and spare in one process. arg: how many of the two live long enough to be given the
+ * listener. */
+static void keepers_for_test(int keeper, int spare, void *arg)
+{
+	int socks[] = { keeper, spare }, living = *(const int *)arg;
+
+	for (int i = 0; i < 2; i++)
+		if (send(socks[i], "r", 1, 0) != 1)
+			_exit(1);
+	for (int i = 0; i < 2; i++) {
+		if (i < 2 - living || gate_receive(socks[i]) < 0)
+			close(socks[i]);
+		else
+			send(socks[i], "k", 1, 0);
+	}
+	_exit(0);
+}
+
+/* A process that puts a gate on: whether it is there, and what the process had of its own. */
+static int put_on_with(int living)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0) {
+		int rc, death = 0;
+
+		prctl(PR_SET_PDEATHSIG, SIGHUP);
+		rc = gate_put_on(GATE_OPS, keepers_for_test, &living);
+		if (prctl(PR_GET_PDEATHSIG, &death) || death != SIGHUP)
+			kill(getpid(), SIGABRT);
+		if (!living && (rc != -ECHILD || access("/", F_OK)))
+			kill(getpid(), SIGABRT);
+		if (living && rc)
+			kill(getpid(), SIGABRT);
+		kill(getpid(), SIGRTMIN + (int)gate_state());
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) != SIGABRT);
+	return WTERMSIG(status) - SIGRTMIN;
+}
+
+static void keepers_that_die(void **state)
+{
+	(void)state;
+	if (state_behind(0) < 0)
+		skip();
+	assert_int_equal(put_on_with(0), GATE_OFF);
+	assert_int_equal(put_on_with(1), GATE_ON_OPS);
+}
+
 static void is_path(const char *base, const char *text, const char *whole)
 {
 	char out[GATE_PATH];
@@ -335,6 +390,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(privileged_programs, make, end),
 		cmocka_unit_test(calls),
 		cmocka_unit_test(states),
+		cmocka_unit_test(keepers_that_die),
 		cmocka_unit_test(paths_of_metadata_calls),
 	};
 
