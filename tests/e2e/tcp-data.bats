@@ -212,7 +212,7 @@ say() {
 	tcp_start
 	: >root/log
 	for i in 1 2 3 4; do
-		remote timeout 60 python3 -c '
+		remote timeout 200 python3 -c '
 import os, sys
 fd = os.open("root/log", os.O_WRONLY | os.O_APPEND)
 i = 0
