@@ -36,7 +36,9 @@ node_stop() {
 		tail -n 50 "$BATS_TEST_TMPDIR/node.log"
 		return 1
 	}
-	! grep -E ' (warn|error) ' "$BATS_TEST_TMPDIR/node.log"
+	# A disk that is busy with other tests may block a write for a second.
+	! grep -E ' (warn|error) ' "$BATS_TEST_TMPDIR/node.log" |
+		grep -v 'tcp: a thread does not come back from a file or file system; another one is started$'
 }
 
 node_kill() {
