@@ -180,6 +180,8 @@ static struct sl_job_conf conf_here(const struct sim *m, const struct place *q)
 {
 	struct sl_job_conf conf = m->app[q->app].is->conf;
 
+	if (q->rate_bps != SL_GRANT_NONE && !strncmp(m->control->share, "fair", 4))
+		sl_rate_weight(&conf, q->rate_bps, m->s->capacity_bps);
 	if (!conf.period_ns)
 		conf.period_ns = q->period_ns;
 	if (q->share) {

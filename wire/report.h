@@ -33,6 +33,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "sluice.h"
 #include "wire/proto.h"
 
 #define SL_NODE_NAME_MAX 32
@@ -179,6 +180,21 @@ static inline uint64_t sl_share_part(uint64_t whole, uint32_t share)
 static inline uint64_t sl_rate_floor(uint64_t rate_bps)
 {
 	return rate_bps - rate_bps / 100;
+}
+
+/*
+ * share=fair, and the controller has divided the capacity by accounts and users of all nodes: among the
+ * jobs of this node shares are in proportion to that, whoever they belong to. The rate as a guarantee
+ * would not do: a large request of another job delays it by more than is made up for.
+ */
+static inline void sl_rate_weight(struct sl_job_conf *conf, uint64_t rate_bps, uint64_t layer_bps)
+{
+	uint64_t weight = (uint64_t)((unsigned __int128)rate_bps * SL_MAX_WEIGHT / layer_bps);
+
+	conf->weight = weight < 1 ? 1 : weight > SL_MAX_WEIGHT ? SL_MAX_WEIGHT : (uint32_t)weight;
+	conf->user = conf->account = 0;
+	conf->user_weight = conf->account_weight = 0;
+	conf->nodes = 0;
 }
 
 #endif

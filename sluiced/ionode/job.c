@@ -153,24 +153,12 @@ uint64_t node_of_layer(const struct node_config *config, uint64_t bps)
 	return bps > most ? SL_MAX_RATE : config->layer_nodes ? bps * config->layer_nodes : bps;
 }
 
-/*
- * share=fair, and the controller has divided the capacity by accounts and users of all nodes: among
- * the jobs of this node shares are in proportion to that, whoever they belong to. The rate as a
- * guarantee would not do: a large request of another job delays it by more than is made up for.
- */
 static void by_order(const struct node *n, const struct node_job *j, struct sl_job_conf *conf)
 {
 	const char *share = pass_configured(n, SL_SHARE);
-	uint64_t weight;
 
-	if (j->grant_bps == SL_GRANT_NONE || !n->layer_bps || !share ||
-	    strncmp(share, "fair", 4) != 0)
-		return;
-	weight = (uint64_t)((unsigned __int128)j->grant_bps * SL_MAX_WEIGHT / n->layer_bps);
-	conf->weight = weight < 1 ? 1 : weight > SL_MAX_WEIGHT ? SL_MAX_WEIGHT : (uint32_t)weight;
-	conf->user = conf->account = 0;
-	conf->user_weight = conf->account_weight = 0;
-	conf->nodes = 0;
+	if (j->grant_bps != SL_GRANT_NONE && n->layer_bps && share && !strncmp(share, "fair", 4))
+		sl_rate_weight(conf, j->grant_bps, n->layer_bps);
 }
 
 /*

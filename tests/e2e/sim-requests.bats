@@ -131,6 +131,28 @@ small() {
 	"$SLUICE" sim --requests small.yaml --policy share=wfq --json | jq -e '.policies[0].bytes == 6291456'
 }
 
+@test "share=fair divides one bandwidth among users, wherever their jobs are" {
+	cat >fair.yaml <<-END
+	requests:
+	  servers: 2
+	  capacity: 80MB/s
+	  device: {like: ssd, read: 10GB/s, write: 10GB/s, operation: 0, read_seek: 0, write_seek: 0}
+	  link: 0
+	  latency: 0
+	  controller: {delay: 1ms}
+	  until: 5s
+	  jobs:
+	    - {name: a, on: [0, 1], processes: 2, request: 64Ki, data: 64Mi, background: yes, user: 1}
+	    - {name: b, on: 0, request: 64Ki, data: 64Mi, background: yes, user: 2}
+	    - {name: c, on: 1, request: 1Mi, data: 64Mi, background: yes, user: 2}
+	    - {name: d, on: 1, request: 64Ki, data: 64Mi, background: yes, user: 3}
+	  policies: ["share=fair,by=user:job"]
+	END
+	"$SLUICE" sim --requests fair.yaml --json | jq -e 'def near(x): . > .97 * x and . < 1.03 * x;
+		.policies[0].apps | map({key: .name, value: .mb_per_s}) | from_entries |
+		(.a | near(80 / 3)) and (.b + .c | near(80 / 3)) and (.d | near(80 / 3))'
+}
+
 @test "each order is compared if no policy is named, and order/aioli is order=aioli" {
 	small
 	"$SLUICE" sim --requests small.yaml --json | jq -e '[.policies[].name] | length >= 5 and
