@@ -56,9 +56,10 @@ static SL_AT_START size_t root_length;
 static _Atomic uint64_t root_device; /* 0: not known yet */
 static atomic_bool sealed;
 
-/* The working directory: a state in the low two bits, then how many levels it is below the root,
- * and above that a number that each change of the directory increments. */
-enum { CWD_UNKNOWN, CWD_IN, CWD_OUT, CWD_LEVEL = 4, CWD_STEP = 256 };
+/* The working directory: a state in the low two bits, then how many levels it is below the root, or,
+ * of one above the root (CWD_ABOVE), below "/"; and above that a number that each change of the
+ * directory increments. */
+enum { CWD_UNKNOWN, CWD_IN, CWD_OUT, CWD_ABOVE, CWD_LEVEL = 4, CWD_STEP = 256 };
 #define LEVELS (CWD_STEP / CWD_LEVEL - 1)
 static _Atomic uint32_t cwd;
 
@@ -174,28 +175,40 @@ static uint32_t levels_in(const char *path, size_t length)
 	return count;
 }
 
-/* Where the symbolic link of /proc points to: beneath the root, or the root itself; then `levels`
- * below it. */
-static bool link_beneath(const char *link, uint32_t *levels)
+/* A directory that the root is below. */
+static bool above(const char *path, size_t length)
+{
+	if (length == 1 && path[0] == '/')
+		return true;
+	return length < root_length && !memcmp(path, root, length) && root[length] == '/';
+}
+
+/* Where the symbolic link of /proc points to. CWD_IN: beneath the root, or the root itself, `levels`
+ * below it. CWD_ABOVE: to a directory that the root is below, itself `levels` below "/". */
+static uint32_t link_place(const char *link, uint32_t *levels)
 {
 	size_t size = root_length + 2 > SHORT ? root_length + 2 : SHORT;
 	char own[SHORT], *path = own;
-	bool is;
+	uint32_t place = CWD_OUT;
 	ssize_t n;
 
 	if (size > SHORT) {
 		path = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		if (path == MAP_FAILED)
-			return false;
+			return CWD_OUT;
 	}
 	/* Not readlink(), which is interposed. Cut to what is to be compared. */
 	n = syscall(SYS_readlinkat, AT_FDCWD, link, path, size);
-	is = n > 0 && beneath(path, (size_t)n);
-	if (is)
+	if (n > 0 && beneath(path, (size_t)n)) {
+		place = CWD_IN;
 		*levels = levels_in(path + root_length, (size_t)n - root_length);
+	} else if (n > 0 && above(path, (size_t)n)) {
+		*levels = levels_in(path, (size_t)n);
+		place = *levels < LEVELS ? CWD_ABOVE : CWD_OUT;
+	}
 	if (path != own)
 		munmap(path, size);
-	return is;
+	return place;
 }
 
 void turnfd_chdir(void)
@@ -211,7 +224,7 @@ static uint32_t cwd_look(void)
 	uint32_t seen = atomic_load_explicit(&cwd, memory_order_relaxed), now, levels = 0;
 
 	if (seen % CWD_LEVEL == CWD_UNKNOWN) {
-		now = seen + (link_beneath("/proc/self/cwd", &levels) ? CWD_IN : CWD_OUT);
+		now = seen + link_place("/proc/self/cwd", &levels);
 		now += levels * CWD_LEVEL;
 		if (atomic_compare_exchange_strong(&cwd, &seen, now))
 			seen = now;
@@ -327,7 +340,7 @@ static bool fd_beneath(int fd)
 	while (n)
 		link[at++] = digits[--n];
 	link[at] = 0;
-	return link_beneath(link, &levels);
+	return link_place(link, &levels) == CWD_IN;
 }
 
 static unsigned look(int fd)
@@ -366,6 +379,22 @@ bool turnfd_within(int fd)
 	return turnfd_ours(state) || state == TURNFD_DIR;
 }
 
+/* Whether a path, relative to a directory that is above the root and so many levels below "/", leads
+ * into the layer: /home/a above /home/a/scratch, path scratch/x. */
+static bool down(const char *path, uint32_t levels)
+{
+	const char *rest = root;
+	size_t n;
+
+	while (levels--)
+		rest += 1 + strcspn(rest + 1, "/");
+	n = strlen(++rest);
+	while (path[0] == '.' && path[1] == '/')
+		path += 1 + strspn(path + 1, "/");
+	return !strncmp(path, rest, n) && (path[n] == '/' || !path[n]) &&
+	       (!has_dots(path + n) || stays(path + n, 0));
+}
+
 bool turnfd_path(int dir, const char *path)
 {
 	uint32_t here;
@@ -382,6 +411,8 @@ bool turnfd_path(int dir, const char *path)
 	saved = errno;
 	here = is_sealed() ? CWD_OUT : cwd_look();
 	errno = saved;
+	if (here % CWD_LEVEL == CWD_ABOVE)
+		return down(path, here % CWD_STEP / CWD_LEVEL);
 	return here % CWD_LEVEL == CWD_IN &&
 	       (!has_dots(path) || stays(path, here % CWD_STEP / CWD_LEVEL));
 }

@@ -9,7 +9,7 @@
  *
  * Which paths are in the layer: turnfd_path(). Absolute ones by their beginning, relative ones by
  * what is known of the working directory or the descriptor. A path that only leads into the layer
- * by a symbolic link outside of it is not seen.
+ * by a symbolic link outside of it is not seen, nor one that goes up from a directory outside.
  */
 #undef _FORTIFY_SOURCE	 /* both would make the headers rename */
 #undef _FILE_OFFSET_BITS /* the functions that we define */
