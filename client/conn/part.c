@@ -26,8 +26,9 @@
 #include "client/conn/settings.h"
 #include "client/conn/turn.h"
 
-#define KNOWN 1024 /* descriptors whose part is remembered */
-#define SHORT 512  /* bytes of a path that the stack has room for */
+#define KNOWN  1024 /* descriptors whose part is remembered */
+#define YIELDS 100
+#define SHORT  512 /* bytes of a path that the stack has room for */
 
 _Atomic uint32_t part_kinds, part_asked;
 __thread struct part_thread part_thread __attribute__((tls_model("initial-exec")));
@@ -45,16 +46,30 @@ const char *part_tag(unsigned part)
 	return parts[part].tag;
 }
 
+/*
+ * A place that is being filled is waited for, but not for ever: the thread that fills it may be below
+ * this one, in whose signal handler this runs, or may not exist in a child of fork(). At worst a tag
+ * has two places then, which are the same job.
+ */
+static uint32_t state_of(unsigned i)
+{
+	uint32_t state = atomic_load(&parts[i].state);
+
+	for (int yields = 0; state == 1 && yields < YIELDS; yields++) {
+		sched_yield();
+		state = atomic_load(&parts[i].state);
+	}
+	return state;
+}
+
 static unsigned find(const char *tag, size_t length)
 {
-	for (unsigned i = 1; i < TURN_PARTS; i++) {
-		if (!atomic_load(&parts[i].state))
-			return 0;
-		while (atomic_load(&parts[i].state) == 1)
-			sched_yield();
-		if (strlen(parts[i].tag) == length && !memcmp(parts[i].tag, tag, length))
+	uint32_t state;
+
+	for (unsigned i = 1; i < TURN_PARTS && (state = state_of(i)); i++)
+		if (state == 2 && strlen(parts[i].tag) == length &&
+		    !memcmp(parts[i].tag, tag, length))
 			return i;
-	}
 	return 0;
 }
 
@@ -101,6 +116,8 @@ int sl_client_tag(const char *tag)
 	part = find(tag, length);
 	if (!part)
 		part = make(tag, length, NULL);
+	if (!part)
+		part = find(tag, length); /* other threads have made it meanwhile */
 	if (!part)
 		return -ENOSPC;
 	begin(PART_TAGS);
@@ -150,9 +167,10 @@ static bool by_path(void)
 static unsigned match(const char *path)
 {
 	size_t length = strlen(path);
+	uint32_t state;
 
-	for (unsigned i = 1; i < TURN_PARTS && atomic_load(&parts[i].state) == 2; i++) {
-		const char *pattern = parts[i].pattern;
+	for (unsigned i = 1; i < TURN_PARTS && (state = atomic_load(&parts[i].state)); i++) {
+		const char *pattern = state == 2 ? parts[i].pattern : NULL;
 
 		if (pattern && sl_glob(pattern, strlen(pattern), path, length))
 			return i;

@@ -100,7 +100,7 @@ static _Noreturn void keepers(int sock, int spare)
 	keeper(spare);
 }
 
-/* Further settings for the supervisor, which is in the environment of the program. */
+/* NAME=VALUE of the command line: settings for the supervisor. */
 struct words {
 	char **word;
 	int count;
