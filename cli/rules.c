@@ -309,8 +309,11 @@ static void rs_explain(const struct config *c, const struct sl_rule_job *job, co
 		const struct sl_rule *r = &c->rules[i];
 		enum sl_rule_key key = sl_rule_differs(r, job);
 
-		printf("no   %s (%s:%u): %s is '%s', not %s\n", r->name, file, r->line,
-		       sl_rule_keys[key], job->value[key] ? job->value[key] : "", r->match[key]);
+		printf("no   %s (%s:%u): %s is ", r->name, file, r->line, sl_rule_keys[key]);
+		if (job->value[key])
+			printf("'%s', not %s\n", job->value[key], r->match[key]);
+		else
+			printf("not given, the rule is for %s\n", r->match[key]);
 	}
 	if (found < 0)
 		printf("No rule matches: the job gets what it asks for.\n");

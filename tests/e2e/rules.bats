@@ -236,7 +236,7 @@ for _ in range(400):
 	YAML
 	run -0 "$SLUICE" rules test --config "$CONFIG" user=alice account=proj7
 	[ "${lines[0]}" = "no   backup ($CONFIG:2): user is 'alice', not backup" ]
-	[ "${lines[1]}" = "no   night ($CONFIG:5): qos is '', not low" ]
+	[ "${lines[1]}" = "no   night ($CONFIG:5): qos is not given, the rule is for low" ]
 	[ "${lines[2]}" = "yes  rest ($CONFIG:9)" ]
 	"$SLUICE" rules test --config "$CONFIG" --json user=backup | jq -e '.rule == "backup" and .max_bps == 1000000000'
 	run -2 --separate-stderr "$SLUICE" rules test --config "$CONFIG" acount=x
