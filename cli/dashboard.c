@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -110,18 +111,36 @@ static int da_lock(const struct layer *l)
 	return rc;
 }
 
+/* Where the account can write, it could have put a link to a file of root's. */
+static int da_give(const struct layer *l, const char *path)
+{
+	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC), rc = 0;
+	struct stat st;
+
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st))
+		rc = -errno;
+	else if (!S_ISREG(st.st_mode) || st.st_nlink != 1)
+		rc = -EPERM;
+	else if (fchown(fd, l->account, l->group))
+		rc = -errno;
+	close(fd);
+	return rc;
+}
+
 static int da_token(const char *who, const struct layer *l)
 {
 	char path[PATH_MAX];
-	int status;
+	int status, rc;
 
 	snprintf(path, sizeof(path), "%.200s/dashboard-token", l->dir);
 	/* That of one which was stopped or died: pages that are open still know it. */
 	status = access(path, R_OK) == 0 ? CLI_OK : cli_layer(who, layer_make_secret(path));
 	/* The server runs as the account of the layer. */
-	if (!status && l->system && lchown(path, l->account, l->group))
+	if (!status && l->system && (rc = da_give(l, path)))
 		return cli_fail(who, "cannot give %s to the layer's account: %s.", path,
-				strerror(errno));
+				strerror(-rc));
 	return status;
 }
 

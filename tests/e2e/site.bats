@@ -186,6 +186,13 @@ write_file() { # uid, job, MiB; prints ms
 	run -1 as $BOB cat "$SLUICE_SYSTEM/default/dashboard-token"
 	curl -s -H "Authorization: Bearer $(cat "$SLUICE_SYSTEM/default/dashboard-token")" "$AT/metrics" | grep -q "^sluice_up 1"
 	"$SLUICE" dashboard --stop --name system
+	# The layer's account may not have root give it another file.
+	rm "$SLUICE_SYSTEM/default/dashboard-token"
+	echo secret >"$SLUICE_SYSTEM/of-root"
+	ln "$SLUICE_SYSTEM/of-root" "$SLUICE_SYSTEM/default/dashboard-token"
+	run -1 "$SLUICE" dashboard --name system --port 0
+	[ "$(stat -c %u "$SLUICE_SYSTEM/of-root")" -eq 0 ]
+	rm "$SLUICE_SYSTEM/of-root" "$SLUICE_SYSTEM/default/dashboard-token"
 }
 
 @test "names that a terminal, a report or another job would mistake are refused" {
