@@ -563,6 +563,9 @@ static struct count *count_of(struct rules *r, unsigned rule, uint32_t uid)
 	return &r->count[r->counts++];
 }
 
+/* Of 10,000 threads in a second; more is what a program has written into its segment. */
+#define HELD_MOST UINT64_C(10000000000000)
+
 void rules_count(struct node *n, const struct node_job *j, uint64_t bytes, sl_time held_ns,
 		 uint64_t ops, uint64_t ops_held_ns)
 {
@@ -578,7 +581,7 @@ void rules_count(struct node *n, const struct node_job *j, uint64_t bytes, sl_ti
 	c->ops += ops;
 	held_ns = by_rule && held_ns > 0 ? held_ns : 0;
 	if (ops_held_ns && meters_by_rule(n, j))
-		held_ns += (sl_time)ops_held_ns;
+		held_ns += (sl_time)(ops_held_ns < HELD_MOST ? ops_held_ns : HELD_MOST);
 	c->held_ns += (uint64_t)held_ns;
 	c->hits += held_ns > 0;
 }
