@@ -78,7 +78,8 @@ attempt() { # measurement, check
 	check() { within 8 "$SUM" 60000000; }
 	attempt take check
 	[ "$(job a rule)" = everybody ]
-	[ "$(job a reason)" = "at max of rule everybody" ]
+	at_max() { [ "$(job a reason)" = "at max of rule everybody" ]; }
+	until_true 10 at_max # a moment later it may be the turn of another node
 	# who hit which limit, how often and for how long
 	held() { "$SLUICE" rules list --json | jq -e '.rules[0] | .jobs == 4 and .hits > 0 and .held_s > 0 and
 		.users[0].uid == '"$(id -u)"' and .users[0].hits > 0'; }
