@@ -5,9 +5,11 @@
  *	receivers   take a call from the kernel and look at it. A call that is not the layer's, or
  *	has credit, is answered at once. Others are queued. A receiver never waits, so no call
  *	waits behind an unrelated one
- *	waiters     take the calls of the queue in their order and wait, each for one, as a thread
- *	            of the program would with the preloaded library (client/conn/turn.c). Their number
- *	            grows to WAITERS: that many calls can ask with their place at a time
+ *	waiters     take the calls of a queue in their order and wait, each for one, as a thread
+ *	            of the program would with the preloaded library (client/conn/turn.c). Their
+ *	            number grows to WAITERS: that many calls can ask with their place at a time.
+ *	            Metadata calls have a queue and waiters of their own, since other limits hold
+ *	            them: however many wait, a data call that has credit goes
  *	main        counts, so that the keeper sees that it is not stopped; starts another
  *	            keeper if that was killed; ends when the last process behind the gate does
  *
@@ -40,10 +42,12 @@
 static struct {
 	struct gate *gate;
 	atomic_bool used[GATE_SLOTS];
-	pthread_mutex_t lock;
-	pthread_cond_t filled;
-	unsigned queue[GATE_SLOTS], first, queued; /* slots */
-	unsigned waiters, idle;
+	pthread_mutex_t lock; /* of both queues */
+	struct queue {
+		pthread_cond_t filled;
+		unsigned slot[GATE_SLOTS], first, queued;
+		unsigned waiters, idle;
+	} data, operations;
 } s;
 
 bool gate_share(struct gate *g)
@@ -154,24 +158,25 @@ static bool is_valid(uint64_t id)
 	return ioctl(s.gate->listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &id) == 0;
 }
 
-static void *waiter(void *unused)
+static void *waiter(void *arg)
 {
-	(void)unused;
+	struct queue *q = arg;
+
 	for (;;) {
 		unsigned slot;
 
 		pthread_mutex_lock(&s.lock);
-		s.idle++;
-		while (!s.queued)
-			pthread_cond_wait(&s.filled, &s.lock);
-		s.idle--;
-		slot = s.queue[s.first];
-		s.first = (s.first + 1) % GATE_SLOTS;
-		s.queued--;
+		q->idle++;
+		while (!q->queued)
+			pthread_cond_wait(&q->filled, &s.lock);
+		q->idle--;
+		slot = q->slot[q->first];
+		q->first = (q->first + 1) % GATE_SLOTS;
+		q->queued--;
 		pthread_mutex_unlock(&s.lock);
 		if (!is_valid(gate_place(s.gate, slot)->id))
 			slot_free(slot); /* its process was killed */
-		else if (s.gate->shared->work[slot].operation)
+		else if (q == &s.operations)
 			go_operation(slot);
 		else
 			go(slot, true);
@@ -179,7 +184,7 @@ static void *waiter(void *unused)
 	return NULL;
 }
 
-static bool start(void *(*body)(void *))
+static bool start(void *(*body)(void *), void *arg)
 {
 	pthread_attr_t attr;
 	pthread_t thread;
@@ -188,23 +193,23 @@ static bool start(void *(*body)(void *))
 	pthread_attr_init(&attr);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
 	pthread_attr_setstacksize(&attr, STACK);
-	started = pthread_create(&thread, &attr, body, NULL) == 0;
+	started = pthread_create(&thread, &attr, body, arg) == 0;
 	pthread_attr_destroy(&attr);
 	return started;
 }
 
 /* False: there is no waiter. */
-static bool enqueue(unsigned slot)
+static bool enqueue(struct queue *q, unsigned slot)
 {
 	bool can;
 
 	pthread_mutex_lock(&s.lock);
-	if (s.idle <= s.queued && s.waiters < WAITERS && start(waiter))
-		s.waiters++;
-	can = s.waiters > 0;
+	if (q->idle <= q->queued && q->waiters < WAITERS && start(waiter, q))
+		q->waiters++;
+	can = q->waiters > 0;
 	if (can)
-		s.queue[(s.first + s.queued++) % GATE_SLOTS] = slot;
-	pthread_cond_signal(&s.filled);
+		q->slot[(q->first + q->queued++) % GATE_SLOTS] = slot;
+	pthread_cond_signal(&q->filled);
 	pthread_mutex_unlock(&s.lock);
 	return can;
 }
@@ -230,13 +235,13 @@ static void count_mapped(uint64_t bytes)
 	turn_owe(job, bytes);
 }
 
-/* A call does not overtake calls that wait. */
+/* A data call does not overtake data calls that wait. */
 static bool is_first(void)
 {
 	bool is;
 
 	pthread_mutex_lock(&s.lock);
-	is = s.queued == 0;
+	is = s.data.queued == 0;
 	pthread_mutex_unlock(&s.lock);
 	return is;
 }
@@ -250,11 +255,11 @@ static void received(unsigned slot)
 	count_unseen(w->unseen);
 	count_mapped(w->mapped);
 	if (w->operation) {
-		if (ops_begin_other(&w->ops, w->which) || !enqueue(slot))
+		if (ops_begin_other(&w->ops, w->which) || !enqueue(&s.operations, slot))
 			finish(slot, &late);
 	} else if (!w->bytes[SL_READ] && !w->bytes[SL_WRITE])
 		finish(slot, &late);
-	else if (!((is_first() || w->nowait) && go(slot, false)) && !enqueue(slot))
+	else if (!((is_first() || w->nowait) && go(slot, false)) && !enqueue(&s.data, slot))
 		finish(slot, &late);
 }
 
@@ -301,13 +306,14 @@ _Noreturn void gate_serve(struct gate *g)
 
 	memset(&s, 0, sizeof(s)); /* the keeper may be a child of a supervisor */
 	pthread_mutex_init(&s.lock, NULL);
-	pthread_cond_init(&s.filled, NULL);
+	pthread_cond_init(&s.data.filled, NULL);
+	pthread_cond_init(&s.operations.filled, NULL);
 	mapped_start();
 	s.gate = g;
 	account_start();
 	count_past(g->shared);
 	for (unsigned i = 0; i < receivers; i++)
-		if (!start(receiver) && !i)
+		if (!start(receiver, NULL) && !i)
 			_exit(1); /* the keeper lets calls go */
 	while (!gate_deserted(g, BEAT_MS)) {
 		atomic_fetch_add(&g->shared->beats, 1);

@@ -125,3 +125,21 @@ both_have_some() {
 	[ "$(job light .clients)" -ge 2 ] && [ "$(job heavy .clients)" -ge 2 ] &&
 		[ "$(job light .operations)" -gt 300 ] && [ "$(job heavy .operations)" -gt 300 ]
 }
+
+@test "behind a gate a data call does not wait for metadata calls, however many do" {
+	"$SLUICE" up "$DIR"
+	"$SLUICE" doctor | grep -Eq 'gate .*can be put before' || skip 'no seccomp user notification here'
+	mkdir "$DIR/many"
+	: >"$DIR/data"
+	# 60 at 1 a second: the supervisor waits for 32 at a time. The shell prints how many have been
+	# made when its write returns.
+	run -0 "$SLUICE" run --strict --max-ops create=1 -- bash -c '
+		exec 3>>"$1/data"
+		for i in {1..60}; do : >"$1/many/$i" & done
+		sleep 3
+		printf x >&3
+		files=("$1"/many/*)
+		echo "${#files[@]}"
+		kill -KILL $(jobs -p); true' - "$DIR"
+	[ "${lines[0]}" -lt 25 ]
+}
