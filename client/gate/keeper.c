@@ -49,10 +49,10 @@ static void release(const struct gate *g)
 
 static pid_t start(struct gate *g)
 {
-	pid_t pid = fork();
+	pid_t keeper = getpid(), pid = fork();
 
 	if (pid == 0)
-		gate_serve(g);
+		gate_serve(g, keeper);
 	return pid;
 }
 

@@ -298,11 +298,11 @@ static pid_t start_keeper(struct gate *g)
 	return pid;
 }
 
-_Noreturn void gate_serve(struct gate *g)
+_Noreturn void gate_serve(struct gate *g, pid_t keeper)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	unsigned receivers = cpus > 0 && cpus < RECEIVERS ? (unsigned)cpus : RECEIVERS;
-	pid_t parent = getppid(), child = 0;
+	pid_t child = 0;
 
 	memset(&s, 0, sizeof(s)); /* the keeper may be a child of a supervisor */
 	pthread_mutex_init(&s.lock, NULL);
@@ -318,7 +318,7 @@ _Noreturn void gate_serve(struct gate *g)
 	while (!gate_deserted(g, BEAT_MS)) {
 		atomic_fetch_add(&g->shared->beats, 1);
 		count_mapped(mapped_moved_all());
-		if (child > 0 ? waitpid(child, NULL, WNOHANG) == child : getppid() != parent)
+		if (child > 0 ? waitpid(child, NULL, WNOHANG) == child : getppid() != keeper)
 			child = start_keeper(g);
 	}
 	_exit(0);
