@@ -41,9 +41,8 @@ bool gate_share(struct gate *g);		     /* make that memory */
 bool gate_answer(const struct gate *g, uint64_t id); /* let the call go; false: it is no more */
 bool gate_deserted(const struct gate *g, int timeout_ms); /* no process is behind it any more */
 
-/* keeper: its parent, or what was that: it may have been killed already. */
-_Noreturn void gate_serve(struct gate *g,
-			  pid_t keeper); /* the supervisor; its parent is the keeper */
+/* The supervisor. keeper: its parent, which may have been killed since. */
+_Noreturn void gate_serve(struct gate *g, pid_t keeper);
 /* The keeper, of a supervisor that is there already; 0: it starts one. */
 _Noreturn void gate_keep(struct gate *g, pid_t supervisor);
 
