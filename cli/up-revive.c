@@ -88,7 +88,7 @@ static void re_copy(const struct layer_member *m, const struct layer_member *fro
 	else
 		snprintf(line, sizeof(line), "capacity %.0f", s->capacity_bps);
 	re_tell(m, line);
-	if (s->capacity_ops_found)
+	if (s->capacity_ops_found != 0)
 		snprintf(line, sizeof(line), "capacity-ops auto");
 	else
 		snprintf(line, sizeof(line), "capacity-ops %.0f", s->capacity_ops);

@@ -47,7 +47,7 @@ static double ch_promised(const struct layer_member *m, size_t nodes)
 		double sum = 0.0;
 
 		for (size_t k = 0; s && k < s->jobs_count; k++)
-			if (!s->jobs[k].best_effort)
+			if (s->jobs[k].best_effort == 0)
 				sum += s->jobs[k].asked_min_bps;
 		most = sum > most ? sum : most;
 		status_free(s);

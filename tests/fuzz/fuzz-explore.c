@@ -15,7 +15,7 @@
 static void kernel_is_sound(const struct explore_kernel *k)
 {
 	CHECK(k->name[0] && memchr(k->name, 0, sizeof(k->name)) && k->line >= 1);
-	CHECK(k->apps >= 1 && k->procs >= 1 && k->nodes >= 1 && k->op <= SL_WRITE);
+	CHECK(k->apps >= 1 && k->procs >= 1 && k->nodes >= 1 && k->op <= EXPLORE_META);
 	CHECK((uint64_t)k->apps * k->procs <= SL_REQUESTS_PROCS && k->spatial <= SL_RANDOM);
 	CHECK(k->request_bytes >= 1 && k->request_bytes <= SL_MAX_LENGTH);
 	CHECK(k->data_bytes >= 1 && k->data_bytes % k->request_bytes == 0 && k->limit_ns >= 0);

@@ -67,7 +67,7 @@ static bool frame_allowed(const uint8_t *b)
 	case SL_WELCOME:
 		return length == 56;
 	case SL_REPLY:
-		return status < 4096 && (flags == 0 || flags == 4);
+		return status < 4096 && (flags & ~UINT64_C(12)) == 0;
 	case SL_OPEN:
 		return length < 4096;
 	case SL_CLOSE:
