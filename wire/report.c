@@ -40,6 +40,7 @@ static const struct word node_words[] = {
 	WORD(sl_node_report, "ack", U64, ack),
 	WORD(sl_node_report, "term", U64, term),
 	WORD_TEXT(sl_node_report, "share", share),
+	WORD(sl_node_report, "layer_ops", U64, layer_ops),
 	{ 0 },
 };
 
@@ -69,6 +70,10 @@ static const struct word job_words[] = {
 	WORD(sl_job_report, "aweight", U32, account_weight),
 	WORD(sl_job_report, "bucket", U64, bucket),
 	WORD(sl_job_report, "bucket_bps", U64, bucket_bps),
+	WORD(sl_job_report, "ops", U64, ops),
+	WORD(sl_job_report, "ops_held", U64, ops_held_ns),
+	WORD(sl_job_report, "limits", U32, limits),
+	WORD(sl_job_report, "min_ops", U64, min_ops),
 	{ 0 },
 };
 
@@ -79,6 +84,8 @@ static const struct word orders_words[] = {
 	WORD(sl_job_orders, "share", U32, share),
 	WORD(sl_job_orders, "bucket_bps", U64, bucket_bps),
 	WORD(sl_job_orders, "turns", U32, turns),
+	WORD(sl_job_orders, "ops_rate", U64, ops_rate),
+	WORD(sl_job_orders, "ops_share", U32, ops_share),
 	{ 0 },
 };
 
@@ -91,6 +98,7 @@ static const struct word epoch_words[] = {
 	WORD(sl_node_orders, "every", I64, every_ns),
 	WORD(sl_node_orders, "whole", U32, whole),
 	WORD(sl_node_orders, "open", U32, open),
+	WORD(sl_node_orders, "ops_draw", U64, ops_draw),
 	{ 0 },
 };
 
@@ -391,7 +399,8 @@ int sl_orders_next(char **text, struct sl_orders_line *out)
 	}
 	if (!strcmp(at, "job")) {
 		out->job.rate_bps = UINT64_MAX;
-		out->job.share = SL_SHARE_WHOLE;
+		out->job.share = out->job.ops_share = SL_SHARE_WHOLE;
+		out->job.ops_rate = UINT64_MAX;
 		out->job.to_count = UINT32_MAX;
 		rc = words(rest, orders_words, &out->job, NULL, to_word);
 		return rc ? rc : SL_LINE_JOB;

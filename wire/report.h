@@ -9,11 +9,11 @@
  *	    layer=1000000000 of=2 draw=1000000 ack=7 term=3 share=wfq (one line)
  *	job id=17 name=4711 title=climate clients=8 procs=64 nodes=4 min=0 max=100000000 weight=1
  *	    uid=1000 account=physics uweight=0 aweight=0 bucket=0 bucket_bps=0 period=0 read=0 written=1073741824 queued=4194304 waited=1500000 inside=12 idle=0
- *	    phase=8 map=0,1 (one line)
+ *	    phase=8 map=0,1 ops=4200 ops_held=800000000 limits=2 min_ops=0 (one line)
  *
- *	epoch number=12 term=3 order=8 layer=500000000 draw=250000000
+ *	epoch number=12 term=3 order=8 layer=500000000 draw=250000000 ops_draw=5000
  *	node name=1 life=… socket=/run/… capacity=…
- *	job id=17 rate=250000000 share=500000 bucket_bps=0 turns=1 to=0,1
+ *	job id=17 rate=250000000 share=500000 bucket_bps=0 turns=1 ops_rate=3000 ops_share=500000 to=0,1
  *
  * What has changed since is said by lines of their own: a job with its id and the words that are
  * others than before, a job that is gone, an order that is in force.
@@ -53,6 +53,13 @@ struct sl_node_report {
 	uint64_t draw_bps;	     /* what it may draw now; 0: not limited */
 	uint64_t ack, term;	     /* order that it obeys, and of which controller; 0: none */
 	char share[SL_SHARE_TEXT];   /* its share policy as given; "": not told */
+	uint64_t layer_ops; /* metadata operations a second of the layer; 0: nothing to divide */
+};
+
+/* Limits of a job beside those on its bytes (wire/ops.h), of which nodes have shares. */
+enum {
+	SL_LIMITS_CALLS = 1, /* on data calls, or on the bytes of one direction */
+	SL_LIMITS_OPS = 2,   /* on metadata operations; or a min of them */
 };
 
 struct sl_job_report {
@@ -76,6 +83,10 @@ struct sl_job_report {
 	uint32_t phase;	       /* clients that have said that they are in a phase of I/O */
 	/* Nodes that serve it as last ordered, by commas; "-": none; "": nothing was ordered. */
 	char map[SL_MAP_TEXT];
+	/* Metadata operations: made, and the time that they were held, since the node knows the job. */
+	uint64_t ops, ops_held_ns;
+	uint32_t limits; /* SL_LIMITS_… */
+	uint64_t min_ops;
 };
 
 /* What a node is to do about a job. */
@@ -88,6 +99,8 @@ struct sl_job_orders {
 		bucket_bps; /* of its bucket's limit, what this job has at this node; 0: not told */
 	uint32_t to_count;  /* nodes that serve it; 0: it does its own I/O; UINT32_MAX: no change */
 	uint32_t turns;	    /* 1: they only say when it may: no allocate policy was asked for */
+	uint64_t ops_rate;  /* operations a second it gets before all others; UINT64_MAX: none */
+	uint32_t ops_share; /* of its limits on operations that is this node's, of SL_SHARE_WHOLE */
 	char to[SL_MAP_MAX][SL_NODE_NAME_MAX];
 };
 
@@ -102,6 +115,7 @@ struct sl_node_orders {
 	uint32_t whole;	    /* 1: jobs that are not named have no orders any more */
 	uint32_t open;	    /* odd: let everything pass; even: no longer; 0: nobody has said so.
 			     * Higher each time that somebody says so */
+	uint64_t ops_draw;  /* of the layer's operations a second, this node's; 0: not told */
 };
 
 /* Encoders write lines to f. */
@@ -149,6 +163,10 @@ enum {
 	SL_HAS_ACCOUNT_WEIGHT = 1 << 21,
 	SL_HAS_BUCKET = 1 << 22,
 	SL_HAS_BUCKET_BPS = 1 << 23,
+	SL_HAS_OPS = 1 << 24,
+	SL_HAS_OPS_HELD = 1 << 25,
+	SL_HAS_LIMITS = 1 << 26,
+	SL_HAS_MIN_OPS = 1 << 27,
 };
 struct sl_report_line {
 	uint32_t has; /* of a job's words */

@@ -367,7 +367,8 @@ struct sl_turn_proc *turn_proc(struct sl_turn_job *job)
 /* Enter this process, once, or again in another segment. */
 static void enter(const struct turn_route *r, struct sl_turn_job *job)
 {
-	struct mark *mark = is_entered(r) || turn_sealed() ? NULL : make_mark();
+	bool connected = client_settings()->forward && !where_direct(); /* its connection counts */
+	struct mark *mark = is_entered(r) || turn_sealed() || connected ? NULL : make_mark();
 	struct sl_turn_proc *p;
 
 	if (!mark)

@@ -88,7 +88,8 @@ void ops_pay(enum sl_class which, int64_t since_ns)
 	uint32_t ops, limits;
 	uint64_t number;
 
-	job = s->enabled && !s->gated && !s->forward ? turn_attach() : NULL;
+	/* A forwarded program makes its metadata calls itself. Over TCP it has no segment. */
+	job = s->enabled && !s->gated && !s->tcp ? turn_attach() : NULL;
 	if (!job) {
 		errno = saved;
 		return;

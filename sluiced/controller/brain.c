@@ -147,7 +147,7 @@ static void forget_old(struct brain *b, sl_time now)
 /* Whether it has to be looked at with the next decision, too. */
 static bool lives(const struct brain *b, const struct brain_job *j, sl_time now)
 {
-	if (j->in_io || j->divided_bps >= 0)
+	if (j->in_io || j->divided_bps >= 0 || operations_live(b, j, now))
 		return true;
 	brain_for_parts(p, j)
 	{
@@ -175,6 +175,7 @@ static sl_time look(struct brain *b, sl_time now)
 		if (j->in_io && due < next)
 			next = due;
 		rates_share_out(b, j, now);
+		operations_share_out(b, j, now);
 		period_find(b, j, now);
 		if (!lives(b, j, now))
 			sl_list_remove(&j->live);
@@ -248,6 +249,8 @@ sl_time brain_decide(struct brain *b, sl_time now)
 		decide_grants(b, now);
 	again = buckets_divide(b, now);
 	next = again < next ? again : next;
+	again = operations_divide(b, now);
+	next = again < next ? again : next;
 	again = divide_capacity(b, now);
 	b->divided_at = now;
 	next = again < next ? again : next;
@@ -311,7 +314,11 @@ static void put_job(const struct brain *b, const struct brain_part *p, FILE *out
 				   .to_count = UINT32_MAX,
 				   .period_ns = j->found_ns,
 				   .bucket_bps = j->bucket ? (uint64_t)(p->bucket_bps + 0.5) : 0,
-				   .share = p->share ? p->share : SL_SHARE_WHOLE };
+				   .share = p->share ? p->share : SL_SHARE_WHOLE,
+				   .ops_rate = p->ops_ordered >= 0
+						       ? (uint64_t)(p->ops_ordered + 0.5)
+						       : UINT64_MAX,
+				   .ops_share = p->ops_share ? p->ops_share : SL_SHARE_WHOLE };
 
 	/* A job that wants nothing has no rate: its first request finds an open door. */
 	if (brain_capacity(b) && p->divided_bps >= 0)
@@ -346,6 +353,7 @@ void brain_orders(struct brain *b, uint32_t node, sl_time now, FILE *out)
 				      .open = b->open };
 
 	all.layer_bps = brain_capacity(b);
+	all.ops_draw = (uint64_t)(self->ops_draw + 0.5);
 	all.draw_bps = all.layer_bps ? (uint64_t)(self->sent_bps + 0.5) : 0;
 	sl_orders_put_epoch(out, &all);
 	if (self->whole || self->places)

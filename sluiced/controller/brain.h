@@ -45,21 +45,23 @@ struct brain_node {
 	char socket[108], tcp[96]; /* where clients reach it; tcp "": not so */
 	uint64_t life, capacity_bps;
 	uint64_t layer_bps; /* what it says that all have together; 0: nothing */
+	uint64_t layer_ops; /* the same of metadata operations */
 	bool up;
 	sl_time heard;
 	/* What it may draw of the layer's capacity: see divide.c. */
-	double wants_bps;	/* as divided last */
-	double sent_bps;	/* as ordered last */
-	double held_bps;	/* at most this: what it has not acknowledged may not be in force */
-	uint64_t order;		/* number of that order */
-	uint64_t acked;		/* the last that it has acknowledged */
-	sl_time ordered;	/* when its lease was renewed last */
-	bool places;		/* it is to be told where others are: one of these is new */
-	bool whole;		/* and all of them: its connection is new */
-	struct sl_list telling; /* in brain.telling: it is to be sent orders */
-	struct sl_list renewing; /* in brain.renewing, by `ordered` */
-	struct sl_list pairs;	 /* brain_part.of_node */
-	uint32_t report;	 /* number of its last whole report */
+	double wants_bps; /* as divided last */
+	double sent_bps;  /* as ordered last */
+	double held_bps;  /* at most this: what it has not acknowledged may not be in force */
+	uint64_t order;	  /* number of that order */
+	uint64_t acked;	  /* the last that it has acknowledged */
+	sl_time ordered;  /* when its lease was renewed last */
+	double ops_wants, ops_draw; /* operations.c: as divided last; as ordered, 0: nothing yet */
+	bool places;		    /* it is to be told where others are: one of these is new */
+	bool whole;		    /* and all of them: its connection is new */
+	struct sl_list telling;	    /* in brain.telling: it is to be sent orders */
+	struct sl_list renewing;    /* in brain.renewing, by `ordered` */
+	struct sl_list pairs;	    /* brain_part.of_node */
+	uint32_t report;	    /* number of its last whole report */
 };
 
 /* A pair: what one node has reported of a job. */
@@ -82,6 +84,12 @@ struct brain_part {
 	double divided_bps;	  /* its rate here; below 0: it wants nothing here */
 	double ordered_bps;	  /* the same as the node was told last */
 	double bucket_bps;	  /* of the job's bucket, as ordered; 0: not yet */
+	/* operations.c */
+	uint64_t ops, ops_held_ns; /* as reported last */
+	double ops_rate;	   /* of late */
+	sl_time ops_held_until;	   /* it can use all that it is given */
+	uint32_t ops_share, ordered_ops_share;
+	double ops_divided, ops_ordered; /* below 0: nothing */
 };
 
 struct brain_job {
@@ -93,7 +101,8 @@ struct brain_job {
 	struct sl_list gone;  /* in brain.gone, since no node knows it */
 	uint32_t procs, nodes, weight; /* as declared; 0: not */
 	uint32_t most_clients;	       /* at one time */
-	uint64_t min_bps, max_bps;
+	uint64_t min_bps, max_bps, min_ops;
+	uint32_t limits; /* SL_LIMITS_… */
 	char account_name[SL_OWNER_MAX];
 	uint64_t user, account; /* numbers of its owner */
 	uint32_t user_weight, account_weight;
@@ -203,6 +212,7 @@ struct brain {
 	struct brain_job **divided;	/* who they are */
 	struct sl_io_job **ordering;
 	struct sl_divide_job *dividing_room; /* for levels */
+	bool divides_ops;		     /* operations.c: nodes have orders about them */
 	bool renew;	   /* divide again: something was acknowledged or has begun */
 	sl_time report_ns; /* what nodes are told to leave between two reports */
 };

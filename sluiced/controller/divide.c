@@ -146,8 +146,7 @@ void brain_ack(struct brain *b, uint32_t node, uint64_t order)
 	n->held_bps = n->sent_bps;
 }
 
-/* Two reports and some: what was said last holds for so long. */
-static sl_time hold_ns(const struct brain *b)
+sl_time divide_hold_ns(const struct brain *b)
 {
 	return b->report_ns / 5 * 12;
 }
@@ -163,7 +162,7 @@ void divide_report(struct brain *b, struct brain_part *p, const struct sl_job_re
 	if (begins)
 		b->renew = true;
 	if (begins || still)
-		p->backlogged_until = now + hold_ns(b);
+		p->backlogged_until = now + divide_hold_ns(b);
 	else if (!r->clients && !r->inside && !bytes && p->clients)
 		p->backlogged_until = now; /* its last process has gone */
 }
@@ -176,19 +175,47 @@ double divide_wants(const struct brain *b, const struct brain_part *p, sl_time n
 
 	if (!b->node[p->node]->up)
 		return 0;
-	if (now < p->backlogged_until || (p->inside && now - b->node[p->node]->heard < hold_ns(b)))
+	if (now < p->backlogged_until ||
+	    (p->inside && now - b->node[p->node]->heard < divide_hold_ns(b)))
 		return SL_ALL;
-	if (now - p->heard > hold_ns(b)) /* nothing has changed since: it moves nothing */
+	if (now - p->heard > divide_hold_ns(b)) /* nothing has changed since: it moves nothing */
 		return 0;
 	least = b->capacity_bps > 0 ? TAIL * b->capacity_bps : LEAST_BPS;
 	return want < least ? 0 : want; /* of what has ended */
+}
+
+struct sl_divide_job divide_facts(const struct brain *b, const struct brain_job *j)
+{
+	struct sl_divide_job d = { .weight = j->weight ? j->weight : 1,
+				   .period_ns = j->declared_ns ? j->declared_ns : j->found_ns };
+	unsigned level = 0;
+
+	if (b->fair & SL_FAIR_NODES)
+		d.weight *= map_nodes(j);
+	if (b->fair & SL_FAIR_ACCOUNT) {
+		d.group[level] = j->account;
+		d.group_weight[level++] = j->account_weight ? j->account_weight : 1;
+	}
+	if (b->fair & SL_FAIR_USER) {
+		d.group[level] = j->user;
+		d.group_weight[level] = j->user_weight ? j->user_weight : 1;
+	}
+	return d;
+}
+
+struct sl_divide_how divide_how(const struct brain *b)
+{
+	return (struct sl_divide_how){ .sets = b->max_exclusive_ns ? b->sets : NULL,
+				       .order = b->ordering,
+				       .levels = (b->fair & SL_FAIR_ACCOUNT ? 1U : 0U) +
+						 (b->fair & SL_FAIR_USER ? 1U : 0U),
+				       .room = b->dividing_room };
 }
 
 /* The job as the division sees it; false: it wants nothing. */
 static bool job_wants(const struct brain *b, struct brain_job *j, struct sl_divide_job *d,
 		      sl_time now)
 {
-	unsigned level = 0;
 	double want = 0;
 
 	brain_for_parts(p, j)
@@ -200,27 +227,14 @@ static bool job_wants(const struct brain *b, struct brain_job *j, struct sl_divi
 		return false;
 	}
 	j->ticket = j->ticket ? j->ticket : now;
-	*d = (struct sl_divide_job){
-		.min_bps = (double)j->min_bps,
-		.granted_bps = b->ops && j->in_io ? j->io.rate_bps : 0,
-		.max_bps = j->max_bps ? (double)j->max_bps : SL_ALL,
-		.want_bps = want < SL_ALL ? want : SL_ALL,
-		.weight = j->weight ? j->weight : 1,
-		.period_ns = j->declared_ns ? j->declared_ns : j->found_ns,
-		.since = j->ticket,
-	};
+	*d = divide_facts(b, j);
+	d->min_bps = (double)j->min_bps;
+	d->granted_bps = b->ops && j->in_io ? j->io.rate_bps : 0;
+	d->max_bps = j->max_bps ? (double)j->max_bps : SL_ALL;
+	d->want_bps = want < SL_ALL ? want : SL_ALL;
+	d->since = j->ticket;
 	if (j->bucket && j->bucket_rate_bps < d->max_bps)
 		d->max_bps = j->bucket_rate_bps;
-	if (b->fair & SL_FAIR_NODES)
-		d->weight *= map_nodes(j);
-	if (b->fair & SL_FAIR_ACCOUNT) {
-		d->group[level] = j->account;
-		d->group_weight[level++] = j->account_weight ? j->account_weight : 1;
-	}
-	if (b->fair & SL_FAIR_USER) {
-		d->group[level] = j->user;
-		d->group_weight[level] = j->user_weight ? j->user_weight : 1;
-	}
 	return true;
 }
 
@@ -283,11 +297,7 @@ static void rotate_sets(struct brain *b, uint32_t n, sl_time now)
 /* Rates of all jobs and nodes. How many jobs want something. */
 static uint32_t divide_all(struct brain *b, double capacity, sl_time now)
 {
-	const struct sl_divide_how how = { .sets = b->max_exclusive_ns ? b->sets : NULL,
-					   .order = b->ordering,
-					   .levels = (b->fair & SL_FAIR_ACCOUNT ? 1U : 0U) +
-						     (b->fair & SL_FAIR_USER ? 1U : 0U),
-					   .room = b->dividing_room };
+	const struct sl_divide_how how = divide_how(b);
 	double reserve;
 	uint32_t n = 0, up = b->nodes_up;
 

@@ -45,6 +45,9 @@ static void silence_parts(struct brain *b, uint32_t node)
 		p->rate_bps = 0;
 		p->backlogged_until = 0;
 		p->divided_bps = p->ordered_bps = -1;
+		p->ops_divided = p->ops_ordered = -1;
+		p->ops_rate = 0;
+		p->ops_held_until = 0;
 		pairs_live(b, p->job);
 	}
 }
@@ -76,14 +79,17 @@ int nodes_index(struct brain *b, const struct sl_node_report *r, sl_time now, bo
 	    n->layer_bps != nodes_rate(r->layer_bps))
 		b->changed = true;
 	divide_node(b, i, r, n->up && n->life == r->life);
-	if (!n->up || n->life != r->life)
+	if (!n->up || n->life != r->life) {
 		n->whole = true;
+		n->ops_draw = 0;
+	}
 	moved = strcmp(n->socket, r->socket) != 0 || strcmp(n->tcp, r->tcp) != 0;
 	memcpy(n->socket, r->socket, sizeof(n->socket));
 	memcpy(n->tcp, r->tcp, sizeof(n->tcp));
 	n->life = r->life;
 	n->capacity_bps = nodes_rate(r->capacity_bps);
 	n->layer_bps = nodes_rate(r->layer_bps);
+	n->layer_ops = nodes_rate(r->layer_ops);
 	b->nodes_up += !n->up;
 	n->up = true;
 	b->capacity_known &= !b->changed;
@@ -105,7 +111,7 @@ void brain_node_gone(struct brain *b, uint32_t node, bool dead, sl_time now)
 	b->nodes_up--;
 	b->capacity_known = false;
 	n->heard = now;
-	n->sent_bps = 0;
+	n->sent_bps = n->ops_draw = 0;
 	if (dead)
 		n->held_bps = 0; /* it draws nothing any more */
 	sl_list_remove(&n->telling);

@@ -214,6 +214,7 @@ struct brain_part *pairs_new(struct brain *b, struct brain_job *j, uint32_t node
 	p->job = j;
 	p->node = node;
 	p->divided_bps = p->ordered_bps = -1;
+	p->ops_divided = p->ops_ordered = -1;
 	b->part[p->number] = p;
 	sl_hash_put(&b->by_pair, j->id, node, p->number);
 	sl_list_push_back(&j->parts, &p->of_job);

@@ -173,6 +173,8 @@ static void take_facts(struct brain *b, struct brain_job *j, const struct sl_job
 	j->bucket_bps = nodes_rate(r->bucket_bps);
 	j->min_bps = nodes_rate(r->min_bps);
 	j->max_bps = nodes_rate(r->max_bps);
+	j->min_ops = nodes_rate(r->min_ops);
+	j->limits = r->limits;
 	j->declared_ns = r->period_ns < 0 ? 0 : r->period_ns < LONG_NS ? r->period_ns : LONG_NS;
 }
 
@@ -259,6 +261,7 @@ static void pair_report(struct brain *b, struct brain_part *p, const struct sl_j
 	/* Had there been anything between, the node's report before would have said so. */
 	sl_time last = b->since > p->heard ? b->since : p->heard, took = last ? now - last : 0;
 	uint64_t bytes;
+	bool operations;
 
 	take_facts(b, j, r);
 	if (p->clients != r->clients) {
@@ -272,6 +275,7 @@ static void pair_report(struct brain *b, struct brain_part *p, const struct sl_j
 	if (took > 0)
 		p->rate_bps += ((double)bytes * 1e9 / (double)took - p->rate_bps) * (double)took /
 			       (double)(took + SMOOTH_NS);
+	operations = operations_report(b, p, r, begin, took, now);
 	p->heard = now;
 	divide_report(b, p, r, bytes, took, now);
 	take_word(b, j, p, r, bytes, now);
@@ -290,7 +294,7 @@ static void pair_report(struct brain *b, struct brain_part *p, const struct sl_j
 		j->partial = begin;
 	}
 	j->io.started = j->moved_bytes > j->phase_from_bytes;
-	if (bytes || r->inside || r->phase || begin || j->in_io || !known)
+	if (bytes || operations || r->inside || r->phase || begin || j->in_io || !known)
 		pairs_live(b, j);
 }
 
@@ -334,6 +338,10 @@ static void fill(const struct brain_part *p, struct sl_job_report *r, uint32_t h
 	r->account_weight = has & SL_HAS_ACCOUNT_WEIGHT ? r->account_weight : j->account_weight;
 	r->bucket = has & SL_HAS_BUCKET ? r->bucket : j->bucket;
 	r->bucket_bps = has & SL_HAS_BUCKET_BPS ? r->bucket_bps : j->bucket_bps;
+	r->ops = has & SL_HAS_OPS ? r->ops : p->ops;
+	r->ops_held_ns = has & SL_HAS_OPS_HELD ? r->ops_held_ns : p->ops_held_ns;
+	r->limits = has & SL_HAS_LIMITS ? r->limits : j->limits;
+	r->min_ops = has & SL_HAS_MIN_OPS ? r->min_ops : j->min_ops;
 	if (!(has & SL_HAS_ACCOUNT))
 		memcpy(r->account, j->account_name, sizeof(r->account));
 }

@@ -66,6 +66,16 @@ int policy_room(struct brain *b);
 /* rates.c: the shares that each node has of the job's rates. */
 void rates_share_out(struct brain *b, struct brain_job *j, sl_time now);
 
+/* operations.c: what a report of `took` ns says about metadata operations; whether there was something. */
+bool operations_report(const struct brain *b, struct brain_part *p, const struct sl_job_report *r,
+		       bool begin, sl_time took, sl_time now);
+/* Whether it has to be looked at with the next decision. */
+bool operations_live(const struct brain *b, const struct brain_job *j, sl_time now);
+/* The shares that each node has of the job's limits on them. */
+void operations_share_out(struct brain *b, struct brain_job *j, sl_time now);
+/* Divide the layer's operations a second; returns when to do so though nothing is reported. */
+sl_time operations_divide(struct brain *b, sl_time now);
+
 /* divide.c: memory for decisions about so many jobs, or -ENOMEM. */
 int divide_room(struct brain *b, uint32_t jobs);
 void divide_free(struct brain *b);
@@ -74,6 +84,11 @@ sl_time buckets_divide(struct brain *b, sl_time now);
 /* Divide the capacity among jobs and nodes as of now; returns when to do so though nothing is
  * reported. */
 sl_time divide_capacity(struct brain *b, sl_time now);
+/* Two reports and some: what was said last holds for so long. */
+sl_time divide_hold_ns(const struct brain *b);
+/* Weight, period and groups of the job, as divisions see it. */
+struct sl_divide_job divide_facts(const struct brain *b, const struct brain_job *j);
+struct sl_divide_how divide_how(const struct brain *b);
 /* The node has reported what it draws; known: it was up before. */
 void divide_node(struct brain *b, uint32_t node, const struct sl_node_report *r, bool known);
 /* What a report of `took` ns says about what the job could use there; the part is as before it. */

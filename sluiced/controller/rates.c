@@ -51,7 +51,7 @@ void rates_share_out(struct brain *b, struct brain_job *j, sl_time now)
 	double sum = 0, whole, least;
 	uint32_t places = 0, idle = 0;
 
-	if (!j->min_bps && !j->max_bps)
+	if (!j->min_bps && !j->max_bps && !(j->limits & SL_LIMITS_CALLS))
 		return;
 	whole = make_up(j, now);
 	brain_for_parts(p, j)

@@ -97,6 +97,7 @@ struct link {
 	uint64_t term;	    /* the highest, of these */
 	uint64_t order;	    /* the last that is in force; 0: they have run out */
 	sl_time until;	    /* orders hold; 0: there are none */
+	sl_time ops_until;  /* the same of those about metadata operations */
 	uint32_t open;	    /* the last word on that: sl_node_orders */
 	sl_time every;	    /* between two reports, while jobs do something */
 	/* Nodes of the layer that the controller has named. */
@@ -124,9 +125,14 @@ static struct sl_job_report job_report(struct node *n, const struct node_job *j,
 				   .moved = { j->moved[0], j->moved[1] },
 				   .inside = j->inside,
 				   .phase = j->phase,
+				   .ops = ops_sum(j->ops.made),
+				   .limits = ops_limits(n, j),
+				   .min_ops = j->ops.asked.min_ops,
 				   .idle_ns = j->inside ? 0 : now - j->last_io };
 	struct sl_job_stats st;
 
+	if (j->turn)
+		r.ops_held_ns = atomic_load(&j->turn->shm->operations.held_ns);
 	if (sl_job_stats(n->sched, j->number, now, &st) == 0) {
 		r.queued_bytes = st.queued_bytes;
 		r.waited_ns = st.waiting_ns;
@@ -183,7 +189,8 @@ static int say(struct line *l, const char *what, const uint64_t *number)
 static bool same_node(const struct sl_node_report *a, const struct sl_node_report *b)
 {
 	return !strcmp(a->tcp, b->tcp) && !strcmp(a->share, b->share) &&
-	       a->capacity_bps == b->capacity_bps && a->layer_bps == b->layer_bps;
+	       a->capacity_bps == b->capacity_bps && a->layer_bps == b->layer_bps &&
+	       a->layer_ops == b->layer_ops;
 }
 
 /* What was sent of the job last, looked for from there on; NULL: nothing. */
@@ -282,6 +289,7 @@ static int report(struct line *l)
 	r.capacity_bps = n->find ? 0 : n->capacity_bps; /* each finds its own: nothing to divide */
 	if (n->config->layer_nodes > 1 && !n->find)
 		r.layer_bps = node_of_layer(n->config, n->capacity_bps);
+	r.layer_ops = ops_of_layer(n);
 	r.draw_bps = n->pace.bps;
 	r.of = n->config->layer_nodes;
 	r.ack = l->link->order;
@@ -303,13 +311,18 @@ static int report(struct line *l)
 
 /* ---- orders; the lock is held ---- */
 
-static void take_share(struct node *n, struct node_job *j, uint32_t share, sl_time now)
+static void take_share(struct node *n, struct node_job *j, const struct sl_job_orders *o,
+		       sl_time now)
 {
 	/* Before the first order a min is divided evenly (job.c): all of it is news, too. */
-	if (share == j->share || !(j->rights.min_bps || j->rights.max_bps))
-		return;
-	j->share = share;
-	node_job_apply(n, j, now);
+	bool news = o->share != j->share &&
+		    (j->rights.min_bps || j->rights.max_bps || ops_limits(n, j) & SL_LIMITS_CALLS);
+
+	if (news)
+		j->share = o->share;
+	news |= ops_job_order(n, j, o->ops_share, o->ops_rate);
+	if (news)
+		node_job_apply(n, j, now);
 }
 
 static void take_period(struct node *n, struct node_job *j, sl_time found, sl_time now)
@@ -341,6 +354,9 @@ static void take_draw(struct line *from, const struct sl_node_orders *o)
 	struct node *n = l->node;
 	sl_time now = node_now();
 
+	ops_draw(n, o->ops_draw, now);
+	if (o->ops_draw)
+		l->ops_until = now + LEASE_NS;
 	if (!o->layer_bps || n->find) /* a node that finds its capacity paces itself */
 		return;
 	if (o->layer_bps != n->layer_bps && node_capacity(n, o->layer_bps, now) == 0)
@@ -424,7 +440,7 @@ static void take_job(const struct link *l, const struct sl_job_orders *o)
 		return;
 	if (!n->passing && !n->find)
 		node_job_rate(n, j, o->rate_bps, now + LEASE_NS, now);
-	take_share(n, j, o->share, now);
+	take_share(n, j, o, now);
 	rules_order(n, j, o->bucket_bps, now + LEASE_NS, now);
 	take_period(n, j, o->period_ns, now);
 	take_map(n, j, o, l->epoch);
@@ -488,6 +504,10 @@ void link_tick(struct node *n, sl_time now)
 	struct link *l = n->link;
 	uint64_t least = n->capacity_bps, more = n->pace.bps / 4 * 5;
 
+	if (l && l->ops_until && now >= l->ops_until) {
+		l->ops_until = 0;
+		ops_orders_over(n, now);
+	}
 	if (!l || n->find || !l->until || now < l->until || !n->layer_bps)
 		return;
 	for (struct node_job *j = n->jobs; j; j = j->next)

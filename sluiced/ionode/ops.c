@@ -11,7 +11,9 @@
  *	a: 5, a: 5, a: 5, a: 5, b: 5, …   4000/s and 1000/s
  *
  * Limits (max) need no scheduler: the node writes the time of one unit into the segment, and
- * programs keep it. Of a job with processes at several nodes, each has its part of the limit.
+ * programs keep it. Of a job with processes at several nodes, each has its part of the limit, as the
+ * controller orders it; and each node has its part of the capacity, with a rate for each job
+ * (sluiced/controller/operations.c).
  */
 #include "sluiced/ionode/ops.h"
 
@@ -27,6 +29,7 @@
 #include "sluiced/ionode/rules.h"
 #include "sluiced/ionode/turn.h"
 #include "sched/spec.h"
+#include "wire/report.h"
 
 #define LEASE_NS      INT64_C(1000000)
 #define LEASES	      10
@@ -256,24 +259,29 @@ bool ops_pacing(const struct node *n)
 
 /* ---- jobs ---- */
 
-static uint64_t part_here(const struct node_job *j, uint64_t whole)
+static uint64_t part_here(const struct node_job *j, unsigned meter, uint64_t whole)
 {
-	uint64_t part;
+	uint32_t share = meter <= SL_METER_OPS ? j->ops.share : j->share;
 
-	if (!j->share || !whole)
-		return whole;
-	part = (uint64_t)((unsigned __int128)whole * j->share / SL_SHARE_WHOLE);
-	return part ? part : 1;
+	return share ? sl_share_part(whole, share) : whole;
 }
 
 static struct sl_job_conf conf_of(const struct node *n, const struct node_job *j,
 				  const struct sl_ops_conf *asked)
 {
 	uint32_t nodes = n->config->layer_nodes ? n->config->layer_nodes : 1;
+	uint64_t min =
+		j->ops.share ? part_here(j, SL_METER_OPS, asked->min_ops) : asked->min_ops / nodes;
+	uint64_t rate = sl_rate_floor(j->ops.ordered);
 
 	return (struct sl_job_conf){
-		.min_bps = j->share ? part_here(j, asked->min_ops) : asked->min_ops / nodes,
-		.weight = j->asked.weight,
+		.min_bps = n->ops->draw && rate > min ? rate : min,
+		.weight = j->rights.weight,
+		.user = (uint64_t)j->owner.uid + 1, /* 0 is not known */
+		.account = j->owner.account[0] ? sl_job_number(j->owner.account) : 0,
+		.user_weight = j->rights.user_weight,
+		.account_weight = j->rights.account_weight,
+		.nodes = j->nodes,
 		.period_ns = j->asked.period_ns ? j->asked.period_ns : j->found_period_ns,
 		.best_effort = n->ops->find || nodes > 1 || j->asked.best_effort,
 	};
@@ -330,6 +338,56 @@ void ops_job_forget(struct node *n, struct node_job *j, sl_time now)
 	j->ops.known = false;
 }
 
+/* ---- orders of the controller ---- */
+
+uint32_t ops_limits(const struct node *n, const struct node_job *j)
+{
+	uint32_t limits = j->ops.asked.min_ops ? SL_LIMITS_OPS : 0;
+
+	for (unsigned m = 0; m < SL_METERS; m++)
+		if (rules_meter(n, j, m))
+			limits |= m <= SL_METER_OPS ? SL_LIMITS_OPS : SL_LIMITS_CALLS;
+	return limits;
+}
+
+bool ops_job_order(struct node *n, struct node_job *j, uint32_t share, uint64_t rate)
+{
+	uint64_t before = j->ops.ordered;
+
+	rate = rate == UINT64_MAX || n->ops->find ? 0 : rate < SL_MAX_OPS ? rate : SL_MAX_OPS;
+	share = ops_limits(n, j) & SL_LIMITS_OPS ? share : j->ops.share;
+	if (share == j->ops.share && rate == before)
+		return false;
+	j->ops.share = share;
+	j->ops.ordered = rate;
+	return true;
+}
+
+void ops_draw(struct node *n, uint64_t draw, sl_time now)
+{
+	if (draw && n->ops->capacity && !n->ops->find)
+		set_draw(n, draw < SL_MAX_OPS ? draw : SL_MAX_OPS, now);
+}
+
+void ops_orders_over(struct node *n, sl_time now)
+{
+	if (n->ops->find)
+		return;
+	set_draw(n, n->ops->capacity, now);
+	for (struct node_job *j = n->jobs; j; j = j->next)
+		if (j->ops.ordered) {
+			j->ops.ordered = 0;
+			ops_job_apply(n, j, now);
+		}
+}
+
+uint64_t ops_of_layer(const struct node *n)
+{
+	uint64_t nodes = n->config->layer_nodes;
+
+	return n->ops->find || nodes < 2 ? 0 : n->ops->capacity * nodes;
+}
+
 /* ---- modes ---- */
 
 /* Set the rates of its meters; true: one of the operations' is limited. */
@@ -339,15 +397,19 @@ static bool set_meters(struct node *n, struct node_turn *t)
 	bool limited = false, changed = false;
 
 	for (int m = 0; m < SL_METERS; m++) {
-		uint64_t rate =
-			n->passing ? 0 : part_here(t->job, rules_meter(n, t->job, (unsigned)m));
+		uint64_t rate = n->passing ? 0
+					   : part_here(t->job, (unsigned)m,
+						       rules_meter(n, t->job, (unsigned)m));
 		uint64_t step = sl_meter_step(rate);
+		uint64_t before = atomic_load_explicit(&shm->meter[m].step, memory_order_relaxed);
 
 		limited |= step && m <= SL_METER_OPS;
-		if (atomic_load_explicit(&shm->meter[m].step, memory_order_relaxed) == step)
+		if (before == step)
 			continue;
-		atomic_store(&shm->meter[m].tag, 0);
 		atomic_store(&shm->meter[m].step, step);
+		if (step && before && step / 2 < before && before / 2 < step)
+			continue; /* a share that follows where the job is: what is owed stays owed */
+		atomic_store(&shm->meter[m].tag, 0);
 		changed = true;
 	}
 	if (changed) {

@@ -28,6 +28,9 @@ struct node_ops {
 	uint64_t step_made; /* when the last step of the finder began */
 	uint64_t timed_log[SL_CLASSES], timed_calls[SL_CLASSES];
 	bool known; /* to the scheduler of operations */
+	/* As the controller has ordered (sluiced/controller/operations.c). */
+	uint32_t share;	  /* of its limits on operations that is this node's; 0: all */
+	uint64_t ordered; /* operations a second before all others; 0: none */
 };
 
 struct ops;
@@ -42,6 +45,16 @@ int ops_job_ask(struct node *n, struct node_job *j, const struct sl_ops_conf *co
 /* Its weight, period or part of the layer may have changed, or it is new. */
 int ops_job_apply(struct node *n, struct node_job *j, sl_time now);
 void ops_job_forget(struct node *n, struct node_job *j, sl_time now);
+
+/* Limits that the controller divides over nodes: SL_LIMITS_… */
+uint32_t ops_limits(const struct node *n, const struct node_job *j);
+/* Orders of the controller. A job's: true: they are others than before, and the job is to be applied. */
+bool ops_job_order(struct node *n, struct node_job *j, uint32_t share, uint64_t rate);
+void ops_draw(struct node *n, uint64_t draw, sl_time now);
+/* Its orders have run out. */
+void ops_orders_over(struct node *n, sl_time now);
+/* What the whole layer has, for the controller to divide; 0: nothing. */
+uint64_t ops_of_layer(const struct node *n);
 
 /* What operations of the job have to do from now on. */
 void ops_mode(struct node *n, struct node_turn *t, sl_time now);

@@ -207,8 +207,7 @@ static enum sl_turn_mode mode_of(const struct node *n, const struct node_job *j,
 /* The word in the segment: the mode, and whether a limit is kept by the program beside it. */
 static uint32_t word_of(const struct node *n, const struct node_job *j, enum sl_turn_mode mode)
 {
-	const uint64_t *max = j->ops.asked.max;
-	bool metered = max[SL_METER_IOPS] || max[SL_METER_READ] || max[SL_METER_WRITE];
+	bool metered = ops_limits(n, j) & SL_LIMITS_CALLS;
 
 	return (uint32_t)mode |
 	       (metered && !n->passing && mode != SL_TURN_GONE ? SL_TURN_METERED : 0);

@@ -107,6 +107,26 @@ write() { # file, megabytes: milliseconds
 	[ "$(job a:ckpt .max_bps)" -eq 0 ]
 }
 
+@test "a part has a min, a weight and a place in the report of its own" {
+	up <<-END
+		capacity: 100MB/s
+		capacity_ops: 20k
+		jobs:
+		  - {job: a, weight: 2}
+		tags:
+		  - {tag: ckpt, path: "ckpt-*", min: 30MB/s, weight: 5, max_write: 10MiB, min_ops: 50}
+	END
+	"$SLUICE" run --job a -- sh -c 'cat /etc/passwd >"$0/ckpt-1"; cat /etc/passwd >"$0/x"' "$DIR"
+	[ "$(job a:ckpt .min_bps)" -eq 30000000 ]
+	[ "$(job a:ckpt .weight)" -eq 5 ]
+	[ "$(job a:ckpt .min_ops)" -eq 50 ]
+	[ "$(job a:ckpt .max_write)" -eq $((10 << 20)) ]
+	[ "$(job a .min_bps)" -eq 0 ] && [ "$(job a .weight)" -eq 2 ] && [ "$(job a .max_write)" -eq 0 ]
+	until_true wrote a:ckpt "$(stat -c %s /etc/passwd)"
+	in_report() { "$SLUICE" report --json | jq -e '[.jobs[].job] | index("a") != null and index("a:ckpt") != null' >/dev/null; }
+	until_true 10 in_report
+}
+
 @test "what is wrong with tags in sluice.yaml is told with its line" {
 	local text
 	for text in '- {tag: "a b"}' '- {tag: a, path: /x}' '- {path: x}' '- {tag: a, order: aioli}'; do

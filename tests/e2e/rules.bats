@@ -216,6 +216,12 @@ for _ in range(400):
 	until_true 5 held
 	run -0 "$SLUICE" rules
 	[[ $output == *"storms (line 4): job=m*: max_ops 400, max_write 90MB/s"* ]]
+	# A job that has asked for nothing is held all the same.
+	sed -i 's/max_write: 90MB/max_write: 4MB/' "$CONFIG"
+	"$SLUICE" reload
+	begin=${EPOCHREALTIME/./}
+	"$SLUICE" run --job m2 -- dd if=/dev/zero of="$DIR/w" bs=64K count=64 status=none
+	[ $((${EPOCHREALTIME/./} - begin)) -ge 800000 ]
 	sed -i 's/max_ops: 400/max_ops: fast/' "$CONFIG"
 	run -1 --separate-stderr "$SLUICE" reload
 	[[ $stderr == *"s.yaml:6: rules[0].max_ops: 'fast' is not for max_ops"* ]]

@@ -106,7 +106,7 @@ static void the_line_of_the_manual_is_what_is_written(void **state)
 		"job id=17 name=climate=2,x title=climate clients=8 procs=64 nodes=4 min=0 "
 		"max=100000000 weight=1 period=0 read=0 written=1073741824 "
 		"queued=4194304 waited=1500000 inside=12 idle=0 phase=8 map=0,1 uid=0 account= "
-		"uweight=0 aweight=0 bucket=0 bucket_bps=0\n");
+		"uweight=0 aweight=0 bucket=0 bucket_bps=0 ops=0 ops_held=0 limits=0 min_ops=0\n");
 	free(text);
 }
 
@@ -116,11 +116,15 @@ static void orders_are_read_as_they_were_written(void **state)
 		{ .id = 17,
 		  .rate_bps = 250000000,
 		  .share = 500000,
+		  .ops_rate = 3000,
+		  .ops_share = 1,
 		  .to_count = 2,
 		  .to = { "0", "1" } },
 		{ .id = 18,
 		  .rate_bps = UINT64_MAX,
 		  .share = SL_SHARE_WHOLE,
+		  .ops_rate = UINT64_MAX,
+		  .ops_share = SL_SHARE_WHOLE,
 		  .to_count = UINT32_MAX },
 		{ .id = 19, .rate_bps = 0, .share = 0, .to_count = 0 }, /* its own I/O */
 		{ .id = 20, .rate_bps = 1, .share = 1, .to_count = SL_MAP_MAX },
@@ -129,7 +133,8 @@ static void orders_are_read_as_they_were_written(void **state)
 					      .term = 3,
 					      .order = 8,
 					      .layer_bps = 500000000,
-					      .draw_bps = 250000000 };
+					      .draw_bps = 250000000,
+					      .ops_draw = 5000 };
 	struct sl_orders_line l;
 	char *text, *at;
 	FILE *f = begin(&text);
