@@ -273,13 +273,15 @@ static int register_job(const char *path, const char *name, uint64_t *number, bo
 	return refused && !plain ? register_job(path, name, number, true) : rc;
 }
 
-/* The layer exists, but no node answers. Reported once. */
+/* The layer exists, but no node answers. Reported once; of a forwarded program by its connection. */
 static void say_nobody(const char *path)
 {
 	struct path dir = { .length = 0 };
 	struct statx sx;
 	char *slash;
 
+	if (client_settings()->forward && !where_direct())
+		return;
 	append(&dir, path);
 	slash = strrchr(dir.text, '/');
 	if (slash)
