@@ -37,27 +37,58 @@ void cli_warn(const char *cmd, const char *format, ...) __attribute__((format(pr
 int cli_unknown(const char *cmd, const char *what, const struct sl_guess *guess);
 
 /*
- * getopt_long() that reports errors in our voice, with cmd as above. Returns the option, -1 after
- * the last, or '?' when it has reported an error: return CLI_USAGE then. Every long option needs
- * a `val` that is not 0 ('j', or 256 and up) and `flag` NULL. main() has reset optind.
- */
-int cli_getopt(const char *cmd, int argc, char **argv, const char *shorts,
-	       const struct option *longs);
-
-/*
- * The same for commands whose options are switches and words: each sets *flag, or puts its value
- * into *text. --help calls help() and is always there. CLI_OK: all taken, and none but `arguments`
- * others are left from optind on. Else the command ends, with CLI_USAGE or -1: return
- * cli_end(status) then.
+ * One entry for each option of a command. The parser, `--help` and the completion of shells are made
+ * from these; tests/e2e/man.bats compares the manual with them.
  */
 struct cli_option {
-	const char *name; /* NULL: the end */
-	char letter;	  /* 0: none */
-	bool *flag;
-	const char **text;
+	const char *name;   /* long, without "--"; NULL: the end */
+	int key;	    /* its letter; or 256 and up, or 0: it has none; or see below */
+	const char *arg;    /* what the help calls its value; "[=N]": may be left out; NULL: none */
+	const char *help;   /* NULL: taken, for an error that says more, but not shown */
+	const char *of;	    /* only for these words of the command; NULL: for all */
+	const char *values; /* words; "=a b": only these are taken; "<file>", "<dir>", "<layer>",
+			     * "<spec>" (STAGE=POLICY), "<grant>", "<allocate>": a policy */
+	bool *flag;	    /* set; or */
+	const char **text;  /* gets the value; neither: cli_next() returns the key */
 };
-int cli_options(const char *cmd, int argc, char **argv, const struct cli_option *options,
-		int arguments, int (*help)(void));
+enum {
+	CLI_WORD = -1,	  /* no option: a word of the command; with .arg "=VALUE" a key */
+	CLI_HEADING = -2, /* no option: .name begins a new section of the help */
+};
+
+/* Options that many commands have. */
+#define CLI_JSON(where)                                            \
+	{                                                          \
+		"json", 'j', .flag = (where), .help = "print JSON" \
+	}
+#define CLI_LAYER(where)                                                               \
+	{                                                                              \
+		"name", 0, "NAME", .values = "<layer>", .text = (where),               \
+				   .help = "which layer; not needed if only one is up" \
+	}
+
+struct cli_command {
+	const char *name;	  /* as it is typed: "sim", "sim --requests" */
+	const char *usage;	  /* a line for each form, without "sluice" */
+	const char *about, *more; /* paragraphs before and after the options; more NULL: none */
+	const struct cli_option *options;
+	int arguments; /* other arguments, at most; -1: any number */
+	const char
+		*takes; /* what these are: dir, file, job, command, program; NULL: none of them */
+	bool nested;	/* each CLI_WORD has options and a help of its own */
+	bool stops;	/* at the first argument: what follows belongs to that */
+};
+
+/*
+ * Parses up to the next option that has neither `flag` nor `text`: its key, with the value in optarg.
+ * CLI_OK: none is left; other arguments are from optind on. CLI_USAGE: wrong, reported. -1: the help
+ * is printed. So a caller that has no such option calls it once, and ends with cli_end() unless
+ * CLI_OK. Keys are greater than CLI_USAGE. main() has reset optind.
+ */
+int cli_next(const struct cli_command *command, int argc, char **argv);
+const struct cli_option *cli_find(const struct cli_command *command, int key);
+extern bool cli_describes;			/* --help prints rows for completion/, not a text */
+extern const struct cli_command *cli_described; /* the last that did either */
 static inline int cli_end(int status)
 {
 	return status < 0 ? CLI_OK : status;

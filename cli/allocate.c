@@ -24,38 +24,6 @@ struct request {
 		study_option; /* --ionodes was given; an option that needs --study */
 };
 
-static int help(void)
-{
-	puts("usage: sluice allocate [--ionodes F] [--policy P]... [OPTION]... CURVES.csv\n"
-	     "       sluice allocate --study [--ionodes A..B] [OPTION]... CURVES.csv\n"
-	     "\n"
-	     "Decides how many I/O nodes each job gets, from curves of what bandwidth it\n"
-	     "reaches with how many: a row for each point, with columns job, ionodes,\n"
-	     "bandwidth, nodes, procs.\n"
-	     "\n"
-	     "Options:\n"
-	     "  -F, --ionodes F        I/O nodes of the machine; default: one for each job\n"
-	     "  -p, --policy P         again for more, 'all' for all; default: mckp\n"
-	     "  -J, --jobs A,B,...     these of the curves, in this order; one may be there\n"
-	     "                         several times; default: each once\n"
-	     "  -C, --compute-nodes C  of the machine, for static; default: what the jobs have\n"
-	     "  -D, --no-direct        a job cannot do without I/O nodes\n"
-	     "  -u, --uneven           numbers need not divide a job's compute nodes\n"
-	     "  -j, --json             print JSON\n"
-	     "  -h, --help             this text\n"
-	     "\n"
-	     "With --study, all policies on many random sets of the jobs:\n"
-	     "  -F, --ionodes A..B     from A to B; default 0..8 times the sample\n"
-	     "  -n, --sample N         jobs in a set; default 16\n"
-	     "  -r, --repeat N         sets; default 10000\n"
-	     "  -s, --seed S           default 1\n"
-	     "  -T, --threads N        default: one on each CPU\n"
-	     "  -H, --html FILE        write a page with charts\n"
-	     "\n"
-	     "The policies: sluice policy list allocate. More: sluice-allocate(1).");
-	return CLI_OK;
-}
-
 /* ---- options ---- */
 
 static int count_option(const char *name, const char *text, unsigned long low, unsigned long high,
@@ -159,23 +127,11 @@ static int one_option(struct request *r, int opt)
 		return range_option(r, optarg);
 	case 'p':
 		return policy_option(r, optarg);
-	case 'J':
-		r->jobs = optarg;
-		return CLI_OK;
 	case 'C':
 		return count_option("compute-nodes", optarg, 1, UINT32_MAX,
 				    &r->a.machine.compute_nodes);
 	case 'D':
 		r->a.machine.direct = false;
-		return CLI_OK;
-	case 'u':
-		r->a.machine.uneven = true;
-		return CLI_OK;
-	case 'j':
-		r->json = true;
-		return CLI_OK;
-	case 'S':
-		r->study = true;
 		return CLI_OK;
 	default:
 		return study_options(r, opt);
@@ -184,40 +140,53 @@ static int one_option(struct request *r, int opt)
 
 static int read_options(struct request *r, int argc, char **argv)
 {
-	static const struct option longs[] = {
-		{ "ionodes", required_argument, NULL, 'F' },
-		{ "policy", required_argument, NULL, 'p' },
-		{ "jobs", required_argument, NULL, 'J' },
-		{ "compute-nodes", required_argument, NULL, 'C' },
-		{ "no-direct", no_argument, NULL, 'D' },
-		{ "uneven", no_argument, NULL, 'u' },
-		{ "json", no_argument, NULL, 'j' },
-		{ "study", no_argument, NULL, 'S' },
-		{ "sample", required_argument, NULL, 'n' },
-		{ "repeat", required_argument, NULL, 'r' },
-		{ "seed", required_argument, NULL, 's' },
-		{ "threads", required_argument, NULL, 'T' },
-		{ "html", required_argument, NULL, 'H' },
-		{ "help", no_argument, NULL, 'h' },
+	const struct cli_option options[] = {
+		{ "ionodes", 'F', "F",
+		  .help = "I/O nodes of the machine; default: one for each job; with --study A..B, "
+			  "default 0..8 times the sample" },
+		{ "policy", 'p', "P", .values = "<allocate>",
+		  .help = "again for more, 'all' for all; default: mckp" },
+		{ "jobs", 'J', "A,B,...", .text = &r->jobs,
+		  .help = "these of the curves, in this order; one may be there several times; "
+			  "default: each once" },
+		{ "compute-nodes", 'C', "C",
+		  .help = "of the machine, for static; default: what the jobs have" },
+		{ "no-direct", 'D', NULL, .help = "a job cannot do without I/O nodes" },
+		{ "uneven", 'u', NULL, .flag = &r->a.machine.uneven,
+		  .help = "numbers need not divide a job's compute nodes" },
+		{ "study", 'S', .flag = &r->study,
+		  .help = "compare the policies on many sets of jobs" },
+		CLI_JSON(&r->json),
+		{ "With --study, all policies on many random sets of the jobs",
+		  .key = CLI_HEADING },
+		{ "sample", 'n', "N", .help = "jobs in a set; default 16" },
+		{ "repeat", 'r', "N", .help = "sets; default 10000" },
+		{ "seed", 's', "S", .help = "default 1" },
+		{ "threads", 'T', "N", .help = "default: one on each CPU" },
+		{ "html", 'H', "FILE", .values = "<file>", .help = "write a page with charts" },
 		{ 0 },
+	};
+	const struct cli_command command = {
+		.name = ALLOCATE_CMD,
+		.usage = "allocate [--ionodes F] [--policy P]... [OPTION]... CURVES.csv\n"
+			 "allocate --study [--ionodes A..B] [OPTION]... CURVES.csv",
+		.about = "Decides how many I/O nodes each job gets, from curves of what bandwidth "
+			 "it reaches with how many: a row for each point, with columns job, "
+			 "ionodes, bandwidth, nodes, procs.",
+		.more = "The policies: sluice policy list allocate. More: sluice-allocate(1).",
+		.options = options,
+		.arguments = 1,
+		.takes = "file",
 	};
 	int opt, status;
 
-	while ((opt = cli_getopt(ALLOCATE_CMD, argc, argv, "F:p:J:C:DujSn:r:s:T:H:h", longs)) !=
-	       -1) {
-		if (opt == 'h') {
-			help();
-			return -1;
-		}
-		if (opt == '?')
-			return CLI_USAGE;
+	while ((opt = cli_next(&command, argc, argv)) > CLI_USAGE)
 		if ((status = one_option(r, opt)))
 			return status;
-	}
+	if (opt)
+		return opt;
 	if (optind == argc || !argv[optind])
 		return cli_usage(ALLOCATE_CMD, "which curves?");
-	if (argc - optind > 1)
-		return cli_usage(ALLOCATE_CMD, "unexpected argument '%s'.", argv[optind + 1]);
 	r->a.path = argv[optind];
 	if (r->study_option && !r->study)
 		return cli_usage(

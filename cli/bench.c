@@ -8,47 +8,36 @@
 #include "lab/bench/wire.h"
 #include "lab/bench/worker.h"
 
-static const struct bench {
-	const char *name, *summary;
-	int (*run)(int argc, char **argv);
-} benches[] = {
-	{ "control", "decisions for a whole machine: I/O nodes and grants", bench_control },
-	{ "path", "programs in a layer, against direct access", bench_path },
-	{ "sched", "CPU time of a scheduling decision, for each policy", bench_sched },
-	{ "share", "what jobs get, against what they were promised", bench_share },
-	{ "sim", "events that the simulator does in a second", bench_sim },
-	{ "wire", "a file system with a page cache, with and without a layer", bench_wire },
+static const struct cli_option benches[] = {
+	{ "control", CLI_WORD, .help = "decisions for a whole machine: I/O nodes and grants" },
+	{ "path", CLI_WORD, .help = "programs in a layer, against direct access" },
+	{ "sched", CLI_WORD, .help = "CPU time of a scheduling decision, for each policy" },
+	{ "share", CLI_WORD, .help = "what jobs get, against what they were promised" },
+	{ "sim", CLI_WORD, .help = "events that the simulator does in a second" },
+	{ "wire", CLI_WORD, .help = "a file system with a page cache, with and without a layer" },
+	{ 0 },
 };
+static int (*const run[])(int argc, char **argv) = { bench_control, bench_path, bench_sched,
+						     bench_share,   bench_sim,	bench_wire };
 
-#define BENCHES (sizeof(benches) / sizeof(benches[0]))
-
-static int bn_help(void)
-{
-	puts("usage: sluice bench WHAT [OPTION]...\n"
-	     "\n"
-	     "What can be measured:");
-	for (size_t i = 0; i < BENCHES; i++)
-		printf("  %-9s %s\n", benches[i].name, benches[i].summary);
-	puts("\n"
-	     "'sluice bench WHAT --help' explains one of them; sluice-bench(1) all.");
-	return CLI_OK;
-}
+static const struct cli_command command = {
+	.name = "bench",
+	.usage = "bench WHAT [OPTION]...",
+	.about = "Measures what Sluice itself costs.",
+	.more = "'sluice bench WHAT --help' explains one of them; sluice-bench(1) all.",
+	.options = benches,
+	.arguments = -1,
+	.nested = true,
+	.stops = true, /* options after WHAT are the measurement's */
+};
 
 int cmd_bench(int argc, char **argv)
 {
-	static const struct option longs[] = {
-		{ "help", no_argument, NULL, 'h' },
-		{ 0 },
-	};
+	int status = cli_next(&command, argc, argv), first = optind;
 	struct sl_guess guess;
 
-	/* The "+" stops at the name: options after it are the measurement's. */
-	switch (cli_getopt("bench", argc, argv, "+h", longs)) {
-	case 'h':
-		return bn_help();
-	case '?':
-		return CLI_USAGE;
-	}
+	if (status)
+		return cli_end(status);
 	if (optind >= argc)
 		return cli_usage("bench", "nothing to measure was named, such as 'path'.");
 	if (!strcmp(argv[optind], "worker")) /* a part of path and share, not for people */
@@ -56,12 +45,10 @@ int cmd_bench(int argc, char **argv)
 	if (!strcmp(argv[optind], "load")) /* of wire */
 		return bench_load(argc - optind, argv + optind);
 	guess = (struct sl_guess){ .word = argv[optind] };
-	for (size_t i = 0; i < BENCHES; i++) {
-		if (!strcmp(benches[i].name, argv[optind])) {
-			int first = optind;
-
+	for (size_t i = 0; benches[i].name; i++) {
+		if (!strcmp(benches[i].name, argv[first])) {
 			optind = 0; /* glibc: begin anew with another argument vector */
-			return benches[i].run(argc - first, argv + first);
+			return run[i](argc - first, argv + first);
 		}
 		sl_consider(&guess, benches[i].name);
 	}

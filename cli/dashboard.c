@@ -24,31 +24,6 @@ static const char cmd[] = "dashboard";
 #define LOCK_MS 1000
 #define STOP_MS 3000 /* it has nothing to finish */
 
-enum { O_NAME = 256, O_PORT, O_LISTEN, O_STOP };
-
-static int da_help(void)
-{
-	puts("usage: sluice dashboard [--name NAME] [--port PORT] [--listen HOST] [--json]\n"
-	     "       sluice dashboard --stop [--name NAME]\n"
-	     "\n"
-	     "Starts the dashboard of a layer, if it is not there yet, and prints where it is:\n"
-	     "a page for a browser, a JSON API, and metrics for Prometheus. Looking is free on\n"
-	     "this machine, unless the layer is one for all users; to change something one has\n"
-	     "to know the token in the address.\n"
-	     "\n"
-	     "Options:\n"
-	     "      --name NAME    which layer; not needed if only one is up\n"
-	     "      --port PORT    where; 0: any (7480, or any if that is taken)\n"
-	     "      --listen HOST  for other machines too: there everything needs the token,\n"
-	     "                     and nothing is encrypted\n"
-	     "      --stop         stop it; 'sluice down' does so, too\n"
-	     "  -j, --json         print JSON\n"
-	     "  -h, --help         this text\n"
-	     "\n"
-	     "Manual: sluice-dashboard(1), sluice-api(7).");
-	return CLI_OK;
-}
-
 int dashboard_check_port(const char *who, const char *text)
 {
 	char err[CHECK_TEXT];
@@ -391,45 +366,38 @@ static int da_stop(const struct layer *l)
 
 int cmd_dashboard(int argc, char **argv)
 {
-	static const struct option longs[] = {
-		{ "help", no_argument, NULL, 'h' },
-		{ "name", required_argument, NULL, O_NAME },
-		{ "port", required_argument, NULL, O_PORT },
-		{ "listen", required_argument, NULL, O_LISTEN },
-		{ "stop", no_argument, NULL, O_STOP },
-		{ "json", no_argument, NULL, 'j' },
-		{ 0 },
-	};
 	const char *name = NULL, *port = NULL, *host = NULL;
 	bool json = false, stop = false;
 	char err[CHECK_TEXT];
 	struct dashboard d;
 	struct layer l;
-	int opt, status;
+	const struct cli_option options[] = {
+		CLI_LAYER(&name),
+		{ "port", 0, "PORT", .text = &port,
+		  .help = "where; 0: any (7480, or any if that is taken)" },
+		{ "listen", 0, "HOST", .text = &host,
+		  .help = "for other machines too: there everything needs the token, and nothing "
+			  "is encrypted" },
+		{ "stop", 0, NULL, .flag = &stop, .help = "stop it; 'sluice down' does so, too" },
+		CLI_JSON(&json),
+		{ 0 },
+	};
+	const struct cli_command command = {
+		.name = cmd,
+		.usage = "dashboard [--name NAME] [--port PORT] [--listen HOST] [--json]\n"
+			 "dashboard --stop [--name NAME]",
+		.about = "Starts the dashboard of a layer, if it is not there yet, and prints "
+			 "where it is: a page for a browser, a JSON API, and metrics for "
+			 "Prometheus. Looking is free on this machine, unless the layer is one for "
+			 "all users; to change something one has to know the token in the address.",
+		.more = "Manual: sluice-dashboard(1), sluice-api(7).",
+		.options = options,
+		.arguments = -1,
+	};
+	int status = cli_next(&command, argc, argv);
 
-	while ((opt = cli_getopt(cmd, argc, argv, "hj", longs)) != -1) {
-		switch (opt) {
-		case 'h':
-			return da_help();
-		case O_NAME:
-			name = optarg;
-			break;
-		case O_PORT:
-			port = optarg;
-			break;
-		case O_LISTEN:
-			host = optarg;
-			break;
-		case O_STOP:
-			stop = true;
-			break;
-		case 'j':
-			json = true;
-			break;
-		default:
-			return CLI_USAGE;
-		}
-	}
+	if (status)
+		return cli_end(status);
 	if (optind < argc)
 		return cli_usage(cmd, "unexpected argument '%s'; a layer is chosen with --name.",
 				 argv[optind]);

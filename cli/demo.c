@@ -5,33 +5,26 @@
 #include "cli/cli.h"
 #include "lab/demo/live.h"
 
-static int help(void)
-{
-	puts("usage: sluice demo [--dir DIR] [--json]\n"
-	     "\n"
-	     "Runs four jobs, real processes that write real files: one writes little but\n"
-	     "often, three write checkpoints. First directly; then through an I/O node, first\n"
-	     "come first served, with io-sets, and with a guaranteed minimum. It takes less\n"
-	     "than a minute and leaves nothing.\n"
-	     "\n"
-	     "Options:\n"
-	     "  -C, --dir DIR      where to make files; default $TMPDIR or /tmp\n"
-	     "  -j, --json         print JSON\n"
-	     "  -h, --help         this text");
-	demo_next();
-	return CLI_OK;
-}
-
 int cmd_demo(int argc, char **argv)
 {
 	const char *dir = NULL;
 	bool json = false;
 	const struct cli_option options[] = {
-		{ "dir", 'C', .text = &dir },
-		{ "json", 'j', .flag = &json },
+		{ "dir", 'C', "DIR", .values = "<dir>", .text = &dir,
+		  .help = "where to make files; default $TMPDIR or /tmp" },
+		CLI_JSON(&json),
 		{ 0 },
 	};
-	int status = cli_options("demo", argc, argv, options, 0, help);
+	const struct cli_command command = {
+		.name = "demo",
+		.usage = "demo [--dir DIR] [--json]",
+		.about = "Runs four jobs, real processes that write real files: one writes little "
+			 "but often, three write checkpoints. First directly; then through an I/O "
+			 "node, first come first served, with io-sets, and with a guaranteed "
+			 "minimum. It takes less than a minute and leaves nothing.",
+		.options = options,
+	};
+	int status = cli_next(&command, argc, argv);
 
 	if (status)
 		return cli_end(status);

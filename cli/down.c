@@ -22,26 +22,6 @@ static const char cmd[] = "down";
 #define LOCK_MS 1000
 #define ASK_MS	1000 /* for a hint, it need not be longer */
 
-enum { O_NAME = 256, O_ALL, O_IF_UP, O_TIMEOUT };
-
-static int dn_help(void)
-{
-	puts("usage: sluice down [--name NAME | --all] [--if-up] [--timeout TIME]\n"
-	     "\n"
-	     "Stops a layer. What programs have sent is still served; programs that go on\n"
-	     "sending wait for the next 'sluice up', as long as their --timeout says.\n"
-	     "\n"
-	     "Options:\n"
-	     "      --name NAME     which layer\n"
-	     "      --all           all layers of this user\n"
-	     "      --if-up         it is no failure if the layer is not up\n"
-	     "      --timeout TIME  how long to wait for its nodes to finish (30s)\n"
-	     "  -h, --help          this text\n"
-	     "\n"
-	     "Manual: sluice-down(1).");
-	return CLI_OK;
-}
-
 struct dn {
 	struct layer_member m[LAYER_MEMBERS];
 	struct pollfd p[LAYER_MEMBERS]; /* pidfds; -1: it has ended */
@@ -257,43 +237,34 @@ static int dn_all(bool if_up, int64_t timeout_ms)
 
 int cmd_down(int argc, char **argv)
 {
-	static const struct option longs[] = {
-		{ "help", no_argument, NULL, 'h' },
-		{ "name", required_argument, NULL, O_NAME },
-		{ "all", no_argument, NULL, O_ALL },
-		{ "if-up", no_argument, NULL, O_IF_UP },
-		{ "timeout", required_argument, NULL, O_TIMEOUT },
-		{ 0 },
-	};
 	int64_t timeout_ns = INT64_C(30000000000);
 	bool all = false, if_up = false;
-	const char *name = NULL;
-	int opt;
+	const char *name = NULL, *timeout = NULL;
+	const struct cli_option options[] = {
+		{ "name", 0, "NAME", .text = &name, .values = "<layer>", .help = "which layer" },
+		{ "all", 0, NULL, .flag = &all, .help = "all layers of this user" },
+		{ "if-up", 0, NULL, .flag = &if_up,
+		  .help = "it is no failure if the layer is not up" },
+		{ "timeout", 0, "TIME", .text = &timeout,
+		  .help = "how long to wait for its nodes to finish (30s)" },
+		{ 0 },
+	};
+	const struct cli_command command = {
+		.name = cmd,
+		.usage = "down [--name NAME | --all] [--if-up] [--timeout TIME]",
+		.about = "Stops a layer. What programs have sent is still served; programs that go "
+			 "on sending wait for the next 'sluice up', as long as their --timeout "
+			 "says.",
+		.more = "Manual: sluice-down(1).",
+		.options = options,
+		.arguments = -1,
+	};
+	int status = cli_next(&command, argc, argv);
 
-	while ((opt = cli_getopt(cmd, argc, argv, "h", longs)) != -1) {
-		switch (opt) {
-		case 'h':
-			return dn_help();
-		case O_NAME:
-			name = optarg;
-			break;
-		case O_ALL:
-			all = true;
-			break;
-		case O_IF_UP:
-			if_up = true;
-			break;
-		case O_TIMEOUT:
-			if (sl_parse_time(optarg, &timeout_ns))
-				return cli_usage(cmd,
-						 "--timeout: '%s' is not a time; write 30s or "
-						 "2m.",
-						 optarg);
-			break;
-		default:
-			return CLI_USAGE;
-		}
-	}
+	if (status)
+		return cli_end(status);
+	if (timeout && sl_parse_time(timeout, &timeout_ns))
+		return cli_usage(cmd, "--timeout: '%s' is not a time; write 30s or 2m.", timeout);
 	if (optind < argc)
 		return cli_usage(cmd, "unexpected argument '%s'; a layer is chosen with --name.",
 				 argv[optind]);

@@ -14,39 +14,12 @@
 #define CMD	    EXPLORE_CMD
 #define MAX_THREADS 1024
 
-enum { OPT_TRAIN = 256, OPT_CURVES, OPT_DARSHAN };
 
 struct asked {
 	const char *spec, *output, *train, *curves, *html, *directory, *darshan;
 	bool simulate, json;
 	unsigned long threads;
 };
-
-static int ex_help(void)
-{
-	puts("usage: sluice explore [OPTION]... SPEC.yaml\n"
-	     "\n"
-	     "Runs I/O kernels with several numbers of I/O nodes and ways to order requests,\n"
-	     "in a layer of its own or on device models, until their times are known well\n"
-	     "enough; and compares them.\n"
-	     "\n"
-	     "Options:\n"
-	     "  -S, --simulate     on the device models of SPEC, in virtual time\n"
-	     "  -d, --directory D  files go into a new directory in D, which is removed at\n"
-	     "                     the end; instead of SPEC's\n"
-	     "      --darshan LOG  one more kernel, made from what darshan-parser printed\n"
-	     "  -o, --output FILE  a row for each run, CSV; if it is there the exploration\n"
-	     "                     goes on where it was\n"
-	     "      --train FILE   write a table for 'sluice train'\n"
-	     "      --curves FILE  write curves for 'sluice allocate'\n"
-	     "  -H, --html FILE    write a page with charts\n"
-	     "  -J, --jobs N       threads of a simulation (one on each CPU)\n"
-	     "  -j, --json         print JSON\n"
-	     "  -h, --help         this text\n"
-	     "\n"
-	     "Manual: sluice-explore(1), which has SPEC, too.");
-	return CLI_OK;
-}
 
 static int ex_read(const struct asked *a, struct explore_spec *s)
 {
@@ -132,51 +105,50 @@ static int ex_explore(const struct asked *a, const struct explore_spec *s)
 
 static int ex_options(struct asked *a, int argc, char **argv)
 {
-	static const struct option longs[] = {
-		{ "simulate", no_argument, NULL, 'S' },
-		{ "directory", required_argument, NULL, 'd' },
-		{ "darshan", required_argument, NULL, OPT_DARSHAN },
-		{ "output", required_argument, NULL, 'o' },
-		{ "train", required_argument, NULL, OPT_TRAIN },
-		{ "curves", required_argument, NULL, OPT_CURVES },
-		{ "html", required_argument, NULL, 'H' },
-		{ "jobs", required_argument, NULL, 'J' },
-		{ "json", no_argument, NULL, 'j' },
-		{ "help", no_argument, NULL, 'h' },
+	const char *jobs = NULL;
+	const struct cli_option options[] = {
+		{ "simulate", 'S', NULL, .flag = &a->simulate,
+		  .help = "on the device models of SPEC, in virtual time" },
+		{ "directory", 'd', "D", .text = &a->directory, .values = "<dir>",
+		  .help = "files go into a new directory in D, which is removed at the end; "
+			  "instead of SPEC's" },
+		{ "darshan", 0, "LOG", .text = &a->darshan, .values = "<file>",
+		  .help = "one more kernel, made from what darshan-parser printed" },
+		{ "output", 'o', "FILE", .text = &a->output, .values = "<file>",
+		  .help = "a row for each run, CSV; if it is there the exploration goes on where "
+			  "it was" },
+		{ "train", 0, "FILE", .text = &a->train, .values = "<file>",
+		  .help = "write a table for 'sluice train'" },
+		{ "curves", 0, "FILE", .text = &a->curves, .values = "<file>",
+		  .help = "write curves for 'sluice allocate'" },
+		{ "html", 'H', "FILE", .text = &a->html, .values = "<file>",
+		  .help = "write a page with charts" },
+		{ "jobs", 'J', "N", .text = &jobs,
+		  .help = "threads of a simulation (one on each CPU)" },
+		CLI_JSON(&a->json),
 		{ 0 },
 	};
-	int opt;
+	const struct cli_command command = {
+		.name = CMD,
+		.usage = "explore [OPTION]... SPEC.yaml",
+		.about = "Runs I/O kernels with several numbers of I/O nodes and ways to order "
+			 "requests, in a layer of its own or on device models, until their times "
+			 "are known well enough; and compares them.",
+		.more = "Manual: sluice-explore(1), which has SPEC, too.",
+		.options = options,
+		.arguments = 1,
+		.takes = "file",
+	};
+	int status = cli_next(&command, argc, argv);
 
-	while ((opt = cli_getopt(CMD, argc, argv, "Sd:o:H:J:jh", longs)) != -1) {
-		if (opt == 'S')
-			a->simulate = true;
-		else if (opt == 'd')
-			a->directory = optarg;
-		else if (opt == OPT_DARSHAN)
-			a->darshan = optarg;
-		else if (opt == 'o')
-			a->output = optarg;
-		else if (opt == OPT_TRAIN)
-			a->train = optarg;
-		else if (opt == OPT_CURVES)
-			a->curves = optarg;
-		else if (opt == 'H')
-			a->html = optarg;
-		else if (opt == 'J' && check_count(optarg, 1, MAX_THREADS, &a->threads))
-			return cli_usage(CMD, "--jobs: '%s' is not a number from 1 to %d.", optarg,
-					 MAX_THREADS);
-		else if (opt == 'j')
-			a->json = true;
-		else if (opt == 'h')
-			return ex_help() ? CLI_FAILED : -1;
-		else if (opt == '?')
-			return CLI_USAGE;
-	}
+	if (status)
+		return status;
+	if (jobs && check_count(jobs, 1, MAX_THREADS, &a->threads))
+		return cli_usage(CMD, "--jobs: '%s' is not a number from 1 to %d.", jobs,
+				 MAX_THREADS);
 	if (optind == argc)
 		return cli_usage(CMD, "what is to be explored? Give a file like "
 				      "examples/explore/forge-small.yaml.");
-	if (argc - optind > 1)
-		return cli_usage(CMD, "unexpected argument '%s'.", argv[optind + 1]);
 	a->spec = argv[optind];
 	if (a->simulate && a->directory)
 		return cli_usage(CMD, "--directory is not for --simulate, which writes no files.");

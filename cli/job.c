@@ -17,33 +17,6 @@
 
 static const char cmd[] = "job";
 
-static int jb_help(void)
-{
-	puts("usage: sluice job add [--name NAME] JOB [KEY=VALUE]...\n"
-	     "       sluice job end [--name NAME] JOB\n"
-	     "\n"
-	     "Registers a job with all nodes of a layer, or changes its facts; 'end':\n"
-	     "nothing holds the job any more, it is forgotten when its programs have ended.\n"
-	     "For the prolog and the epilog of a batch system. In a layer for all users JOB is\n"
-	     "UID/NUMBER, and only administrators may do this.\n"
-	     "\n"
-	     "Keys of 'add', beside those of 'sluice set':\n"
-	     "  account=NAME    who pays for the job\n"
-	     "  qos=NAME        its quality of service\n"
-	     "  partition=NAME  its partition\n"
-	     "  nodes=N         its machines\n"
-	     "  procs=N         its processes\n"
-	     "  title=NAME      its name when it comes again\n"
-	     "  pid=N           'end' is not needed: this process holds the job\n"
-	     "\n"
-	     "Options:\n"
-	     "      --name NAME  which layer; not needed if only one is up\n"
-	     "  -h, --help       this text\n"
-	     "\n"
-	     "Manual: sluice-job(1).");
-	return CLI_OK;
-}
-
 /* A key that the job has once: 0, -EINVAL with a sentence, or -ENOENT. */
 static int jb_fact(const char *key, const char *value, char err[CHECK_TEXT])
 {
@@ -87,8 +60,36 @@ static int jb_word(char line[LINE], const char *word, bool *holds)
 int cmd_job(int argc, char **argv)
 {
 	const char *name = NULL, *what;
-	const struct cli_option options[] = { { "name", 0, NULL, &name }, { 0 } };
-	int status = cli_options(cmd, argc, argv, options, argc, jb_help);
+	const struct cli_option options[] = {
+		{ "add", CLI_WORD,
+		  .help = "register a job with all nodes of a layer, or change its facts" },
+		{ "end", CLI_WORD,
+		  .help = "nothing holds the job any more; it is forgotten when its programs have "
+			  "ended" },
+		{ "Keys of 'add', beside those of 'sluice set'", .key = CLI_HEADING },
+		{ "account", CLI_WORD, "=NAME", .help = "who pays for the job" },
+		{ "qos", CLI_WORD, "=NAME", .help = "its quality of service" },
+		{ "partition", CLI_WORD, "=NAME", .help = "its partition" },
+		{ "nodes", CLI_WORD, "=N", .help = "its machines" },
+		{ "procs", CLI_WORD, "=N", .help = "its processes" },
+		{ "title", CLI_WORD, "=NAME", .help = "its name when it comes again" },
+		{ "pid", CLI_WORD, "=N",
+		  .help = "'end' is not needed: this process holds the job" },
+		CLI_LAYER(&name),
+		{ 0 },
+	};
+	const struct cli_command command = {
+		.name = cmd,
+		.usage = "job add [--name NAME] JOB [KEY=VALUE]...\n"
+			 "job end [--name NAME] JOB",
+		.about = "For the prolog and the epilog of a batch system. In a layer for all "
+			 "users JOB is UID/NUMBER, and only administrators may do this.",
+		.more = "Manual: sluice-job(1).",
+		.options = options,
+		.arguments = -1,
+		.takes = "job",
+	};
+	int status = cli_next(&command, argc, argv);
 	char line[LINE], err[CHECK_TEXT];
 	bool add, holds = false;
 	struct layer l;

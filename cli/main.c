@@ -10,9 +10,11 @@
 
 #include "sluice.h"
 #include "cli/cli.h"
+#include "policy/policy.h"
 
 static int cmd_help(int argc, char **argv);
 static int cmd_version(int argc, char **argv);
+static int mn_main(int argc, char **argv);
 
 static const struct command {
 	const char *name, *summary;
@@ -71,96 +73,112 @@ static int mn_run(const struct command *c, int argc, char **argv)
 	return c->run(argc, argv);
 }
 
-static int mn_help(void)
-{
-	puts("usage: sluice COMMAND [ARGUMENT]...\n"
-	     "       sluice --help | --version\n"
-	     "\n"
-	     "Sluice decides which I/O request goes next: which job may send, whose turn it\n"
-	     "is, and which of its requests go together.\n"
-	     "\n"
-	     "Commands:");
-	for (size_t i = 0; i < COMMANDS; i++)
-		printf("  %-9s %s\n", commands[i].name, commands[i].summary);
-	puts("\n"
-	     "Options:\n"
-	     "  -h, --help     this text; after a command, the command's own\n"
-	     "  -V, --version  print the version\n"
-	     "\n"
-	     "Manual: sluice(1), sluice-policies(7).");
-	return CLI_OK;
-}
-
 static int mn_version(void)
 {
 	puts("sluice " SL_VERSION);
 	return CLI_OK;
 }
 
-static const struct option only_help[] = {
-	{ "help", no_argument, NULL, 'h' },
-	{ 0 },
-};
+/* Rows for completion/, of all commands and of what has a help of its own below them. */
+static int mn_completion(void)
+{
+	static char help[] = "--help";
+	const struct cli_command *described;
+	const struct sl_policy *p;
+
+	cli_describes = true;
+	for (int stage = 0; stage < SL_STAGES; stage++)
+		for (unsigned i = 0; (p = sl_policy_at((enum sl_stage)stage, i)); i++)
+			printf("policy\t%s/%s\n", sl_stage_name((enum sl_stage)stage), p->name);
+	for (size_t i = 0; i < COMMANDS; i++) {
+		char *name = (char *)(uintptr_t)commands[i].name;
+
+		printf("command\t%s\t%s\n", name, commands[i].summary);
+		mn_run(&commands[i], 2, (char *[]){ name, help, NULL });
+		described = cli_described;
+		for (const struct cli_option *o = described->options; described->nested && o->name;
+		     o++) {
+			char *word = (char *)(uintptr_t)o->name;
+
+			if (o->key == CLI_WORD)
+				mn_run(&commands[i], 3, (char *[]){ name, word, help, NULL });
+		}
+	}
+	return CLI_OK;
+}
 
 static int cmd_help(int argc, char **argv)
 {
 	static char help[] = "--help";
+	bool completion = false;
+	const struct cli_option options[] = {
+		{ "completion", .flag = &completion, .help = NULL },
+		{ 0 },
+	};
+	const struct cli_command command = {
+		.name = "help",
+		.usage = "help [COMMAND]",
+		.about = "Explains a command, as 'sluice COMMAND --help' does.",
+		.options = options,
+		.arguments = 1,
+		.takes = "command",
+	};
 	const struct command *c;
-	int opt;
+	int status = cli_next(&command, argc, argv);
 
-	while ((opt = cli_getopt("help", argc, argv, "h", only_help)) != -1) {
-		if (opt != 'h')
-			return CLI_USAGE;
-		puts("usage: sluice help [COMMAND]\n"
-		     "\n"
-		     "Explains a command, as 'sluice COMMAND --help' does.");
-		return CLI_OK;
-	}
-	if (optind == argc)
-		return mn_help();
-	if (argc - optind > 1)
-		return cli_usage("help", "unexpected argument '%s'.", argv[optind + 1]);
-	c = mn_find(argv[optind]);
-	if (!c)
+	if (status)
+		return cli_end(status);
+	if (completion)
+		return mn_completion();
+	c = optind == argc ? NULL : mn_find(argv[optind]);
+	if (!c && optind < argc)
 		return mn_unknown(argv[optind]);
-	return mn_run(c, 2, (char *[]){ argv[optind], help, NULL });
+	return c ? mn_run(c, 2, (char *[]){ argv[optind], help, NULL })
+		 : mn_main(2, (char *[]){ argv[0], help, NULL });
 }
 
 static int cmd_version(int argc, char **argv)
 {
-	int opt;
+	static const struct cli_option none = { 0 };
+	static const struct cli_command command = {
+		.name = "version",
+		.usage = "version",
+		.about = "Prints the version, as 'sluice --version' does.",
+		.options = &none,
+	};
+	int status = cli_next(&command, argc, argv);
 
-	while ((opt = cli_getopt("version", argc, argv, "h", only_help)) != -1) {
-		if (opt != 'h')
-			return CLI_USAGE;
-		puts("usage: sluice version\n"
-		     "\n"
-		     "Prints the version, as 'sluice --version' does.");
-		return CLI_OK;
-	}
-	if (optind < argc)
-		return cli_usage("version", "unexpected argument '%s'.", argv[optind]);
-	return mn_version();
+	return status ? cli_end(status) : mn_version();
 }
 
 static int mn_main(int argc, char **argv)
 {
-	static const struct option longs[] = {
-		{ "help", no_argument, NULL, 'h' },
-		{ "version", no_argument, NULL, 'V' },
-		{ 0 },
+	struct cli_option options[COMMANDS + 3] = { { 0 } };
+	bool version = false;
+	const struct cli_command command = {
+		.usage = "COMMAND [ARGUMENT]...\n--help | --version",
+		.about = "Sluice decides which I/O request goes next: which job may send, whose "
+			 "turn it is, and which of its requests go together.",
+		.more = "'sluice COMMAND --help' explains a command. Manual: sluice(1), "
+			"sluice-policies(7).",
+		.options = options,
+		.arguments = -1,
+		.stops = true, /* options after the command are its own */
 	};
 	const struct command *c;
+	int status;
 
-	/* The "+" stops at the command: options after it are the command's. */
-	switch (cli_getopt(NULL, argc, argv, "+hV", longs)) {
-	case 'h':
-		return mn_help();
-	case 'V':
+	options[0] = (struct cli_option){ "Commands", .key = CLI_HEADING };
+	for (size_t i = 0; i < COMMANDS; i++)
+		options[i + 1] = (struct cli_option){ commands[i].name, CLI_WORD,
+						      .help = commands[i].summary };
+	options[COMMANDS + 1] = (struct cli_option){ "version", 'V', .flag = &version,
+						     .help = "print the version" };
+	optind = 0;
+	if ((status = cli_next(&command, argc, argv)))
+		return cli_end(status);
+	if (version)
 		return mn_version();
-	case '?':
-		return CLI_USAGE;
-	}
 	if (optind >= argc)
 		return cli_usage(NULL, "no command given.");
 	c = mn_find(argv[optind]);

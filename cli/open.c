@@ -12,24 +12,6 @@
 #include "cli/open.h"
 #include "client/conn/client.h"
 
-static int op_help(void)
-{
-	puts("usage: sluice open [--name NAME]\n"
-	     "       sluice open --controller SOCKET\n"
-	     "\n"
-	     "Lets everything pass at once, on all nodes of a layer: no capacity, limit, grant\n"
-	     "or policy holds anybody, and calls that wait go on. What jobs move is still\n"
-	     "counted. 'sluice close' ends it.\n"
-	     "\n"
-	     "Options:\n"
-	     "      --name NAME          which layer; not needed if only one is up\n"
-	     "      --controller SOCKET  the nodes of all machines, by this controller\n"
-	     "  -h, --help               this text\n"
-	     "\n"
-	     "Manual: sluice-open(1).");
-	return CLI_OK;
-}
-
 /* Nodes of several machines: their controller tells them. */
 static int op_everywhere(const char *cmd, const char *controller)
 {
@@ -74,10 +56,23 @@ int open_switch(const char *cmd, const char *name, const char *controller)
 int cmd_open(int argc, char **argv)
 {
 	const char *name = NULL, *controller = NULL;
-	const struct cli_option options[] = { { "name", 0, NULL, &name },
-					      { "controller", 0, NULL, &controller },
-					      { 0 } };
-	int status = cli_options("open", argc, argv, options, 0, op_help);
+	const struct cli_option options[] = {
+		CLI_LAYER(&name),
+		{ "controller", 0, "SOCKET", .text = &controller,
+		  .help = "the nodes of all machines, by this controller" },
+		{ 0 },
+	};
+	const struct cli_command command = {
+		.name = "open",
+		.usage = "open [--name NAME]\n"
+			 "open --controller SOCKET",
+		.about = "Lets everything pass at once, on all nodes of a layer: no capacity, "
+			 "limit, grant or policy holds anybody, and calls that wait go on. What "
+			 "jobs move is still counted. 'sluice close' ends it.",
+		.more = "Manual: sluice-open(1).",
+		.options = options,
+	};
+	int status = cli_next(&command, argc, argv);
 
 	return status ? cli_end(status) : open_switch("open", name, controller);
 }

@@ -21,23 +21,6 @@
 #define FINE_BINS 4096 /* of a trace */
 #define MAX_BINS  (1 << 24)
 
-static int help(void)
-{
-	puts("usage: sluice period [--fs HZ] [--json] TRACE.csv\n"
-	     "\n"
-	     "Finds the period of a job's I/O: the mean time between the starts of its I/O\n"
-	     "phases. TRACE.csv, or - for standard input, names its columns in the first line:\n"
-	     "t_start and t_end in seconds, and bytes or bandwidth (bytes a second).\n"
-	     "\n"
-	     "Options:\n"
-	     "      --fs HZ  bins a second of the bandwidth signal; default 10, more if needed\n"
-	     "  -j, --json   JSON instead of text\n"
-	     "  -h, --help   this text\n"
-	     "\n"
-	     "Manual: sluice-period(1).");
-	return CLI_OK;
-}
-
 static int analyse(const struct sl_trace *t, size_t n, struct sl_period_result *out)
 {
 	float *bandwidth = malloc(n * sizeof(*bandwidth));
@@ -225,11 +208,24 @@ int cmd_period(int argc, char **argv)
 	const char *fs = NULL, *path;
 	bool json = false;
 	const struct cli_option options[] = {
-		{ .name = "fs", .text = &fs },
-		{ .name = "json", .letter = 'j', .flag = &json },
+		{ "fs", 0, "HZ", .text = &fs,
+		  .help = "bins a second of the bandwidth signal; default 10, more if needed" },
+		{ "json", 'j', NULL, .flag = &json, .help = "JSON instead of text" },
 		{ 0 },
 	};
-	int status = cli_options(CMD, argc, argv, options, 1, help), rc;
+	const struct cli_command command = {
+		.name = CMD,
+		.usage = "period [--fs HZ] [--json] TRACE.csv",
+		.about = "Finds the period of a job's I/O: the mean time between the starts of its "
+			 "I/O phases. TRACE.csv, or - for standard input, names its columns in the "
+			 "first line: t_start and t_end in seconds, and bytes or bandwidth (bytes "
+			 "a second).",
+		.more = "Manual: sluice-period(1).",
+		.options = options,
+		.takes = "file",
+		.arguments = 1,
+	};
+	int status = cli_next(&command, argc, argv), rc;
 	struct sl_period_result found = { 0 };
 	struct sl_trace trace;
 	double fs_hz = 0;

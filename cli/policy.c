@@ -16,32 +16,6 @@
 
 static const char cmd[] = "policy";
 
-static int po_help(void)
-{
-	puts("usage: sluice policy list [STAGE] [--json]\n"
-	     "       sluice policy show POLICY [--json]\n"
-	     "       sluice policy set [--name NAME] STAGE=POLICY[,PARAMETER=VALUE]...\n"
-	     "\n"
-	     "Explains the policies that can be chosen for each stage of the scheduler, and\n"
-	     "changes those of a running layer.\n"
-	     "\n"
-	     "  list  all policies, or those of a stage (allocate, grant, admit, share,\n"
-	     "        order)\n"
-	     "  show  one policy with its parameters; POLICY is STAGE/NAME, or NAME alone\n"
-	     "        when only one stage has it\n"
-	     "  set   change a layer, as in share=io-sets order=aioli,wait_us=500; requests\n"
-	     "        inside are kept; grant and allocate are its controller's\n"
-	     "\n"
-	     "Options:\n"
-	     "  -j, --json       of 'list' and 'show': print JSON; sizes and times are whole\n"
-	     "                   numbers in their unit\n"
-	     "      --name NAME  of 'set': which layer\n"
-	     "  -h, --help       this text\n"
-	     "\n"
-	     "Manual: sluice-policy(1), sluice-policies(7).");
-	return CLI_OK;
-}
-
 /* ---- list ---- */
 
 static void po_list_text(const char *stage)
@@ -226,31 +200,41 @@ static int po_show(int argc, char **argv, bool json)
 
 int cmd_policy(int argc, char **argv)
 {
-	static const struct option longs[] = {
-		{ "help", no_argument, NULL, 'h' },
-		{ "json", no_argument, NULL, 'j' },
-		{ "name", required_argument, NULL, 'n' },
-		{ 0 },
-	};
 	const char *layer = NULL;
 	struct sl_guess guess;
 	bool json = false;
-	int opt;
+	const struct cli_option options[] = {
+		{ "list", CLI_WORD,
+		  .help = "all policies, or those of a stage (allocate, grant, admit, share, "
+			  "order)" },
+		{ "show", CLI_WORD,
+		  .help = "one policy with its parameters; POLICY is STAGE/NAME, or NAME alone "
+			  "when only one stage has it" },
+		{ "set", CLI_WORD,
+		  .help = "change a layer, as in share=io-sets order=aioli,wait_us=500; requests "
+			  "inside are kept; grant and allocate are its controller's" },
+		{ "json", 'j', NULL, .flag = &json, .of = "list show",
+		  .help = "with 'list' and 'show': print JSON; sizes and times are whole numbers "
+			  "in their unit" },
+		{ "name", 0, "NAME", .text = &layer, .of = "set", .values = "<layer>",
+		  .help = "with 'set': which layer" },
+		{ 0 },
+	};
+	const struct cli_command command = {
+		.name = cmd,
+		.usage = "policy list [STAGE] [--json]\n"
+			 "policy show POLICY [--json]\n"
+			 "policy set [--name NAME] STAGE=POLICY[,PARAMETER=VALUE]...",
+		.about = "Explains the policies that can be chosen for each stage of the "
+			 "scheduler, and changes those of a running layer.",
+		.more = "Manual: sluice-policy(1), sluice-policies(7).",
+		.options = options,
+		.arguments = -1,
+	};
+	int status = cli_next(&command, argc, argv);
 
-	while ((opt = cli_getopt(cmd, argc, argv, "hj", longs)) != -1) {
-		switch (opt) {
-		case 'h':
-			return po_help();
-		case 'j':
-			json = true;
-			break;
-		case 'n':
-			layer = optarg;
-			break;
-		default:
-			return CLI_USAGE;
-		}
-	}
+	if (status)
+		return cli_end(status);
 	argc -= optind;
 	argv += optind;
 	if (argc == 0)

@@ -35,35 +35,6 @@ struct asked {
 	bool json, show, buffered;
 };
 
-static int help(void)
-{
-	puts("usage: sluice profile [OPTION]... DIR\n"
-	     "       sluice profile --show [--json] DIR|FILE\n"
-	     "       sluice profile --device-model MODEL [OPTION]...\n"
-	     "\n"
-	     "Measures how much faster the file system of DIR serves sequential requests than\n"
-	     "random ones, by operation and request size, and keeps that for the daemon.\n"
-	     "Writes to a file of its own in DIR, which has no name and goes with this\n"
-	     "program; takes at most half of the free room.\n"
-	     "\n"
-	     "Options:\n"
-	     "  -p, --ops LIST         read, write or both (default)\n"
-	     "  -s, --sizes LOW..HIGH  of requests, by powers of two, or a list with commas;\n"
-	     "                         default 8Ki..8Mi\n"
-	     "  -t, --time TIME        for all, about; default 60s\n"
-	     "  -f, --file-size SIZE   at most; default 1Gi\n"
-	     "  -b, --buffered         through the page cache, even if O_DIRECT is possible\n"
-	     "  -o, --output FILE      keep the profile there instead\n"
-	     "  -S, --show             print what is kept; measure nothing\n"
-	     "  -m, --device-model M   of a model (hdd, raid, ssd, ...), in its own time;\n"
-	     "                         kept only with --output\n"
-	     "  -j, --json             print JSON\n"
-	     "  -h, --help             this text\n"
-	     "\n"
-	     "How far to trust it: sluice-profile(1).");
-	return CLI_OK;
-}
-
 /* ---- options ---- */
 
 static int read_ops(const char *text, bool op[2])
@@ -370,21 +341,42 @@ int cmd_profile(int argc, char **argv)
 {
 	struct asked a = { 0 };
 	const struct cli_option options[] = {
-		{ "ops", 'p', .text = &a.ops },
-		{ "sizes", 's', .text = &a.sizes },
-		{ "time", 't', .text = &a.time },
-		{ "file-size", 'f', .text = &a.file_size },
-		{ "buffered", 'b', .flag = &a.buffered },
-		{ "output", 'o', .text = &a.output },
-		{ "show", 'S', .flag = &a.show },
-		{ "device-model", 'm', .text = &a.model },
-		{ "json", 'j', .flag = &a.json },
+		{ "ops", 'p', "LIST", .text = &a.ops, .help = "read, write or both (default)" },
+		{ "sizes", 's', "LOW..HIGH", .text = &a.sizes,
+		  .help = "of requests, by powers of two, or a list with commas; default "
+			  "8Ki..8Mi" },
+		{ "time", 't', "TIME", .text = &a.time, .help = "for all, about; default 60s" },
+		{ "file-size", 'f', "SIZE", .text = &a.file_size, .help = "at most; default 1Gi" },
+		{ "buffered", 'b', NULL, .flag = &a.buffered,
+		  .help = "through the page cache, even if O_DIRECT is possible" },
+		{ "output", 'o', "FILE", .values = "<file>", .text = &a.output,
+		  .help = "keep the profile there instead" },
+		{ "show", 'S', NULL, .flag = &a.show,
+		  .help = "print what is kept; measure nothing" },
+		{ "device-model", 'm', "M", .text = &a.model,
+		  .help = "of a model (hdd, raid, ssd, ...), in its own time; kept only with "
+			  "--output" },
+		CLI_JSON(&a.json),
 		{ 0 },
+	};
+	const struct cli_command command = {
+		.name = CMD,
+		.usage = "profile [OPTION]... DIR\n"
+			 "profile --show [--json] DIR|FILE\n"
+			 "profile --device-model MODEL [OPTION]...",
+		.about = "Measures how much faster the file system of DIR serves sequential "
+			 "requests than random ones, by operation and request size, and keeps that "
+			 "for the daemon. Writes to a file of its own in DIR, which has no name "
+			 "and goes with this program; takes at most half of the free room.",
+		.more = "How far to trust it: sluice-profile(1).",
+		.options = options,
+		.takes = "dir",
+		.arguments = 1,
 	};
 	struct profile_plan plan = { 0 };
 	struct profile_room room = { 0 };
 	struct sl_device_model model;
-	int status = cli_options(CMD, argc, argv, options, 1, help);
+	int status = cli_next(&command, argc, argv);
 
 	if (status)
 		return cli_end(status);

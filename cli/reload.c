@@ -7,27 +7,24 @@
 
 #include "cli/cli.h"
 
-static int rl_help(void)
-{
-	puts("usage: sluice reload [--name NAME]\n"
-	     "\n"
-	     "Lets all nodes of a layer read its configuration file again, that of 'sluice up\n"
-	     "--config': rules, policies of the nodes, capacity, mode and log level. A file\n"
-	     "with a mistake is refused with its line, and everything stays as it is.\n"
-	     "\n"
-	     "Options:\n"
-	     "      --name NAME  which layer; not needed if only one is up\n"
-	     "  -h, --help       this text\n"
-	     "\n"
-	     "Manual: sluice-reload(1), sluice.yaml(5).");
-	return CLI_OK;
-}
-
 int cmd_reload(int argc, char **argv)
 {
 	const char *name = NULL;
-	const struct cli_option options[] = { { "name", 0, NULL, &name }, { 0 } };
-	int status = cli_options("reload", argc, argv, options, 0, rl_help);
+	const struct cli_option options[] = {
+		CLI_LAYER(&name),
+		{ 0 },
+	};
+	const struct cli_command command = {
+		.name = "reload",
+		.usage = "reload [--name NAME]",
+		.about = "Lets all nodes of a layer read its configuration file again, that of "
+			 "'sluice up --config': rules, policies of the nodes, capacity, mode and "
+			 "log level. A file with a mistake is refused with its line, and "
+			 "everything stays as it is.",
+		.more = "Manual: sluice-reload(1), sluice.yaml(5).",
+		.options = options,
+	};
+	int status = cli_next(&command, argc, argv);
 	struct layer l;
 
 	if (status)

@@ -11,26 +11,6 @@
 #include "cli/cli.h"
 #include "lab/replay/replay.h"
 
-static int help(void)
-{
-	puts("usage: sluice replay [--check] [--log FILE] TRACE\n"
-	     "       sluice replay --name LAYER [--speed X] TRACE\n"
-	     "\n"
-	     "Runs a recording again that 'sluice up --trace FILE' has made. --check, the\n"
-	     "default, says the same to a fresh scheduler and compares every decision with the\n"
-	     "recorded one. With a layer, the recorded reads and writes are done again through\n"
-	     "it, at the recorded times, on files of their own that are removed afterwards.\n"
-	     "\n"
-	     "Options:\n"
-	     "  -c, --check       compare the decisions\n"
-	     "  -l, --log FILE    write the decisions, one a line\n"
-	     "  -n, --name LAYER  do the I/O again through this layer\n"
-	     "  -s, --speed X     so many times as fast as recorded; 0: as fast as it goes\n"
-	     "  -j, --json        print JSON\n"
-	     "  -h, --help        this text");
-	return CLI_OK;
-}
-
 static int against_layer(struct replay_trace *t, const char *name, double speed, bool json)
 {
 	struct layer l;
@@ -62,13 +42,32 @@ int cmd_replay(int argc, char **argv)
 	const char *name = NULL, *speed_text = NULL, *log = NULL;
 	bool check = false, json = false;
 	const struct cli_option options[] = {
-		{ "check", 'c', .flag = &check },      { "name", 'n', .text = &name },
-		{ "speed", 's', .text = &speed_text }, { "log", 'l', .text = &log },
-		{ "json", 'j', .flag = &json },	       { 0 },
+		{ "check", 'c', NULL, .flag = &check, .help = "compare the decisions" },
+		{ "log", 'l', "FILE", .values = "<file>", .text = &log,
+		  .help = "write the decisions, one a line" },
+		{ "name", 'n', "LAYER", .text = &name,
+		  .help = "do the I/O again through this layer" },
+		{ "speed", 's', "X", .text = &speed_text,
+		  .help = "so many times as fast as recorded; 0: as fast as it goes" },
+		CLI_JSON(&json),
+		{ 0 },
+	};
+	const struct cli_command command = {
+		.name = REPLAY_CMD,
+		.usage = "replay [--check] [--log FILE] TRACE\n"
+			 "replay --name LAYER [--speed X] TRACE",
+		.about = "Runs a recording again that 'sluice up --trace FILE' has made. --check, "
+			 "the default, says the same to a fresh scheduler and compares every "
+			 "decision with the recorded one. With a layer, the recorded reads and "
+			 "writes are done again through it, at the recorded times, on files of "
+			 "their own that are removed afterwards.",
+		.options = options,
+		.takes = "file",
+		.arguments = 1,
 	};
 	struct replay_trace t;
 	double speed = 1;
-	int status = cli_options(REPLAY_CMD, argc, argv, options, 1, help);
+	int status = cli_next(&command, argc, argv);
 	char *end;
 
 	if (status)

@@ -19,34 +19,6 @@
 
 static const char cmd[] = "rules";
 
-static int rs_help(void)
-{
-	puts("usage: sluice rules list [--name NAME] [-j]\n"
-	     "       sluice rules check FILE\n"
-	     "       sluice rules test [--config FILE] [-j] KEY=VALUE...\n"
-	     "\n"
-	     "Shows the rules of a layer and whom they have held, checks a configuration\n"
-	     "file, or says which rule a job would get. Without a word: list.\n"
-	     "\n"
-	     "Keys:\n"
-	     "  user=NAME       whose job it is\n"
-	     "  group=LIST      groups of the user, with commas\n"
-	     "  account=NAME    as the job declares it, or Slurm\n"
-	     "  qos=NAME        the same\n"
-	     "  partition=NAME  the same\n"
-	     "  job=NAME        name or number of the job\n"
-	     "  path=DIR        directory of the layer\n"
-	     "\n"
-	     "Options:\n"
-	     "      --name NAME    which layer; not needed if only one is up\n"
-	     "      --config FILE  for test: the rules of this file, not those of a layer\n"
-	     "  -j, --json         print JSON\n"
-	     "  -h, --help         this text\n"
-	     "\n"
-	     "Manual: sluice-rules(1), sluice.yaml(5).");
-	return CLI_OK;
-}
-
 /* ---- list ---- */
 
 static const cJSON *rs_item(const cJSON *of, const char *key)
@@ -389,11 +361,37 @@ int cmd_rules(int argc, char **argv)
 {
 	const char *name = NULL, *file = NULL, *word;
 	bool json = false;
-	const struct cli_option options[] = { { "name", 0, NULL, &name },
-					      { "config", 0, NULL, &file },
-					      { "json", 'j', &json, NULL },
-					      { 0 } };
-	int status = cli_options(cmd, argc, argv, options, 100, rs_help);
+	const struct cli_option options[] = {
+		{ "list", CLI_WORD,
+		  .help = "show the rules of a layer and which jobs they have held" },
+		{ "check", CLI_WORD, .help = "check a configuration file" },
+		{ "test", CLI_WORD, .help = "tell which rule a job with these keys would get" },
+		{ "Keys", .key = CLI_HEADING },
+		{ "user", CLI_WORD, "=NAME", .help = "whose job it is" },
+		{ "group", CLI_WORD, "=LIST", .help = "groups of the user, with commas" },
+		{ "account", CLI_WORD, "=NAME", .help = "as the job declares it, or Slurm" },
+		{ "qos", CLI_WORD, "=NAME", .help = "the same" },
+		{ "partition", CLI_WORD, "=NAME", .help = "the same" },
+		{ "job", CLI_WORD, "=NAME", .help = "name or number of the job" },
+		{ "path", CLI_WORD, "=DIR", .help = "directory of the layer" },
+		CLI_LAYER(&name),
+		{ "config", 0, "FILE", .of = "test", .values = "<file>", .text = &file,
+		  .help = "for test: the rules of this file, not those of a layer" },
+		CLI_JSON(&json),
+		{ 0 },
+	};
+	const struct cli_command command = {
+		.name = cmd,
+		.usage = "rules list [--name NAME] [-j]\n"
+			 "rules check FILE\n"
+			 "rules test [--config FILE] [-j] KEY=VALUE...",
+		.about = "Without a word: list.",
+		.more = "Manual: sluice-rules(1), sluice.yaml(5).",
+		.options = options,
+		.arguments = -1,
+		.takes = "file",
+	};
+	int status = cli_next(&command, argc, argv);
 
 	if (status)
 		return cli_end(status);

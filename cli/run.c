@@ -45,24 +45,14 @@ enum {
 	K_END
 };
 enum {
-	O_NAME = K_END,
-	O_JOB,
+	O_JOB = K_END,
 	O_TAG,
 	O_TITLE,
 	O_RATE,
-	O_MODE,
 	O_TIMEOUT,
-	O_FALLBACK,
-	O_BYPASS,
-	O_INTERCEPT,
-	O_STRICT,
-	O_URING,
 	O_SUMMARY,
 	O_NO_SUMMARY,
 	O_CONNECT,
-	O_SECRET,
-	O_DIR,
-	O_PRINT,
 	O_MIN_OPS,
 	O_MAX_OPS,
 	O_MAX_IOPS,
@@ -72,123 +62,15 @@ enum {
 
 _Static_assert(K_END - K_FIRST == RUN_KEYS, "each key has its place");
 
-static const struct option longs[] = {
-	{ "min", required_argument, NULL, K_MIN },
-	{ "max", required_argument, NULL, K_MAX },
-	{ "burst", required_argument, NULL, K_BURST },
-	{ "weight", required_argument, NULL, K_WEIGHT },
-	{ "period", required_argument, NULL, K_PERIOD },
-	{ "procs", required_argument, NULL, K_PROCS },
-	{ "nodes", required_argument, NULL, K_NODES },
-	{ "account", required_argument, NULL, K_ACCOUNT },
-	{ "qos", required_argument, NULL, K_QOS },
-	{ "partition", required_argument, NULL, K_PARTITION },
-	{ "name", required_argument, NULL, O_NAME },
-	{ "job", required_argument, NULL, O_JOB },
-	{ "tag", required_argument, NULL, O_TAG },
-	{ "title", required_argument, NULL, O_TITLE },
-	{ "rate", required_argument, NULL, O_RATE },
-	{ "mode", required_argument, NULL, O_MODE },
-	{ "timeout", required_argument, NULL, O_TIMEOUT },
-	{ "fallback", required_argument, NULL, O_FALLBACK },
-	{ "bypass", required_argument, NULL, O_BYPASS },
-	{ "intercept", required_argument, NULL, O_INTERCEPT },
-	{ "strict", no_argument, NULL, O_STRICT },
-	{ "io-uring", required_argument, NULL, O_URING },
-	{ "summary", no_argument, NULL, O_SUMMARY },
-	{ "no-summary", no_argument, NULL, O_NO_SUMMARY },
-	{ "connect", required_argument, NULL, O_CONNECT },
-	{ "secret-file", required_argument, NULL, O_SECRET },
-	{ "directory", required_argument, NULL, O_DIR },
-	{ "print-env", no_argument, NULL, O_PRINT },
-	{ "min-ops", required_argument, NULL, O_MIN_OPS },
-	{ "max-ops", required_argument, NULL, O_MAX_OPS },
-	{ "max-iops", required_argument, NULL, O_MAX_IOPS },
-	{ "max-read", required_argument, NULL, O_MAX_READ },
-	{ "max-write", required_argument, NULL, O_MAX_WRITE },
-	{ "help", no_argument, NULL, 'h' },
-	{ 0 },
+static const char *const key_names[RUN_KEYS] = {
+	"min", "max", "burst", "weight", "period", "procs", "nodes", "account", "qos", "partition"
 };
-
-static int ru_help(void)
-{
-	puts("usage: sluice run [OPTION]... [--] COMMAND [ARGUMENT]...\n"
-	     "       sluice run --print-env [OPTION]...\n"
-	     "\n"
-	     "Runs a program whose I/O under the directory of a layer its node schedules.\n"
-	     "\n"
-	     "Options:\n"
-	     "      --name NAME      which layer; not needed if only one is up\n"
-	     "      --connect HOST:PORT\n"
-	     "                       a layer on another machine, whose directory is here too\n"
-	     "      --secret-file F  with --connect: file with its secret\n"
-	     "      --directory DIR  with --connect: where its directory is on this machine,\n"
-	     "                       if not at the same place\n"
-	     "      --job ID         job that it belongs to; else SLUICE_JOB_ID, SLURM_JOB_ID,\n"
-	     "                       PBS_JOBID, LSB_JOBID or FLUX_JOB_ID; else the job of\n"
-	     "                       mpirun; else one of its own\n"
-	     "      --tag TAG        as a part of that job, with limits of its own beside\n"
-	     "                       those of the rest: the job JOB:TAG\n"
-	     "      --title NAME     of the job, when it comes again (its --job, or what the\n"
-	     "                       batch system calls it, or the program)\n"
-	     "      --min RATE       guaranteed to the job, as 100MB/s; refused if it does not\n"
-	     "                       fit beside what others were promised\n"
-	     "      --max RATE       never more than this\n"
-	     "      --rate RATE      this rate: min and max in one, less if it does not fit;\n"
-	     "                       only a max if the capacity of the layer is not known\n"
-	     "      --burst SIZE     what may go at once after a pause under a max\n"
-	     "      --min-ops N      metadata operations per second guaranteed to the job, out\n"
-	     "                       of the layer's --capacity-ops\n"
-	     "      --max-ops N      never more metadata operations per second than this; also\n"
-	     "                       of one class: create=N, lookup=N, remove=N, list=N or\n"
-	     "                       attribute=N, more than one by commas\n"
-	     "      --max-iops N     never more reads and writes per second than this\n"
-	     "      --max-read RATE, --max-write RATE\n"
-	     "                       never more bytes read, or written, than this\n"
-	     "      --weight N       share beside other jobs (1)\n"
-	     "      --period TIME    time from one I/O phase of the job to the next, for\n"
-	     "                       io-sets and set-10; seconds, 10m, or auto: found by the\n"
-	     "                       controller (the default)\n"
-	     "      --procs N, --nodes N\n"
-	     "                       size of the job: processes, and compute nodes\n"
-	     "      --account NAME, --qos NAME, --partition NAME\n"
-	     "                       what the batch system knows of the job, for fair shares\n"
-	     "                       and rules; else what Slurm says\n"
-	     "      --mode MODE      'turn' (the default): the program makes its own calls, as\n"
-	     "                       the node lets it; 'forward': the node makes them\n"
-	     "      --intercept HOW  how calls are caught: 'preload', by a library inside\n"
-	     "                       programs that are linked dynamically; 'gate', by the\n"
-	     "                       kernel (seccomp), whatever the program; 'auto' (the\n"
-	     "                       default): a gate where the library cannot be\n"
-	     "      --strict         with a gate: every data call waits for the supervisor,\n"
-	     "                       also those that the library makes; without a gate the\n"
-	     "                       program is not run\n"
-	     "      --io-uring WHAT  behind a gate: 'refuse' (the default), or 'allow', and\n"
-	     "                       what it moves is not seen\n"
-	     "      --timeout TIME   how long I/O waits for a node that is silent (5s; 30s if\n"
-	     "                       the node makes the calls); then it goes on without\n"
-	     "      --fallback WHAT  then, where the node makes the calls: 'error' (default),\n"
-	     "                       or 'direct', to go on without the layer\n"
-	     "      --summary        at the end, one line on what went through the layer, was\n"
-	     "                       held, and went past it; the default if standard error is\n"
-	     "                       a terminal\n"
-	     "      --no-summary     no such line\n"
-	     "      --bypass LIST    programs that are left alone, by commas\n"
-	     "      --print-env      run nothing; print what a shell can eval, so that all it\n"
-	     "                       starts from then on belongs to the job\n"
-	     "  -h, --help           this text\n"
-	     "\n"
-	     "The exit status is that of the command; 127 if it was not found.\n"
-	     "\n"
-	     "Manual: sluice-run(1).");
-	return CLI_OK;
-}
 
 /* ---- options ---- */
 
 static int ru_key(struct run *r, int opt, const char *value)
 {
-	const char *key = longs[opt - K_FIRST].name;
+	const char *key = key_names[opt - K_FIRST];
 	struct sl_job_conf conf;
 	char err[CHECK_TEXT];
 	unsigned long count;
@@ -276,9 +158,6 @@ static int ru_option(struct run *r, int opt)
 	if (opt >= K_FIRST && opt < K_END)
 		return ru_key(r, opt, optarg);
 	switch (opt) {
-	case O_NAME:
-		r->name = optarg;
-		return CLI_OK;
 	case O_JOB:
 		if (check_job_name(optarg, err))
 			return cli_usage(cmd, "--job: %s.", err);
@@ -306,60 +185,20 @@ static int ru_option(struct run *r, int opt)
 					 optarg);
 		r->rate = optarg;
 		return CLI_OK;
-	case O_MODE:
-		if (strcmp(optarg, "forward") != 0 && strcmp(optarg, "turn") != 0)
-			return cli_usage(cmd, "--mode is 'turn' or 'forward', not '%s'.", optarg);
-		r->mode = optarg;
-		return CLI_OK;
 	case O_TIMEOUT:
 		if (sl_parse_time(optarg, &ns))
 			return cli_usage(cmd, "--timeout: '%s' is not a time; write 30s or 2m.",
 					 optarg);
 		r->timeout = optarg;
 		return CLI_OK;
-	case O_FALLBACK:
-		if (strcmp(optarg, "direct") != 0 && strcmp(optarg, "error") != 0)
-			return cli_usage(cmd, "--fallback is 'direct' or 'error', not '%s'.",
-					 optarg);
-		r->fallback = optarg;
-		return CLI_OK;
-	case O_INTERCEPT:
-		if (strcmp(optarg, "auto") != 0 && strcmp(optarg, "preload") != 0 &&
-		    strcmp(optarg, "gate") != 0)
-			return cli_usage(cmd,
-					 "--intercept is 'auto', 'preload' or 'gate', not '%s'.",
-					 optarg);
-		r->intercept = optarg;
-		return CLI_OK;
-	case O_STRICT:
-		r->strict = true;
-		return CLI_OK;
-	case O_URING:
-		if (strcmp(optarg, "refuse") != 0 && strcmp(optarg, "allow") != 0)
-			return cli_usage(cmd, "--io-uring is 'refuse' or 'allow', not '%s'.",
-					 optarg);
-		r->uring = optarg;
-		return CLI_OK;
 	case O_SUMMARY:
 	case O_NO_SUMMARY:
 		r->summary = opt == O_SUMMARY ? 1 : -1;
-		return CLI_OK;
-	case O_BYPASS:
-		r->bypass = optarg;
 		return CLI_OK;
 	case O_CONNECT:
 		if (check_address(optarg, false, err))
 			return cli_usage(cmd, "--connect: %s.", err);
 		r->connect = optarg;
-		return CLI_OK;
-	case O_SECRET:
-		r->secret_file = optarg;
-		return CLI_OK;
-	case O_DIR:
-		r->directory = optarg;
-		return CLI_OK;
-	case O_PRINT:
-		r->print = true;
 		return CLI_OK;
 	case O_MIN_OPS:
 		return ru_min_ops(r, optarg);
@@ -373,6 +212,110 @@ static int ru_option(struct run *r, int opt)
 		return ru_most(r, "max-write", SL_METER_WRITE, optarg);
 	}
 	return CLI_USAGE;
+}
+
+static int ru_options(struct run *r, int argc, char **argv)
+{
+	const struct cli_option options[] = {
+		CLI_LAYER(&r->name),
+		{ "connect", O_CONNECT, "HOST:PORT",
+		  .help = "a layer on another machine, whose directory is here too" },
+		{ "secret-file", 0, "F", .text = &r->secret_file, .values = "<file>",
+		  .help = "with --connect: file with its secret" },
+		{ "directory", 0, "DIR", .text = &r->directory, .values = "<dir>",
+		  .help = "with --connect: where its directory is on this machine, if not at the "
+			  "same place" },
+		{ "job", O_JOB, "ID",
+		  .help = "job that it belongs to; else SLUICE_JOB_ID, SLURM_JOB_ID, PBS_JOBID, "
+			  "LSB_JOBID or FLUX_JOB_ID; else the job of mpirun; else one of its own" },
+		{ "tag", O_TAG, "TAG",
+		  .help = "as a part of that job, with limits of its own beside those of the rest: "
+			  "the job JOB:TAG" },
+		{ "title", O_TITLE, "NAME",
+		  .help = "of the job, when it comes again (its --job, or what the batch system "
+			  "calls it, or the program)" },
+		{ "min", K_MIN, "RATE",
+		  .help = "guaranteed to the job, as 100MB/s; refused if it does not fit beside "
+			  "what others were promised" },
+		{ "max", K_MAX, "RATE", .help = "never more than this" },
+		{ "rate", O_RATE, "RATE",
+		  .help = "this rate: min and max in one, less if it does not fit; only a max if "
+			  "the capacity of the layer is not known" },
+		{ "burst", K_BURST, "SIZE",
+		  .help = "what may go at once after a pause under a max" },
+		{ "min-ops", O_MIN_OPS, "N",
+		  .help = "metadata operations per second guaranteed to the job, out of the "
+			  "layer's --capacity-ops" },
+		{ "max-ops", O_MAX_OPS, "N",
+		  .help = "never more metadata operations per second than this; also of one class: "
+			  "create=N, lookup=N, remove=N, list=N or attribute=N, more than one by "
+			  "commas" },
+		{ "max-iops", O_MAX_IOPS, "N",
+		  .help = "never more reads and writes per second than this" },
+		{ "max-read", O_MAX_READ, "RATE",
+		  .help = "never more bytes read per second than this" },
+		{ "max-write", O_MAX_WRITE, "RATE",
+		  .help = "never more bytes written per second than this" },
+		{ "weight", K_WEIGHT, "N", .help = "share beside other jobs (1)" },
+		{ "period", K_PERIOD, "TIME",
+		  .help = "time from one I/O phase of the job to the next, for io-sets and set-10; "
+			  "seconds, 10m, or auto: found by the controller (the default)" },
+		{ "procs", K_PROCS, "N", .help = "size of the job in processes" },
+		{ "nodes", K_NODES, "N", .help = "size of the job in compute nodes" },
+		{ "account", K_ACCOUNT, "NAME",
+		  .help = "account of the job in the batch system, for fair shares and rules (what "
+			  "Slurm says)" },
+		{ "qos", K_QOS, "NAME", .help = "its quality of service (what Slurm says)" },
+		{ "partition", K_PARTITION, "NAME", .help = "its partition (what Slurm says)" },
+		{ "mode", 0, "MODE", .values = "=turn forward", .text = &r->mode,
+		  .help = "'turn' (the default): the program makes its own calls, as the node lets "
+			  "it; 'forward': the node makes them" },
+		{ "intercept", 0, "HOW", .values = "=auto preload gate", .text = &r->intercept,
+		  .help = "how calls are caught: 'preload', by a library inside programs that are "
+			  "linked dynamically; 'gate', by the kernel (seccomp), whatever the "
+			  "program; 'auto' (the default): a gate where the library cannot be" },
+		{ "strict", 0, NULL, .flag = &r->strict,
+		  .help = "with a gate: every data call waits for the supervisor, also those that "
+			  "the library makes; without a gate the program is not run" },
+		{ "io-uring", 0, "WHAT", .values = "=refuse allow", .text = &r->uring,
+		  .help = "behind a gate: 'refuse' (the default), or 'allow', and what it moves is "
+			  "not seen" },
+		{ "timeout", O_TIMEOUT, "TIME",
+		  .help = "how long I/O waits for a node that is silent (5s; 30s if the node makes "
+			  "the calls); then it goes on without" },
+		{ "fallback", 0, "WHAT", .values = "=direct error", .text = &r->fallback,
+		  .help = "then, where the node makes the calls: 'error' (default), or 'direct', "
+			  "to go on without the layer" },
+		{ "summary", O_SUMMARY, NULL,
+		  .help = "at the end, one line on what went through the layer, was held, and went "
+			  "past it; the default if standard error is a terminal" },
+		{ "no-summary", O_NO_SUMMARY, NULL, .help = "no such line" },
+		{ "bypass", 0, "LIST", .text = &r->bypass,
+		  .help = "programs that are left alone, by commas" },
+		{ "print-env", 0, NULL, .flag = &r->print,
+		  .help = "run nothing; print what a shell can eval, so that all it starts from "
+			  "then on belongs to the job" },
+		{ 0 },
+	};
+	const struct cli_command command = {
+		.name = cmd,
+		.usage = "run [OPTION]... [--] COMMAND [ARGUMENT]...\n"
+			 "run --print-env [OPTION]...",
+		.about = "Runs a program whose I/O under the directory of a layer its node "
+			 "schedules.",
+		.more = "The exit status is that of the command; 127 if it was not "
+			"found.\n\nManual: sluice-run(1).",
+		.options = options,
+		.arguments = -1,
+		.takes = "program",
+		.stops = true,
+	};
+	int opt, status;
+
+	while ((opt = cli_next(&command, argc, argv)) > CLI_USAGE)
+		if ((status = ru_option(r, opt)))
+			return status;
+	return opt;
 }
 
 /* What a batch system says and nobody has given. */
@@ -409,7 +352,7 @@ static void ru_words(const struct run *r, char between, char out[WORDS])
 		snprintf(out, WORDS, "min=%s%cmax=%s%cbest_effort=1", r->rate, between, r->rate,
 			 between);
 	for (int k = 0; k < K_END - K_FIRST; k++)
-		ru_word(out, between, longs[k].name, r->key[k]);
+		ru_word(out, between, key_names[k], r->key[k]);
 	ru_word(out, between, "min_ops", r->min_ops);
 	for (int m = 0; m < SL_METERS; m++)
 		ru_word(out, between, sl_meter_keys[m], r->most[m]);
@@ -698,15 +641,10 @@ int run_command(int argc, char **argv, const struct run_status *reads)
 {
 	char library[PATH_MAX], words[WORDS];
 	struct run r = { .reads = reads };
-	int opt, status;
+	int status;
 
-	/* The "+" stops at the command: options after it are its own. */
-	while ((opt = cli_getopt(cmd, argc, argv, "+h", longs)) != -1) {
-		if (opt == 'h')
-			return ru_help();
-		if ((status = ru_option(&r, opt)))
-			return status;
-	}
+	if ((status = ru_options(&r, argc, argv)))
+		return cli_end(status);
 	if (optind == argc && !r.print)
 		return cli_usage(cmd, "which command?");
 	if (optind < argc && r.print)

@@ -19,44 +19,6 @@
 
 #define LINE 4096 /* the longest control line */
 
-enum { O_NAME = 256, O_CAPACITY, O_CAPACITY_OPS };
-
-static int se_help(void)
-{
-	puts("usage: sluice set [--name NAME] JOB KEY=VALUE...\n"
-	     "       sluice set [--name NAME] --capacity RATE\n"
-	     "       sluice set [--name NAME] --capacity-ops N\n"
-	     "\n"
-	     "Changes a running job; 'sluice status' lists them. Other keys stay as they are.\n"
-	     "Or changes the capacity of a running layer.\n"
-	     "\n"
-	     "Keys:\n"
-	     "  min=RATE       guaranteed; 0: none\n"
-	     "  max=RATE       never more; 0: no limit\n"
-	     "  burst=SIZE     what may go at once after a pause under a max\n"
-	     "  weight=N       share beside other jobs\n"
-	     "  period=TIME    time from one I/O phase to the next; auto: found\n"
-	     "  best_effort=1  a min that does not fit is scaled down instead of refused\n"
-	     "  min_ops=N      metadata operations per second guaranteed; 0: none\n"
-	     "  max_ops=N      never more of them; 0: no limit; of one class: max_create,\n"
-	     "                 max_lookup, max_remove, max_list, max_attribute\n"
-	     "  max_iops=N     never more reads and writes per second; 0: no limit\n"
-	     "  max_read=RATE, max_write=RATE\n"
-	     "                 never more bytes read, or written; 0: no limit\n"
-	     "  order=POLICY   order policy of this job; 'default': the layer's\n"
-	     "\n"
-	     "Options:\n"
-	     "      --name NAME      which layer; not needed if only one is up\n"
-	     "      --capacity RATE  what its node may draw from the file system; 0: not\n"
-	     "                       known, no limit; auto: it is found\n"
-	     "      --capacity-ops N metadata operations per second that jobs share; 0: no\n"
-	     "                       limit; auto: it is found\n"
-	     "  -h, --help           this text\n"
-	     "\n"
-	     "Manual: sluice-set(1), sluice-policies(7).");
-	return CLI_OK;
-}
-
 /* " word" behind line, if it fits. */
 static int se_add(const char *cmd, char line[LINE], const char *word)
 {
@@ -133,30 +95,56 @@ static int se_line(char line[LINE], const char *job, int count, char *const *wor
 
 int cmd_set(int argc, char **argv)
 {
-	static const struct option longs[] = {
-		{ "help", no_argument, NULL, 'h' },
-		{ "name", required_argument, NULL, O_NAME },
-		{ "capacity", required_argument, NULL, O_CAPACITY },
-		{ "capacity-ops", required_argument, NULL, O_CAPACITY_OPS },
-		{ 0 },
-	};
 	char line[LINE] = "set", err[CHECK_TEXT], warning[CHECK_TEXT];
 	const char *name = NULL, *capacity = NULL, *ops = NULL;
 	struct layer l;
-	int opt, status;
+	const struct cli_option options[] = {
+		{ "Keys", .key = CLI_HEADING },
+		{ "min", CLI_WORD, "=RATE", .help = "guaranteed; 0: none" },
+		{ "max", CLI_WORD, "=RATE", .help = "never more; 0: no limit" },
+		{ "burst", CLI_WORD, "=SIZE",
+		  .help = "what may go at once after a pause under a max" },
+		{ "weight", CLI_WORD, "=N", .help = "share beside other jobs" },
+		{ "period", CLI_WORD, "=TIME",
+		  .help = "time from one I/O phase to the next; auto: found" },
+		{ "best_effort", CLI_WORD, "=1",
+		  .help = "a min that does not fit is scaled down instead of refused" },
+		{ "min_ops", CLI_WORD, "=N",
+		  .help = "metadata operations per second guaranteed; 0: none" },
+		{ "max_ops", CLI_WORD, "=N",
+		  .help = "never more of them; 0: no limit; of one class: max_create, max_lookup, "
+			  "max_remove, max_list, max_attribute" },
+		{ "max_iops", CLI_WORD, "=N",
+		  .help = "never more reads and writes per second; 0: no limit" },
+		{ "max_read", CLI_WORD, "=RATE", .help = "never more bytes read; 0: no limit" },
+		{ "max_write", CLI_WORD, "=RATE", .help = "never more bytes written; 0: no limit" },
+		{ "order", CLI_WORD, "=POLICY",
+		  .help = "order policy of this job; 'default': the layer's" },
+		CLI_LAYER(&name),
+		{ "capacity", 0, "RATE", .text = &capacity,
+		  .help = "what its node may draw from the file system; 0: not known, no limit; "
+			  "auto: it is found" },
+		{ "capacity-ops", 0, "N", .text = &ops,
+		  .help = "metadata operations per second that jobs share; 0: no limit; auto: it "
+			  "is found" },
+		{ 0 },
+	};
+	const struct cli_command command = {
+		.name = "set",
+		.usage = "set [--name NAME] JOB KEY=VALUE...\n"
+			 "set [--name NAME] --capacity RATE\n"
+			 "set [--name NAME] --capacity-ops N",
+		.about = "Changes a running job; 'sluice status' lists them. Other keys stay as "
+			 "they are. Or changes the capacity of a running layer.",
+		.more = "Manual: sluice-set(1), sluice-policies(7).",
+		.options = options,
+		.arguments = -1,
+		.takes = "job",
+	};
+	int status = cli_next(&command, argc, argv);
 
-	while ((opt = cli_getopt("set", argc, argv, "h", longs)) != -1) {
-		if (opt == 'h')
-			return se_help();
-		if (opt == O_NAME)
-			name = optarg;
-		else if (opt == O_CAPACITY)
-			capacity = optarg;
-		else if (opt == O_CAPACITY_OPS)
-			ops = optarg;
-		else
-			return CLI_USAGE;
-	}
+	if (status)
+		return cli_end(status);
 	if (capacity && ops)
 		return cli_usage("set", "give --capacity and --capacity-ops one after the other.");
 	if (ops && optind == argc)

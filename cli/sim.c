@@ -16,7 +16,7 @@
 #include "layer/check.h"
 
 enum format { TABLE, JSON, CSV };
-enum { OF_DEVICE = 256, OF_WINDOW, OF_DETECT };
+enum { OF_DEVICE = 256, OF_WINDOW };
 
 struct request {
 	char **paths;
@@ -28,40 +28,6 @@ struct request {
 	bool apps;
 	struct sim_study study;
 };
-
-static int help(void)
-{
-	puts("usage: sluice sim SCENARIO.yaml... [OPTION]...\n"
-	     "       sluice sim --requests [OPTION]... SCENARIO.yaml\n"
-	     "       sluice sim --generate KIND [OPTION]...\n"
-	     "       sluice sim --import-darshan LOG... [OPTION]...\n"
-	     "\n"
-	     "Simulates applications that alternate computing and I/O on a machine, under each\n"
-	     "of several grant policies, and compares what becomes of them. Several scenarios\n"
-	     "are one: the machine of the first, with the jobs of all. '-': standard input.\n"
-	     "\n"
-	     "Options:\n"
-	     "  -p, --policy SPEC       a grant policy, such as min-max,gamma=50; again for\n"
-	     "                          more. Default: those of the scenario, else all\n"
-	     "  -w, --window-mode MODE  I/O phases at the window's edges: exact counts what\n"
-	     "                          moved inside, paper goes pro rata\n"
-	     "  -r, --repeat N          so many runs with different seeds: means with 95 %\n"
-	     "                          confidence intervals\n"
-	     "  -s, --seed S            of the first run, default 1\n"
-	     "  -J, --jobs THREADS      run so many at a time; default: one on each CPU\n"
-	     "      --detect-periods    tell policies the periods that are detected meanwhile,\n"
-	     "                          not those of the scenario\n"
-	     "  -a, --per-app           the applications one by one, too\n"
-	     "  -H, --html FILE         write a page with charts\n"
-	     "  -j, --json              print JSON\n"
-	     "  -c, --csv               print CSV\n"
-	     "  -h, --help              this text\n"
-	     "\n"
-	     "--requests simulates requests instead of phases; --generate and\n"
-	     "--import-darshan write scenarios: see their --help.\n"
-	     "The policies: sluice policy list. The scenario: sluice-sim(1).");
-	return CLI_OK;
-}
 
 /* ---- options ---- */
 
@@ -130,15 +96,6 @@ static int one_option(struct request *r, int opt)
 			return status;
 		s->threads = (uint32_t)n;
 		return CLI_OK;
-	case OF_DETECT:
-		s->detect = true;
-		return CLI_OK;
-	case 'a':
-		r->apps = true;
-		return CLI_OK;
-	case 'H':
-		r->html = optarg;
-		return CLI_OK;
 	case 'j':
 		return format_option(r, JSON);
 	case 'c':
@@ -155,32 +112,60 @@ static int one_option(struct request *r, int opt)
 
 static int read_options(struct request *r, int argc, char **argv)
 {
-	static const struct option longs[] = {
-		{ "policy", required_argument, NULL, 'p' },
-		{ "window-mode", required_argument, NULL, 'w' },
-		{ "repeat", required_argument, NULL, 'r' },
-		{ "seed", required_argument, NULL, 's' },
-		{ "jobs", required_argument, NULL, 'J' },
-		{ "detect-periods", no_argument, NULL, OF_DETECT },
-		{ "per-app", no_argument, NULL, 'a' },
-		{ "html", required_argument, NULL, 'H' },
-		{ "json", no_argument, NULL, 'j' },
-		{ "csv", no_argument, NULL, 'c' },
-		{ "help", no_argument, NULL, 'h' },
-		{ "device", required_argument, NULL, OF_DEVICE },
-		{ "window", required_argument, NULL, OF_WINDOW },
+	const struct cli_option options[] = {
+		{ "Instead of phases, with a --help of their own", .key = CLI_HEADING },
+		{ "--requests", CLI_WORD, .help = "simulate single requests" },
+		{ "--generate", CLI_WORD, " KIND", .help = "write a scenario of this kind" },
+		{ "--import-darshan", CLI_WORD, " LOG...",
+		  .help = "write a scenario of logs of Darshan" },
+		{ "policy", 'p', "SPEC", .values = "<grant>",
+		  .help = "a grant policy, such as min-max,gamma=50; again for more. Default: "
+			  "those of the scenario, else all" },
+		{ "window-mode", 'w', "MODE", .values = "exact paper",
+		  .help = "I/O phases at the window's edges: exact counts what moved inside, paper "
+			  "goes pro rata" },
+		{ "repeat", 'r', "N",
+		  .help = "so many runs with different seeds: means with 95 % confidence "
+			  "intervals" },
+		{ "seed", 's', "S", .help = "of the first run, default 1" },
+		{ "jobs", 'J', "THREADS",
+		  .help = "run so many at a time; default: one on each CPU" },
+		{ "detect-periods", 0, NULL, .flag = &r->study.detect,
+		  .help = "tell policies the periods that are detected meanwhile, not those of the "
+			  "scenario" },
+		{ "per-app", 'a', NULL, .flag = &r->apps,
+		  .help = "the applications one by one, too" },
+		{ "html", 'H', "FILE", .text = &r->html, .values = "<file>",
+		  .help = "write a page with charts" },
+		{ "json", 'j', NULL, .help = "print JSON" },
+		{ "csv", 'c', NULL, .help = "print CSV" },
+		{ "device", OF_DEVICE, "NAME", .help = NULL },
+		{ "window", OF_WINDOW, "N", .help = NULL },
 		{ 0 },
+	};
+	const struct cli_command command = {
+		.name = SIM_CMD,
+		.usage = "sim SCENARIO.yaml... [OPTION]...\n"
+			 "sim --requests [OPTION]... SCENARIO.yaml\n"
+			 "sim --generate KIND [OPTION]...\n"
+			 "sim --import-darshan LOG... [OPTION]...",
+		.about = "Simulates applications that alternate computing and I/O on a machine, "
+			 "under each of several grant policies, and compares what becomes of them. "
+			 "Several scenarios are one: the machine of the first, with the jobs of "
+			 "all. '-': standard input.",
+		.more = "The policies: sluice policy list. The scenario: sluice-sim(1).",
+		.options = options,
+		.arguments = -1,
+		.takes = "file",
+		.nested = true,
 	};
 	int opt, status;
 
-	while ((opt = cli_getopt(SIM_CMD, argc, argv, "p:w:r:s:J:aH:jch", longs)) != -1) {
-		if (opt == 'h') {
-			help();
-			return -1;
-		}
+	while ((opt = cli_next(&command, argc, argv)) > CLI_USAGE)
 		if ((status = one_option(r, opt)))
 			return status;
-	}
+	if (opt)
+		return opt;
 	if (optind == argc)
 		return cli_usage(SIM_CMD, "which scenario?");
 	r->paths = argv + optind;

@@ -21,37 +21,8 @@
 
 static const char cmd[] = "status";
 
-enum { O_NAME = 256, O_CURVES, O_IONODE };
-
 #define WATCH_MIN_NS INT64_C(100000000)
 #define WATCH_MAX_NS INT64_C(86400000000000)
-
-static int sa_help(void)
-{
-	puts("usage: sluice status [--name NAME] [--ionode N] [--json] [--watch [SECONDS]]\n"
-	     "       sluice status --all [--json]\n"
-	     "\n"
-	     "Shows a layer and its jobs: who uses how much, who waits, and what was promised.\n"
-	     "\n"
-	     "Options:\n"
-	     "      --name NAME  which layer; not needed if only one is up\n"
-	     "      --ionode N   only this node of it\n"
-	     "  -a, --all        a line for each layer of this user, instead of jobs\n"
-	     "      --curves     what bandwidth jobs reached with how many I/O nodes, as CSV\n"
-	     "  -j, --json       print JSON\n"
-	     "  -w, --watch      again every second, or every SECONDS, until interrupted\n"
-	     "  -h, --help       this text\n"
-	     "\n"
-	     "Columns: CL processes connected; NOW and AVG bytes/s in the last second and from\n"
-	     "the job's begin to its end or now; IOPS requests/s; QUEUE requests that wait;\n"
-	     "HELD time held by max; P50 and P99 time of a request; SET of io-sets, by the\n"
-	     "period; % of all bandwidth now; MIN, MAX and WT (weight) as set. Of a layer with\n"
-	     "several nodes: IONODES that serve the job; PHASE I/O while it does some; GRANT\n"
-	     "its rate as the controller has it.\n"
-	     "\n"
-	     "Manual: sluice-status(1).");
-	return CLI_OK;
-}
 
 /* ---- once ---- */
 
@@ -337,49 +308,42 @@ static int sa_curves(struct layer *l)
 
 int cmd_status(int argc, char **argv)
 {
-	static const struct option longs[] = {
-		{ "help", no_argument, NULL, 'h' },
-		{ "name", required_argument, NULL, O_NAME },
-		{ "ionode", required_argument, NULL, O_IONODE },
-		{ "json", no_argument, NULL, 'j' },
-		{ "all", no_argument, NULL, 'a' },
-		{ "curves", no_argument, NULL, O_CURVES },
-		{ "watch", optional_argument, NULL, 'w' },
-		{ 0 },
-	};
 	const char *name = NULL, *every = NULL, *ionode = NULL;
 	bool json = false, watch = false, all = false, curves = false, merge;
 	int64_t every_ns = INT64_C(1000000000);
 	struct layer l;
-	int opt, status;
+	const struct cli_option options[] = {
+		CLI_LAYER(&name),
+		{ "ionode", 0, "N", .text = &ionode, .help = "only this node of it" },
+		{ "all", 'a', NULL, .flag = &all,
+		  .help = "a line for each layer of this user, instead of jobs" },
+		{ "curves", 0, NULL, .flag = &curves,
+		  .help = "what bandwidth jobs reached with how many I/O nodes, as CSV" },
+		CLI_JSON(&json),
+		{ "watch", 'w', "[=SECONDS]", .flag = &watch, .text = &every,
+		  .help = "again every second, or every SECONDS, until interrupted" },
+		{ 0 },
+	};
+	const struct cli_command command = {
+		.name = cmd,
+		.usage = "status [--name NAME] [--ionode N] [--json] [--watch [SECONDS]]\n"
+			 "status --all [--json]",
+		.about = "Shows a layer and its jobs: who uses how much, who waits, and what was "
+			 "promised.",
+		.more = "Columns: CL processes connected; NOW and AVG bytes/s in the last second "
+			"and from the job's begin to its end or now; IOPS requests/s; QUEUE "
+			"requests that wait; HELD time held by max; P50 and P99 time of a request; "
+			"SET of io-sets, by the period; % of all bandwidth now; MIN, MAX and WT "
+			"(weight) as set. Of a layer with several nodes: IONODES that serve the "
+			"job; PHASE I/O while it does some; GRANT its rate as the controller has "
+			"it.\n\nManual: sluice-status(1).",
+		.options = options,
+		.arguments = -1,
+	};
+	int status = cli_next(&command, argc, argv);
 
-	while ((opt = cli_getopt(cmd, argc, argv, "hajw", longs)) != -1) {
-		switch (opt) {
-		case 'h':
-			return sa_help();
-		case O_NAME:
-			name = optarg;
-			break;
-		case O_IONODE:
-			ionode = optarg;
-			break;
-		case 'j':
-			json = true;
-			break;
-		case 'a':
-			all = true;
-			break;
-		case O_CURVES:
-			curves = true;
-			break;
-		case 'w':
-			watch = true;
-			every = optarg;
-			break;
-		default:
-			return CLI_USAGE;
-		}
-	}
+	if (status)
+		return cli_end(status);
 	if (watch && !every && optind < argc) /* "--watch 2" as well as "--watch=2" */
 		every = argv[optind++];
 	if (optind < argc)

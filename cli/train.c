@@ -18,39 +18,6 @@
 #define REPEATS	    10	  /* of cross-validation, for the verdict: one alone may be lucky */
 #define REPEAT_ROWS 20000 /* with more rows it is sure enough, and takes long enough */
 
-static int help(void)
-{
-	puts("usage: sluice train [OPTION]... RUNS.csv|RUNS.arff\n"
-	     "\n"
-	     "Learns from a table of runs which order policy suits which access pattern and\n"
-	     "device: a decision tree, by C4.5. Prints it, how often it is wrong, and how it\n"
-	     "compares with always using one policy, in rows that it has not seen, too.\n"
-	     "\n"
-	     "Options:\n"
-	     "  -t, --tree T1|T2|T3    attributes: T1 op, files, file_bytes, spatiality, size,\n"
-	     "                         ratio; T2 without file_bytes (default); T3 also without\n"
-	     "                         files\n"
-	     "  -a, --attributes LIST  these columns instead\n"
-	     "  -c, --class COLUMN     to be told; default: best, or the last column\n"
-	     "  -o, --output FILE      write the tree\n"
-	     "  -f, --folds N          of cross-validation, 2 or more; default 10\n"
-	     "  -s, --seed S           of cross-validation; default 1\n"
-	     "  -T, --train WHERE      learn from these rows alone, as in procs=8,device!=edel\n"
-	     "  -E, --test WHERE       and judge by these; needs --train\n"
-	     "  -l, --leaves BY        time: a leaf chooses what loses least time (default, if\n"
-	     "                         there are times); count: what is best most often\n"
-	     "  -C, --confidence C     of pruning, up to 0.5: less prunes more; default 0.25\n"
-	     "  -m, --smallest N       rows that two branches of a test must have; default 2\n"
-	     "  -u, --unpruned         do not prune\n"
-	     "  -g, --margin PERCENT   without a column best: the simplest policy that takes\n"
-	     "                         so much more time than the fastest; default 1\n"
-	     "  -j, --json             print JSON\n"
-	     "  -h, --help             this text\n"
-	     "\n"
-	     "The table: sluice-train(1).");
-	return CLI_OK;
-}
-
 struct asked {
 	const char *tree, *attributes, *class_, *output, *folds, *seed, *train, *test;
 	const char *confidence, *smallest, *margin, *leaves;
@@ -320,23 +287,49 @@ int cmd_train(int argc, char **argv)
 {
 	struct asked a = { 0 };
 	const struct cli_option options[] = {
-		{ "tree", 't', .text = &a.tree },
-		{ "attributes", 'a', .text = &a.attributes },
-		{ "class", 'c', .text = &a.class_ },
-		{ "output", 'o', .text = &a.output },
-		{ "folds", 'f', .text = &a.folds },
-		{ "seed", 's', .text = &a.seed },
-		{ "train", 'T', .text = &a.train },
-		{ "test", 'E', .text = &a.test },
-		{ "confidence", 'C', .text = &a.confidence },
-		{ "smallest", 'm', .text = &a.smallest },
-		{ "leaves", 'l', .text = &a.leaves },
-		{ "unpruned", 'u', .flag = &a.unpruned },
-		{ "margin", 'g', .text = &a.margin },
-		{ "json", 'j', .flag = &a.json },
+		{ "tree", 't', "T1|T2|T3", .text = &a.tree,
+		  .help = "attributes: T1 op, files, file_bytes, spatiality, size, ratio; T2 "
+			  "without file_bytes (default); T3 also without files" },
+		{ "attributes", 'a', "LIST", .text = &a.attributes,
+		  .help = "these columns instead" },
+		{ "class", 'c', "COLUMN", .text = &a.class_,
+		  .help = "to be told; default: best, or the last column" },
+		{ "output", 'o', "FILE", .values = "<file>", .text = &a.output,
+		  .help = "write the tree" },
+		{ "folds", 'f', "N", .text = &a.folds,
+		  .help = "of cross-validation, 2 or more; default 10" },
+		{ "seed", 's', "S", .text = &a.seed, .help = "of cross-validation; default 1" },
+		{ "train", 'T', "WHERE", .text = &a.train,
+		  .help = "learn from these rows alone, as in procs=8,device!=edel" },
+		{ "test", 'E', "WHERE", .text = &a.test,
+		  .help = "and judge by these; needs --train" },
+		{ "leaves", 'l', "BY", .text = &a.leaves,
+		  .help = "time: a leaf chooses what loses least time (default, if there are "
+			  "times); count: what is best most often" },
+		{ "confidence", 'C', "C", .text = &a.confidence,
+		  .help = "of pruning, up to 0.5: less prunes more; default 0.25" },
+		{ "smallest", 'm', "N", .text = &a.smallest,
+		  .help = "rows that two branches of a test must have; default 2" },
+		{ "unpruned", 'u', NULL, .flag = &a.unpruned, .help = "do not prune" },
+		{ "margin", 'g', "PERCENT", .text = &a.margin,
+		  .help = "without a column best: the simplest policy that takes so much more time "
+			  "than the fastest; default 1" },
+		CLI_JSON(&a.json),
 		{ 0 },
 	};
-	int status = cli_options(CMD, argc, argv, options, 1, help);
+	const struct cli_command command = {
+		.name = CMD,
+		.usage = "train [OPTION]... RUNS.csv|RUNS.arff",
+		.about = "Learns from a table of runs which order policy suits which access "
+			 "pattern and device: a decision tree, by C4.5. Prints it, how often it is "
+			 "wrong, and how it compares with always using one policy, in rows that it "
+			 "has not seen, too.",
+		.more = "The table: sluice-train(1).",
+		.options = options,
+		.takes = "file",
+		.arguments = 1,
+	};
+	int status = cli_next(&command, argc, argv);
 	struct train *t;
 
 	if (status)

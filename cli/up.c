@@ -20,114 +20,7 @@ static const char cmd[] = "up";
 #define LOCK_MS 1000
 
 /* Each key of a layer that is an option has its number. */
-enum {
-	O_KEY = 256,
-	O_POLICY = O_KEY + CONFIG_KEYS,
-	O_CONFIG,
-	O_REVIVE,
-	O_DASHBOARD,
-	O_SYSTEM,
-	O_ACCOUNT,
-	O_ADMINS,
-	O_LIMITS
-};
-
-static const struct option longs[] = {
-	{ "name", required_argument, NULL, O_KEY + CONFIG_NAME },
-	{ "capacity", required_argument, NULL, O_KEY + CONFIG_CAPACITY },
-	{ "capacity-ops", required_argument, NULL, O_KEY + CONFIG_CAPACITY_OPS },
-	{ "policy", required_argument, NULL, O_POLICY },
-	{ "workers", required_argument, NULL, O_KEY + CONFIG_WORKERS },
-	{ "listen", required_argument, NULL, O_KEY + CONFIG_LISTEN },
-	{ "secret-file", required_argument, NULL, O_KEY + CONFIG_SECRET_FILE },
-	{ "device-model", required_argument, NULL, O_KEY + CONFIG_DEVICE_MODEL },
-	{ "trace", required_argument, NULL, O_KEY + CONFIG_TRACE },
-	{ "log-level", required_argument, NULL, O_KEY + CONFIG_LOG_LEVEL },
-	{ "ionodes", required_argument, NULL, O_KEY + CONFIG_IONODES },
-	{ "gap", required_argument, NULL, O_KEY + CONFIG_GAP },
-	{ "curves", required_argument, NULL, O_KEY + CONFIG_CURVES },
-	{ "per-proc-bandwidth", required_argument, NULL, O_KEY + CONFIG_PER_PROC },
-	{ "compute-nodes", required_argument, NULL, O_KEY + CONFIG_COMPUTE_NODES },
-	{ "controller-loss", required_argument, NULL, O_KEY + CONFIG_CONTROLLER_LOSS },
-	{ "standby", no_argument, NULL, O_KEY + CONFIG_STANDBY },
-	{ "direct", no_argument, NULL, O_KEY + CONFIG_DIRECT },
-	{ "ask-always", no_argument, NULL, O_KEY + CONFIG_ASK_ALWAYS },
-	{ "charge", required_argument, NULL, O_KEY + CONFIG_CHARGE },
-	{ "dirty", required_argument, NULL, O_KEY + CONFIG_DIRTY },
-	{ "observe", no_argument, NULL, O_KEY + CONFIG_MODE },
-	{ "intercept", required_argument, NULL, O_KEY + CONFIG_INTERCEPT },
-	{ "config", required_argument, NULL, O_CONFIG },
-	{ "revive", no_argument, NULL, O_REVIVE },
-	{ "dashboard", optional_argument, NULL, O_DASHBOARD },
-	{ "system", no_argument, NULL, O_SYSTEM },
-	{ "account", required_argument, NULL, O_ACCOUNT },
-	{ "admins", required_argument, NULL, O_ADMINS },
-	{ "limits", required_argument, NULL, O_LIMITS },
-	{ "help", no_argument, NULL, 'h' },
-	{ 0 },
-};
-
-static int up_help(void)
-{
-	puts("usage: sluice up [OPTION]... DIR\n"
-	     "       sluice up --revive [--name NAME]\n"
-	     "\n"
-	     "Starts a layer: a node that schedules the I/O of programs to the files under\n"
-	     "DIR, if they are started with 'sluice run'. Returns when it is ready.\n"
-	     "\n"
-	     "Options:\n"
-	     "      --name NAME           name of the layer, if there is to be more than one\n"
-	     "      --capacity RATE       what the file system may be asked for, as 500MB/s;\n"
-	     "                            needed for guarantees; auto: it is found\n"
-	     "      --capacity-ops N      metadata operations per second for all jobs, as 20k;\n"
-	     "                            auto: it is found (experimental)\n"
-	     "      --charge WHAT         wire: what leaves the page cache; calls: each byte\n"
-	     "                            of each call (wire)\n"
-	     "      --dirty SIZE          what a job may write before it waits for its\n"
-	     "                            write-back; 0: charged at the call (half a second's)\n"
-	     "      --observe             measure everything, hold nothing\n"
-	     "      --intercept HOW       'strict': 'sluice run' puts a strict gate before all\n"
-	     "                            programs; 'auto': as that says (the default)\n"
-	     "      --policy STAGE=SPEC   policy of a stage, as share=io-sets or\n"
-	     "                            order=aioli,wait_us=500; may be given for each stage\n"
-	     "      --ionodes N           so many nodes, and a controller (one node)\n"
-	     "      --workers N           threads of the node (one for each CPU)\n"
-	     "      --listen HOST:PORT    serve programs on other machines too, over TCP\n"
-	     "      --secret-file FILE    what those have to know; without it one is made\n"
-	     "      --device-model MODEL  behave like hdd, raid, ssd: for experiments\n"
-	     "      --ask-always          schedule each call, also of jobs without limits\n"
-	     "      --trace FILE          record what the scheduler is told and answers\n"
-	     "      --log-level LEVEL     error, warn, info or debug\n"
-	     "      --dashboard[=PORT]    start its dashboard, too: see sluice-dashboard(1)\n"
-	     "      --revive              start again what has died of a layer, as it was\n"
-	     "      --config FILE         read these from a file, see sluice.yaml(5); what is\n"
-	     "                            on the command line wins\n"
-	     "For all users of the machine, by root:\n"
-	     "      --system              a layer for all users; each has jobs, limits and\n"
-	     "                            segments of their own\n"
-	     "      --account NAME        the account that its node runs as (sluice)\n"
-	     "      --admins LIST         who may change everything, beside root: users and\n"
-	     "                            @groups, by commas\n"
-	     "      --limits LIST         of each user: jobs=64,connections=256,weight=1,\n"
-	     "                            requests=2000 (a second)\n"
-	     "For the controller, which there is too if allocate or grant is given:\n"
-	     "      --gap TIME            without I/O, that ends an I/O phase of a job (1s)\n"
-	     "      --curves FILE         keep what bandwidth jobs reach with how many nodes,\n"
-	     "                            and allocate by it\n"
-	     "      --per-proc-bandwidth RATE\n"
-	     "                            what one process of a job can use (all)\n"
-	     "      --controller-loss WHAT\n"
-	     "                            nodes without a controller 'grow' to the capacity of\n"
-	     "                            the layer, or 'divide' it equally (grow)\n"
-	     "      --standby             a second controller, which takes over if the first\n"
-	     "                            dies or is stopped\n"
-	     "      --direct              jobs may be told to do without I/O nodes\n"
-	     "      --compute-nodes N     of the machine, for allocate=static (the jobs')\n"
-	     "  -h, --help                this text\n"
-	     "\n"
-	     "Manual: sluice-up(1), sluice.yaml(5), sluice-policies(7).");
-	return CLI_OK;
-}
+enum { O_KEY = 256, O_POLICY = O_KEY + CONFIG_KEYS };
 
 /* ---- what was asked for ---- */
 
@@ -178,15 +71,12 @@ static int up_absolute(const char *file, char out[PATH_MAX], const char **value)
 	return CLI_OK;
 }
 
-static int up_key(struct up *u, int opt)
+static int up_key(struct up *u, const struct cli_option *o)
 {
-	enum config_which which = (enum config_which)(opt - O_KEY);
-	const struct option *o = longs;
+	enum config_which which = (enum config_which)(o->key - O_KEY);
 	char err[CHECK_TEXT];
 
-	while (o->val != opt)
-		o++;
-	if (!o->has_arg) {
+	if (!o->arg) {
 		u->value[which] = which == CONFIG_MODE ? "observe" : "true";
 		return CLI_OK;
 	}
@@ -198,36 +88,106 @@ static int up_key(struct up *u, int opt)
 
 static int up_options(struct up *u, int argc, char **argv)
 {
+	const struct cli_option options[] = {
+		{ "name", O_KEY + CONFIG_NAME, "NAME", .values = "<layer>",
+		  .help = "name of the layer, if there is to be more than one" },
+		{ "capacity", O_KEY + CONFIG_CAPACITY, "RATE",
+		  .help = "what the file system may be asked for, as 500MB/s; needed for "
+			  "guarantees; auto: it is found" },
+		{ "capacity-ops", O_KEY + CONFIG_CAPACITY_OPS, "N",
+		  .help = "metadata operations per second for all jobs, as 20k; auto: it is found "
+			  "(experimental)" },
+		{ "charge", O_KEY + CONFIG_CHARGE, "WHAT", .values = "wire calls",
+		  .help = "wire: what leaves the page cache; calls: each byte of each call "
+			  "(wire)" },
+		{ "dirty", O_KEY + CONFIG_DIRTY, "SIZE",
+		  .help = "what a job may write before it waits for its write-back; 0: charged at "
+			  "the call (half a second's)" },
+		{ "observe", O_KEY + CONFIG_MODE, NULL,
+		  .help = "measure everything, hold nothing" },
+		{ "intercept", O_KEY + CONFIG_INTERCEPT, "HOW", .values = "strict auto",
+		  .help = "'strict': 'sluice run' puts a strict gate before all programs; 'auto': "
+			  "as that says (the default)" },
+		{ "policy", O_POLICY, "STAGE=SPEC", .values = "<spec>",
+		  .help = "policy of a stage, as share=io-sets or order=aioli,wait_us=500; may be "
+			  "given for each stage" },
+		{ "ionodes", O_KEY + CONFIG_IONODES, "N",
+		  .help = "so many nodes, and a controller (one node)" },
+		{ "workers", O_KEY + CONFIG_WORKERS, "N",
+		  .help = "threads of the node (one for each CPU)" },
+		{ "listen", O_KEY + CONFIG_LISTEN, "HOST:PORT",
+		  .help = "serve programs on other machines too, over TCP" },
+		{ "secret-file", O_KEY + CONFIG_SECRET_FILE, "FILE", .values = "<file>",
+		  .help = "what those have to know; without it one is made" },
+		{ "device-model", O_KEY + CONFIG_DEVICE_MODEL, "MODEL",
+		  .help = "behave like hdd, raid, ssd: for experiments" },
+		{ "ask-always", O_KEY + CONFIG_ASK_ALWAYS, NULL,
+		  .help = "schedule each call, also of jobs without limits" },
+		{ "trace", O_KEY + CONFIG_TRACE, "FILE", .values = "<file>",
+		  .help = "record what the scheduler is told and answers" },
+		{ "log-level", O_KEY + CONFIG_LOG_LEVEL, "LEVEL", .values = "error warn info debug",
+		  .help = "error, warn, info or debug" },
+		{ "dashboard", 0, "[=PORT]", .flag = &u->dashboard, .text = &u->dashboard_port,
+		  .help = "start its dashboard, too: see sluice-dashboard(1)" },
+		{ "revive", 0, NULL, .flag = &u->revive,
+		  .help = "start again what has died of a layer, as it was" },
+		{ "config", 0, "FILE", .text = &u->config_file, .values = "<file>",
+		  .help = "read these from a file, see sluice.yaml(5); what is on the command line "
+			  "wins" },
+		{ "For all users of the machine, by root", .key = CLI_HEADING },
+		{ "system", 0, NULL, .flag = &u->system,
+		  .help = "a layer for all users; each has jobs, limits and segments of their "
+			  "own" },
+		{ "account", 0, "NAME", .text = &u->account,
+		  .help = "the account that its node runs as (sluice)" },
+		{ "admins", 0, "LIST", .text = &u->admins,
+		  .help = "who may change everything, beside root: users and @groups, by commas" },
+		{ "limits", 0, "LIST", .text = &u->limits,
+		  .help = "of each user: jobs=64,connections=256,weight=1, requests=2000 (a "
+			  "second)" },
+		{ "For the controller, which there is too if allocate or grant is given",
+		  .key = CLI_HEADING },
+		{ "gap", O_KEY + CONFIG_GAP, "TIME",
+		  .help = "without I/O, that ends an I/O phase of a job (1s)" },
+		{ "curves", O_KEY + CONFIG_CURVES, "FILE", .values = "<file>",
+		  .help = "keep what bandwidth jobs reach with how many nodes, and allocate by "
+			  "it" },
+		{ "per-proc-bandwidth", O_KEY + CONFIG_PER_PROC, "RATE",
+		  .help = "what one process of a job can use (all)" },
+		{ "controller-loss", O_KEY + CONFIG_CONTROLLER_LOSS, "WHAT",
+		  .values = "grow divide",
+		  .help = "nodes without a controller 'grow' to the capacity of the layer, or "
+			  "'divide' it equally (grow)" },
+		{ "standby", O_KEY + CONFIG_STANDBY, NULL,
+		  .help = "a second controller, which takes over if the first dies or is stopped" },
+		{ "direct", O_KEY + CONFIG_DIRECT, NULL,
+		  .help = "jobs may be told to do without I/O nodes" },
+		{ "compute-nodes", O_KEY + CONFIG_COMPUTE_NODES, "N",
+		  .help = "of the machine, for allocate=static (the jobs')" },
+		{ 0 },
+	};
+	const struct cli_command command = {
+		.name = cmd,
+		.usage = "up [OPTION]... DIR\n"
+			 "up --revive [--name NAME]",
+		.about = "Starts a layer: a node that schedules the I/O of programs to the files "
+			 "under DIR, if they are started with 'sluice run'. Returns when it is "
+			 "ready.",
+		.more = "Manual: sluice-up(1), sluice.yaml(5), sluice-policies(7).",
+		.options = options,
+		.arguments = -1,
+		.takes = "dir",
+	};
 	int opt, status;
 
-	while ((opt = cli_getopt(cmd, argc, argv, "h", longs)) != -1) {
-		status = CLI_OK;
-		if (opt == 'h')
-			return up_help() == CLI_OK ? -1 : CLI_FAILED;
-		if (opt == '?')
-			return CLI_USAGE;
-		if (opt == O_CONFIG)
-			u->config_file = optarg;
-		else if (opt == O_REVIVE)
-			u->revive = true;
-		else if (opt == O_DASHBOARD) {
-			u->dashboard = true;
-			u->dashboard_port = optarg;
-		} else if (opt == O_SYSTEM)
-			u->system = true;
-		else if (opt == O_ACCOUNT)
-			u->account = optarg;
-		else if (opt == O_ADMINS)
-			u->admins = optarg;
-		else if (opt == O_LIMITS)
-			u->limits = optarg;
-		else if (opt == O_POLICY)
-			status = up_policy(u, optarg);
-		else
-			status = up_key(u, opt);
+	while ((opt = cli_next(&command, argc, argv)) > CLI_USAGE) {
+		status =
+			opt == O_POLICY ? up_policy(u, optarg) : up_key(u, cli_find(&command, opt));
 		if (status)
 			return status;
 	}
+	if (opt)
+		return opt;
 	if (u->dashboard_port && (status = dashboard_check_port(cmd, u->dashboard_port)))
 		return status;
 	if (argc - optind > 1)

@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-# The rows of table.sh as functions for bash, which sluice.bash uses.
+# The rows of base/options.c as functions for bash, which sluice.bash uses.
 BEGIN { FS = "\t" }
 $1 == "command" { commands = commands " " $2 }
 $1 == "option" {
 	words[$2] = words[$2] ($3 == "" ? "" : " " $3) " " $4
 	if ($5 == "")
 		next
-	# a stage with its policy, or where only one stage can be meant a policy of that
-	kind = $4 == "--name" ? "layer" : $4 == "--policy" ? ($2 == "sim" ? "grant" : $2 == "allocate" ? $2 : "spec") : \
-		$5 ~ /(^(FILE|F|LOG)|yaml)$/ ? "file" : $5 ~ /^(DIR|D)$/ ? "dir" : "any"
+	kind = $5
+	gsub(/[<>]/, "", kind)
 	values = values "\t'" $2 " " $4 "'" ($3 == "" ? "" : " | '" $2 " " $3 "'") ") echo " kind " ;;\n"
 }
 $1 == "value" { words_of[$2 " " $3] = words_of[$2 " " $3] " " $4 }
@@ -29,7 +28,7 @@ function table(name, of,    k) {
 }
 
 END {
-	print "# bash completion for sluice. Made from its help texts; changes here are lost.\n"
+	print "# bash completion for sluice. Made from its tables of options; changes here are lost.\n"
 	print "_sluice_commands='" substr(commands, 2) "'"
 	print "_sluice_policies='" substr(policies, 2) "'\n"
 	table("options", words)

@@ -1,26 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-# The rows of table.sh as a completion for zsh.
+# The rows of base/options.c as a completion for zsh.
 BEGIN { FS = "\t" }
 function quoted(text) { # inside '...', and inside [...] of _arguments
 	gsub(/'/, "'\\''", text)
 	gsub(/[][]/, "\\\\&", text)
 	return text
 }
-function action(command, name, argument) {
-	if (argument == "")
+function action(command, name, kind) {
+	if (kind == "")
 		return ""
-	if (name == "--name")
-		return ":layer:_sluice_layers"
-	if (name == "--policy")
-		return ":policy:" (command == "sim" ? "{_sluice_of_stage grant}" : \
-			command == "allocate" ? "{_sluice_of_stage allocate}" : "_sluice_stages")
 	if (words_of[command " " name] != "")
-		return ":" tolower(argument) ":(" substr(words_of[command " " name], 2) ")"
-	if (argument ~ /(^(FILE|F|LOG)|yaml)$/)
-		return ":file:_files"
-	if (argument ~ /^(DIR|D)$/)
-		return ":directory:_files -/"
-	return ":" tolower(argument) ":"
+		return ":value:(" substr(words_of[command " " name], 2) ")"
+	return kind == "<layer>" ? ":layer:_sluice_layers" : \
+		kind == "<grant>" ? ":policy:{_sluice_of_stage grant}" : \
+		kind == "<allocate>" ? ":policy:{_sluice_of_stage allocate}" : \
+		kind == "<spec>" ? ":policy:_sluice_stages" : \
+		kind == "<file>" ? ":file:_files" : \
+		kind == "<dir>" ? ":directory:_files -/" : ":value:"
 }
 $1 == "command" {
 	summary = $3
@@ -50,7 +46,7 @@ END {
 		add_option()
 	}
 	print "#compdef sluice"
-	print "# zsh completion for sluice. Made from its help texts; changes here are lost.\n"
+	print "# zsh completion for sluice. Made from its tables of options; changes here are lost.\n"
 	print "_sluice_policies=(" substr(policies, 2) ")\n"
 	print "_sluice() {\n\tlocal -a commands\n\tcommands=(\n" commands "\t)"
 	print "\tif (( CURRENT == 2 )); then\n\t\t_describe command commands\n\t\treturn\n\tfi"

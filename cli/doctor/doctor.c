@@ -18,25 +18,6 @@ static const char *const states[] = {
 	[DOCTOR_OK] = "ok", [DOCTOR_WARN] = "warn", [DOCTOR_FAIL] = "fail"
 };
 
-static int do_help(void)
-{
-	puts("usage: sluice doctor [--json] [DIR]\n"
-	     "\n"
-	     "Checks whether this machine is fit for layers: features of the kernel, limits,\n"
-	     "the parts of this installation, the runtime directory; and whether DIR can be\n"
-	     "served. Says what to do where something is missing, and changes nothing.\n"
-	     "\n"
-	     "Each line is ok, warn (something will not work, or not as well as it could) or\n"
-	     "fail (layers will not work). The exit status is 1 if one of them is fail.\n"
-	     "\n"
-	     "Options:\n"
-	     "  -j, --json  print JSON\n"
-	     "  -h, --help  this text\n"
-	     "\n"
-	     "Manual: sluice-doctor(1).");
-	return CLI_OK;
-}
-
 void doctor_say(struct doctor *d, enum doctor_state state, const char *name, const char *advice,
 		const char *found, ...)
 {
@@ -100,9 +81,26 @@ static void do_json(const struct doctor *d)
 int cmd_doctor(int argc, char **argv)
 {
 	bool json = false;
-	const struct cli_option options[] = { { "json", 'j', &json, NULL }, { 0 } };
+	const struct cli_option options[] = {
+		CLI_JSON(&json),
+		{ 0 },
+	};
+	const struct cli_command command = {
+		.name = cmd,
+		.usage = "doctor [--json] [DIR]",
+		.about = "Checks whether this machine is fit for layers: features of the kernel, "
+			 "limits, the parts of this installation, the runtime directory; and "
+			 "whether DIR can be served. Says what to do where something is missing, "
+			 "and changes nothing.\n\nEach line is ok, warn (something will not work, "
+			 "or not as well as it could) or fail (layers will not work). The exit "
+			 "status is 1 if one of them is fail.",
+		.more = "Manual: sluice-doctor(1).",
+		.options = options,
+		.takes = "dir",
+		.arguments = 1,
+	};
 	struct doctor d = { 0 };
-	int status = cli_options(cmd, argc, argv, options, 1, do_help);
+	int status = cli_next(&command, argc, argv);
 
 	if (status)
 		return cli_end(status);

@@ -27,40 +27,6 @@
 #define ASK_MS	  1000
 #define WAIT_US	  100000
 
-static int help(void)
-{
-	puts("usage: sluice report [--name NAME] [--since WHEN] [--html FILE] [--json]\n"
-	     "                     [--job ID | --slurm JOBID] [--line] [--wait TIME]\n"
-	     "                     [--what-if]\n"
-	     "                     [FILE]...\n"
-	     "\n"
-	     "Who used what, who waited for whom, and what the policy changed: from the\n"
-	     "account that the I/O nodes of a layer keep, also after the layer is down.\n"
-	     "\n"
-	     "Options:\n"
-	     "      --name NAME   which layer; default: the one that is up, or 'default'\n"
-	     "  -s, --since WHEN  only from then on: 2h, 30m, 7d before now, 14:30 (today),\n"
-	     "                    2026-11-16 or 2026-11-16T14:30; default: all\n"
-	     "      --job ID      only this job, and for whom it waited\n"
-	     "      --slurm JOBID the same for a job of Slurm: 4711; 4711.0 is taken as 4711\n"
-	     "      --line        of that job one line, as for the end of its output\n"
-	     "      --wait TIME   first wait until its programs have ended, at most so long\n"
-	     "      --html FILE   a page with charts\n"
-	     "      --what-if     instead: what each grant policy would have done, simulated\n"
-	     "  -j, --json        print JSON\n"
-	     "  -h, --help        this text\n"
-	     "\n"
-	     "FILE: accounts kept by 'sluiced ionode --usage FILE'.\n"
-	     "\n"
-	     "Columns: AVERAGE bytes/s while it did I/O; HELD by its own max; WAITED with\n"
-	     "requests that were not sent yet; SAVED against equal shares: how much longer it\n"
-	     "would have needed; below 0 it was put behind others. Of a layer in observe mode:\n"
-	     "HELD and WAITED are what would have been; nothing was held.\n"
-	     "\n"
-	     "Manual: sluice-report(1).");
-	return CLI_OK;
-}
-
 /* ---- since when ---- */
 
 static bool parse_clock(const char *text, time_t now, time_t *out)
@@ -499,13 +465,45 @@ int cmd_report(int argc, char **argv)
 	bool as_json = false, line = false, what_if = false;
 	char slurm_id[REPORT_ID];
 	const struct cli_option options[] = {
-		{ "name", 0, NULL, &name },	  { "since", 's', NULL, &since },
-		{ "html", 0, NULL, &html },	  { "job", 0, NULL, &job },
-		{ "slurm", 0, NULL, &slurm },	  { "line", 0, &line, NULL },
-		{ "wait", 0, NULL, &wait },	  { "json", 'j', &as_json, NULL },
-		{ "what-if", 0, &what_if, NULL }, { 0 }
+		{ "name", 0, "NAME", .values = "<layer>", .text = &name,
+		  .help = "which layer; default: the one that is up, or 'default'" },
+		{ "since", 's', "WHEN", .text = &since,
+		  .help = "only from then on: 2h, 30m, 7d before now, 14:30 (today), 2026-11-16 or "
+			  "2026-11-16T14:30; default: all" },
+		{ "job", 0, "ID", .text = &job, .help = "only this job, and for whom it waited" },
+		{ "slurm", 0, "JOBID", .text = &slurm,
+		  .help = "the same for a job of Slurm: 4711; 4711.0 is taken as 4711 " },
+		{ "line", 0, NULL, .flag = &line,
+		  .help = "of that job one line, as for the end of its output" },
+		{ "wait", 0, "TIME", .text = &wait,
+		  .help = "first wait until its programs have ended, at most so long" },
+		{ "html", 0, "FILE", .values = "<file>", .text = &html,
+		  .help = "a page with charts" },
+		{ "what-if", 0, NULL, .flag = &what_if,
+		  .help = "instead: what each grant policy would have done, simulated" },
+		CLI_JSON(&as_json),
+		{ 0 },
 	};
-	int status = cli_options(CMD, argc, argv, options, argc, help);
+	const struct cli_command command = {
+		.name = CMD,
+		.usage = "report [--name NAME] [--since WHEN] [--html FILE] [--json]\n"
+			 "                     [--job ID | --slurm JOBID] [--line] [--wait TIME]\n"
+			 "                     [--what-if]\n"
+			 "                     [FILE]...",
+		.about =
+			"Who used what, who waited for whom, and what the policy changed: from the "
+			"account that the I/O nodes of a layer keep, also after the layer is down.",
+		.more = "FILE: accounts kept by 'sluiced ionode --usage FILE'.\n\nColumns: AVERAGE "
+			"bytes/s while it did I/O; HELD by its own max; WAITED with requests that "
+			"were not sent yet; SAVED against equal shares: how much longer it would "
+			"have needed; below 0 it was put behind others. Of a layer in observe "
+			"mode: HELD and WAITED are what would have been; nothing was "
+			"held.\n\nManual: sluice-report(1).",
+		.options = options,
+		.takes = "file",
+		.arguments = -1,
+	};
+	int status = cli_next(&command, argc, argv);
 	struct report r = { 0 };
 	struct layer l = { .name = "", .lock = -1 };
 	int64_t since_s, wait_ns = 0;

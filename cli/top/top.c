@@ -17,35 +17,8 @@
 
 static const char cmd[] = "top";
 
-enum { O_NAME = 256, O_SORT, O_REVERSE, O_FILTER, O_NO_COLOR, O_COLUMNS };
-
 #define EVERY_MIN_NS INT64_C(100000000)
 #define EVERY_MAX_NS INT64_C(86400000000000)
-
-static int to_help(void)
-{
-	puts("usage: sluice top [--name NAME] [--sort KEY] [--filter TEXT] [--interval TIME]\n"
-	     "       sluice top --batch [-n COUNT] [--columns N] [OPTION]...\n"
-	     "\n"
-	     "Watches the jobs of a layer: who moves how much, who waits, and why. Keys sort,\n"
-	     "filter, pause, and change a job's min, max and weight; '?' explains them.\n"
-	     "\n"
-	     "Options:\n"
-	     "      --name NAME      which layer; not needed if only one is up\n"
-	     "      --sort KEY       now (the default), name, average, iops, ops, queue, held,\n"
-	     "                       p50, p99, set, min, max or weight\n"
-	     "      --reverse        the other way round\n"
-	     "      --filter TEXT    only jobs with this in their name or reason\n"
-	     "  -d, --interval TIME  ask every so often; 1 second\n"
-	     "      --no-color       without colours, as with NO_COLOR in the environment\n"
-	     "  -b, --batch          plain text to standard output, one after the other\n"
-	     "  -n, --count N        with --batch: so often, then end\n"
-	     "      --columns N      with --batch: so wide (60 to 512); 80\n"
-	     "  -h, --help           this text\n"
-	     "\n"
-	     "Manual: sluice-top(1).");
-	return CLI_OK;
-}
 
 /* ---- without a terminal ---- */
 
@@ -120,14 +93,39 @@ struct asked {
 static int to_options(int argc, char **argv, struct asked *a)
 {
 	const struct cli_option options[] = {
-		{ "name", 0, NULL, &a->name },	      { "sort", 0, NULL, &a->sort },
-		{ "reverse", 0, &a->reverse, NULL },  { "filter", 0, NULL, &a->filter },
-		{ "interval", 'd', NULL, &a->every }, { "no-color", 0, &a->plain, NULL },
-		{ "batch", 'b', &a->batch, NULL },    { "count", 'n', NULL, &a->count },
-		{ "columns", 0, NULL, &a->columns },  { 0 },
+		CLI_LAYER(&a->name),
+		{ "sort", 0, "KEY",
+		  .values = "now name average iops ops queue held p50 p99 set min max weight",
+		  .text = &a->sort,
+		  .help = "now (the default), name, average, iops, ops, queue, held, p50, p99, "
+			  "set, min, max or weight" },
+		{ "reverse", 0, NULL, .flag = &a->reverse, .help = "the other way round" },
+		{ "filter", 0, "TEXT", .text = &a->filter,
+		  .help = "only jobs with this in their name or reason" },
+		{ "interval", 'd', "TIME", .text = &a->every,
+		  .help = "ask every so often; 1 second" },
+		{ "no-color", 0, NULL, .flag = &a->plain,
+		  .help = "without colours, as with NO_COLOR in the environment" },
+		{ "batch", 'b', NULL, .flag = &a->batch,
+		  .help = "plain text to standard output, one after the other" },
+		{ "count", 'n', "N", .text = &a->count,
+		  .help = "with --batch: so often, then end" },
+		{ "columns", 0, "N", .text = &a->columns,
+		  .help = "with --batch: so wide (60 to 512); 80" },
+		{ 0 },
+	};
+	const struct cli_command command = {
+		.name = cmd,
+		.usage = "top [--name NAME] [--sort KEY] [--filter TEXT] [--interval TIME]\n"
+			 "top --batch [-n COUNT] [--columns N] [OPTION]...",
+		.about = "Watches the jobs of a layer: who moves how much, who waits, and why. "
+			 "Keys sort, filter, pause, and change a job's min, max and weight; '?' "
+			 "explains them.",
+		.more = "Manual: sluice-top(1).",
+		.options = options,
 	};
 
-	return cli_options(cmd, argc, argv, options, 0, to_help);
+	return cli_next(&command, argc, argv);
 }
 
 static int to_unknown_sort(const char *word)

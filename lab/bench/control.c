@@ -361,41 +361,34 @@ static int all_parts(struct control *c)
 	return status;
 }
 
-static int help(void)
-{
-	puts("usage: sluice bench control [--quick] [--nodes N] [--filter TEXT] [--json]\n"
-	     "\n"
-	     "Measures what decisions for a whole machine cost: how many I/O nodes each job\n"
-	     "gets (mckp), which jobs may do I/O now (grant), the period of a job (period);\n"
-	     "how long a running job takes to move to another I/O node (remap); and what a\n"
-	     "controller of 100, 1,000 and 10,000 I/O nodes needs for a report, how long until\n"
-	     "its order is there, and its memory (nodes).\n"
-	     "\n"
-	     "Options:\n"
-	     "  -f, --filter TEXT  only rows that hold every word of TEXT, such as\n"
-	     "                     'what=grant policy=set-10'\n"
-	     "  -n, --nodes N      only the row for a controller of so many I/O nodes\n"
-	     "  -q, --quick        shorter and less exact\n"
-	     "  -j, --json         print JSON\n"
-	     "  -h, --help         this text");
-	return CLI_OK;
-}
-
 int bench_control(int argc, char **argv)
 {
 	struct control c = { .filter = "" };
 	const char *nodes = NULL;
 	const struct cli_option options[] = {
-		{ "filter", 'f', .text = &c.filter },
-		{ "nodes", 'n', .text = &nodes },
-		{ "quick", 'q', .flag = &c.quick },
-		{ "json", 'j', .flag = &c.json },
+		{ "filter", 'f', "TEXT", .text = &c.filter,
+		  .help = "only rows that hold every word of TEXT, such as 'what=grant "
+			  "policy=set-10'" },
+		{ "nodes", 'n', "N", .text = &nodes,
+		  .help = "only the row for a controller of so many I/O nodes" },
+		{ "quick", 'q', NULL, .flag = &c.quick, .help = "shorter and less exact" },
+		CLI_JSON(&c.json),
 		{ 0 },
+	};
+	const struct cli_command command = {
+		.name = CMD,
+		.usage = "bench control [--quick] [--nodes N] [--filter TEXT] [--json]",
+		.about = "Measures what decisions for a whole machine cost: how many I/O nodes "
+			 "each job gets (mckp), which jobs may do I/O now (grant), the period of a "
+			 "job (period); how long a running job takes to move to another I/O node "
+			 "(remap); and what a controller of 100, 1,000 and 10,000 I/O nodes needs "
+			 "for a report, how long until its order is there, and its memory (nodes).",
+		.options = options,
 	};
 	unsigned long count;
 	int status;
 
-	if ((status = cli_options(CMD, argc, argv, options, 0, help)))
+	if ((status = cli_next(&command, argc, argv)))
 		return cli_end(status);
 	if (nodes && check_count(nodes, 10, 1000000, &count))
 		return cli_usage(CMD, "--nodes: '%s' is not a number from 10 to 1000000.", nodes);

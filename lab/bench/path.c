@@ -327,41 +327,36 @@ static int measure_all(struct path_bench *b, unsigned wanted)
 
 /* ---- the command ---- */
 
-static int help(void)
-{
-	puts("usage: sluice bench path [--quick] [--rows LIST] [--filter TEXT] [--dir DIR]\n"
-	     "                         [--json]\n"
-	     "\n"
-	     "Measures programs in a layer against the same programs without it, in turn:\n"
-	     "bandwidth, time of a call, CPU time of both ends, and what starting programs\n"
-	     "costs. The layer is its own; nothing is left behind.\n"
-	     "\n"
-	     "Options:\n"
-	     "  -r, --rows LIST    groups of rows, with commas: alone, contend, small,\n"
-	     "                     meta, contact, busy, tcp, disk, odirect, capacity,\n"
-	     "                     gate; default is all\n"
-	     "  -f, --filter TEXT  only rows that hold every word, as 'size=4096 mode=forward'\n"
-	     "  -d, --dir DIR      directory on the disk; default is the current one\n"
-	     "  -q, --quick        shorter and less exact\n"
-	     "  -j, --json         print JSON\n"
-	     "  -h, --help         this text");
-	return CLI_OK;
-}
-
 int bench_path(int argc, char **argv)
 {
 	static struct path_bench b;
 	const char *list = NULL;
 	const struct cli_option options[] = {
-		{ "rows", 'r', .text = &list },		 { "filter", 'f', .text = &b.filter },
-		{ "dir", 'd', .text = &b.disk },	 { "quick", 'q', .flag = &b.quick },
-		{ "json", 'j', .flag = &b.json_wanted }, { 0 },
+		{ "rows", 'r', "LIST", .text = &list,
+		  .help = "groups of rows, with commas: alone, contend, small, meta, contact, "
+			  "busy, tcp, disk, odirect, capacity, gate; default is all" },
+		{ "filter", 'f', "TEXT", .text = &b.filter,
+		  .help = "only rows that hold every word, as 'size=4096 mode=forward'" },
+		{ "dir", 'd', "DIR", .values = "<dir>", .text = &b.disk,
+		  .help = "directory on the disk; default is the current one" },
+		{ "quick", 'q', NULL, .flag = &b.quick, .help = "shorter and less exact" },
+		CLI_JSON(&b.json_wanted),
+		{ 0 },
+	};
+	const struct cli_command command = {
+		.name = PATH_CMD,
+		.usage = "bench path [--quick] [--rows LIST] [--filter TEXT] [--dir DIR]\n"
+			 "                         [--json]",
+		.about = "Measures programs in a layer against the same programs without it, in "
+			 "turn: bandwidth, time of a call, CPU time of both ends, and what "
+			 "starting programs costs. The layer is its own; nothing is left behind.",
+		.options = options,
 	};
 	unsigned wanted;
 	int status;
 
 	b = (struct path_bench){ .disk = "." };
-	if ((status = cli_options(PATH_CMD, argc, argv, options, 0, help)))
+	if ((status = cli_next(&command, argc, argv)))
 		return cli_end(status);
 	if ((status = bench_rows(PATH_CMD, list, group_names, &wanted)))
 		return status;

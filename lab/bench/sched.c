@@ -236,22 +236,6 @@ static int measure_all(const struct rows *rows, const struct bench_times *times,
 	return CLI_OK;
 }
 
-static int help(void)
-{
-	puts("usage: sluice bench sched [--quick] [--filter TEXT] [--json]\n"
-	     "\n"
-	     "Measures the CPU time that libsluice takes for a request, from sl_add() over\n"
-	     "sl_next() to sl_done(), for each policy and several loads. No I/O is done.\n"
-	     "\n"
-	     "Options:\n"
-	     "  -f, --filter TEXT  only rows that hold every word of TEXT, such as\n"
-	     "                     'share=wfq jobs=1000' or 'random'\n"
-	     "  -q, --quick        shorter and less exact\n"
-	     "  -j, --json         print JSON\n"
-	     "  -h, --help         this text");
-	return CLI_OK;
-}
-
 int bench_sched(int argc, char **argv)
 {
 	static const struct bench_times normal = { 7, 40000000, 30000000, 3000000 };
@@ -260,14 +244,24 @@ int bench_sched(int argc, char **argv)
 	struct rows all = { .count = 0 }, rows = { .count = 0 };
 	bool json = false, quick = false;
 	const struct cli_option options[] = {
-		{ "filter", 'f', .text = &filter },
-		{ "quick", 'q', .flag = &quick },
-		{ "json", 'j', .flag = &json },
+		{ "filter", 'f', "TEXT", .text = &filter,
+		  .help = "only rows that hold every word of TEXT, such as 'share=wfq jobs=1000' "
+			  "or 'random'" },
+		{ "quick", 'q', NULL, .flag = &quick, .help = "shorter and less exact" },
+		CLI_JSON(&json),
 		{ 0 },
+	};
+	const struct cli_command command = {
+		.name = CMD,
+		.usage = "bench sched [--quick] [--filter TEXT] [--json]",
+		.about = "Measures the CPU time that libsluice takes for a request, from sl_add() "
+			 "over sl_next() to sl_done(), for each policy and several loads. No I/O "
+			 "is done.",
+		.options = options,
 	};
 	int status;
 
-	if ((status = cli_options(CMD, argc, argv, options, 0, help)))
+	if ((status = cli_next(&command, argc, argv)))
 		return cli_end(status);
 	all_rows(&all);
 	for (unsigned i = 0; i < all.count; i++)

@@ -271,41 +271,34 @@ static int measure_rows(struct share_bench *b, unsigned groups)
 	return private_end(&b->p, status);
 }
 
-static int help(void)
-{
-	puts("usage: sluice bench share [--quick] [--rows LIST] [--filter TEXT] [--json]\n"
-	     "\n"
-	     "Measures what two jobs, or one alone, get against what was promised, in a layer\n"
-	     "of its own with a capacity of 150 MB/s: what each moves, how much of it is\n"
-	     "used, and the CPU time of the nodes, as share of one CPU.\n"
-	     "\n"
-	     "Options:\n"
-	     "  -r, --rows LIST    cases, with commas: alone, weights, sets, min, max,\n"
-	     "                     grants; default is all\n"
-	     "  -f, --filter TEXT  only rows that hold every word, as 'size=4096 nodes=1'\n"
-	     "  -q, --quick        1 s for each row instead of 10\n"
-	     "  -j, --json         print JSON\n"
-	     "  -h, --help         this text");
-	return CLI_OK;
-}
-
 int bench_share(int argc, char **argv)
 {
 	static struct share_bench b;
 	const char *list = NULL;
 	const struct cli_option options[] = {
-		{ "rows", 'r', .text = &list },
-		{ "filter", 'f', .text = &b.filter },
-		{ "quick", 'q', .flag = &b.quick },
-		{ "json", 'j', .flag = &b.json_wanted },
+		{ "rows", 'r', "LIST", .text = &list,
+		  .help = "cases, with commas: alone, weights, sets, min, max, grants; default is "
+			  "all" },
+		{ "filter", 'f', "TEXT", .text = &b.filter,
+		  .help = "only rows that hold every word, as 'size=4096 nodes=1'" },
+		{ "quick", 'q', NULL, .flag = &b.quick, .help = "1 s for each row instead of 10" },
+		CLI_JSON(&b.json_wanted),
 		{ 0 },
+	};
+	const struct cli_command command = {
+		.name = CMD,
+		.usage = "bench share [--quick] [--rows LIST] [--filter TEXT] [--json]",
+		.about = "Measures what two jobs, or one alone, get against what was promised, in "
+			 "a layer of its own with a capacity of 150 MB/s: what each moves, how "
+			 "much of it is used, and the CPU time of the nodes, as share of one CPU.",
+		.options = options,
 	};
 	unsigned groups, count = 0;
 	struct row row;
 	int status;
 
 	b = (struct share_bench){ 0 };
-	if ((status = cli_options(CMD, argc, argv, options, 0, help)))
+	if ((status = cli_next(&command, argc, argv)))
 		return cli_end(status);
 	if ((status = bench_rows(CMD, list, case_names, &groups)))
 		return status;

@@ -216,35 +216,28 @@ static int measure_all(const char *filter, bool quick, bool json)
 	return status;
 }
 
-static int help(void)
-{
-	puts("usage: sluice bench sim [--quick] [--filter TEXT] [--json]\n"
-	     "\n"
-	     "Measures how many events the simulator does in a second of CPU time: starts and\n"
-	     "ends of I/O phases, or requests.\n"
-	     "\n"
-	     "Options:\n"
-	     "  -f, --filter TEXT  only rows that hold every word of TEXT, such as\n"
-	     "                     'level=phase apps=100'\n"
-	     "  -q, --quick        shorter and less exact\n"
-	     "  -j, --json         print JSON\n"
-	     "  -h, --help         this text");
-	return CLI_OK;
-}
-
 int bench_sim(int argc, char **argv)
 {
 	const char *filter = "";
 	bool json = false, quick = false, any = false;
 	const struct cli_option options[] = {
-		{ "filter", 'f', .text = &filter },
-		{ "quick", 'q', .flag = &quick },
-		{ "json", 'j', .flag = &json },
+		{ "filter", 'f', "TEXT", .text = &filter,
+		  .help = "only rows that hold every word of TEXT, such as 'level=phase "
+			  "apps=100'" },
+		{ "quick", 'q', NULL, .flag = &quick, .help = "shorter and less exact" },
+		CLI_JSON(&json),
 		{ 0 },
+	};
+	const struct cli_command command = {
+		.name = CMD,
+		.usage = "bench sim [--quick] [--filter TEXT] [--json]",
+		.about = "Measures how many events the simulator does in a second of CPU time: "
+			 "starts and ends of I/O phases, or requests.",
+		.options = options,
 	};
 	int status;
 
-	if ((status = cli_options(CMD, argc, argv, options, 0, help)))
+	if ((status = cli_next(&command, argc, argv)))
 		return cli_end(status);
 	for (size_t i = 0; i < ROWS; i++)
 		any |= wanted(&rows[i], filter);

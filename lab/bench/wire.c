@@ -443,24 +443,6 @@ static int (*const groups[])(struct wire_bench *) = { cached, bursts,  shares, d
 
 /* ---- the command ---- */
 
-static int help(void)
-{
-	puts("usage: sluice bench wire [--quick] [--rows LIST] [--json] [--testfs FILE] DIR\n"
-	     "\n"
-	     "Measures what a layer does to a file system with a page cache and a bandwidth,\n"
-	     "against the same programs without it. DIR: one that 'scripts/testfs start' has\n"
-	     "started, which needs root. Its bandwidth is set to 100 MB/s, and changed.\n"
-	     "\n"
-	     "Options:\n"
-	     "  -r, --rows LIST    groups, with commas: cached, burst, shares, device, small,\n"
-	     "                     auto, change, wrong, alone, observe; default is all\n"
-	     "  -q, --quick        3 s for each load, once, instead of 6 or 10\n"
-	     "      --testfs FILE  the script; default is scripts/testfs\n"
-	     "  -j, --json         print JSON\n"
-	     "  -h, --help         this text");
-	return CLI_OK;
-}
-
 static int measure(struct wire_bench *b, unsigned wanted)
 {
 	struct wire_load files[2] = { { .pattern = "fill" }, { .pattern = "fill" } };
@@ -485,17 +467,32 @@ int bench_wire(int argc, char **argv)
 	static struct wire_bench b;
 	const char *list = NULL;
 	const struct cli_option options[] = {
-		{ "rows", 'r', .text = &list },
-		{ "quick", 'q', .flag = &b.quick },
-		{ "json", 'j', .flag = &b.json_wanted },
-		{ "testfs", 0, .text = &b.testfs },
+		{ "rows", 'r', "LIST", .text = &list,
+		  .help = "groups, with commas: cached, burst, shares, device, small, auto, "
+			  "change, wrong, alone, observe; default is all" },
+		{ "quick", 'q', NULL, .flag = &b.quick,
+		  .help = "3 s for each load, once, instead of 6 or 10" },
+		{ "testfs", 0, "FILE", .values = "<file>", .text = &b.testfs,
+		  .help = "the script; default is scripts/testfs" },
+		CLI_JSON(&b.json_wanted),
 		{ 0 },
+	};
+	const struct cli_command command = {
+		.name = CMD,
+		.usage = "bench wire [--quick] [--rows LIST] [--json] [--testfs FILE] DIR",
+		.about = "Measures what a layer does to a file system with a page cache and a "
+			 "bandwidth, against the same programs without it. DIR: one that "
+			 "'scripts/testfs start' has started, which needs root. Its bandwidth is "
+			 "set to 100 MB/s, and changed.",
+		.options = options,
+		.takes = "dir",
+		.arguments = 1,
 	};
 	unsigned wanted;
 	int status;
 
 	b = (struct wire_bench){ .testfs = "scripts/testfs" };
-	if ((status = cli_options(CMD, argc, argv, options, 1, help)))
+	if ((status = cli_next(&command, argc, argv)))
 		return cli_end(status);
 	if ((status = bench_rows(CMD, list, group_names, &wanted)))
 		return status;

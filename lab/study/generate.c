@@ -17,28 +17,50 @@
 
 #define TEXT 400
 
-static const struct option longs[] = {
-	{ "generate", required_argument, NULL, OPT_GENERATE },
-	{ "import-darshan", required_argument, NULL, OPT_DARSHAN },
-	{ "seed", required_argument, NULL, OPT_SEED },
-	{ "apps", required_argument, NULL, OPT_APPS },
-	{ "small", required_argument, NULL, OPT_SMALL },
-	{ "large", required_argument, NULL, OPT_LARGE },
-	{ "very-large", required_argument, NULL, OPT_VERY_LARGE },
-	{ "io-ratio", required_argument, NULL, OPT_IO_RATIO },
-	{ "load", required_argument, NULL, OPT_LOAD },
-	{ "vary", required_argument, NULL, OPT_VARY },
-	{ "vary-io", required_argument, NULL, OPT_VARY_IO },
-	{ "burst-buffer", no_argument, NULL, OPT_BUFFER },
-	{ "high", required_argument, NULL, OPT_HIGH },
-	{ "hint-error", no_argument, NULL, OPT_HINT_ERROR },
-	{ "set", required_argument, NULL, OPT_SET },
-	{ "iterations", required_argument, NULL, OPT_ITERATIONS },
-	{ "gap", required_argument, NULL, OPT_GAP },
-	{ "bandwidth", required_argument, NULL, OPT_BANDWIDTH },
-	{ "output", required_argument, NULL, 'o' },
-	{ "help", no_argument, NULL, 'h' },
+static const struct cli_option options[] = {
+	{ "generate", OPT_GENERATE, "KIND", .values = "intrepid mira mix iosets persched",
+	  .help = "a scenario of this kind" },
+	{ "import-darshan", OPT_DARSHAN, "LOG", .values = "<file>",
+	  .help = "a scenario of what darshan-parser or darshan-dxt-parser prints; each makes a "
+		  "job" },
+	{ "seed", OPT_SEED, "S", .help = "equal seeds make equal scenarios (default 1)" },
+	{ "apps", OPT_APPS, "N", .help = "so many applications, in the proportions of the kind" },
+	{ "small", OPT_SMALL, "N", .help = "so many of the small class" },
+	{ "large", OPT_LARGE, "N", .help = "so many of the large class" },
+	{ "very-large", OPT_VERY_LARGE, "N", .help = "so many of the very large class" },
+	{ "io-ratio", OPT_IO_RATIO, "R",
+	  .help = "mean time of I/O over that of computing, alone: 0.2" },
+	{ "load", OPT_LOAD, "L",
+	  .help = "choose the bandwidth so that all together ask for L times it" },
+	{ "vary", OPT_VARY, "P", .help = "computing varies: uniform from x to x + P percent" },
+	{ "vary-io", OPT_VARY_IO, "P", .help = "the volume does" },
+	{ "burst-buffer", OPT_BUFFER, NULL, .help = "with the machine's burst buffer" },
+	{ "high", OPT_HIGH, "N", .help = "iosets: of high frequency are N (default 1)" },
+	{ "hint-error", OPT_HINT_ERROR, NULL,
+	  .help = "iosets: each period is told as 0.5 or 1.5 times what it is" },
+	{ "set", OPT_SET, "N", .help = "persched: 1 to 10" },
+	{ "iterations", OPT_ITERATIONS, "N",
+	  .help = "of the longest application; 0: until the window ends. Of logs: N equal ones "
+		  "instead of what was recorded" },
+	{ "gap", OPT_GAP, "S",
+	  .help = "logs: accesses further apart are two phases (default 1 s)" },
+	{ "bandwidth", OPT_BANDWIDTH, "R",
+	  .help = "logs: of the platform (default: the fastest phase's)" },
+	{ "output", 'o', "FILE", .values = "<file>", .help = "write there" },
 	{ 0 },
+};
+static const struct cli_command command = {
+	.name = SIM_ASKED_USE,
+	.usage = "sim --generate KIND [OPTION]... [-o FILE]\n"
+		 "sim --import-darshan LOG... [OPTION]... [-o FILE]",
+	.about = "Writes a scenario for 'sluice sim' to standard output, or to FILE.\n\nKinds:\n  "
+		 "intrepid  small and large applications on that machine (RR-8519, section 4)\n  "
+		 "mira      the same on Mira\n  mix       small, large and very large ones on "
+		 "Intrepid\n  iosets    jobs of high and of low frequency (RR-9537, section 5)\n  "
+		 "persched  a set of applications of ACM TOPC 6(2), Table 2",
+	.options = options,
+	.arguments = -1,
+	.takes = "file",
 };
 
 #define MACHINES (1U << SL_GENERATE_INTREPID | 1U << SL_GENERATE_MIRA | 1U << SL_GENERATE_MIX)
@@ -64,44 +86,6 @@ static const unsigned meant_for[OPT_END - OPT_GENERATE] = {
 	[OPT_GAP - OPT_GENERATE] = DARSHAN,
 	[OPT_BANDWIDTH - OPT_GENERATE] = DARSHAN,
 };
-
-static int sg_help(void)
-{
-	puts("usage: sluice sim --generate KIND [OPTION]... [-o FILE]\n"
-	     "       sluice sim --import-darshan LOG... [OPTION]... [-o FILE]\n"
-	     "\n"
-	     "Writes a scenario for 'sluice sim' to standard output, or to FILE.\n"
-	     "\n"
-	     "Kinds:\n"
-	     "  intrepid  small and large applications on that machine (RR-8519, section 4)\n"
-	     "  mira      the same on Mira\n"
-	     "  mix       small, large and very large ones on Intrepid\n"
-	     "  iosets    jobs of high and of low frequency (RR-9537, section 5)\n"
-	     "  persched  a set of applications of ACM TOPC 6(2), Table 2\n"
-	     "\n"
-	     "Options:\n"
-	     "  --seed S           equal seeds make equal scenarios (default 1)\n"
-	     "  --apps N           so many applications, in the proportions of the kind\n"
-	     "  --small N, --large N, --very-large N\n"
-	     "                     so many of each class\n"
-	     "  --io-ratio R       mean time of I/O over that of computing, alone: 0.2\n"
-	     "  --load L           choose the bandwidth so that all together ask for L times it\n"
-	     "  --vary P           computing varies: uniform from x to x + P percent\n"
-	     "  --vary-io P        the volume does\n"
-	     "  --burst-buffer     with the machine's burst buffer\n"
-	     "  --high N           iosets: of high frequency are N (default 1)\n"
-	     "  --hint-error       iosets: each period is told as 0.5 or 1.5 times what it is\n"
-	     "  --set N            persched: 1 to 10\n"
-	     "  --iterations N     of the longest application; 0: until the window ends.\n"
-	     "                     Of logs: N equal ones instead of what was recorded\n"
-	     "  --gap S            logs: accesses further apart are two phases (default 1 s)\n"
-	     "  --bandwidth R      logs: of the platform (default: the fastest phase's)\n"
-	     "  -o, --output FILE  write there\n"
-	     "  -h, --help         this text\n"
-	     "\n"
-	     "LOG is what darshan-parser or darshan-dxt-parser prints; each makes a job.");
-	return CLI_OK;
-}
 
 /* ---- numbers ---- */
 
@@ -173,13 +157,13 @@ void sim_asked_word(FILE *f, const char *word)
 void sim_asked_command(FILE *f, const struct sim_asked *a)
 {
 	fputs("#\n#\tsluice sim", f);
-	for (const struct option *o = longs; o->name; o++) {
-		if (o->val < OPT_GENERATE || o->val == OPT_DARSHAN || !sim_asked_value(a, o->val))
+	for (const struct cli_option *o = options; o->name; o++) {
+		if (o->key < OPT_GENERATE || o->key == OPT_DARSHAN || !sim_asked_value(a, o->key))
 			continue;
 		fprintf(f, " --%s", o->name);
-		if (o->has_arg == required_argument) {
+		if (o->arg) {
 			fputc(' ', f);
-			sim_asked_word(f, sim_asked_value(a, o->val));
+			sim_asked_word(f, sim_asked_value(a, o->key));
 		}
 	}
 	for (int i = 0; i < a->n_logs; i++) {
@@ -349,10 +333,10 @@ static int sg_run(struct sim_asked *a)
 		if (a->n_logs)
 			return cli_usage(SIM_ASKED_USE, "unexpected argument '%s'.", a->logs[0]);
 	}
-	for (const struct option *o = longs; o->name; o++)
-		if (o->val > OPT_DARSHAN && sim_asked_value(a, o->val) &&
-		    meant_for[o->val - OPT_GENERATE] &&
-		    !(meant_for[o->val - OPT_GENERATE] & 1U << kind))
+	for (const struct cli_option *o = options; o->name; o++)
+		if (o->key > OPT_DARSHAN && sim_asked_value(a, o->key) &&
+		    meant_for[o->key - OPT_GENERATE] &&
+		    !(meant_for[o->key - OPT_GENERATE] & 1U << kind))
 			return cli_usage(SIM_ASKED_USE, "--%s means nothing for %s.", o->name,
 					 kind == SL_GENERATE_KINDS ? "a log"
 								   : sl_generate_name(kind));
@@ -362,27 +346,32 @@ static int sg_run(struct sim_asked *a)
 int sim_generate_main(int argc, char **argv)
 {
 	struct sim_asked a = { 0 };
+	struct cli_command own = command;
 	int opt, rc;
 
+	if (strstr(argv[1], "import"))
+		own.name = "sim --import-darshan";
 	/* Before an option takes it for its value. */
-	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+		optind = 0;
 		if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h"))
-			return sg_help();
+			return cli_end(cli_next(&own, 2, (char *[]){ argv[0], argv[i], NULL }));
+	}
 	optind = 0;
 	a.logs = calloc((size_t)argc, sizeof(*a.logs));
 	if (!a.logs)
 		return cli_fail(SIM_ASKED_CMD, "out of memory.");
-	while ((opt = cli_getopt(SIM_ASKED_USE, argc, argv, "o:h", longs)) != -1) {
-		if (opt == '?' || opt == 'h') {
-			free(a.logs);
-			return opt == 'h' ? sg_help() : CLI_USAGE;
-		}
+	while ((opt = cli_next(&command, argc, argv)) > CLI_USAGE) {
 		if (opt == 'o')
 			a.output = optarg;
 		else if (opt == OPT_DARSHAN)
 			a.logs[a.n_logs++] = optarg;
 		else
 			a.value[opt - OPT_GENERATE] = optarg ? optarg : "";
+	}
+	if (opt) {
+		free(a.logs);
+		return cli_end(opt);
 	}
 	for (int i = optind; i < argc; i++)
 		a.logs[a.n_logs++] = argv[i];

@@ -25,7 +25,6 @@
 
 /* Options of the phase level. */
 enum { OF_CSV = 256, OF_HTML, OF_REPEAT, OF_JOBS, OF_WINDOW_MODE };
-static const char *const not_here[] = { "csv", "html", "repeat", "jobs", "window-mode" };
 
 struct study {
 	struct sl_requests s;
@@ -37,33 +36,6 @@ struct study {
 	struct sl_requests_app_result *app; /* n_apps for each policy */
 	bool json, per_app;
 };
-
-static int sr_help(void)
-{
-	puts("usage: sluice sim --requests [OPTION]... SCENARIO.yaml\n"
-	     "\n"
-	     "Simulates processes that read and write files on a few servers, request by\n"
-	     "request, with the scheduler of the daemon in each server, and compares its\n"
-	     "policies. A scenario with a controller is a layer of several I/O nodes: grants,\n"
-	     "and what jobs get over all nodes, are simulated, too. 'sluice replay' checks the\n"
-	     "recording of a node.\n"
-	     "\n"
-	     "Options:\n"
-	     "  -p, --policy SPEC  such as order=aioli,wait_us=500,share=pool; again for\n"
-	     "                     more. Default: those of the scenario, else each order\n"
-	     "  -d, --device NAME  this device instead of the scenario's, one of");
-	for (unsigned i = 0; sl_device_preset(i); i++)
-		printf("%s%s", i ? ", " : "                     ", sl_device_preset(i)->name);
-	puts("\n"
-	     "  -s, --seed S       of chance, instead of the scenario's\n"
-	     "  -w, --window N     batches in flight at a device, instead of the scenario's\n"
-	     "  -a, --per-app      the applications one by one, too\n"
-	     "  -j, --json         print JSON\n"
-	     "  -h, --help         this text\n"
-	     "\n"
-	     "The policies: sluice policy list. The scenario: sluice-sim(1).");
-	return CLI_OK;
-}
 
 /* ---- output ---- */
 
@@ -334,28 +306,46 @@ static int sr_scenario(struct study *t, const char *path, const struct sl_device
 
 static int sr_main(struct study *t, int argc, char **argv)
 {
-	static const struct option longs[] = {
-		{ "requests", no_argument, NULL, 'R' },
-		{ "policy", required_argument, NULL, 'p' },
-		{ "device", required_argument, NULL, 'd' },
-		{ "seed", required_argument, NULL, 's' },
-		{ "window", required_argument, NULL, 'w' },
-		{ "per-app", no_argument, NULL, 'a' },
-		{ "json", no_argument, NULL, 'j' },
-		{ "help", no_argument, NULL, 'h' },
-		{ "csv", no_argument, NULL, OF_CSV },
-		{ "html", required_argument, NULL, OF_HTML },
-		{ "repeat", required_argument, NULL, OF_REPEAT },
-		{ "jobs", required_argument, NULL, OF_JOBS },
-		{ "window-mode", required_argument, NULL, OF_WINDOW_MODE },
-		{ 0 },
-	};
 	struct sl_device_model device = { 0 };
 	const char *seed = NULL;
 	unsigned long window = 0, number;
+	bool here; /* what has led to this function */
+	const struct cli_option options[] = {
+		{ "requests", 'R', .flag = &here, .help = NULL },
+		{ "policy", 'p', "SPEC", .values = "<spec>",
+		  .help = "such as order=aioli,wait_us=500,share=pool; again for more. Default: "
+			  "those of the scenario, else each order" },
+		{ "device", 'd', "NAME", .values = "hdd raid ssd pastel graphene suno edel",
+		  .help = "this device instead of the scenario's: hdd, raid, ssd, pastel, "
+			  "graphene, suno or edel" },
+		{ "seed", 's', "S", .help = "of chance, instead of the scenario's" },
+		{ "window", 'w', "N",
+		  .help = "batches in flight at a device, instead of the scenario's" },
+		{ "per-app", 'a', NULL, .flag = &t->per_app,
+		  .help = "the applications one by one, too" },
+		CLI_JSON(&t->json),
+		{ "csv", OF_CSV, NULL, .help = NULL },
+		{ "html", OF_HTML, "FILE", .help = NULL },
+		{ "repeat", OF_REPEAT, "N", .help = NULL },
+		{ "jobs", OF_JOBS, "N", .help = NULL },
+		{ "window-mode", OF_WINDOW_MODE, "MODE", .help = NULL },
+		{ 0 },
+	};
+	const struct cli_command command = {
+		.name = USE,
+		.usage = "sim --requests [OPTION]... SCENARIO.yaml",
+		.about = "Simulates processes that read and write files on a few servers, request "
+			 "by request, with the scheduler of the daemon in each server, and "
+			 "compares its policies. A scenario with a controller is a layer of "
+			 "several I/O nodes: grants, and what jobs get over all nodes, are "
+			 "simulated, too. 'sluice replay' checks the recording of a node.",
+		.more = "The policies: sluice policy list. The scenario: sluice-sim(1).",
+		.options = options,
+		.arguments = 1,
+	};
 	int opt, status = CLI_OK;
 
-	while ((opt = cli_getopt(USE, argc, argv, "Rp:d:s:w:ajh", longs)) != -1) {
+	while ((opt = cli_next(&command, argc, argv)) > CLI_USAGE) {
 		if (opt == 'p')
 			status = sr_policy(t, optarg);
 		else if (opt == 'd')
@@ -365,24 +355,16 @@ static int sr_main(struct study *t, int argc, char **argv)
 		else if (opt == 'w' && check_count(optarg, 1, SL_REQUESTS_WINDOW, &window))
 			status = cli_usage(USE, "--window: '%s' is not a number from 1 to %d.",
 					   optarg, SL_REQUESTS_WINDOW);
-		else if (opt == 'a')
-			t->per_app = true;
-		else if (opt == 'j')
-			t->json = true;
-		else if (opt == 'h')
-			return sr_help();
 		else if (opt >= OF_CSV)
-			return cli_usage(USE, "--%s is not for --requests.",
-					 not_here[opt - OF_CSV]);
-		else if (opt == '?')
-			return CLI_USAGE;
+			status = cli_usage(USE, "--%s is not for --requests.",
+					   cli_find(&command, opt)->name);
 		if (status)
 			return status;
 	}
+	if (opt)
+		return cli_end(opt);
 	if (optind == argc)
 		return cli_usage(USE, "which scenario?");
-	if (argc - optind > 1)
-		return cli_usage(USE, "unexpected argument '%s'.", argv[optind + 1]);
 	return sr_scenario(t, sim_path(argv[optind]), device.name ? &device : NULL, window, seed);
 }
 
