@@ -146,7 +146,7 @@ static int read_options(struct request *r, int argc, char **argv)
 			  "default 0..8 times the sample" },
 		{ "policy", 'p', "P", .values = "<allocate>",
 		  .help = "again for more, 'all' for all; default: mckp" },
-		{ "jobs", 'J', "A,B,...", .text = &r->jobs,
+		{ "jobs", 'J', "LIST", .text = &r->jobs,
 		  .help = "these of the curves, in this order; one may be there several times; "
 			  "default: each once" },
 		{ "compute-nodes", 'C', "C",

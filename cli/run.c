@@ -246,10 +246,9 @@ static int ru_options(struct run *r, int argc, char **argv)
 		{ "min-ops", O_MIN_OPS, "N",
 		  .help = "metadata operations per second guaranteed to the job, out of the "
 			  "layer's --capacity-ops" },
-		{ "max-ops", O_MAX_OPS, "N",
+		{ "max-ops", O_MAX_OPS, "N|CLASS=N,...",
 		  .help = "never more metadata operations per second than this; also of one class: "
-			  "create=N, lookup=N, remove=N, list=N or attribute=N, more than one by "
-			  "commas" },
+			  "create, lookup, remove, list or attribute" },
 		{ "max-iops", O_MAX_IOPS, "N",
 		  .help = "never more reads and writes per second than this" },
 		{ "max-read", O_MAX_READ, "RATE",
@@ -267,25 +266,27 @@ static int ru_options(struct run *r, int argc, char **argv)
 			  "Slurm says)" },
 		{ "qos", K_QOS, "NAME", .help = "its quality of service (what Slurm says)" },
 		{ "partition", K_PARTITION, "NAME", .help = "its partition (what Slurm says)" },
-		{ "mode", 0, "MODE", .values = "=turn forward", .text = &r->mode,
-		  .help = "'turn' (the default): the program makes its own calls, as the node lets "
-			  "it; 'forward': the node makes them" },
-		{ "intercept", 0, "HOW", .values = "=auto preload gate", .text = &r->intercept,
-		  .help = "how calls are caught: 'preload', by a library inside programs that are "
-			  "linked dynamically; 'gate', by the kernel (seccomp), whatever the "
-			  "program; 'auto' (the default): a gate where the library cannot be" },
+		{ "mode", 0, "turn|forward", .values = "=turn forward", .text = &r->mode,
+		  .help = "the program makes its own calls when the node lets it, or the node "
+			  "makes them (turn)" },
+		{ "intercept", 0, "auto|preload|gate", .values = "=auto preload gate",
+		  .text = &r->intercept,
+		  .help = "how calls are caught: by a library inside programs that are linked "
+			  "dynamically (preload); by the kernel, with seccomp, whatever the "
+			  "program (gate); or a gate where the library cannot be (auto, the "
+			  "default)" },
 		{ "strict", 0, NULL, .flag = &r->strict,
 		  .help = "with a gate: every data call waits for the supervisor, also those that "
 			  "the library makes; without a gate the program is not run" },
-		{ "io-uring", 0, "WHAT", .values = "=refuse allow", .text = &r->uring,
-		  .help = "behind a gate: 'refuse' (the default), or 'allow', and what it moves is "
-			  "not seen" },
+		{ "io-uring", 0, "refuse|allow", .values = "=refuse allow", .text = &r->uring,
+		  .help = "behind a gate: refuse io_uring, or allow it although Sluice does not "
+			  "see what it moves (refuse)" },
 		{ "timeout", O_TIMEOUT, "TIME",
 		  .help = "how long I/O waits for a node that is silent (5s; 30s if the node makes "
 			  "the calls); then it goes on without" },
-		{ "fallback", 0, "WHAT", .values = "=direct error", .text = &r->fallback,
-		  .help = "then, where the node makes the calls: 'error' (default), or 'direct', "
-			  "to go on without the layer" },
+		{ "fallback", 0, "error|direct", .values = "=direct error", .text = &r->fallback,
+		  .help = "where the node makes the calls: after the timeout, fail them or go on "
+			  "without the layer (error)" },
 		{ "summary", O_SUMMARY, NULL,
 		  .help = "at the end, one line on what went through the layer, was held, and went "
 			  "past it; the default if standard error is a terminal" },

@@ -121,9 +121,9 @@ static int read_options(struct request *r, int argc, char **argv)
 		{ "policy", 'p', "SPEC", .values = "<grant>",
 		  .help = "a grant policy, such as min-max,gamma=50; again for more. Default: "
 			  "those of the scenario, else all" },
-		{ "window-mode", 'w', "MODE", .values = "exact paper",
-		  .help = "I/O phases at the window's edges: exact counts what moved inside, paper "
-			  "goes pro rata" },
+		{ "window-mode", 'w', "exact|paper", .values = "exact paper",
+		  .help = "I/O phases at the window's edges: count what moved inside, or pro rata "
+			  "(exact)" },
 		{ "repeat", 'r', "N",
 		  .help = "so many runs with different seeds: means with 95 % confidence "
 			  "intervals" },

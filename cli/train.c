@@ -290,7 +290,7 @@ int cmd_train(int argc, char **argv)
 		{ "tree", 't', "T1|T2|T3", .text = &a.tree,
 		  .help = "attributes: T1 op, files, file_bytes, spatiality, size, ratio; T2 "
 			  "without file_bytes (default); T3 also without files" },
-		{ "attributes", 'a', "LIST", .text = &a.attributes,
+		{ "attributes", 'a', "COLUMN,...", .text = &a.attributes,
 		  .help = "these columns instead" },
 		{ "class", 'c', "COLUMN", .text = &a.class_,
 		  .help = "to be told; default: best, or the last column" },
@@ -303,9 +303,9 @@ int cmd_train(int argc, char **argv)
 		  .help = "learn from these rows alone, as in procs=8,device!=edel" },
 		{ "test", 'E', "WHERE", .text = &a.test,
 		  .help = "and judge by these; needs --train" },
-		{ "leaves", 'l', "BY", .text = &a.leaves,
-		  .help = "time: a leaf chooses what loses least time (default, if there are "
-			  "times); count: what is best most often" },
+		{ "leaves", 'l', "time|count", .text = &a.leaves,
+		  .help = "a leaf chooses what loses least time (default, if there are times), or "
+			  "what is best most often" },
 		{ "confidence", 'C', "C", .text = &a.confidence,
 		  .help = "of pruning, up to 0.5: less prunes more; default 0.25" },
 		{ "smallest", 'm', "N", .text = &a.smallest,

@@ -97,17 +97,16 @@ static int up_options(struct up *u, int argc, char **argv)
 		{ "capacity-ops", O_KEY + CONFIG_CAPACITY_OPS, "N",
 		  .help = "metadata operations per second for all jobs, as 20k; auto: it is found "
 			  "(experimental)" },
-		{ "charge", O_KEY + CONFIG_CHARGE, "WHAT", .values = "wire calls",
-		  .help = "wire: what leaves the page cache; calls: each byte of each call "
-			  "(wire)" },
+		{ "charge", O_KEY + CONFIG_CHARGE, "wire|calls", .values = "wire calls",
+		  .help = "charge what leaves the page cache, or each byte of each call (wire)" },
 		{ "dirty", O_KEY + CONFIG_DIRTY, "SIZE",
 		  .help = "what a job may write before it waits for its write-back; 0: charged at "
 			  "the call (half a second's)" },
 		{ "observe", O_KEY + CONFIG_MODE, NULL,
 		  .help = "measure everything, hold nothing" },
-		{ "intercept", O_KEY + CONFIG_INTERCEPT, "HOW", .values = "strict auto",
-		  .help = "'strict': 'sluice run' puts a strict gate before all programs; 'auto': "
-			  "as that says (the default)" },
+		{ "intercept", O_KEY + CONFIG_INTERCEPT, "auto|strict", .values = "auto strict",
+		  .help = "strict: 'sluice run' puts a strict gate before all programs (auto: what "
+			  "its own --intercept says)" },
 		{ "policy", O_POLICY, "STAGE=SPEC", .values = "<spec>",
 		  .help = "policy of a stage, as share=io-sets or order=aioli,wait_us=500; may be "
 			  "given for each stage" },
@@ -154,10 +153,10 @@ static int up_options(struct up *u, int argc, char **argv)
 			  "it" },
 		{ "per-proc-bandwidth", O_KEY + CONFIG_PER_PROC, "RATE",
 		  .help = "what one process of a job can use (all)" },
-		{ "controller-loss", O_KEY + CONFIG_CONTROLLER_LOSS, "WHAT",
+		{ "controller-loss", O_KEY + CONFIG_CONTROLLER_LOSS, "grow|divide",
 		  .values = "grow divide",
-		  .help = "nodes without a controller 'grow' to the capacity of the layer, or "
-			  "'divide' it equally (grow)" },
+		  .help = "without a controller, nodes grow to the capacity of the layer, or "
+			  "divide it equally (grow)" },
 		{ "standby", O_KEY + CONFIG_STANDBY, NULL,
 		  .help = "a second controller, which takes over if the first dies or is stopped" },
 		{ "direct", O_KEY + CONFIG_DIRECT, NULL,

@@ -67,28 +67,6 @@ options_of() { # command, word…
 	"$SLUICE" "$@" --help | grep -E '^ +(-., )?--[a-z]' | sed 's/\([^ ]\)  .*/\1/' | grep -oE -- '--[a-z-]+' | sort -u
 }
 
-# Those in the tables of the sources, by the file that a command has for itself, or begins with its name.
-options_known() { # command
-	find "$SOURCE_DIR/cli" -name "$1.c" -o -name "$1-*.c" | xargs grep -ohE \
-		"\{ (\.name = )?\"[a-z][a-z-]+\", ([a-z]+_argument, |0, |'.', |\.(text|flag|letter))" |
-		grep -oE '"[a-z-]+"' | tr -d '"' | sort -u
-}
-
-@test "there is no option that no help text names" {
-	for command in $(commands | grep -vE '^(help|version)$'); do
-		texts=$("$SLUICE" "$command" --help)
-		case $command in
-		bench) for what in sched path share sim control wire; do texts+=$("$SLUICE" bench $what --help); done ;;
-		sim) for mode in --requests --generate; do texts+=$("$SLUICE" sim $mode --help); done ;;
-		esac
-		known=$(options_known "$command")
-		[ -n "$known" ] || { echo "$command: no options in its sources"; false; }
-		for option in $known; do
-			grep -qE -- "--$option([^a-z-]|$)" <<<"$texts" || { echo "$command: nothing of --$option"; false; }
-		done
-	done
-}
-
 @test "values are offered where an option has some, and not where it has none" {
 	"$SLUICE" up --name east "$DIR" >/dev/null
 	has "$(offers sluice status --name '')" east

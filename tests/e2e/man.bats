@@ -63,7 +63,12 @@ help_texts() { # command
 	esac
 }
 
-@test "every command has a page with all its options, and is in sluice(1)" {
+# Each option of a help text with its argument: "--name NAME".
+options_of() {
+	grep -oE -- '^ .{5}--[a-z-]+( [^ ]+|\[=[^ ]+|$)?' | sed -E 's/^ .{5}//; s/ $//'
+}
+
+@test "every command has a page with all its options and their arguments, and is in sluice(1)" {
 	bad=
 	count=0
 	for name in $(commands); do
@@ -73,9 +78,10 @@ help_texts() { # command
 		grep -qx '# EXIT STATUS' "$page" || bad+=" exit-status:$name"
 		sed -n '/^# SEE ALSO/,$p' "$SOURCE_DIR/man/sluice.1.scd" | grep -qF "*sluice-$name*(1)" ||
 			bad+=" see-also:$name"
-		for option in $(help_texts "$name" | grep -oE -- '--[a-z][a-z-]+' | sort -u); do
-			grep -qE -- "$option([^a-z-]|$)" "$page" || bad+=" sluice-$name(1):$option"
-		done
+		text=$(tr -d '*_\\' <"$page")
+		while read -r option; do
+			grep -qwF -- "$option" <<<"$text" || bad+=" sluice-$name(1):'$option'"
+		done < <(help_texts "$name" | options_of)
 		count=$((count + 1))
 	done
 	[ "$bad" = "" ] || { echo "missing:$bad"; false; }
