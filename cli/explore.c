@@ -14,7 +14,6 @@
 #define CMD	    EXPLORE_CMD
 #define MAX_THREADS 1024
 
-
 struct asked {
 	const char *spec, *output, *train, *curves, *html, *directory, *darshan;
 	bool simulate, json;
@@ -109,8 +108,8 @@ static int ex_options(struct asked *a, int argc, char **argv)
 	const struct cli_option options[] = {
 		{ "simulate", 'S', NULL, .flag = &a->simulate,
 		  .help = "on the device models of SPEC, in virtual time" },
-		{ "directory", 'd', "D", .text = &a->directory, .values = "<dir>",
-		  .help = "files go into a new directory in D, which is removed at the end; "
+		{ "directory", 'd', "DIR", .text = &a->directory, .values = "<dir>",
+		  .help = "files go into a new directory in DIR, which is removed at the end; "
 			  "instead of SPEC's" },
 		{ "darshan", 0, "LOG", .text = &a->darshan, .values = "<file>",
 		  .help = "one more kernel, made from what darshan-parser printed" },

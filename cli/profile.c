@@ -353,7 +353,7 @@ int cmd_profile(int argc, char **argv)
 		  .help = "keep the profile there instead" },
 		{ "show", 'S', NULL, .flag = &a.show,
 		  .help = "print what is kept; measure nothing" },
-		{ "device-model", 'm', "M", .text = &a.model,
+		{ "device-model", 'm', "MODEL", .text = &a.model,
 		  .help = "of a model (hdd, raid, ssd, ...), in its own time; kept only with "
 			  "--output" },
 		CLI_JSON(&a.json),

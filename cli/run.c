@@ -220,7 +220,7 @@ static int ru_options(struct run *r, int argc, char **argv)
 		CLI_LAYER(&r->name),
 		{ "connect", O_CONNECT, "HOST:PORT",
 		  .help = "a layer on another machine, whose directory is here too" },
-		{ "secret-file", 0, "F", .text = &r->secret_file, .values = "<file>",
+		{ "secret-file", 0, "FILE", .text = &r->secret_file, .values = "<file>",
 		  .help = "with --connect: file with its secret" },
 		{ "directory", 0, "DIR", .text = &r->directory, .values = "<dir>",
 		  .help = "with --connect: where its directory is on this machine, if not at the "

@@ -89,7 +89,7 @@ options_of() { # command, word…
 	for key in $(offers sluice top --sort ''); do
 		"$SLUICE" top --batch --count 1 --sort "$key" >/dev/null
 	done
-	[ "$(offers sluice up --log-level '' | xargs)" = "debug error info warn" ]
+	[ "$(offers sluice up --log-level '' | sort | xargs)" = "debug error info warn" ]
 	[ "$(offers sluice run --fallback '' | xargs)" = "direct error" ]
 	[ "$(offers sluice run --mode = t)" = turn ]
 	has "$(offers sluice report '')" file.yaml
