@@ -7,11 +7,19 @@
 #include <string.h>
 #include <unistd.h>
 
+/* "sluice CMD"; "sluice" without one; "sluiced ionode" is named as it is. */
+static void cl_name(const char *cmd)
+{
+	fprintf(stderr, "%s%s%s", cmd && !strncmp(cmd, "sluice", 6) ? "" : "sluice",
+		cmd && strncmp(cmd, "sluice", 6) ? " " : "", cmd ? cmd : "");
+}
+
 static void cl_report(const char *cmd, const char *format, va_list args)
 {
 	/* Results printed so far come before the error message, also with 2>&1. */
 	fflush(stdout);
-	fprintf(stderr, "sluice%s%s: ", cmd ? " " : "", cmd ? cmd : "");
+	cl_name(cmd);
+	fputs(": ", stderr);
 	vfprintf(stderr, format, args);
 }
 
@@ -31,7 +39,8 @@ void cli_warn(const char *cmd, const char *format, ...)
 	va_list args;
 
 	fflush(stdout);
-	fprintf(stderr, "sluice %s: warning: ", cmd);
+	cl_name(cmd);
+	fputs(": warning: ", stderr);
 	va_start(args, format);
 	vfprintf(stderr, format, args);
 	va_end(args);
@@ -40,7 +49,9 @@ void cli_warn(const char *cmd, const char *format, ...)
 
 static int cl_see_help(const char *cmd)
 {
-	fprintf(stderr, " See 'sluice %s%s--help'.\n", cmd ? cmd : "", cmd ? " " : "");
+	fputs(" See '", stderr);
+	cl_name(cmd);
+	fputs(" --help'.\n", stderr);
 	return CLI_USAGE;
 }
 

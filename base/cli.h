@@ -23,7 +23,8 @@ enum { CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 2 };
 
 #define CLI_WIDTH 80 /* columns of text output */
 
-/* "sluice CMD: MESSAGE" on stderr; cmd NULL: "sluice: MESSAGE". Returns CLI_FAILED. */
+/* "sluice CMD: MESSAGE" on stderr; cmd NULL: "sluice: MESSAGE"; cmd "sluiced ionode": a program of
+ * its own, named as it is. Returns CLI_FAILED. */
 int cli_fail(const char *cmd, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* The same for wrong use. " See 'sluice CMD --help'." comes after it. Returns CLI_USAGE. */
 int cli_usage(const char *cmd, const char *format, ...) __attribute__((format(printf, 2, 3)));

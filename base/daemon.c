@@ -23,15 +23,6 @@ const char *sl_daemon_option(struct sl_daemon *d, int option, const char *value)
 	int level;
 
 	switch (option) {
-	case SL_DAEMON_SOCKET:
-		d->socket = value;
-		break;
-	case SL_DAEMON_LISTEN:
-		d->listen = value;
-		break;
-	case SL_DAEMON_SECRET:
-		d->secret_file = value;
-		break;
 	case SL_DAEMON_MUNGE:
 		d->munge = value ? value : "";
 		break;

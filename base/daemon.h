@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 
+#include "base/cli.h"
 #include "base/secret.h"
 
 struct sl_daemon {
@@ -20,24 +21,25 @@ struct sl_daemon {
 	bool activated; /* the socket was passed by who has started it */
 };
 
-/* For the table of getopt_long(); the numbers of other options are below the first of these. */
-enum {
-	SL_DAEMON_SOCKET = 512,
-	SL_DAEMON_LISTEN,
-	SL_DAEMON_SECRET,
-	SL_DAEMON_LOG,
-	SL_DAEMON_READY,
-	SL_DAEMON_MUNGE,
-};
-#define SL_DAEMON_OPTIONS                                                                  \
-	{ "socket", 1, 0, SL_DAEMON_SOCKET }, { "listen", 1, 0, SL_DAEMON_LISTEN },        \
-		{ "secret-file", 1, 0, SL_DAEMON_SECRET }, { "log", 1, 0, SL_DAEMON_LOG }, \
-		{ "munge", 2, 0, SL_DAEMON_MUNGE },                                        \
-	{                                                                                  \
-		"ready-fd", 1, 0, SL_DAEMON_READY                                          \
+/* For the tables of both, beside `struct sl_daemon *d`; keys of other options are below the first. */
+enum { SL_DAEMON_LOG = 512, SL_DAEMON_READY, SL_DAEMON_MUNGE };
+#define SL_DAEMON_OPTIONS(d)                                                                       \
+	{ "socket", 0, "PATH", .text = &(d)->socket,                                               \
+	  .help = "where others of this machine connect" },                                        \
+		{ "listen", 0, "HOST:PORT", .text = &(d)->listen,                                  \
+		  .help = "serve other machines too, over TCP" },                                  \
+		{ "secret-file", 0, "FILE", .text = &(d)->secret_file,                             \
+		  .help = "their secret: a line in a file with mode 0600" },                       \
+		{ "munge", SL_DAEMON_MUNGE, "[=SOCKET]",                                           \
+		  .help = "credentials of MUNGE, of this user, instead of a secret or beside "     \
+			  "it" },                                                                  \
+		{ "log", SL_DAEMON_LOG, "LEVEL", .help = "error, warn, info (default) or debug" }, \
+	{                                                                                          \
+		"ready-fd", SL_DAEMON_READY, "N",                                                  \
+			.help = "write a byte to this descriptor when ready"                       \
 	}
 
-/* Takes the option, whose value is borrowed for good: NULL, or what is wrong with the value. */
+/* Takes one that is returned by cli_next(), with its value: NULL, or what is wrong with the value. */
 const char *sl_daemon_option(struct sl_daemon *d, int option, const char *value);
 /* The option that is missing, or NULL. */
 const char *sl_daemon_missing(const struct sl_daemon *d);

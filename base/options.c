@@ -100,11 +100,11 @@ static void op_help(const struct cli_command *c)
 
 	for (size_t n; *line; line += n + (line[n] == '\n')) {
 		n = strcspn(line, "\n");
-		printf("%s%.*s\n",
+		printf("%s%s%.*s\n",
 		       *line == ' '	  ? ""
-		       : line == c->usage ? "usage: sluice "
-					  : "       sluice ",
-		       (int)n, line);
+		       : line == c->usage ? "usage: "
+					  : "       ",
+		       *line == ' ' || !strncmp(line, "sluice", 6) ? "" : "sluice ", (int)n, line);
 	}
 	putchar('\n');
 	op_text(c->about);

@@ -2,7 +2,6 @@
 /* sluice-httpd: options, life and end of the HTTP server of a layer. See server.h. */
 #include <arpa/inet.h>
 #include <errno.h>
-#include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,27 +18,7 @@
 
 #define GONE_S 5 /* a layer that is down for so long does not come back */
 
-static int usage(const char *problem, const char *what)
-{
-	if (problem) {
-		fprintf(stderr, "sluice-httpd: %s '%s'. See 'sluice-httpd --help'.\n", problem,
-			what);
-		return 2;
-	}
-	puts("usage: sluice-httpd --name NAME [--listen HOST:PORT] [--log LEVEL] [--ready-fd N]\n"
-	     "\n"
-	     "The HTTP server of a layer: its page, its JSON API and its metrics. 'sluice\n"
-	     "dashboard' starts it.\n"
-	     "\n"
-	     "  --name NAME         of the layer\n"
-	     "  --listen HOST:PORT  where; 127.0.0.1:0, any free port, if it is not given\n"
-	     "  --any-port          if that port is taken, any other\n"
-	     "  --log LEVEL         error, warn, info (default) or debug\n"
-	     "  --ready-fd N        write a byte to this descriptor when it serves\n"
-	     "\n"
-	     "Manual: sluice-dashboard(1), sluice-api(7).");
-	return 0;
-}
+static const char cmd[] = "sluice-httpd";
 
 /* Whether name, as listen_tcp() tells it, is an address that no other machine reaches. */
 static bool is_loopback(const char *name)
@@ -172,54 +151,39 @@ static int serve(struct server *s, const char *listen, bool any_port, int ready_
 
 int main(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "name", 1, 0, 'n' },
-		{ "listen", 1, 0, 'l' },
-		{ "log", 1, 0, 'L' },
-		{ "ready-fd", 1, 0, 'r' },
-		{ "any-port", 0, 0, 'a' },
-		{ "help", 0, 0, 'h' },
+	static struct server server;
+	const char *name = NULL, *listen = "127.0.0.1:0", *log = "info", *ready = "-1";
+	bool any_port = false;
+	const struct cli_option options[] = {
+		{ "name", 0, "NAME", .text = &name, .help = "of the layer" },
+		{ "listen", 0, "HOST:PORT", .text = &listen,
+		  .help = "where; 127.0.0.1:0, any free port, if it is not given" },
+		{ "any-port", .flag = &any_port, .help = "if that port is taken, any other" },
+		{ "log", 0, "LEVEL", .values = "=error warn info debug", .text = &log,
+		  .help = "error, warn, info (default) or debug" },
+		{ "ready-fd", 0, "N", .text = &ready,
+		  .help = "write a byte to this descriptor when it serves" },
 		{ 0 },
 	};
-	static struct server server;
-	const char *name = NULL, *listen = "127.0.0.1:0";
+	const struct cli_command command = {
+		.name = cmd,
+		.usage = "sluice-httpd --name NAME [OPTION]...",
+		.about = "The HTTP server of a layer: its page, its JSON API and its metrics. "
+			 "'sluice dashboard' starts it.",
+		.more = "Manual: sluice-dashboard(1), sluice-api(7).",
+		.options = options,
+	};
+	int status = cli_next(&command, argc, argv);
 	char err[CHECK_TEXT];
-	bool any_port = false;
-	int o, level, ready_fd = -1;
 
-	while ((o = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		switch (o) {
-		case 'n':
-			name = optarg;
-			break;
-		case 'l':
-			if (check_address(optarg, true, err))
-				return usage("not HOST:PORT:", optarg);
-			listen = optarg;
-			break;
-		case 'a':
-			any_port = true;
-			break;
-		case 'L':
-			if ((level = sl_log_level_find(optarg)) < 0)
-				return usage("log levels are error, warn, info, debug, not",
-					     optarg);
-			sl_log_level = (enum sl_log_level)level;
-			break;
-		case 'r':
-			ready_fd = (int)strtol(optarg, NULL, 10);
-			break;
-		case 'h':
-			return usage(NULL, NULL);
-		default:
-			return 2;
-		}
-	}
-	if (optind < argc)
-		return usage("unknown argument", argv[optind]);
+	if (status)
+		return cli_end(status);
+	if (check_address(listen, true, err))
+		return cli_usage(cmd, "--listen: %s.", err);
 	if (!name)
-		return usage("missing option", "--name");
+		return cli_usage(cmd, "missing option '--name'.");
+	sl_log_level = (enum sl_log_level)sl_log_level_find(log);
 	if (cli_result("dashboard", layer_open(&server.layer, name, false), layer_error()))
 		return 1;
-	return serve(&server, listen, any_port, ready_fd) ? 1 : 0;
+	return serve(&server, listen, any_port, (int)strtol(ready, NULL, 10)) ? 1 : 0;
 }

@@ -472,7 +472,7 @@ int cmd_report(int argc, char **argv)
 			  "2026-11-16T14:30; default: all" },
 		{ "job", 0, "ID", .text = &job, .help = "only this job, and for whom it waited" },
 		{ "slurm", 0, "JOBID", .text = &slurm,
-		  .help = "the same for a job of Slurm: 4711; 4711.0 is taken as 4711 " },
+		  .help = "the same for a job of Slurm: 4711; 4711.0 is taken as 4711" },
 		{ "line", 0, NULL, .flag = &line,
 		  .help = "of that job one line, as for the end of its output" },
 		{ "wait", 0, "TIME", .text = &wait,

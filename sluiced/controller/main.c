@@ -21,7 +21,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -608,128 +607,75 @@ static int run(struct controller *c)
 	return rc;
 }
 
-static int usage(const char *problem, const char *what)
-{
-	if (problem) {
-		fprintf(stderr, "sluiced: %s '%s'. See 'sluiced controller --help'.\n", problem,
-			what);
-		return 2;
-	}
-	puts("usage: sluiced controller --socket PATH [OPTIONS]\n"
-	     "\n"
-	     "The controller of a layer with several I/O nodes. 'sluice up --ionodes N' starts "
-	     "it.\n"
-	     "\n"
-	     "  --socket PATH        where I/O nodes and commands connect\n"
-	     "  --listen HOST:PORT   I/O nodes of other machines too, over TCP\n"
-	     "  --secret-file FILE   what they have to know; a line in a file with mode 0600\n"
-	     "  --munge[=SOCKET]     instead, or as well: credentials of MUNGE, of this user\n"
-	     "  --allocate SPEC      how many I/O nodes a job gets: 'sluice policy list allocate'\n"
-	     "  --grant SPEC         who may do I/O when: 'sluice policy list grant'\n"
-	     "  --capacity RATE      of all I/O nodes together (the sum of theirs)\n"
-	     "  --per-proc RATE      what one process of a job can use (all)\n"
-	     "  --gap TIME           without I/O, that ends a phase (1s)\n"
-	     "  --direct             jobs may do without I/O nodes\n"
-	     "  --compute-nodes N    of the machine, for allocate=static (those of the jobs)\n"
-	     "  --peer ADDR          the other controller: PATH or HOST:PORT; one of the two "
-	     "leads\n"
-	     "  --standby            let the other one lead if both are just started\n"
-	     "  --curves FILE        keep what bandwidth jobs reach with how many I/O nodes\n"
-	     "  --log LEVEL          error, warn, info (default) or debug\n"
-	     "  --ready-fd N         write a byte to this descriptor when it is ready");
-	return 0;
-}
+static const char cmd[] = "sluiced controller";
 
 int controller_main(int argc, char **argv)
 {
-	enum {
-		ALLOCATE = 256,
-		GRANT,
-		CAPACITY,
-		PROC,
-		GAP,
-		DIRECT,
-		COMPUTE,
-		CURVES,
-		PEER,
-		STANDBY,
-		HELP
-	};
-	static const struct option options[] = {
-		SL_DAEMON_OPTIONS,
-		{ "allocate", 1, 0, ALLOCATE },
-		{ "grant", 1, 0, GRANT },
-		{ "capacity", 1, 0, CAPACITY },
-		{ "per-proc", 1, 0, PROC },
-		{ "gap", 1, 0, GAP },
-		{ "direct", 0, 0, DIRECT },
-		{ "compute-nodes", 1, 0, COMPUTE },
-		{ "curves", 1, 0, CURVES },
-		{ "peer", 1, 0, PEER },
-		{ "standby", 0, 0, STANDBY },
-		{ "help", 0, 0, HELP },
-		{ 0 },
-	};
+	enum { CAPACITY = 256, PROC, GAP, COMPUTE };
 	static struct controller controller; /* the brain is large */
 	struct controller *c = &controller;
 	struct brain_config config = { .gap_ns = 1000000000, .settle_ns = SETTLE_NS };
+	const struct cli_option options[] = {
+		SL_DAEMON_OPTIONS(&c->daemon),
+		{ "allocate", 0, "SPEC", .text = &config.allocate,
+		  .help = "how many I/O nodes a job gets: 'sluice policy list allocate'" },
+		{ "grant", 0, "SPEC", .text = &config.grant,
+		  .help = "who may do I/O when: 'sluice policy list grant'" },
+		{ "capacity", CAPACITY, "RATE",
+		  .help = "of all I/O nodes together (the sum of theirs)" },
+		{ "per-proc", PROC, "RATE", .help = "what one process of a job can use (all)" },
+		{ "gap", GAP, "TIME", .help = "without I/O, that ends a phase (1s)" },
+		{ "direct", .flag = &config.direct, .help = "jobs may do without I/O nodes" },
+		{ "compute-nodes", COMPUTE, "N",
+		  .help = "of the machine, for allocate=static (those of the jobs)" },
+		{ "peer", 0, "ADDR", .text = &c->other.peer,
+		  .help = "the other controller: PATH or HOST:PORT; one of the two leads" },
+		{ "standby", .flag = &c->waits,
+		  .help = "let the other one lead if both are just started" },
+		{ "curves", 0, "FILE", .text = &c->curves,
+		  .help = "keep what bandwidth jobs reach with how many I/O nodes" },
+		{ 0 },
+	};
+	const struct cli_command command = {
+		.name = cmd,
+		.usage = "sluiced controller --socket PATH [OPTION]...",
+		.about = "The controller of a layer with several I/O nodes. 'sluice up --ionodes "
+			 "N' starts it.",
+		.options = options,
+		.more = "Manual: sluiced(8).",
+	};
 	const char *wrong;
 	int o, rc;
 	char err[200];
 
 	c->daemon.ready_fd = -1;
-	while ((o = getopt_long(argc, argv, "", options, NULL)) != -1) {
+	while ((o = cli_next(&command, argc, argv)) > CLI_USAGE) {
 		switch (o) {
-		case ALLOCATE:
-			config.allocate = optarg;
-			break;
-		case GRANT:
-			config.grant = optarg;
-			break;
 		case CAPACITY:
-			if (sl_parse_rate(optarg, &config.capacity_bps))
-				return usage("not a rate:", optarg);
-			break;
 		case PROC:
-			if (sl_parse_rate(optarg, &config.per_proc_bps))
-				return usage("not a rate:", optarg);
+			if (sl_parse_rate(optarg,
+					  o == PROC ? &config.per_proc_bps : &config.capacity_bps))
+				return cli_usage(cmd, "not a rate: '%s'.", optarg);
 			break;
 		case GAP:
 			if (sl_parse_time(optarg, &config.gap_ns) || config.gap_ns <= 0)
-				return usage("not a time:", optarg);
-			break;
-		case DIRECT:
-			config.direct = true;
+				return cli_usage(cmd, "--gap: not a time: '%s'.", optarg);
 			break;
 		case COMPUTE:
 			config.compute_nodes = (uint32_t)strtoul(optarg, NULL, 10);
 			break;
-		case CURVES:
-			c->curves = optarg;
-			break;
-		case PEER:
-			c->other.peer = optarg;
-			break;
-		case STANDBY:
-			c->waits = true;
-			break;
-		case HELP:
-			return usage(NULL, NULL);
-		case '?':
-			return 2;
 		default:
 			if ((wrong = sl_daemon_option(&c->daemon, o, optarg)))
-				return usage(wrong, optarg);
+				return cli_usage(cmd, "%s '%s'.", wrong, optarg);
 		}
 	}
-	if (optind < argc)
-		return usage("unknown argument", argv[optind]);
-	if ((wrong = sl_daemon_missing(&c->daemon)))
-		return usage("missing option", wrong);
+	if (o)
+		return cli_end(o);
+	if ((wrong = sl_daemon_missing(&c->daemon)) ||
+	    (wrong = c->waits && !c->other.peer ? "--peer" : NULL))
+		return cli_usage(cmd, "missing option '%s'.", wrong);
 	if (c->daemon.secret_file && sl_daemon_secret(&c->daemon, c->secret))
 		return 1;
-	if (c->waits && !c->other.peer)
-		return usage("missing option", "--peer");
 	/* What is wrong with the policies is said now, and not when they are needed. */
 	rc = brain_init(&c->brain, &config, now_ns(), err, sizeof(err));
 	if (rc) {

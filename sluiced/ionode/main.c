@@ -2,7 +2,6 @@
 /* sluiced ionode: options, sockets, start and end of an I/O node. `sluice up` starts it. */
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,81 +36,7 @@
 #define JOIN_S	 5
 #define DRAIN_NS (10 * INT64_C(1000000000))
 
-static int usage(const char *problem, const char *what)
-{
-	if (problem)
-		fprintf(stderr, "sluiced: %s '%s'. See 'sluiced --help'.\n", problem, what);
-	else
-		puts("usage: sluiced ionode --root DIR --socket PATH [OPTIONS]\n"
-		     "\n"
-		     "An I/O node: serves the clients of one user on this machine, or of all. "
-		     "'sluice up' "
-		     "starts it.\n"
-		     "\n"
-		     "  --root DIR         directory whose files are served\n"
-		     "  --socket PATH      where clients connect\n"
-		     "  --listen HOST:PORT serve clients of other machines too, over TCP\n"
-		     "  --secret-file FILE what they have to know; a line in a file with mode "
-		     "0600\n"
-		     "  --admit SPEC, --share SPEC, --order SPEC\n"
-		     "                     policy of a stage: see 'sluice policy list'\n"
-		     "  --capacity RATE    what the node may draw from the file system, e.g. "
-		     "500MB/s;\n"
-		     "                     auto: it is found; auto,SENSOR: see sluice-up(1)\n"
-		     "  --capacity-ops N   metadata operations per second that jobs share; auto: "
-		     "found\n"
-		     "  --charge WHAT      wire: what leaves the page cache (default); calls: each "
-		     "byte of\n"
-		     "                     each call\n"
-		     "  --dirty SIZE       what a job may write before it waits for its "
-		     "write-back; 0:\n"
-		     "                     writes are charged at the call\n"
-		     "  --device-model M   behave like a device: hdd, raid, ssd, or "
-		     "bandwidth=200M,seek=5ms,\n"
-		     "                     op=50us,streams=1; for experiments, the data is still "
-		     "written\n"
-		     "  --config FILE      sluice.yaml: rules, all that is not given here, and "
-		     "what SIGHUP\n"
-		     "                     reads again\n"
-		     "  --trace FILE       record what the scheduler is told and answers\n"
-		     "  --usage FILE       keep an account of what jobs use, for 'sluice report'\n"
-		     "  --workers N        threads of the data path (one for each CPU)\n"
-		     "  --window N         batches in flight to files with O_DIRECT or O_SYNC "
-		     "(found by\n"
-		     "                     measurement); for experiments\n"
-		     "  --observe          measure everything, hold nothing\n"
-		     "  --ask-always       see each call with its place, also of jobs that nothing "
-		     "limits\n"
-		     "  --lend TIME        how long a job with a grant may pause before others get "
-		     "its\n"
-		     "                     turn (2ms)\n"
-		     "  --controller ADDR  controller of the layer: PATH or HOST:PORT\n"
-		     "  --controller-secret FILE, --name NAME\n"
-		     "                     what it has to be told over TCP, and who this node is "
-		     "(0)\n"
-		     "  --munge[=SOCKET]   instead, a credential of MUNGE, for a controller of "
-		     "this "
-		     "user\n"
-		     "  --layer-nodes N    so many have a capacity like this one's, of which a min "
-		     "is "
-		     "given (1)\n"
-		     "  --controller-loss grow|divide\n"
-		     "                     without a controller: up to the capacity of the layer, "
-		     "or no "
-		     "more\n"
-		     "                     than this node's (grow)\n"
-		     "  --system           a layer for all users of this machine; not as root\n"
-		     "  --admins LIST      who may change everything, beside root: users and "
-		     "@groups\n"
-		     "  --limits LIST      of each user: jobs=64,connections=256,weight=1,"
-		     "requests=2000\n"
-		     "                     (a second)\n"
-		     "  --audit FILE       a line of JSON for each change, accepted or refused\n"
-		     "  --log LEVEL        error, warn, info (default) or debug\n"
-		     "  --ready-fd N       write a byte to this descriptor when clients may "
-		     "connect\n");
-	return problem ? 2 : 0;
-}
+static const char cmd[] = "sluiced ionode";
 
 /* ---- sockets and memory ---- */
 
@@ -312,204 +237,193 @@ static int run(struct node_config *config)
 	return rc;
 }
 
+enum {
+	ROOT = 256,
+	CAPACITY,
+	CAPACITY_OPS,
+	DEVICE,
+	CHARGE,
+	DIRTY,
+	LOSS,
+	LEND,
+	NAME,
+	LAYER_NODES,
+	WORKERS,
+	WINDOW,
+	SYSTEM,
+	ADMINS,
+	LIMITS
+};
+
+/* A number from 1 to max. */
+static int count(const char *name, const char *text, unsigned long max, uint32_t *out)
+{
+	char *end;
+	unsigned long n = strtoul(text, &end, 10);
+
+	if (*text < '0' || *text > '9' || *end || n < 1 || n > max)
+		return cli_usage(cmd, "--%s goes from 1 to %lu, not '%s'.", name, max, text);
+	*out = (uint32_t)n;
+	return 0;
+}
+
+static int capacity(struct node_config *c, const char *text)
+{
+	char err[SENSOR_TEXT];
+
+	c->find = !strncmp(text, "auto", 4) && (!text[4] || text[4] == ',');
+	if (c->find) {
+		c->sensor = text[4] ? text + 5 : NULL;
+		return c->sensor && sensor_check(c->sensor, err) ? cli_usage(cmd, "%s", err) : 0;
+	}
+	return sl_parse_rate(text, &c->capacity_bps) || !c->capacity_bps
+		       ? cli_usage(cmd, "not a rate: '%s'.", text)
+		       : 0;
+}
+
+/* 0, or CLI_USAGE after it has said what is wrong. */
+static int take(struct node_config *c, int option)
+{
+	const char *wrong;
+	int64_t ns;
+
+	switch (option) {
+	case ROOT:
+		free((void *)(uintptr_t)c->root);
+		c->root = realpath(optarg, NULL);
+		return c->root ? 0 : cli_usage(cmd, "no directory '%s'.", optarg);
+	case CAPACITY:
+		return capacity(c, optarg);
+	case CAPACITY_OPS:
+		c->find_ops = !strcmp(optarg, "auto");
+		if (!c->find_ops && (sl_ops_parse(optarg, &c->capacity_ops) || !c->capacity_ops))
+			return cli_usage(cmd, "not a number of operations: '%s'.", optarg);
+		return 0;
+	case DEVICE:
+		return sl_device_parse(optarg, &c->device)
+			       ? cli_usage(cmd, "no device model '%s'.", optarg)
+			       : 0;
+	case NAME:
+		c->name = optarg;
+		if (!*optarg || strlen(optarg) >= SL_NODE_NAME_MAX || strpbrk(optarg, ", ="))
+			return cli_usage(cmd, "not a name of a node: '%s'.", optarg);
+		return 0;
+	case LAYER_NODES:
+		return count("layer-nodes", optarg, 100000, &c->layer_nodes);
+	case LEND:
+		if (sl_parse_time(optarg, &ns) || ns < 0 || ns > 1000000000)
+			return cli_usage(cmd, "--lend: not a time of up to 1s: '%s'.", optarg);
+		c->lend_us = (uint32_t)(ns / 1000);
+		return 0;
+	case LOSS:
+		c->loss_divides = !strcmp(optarg, "divide");
+		return 0;
+	case CHARGE:
+		c->charge_calls = !strcmp(optarg, "calls");
+		return 0;
+	case DIRTY:
+		return sl_parse_bytes(optarg, &c->dirty)
+			       ? cli_usage(cmd, "--dirty: not a size: '%s'.", optarg)
+			       : 0;
+	case WORKERS:
+		return count("workers", optarg, SL_SHM_WORKERS, &c->workers);
+	case WINDOW:
+		return count("window", optarg, WINDOW_MAX, &c->window);
+	case SYSTEM:
+		c->site->on = c->daemon.open = true;
+		return 0;
+	case ADMINS:
+		wrong = site_admins(c->site, optarg);
+		return wrong ? cli_usage(cmd, "--admins: no user or @group '%s'.", wrong) : 0;
+	case LIMITS:
+		wrong = site_limits(c->site, optarg);
+		return wrong ? cli_usage(cmd, "no limit of a user: '%s'.", wrong) : 0;
+	}
+	wrong = sl_daemon_option(&c->daemon, option, optarg);
+	return wrong ? cli_usage(cmd, "%s '%s'.", wrong, optarg) : 0;
+}
+
 static int parse(int argc, char **argv, struct node_config *c)
 {
-	enum {
-		ROOT = 256,
-		ADMIT,
-		SHARE,
-		ORDER,
-		CAPACITY,
-		CAPACITY_OPS,
-		DEVICE,
-		USAGE,
-		ASK_ALWAYS,
-		CHARGE,
-		DIRTY,
-		OBSERVE,
-		LOSS,
-		LEND,
-		NAME,
-		LAYER_NODES,
-		CONTROLLER,
-		CONTROLLER_SECRET,
-		TRACE,
-		CONFIG,
-		WORKERS,
-		WINDOW,
-		SYSTEM,
-		ADMINS,
-		LIMITS,
-		AUDIT,
-		HELP
-	};
-	static const struct option options[] = {
-		SL_DAEMON_OPTIONS,
-		{ "root", 1, 0, ROOT },
-		{ "admit", 1, 0, ADMIT },
-		{ "share", 1, 0, SHARE },
-		{ "order", 1, 0, ORDER },
-		{ "capacity", 1, 0, CAPACITY },
-		{ "capacity-ops", 1, 0, CAPACITY_OPS },
-		{ "workers", 1, 0, WORKERS },
-		{ "window", 1, 0, WINDOW },
-		{ "device-model", 1, 0, DEVICE },
-		{ "ask-always", 0, 0, ASK_ALWAYS },
-		{ "charge", 1, 0, CHARGE },
-		{ "dirty", 1, 0, DIRTY },
-		{ "observe", 0, 0, OBSERVE },
-		{ "controller-loss", 1, 0, LOSS },
-		{ "lend", 1, 0, LEND },
-		{ "name", 1, 0, NAME },
-		{ "layer-nodes", 1, 0, LAYER_NODES },
-		{ "controller", 1, 0, CONTROLLER },
-		{ "controller-secret", 1, 0, CONTROLLER_SECRET },
-		{ "trace", 1, 0, TRACE },
-		{ "config", 1, 0, CONFIG },
-		{ "usage", 1, 0, USAGE },
-		{ "system", 0, 0, SYSTEM },
-		{ "admins", 1, 0, ADMINS },
-		{ "limits", 1, 0, LIMITS },
-		{ "audit", 1, 0, AUDIT },
-		{ "help", 0, 0, HELP },
+	const struct cli_option options[] = {
+		{ "root", ROOT, "DIR", .help = "directory whose files are served" },
+		SL_DAEMON_OPTIONS(&c->daemon),
+		{ "admit", 0, "SPEC", .text = &c->admit,
+		  .help = "policy of this stage: see 'sluice policy list admit'" },
+		{ "share", 0, "SPEC", .text = &c->share, .help = "the same of share" },
+		{ "order", 0, "SPEC", .text = &c->order, .help = "the same of order" },
+		{ "capacity", CAPACITY, "RATE",
+		  .help = "what the node may draw from the file system, as 500MB/s; auto: it is "
+			  "found; auto,SENSOR: see sluice-up(1)" },
+		{ "capacity-ops", CAPACITY_OPS, "N",
+		  .help = "metadata operations per second that jobs share; auto: found" },
+		{ "charge", CHARGE, "wire|calls", .values = "=wire calls",
+		  .help = "charge what leaves the page cache, or each byte of each call (wire)" },
+		{ "dirty", DIRTY, "SIZE",
+		  .help = "what a job may write before it waits for its write-back; 0: writes are "
+			  "charged at the call" },
+		{ "device-model", DEVICE, "MODEL",
+		  .help = "behave like a device: hdd, raid, ssd, or "
+			  "bandwidth=200M,seek=5ms,op=50us,streams=1; for experiments, the data is "
+			  "still written" },
+		{ "config", 0, "FILE", .text = &c->file,
+		  .help = "sluice.yaml: rules, all that is not given here, and what SIGHUP reads "
+			  "again" },
+		{ "trace", 0, "FILE", .text = &c->trace,
+		  .help = "record what the scheduler is told and answers" },
+		{ "usage", 0, "FILE", .text = &c->usage,
+		  .help = "keep an account of what jobs use, for 'sluice report'" },
+		{ "workers", WORKERS, "N", .help = "threads of the data path (one for each CPU)" },
+		{ "window", WINDOW, "N",
+		  .help = "batches in flight to files with O_DIRECT or O_SYNC (found by "
+			  "measurement); for experiments" },
+		{ "observe", .flag = &c->observe, .help = "measure everything, hold nothing" },
+		{ "ask-always", .flag = &c->ask_always,
+		  .help = "see each call with its place, also of jobs that nothing limits" },
+		{ "lend", LEND, "TIME",
+		  .help = "how long a job with a grant may pause before others get its turn "
+			  "(2ms)" },
+		{ "controller", 0, "ADDR", .text = &c->controller,
+		  .help = "controller of the layer: PATH or HOST:PORT" },
+		{ "controller-secret", 0, "FILE", .text = &c->controller_secret,
+		  .help = "secret of the controller, over TCP" },
+		{ "name", NAME, "NAME", .help = "name of this node in its layer (0)" },
+		{ "layer-nodes", LAYER_NODES, "N",
+		  .help = "nodes of the layer with a capacity like this one's, of which a min is "
+			  "given (1)" },
+		{ "controller-loss", LOSS, "grow|divide", .values = "=grow divide",
+		  .help = "without a controller: up to the capacity of the layer, or no more than "
+			  "this node's (grow)" },
+		{ "system", SYSTEM, .help = "a layer for all users of this machine; not as root" },
+		{ "admins", ADMINS, "LIST",
+		  .help = "who may change everything, beside root: users and @groups" },
+		{ "limits", LIMITS, "LIST",
+		  .help = "of each user: jobs=64,connections=256,weight=1,requests=2000 (a "
+			  "second)" },
+		{ "audit", 0, "FILE", .text = &c->site->audit,
+		  .help = "a line of JSON for each change, accepted or refused" },
 		{ 0 },
 	};
-	char err[SENSOR_TEXT];
-	const char *wrong;
-	int64_t lend_ns;
-	int o;
+	const struct cli_command command = {
+		.name = cmd,
+		.usage = "sluiced ionode --root DIR --socket PATH [OPTION]...",
+		.about = "An I/O node: serves the clients of one user on this machine, or of all. "
+			 "'sluice up' starts it.",
+		.options = options,
+		.more = "Manual: sluiced(8).",
+	};
+	const char *missing;
+	int o, status;
 
-	while ((o = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		switch (o) {
-		case ROOT:
-			free((void *)(uintptr_t)c->root);
-			c->root = realpath(optarg, NULL);
-			if (!c->root)
-				return usage("no directory", optarg);
-			break;
-		case ADMIT:
-			c->admit = optarg;
-			break;
-		case SHARE:
-			c->share = optarg;
-			break;
-		case ORDER:
-			c->order = optarg;
-			break;
-		case CAPACITY:
-			if (!strncmp(optarg, "auto", 4) && (!optarg[4] || optarg[4] == ',')) {
-				c->find = true;
-				c->sensor = optarg[4] ? optarg + 5 : NULL;
-				if (c->sensor && sensor_check(c->sensor, err)) {
-					fprintf(stderr, "sluiced: %s\n", err);
-					return 2;
-				}
-			} else if (sl_parse_rate(optarg, &c->capacity_bps) || !c->capacity_bps) {
-				return usage("not a rate:", optarg);
-			} else {
-				c->find = false;
-			}
-			break;
-		case CAPACITY_OPS:
-			c->find_ops = !strcmp(optarg, "auto");
-			if (!c->find_ops &&
-			    (sl_ops_parse(optarg, &c->capacity_ops) || !c->capacity_ops))
-				return usage("not a number of operations:", optarg);
-			break;
-		case TRACE:
-			c->trace = optarg;
-			break;
-		case CONFIG:
-			c->file = optarg;
-			break;
-		case USAGE:
-			c->usage = optarg;
-			break;
-		case DEVICE:
-			if (sl_device_parse(optarg, &c->device))
-				return usage("no device model", optarg);
-			break;
-		case NAME:
-			c->name = optarg;
-			if (!*optarg || strlen(optarg) >= SL_NODE_NAME_MAX ||
-			    strpbrk(optarg, ", ="))
-				return usage("not a name of a node:", optarg);
-			break;
-		case LAYER_NODES:
-			c->layer_nodes = (uint32_t)strtoul(optarg, NULL, 10);
-			if (c->layer_nodes < 1 || c->layer_nodes > 100000)
-				return usage("nodes of a layer go from 1 to 100000, not", optarg);
-			break;
-		case CONTROLLER:
-			c->controller = optarg;
-			break;
-		case CONTROLLER_SECRET:
-			c->controller_secret = optarg;
-			break;
-		case LEND:
-			if (sl_parse_time(optarg, &lend_ns) || lend_ns < 0 || lend_ns > 1000000000)
-				return usage("not a time of up to 1s:", optarg);
-			c->lend_us = (uint32_t)(lend_ns / 1000);
-			break;
-		case LOSS:
-			c->loss_divides = !strcmp(optarg, "divide");
-			if (!c->loss_divides && strcmp(optarg, "grow") != 0)
-				return usage("neither grow nor divide:", optarg);
-			break;
-		case OBSERVE:
-			c->observe = true;
-			break;
-		case ASK_ALWAYS:
-			c->ask_always = true;
-			break;
-		case CHARGE:
-			c->charge_calls = !strcmp(optarg, "calls");
-			if (!c->charge_calls && strcmp(optarg, "wire") != 0)
-				return usage("neither wire nor calls:", optarg);
-			break;
-		case DIRTY:
-			if (sl_parse_bytes(optarg, &c->dirty))
-				return usage("not a size:", optarg);
-			break;
-		case WORKERS:
-			c->workers = (uint32_t)strtoul(optarg, NULL, 10);
-			if (c->workers < 1 || c->workers > SL_SHM_WORKERS)
-				return usage("workers go from 1 to 64, not", optarg);
-			break;
-		case WINDOW:
-			c->window = (uint32_t)strtoul(optarg, NULL, 10);
-			if (c->window < 1 || c->window > WINDOW_MAX)
-				return usage("a window goes from 1 to 64, not", optarg);
-			break;
-		case SYSTEM:
-			c->site->on = c->daemon.open = true;
-			break;
-		case ADMINS:
-			if ((wrong = site_admins(c->site, optarg)))
-				return usage("no user or @group", wrong);
-			break;
-		case LIMITS:
-			if ((wrong = site_limits(c->site, optarg)))
-				return usage("no limit of a user:", wrong);
-			break;
-		case AUDIT:
-			c->site->audit = optarg;
-			break;
-		case HELP:
-			return usage(NULL, NULL) - 1;
-		case '?':
-			return 2;
-		default:
-			if ((wrong = sl_daemon_option(&c->daemon, o, optarg)))
-				return usage(wrong, optarg);
-		}
-	}
-	if (optind < argc)
-		return usage("unknown argument", argv[optind]);
-	wrong = !c->root				     ? "--root"
-		: c->daemon.listen && !c->daemon.secret_file ? "--secret-file" /* of programs */
-							     : sl_daemon_missing(&c->daemon);
-	return wrong ? usage("missing option", wrong) : 0;
+	while ((o = cli_next(&command, argc, argv)) > CLI_USAGE)
+		if ((status = take(c, o)))
+			return status;
+	if (o)
+		return o;
+	missing = !c->root				       ? "--root"
+		  : c->daemon.listen && !c->daemon.secret_file ? "--secret-file" /* of programs */
+							       : sl_daemon_missing(&c->daemon);
+	return missing ? cli_usage(cmd, "missing option '%s'.", missing) : 0;
 }
 
 /* The file that is named on the command line, before its options are parsed. */
