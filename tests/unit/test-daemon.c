@@ -22,13 +22,17 @@
 static void options_are_taken(void **state)
 {
 	struct sl_daemon d = { .ready_fd = -1 };
+	const struct cli_option options[] = { SL_DAEMON_OPTIONS(&d), { 0 } };
+	const struct cli_command command = { .name = "sluiced", .options = options };
+	char *words[] = { "sluiced", "--socket=/s", "--listen", ":1",	 "--secret-file", "/secret",
+			  "--munge", "--ready-fd",  "7",	"--log", "debug",	  NULL };
+	int o;
 
 	(void)state;
-	assert_null(sl_daemon_option(&d, SL_DAEMON_SOCKET, "/s"));
-	assert_null(sl_daemon_option(&d, SL_DAEMON_LISTEN, ":1"));
-	assert_null(sl_daemon_option(&d, SL_DAEMON_SECRET, "/secret"));
-	assert_null(sl_daemon_option(&d, SL_DAEMON_READY, "7"));
-	assert_null(sl_daemon_option(&d, SL_DAEMON_LOG, "debug"));
+	while ((o = cli_next(&command, 11, words)) > CLI_USAGE)
+		assert_null(sl_daemon_option(&d, o, optarg));
+	assert_int_equal(o, CLI_OK);
+	assert_string_equal(d.munge, "");
 	assert_string_equal(d.socket, "/s");
 	assert_string_equal(d.listen, ":1");
 	assert_string_equal(d.secret_file, "/secret");
