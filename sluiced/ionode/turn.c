@@ -285,6 +285,8 @@ static bool look_credit(struct node *n, struct node_turn *t, bool asked, sl_time
 	return true;
 }
 
+static void look_slots(struct node *n, struct node_turn *t, sl_time now);
+
 static void lease_give(struct node *n, struct node_turn *t, const struct sl_batch *b, sl_time now)
 {
 	int64_t more = (int64_t)(b->length + t->spare_bytes);
@@ -298,10 +300,15 @@ static void lease_give(struct node *n, struct node_turn *t, const struct sl_batc
 	finish(n, b, now);
 	t->credit = atomic_fetch_add(&t->shm->credit, more) + more;
 	t->lent = t->lent + more < t->credit ? t->lent + more : t->credit > 0 ? t->credit : 0;
-	if (t->credit <= 0)
-		return;
-	t->waits = false;
-	turn_signal(n, t, SL_TURN_CREDIT_BIT);
+	if (t->credit > 0) {
+		t->waits = false;
+		turn_signal(n, t, SL_TURN_CREDIT_BIT);
+	}
+	/* The next look may be HOLD_NS away: ask for the next instalment now, or take the next call. */
+	if (t->credit < 0)
+		look_credit(n, t, false, now);
+	else if (t->slots_wait)
+		look_slots(n, t, now);
 }
 
 /* ---- slots ---- */
@@ -342,11 +349,22 @@ static void slot_over(struct node *n, struct node_io *io, sl_time now)
 	finish(n, first->batch, now);
 }
 
+/* While instalments of an earlier call are due, the job's next call with a place waits. */
+static bool owes(const struct node *n, const struct node_turn *t)
+{
+	return n->site && credit_of(n, t) < 0;
+}
+
 static void slot_take(struct node *n, struct node_turn *t, uint32_t i, sl_time now)
 {
 	struct sl_turn_slot *shm = &t->shm->slot[i], copy;
 	struct node_io *io = &t->slot[i];
 
+	if (owes(n, t)) {
+		t->slots_wait = true;
+		return;
+	}
+	t->slot_next = (i + 1) % SL_TURN_SLOTS;
 	memcpy(&copy, shm, sizeof(copy));
 	io->req.client = copy.tid;
 	io->req.file = copy.file < SL_NO_FILE ? copy.file : copy.file >> 1;
@@ -378,7 +396,9 @@ bool turn_slot_left(const struct node_turn *t, uint32_t i, uint32_t state)
 
 static void look_slots(struct node *n, struct node_turn *t, sl_time now)
 {
-	for (uint32_t i = 0; i < SL_TURN_SLOTS; i++) {
+	t->slots_wait = false;
+	for (uint32_t k = 0, first = t->slot_next; k < SL_TURN_SLOTS; k++) {
+		uint32_t i = (first + k) % SL_TURN_SLOTS;
 		struct sl_turn_slot *shm = &t->shm->slot[i];
 		uint32_t state = atomic_load_explicit(&shm->state, memory_order_acquire);
 		struct node_io *io = &t->slot[i];
@@ -519,6 +539,8 @@ void turn_collect(struct node *n, sl_time now)
 			     atomic_exchange(&t->shm->asked, 0);
 		bool stays = look_credit(n, t, asked, now);
 
+		if (t->slots_wait && !owes(n, t))
+			look_slots(n, t, now);
 		stays = ops_look(n, t, now) || stays;
 
 		next = l->next;

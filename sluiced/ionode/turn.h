@@ -50,11 +50,13 @@ struct node_turn {
 	struct node_io lease;		    /* its request for credit */
 	struct node_io slot[SL_TURN_SLOTS]; /* its requests with a place */
 	uint32_t again[SL_TURN_SLOTS];	    /* of the request that slot[] stands for */
-	int64_t credit;			    /* when it was last looked at */
-	sl_time used_ns;		    /* when it last asked, or was seen to use credit */
-	sl_time paid_ns;		    /* when its max has made up for its leases */
-	uint64_t spare_bytes;		    /* charged, taken back, and to be given again */
-	int64_t lent;			    /* of what it was given, what it can still have */
+	uint32_t slot_next;		    /* where the look at the slots begins */
+	bool slots_wait;      /* a posted slot was not taken: the job owes something */
+	int64_t credit;	      /* when it was last looked at */
+	sl_time used_ns;      /* when it last asked, or was seen to use credit */
+	sl_time paid_ns;      /* when its max has made up for its leases */
+	uint64_t spare_bytes; /* charged, taken back, and to be given again */
+	int64_t lent;	      /* of what it was given, what it can still have */
 	uint64_t counted[2], counted_calls; /* of the segment's counts, among the job's */
 	struct node_wire counted_wire;	    /* the same */
 	uint32_t procs;			    /* processes that are attached */

@@ -271,6 +271,14 @@ print(h)')"
 	[ "$hogged" -le $((alone * 3)) ]
 }
 
+@test "large calls that ask with their place are held by the max, as small ones are" {
+	local start=${EPOCHREALTIME/./}
+	# Of 40 MB the last call goes at once, and so does a burst: 36 MB take 2.4 s.
+	as $ALICE "$SLUICE" run --job large --max 15M -- dd if=/dev/zero of="$SITE_DIR/large" bs=4M count=10 \
+		oflag=dsync status=none
+	[ $((${EPOCHREALTIME/./} - start)) -ge 1800000 ]
+}
+
 @test "a job in the control group of Slurm is that one, whatever the environment says" {
 	group=/sys/fs/cgroup/freezer/slurm_sluice$$
 	mkdir -p "$group/uid_$ALICE/job_77/step_0" 2>/dev/null || skip "no control groups that can be made here"
