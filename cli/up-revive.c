@@ -200,6 +200,14 @@ static int re_listens(struct layer *l, const struct layer_member *m, const char 
 	return CLI_OK;
 }
 
+static bool re_configured(const char *const *args)
+{
+	for (; *args; args++)
+		if (!strcmp(*args, "--config"))
+			return true;
+	return false;
+}
+
 static int re_member(struct layer *l, struct layer_member *m, const struct layer_member *living,
 		     bool alone)
 {
@@ -207,7 +215,7 @@ static int re_member(struct layer *l, struct layer_member *m, const struct layer
 	const char **args, **listen, *asked;
 	char *text, called[32], where[300];
 	int rc, status;
-	bool moved;
+	bool moved, configured;
 
 	if (!m->controller && !living)
 		re_raise(l, m);
@@ -219,6 +227,7 @@ static int re_member(struct layer *l, struct layer_member *m, const struct layer
 				l->dir, m->suffix, strerror(-rc));
 	listen = re_listen(l, args, where, &moved);
 	asked = listen ? *listen : NULL;
+	configured = re_configured(args);
 	if (listen && !moved)
 		*listen = where;
 	status = cli_layer(cmd, layer_launch(l, m, args, &s));
@@ -232,6 +241,8 @@ static int re_member(struct layer *l, struct layer_member *m, const struct layer
 		return status;
 	m->pid = s.pid;
 	if (!m->controller) {
+		if (configured)
+			re_tell(m, "reload"); /* its mode may have changed since the start */
 		re_jobs(l, m);
 		if (living)
 			re_copy(m, living);

@@ -898,9 +898,14 @@ static void capacity_word(const struct node *n, const struct config *c, char out
 	snprintf(out, 64, "%llu", (unsigned long long)(bps && bps < nodes ? 1 : bps / nodes));
 }
 
-static bool observes(const struct config *c)
+/* The mode of the file; where it names none, and named none before, the present one. */
+static bool observes(const struct node *n, const struct config *fresh)
 {
-	return c->value[CONFIG_MODE] && !strcmp(c->value[CONFIG_MODE], "observe");
+	const char *mode = fresh->value[CONFIG_MODE];
+
+	if (!mode && !rules_config(n)->value[CONFIG_MODE])
+		return n->observe;
+	return mode && !strcmp(mode, "observe");
 }
 
 /* Lock held: all of it, or nothing and an answer. Only what differs from the last file is set:
@@ -921,8 +926,8 @@ static int take_config(struct node *n, struct config *fresh, char **out)
 	free(unsaid);
 	if (rc)
 		return rc;
-	if (observes(old) != observes(fresh))
-		pass_observe(n, observes(fresh), node_now());
+	if (observes(n, fresh) != n->observe)
+		pass_observe(n, !n->observe, node_now());
 	if (fresh->value[CONFIG_LOG_LEVEL])
 		sl_log_level = (enum sl_log_level)sl_log_level_find(fresh->value[CONFIG_LOG_LEVEL]);
 	rules_take(n, fresh, node_now());
@@ -976,7 +981,7 @@ static int reload(struct node *n, bool check, char **out)
 		adapt_ratios(n);
 	}
 	observe = n->observe;
-	if (observes(&fresh) != observe)
+	if (observes(n, &fresh) != observe)
 		usage_stop(n); /* its columns are others */
 	pthread_mutex_lock(&n->lock);
 	n->adapt = &tree;
