@@ -307,8 +307,7 @@ void dashboard_say(const struct layer *l, const struct dashboard *d)
 	char url[600];
 
 	da_url(l, d, url);
-	printf("Dashboard of layer '%s', with metrics at %s/metrics:\n  %s\n", l->name, d->address,
-	       url);
+	printf("Dashboard of layer '%s':\n  %s\nMetrics: %s/metrics\n", l->name, url, d->address);
 }
 
 static void da_json(const struct layer *l, const struct dashboard *d)

@@ -14,6 +14,7 @@
  * as the program does, and if it is killed so is the program.
  */
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,6 +26,8 @@
 
 #include "cli/run.h"
 #include "layer/status.h"
+
+#define UNSEEN_MUCH 1048576 /* more than programs read of libraries and write to terminals */
 
 static pid_t child;
 
@@ -93,10 +96,11 @@ static void rs_held(const struct sums *a, const struct sums *b)
 		fprintf(stderr, "held %s by limits on operations or calls; ", ops);
 }
 
-static void rs_print(const char *name, const struct sums *a, const struct sums *b, bool exact)
+static void rs_print(const struct layer *l, const char *name, const struct sums *a,
+		     const struct sums *b, bool exact)
 {
 	double read = rs_rest(b->read, a->read), write = rs_rest(b->write, a->write);
-	char cell[STATUS_CELL];
+	char cell[STATUS_CELL], root[PATH_MAX];
 
 	if (!b->answered) {
 		fprintf(stderr, "sluice: job %s: the layer does not answer any more\n", name);
@@ -112,6 +116,9 @@ static void rs_print(const char *name, const struct sums *a, const struct sums *
 	if (!exact) {
 		status_short(cell, rs_rest(b->all - a->all, read + write));
 		fprintf(stderr, ", and at most %sB unseen (other files and pipes included)", cell);
+		if (rs_rest(b->all, a->all) >= UNSEEN_MUCH && read + write == 0 &&
+		    !layer_root(l, root))
+			fprintf(stderr, "; the layer is for files below %s", root);
 	}
 	fputc('\n', stderr);
 }
@@ -190,7 +197,7 @@ bool run_summary(const struct layer *l, const char *job, bool exact, int *status
 	sigprocmask(SIG_SETMASK, &was, NULL);
 	*status = rs_wait();
 	rs_sums(l, job, &after);
-	rs_print(job, &before, &after, exact);
+	rs_print(l, job, &before, &after, exact);
 	*status = rs_end(*status);
 	return true;
 }

@@ -239,7 +239,8 @@ static int up_root(struct up *u)
 		return cli_usage(cmd, "which directory? Give it, or 'directory:' in the file of "
 				      "--config.");
 	if (!realpath(dir, u->root) || stat(u->root, &st))
-		return cli_fail(cmd, "cannot use %s: %s.", dir, strerror(errno));
+		return cli_fail(cmd, "cannot use %s: %s.%s", dir, strerror(errno),
+				errno == ENOENT ? " 'mkdir' makes it." : "");
 	if (!S_ISDIR(st.st_mode))
 		return cli_fail(cmd, "%s is not a directory.", dir);
 	if (access(u->root, R_OK | X_OK))

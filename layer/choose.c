@@ -102,8 +102,8 @@ int layer_choose(struct layer *l, const char *name)
 		layer_enter(l);
 		return 0;
 	}
-	/* None of this user's: that of the machine, if there is one. */
-	if (layer_open(&only, LAYER_SYSTEM, false) == 0 && layer_pid(&only))
+	/* None of this user's: that of the machine, if there is one or, for root, if it has died. */
+	if (layer_open(&only, LAYER_SYSTEM, false) == 0 && layer_state(&only) != LAYER_DOWN)
 		*l = only;
 	return 0;
 }

@@ -110,16 +110,20 @@ static int read_layer(struct report *r, const struct layer *l, int64_t since_s)
 				strcat(path, ".1");
 			if (access(path, F_OK))
 				continue;
+			if (l->system && access(path, R_OK) && errno == EACCES)
+				return cli_fail(CMD,
+						"only root may read the account of layer '%s'; "
+						"'sluice status' shows your own jobs.",
+						l->name);
 			status = read_file(r, path, since_s);
 			found++;
 		}
 	}
 	if (!status && !found)
-		return cli_fail(
-			CMD,
-			"there is no account of layer '%s': no job has done any I/O through "
-			"it yet.",
-			l->name);
+		return cli_fail(CMD,
+				"there is no account of layer '%s': it was never up, or no job has "
+				"done any I/O through it yet.",
+				l->name);
 	return status;
 }
 

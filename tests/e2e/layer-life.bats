@@ -357,7 +357,7 @@ sluice up: warning: $(bare "$file:4: job 'a': max" 10B/s)" up --config "$file"
 }
 
 @test "a directory must be one" {
-	fails 1 "sluice up: cannot use $DIR/none: No such file or directory." up "$DIR/none"
+	fails 1 "sluice up: cannot use $DIR/none: No such file or directory. 'mkdir' makes it." up "$DIR/none"
 	touch "$DIR/file"
 	fails 1 "sluice up: $DIR/file is not a directory." up "$DIR/file"
 	fails 2 "sluice up: which directory? Give it, or 'directory:' in the file of --config. See 'sluice up --help'." up

@@ -186,7 +186,7 @@ widths() { # of lines
 }
 
 @test "mistakes are told" {
-	fails 1 "sluice report: there is no account of layer 'default': no job has done any I/O through it yet." report
+	fails 1 "sluice report: there is no account of layer 'default': it was never up, or no job has done any I/O through it yet." report
 	fails 2 "sluice report: --since: 'yesterday' is no time; write 2h, 14:30, 2026-11-16 or 2026-11-16T14:30. See 'sluice report --help'." report --since yesterday
 	fails 1 "sluice report: cannot read /none: No such file or directory." report /none
 	echo hello >"$BATS_TEST_TMPDIR/x"

@@ -327,7 +327,7 @@ print(h)')"
 	while [ -e "/proc/$pid/exe" ]; do sleep 0.01; done
 	as $ALICE dd if=/dev/zero of="$SITE_DIR/m" bs=1K count=1 status=none # goes on
 	for _ in $(seq 200); do # its lock may outlive it by a moment
-		"$SLUICE" up --revive --name system
+		"$SLUICE" up --revive # root has no other layer
 		[ "$(node)" = "$pid" ] || break
 		sleep 0.05
 	done
