@@ -8,8 +8,8 @@
  *	last look   Rss 12 MB  Dirty  4 MB
  *	this look   Rss 20 MB  Dirty 14 MB     10 MB: the larger of the two differences
  *
- * The supervisor looks before munmap(), msync() and exit() of a process that has mapped a file of
- * the layer, at its other calls if the last look is some time ago, and every half second. A look
+ * The supervisor looks before munmap() of such a mapping, msync() and exit() of a process that has
+ * mapped a file of the layer, at its other calls if the last look is some time ago, and every half second. A look
  * costs about 10 ns a page, and at most a twentieth of the time.
  *
  * Not seen: what a process does between the last look and its death by a signal; mappings that a
@@ -20,6 +20,7 @@
 #include "client/gate/mapped.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,8 +28,8 @@
 #include "client/gate/call.h"
 #include "client/conn/turn.h"
 
-#define PROCESSES 64
-#define MAPPINGS  64
+#define PROCESSES 4096
+#define MAPPINGS  4096		     /* of a process; further ones are not counted */
 #define PART	  20		     /* of the time may be spent on looking */
 #define LEAST_NS  INT64_C(100000000) /* between two looks that nothing calls for */
 
@@ -38,21 +39,29 @@ struct mapping {
 	bool seen;
 };
 
+/*
+ * Its smaps cannot be read while the kernel changes the process's memory, which may take long on a file system
+ * that hangs: so each has its own lock, and other processes go on. The memory is used again, never
+ * freed.
+ */
 struct process {
-	uint32_t pid; /* 0: free */
+	pthread_mutex_t lock;
+	_Atomic uint32_t pid; /* 0: free */
+	atomic_bool fresh;    /* it has made a mapping since the last look */
 	int64_t next_ns;
-	unsigned count;
-	struct mapping mapping[MAPPINGS];
+	unsigned count, room;
+	struct mapping *mapping;
 };
 
-static pthread_mutex_t lock;
-static struct process all[PROCESSES];
-static _Atomic unsigned processes;
+static pthread_mutex_t lock; /* of the table */
+static struct process *all[PROCESSES];
+static unsigned used;		   /* of the table; some may be free again */
+static _Atomic unsigned processes; /* that are not free */
 
 void mapped_start(void)
 {
 	pthread_mutex_init(&lock, NULL);
-	memset(all, 0, sizeof(all));
+	used = 0; /* that of another supervisor stays as it was */
 	atomic_store(&processes, 0);
 }
 
@@ -79,18 +88,35 @@ static uint32_t process_of(uint32_t tid)
 	return pid;
 }
 
+/* With the table's lock. */
 static struct process *find(uint32_t pid)
 {
-	for (unsigned i = 0; pid && i < PROCESSES; i++)
-		if (all[i].pid == pid)
-			return &all[i];
+	for (unsigned i = 0; i < used; i++)
+		if (atomic_load(&all[i]->pid) == pid)
+			return all[i];
 	return NULL;
 }
 
 static void drop(struct process *p)
 {
-	p->pid = 0;
+	p->count = 0;
+	atomic_store(&p->pid, 0);
 	atomic_fetch_sub(&processes, 1);
+}
+
+/* With the table's lock: a place in it. NULL: it is full. */
+static struct process *make(void)
+{
+	struct process *p = find(0);
+
+	if (p || used == PROCESSES)
+		return p;
+	p = calloc(1, sizeof(*p));
+	if (p) {
+		pthread_mutex_init(&p->lock, NULL);
+		all[used++] = p;
+	}
+	return p;
 }
 
 void mapped_add(uint32_t tid)
@@ -98,14 +124,17 @@ void mapped_add(uint32_t tid)
 	uint32_t pid = process_of(tid);
 	struct process *p;
 
+	if (!pid)
+		return;
 	pthread_mutex_lock(&lock);
 	p = find(pid);
-	for (unsigned i = 0; pid && !p && i < PROCESSES; i++)
-		if (!all[i].pid) {
-			p = &all[i];
-			*p = (struct process){ .pid = pid };
-			atomic_fetch_add(&processes, 1);
-		}
+	if (!p && (p = make())) {
+		p->next_ns = 0;
+		atomic_store(&p->pid, pid);
+		atomic_fetch_add(&processes, 1);
+	}
+	if (p)
+		atomic_store(&p->fresh, true);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -132,7 +161,20 @@ static uint64_t more(uint64_t now, uint64_t before)
 	return now > before ? now - before : 0;
 }
 
-/* A mapping as it is now; what it has moved. */
+static bool grow(struct process *p)
+{
+	unsigned room = p->room ? 2 * p->room : 16;
+	struct mapping *mapping =
+		p->room < MAPPINGS ? realloc(p->mapping, room * sizeof(*mapping)) : NULL;
+
+	if (!mapping)
+		return false;
+	p->mapping = mapping;
+	p->room = room;
+	return true;
+}
+
+/* A mapping as it is now; what it has moved. One that cannot be remembered would be counted at each look. */
 static uint64_t compare(struct process *p, const struct mapping *now)
 {
 	uint64_t moved;
@@ -149,10 +191,10 @@ static uint64_t compare(struct process *p, const struct mapping *now)
 		m->seen = true;
 		return moved;
 	}
-	if (p->count < MAPPINGS) {
-		p->mapping[p->count] = *now;
-		p->mapping[p->count++].seen = true;
-	}
+	if (p->count == p->room && !grow(p))
+		return 0;
+	p->mapping[p->count] = *now;
+	p->mapping[p->count++].seen = true;
 	return now->touched > now->changed ? now->touched : now->changed;
 }
 
@@ -171,7 +213,7 @@ static void forget(struct process *p, uint64_t gone, uint64_t length)
 static uint64_t look(struct process *p, uint64_t gone, uint64_t length)
 {
 	int64_t begin_ns = turn_now_ns(), end_ns;
-	FILE *f = open_proc(p->pid, "smaps");
+	FILE *f = open_proc(atomic_load(&p->pid), "smaps");
 	bool ours = false, shared = false;
 	struct mapping now = { 0 };
 	uint64_t moved = 0;
@@ -181,6 +223,7 @@ static uint64_t look(struct process *p, uint64_t gone, uint64_t length)
 		drop(p);
 		return 0;
 	}
+	atomic_store(&p->fresh, false);
 	for (unsigned i = 0; i < p->count; i++)
 		p->mapping[i].seen = false;
 	while (fgets(line, sizeof(line), f)) {
@@ -213,6 +256,16 @@ static uint64_t look(struct process *p, uint64_t gone, uint64_t length)
 	return moved;
 }
 
+/* Whether the kernel should be asked: a program frees memory far more often than it unmaps files. */
+static bool may_end(const struct process *p, uint64_t gone, uint64_t length)
+{
+	bool may = !length || atomic_load(&p->fresh);
+
+	for (unsigned i = 0; !may && i < p->count; i++)
+		may = p->mapping[i].begin < gone + length && gone < p->mapping[i].end;
+	return may;
+}
+
 uint64_t mapped_moved(uint32_t tid, bool soon, uint64_t gone, uint64_t length)
 {
 	struct process *p;
@@ -223,21 +276,33 @@ uint64_t mapped_moved(uint32_t tid, bool soon, uint64_t gone, uint64_t length)
 		return 0;
 	pid = process_of(tid);
 	pthread_mutex_lock(&lock);
-	p = find(pid);
-	if (p && (soon || turn_now_ns() >= p->next_ns))
-		moved = look(p, gone, length);
+	p = pid ? find(pid) : NULL;
 	pthread_mutex_unlock(&lock);
+	if (!p || (soon ? pthread_mutex_lock(&p->lock) : pthread_mutex_trylock(&p->lock)))
+		return 0;
+	if (atomic_load(&p->pid) == pid &&
+	    ((soon && may_end(p, gone, length)) || turn_now_ns() >= p->next_ns))
+		moved = look(p, gone, length);
+	pthread_mutex_unlock(&p->lock);
 	return moved;
 }
 
 uint64_t mapped_moved_all(void)
 {
 	uint64_t moved = 0;
+	unsigned count;
 
 	pthread_mutex_lock(&lock);
-	for (unsigned i = 0; i < PROCESSES; i++)
-		if (all[i].pid && turn_now_ns() >= all[i].next_ns)
-			moved += look(&all[i], 0, 0);
+	count = used;
 	pthread_mutex_unlock(&lock);
+	for (unsigned i = 0; i < count; i++) {
+		struct process *p = all[i];
+
+		if (pthread_mutex_trylock(&p->lock))
+			continue;
+		if (atomic_load(&p->pid) && turn_now_ns() >= p->next_ns)
+			moved += look(p, 0, 0);
+		pthread_mutex_unlock(&p->lock);
+	}
 	return moved;
 }
