@@ -12,7 +12,8 @@
  * cached
  *
  * The program may change its memory or its descriptors before the kernel carries the call out.
- * Then the charge is wrong; the data is not affected.
+ * Then the charge is wrong; the data is not affected. If its thread dies meanwhile, and another process gets the number,
+ * the look is at that one: then the answer fails, and nothing is counted.
  *
  * A call is charged for what it asks for, since the supervisor does not see what it moves. Large
  * reads are charged for no more than the file has.
@@ -23,9 +24,11 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/aio_abi.h>
+#include <linux/audit.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -34,11 +37,16 @@
 #include "client/gate/calls.h"
 #include "client/gate/mapped.h"
 
+#ifndef STATX_MNT_ID
+#define STATX_MNT_ID 0U
+#endif
+
 #define CACHE	 256U
 #define VALID_NS INT64_C(1000000000)
-#define LARGE	 16384U /* reads from here on are cut to what the file has */
-#define BLOCKS	 128	/* control blocks of one io_submit() that are looked at */
-#define HERE	 (-1)	/* at the position */
+#define LARGE	 16384U		      /* reads from here on are cut to what the file has */
+#define BLOCKS	 128		      /* control blocks of one io_submit() that are looked at */
+#define HERE	 (-1)		      /* at the position */
+#define MOST	 UINT64_C(0x7ffff000) /* the kernel moves no more in a call */
 
 /* ---- files ---- */
 
@@ -59,7 +67,7 @@ bool gate_is_beneath(const char *path)
 	return !strncmp(path, root, length) && (path[length] == '/' || !path[length]);
 }
 
-static bool leads_beneath(const char *link)
+static bool leads_beneath(uint32_t tid, const char *link, const struct statx *sx)
 {
 	char path[PATH_MAX];
 	ssize_t n = readlink(link, path, sizeof(path) - 1);
@@ -67,7 +75,7 @@ static bool leads_beneath(const char *link)
 	if (n <= 0)
 		return false;
 	path[n] = 0;
-	return gate_is_beneath(path);
+	return gate_is_beneath(path) || gate_mount_leads_beneath(tid, path, sx);
 }
 
 void gate_file_look(uint32_t tid, int fd, struct gate_file *f)
@@ -80,8 +88,8 @@ void gate_file_look(uint32_t tid, int fd, struct gate_file *f)
 	if (fd < 0)
 		return;
 	snprintf(link, sizeof(link), "/proc/%u/fd/%d", tid, fd);
-	if (statx(AT_FDCWD, link, AT_STATX_DONT_SYNC, STATX_TYPE | STATX_INO | STATX_SIZE,
-		  &f->sx)) {
+	if (statx(AT_FDCWD, link, AT_STATX_DONT_SYNC,
+		  STATX_TYPE | STATX_INO | STATX_SIZE | STATX_MNT_ID, &f->sx)) {
 		f->hidden = errno == EACCES || errno == EPERM;
 		return;
 	}
@@ -95,7 +103,7 @@ void gate_file_look(uint32_t tid, int fd, struct gate_file *f)
 					       f->sx.stx_dev_minor,
 				     .inode = f->sx.stx_ino,
 				     .until_ns = now + VALID_NS,
-				     .ours = leads_beneath(link) };
+				     .ours = leads_beneath(tid, link, &f->sx) };
 	f->ours = k->ours;
 }
 
@@ -138,8 +146,10 @@ static uint64_t add(struct gate_work *w, uint32_t tid, int fd, enum sl_op op, ui
 {
 	struct gate_file f;
 
-	if (!length)
+	if (!length || length > INT64_MAX) /* which the kernel refuses */
 		return 0;
+	if (length > MOST)
+		length = MOST;
 	gate_file_look(tid, fd, &f);
 	if (f.hidden)
 		w->unseen += length;
@@ -181,8 +191,13 @@ static uint64_t vectors(uint32_t tid, uint64_t at, uint64_t count, bool small)
 
 		if (!gate_copy_in(tid, at, &part, n * size))
 			return sum;
-		for (size_t i = 0; i < n; i++)
-			sum += small ? part.narrow[2 * i + 1] : part.wide[2 * i + 1];
+		for (size_t i = 0; i < n; i++) {
+			uint64_t length = small ? part.narrow[2 * i + 1] : part.wide[2 * i + 1];
+
+			if (length > INT64_MAX)
+				return 0;
+			sum += length < MOST ? length : MOST;
+		}
 		count -= n;
 		at += n * size;
 	}
@@ -227,19 +242,27 @@ static void submitted(struct gate_work *w, uint32_t tid, const uint64_t *arg, bo
 	}
 }
 
-static void mapped(struct gate_work *w, uint32_t tid, const uint64_t *arg)
+static void mapped(struct gate_work *w, uint32_t tid, int fd, uint64_t length, uint64_t offset)
 {
-	uint64_t length;
+	uint64_t has;
 	struct gate_file f;
 
-	gate_file_look(tid, (int)arg[4], &f);
+	gate_file_look(tid, fd, &f);
 	if (!f.ours)
 		return;
-	length = there(tid, (int)arg[4], &f, arg[1] < LARGE ? LARGE : arg[1], (int64_t)arg[5]);
-	if (arg[1] < GATE_LOOK_BYTES)
-		w->mapped += length < arg[1] ? length : arg[1];
+	has = there(tid, fd, &f, length < LARGE ? LARGE : length, (int64_t)offset);
+	if (length < GATE_LOOK_BYTES)
+		w->mapped += has < length ? has : length;
 	else
 		mapped_add(tid);
+}
+
+static void mapped_old(struct gate_work *w, uint32_t tid, uint64_t at)
+{
+	uint32_t arg[6];
+
+	if (gate_copy_in(tid, at, arg, sizeof(arg)) && !(arg[3] & MAP_ANONYMOUS))
+		mapped(w, tid, (int)arg[4], arg[1], arg[5]);
 }
 
 /* Arguments by their positions, from 1. */
@@ -298,7 +321,12 @@ void gate_work_of(const struct seccomp_notif *n, struct gate_work *w)
 		submitted(w, n->pid, arg, small);
 		break;
 	case GATE_MAP:
-		mapped(w, n->pid, arg);
+		/* i386 gives the offset in units of 4 KiB. */
+		mapped(w, n->pid, (int)arg[4], length_of(arg, 2, small),
+		       n->data.arch == AUDIT_ARCH_I386 ? arg[5] << 12 : arg[5]);
+		break;
+	case GATE_MAP_OLD:
+		mapped_old(w, n->pid, arg[0]);
 		break;
 	case GATE_UNMAP:
 		w->mapped = mapped_moved(n->pid, true, arg[0], arg[1]);

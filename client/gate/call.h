@@ -44,5 +44,14 @@ void gate_names(struct gate_work *w, const struct gate_call *c, uint32_t tid, co
 bool gate_path_join(const char *base, const char *path, char *out);
 
 bool gate_is_beneath(const char *path); /* the root of the layer */
+/*
+ * mounts.c: the same for a file that a thread has open, and whose path is not beneath the root by its
+ * text: it may be, by a bind mount or in a container.
+ */
+void gate_mounts_start(void); /* in a new supervisor */
+bool gate_mount_leads_beneath(uint32_t tid, const char *path, const struct statx *sx);
+/* The path inside of the file system, from a line of mountinfo; false: it is of another mount. */
+#define GATE_DEVICE 24
+bool gate_mount_inside(const char *line, uint64_t mount, const char *path, char *device, char *out);
 
 #endif

@@ -45,6 +45,7 @@ const struct gate_call gate_calls[] = {
 	                                 .class = GATE_DATA, .op = SL_READ,  .fd = 1, .offset_at = 2, .length = 5, .to = 3, .to_offset_at = 4 },
 	{ { SYS_io_submit, 544, 248 },   .class = GATE_SUBMIT },
 	{ { SYS_mmap, 9, 192 },          .class = GATE_MAP },   /* i386: mmap2 */
+	{ { NO, NO, 90 },                .class = GATE_MAP_OLD },
 	{ { SYS_munmap, 11, 91 },        .class = GATE_UNMAP },
 	{ { SYS_msync, 26, 144 },        .class = GATE_LOOK },
 	{ { SYS_exit_group, 231, 252 },  .class = GATE_LOOK },

@@ -20,12 +20,13 @@
 enum gate_abi { GATE_NATIVE, GATE_X32, GATE_I386, GATE_ABIS };
 
 enum gate_class {
-	GATE_DATA,   /* moves data of one file, or from one file to another */
-	GATE_SUBMIT, /* io_submit: context, number, control blocks */
-	GATE_MAP,    /* mmap: address, length, protection, flags, fd, offset */
-	GATE_UNMAP,  /* address, length */
-	GATE_LOOK,   /* a mapping may change or end: count what it has moved */
-	GATE_META,   /* an operation on what a path or a descriptor names */
+	GATE_DATA,    /* moves data of one file, or from one file to another */
+	GATE_SUBMIT,  /* io_submit: context, number, control blocks */
+	GATE_MAP,     /* mmap: address, length, protection, flags, fd, offset */
+	GATE_MAP_OLD, /* the first mmap of i386: a pointer to its arguments */
+	GATE_UNMAP,   /* address, length */
+	GATE_LOOK,    /* a mapping may change or end: count what it has moved */
+	GATE_META,    /* an operation on what a path or a descriptor names */
 };
 
 /* Positions of arguments, from 1; 0: the call has none. */

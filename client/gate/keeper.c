@@ -40,7 +40,9 @@ static void release(const struct gate *g)
 		struct seccomp_notif *n = gate_place(g, slot);
 		struct gate_work *w = &g->shared->work[slot];
 
-		if (n->id && gate_answer(g, n->id))
+		if (!n->id)
+			continue;
+		if (gate_answer(g, n->id))
 			atomic_fetch_add(&g->shared->past, w->bytes[SL_READ] + w->bytes[SL_WRITE]);
 		*w = (struct gate_work){ 0 };
 		memset(n, 0, g->stride);

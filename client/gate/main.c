@@ -47,7 +47,8 @@ enum { EXIT_NOT_EXECUTABLE = 126, EXIT_NOT_FOUND = 127 };
 static void detach(int keep)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	struct rlimit cpu;
+	static const int limits[] = { RLIMIT_CPU, RLIMIT_NOFILE, RLIMIT_AS, RLIMIT_DATA };
+	struct rlimit limit;
 	sigset_t none;
 
 	setsid();
@@ -56,10 +57,12 @@ static void detach(int keep)
 	signal(SIGPIPE, SIG_IGN);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	if (getrlimit(RLIMIT_CPU, &cpu) == 0) {
-		cpu.rlim_cur = cpu.rlim_max;
-		setrlimit(RLIMIT_CPU, &cpu);
-	}
+	/* They are for the program. */
+	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)
+		if (getrlimit(limits[i], &limit) == 0) {
+			limit.rlim_cur = limit.rlim_max;
+			setrlimit(limits[i], &limit);
+		}
 	if (chdir("/"))
 		return;
 	dup2(keep, 3);

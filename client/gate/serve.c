@@ -3,13 +3,15 @@
  * The supervisor: answers caught calls when the job has its turn.
  *
  *	receivers   take a call from the kernel and look at it. A call that is not the layer's, or
- *	has credit, is answered at once. Others are queued. A receiver never waits, so no call
- *	waits behind an unrelated one
+ *	has credit, is answered at once. Others are queued. A receiver never waits for a turn, so
+ *	no call waits behind an unrelated one. It may wait for a page of the program's memory that is
+ *	on a file system that hangs: main starts more receivers while none of them gets on
  *	waiters     take the calls of a queue in their order and wait, each for one, as a thread
  *	            of the program would with the preloaded library (client/conn/turn.c). Their
  *	            number grows to WAITERS: that many calls can ask with their place at a time.
  *	            Metadata calls have a queue and waiters of their own, since other limits hold
  *	            them: however many wait, a data call that has credit goes
+ *	looker      looks every half second what mappings have moved
  *	main        counts, so that the keeper sees that it is not stopped; starts another
  *	            keeper if that was killed; ends when the last process behind the gate does
  *
@@ -34,15 +36,19 @@
 #include "client/gate/call.h"
 #include "client/gate/mapped.h"
 
-#define RECEIVERS 4U
+#define RECEIVERS 4U  /* to begin with */
+#define MOST	  64U /* if all others are stuck */
 #define WAITERS	  32U
 #define BEAT_MS	  500
 #define STACK	  131072U
 
 static struct {
 	struct gate *gate;
-	atomic_bool used[GATE_SLOTS];
-	pthread_mutex_t lock; /* of both queues */
+	pthread_mutex_t slots;
+	unsigned slot[GATE_SLOTS], slots_free; /* those that are free */
+	_Atomic unsigned busy;		       /* receivers that look at a call */
+	_Atomic uint64_t looked;	       /* calls that have been looked at */
+	pthread_mutex_t lock;		       /* of both queues */
 	struct queue {
 		pthread_cond_t filled;
 		unsigned slot[GATE_SLOTS], first, queued;
@@ -88,15 +94,17 @@ bool gate_deserted(const struct gate *g, int timeout_ms)
 
 static unsigned slot_take(void)
 {
-	static _Atomic unsigned next;
-
 	for (;;) {
-		for (unsigned i = 0; i < GATE_SLOTS; i++) {
-			unsigned slot = atomic_fetch_add(&next, 1) % GATE_SLOTS;
+		bool taken;
+		unsigned slot = 0;
 
-			if (!atomic_load(&s.used[slot]) && !atomic_exchange(&s.used[slot], true))
-				return slot;
-		}
+		pthread_mutex_lock(&s.slots);
+		taken = s.slots_free > 0;
+		if (taken)
+			slot = s.slot[--s.slots_free];
+		pthread_mutex_unlock(&s.slots);
+		if (taken)
+			return slot;
 		usleep(1000); /* the kernel keeps further calls meanwhile */
 	}
 }
@@ -105,7 +113,9 @@ static void slot_free(unsigned slot)
 {
 	s.gate->shared->work[slot] = (struct gate_work){ 0 };
 	memset(gate_place(s.gate, slot), 0, s.gate->stride);
-	atomic_store(&s.used[slot], false);
+	pthread_mutex_lock(&s.slots);
+	s.slot[s.slots_free++] = slot;
+	pthread_mutex_unlock(&s.slots);
 }
 
 /* ---- answering ---- */
@@ -277,9 +287,42 @@ static void *receiver(void *unused)
 				usleep(1000);
 			memset(gate_place(s.gate, slot), 0, s.gate->stride);
 		}
+		atomic_fetch_add(&s.busy, 1);
 		received(slot);
+		atomic_fetch_add(&s.looked, 1);
+		atomic_fetch_sub(&s.busy, 1);
 	}
 	return NULL;
+}
+
+static unsigned start_receivers(unsigned count)
+{
+	unsigned started = 0;
+
+	while (started < count && start(receiver, NULL))
+		started++;
+	return started;
+}
+
+static void *looker(void *unused)
+{
+	(void)unused;
+	for (;;) {
+		usleep(BEAT_MS * 1000);
+		count_mapped(mapped_moved_all());
+	}
+	return NULL;
+}
+
+/* All receivers have looked at the same calls since the last beat. */
+static bool is_stuck(unsigned receivers)
+{
+	static uint64_t last;
+	uint64_t looked = atomic_load(&s.looked);
+	bool stuck = looked == last && atomic_load(&s.busy) == receivers;
+
+	last = looked;
+	return stuck;
 }
 
 /* What the keeper let go before this process was there. */
@@ -298,26 +341,38 @@ static pid_t start_keeper(struct gate *g)
 	return pid;
 }
 
-_Noreturn void gate_serve(struct gate *g, pid_t keeper)
+static void clear(void)
 {
-	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-	unsigned receivers = cpus > 0 && cpus < RECEIVERS ? (unsigned)cpus : RECEIVERS;
-	pid_t child = 0;
-
-	memset(&s, 0, sizeof(s)); /* the keeper may be a child of a supervisor */
+	/* The keeper may be a child of a supervisor. */
+	memset(&s, 0, sizeof(s));
+	pthread_mutex_init(&s.slots, NULL);
 	pthread_mutex_init(&s.lock, NULL);
 	pthread_cond_init(&s.data.filled, NULL);
 	pthread_cond_init(&s.operations.filled, NULL);
+	for (unsigned slot = GATE_SLOTS; slot-- > 0;)
+		s.slot[s.slots_free++] = slot;
 	mapped_start();
+	gate_mounts_start();
+}
+
+_Noreturn void gate_serve(struct gate *g, pid_t keeper)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	unsigned first = cpus > 0 && cpus < RECEIVERS ? (unsigned)cpus : RECEIVERS, receivers;
+	pid_t child = 0;
+
+	clear();
 	s.gate = g;
 	account_start();
 	count_past(g->shared);
-	for (unsigned i = 0; i < receivers; i++)
-		if (!start(receiver, NULL) && !i)
-			_exit(1); /* the keeper lets calls go */
+	receivers = start_receivers(first);
+	if (!receivers)
+		_exit(1); /* the keeper lets calls go */
+	start(looker, NULL);
 	while (!gate_deserted(g, BEAT_MS)) {
 		atomic_fetch_add(&g->shared->beats, 1);
-		count_mapped(mapped_moved_all());
+		if (is_stuck(receivers))
+			receivers += start_receivers(receivers < MOST ? receivers : 0);
 		if (child > 0 ? waitpid(child, NULL, WNOHANG) == child : getppid() != keeper)
 			child = start_keeper(g);
 	}

@@ -12,7 +12,7 @@
 
 #include "client/gate/call.h"
 
-#define GATE_SLOTS 1024 /* calls that the supervisor has received and not answered */
+#define GATE_SLOTS 16384 /* calls that the supervisor has received and not answered */
 
 /*
  * Memory that the keeper and the supervisor share. The kernel writes a caught call right into a
