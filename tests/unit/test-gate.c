@@ -257,6 +257,7 @@ static void calls(void **state)
 	assert_int_equal(gate_call_of(ARCH, SYS_getdents64, &small)->path, 0);
 #ifdef __x86_64__
 	assert_int_equal(gate_call_of(AUDIT_ARCH_I386, 4, &small)->op, SL_WRITE);
+	assert_int_equal(gate_call_of(AUDIT_ARCH_I386, 90, &small)->class, GATE_MAP_OLD);
 	assert_true(small);
 	assert_null(gate_call_of(AUDIT_ARCH_I386, SYS_write, &small));
 	assert_int_equal(gate_call_of(ARCH, X32_BIT | 516, &small)->vectors, 2);
@@ -296,6 +297,52 @@ static void states(void **state)
 	assert_int_equal(state_behind(0), GATE_ON);
 	assert_int_equal(state_behind(GATE_OPS), GATE_ON_OPS);
 	assert_int_equal(state_behind(GATE_STRICT), GATE_ON_STRICT);
+}
+
+/* Whether a read of /dev/zero passes behind a gate with these options. A call that is caught waits until a
+ * signal comes. */
+static void read_behind(unsigned options, size_t bytes, off_t at, bool passes)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0) {
+		static char buffer[2048];
+		int fd = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+
+		if (gate_install(options) < 0)
+			kill(getpid(), SIGABRT);
+		if (!passes)
+			ualarm(50000, 0);
+		if (at)
+			syscall(SYS_pread64, fd, buffer, bytes, at);
+		else
+			syscall(SYS_read, fd, buffer, bytes);
+		kill(getpid(), SIGKILL);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFSIGNALED(status));
+	assert_int_equal(WTERMSIG(status), passes ? SIGKILL : SIGALRM);
+}
+
+/* Its reads pass where the library is in the program, and no others. */
+static void reads_of_the_loader(void **state)
+{
+	const size_t more = (size_t)1 << 32;
+
+	(void)state;
+	if (state_behind(0) < 0)
+		skip();
+	read_behind(0, 832, 0, true);
+	read_behind(0, 784, 64, true);
+	read_behind(0, 831, 0, false);
+	read_behind(0, 832 + more, 0, false);
+	read_behind(0, 784, 128, false);
+	read_behind(0, 784, 64 + (off_t)more, false);
+	read_behind(0, 1024, 64, false);
+	read_behind(GATE_OPS, 832, 0, false);
+	read_behind(GATE_STRICT, 832, 0, false);
+	read_behind(GATE_STRICT, 784, 64, false);
 }
 
 /* Keeper and spare in one process. arg: how many of the two live long enough to be given the
@@ -349,6 +396,32 @@ static void keepers_that_die(void **state)
 	assert_int_equal(put_on_with(1), GATE_ON_OPS);
 }
 
+static void is_inside(const char *line, const char *file, const char *inside)
+{
+	char device[GATE_DEVICE], out[GATE_PATH];
+	bool is = gate_mount_inside(line, 36, file, device, out);
+
+	assert_int_equal(is, inside != NULL);
+	if (!inside)
+		return;
+	assert_string_equal(device, "98:0");
+	assert_string_equal(out, inside);
+}
+
+static void paths_inside_of_mounts(void **state)
+{
+	(void)state;
+	is_inside("36 35 98:0 / / rw - ext4 /dev/a rw\n", "/a/f", "/a/f");
+	is_inside("36 35 98:0 /a /data rw - ext4 /dev/a rw\n", "/data/f", "/a/f");
+	is_inside("36 35 98:0 /a /data rw - ext4 /dev/a rw\n", "/data", "/a");
+	is_inside("36 35 98:0 / /my\\040data rw - ext4 /dev/a rw\n", "/my data/f", "/f");
+	is_inside("36 35 98:0 /a /data rw - ext4 /dev/a rw\n", "/database/f", NULL);
+	is_inside("37 35 98:0 /a /data rw - ext4 /dev/a rw\n", "/data/f", NULL);
+	is_inside("36 35 0:4 net:[4026531840] /run/ns rw - nsfs nsfs rw\n", "/run/ns", NULL);
+	is_inside("36\n", "/data/f", NULL);
+	is_inside("", "/data/f", NULL);
+}
+
 static void is_path(const char *base, const char *text, const char *whole)
 {
 	char out[GATE_PATH];
@@ -390,7 +463,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(privileged_programs, make, end),
 		cmocka_unit_test(calls),
 		cmocka_unit_test(states),
+		cmocka_unit_test(reads_of_the_loader),
 		cmocka_unit_test(keepers_that_die),
+		cmocka_unit_test(paths_inside_of_mounts),
 		cmocka_unit_test(paths_of_metadata_calls),
 	};
 

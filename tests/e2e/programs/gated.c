@@ -8,6 +8,11 @@
  *	gated map FILE MEGABYTES      by a mapping, of which a quarter is written
  *	gated mapwrite FILE MEGABYTES the same, then two writes
  *	gated window FILE MEGABYTES   by mappings of 1 MiB, one after the other
+ *	gated windows FILE MEGABYTES  as many mappings of 256 KiB at the same time
+ *	gated huge FILE               a write of more than the kernel takes; prints errno
+ *	gated stuck FILE              other threads' calls have their vectors in memory that does not come; prints ms
+ *	gated old WHAT COMMAND...     as on a kernel, or with a setting, that refuses what the gate can do without:
+ *	                              killable, pidfd, yama
  *	gated uring                   prints errno of io_uring_setup
  *	gated beside FILE             rounds through a pipe while another thread waits for its turn
  *	gated load FILE THREADS       until SIGTERM; prints errors and the longest round in ms
@@ -19,11 +24,14 @@
 #include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -33,6 +41,12 @@
 #include <unistd.h>
 
 #define BLOCK 65536
+#ifdef __GLIBC__ /* musl-gcc does not find the kernel's headers */
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <linux/userfaultfd.h>
+#endif
+
 extern char **environ;
 static char block[BLOCK], other[BLOCK];
 static volatile sig_atomic_t ended;
@@ -179,6 +193,128 @@ static void window(const char *file, long bytes)
 	}
 }
 
+/* The supervisor looks several times. */
+static void windows(const char *file, long bytes)
+{
+	int fd = open(file, O_RDWR | O_CREAT, 0600);
+
+	if (fd < 0 || ftruncate(fd, bytes))
+		fail(file);
+	for (long at = 0; at < bytes; at += WINDOW) {
+		/* Apart: neighbours would become one mapping. */
+		char *w = mmap((void *)(0x200000000000 + at), WINDOW / 4, PROT_READ | PROT_WRITE,
+			       MAP_SHARED, fd, at);
+
+		if (w == MAP_FAILED)
+			fail("mmap");
+		memset(w, 1, WINDOW / 4);
+	}
+	sleep(2);
+}
+
+/* ---- what the kernel refuses, and what it waits for ---- */
+
+static void huge(const char *file)
+{
+	int fd = open(file, O_RDWR | O_CREAT, 0600);
+
+	for (int i = 0; i < 4; i++)
+		if (write(fd, block, (size_t)-4096) >= 0)
+			errno = 0;
+	printf("%d\n", errno);
+}
+
+#ifdef __GLIBC__
+#define STUCK 8
+static char *absent;
+
+static void *write_stuck(void *fd)
+{
+	syscall(SYS_writev, (int)(intptr_t)fd, absent, 1);
+	return NULL;
+}
+
+static int stuck(const char *file)
+{
+	int fd = open(file, O_RDWR | O_CREAT, 0600),
+	    faults = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register all = { .range.len = 4096, .mode = UFFDIO_REGISTER_MODE_MISSING };
+	pthread_t thread;
+	long begin;
+
+	absent = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	all.range.start = (uintptr_t)absent;
+	if (faults < 0 || ioctl(faults, UFFDIO_API, &api) || ioctl(faults, UFFDIO_REGISTER, &all))
+		return 77;
+	for (int i = 0; i < STUCK; i++)
+		pthread_create(&thread, NULL, write_stuck, (void *)(intptr_t)fd);
+	usleep(100000); /* their calls are there */
+	begin = ms();
+	for (int i = 0; i < 10; i++)
+		if (pwrite(fd, block, 1, 0) != 1)
+			fail("pwrite");
+	printf("%ld\n", ms() - begin);
+	fflush(stdout);
+	_exit(0);
+}
+
+/* ---- other kernels ---- */
+
+#define LOW(argument) ((uint32_t)offsetof(struct seccomp_data, args[argument]))
+#define LOAD(offset)  BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)(offset))
+#define IS(k)	      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)(k), 0, 1)
+#define FAIL(error)   BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (error))
+
+static int old(const char *what, char **command)
+{
+	struct sock_filter killable[] = {
+		LOAD(offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_seccomp, 0, 3),
+		LOAD(LOW(1)),
+		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, 1 << 5 /* WAIT_KILLABLE_RECV */, 0, 1),
+		FAIL(EINVAL),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_filter pidfd[] = {
+		LOAD(offsetof(struct seccomp_data, nr)),
+		IS(SYS_pidfd_open),
+		FAIL(ENOSYS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_filter yama[] = {
+		LOAD(offsetof(struct seccomp_data, nr)),
+		IS(SYS_process_vm_readv),
+		FAIL(EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { 4, !strcmp(what, "pidfd") ? pidfd : yama };
+
+	if (!strcmp(what, "killable"))
+		program = (struct sock_fprog){ 6, killable };
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program))
+		fail("seccomp");
+	execvp(command[0], command);
+	fail(command[0]);
+	return 1;
+}
+
+#else
+static int stuck(const char *file)
+{
+	(void)file;
+	return 77;
+}
+
+static int old(const char *what, char **command)
+{
+	(void)what;
+	(void)command;
+	return 77;
+}
+#endif
+
 /* ---- a call that waits ---- */
 
 static volatile int wrote;
@@ -312,12 +448,20 @@ int main(int argc, char **argv)
 	}
 	if (!strcmp(how, "spawn") || !strcmp(how, "fexec") || !strcmp(how, "execlp"))
 		return start(how, argv[2]);
+	if (!strcmp(how, "old"))
+		return old(argv[2], argv + 3);
+	if (!strcmp(how, "stuck"))
+		return stuck(argv[2]);
 	if (!strcmp(how, "beside"))
 		beside(argv[2]);
 	if (!strcmp(how, "load"))
 		return run_load(argv[2], atoi(argv[3]));
 	if (!strcmp(how, "map") || !strcmp(how, "mapwrite"))
 		map(argv[2], bytes, !strcmp(how, "mapwrite"));
+	else if (!strcmp(how, "windows"))
+		windows(argv[2], bytes);
+	else if (!strcmp(how, "huge"))
+		huge(argv[2]);
 	else if (!strcmp(how, "window"))
 		window(argv[2], bytes);
 	else
