@@ -93,10 +93,13 @@ struct conn {
 	uint64_t stamp;		       /* the newest of the node */
 	int64_t heard, renewed, began; /* tcp_now(): when it came, was given back; of this call */
 	int pending;		       /* bytes of answers that were there when we could not send */
-	bool ended;		       /* the node is done with us */
-	bool one_piece;		       /* at a time: the node is crowded */
-	uint64_t tags;		       /* the last one used */
-	bool phase;		       /* the node was told that the program is in a phase of I/O */
+	size_t have, held;	       /* in `in`: received and not used; in `out`: not sent */
+	unsigned char in[SL_SEALED_BYTES];	     /* a header, or its beginning */
+	unsigned char out[PIECES * SL_SEALED_BYTES]; /* headers of reads, which leave together */
+	bool ended;				     /* the node is done with us */
+	bool one_piece;				     /* at a time: the node is crowded */
+	uint64_t tags;				     /* the last one used */
+	bool phase; /* the node was told that the program is in a phase of I/O */
 };
 
 extern const struct transport conn_shm;

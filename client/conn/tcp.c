@@ -149,6 +149,18 @@ static void renew(struct conn *c)
 		c->session.out.count--;
 }
 
+/* Whether a whole header is in `in`, after adding to it what the socket has now. */
+static bool has_head(struct conn *c)
+{
+	ssize_t n;
+
+	if (c->have == SL_SEALED_BYTES)
+		return true;
+	n = recv(c->sock, c->in + c->have, sizeof(c->in) - c->have, MSG_DONTWAIT);
+	c->have += n > 0 ? (size_t)n : 0;
+	return c->have == SL_SEALED_BYTES;
+}
+
 /*
  * A frame cannot be sent while the node does not read. A live node sends an unrequested frame
  * each second. If unread answers hide that frame, a growing number of unread bytes shows the
@@ -156,21 +168,22 @@ static void renew(struct conn *c)
  */
 static void listen_for(struct conn *c)
 {
-	unsigned char head[SL_SEALED_BYTES];
 	struct sl_frame f;
 	uint64_t stamp;
 	int pending = 0;
 
-	while (recv(c->sock, head, sizeof(head), MSG_PEEK | MSG_DONTWAIT) ==
-		       (ssize_t)sizeof(head) &&
-	       !sl_frame_decode(head, &f) && f.type == SL_REPLY && f.tag == SL_LEASE_TAG &&
-	       !f.length && sl_unseal(&c->session.in, head, NULL, 0, &stamp)) {
-		recv(c->sock, head, sizeof(head), MSG_DONTWAIT);
+	while (has_head(c) && !sl_frame_decode(c->in, &f) && f.type == SL_REPLY &&
+	       f.tag == SL_LEASE_TAG && !f.length &&
+	       sl_unseal(&c->session.in, c->in, NULL, 0, &stamp)) {
+		c->have = 0;
 		c->session.in.count++;
 		c->stamp = stamp;
 		c->heard = tcp_now();
 	}
-	if (!ioctl(c->sock, FIONREAD, &pending) && pending != c->pending) {
+	if (ioctl(c->sock, FIONREAD, &pending))
+		return;
+	pending += (int)c->have;
+	if (pending != c->pending) {
 		c->pending = pending;
 		c->began = tcp_now();
 	}
@@ -246,14 +259,15 @@ static void advance(struct cursor *c, size_t by)
 	}
 }
 
-/* A header, then so much of the program's memory. */
-static int send_piece(struct conn *c, const unsigned char *head, struct cursor at, size_t length)
+/* A header or several, then so much of the program's memory. */
+static int send_piece(struct conn *c, const unsigned char *head, size_t head_bytes,
+		      struct cursor at, size_t length)
 {
 	size_t head_sent = 0;
 
-	while (head_sent < SL_SEALED_BYTES || length) {
+	while (head_sent < head_bytes || length) {
 		struct iovec iov[1 + IOVS] = { { (void *)(uintptr_t)(head + head_sent),
-						 SL_SEALED_BYTES - head_sent } };
+						 head_bytes - head_sent } };
 		struct msghdr m = { .msg_iov = iov,
 				    .msg_iovlen = 1 + cursor_parts(at, length, iov + 1, IOVS) };
 		ssize_t n = sendmsg(c->sock, &m, MSG_NOSIGNAL);
@@ -263,7 +277,7 @@ static int send_piece(struct conn *c, const unsigned char *head, struct cursor a
 			continue;
 		if (n < 0)
 			return errno == EFAULT ? -EFAULT : GONE;
-		part = SL_SEALED_BYTES - head_sent;
+		part = head_bytes - head_sent;
 		part = part < (size_t)n ? part : (size_t)n;
 		head_sent += part;
 		advance(&at, (size_t)n - part);
@@ -272,30 +286,54 @@ static int send_piece(struct conn *c, const unsigned char *head, struct cursor a
 	return 0;
 }
 
-static int receive_piece(struct conn *c, struct cursor at, size_t length)
+/* A payload, and if another answer follows for certain, its header in the same call. */
+static int receive_piece(struct conn *c, struct cursor at, size_t length, bool more)
 {
 	while (length) {
-		struct iovec iov[IOVS];
-		struct msghdr m = { .msg_iov = iov,
-				    .msg_iovlen = cursor_parts(at, length, iov, IOVS) };
-		ssize_t n = recvmsg(c->sock, &m, 0);
+		struct iovec iov[IOVS + 1];
+		unsigned parts = cursor_parts(at, length, iov, IOVS);
+		struct msghdr m = { .msg_iov = iov, .msg_iovlen = parts };
+		size_t part;
+		ssize_t n;
 
+		if (more && parts < IOVS) /* these are all that is left */
+			iov[m.msg_iovlen++] = (struct iovec){ c->in, SL_SEALED_BYTES };
+		n = recvmsg(c->sock, &m, MSG_WAITALL);
 		if (n < 0 && again(c, true))
 			continue;
 		c->ended |= n == 0;
 		if (n <= 0)
 			return n < 0 && errno == EFAULT ? -EFAULT : GONE;
-		advance(&at, (size_t)n);
-		length -= (size_t)n;
+		part = length < (size_t)n ? length : (size_t)n;
+		advance(&at, part);
+		length -= part;
+		c->have = (size_t)n - part;
 	}
 	return 0;
 }
 
-static int receive_bytes(struct conn *c, void *bytes, size_t length)
+static int receive_head(struct conn *c, unsigned char head[SL_SEALED_BYTES])
 {
-	const struct iovec iov = { bytes, length };
+	while (c->have < SL_SEALED_BYTES) {
+		ssize_t n = recv(c->sock, c->in + c->have, sizeof(c->in) - c->have, 0);
 
-	return receive_piece(c, (struct cursor){ &iov, 0 }, length);
+		if (n < 0 && again(c, true))
+			continue;
+		c->ended |= n == 0;
+		if (n <= 0)
+			return GONE;
+		c->have += (size_t)n;
+	}
+	memcpy(head, c->in, SL_SEALED_BYTES);
+	c->have = 0;
+	return 0;
+}
+
+static int receive_text(struct conn *c, char *text, size_t length)
+{
+	const struct iovec iov = { text, length };
+
+	return receive_piece(c, (struct cursor){ &iov, 0 }, length, false);
 }
 
 /*
@@ -310,11 +348,10 @@ static int receive_reply(struct conn *c, struct sl_frame *f, char *text, size_t 
 	do {
 		size_t length;
 
-		if (receive_bytes(c, head, sizeof(head)) || sl_frame_decode(head, f) ||
-		    f->type != SL_REPLY)
+		if (receive_head(c, head) || sl_frame_decode(head, f) || f->type != SL_REPLY)
 			return GONE;
 		length = sl_seal_covers(f) ? f->length : 0;
-		if (length > size || (length && receive_bytes(c, text, length)) ||
+		if (length > size || (length && receive_text(c, text, length)) ||
 		    !sl_unseal(&c->session.in, head, length ? text : NULL, length, &stamp))
 			return GONE;
 		c->session.in.count++;
@@ -335,13 +372,12 @@ static bool is_goodbye(const struct sl_frame *f)
 /* The node may have said goodbye before it closed the connection. */
 static bool said_goodbye(struct conn *c)
 {
-	unsigned char head[SL_SEALED_BYTES];
 	struct sl_frame f;
 	uint64_t stamp;
 
-	while (recv(c->sock, head, sizeof(head), MSG_DONTWAIT) == (ssize_t)sizeof(head) &&
-	       !sl_frame_decode(head, &f) && f.type == SL_REPLY && !f.length &&
-	       sl_unseal(&c->session.in, head, NULL, 0, &stamp)) {
+	while (has_head(c) && !sl_frame_decode(c->in, &f) && f.type == SL_REPLY && !f.length &&
+	       sl_unseal(&c->session.in, c->in, NULL, 0, &stamp)) {
+		c->have = 0;
 		c->session.in.count++;
 		if (is_goodbye(&f))
 			return true;
@@ -360,7 +396,7 @@ static int send_frame(struct conn *c, const struct sl_frame *f, struct cursor at
 
 	sl_frame_encode(f, head);
 	sl_seal(&c->session.out, head, c->stamp, covered, covered ? f->length : 0);
-	return send_piece(c, head, at, f->length);
+	return send_piece(c, head, sizeof(head), at, f->length);
 }
 
 /* A frame with this payload, which its seal covers, and its answer, with a text of up to `size`. */
@@ -471,6 +507,12 @@ static int tcp_post(struct conn *c, uint64_t file, struct transfer *t, struct pi
 	(void)p;
 	t->unknown = t->append; /* from here on */
 	piece->id = f.tag;
+	if (!write) { /* tcp_reap() sends it */
+		sl_frame_encode(&f, c->out + c->held);
+		sl_seal(&c->session.out, c->out + c->held, c->stamp, NULL, 0);
+		c->held += SL_SEALED_BYTES;
+		return 0;
+	}
 	rc = send_frame(c, &f, cursor_at(t->iov, piece->at), NULL);
 	if (rc == GONE && t->append) /* which is the only piece under way */
 		t->unknown = !said_goodbye(c);
@@ -488,12 +530,24 @@ static struct piece *by_tag(struct pieces *p, uint64_t tag)
 	return NULL;
 }
 
+static bool any_left(const struct pieces *p)
+{
+	for (unsigned i = 0; i < p->count; i++)
+		if (!p->piece[(p->first + i) % PIECES].over)
+			return true;
+	return false;
+}
+
 static int tcp_reap(struct conn *c, struct transfer *t, struct pieces *p, bool skip)
 {
+	size_t held = c->held;
 	struct piece *piece;
 	struct sl_frame f;
 
 	(void)skip;
+	c->held = 0;
+	if (held && send_piece(c, c->out, held, (struct cursor){ NULL, 0 }, 0))
+		return GONE;
 	if (receive_reply(c, &f, NULL, 0))
 		return GONE;
 	if (is_goodbye(&f))
@@ -509,7 +563,7 @@ static int tcp_reap(struct conn *c, struct transfer *t, struct pieces *p, bool s
 		lseek(t->fd, (off_t)f.offset, SEEK_SET);
 	if (f.length != (f.status || t->op == SL_WRITE ? 0 : f.count))
 		return GONE;
-	return receive_piece(c, cursor_at(t->iov, piece->at), f.length);
+	return receive_piece(c, cursor_at(t->iov, piece->at), f.length, any_left(p));
 }
 
 /* The table has no room for the bytes written since `before`: sync them now. */

@@ -200,6 +200,7 @@ int tcp_frame(struct tcp_loop *l, struct tcp_peer *p, const struct sl_frame *f,
 	s = slot_take(l, p, f);
 	if (!s)
 		return 1;
+	p->small = needs_buffer(f) && f->count < SL_TCP_DATA_BYTES;
 	p->receiving = s; /* so that it is found if we hang up in here */
 	if (f->type == SL_HELLO)
 		rc = on_hello(t, p, s, payload);

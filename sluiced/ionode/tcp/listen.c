@@ -50,10 +50,12 @@ int tcp_loop_init(struct tcp *t, struct tcp_loop *l)
 /* So that we hear of a client whose machine has gone. */
 static void set_options(int sock)
 {
+	static const struct timeval sleep = { 0, 100000 };
+
 	setsockopt(sock, IPPROTO_TCP, TCP_NODELAY, &(int){ 1 }, sizeof(int));
-	/* A loop waits for so long at most in the middle of a payload. */
-	setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &(struct timeval){ 0, 100000 },
-		   sizeof(struct timeval));
+	/* A loop with one client sleeps for so long at most in a call on its socket. */
+	setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &sleep, sizeof(sleep));
+	setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &sleep, sizeof(sleep));
 	setsockopt(sock, SOL_SOCKET, SO_KEEPALIVE, &(int){ 1 }, sizeof(int));
 	setsockopt(sock, IPPROTO_TCP, TCP_KEEPIDLE, &(int){ 5 }, sizeof(int));
 	setsockopt(sock, IPPROTO_TCP, TCP_KEEPINTVL, &(int){ 3 }, sizeof(int));

@@ -27,6 +27,12 @@ void tcp_watch(struct tcp_loop *l, struct tcp_peer *p)
 		p->events = events;
 }
 
+bool tcp_alone(const struct tcp_peer *p)
+{
+	return p->client && p->loop != &p->loop->tcp->front &&
+	       atomic_load_explicit(&p->loop->peers_count, memory_order_relaxed) == 1;
+}
+
 /* ---- sending ---- */
 
 /* Header, and seal if the peer is known, of a frame to it. Its length. */
@@ -124,7 +130,7 @@ static ssize_t send_some(struct tcp_peer *p)
 		if (s->length > skip)
 			iov[m.msg_iovlen++] = (struct iovec){ payload + skip, s->length - skip };
 	}
-	return sendmsg(p->sock, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
+	return sendmsg(p->sock, &m, MSG_NOSIGNAL | (tcp_alone(p) ? 0 : MSG_DONTWAIT));
 }
 
 int tcp_flush(struct tcp_loop *l, struct tcp_peer *p)
@@ -167,7 +173,7 @@ int tcp_flush(struct tcp_loop *l, struct tcp_peer *p)
  * now. Who has no other connection waits for the rest of a payload in here: it is under way, and
  * being woken up for each packet of it would cost more than to receive it.
  */
-static ssize_t receive(struct tcp_loop *l, struct tcp_peer *p)
+static ssize_t receive(struct tcp_peer *p)
 {
 	size_t ahead = (p->have < AHEAD ? AHEAD : sizeof(p->in) - 1) - p->have, payload = 0;
 	struct iovec iov[2] = { { p->in + p->have, ahead } };
@@ -182,7 +188,8 @@ static ssize_t receive(struct tcp_loop *l, struct tcp_peer *p)
 		iov[0] = (struct iovec){ p->receiving->buffer + p->received, payload };
 		m.msg_iovlen = p->short_of ? 1 : 2;
 	}
-	n = recvmsg(p->sock, &m, p->short_of ? MSG_WAITALL : MSG_DONTWAIT);
+	n = recvmsg(p->sock, &m, p->short_of ? MSG_WAITALL : p->sleeps ? 0 : MSG_DONTWAIT);
+	p->sleeps = false;
 	if (n < 0 && errno != EAGAIN && errno != EINTR)
 		return -errno;
 	if (n == 0)
@@ -190,8 +197,7 @@ static ssize_t receive(struct tcp_loop *l, struct tcp_peer *p)
 	if (n < 0)
 		n = 0;
 	p->drained = (size_t)n < payload + (p->short_of ? 0 : ahead);
-	p->short_of = p->drained && !p->short_of && (size_t)n < payload && n > 0 &&
-		      atomic_load_explicit(&l->peers_count, memory_order_relaxed) == 1;
+	p->short_of = p->drained && !p->short_of && (size_t)n < payload && n > 0 && tcp_alone(p);
 	p->drained &= !p->short_of;
 	/* A client sends the last piece of a call, and waits. If not, epoll tells. */
 	p->drained |= payload && (size_t)n == payload && p->receiving->f.length < SL_TCP_DATA_BYTES;
@@ -320,7 +326,7 @@ int tcp_input(struct tcp_loop *l, struct tcp_peer *p)
 			p->have = 0; /* it has been refused: what it still says does not matter */
 		if (p->client && !p->have && !p->receiving)
 			p->since = node_now();
-		n = receive(l, p);
+		n = receive(p);
 		if (n < 0)
 			return (int)n;
 	} while (n > 0);

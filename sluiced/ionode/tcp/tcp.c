@@ -2,8 +2,8 @@
 /*
  * Clients over TCP: loops, the threads that own their connections.
  *
- * A loop waits for its connections with epoll, receives requests into buffers, and adds them to
- * the scheduler. If the scheduler says that one may go at once, and the file system has been quick
+ * A loop waits for its connections with epoll (for a single one in recvmsg(2), see lone()), receives
+ * requests into buffers, and adds them to the scheduler. If the scheduler says that one may go at once, and the file system has been quick
  * so far, the thread carries it out itself and answers: no other thread has to be woken up. Else
  * it is left to the workers. What else may take long is an errand. Up to TCP_LOOPS clients have a
  * loop each, so that the kernel runs a loop where its client is; more share them.
@@ -512,6 +512,22 @@ static bool on_events(struct tcp_loop *l, const struct epoll_event *ev, int coun
 	return !l->freed || !l->reading || resume(l);
 }
 
+/*
+ * A loop's only client, whose calls have all been answered: it is waited for in recvmsg(2), which
+ * saves a call for each of its own. Whoever stops the loop, or brings another client, is heard
+ * after that; nobody else can have something for it. A client with more pieces to send may die, and then
+ * the rest of them is not to be read: epoll tells.
+ */
+static struct tcp_peer *lone(const struct tcp_loop *l)
+{
+	struct tcp_peer *p = sl_container(l->peers.next, struct tcp_peer, link);
+
+	return !sl_list_empty(&l->peers) && tcp_alone(p) && p->small && !p->used && !p->have &&
+			       !p->paused && l->reading
+		       ? p
+		       : NULL;
+}
+
 /* Until the node stops, or this thread was stuck and has lost the loop. */
 static void run(struct tcp_loop *l)
 {
@@ -522,10 +538,17 @@ static void run(struct tcp_loop *l)
 
 	do {
 		int wait_ms = stop_at != SL_NEVER ? 10 : l->starved ? STARVED_MS : 1000;
-		int count = epoll_wait(l->epoll_fd, ev, 64, wait_ms);
+		struct tcp_peer *p = lone(l);
 
-		if (!on_events(l, ev, count))
+		if (p) {
+			p->sleeps = true;
+			p->small = false; /* if nothing comes, epoll is next */
+			if (!serve(l, p))
+				return;
+			flush_all(l);
+		} else if (!on_events(l, ev, epoll_wait(l->epoll_fd, ev, 64, wait_ms))) {
 			return;
+		}
 		now = node_now();
 		if (now - ticked > SECOND) {
 			ticked = now;

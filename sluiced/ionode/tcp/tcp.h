@@ -74,6 +74,8 @@ struct tcp_peer {
 	size_t received;
 	size_t budget;		/* to be received before others have their turn */
 	bool drained, short_of; /* nothing more is there; the rest of a payload is waited for */
+	bool small;		/* its last request was no piece of a longer call */
+	bool sleeps;		/* the next look at its socket may sleep */
 	uint32_t held;		/* replies that have not been tried to send */
 	bool held_data;		/* some of them have data */
 	struct tcp_slot *out, **out_end;
@@ -165,6 +167,7 @@ int tcp_flush(struct tcp_loop *l, struct tcp_peer *p);
 int tcp_input(struct tcp_loop *l, struct tcp_peer *p);
 bool tcp_more_comes(const struct tcp_peer *p); /* a frame is under way: replies may wait for it */
 void tcp_watch(struct tcp_loop *l, struct tcp_peer *p); /* for what it is ready for now */
+bool tcp_alone(const struct tcp_peer *p); /* its loop has no other: calls on its socket may sleep */
 
 /* frame.c */
 /* A header has come, and its payload too unless that is data. 0: go on; 1: not now, no room. */
