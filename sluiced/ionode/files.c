@@ -229,6 +229,13 @@ static bool is_local(int fd)
 	return false;
 }
 
+struct node_file *client_file(const struct client *c, uint64_t ref)
+{
+	struct node_file *f = ref > 0 && ref <= c->files_used ? &c->files[ref - 1] : NULL;
+
+	return f && f->fd >= 0 && !f->closing ? f : NULL;
+}
+
 void client_file_put(struct node *n, struct node_file *f)
 {
 	struct closer *closer = n->closer;
@@ -250,8 +257,8 @@ void client_file_close(struct node *n, struct client *c, uint64_t ref)
 
 	pthread_mutex_lock(&n->lock);
 	node_collect(n, node_now()); /* what the client has done itself is over */
-	f = ref > 0 && ref <= c->files_used ? &c->files[ref - 1] : NULL;
-	if (f && f->fd >= 0 && !f->closing) {
+	f = client_file(c, ref);
+	if (f) {
 		f->closing = true;
 		if (!f->busy && is_quick(n->closer, f)) {
 			fd = f->fd;

@@ -334,9 +334,18 @@ void node_wakes_now(struct node *n); /* the same, now: the word is about to be u
 void node_pace(struct node *n, int64_t bytes, sl_time now);
 /* A batch has been executed; the lock is held. */
 void node_finish(struct node *n, const struct sl_batch *b);
-/* Hand a request to the scheduler whose client, file, data and the like are filled in; the lock
- * is held. Negative errno: it is not in there. */
-int node_take(struct node *n, struct node_io *io, uint32_t op, uint64_t length, sl_time now);
+/* A client's read or write of one of its files, however it has come. */
+struct node_call {
+	uint64_t file; /* reference */
+	uint64_t offset, length;
+	uint32_t op, flags;    /* enum sl_op, enum sl_slot_flags */
+	uint32_t slot, leader; /* slots of the client: the call's, and the one that is told */
+	unsigned char *data;
+};
+/* Check it and hand it to the scheduler; the lock is held. Negative errno: it is not in there. */
+int node_take(struct node *n, struct client *c, const struct node_call *call, sl_time now);
+/* A request of this job has entered the scheduler; the lock is held. */
+void node_entered(struct node *n, struct node_job *j, sl_time now);
 /*
  * Decide and execute what may go now; the lock is not held. Returns when to look again, for turns
  * only if the caller is their thread. bell: of the worker that calls; NULL: who does not execute.
@@ -382,6 +391,8 @@ int64_t client_file_add(struct node *n, struct client *c, int fd, const struct s
 /* Closed at once, or when its last request is done, or soon: as long as client_closing(). */
 void client_file_close(struct node *n, struct client *c, uint64_t ref);
 bool client_closing(const struct client *c);
+/* Lock held: its file of that reference; NULL: there is none, or it is being closed. */
+struct node_file *client_file(const struct client *c, uint64_t ref);
 /* Lock held: one request less that uses it. */
 void client_file_put(struct node *n, struct node_file *f);
 

@@ -70,7 +70,6 @@
 #define HOLD_NS	    INT64_C(20000000)
 #define IDLE_NS	    INT64_C(100000000)
 #define EXPIRE_NS   INT64_C(100000000)
-#define PAUSE_NS    INT64_C(100000000) /* a job that comes back after this is news */
 #define STAMP_NS    INT64_C(1000000000)
 #define SLICE_NS    100000
 #define TURN_FLAGS  (UINT32_C(1) << 31)
@@ -94,9 +93,7 @@ static int add(struct node *n, struct node_turn *t, struct node_io *io, sl_time 
 	if (rc)
 		return rc;
 	n->turns->waiting++;
-	n->active += t->job->inside++ == 0;
-	if (t->job->inside == 1 && (now - t->job->last_io > PAUSE_NS || !t->job->calls))
-		link_event(n);
+	node_entered(n, t->job, now);
 	return 0;
 }
 

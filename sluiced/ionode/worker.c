@@ -161,59 +161,65 @@ const struct node_transport node_shm = { .answer = answer_io };
 
 /* ---- collecting; the lock is held ---- */
 
-int node_take(struct node *n, struct node_io *io, uint32_t op, uint64_t length, sl_time now)
+void node_entered(struct node *n, struct node_job *j, sl_time now)
 {
-	bool append = io->flags & SL_SLOT_APPEND;
+	n->active += j->inside++ == 0;
+	if (j->inside == 1 && (now - j->last_io > NODE_PAUSE_NS || !j->calls))
+		link_event(n);
+}
+
+int node_take(struct node *n, struct client *c, const struct node_call *call, sl_time now)
+{
+	struct node_file *f = client_file(c, call->file);
+	struct node_io *io = &c->io[call->slot];
+	bool append = call->flags & SL_SLOT_APPEND;
 	int rc;
 
-	io->job = io->client->job;
-	io->req.job = io->job->number;
-	io->req.client = io->client->pid;
-	io->req.file = io->file->id;
-	io->req.offset = append ? APPEND_OFFSET : io->offset;
-	io->req.length = length;
-	io->req.op = op;
-	io->req.flags = io->file->flags | (append ? 1U << 30 : 0); /* only equal ones are merged */
+	if (call->op > SL_WRITE || call->flags > SL_SLOT_APPEND ||
+	    (append && call->op == SL_READ) || call->offset > INT64_MAX - call->length)
+		return -EINVAL;
+	if (!f || (call->op == SL_READ ? !f->reads : !f->writes))
+		return -EBADF;
+	io->client = c;
+	io->job = c->job;
+	io->file = f;
+	io->slot = call->slot;
+	io->leader = call->leader;
+	io->flags = call->flags;
+	io->offset = call->offset;
+	io->data = call->data;
+	io->req.job = c->job->number;
+	io->req.client = c->pid;
+	io->req.file = f->id;
+	io->req.offset = append ? APPEND_OFFSET : call->offset;
+	io->req.length = call->length;
+	io->req.op = call->op;
+	io->req.flags = f->flags | (append ? 1U << 30 : 0); /* only equal ones are merged */
 	rc = node_add(n, io, now);
 	if (rc)
 		return rc == -ENOSPC ? -SL_COME_BACK : rc;
-	io->file->busy++;
-	io->client->busy++;
-	n->active += io->job->inside++ == 0;
-	if (io->job->inside == 1 && (now - io->job->last_io > NODE_PAUSE_NS || !io->job->calls))
-		link_event(n);
+	f->busy++;
+	c->busy++;
+	node_entered(n, c->job, now);
 	return 0;
-}
-
-static bool valid(const struct sl_slot_shm *s)
-{
-	return s->file > 0 && s->file <= NODE_FILES && s->op <= SL_WRITE &&
-	       s->flags <= SL_SLOT_APPEND && s->length > 0 &&
-	       (s->op == SL_WRITE || !(s->flags & SL_SLOT_APPEND)) &&
-	       s->length <= SL_SHM_SLOT_BYTES && s->offset <= INT64_MAX - s->length &&
-	       s->leader < SL_SHM_SLOTS;
 }
 
 /* What is in the slot is the client's word: copy it, then check it. */
 static int64_t take_slot(struct node *n, struct client *c, uint32_t slot,
 			 const struct sl_slot_shm *copy, sl_time now)
 {
-	struct node_io *io = &c->io[slot];
-	struct node_file *f;
+	const struct node_call call = { .file = copy->file,
+					.offset = copy->offset,
+					.length = copy->length,
+					.op = copy->op,
+					.flags = copy->flags,
+					.slot = slot,
+					.leader = copy->leader,
+					.data = sl_slot_data(c->segment, slot) };
 
-	if (!valid(copy))
+	if (!copy->length || copy->length > SL_SHM_SLOT_BYTES || copy->leader >= SL_SHM_SLOTS)
 		return -EINVAL;
-	f = &c->files[copy->file - 1];
-	if (f->fd < 0 || f->closing || (copy->op == SL_READ ? !f->reads : !f->writes))
-		return -EBADF;
-	io->client = c;
-	io->file = f;
-	io->slot = slot;
-	io->leader = copy->leader;
-	io->flags = copy->flags;
-	io->offset = copy->offset;
-	io->data = sl_slot_data(c->segment, slot);
-	return node_take(n, io, copy->op, copy->length, now);
+	return node_take(n, c, &call, now);
 }
 
 /*

@@ -224,41 +224,38 @@ int tcp_frame(struct tcp_loop *l, struct tcp_peer *p, const struct sl_frame *f,
 	return 0;
 }
 
-/* The file of a request, if it is there and open for that; the lock is held. */
-static struct node_file *file_of(const struct client *c, const struct sl_frame *f)
+/* Into the scheduler; the lock is held. */
+static int enter(struct tcp *t, struct tcp_slot *s)
 {
-	struct node_file *file;
+	struct tcp_peer *p = s->peer;
+	const struct node_call call = { .file = s->f.file,
+					.offset = s->f.offset,
+					.length = s->f.count,
+					.op = s->f.type == SL_PWRITE ? SL_WRITE : SL_READ,
+					.flags = s->f.flags & SL_F_APPEND ? SL_SLOT_APPEND : 0,
+					.slot = (uint32_t)(s - p->slot),
+					.data = s->buffer };
+	int rc = node_take(t->node, p->client, &call, node_now());
 
-	if (f->file == 0 || f->file > c->files_used)
-		return NULL;
-	file = &c->files[f->file - 1];
-	if (file->fd < 0 || file->closing || (f->type == SL_PREAD && !file->reads) ||
-	    (f->type == SL_PWRITE && !file->writes))
-		return NULL;
-	return file;
+	if (rc)
+		return rc;
+	s->where = TCP_INSIDE;
+	p->busy = true;
+	if (!p->counted)
+		atomic_fetch_add(&t->busy, 1);
+	p->counted = true;
+	return 0;
 }
 
-/* Into the scheduler; the lock is held. */
-static int enter(struct tcp *t, struct tcp_slot *s, struct node_file *file)
+/* To the errand threads; the lock is held. */
+static int look_after(struct tcp_slot *s)
 {
-	struct client *c = s->peer->client;
-	uint32_t i = (uint32_t)(s - s->peer->slot);
-	struct node_io *io = &c->io[i];
-	int rc;
+	struct node_file *file = client_file(s->peer->client, s->f.file);
 
-	if (s->f.offset > INT64_MAX - s->f.count)
-		return -EINVAL;
-	io->client = c;
-	io->file = file;
-	io->slot = i;
-	io->flags = s->f.flags & SL_F_APPEND;
-	io->offset = s->f.offset;
-	io->data = s->buffer;
-	rc = node_take(t->node, io, s->f.type == SL_PWRITE ? SL_WRITE : SL_READ, s->f.count,
-		       node_now());
-	if (!rc)
-		s->where = TCP_INSIDE;
-	return rc;
+	if (!file)
+		return -EBADF;
+	file->busy++;
+	return 0;
 }
 
 /*
@@ -306,43 +303,25 @@ void tcp_give_back_stale(struct tcp_peer *p)
 
 void tcp_begin(struct tcp_loop *l, struct tcp_slot *s)
 {
+	bool data = s->f.type == SL_PREAD || s->f.type == SL_PWRITE;
 	struct tcp *t = l->tcp;
-	struct node *n = t->node;
-	struct node_file *file;
-	int rc = -EBADF;
+	int rc = 0;
 
 	if (keep_stale(s))
 		return;
 	if (s->f.type == SL_OPEN) {
-		if (s->buffer)
-			tcp_errand(t, s);
-		else
-			tcp_reply(s, -EBADF, NULL);
-		return;
+		rc = s->buffer ? 0 : -EBADF;
+	} else if (s->f.type != SL_FSYNC || s->f.file) { /* else of all that there is */
+		pthread_mutex_lock(&t->node->lock);
+		rc = data ? enter(t, s) : look_after(s);
+		pthread_mutex_unlock(&t->node->lock);
 	}
-	if (s->f.type == SL_FSYNC && !s->f.file) { /* of all that there is */
-		tcp_errand(t, s);
-		return;
-	}
-	pthread_mutex_lock(&n->lock);
-	file = file_of(s->peer->client, &s->f);
-	if (file && (s->f.type == SL_FSYNC || s->f.type == SL_SIZE)) {
-		file->busy++;
-		rc = 0;
-	} else if (file) {
-		rc = enter(t, s, file);
-		s->peer->busy = true;
-		if (!s->peer->counted)
-			atomic_fetch_add(&t->busy, 1);
-		s->peer->counted = true;
-	}
-	pthread_mutex_unlock(&n->lock);
 	if (rc)
 		tcp_reply(s, rc, NULL);
-	else if (s->f.type == SL_FSYNC || s->f.type == SL_SIZE)
-		tcp_errand(t, s);
-	else
+	else if (data)
 		l->added = true;
+	else
+		tcp_errand(t, s);
 }
 
 /* ---- answers ---- */
