@@ -53,8 +53,12 @@ static char *buffer(size_t bytes, int c)
 
 static void reap(int processes)
 {
-	for (int status; processes; processes--)
-		need(wait(&status) > 0 && status == 0, "a process has failed");
+	for (int status; processes; processes--) {
+		need(wait(&status) > 0, "wait");
+		if (WIFSIGNALED(status))
+			fprintf(stderr, "signal %d: ", WTERMSIG(status));
+		need(status == 0, "a process has failed");
+	}
 }
 
 /*
@@ -240,7 +244,8 @@ static void do_old_new(const char *path)
 
 /* ---- a load that knows what must be there ---- */
 
-#define BLOCKS 64
+#define BLOCKS	64
+#define LONG_MS 5000
 
 struct known {
 	uint32_t block[BLOCKS]; /* how often each was written */
@@ -283,11 +288,20 @@ static void compare(int fd, int block, uint32_t times)
 	free(got);
 }
 
-/* A wait of one call. */
+/* A call that began at `since`. Long ones are told, with the time of day of begin and end. */
 static void note_wait(struct known *k, int64_t since)
 {
-	if (now_ms() - since > k->longest_ms)
-		k->longest_ms = now_ms() - since;
+	int64_t waited = now_ms() - since;
+	struct timespec ts;
+	long long end;
+
+	if (waited > k->longest_ms)
+		k->longest_ms = waited;
+	if (waited < LONG_MS)
+		return;
+	clock_gettime(CLOCK_REALTIME, &ts);
+	end = (long long)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+	printf("wait %lld %lld\n", end - (long long)waited, end);
 }
 
 /* Lines "number\n" of one length: each once, but those whose outcome is unknown. */
