@@ -28,15 +28,16 @@
 #include "sluiced/ionode/trace.h"
 #include "sluiced/ionode/turn.h"
 
-#define QUICK_NS      1500    /* a yield that is faster: nobody else has run */
-#define CROWDED_NS    1000000 /* one that takes longer: others want this CPU, not clients */
-#define CROWDED_NAPS  200
-#define SPIN_NS	      50000
-#define SLOW_NS	      100000 /* a batch that takes longer: others should not wait for it */
-#define SLOWNESS_STEP 4	     /* for a batch that took longer; one that did not: -1 */
-#define SLOWNESS_MAX  32
-#define SLOWNESS_HIGH 12
-#define APPEND_OFFSET (UINT64_C(1) << 62) /* all appends of a file overlap: arrival order */
+#define QUICK_NS	1500	/* a yield that is faster: nobody else has run */
+#define CROWDED_NS	1000000 /* one that takes longer: others want this CPU, not clients */
+#define CROWDED_NAPS	200
+#define SPIN_NS		50000
+#define SLOW_NS		100000 /* a batch that takes longer: others should not wait for it */
+#define SLOWNESS_STEP	4      /* for a batch that took longer; one that did not: -1 */
+#define SLOWNESS_MAX	32
+#define SLOWNESS_HIGH	12
+#define DEVICE_AHEAD_NS 200000		    /* in which a worker wakes up and gets it there */
+#define APPEND_OFFSET	(UINT64_C(1) << 62) /* all appends of a file overlap: arrival order */
 
 struct worker {
 	struct node *node;
@@ -347,11 +348,30 @@ static sl_time model(struct node *n, const struct sl_batch *b, sl_time now)
 	return sl_device_submit(&n->device, b->op, b->file, b->offset, b->length, now);
 }
 
+/*
+ * A modelled device that does one thing after the other gets the next batch when it is about to be
+ * free, as in the simulator. A second one would wait inside the device: order could not choose any
+ * more, and nothing that comes meanwhile could be merged with it. *until: when that will be.
+ */
+static bool device_busy(const struct node *n, sl_time now, sl_time *until)
+{
+	const struct sl_device_model *m = &n->config->device;
+
+	*until = n->device.free_at - DEVICE_AHEAD_NS;
+	return m->bps[SL_READ] && m->depth <= 1 && *until > now && n->waiting != n->turns->waiting;
+}
+
 /* Nothing may be sent now, whatever waits; *wake: until when, if that is known. */
 static bool held_back(struct node *n, sl_time now, sl_time *wake)
 {
+	sl_time until;
+
 	if (ring_full(n) || turn_full(n))
 		return true; /* the one that comes back goes on */
+	if (device_busy(n, now, &until)) {
+		*wake = until > n->pace.at ? until : n->pace.at;
+		return true;
+	}
 	if (n->pace.at > now)
 		*wake = n->pace.at;
 	return n->pace.at > now;

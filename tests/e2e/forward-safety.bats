@@ -214,3 +214,18 @@ killed_client() {
 @test "a node that was stopped does not write over what its client has written elsewhere since" {
 	result stopped_node
 }
+
+@test "what comes while a modelled device is busy waits where it can be merged, with many workers too" {
+	node_start --device-model bandwidth=1G,seek=1s --workers 8
+	head -c 131072 /dev/zero >root/f
+	for i in {0..7}; do
+		forwarded dd if=/dev/zero of=root/f bs=16k seek="$i" count=1 conv=notrunc status=none &
+		dd[i]=$!
+	done
+	wait "${dd[@]}"
+	batches=$("$ASK" "$SOCKET" status | jq '[.jobs[].batches] | add')
+	echo "$batches batches"
+	[ "$(moved write)" -eq 131072 ]
+	[ "$batches" -le 4 ]
+	node_stop
+}
