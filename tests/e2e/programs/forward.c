@@ -463,7 +463,7 @@ static void show_file(int fd)
 static void do_kinds(const char *path)
 {
 	char b[5000], dir[4096], *slash;
-	struct iovec iov[3] = { { b, 10 }, { b + 10, 0 }, { b + 20, 4000 } };
+	struct iovec iov[1025] = { { b, 10 }, { b + 10, 0 }, { b + 20, 4000 } };
 	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600), other, own;
 	struct stat st;
 	char *far = mmap(NULL, (size_t)3 << 30, PROT_READ | PROT_WRITE,
