@@ -22,14 +22,16 @@
  * By levels, capacity 100: user A has one job, B has two; all want all: 50, and 25 each. If one job of
  * B wants 10 only, its sibling has 40: A does not notice.
  *
- * lambda is found by bisection of doubles, then what rounding leaves is put right: O(n), 100 times.
- * A decision for 4,096 jobs takes about a millisecond, one for 64 some microseconds.
+ * The sum over all is piecewise linear in lambda. Newton's method finds the piece, and with it lambda, in
+ * some steps of O(n) each; a step that does not halve the interval is followed by one that does. What
+ * is given out is at most the capacity, and at least .999999999999 of it.
  */
 #include "policy/machine/divide.h"
 
 #include <stddef.h>
 
-#define HALVINGS 100
+#define STEPS 100 /* more than doubles have digits: about ten are needed */
+#define EXACT 1e-12
 
 static double least(double a, double b)
 {
@@ -70,38 +72,67 @@ static double filled(const struct sl_divide_job *j, double lambda, bool headroom
 	return x > j->rate_bps ? x : j->rate_bps;
 }
 
-static double filled_all(const struct sl_divide_job *jobs, uint32_t n, double lambda, bool headroom)
+/* *slope: how fast that grows with lambda. */
+static double filled_all(const struct sl_divide_job *jobs, uint32_t n, double lambda, bool headroom,
+			 double *slope)
 {
 	double sum = 0;
 
-	for (uint32_t i = 0; i < n; i++)
-		sum += filled(&jobs[i], lambda, headroom);
+	*slope = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		double rate = filled(&jobs[i], lambda, headroom);
+
+		sum += rate;
+		if (rate > jobs[i].rate_bps && rate < limit(&jobs[i], headroom))
+			*slope += jobs[i].weight;
+	}
 	return sum;
+}
+
+/* The level at which all together have `most`, or as much below `high` as there is to be had. */
+static double level(const struct sl_divide_job *jobs, uint32_t n, double high, double most,
+		    bool headroom)
+{
+	double low = 0, at = high, slope, exact;
+
+	if (filled_all(jobs, n, high, headroom, &slope) <= most)
+		return high;
+	for (int i = 0; i < STEPS; i++) {
+		double before = high - low, sum;
+
+		at = at > low && at < high ? at : low + before / 2;
+		sum = filled_all(jobs, n, at, headroom, &slope);
+		if (sum > most)
+			high = at;
+		else
+			low = at;
+		if (sum <= most && sum >= most * (1 - EXACT)) {
+			exact = slope > 0 ? at + (most - sum) / slope : at;
+			return filled_all(jobs, n, exact, headroom, &slope) <= most ? exact : at;
+		}
+		at = slope > 0 && high - low <= before / 2
+			     ? at + (most * (1 - EXACT / 2) - sum) / slope
+			     : high;
+	}
+	return low;
 }
 
 /* Water-filling: one level for all, from what each has to its limit. Returns what is left. */
 static double by_weight(struct sl_divide_job *jobs, uint32_t n, double left, bool headroom)
 {
-	double have = filled_all(jobs, n, 0, headroom), low = 0, high = 0, got;
+	double slope, have = filled_all(jobs, n, 0, headroom, &slope), high = 0, lambda, got;
 
 	for (uint32_t i = 0; i < n; i++) {
-		double level = (have + left) / jobs[i].weight;
+		double alone = (have + left) / jobs[i].weight;
 
-		high = limit(&jobs[i], headroom) > 0 && level > high ? level : high;
+		high = limit(&jobs[i], headroom) > 0 && alone > high ? alone : high;
 	}
 	if (!(high > 0) || !(left > 0))
 		return left;
-	for (int i = 0; i < HALVINGS; i++) {
-		double middle = low + (high - low) / 2;
-
-		if (filled_all(jobs, n, middle, headroom) > have + left)
-			high = middle;
-		else
-			low = middle;
-	}
+	lambda = level(jobs, n, high, have + left, headroom);
 	for (uint32_t i = 0; i < n; i++)
-		jobs[i].rate_bps = filled(&jobs[i], low, headroom);
-	got = filled_all(jobs, n, 0, headroom) - have;
+		jobs[i].rate_bps = filled(&jobs[i], lambda, headroom);
+	got = filled_all(jobs, n, 0, headroom, &slope) - have;
 	return got < left ? left - got : 0;
 }
 
