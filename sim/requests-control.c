@@ -44,7 +44,6 @@
 #define QUIET_NS  INT64_C(3000000000)
 #define PAUSE_NS  INT64_C(100000000)
 #define LEASE_NS  INT64_C(4000000000)
-#define RENEW_NS  INT64_C(1000000000)
 #define SETTLE_NS INT64_C(500000000)
 #define SLOT_NS	  INT64_C(1000000)
 #define SLOTS	  1000	  /* a second */
@@ -248,6 +247,13 @@ static int post(struct sim *m, struct letter letter)
 
 /* ---- reports ---- */
 
+/* The lease of a server without work is long. No more than LEASE_NS of it is left now. */
+static void hurry(const struct sim *m, struct io_node *n)
+{
+	if (n->until > m->now + LEASE_NS)
+		n->until = m->now + LEASE_NS;
+}
+
 static void report_at(struct sim *m, uint32_t server, sl_time at)
 {
 	struct io_node *n = &m->control->node[server];
@@ -297,6 +303,7 @@ static int send_report(struct sim *m, uint32_t server)
 				    .draw_bps = n->pace.bps,
 				    .ack = n->ack,
 				    .term = n->term };
+	bool works = false;
 	char *text = NULL;
 	size_t size;
 	FILE *f = open_memstream(&text, &size);
@@ -314,13 +321,17 @@ static int send_report(struct sim *m, uint32_t server)
 
 		if (q->inside || (q->known && m->now - q->last_io < QUIET_NS))
 			n->busy = m->now;
-		if (q->known && (q->active || !n->known))
+		if (q->known && (q->active || !n->known)) {
+			works |= n->known;
 			put_place(m, server, q, f);
+		}
 	}
 	if (fclose(f)) {
 		free(text);
 		return -ENOMEM;
 	}
+	if (works)
+		hurry(m, n);
 	n->last = m->now;
 	report_at(m, server,
 		  m->now +
@@ -364,7 +375,7 @@ static int take_epoch(struct sim *m, uint32_t server, const struct sl_node_order
 	if (!o->layer_bps)
 		return 0;
 	n->ack = o->order;
-	n->until = m->now + LEASE_NS;
+	n->until = m->now + (o->lease_ns > 0 ? o->lease_ns : LEASE_NS);
 	sl_pace_set(&n->pace, o->draw_bps ? o->draw_bps : 1, m->now);
 	sl_requests_ask(m, server);
 	for (uint32_t k = n->first; !rc && k < n->first + n->count; k++) {
@@ -462,6 +473,8 @@ static void controller_dies(struct sim *m)
 	if (!c->leads)
 		return;
 	c->leads = false;
+	for (uint32_t i = 0; i < m->s->striping.servers; i++)
+		hurry(m, &c->node[i]);
 	c->decisions += c->brain.decisions;
 	brain_free(&c->brain);
 	if (m->s->control.standby_ns != SL_NEVER)
@@ -531,7 +544,7 @@ static int decide(struct sim *m, sl_time *next)
 	int rc = 0;
 
 	*next = brain_decide(&c->brain, now);
-	while (!rc && (node = brain_next(&c->brain, now, RENEW_NS)) >= 0) {
+	while (!rc && (node = brain_next(&c->brain, now)) >= 0) {
 		char *text = NULL;
 		size_t size;
 		FILE *f = open_memstream(&text, &size);
@@ -545,7 +558,7 @@ static int decide(struct sim *m, sl_time *next)
 		}
 		rc = post(m, (struct letter){ .node = c->who[node], .what = ORDERS, .text = text });
 	}
-	renew = brain_renews(&c->brain, RENEW_NS);
+	renew = brain_renews(&c->brain);
 	*next = renew < *next ? renew : *next;
 	*next = *next < SL_NEVER ? *next - EPOCH_NS : SL_NEVER;
 	return rc;

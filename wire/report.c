@@ -5,6 +5,7 @@
  */
 #include "wire/report.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
@@ -96,6 +97,7 @@ static const struct word epoch_words[] = {
 	WORD(sl_node_orders, "layer", U64, layer_bps),
 	WORD(sl_node_orders, "draw", U64, draw_bps),
 	WORD(sl_node_orders, "every", I64, every_ns),
+	WORD(sl_node_orders, "lease", I64, lease_ns),
 	WORD(sl_node_orders, "whole", U32, whole),
 	WORD(sl_node_orders, "open", U32, open),
 	WORD(sl_node_orders, "ops_draw", U64, ops_draw),
@@ -111,6 +113,21 @@ static const struct word ack_words[] = {
 
 /* ---- writing ---- */
 
+#define LINE_BYTES 4096 /* more than all words of any line, each as long as it can be */
+
+static char *put_number(char *to, uint64_t n)
+{
+	char digits[20];
+	int k = 0;
+
+	do
+		digits[k++] = (char)('0' + n % 10);
+	while (n /= 10);
+	while (k)
+		*to++ = digits[--k];
+	return to;
+}
+
 static bool same(const struct word *w, const void *a, const void *b)
 {
 	const char *x = (const char *)a + w->at, *y = (const char *)b + w->at;
@@ -120,11 +137,12 @@ static bool same(const struct word *w, const void *a, const void *b)
 		       : !memcmp(x, y, w->kind == U32 ? sizeof(uint32_t) : sizeof(uint64_t));
 }
 
-/* All words, or the first and those that are others than before. */
-static void put(FILE *f, const char *what, const struct word *words, const void *from,
-		const void *before)
+/*
+ * All words, or the first and those that are others than before, behind what is at `to`: the end of the
+ * line. By hand: printf() would be most of what an order costs.
+ */
+static char *put_words(char *to, const struct word *words, const void *from, const void *before)
 {
-	fputs(what, f);
 	for (const struct word *first = words; words->key; words++) {
 		const char *at = (const char *)from + words->at;
 		uint64_t u64;
@@ -133,37 +151,50 @@ static void put(FILE *f, const char *what, const struct word *words, const void 
 
 		if (before && words != first && same(words, from, before))
 			continue;
-		fprintf(f, " %s=", words->key);
+		*to++ = ' ';
+		to = stpcpy(to, words->key);
+		*to++ = '=';
 		switch (words->kind) {
 		case TEXT:
-			fputs(at, f);
+			to = stpcpy(to, at);
 			break;
 		case U32:
 			memcpy(&u32, at, sizeof(u32));
-			fprintf(f, "%" PRIu32, u32);
+			to = put_number(to, u32);
 			break;
 		case U64:
 			memcpy(&u64, at, sizeof(u64));
-			fprintf(f, "%" PRIu64, u64);
+			to = put_number(to, u64);
 			break;
 		case I64:
 			memcpy(&i64, at, sizeof(i64));
-			fprintf(f, "%" PRId64, i64);
+			if (i64 < 0)
+				*to++ = '-';
+			to = put_number(to, i64 < 0 ? 0 - (uint64_t)i64 : (uint64_t)i64);
 			break;
 		}
 	}
+	return to;
+}
+
+static void put(FILE *f, const char *what, const struct word *words, const void *from,
+		const void *before)
+{
+	char line[LINE_BYTES], *end = put_words(stpcpy(line, what), words, from, before);
+
+	*end++ = '\n';
+	assert(end <= line + sizeof(line));
+	fwrite(line, 1, (size_t)(end - line), f);
 }
 
 void sl_report_put_node(FILE *f, const struct sl_node_report *n)
 {
 	put(f, "node", node_words, n, NULL);
-	fputc('\n', f);
 }
 
 void sl_report_put_job(FILE *f, const struct sl_job_report *j)
 {
 	put(f, "job", job_words, j, NULL);
-	fputc('\n', f);
 }
 
 bool sl_report_put_change(FILE *f, const struct sl_job_report *j,
@@ -176,7 +207,6 @@ bool sl_report_put_change(FILE *f, const struct sl_job_report *j,
 	if (!changed)
 		return false;
 	put(f, "job", job_words, j, before);
-	fputc('\n', f);
 	return true;
 }
 
@@ -188,23 +218,24 @@ void sl_report_put_gone(FILE *f, uint64_t id)
 void sl_report_put_ack(FILE *f, const struct sl_node_report *n)
 {
 	put(f, "ack", ack_words, n, NULL);
-	fputc('\n', f);
 }
 
 void sl_orders_put_epoch(FILE *f, const struct sl_node_orders *o)
 {
 	put(f, "epoch", epoch_words, o, NULL);
-	fputc('\n', f);
 }
 
 void sl_orders_put_job(FILE *f, const struct sl_job_orders *j)
 {
-	put(f, "job", orders_words, j, NULL);
+	char line[LINE_BYTES], *end = put_words(stpcpy(line, "job"), orders_words, j, NULL);
+
 	if (j->to_count == 0)
-		fputs(" to=", f);
+		end = stpcpy(end, " to=");
 	for (uint32_t i = 0; j->to_count != UINT32_MAX && i < j->to_count; i++)
-		fprintf(f, "%s%s", i ? "," : " to=", j->to[i]);
-	fputc('\n', f);
+		end = stpcpy(stpcpy(end, i ? "," : " to="), j->to[i]);
+	*end++ = '\n';
+	assert(end <= line + sizeof(line));
+	fwrite(line, 1, (size_t)(end - line), f);
 }
 
 /* ---- reading ---- */
@@ -337,29 +368,29 @@ static char *what(char *at)
 	return blank + 1;
 }
 
+/* Only what a line is about is cleared: the rest of *out is what it was. */
 int sl_report_next(char **text, struct sl_report_line *out)
 {
 	char *at = line(text), *rest;
 	int rc;
 
-	memset(out, 0, sizeof(*out));
 	if (!at)
 		return SL_LINE_END;
 	rest = what(at);
-	if (!strcmp(at, "node")) {
-		rc = words(rest, node_words, &out->node, NULL, NULL);
-		return rc ? rc : SL_LINE_NODE;
+	if (!strcmp(at, "node") || !strcmp(at, "ack")) {
+		bool ack = *at == 'a';
+
+		memset(&out->node, 0, sizeof(out->node));
+		rc = words(rest, ack ? ack_words : node_words, &out->node, NULL, NULL);
+		return rc ? rc : ack ? SL_LINE_ACK : SL_LINE_NODE;
 	}
-	if (!strcmp(at, "gone") || !strcmp(at, "ack")) {
+	if (!strcmp(at, "job") || !strcmp(at, "gone")) {
 		bool gone = *at == 'g';
 
-		rc = gone ? words(rest, job_words, &out->job, NULL, NULL)
-			  : words(rest, ack_words, &out->node, NULL, NULL);
-		return rc ? rc : gone ? SL_LINE_GONE : SL_LINE_ACK;
-	}
-	if (!strcmp(at, "job")) {
+		out->has = 0;
+		memset(&out->job, 0, sizeof(out->job));
 		rc = words(rest, job_words, &out->job, &out->has, NULL);
-		return rc ? rc : SL_LINE_JOB;
+		return rc ? rc : gone ? SL_LINE_GONE : SL_LINE_JOB;
 	}
 	return SL_LINE_OTHER;
 }

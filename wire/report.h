@@ -11,7 +11,7 @@
  *	    uid=1000 account=physics uweight=0 aweight=0 bucket=0 bucket_bps=0 period=0 read=0 written=1073741824 queued=4194304 waited=1500000 inside=12 idle=0
  *	    phase=8 map=0,1 ops=4200 ops_held=800000000 limits=2 min_ops=0 (one line)
  *
- *	epoch number=12 term=3 order=8 layer=500000000 draw=250000000 ops_draw=5000
+ *	epoch number=12 term=3 order=8 layer=500000000 draw=250000000 lease=4000000000 ops_draw=5000
  *	node name=1 life=… socket=/run/… capacity=…
  *	job id=17 rate=250000000 share=500000 bucket_bps=0 turns=1 ops_rate=3000 ops_share=500000 to=0,1
  *
@@ -112,6 +112,7 @@ struct sl_node_orders {
 	uint64_t layer_bps; /* capacity of the layer; 0: not known, and nothing is divided */
 	uint64_t draw_bps;  /* the part of it that is this node's for now, a lease */
 	int64_t every_ns;   /* between two reports, while jobs do something; 0: as it is */
+	int64_t lease_ns;   /* how long these orders hold; 0: not told */
 	uint32_t whole;	    /* 1: jobs that are not named have no orders any more */
 	uint32_t open;	    /* odd: let everything pass; even: no longer; 0: nobody has said so.
 			     * Higher each time that somebody says so */

@@ -226,6 +226,7 @@ sl_time brain_decide(struct brain *b, sl_time now)
 
 	if (!b->capacity_known) { /* it is asked for with every order */
 		b->capacity_sum = brain_capacity(b);
+		b->ops_sum = operations_capacity(b);
 		b->capacity_known = true;
 	}
 	b->report_ns = (sl_time)b->nodes_up * SPREAD_NS;
@@ -353,21 +354,25 @@ void brain_orders(struct brain *b, uint32_t node, sl_time now, FILE *out)
 				      .open = b->open };
 
 	all.layer_bps = brain_capacity(b);
+	self->lease_ns =
+		all.layer_bps && !self->works && now - self->worked > LEASE_NS ? REST_NS : LEASE_NS;
+	all.lease_ns = self->lease_ns;
 	all.ops_draw = (uint64_t)(self->ops_draw + 0.5);
 	all.draw_bps = all.layer_bps ? (uint64_t)(self->sent_bps + 0.5) : 0;
 	sl_orders_put_epoch(out, &all);
 	if (self->whole || self->places)
 		put_places(b, node, out);
 	self->places = false;
-	brain_for_pairs(p, self)
-	{
-		if (self->whole || p->news)
-			put_job(b, p, out);
-		p->news = false;
+	if (self->whole || self->news) {
+		brain_for_pairs(p, self)
+		{
+			if (self->whole || p->news)
+				put_job(b, p, out);
+			p->news = false;
+		}
 	}
-	self->whole = false;
+	self->whole = self->news = false;
 	self->ordered = now;
 	sl_list_remove(&self->telling);
-	sl_list_remove(&self->renewing);
-	sl_list_push_back(&b->renewing, &self->renewing);
+	pairs_renewed(b, self);
 }

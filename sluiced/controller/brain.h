@@ -41,27 +41,33 @@ struct brain_config {
 };
 
 struct brain_node {
+	/* Each division looks at this of all nodes (divide.c): it is in one line of the cache. */
+	_Alignas(64) double wants_bps; /* what its jobs are given; 0 between two divisions */
+	double sent_bps;	       /* as ordered last */
+	double held_bps;  /* at most this: what it has not acknowledged may not be in force */
+	double ops_wants; /* operations.c: as divided last */
+	sl_time heard;
+	sl_time lease_ns; /* of the order that it was sent last */
+	bool up;
+	bool works;  /* jobs want something here */
+	bool news;   /* pairs have orders that it was not told */
+	bool places; /* it is to be told where others are: one of these is new */
+	bool whole;  /* and all of them: its connection is new */
 	char name[SL_NODE_NAME_MAX];
 	char socket[108], tcp[96]; /* where clients reach it; tcp "": not so */
 	uint64_t life, capacity_bps;
-	uint64_t layer_bps; /* what it says that all have together; 0: nothing */
-	uint64_t layer_ops; /* the same of metadata operations */
-	bool up;
-	sl_time heard;
-	/* What it may draw of the layer's capacity: see divide.c. */
-	double wants_bps; /* as divided last */
-	double sent_bps;  /* as ordered last */
-	double held_bps;  /* at most this: what it has not acknowledged may not be in force */
-	uint64_t order;	  /* number of that order */
-	uint64_t acked;	  /* the last that it has acknowledged */
-	sl_time ordered;  /* when its lease was renewed last */
-	double ops_wants, ops_draw; /* operations.c: as divided last; as ordered, 0: nothing yet */
-	bool places;		    /* it is to be told where others are: one of these is new */
-	bool whole;		    /* and all of them: its connection is new */
-	struct sl_list telling;	    /* in brain.telling: it is to be sent orders */
-	struct sl_list renewing;    /* in brain.renewing, by `ordered` */
-	struct sl_list pairs;	    /* brain_part.of_node */
-	uint32_t report;	    /* number of its last whole report */
+	uint64_t layer_bps;	 /* what it says that all have together; 0: nothing */
+	uint64_t layer_ops;	 /* the same of metadata operations */
+	uint64_t order;		 /* number of the order that it was sent last */
+	uint64_t acked;		 /* the last that it has acknowledged */
+	sl_time ordered;	 /* when its lease was renewed last */
+	sl_time worked;		 /* when it last reported I/O */
+	double ops_draw;	 /* operations.c: as ordered; 0: nothing yet */
+	struct sl_list telling;	 /* in brain.telling: it is to be sent orders */
+	struct sl_list renewing; /* in brain.renewing or brain.resting, by `ordered` */
+	struct sl_list pairs;	 /* brain_part.of_node */
+	uint32_t number;	 /* its place in brain.node */
+	uint32_t report;	 /* number of its last whole report */
 };
 
 /* A pair: what one node has reported of a job. */
@@ -102,8 +108,8 @@ struct brain_job {
 	uint32_t procs, nodes, weight; /* as declared; 0: not */
 	uint32_t most_clients;	       /* at one time */
 	uint64_t min_bps, max_bps, min_ops;
-	uint32_t limits; /* SL_LIMITS_… */
-	char account_name[SL_OWNER_MAX];
+	uint32_t limits;	/* SL_LIMITS_… */
+	char *account_name;	/* NULL: none */
 	uint64_t user, account; /* numbers of its owner */
 	uint32_t user_weight, account_weight;
 	uint64_t bucket, bucket_bps; /* a limit that it shares: buckets.c; 0: none */
@@ -178,7 +184,9 @@ struct brain {
 	uint32_t *free_part, free_parts;
 	struct sl_hash by_id, by_pair, by_name;
 	void *by_id_memory, *by_pair_memory, *by_name_memory;
-	struct sl_list live, gone, telling, renewing;
+	struct sl_list live, gone, telling;
+	struct sl_list renewing,
+		resting; /* nodes with work, and without: by when they were sent orders */
 	struct sl_io_job **want;
 	struct brain_job **who;	    /* for decisions about many jobs: room for all */
 	struct sl_report_line line; /* that is being read */
@@ -197,6 +205,7 @@ struct brain {
 	sl_time swept;		 /* when nodes that are down were looked at */
 	sl_time divided_at, due; /* the last decision; the next, if nothing changes before */
 	uint32_t wanting;	 /* jobs that wanted something then */
+	uint32_t bucketed;	 /* jobs that have a bucket */
 	uint64_t decisions;
 	/* divide.c */
 	uint64_t term;		   /* nodes obey the highest */
@@ -205,6 +214,7 @@ struct brain {
 	uint32_t fair;	       /* of share=fair: enum sl_fair_by; 0: another policy, or by job */
 	double capacity_bps;   /* that is divided */
 	uint64_t capacity_sum; /* what the nodes report, if it is known */
+	uint64_t ops_sum;      /* the same of metadata operations */
 	bool capacity_known;
 	double negligible_bps;		/* a change of a rate that is not worth an order */
 	void *sets;			/* state of set-10 for that */
@@ -246,10 +256,10 @@ void brain_ack(struct brain *b, uint32_t node, uint64_t order);
  * lease begins anew.
  */
 void brain_orders(struct brain *b, uint32_t node, sl_time now, FILE *out);
-/* A node that is to be sent orders: there are new ones, or its lease is older; -1: none. */
-int64_t brain_next(struct brain *b, sl_time now, sl_time renew_ns);
+/* A node that is to be sent orders: there are new ones, or its lease is to be renewed; -1: none. */
+int64_t brain_next(struct brain *b, sl_time now);
 /* When the next lease is to be renewed; SL_NEVER: there is none. */
-sl_time brain_renews(const struct brain *b, sl_time renew_ns);
+sl_time brain_renews(const struct brain *b);
 /* All nodes let everything pass, or no longer: they are told at once. */
 void brain_open(struct brain *b, bool open);
 /* A node's connection is new: it is to be sent everything. */

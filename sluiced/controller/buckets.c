@@ -113,7 +113,7 @@ sl_time buckets_divide(struct brain *b, sl_time now)
 	uint32_t count = 0, first = 0;
 	bool wanted = false;
 
-	for (uint32_t i = 0; i < b->jobs; i++)
+	for (uint32_t i = 0; b->bucketed && i < b->jobs; i++)
 		if (b->job[i] && b->job[i]->bucket)
 			b->divided[count++] = b->job[i];
 	qsort(b->divided, count, sizeof(struct brain_job *), by_bucket);

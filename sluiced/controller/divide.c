@@ -41,7 +41,6 @@
 
 #include "policy/request/share/fair.h"
 
-#define LEASE_NS   INT64_C(4000000000)
 #define RESERVE	   0.01 /* of the capacity, for all nodes without work */
 #define SLACK	   0.02 /* of the capacity */
 #define MORE	   1.25 /* than was moved may be wanted next */
@@ -298,11 +297,8 @@ static void rotate_sets(struct brain *b, uint32_t n, sl_time now)
 static uint32_t divide_all(struct brain *b, double capacity, sl_time now)
 {
 	const struct sl_divide_how how = divide_how(b);
-	double reserve;
-	uint32_t n = 0, up = b->nodes_up;
+	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < b->nodes; i++)
-		b->node[i]->wants_bps = 0;
 	brain_for_live(j, b)
 	{
 		j->divided_bps = -1;
@@ -321,12 +317,7 @@ static uint32_t divide_all(struct brain *b, double capacity, sl_time now)
 		divide_job(b, b->divided[i], now);
 	}
 	rotate_sets(b, n, now);
-	b->negligible_bps = NEGLIGIBLE * capacity / (up ? up : 1);
-	reserve = up ? RESERVE * capacity / up : 0;
-	reserve = reserve < 1 ? 1 : reserve;
-	for (uint32_t i = 0; i < b->nodes; i++)
-		if (b->node[i]->up && b->node[i]->wants_bps < reserve)
-			b->node[i]->wants_bps = reserve;
+	b->negligible_bps = NEGLIGIBLE * capacity / (b->nodes_up ? b->nodes_up : 1);
 	return n;
 }
 
@@ -363,15 +354,43 @@ static double unheard(struct brain *b, double capacity, double held, sl_time now
 	return b->complete || now - b->started > LEASE_NS || held > capacity ? 0 : capacity - held;
 }
 
+/* Whether jobs want something at the node, and what it is to have at least. */
+static void set_least(struct brain *b, struct brain_node *n, double reserve)
+{
+	n->works = n->wants_bps > 0 || (b->divides_ops && n->ops_wants > 0);
+	if (n->works && n->lease_ns > LEASE_NS)
+		pairs_tell(b, n->number); /* it is leased for a short time again */
+	if (n->up && n->wants_bps < reserve)
+		n->wants_bps = reserve;
+}
+
+/* Raise nodes as far as there is room, by the same part of what each lacks. */
+static void raise_nodes(struct brain *b, double part)
+{
+	for (uint32_t i = 0; i < b->nodes; i++) {
+		struct brain_node *n = b->node[i];
+		double to = n->wants_bps;
+
+		n->wants_bps = 0;
+		if (n->up && to > n->held_bps)
+			to = n->held_bps + (part > 0 ? part * (to - n->held_bps) : 0);
+		if (n->up && to > n->sent_bps && differs(b, to, n->sent_bps))
+			tell(b, i, to);
+	}
+}
+
 /* Lower at once; raise as far as what is held by all allows. */
 static void order_nodes(struct brain *b, double capacity, sl_time now)
 {
-	double held = 0, raises = 0, room, part;
+	double held = 0, raises = 0, room;
+	double reserve = b->nodes_up ? RESERVE * capacity / b->nodes_up : 0;
 
+	reserve = reserve < 1 ? 1 : reserve;
 	for (uint32_t i = 0; i < b->nodes; i++) {
 		struct brain_node *n = b->node[i];
 
-		if (now - (n->up ? n->heard : n->ordered) > LEASE_NS)
+		set_least(b, n, reserve);
+		if (now - (n->up ? n->heard : n->ordered) > n->lease_ns)
 			n->held_bps = 0; /* its orders have run out */
 		if (n->up && n->wants_bps < n->sent_bps &&
 		    (differs(b, n->wants_bps, n->sent_bps) || n->wants_bps < n->sent_bps / 2))
@@ -380,16 +399,7 @@ static void order_nodes(struct brain *b, double capacity, sl_time now)
 		raises += n->up && n->wants_bps > n->held_bps ? n->wants_bps - n->held_bps : 0;
 	}
 	room = capacity * (1 + SLACK) - held - unheard(b, capacity, held, now);
-	part = raises > 0 && room < raises ? room / raises : 1;
-	for (uint32_t i = 0; i < b->nodes; i++) {
-		struct brain_node *n = b->node[i];
-		double to = n->wants_bps;
-
-		if (n->up && to > n->held_bps)
-			to = n->held_bps + (part > 0 ? part * (to - n->held_bps) : 0);
-		if (n->up && to > n->sent_bps && differs(b, to, n->sent_bps))
-			tell(b, i, to);
-	}
+	raise_nodes(b, raises > 0 && room < raises ? room / raises : 1);
 }
 
 /* Pairs whose rate is another than ordered: the node is told with its next order. */

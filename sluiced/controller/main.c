@@ -4,7 +4,7 @@
  *
  * I/O nodes connect, say HELLO as the job "@ionode", and send their reports as CONTROL frames that
  * begin with the line "report", or "delta" if they say what has changed since; orders come as REPLY
- * frames, whenever there are new ones and at least every RENEW_NS, since what is in them is leased. "ack NUMBER" says that the order of that
+ * frames, whenever there are new ones, and before their lease ends (pairs.c). "ack NUMBER" says that the order of that
  * number is in force. The commands ask with other CONTROL
  * lines: "status", "ping", "curves", "map JOB NODES", "policy STAGE=SPEC…". One thread, epoll;
  * peer.c says how peers are kept from holding anybody up. A node that has not taken the orders
@@ -43,10 +43,8 @@
 
 #define SETTLE_NS   INT64_C(500000000) /* nodes that have lost the one before try every 200 ms */
 #define EVENTS	    512
-#define RENEW_NS    INT64_C(1000000000) /* a quarter of a lease */
 #define COMPLAIN_NS INT64_C(1000000000)
 #define COMPLAINTS  20
-#define MANY	    256 /* nodes: from then on half as often */
 
 struct controller {
 	struct brain brain;
@@ -68,6 +66,9 @@ struct controller {
 	struct peer **peer_of; /* by the number of a node; NULL: it is not connected */
 	uint32_t peer_room;
 	sl_time tick; /* peers are looked at */
+	FILE *orders; /* a stream into text */
+	char *text;
+	size_t length;
 	sl_time started;
 };
 
@@ -86,21 +87,21 @@ static struct controller *controller_of(const struct peer *p)
 	return p->all->owner;
 }
 
+/* All orders are written to the same memory. */
 static int send_orders(struct peer *p)
 {
-	char *text = NULL;
-	size_t length = 0;
-	FILE *f = open_memstream(&text, &length);
-	int rc = -ENOMEM;
+	struct controller *c = controller_of(p);
 
-	if (!f)
-		return rc;
-	brain_orders(&controller_of(p)->brain, (uint32_t)p->node, now_ns(), f);
+	if (!c->orders)
+		c->orders = open_memstream(&c->text, &c->length);
+	if (!c->orders)
+		return -ENOMEM;
+	rewind(c->orders);
+	brain_orders(&c->brain, (uint32_t)p->node, now_ns(), c->orders);
 	p->late = false;
-	if (fclose(f) == 0)
-		rc = peer_reply(p, NULL, 0, text, length);
-	free(text);
-	return rc;
+	if (fflush(c->orders))
+		return -ENOMEM;
+	return peer_reply(p, NULL, 0, c->text, c->length);
 }
 
 static void hang_up(struct controller *c, struct peer *p, const char *why)
@@ -447,7 +448,6 @@ static int on_frame(struct peer *p, const struct sl_frame *f, char *payload)
 static sl_time give_orders(struct controller *c)
 {
 	sl_time now = now_ns(), wake, renews;
-	sl_time renew_ns = brain_up(&c->brain) < MANY ? RENEW_NS : 2 * RENEW_NS;
 	int64_t node;
 	int rc;
 
@@ -457,7 +457,7 @@ static sl_time give_orders(struct controller *c)
 	if (c->noted != c->brain.term)
 		note_lead(c);
 	wake = brain_decide(&c->brain, now);
-	while ((node = brain_next(&c->brain, now, renew_ns)) >= 0) {
+	while ((node = brain_next(&c->brain, now)) >= 0) {
 		struct peer *p = node < c->peer_room ? c->peer_of[node] : NULL;
 
 		if (!p) {
@@ -476,7 +476,7 @@ static sl_time give_orders(struct controller *c)
 		log_warn("curves=%s cannot be kept: %s", c->curves, strerror(-rc));
 		c->curves = NULL;
 	}
-	renews = brain_renews(&c->brain, renew_ns);
+	renews = brain_renews(&c->brain);
 	return wake < renews ? wake : renews;
 }
 
@@ -603,6 +603,9 @@ static int run(struct controller *c)
 	while (c->peers.first)
 		hang_up(c, c->peers.first, "the controller stops");
 	free(c->peer_of);
+	if (c->orders)
+		fclose(c->orders);
+	free(c->text);
 	log_info("controller stopped");
 	return rc;
 }

@@ -76,7 +76,7 @@ int nodes_index(struct brain *b, const struct sl_node_report *r, sl_time now, bo
 		drop_parts(b, i);
 	b->remap |= !n->up || n->life != r->life;
 	if (!n->up || n->life != r->life || n->capacity_bps != nodes_rate(r->capacity_bps) ||
-	    n->layer_bps != nodes_rate(r->layer_bps))
+	    n->layer_bps != nodes_rate(r->layer_bps) || n->layer_ops != nodes_rate(r->layer_ops))
 		b->changed = true;
 	divide_node(b, i, r, n->up && n->life == r->life);
 	if (!n->up || n->life != r->life) {

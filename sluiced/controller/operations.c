@@ -142,15 +142,14 @@ void operations_share_out(struct brain *b, struct brain_job *j, sl_time now)
 
 /* ---- the capacity ---- */
 
-/* What nodes say that the layer has, or 0. */
-static double capacity_of(const struct brain *b)
+uint64_t operations_capacity(const struct brain *b)
 {
 	uint64_t most = 0;
 
 	for (uint32_t i = 0; i < b->nodes; i++)
 		if (b->node[i]->up && b->node[i]->layer_ops > most)
 			most = b->node[i]->layer_ops;
-	return (double)most;
+	return most;
 }
 
 static bool differs(double x, double y, double least)
@@ -205,7 +204,7 @@ static void forget(struct brain *b)
 
 sl_time operations_divide(struct brain *b, sl_time now)
 {
-	double capacity = capacity_of(b);
+	double capacity = (double)b->ops_sum;
 	struct sl_divide_how how = divide_how(b);
 	uint32_t n = 0;
 

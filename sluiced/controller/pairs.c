@@ -19,7 +19,8 @@
 
 #include "sluiced/controller/private.h"
 
-#define FIRST 64 /* room for so many of each */
+#define FIRST	   64 /* room for so many of each */
+#define MANY_NODES 256
 
 static int table(struct sl_hash *h, void **memory, uint32_t room)
 {
@@ -95,12 +96,15 @@ int pairs_new_node(struct brain *b, const char *name)
 
 	if (b->nodes == BRAIN_NODES || (b->nodes == b->node_room && more_nodes(b)))
 		return -ENOSPC;
-	n = calloc(1, sizeof(*n));
+	n = aligned_alloc(_Alignof(struct brain_node), sizeof(*n));
 	if (!n)
 		return -ENOSPC;
+	memset(n, 0, sizeof(*n));
 	sl_list_init(&n->telling);
 	sl_list_init(&n->renewing);
 	sl_list_init(&n->pairs);
+	n->number = b->nodes;
+	n->lease_ns = LEASE_NS;
 	snprintf(n->name, sizeof(n->name), "%s", name);
 	b->node[b->nodes] = n;
 	name_node(b, b->nodes);
@@ -160,6 +164,7 @@ static void free_job(struct brain_job *j)
 {
 	free(j->mapped);
 	free(j->title);
+	free(j->account_name);
 	sl_period_free(j->period);
 	free(j);
 }
@@ -168,6 +173,7 @@ void pairs_drop_job(struct brain *b, struct brain_job *j)
 {
 	uint32_t i = (uint32_t)j->io.job;
 
+	b->bucketed -= j->bucket != 0;
 	sl_list_remove(&j->live);
 	sl_list_remove(&j->gone);
 	sl_hash_remove(&b->by_id, j->id, 0);
@@ -196,8 +202,12 @@ static int more_parts(struct brain *b)
 
 struct brain_part *brain_pair(const struct brain *b, const struct brain_job *j, uint32_t node)
 {
-	uint32_t i = sl_hash_get(&b->by_pair, j->id, node);
+	struct brain_part *p = sl_container(j->parts.next, struct brain_part, of_job);
+	uint32_t i;
 
+	if (&p->of_job != &j->parts && p->node == node)
+		return p; /* most jobs are at one node */
+	i = sl_hash_get(&b->by_pair, j->id, node);
 	return i == SL_HASH_NONE ? NULL : b->part[i];
 }
 
@@ -257,7 +267,7 @@ void pairs_tell(struct brain *b, uint32_t node)
 
 void pairs_news(struct brain *b, struct brain_part *p)
 {
-	p->news = true;
+	p->news = b->node[p->node]->news = true;
 	pairs_tell(b, p->node);
 }
 
@@ -267,30 +277,49 @@ void brain_whole(struct brain *b, uint32_t node)
 	pairs_tell(b, node);
 }
 
-int64_t brain_next(struct brain *b, sl_time now, sl_time renew_ns)
+/* The one whose lease is to be renewed next; NULL: none is. */
+static struct brain_node *oldest(const struct sl_list *of)
+{
+	return sl_list_empty(of) ? NULL : sl_container(of->next, struct brain_node, renewing);
+}
+
+/* After a quarter of it; of nodes without work, if there are many, after half of it. */
+static sl_time renewed(const struct brain *b, const struct brain_node *n)
+{
+	bool often = n && (n->lease_ns <= LEASE_NS || b->nodes_up < MANY_NODES);
+
+	return n ? n->ordered + n->lease_ns / (often ? 4 : 2) : SL_NEVER;
+}
+
+void pairs_renewed(struct brain *b, struct brain_node *n)
+{
+	sl_list_remove(&n->renewing);
+	sl_list_push_back(n->lease_ns > LEASE_NS ? &b->resting : &b->renewing, &n->renewing);
+}
+
+int64_t brain_next(struct brain *b, sl_time now)
 {
 	struct brain_node *n = NULL;
 
-	if (!sl_list_empty(&b->telling)) {
+	if (!sl_list_empty(&b->telling))
 		n = sl_container(b->telling.next, struct brain_node, telling);
-	} else if (!sl_list_empty(&b->renewing)) {
-		n = sl_container(b->renewing.next, struct brain_node, renewing);
-		n = now - n->ordered >= renew_ns ? n : NULL;
-	}
+	else if (now >= renewed(b, oldest(&b->renewing)))
+		n = oldest(&b->renewing);
+	else if (now >= renewed(b, oldest(&b->resting)))
+		n = oldest(&b->resting);
 	if (!n)
 		return -1;
 	sl_list_remove(&n->telling);
 	/* Behind all others, should it be that nothing can be sent to it now. */
-	sl_list_remove(&n->renewing);
-	sl_list_push_back(&b->renewing, &n->renewing);
-	return pairs_node(b, n->name);
+	pairs_renewed(b, n);
+	return n->number;
 }
 
-sl_time brain_renews(const struct brain *b, sl_time renew_ns)
+sl_time brain_renews(const struct brain *b)
 {
-	if (sl_list_empty(&b->renewing))
-		return SL_NEVER;
-	return sl_container(b->renewing.next, struct brain_node, renewing)->ordered + renew_ns;
+	sl_time works = renewed(b, oldest(&b->renewing)), rests = renewed(b, oldest(&b->resting));
+
+	return works < rests ? works : rests;
 }
 
 /* ---- life ---- */
@@ -303,6 +332,7 @@ int pairs_init(struct brain *b)
 	sl_list_init(&b->gone);
 	sl_list_init(&b->telling);
 	sl_list_init(&b->renewing);
+	sl_list_init(&b->resting);
 	if ((rc = more_nodes(b)) || (rc = more_parts(b)))
 		return rc;
 	return more_jobs(b);

@@ -285,12 +285,24 @@ int peer_output(struct peer *p)
 	return watch(p);
 }
 
+/* Without a copy. How many bytes the peer has taken, or -errno. */
+static ssize_t send_now(const struct peer *p, const void *head, size_t head_length,
+			const char *text, size_t length)
+{
+	struct iovec iov[2] = { { (void *)head, head_length }, { (void *)text, length } };
+	const struct msghdr m = { .msg_iov = iov, .msg_iovlen = 2 };
+	ssize_t n = sendmsg(p->sock, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+	return n >= 0 ? n : errno == EAGAIN || errno == EINTR ? 0 : -errno;
+}
+
 int peer_reply(struct peer *p, const struct sl_frame *to, int status, const char *text,
 	       size_t length)
 {
 	static const char large[] = "the answer is too large";
 	struct sl_frame f = { .type = SL_REPLY, .tag = to ? to->tag : 0, .status = status };
 	unsigned char head[SL_SEALED_BYTES];
+	size_t gone = 0;
 	int rc;
 
 	if (length > SL_MAX_PAYLOAD) {
@@ -302,10 +314,19 @@ int peer_reply(struct peer *p, const struct sl_frame *to, int status, const char
 	sl_frame_encode(&f, head);
 	if (p->sealed)
 		sl_seal(&p->session.out, head, 0, length ? text : NULL, length);
-	rc = put(p, head, head_of(p));
-	if (!rc)
-		rc = put(p, text, length);
-	return rc ? rc : peer_output(p);
+	if (!peer_waits(p)) {
+		ssize_t n = send_now(p, head, head_of(p), text, length);
+
+		if (n < 0)
+			return (int)n;
+		gone = (size_t)n;
+	}
+	if (gone < head_of(p) && (rc = put(p, head + gone, head_of(p) - gone)))
+		return rc;
+	gone = gone > head_of(p) ? gone - head_of(p) : 0;
+	if (gone < length && (rc = put(p, text + gone, length - gone)))
+		return rc;
+	return peer_waits(p) ? peer_output(p) : 0;
 }
 
 /* ---- who it is ---- */

@@ -35,11 +35,11 @@
 
 #include "sluiced/controller/private.h"
 
-#define PHASE_NS  INT64_C(500000000)  /* shorter ones tell nothing of bandwidth */
-#define SILENT_NS INT64_C(2000000000) /* as long as a lease */
-#define LONG_NS	  (INT64_MAX / 4)     /* a time of which some may be added up */
-#define SMOOTH_NS INT64_C(117000000)  /* of rates: the newest weighs 0.3 after 50 ms */
-#define INSTANCES 0.5		      /* weight of the newest instance in the means */
+#define PHASE_NS  INT64_C(500000000) /* shorter ones tell nothing of bandwidth */
+#define SILENT_NS LEASE_NS	     /* idle nodes report every 2.25 s */
+#define LONG_NS	  (INT64_MAX / 4)    /* a time of which some may be added up */
+#define SMOOTH_NS INT64_C(117000000) /* of rates: the newest weighs 0.3 after 50 ms */
+#define INSTANCES 0.5		     /* weight of the newest instance in the means */
 
 static const char *job_title(const struct brain_job *j)
 {
@@ -136,6 +136,15 @@ static struct brain_job *job_of(struct brain *b, const struct sl_job_report *r, 
 	return j;
 }
 
+static void take_account(struct brain_job *j, const char *name)
+{
+	if (!strcmp(name, j->account_name ? j->account_name : ""))
+		return;
+	free(j->account_name);
+	j->account_name = name[0] ? strdup(name) : NULL;
+	j->account = name[0] ? sl_job_number(name) : 0;
+}
+
 /*
  * What was declared and asked for. All nodes are told the same; but one that has not been, since
  * none of the job's processes is there, has nothing to say.
@@ -165,11 +174,12 @@ static void take_facts(struct brain *b, struct brain_job *j, const struct sl_job
 	j->nodes = r->nodes;
 	j->weight = r->weight;
 	j->user = (uint64_t)r->uid + 1;
-	memcpy(j->account_name, r->account, sizeof(j->account_name));
-	j->account = r->account[0] ? sl_job_number(r->account) : 0;
+	take_account(j, r->account);
 	j->user_weight = r->user_weight;
 	j->account_weight = r->account_weight;
+	b->bucketed -= j->bucket != 0;
 	j->bucket = r->bucket_bps ? r->bucket : 0;
+	b->bucketed += j->bucket != 0;
 	j->bucket_bps = nodes_rate(r->bucket_bps);
 	j->min_bps = nodes_rate(r->min_bps);
 	j->max_bps = nodes_rate(r->max_bps);
@@ -252,6 +262,13 @@ static void take_word(struct brain *b, struct brain_job *j, struct brain_part *p
 		j->active = now;
 }
 
+static void node_works(struct brain *b, uint32_t node, sl_time now)
+{
+	b->node[node]->worked = now;
+	if (b->node[node]->lease_ns > LEASE_NS)
+		pairs_tell(b, node);
+}
+
 /* What a report says of a pair, since the last that did; `known`: the job was before. */
 static void pair_report(struct brain *b, struct brain_part *p, const struct sl_job_report *r,
 			bool known, bool begin, sl_time now)
@@ -264,6 +281,9 @@ static void pair_report(struct brain *b, struct brain_part *p, const struct sl_j
 	bool operations;
 
 	take_facts(b, j, r);
+	if (r->inside || r->ops != p->ops || r->moved[0] != p->moved[0] ||
+	    r->moved[1] != p->moved[1])
+		node_works(b, p->node, now);
 	if (p->clients != r->clients) {
 		b->changed = true;
 		b->remap = true;
@@ -343,7 +363,8 @@ static void fill(const struct brain_part *p, struct sl_job_report *r, uint32_t h
 	r->limits = has & SL_HAS_LIMITS ? r->limits : j->limits;
 	r->min_ops = has & SL_HAS_MIN_OPS ? r->min_ops : j->min_ops;
 	if (!(has & SL_HAS_ACCOUNT))
-		memcpy(r->account, j->account_name, sizeof(r->account));
+		snprintf(r->account, sizeof(r->account), "%s",
+			 j->account_name ? j->account_name : "");
 }
 
 int brain_delta(struct brain *b, uint32_t node, char *text, sl_time now)

@@ -5,6 +5,14 @@
 
 #include "sluiced/controller/brain.h"
 
+#define LEASE_NS INT64_C(4000000000)
+/*
+ * The lease of a node that has had no I/O for LEASE_NS, and may draw next to nothing. So it is renewed less
+ * often. When the node reports I/O again or loses its connection, it cuts what is left to LEASE_NS; each
+ * report of I/O is therefore answered with orders for LEASE_NS.
+ */
+#define REST_NS INT64_C(16000000000)
+
 /*
  * pairs.c: the number of a node by its name, SL_HASH_NONE: there is none; a new one, or -ENOSPC. A
  * job by its id, or NULL; a new one, NULL: no room. A new pair; its end. It is in the list of those
@@ -23,6 +31,8 @@ void pairs_live(struct brain *b, struct brain_job *j);
 /* The node is to be sent orders, of the pair with it. */
 void pairs_tell(struct brain *b, uint32_t node);
 void pairs_news(struct brain *b, struct brain_part *p);
+/* Its lease has begun anew. */
+void pairs_renewed(struct brain *b, struct brain_node *n);
 
 /* map.c: its size, as declared, or as far as it has been seen; not 0. */
 uint32_t map_procs(const struct brain_job *j);
@@ -73,6 +83,8 @@ bool operations_report(const struct brain *b, struct brain_part *p, const struct
 bool operations_live(const struct brain *b, const struct brain_job *j, sl_time now);
 /* The shares that each node has of the job's limits on them. */
 void operations_share_out(struct brain *b, struct brain_job *j, sl_time now);
+/* What nodes say that the layer has of them a second, or 0. */
+uint64_t operations_capacity(const struct brain *b);
 /* Divide the layer's operations a second; returns when to do so though nothing is reported. */
 sl_time operations_divide(struct brain *b, sl_time now);
 

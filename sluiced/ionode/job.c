@@ -394,7 +394,10 @@ void node_job_clients(struct node *n, struct node_job *j, int more)
 
 	j->clients += (uint32_t)more;
 	j->last_seen = node_now();
-	if (before != (j->clients != 0) && has_peers(n) && j->rights.min_bps)
+	if (before == (j->clients != 0))
+		return;
+	link_event(n); /* an idle node would report it seconds later */
+	if (has_peers(n) && j->rights.min_bps)
 		node_job_apply(n, j, j->last_seen);
 }
 
@@ -443,6 +446,7 @@ bool node_jobs_tick(struct node *n)
 	link_tick(n, now);
 	turn_tick(n, now);
 	site_tick(n);
+	n->idle = !n->jobs;
 	sl_sched_stats(n->sched, &all);
 	n->decisions_per_s = per_second(all.decisions - n->rate_decisions, now - last);
 	n->rate_decisions = all.decisions;

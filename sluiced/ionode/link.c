@@ -51,7 +51,7 @@
 #define REPORT_NS INT64_C(50000000)
 #define LEAST_NS  INT64_C(1000000) /* between two, however much begins */
 #define RETRY_MS  200
-#define IDLE_NS	  INT64_C(1250000000) /* orders come every second: the report goes with them */
+#define IDLE_NS	  INT64_C(2250000000) /* orders come every four seconds: the report goes with them */
 #define QUIET_NS  INT64_C(3000000000) /* without I/O: idle */
 #define SILENT_NS INT64_C(5000000000)
 #define LEASE_NS  INT64_C(4000000000)
@@ -76,7 +76,6 @@ struct line {
 	bool replaced;			  /* it does not know: it is to be told the term */
 	bool lowered;			  /* by its order: that is to be acknowledged at once */
 	sl_time busy;			  /* when a job last did something */
-	sl_time heard;			  /* when something came from the controller */
 	struct sl_job_report *job, *sent; /* as they are; as the controller knows them */
 	uint32_t room, sent_room, jobs_sent;
 	struct sl_node_report told; /* the same of the node */
@@ -97,7 +96,10 @@ struct link {
 	uint64_t term;	    /* the highest, of these */
 	uint64_t order;	    /* the last that is in force; 0: they have run out */
 	sl_time until;	    /* orders hold; 0: there are none */
+	sl_time lease;	    /* for so long, when they came */
+	sl_time dead_at;    /* the controller that leads is, if nothing is heard of it until then */
 	sl_time ops_until;  /* the same of those about metadata operations */
+	uint64_t ops_draw;  /* of these, as ordered last */
 	uint32_t open;	    /* the last word on that: sl_node_orders */
 	sl_time every;	    /* between two reports, while jobs do something */
 	/* Nodes of the layer that the controller has named. */
@@ -207,10 +209,17 @@ static struct sl_job_report *sent_of(const struct line *l, uint64_t id, uint32_t
 	return NULL;
 }
 
-/* What is another than the controller knows it. */
-static void put_delta(struct line *l, FILE *out, const struct sl_node_report *r, uint32_t jobs)
+static bool has_worked(const struct sl_job_report *j, const struct sl_job_report *before)
+{
+	return j->inside || j->moved[0] != before->moved[0] || j->moved[1] != before->moved[1] ||
+	       j->ops != before->ops;
+}
+
+/* What is another than the controller knows it. Whether there is I/O in that. */
+static bool put_delta(struct line *l, FILE *out, const struct sl_node_report *r, uint32_t jobs)
 {
 	uint32_t from = 0, kept = 0;
+	bool works = false;
 
 	fputs("delta\n", out);
 	if (r->draw_bps != l->told.draw_bps || r->ack != l->told.ack || r->term != l->told.term)
@@ -219,10 +228,10 @@ static void put_delta(struct line *l, FILE *out, const struct sl_node_report *r,
 		const struct sl_job_report *before = sent_of(l, l->job[i].id, &from);
 
 		kept += before != NULL;
-		if (before)
-			sl_report_put_change(out, &l->job[i], before);
-		else
+		if (!before)
 			sl_report_put_job(out, &l->job[i]);
+		else if (sl_report_put_change(out, &l->job[i], before))
+			works |= has_worked(&l->job[i], before);
 	}
 	from = 0;
 	for (uint32_t i = 0; kept < l->jobs_sent && i < l->jobs_sent; i++) {
@@ -235,6 +244,7 @@ static void put_delta(struct line *l, FILE *out, const struct sl_node_report *r,
 		if (!there)
 			sl_report_put_gone(out, l->sent[i].id);
 	}
+	return works;
 }
 
 static void put_whole(const struct line *l, FILE *out, const struct sl_node_report *r,
@@ -261,10 +271,23 @@ static void remember(struct line *l, const struct sl_node_report *r, uint32_t jo
 	l->whole = false;
 }
 
+/*
+ * The controller that leads is gone, or is to be asked for something: an order of a node without work,
+ * which holds for longer, ends when others do. The lock is held.
+ */
+static void cut_lease(struct link *l, sl_time now)
+{
+	if (l->until > now + LEASE_NS)
+		l->until = now + LEASE_NS;
+	if (l->dead_at > now + SILENT_NS)
+		l->dead_at = now + SILENT_NS;
+}
+
 static int report(struct line *l)
 {
 	struct node *n = l->link->node;
 	struct sl_node_report r = { .life = n->epoch };
+	bool works = false;
 	char *text = NULL;
 	size_t length = 0;
 	FILE *out = open_memstream(&text, &length);
@@ -300,12 +323,17 @@ static int report(struct line *l)
 	if (jobs >= 0 && (l->whole || !same_node(&r, &l->told)))
 		put_whole(l, out, &r, (uint32_t)jobs);
 	else if (jobs >= 0)
-		put_delta(l, out, &r, (uint32_t)jobs);
+		works = put_delta(l, out, &r, (uint32_t)jobs);
 	if (fclose(out) == 0 && jobs >= 0)
 		rc = dial_send(&l->dial, text, length, 0);
 	if (!rc)
 		remember(l, &r, (uint32_t)jobs);
 	free(text);
+	if (!rc && works) {
+		pthread_mutex_lock(&n->lock);
+		cut_lease(l->link, now);
+		node_unlock(n);
+	}
 	return rc;
 }
 
@@ -355,15 +383,16 @@ static void take_draw(struct line *from, const struct sl_node_orders *o)
 	sl_time now = node_now();
 
 	ops_draw(n, o->ops_draw, now);
+	l->ops_draw = o->ops_draw;
 	if (o->ops_draw)
-		l->ops_until = now + LEASE_NS;
+		l->ops_until = now + l->lease;
 	if (!o->layer_bps || n->find) /* a node that finds its capacity paces itself */
 		return;
 	if (o->layer_bps != n->layer_bps && node_capacity(n, o->layer_bps, now) == 0)
 		n->layer_bps = o->layer_bps;
 	from->lowered |= o->draw_bps < n->pace.bps;
 	l->order = o->order;
-	l->until = now + LEASE_NS;
+	l->until = now + l->lease;
 	node_draw(n, o->draw_bps ? o->draw_bps : 1, now);
 }
 
@@ -385,10 +414,10 @@ static void take_leases(struct link *l, bool whole)
 
 	for (struct node_job *j = n->jobs; j; j = j->next) {
 		if (j->grant_bps != SL_GRANT_NONE)
-			node_job_rate(n, j, whole ? SL_GRANT_NONE : j->grant_bps, now + LEASE_NS,
+			node_job_rate(n, j, whole ? SL_GRANT_NONE : j->grant_bps, now + l->lease,
 				      now);
 		if (j->bucket_until)
-			j->bucket_until = whole ? 0 : now + LEASE_NS;
+			j->bucket_until = whole ? 0 : now + l->lease;
 	}
 }
 
@@ -422,6 +451,8 @@ static void take_layer(struct line *from, int what, const struct sl_orders_line 
 		l->epoch = line->epoch.epoch;
 		l->nodes = line->epoch.whole ? 0 : l->nodes;
 		l->every = line->epoch.every_ns > 0 ? line->epoch.every_ns : REPORT_NS;
+		l->lease = line->epoch.lease_ns > 0 ? line->epoch.lease_ns : LEASE_NS;
+		l->dead_at = node_now() + l->lease + SILENT_NS - LEASE_NS;
 		take_open(l, line->epoch.open);
 		take_draw(from, &line->epoch);
 		take_leases(l, line->epoch.whole);
@@ -439,9 +470,9 @@ static void take_job(const struct link *l, const struct sl_job_orders *o)
 	if (!j)
 		return;
 	if (!n->passing && !n->find)
-		node_job_rate(n, j, o->rate_bps, now + LEASE_NS, now);
+		node_job_rate(n, j, o->rate_bps, now + l->lease, now);
 	take_share(n, j, o, now);
-	rules_order(n, j, o->bucket_bps, now + LEASE_NS, now);
+	rules_order(n, j, o->bucket_bps, now + l->lease, now);
 	take_period(n, j, o->period_ns, now);
 	take_map(n, j, o, l->epoch);
 }
@@ -472,16 +503,21 @@ static void obey(struct line *from, char *text)
 	struct node *n = l->node;
 	struct sl_orders_line line;
 	int what = sl_orders_next(&text, &line);
+	bool news = false;
 
 	pthread_mutex_lock(&n->lock);
 	if (what == SL_LINE_EPOCH && !follow(from, line.epoch.term)) {
 		node_unlock(n);
 		return;
 	}
-	if (what > 0)
+	if (what > 0) {
+		news = what != SL_LINE_EPOCH || line.epoch.order != l->order ||
+		       line.epoch.open != l->open || line.epoch.ops_draw != l->ops_draw;
 		take_layer(from, what, &line);
+	}
 	while ((what = sl_orders_next(&text, &line)) > 0 && what != SL_LINE_JOB)
 		take_layer(from, what, &line);
+	news |= what > 0;
 	node_unlock(n);
 	for (; what > 0; what = sl_orders_next(&text, &line)) {
 		pthread_mutex_lock(&n->lock);
@@ -494,7 +530,8 @@ static void obey(struct line *from, char *text)
 	pthread_mutex_lock(&n->lock);
 	turn_modes(n, node_now());
 	node_unlock(n);
-	node_wake_all(n);
+	if (news) /* and not only a lease that goes on */
+		node_wake_all(n);
 	if (what < 0)
 		log_warn("controller: orders that make no sense");
 }
@@ -540,7 +577,6 @@ static int receive(struct line *l)
 	if (k <= 0)
 		return -ECONNRESET;
 	l->have += (size_t)k;
-	l->heard = node_now();
 	while (l->have >= head) {
 		char *text = (char *)l->in + head;
 		size_t whole;
@@ -604,12 +640,12 @@ static int speak(struct line *l, sl_time *next, sl_time *last)
 /* Of a controller in standby nothing is heard. */
 static bool too_silent(const struct line *l, sl_time now)
 {
-	bool leads;
+	bool silent;
 
 	pthread_mutex_lock(&l->link->node->lock);
-	leads = l->link->leads == l;
+	silent = l->link->leads == l && now > l->link->dead_at;
 	node_unlock(l->link->node);
-	return leads && now - l->heard > SILENT_NS; /* it renews its orders every second */
+	return silent;
 }
 
 static int converse(struct line *l)
@@ -618,7 +654,10 @@ static int converse(struct line *l)
 	uint64_t count;
 	int rc = 0;
 
-	l->heard = node_now();
+	pthread_mutex_lock(&l->link->node->lock);
+	if (l->link->leads == l)
+		l->link->dead_at = node_now() + SILENT_NS;
+	node_unlock(l->link->node);
 	l->report = true;
 	l->lowered = l->replaced = false;
 	while (!rc && !atomic_load(&l->link->stop)) {
@@ -680,6 +719,10 @@ static void *line_main(void *arg)
 		l->have = 0;
 		rc = converse(l);
 		close(l->dial.sock);
+		pthread_mutex_lock(&all->node->lock);
+		if (all->leads == l)
+			cut_lease(all, node_now());
+		node_unlock(all->node);
 		logged[0] = '\0';
 		l->refused = rc == -ECONNREFUSED;
 		if (rc && !l->refused)

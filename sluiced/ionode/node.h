@@ -291,6 +291,7 @@ struct node {
 	struct sl_list peers; /* all of server.c */
 	bool full;	      /* no descriptors left: nobody is accepted for a while */
 	bool paused;	      /* a user has sent too much: some peers are not read */
+	bool idle;	      /* no job was known when the last second had passed */
 	struct closer *closer;
 	struct node_trace *trace; /* NULL: nothing is recorded */
 	struct adapt *adapt;	  /* what order=auto is told */

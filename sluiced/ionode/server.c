@@ -31,6 +31,7 @@
 #define IN_MAX	   8192 /* payload of any frame that is not data */
 #define PASSED_MAX 8
 #define PAUSE_MS   20
+#define TICK_MS	   1000
 
 struct peer {
 	struct sl_list link; /* in node->peers */
@@ -583,7 +584,10 @@ int node_serve(struct node *n)
 	sl_time paused_ns = 0;
 
 	for (;;) {
-		int count = epoll_wait(n->epoll_fd, ev, 64, n->paused ? PAUSE_MS : 1000);
+		int count = epoll_wait(n->epoll_fd, ev, 64,
+				       n->paused	     ? PAUSE_MS
+				       : n->idle && !n->full ? 2 * TICK_MS
+							     : TICK_MS);
 		bool closed = false, accept = false;
 
 		if (node_jobs_tick(n)) {

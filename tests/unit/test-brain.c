@@ -110,9 +110,9 @@ static void a_node_that_has_fallen_silent_does_not_keep_a_phase_open(void **stat
 
 	(void)state;
 	hear(b, 1000, "name=0", "job id=7 name=j clients=1 inside=1\n");
-	decide(b, 2900);
+	decide(b, 4900);
 	assert_true(job(b, 7)->in_io);
-	decide(b, 3000);
+	decide(b, 5000);
 	assert_false(job(b, 7)->in_io);
 	end(b);
 }
