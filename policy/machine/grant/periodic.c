@@ -348,7 +348,8 @@ static sl_time pe_decide(void *state, struct sl_io_job **jobs, uint32_t n, doubl
 
 const struct sl_grant_ops sl_grant_periodic_throughput = {
 	.base = { .name = "periodic-throughput",
-		  .summary = "a plan for a period, repeated: as much computing as possible",
+		  .summary = "simulator only: a plan for a period, repeated, for as much computing "
+			     "as possible",
 		  .source =
 			  "Scheduling the I/O of HPC applications under congestion (Gainaru et al. "
 			  "2014), section 3.2",
@@ -363,7 +364,7 @@ const struct sl_grant_ops sl_grant_periodic_throughput = {
 
 const struct sl_grant_ops sl_grant_periodic_congestion = {
 	.base = { .name = "periodic-congestion",
-		  .summary = "a plan for a period, repeated: the slowest job as fast as possible",
+		  .summary = "simulator only: a plan for a period, repeated, for the slowest job",
 		  .source =
 			  "Scheduling the I/O of HPC applications under congestion (Gainaru et al. "
 			  "2014), section 3.2",
