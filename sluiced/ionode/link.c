@@ -3,8 +3,8 @@
  * The node's connection to the controller (sluiced/controller/main.c says what travels on it).
  *
  * A thread of its own, so that a controller that is slow, stopped or gone costs the data path
- * nothing; one that does not read for a second, or says nothing for five, has lost the connection,
- * so that the node can end.
+ * nothing; one that does not read for a second, or says nothing for a second longer than its orders hold,
+ * has lost the connection, so that the node can end.
  * It reports while jobs do something as often as the controller has ordered, REPORT_NS at first,
  * else every IDLE_NS, and at once when a job begins after a pause; after the first report on a
  * connection, what has changed. What the controller orders is carried out under the node's lock: what the
@@ -272,8 +272,8 @@ static void remember(struct line *l, const struct sl_node_report *r, uint32_t jo
 }
 
 /*
- * The controller that leads is gone, or is to be asked for something: an order of a node without work,
- * which holds for longer, ends when others do. The lock is held.
+ * The connection has ended, or I/O has been reported: orders for a node without work hold for longer than
+ * LEASE_NS, and no more than that is left of them now. The lock is held.
  */
 static void cut_lease(struct link *l, sl_time now)
 {
