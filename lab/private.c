@@ -232,17 +232,6 @@ int private_more_start(struct private *p, const char *const *words)
 	return rc;
 }
 
-int private_node_ask(const struct private *p, const char *line)
-{
-	char *answer = NULL;
-	int rc = sl_client_control(p->socket, line, &answer);
-
-	if (rc && !private_interrupted)
-		cli_fail(p->cmd, "'%s': %s.", line, answer && *answer ? answer : strerror(-rc));
-	free(answer);
-	return rc ? CLI_FAILED : CLI_OK;
-}
-
 /* ---- processes ---- */
 
 static void pr_environment(const struct private *p, const char *job, const char *conf)

@@ -54,8 +54,6 @@ void private_node_stop(struct private *p);
  * Sockets are best in p->runtime.
  */
 int private_more_start(struct private *p, const char *const *words);
-/* One line to the node; what it refuses is reported. */
-int private_node_ask(const struct private *p, const char *line);
 
 /*
  * A process that runs main(arg, sock) and ends, as a client of the node in that job; conf as

@@ -21,6 +21,7 @@
 #include "base/cli.h"
 #include "base/ds/random.h"
 #include "lab/crew.h"
+#include "lab/statistics.h"
 
 #define SAME 1e-9 /* apart, as part of it: the order of adding */
 
@@ -71,13 +72,6 @@ struct st_room {
 	struct st_draw draw;
 };
 
-static int st_by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* Sorts them. */
 static void st_figures(double *values, uint32_t n, double out[STUDY_FIGURES])
 {
@@ -85,7 +79,7 @@ static void st_figures(double *values, uint32_t n, double out[STUDY_FIGURES])
 		out[STUDY_LEAST] = out[STUDY_MEDIAN] = out[STUDY_MOST] = NAN;
 		return;
 	}
-	qsort(values, n, sizeof(values[0]), st_by_value);
+	stat_sort(values, n);
 	out[STUDY_LEAST] = values[0];
 	out[STUDY_MEDIAN] = (values[(n - 1) / 2] + values[n / 2]) / 2;
 	out[STUDY_MOST] = values[n - 1];

@@ -11,35 +11,6 @@
 
 const char *const bench_modes[BENCH_MODES + 1] = { "turn", "forward", NULL };
 
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-double bench_median(double *values, unsigned n)
-{
-	qsort(values, n, sizeof(*values), by_value);
-	return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
-}
-
-void bench_interval(const double *sorted, unsigned n, double *low, double *high)
-{
-	/* The number of values below the median is binomial (n, 1/2); 2.5 % are left on each side.
-	 */
-	double term = pow(0.5, n), below = term;
-	unsigned k = 0;
-
-	while (k + 1 < n / 2 && below + term * (n - k) / (k + 1) <= 0.025) {
-		term *= (double)(n - k) / (k + 1);
-		below += term;
-		k++;
-	}
-	*low = sorted[k];
-	*high = sorted[n - 1 - k];
-}
-
 double bench_rounded(double value, double parts)
 {
 	return round(value * parts) / parts;

@@ -12,13 +12,6 @@
 #define BENCH_MODES 2
 extern const char *const bench_modes[BENCH_MODES + 1];
 
-/* The median of n > 0 values, which are sorted for it. */
-double bench_median(double *values, unsigned n);
-/*
- * The 95 % interval of the median of n values that bench_median() has sorted, by order statistics:
- * whatever their distribution is. With fewer than 6 values it is all of them, and less certain.
- */
-void bench_interval(const double *sorted, unsigned n, double *low, double *high);
 /* To 1/parts: bench_rounded(1.26, 10) is 1.3. */
 double bench_rounded(double value, double parts);
 

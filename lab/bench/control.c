@@ -21,6 +21,7 @@
 #include "lab/bench/common.h"
 #include "lab/bench/measure.h"
 #include "lab/private.h"
+#include "lab/statistics.h"
 #include "layer/check.h"
 #include "policy/policy.h"
 #include "sched/spec.h"
@@ -127,7 +128,7 @@ int control_measure(struct control *c, struct control_row *row, double (*run)(vo
 		row->max_ms = ns[n] / 1e6 > row->max_ms ? ns[n] / 1e6 : row->max_ms;
 		spent_ns += ns[n++];
 	}
-	row->ms = bench_median(ns, n) / 1e6;
+	row->ms = stat_median(ns, n) / 1e6;
 	if (c->json)
 		row_json(&c->j, row, row->ms * 1e6 / heap_ns);
 	else

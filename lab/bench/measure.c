@@ -29,6 +29,7 @@
 
 #include "base/cli.h"
 #include "lab/bench/common.h"
+#include "lab/statistics.h"
 #include "policy/policy.h"
 #include "sched/spec.h"
 
@@ -207,9 +208,9 @@ static int measure(struct world *w, struct bucket *b, uint64_t outstanding,
 			return status;
 		ns[i] = (double)(bench_cpu_ns() - begin) / (double)slice;
 	}
-	out->ns = bench_median(ns, t->repetitions);
+	out->ns = stat_median(ns, t->repetitions);
 	out->ns_min = ns[0];
-	out->heap_ns = bench_median(heap_ns, t->repetitions);
+	out->heap_ns = stat_median(heap_ns, t->repetitions);
 	out->merge_ratio = w ? (double)(w->served - served) / (double)(w->batches - batches) : 1.0;
 	return CLI_OK;
 }

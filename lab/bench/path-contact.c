@@ -22,6 +22,7 @@
 #include "base/cli.h"
 #include "lab/bench/common.h"
 #include "lab/bench/path.h"
+#include "lab/statistics.h"
 #include "layer/layer.h"
 
 #define GROUP	  "contact"
@@ -130,12 +131,12 @@ static int measure(struct path_bench *b, const struct contact *c, const char *mo
 		env_added[i] = env[i] - plain[i];
 		added[i] = programs ? (sluice[i] - env[i]) / programs : sluice[i] - plain[i];
 	}
-	out->plain_ms = bench_median(plain, n);
-	out->env_ms = bench_median(env, n);
-	out->sluice_ms = bench_median(sluice, n);
-	out->env_added_ms = bench_median(env_added, n);
-	out->added_ms = bench_median(added, n);
-	bench_interval(added, n, &out->low_ms, &out->high_ms);
+	out->plain_ms = stat_median(plain, n);
+	out->env_ms = stat_median(env, n);
+	out->sluice_ms = stat_median(sluice, n);
+	out->env_added_ms = stat_median(env_added, n);
+	out->added_ms = stat_median(added, n);
+	stat_median_interval(added, n, &out->low_ms, &out->high_ms);
 	return CLI_OK;
 }
 

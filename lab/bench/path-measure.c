@@ -27,6 +27,7 @@
 #include "lab/bench/bare.h"
 #include "lab/bench/common.h"
 #include "lab/private-layer.h"
+#include "lab/statistics.h"
 
 #define WARM_SLICE_NS 5000000
 #define OPTIONS	      12
@@ -86,10 +87,10 @@ static bool run_pairs(struct bench_team *plain_team, struct bench_team *t,
 		ratio[i] = sluice[i] / direct[i];
 	}
 	out->pairs = pairs;
-	out->direct_mib_s = bench_median(direct, pairs) * MIB / unit;
-	out->sluice_mib_s = bench_median(sluice, pairs) * MIB / unit;
-	out->ratio = bench_median(ratio, pairs);
-	bench_interval(ratio, pairs, &out->ratio_low, &out->ratio_high);
+	out->direct_mib_s = stat_median(direct, pairs) * MIB / unit;
+	out->sluice_mib_s = stat_median(sluice, pairs) * MIB / unit;
+	out->ratio = stat_median(ratio, pairs);
+	stat_median_interval(ratio, pairs, &out->ratio_low, &out->ratio_high);
 	/* Without a bare server the nodes have nothing to do with the direct slices. */
 	out->direct_cpu_us =
 		per_unit(plain.client_ns + (row->bare_port ? plain.node_ns : 0), plain.bytes, unit);

@@ -34,6 +34,7 @@
 #include "lab/bench/common.h"
 #include "lab/bench/control.h"
 #include "lab/private.h"
+#include "lab/statistics.h"
 #include "wire/report.h"
 
 #define CMD	   "bench control"
@@ -392,13 +393,6 @@ static int measure_bare(struct scale *s, int64_t for_ns, struct measured *m)
 
 /* ---- a row ---- */
 
-static int by_value(const void *a, const void *b)
-{
-	const double *x = a, *y = b;
-
-	return *x < *y ? -1 : *x > *y;
-}
-
 /* All nodes report for the first time, and go on as they do without work. */
 static int join(struct scale *s)
 {
@@ -448,7 +442,7 @@ static int all_of_it(struct scale *s, int64_t for_ns, struct measured *m)
 		return status;
 	if (s->samples)
 		m->change_us = (cpu_us(s->pid) - before - m->us * (double)s->reports) / s->samples;
-	qsort(s->ms, s->samples, sizeof(s->ms[0]), by_value);
+	stat_sort(s->ms, s->samples);
 	m->changes = s->samples;
 	if (s->samples) {
 		m->p50_ms = s->ms[s->samples / 2];

@@ -12,6 +12,7 @@
 #include "lab/bench/bench.h"
 #include "lab/bench/common.h"
 #include "lab/bench/measure.h"
+#include "lab/statistics.h"
 
 #define CMD	 "bench sched"
 #define MAX_ROWS 128
@@ -226,12 +227,12 @@ static int measure_all(const struct rows *rows, const struct bench_times *times,
 	if (json) {
 		json_end(&j);
 		json_double(&j, "baseline_heap_ns",
-			    bench_rounded(bench_median(heap_ns, rows->count), 10));
+			    bench_rounded(stat_median(heap_ns, rows->count), 10));
 		json_end(&j);
 	} else {
 		printf("\nheap: a binary heap of 10,000 keys, top replaced, measured in between: "
 		       "%.1f ns\n",
-		       bench_median(heap_ns, rows->count));
+		       stat_median(heap_ns, rows->count));
 	}
 	return CLI_OK;
 }

@@ -21,6 +21,7 @@
 #include "lab/bench/bench.h"
 #include "lab/bench/common.h"
 #include "lab/bench/measure.h"
+#include "lab/statistics.h"
 #include "sim/phase.h"
 #include "sim/requests.h"
 
@@ -126,8 +127,8 @@ static int measure(const struct row *row, bool quick, struct bench_heap *heap, s
 	free(s.apps);
 	if (rc)
 		return cli_fail(CMD, "%s.", err);
-	out->ns = bench_median(ns, n);
-	out->heap_ns = bench_median(heap_ns, n);
+	out->ns = stat_median(ns, n);
+	out->heap_ns = stat_median(heap_ns, n);
 	return CLI_OK;
 }
 

@@ -29,6 +29,7 @@
 #include "lab/bench/common.h"
 #include "lab/bench/wire.h"
 #include "lab/private.h"
+#include "lab/statistics.h"
 
 #define MIB	  (1 << 20)
 #define FILE_MIB  64
@@ -152,7 +153,7 @@ int bench_load(int argc, char **argv)
 	if (!load_run(&l, argv[1]))
 		return cli_fail(WIRE_CMD, "%s: %s.", argv[2], strerror(errno));
 	took = l.spent_s > 0 ? l.spent_s : sl_clock_s() - begin;
-	bench_median(l.times, l.count ? l.count : 1);
+	stat_median(l.times, l.count ? l.count : 1);
 	printf("%.0f %.6f %.3f %.3f\n", l.bytes, took, l.times[l.count / 2] * 1e3,
 	       l.times[l.count ? l.count * 99 / 100 : 0] * 1e3);
 	close(l.fd);

@@ -22,6 +22,7 @@
 #include "lab/bench/common.h"
 #include "lab/bench/wire.h"
 #include "lab/private-layer.h"
+#include "lab/statistics.h"
 #include "layer/layer.h"
 #include "layer/status.h"
 
@@ -157,7 +158,7 @@ static double against_direct(struct wire_bench *b, const char *pattern)
 						     : wire_mb_s(&with) / wire_mb_s(&without);
 	}
 	b->seconds = whole;
-	return pairs ? bench_median(ratio, pairs) : NAN;
+	return pairs ? stat_median(ratio, pairs) : NAN;
 }
 
 static int one_against_direct(struct wire_bench *b, const char *const *options, const char *pattern,

@@ -29,6 +29,7 @@
 #include "base/cli.h"
 #include "base/clock.h"
 #include "lab/explore/explore.h"
+#include "lab/statistics.h"
 #include "sim/random.h"
 
 #define PROGRESS_AFTER_S 1.0
@@ -135,37 +136,6 @@ double explore_ratio(const struct explore *e, const struct explore_cell *c)
 
 /* ---- means ---- */
 
-/*
- * Abramowitz and Stegun, 26.7.3 and 26.7.4: with theta = atan(t / sqrt(v)), the probability of
- * |T| < t is a finite sum of powers of cos(theta). It grows with theta, so that the quantile is
- * found by halving.
- */
-static double ce_student_within(uint32_t v, double theta)
-{
-	double s = sin(theta), c = cos(theta), term = v % 2 ? c : 1, sum = 0;
-
-	for (uint32_t k = v % 2 ? 3 : 2; k <= v; k += 2) {
-		sum += term;
-		term *= c * c * (k - 1) / k;
-	}
-	return v % 2 ? 2 / M_PI * (theta + s * sum) : s * sum;
-}
-
-double explore_student(uint32_t freedom, double probability)
-{
-	double low = 0, high = M_PI / 2;
-
-	for (int i = 0; i < 100; i++) {
-		double theta = (low + high) / 2;
-
-		if (ce_student_within(freedom, theta) < probability)
-			low = theta;
-		else
-			high = theta;
-	}
-	return tan(low) * sqrt(freedom);
-}
-
 static struct explore_estimate ce_estimate(const struct explore_spec *s,
 					   const struct explore_cell *c,
 					   double (*of)(const struct explore_cell *c, uint32_t run))
@@ -182,8 +152,7 @@ static struct explore_estimate ce_estimate(const struct explore_spec *s,
 		return e;
 	for (uint32_t i = 0; i < c->runs; i++)
 		squares += (of(c, i) - e.mean) * (of(c, i) - e.mean);
-	e.half = explore_student(c->runs - 1, s->confidence) *
-		 sqrt(squares / (c->runs - 1) / c->runs);
+	e.half = stat_student(c->runs - 1, s->confidence) * sqrt(squares / (c->runs - 1) / c->runs);
 	return e;
 }
 

@@ -142,8 +142,6 @@ bool explore_needs_run(const struct explore_spec *s, const struct explore_cell *
 const char *explore_policy(const struct explore_spec *s, const struct explore_cell *c);
 struct explore_estimate explore_seconds(const struct explore_spec *s, const struct explore_cell *c);
 struct explore_estimate explore_mb_s(const struct explore_spec *s, const struct explore_cell *c);
-/* Quantile of |t|, Student's with `freedom` >= 1: it is below with that probability. */
-double explore_student(uint32_t freedom, double probability);
 /* The numbers of all cells that need another run, by chance of the seed; returns how many. */
 uint32_t explore_round(const struct explore *e, uint64_t round, uint32_t *numbers);
 /* Sequential over random throughput; 0: not known. */

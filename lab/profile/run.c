@@ -40,6 +40,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "lab/statistics.h"
 #include "lab/study/sim.h"
 
 #define PAIRS	    5  /* of a test, at first */
@@ -155,7 +156,8 @@ static double pr_half(const struct point *p, int which)
 {
 	if (p->pairs < FEWEST)
 		return INFINITY;
-	return sim_student_t(p->pairs - 1) * sqrt(p->squares[which] / (p->pairs - 1) / p->pairs);
+	return stat_student(p->pairs - 1, 0.95) *
+	       sqrt(p->squares[which] / (p->pairs - 1) / p->pairs);
 }
 
 /* Time of a request between two tested sizes. */

@@ -8,6 +8,7 @@
  *	1, 2, 6:  mean 3, s = 2.6458, t = 4.3027, interval 3 +- 6.5724
  */
 #include "lab/study/sim.h"
+#include "lab/statistics.h"
 
 #include <math.h>
 
@@ -52,24 +53,6 @@ double sim_value(const struct sl_sim_metrics *m, enum sim_measure which)
 	return NAN;
 }
 
-/*
- * From 5 degrees on by the expansion around the normal quantile (Abramowitz and Stegun, 26.7.5),
- * which is then wrong by less than 0.0003.
- */
-double sim_student_t(uint32_t freedom)
-{
-	static const double few[] = { NAN, 12.7062, 4.3027, 3.1824, 2.7764 };
-	const double z = 1.959964, z2 = z * z, v = freedom;
-	const double g1 = z * (z2 + 1) / 4;
-	const double g2 = z * ((5 * z2 + 16) * z2 + 3) / 96;
-	const double g3 = z * (((3 * z2 + 19) * z2 + 17) * z2 - 15) / 384;
-	const double g4 = z * ((((79 * z2 + 776) * z2 + 1482) * z2 - 1920) * z2 - 945) / 92160;
-
-	if (freedom < sizeof(few) / sizeof(few[0]))
-		return few[freedom];
-	return z + (g1 + (g2 + (g3 + g4 / v) / v) / v) / v;
-}
-
 struct sim_estimate sim_estimate(const double *values, uint32_t n)
 {
 	struct sim_estimate e = { NAN, NAN };
@@ -90,6 +73,6 @@ struct sim_estimate sim_estimate(const double *values, uint32_t n)
 	for (uint32_t i = 0; i < n; i++)
 		if (!isnan(values[i]))
 			squares += (values[i] - e.mean) * (values[i] - e.mean);
-	e.ci95 = sim_student_t(known - 1) * sqrt(squares / (known - 1) / known);
+	e.ci95 = stat_student(known - 1, 0.95) * sqrt(squares / (known - 1) / known);
 	return e;
 }

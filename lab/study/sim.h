@@ -103,8 +103,6 @@ int sim_run(struct sim_study *s);
 
 /* Of n values, those that are not numbers left out. */
 struct sim_estimate sim_estimate(const double *values, uint32_t n);
-/* 97.5 % quantile of Student's t with `freedom` >= 1 degrees of freedom. */
-double sim_student_t(uint32_t freedom);
 double sim_value(const struct sl_sim_metrics *m, enum sim_measure which);
 
 /* ---- table.c ---- */

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "sim/darshan.h"
+#include "tests/unit/near.h"
 
 #define HEAD "# exe: /home/me/bin/my prog\n# nprocs: 8\n# run time: 20.0000\n"
 
@@ -46,19 +47,13 @@ static struct sl_darshan good(const char *text, const struct sl_darshan_options 
 	return d;
 }
 
-static void near(double x, double wanted, double by)
-{
-	if (!(fabs(x - wanted) <= by))
-		fail_msg("%.9g is not %.9g", x, wanted);
-}
-
 static void phase_is(const struct sl_darshan *d, uint32_t i, double start_s, double end_s,
 		     double bytes)
 {
 	assert_true(i < d->n_phases);
-	near(d->phases[i].start_s, start_s, 1e-9);
-	near(d->phases[i].end_s, end_s, 1e-9);
-	near(d->phases[i].bytes, bytes, 1e-3);
+	near_to(d->phases[i].start_s, start_s, 1e-9);
+	near_to(d->phases[i].end_s, end_s, 1e-9);
+	near_to(d->phases[i].bytes, bytes, 1e-3);
 }
 
 /* ---- samples ---- */
@@ -123,14 +118,14 @@ static void phases_of_a_long_run_become_iterations(void **state)
 	assert_int_equal(d.written_bytes, 1202);
 	phase_is(&d, 1, 943.9334, 943.9963, 879646);
 	phase_is(&d, 2, 948.7614, 949.5567, 1196334);
-	near(sl_darshan_period_s(&d), (1466.6218 - 0.0054) / 3, 1e-9);
+	near_to(sl_darshan_period_s(&d), (1466.6218 - 0.0054) / 3, 1e-9);
 	assert_int_equal(sl_darshan_app(&d, &app), 0);
 	assert_int_equal(app.iterations, 4);
 	assert_int_equal(app.compute_s.count, 4);
-	near(app.compute_s.list[0], 0.0054, 1e-9);
-	near(app.compute_s.list[2], 948.7614 - 943.9963, 1e-9);
-	near(app.volume_bytes.list[2], 1196334, 1e-9);
-	near(app.period_hint_s, sl_darshan_period_s(&d), 1e-6);
+	near_to(app.compute_s.list[0], 0.0054, 1e-9);
+	near_to(app.compute_s.list[2], 948.7614 - 943.9963, 1e-9);
+	near_to(app.volume_bytes.list[2], 1196334, 1e-9);
+	near_to(app.period_hint_s, sl_darshan_period_s(&d), 1e-6);
 	free(app.compute_s.list);
 	free(app.volume_bytes.list);
 	sl_darshan_free(&d);
@@ -149,10 +144,10 @@ static void the_example_in_the_head_of_the_file_holds(void **state)
 	assert_int_equal(d.n_phases, 2);
 	phase_is(&d, 0, 2, 4, 30);
 	phase_is(&d, 1, 9, 10, 30);
-	near(sl_darshan_period_s(&d), 7, 1e-12);
-	near(sl_darshan_peak_bps(&d), 30, 1e-12);
+	near_to(sl_darshan_period_s(&d), 7, 1e-12);
+	near_to(sl_darshan_peak_bps(&d), 30, 1e-12);
 	assert_string_equal(d.name, "my");
-	near(d.run_s, 20, 0);
+	near_to(d.run_s, 20, 0);
 	sl_darshan_free(&d);
 }
 
@@ -210,9 +205,9 @@ static void equal_iterations_keep_bytes_and_time(void **state)
 	assert_int_equal(app.iterations, 5);
 	assert_int_equal(app.compute_s.kind, SL_VARY_CONSTANT);
 	assert_int_equal(app.volume_bytes.kind, SL_VARY_CONSTANT);
-	near(5 * app.compute_s.a, 15, 1e-9); /* 20 s, 5 of them I/O */
-	near(5 * app.volume_bytes.a, 100, 1e-9);
-	near(app.period_hint_s, 4, 1e-9);
+	near_to(5 * app.compute_s.a, 15, 1e-9); /* 20 s, 5 of them I/O */
+	near_to(5 * app.volume_bytes.a, 100, 1e-9);
+	near_to(app.period_hint_s, 4, 1e-9);
 	free(app.compute_s.list);
 	free(app.volume_bytes.list);
 	sl_darshan_free(&d);

@@ -17,6 +17,8 @@
 #include "base/cli.h"
 #include "lab/explore/kernel.h"
 #include "lab/private.h"
+#include "lab/statistics.h"
+#include "tests/unit/near.h"
 
 volatile sig_atomic_t private_interrupted;
 
@@ -25,12 +27,6 @@ int explore_csv_add(struct explore *e, const struct explore_cell *c, uint32_t ru
 {
 	(void)e, (void)c, (void)run;
 	return CLI_OK;
-}
-
-static void near_to(double value, double expected, double tolerance)
-{
-	if (!(fabs(value - expected) <= tolerance))
-		fail_msg("%.12g is not %.12g", value, expected);
 }
 
 static void parse(const char *text, struct explore_spec *s)
@@ -46,12 +42,12 @@ static void parse(const char *text, struct explore_spec *s)
 static void the_quantiles_are_those_of_student(void **state)
 {
 	(void)state;
-	near_to(explore_student(1, 0.90), 6.3138, 0.0001);
-	near_to(explore_student(2, 0.95), 4.3027, 0.0001);
-	near_to(explore_student(7, 0.90), 1.8946, 0.0001);
-	near_to(explore_student(8, 0.99), 3.3554, 0.0001);
-	near_to(explore_student(29, 0.95), 2.0452, 0.0001);
-	near_to(explore_student(1000, 0.50), 0.6747, 0.0001);
+	near_to(stat_student(1, 0.90), 6.3138, 0.0001);
+	near_to(stat_student(2, 0.95), 4.3027, 0.0001);
+	near_to(stat_student(7, 0.90), 1.8946, 0.0001);
+	near_to(stat_student(8, 0.99), 3.3554, 0.0001);
+	near_to(stat_student(29, 0.95), 2.0452, 0.0001);
+	near_to(stat_student(1000, 0.50), 0.6747, 0.0001);
 }
 
 static void add(struct explore_cell *c, double seconds, uint64_t bytes)

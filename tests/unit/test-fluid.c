@@ -10,13 +10,9 @@
 
 #include "sim/fluid.h"
 #include "sim/granted.h"
+#include "tests/unit/near.h"
 
-static void near_to(double is, double should, int line)
-{
-	if (!(fabs(is - should) <= 1e-9 * fmax(1, fabs(should))))
-		fail_msg("line %d: %.12g, not %.12g", line, is, should);
-}
-#define near(is, should) near_to(is, should, __LINE__)
+#define near(is, wanted) near_at(is, wanted, 1e-9, 1e-9, __FILE__, __LINE__)
 
 static struct sl_fluid *fluid(const double *cap_bps, uint32_t n, double capacity_bps)
 {

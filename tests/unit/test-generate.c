@@ -13,6 +13,7 @@
 
 #include "sim/generate.h"
 #include "sim/random.h"
+#include "tests/unit/near.h"
 #include "tests/unit/scenario-rig.h"
 
 #define MIB 1048576.0
@@ -28,12 +29,6 @@ static struct sl_scenario make(const struct sl_generate *g)
 	if (sl_scenario_check(&s, err, sizeof(err)))
 		fail_msg("%s: %s", sl_generate_name(g->kind), err);
 	return s;
-}
-
-static void near(double x, double wanted, double part)
-{
-	if (!(fabs(x - wanted) <= part * fabs(wanted)))
-		fail_msg("%.9g is not %.9g", x, wanted);
 }
 
 static double ratio(const struct sl_scenario *s, const struct sl_app *a)
@@ -111,17 +106,17 @@ static void iosets_is_the_experiment_of_the_report(void **state)
 	sl_generate_defaults(&g, SL_GENERATE_IOSETS);
 	s = make(&g);
 	assert_int_equal(s.n_apps, 16);
-	near(s.platform.bandwidth_bps, 110 * MIB, 0);
-	near(s.from_s, 400, 0);
-	near(s.to_s, 3200, 0);
+	near_by(s.platform.bandwidth_bps, 110 * MIB, 0);
+	near_by(s.from_s, 400, 0);
+	near_by(s.to_s, 3200, 0);
 	assert_string_equal(s.apps[0].name, "high-1");
-	near(s.apps[0].compute_s.a, 18, 0);
-	near(s.apps[0].volume_bytes.a, 128 * MIB, 0);
-	near(s.apps[0].period_hint_s, 19.2, 1e-9); /* 18 + 128/110 = 19.16 */
+	near_by(s.apps[0].compute_s.a, 18, 0);
+	near_by(s.apps[0].volume_bytes.a, 128 * MIB, 0);
+	near_by(s.apps[0].period_hint_s, 19.2, 1e-9); /* 18 + 128/110 = 19.16 */
 	assert_string_equal(s.apps[15].name, "low-15");
-	near(s.apps[15].compute_s.a, 360, 0);
-	near(s.apps[15].volume_bytes.a, 2560 * MIB, 0);
-	near(s.apps[15].period_hint_s, 383.3, 1e-9);
+	near_by(s.apps[15].compute_s.a, 360, 0);
+	near_by(s.apps[15].volume_bytes.a, 2560 * MIB, 0);
+	near_by(s.apps[15].period_hint_s, 383.3, 1e-9);
 	sl_scenario_free(&s);
 }
 
@@ -167,8 +162,8 @@ static void persched_sets_have_the_upper_bounds_of_their_paper(void **state)
 			sum += s.apps[i].procs * s.apps[i].compute_s.a /
 			       sl_app_alone_s(&s.platform, &s.apps[i]);
 		}
-		near(procs, 640, 0);
-		near(sum / procs, bound[set - 1], 0.004);
+		near_by(procs, 640, 0);
+		near_by(sum / procs, bound[set - 1], 0.004);
 		sl_scenario_free(&s);
 	}
 }
@@ -219,7 +214,7 @@ static void the_io_ratio_is_met_on_average_and_spreads_to_twice_itself(void **st
 		}
 		sl_scenario_free(&s);
 	}
-	near(sum / n, 0.35, 0.02); /* its standard error is 0.2 / sqrt(11000) */
+	near_by(sum / n, 0.35, 0.02); /* its standard error is 0.2 / sqrt(11000) */
 	assert_true(most > 0.68 && most < 0.701);
 }
 
@@ -253,7 +248,7 @@ static void a_load_is_met_exactly_where_it_can_be(void **state)
 	sl_generate_defaults(&g, SL_GENERATE_INTREPID);
 	g.load = 1.5;
 	s = make(&g);
-	near(load(&s), 1.5, 1e-4);
+	near_by(load(&s), 1.5, 1e-4);
 	sl_scenario_free(&s);
 	/* Two that are each alone on the disk ask for 2 r / (1 + r) at most. */
 	g.apps[SL_APP_SMALL] = 0;
@@ -276,10 +271,10 @@ static void variation_keeps_the_mean(void **state)
 	v = make(&g);
 	for (uint32_t i = 0; i < s.n_apps; i++) {
 		assert_int_equal(v.apps[i].compute_s.kind, SL_VARY_UNIFORM);
-		near(v.apps[i].compute_s.b / v.apps[i].compute_s.a, 1.3, 1e-9);
-		near(v.apps[i].volume_bytes.b / v.apps[i].volume_bytes.a, 2, 1e-9);
-		near(sl_vary_mean(&v.apps[i].compute_s), s.apps[i].compute_s.a, 1e-9);
-		near(sl_vary_mean(&v.apps[i].volume_bytes), s.apps[i].volume_bytes.a, 1e-9);
+		near_by(v.apps[i].compute_s.b / v.apps[i].compute_s.a, 1.3, 1e-9);
+		near_by(v.apps[i].volume_bytes.b / v.apps[i].volume_bytes.a, 2, 1e-9);
+		near_by(sl_vary_mean(&v.apps[i].compute_s), s.apps[i].compute_s.a, 1e-9);
+		near_by(sl_vary_mean(&v.apps[i].volume_bytes), s.apps[i].volume_bytes.a, 1e-9);
 	}
 	sl_scenario_free(&s);
 	sl_scenario_free(&v);
@@ -293,11 +288,11 @@ static void the_burst_buffer_is_there_when_asked_for(void **state)
 	(void)state;
 	sl_generate_defaults(&g, SL_GENERATE_MIRA);
 	s = make(&g);
-	near(s.platform.buffer_bytes, 0, 0);
+	near_by(s.platform.buffer_bytes, 0, 0);
 	sl_scenario_free(&s);
 	g.buffer = 1;
 	s = make(&g);
-	near(s.platform.buffer_bytes, 384 * 16e9, 0);
+	near_by(s.platform.buffer_bytes, 384 * 16e9, 0);
 	sl_scenario_free(&s);
 }
 

@@ -8,13 +8,9 @@
 #include <cmocka.h>
 
 #include "sim/metrics.h"
+#include "tests/unit/near.h"
 
-static void near_to(double is, double should, int line)
-{
-	if (!(fabs(is - should) <= 1e-12 * fabs(should)))
-		fail_msg("line %d: %.15g, not %.15g", line, is, should);
-}
-#define near(is, should) near_to(is, should, __LINE__)
+#define near(is, wanted) near_by(is, wanted, 1e-12)
 
 /* Two applications: 3 processors, 6 of 10 s computed, 20 bytes in 2 s alone; and 1, 2 of 10 s. */
 static const struct sl_sim_account two[] = {

@@ -14,6 +14,7 @@
 
 #include "detect/profile.h"
 #include "sluice.h"
+#include "tests/unit/near.h"
 
 #define HEAD  "sluice-profile 1\n"
 #define POINT "read 8192 52000000 1300000 38.5 41.2 5\n"
@@ -36,12 +37,6 @@ static struct sl_profile parsed(const char *text)
 	return p;
 }
 
-static void near(double is, double should, double error)
-{
-	if (!(fabs(is - should) <= error))
-		fail_msg("%g is not %g", is, should);
-}
-
 static void the_words_and_the_points_are_read(void **state)
 {
 	struct sl_profile p = parsed(PROFILE);
@@ -52,12 +47,12 @@ static void the_words_and_the_points_are_read(void **state)
 	assert_string_equal(p.made, "2026-01-31T12:00:00Z");
 	assert_string_equal(p.how, "direct");
 	assert_string_equal(p.why, "");
-	near(p.confidence, 95, 0);
+	near_to(p.confidence, 95, 0);
 	assert_int_equal(p.points[SL_READ], 2);
 	assert_int_equal(p.points[SL_WRITE], 1);
 	assert_int_equal(p.point[SL_READ][0].runs, 5);
-	near(p.point[SL_READ][0].low, 38.5, 0);
-	near(p.point[SL_READ][0].high, 41.2, 0);
+	near_to(p.point[SL_READ][0].low, 38.5, 0);
+	near_to(p.point[SL_READ][0].high, 41.2, 0);
 	assert_int_equal(p.point[SL_READ][1].size_bytes, 16384);
 }
 
@@ -66,10 +61,10 @@ static void the_ratio_between_two_sizes_comes_from_times(void **state)
 	struct sl_profile p = parsed(PROFILE);
 
 	(void)state;
-	near(sl_profile_ratio(&p, SL_READ, 8192), 40, 1e-9);
-	near(sl_profile_ratio(&p, SL_READ, 16384), 79.0 / 2.55, 1e-9);
-	near(sl_profile_ratio(&p, SL_READ, 12288), 34.87, 0.01); /* the example of profile.c */
-	near(sl_profile_ratio(&p, SL_READ, 8193), 40, 0.01);
+	near_to(sl_profile_ratio(&p, SL_READ, 8192), 40, 1e-9);
+	near_to(sl_profile_ratio(&p, SL_READ, 16384), 79.0 / 2.55, 1e-9);
+	near_to(sl_profile_ratio(&p, SL_READ, 12288), 34.87, 0.01); /* the example of profile.c */
+	near_to(sl_profile_ratio(&p, SL_READ, 8193), 40, 0.01);
 }
 
 static void beyond_the_ends_the_nearest_size_counts(void **state)
@@ -77,11 +72,11 @@ static void beyond_the_ends_the_nearest_size_counts(void **state)
 	struct sl_profile p = parsed(PROFILE);
 
 	(void)state;
-	near(sl_profile_ratio(&p, SL_READ, 0), 40, 1e-9);
-	near(sl_profile_ratio(&p, SL_READ, 1), 40, 1e-9);
-	near(sl_profile_ratio(&p, SL_READ, UINT64_MAX), 79.0 / 2.55, 1e-9);
-	near(sl_profile_ratio(&p, SL_WRITE, 1), 0.5, 1e-9);
-	near(sl_profile_ratio(&p, SL_WRITE, 1 << 20), 0.5, 1e-9);
+	near_to(sl_profile_ratio(&p, SL_READ, 0), 40, 1e-9);
+	near_to(sl_profile_ratio(&p, SL_READ, 1), 40, 1e-9);
+	near_to(sl_profile_ratio(&p, SL_READ, UINT64_MAX), 79.0 / 2.55, 1e-9);
+	near_to(sl_profile_ratio(&p, SL_WRITE, 1), 0.5, 1e-9);
+	near_to(sl_profile_ratio(&p, SL_WRITE, 1 << 20), 0.5, 1e-9);
 }
 
 static void every_size_between_many_is_found(void **state)
@@ -100,8 +95,8 @@ static void every_size_between_many_is_found(void **state)
 	}
 	p.points[SL_WRITE] = SL_PROFILE_POINTS;
 	for (uint64_t b = 1000; b <= 4096000; b += 337)
-		near(sl_profile_ratio(&p, SL_WRITE, b),
-		     (10e-6 + (double)b * 1e-9) / (1e-6 + (double)b * 1e-9), 1e-9);
+		near_to(sl_profile_ratio(&p, SL_WRITE, b),
+			(10e-6 + (double)b * 1e-9) / (1e-6 + (double)b * 1e-9), 1e-9);
 }
 
 static void what_was_not_measured_or_is_not_trusted_is_not_known(void **state)
@@ -112,7 +107,7 @@ static void what_was_not_measured_or_is_not_trusted_is_not_known(void **state)
 	assert_true(isnan(sl_profile_ratio(&p, SL_WRITE, 8192)));
 	assert_true(isnan(sl_profile_ratio(&p, 2, 8192)));
 	assert_true(isnan(sl_profile_ratio(&none, SL_READ, 8192)));
-	near(sl_profile_ratio(&p, SL_READ, 8192), 40, 1e-9);
+	near_to(sl_profile_ratio(&p, SL_READ, 8192), 40, 1e-9);
 	p = parsed(HEAD "untrusted it is all in memory\n" POINT);
 	assert_string_equal(p.why, "it is all in memory");
 	assert_true(isnan(sl_profile_ratio(&p, SL_READ, 8192)));
