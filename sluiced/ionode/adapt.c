@@ -14,7 +14,7 @@
 
 #include "base/log.h"
 #include "detect/profile.h"
-#include "sluiced/ionode/trace.h"
+#include "sluiced/ionode/scheduler.h"
 
 #define SMALLEST UINT64_C(1024)
 #define LARGEST	 (UINT64_C(16) << 20)

@@ -36,7 +36,7 @@
 #include "sluiced/ionode/rules.h"
 #include "sluiced/ionode/sense.h"
 #include "sluiced/ionode/site.h"
-#include "sluiced/ionode/trace.h"
+#include "sluiced/ionode/scheduler.h"
 #include "sluiced/ionode/turn.h"
 
 static int answer(char **out, int status, const char *text)

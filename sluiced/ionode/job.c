@@ -27,7 +27,7 @@
 #include "sluiced/ionode/pass.h"
 #include "sluiced/ionode/rules.h"
 #include "sluiced/ionode/site.h"
-#include "sluiced/ionode/trace.h"
+#include "sluiced/ionode/scheduler.h"
 #include "sluiced/ionode/turn.h"
 
 #define KEEP_NS	   (60 * INT64_C(1000000000))

@@ -45,7 +45,7 @@
 #include "sluiced/ionode/rules.h"
 #include "sluiced/ionode/sense.h"
 #include "sluiced/ionode/tcp/tcp.h"
-#include "sluiced/ionode/trace.h"
+#include "sluiced/ionode/scheduler.h"
 #include "sluiced/ionode/turn.h"
 
 #define REPORT_NS INT64_C(50000000)

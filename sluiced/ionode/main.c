@@ -30,7 +30,7 @@
 #include "sluiced/ionode/sensor.h"
 #include "sluiced/ionode/site.h"
 #include "sluiced/ionode/tcp/tcp.h"
-#include "sluiced/ionode/trace.h"
+#include "sluiced/ionode/scheduler.h"
 #include "sluiced/ionode/turn.h"
 
 #define JOIN_S	 5

@@ -3,7 +3,7 @@
 #include "sluiced/ionode/pass.h"
 
 #include "base/log.h"
-#include "sluiced/ionode/trace.h"
+#include "sluiced/ionode/scheduler.h"
 #include "sluiced/ionode/turn.h"
 
 static const char *const stand_in[SL_NODE_STAGES] = { [SL_ADMIT] = "open", [SL_SHARE] = "fifo" };

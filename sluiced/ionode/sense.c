@@ -12,7 +12,7 @@
 #include "detect/capacity.h"
 #include "sluiced/ionode/blocked.h"
 #include "sluiced/ionode/sensor.h"
-#include "sluiced/ionode/trace.h"
+#include "sluiced/ionode/scheduler.h"
 #include "sluiced/ionode/turn.h"
 
 #define LOOK_MS	      25

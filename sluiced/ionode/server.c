@@ -26,7 +26,7 @@
 #include "base/peer.h"
 #include "sluiced/ionode/fence.h"
 #include "sluiced/ionode/site.h"
-#include "sluiced/ionode/trace.h"
+#include "sluiced/ionode/scheduler.h"
 
 #define IN_MAX	   8192 /* payload of any frame that is not data */
 #define PASSED_MAX 8

@@ -3,7 +3,7 @@
  * Turns: credit and slots. See wire/turn.h for what a client does.
  *
  * A job that asks for credit is one request in the scheduler, of a *lease*: what the capacity
- * moves in LEASE_NS, or a job's own limit in OWN_TIMES that, at least what the job owes. Each lease
+ * moves in CREDIT_NS, or a job's own limit in OWN_TIMES that, at least what the job owes. Each lease
  * is a wake-up of this thread and of the program, about 20 us of CPU, so that two jobs at 150 MB/s cost
  * 2 % of a CPU with leases of 1 ms and 1 % with 2 ms. What is written back is leased by STEP_NS: a lease is in the device's
  * queue before the flush of another job. All stages decide over a lease as over any
@@ -19,7 +19,7 @@
  * at once, and the job gets the bytes, for which admit and share have charged it, on top of its
  * next lease.
  *
- *	capacity 100M, LEASE_NS 2 ms, jobs a and b of weights 4 and 1, writing 4 KiB
+ *	capacity 100M, CREDIT_NS 2 ms, jobs a and b of weights 4 and 1, writing 4 KiB
  *	0 ms  both ask for 200K; a: credit 200K       2 ms  a has used them; a: 200K
  *	…     a: 200K                                 8 ms  b: 200K
  *	a ends with 60K of credit: 100 ms later it is 0, and the pacer is .6 ms earlier
@@ -57,9 +57,9 @@
 #include "base/log.h"
 #include "sluiced/ionode/link.h"
 #include "sluiced/ionode/rules.h"
-#include "sluiced/ionode/trace.h"
+#include "sluiced/ionode/scheduler.h"
 
-#define LEASE_NS    INT64_C(2000000)
+#define CREDIT_NS   INT64_C(2000000)
 #define STEP_NS	    INT64_C(1000000)
 #define OWN_TIMES   2
 #define LEASE_LEAST 4096U
@@ -154,7 +154,7 @@ static uint64_t least_rate(uint64_t a, uint64_t b)
 
 static int64_t lease_ns(const struct node *n)
 {
-	return n->charge & SL_TURN_WRITES ? STEP_NS : LEASE_NS;
+	return n->charge & SL_TURN_WRITES ? STEP_NS : CREDIT_NS;
 }
 
 /* See above. */

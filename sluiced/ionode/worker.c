@@ -25,7 +25,7 @@
 #include "base/log.h"
 #include "sluiced/ionode/link.h"
 #include "sluiced/ionode/stuck.h"
-#include "sluiced/ionode/trace.h"
+#include "sluiced/ionode/scheduler.h"
 #include "sluiced/ionode/turn.h"
 
 #define QUICK_NS	1500	/* a yield that is faster: nobody else has run */

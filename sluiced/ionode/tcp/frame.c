@@ -12,7 +12,7 @@
 
 #include "base/log.h"
 #include "sluiced/ionode/fence.h"
-#include "sluiced/ionode/trace.h"
+#include "sluiced/ionode/scheduler.h"
 
 static bool needs_buffer(const struct sl_frame *f)
 {

@@ -47,7 +47,7 @@
 #include "base/log.h"
 #include "sluiced/ionode/fence.h"
 #include "sluiced/ionode/stuck.h"
-#include "sluiced/ionode/trace.h"
+#include "sluiced/ionode/scheduler.h"
 
 #define SECOND	     INT64_C(1000000000)
 #define HELLO_NS     (10 * SECOND)

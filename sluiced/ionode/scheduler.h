@@ -4,8 +4,8 @@
  * scheduler goes through here, under the node's lock, so that a recording is complete and in
  * order. The format is sched/trace.h's.
  */
-#ifndef SL_SLUICED_IONODE_TRACE_H
-#define SL_SLUICED_IONODE_TRACE_H
+#ifndef SL_SLUICED_IONODE_SCHEDULER_H
+#define SL_SLUICED_IONODE_SCHEDULER_H
 
 #include "base/json.h"
 #include "sluiced/ionode/node.h"

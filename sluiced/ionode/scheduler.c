@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Recording: see trace.h. Records go into one of two buffers; a thread of its own writes the other
+ * Recording: see scheduler.h. Records go into one of two buffers; a thread of its own writes the other
  * one to the file, so that the lock is never held over I/O. Should it not keep up, records are
  * counted instead of kept, and a LOST record says so.
  */
-#include "sluiced/ionode/trace.h"
+#include "sluiced/ionode/scheduler.h"
 
 #include <errno.h>
 #include <fcntl.h>
