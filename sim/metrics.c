@@ -2,7 +2,7 @@
 /*
  * The measures of Gainaru et al. 2014, §2.2, and of Barthélemy et al. 2024, §4.3.
  *
- * Seed 003 (Gainaru et al. 2014), over the whole run; application k has beta_k processors, was
+ * Gainaru et al. 2014, over the whole run; application k has beta_k processors, was
  * released at r_k and ended at d_k, having computed for W_k seconds and moved V_k bytes:
  *
  *	efficiency          rho~_k = W_k / (d_k - r_k)
@@ -18,7 +18,7 @@
  * one look the worse the longer its iterations are. An application that was there and has done
  * nothing at all counts 0 towards the SysEfficiency, and its dilation is infinite.
  *
- * Seed 000 (IO-Sets, 2024), over the window; e_cpu: seconds computed inside of it, e_io: what the
+ * Barthélemy et al. 2024 (IO-Sets), over the window; e_cpu: seconds computed inside of it, e_io: what the
  * bytes moved inside of it take alone, L: its length, or that of the part in which the application
  * was there:
  *
