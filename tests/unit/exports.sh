@@ -11,17 +11,8 @@ library=$1 header=$2 version=$3
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 
-n=0 status=0
-ok() { # name, what was found: empty is good
-	n=$((n + 1))
-	if [ -z "$2" ]; then
-		echo "ok $n - $1"
-	else
-		echo "not ok $n - $1"
-		printf '%s\n' "$2" | sed 's/^/# /'
-		status=1
-	fi
-}
+# shellcheck source-path=SCRIPTDIR
+. "$(dirname "$0")/ok.sh"
 
 # shellcheck disable=SC2086 # CC may hold options
 $CC -E -P -x c "$header" | tr '\n' ' ' | grep -o '\bsl_[a-z0-9_]* *(' | tr -d ' (' |

@@ -12,17 +12,8 @@ library=$1 newest=2.28
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 
-n=0 status=0
-ok() { # name, what was found: empty is good
-	n=$((n + 1))
-	if [ -z "$2" ]; then
-		echo "ok $n - $1"
-	else
-		echo "not ok $n - $1"
-		printf '%s\n' "$2" | sed 's/^/# /'
-		status=1
-	fi
-}
+# shellcheck source-path=SCRIPTDIR
+. "$(dirname "$0")/ok.sh"
 
 newer() { # library; prints the versions of glibc that it needs and that are newer
 	# The loader goes by .gnu.version_r, which has versions of weak symbols, too.

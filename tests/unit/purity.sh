@@ -47,17 +47,8 @@ prints() { # files; prints the functions and streams of output that they use
 		awk '$2 ~ /^(_*v?printf(_chk)?|puts|putchar|perror|stdout|stderr|cli_.*)$/ { print $2 }' | sort -u
 }
 
-n=0 status=0
-ok() { # name, what was found: empty is good
-	n=$((n + 1))
-	if [ -z "$2" ]; then
-		echo "ok $n - $1"
-	else
-		echo "not ok $n - $1"
-		printf '%s\n' "$2" | sed 's/^/# /'
-		status=1
-	fi
-}
+# shellcheck source-path=SCRIPTDIR
+. "$(dirname "$0")/ok.sh"
 
 compile() { # name of the file; the source comes on standard input
 	# shellcheck disable=SC2086 # CC may hold options

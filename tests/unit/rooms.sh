@@ -86,17 +86,8 @@ circles() {
 	awk '{ for (i = 2; i <= NF; i++) print $1, $i }' "$1" | tsort 2>&1 >/dev/null
 }
 
-n=0 status=0
-ok() { # name, what was found: empty is good
-	n=$((n + 1))
-	if [ -z "$2" ]; then
-		echo "ok $n - $1"
-	else
-		echo "not ok $n - $1"
-		printf '%s\n' "$2" | sed 's/^/# /'
-		status=1
-	fi
-}
+# shellcheck source-path=SCRIPTDIR
+. "$(dirname "$0")/ok.sh"
 
 found() { # turn the answer round: something must have been found
 	[ -n "$2" ] || echo "$1 was not noticed"
