@@ -31,7 +31,7 @@ struct sl_cgroup {
 
 /* The text of /proc/PID/cgroup. */
 void sl_cgroup_parse(const char *text, struct sl_cgroup *out);
-/* Of a process; NONE if it cannot be read. */
+/* The cgroup of a process; NONE if it cannot be read. */
 void sl_cgroup_of(pid_t pid, struct sl_cgroup *out);
 
 #endif

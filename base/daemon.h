@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What both daemons take as options and do when they start: where they listen, their secret, the
+ * Options and start of both daemons: where they listen, their secret, the
  * log, the signals that end them, and telling whoever has started them that they are ready.
  */
 #ifndef SL_BASE_DAEMON_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the kernel says of a thread of this process. */
+/* The state of a thread of this process, as the kernel reports it. */
 #ifndef SL_BASE_THREAD_H
 #define SL_BASE_THREAD_H
 

@@ -333,7 +333,7 @@ static int ym_depth(const struct sl_yaml *y, const char *text, size_t length)
 		return -ENOMEM;
 	}
 	yaml_parser_set_input_string(&parser, (const unsigned char *)text, length);
-	/* What is no YAML is for ym_load() to say. */
+	/* ym_load() reports text that is no YAML. */
 	while (!rc && more && yaml_parser_parse(&parser, &event)) {
 		more = event.type != YAML_STREAM_END_EVENT;
 		if (event.type == YAML_SEQUENCE_START_EVENT ||

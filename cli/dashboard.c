@@ -39,7 +39,7 @@ static int da_known(const char *who, const struct layer *l, struct dashboard *d)
 
 	snprintf(path, sizeof(path), "%.200s/dashboard-token", l->dir);
 	if (layer_read(l, "dashboard-address", d->address, sizeof(d->address)) ||
-	    /* Of a layer for all users it is its account's, and root reads it. */
+	    /* In a layer for all users the file belongs to the layer's account, and root reads it. */
 	    (l->system ? layer_read(l, "dashboard-token", d->token, sizeof(d->token))
 		       : sl_secret_read(path, d->token)))
 		return cli_fail(who,
@@ -110,7 +110,7 @@ static int da_token(const char *who, const struct layer *l)
 	int status, rc;
 
 	snprintf(path, sizeof(path), "%.200s/dashboard-token", l->dir);
-	/* That of one which was stopped or died: pages that are open still know it. */
+	/* The token of a server that was stopped or died: pages that are open still have it. */
 	status = access(path, R_OK) == 0 ? CLI_OK : cli_layer(who, layer_make_secret(path));
 	/* The server runs as the account of the layer. */
 	if (!status && l->system && (rc = da_give(l, path)))

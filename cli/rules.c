@@ -76,7 +76,7 @@ static void rs_merge(cJSON *all, const cJSON *more)
 	}
 }
 
-/* Of all nodes that live; NULL: it has been reported why not. */
+/* The rules of all nodes that live; NULL: the reason has been reported. */
 static cJSON *rs_ask(const char *name, int *status)
 {
 	struct layer_member m[LAYER_MEMBERS];

@@ -23,7 +23,7 @@
 
 #define ANCESTORS 64
 
-/* Of another process; 0: not known. */
+/* The parent of another process; 0: not known. */
 static pid_t rj_parent(pid_t pid)
 {
 	char path[64], text[512], *end;
@@ -70,7 +70,7 @@ static pid_t rj_launcher(const char *rank)
 	return 0;
 }
 
-/* What the MPI launcher calls the job; false: this is no rank of one. */
+/* The name of the job in the MPI launcher; false: this is no rank of one. */
 static bool rj_mpi(char out[CHECK_JOB_NAME + 1])
 {
 	static const char *const names[] = { "PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What run.c has found out of a job, and how its program starts: run-start.c. */
+/* A job as run.c has prepared it, and the start of its program: run-start.c. */
 #ifndef SL_CLI_RUN_START_H
 #define SL_CLI_RUN_START_H
 

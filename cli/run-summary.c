@@ -136,7 +136,7 @@ static void rs_signals(void)
 	for (size_t i = 0; i < sizeof(passed) / sizeof(passed[0]); i++) {
 		struct sigaction was;
 
-		/* What the caller ignores, the program does, too. */
+		/* Signals that the caller ignores are ignored in the program, too. */
 		if (sigaction(passed[i], NULL, &was) == 0 && was.sa_handler != SIG_IGN)
 			sigaction(passed[i], &sa, NULL);
 	}

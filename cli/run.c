@@ -319,7 +319,7 @@ static int ru_options(struct run *r, int argc, char **argv)
 	return opt;
 }
 
-/* What a batch system says and nobody has given. */
+/* Takes account, QOS and partition from the batch system unless they were given. */
 static void ru_owner(struct run *r)
 {
 	static const char *const names[] = { "SLURM_JOB_ACCOUNT", "SLURM_JOB_QOS",

@@ -28,7 +28,7 @@ bool run_job_name(const char *given, pid_t process, char out[CHECK_JOB_NAME + 1]
  */
 bool run_summary(const struct layer *l, const char *job, bool exact, int *status);
 
-/* What reads the status of a node. */
+/* Functions that read the status of a node. */
 struct run_status {
 	bool (*no_capacity)(const char *status);
 	void (*root)(const char *status, char out[PATH_MAX]); /* "": it has none */

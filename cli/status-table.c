@@ -68,7 +68,7 @@ static void tb_share(char out[CELL], const struct status_job *job)
 	snprintf(out, CELL, "%.0f", 100.0 * job->share);
 }
 
-/* What was asked for, or a rule allows; a node's part of it stands in --json. */
+/* The limit that was asked for, or that a rule allows; --json has the part of each node. */
 static void tb_limit(char out[CELL], double bps)
 {
 	if (bps > 0)
@@ -167,7 +167,7 @@ static void tb_ops_held(char out[CELL], const struct status_job *job)
 	status_time(out, job->ops_held_s);
 }
 
-/* Of a layer with several nodes. */
+/* For a layer with several nodes. */
 
 static void tb_phase(char out[CELL], const struct status_job *job)
 {
@@ -305,7 +305,7 @@ static void tb_ops_limits(FILE *f, const struct status *s)
 	free(sorted);
 }
 
-/* What went past the scheduler, if anything did. */
+/* Prints the bytes that went past the scheduler, if any. */
 static void tb_unscheduled(FILE *f, const struct status *s)
 {
 	char cell[CELL];

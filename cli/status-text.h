@@ -10,7 +10,7 @@
 /* listen: where the layer is reached over TCP, or "". Lines are at most `columns` (80 and up) wide. */
 void status_table(FILE *f, const char *name, const char *listen, const struct status *s,
 		  unsigned columns);
-/* Of a layer with several members: two lines about them; and the table of the nodes. */
+/* For a layer with several members: two lines about them, and the table of the nodes. */
 void status_members(FILE *f, const struct status *s);
 void status_nodes(FILE *f, const char *name, const struct status *s);
 /* A line if a recording has stopped; `who` names the node. */

@@ -49,7 +49,7 @@ static unsigned sa_columns(bool terminal)
 	return CLI_WIDTH;
 }
 
-/* Of all nodes together, or of one. NULL: nobody answers. */
+/* The status of all nodes together, or of one. NULL: none answers. */
 static struct status *sa_ask(const struct layer *l, bool merge)
 {
 	return merge ? status_of_layer(l, STATUS_WAIT_MS)
@@ -285,7 +285,7 @@ static int sa_choose_node(struct layer *l, const char *text)
 	return CLI_OK;
 }
 
-/* What the controller has learned. */
+/* Prints the curves that the controller has learned. */
 static int sa_curves(struct layer *l)
 {
 	struct layer_member m[LAYER_MEMBERS];

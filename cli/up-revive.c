@@ -33,7 +33,7 @@ static const char cmd[] = "up";
 
 #define LOCK_MS 1000
 
-/* What it refuses, it refuses: it is up with less, and the next `sluice set` finds it so. */
+/* A refusal is no error here: the node is up with less, and the next `sluice set` shows it. */
 static void re_tell(const struct layer_member *m, const char *line)
 {
 	char *answer = NULL;
@@ -118,7 +118,7 @@ static void re_jobs(const struct layer *l, const struct layer_member *m)
 		fclose(f);
 }
 
-/* What was set since by `sluice set --capacity` and `sluice policy set`. */
+/* The changes made by `sluice set --capacity` and `sluice policy set`. */
 static void re_changes(const struct layer *l, const struct layer_member *m)
 {
 	char line[4096], *answer;

@@ -509,7 +509,7 @@ static int up_dashboard(const struct up *u)
 	return status;
 }
 
-/* Who runs a layer for all users; and its directory, if that is not there yet. */
+/* Finds the account that runs a layer for all users, and makes its directory. */
 static int up_system(struct up *u, uid_t *uid, gid_t *gid)
 {
 	const char *account = u->account ? u->account : "sluice";

@@ -43,7 +43,7 @@ enum MHD_Result answer_history(struct request *r)
 	return errand(r, an_history_work);
 }
 
-/* What the command prints, and the stages in their order. */
+/* The output of the command, and the stages in their order. */
 static void an_policies_work(struct request *r)
 {
 	static const char *const order[] = { "allocate", "grant", "admit", "share", "order" };

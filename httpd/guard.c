@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who may ask: see guard.h. */
+/* Access control: see guard.h. */
 #include "httpd/guard.h"
 
 #include <arpa/inet.h>

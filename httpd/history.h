@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What jobs did in the last hour: bytes in each second, and I/O phases. Pure but for memory: time
+ * The jobs of the last hour: bytes in each second, and I/O phases. Pure but for memory: time
  * is an argument (milliseconds of a clock that never goes back).
  *
  *	history_begin(h, now, who);               a sample of all jobs
@@ -71,7 +71,7 @@ void history_end(struct history *h);
  */
 void history_json(const struct history *h, FILE *f, uint32_t seconds, int64_t epoch_ms);
 
-/* What one job did from from_ms on. False: it is not known, or has not ended a phase since. */
+/* The phases of one job from from_ms on. False: the job is not known, or has ended none since. */
 struct history_use {
 	double present_s, io_s, bytes;
 	uint32_t phases;		   /* that have ended */

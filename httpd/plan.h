@@ -23,7 +23,7 @@ struct plan {
 int plan_make(const struct status *s, const struct history *h, struct plan *out,
 	      char err[PLAN_TEXT]);
 void plan_free(struct plan *p);
-/* What the simulator printed, and what it began with, as the answer; to be freed. NULL: not so. */
+/* The answer: the output of the simulator and its input; to be freed. NULL: it failed. */
 char *plan_answer(const struct plan *p, const char *printed, size_t *length);
 
 #endif

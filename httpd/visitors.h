@@ -41,7 +41,7 @@ struct visitors {
 	unsigned count; /* but those that are out */
 };
 
-/* Who it is, by its socket: fills in address and uid. */
+/* Identifies the visitor by the socket: fills in address and uid. */
 void visitor_identify(struct visitor *v, const struct sockaddr *peer);
 void visitors_add(struct visitors *all, struct visitor *v);
 void visitors_remove(struct visitors *all, struct visitor *v);

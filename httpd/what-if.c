@@ -42,7 +42,7 @@ static int wi_memory(const char *name, const char *text)
 	return -1;
 }
 
-/* What is in it, to be freed. */
+/* The contents, to be freed. */
 static char *wi_read(int fd)
 {
 	off_t size = lseek(fd, 0, SEEK_END);

@@ -129,7 +129,7 @@ static int ch_controller(const struct layer *l, char *line)
 	return rc;
 }
 
-/* Of what is left to refuse, most is the controller's: so it is asked first. */
+/* The controller has most of the remaining reasons to refuse, so it is asked first. */
 static int ch_policies(const struct layer *l, const char *words)
 {
 	char text[LINE], nodes[LINE] = "policy", controller[LINE] = "policy", *save = NULL;

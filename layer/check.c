@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What people type about layers and jobs: see check.h. */
+/* Checks of words that people type about layers and jobs: see check.h. */
 #include "layer/check.h"
 
 #include <errno.h>

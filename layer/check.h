@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What people type about layers and jobs, checked before anything is started or asked: names, the
+ * Checks of words that people type about layers and jobs, before anything is started or asked: names, the
  * keys of a job, policies. The same for options, sluice.yaml and key=value words.
  *
  * On failure a sentence without its end stands in err (CHECK_TEXT bytes): what is wrong and what

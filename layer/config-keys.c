@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a layer is made of, but for policies and jobs: each key of one value, with what it may be.
+ * The keys of a layer with one value each, and the values they may have; without policies and jobs.
  * The options of `sluice up` and the keys of sluice.yaml are these, checked by the same words.
  */
 #include <arpa/inet.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What sluice.yaml says of a node, as words of its command line: see config-node.h. */
+/* The configuration of a node as words of its command line: see config-node.h. */
 #include "layer/config-node.h"
 
 #include <inttypes.h>

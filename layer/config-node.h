@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What sluice.yaml says of a node, as words of its command line. `sluice up` starts nodes with
+ * The configuration of a node in sluice.yaml, as words of its command line. `sluice up` starts nodes with
  * them; a node that something else starts (systemd) finds them in its --config.
  */
 #ifndef SL_LAYER_CONFIG_NODE_H

@@ -98,7 +98,7 @@ static int cr_per(struct sl_yaml *y, const char *key, const yaml_node_t *value, 
 	return rc;
 }
 
-/* What makes no sense together. */
+/* Refuses combinations that make no sense. */
 static int cr_sense(const struct sl_yaml *y, const yaml_node_t *node, const struct config *c,
 		    const struct sl_rule *rule)
 {

@@ -67,7 +67,7 @@ extern const struct config_key config_keys[CONFIG_KEYS];
 /* 0, or -EINVAL with "'fast' is not a rate; write …" in err (CHECK_TEXT bytes). */
 int config_check(enum config_which which, const char *value, char *err);
 
-/* What is not given is NULL or 0. */
+/* Members that are not given are NULL or 0. */
 struct config {
 	char *value[CONFIG_KEYS];    /* as written, but paths: config_read() */
 	char *policy[CONFIG_STAGES]; /* as config_stages */

@@ -63,9 +63,9 @@ struct layer {
 };
 
 #define LAYER_TEXT 2560
-/* Of the last failure in this thread. */
+/* The message of the last failure in this thread. */
 const char *layer_error(void);
-/* Of the last change in this thread: it was made, but something has to be known; or "". */
+/* A warning about the last change in this thread, which was made; or "". */
 const char *layer_warning(void);
 /* For the files of layer/: set these. layer_fail() returns rc; layer_warn(NULL): no warning. */
 int layer_fail(int rc, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -186,7 +186,7 @@ int layer_keep_option(const struct layer *l, const struct layer_member *m, const
  *	open, close			nobody's turn is waited for: they are for emergencies
  *	reload				all nodes take the configuration file again, or none does
  *
- * What was changed is kept for nodes that are revived. -ENOENT: no such job; -ENOTCONN: it is not
+ * The change is kept for nodes that are revived. -ENOENT: no such job; -ENOTCONN: it is not
  * up, or its controller has died; -EPROTO and others: refused. layer_warning() may say something.
  */
 int layer_change(const struct layer *l, const char *line);
@@ -244,7 +244,7 @@ int layer_all(struct layer_seen **all, size_t *count);
 /* The runtime directory, which need not be there unless it is to be made. */
 int layer_runtime(bool make, char path[PATH_MAX]);
 
-/* What belongs to this program: the daemon, the dashboard's server, the library for LD_PRELOAD. */
+/* Other parts of this installation: the daemon, the dashboard's server, the library for LD_PRELOAD. */
 int layer_daemon(char path[PATH_MAX]);
 int layer_gate(char path[PATH_MAX]); /* sluice-gate */
 int layer_httpd(char path[PATH_MAX]);

@@ -34,7 +34,7 @@ int layer_make_secret(const char *path)
 int layer_secret(const struct layer *l, char path[PATH_MAX])
 {
 	snprintf(path, PATH_MAX, "%.200s/secret", l->dir);
-	/* That of a node which died: programs that wait for its successor know it. */
+	/* The secret of a node that died: programs that wait for its successor know it. */
 	return access(path, R_OK) == 0 ? 0 : layer_make_secret(path);
 }
 

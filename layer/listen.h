@@ -14,7 +14,7 @@ int layer_make_secret(const char *path);
 unsigned layer_port(const char *log);
 /* The node has started with --listen at: remember where others reach it. */
 int layer_note_address(const struct layer *l, const char *at);
-/* What was remembered: "node7:4444". 0 or -errno. */
+/* The address that was remembered: "node7:4444". 0 or -errno. */
 int layer_address(const struct layer *l, char out[300]);
 
 #endif

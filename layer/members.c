@@ -338,7 +338,7 @@ int layer_tell(const struct layer *l, struct layer_member *m, size_t n, const ch
 			snprintf(who, 48, "%s: ", layer_member_called(&m[i], false, called));
 		return rc;
 	}
-	/* Nobody lives, or nobody knows it, which the last has said. */
+	/* No member lives, or none knows it; the last one has reported that. */
 	if (!done)
 		return rc;
 	free(*text);

@@ -11,7 +11,7 @@
 
 #include "sluice.h"
 
-/* What the stage decides, as a question; "" for a stage that has none. */
+/* The decision of the stage, as a question; "" for a stage that has none. */
 const char *param_stage_question(const char *stage);
 
 /* "bytes", "count", "us", "ms" or "choice". */

@@ -11,9 +11,9 @@
 /* For a command that would do harm if it took a slow node for a dead one. */
 #define STATUS_PATIENT_MS 10000
 /* Each to be freed by status_free(). NULL: nobody has answered. */
-/* What one node or controller says; the text is that of any version. */
+/* The status of one node or controller; the text may be of any version. */
 struct status *status_of_socket(const char *socket, int wait_ms);
-/* What all members say, merged, even if the layer has a single node. */
+/* The status of all members, merged, even if the layer has a single node. */
 struct status *status_of_layer(const struct layer *l, int wait_ms);
 /* The processes that a node has, of all jobs; -1: it does not answer. */
 int64_t status_clients(const char *socket);
@@ -29,7 +29,7 @@ void status_sure(char out[STATUS_CELL], const struct status_job *job);
 void status_short(char out[STATUS_CELL], double value);
 /* A count in three characters: 999, 1K, 99K, .1M, 1M, .1G. */
 void status_tiny(char out[STATUS_CELL], double value);
-/* What is behind a number as it is printed, so that it is not "1 requests". */
+/* `one` or `many`, after a number as it is printed: not "1 requests". */
 const char *status_plural(const char *number, const char *one, const char *many);
 /* At most five characters: 0, 12us, 1.2ms, 12ms, 1.2s, 99s, 12m, 3.4h, 12h, 45d. */
 void status_time(char out[STATUS_CELL], double s);

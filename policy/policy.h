@@ -80,14 +80,14 @@ struct sl_admit_ops {
 
 /* ---- share: whose turn is it? ---- */
 
-/* What share knows of a lane; borrowed for the call. */
+/* A lane as the share stage sees it; borrowed for the call. */
 struct sl_member {
 	uint64_t job;
 	uint64_t oldest;   /* number of its oldest waiting request: smaller is earlier */
 	sl_time period_ns; /* w_iter; 0: not known */
 	uint32_t weight;   /* 1 .. SL_MAX_WEIGHT */
 	uint32_t nodes;	   /* compute nodes of the job; 0: not known */
-	/* Whose job it is: equal numbers are one; 0: not known. Weights: 0 means 1. */
+	/* The owner of the job: equal numbers are the same owner; 0: not known. Weights: 0 means 1. */
 	uint64_t user, account;
 	uint32_t user_weight, account_weight;
 };

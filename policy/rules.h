@@ -24,7 +24,7 @@ enum sl_rule_key {
 };
 extern const char *const sl_rule_keys[SL_RULE_KEYS + 1]; /* their names, and NULL */
 
-/* Whose max it is, and whose weight. */
+/* The owner of the max, and of the weight. */
 enum sl_rule_per { SL_PER_JOB, SL_PER_USER, SL_PER_GROUP, SL_PER_ACCOUNT, SL_PER_LAYER, SL_PERS };
 extern const char *const sl_rule_pers[SL_PERS + 1];
 
@@ -58,7 +58,7 @@ bool sl_rule_glob(const char *pattern, const char *text);
 enum sl_rule_key sl_rule_differs(const struct sl_rule *rule, const struct sl_rule_job *job);
 /* Index of the first that matches, or -1. */
 int sl_rules_match(const struct sl_rule *rules, size_t n, const struct sl_rule_job *job);
-/* What the job is entitled to, of what it asks for; rule may be NULL. */
+/* The part of its request that the job is entitled to; rule may be NULL. */
 void sl_rule_clamp(const struct sl_rule *rule, struct sl_job_conf *conf);
 /* A meter: what the job asks for, as far as the rule allows it; 0: no limit. */
 uint64_t sl_rule_meter(const struct sl_rule *rule, unsigned meter, uint64_t asked);

@@ -176,7 +176,7 @@ struct sl_choice {
 	double ratio;			  /* NAN: not known */
 };
 
-/* What order=auto needs: memory, and its tree. 0, or -errno with a message in err. Nothing has
+/* The memory and the tree that order=auto needs. 0, or -errno with a message in err. Nothing has
  * changed for the lanes yet. text: of the spec; NULL: the default. */
 int sl_auto_prepare(struct sl_sched *s, const char *text, const struct sl_spec *spec, char *err,
 		    size_t err_size);
@@ -217,7 +217,7 @@ static inline const struct sl_order_ops *sl_order_ops(const struct sl_spec *spec
 	return (const struct sl_order_ops *)spec->policy;
 }
 
-/* What runs in the flow of a lane with this spec. */
+/* The policy that runs in the flow of a lane with this spec. */
 static inline const struct sl_order_ops *sl_lane_ops(const struct sl_lane *l,
 						     const struct sl_spec *spec)
 {

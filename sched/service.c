@@ -249,7 +249,7 @@ int sl_service_with(struct sl_service *svc, int (*fn)(struct sl_sched *s, sl_tim
 	return rc;
 }
 
-/* What came of the batch, to each of its requests: bytes in offset order, an error to all. */
+/* Gives the result of the batch to each of its requests: bytes in offset order, an error to all. */
 static void sv_complete(const struct sl_service *svc, struct sl_request *r, int64_t result)
 {
 	struct sl_request *next;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What can be read off a scheduler, and off the tables of the policies. */
+/* Statistics of a scheduler, and the tables of the policies. */
 #include <errno.h>
 
 #include "sched/sched.h"

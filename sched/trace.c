@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* What each type carries besides the header. */
+/* The fields of each type, after the header. */
 static const struct {
 	uint8_t u64s, u32s, text;
 } shape[SL_TRACE_TYPES] = {

@@ -45,7 +45,7 @@ static double al_level(const struct sl_alone *a, double compute_s)
 	return fmax(0, a->level_bytes - a->drain_bps * compute_s);
 }
 
-/* Of these bytes, how many are written before the buffer is full. */
+/* How many of these bytes are written before the buffer is full. */
 static double al_fast_bytes(const struct sl_alone *a, double level_bytes, double bytes)
 {
 	double rise_bps = a->cap_bps - a->drain_bps;

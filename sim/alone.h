@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the I/O of an application takes alone on the machine, with its burst buffer. See alone.c. */
+/* The time of an application's I/O alone on the machine, with its burst buffer. See alone.c. */
 #ifndef SL_SIM_ALONE_H
 #define SL_SIM_ALONE_H
 
@@ -17,7 +17,7 @@ struct sl_alone {
 struct sl_alone sl_alone_at_release(const struct sl_platform *p, const struct sl_app *a);
 /* Seconds of the I/O phase that follows compute_s of computing, or of its first `bytes`. */
 double sl_alone_phase_s(const struct sl_alone *a, double compute_s, double bytes);
-/* That phase has ended. */
+/* The phase has ended. */
 void sl_alone_ended(struct sl_alone *a, double compute_s, double bytes);
 
 #endif

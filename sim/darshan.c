@@ -28,7 +28,7 @@
  * is one long phase. For these `iterations` does as RR-8519, section 4.4, did with its logs: so
  * many equal iterations, whose computing is what the run had of it, and whose bytes are all.
  *
- * What a scenario cannot hold is the computing after the last phase; the caller says so.
+ * A scenario cannot hold the computing after the last phase; the caller reports that.
  *
  * O(n log n) in accesses; 32 bytes for each.
  */

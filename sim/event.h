@@ -36,7 +36,7 @@ static inline double sl_event_first(const struct sl_heap *h)
 	return top ? sl_event_value(top->key) : INFINITY;
 }
 
-/* What would happen this soon after an event is part of it: see phase.c. */
+/* Events that are closer together than this are one: see phase.c. */
 static inline double sl_event_grain_s(double now_s)
 {
 	return 1e-9 + now_s * 1e-15;

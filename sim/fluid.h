@@ -25,7 +25,7 @@ double sl_fluid_settle(struct sl_fluid *f); /* the time of the next end; INFINIT
 
 double sl_fluid_rate_bps(const struct sl_fluid *f);    /* of all together */
 double sl_fluid_moved_bytes(const struct sl_fluid *f); /* until the last advance() */
-/* Of a transfer, at a time from the last advance() to the next end. */
+/* Progress of a transfer, at a time from the last advance() to the next end. */
 double sl_fluid_left_bytes(const struct sl_fluid *f, uint32_t id, double now_s);
 
 #endif

@@ -37,7 +37,7 @@ struct sl_generate {
 };
 
 const char *sl_generate_name(enum sl_generate_kind kind);
-/* What is drawn and from where, for people; lines of at most 96 characters. */
+/* A description of the distributions and their source; lines of at most 96 characters. */
 const char *sl_generate_source(enum sl_generate_kind kind);
 void sl_generate_defaults(struct sl_generate *g, enum sl_generate_kind kind);
 /* 0, or -errno with a message in err; then *out is empty. */

@@ -155,7 +155,7 @@ void sl_granted_capacity(struct sl_granted *g, double bps)
 
 /* ---- who did what ---- */
 
-/* What began at segment_s ends: a stretch with a rate, or without. */
+/* Ends the stretch that began at segment_s, with a rate or without. */
 static void gr_segment(struct sl_granted *g, struct gr_job *j, double now_s)
 {
 	double took_s = now_s - j->segment_s;

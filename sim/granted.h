@@ -16,7 +16,7 @@
 
 struct sl_granted;
 
-/* Of one application; copied. Numbers as of the scenario. */
+/* An application, copied; numbers as in the scenario. */
 struct sl_granted_app {
 	uint64_t job;
 	uint32_t procs;
@@ -60,7 +60,7 @@ double sl_granted_moves_s(const struct sl_granted *g);
 double sl_granted_moved_bytes(const struct sl_granted *g);
 /* With detect: what was found last of the application. All 0: nothing. */
 struct sl_sim_found sl_granted_found(const struct sl_granted *g, uint32_t app);
-/* Of a transfer; between advance(t) calls, at any later time before next_s(). */
+/* Progress of a transfer; between advance(t) calls, at any later time before next_s(). */
 double sl_granted_left_bytes(const struct sl_granted *g, uint32_t app, double now_s);
 
 #endif

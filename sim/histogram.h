@@ -18,7 +18,7 @@ struct sl_histogram {
 	uint64_t bucket[SL_HISTOGRAM_BUCKETS];
 };
 
-/* What is told of it. All 0: nothing was counted. */
+/* Its summary. All 0: nothing was counted. */
 struct sl_latency {
 	double mean_ns;
 	sl_time p50_ns, p95_ns, p99_ns, max_ns;

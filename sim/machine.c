@@ -170,7 +170,7 @@ static int ma_iterate(struct sl_machine *m, uint32_t app)
 
 /* ---- events ---- */
 
-/* What is needed for the application's next event: it may be far away in memory. */
+/* Prefetch the data of the application's next event: it may be far away in memory. */
 static void ma_fetch(const struct sl_machine *m, uint32_t app)
 {
 	const struct sl_machine_app *r = &m->run[app];

@@ -57,7 +57,7 @@ int sl_machine_event(struct sl_machine *m);
 /* The application ends now; settle() once all that do so have. */
 void sl_machine_gone(struct sl_machine *m, uint32_t app);
 int sl_machine_settle(struct sl_machine *m);
-/* What the application has done so far, at a time up to the next event. */
+/* The progress of the application, at a time up to the next event. */
 struct sl_sim_progress sl_machine_progress(const struct sl_machine *m, uint32_t app, double at_s);
 /* Tells the sink, if there is one, what it did since since_s. */
 void sl_machine_segment(const struct sl_machine *m, uint32_t app, enum sl_activity what,

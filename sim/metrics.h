@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a run has come to, as the papers measure it. See metrics.c. */
+/* The measures of a run, as the papers define them. See metrics.c. */
 #ifndef SL_SIM_METRICS_H
 #define SL_SIM_METRICS_H
 
 #include "sim/phase.h"
 
-/* What one application has done at a point of time: parts of an iteration count. */
+/* The progress of one application at a point of time: parts of an iteration count. */
 struct sl_sim_progress {
 	double compute_s, bytes;
 	double io_s; /* what these bytes would have taken alone: alone.c */

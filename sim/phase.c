@@ -10,7 +10,7 @@
  *
  *	t = the next event of any kind; machine.c: all that happens at t
  *
- * What happens at the same time is one event for the policy, which so sees all that ask at once.
+ * Everything at the same time is one event for the policy, which so sees all requests at once.
  * Rates come from granted.c, which asks the policy, or for policies that are max-min fair from
  * fluid.c, in O(log n) an event and with the same result.
  *

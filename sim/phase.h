@@ -16,12 +16,12 @@ enum sl_window_mode {
 
 enum sl_activity { SL_COMPUTES, SL_TRANSFERS, SL_STALLED };
 
-/* What an application did; called in order of `to_s`. rate: mean bytes per second, 0 unless transferring. */
+/* Called with each activity of an application, in order of `to_s`. rate: mean bytes per second, 0 unless transferring. */
 struct sl_phase_sink {
 	void (*segment)(void *arg, uint32_t app, enum sl_activity what, double from_s, double to_s,
 			double rate_bps);
 	void *arg;
-	/* What an I/O server took from all of its applications between two events; may be NULL. */
+	/* Called with the bytes that an I/O server took between two events; may be NULL. */
 	void (*moved)(void *arg, double from_s, double to_s, double bytes);
 };
 
@@ -41,7 +41,7 @@ struct sl_sim_found {
 	double first_s; /* when one was found first */
 };
 
-/* Of one application, in the same order as in the scenario. NAN where it has done too little. */
+/* Measures of one application, in the order of the scenario. NAN: it has done too little. */
 struct sl_sim_app_metrics {
 	double efficiency, dilation, stretch, io_slowdown;
 	uint64_t iterations;

@@ -8,7 +8,7 @@
 #include "base/yaml.h"
 #include "sim/scenario.h"
 
-/* What a number may be. */
+/* The range of a number. */
 struct sl_quantity {
 	const char *what; /* for messages */
 	const struct sl_quantity_unit *units;

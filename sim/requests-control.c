@@ -174,7 +174,7 @@ struct sl_limits sl_control_limits(const struct sim *m, uint32_t server)
 	return (struct sl_limits){ n->count ? n->count : 1, requests, requests };
 }
 
-/* What of a job's rights holds here, as in a node. */
+/* The job's rights at this server, as a node computes them. */
 static struct sl_job_conf conf_here(const struct sim *m, const struct place *q)
 {
 	struct sl_job_conf conf = m->app[q->app].is->conf;

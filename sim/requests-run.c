@@ -127,7 +127,7 @@ static int rq_alloc(struct sim *m)
 	return 0;
 }
 
-/* What a profile of the device would say. */
+/* The ratios that a profile of the device would have. */
 static void rq_ratios(struct sl_sched *sched, const struct sl_device_model *m)
 {
 	for (uint32_t op = SL_READ; op <= SL_WRITE; op++)

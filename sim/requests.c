@@ -53,7 +53,7 @@ static sl_time rq_piece_ns(const struct sim *m, const struct app *a, uint64_t by
 	return bytes == m->s->transfer_bytes ? a->piece_ns : sl_requests_link_ns(m->s, bytes);
 }
 
-/* What the process sends next, and when it will arrive. */
+/* The next request of the process, and when it will arrive. */
 static void rq_send(struct sim *m, struct proc *p)
 {
 	const struct call *c = &m->call[p->head];

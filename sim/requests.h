@@ -135,7 +135,7 @@ int sl_requests_run(const struct sl_requests *s, const struct sl_requests_policy
 		    const struct sl_requests_sink *sink, struct sl_requests_result *out,
 		    struct sl_requests_app_result *apps, char *err, size_t err_size);
 
-/* Of an application's struct sl_pattern, so that others can tell where its calls go. */
+/* The seed of an application's struct sl_pattern, so that others can tell where its calls go. */
 uint64_t sl_requests_pattern_seed(const struct sl_requests *s, uint32_t app);
 
 /*

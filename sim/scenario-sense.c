@@ -131,7 +131,7 @@ struct change {
 	int64_t procs;
 };
 
-/* Who leaves goes before who comes at the same time. */
+/* At the same time, departures come before arrivals. */
 static int ss_by_time(const void *a, const void *b)
 {
 	const struct change *x = a, *y = b;

@@ -88,7 +88,7 @@ int sl_scenario_check(const struct sl_scenario *s, char *err, size_t err_size);
 /*
  * Whether it makes sense as a whole, for one that is in range (scenario-sense.c): names differ, the
  * processors suffice if each job were alone, and each then ends. 0, or -errno and what is wrong.
- * What is read has been checked.
+ * A scenario that was read has been checked.
  */
 #define SL_SCENARIO_PLATFORM UINT32_MAX
 struct sl_scenario_fault {
@@ -108,9 +108,9 @@ uint64_t sl_scenario_procs(const struct sl_scenario *s); /* of all jobs together
  */
 int sl_scenario_save(FILE *file, const struct sl_scenario *s);
 void sl_scenario_free(struct sl_scenario *s);
-/* What one iteration takes alone on the platform, by the means of its distributions: alone.c. */
+/* The time of one iteration alone on the platform, by the means of its distributions: alone.c. */
 double sl_app_alone_s(const struct sl_platform *p, const struct sl_app *a);
-/* What it can use of its I/O server's disks: min(b * beta, B / servers). */
+/* The bandwidth of its I/O server's disks that it can use: min(b * beta, B / servers). */
 double sl_app_cap_bps(const struct sl_platform *p, const struct sl_app *a);
 /* A name is something printable that fits; an iteration takes some time. */
 bool sl_app_name_ok(const char *name);

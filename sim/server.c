@@ -93,7 +93,7 @@ void sl_server_start(struct sl_server *v, uint32_t app, double compute_s, double
 		sl_fluid_start(v->fluid, app, bytes);
 }
 
-/* What was moved since the last time: to the sink, and into the buffer. */
+/* Reports the bytes moved since the last call to the sink, and adds them to the buffer. */
 static void sv_moved(struct sl_server *v, double now_s)
 {
 	double moved_bytes =

@@ -12,7 +12,7 @@
  *	                   /
  *	              [5,6) max 6
  *
- * What overlaps [a, b)? Only nodes that begin before b; they are what the descent to b leaves on
+ * Which intervals overlap [a, b)? Only nodes that begin before b; they are what the descent to b leaves on
  * its left: at each turn to the right a node and its left subtree, in order. The first of these
  * that reaches behind a holds the answer. [9,10): 2 < 10, but [2,9) and its left reach 9 and 4:
  * turn right; 8 < 10, [8,12) reaches 12 > 9 and [5,6) on its left does not: it is [8,12). [12,20):

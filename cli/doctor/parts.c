@@ -25,7 +25,7 @@
 #define MARK	    "sluice-preload-version=" /* client/preload/real.c */
 
 /*
- * What a program prints, without what does not fit; preload: with that library, or NULL. Whether it
+ * Reads the output of a program, as far as it fits; preload: with that library, or NULL. True if it
  * ended well within PATIENCE_MS; it is killed if not.
  */
 static bool dp_run(const char *const *args, const char *preload, char *out, size_t size)
@@ -125,7 +125,7 @@ static bool dp_version(const char *path, char out[32])
 	return at;
 }
 
-/* That a program has the library is seen in its own map of memory. */
+/* The program's own map of memory shows whether it has the library. */
 static void dp_preload(struct doctor *d)
 {
 	static const char name[] = "preload";

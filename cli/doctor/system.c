@@ -93,7 +93,7 @@ static int ds_seal(int fd)
 	return error;
 }
 
-/* What clients and a node share: a sealed memfd, sent over a socket. */
+/* Clients and a node share a sealed memfd, sent over a socket. */
 static void ds_shared(struct doctor *d)
 {
 	char control[CMSG_SPACE(sizeof(int))] = { 0 }, byte = 1;
@@ -157,7 +157,7 @@ static void ds_pidfd(struct doctor *d)
 	}
 }
 
-/* What the trial tells. */
+/* The result of the trial. */
 enum { GATE_WORKS = 1, GATE_KILLABLE = 2, GATE_SYNC = 4, GATE_STUBS = 8 };
 
 /* In a child: a filter stays. Nobody answers it, so the child cannot end by itself. */
@@ -332,7 +332,7 @@ void doctor_limits(struct doctor *d)
 
 /* ---- what layers can use ---- */
 
-/* Of two things that people look for, since others of this kind need them. */
+/* Reports two features that Sluice does not need, since people look for them. */
 static void ds_not_needed(struct doctor *d, const char *name, const char *path, const char *why)
 {
 	doctor_say(d, DOCTOR_OK, name, NULL, "%s, and not needed: %s",

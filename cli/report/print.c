@@ -60,7 +60,7 @@ static void put_delays(struct json *j, const struct report *r, uint32_t i)
 	json_end(j);
 }
 
-/* What was moved in a span, to the points that it lies in, by the part that lies in each. */
+/* Adds the bytes of a span to the points that it covers, in proportion to the part in each. */
 static void spread(const struct report *r, const struct report_row *w, double step, double *bytes,
 		   size_t points)
 {

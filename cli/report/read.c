@@ -88,7 +88,7 @@ static bool is_time(double s, double most)
 	return s >= 0 && s <= most;
 }
 
-/* What stands before the comma that ends it. */
+/* The field before the next comma. */
 static bool whole(char **at, uint64_t most, uint64_t *out)
 {
 	char *end;

@@ -161,7 +161,7 @@ static double programs(const struct layer *l, const char *id, bool of_all)
 	return count;
 }
 
-/* Of a job on several machines the first program to end is not the last. */
+/* When a job runs on several machines, the first program to end is not the last. */
 static void wait_for(const struct layer *l, const char *id, bool of_all, int64_t ns)
 {
 	int64_t until_ms = sl_clock_ms() + ns / 1000000;
@@ -181,7 +181,7 @@ static int choose_job(struct report *r, const char *id, bool of_all)
 	return cli_fail(CMD, "job '%s' did no I/O through the layer in that time.", id);
 }
 
-/* Of a job on several machines with a layer each, this one knows its own part. */
+/* When each machine of a job has a layer of its own, this layer knows only its part. */
 static void print_machines(const struct layer *l, const char *job)
 {
 	struct status *s = l->system && layer_state(l) == LAYER_UP ? status_ask(l, ASK_MS) : NULL;
@@ -295,7 +295,7 @@ static void print_operations(const struct report *r)
 	}
 }
 
-/* What the page cache has kept from the file system, if it has. */
+/* Prints the bytes that the page cache has kept from the file system, if any. */
 static void print_cached(const struct report *r)
 {
 	for (uint32_t i = 0; i < r->jobs; i++) {
@@ -312,7 +312,7 @@ static void print_cached(const struct report *r)
 	}
 }
 
-/* What went past the scheduler, if anything did. */
+/* Prints the bytes that went past the scheduler, if any. */
 static void print_unscheduled(const struct report *r)
 {
 	for (uint32_t i = 0; i < r->jobs; i++) {
@@ -422,7 +422,7 @@ static void print_text(const struct report *r)
 
 /* ---- the command ---- */
 
-/* Of a layer that is up, and has one; else 0. */
+/* The capacity of a layer that is up and has one; else 0. */
 static double layer_capacity(const struct layer *l)
 {
 	struct status *s = layer_state(l) == LAYER_UP ? status_ask(l, ASK_MS) : NULL;

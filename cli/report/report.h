@@ -15,7 +15,7 @@
 #define REPORT_NAMED 512
 #define REPORT_ID    24 /* of a job of Slurm */
 
-/* What one node says of one job in one span of time. */
+/* The account of one job at one node in one span of time. */
 struct report_row {
 	int64_t time_s; /* Unix, at its end, rounded down */
 	double seconds; /* its length */
@@ -68,7 +68,7 @@ int report_read(struct report *r, const char *text, size_t size, int64_t since_s
 int report_sum(struct report *r);
 void report_free(struct report *r);
 
-/* Of a row or column of `by`: the last may stand for several jobs. */
+/* The name of a row or column of `by`: the last may stand for several jobs. */
 const char *report_name(const struct report *r, uint32_t i);
 /* Instead of the report: what each policy would have done. bandwidth_bps 0: the most that was seen.
  * An exit status. Rows are sorted anew. */

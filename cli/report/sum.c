@@ -25,7 +25,7 @@
  *	the span above: ckpt wants all, small 10 * 2/1.6 = 12.5 MB; fair are 27.5 and 12.5 MB.
  *	ckpt has saved 2 (30/27.5 - 1) = 0.18 s, small has lost 2 (10/12.5 - 1) = 0.4 s
  *
- * Of rows that were observed, waiting is what would have been; nothing was changed there.
+ * In rows of observe mode, waiting is what would have been; nothing was held.
  *
  * O(rows x jobs in a span).
  */
@@ -89,7 +89,7 @@ static bool met(const struct report_row *a, const struct report_row *b)
 	return a == b || (a->first_s < b->last_s && b->first_s < a->last_s);
 }
 
-/* What a job would have moved if it had not waited for others, but at most `most`. */
+/* The bytes that a job would have moved without waiting for others, but at most `most`. */
 static double wanted(const struct report_row *w, double most)
 {
 	double free_s = w->seconds - waits(w), m = moved(w);

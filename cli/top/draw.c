@@ -135,7 +135,7 @@ static void td_detail(struct pen *p, const struct top_model *m, const struct top
 	pen_end(p, jobs_style(j->reason), j->reason);
 }
 
-/* What is being typed: its end, if it is longer than the row. */
+/* The text being typed: its end, if it is longer than the row. */
 static void td_input(struct pen *p, struct top_view *v)
 {
 	size_t length = strlen(v->input), room = p->left ? p->left - 1 : 0;

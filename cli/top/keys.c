@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a key does in `sluice top`. While something is typed (a filter, a value) keys are
+ * The keys of `sluice top`. While something is typed (a filter, a value) keys are
  * characters; else they are commands. A message is gone with the next key.
  *
  * Example, job b selected: M asks "max of job b", 5 0 M are typed, enter gives TOP_CHANGE with

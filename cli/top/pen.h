@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the window of `sluice top` is written with: pieces that fill one row after the other; and
+/* Writes the window of `sluice top`: pieces that fill one row after the other; and
  * the table of jobs, which it is made of mostly. See draw.c. */
 #ifndef SL_CLI_TOP_PEN_H
 #define SL_CLI_TOP_PEN_H

@@ -137,7 +137,7 @@ static int to_unknown_sort(const char *word)
 	return cli_unknown(cmd, "key of --sort", &guess);
 }
 
-/* What was asked for, into the view. */
+/* Puts the options into the view. */
 static int to_view(const struct asked *a, struct top_view *v, unsigned long *count)
 {
 	unsigned long columns = CLI_WIDTH;

@@ -132,7 +132,7 @@ enum top_key {
 enum top_action { TOP_NOTHING, TOP_REDRAW, TOP_REFRESH, TOP_CHANGE, TOP_QUIT };
 
 /*
- * What the key means. TOP_CHANGE: `word` ("max=10M", 2 * TOP_NAME bytes) is to be set for the job
+ * The meaning of the key. TOP_CHANGE: `word` ("max=10M", 2 * TOP_NAME bytes) is to be set for the job
  * v->selected.
  */
 enum top_action top_press(struct top_view *v, struct top_model *m, int key, char *word);

@@ -47,7 +47,7 @@ struct mckp {
 	void *scratch;
 };
 
-/* What one decision is about. */
+/* The data of one decision. */
 struct mc_problem {
 	struct mckp *s;
 	const struct sl_alloc_machine *m;

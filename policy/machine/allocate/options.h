@@ -60,7 +60,7 @@ void sl_alloc_static(void *scratch, struct sl_alloc_job *jobs, uint32_t n,
 void sl_alloc_same(void *scratch, struct sl_alloc_job *jobs, uint32_t n,
 		   const struct sl_alloc_machine *m, uint32_t ionodes);
 
-/* Of all I/O nodes in proportion to compute nodes or processes, rounded to nearest, fitted. */
+/* A part of all I/O nodes in proportion to compute nodes or processes, rounded to nearest, fitted. */
 void sl_alloc_proportional(void *scratch, struct sl_alloc_job *jobs, uint32_t n,
 			   const struct sl_alloc_machine *m, bool by_procs);
 

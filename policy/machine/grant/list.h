@@ -65,7 +65,7 @@ double sl_grant_stall_ns(const struct sl_io_job *j, sl_time now);
 /* Efficiency so far over the ideal one: 1 is a job that was never delayed. */
 double sl_grant_ratio(const struct sl_io_job *j, sl_time now);
 
-/* What a byte of bandwidth is worth, in seconds of computing of a processor; learned. */
+/* The value of a byte of bandwidth, in seconds of computing of a processor; learned. */
 struct sl_grant_price {
 	double price;	  /* now */
 	double displaced; /* since the last decision: the best of what had to wait; 0: nothing */
@@ -75,7 +75,7 @@ struct sl_grant_price {
 	double busy;			 /* part of the time in which the first was more; learned */
 };
 
-/* Of its present instance, alone. */
+/* The length of its present instance when it runs alone. */
 static inline double sl_grant_period_s(const struct sl_io_job *j)
 {
 	return j->compute_s + j->bytes / j->cap_bps;

@@ -88,7 +88,7 @@ static double bu_instances(const struct sl_per_job *j, sl_time period_ns)
 	return j->n;
 }
 
-/* Of what s->pack holds; jobs without computing or I/O do not count. */
+/* Efficiency and dilation of the jobs in s->pack; jobs without computing or I/O do not count. */
 static void bu_judge(const struct sl_per *s, double *efficiency, double *dilation)
 {
 	double period_s = (double)s->pack.period_ns * 1e-9, work = 0, worst = 1;

@@ -24,7 +24,7 @@
 
 #include <errno.h>
 
-/* What is given out: below the capacity by more than sums of rates are rounded. */
+/* The rate to give out: below the capacity by more than the rounding of sums of rates. */
 #define JO_USABLE     (1 - 1e-9)
 #define JO_MAX_ALWAYS 0.9375 /* of the bandwidth */
 

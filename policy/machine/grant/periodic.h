@@ -123,7 +123,7 @@ bool sl_per_pack_insert(struct sl_per_pack *p, struct sl_per_job *j, uint32_t nu
 
 /* Makes s->now in s->pack and sets its value; 0 or -ENOSPC: too much work, or too many windows. */
 int sl_per_build(struct sl_per *s);
-/* What s->pack holds becomes the plan. */
+/* Makes the contents of s->pack the plan. */
 void sl_per_keep(struct sl_per *s);
 /* A plan that is always there: each job once, side by side while the bandwidth lasts. */
 int sl_per_shelves(struct sl_per *s);

@@ -28,7 +28,7 @@
  *   loses it beta * w / (w + t_io) / cap for each byte/s; that must be at least 1/ST_REPAID of what
  *   the follower loses. So a job that hardly computes delays nobody.
  *
- * Nobody starves by it: while a job waits bandwidth is short, and soon too much of the time.
+ * No job starves: while a job waits bandwidth is short, and soon too much of the time.
  *
  * Jobs of which no two have the same period are not touched. Where several groups keep step, the
  * job that they let pass is found for the group that loses most by waiting, and is the same for
@@ -65,7 +65,7 @@ static bool st_same(const struct sl_io_job *a, const struct sl_io_job *b)
 	return off <= ST_SAME && off >= -ST_SAME;
 }
 
-/* What a second without one byte/s of what it can use loses. */
+/* The loss of one second with one byte/s less than the job can use. */
 static double st_loss(const struct sl_io_job *j)
 {
 	return j->procs * j->compute_s / (sl_grant_period_s(j) * j->cap_bps);

@@ -58,7 +58,7 @@ struct sl_queue {
 	struct sl_run *cursor; /* first run at or after `end`; NULL: start over at the first */
 	uint64_t end;	       /* where its last batch ended */
 	uint64_t bytes;	       /* waiting */
-	/* Of the policy; zero when the queue is new to it. */
+	/* The policy's own data; zero when the queue is new to it. */
 	struct sl_list link;
 	struct sl_node key;
 	int64_t granted;   /* bytes granted to it in all its visits */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What share=fair was asked for, for those who divide a bandwidth in its way: see fair.c. */
+/* The parameters of share=fair, for code that divides a bandwidth in the same way: see fair.c. */
 #ifndef SL_SHARE_FAIR_H
 #define SL_SHARE_FAIR_H
 

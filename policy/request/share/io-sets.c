@@ -113,7 +113,7 @@ static const struct sl_param params[] = {
 	{ .name = NULL },
 };
 
-/* What a byte costs, 10^9 / priority: sets -9 .. 1, unknown, 2 .. 9. */
+/* The cost of a byte, 10^9 / priority: sets -9 .. 1, unknown, 2 .. 9. */
 static const uint64_t price[IOS_SETS] = {
 	1,
 	10,
