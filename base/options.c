@@ -312,7 +312,7 @@ int cli_next(const struct cli_command *c, int argc, char **argv)
 		for (int i = 0; i < n && !found; i++)
 			if (longs[i].val == (opt == '?' || opt == ':' ? optopt : opt))
 				found = of[i];
-		if (opt == '?' || opt == ':')
+		if (opt == '?' || opt == ':' || !found)
 			return op_wrong(c, argv, found);
 		if (found == &help_option) {
 			(cli_describes ? op_rows : op_help)(c);
