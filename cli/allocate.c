@@ -145,12 +145,13 @@ static int read_options(struct request *r, int argc, char **argv)
 		  .help = "I/O nodes of the machine; default: one for each job; with --study A..B, "
 			  "default 0..8 times the sample" },
 		{ "policy", 'p', "P", .values = "<allocate>",
-		  .help = "again for more, 'all' for all; default: mckp" },
+		  .help = "allocate policy; may be given again; 'all': all policies; default: "
+			  "mckp" },
 		{ "jobs", 'J', "LIST", .text = &r->jobs,
-		  .help = "these of the curves, in this order; one may be there several times; "
+		  .help = "jobs of the curves, in this order; a job may be given several times; "
 			  "default: each once" },
 		{ "compute-nodes", 'C', "C",
-		  .help = "of the machine, for static; default: what the jobs have" },
+		  .help = "compute nodes of the machine, for static; default: those of the jobs" },
 		{ "no-direct", 'D', NULL, .help = "a job cannot do without I/O nodes" },
 		{ "uneven", 'u', NULL, .flag = &r->a.machine.uneven,
 		  .help = "numbers need not divide a job's compute nodes" },

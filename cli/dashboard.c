@@ -373,7 +373,7 @@ int cmd_dashboard(int argc, char **argv)
 	const struct cli_option options[] = {
 		CLI_LAYER(&name),
 		{ "port", 0, "PORT", .text = &port,
-		  .help = "where; 0: any (7480, or any if that is taken)" },
+		  .help = "port; 0: any (7480, or any if that is taken)" },
 		{ "listen", 0, "HOST", .text = &host,
 		  .help = "for other machines too: there everything needs the token, and nothing "
 			  "is encrypted" },

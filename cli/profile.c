@@ -345,8 +345,10 @@ int cmd_profile(int argc, char **argv)
 		{ "sizes", 's', "LOW..HIGH", .text = &a.sizes,
 		  .help = "of requests, by powers of two, or a list with commas; default "
 			  "8Ki..8Mi" },
-		{ "time", 't', "TIME", .text = &a.time, .help = "for all, about; default 60s" },
-		{ "file-size", 'f', "SIZE", .text = &a.file_size, .help = "at most; default 1Gi" },
+		{ "time", 't', "TIME", .text = &a.time,
+		  .help = "time for the whole measurement, about; default 60s" },
+		{ "file-size", 'f', "SIZE", .text = &a.file_size,
+		  .help = "largest size of the file; default 1Gi" },
 		{ "buffered", 'b', NULL, .flag = &a.buffered,
 		  .help = "through the page cache, even if O_DIRECT is possible" },
 		{ "output", 'o', "FILE", .values = "<file>", .text = &a.output,

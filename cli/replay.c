@@ -44,11 +44,11 @@ int cmd_replay(int argc, char **argv)
 	const struct cli_option options[] = {
 		{ "check", 'c', NULL, .flag = &check, .help = "compare the decisions" },
 		{ "log", 'l', "FILE", .values = "<file>", .text = &log,
-		  .help = "write the decisions, one a line" },
+		  .help = "write the decisions, one on each line" },
 		{ "name", 'n', "LAYER", .text = &name,
 		  .help = "do the I/O again through this layer" },
 		{ "speed", 's', "X", .text = &speed_text,
-		  .help = "so many times as fast as recorded; 0: as fast as it goes" },
+		  .help = "multiple of the recorded speed; 0: as fast as possible" },
 		CLI_JSON(&json),
 		{ 0 },
 	};

@@ -229,11 +229,10 @@ static int ru_options(struct run *r, int argc, char **argv)
 		  .help = "job that it belongs to; else SLUICE_JOB_ID, SLURM_JOB_ID, PBS_JOBID, "
 			  "LSB_JOBID or FLUX_JOB_ID; else the job of mpirun; else one of its own" },
 		{ "tag", O_TAG, "TAG",
-		  .help = "as a part of that job, with limits of its own beside those of the rest: "
-			  "the job JOB:TAG" },
+		  .help = "run as a part of that job with limits of its own: the job JOB:TAG" },
 		{ "title", O_TITLE, "NAME",
-		  .help = "of the job, when it comes again (its --job, or what the batch system "
-			  "calls it, or the program)" },
+		  .help = "name by which a job is recognized when it runs again (its --job, its "
+			  "name in the batch system, or the program)" },
 		{ "min", K_MIN, "RATE",
 		  .help = "guaranteed to the job, as 100MB/s; refused if it does not fit beside "
 			  "what others were promised" },

@@ -122,11 +122,11 @@ int cmd_set(int argc, char **argv)
 		  .help = "order policy of this job; 'default': the layer's" },
 		CLI_LAYER(&name),
 		{ "capacity", 0, "RATE", .text = &capacity,
-		  .help = "what its node may draw from the file system; 0: not known, no limit; "
-			  "auto: it is found" },
+		  .help = "bandwidth that its nodes may draw from the file system; 0: not known, "
+			  "no limit; auto: it is measured" },
 		{ "capacity-ops", 0, "N", .text = &ops,
-		  .help = "metadata operations per second that jobs share; 0: no limit; auto: it "
-			  "is found" },
+		  .help = "metadata operations per second that jobs share; 0: no limit; auto: "
+			  "measured" },
 		{ 0 },
 	};
 	const struct cli_command command = {

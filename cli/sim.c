@@ -125,16 +125,15 @@ static int read_options(struct request *r, int argc, char **argv)
 		  .help = "I/O phases at the window's edges: count what moved inside, or pro rata "
 			  "(exact)" },
 		{ "repeat", 'r', "N",
-		  .help = "so many runs with different seeds: means with 95 % confidence "
+		  .help = "number of runs with different seeds: means with 95 % confidence "
 			  "intervals" },
-		{ "seed", 's', "S", .help = "of the first run, default 1" },
+		{ "seed", 's', "S", .help = "seed of the first run, default 1" },
 		{ "jobs", 'J', "THREADS",
-		  .help = "run so many at a time; default: one on each CPU" },
+		  .help = "number of runs at a time; default: one on each CPU" },
 		{ "detect-periods", 0, NULL, .flag = &r->study.detect,
 		  .help = "tell policies the periods that are detected meanwhile, not those of the "
 			  "scenario" },
-		{ "per-app", 'a', NULL, .flag = &r->apps,
-		  .help = "the applications one by one, too" },
+		{ "per-app", 'a', NULL, .flag = &r->apps, .help = "print each application, too" },
 		{ "html", 'H', "FILE", .text = &r->html, .values = "<file>",
 		  .help = "write a page with charts" },
 		{ "json", 'j', NULL, .help = "print JSON" },

@@ -92,10 +92,10 @@ static int up_options(struct up *u, int argc, char **argv)
 		{ "name", O_KEY + CONFIG_NAME, "NAME", .values = "<layer>",
 		  .help = "name of the layer, if there is to be more than one" },
 		{ "capacity", O_KEY + CONFIG_CAPACITY, "RATE",
-		  .help = "what the file system may be asked for, as 500MB/s; needed for "
-			  "guarantees; auto: it is found" },
+		  .help = "bandwidth to draw from the file system, as 500MB/s; needed for "
+			  "guarantees; auto: it is measured" },
 		{ "capacity-ops", O_KEY + CONFIG_CAPACITY_OPS, "N",
-		  .help = "metadata operations per second for all jobs, as 20k; auto: it is found "
+		  .help = "metadata operations per second for all jobs, as 20k; auto: measured "
 			  "(experimental)" },
 		{ "charge", O_KEY + CONFIG_CHARGE, "wire|calls", .values = "wire calls",
 		  .help = "charge what leaves the page cache, or each byte of each call (wire)" },
@@ -111,25 +111,26 @@ static int up_options(struct up *u, int argc, char **argv)
 		  .help = "policy of a stage, as share=io-sets or order=aioli,wait_us=500; may be "
 			  "given for each stage" },
 		{ "ionodes", O_KEY + CONFIG_IONODES, "N",
-		  .help = "so many nodes, and a controller (one node)" },
+		  .help = "number of nodes, and start a controller (one node without a "
+			  "controller)" },
 		{ "workers", O_KEY + CONFIG_WORKERS, "N",
 		  .help = "threads of the node (one for each CPU)" },
 		{ "listen", O_KEY + CONFIG_LISTEN, "HOST:PORT",
 		  .help = "serve programs on other machines too, over TCP" },
 		{ "secret-file", O_KEY + CONFIG_SECRET_FILE, "FILE", .values = "<file>",
-		  .help = "what those have to know; without it one is made" },
+		  .help = "their secret; without this option a secret is made" },
 		{ "device-model", O_KEY + CONFIG_DEVICE_MODEL, "MODEL",
 		  .help = "behave like hdd, raid, ssd: for experiments" },
 		{ "ask-always", O_KEY + CONFIG_ASK_ALWAYS, NULL,
 		  .help = "schedule each call, also of jobs without limits" },
 		{ "trace", O_KEY + CONFIG_TRACE, "FILE", .values = "<file>",
-		  .help = "record what the scheduler is told and answers" },
+		  .help = "record the calls of the scheduler and its decisions" },
 		{ "log-level", O_KEY + CONFIG_LOG_LEVEL, "LEVEL", .values = "error warn info debug",
 		  .help = "error, warn, info or debug" },
 		{ "dashboard", 0, "[=PORT]", .flag = &u->dashboard, .text = &u->dashboard_port,
 		  .help = "start its dashboard, too: see sluice-dashboard(1)" },
 		{ "revive", 0, NULL, .flag = &u->revive,
-		  .help = "start again what has died of a layer, as it was" },
+		  .help = "restart the parts of a layer that have died, as they were" },
 		{ "config", 0, "FILE", .text = &u->config_file, .values = "<file>",
 		  .help = "read these from a file, see sluice.yaml(5); what is on the command line "
 			  "wins" },
@@ -138,7 +139,7 @@ static int up_options(struct up *u, int argc, char **argv)
 		  .help = "a layer for all users; each has jobs, limits and segments of their "
 			  "own" },
 		{ "account", 0, "NAME", .text = &u->account,
-		  .help = "the account that its node runs as (sluice)" },
+		  .help = "account that its node runs as (sluice)" },
 		{ "admins", 0, "LIST", .text = &u->admins,
 		  .help = "who may change everything, beside root: users and @groups, by commas" },
 		{ "limits", 0, "LIST", .text = &u->limits,
@@ -147,12 +148,12 @@ static int up_options(struct up *u, int argc, char **argv)
 		{ "For the controller, which there is too if allocate or grant is given",
 		  .key = CLI_HEADING },
 		{ "gap", O_KEY + CONFIG_GAP, "TIME",
-		  .help = "without I/O, that ends an I/O phase of a job (1s)" },
+		  .help = "time without I/O that ends an I/O phase of a job (1s)" },
 		{ "curves", O_KEY + CONFIG_CURVES, "FILE", .values = "<file>",
 		  .help = "keep what bandwidth jobs reach with how many nodes, and allocate by "
 			  "it" },
 		{ "per-proc-bandwidth", O_KEY + CONFIG_PER_PROC, "RATE",
-		  .help = "what one process of a job can use (all)" },
+		  .help = "bandwidth that one process of a job can use (all)" },
 		{ "controller-loss", O_KEY + CONFIG_CONTROLLER_LOSS, "grow|divide",
 		  .values = "grow divide",
 		  .help = "without a controller, nodes grow to the capacity of the layer, or "
@@ -160,9 +161,9 @@ static int up_options(struct up *u, int argc, char **argv)
 		{ "standby", O_KEY + CONFIG_STANDBY, NULL,
 		  .help = "a second controller, which takes over if the first dies or is stopped" },
 		{ "direct", O_KEY + CONFIG_DIRECT, NULL,
-		  .help = "jobs may be told to do without I/O nodes" },
+		  .help = "the controller may give a job no I/O node" },
 		{ "compute-nodes", O_KEY + CONFIG_COMPUTE_NODES, "N",
-		  .help = "of the machine, for allocate=static (the jobs')" },
+		  .help = "compute nodes of the machine, for allocate=static (those of the jobs)" },
 		{ 0 },
 	};
 	const struct cli_command command = {

@@ -318,11 +318,11 @@ static int sr_main(struct study *t, int argc, char **argv)
 		{ "device", 'd', "NAME", .values = "hdd raid ssd pastel graphene suno edel",
 		  .help = "this device instead of the scenario's: hdd, raid, ssd, pastel, "
 			  "graphene, suno or edel" },
-		{ "seed", 's', "S", .help = "of chance, instead of the scenario's" },
+		{ "seed", 's', "S", .help = "seed of random numbers, instead of the scenario's" },
 		{ "window", 'w', "N",
 		  .help = "batches in flight at a device, instead of the scenario's" },
 		{ "per-app", 'a', NULL, .flag = &t->per_app,
-		  .help = "the applications one by one, too" },
+		  .help = "print each application, too" },
 		CLI_JSON(&t->json),
 		{ "csv", OF_CSV, NULL, .help = NULL },
 		{ "html", OF_HTML, "FILE", .help = NULL },
