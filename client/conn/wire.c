@@ -462,7 +462,7 @@ static void start(struct file *f, int fd, struct sl_turn_job *job, uint64_t byte
 			SYNC_FILE_RANGE_WAIT_BEFORE);
 }
 
-static uint64_t step_of(const struct sl_turn_job *job)
+uint64_t wire_step(const struct sl_turn_job *job)
 {
 	uint64_t step = load(&job->step);
 
@@ -472,7 +472,7 @@ static uint64_t step_of(const struct sl_turn_job *job)
 /* Pay for so many dirty bytes of the file. flush: the caller writes back what is left of it. */
 static void drain(struct file *f, int fd, struct sl_turn_job *job, uint64_t want, bool flush)
 {
-	uint64_t step = step_of(job);
+	uint64_t step = wire_step(job);
 
 	while (want) {
 		uint64_t dirty = load(&f->dirty), bytes = want < step ? want : step;
@@ -498,7 +498,7 @@ static void drain(struct file *f, int fd, struct sl_turn_job *job, uint64_t want
 /* Start steps for which there is credit already; ask for one more without waiting. */
 static void drain_idle(struct file *f, int fd, struct sl_turn_job *job)
 {
-	uint64_t step = step_of(job);
+	uint64_t step = wire_step(job);
 
 	for (int i = 0; i < 2 && load(&f->dirty) >= step; i++) {
 		if (!turn_debit(job, step)) {

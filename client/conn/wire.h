@@ -94,6 +94,11 @@ void wire_wrote(struct sl_turn_job *job, int fd, uint64_t bytes, off_t offset);
 void wire_flush(int fd);
 /* A range of it is about to be flushed. */
 void wire_flush_range(int fd, uint64_t bytes);
+/* msync(): real is the one that the library has replaced. */
+typedef int wire_msync_call(void *address, size_t length, int flags);
+int wire_msync(void *address, size_t length, int flags, wire_msync_call *real);
+/* Bytes whose write-back is started at once. */
+uint64_t wire_step(const struct sl_turn_job *job);
 /* fd is about to be closed; waits: by close() itself. */
 void wire_close(int fd, bool waits);
 void wire_close_range(unsigned first, unsigned last);

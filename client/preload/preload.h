@@ -93,6 +93,7 @@
 	X(int, syncfs, (int), raw_syncfs)                                                        \
 	X(int, fdatasync, (int), raw_fdatasync)                                                  \
 	X(int, sync_file_range, (int, off64_t, off64_t, unsigned), raw_sync_file_range)          \
+	X(int, msync, (void *, size_t, int), raw_msync)                                          \
 	X(int, close_range, (unsigned, unsigned, int), raw_close_range)                          \
 	X(void, closefrom, (int), NULL)                                                          \
 	X(int, dup, (int), raw_dup)                                                              \

@@ -225,6 +225,11 @@ static int raw_sync_file_range(int fd, off64_t offset, off64_t bytes, unsigned f
 	return (int)syscall(SYS_sync_file_range, fd, offset, bytes, flags);
 }
 
+static int raw_msync(void *address, size_t bytes, int flags)
+{
+	return (int)syscall(SYS_msync, address, bytes, flags);
+}
+
 static int raw_syncfs(int fd)
 {
 	return (int)syscall(SYS_syncfs, fd);

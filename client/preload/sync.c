@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fsync, fdatasync, sync_file_range, syncfs and sync. On one machine the kernel's own are exact:
+ * fsync, fdatasync, sync_file_range, msync, syncfs and sync. On one machine the kernel's own are exact:
  * what the node has written is in the same page cache, through the same open file description. Over
  * TCP it may be in the memory of another machine, so the node syncs first; then the kernel does,
  * for what did not go through the node (mapped memory, for one).
@@ -13,6 +13,7 @@
 #undef _FILE_OFFSET_BITS /* the functions that we define */
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "client/conn/wire.h"
@@ -59,6 +60,13 @@ int sync_file_range(int fd, off64_t offset, off64_t bytes, unsigned flags)
 	if (flags & SYNC_FILE_RANGE_WRITE && bytes >= 0)
 		wire_flush_range(fd, (uint64_t)bytes);
 	return SL_LATE(sync_file_range)(fd, offset, bytes, flags);
+}
+
+int msync(void *address, size_t bytes, int flags)
+{
+	/* Behind a gate the gate charges what mappings have moved. */
+	return sl_stub_is_on() ? SL_LATE(msync)(address, bytes, flags)
+			       : wire_msync(address, bytes, flags, SL_LATE(msync));
 }
 
 void sync(void)

@@ -153,6 +153,29 @@ for i in range(24):
 	node_stop
 }
 
+@test "msync pays for what is dirty of a mapping, once, also in a program that makes no other call" {
+	node_start --capacity 16M --dirty 64M
+	longer "$(timed "
+import mmap
+fd = make('m')
+os.ftruncate(fd, 24 << 20)
+m = mmap.mmap(fd, 24 << 20)
+m[:] = bytes(24 << 20)
+m.flush()")" 1.2
+	is_about 5 "$(of_job wire_bytes)" $((24 * MIB))
+	# One page of it, then none. A process that has just looked is charged by the length: it waits.
+	timed "
+import mmap
+m = mmap.mmap(make('m'), 24 << 20)
+m[8 << 20] = 1
+m.flush()
+time.sleep(.5)
+m.flush()" >/dev/null
+	[ "$(of_job wire_bytes)" -ge $((24 * MIB + 4096)) ]
+	[ "$(of_job wire_bytes)" -le $((24 * MIB * 21 / 20)) ]
+	node_stop
+}
+
 @test "a max is kept at the call" {
 	node_start --dirty 64M
 	"$ASK" "$SOCKET" "job $JOB max=16M keep=1"

@@ -221,6 +221,15 @@ static void mapped(void)
 	memcpy(map + 100, "mapped", 6);
 	SHOW(pread(fd, buffer, 6, 100));
 	printf("%.6s\n", buffer);
+	SHOW(msync(map, 300000, MS_SYNC));
+	memset(map + 65536, 'm', 65536);
+	SHOW(msync(map + 65536, 131072, MS_SYNC));
+	SHOW(msync(map, 300000, MS_SYNC | MS_ASYNC));
+	SHOW(msync(map + 1, 4096, MS_SYNC));
+	munmap(map + 65536, 65536);
+	SHOW(msync(map, 300000, MS_SYNC));
+	SHOW(msync(map, 300000, MS_ASYNC));
+	SHOW(msync(map, 0, MS_SYNC));
 	SHOW(fsync(fd));
 	SHOW(fdatasync(fd));
 	close(fd);
