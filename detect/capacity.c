@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define TRIAL_GAIN   0.85
+#define TRIAL_FIRST  0.6 /* of the first step: write-back that is under way is a queue for long */
 #define TRIAL_STEPS  3
 #define TRIAL_TAIL   6	  /* steps after it in which that still shows */
 #define TRIAL_LEFT   0.75 /* of the threads that were blocked: fewer are, or it is latency */
@@ -15,10 +16,13 @@
 #define PROBE_FOUND  1.4 /* delivered in a probe that met no queue: there is more */
 #define PROBE_MORE   1.1 /* delivered in a later one */
 #define PROBE_STEPS  7
-#define QUEUED	     0.2   /* of the way from the queue of the trial to that before it */
-#define EMPTY	     0.11  /* of that way */
-#define QUEUED_LOOKS 2	   /* in succession: a probe has filled the queue */
-#define QUEUED_STEPS 3	   /* in succession, that lower the estimate */
+#define QUEUED	     0.2  /* of the way from the queue of the trial to that before it */
+#define EMPTY	     0.11 /* of that way */
+#define BACKLOG_S    0.03 /* of the estimate: write-back of which so much is not done is a queue */
+#define BACKLOG_LEFT 0.9  /* after each step: sums of small errors do not count for ever */
+#define BACKLOG_MOST 0.25 /* of what was delivered: more is another count than that of bytes sent */
+#define QUEUED_LOOKS 2	  /* in succession: a probe has filled the queue */
+#define QUEUED_STEPS 3	  /* in succession, that lower the estimate */
 #define CREEP	     1.005 /* each step, while the queue is empty and jobs wait for us */
 #define EASE	     0.96  /* each step, while it is not: or what is delivered, if that is less */
 #define CEILING	     0.96  /* of the estimate at which the queue grew: no creeping above that */
@@ -26,6 +30,7 @@
 #define CALM	     1.01  /* by so much */
 #define AFTERMATH    2	   /* steps after a probe in which its queue is still there */
 #define DRAIN_GAIN   0.90
+#define DRAIN_LEAST  0.5
 #define LOW	     0.90
 #define LOW_STEPS    2
 #define SLIGHT	     0.95
@@ -73,7 +78,7 @@ static void enter(struct capacity *c, enum capacity_state state, double gain, co
 	c->gain = gain;
 	c->steps = c->low = c->congested = c->unused = c->lonely = c->since_probe = 0;
 	c->queued = c->calm = 0;
-	c->room = 0;
+	c->room = c->backlog_bytes = 0;
 	probe_none(c);
 	c->why = why;
 }
@@ -147,7 +152,7 @@ static void clear_step(struct capacity *c, const struct capacity_sample *s, sl_t
 		return;
 	c->blocked_before = s->blocked;
 	c->trial_blocked = 0;
-	enter(c, CAPACITY_TRIAL, TRIAL_GAIN, "jobs are blocked in the file system: trying");
+	enter(c, CAPACITY_TRIAL, TRIAL_FIRST, "jobs are blocked in the file system: trying");
 }
 
 static void go_clear(struct capacity *c, const char *why)
@@ -161,6 +166,7 @@ static void trial_step(struct capacity *c, const struct capacity_sample *s, sl_t
 		go_clear(c, "fewer than two jobs");
 		return;
 	}
+	c->gain = TRIAL_GAIN;
 	if (++c->steps == 1)
 		return; /* what was under way before it */
 	c->trial_blocked += s->blocked / (TRIAL_STEPS - 1);
@@ -184,11 +190,33 @@ static double queue(const struct capacity *c, double blocked)
 	       fmax(c->blocked_before - c->trial_blocked, (1 - TRIAL_LEFT) * c->blocked_before);
 }
 
+static bool has_backlog(const struct capacity *c, double bytes)
+{
+	return bytes >= BACKLOG_S * c->estimate_bps[SL_WRITE];
+}
+
+static void count_backlog(struct capacity *c, const struct capacity_sample *s)
+{
+	double more = s->backlog_bytes;
+
+	if (more > BACKLOG_MOST * s->delivered_bytes[SL_WRITE])
+		more = 0;
+	c->backlog_bytes = fmax(c->backlog_bytes * BACKLOG_LEFT + more, 0);
+}
+
+/* The pace of a step in which that much write-back is done beside what is sent. */
+static double drain_gain(const struct capacity *c, double backlog_bytes)
+{
+	double step_bytes = c->estimate_bps[SL_WRITE] * (double)CAPACITY_STEP_NS / 1e9;
+
+	return fmax(fmin(1 - backlog_bytes / step_bytes, DRAIN_GAIN), DRAIN_LEAST);
+}
+
 static void drain(struct capacity *c)
 {
 	probe_none(c);
 	c->since_probe = 0;
-	c->gain = DRAIN_GAIN;
+	c->gain = drain_gain(c, c->backlog_bytes);
 }
 
 static void probe(struct capacity *c, double gain)
@@ -230,18 +258,20 @@ static void probed(struct capacity *c, const struct capacity_sample *s, double g
 	}
 }
 
-bool capacity_look(struct capacity *c, double blocked)
+bool capacity_look(struct capacity *c, double blocked, double backlog_bytes)
 {
 	if (c->state != CAPACITY_PACED || !c->probing)
 		return false;
-	c->queued_looks = queue(c, blocked) >= QUEUED ? c->queued_looks + 1 : 0;
+	c->queued_looks = queue(c, blocked) >= QUEUED || has_backlog(c, backlog_bytes)
+				  ? c->queued_looks + 1
+				  : 0;
 	if (c->queued_looks < QUEUED_LOOKS)
 		return false;
 	c->saturated = true;
 	if (c->probes)
 		return false;
 	c->probing = false;
-	c->gain = DRAIN_GAIN;
+	c->gain = drain_gain(c, backlog_bytes);
 	return true;
 }
 
@@ -302,7 +332,7 @@ static void follow(struct capacity *c, const struct capacity_sample *s, double g
 	c->gain = PACE_GAIN;
 	if (c->since_probe < AFTERMATH)
 		return;
-	if (full >= QUEUED) {
+	if (full >= QUEUED || has_backlog(c, c->backlog_bytes)) {
 		ease(c, s, fmin(fmax(got, LOW), EASE));
 		return;
 	}
@@ -320,6 +350,7 @@ static void paced_step(struct capacity *c, const struct capacity_sample *s)
 	bool waited = s->waited >= WAITED;
 
 	c->steps++;
+	count_backlog(c, s);
 	c->lonely = s->jobs < 2 ? c->lonely + 1 : 0;
 	c->unused = !waited && s->blocked <= TRIAL_LEFT * c->blocked_before ? c->unused + 1 : 0;
 	if (c->lonely >= LONELY) {

@@ -13,7 +13,8 @@
  * States, one step every CAPACITY_STEP_NS:
  *
  *	CLEAR   Nothing is held. Two jobs or more are blocked for three steps: TRIAL.
- *	TRIAL   Pace at .85 of what was delivered in the last two, the lesser, for three steps. If
+ *	TRIAL   Pace at .85 of what was delivered in the last two, the lesser, for three steps (the first
+ *	        at .6, to drain what is under way). If
  *	        jobs waited for us and fewer than 3/4 of those threads are still blocked: PACED.
  *	        Otherwise it was latency:
  *	        CLEAR, and the next trial comes later, twice as late each time, up to a minute.
@@ -33,6 +34,10 @@
  *	        there is a queue: the estimate is the most of what was delivered in these, and until then
  *	        the pace is .9. Without a queue the machine may have no CPU for us.
  *	        Fewer than two jobs, or nobody waits and few are blocked: CLEAR.
+ *
+ * Threads show a queue of write-back late: a program blocks when its own limit of write-back is
+ * under way, and from then on the file system decides whose turn it is. So where a sensor counts what
+ * was done, what was started and not done is a queue, too.
  *
  * Why the probe is large and short: file systems have slack, a cache or a token bucket that fills
  * while they are used below their rate, and take a tenth of a second more than they can do. A probe
@@ -77,6 +82,8 @@ struct capacity_sample {
 				      more */
 	double blocked;		   /* threads in the file system, mean */
 	double waited;		   /* threads that waited for us, mean */
+	double backlog_bytes;	   /* writes that were started and not done, minus those before that
+				      were done; 0: not known */
 };
 
 struct capacity {
@@ -93,6 +100,7 @@ struct capacity {
 	double low_most;       /* of what they had, the most */
 	uint32_t queued;       /* steps in succession with a long queue */
 	uint32_t calm;	       /* steps without, since the ceiling was last lifted */
+	double backlog_bytes;  /* write-back that the file system has not done yet */
 	double room;	       /* by so much may the estimate creep up; 0: no ceiling is known */
 	uint32_t since_probe;  /* steps */
 	bool probing;	       /* now */
@@ -110,9 +118,12 @@ struct capacity {
 
 void capacity_init(struct capacity *c);
 void capacity_step(struct capacity *c, const struct capacity_sample *s, sl_time now);
-/* Threads that are blocked at this moment: to be called more often than capacity_step(). True: the
- * pace has changed. */
-bool capacity_look(struct capacity *c, double blocked);
+/*
+ * The queue at this moment, to be called more often than capacity_step(): threads that are blocked, and
+ * by how many bytes write-back was started faster than done since the step began (0: not known). True:
+ * the pace has changed.
+ */
+bool capacity_look(struct capacity *c, double blocked, double backlog_bytes);
 /* The same where nobody may be held: the estimate is the most that was delivered while jobs were
  * blocked. */
 void capacity_observe(struct capacity *c, const struct capacity_sample *s);

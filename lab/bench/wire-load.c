@@ -6,13 +6,16 @@
  *	direct    1 MiB writes with O_DIRECT
  *	dread     1 MiB reads with O_DIRECT
  *	buffered  1 MiB writes, nothing else
- *	ckpt      32 MiB of 1 MiB writes, then fsync, again and again
+ *	ckpt      32 MiB of 1 MiB writes, then fsync, again and again. A checkpoint counts when it is
+ *	          on the device; one that began before the measured time or ends after it, by the part of
+ *	          its time within
  *	small     4 KiB and fsync every 50 ms: the times of both together
  *	reread    reads a file of 32 MiB that the page cache has
  *	burst     writes 8 MiB into a new file, waits 100 ms, and deletes it; only the writes count
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdint.h>
@@ -36,6 +39,7 @@
 #define CKPT_MIB  32
 #define BURST_MIB 8
 #define SMALL	  4096
+#define TAIL_S	  2 /* that other loads need for the checkpoint in which the measured time ends */
 #define TIMES	  100000
 #define PAUSE_MS  50
 #define ARGS	  24
@@ -75,14 +79,28 @@ static bool fill(struct load *l, unsigned mib)
 	return fsync(l->fd) == 0;
 }
 
-static bool stream(struct load *l, unsigned mib, bool write, bool sync)
+static bool stream(struct load *l, unsigned mib, bool write)
 {
-	for (unsigned i = 0; !ends(l); i++) {
+	for (unsigned i = 0; !ends(l); i++)
 		if (!move_mib(l, i % mib, write))
 			return false;
-		if (sync && i % mib == mib - 1 && fsync(l->fd))
+	return true;
+}
+
+static bool checkpoints(struct load *l)
+{
+	double begin = sl_clock_s(), end, within, bytes = 0;
+
+	while (begin < l->until + TAIL_S) {
+		if (!fill(l, CKPT_MIB))
 			return false;
+		end = sl_clock_s();
+		within = fmin(end, l->until) - fmax(begin, l->from);
+		bytes += within > 0 ? within / (end - begin) * CKPT_MIB * MIB : 0;
+		begin = end;
 	}
+	l->bytes = bytes;
+	l->spent_s = l->until - l->from;
 	return true;
 }
 
@@ -120,13 +138,13 @@ static bool burst(struct load *l)
 static bool load_run(struct load *l, const char *pattern)
 {
 	if (!strcmp(pattern, "direct"))
-		return stream(l, FILE_MIB, true, false);
+		return stream(l, FILE_MIB, true);
 	if (!strcmp(pattern, "dread") || !strcmp(pattern, "reread"))
-		return stream(l, pattern[0] == 'd' ? FILE_MIB : CKPT_MIB, false, false);
+		return stream(l, pattern[0] == 'd' ? FILE_MIB : CKPT_MIB, false);
 	if (!strcmp(pattern, "buffered"))
-		return stream(l, FILE_MIB, true, false);
+		return stream(l, FILE_MIB, true);
 	if (!strcmp(pattern, "ckpt"))
-		return stream(l, CKPT_MIB, true, true);
+		return checkpoints(l);
 	return !strcmp(pattern, "small") ? small(l) : burst(l);
 }
 

@@ -43,6 +43,7 @@ struct sense {
 	struct sensor *sensor;
 	struct sensor_reading reading; /* the last; of which: */
 	sl_time reading_ns;
+	uint64_t flushed; /* write-back that jobs had started when the step began */
 	struct look look[LOOK_THREADS];
 	uint32_t looks; /* so many were made */
 };
@@ -170,17 +171,49 @@ static size_t list_processes(struct sense *s, uint32_t *stride)
 	return count;
 }
 
+static uint64_t flushed(const struct node *n)
+{
+	uint64_t sum = 0;
+
+	for (const struct node_job *j = n->jobs; j; j = j->next)
+		if (j->turn)
+			sum += atomic_load_explicit(&j->turn->shm->flushed, memory_order_relaxed);
+	return sum;
+}
+
+/* Whether a probe is under way in which the device tells how much write-back it has done. */
+static bool sees_backlog(const struct sense *s)
+{
+	return s->capacity.probing && s->sensor && s->reading.has_bytes &&
+	       s->node->charge & SL_TURN_WRITES;
+}
+
+/* Write-back that was started since the step began, without what the device has done. */
+static double backlog(const struct sense *s, const struct sensor_reading *r)
+{
+	double started = (double)(int64_t)(flushed(s->node) - s->flushed);
+
+	return r->has_bytes ? started - (double)(int64_t)(r->bytes[SL_WRITE] -
+							  s->reading.bytes[SL_WRITE])
+			    : 0;
+}
+
 /* The lock is not held while files are read. */
 static void look(struct sense *s)
 {
+	struct sensor_reading reading = { 0 };
 	struct node *n = s->node;
 	double blocked = 0;
 	uint32_t stride;
 	size_t count;
+	bool probes;
 
 	pthread_mutex_lock(&n->lock);
 	count = list_processes(s, &stride);
+	probes = sees_backlog(s);
 	node_unlock(n);
+	if (probes)
+		sensor_read(s->sensor, &reading);
 	for (size_t i = 0; i < count; i++)
 		s->look[i].blocked =
 			s->look[i].counts_for * blocked_threads(s->look[i].pid, s->look[i].threads);
@@ -197,7 +230,8 @@ static void look(struct sense *s)
 			j->seen.blocked_looks++;
 		}
 	}
-	if (!n->passing && n->find && capacity_look(&s->capacity, blocked))
+	if (!n->passing && n->find &&
+	    capacity_look(&s->capacity, blocked, probes ? backlog(s, &reading) : 0))
 		set_pace(s, node_now());
 	node_unlock(n);
 }
@@ -268,6 +302,8 @@ static void use_sensor(struct sense *s, struct capacity_sample *to, const struct
 		bool later = op == SL_WRITE && s->node->charge & SL_TURN_WRITES &&
 			     s->capacity.state == CAPACITY_CLEAR;
 
+		if (op == SL_WRITE && s->node->charge & SL_TURN_WRITES)
+			to->backlog_bytes = to->delivered_bytes[op] - most;
 		if (to->delivered_bytes[op] > most || later)
 			to->delivered_bytes[op] = most;
 	}
@@ -293,6 +329,7 @@ static void find(struct sense *s, const struct sensor_reading *r, sl_time now)
 		capacity_observe(&s->capacity, &sample);
 		return;
 	}
+	s->flushed = flushed(n);
 	capacity_step(&s->capacity, &sample, now);
 	set_pace(s, now);
 	if (s->capacity.state != before)

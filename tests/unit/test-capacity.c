@@ -94,7 +94,7 @@ static double step(struct rig *r)
 		x += part(r, &blocked, &waited) / LOOKS;
 		s.blocked += blocked / LOOKS;
 		s.waited += waited / LOOKS;
-		capacity_look(&r->c, noisy(r, blocked));
+		capacity_look(&r->c, noisy(r, blocked), 0);
 	}
 	s.blocked = noisy(r, s.blocked);
 	s.waited = noisy(r, s.waited);
