@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/cli.h"
+#include "base/clock.h"
 #include "base/json.h"
 #include "lab/bench/bench.h"
 #include "lab/bench/common.h"
@@ -177,7 +178,8 @@ static int one_against_direct(struct wire_bench *b, const char *const *options, 
 }
 
 static const char *const capacity_50[] = { "--capacity", "50MB/s", NULL };
-static const char *const capacity_95[] = { "--capacity", "95MB/s", NULL };
+/* Below what every test file system moves of files: the rate of GlusterFS includes the network's headers, 4 %. */
+static const char *const capacity_90[] = { "--capacity", "90MB/s", NULL };
 static const char *const automatic[] = { "--capacity", "auto", NULL };
 static const char *const observing[] = { "--observe", "--capacity", "50MB/s", NULL };
 static const char *const sets_95[] = { "--capacity", "95MB/s", "--policy", "share=io-sets", NULL };
@@ -207,9 +209,9 @@ static int shares_of(struct wire_bench *b, const char *pattern, const char *name
 		{ .pattern = pattern, .job = "a", .options = { "--weight", "4" } },
 		{ .pattern = pattern, .job = "b" }
 	};
-	double last = NAN, peak = 0, first = NAN;
+	double last = NAN, last_s = 0, peak = 0;
 	char text[100];
-	int status = up(b, capacity_95);
+	int status = up(b, capacity_90);
 
 	if (status)
 		return status;
@@ -217,11 +219,12 @@ static int shares_of(struct wire_bench *b, const char *pattern, const char *name
 	if (!wire_start(load, 2, b->p.dir, b->warm_s, b->seconds))
 		return CLI_FAILED;
 	for (double s = 0; s + 1 < b->seconds; s += 1) {
-		double bytes = counted(b);
+		double bytes = counted(b), now = sl_clock_s();
 
-		peak = isnan(last) ? 0 : fmax(peak, bytes - last);
-		first = isnan(first) ? bytes : first;
+		/* Counting takes time, too. */
+		peak = isnan(last) ? 0 : fmax(peak, (bytes - last) / (now - last_s));
 		last = bytes;
+		last_s = now;
 		poll(NULL, 0, 1000);
 	}
 	if (!wire_wait(load, 2))
@@ -229,7 +232,7 @@ static int shares_of(struct wire_bench *b, const char *pattern, const char *name
 	snprintf(text, sizeof(text), "%s: 4 : 1, off by", name);
 	put(b, text, off_by(load), "", 0.05, true);
 	snprintf(text, sizeof(text), "%s: 1 s peak / capacity", name);
-	put(b, text, peak / 95e6, "", 1.2, true);
+	put(b, text, peak / 90e6, "", 1.2, true);
 	return CLI_OK;
 }
 
