@@ -19,7 +19,8 @@
 #define QUEUED	     0.2  /* of the way from the queue of the trial to that before it */
 #define EMPTY	     0.11 /* of that way */
 #define BACKLOG_S    0.03 /* of the estimate: write-back of which so much is not done is a queue */
-#define BACKLOG_LEFT 0.9  /* after each step: sums of small errors do not count for ever */
+#define BACKLOG_LONG 0.05 /* the same over steps, whose counts are not exact */
+#define BACKLOG_LEFT 0.85 /* after each step: sums of small errors do not count for ever */
 #define BACKLOG_MOST 0.25 /* of what was delivered: more is another count than that of bytes sent */
 #define QUEUED_LOOKS 2	  /* in succession: a probe has filled the queue */
 #define QUEUED_STEPS 3	  /* in succession, that lower the estimate */
@@ -190,9 +191,9 @@ static double queue(const struct capacity *c, double blocked)
 	       fmax(c->blocked_before - c->trial_blocked, (1 - TRIAL_LEFT) * c->blocked_before);
 }
 
-static bool has_backlog(const struct capacity *c, double bytes)
+static bool has_backlog(const struct capacity *c, double bytes, double seconds)
 {
-	return bytes >= BACKLOG_S * c->estimate_bps[SL_WRITE];
+	return bytes >= seconds * c->estimate_bps[SL_WRITE];
 }
 
 static void count_backlog(struct capacity *c, const struct capacity_sample *s)
@@ -262,7 +263,7 @@ bool capacity_look(struct capacity *c, double blocked, double backlog_bytes)
 {
 	if (c->state != CAPACITY_PACED || !c->probing)
 		return false;
-	c->queued_looks = queue(c, blocked) >= QUEUED || has_backlog(c, backlog_bytes)
+	c->queued_looks = queue(c, blocked) >= QUEUED || has_backlog(c, backlog_bytes, BACKLOG_S)
 				  ? c->queued_looks + 1
 				  : 0;
 	if (c->queued_looks < QUEUED_LOOKS)
@@ -332,7 +333,7 @@ static void follow(struct capacity *c, const struct capacity_sample *s, double g
 	c->gain = PACE_GAIN;
 	if (c->since_probe < AFTERMATH)
 		return;
-	if (full >= QUEUED || has_backlog(c, c->backlog_bytes)) {
+	if (full >= QUEUED || has_backlog(c, c->backlog_bytes, BACKLOG_LONG)) {
 		ease(c, s, fmin(fmax(got, LOW), EASE));
 		return;
 	}

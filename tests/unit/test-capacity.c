@@ -329,6 +329,57 @@ static void test_absurd_samples(void **state)
 }
 
 /* Any bandwidth, threads and noise of up to 4 %: close, and most of the device is used. */
+/* Write-back blocks nobody until much of it is under way: what is not done ends a probe, and is a queue. */
+static void test_backlog(void **state)
+{
+	struct rig r = make(100 * MB);
+	double estimate, gain;
+
+	(void)state;
+	run(&r, 5);
+	for (int i = 0; i < 20 && !r.c.probing; i++)
+		step(&r);
+	assert_true(r.c.probing);
+	estimate = r.c.estimate_bps[SL_WRITE];
+	assert_false(capacity_look(&r.c, 0, 0.02 * estimate));
+	assert_false(capacity_look(&r.c, 0, 0.04 * estimate));
+	assert_true(capacity_look(&r.c, 0, 0.06 * estimate));
+	/* What piled up, 20 % of a step, is done beside what is sent in the next one. */
+	assert_true(within(0.01, r.c.gain, 0.8));
+
+	for (int i = 0; i < 4; i++)
+		step(&r);
+	assert_int_equal(r.c.state, CAPACITY_PACED);
+	estimate = r.c.estimate_bps[SL_WRITE];
+	gain = r.c.gain;
+	for (int i = 0; i < 2; i++) {
+		struct capacity_sample s = { .seconds = STEP_S,
+					     .jobs = 2,
+					     .waited = 2,
+					     .blocked = r.c.trial_blocked,
+					     .delivered_bytes[SL_WRITE] = gain * estimate * STEP_S,
+					     .backlog_bytes = 0.03 * estimate };
+
+		capacity_step(&r.c, &s, r.now += CAPACITY_STEP_NS);
+	}
+	assert_true(r.c.estimate_bps[SL_WRITE] < 0.97 * estimate);
+	/* A count that has nothing to do with what was sent is none. */
+	run(&r, 5);
+	estimate = r.c.estimate_bps[SL_WRITE];
+	for (int i = 0; i < 3; i++) {
+		struct capacity_sample s = { .seconds = STEP_S,
+					     .jobs = 2,
+					     .waited = 2,
+					     .blocked = r.c.trial_blocked,
+					     .delivered_bytes[SL_WRITE] =
+						     r.c.gain * estimate * STEP_S,
+					     .backlog_bytes = estimate };
+
+		capacity_step(&r.c, &s, r.now += CAPACITY_STEP_NS);
+	}
+	assert_true(r.c.estimate_bps[SL_WRITE] > 0.99 * estimate);
+}
+
 static void test_noise(void **state)
 {
 	(void)state;
@@ -365,6 +416,7 @@ int main(void)
 		cmocka_unit_test(test_latency_is_no_congestion),
 		cmocka_unit_test(test_many_threads),
 		cmocka_unit_test(test_absurd_samples),
+		cmocka_unit_test(test_backlog),
 		cmocka_unit_test(test_noise),
 	};
 
