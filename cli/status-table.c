@@ -347,6 +347,12 @@ static void tb_capacity(FILE *f, const struct status *s)
 	else
 		fprintf(f, "; no job is held now");
 	fprintf(f, "\n          (%s)\n", status_known(s->capacity_auto_why));
+	if (s->capacity_auto_mounted_below)
+		fprintf(f,
+			"          Another file system is mounted at %s. Its I/O counts here, too: "
+			"give it "
+			"a layer of its own.\n",
+			s->capacity_auto_mounted_below);
 }
 
 /* Metadata operations, if there are some or they are limited. */

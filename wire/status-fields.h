@@ -145,6 +145,7 @@
 	G(NUMBER, capacity_auto, paced_bps, FIRST, N | L)		\
 	G(TEXT, capacity_auto, why, FIRST, N | L)			\
 	G(TEXT, capacity_auto, sensor, FIRST, N | L)			\
+	G(TEXT, capacity_auto, mounted_below, FIRST, N | L)		\
 	G(NUMBER, capacity_auto, blocked_threads, FIRST, N | L)		\
 	G(NUMBER, capacity_auto, waiting_threads, FIRST, N | L)		\
 	F(NUMBER, capacity_ops, SUM, N | L)				\

@@ -16,8 +16,8 @@
  *	/home/x, ../x        may be a symbolic link into the root: UNKNOWN
  *
  * UNKNOWN, and descriptors that libc or others open by themselves, are looked at by the first data
- * call: not a regular file or another device than the root's: PASS; else /proc/self/fd has the
- * path.
+ * call: not a regular file: PASS; else /proc/self/fd has the path. A file system that is mounted below
+ * the root is part of the layer.
  *
  * close() and dup() set UNKNOWN. dup() does not copy the state: a child of vfork() shares this
  * memory, but not the descriptors, and what it does must not be entered for its parent's.
@@ -53,7 +53,6 @@ static _Atomic unsigned char *_Atomic chunks[CHUNKS];
 
 static SL_AT_START const char *root;
 static SL_AT_START size_t root_length;
-static _Atomic uint64_t root_device; /* 0: not known yet */
 static atomic_bool sealed;
 
 /* The working directory: a state in the low two bits, then how many levels it is below the root, or,
@@ -305,29 +304,6 @@ static bool is_sealed(void)
 	return atomic_load_explicit(&sealed, memory_order_relaxed);
 }
 
-/* 0: not known. */
-static uint64_t device_of(int fd, const char *path, unsigned *type)
-{
-	struct statx sx;
-
-	if (turnfd_statx(fd, path, STATX_TYPE, &sx))
-		return 0;
-	*type = sx.stx_mode & S_IFMT;
-	return ((uint64_t)sx.stx_dev_major << 32 | sx.stx_dev_minor) + 1;
-}
-
-static bool on_device_of_root(uint64_t device)
-{
-	uint64_t of_root = atomic_load_explicit(&root_device, memory_order_relaxed);
-	unsigned type;
-
-	if (!of_root) {
-		of_root = device_of(AT_FDCWD, root, &type);
-		atomic_store_explicit(&root_device, of_root, memory_order_relaxed);
-	}
-	return !of_root || device == of_root;
-}
-
 /* "/proc/self/fd/N", without printf(), which takes a lot of stack. */
 static bool fd_beneath(int fd)
 {
@@ -345,14 +321,14 @@ static bool fd_beneath(int fd)
 
 static unsigned look(int fd)
 {
-	unsigned type = 0;
-	uint64_t device = device_of(fd, "", &type);
+	struct statx sx;
 
-	if (!device) /* not open, or a kernel that does not let us look */
+	if (turnfd_statx(fd, "", STATX_TYPE,
+			 &sx)) /* not open, or a kernel that does not let us look */
 		return errno == EBADF ? TURNFD_UNKNOWN : TURNFD_PASS;
-	if ((type != S_IFREG && type != S_IFDIR) || !on_device_of_root(device) || !fd_beneath(fd))
+	if ((!S_ISREG(sx.stx_mode) && !S_ISDIR(sx.stx_mode)) || !fd_beneath(fd))
 		return TURNFD_PASS;
-	if (type == S_IFDIR)
+	if (S_ISDIR(sx.stx_mode))
 		return TURNFD_DIR;
 	return by_flags((int)syscall(SYS_fcntl, fd, F_GETFL) & ~O_DIRECTORY);
 }

@@ -4,11 +4,13 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/slurp.h"
 #include "detect/capacity.h"
 #include "sluiced/ionode/blocked.h"
 #include "sluiced/ionode/sensor.h"
@@ -21,7 +23,9 @@
 #define LOOK_LEAST_MS 150 /* so often at least, however long it takes */
 #define LOOK_PART     20  /* of the time: no more than one in so many is spent looking */
 #define SENSOR_OLD_NS INT64_C(10000000000) /* a reading says nothing any more */
-#define BLOCKED	      0.5		   /* of the looks: the job is */
+#define MOUNTS_NS     INT64_C(10000000000)
+#define MOUNTS_MOST   (1 << 20)
+#define BLOCKED	      0.5 /* of the looks: the job is */
 
 struct look {
 	uint64_t job;
@@ -43,10 +47,17 @@ struct sense {
 	struct sensor *sensor;
 	struct sensor_reading reading; /* the last; of which: */
 	sl_time reading_ns;
-	uint64_t flushed; /* write-back that jobs had started when the step began */
+	char below[PATH_MAX]; /* another file system is mounted there; empty: none is */
+	sl_time mounts_ns;    /* when that was looked for */
+	uint64_t flushed;     /* write-back that jobs had started when the step began */
 	struct look look[LOOK_THREADS];
 	uint32_t looks; /* so many were made */
 };
+
+static bool is_due(sl_time last, int64_t period_ns, sl_time now)
+{
+	return now - last >= period_ns;
+}
 
 /* ---- observe mode ---- */
 
@@ -339,12 +350,30 @@ static void find(struct sense *s, const struct sensor_reading *r, sl_time now)
 			 s->capacity.why);
 }
 
-/* ---- the thread ---- */
+/* ---- other file systems ---- */
 
-static bool is_due(sl_time last, int64_t period_ns, sl_time now)
+/* One that is mounted below the directory is part of what is found: status says so. */
+static void look_mounts(struct sense *s)
 {
-	return now - last >= period_ns;
+	char below[PATH_MAX], *text = NULL;
+	struct node *n = s->node;
+	sl_time now = node_now();
+	size_t size;
+	bool some;
+
+	if (s->mounts_ns && !is_due(s->mounts_ns, MOUNTS_NS, now))
+		return;
+	s->mounts_ns = now;
+	if (sl_slurp_file("/proc/self/mountinfo", MOUNTS_MOST, &text, &size))
+		return;
+	some = sensor_parse_mounts(text, n->config->root, below);
+	free(text);
+	pthread_mutex_lock(&n->lock);
+	snprintf(s->below, sizeof(s->below), "%s", some ? below : "");
+	node_unlock(n);
 }
+
+/* ---- the thread ---- */
 
 /* Whether the capacity is to be found, and whether a step of that is due. */
 static bool finds(struct sense *s, bool *due)
@@ -378,6 +407,7 @@ static int step(struct sense *s)
 	uint32_t busy = 0;
 
 	if (finds(s, &due)) {
+		look_mounts(s);
 		look(s);
 		took_ns = node_now() - began;
 		due = due || is_due(s->last_step, CAPACITY_STEP_NS, node_now());
@@ -536,6 +566,7 @@ void sense_status(const struct node *n, struct status *to)
 	to->capacity_auto_paced_bps = n->passing ? 0 : (double)n->capacity_bps;
 	to->capacity_auto_why = s->reading.has_capacity ? "a sensor says so" : s->capacity.why;
 	to->capacity_auto_sensor = sensor_name(s->sensor);
+	to->capacity_auto_mounted_below = *s->below ? s->below : NULL;
 	to->capacity_auto_blocked_threads = s->sample.blocked;
 	to->capacity_auto_waiting_threads = s->sample.waited;
 }

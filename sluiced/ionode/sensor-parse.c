@@ -2,6 +2,7 @@
 /* What sensors read: see sensor.h. Pure. */
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -135,4 +136,59 @@ int sensor_parse_prometheus(const char *text, const char *metric, double *out)
 		return sensor_parse_number(unindented(at), out);
 	}
 	return -EINVAL;
+}
+
+struct mount {
+	char device[32], *at, type[32];
+};
+
+/* "36 35 98:0 / /mnt/data rw,noatime master:1 - ext4 /dev/root rw": see proc_pid_mountinfo(5). */
+static bool parse_mount(const char *line, struct mount *m, char at[PATH_MAX])
+{
+	char format[80];
+	const char *dash = strstr(line, " - ");
+	size_t length = 0;
+
+	snprintf(format, sizeof(format), "%%*u %%*u %%31s %%*s %%%ds", PATH_MAX - 1);
+	if (!dash || sscanf(line, format, m->device, at) != 2 ||
+	    sscanf(dash + 3, "%31s", m->type) != 1)
+		return false;
+	for (char *from = at; *from; length++) /* a blank is \040 */
+		if (from[0] == '\\' && strspn(from + 1, "01234567") >= 3) {
+			at[length] =
+				(char)((from[1] - '0') * 64 + (from[2] - '0') * 8 + from[3] - '0');
+			from += 4;
+		} else {
+			at[length] = *from++;
+		}
+	at[length] = 0;
+	m->at = at;
+	return true;
+}
+
+/* Whether the directory is the mount point or below it. */
+static bool is_within(const char *directory, const char *mount)
+{
+	size_t length = strlen(mount);
+
+	return !strcmp(mount, "/") || (!strncmp(directory, mount, length) &&
+				       (!directory[length] || directory[length] == '/'));
+}
+
+bool sensor_parse_mounts(const char *text, const char *root, char below[PATH_MAX])
+{
+	char at[PATH_MAX], device[sizeof(((struct mount *)0)->device)] = "";
+	size_t longest = 0;
+	struct mount m;
+
+	for (const char *line = text; line; line = next_line(line))
+		if (parse_mount(line, &m, at) && is_within(root, m.at) && strlen(m.at) >= longest) {
+			longest = strlen(m.at);
+			strcpy(device, m.device); /* a later mount covers an earlier one */
+		}
+	for (const char *line = text; line; line = next_line(line))
+		if (parse_mount(line, &m, below) && strcmp(m.at, root) && is_within(m.at, root) &&
+		    strcmp(m.device, device) && strcmp(m.type, "autofs"))
+			return true;
+	return false;
 }

@@ -18,6 +18,7 @@
 #ifndef SL_SLUICED_IONODE_SENSOR_H
 #define SL_SLUICED_IONODE_SENSOR_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -57,5 +58,7 @@ int sensor_parse_lustre(const char *text, struct sensor_reading *out);
 /* The first sample of that name, with or without labels; metric may have labels, written as the
  * endpoint does. */
 int sensor_parse_prometheus(const char *text, const char *metric, double *out);
+/* Of /proc/self/mountinfo: whether another file system is mounted below the directory, and where. */
+bool sensor_parse_mounts(const char *text, const char *root, char below[PATH_MAX]);
 
 #endif

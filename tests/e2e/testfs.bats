@@ -102,6 +102,13 @@ found() { # bytes a second, within a quarter
 	[ "$(status .capacity_bps)" = 50000000 ]
 	"$SLUICE" set --capacity auto
 	[ "$(status .capacity_auto.state)" = clear ]
+	[ "$(status .capacity_auto.mounted_below)" = null ]
+	# A layer above it: auto finds one number for two file systems, and status says so.
+	"$SLUICE" down
+	"$SLUICE" up --capacity auto "$BATS_TEST_TMPDIR"
+	until_true 10 eval '[ "$(status .capacity_auto.mounted_below)" = "$FS" ]'
+	run -0 "$SLUICE" status
+	[[ "$output" == *"mounted at $FS."* ]]
 }
 
 @test "a sensor that knows the capacity is obeyed while two jobs run" {

@@ -306,6 +306,9 @@ time.sleep(100)' 3>&-) &
 		touch root/$fs/mounted
 	done
 	node_start --capacity 12M --dirty 2M
+	# A file that another program has opened, on a file system that is mounted below the directory
+	turned head -c $MIB /dev/zero >root/a/y
+	[ "$(moved write)" -eq $MIB ]
 	"$ASK" "$SOCKET" "job big weight=4 keep=1"
 	"$ASK" "$SOCKET" "job small weight=1 keep=1"
 	for every in 0 4; do

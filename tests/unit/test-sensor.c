@@ -73,6 +73,28 @@ static void test_lustre(void **state)
 	assert_int_equal(sensor_parse_lustre("", &r), -EINVAL);
 }
 
+static void test_mounts(void **state)
+{
+	static const char mounts[] = "22 1 8:1 / / rw - ext4 /dev/sda1 rw\n"
+				     "30 22 98:0 / /data rw,noatime shared:1 - ext4 /dev/sdb rw\n"
+				     "31 30 98:0 /a /data/bound rw - ext4 /dev/sdb rw\n"
+				     "32 30 0:40 / /data/trigger rw - autofs auto rw\n"
+				     "33 30 0:41 / /data2/other rw - nfs server:/x rw\n"
+				     "34 30 0:42 / /data/x/big\\040disk rw - xfs /dev/sdc rw\n";
+	char below[PATH_MAX];
+
+	(void)state;
+	assert_true(sensor_parse_mounts(mounts, "/data", below));
+	assert_string_equal(below, "/data/x/big disk");
+	assert_true(sensor_parse_mounts(mounts, "/data/x", below));
+	assert_false(sensor_parse_mounts(mounts, "/data/x/big disk", below));
+	assert_false(sensor_parse_mounts(mounts, "/data/bound", below));
+	assert_false(sensor_parse_mounts(mounts, "/home", below));
+	assert_true(sensor_parse_mounts(mounts, "/data2", below));
+	assert_false(sensor_parse_mounts("", "/data", below));
+	assert_false(sensor_parse_mounts("nonsense - x\n\n36 - \n", "/", below));
+}
+
 static void test_block(void **state)
 {
 	struct sensor_reading r = { 0 };
@@ -126,9 +148,9 @@ static void test_prometheus(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_nfs),	   cmocka_unit_test(test_lustre),
-		cmocka_unit_test(test_block),	   cmocka_unit_test(test_number),
-		cmocka_unit_test(test_prometheus),
+		cmocka_unit_test(test_mounts), cmocka_unit_test(test_nfs),
+		cmocka_unit_test(test_lustre), cmocka_unit_test(test_block),
+		cmocka_unit_test(test_number), cmocka_unit_test(test_prometheus),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
