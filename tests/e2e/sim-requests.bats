@@ -38,6 +38,14 @@ small() {
 	done
 }
 
+@test "operations are requests of one byte: a max holds, and a victim has its share" {
+	"$SLUICE" sim --requests --json "$SOURCE_DIR/examples/scenarios/metadata-storm.yaml" | jq -e '
+		[.policies[] | .apps | map({(.name): .}) | add] as [$fifo, $wfq] |
+		($wfq.held.calls / $wfq.held.io_s | . > 1980 and . < 2020) and
+		$wfq.victim.call.p99_us < 200 and $fifo.victim.call.p99_us > 4 * $wfq.victim.call.p99_us and
+		$wfq.storm.calls > 0.98 * $fifo.storm.calls'
+}
+
 @test "large shared writes gain with every order that merges, on every disk of the paper" {
 	for device in pastel graphene suno; do
 		"$SLUICE" sim --requests "$LARGE" --device $device --json | jq -e '.device == "'$device'" and
