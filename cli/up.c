@@ -95,8 +95,8 @@ static int up_options(struct up *u, int argc, char **argv)
 		  .help = "bandwidth to draw from the file system, as 500MB/s; needed for "
 			  "guarantees; auto: it is measured" },
 		{ "capacity-ops", O_KEY + CONFIG_CAPACITY_OPS, "N",
-		  .help = "metadata operations per second for all jobs, as 20k; auto: measured "
-			  "(experimental)" },
+		  .help = "metadata operations per second for all jobs, as 20k; auto: hold jobs "
+			  "that slow down others'" },
 		{ "charge", O_KEY + CONFIG_CHARGE, "wire|calls", .values = "wire calls",
 		  .help = "charge what leaves the page cache, or each byte of each call (wire)" },
 		{ "dirty", O_KEY + CONFIG_DIRTY, "SIZE",

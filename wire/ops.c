@@ -49,13 +49,3 @@ uint64_t sl_meter_step(uint64_t per_second)
 {
 	return per_second ? (uint64_t)(((unsigned __int128)1000000000 << 32) / per_second) : 0;
 }
-
-/* Straight lines between the powers of two: at most 0.09 off. */
-uint32_t sl_ops_log(uint64_t ns)
-{
-	unsigned whole = ns ? 63U - (unsigned)__builtin_clzll(ns) : 0;
-
-	if (whole >= 4)
-		return whole * SL_OPS_LOG + (uint32_t)(ns >> (whole - 4) & (SL_OPS_LOG - 1));
-	return whole * SL_OPS_LOG;
-}

@@ -14,6 +14,7 @@
  *
  *	meters   a max: of operations, of a class, of data calls, of bytes read, of bytes written.
  *	         The program keeps it by itself, with a tag in time (GCRA). The node sets the rate.
+ *	         `found` is one that the node changes ten times a second (sluiced/ionode/storm.h).
  *	credit   a share of the layer's `capacity_ops`. The node grants operations in leases, as it
  *	         does bytes.
  *
@@ -68,6 +69,7 @@ enum sl_ops_mode {
 	SL_OPS_METERED = 1, /* there is a max on operations or on a class */
 	SL_OPS_LEASED = 2,  /* it needs credit */
 	SL_OPS_TIMED = 4,   /* some calls are timed, in `timed` */
+	SL_OPS_ALL = 8,	    /* with that: all of them */
 };
 
 struct sl_turn_ops {
@@ -78,8 +80,10 @@ struct sl_turn_ops {
 	_Atomic uint32_t limits; /* a futex: changes when the steps of meters do */
 	_Atomic uint64_t held_ns;
 	_Alignas(64) struct sl_turn_meter meter[SL_METERS];
+	struct sl_turn_meter found; /* as the others: what --capacity-ops auto leaves to the job */
 	struct {
-		_Atomic uint64_t log, calls; /* log: sum of sl_ops_log() of their times */
+		_Atomic uint64_t ns, calls;
+		_Atomic uint64_t most_ns; /* a time counts for this at most; 0: no bound */
 	} timed[SL_CLASSES];
 	_Atomic uint64_t locked[SL_CLASSES]; /* operations of threads without rseq */
 	struct sl_ops_conf conf;	     /* for a node that starts again */
@@ -99,10 +103,6 @@ extern const char *const sl_meter_keys[SL_METERS];
 int sl_ops_key(struct sl_ops_conf *c, const char *key, const char *value);
 /* "500", "10k", "2M": operations per second, up to SL_MAX_OPS. 0 or -EINVAL. */
 int sl_ops_parse(const char *text, uint64_t *out);
-/* The logarithm of a time, to base 2, in 1/SL_OPS_LOG. A mean of these is not moved by the few calls
- * in which a thread lost its CPU. */
-#define SL_OPS_LOG 16
-uint32_t sl_ops_log(uint64_t ns);
 /* The step of a meter with this rate. */
 uint64_t sl_meter_step(uint64_t per_second);
 

@@ -20,10 +20,11 @@
 
 static __thread uint8_t sampled __attribute__((tls_model("initial-exec")));
 
-int64_t ops_sample(void)
+int64_t ops_sample(uint32_t ops)
 {
 	int saved = errno;
-	int64_t now = sampled++ % SAMPLE || turn_sealed() ? 0 : turn_now_ns();
+	bool skip = !(ops & SL_OPS_ALL) && sampled++ % SAMPLE;
+	int64_t now = skip || turn_sealed() ? 0 : turn_now_ns();
 
 	errno = saved;
 	return now;
@@ -77,7 +78,17 @@ static int64_t charge_operation(struct sl_turn_job *job, enum sl_class which)
 	struct sl_turn_meter *meter = job->operations.meter;
 	int64_t now = turn_now_ns();
 
-	return later(charge(&meter[which], 1, now), charge(&meter[SL_METER_OPS], 1, now));
+	return later(charge(&job->operations.found, 1, now),
+		     later(charge(&meter[which], 1, now), charge(&meter[SL_METER_OPS], 1, now)));
+}
+
+static void timed(struct sl_turn_job *job, enum sl_class which, uint64_t ns)
+{
+	uint64_t most =
+		atomic_load_explicit(&job->operations.timed[which].most_ns, memory_order_relaxed);
+
+	atomic_fetch_add(&job->operations.timed[which].ns, most && ns > most ? most : ns);
+	atomic_fetch_add(&job->operations.timed[which].calls, 1);
 }
 
 void ops_pay(enum sl_class which, int64_t since_ns)
@@ -96,11 +107,8 @@ void ops_pay(enum sl_class which, int64_t since_ns)
 	}
 	account_operation(job, which);
 	ops = atomic_load(&job->ops);
-	if (since_ns && ops & SL_OPS_TIMED) {
-		atomic_fetch_add(&job->operations.timed[which].log,
-				 sl_ops_log((uint64_t)(turn_now_ns() - since_ns)));
-		atomic_fetch_add(&job->operations.timed[which].calls, 1);
-	}
+	if (since_ns && ops & SL_OPS_TIMED)
+		timed(job, which, (uint64_t)(turn_now_ns() - since_ns));
 	if (ops & SL_OPS_METERED && !turn_sealed()) {
 		limits = atomic_load(&job->operations.limits);
 		wait_until(job, limits, charge_operation(job, which));

@@ -27,18 +27,15 @@ static inline void ops_made(enum sl_class which, int64_t since_ns)
 		ops_pay(which, since_ns);
 }
 
-int64_t ops_sample(void);
+int64_t ops_sample(uint32_t ops);
 
 /* Before a metadata call: the time, if it is one of those that are timed; else 0. */
 static inline int64_t ops_since(void)
 {
 	struct sl_turn_job *job = atomic_load_explicit(&turn_own.job, memory_order_relaxed);
+	uint32_t ops = job ? atomic_load_explicit(&job->ops, memory_order_relaxed) : 0;
 
-	if (__builtin_expect(
-		    !job || !(atomic_load_explicit(&job->ops, memory_order_relaxed) & SL_OPS_TIMED),
-		    1))
-		return 0;
-	return ops_sample();
+	return __builtin_expect(ops & SL_OPS_TIMED, 0) ? ops_sample(ops) : 0;
 }
 
 /*

@@ -2,7 +2,7 @@
 /*
  * Operations of jobs: a second scheduler, whose requests are leases of operations instead of bytes.
  *
- * With a capacity (given, or found: detect/ops.h) each job that makes operations has a request in
+ * With a given capacity (storm.h has the one that is found) each job that makes operations has a request in
  * it, of a *lease*: what the capacity is in a millisecond. Admit, share and a pacer decide as for
  * bytes (turn.c). A job that has used credit lately keeps its request in there without asking, until
  * LEASES are unused; what nobody uses for IDLE_NS is taken back.
@@ -24,9 +24,9 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "detect/ops.h"
 #include "sluiced/ionode/pass.h"
 #include "sluiced/ionode/rules.h"
+#include "sluiced/ionode/storm.h"
 #include "sluiced/ionode/turn.h"
 #include "sched/spec.h"
 #include "wire/report.h"
@@ -38,8 +38,6 @@
 #define HOLD_NS	      INT64_C(20000000)
 #define IDLE_NS	      INT64_C(100000000)
 #define PACE_SLACK_NS INT64_C(10000000)
-#define QUIET_NS      INT64_C(2000000000)
-#define STEP_QUIET_NS INT64_C(1000000000)
 
 struct ops {
 	struct sl_sched *sched;
@@ -50,12 +48,8 @@ struct ops {
 	uint64_t carry;	   /* of the division behind it */
 	uint64_t serial;
 	uint32_t waiting; /* leases in the scheduler */
-	struct sl_ops_find finder;
-	sl_time step_ns; /* when the last step of the finder was */
-	sl_time busy_ns; /* when there was last an operation */
+	struct storm *storm;
 };
-
-_Static_assert(SL_CLASSES <= SL_OPS_CLASSES, "the finder knows that many");
 
 /* ---- pacing ---- */
 
@@ -168,7 +162,7 @@ static void give(struct node *n, const struct sl_batch *b, sl_time now)
 	ops_look(n, t, now);
 }
 
-/* ---- finding the capacity ---- */
+/* ---- the capacity ---- */
 
 static void set_draw(struct node *n, uint64_t draw, sl_time now)
 {
@@ -190,51 +184,14 @@ static void set_draw(struct node *n, uint64_t draw, sl_time now)
 			ops_mode(n, j->turn, now);
 }
 
-static void find_step(struct node *n, sl_time now)
-{
-	struct ops *o = n->ops;
-	struct sl_ops_step s = { .took_ns = now - o->step_ns };
-
-	for (struct node_job *j = n->jobs; j; j = j->next) {
-		uint64_t made;
-
-		if (!j->turn)
-			continue;
-		ops_account(n, j, now);
-		made = ops_sum(j->ops.made);
-		s.jobs += made != j->ops.step_made;
-		s.made += made - j->ops.step_made;
-		j->ops.step_made = made;
-		for (int c = 0; c < SL_CLASSES; c++) {
-			uint64_t log = atomic_load(&j->turn->shm->operations.timed[c].log);
-			uint64_t calls = atomic_load(&j->turn->shm->operations.timed[c].calls);
-
-			s.log2[c] += (double)(log - j->ops.timed_log[c]) / SL_OPS_LOG;
-			s.calls[c] += calls - j->ops.timed_calls[c];
-			j->ops.timed_log[c] = log;
-			j->ops.timed_calls[c] = calls;
-		}
-	}
-	o->step_ns = now;
-	if (s.made)
-		o->busy_ns = now;
-	set_draw(n, (uint64_t)sl_ops_find_step(&o->finder, &s), now);
-}
-
 sl_time ops_go_on(struct node *n, sl_time now)
 {
 	struct ops *o = n->ops;
-	sl_time wake_ns = SL_NEVER, step;
+	sl_time wake_ns = SL_NEVER;
 	unsigned given = 0;
 
-	if (o->find && !n->passing) {
-		step = o->step_ns + (now - o->busy_ns < QUIET_NS ? SL_OPS_STEP_NS : STEP_QUIET_NS);
-		if (now >= step) {
-			find_step(n, now);
-			step = now + SL_OPS_STEP_NS;
-		}
-		wake_ns = step;
-	}
+	if (o->find && !n->passing)
+		wake_ns = storm_go_on(n, o->storm, now);
 	while (o->waiting) {
 		const struct sl_batch *b;
 		sl_time next = SL_NEVER;
@@ -443,8 +400,7 @@ void ops_mode(struct node *n, struct node_turn *t, sl_time now)
 		bits |= SL_OPS_METERED;
 	if (n->ops->draw && t->job->ops.known && !n->passing)
 		bits |= SL_OPS_LEASED;
-	if (n->ops->find && !n->passing)
-		bits |= SL_OPS_TIMED;
+	bits |= storm_mode(n, t, n->ops->find && !n->passing);
 	set_bits(n, t, bits, now);
 }
 
@@ -454,6 +410,7 @@ void ops_release(struct node *n, struct node_turn *t, sl_time now)
 
 	for (int m = 0; m < SL_METERS; m++)
 		atomic_store(&shm->meter[m].step, 0);
+	atomic_store(&shm->found.step, 0);
 	atomic_fetch_add(&shm->limits, 1);
 	node_wake_later(n, &shm->limits, INT32_MAX, UINT32_MAX);
 	set_bits(n, t, 0, now);
@@ -482,7 +439,7 @@ static void sum_counts(const struct sl_turn_job *shm, uint64_t made[SL_CLASSES])
 void ops_attach(struct node_turn *t)
 {
 	sum_counts(t->shm, t->job->ops.counted);
-	t->job->ops.step_made = ops_sum(t->job->ops.made);
+	storm_attach(t);
 }
 
 void ops_account(struct node *n, struct node_job *j, sl_time now)
@@ -523,8 +480,7 @@ int ops_capacity(struct node *n, uint64_t per_second, bool find, sl_time now)
 			return -EBUSY;
 	o->find = find;
 	o->capacity = per_second;
-	o->finder = (struct sl_ops_find){ .limit = 0 };
-	o->step_ns = now;
+	storm_reset(n, o->storm, now);
 	set_draw(n, find ? 0 : per_second, now);
 	for (struct node_job *j = n->jobs; j; j = j->next) {
 		ops_job_apply(n, j, now);
@@ -561,7 +517,11 @@ int ops_start(struct node *n, uint64_t capacity, bool find)
 	o->capacity = capacity;
 	o->draw = find ? 0 : capacity;
 	o->find = find;
-	o->step_ns = node_now();
+	if (!(o->storm = storm_create(node_now()))) {
+		sl_sched_destroy(o->sched);
+		free(o);
+		return -ENOMEM;
+	}
 	n->ops = o;
 	return 0;
 }
@@ -571,6 +531,7 @@ void ops_stop(struct node *n)
 	if (!n->ops)
 		return;
 	sl_sched_destroy(n->ops->sched);
+	storm_destroy(n->ops->storm);
 	free(n->ops);
 	n->ops = NULL;
 }
@@ -583,7 +544,7 @@ void ops_status(const struct node *n, struct status *s)
 
 	for (const struct node_job *job = n->jobs; job; job = job->next)
 		rate += ops_sum(job->ops.rate);
-	s->capacity_ops = (double)(n->ops->find ? n->ops->draw : n->ops->capacity);
+	s->capacity_ops = (n->ops->find ? storm_limit(n->ops->storm) : (double)n->ops->capacity);
 	s->capacity_ops_found = n->ops->find;
 	s->ops_per_s = (double)rate;
 }

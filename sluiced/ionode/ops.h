@@ -10,6 +10,7 @@
 #include <stdbool.h>
 
 #include "sluice.h"
+#include "sluiced/ionode/storm.h"
 #include "wire/ops.h"
 #include "wire/status.h"
 
@@ -25,8 +26,7 @@ struct node_ops {
 	uint64_t used;	 /* when it was last looked at */
 	sl_time used_ns; /* when it last used credit */
 	uint64_t rate_made[SL_CLASSES], rate[SL_CLASSES];
-	uint64_t step_made; /* when the last step of the finder began */
-	uint64_t timed_log[SL_CLASSES], timed_calls[SL_CLASSES];
+	struct storm_job storm;
 	bool known; /* to the scheduler of operations */
 	/* As the controller has ordered (sluiced/controller/operations.c). */
 	uint32_t share;	  /* of its limits on operations that is this node's; 0: all */

@@ -181,6 +181,22 @@ rates_are() { # seconds, check, job...
 	rates_are 2 by_weight b c
 }
 
+@test "auto holds a storm beside another job, and not that job" {
+	"$SLUICE" up --capacity-ops auto "$DIR"
+	start_load storm -- "$BIN/metadata" "$DIR" storm 120 10
+	start_load storm -- "$BIN/metadata" "$DIR" storm 120 10
+	is_held() { [ "$(job storm .ops_held_s | cut -d. -f1)" -ge 1 ]; }
+	until_true 10 has_job storm
+	sleep 1
+	[ "$(job storm .ops_held_s)" = 0 ] # alone
+	start_load small -- "$BIN/metadata" "$DIR" storm 120 10 120000
+	until_true 60 is_held # at the first tries; more if they have helped
+	[ "$(job small .ops_held_s)" = 0 ]
+	[ "$(job small .operations)" -gt 0 ]
+	"$SLUICE" set --capacity-ops 0
+	[ "$("$SLUICE" status --json | jq .capacity_ops)" -eq 0 ]
+}
+
 @test "metadata calls of a forwarded job are counted and held where the program runs" {
 	"$SLUICE" up "$DIR"
 	"$SLUICE" run --job a --mode forward -- "$BIN/metadata" "$DIR"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * metadata DIR: each metadata call answers as without Sluice: results, errors, bad addresses.
- * metadata DIR storm SECONDS FILES: create, stat and unlink files; prints operations and seconds.
+ * metadata DIR storm SECONDS FILES [PAUSE_US]: create, stat and unlink files; prints operations and
+ * seconds.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -42,7 +43,7 @@ static double now(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-static int storm(double seconds, int files)
+static int storm(double seconds, int files, unsigned pause_us)
 {
 	double begin = now();
 	struct stat st;
@@ -57,6 +58,8 @@ static int storm(double seconds, int files)
 					close(open(name, O_CREAT | O_WRONLY, 0644));
 				else if (step == 1 ? stat(name, &st) : unlink(name))
 					return 1;
+				if (pause_us)
+					usleep(pause_us);
 			}
 	} while (now() - begin < seconds);
 	printf("%ld %.3f\n", made, now() - begin);
@@ -85,7 +88,7 @@ int main(int argc, char **argv)
 	if (argc < 2 || chdir(argv[1]))
 		return 1;
 	if (argc > 4)
-		return storm(atof(argv[3]), atoi(argv[4]));
+		return storm(atof(argv[3]), atoi(argv[4]), argc > 5 ? (unsigned)atoi(argv[5]) : 0);
 	umask(022);
 	fd = open("a", O_CREAT | O_EXCL | O_RDWR, 0640);
 	OK(fstat(fd, &st));
