@@ -31,7 +31,8 @@ struct us_args {
 	const char *word[ARGS_MAX];
 	unsigned n;
 	struct config_words config;
-	char name[16], workers[16], trace[PATH_MAX + 16], usage[PATH_MAX], audit[PATH_MAX + 8];
+	char name[16], workers[16], trace[PATH_MAX + 16], usage[PATH_MAX], periods[PATH_MAX],
+		audit[PATH_MAX + 8];
 };
 
 static void us_add(struct us_args *a, const char *option, const char *value)
@@ -57,6 +58,8 @@ static void us_controller(const struct up *u, const char *daemon, const struct l
 	static const char *const options[] = { "--grant", "--allocate" };
 
 	us_begin(a, daemon, "controller", m);
+	if (!layer_periods(&u->layer, a->periods))
+		us_add(a, "--periods", a->periods);
 	for (int i = CONFIG_NODE_STAGES; i < CONFIG_STAGES; i++)
 		if (u->policy[i])
 			us_add(a, options[i - CONFIG_NODE_STAGES], u->policy[i]);

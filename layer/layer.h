@@ -22,7 +22,7 @@
  * its node. Everybody may read `root` there; whether it lives is asked of its socket.
  *
  * Beside it, .usage-NAME is the node's account of what jobs used, which stays when the layer is
- * down.
+ * down; .periods-NAME has the periods of jobs, for their next runs.
  *
  * These are of node 0. Node 1 has node-1.sock, pid-1, args-1 and log-1, the controller has
  * controller.sock, pid-controller, args-controller and log-controller, the second one standby.sock
@@ -137,6 +137,8 @@ enum layer_state layer_state(const struct layer *l);
 /* Where node number `node` keeps the account of usage: beside the layer's directory, since it
  * stays. 0 or -ENAMETOOLONG. */
 int layer_usage(const struct layer *l, unsigned node, char path[PATH_MAX]);
+/* Where the controller of a layer of one user keeps the periods of jobs, which stays, too. */
+int layer_periods(const struct layer *l, char path[PATH_MAX]);
 /* The pid of its first member that lives, else 0. */
 pid_t layer_pid(const struct layer *l);
 /* The directory that it serves, without a newline. 0 or -errno. */

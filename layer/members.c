@@ -109,6 +109,16 @@ static bool me_second_leads(const struct layer *l, const struct layer_member *fi
 	return !strcmp(to, "standby.sock");
 }
 
+int layer_periods(const struct layer *l, char path[PATH_MAX])
+{
+	const char *slash = strrchr(l->dir, '/');
+
+	return snprintf(path, PATH_MAX, "%.*s/.periods-%s", (int)(slash - l->dir), l->dir,
+			l->name) < PATH_MAX - 8
+		       ? 0
+		       : -ENAMETOOLONG;
+}
+
 int layer_usage(const struct layer *l, unsigned node, char path[PATH_MAX])
 {
 	char number[16] = "";

@@ -65,6 +65,7 @@ void brain_free(struct brain *b)
 	pairs_free(b);
 	divide_free(b);
 	policy_free(b);
+	runs_end(&b->runs);
 	memset(b, 0, sizeof(*b));
 }
 

@@ -22,6 +22,7 @@
 #include "policy/machine/divide.h"
 #include "sched/spec.h"
 #include "sluiced/controller/curves.h"
+#include "sluiced/controller/runs.h"
 #include "wire/report.h"
 
 #define BRAIN_NODES (1U << 20) /* at most; memory is taken as they come */
@@ -123,6 +124,7 @@ struct brain_job {
 	uint64_t stretch_bytes;
 	sl_time declared_ns; /* by the user; 0: not */
 	sl_time found_ns;    /* by the detector; 0: not yet */
+	bool from_last_run;  /* found_ns is that of an earlier run (runs.c) */
 	sl_time told_ns;     /* the same as nodes were told */
 	double confidence;   /* of that, 0 to 1 */
 	double divided_bps;  /* its rate on all nodes; below 0: it wants nothing */
@@ -173,6 +175,7 @@ struct brain {
 	void *allocate_state;
 	struct sl_alloc_job *alloc; /* for its decisions */
 	struct curves curves;
+	struct runs runs; /* periods of earlier ones; not kept unless somebody begins it */
 	/* pairs.c: each grows by doubling. */
 	struct brain_node **node;
 	uint32_t nodes, nodes_up, node_room;

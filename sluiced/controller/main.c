@@ -56,7 +56,7 @@ struct controller {
 	bool waits;		     /* for the other one, which is to lead first */
 	char policy[STANDBY_POLICY]; /* of the other one, that it leads with */
 	struct sl_daemon daemon;
-	const char *curves;
+	const char *curves, *periods; /* files */
 	char secret[SL_SECRET_BYTES];
 	int unix_fd, tcp_fd, stop_fd;
 	struct peers peers;
@@ -227,6 +227,9 @@ static int begin_brain(struct controller *c)
 		log_error("%s", err);
 	if (!rc && c->curves && (rc = curves_load(&c->brain.curves, c->curves)) && rc != -ENOENT)
 		log_warn("curves=%s cannot be read: %s", c->curves, strerror(-rc));
+	if (c->periods && !runs_begin(&c->brain.runs) &&
+	    (rc = runs_load(&c->brain.runs, c->periods)) && rc != -ENOENT)
+		log_warn("periods=%s cannot be read: %s", c->periods, strerror(-rc));
 	return 0;
 }
 
@@ -476,6 +479,10 @@ static sl_time give_orders(struct controller *c)
 		log_warn("curves=%s cannot be kept: %s", c->curves, strerror(-rc));
 		c->curves = NULL;
 	}
+	if (c->periods && c->brain.runs.changed && (rc = runs_save(&c->brain.runs, c->periods))) {
+		log_warn("periods=%s cannot be kept: %s", c->periods, strerror(-rc));
+		c->periods = NULL;
+	}
 	renews = brain_renews(&c->brain);
 	return wake < renews ? wake : renews;
 }
@@ -637,6 +644,8 @@ int controller_main(int argc, char **argv)
 		  .help = "let the other one lead if both are just started" },
 		{ "curves", 0, "FILE", .text = &c->curves,
 		  .help = "keep what bandwidth jobs reach with how many I/O nodes" },
+		{ "periods", 0, "FILE", .text = &c->periods,
+		  .help = "keep the periods of jobs, for their next runs" },
 		{ 0 },
 	};
 	const struct cli_command command = {

@@ -57,14 +57,25 @@ void period_report(struct brain_part *p, const struct sl_job_report *r, uint64_t
 		period_gone(p, now - idle);
 }
 
+void period_expect(const struct brain *b, struct brain_job *j)
+{
+	if (j->found_ns && !j->from_last_run)
+		return;
+	j->found_ns = runs_find(&b->runs, (uint32_t)(j->user - 1), job_title(j));
+	j->from_last_run = j->found_ns > 0;
+}
+
 /* What the user has declared; else what was found, and the last that was, until another is. */
 void period_find(struct brain *b, struct brain_job *j, sl_time now)
 {
 	int64_t found = 0;
 	sl_time before = j->io.period_ns;
 
-	if (j->period && sl_period_get(j->period, now, &found, &j->confidence))
+	if (j->period && sl_period_get(j->period, now, &found, &j->confidence)) {
 		j->found_ns = found;
+		j->from_last_run = false;
+		runs_add(&b->runs, (uint32_t)(j->user - 1), job_title(j), found);
+	}
 	j->io.period_ns = j->declared_ns ? j->declared_ns : j->found_ns;
 	/* Policies look at its power of ten: a little more or less is no news. */
 	if (j->io.period_ns > before + before / 4 || j->io.period_ns < before - before / 4)

@@ -41,7 +41,7 @@
 #define SMOOTH_NS INT64_C(117000000) /* of rates: the newest weighs 0.3 after 50 ms */
 #define INSTANCES 0.5		     /* weight of the newest instance in the means */
 
-static const char *job_title(const struct brain_job *j)
+const char *job_title(const struct brain_job *j)
 {
 	return j->title ? j->title : j->name;
 }
@@ -174,6 +174,8 @@ static void take_facts(struct brain *b, struct brain_job *j, const struct sl_job
 	j->nodes = r->nodes;
 	j->weight = r->weight;
 	j->user = (uint64_t)r->uid + 1;
+	if (b->runs.run && (r->name[0] || r->title[0]))
+		period_expect(b, j);
 	take_account(j, r->account);
 	j->user_weight = r->user_weight;
 	j->account_weight = r->account_weight;

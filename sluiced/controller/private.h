@@ -59,6 +59,9 @@ void period_report(struct brain_part *p, const struct sl_job_report *r, uint64_t
 		   sl_time took, sl_time now);
 void period_gone(struct brain_part *p, sl_time now);
 void period_find(struct brain *b, struct brain_job *j, sl_time now);
+const char *job_title(const struct brain_job *j); /* by which it is known when it comes again */
+/* Its user and title are known: until a period is found it has that of its last run. */
+void period_expect(const struct brain *b, struct brain_job *j);
 
 /*
  * policy.c: new policies, by enum policy_stage; NULL: that one stays, or is the default if there is

@@ -99,7 +99,10 @@ static bool put_job(struct json *j, const struct brain *b, const struct brain_jo
 	s.phase_declared = declared;
 	s.phases = (double)job->io.ended;
 	s.period_s = (double)job->io.period_ns / 1e9;
-	s.period_from = job->declared_ns ? "declared" : job->found_ns ? "detected" : NULL;
+	s.period_from = job->declared_ns     ? "declared"
+			: job->from_last_run ? "last run"
+			: job->found_ns	     ? "detected"
+					     : NULL;
 	s.period_found_s = (double)job->found_ns / 1e9;
 	s.period_confidence = job->confidence;
 	s.mean_compute_s = job->mean_compute_s;

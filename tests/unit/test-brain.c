@@ -311,6 +311,38 @@ static void the_period_of_a_job_is_found_and_its_nodes_are_told(void **state)
 	end(b);
 }
 
+static void a_job_is_expected_to_have_the_period_of_its_last_run(void **state)
+{
+	struct brain *b = brain((struct brain_config){ 0 });
+	struct sl_job_orders o = { 0 };
+	sl_time found;
+
+	(void)state;
+	assert_int_equal(runs_begin(&b->runs), 0);
+	work_in_periods(b, 0);
+	found = job(b, 7)->found_ns;
+	assert_false(job(b, 7)->from_last_run);
+	assert_true(b->runs.changed);
+	/* Another number, the same title; others have another user or title. */
+	hear(b, 60000, "name=0",
+	     "job id=8 name=j8 title=j7 clients=1\njob id=9 name=j9 title=j7 uid=5 clients=1\n"
+	     "job id=10 name=j10 clients=1\njob id=11 name=j11 title=j7 clients=1 "
+	     "period=60000000000\n");
+	decide(b, 60000);
+	hear(b, 60500, "name=0", "job id=8 clients=1 inside=1 written=1\n");
+	decide(b, 60500);
+	assert_true(job(b, 8)->from_last_run);
+	/* A change by less than a 20th is not written down. */
+	assert_true(job(b, 8)->io.period_ns > found - found / 20 &&
+		    job(b, 8)->io.period_ns < found + found / 20);
+	assert_true(order(b, 0, 8, &o));
+	assert_int_equal(o.period_ns, job(b, 8)->io.period_ns);
+	assert_int_equal(job(b, 9)->io.period_ns, 0);
+	assert_int_equal(job(b, 10)->io.period_ns, 0);
+	assert_int_equal(job(b, 11)->io.period_ns, 60000 * MS);
+	end(b);
+}
+
 /*
  * 60 s of I/O every 300 s. Of each 2 s of them the job is served for 1.5 s, and then waits for others: their period is
  * not its own.
@@ -463,6 +495,7 @@ int main(void)
 		cmocka_unit_test(nothing_known_nothing_decided),
 		cmocka_unit_test(open_and_close_are_news_each_time),
 		cmocka_unit_test(the_period_of_a_job_is_found_and_its_nodes_are_told),
+		cmocka_unit_test(a_job_is_expected_to_have_the_period_of_its_last_run),
 		cmocka_unit_test(the_turns_of_others_are_no_period_of_a_job_that_waits),
 		cmocka_unit_test(what_the_user_has_declared_is_not_overruled),
 	};
