@@ -13,13 +13,15 @@ void status_members(FILE *f, const struct status *s)
 {
 	const struct status_controller *c = &s->controller;
 	unsigned up = 0;
-	char time[STATUS_CELL], workers[STATUS_CELL];
+	char time[STATUS_CELL], workers[STATUS_CELL], machines[48] = "";
 
 	for (size_t i = 0; i < s->ionodes_count; i++)
 		up += sn_is(s->ionodes[i].state, "up");
 	status_time(time, s->uptime_s);
-	fprintf(f, "Nodes:    %u of %zu up, for %s, %s\n", up, s->ionodes_count, time,
-		status_workers(workers, s->workers));
+	if (s->machines > 1)
+		snprintf(machines, sizeof(machines), "; on one of %.0f machines", s->machines);
+	fprintf(f, "Nodes:    %u of %zu up, for %s, %s%s\n", up, s->ionodes_count, time,
+		status_workers(workers, s->workers), machines);
 	if (!c->state)
 		return;
 	if (!sn_is(c->state, "up")) {

@@ -60,6 +60,10 @@ static void us_controller(const struct up *u, const char *daemon, const struct l
 	us_begin(a, daemon, "controller", m);
 	if (!layer_periods(&u->layer, a->periods))
 		us_add(a, "--periods", a->periods);
+	if (u->hosts.count) {
+		us_add(a, "--listen", u->value[CONFIG_LISTEN] ? u->value[CONFIG_LISTEN] : ":0");
+		us_add(a, "--secret-file", u->value[CONFIG_SECRET_FILE]);
+	}
 	for (int i = CONFIG_NODE_STAGES; i < CONFIG_STAGES; i++)
 		if (u->policy[i])
 			us_add(a, options[i - CONFIG_NODE_STAGES], u->policy[i]);
@@ -94,7 +98,7 @@ static void us_node(const struct up *u, const char *daemon, const struct layer_m
 	us_begin(a, daemon, "ionode", m);
 	memcpy(value, u->value, sizeof(value));
 	value[CONFIG_DIRECTORY] = u->root;
-	config_node_words(&a->config, value, u->policy, u->ionodes);
+	config_node_words(&a->config, value, u->policy, u->machines ? u->machines : u->ionodes);
 	for (unsigned i = 0; i < a->config.count; i++)
 		us_add(a, a->config.word[i], NULL);
 	if (u->layer.system) {
@@ -119,11 +123,17 @@ static void us_node(const struct up *u, const char *daemon, const struct layer_m
 		us_add(a, "--workers", a->workers);
 	}
 	/* Programs on other machines know one address: that of the first. */
-	if (u->value[CONFIG_LISTEN] && !m->suffix[0]) {
+	if (u->value[CONFIG_LISTEN] && !m->suffix[0] && !u->machines) {
 		us_add(a, "--listen", u->value[CONFIG_LISTEN]);
 		us_add(a, "--secret-file", u->value[CONFIG_SECRET_FILE]);
 	}
-	if (u->controller) {
+	if (u->machines)
+		us_add(a, "--stay", NULL);
+	if (u->join) {
+		us_add(a, "--name", u->join_name);
+		us_add(a, "--controller", u->join);
+		us_add(a, "--controller-secret", u->secret);
+	} else if (u->controller) {
 		us_add(a, "--name", m->name);
 		us_add(a, "--controller", controller);
 	}
@@ -258,7 +268,7 @@ int up_start(struct up *u, const char *daemon)
 	if (u->value[CONFIG_INTERCEPT] && strcmp(u->value[CONFIG_INTERCEPT], "auto") != 0 &&
 	    layer_write(&u->layer, "intercept", u->value[CONFIG_INTERCEPT]))
 		return cli_fail(cmd, "cannot write %s/intercept.", u->layer.dir);
-	if (listen && !u->value[CONFIG_SECRET_FILE]) {
+	if ((listen || u->hosts.count) && !u->value[CONFIG_SECRET_FILE]) {
 		if ((status = cli_layer(cmd, layer_secret(&u->layer, u->secret))))
 			return status;
 		u->value[CONFIG_SECRET_FILE] = u->secret;
@@ -266,7 +276,9 @@ int up_start(struct up *u, const char *daemon)
 	status = us_members(u, daemon, s, &started);
 	if (!status)
 		status = us_jobs(u);
-	if (!status && listen)
+	if (!status && u->hosts.count)
+		status = up_hosts(u);
+	else if (!status && listen && !u->machines)
 		status = cli_layer(cmd, layer_note_address(&u->layer, listen));
 	if (!status) {
 		up_settle(&u->layer);

@@ -20,7 +20,7 @@ static const char cmd[] = "up";
 #define LOCK_MS 1000
 
 /* Each key of a layer that is an option has its number. */
-enum { O_KEY = 256, O_POLICY = O_KEY + CONFIG_KEYS };
+enum { O_KEY = 256, O_POLICY = O_KEY + CONFIG_KEYS, O_HOSTS, O_JOIN };
 
 /* ---- what was asked for ---- */
 
@@ -145,6 +145,14 @@ static int up_options(struct up *u, int argc, char **argv)
 		{ "limits", 0, "LIST", .text = &u->limits,
 		  .help = "of each user: jobs=64,connections=256,weight=1, requests=2000 (a "
 			  "second)" },
+		{ "On several machines, which all have DIR", .key = CLI_HEADING },
+		{ "hosts", O_HOSTS, "LIST",
+		  .help = "one node on each, as n1,n2 or n[1-4]; this machine is one of them, and "
+			  "has the controller" },
+		{ "launch", 0, "COMMAND", .text = &u->launch,
+		  .help = "'COMMAND HOST ...' runs a program there (srun in a job of Slurm, else "
+			  "ssh)" },
+		{ "join", O_JOIN, "NAME@HOST:PORT", .help = NULL }, /* what --hosts starts there */
 		{ "For the controller, which there is too if allocate or grant is given",
 		  .key = CLI_HEADING },
 		{ "gap", O_KEY + CONFIG_GAP, "TIME",
@@ -181,8 +189,10 @@ static int up_options(struct up *u, int argc, char **argv)
 	int opt, status;
 
 	while ((opt = cli_next(&command, argc, argv)) > CLI_USAGE) {
-		status =
-			opt == O_POLICY ? up_policy(u, optarg) : up_key(u, cli_find(&command, opt));
+		status = opt == O_POLICY  ? up_policy(u, optarg)
+			 : opt == O_HOSTS ? up_hosts_check(u, optarg)
+			 : opt == O_JOIN  ? up_join_check(u, optarg)
+					  : up_key(u, cli_find(&command, opt));
 		if (status)
 			return status;
 	}
@@ -266,6 +276,26 @@ static void up_shape(struct up *u)
 		u->controller |= u->value[keys[i]] != NULL;
 	for (int i = CONFIG_NODE_STAGES; i < CONFIG_STAGES; i++)
 		u->controller |= u->policy[i] != NULL;
+	if (u->join) { /* as one of so many machines; the rest is for the first of them */
+		u->machines = u->ionodes;
+		u->ionodes = 1;
+	}
+	u->controller = !u->join && (u->controller || u->hosts.count);
+}
+
+static int up_check_hosts(const struct up *u)
+{
+	if (u->launch && !u->hosts.count)
+		return cli_usage(cmd, "--launch is for --hosts.");
+	if (!u->hosts.count && !u->join)
+		return CLI_OK;
+	if (u->system || (u->hosts.count && (u->value[CONFIG_IONODES] || u->join)) ||
+	    config_flag(u->value[CONFIG_STANDBY]) || u->value[CONFIG_TRACE] ||
+	    u->value[CONFIG_SECRET_FILE])
+		return cli_usage(
+			cmd, "--hosts starts one node on each machine and one controller; it "
+			     "does not go with ionodes, standby, trace, secret-file or --system.");
+	return CLI_OK;
 }
 
 /* With --revive all is as it was. */
@@ -345,6 +375,8 @@ static int up_settings(struct up *u)
 				      "gives turns only.");
 	if (!u->system && (u->account || u->admins || u->limits))
 		return cli_usage(cmd, "--account, --admins and --limits are for --system.");
+	if ((status = up_check_hosts(u)))
+		return status;
 	if (*secret && !u->value[CONFIG_LISTEN])
 		return cli_usage(cmd, "a secret is for --listen; there is none.");
 	if ((status = up_check_observe(u)) || (status = up_root(u)) ||
@@ -466,7 +498,9 @@ static void up_say(const struct up *u)
 	if (u->value[CONFIG_CAPACITY] && !sl_parse_rate(u->value[CONFIG_CAPACITY], &bps))
 		snprintf(limit, sizeof(limit), ", at most %s",
 			 sl_format_rate(rate, sizeof(rate), bps));
-	if (u->controller)
+	if (u->machines)
+		snprintf(nodes, sizeof(nodes), ", on %u machines", u->machines);
+	else if (u->controller)
 		snprintf(nodes, sizeof(nodes), ", %u I/O node%s", u->ionodes,
 			 u->ionodes == 1 ? "" : "s");
 	if (u->value[CONFIG_CAPACITY] && check_auto(u->value[CONFIG_CAPACITY]))
@@ -478,7 +512,7 @@ static void up_say(const struct up *u)
 	       "  sluice status%s            shows who does what\n"
 	       "  sluice down%s              stops it\n",
 	       u->layer.name, u->root, nodes, limit, option, option, option);
-	if (u->value[CONFIG_LISTEN])
+	if (u->value[CONFIG_LISTEN] && !u->machines)
 		up_say_address(&u->layer, u->value[CONFIG_SECRET_FILE]);
 }
 
@@ -575,12 +609,16 @@ static int up_bring(struct up *u)
 	if (rc)
 		return cli_fail(cmd, "cannot lock %s/lock: %s.", u->layer.dir, strerror(-rc));
 	status = u->layer.system ? up_give(u, uid, gid) : CLI_OK;
+	if (!status && u->join)
+		status = up_join_secret(u);
 	status = status ? status : up_start(u, daemon);
 	layer_close(&u->layer); /* the members keep their own */
 	if (status)
 		return status;
 	up_say(u);
 	up_warn(u);
+	if (u->join)
+		return up_join_stay(u);
 	return u->dashboard ? up_dashboard(u) : CLI_OK;
 }
 
@@ -596,5 +634,6 @@ int cmd_up(int argc, char **argv)
 	if (!status)
 		status = up_bring(&u);
 	config_free(&u.config);
+	sl_hosts_free(&u.hosts);
 	return cli_end(status);
 }

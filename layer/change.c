@@ -61,9 +61,14 @@ static int ch_capacity(const struct layer *l, const char *key, const char *value
 	struct layer_member m[LAYER_MEMBERS];
 	size_t nodes = layer_nodes(m, layer_members(l, m));
 	uint64_t all = strtoull(value, NULL, 10);
-	char line[64];
+	char line[64], hosts[8];
 	int rc;
 
+	if (layer_read(l, "hosts", hosts, sizeof(hosts)) == 0)
+		return layer_fail(-EOPNOTSUPP,
+				  "layer '%s' is on several machines, each with a part of the %s. "
+				  "Take it down, and start it with another.",
+				  l->name, key);
 	if (!strcmp(value, "auto"))
 		snprintf(line, sizeof(line), "%s auto", key);
 	else

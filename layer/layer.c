@@ -252,9 +252,9 @@ static int la_remove(const char *path, const struct stat *st, int type, struct F
 
 static bool la_left(const char *name, bool all)
 {
-	static const char *const always[] = { "pid",	      "args",	  "root", "listen",
-					      "jobs",	      "set-",	  "node", "controller.",
-					      "standby.sock", "intercept" },
+	static const char *const always[] = { "pid",	      "args",	   "root", "listen",
+					      "jobs",	      "set-",	   "node", "controller.",
+					      "standby.sock", "intercept", "hosts" },
 				 *const last[] = { "log", "secret", "dashboard" };
 
 	for (size_t i = 0; i < sizeof(always) / sizeof(always[0]); i++)

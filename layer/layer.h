@@ -14,6 +14,7 @@
  *	log        what the node says; log.old: what the one before said
  *	listen     where it is reached over TCP; secret: what one has to know for that
  *	jobs       control lines for the jobs of its configuration file
+ *	hosts      the machines of a layer on several (up --hosts); removed: their nodes end
  *	set-*      what its nodes were told since: set-capacity, set-admit, set-share, set-order,
  *	           set-open
  *

@@ -263,7 +263,8 @@ static int status(struct node *n, const struct node_who *who, char **out)
 	}
 	s.bandwidth_bps = (double)bps;
 	s.iops = (double)iops;
-	s.machines = n->site && n->config->layer_nodes ? n->config->layer_nodes : 1;
+	s.machines =
+		(n->site || n->config->stay) && n->config->layer_nodes ? n->config->layer_nodes : 1;
 	if (n->site && !who->admin)
 		put_others(&s, n, who);
 	json_begin(&j, f);

@@ -364,8 +364,8 @@ static void take_period(struct node *n, struct node_job *j, sl_time found, sl_ti
 static void take_map(struct node *n, struct node_job *j, const struct sl_job_orders *o,
 		     uint64_t epoch)
 {
-	/* In a layer for all users each machine has one node, and its programs no other. */
-	if (n->site || o->to_count == UINT32_MAX ||
+	/* Each machine has one node, and its programs no other. */
+	if (n->site || n->config->stay || o->to_count == UINT32_MAX ||
 	    (j->map_count == o->to_count && j->map_turns == o->turns &&
 	     !memcmp(j->map, o->to, sizeof(j->map))))
 		return;

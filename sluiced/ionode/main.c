@@ -391,6 +391,8 @@ static int parse(int argc, char **argv, struct node_config *c)
 		{ "layer-nodes", LAYER_NODES, "N",
 		  .help = "nodes of the layer with a capacity like this one's, of which a min is "
 			  "given (1)" },
+		{ "stay", .flag = &c->stay,
+		  .help = "programs stay with this node: the others are on other machines" },
 		{ "controller-loss", LOSS, "grow|divide", .values = "=grow divide",
 		  .help = "without a controller: up to the capacity of the layer, or no more than "
 			  "this node's (grow)" },

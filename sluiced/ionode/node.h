@@ -221,6 +221,7 @@ struct node_config {
 	uint32_t window;		   /* batches in flight; 0: by measurement */
 	const char *name;		   /* of this node in its layer; NULL: "0" */
 	uint32_t layer_nodes;		   /* of equal capacity in the layer; 0: as 1 */
+	bool stay;			   /* programs do: other nodes are on other machines */
 	const char *controller;		   /* where it is: PATH or HOST:PORT; NULL: none */
 	const char *controller_secret;	   /* file with what it has to be told, over TCP */
 	uint32_t lend_us;		   /* pause of a granted job that others do not get */
