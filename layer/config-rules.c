@@ -90,7 +90,7 @@ static int cr_per(struct sl_yaml *y, const char *key, const yaml_node_t *value, 
 {
 	struct sl_rule *rule = into;
 	unsigned word = 0;
-	int rc = sl_yaml_scalar(y, key, value, "job, user, group, account or layer");
+	int rc = sl_yaml_scalar(y, key, value, "job, user, group, account or rule");
 
 	if (!rc)
 		rc = sl_yaml_word(y, value, sl_rule_pers, &word);
@@ -110,7 +110,7 @@ static int cr_sense(const struct sl_yaml *y, const yaml_node_t *node, const stru
 				   "min and burst are a job's; 'per: %s' goes with max and weight",
 				   sl_rule_pers[rule->per]);
 	if ((rule->says & SL_SAYS_WEIGHT) &&
-	    (rule->per == SL_PER_GROUP || rule->per == SL_PER_LAYER))
+	    (rule->per == SL_PER_GROUP || rule->per == SL_PER_RULE))
 		return sl_yaml_bad(y, node, "a weight is per job, user or account");
 	for (size_t i = 0; i + 1 < c->rules_count; i++)
 		if (!strcmp(c->rules[i].name, rule->name))

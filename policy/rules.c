@@ -11,7 +11,7 @@
  *
  * What a rule says limits what the job asks for:
  *
- *	max, burst   the smaller of both; per: user (group, account, layer): the max is one bucket for
+ *	max, burst   the smaller of both; per: user (group, account, rule): the max is one bucket for
  *	             all jobs of that user to which the rule applies, which the controller divides
  *	             among them and their nodes by what they can use
  *	min          what a job gets without asking, and the most that it may ask for
@@ -32,7 +32,7 @@
 
 const char *const sl_rule_keys[SL_RULE_KEYS + 1] = { "user",	  "group", "account", "qos",
 						     "partition", "job",   "path",    NULL };
-const char *const sl_rule_pers[SL_PERS + 1] = { "job", "user", "group", "account", "layer", NULL };
+const char *const sl_rule_pers[SL_PERS + 1] = { "job", "user", "group", "account", "rule", NULL };
 
 /* The piece up to a comma; *list is behind it afterwards, NULL at the end. */
 static size_t piece(const char **list)

@@ -25,7 +25,7 @@ enum sl_rule_key {
 extern const char *const sl_rule_keys[SL_RULE_KEYS + 1]; /* their names, and NULL */
 
 /* The owner of the max, and of the weight. */
-enum sl_rule_per { SL_PER_JOB, SL_PER_USER, SL_PER_GROUP, SL_PER_ACCOUNT, SL_PER_LAYER, SL_PERS };
+enum sl_rule_per { SL_PER_JOB, SL_PER_USER, SL_PER_GROUP, SL_PER_ACCOUNT, SL_PER_RULE, SL_PERS };
 extern const char *const sl_rule_pers[SL_PERS + 1];
 
 /* What a rule gives; what it does not say anything about is the job's own affair. */

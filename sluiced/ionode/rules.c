@@ -3,7 +3,7 @@
  * Rules of a node, from its configuration file (sluice.yaml): which rule each job has, what it
  * leaves of what the job asks for, and how often and for how long it has held whom.
  *
- * A rule with `per: user` (group, account, layer) has one *bucket* for several jobs: its max is
+ * A rule with `per: user` (group, account, rule) has one *bucket* for several jobs: its max is
  * that of all of them together. Jobs have a limit of their own in the scheduler, so a bucket is
  * divided among its jobs, anew every DIVIDE_NS: those that can use all they get have equal parts by
  * weight, others what they use and a quarter more (policy/machine/divide.c). Of a layer with several nodes

@@ -107,6 +107,31 @@ write() { # file, megabytes: milliseconds
 	[ "$(job a:ckpt .max_bps)" -eq 0 ]
 }
 
+@test "a rule for parts limits files by path, of all jobs of a user together" {
+	up <<-END
+		tags:
+		  - {tag: ckpt, path: "ckpt-*"}
+		rules:
+		  - {name: checkpoints, job: "*:ckpt", max: 10MiB, per: user}
+	END
+	mkdir "$DIR/ckpt-1" "$DIR/ckpt-2"
+	export -f write
+	local begin=${EPOCHREALTIME/./} n
+	for n in 1 2; do
+		# shellcheck disable=SC2016 # the shell of the job expands it
+		"$SLUICE" run --job a$n -- bash -c 'write "$0/ckpt-$1/x" 10; write "$0/other-$1" 20' "$DIR" $n 3>&- &
+		LOADS+=($!)
+	done
+	wait "${LOADS[@]}"
+	[ $((${EPOCHREALTIME/./} - begin)) -ge 1600000 ] # each alone would need 1 s
+	for n in 1 2; do
+		until_true wrote a$n:ckpt $((10 << 20))
+		until_true wrote a$n $((20 << 20))
+		[ "$(job a$n:ckpt .rule)" = '"checkpoints"' ]
+		[ "$(job a$n .rule)" = null ]
+	done
+}
+
 @test "a part has a min, a weight and a place in the report of its own" {
 	up <<-END
 		capacity: 100MB/s

@@ -394,7 +394,7 @@ static void a_rule_with_a_mistake_is_refused_with_its_line(void **state)
 		{ "rules:\n  - per: everybody", "s.yaml:2: rules[0].per:", "account" },
 		{ "rules:\n  - {min: 5M, max: 4M}", "s.yaml:2:", "min is more than max" },
 		{ "rules:\n  - {min: 5M, per: user}", "s.yaml:2:", "a job's" },
-		{ "rules:\n  - {weight: 5, per: layer}", "s.yaml:2:", "per job, user or account" },
+		{ "rules:\n  - {weight: 5, per: rule}", "s.yaml:2:", "per job, user or account" },
 		{ "rules:\n  - {weight: 0}", "s.yaml:2: rules[0].weight:", "" },
 		{ "rules:\n  - {name: a}\n  - {name: a}", "s.yaml:3:", "in line 2" },
 		{ "rules:\n  - {name: '2'}\n  - {max: 1M}", "s.yaml:3:", "in line 2" },

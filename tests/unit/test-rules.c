@@ -147,7 +147,7 @@ static void a_max_per_user_is_a_bucket_and_not_the_jobs_max(void **state)
 	assert_int_not_equal(sl_rule_bucket(&rule, &bob), id);
 	rule.per = SL_PER_ACCOUNT;
 	assert_int_equal(sl_rule_bucket(&rule, &bob), sl_rule_bucket(&rule, &alice));
-	rule.per = SL_PER_LAYER;
+	rule.per = SL_PER_RULE;
 	bob.value[SL_RULE_ACCOUNT] = "dlr";
 	assert_int_equal(sl_rule_bucket(&rule, &bob), sl_rule_bucket(&rule, &alice));
 	rule.per = SL_PER_JOB;
