@@ -295,6 +295,20 @@ print(h)')"
 	audited ".uid == $ALICE and .job == \"79\" and .verdict == \"refused\" and (.why | tostring | test(\"control group\"))"
 }
 
+@test "so it is in a control group of version 2" {
+	group=$BATS_TEST_TMPDIR/v2/system.slice/sluice$$_slurmstepd.scope/job_87/step_0/user/task_0
+	mkdir "$BATS_TEST_TMPDIR/v2"
+	v2() { # a command that sees the hierarchy; it is mounted for this alone
+		unshare --mount sh -c 'mount -t cgroup2 none "$0" && exec "$@"' "$BATS_TEST_TMPDIR/v2" "$@"
+	}
+	v2 mkdir -p "$group" 2>/dev/null || skip "no control groups that can be made here"
+	# shellcheck disable=SC2016 # for that shell
+	v2 sh -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' "$group" setpriv --reuid $ALICE --regid $ALICE --clear-groups \
+		env SLURM_JOB_ID=88 "$SLUICE" run -- dd if=/dev/zero of="$SITE_DIR/s" bs=64K count=16 status=none
+	v2 rmdir -p "$group" 2>/dev/null || true # up to what is the machine's
+	[ "$(as $ALICE "$SLUICE" status --json | jq -c '[.jobs[] | select(.job | test("^8[78]$")) | [.job, .write_bytes]]')" = '[["87",1048576]]' ]
+}
+
 @test "a login shell is a job that is called as its session" {
 	group=/sys/fs/cgroup/freezer/user.slice/user-$ALICE.slice/session-77.scope
 	mkdir -p "$group" 2>/dev/null || skip "no control groups that can be made here"
