@@ -88,8 +88,10 @@ struct cli_command {
  */
 int cli_next(const struct cli_command *command, int argc, char **argv);
 const struct cli_option *cli_find(const struct cli_command *command, int key);
-extern bool cli_describes;			/* --help prints rows for completion/, not a text */
-extern const struct cli_command *cli_described; /* the last that did either */
+extern bool cli_describes; /* --help prints rows for completion/, not a text */
+/* Of the last command whose rows were printed: its words that have a help of their own, up to a NULL. */
+#define CLI_NESTED 16
+extern const char *cli_nested[CLI_NESTED + 1];
 static inline int cli_end(int status)
 {
 	return status < 0 ? CLI_OK : status;

@@ -14,7 +14,7 @@
 #define HELP_OPTION 'h'
 
 bool cli_describes;
-const struct cli_command *cli_described;
+const char *cli_nested[CLI_NESTED + 1];
 
 static const struct cli_option help_option = { "help", HELP_OPTION, .help = "this text" };
 
@@ -175,6 +175,8 @@ static void op_all_option_rows(const struct cli_command *c, const char *word)
  */
 static void op_rows(const struct cli_command *c)
 {
+	size_t nested = 0;
+
 	op_all_option_rows(c, "");
 	for (const struct cli_option *o = c->options; o->name; o++) {
 		if (o->key != CLI_WORD)
@@ -189,7 +191,10 @@ static void op_rows(const struct cli_command *c)
 		printf("%s\t%s\t%s\n", *o->name == '-' ? "mode" : "sub", c->name, o->name);
 		if (!c->nested)
 			op_all_option_rows(c, o->name);
+		else if (nested < CLI_NESTED)
+			cli_nested[nested++] = o->name;
 	}
+	cli_nested[nested] = NULL;
 	if (c->takes)
 		printf("takes\t%s\t%s\n", c->name, c->takes);
 }
@@ -316,7 +321,6 @@ int cli_next(const struct cli_command *c, int argc, char **argv)
 			return op_wrong(c, argv, found);
 		if (found == &help_option) {
 			(cli_describes ? op_rows : op_help)(c);
-			cli_described = c;
 			return -1;
 		}
 		end = op_take(c, found);

@@ -26,6 +26,8 @@ int cmd_demo(int argc, char **argv)
 	};
 	int status = cli_next(&command, argc, argv);
 
+	if (status < 0 && !cli_describes)
+		demo_next();
 	if (status)
 		return cli_end(status);
 	if (!dir)

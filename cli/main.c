@@ -83,7 +83,7 @@ static int mn_version(void)
 static int mn_completion(void)
 {
 	static char help[] = "--help";
-	const struct cli_command *described;
+	const char *nested[CLI_NESTED + 1];
 	const struct sl_policy *p;
 
 	cli_describes = true;
@@ -94,15 +94,12 @@ static int mn_completion(void)
 		char *name = (char *)(uintptr_t)commands[i].name;
 
 		printf("command\t%s\t%s\n", name, commands[i].summary);
+		cli_nested[0] = NULL;
 		mn_run(&commands[i], 2, (char *[]){ name, help, NULL });
-		described = cli_described;
-		for (const struct cli_option *o = described->options; described->nested && o->name;
-		     o++) {
-			char *word = (char *)(uintptr_t)o->name;
-
-			if (o->key == CLI_WORD)
-				mn_run(&commands[i], 3, (char *[]){ name, word, help, NULL });
-		}
+		memcpy(nested, cli_nested, sizeof(nested)); /* the next ones have none */
+		for (const char **word = nested; *word; word++)
+			mn_run(&commands[i], 3,
+			       (char *[]){ name, (char *)(uintptr_t)*word, help, NULL });
 	}
 	return CLI_OK;
 }
