@@ -44,20 +44,21 @@ static void report(char *text)
 			sl_report_put_job(f, &l.job);
 		fclose(f);
 		at = out;
-		if (what == SL_LINE_NODE || what == SL_LINE_JOB) {
+		if (what == SL_LINE_NODE || what == SL_LINE_JOB)
 			CHECK(sl_report_next(&at, &again) == what && !*at);
+		if (what == SL_LINE_NODE)
 			CHECK(!strcmp(l.node.name, again.node.name) &&
 			      !strcmp(l.node.socket, again.node.socket) &&
 			      !strcmp(l.node.tcp, again.node.tcp) &&
 			      l.node.life == again.node.life &&
 			      l.node.capacity_bps == again.node.capacity_bps);
+		if (what == SL_LINE_JOB)
 			CHECK(!strcmp(l.job.name, again.job.name) &&
 			      !strcmp(l.job.title, again.job.title) &&
 			      !strcmp(l.job.map, again.job.map) && l.job.id == again.job.id &&
 			      l.job.idle_ns == again.job.idle_ns &&
 			      l.job.inside == again.job.inside && l.job.phase == again.job.phase &&
 			      !memcmp(l.job.moved, again.job.moved, sizeof(l.job.moved)));
-		}
 		free(out);
 	}
 	CHECK(what == SL_LINE_END || what == -EPROTO);
