@@ -6,9 +6,10 @@
  * again, what is in flight stays, and the fence knows of it. So a request costs what it costs
  * under that policy, plus the detector; and nothing has to be kept in two queues.
  *
- * The pattern is looked at when a batch is done, first after 64 requests, then half as often each
- * time that it is still the same, down to every 1024th request: a look takes a microsecond. All
- * inputs are the calls of the scheduler, so the same calls give the same choices.
+ * After 8 requests the tree is asked whether the pattern, which is not known yet, matters: a run may
+ * be short, and processes that have once fallen out of step find back slowly. The pattern is looked at
+ * when a batch is done, first after 64 requests more, then half as often each time that it is still
+ * the same, down to every 1024th request: a look takes a microsecond. All inputs are the calls of the scheduler, so the same calls give the same choices.
  *
  * The ratio is asked for at the mean size of requests. Where it is not known, the tree is asked
  * without it.
@@ -20,6 +21,7 @@
 
 #include "sched/sched.h"
 
+#define GUESS	   8 /* requests; until then it is to-agg */
 #define FIRST_LOOK 64
 #define LAST_LOOK  1024
 
@@ -62,7 +64,7 @@ void sl_choice_begin(struct sl_sched *s, struct sl_lane *l, const struct sl_spec
 	c = &s->choices[l->index];
 	*c = (struct sl_choice){ .advisor = sl_advisor_find(s, order->values[SL_P_TREE]),
 				 .values = order->values,
-				 .look = FIRST_LOOK,
+				 .look = GUESS,
 				 .between = FIRST_LOOK,
 				 .ratio = NAN };
 	l->choice = c;
@@ -119,6 +121,18 @@ static uint32_t look_context(const struct sl_access_pattern *p, unsigned arm)
 	return 1 + (p->op | (uint32_t)p->spatial << 1 | (uint32_t)p->size << 3 | arm << 5);
 }
 
+/* What the tree says of this device whatever the pattern will be; else it stays as it is. */
+static bool guess(struct sl_choice *c, struct sl_access_pattern *p, double ratio)
+{
+	double share[SL_AUTO_ARMS];
+	unsigned arm;
+
+	p->spatial = SL_ACCESS_CONTIGUOUS;
+	arm = sl_advisor_ask(c->advisor, p, ratio, share);
+	p->spatial = SL_ACCESS_STRIDED;
+	return sl_advisor_ask(c->advisor, p, ratio, share) == arm && sl_auto_guess(&c->by, arm);
+}
+
 static bool look(struct sl_sched *s, struct sl_lane *l)
 {
 	struct sl_choice *c = l->choice;
@@ -133,9 +147,15 @@ static bool look(struct sl_sched *s, struct sl_lane *l)
 	if (!watch)
 		return false;
 	sl_access_get(watch, &p);
-	if (p.spatial == SL_ACCESS_UNKNOWN)
+	if (p.files == 0)
 		return false;
+	if (p.requests < FIRST_LOOK)
+		p.spatial = SL_ACCESS_UNKNOWN;
 	ratio = ratio_of(s, c, p.op, p.request_bytes);
+	if (p.spatial == SL_ACCESS_UNKNOWN) {
+		c->look = p.requests < FIRST_LOOK ? FIRST_LOOK - (uint32_t)p.requests : FIRST_LOOK;
+		return guess(c, &p, ratio);
+	}
 	arm = sl_advisor_ask(c->advisor, &p, ratio, share);
 	changes = sl_auto_advise(&c->by, arm, share, look_context(&p, arm));
 	if (c->by.doubt != c->by.context)

@@ -91,7 +91,7 @@ static sl_time excuse(struct hx_world *w, unsigned job)
 		at = (sl_time)v->job[job].tag + 3;
 		end = at > end ? at : end;
 	}
-	if (hx_is(order, "mlf") || hx_is(order, "aioli")) {
+	if (hx_is(order, "mlf") || hx_is(order, "aioli") || hx_is(order, "auto")) {
 		/* In the pool, whatever happens to another job can make it wait. */
 		at = hx_in_pool(w, j) ? v->changed : v->job[job].changed;
 		if (j->conf.max_bps && v->job[job].tag > (long double)at)
@@ -148,6 +148,9 @@ static void nothing(struct hx_world *w)
 		sl_time end;
 
 		if (!w->jobs[i].present || !hx_sendable(w, i))
+			continue;
+		/* It may have chosen aioli, which has one batch in flight. */
+		if (w->nflights && hx_is(hx_order_of(w, &w->jobs[i]), "auto"))
 			continue;
 		v->idle_nulls++;
 		end = excuse(w, i);

@@ -43,8 +43,8 @@ static void a_waiting_queue_does_not_hold_up_the_others(void **state)
 	rig_serve(g, SL_READ, B, 0, K, 1);
 	rig_nothing(g, 500 * US);
 	g->now = 300 * US;
-	rig_put(g, SL_READ, B, 50 * K, K);
-	rig_serve(g, SL_READ, B, 50 * K, K, 1);
+	rig_put(g, SL_READ, B, 50 * M, K);
+	rig_serve(g, SL_READ, B, 50 * M, K, 1);
 	rig_nothing(g, 500 * US);
 	g->now = 500 * US;
 	rig_serve(g, SL_READ, A, NEXT, K, 1);

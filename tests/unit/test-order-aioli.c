@@ -4,7 +4,7 @@
  * carry on, waits for more and for the late one of a stream.
  */
 #define POLICY sl_order_aioli
-#define NEXT   (100 * K) /* where the quantum left over from the four does not reach */
+#define NEXT   (100 * M) /* another place: no shift */
 #include "tests/unit/order-waits.h"
 
 static void quantum_without_waits(struct rig *g, int64_t bytes)
@@ -223,24 +223,24 @@ static void many_runs_of_one_queue_are_one_visit(void **state)
 
 /* ---- waits ---- */
 
-/* At 100K, where the quantum left over from the four does not reach. */
+/* At 100M, which is another place: no shift. */
 static void a_queue_waits_for_as_many_as_last_time_but_not_for_ever(void **state)
 {
 	struct rig *g = *state;
 
 	four_were_served(g, A);
 	g->now = 1 * MS;
-	rig_put(g, SL_READ, A, 100 * K, K);
+	rig_put(g, SL_READ, A, 100 * M, K);
 	rig_nothing(g, 1 * MS + 500 * US);
 	g->now += 200 * US;
-	rig_put(g, SL_READ, A, 101 * K, K); /* two of four */
+	rig_put(g, SL_READ, A, 100 * M + 1 * K, K); /* two of four */
 	rig_nothing(g, 1 * MS + 500 * US);
 	g->now = 1 * MS + 500 * US;
-	rig_serve(g, SL_READ, A, 100 * K, 2 * K, 2);
-	rig_put(g, SL_READ, A, 200 * K, K); /* two were all: two are expected */
+	rig_serve(g, SL_READ, A, 100 * M, 2 * K, 2);
+	rig_put(g, SL_READ, A, 200 * M, K); /* two were all: two are expected */
 	rig_nothing(g, 2 * MS);
-	rig_put(g, SL_READ, A, 201 * K, K);
-	rig_serve(g, SL_READ, A, 200 * K, 2 * K, 2);
+	rig_put(g, SL_READ, A, 200 * M + 1 * K, K);
+	rig_serve(g, SL_READ, A, 200 * M, 2 * K, 2);
 }
 
 static void a_vain_wait_is_not_repeated(void **state)
@@ -248,12 +248,12 @@ static void a_vain_wait_is_not_repeated(void **state)
 	struct rig *g = *state;
 
 	four_were_served(g, A);
-	rig_put(g, SL_READ, A, 100 * K, K);
+	rig_put(g, SL_READ, A, 100 * M, K);
 	rig_nothing(g, 500 * US);
 	g->now = 500 * US;
-	rig_serve(g, SL_READ, A, 100 * K, K, 1);
-	rig_put(g, SL_READ, A, 200 * K, K);
-	rig_serve(g, SL_READ, A, 200 * K, K, 1);
+	rig_serve(g, SL_READ, A, 100 * M, K, 1);
+	rig_put(g, SL_READ, A, 200 * M, K);
+	rig_serve(g, SL_READ, A, 200 * M, K, 1);
 }
 
 /* The same, and A has 40 runs, all older than B's. */
@@ -263,7 +263,7 @@ static void a_waiting_queue_of_many_runs_does_not_hold_up_the_others(void **stat
 
 	four_were_served(g, A);
 	for (uint64_t i = 0; i < 40; i++)
-		rig_put(g, SL_READ, A, 100 * K + 2 * i * K, K);
+		rig_put(g, SL_READ, A, 100 * M + 2 * i * K, K);
 	rig_put(g, SL_READ, B, 0, K);
 	rig_serve(g, SL_READ, B, 0, K, 1);
 	rig_nothing(g, 500 * US);
@@ -282,12 +282,12 @@ static void a_wait_that_is_over_gives_a_batch_behind_one_that_is_not(void **stat
 
 	four_were_served(g, A);
 	four_were_served(g, B);
-	rig_put(g, SL_READ, B, 100 * K, K);
-	cut = rig_put(g, SL_READ, B, 101 * K, K);
-	rig_put(g, SL_READ, B, 102 * K, K);
+	rig_put(g, SL_READ, B, 100 * M, K);
+	cut = rig_put(g, SL_READ, B, 100 * M + 1 * K, K);
+	rig_put(g, SL_READ, B, 100 * M + 2 * K, K);
 	for (uint64_t i = 0; i < 30; i++)
-		rig_put(g, SL_READ, B, 200 * K + 2 * i * K, K);
-	rig_put(g, SL_READ, A, 100 * K, K);
+		rig_put(g, SL_READ, B, 200 * M + 2 * i * K, K);
+	rig_put(g, SL_READ, A, 100 * M, K);
 	rig_nothing(g, 500 * US); /* both wait */
 	g->now = 100 * US;
 	rig_cancel(g, cut);
@@ -305,7 +305,7 @@ static void cancelling_a_request_ends_the_wait_of_its_queue(void **state)
 	struct rig *g = *state;
 
 	four_were_served(g, A);
-	rig_put(g, SL_READ, A, 100 * K, K);
+	rig_put(g, SL_READ, A, 100 * M, K);
 	rig_nothing(g, 500 * US);
 	rig_cancel(g, &g->request[4]);
 	rig_nothing(g, SL_NEVER);
@@ -314,17 +314,17 @@ static void cancelling_a_request_ends_the_wait_of_its_queue(void **state)
 	rig_nothing(g, SL_NEVER);
 }
 
-/* The wait ends early, because four arrive at 200K; what is next has waited, and goes. */
+/* The wait ends early, because four arrive at 200M; what is next has waited, and goes. */
 static void a_run_that_has_waited_does_not_wait_again(void **state)
 {
 	struct rig *g = *state;
 
 	four_were_served(g, A);
-	rig_put(g, SL_READ, A, 100 * K, K);
+	rig_put(g, SL_READ, A, 100 * M, K);
 	rig_nothing(g, 500 * US);
-	for (uint64_t i = 200; i < 204; i++)
-		rig_put(g, SL_READ, A, i * K, K);
-	rig_serve(g, SL_READ, A, 100 * K, K, 1);
+	for (uint64_t i = 0; i < 4; i++)
+		rig_put(g, SL_READ, A, 200 * M + i * K, K);
+	rig_serve(g, SL_READ, A, 100 * M, K, 1);
 }
 
 /* ---- shifts ---- */
@@ -380,17 +380,54 @@ static void a_late_one_that_does_not_come_is_waited_for_once(void **state)
 	rig_nothing(g, 500 * US);
 	g->now = 500 * US;
 	rig_serve(g, SL_READ, A, 4 * M, M, 1);
-	rig_put(g, SL_READ, A, 6 * M, M); /* there is no stream any more */
-	rig_serve(g, SL_READ, A, 6 * M, M, 1);
 }
 
-static void there_is_no_shift_without_a_stream(void **state)
+/* Until a batch begins again where one has ended. */
+static void eight_waits_in_vain_are_enough(void **state)
+{
+	struct rig *g = *state;
+	uint64_t at = 0;
+
+	a_stream(g, 1);
+	for (unsigned i = 0; i < 8; i++) {
+		at += 2 * M;
+		rig_put(g, SL_READ, A, at, M);
+		rig_nothing(g, g->now + 500 * US);
+		g->now += 500 * US;
+		rig_serve(g, SL_READ, A, at, M, 1);
+	}
+	rig_put(g, SL_READ, A, at + 2 * M, M);
+	rig_serve(g, SL_READ, A, at + 2 * M, M, 1);
+	rig_put(g, SL_READ, A, at + 3 * M, M);
+	rig_serve(g, SL_READ, A, at + 3 * M, M, 1);
+	rig_put(g, SL_READ, A, at + 5 * M, M);
+	rig_nothing(g, g->now + 500 * US);
+}
+
+/* Who waits at 3M cannot be who should have come at 6M. */
+static void what_was_passed_by_goes_before_a_wait(void **state)
 {
 	struct rig *g = *state;
 
-	a_stream(g, 1);
-	rig_put(g, SL_READ, A, 2 * M, M);
-	rig_serve(g, SL_READ, A, 2 * M, M, 1);
+	rig_put(g, SL_READ, A, 5 * M, M);
+	rig_serve(g, SL_READ, A, 5 * M, M, 1);
+	rig_put(g, SL_READ, A, 3 * M, M);
+	rig_put(g, SL_READ, A, 7 * M, M);
+	rig_serve(g, SL_READ, A, 3 * M, M, 1);
+}
+
+/* It does not if it is younger: in turn, or one process could keep the others waiting. */
+static void what_came_later_behind_does_not_go_first(void **state)
+{
+	struct rig *g = *state;
+
+	rig_put(g, SL_READ, A, 5 * M, M);
+	rig_serve(g, SL_READ, A, 5 * M, M, 1);
+	rig_put(g, SL_READ, A, 7 * M, M);
+	rig_put(g, SL_READ, A, 3 * M, M);
+	rig_nothing(g, 500 * US);
+	g->now = 500 * US;
+	rig_serve(g, SL_READ, A, 7 * M, M, 1);
 }
 
 /* Beyond one batch (4M) it is another place, not a late request; and behind it is one, too. */
@@ -455,7 +492,9 @@ int main(void)
 		CASE(the_late_one_of_a_stream_is_waited_for),
 		CASE(the_late_one_of_a_stream_ends_the_wait_at_once),
 		CASE(a_late_one_that_does_not_come_is_waited_for_once),
-		CASE(there_is_no_shift_without_a_stream),
+		CASE(eight_waits_in_vain_are_enough),
+		CASE(what_was_passed_by_goes_before_a_wait),
+		CASE(what_came_later_behind_does_not_go_first),
 		CASE(a_jump_is_no_shift),
 		CASE(a_request_older_than_the_limit_goes_first),
 		CASES_OF_WAITS,

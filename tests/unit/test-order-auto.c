@@ -423,7 +423,7 @@ static void a_change_keeps_what_waits(void **state)
 		b->now += US;
 	}
 	for (; (batch = sl_next(b->s, b->now, NULL)); got += batch->count) {
-		assert_string_equal(pattern(b).order, got < 64 ? "to-agg" : "sjf");
+		assert_string_equal(pattern(b).order, got < 8 ? "to-agg" : "sjf");
 		assert_int_equal(batch->offset, got * 16 * K);
 		assert_int_equal(sl_done(b->s, batch, b->now), 0);
 		b->now += US;

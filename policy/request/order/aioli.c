@@ -12,8 +12,11 @@
  * enough; B gets 64K and goes. When it is done, A gets 128K, has 192K, and goes with 64K left;
  * if A[128K,192K) has come by then, it is next.
  *
- * Shift: batches of a stream that ended at 1M, and the run at hand begins a little later: the
- * process that should have sent 1M is late, and serving the others first would cost two seeks.
+ * Shift: the last batch ended at 1M, and the run at hand begins a little later: the process that
+ * should have sent 1M is late, or has only just got its answer, and serving the others first would
+ * cost two seeks. Processes that stride through a file together find into step by that. What was
+ * passed by, and is older than the run at hand, goes before it: nobody can be waited for that waits.
+ * One wait for each end of a batch; after eight in vain there is one in 256 batches.
  *
  * Departures: the paper grants to all queues in each round, O(files); here to those considered,
  * in arrival order all the same, and after SL_QUANTUM_VISITS too small grants one goes anyway.
@@ -22,6 +25,8 @@
  * serve what was waiting in the flow when it came.
  */
 #include "policy/request/order/quantum.h"
+
+#define VAIN_WAITS 8 /* then one in 256 batches */
 
 struct aioli_state {
 	struct sl_tree queues;	/* to consider, by the number of their oldest request */
@@ -92,14 +97,28 @@ static void aioli_place(struct aioli_state *st, struct sl_queue *q)
 	q->linked = 1;
 }
 
+/*
+ * Where the next batch seeks in any case, what was passed by and is older goes first: its
+ * process will soon be where the others are.
+ */
+static struct sl_run *aioli_head(const struct sl_flow *f, const struct sl_queue *q)
+{
+	struct sl_run *run = sl_queue_head(q), *first = sl_range_run(sl_tree_first(&q->runs));
+
+	return run->range.lo != q->end && first->number < run->number &&
+			       run->range.lo - first->range.lo <= f->batch_bytes
+		       ? first
+		       : run;
+}
+
 static void aioli_changed(struct sl_flow *f, struct sl_queue *q, struct sl_run *joined, sl_time now)
 {
-	bool come = !joined || joined->batch.count >= q->expected || joined->range.lo == q->end ||
-		    sl_run_full(f, joined);
+	bool come = !joined || joined->range.lo == q->end || sl_run_full(f, joined) ||
+		    (joined->batch.count >= q->expected && !q->shift);
 
 	(void)now;
 	if (q->waiting && come && joined)
-		sl_queue_head(q)->waited = 1; /* what the queue waited for is here */
+		aioli_head(f, q)->waited = 1; /* what the queue waited for is here */
 	if (!q->waiting || come)
 		aioli_place(aioli_state(f), q);
 }
@@ -137,7 +156,9 @@ static struct sl_run *aioli_carry_on(struct sl_flow *f)
 
 static bool aioli_shift(const struct sl_flow *f, const struct sl_queue *q, const struct sl_run *run)
 {
-	return q->streak && run->range.lo > q->end && run->range.lo - q->end <= f->batch_bytes;
+	return q->end && q->asked != q->end && q->vain < VAIN_WAITS && f->values[SL_P_WAIT_US] &&
+	       !sl_run_full(f, run) && run->range.lo > q->end &&
+	       run->range.lo - q->end <= f->batch_bytes;
 }
 
 static void aioli_wait(struct sl_flow *f, struct sl_queue *q, sl_time now)
@@ -157,15 +178,22 @@ static struct sl_run *aioli_choose(struct sl_flow *f, sl_time now)
 
 	for (unsigned small = 0; at; at = next) {
 		struct sl_queue *q = sl_container(at, struct sl_queue, key);
-		struct sl_run *run = sl_queue_head(q);
+		struct sl_run *run = aioli_head(f, q);
+		bool shift;
 
 		next = sl_tree_next(at);
 		if (!sl_quantum_visit(f, q, run) && ++small < SL_QUANTUM_VISITS) {
 			next = next ? next : sl_tree_first(&st->queues); /* another round */
 			continue;
 		}
-		if (!sl_quantum_wait(f, q, run, aioli_shift(f, q, run)))
+		shift = aioli_shift(f, q, run);
+		if (!shift && !sl_quantum_wait(f, q, run, false))
 			return run;
+		q->shift = shift;
+		if (shift) {
+			q->vain++;
+			q->asked = q->end;
+		}
 		aioli_wait(f, q, now);
 		next = next ? next : sl_tree_first(&st->queues);
 	}
@@ -180,7 +208,7 @@ static struct sl_run *aioli_next(struct sl_flow *f, sl_time now)
 
 	while (!sl_list_empty(&st->waiting) && aioli_queue(st->waiting.next)->until <= now) {
 		q = aioli_queue(st->waiting.next);
-		sl_queue_head(q)->waited = 1; /* it may be another one than when the wait began */
+		aioli_head(f, q)->waited = 1; /* it may be another one than when the wait began */
 		aioli_place(st, q);
 	}
 	if (!sl_run_aged(f, run, now)) {
@@ -195,6 +223,10 @@ static struct sl_run *aioli_next(struct sl_flow *f, sl_time now)
 	st->carry = st->left > 0 ? q : NULL;
 	sl_flow_take(f, run);
 	sl_quantum_used(q, run);
+	if (q->streak)
+		q->vain = 0;
+	else if (++q->batches == 0 && q->vain)
+		q->vain--;
 	aioli_place(st, q);
 	return run;
 }

@@ -113,6 +113,12 @@ bool sl_auto_advise(struct sl_auto *a, unsigned arm, const double share[SL_AUTO_
 	return run_arm(a, arm);
 }
 
+/* Before the pattern is known; nothing is measured until then. */
+bool sl_auto_guess(struct sl_auto *a, unsigned arm)
+{
+	return !a->known && run_arm(a, arm);
+}
+
 /* ---- spans and trials ---- */
 
 static void elapse(struct sl_auto *a, sl_time ns)

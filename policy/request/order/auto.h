@@ -64,6 +64,8 @@ int sl_auto_find(const char *name); /* an arm, or -1 */
  */
 bool sl_auto_advise(struct sl_auto *a, unsigned arm, const double share[SL_AUTO_ARMS],
 		    uint32_t context);
+/* Before that: an arm by what is known already. True: another arm runs from now on. */
+bool sl_auto_guess(struct sl_auto *a, unsigned arm);
 /* The stream's first batch goes while none is in flight. alone: nobody else was served since. */
 void sl_auto_sent(struct sl_auto *a, bool alone, sl_time now);
 /* A batch is done; `waiting` requests are still there. True: another arm runs from now on. */

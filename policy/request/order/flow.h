@@ -64,10 +64,14 @@ struct sl_queue {
 	int64_t granted;   /* bytes granted to it in all its visits */
 	int64_t step;	   /* bytes of the next grant */
 	sl_time until;	   /* it waits for a better batch until then */
+	uint64_t asked;	   /* aioli: it waited when its last batch ended here */
 	uint32_t expected; /* requests in its last batch */
 	uint32_t streak;   /* batches that began where the one before had ended */
 	uint8_t linked;
 	uint8_t waiting;
+	uint8_t shift;	 /* aioli: it waits for the run that begins at `end` */
+	uint8_t vain;	 /* aioli: such waits since a batch last began where one had ended */
+	uint8_t batches; /* aioli: which did not */
 };
 
 struct sl_file {
