@@ -92,11 +92,8 @@ static sl_time excuse(struct hx_world *w, unsigned job)
 		end = at > end ? at : end;
 	}
 	if (hx_is(order, "mlf") || hx_is(order, "aioli") || hx_is(order, "auto")) {
-		/*
-		 * In the pool, whatever happens to another job can make it wait; and with fair a
-		 * job may first be asked when another one has been served.
-		 */
-		at = hx_in_pool(w, j) || hx_is(w->share, "fair") ? v->changed : v->job[job].changed;
+		/* In the pool, whatever happens to another job can make it wait. */
+		at = hx_in_pool(w, j) ? v->changed : v->job[job].changed;
 		if (j->conf.max_bps && v->job[job].tag > (long double)at)
 			at = (sl_time)v->job[job].tag + 3;
 		if (j->grant_bps != SL_GRANT_NONE && j->grant_until > at)
