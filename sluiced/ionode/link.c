@@ -271,16 +271,23 @@ static void remember(struct line *l, const struct sl_node_report *r, uint32_t jo
 	l->whole = false;
 }
 
+static void cut(sl_time *until, sl_time latest)
+{
+	if (*until > latest)
+		*until = latest;
+}
+
 /*
  * The connection has ended, or I/O has been reported: orders for a node without work hold for longer than
  * LEASE_NS, and no more than that is left of them now. The lock is held.
  */
 static void cut_lease(struct link *l, sl_time now)
 {
-	if (l->until > now + LEASE_NS)
-		l->until = now + LEASE_NS;
-	if (l->dead_at > now + SILENT_NS)
-		l->dead_at = now + SILENT_NS;
+	cut(&l->until, now + LEASE_NS);
+	cut(&l->ops_until, now + LEASE_NS);
+	cut(&l->dead_at, now + SILENT_NS);
+	for (struct node_job *j = l->node->jobs; j; j = j->next)
+		cut(&j->bucket_until, now + LEASE_NS);
 }
 
 static int report(struct line *l)
@@ -511,7 +518,7 @@ static void obey(struct line *from, char *text)
 		return;
 	}
 	if (what > 0) {
-		news = what != SL_LINE_EPOCH || line.epoch.order != l->order ||
+		news = what != SL_LINE_EPOCH || line.epoch.order != l->order || line.epoch.whole ||
 		       line.epoch.open != l->open || line.epoch.ops_draw != l->ops_draw;
 		take_layer(from, what, &line);
 	}
