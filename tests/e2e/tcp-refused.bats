@@ -149,6 +149,12 @@ resident_kb() {
 	serves
 }
 
+@test "a single client that asks for more at once than there is room for is not left waiting" {
+	tcp_start
+	[ "$(peer burst file "$INO")" -lt 8 ] # ten bursts; each waited for seconds
+	node_stop
+}
+
 @test "a client that is killed leaves nothing at the node" {
 	tcp_start --capacity 1M
 	# The node keeps what it needs for a first client.

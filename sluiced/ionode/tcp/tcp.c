@@ -486,6 +486,14 @@ static bool on_peer(struct tcp_loop *l, struct tcp_peer *p, uint32_t events)
 	return true;
 }
 
+/* What an event has led to. False: the loop has another thread now. */
+static bool follow_up(struct tcp_loop *l)
+{
+	flush_all(l);
+	l->freed |= l->starved;
+	return !l->freed || !l->reading || resume(l);
+}
+
 /* Peers first: there is one event at most for each, and only that frees it. */
 static bool on_events(struct tcp_loop *l, const struct epoll_event *ev, int count)
 {
@@ -507,9 +515,7 @@ static bool on_events(struct tcp_loop *l, const struct epoll_event *ev, int coun
 		if (!welcome(l))
 			return false;
 	}
-	flush_all(l);
-	l->freed |= l->starved;
-	return !l->freed || !l->reading || resume(l);
+	return follow_up(l);
 }
 
 /*
@@ -537,15 +543,17 @@ static void run(struct tcp_loop *l)
 	sl_time ticked = node_now(), stop_at = SL_NEVER, now = 0;
 
 	do {
-		int wait_ms = stop_at != SL_NEVER ? 10 : l->starved ? STARVED_MS : 1000;
+		int wait_ms = stop_at != SL_NEVER      ? 10
+			      : l->freed && l->reading ? 0 /* by those that were let go on */
+			      : l->starved	       ? STARVED_MS
+						       : 1000;
 		struct tcp_peer *p = lone(l);
 
 		if (p) {
 			p->sleeps = true;
 			p->small = false; /* if nothing comes, epoll is next */
-			if (!serve(l, p))
+			if (!serve(l, p) || !follow_up(l))
 				return;
-			flush_all(l);
 		} else if (!on_events(l, ev, epoll_wait(l->epoll_fd, ev, 64, wait_ms))) {
 			return;
 		}

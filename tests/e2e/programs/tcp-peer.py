@@ -18,6 +18,7 @@
     silent N         N connections that say nothing, until end of input
     half N           N clients that send half of a write, until end of input
     greedy N PATH INO  N clients that read much and take nothing, until end of input
+    burst PATH INO   more at once than the node takes of one client, after a pause; prints seconds
 
 Exits with 1 if the node has not done what it has to.
 """
@@ -393,6 +394,20 @@ def on_greedy(count, path, ino):
         except BlockingIOError:
             pass
     hold(peers)
+
+
+def on_burst(path, ino):
+    p = Peer(secret)
+    file = p.open(path.encode(), int(ino))
+    start = time.monotonic()
+    for _ in range(10):
+        p.send(frame(PREAD, tag=3, file=file, count=1))
+        p.reply()
+        time.sleep(0.01)
+        p.send(frame(CONTROL, b"ping", tag=9) * 40)
+        if any(p.reply()[3] != b"pong" for _ in range(40)):
+            sys.exit("no pong")
+    print(round(time.monotonic() - start))
 
 
 kind, host, port, secret_file = sys.argv[1:5]
