@@ -72,9 +72,10 @@ void period_find(struct brain *b, struct brain_job *j, sl_time now)
 	sl_time before = j->io.period_ns;
 
 	if (j->period && sl_period_get(j->period, now, &found, &j->confidence)) {
+		if (found != j->found_ns || j->from_last_run)
+			runs_add(&b->runs, (uint32_t)(j->user - 1), job_title(j), found);
 		j->found_ns = found;
 		j->from_last_run = false;
-		runs_add(&b->runs, (uint32_t)(j->user - 1), job_title(j), found);
 	}
 	j->io.period_ns = j->declared_ns ? j->declared_ns : j->found_ns;
 	/* Policies look at its power of ten: a little more or less is no news. */

@@ -343,6 +343,25 @@ static void a_job_is_expected_to_have_the_period_of_its_last_run(void **state)
 	end(b);
 }
 
+static void a_period_is_written_down_when_it_is_found_and_not_with_each_decision(void **state)
+{
+	struct brain *b = brain((struct brain_config){ 0 });
+	char title[16];
+
+	(void)state;
+	assert_int_equal(runs_begin(&b->runs), 0);
+	work_in_periods(b, 0);
+	assert_true(job(b, 7)->found_ns > 0);
+	for (unsigned i = 0; i < RUNS_MAX; i++) {
+		snprintf(title, sizeof(title), "other-%u", i);
+		runs_add(&b->runs, 1, title, 1000 * MS);
+	}
+	b->runs.changed = false;
+	decide(b, 60000);
+	assert_false(b->runs.changed);
+	end(b);
+}
+
 /*
  * 60 s of I/O every 300 s. Of each 2 s of them the job is served for 1.5 s, and then waits for others: their period is
  * not its own.
@@ -496,6 +515,8 @@ int main(void)
 		cmocka_unit_test(open_and_close_are_news_each_time),
 		cmocka_unit_test(the_period_of_a_job_is_found_and_its_nodes_are_told),
 		cmocka_unit_test(a_job_is_expected_to_have_the_period_of_its_last_run),
+		cmocka_unit_test(
+			a_period_is_written_down_when_it_is_found_and_not_with_each_decision),
 		cmocka_unit_test(the_turns_of_others_are_no_period_of_a_job_that_waits),
 		cmocka_unit_test(what_the_user_has_declared_is_not_overruled),
 	};
