@@ -24,6 +24,7 @@
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -33,8 +34,7 @@
 #include "client/conn/wire.h"
 
 #define ROOM	16384 /* of the text: a mapping's line is no longer than 4.2 KiB */
-#define PAGE	4096U
-#define CHUNK	16 /* steps of write-back */
+#define CHUNK	16    /* steps of write-back */
 #define BETWEEN 65536
 #define PART	4 /* of the time, for looks */
 
@@ -186,11 +186,11 @@ static int pay(struct sl_turn_job *job, char *at, size_t length, uint64_t dirty,
 	       wire_msync_call *real)
 {
 	uint64_t most = CHUNK * wire_step(job), bytes;
-	size_t part;
+	size_t part, page = getauxval(AT_PAGESZ);
 
 	for (; dirty; dirty -= bytes, at += part, length -= part) {
 		bytes = smaller(dirty, most);
-		part = (size_t)((unsigned __int128)length * bytes / dirty) & ~(size_t)(PAGE - 1);
+		part = (size_t)((unsigned __int128)length * bytes / dirty) & ~(page - 1);
 		if (!turn_pay(job, bytes))
 			return 0; /* the job need not pay any more */
 		atomic_fetch_add_explicit(&job->flushed, bytes, memory_order_relaxed);
@@ -209,8 +209,8 @@ int wire_msync(void *address, size_t length, int flags, wire_msync_call *real)
 	int saved = errno;
 	uint64_t dirty;
 
-	if (flags == MS_SYNC && length && begin % PAGE == 0 && begin + length > begin &&
-	    may_pay()) {
+	if (flags == MS_SYNC && length && begin % getauxval(AT_PAGESZ) == 0 &&
+	    begin + length > begin && may_pay()) {
 		dirty = dirty_in(begin, length);
 		job = dirty ? paying() : NULL;
 		if (job && pay(job, address, length, dirty, real))
