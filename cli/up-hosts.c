@@ -14,6 +14,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -240,14 +241,15 @@ static pid_t uh_run(const struct uh_words *w, int log, int *to)
 	return pid;
 }
 
-/* Holds what the launchers read from, until the layer is taken down. */
-static void uh_keep(const int *to, size_t count, int hosts)
+/* Holds what the launchers read from, until the layer is taken down. False: no process can be started. */
+static bool uh_keep(const int *to, size_t count, int hosts)
 {
 	struct stat st;
 	long most = sysconf(_SC_OPEN_MAX);
+	pid_t pid = fork();
 
-	if (fork() != 0)
-		return;
+	if (pid != 0)
+		return pid > 0;
 	setsid();
 	signal(SIGPIPE, SIG_IGN);
 	if (chdir("/"))
@@ -376,9 +378,9 @@ int up_hosts(const struct up *u)
 		status = uh_begin(u, pid, to, log, secret);
 	if (!status)
 		status = uh_wait(u, pid, log);
-	if (!status)
-		uh_keep(to, u->hosts.count, hosts);
-	else
+	if (!status && !uh_keep(to, u->hosts.count, hosts))
+		status = cli_fail(cmd, "cannot start a process: %s.", strerror(errno));
+	if (status)
 		uh_end(u, pid, to);
 	explicit_bzero(secret, sizeof(secret));
 	close(log);
@@ -426,14 +428,23 @@ int up_join_stay(const struct up *u)
 {
 	static const int signals[] = { SIGTERM, SIGINT, SIGHUP };
 	struct sigaction action = { .sa_handler = uh_tell };
+	struct pollfd in = { .fd = 0, .events = POLLIN };
 	char byte[64], program[PATH_MAX];
+	sigset_t told, before;
 	ssize_t n = 1;
 
-	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+	sigemptyset(&told);
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
 		sigaction(signals[i], &action, NULL);
+		sigaddset(&told, signals[i]);
+	}
 	fflush(stdout);
-	while (!uh_told && (n > 0 || (n < 0 && errno == EINTR)))
-		n = read(0, byte, sizeof(byte));
+	/* They come while it sleeps, and not between the look at uh_told and that. */
+	sigprocmask(SIG_BLOCK, &told, &before);
+	while (!uh_told && n > 0)
+		if (ppoll(&in, 1, NULL, &before) > 0)
+			n = read(0, byte, sizeof(byte));
+	sigprocmask(SIG_SETMASK, &before, NULL);
 	if (cli_layer(cmd, layer_program(program)))
 		return CLI_FAILED;
 	execl(program, program, "down", "--if-up", "--name", u->layer.name, (char *)NULL);
