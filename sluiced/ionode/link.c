@@ -21,7 +21,7 @@
  * highest. A standby that takes over says its term on the line that is already there, and has the
  * node's report a moment later.
  *
- * When a connection breaks, its thread tries again, for ever. The last orders hold for LEASE_NS.
+ * When a connection breaks, its thread tries again, for ever. The last orders hold for LEASE_NS at most.
  * Then the node fails open: jobs have no rates any more, and the node may draw its part of the
  * capacity at least, a quarter more each second, up to all of it. A machine must not stall because
  * one process has died.
