@@ -185,6 +185,35 @@ killed_client() {
 	for pid in "${hung[@]}"; do kill -9 "$pid" $(pgrep -P "$pid") 2>/dev/null || true; done
 }
 
+@test "opens that hang at the node stop no other open" {
+	[ "$(id -u)" -eq 0 ] || skip "only root can mount"
+	[ -c /dev/fuse ] || skip "no FUSE here"
+	MOUNT=$ROOT
+	python3 "$SOURCE_DIR/tests/e2e/programs/equal-inodes.py" "$MOUNT" "$PWD/hang" 3>&- &
+	SERVER=$!
+	until_true 10 mountpoint -q "$MOUNT"
+	tcp_start --workers 2
+	# The program's own open() is over; the node opens the file for the first write.
+	for i in 1 2 3 4 5 6; do
+		TIMEOUT=60 remote python3 -c '
+import os, sys, time
+fd = os.open("root/a", os.O_RDWR)
+open(sys.argv[1], "w").close()
+while not os.path.exists("hang-open"):
+    time.sleep(0.02)
+os.pwrite(fd, bytes(4096), 0)' "ready$i" 3>&- &
+		hung+=($!)
+	done
+	for i in 1 2 3 4 5 6; do until_true 20 test -e "ready$i"; done
+	touch hang-open
+	sleep 1
+	head -c 1000000 /dev/urandom >data
+	remote timeout 60 dd if=data of=root/b bs=64k conv=notrunc status=none
+	cmp data root/b
+	for pid in "${hung[@]}"; do kill -0 "$pid"; done # they still hang
+	for pid in "${hung[@]}"; do kill -9 "$pid" $(pgrep -P "$pid") 2>/dev/null || true; done
+}
+
 @test "files with O_DIRECT that hang do not keep the window from others" {
 	[ "$(id -u)" -eq 0 ] || skip "only root can mount"
 	[ -c /dev/fuse ] || skip "no FUSE here"

@@ -271,6 +271,22 @@ print(h)')"
 	[ "$hogged" -le $((alone * 3)) ]
 }
 
+@test "a user whose directory in /tmp another user has taken has layers all the same" {
+	[ ! -e "/tmp/sluice-$ALICE" ] || skip "there is a /tmp/sluice-$ALICE"
+	local home=$BIN/home
+	install -d -o $ALICE -g $ALICE -m 700 "$home" "$home/scratch"
+	as $BOB mkdir -m 777 "/tmp/sluice-$ALICE"
+	run as $ALICE env -u SLUICE_SYSTEM HOME="$home" "$SLUICE" up "$home/scratch"
+	as $ALICE env -u SLUICE_SYSTEM HOME="$home" "$SLUICE" run -- dd if=/dev/zero of="$home/scratch/x" bs=1k count=1 status=none || true
+	[ -S "$home/.sluice-run/default/node.sock" ] || status=1
+	taken=$(ls -A "/tmp/sluice-$ALICE")
+	as $ALICE env -u SLUICE_SYSTEM HOME="$home" "$SLUICE" down || true
+	rm -r "/tmp/sluice-$ALICE"
+	echo "$output"
+	[ "$status" -eq 0 ]
+	[ -z "$taken" ]
+}
+
 @test "large calls that ask with their place are held by the max, as small ones are" {
 	local start=${EPOCHREALTIME/./}
 	# Of 40 MB the last call goes at once, and so does a burst: 36 MB take 2.4 s.

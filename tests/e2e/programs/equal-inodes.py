@@ -3,7 +3,7 @@
 
 usage: equal-inodes.py DIRECTORY [HANG]     mounts itself there, serves until it is unmounted
 
-While there is a file HANG, writes to a are not answered.
+While there is a file HANG, writes to a are not answered; while there is HANG-open, nor is open.
 
 Written on /dev/fuse itself (protocol 7.31): requests are struct fuse_in_header and what follows it.
 """
@@ -74,6 +74,8 @@ def main():
         if opcode == DESTROY:
             return
         if opcode == WRITE and node == NODES[b"a"] and sys.argv[2:] and os.path.exists(sys.argv[2]):
+            continue
+        if opcode == OPEN and node == NODES[b"a"] and sys.argv[2:] and os.path.exists(sys.argv[2] + "-open"):
             continue
         out = answer(opcode, node, request[40:])
         error, data = (-out, b"") if isinstance(out, int) else (0, out)
