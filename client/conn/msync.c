@@ -159,6 +159,13 @@ static uint64_t dirty_in(uintptr_t begin, size_t length)
 	return l.dirty;
 }
 
+static bool waits(const struct sl_turn_job *job)
+{
+	enum sl_turn_mode mode = sl_turn_mode_of(job);
+
+	return mode == SL_TURN_LEASED || mode == SL_TURN_PLACED;
+}
+
 /* Whether dirty pages of a file of the layer may have to be paid for. */
 static bool may_pay(void)
 {
@@ -169,16 +176,15 @@ static bool may_pay(void)
 		return false;
 	s = client_settings();
 	job = atomic_load_explicit(&turn_own.job, memory_order_acquire);
-	return s->enabled && !s->gated && !s->forward &&
-	       (!job || sl_turn_mode_of(job) == SL_TURN_LEASED);
+	return s->enabled && !s->gated && !s->forward && (!job || waits(job));
 }
 
-/* A job with a max, too: nothing was charged at a call. */
+/* With a max, or where calls are charged, too: nothing was charged at a call. */
 static struct sl_turn_job *paying(void)
 {
 	struct sl_turn_job *job = turn_attach();
 
-	return job && wire_charge(job) && sl_turn_mode_of(job) == SL_TURN_LEASED ? job : NULL;
+	return job && waits(job) ? job : NULL;
 }
 
 /* 0; or -1 with errno: the kernel's error. */

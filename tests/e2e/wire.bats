@@ -176,6 +176,25 @@ m.flush()" >/dev/null
 	node_stop
 }
 
+@test "msync pays where calls are charged, and where each call has a place, too" {
+	local with
+	CHARGE=calls
+	for with in --workers=2 --ask-always; do
+		node_start $with
+		"$ASK" "$SOCKET" "job $JOB max=16M keep=1"
+		longer "$(timed "
+import mmap
+fd = make('m')
+os.ftruncate(fd, 24 << 20)
+m = mmap.mmap(fd, 24 << 20)
+m[:] = bytes(24 << 20)
+m.flush()
+m[:1 << 20] = bytes(1 << 20)
+m.flush()")" 1.2
+		node_stop
+	done
+}
+
 @test "a max is kept at the call" {
 	node_start --dirty 64M
 	"$ASK" "$SOCKET" "job $JOB max=16M keep=1"
