@@ -132,7 +132,10 @@ bool node_release_mins(struct node *n)
 	bool some = false;
 
 	for (struct node_job *j = n->jobs; j; j = j->next) {
-		if (j->clients || j->keep || !j->asked.min_bps || held(j)) /* not a rule's */
+		if (j->keep || !j->asked.min_bps) /* not a rule's */
+			continue;
+		turn_recount(n, j, now);
+		if (j->clients || held(j))
 			continue;
 		j->asked.min_bps = 0;
 		rules_job(n, j);

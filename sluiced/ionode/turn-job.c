@@ -183,6 +183,15 @@ void turn_account(struct node *n, sl_time now)
 	}
 }
 
+void turn_recount(struct node *n, struct node_job *j, sl_time now)
+{
+	if (!j->turn)
+		return;
+	if (!n->site)
+		j->turn->procs_ns = 0;
+	look_processes(n, j->turn, now);
+}
+
 /* ---- modes ---- */
 
 bool turn_sees_all(const struct node *n)

@@ -164,6 +164,8 @@ int turn_job_make(struct node *n, struct node_job *j);
 void turn_job_forget(struct node *n, struct node_job *j);
 /* Whether its programs have moved more than the scheduler has charged it for: then it is kept. */
 bool turn_owes(const struct node_job *j, sl_time now);
+/* Look which of its processes live; in a layer for all users no more often than that is done anyhow. */
+void turn_recount(struct node *n, struct node_job *j, sl_time now);
 /* Jobs whose programs have outlived another node at this socket. */
 int turn_adopt(struct node *n); /* 0 or -errno: there can be no turns */
 /* What the job asks for has changed: keep it for the node after this one. */

@@ -78,6 +78,14 @@ teardown() {
 	[ "$(id)" != "$(id)" ]
 }
 
+@test "what was promised to a job whose last program has just ended is free" {
+	local job
+	for job in a b c d; do
+		# It lives until the node has counted it, once a second, and ends between two counts.
+		"$SLUICE" run --job $job --min 150MB/s -- sh -c 'echo >"$0"; sleep 1.1' "$DIR/$job"
+	done
+}
+
 @test "a min that does not fit is told before the program starts" {
 	fails 1 "sluice run: min 300MB/s does not fit: 0B/s of 200MB/s are promised to other jobs." \
 		run --min 300M -- touch "$DIR/started"
