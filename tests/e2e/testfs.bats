@@ -82,7 +82,7 @@ found() { # bytes a second, within a quarter
 	start_load b -- "$BIN/live-load" -T 200 -t 2 -d "$FS/b"
 	for bps in 20000000 10000000 20000000; do
 		"$TESTFS" set --write "$bps" "$FS"
-		until_true 20 found "$bps"
+		until_true 60 found "$bps"
 	done
 	end_load 0
 	end_load 1
