@@ -208,7 +208,7 @@ static struct sl_run *aioli_next(struct sl_flow *f, sl_time now)
 
 	while (!sl_list_empty(&st->waiting) && aioli_queue(st->waiting.next)->until <= now) {
 		q = aioli_queue(st->waiting.next);
-		q->asked = q->end; /* no second wait for the same */
+		q->asked = q->end;	      /* no second wait for the same */
 		aioli_head(f, q)->waited = 1; /* it may be another one than when the wait began */
 		aioli_place(st, q);
 	}
