@@ -243,7 +243,9 @@ static void found(struct capacity *c, const struct capacity_sample *s, double go
 static void probed(struct capacity *c, const struct capacity_sample *s, double got)
 {
 	if (c->measuring) {
-		found(c, s, got);
+		/* A device that has just moved more than it can may move nothing for a while. */
+		if (got > 1)
+			found(c, s, got);
 		drain(c);
 	} else if (!c->probes && c->probing && got >= PROBE_FOUND) {
 		c->probes = 1;

@@ -328,7 +328,31 @@ static void test_absurd_samples(void **state)
 	}
 }
 
-/* Any bandwidth, threads and noise of up to 4 %: close, and most of the device is used. */
+/* A device that has used up its slack in a probe may pause in the step that measures: nothing is found then. */
+static void test_pause(void **state)
+{
+	struct rig r = make(20 * MB);
+	struct capacity_sample s = { .seconds = STEP_S, .jobs = 2, .waited = 2 };
+	double estimate;
+
+	(void)state;
+	run(&r, 5);
+	assert_int_equal(r.c.state, CAPACITY_PACED);
+	while (!r.c.probing)
+		step(&r);
+	estimate = r.c.estimate_bps[SL_WRITE];
+	/* Two probes that move more and meet a queue, then a third of it. */
+	for (int i = 0; i < 3; i++) {
+		s.blocked = r.c.trial_blocked;
+		s.delivered_bytes[SL_WRITE] = (i < 2 ? 1.5 : 0.3) * estimate * STEP_S;
+		for (int k = 0; k < 3 && i == 1; k++)
+			capacity_look(&r.c, r.c.blocked_before, 0);
+		capacity_step(&r.c, &s, r.now += CAPACITY_STEP_NS);
+		assert_true(i != 1 || r.c.measuring);
+	}
+	assert_true(r.c.estimate_bps[SL_WRITE] >= 0.99 * estimate);
+}
+
 /* Write-back blocks nobody until much of it is under way: what is not done ends a probe, and is a queue. */
 static void test_backlog(void **state)
 {
@@ -380,6 +404,7 @@ static void test_backlog(void **state)
 	assert_true(r.c.estimate_bps[SL_WRITE] > 0.99 * estimate);
 }
 
+/* Any bandwidth, threads and noise of up to 4 %: close, and most of the device is used. */
 static void test_noise(void **state)
 {
 	(void)state;
@@ -416,6 +441,7 @@ int main(void)
 		cmocka_unit_test(test_latency_is_no_congestion),
 		cmocka_unit_test(test_many_threads),
 		cmocka_unit_test(test_absurd_samples),
+		cmocka_unit_test(test_pause),
 		cmocka_unit_test(test_backlog),
 		cmocka_unit_test(test_noise),
 	};
