@@ -5,44 +5,46 @@
 #include <math.h>
 #include <string.h>
 
-#define TRIAL_GAIN   0.85
-#define TRIAL_FIRST  0.6 /* of the first step: write-back that is under way is a queue for long */
-#define TRIAL_STEPS  3
-#define TRIAL_TAIL   6	  /* steps after it in which that still shows */
-#define TRIAL_LEFT   0.75 /* of the threads that were blocked: fewer are, or it is latency */
-#define PACE_GAIN    0.94
-#define PROBE_GAIN   1.6
-#define PROBE_AGAIN  2.0 /* of the estimate, after a probe that found more */
-#define PROBE_FOUND  1.4 /* delivered in a probe that met no queue: there is more */
-#define PROBE_MORE   1.1 /* delivered in a later one */
-#define PROBE_STEPS  7
-#define QUEUED	     0.2  /* of the way from the queue of the trial to that before it */
-#define EMPTY	     0.11 /* of that way */
-#define BACKLOG_S    0.03 /* of the estimate: write-back of which so much is not done is a queue */
-#define BACKLOG_LONG 0.05 /* the same over steps, whose counts are not exact */
-#define BACKLOG_LEFT 0.85 /* after each step: sums of small errors do not count for ever */
-#define BACKLOG_MOST 0.25 /* of what was delivered: more is another count than that of bytes sent */
-#define QUEUED_LOOKS 2	  /* in succession: a probe has filled the queue */
-#define QUEUED_STEPS 3	  /* in succession, that lower the estimate */
-#define CREEP	     1.005 /* each step, while the queue is empty and jobs wait for us */
-#define EASE	     0.96  /* each step, while it is not: or what is delivered, if that is less */
-#define CEILING	     0.96  /* of the estimate at which the queue grew: no creeping above that */
-#define CALM_STEPS   33	   /* without a queue: the ceiling may be higher by now, */
-#define CALM	     1.01  /* by so much */
-#define AFTERMATH    2	   /* steps after a probe in which its queue is still there */
-#define DRAIN_GAIN   0.90
-#define DRAIN_LEAST  0.5
-#define LOW	     0.90
-#define LOW_STEPS    2
-#define SLIGHT	     0.95
-#define LEAST_PART   .5 /* an estimate is lowered by no more at a time */
-#define SLIGHT_STEPS 3
-#define WAITED	     0.3 /* threads */
-#define CLEAR_STEPS  4
-#define LONELY	     2
-#define PART	     0.2 /* of what was delivered: a direction that counts */
-#define FIRST_NS     INT64_C(2000000000)
-#define LAST_NS	     INT64_C(60000000000)
+#define TRIAL_GAIN    0.85
+#define TRIAL_FIRST   0.6 /* of the first step: write-back that is under way is a queue for long */
+#define TRIAL_STEPS   3
+#define TRIAL_TAIL    6	   /* steps after it in which that still shows */
+#define TRIAL_LEFT    0.75 /* of the threads that were blocked: fewer are, or it is latency */
+#define PACE_GAIN     0.94
+#define PROBE_GAIN    1.6
+#define PROBE_AGAIN   2.0 /* of the estimate, after a probe that found more */
+#define PROBE_FOUND   1.4 /* delivered in a probe that met no queue: there is more */
+#define PROBE_MORE    1.1 /* delivered in a later one */
+#define PROBE_STEPS   7
+#define QUEUED	      0.2  /* of the way from the queue of the trial to that before it */
+#define EMPTY	      0.11 /* of that way */
+#define BACKLOG_S     0.03 /* of the estimate: write-back of which so much is not done is a queue */
+#define BACKLOG_LONG  0.05 /* the same over steps, whose counts are not exact */
+#define BACKLOG_LEFT  0.85 /* after each step: sums of small errors do not count for ever */
+#define BACKLOG_MOST  0.25 /* of what was delivered: more is another count than that of bytes sent */
+#define QUEUED_LOOKS  2	   /* in succession: a probe has filled the queue */
+#define QUEUED_STEPS  3	   /* in succession, that lower the estimate */
+#define CREEP	      1.005 /* each step, while the queue is empty and jobs wait for us */
+#define EASE	      0.96  /* each step, while it is not: or what is delivered, if that is less */
+#define CEILING	      0.96  /* of the estimate at which the queue grew: no creeping above that */
+#define CALM_STEPS    33    /* without a queue: the ceiling may be higher by now, */
+#define CALM	      1.01  /* by so much */
+#define AFTERMATH     2	    /* steps after a probe in which its queue is still there */
+#define DRAIN_GAIN    0.90
+#define DRAIN_LEAST   0.5
+#define LOW	      0.90
+#define LOW_STEPS     2
+#define SLIGHT	      0.95
+#define STALLED	      0.80
+#define STALLED_STEPS 5
+#define LEAST_PART    .5 /* an estimate is lowered by no more at a time */
+#define SLIGHT_STEPS  3
+#define WAITED	      0.3 /* threads */
+#define CLEAR_STEPS   4
+#define LONELY	      2
+#define PART	      0.2 /* of what was delivered: a direction that counts */
+#define FIRST_NS      INT64_C(2000000000)
+#define LAST_NS	      INT64_C(60000000000)
 
 void capacity_init(struct capacity *c)
 {
@@ -77,7 +79,7 @@ static void enter(struct capacity *c, enum capacity_state state, double gain, co
 {
 	c->state = state;
 	c->gain = gain;
-	c->steps = c->low = c->congested = c->unused = c->lonely = c->since_probe = 0;
+	c->steps = c->low = c->stalled = c->congested = c->unused = c->lonely = c->since_probe = 0;
 	c->queued = c->calm = 0;
 	c->room = c->backlog_bytes = 0;
 	probe_none(c);
@@ -287,6 +289,22 @@ static bool is_low(const struct capacity *c, const struct capacity_sample *s, do
 	return got < SLIGHT * fmin(c->gain, PACE_GAIN) && queue(c, s->blocked) >= QUEUED;
 }
 
+/*
+ * Much less delivered than sent, step after step, while as many threads are in the file system as in the
+ * trial: where few calls may be under way at once, no queue grows that could be seen. Without a CPU for
+ * us these threads would not be there.
+ */
+static bool is_stalled(struct capacity *c, const struct capacity_sample *s, double got)
+{
+	if (got >= STALLED * fmin(c->gain, PACE_GAIN) ||
+	    s->blocked < TRIAL_LEFT * c->trial_blocked) {
+		c->stalled = 0;
+		return false;
+	}
+	c->low_most = c->stalled ? fmax(c->low_most, got) : got;
+	return ++c->stalled >= STALLED_STEPS;
+}
+
 /* There is a queue: less, and a pause in which it drains. */
 static void ease(struct capacity *c, const struct capacity_sample *s, double by)
 {
@@ -370,6 +388,15 @@ static void paced_step(struct capacity *c, const struct capacity_sample *s)
 		return;
 	}
 	c->low = 0;
+	if (is_stalled(c, s, got)) {
+		probe_none(c);
+		scale(c, s, fmax(c->low_most, LEAST_PART));
+		c->stalled = 0;
+		c->room = 0;
+		c->gain = PACE_GAIN;
+		c->why = "less was delivered than sent";
+		return;
+	}
 	if (c->probed) {
 		probed(c, s, got);
 		return;

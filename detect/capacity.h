@@ -98,6 +98,7 @@ struct capacity {
 	uint32_t congested;    /* steps in succession, in CLEAR */
 	uint32_t low;	       /* steps in succession with too little delivered */
 	double low_most;       /* of what they had, the most */
+	uint32_t stalled;      /* steps in succession with much less, and no queue to be seen */
 	uint32_t queued;       /* steps in succession with a long queue */
 	uint32_t calm;	       /* steps without, since the ceiling was last lifted */
 	double backlog_bytes;  /* write-back that the file system has not done yet */

@@ -353,6 +353,42 @@ static void test_pause(void **state)
 	assert_true(r.c.estimate_bps[SL_WRITE] >= 0.99 * estimate);
 }
 
+/* Where few calls may be under way at once no queue shows; too little that is delivered for long does. */
+static void test_stall(void **state)
+{
+	struct rig r = make(20 * MB);
+	double estimate;
+
+	(void)state;
+	run(&r, 5);
+	assert_int_equal(r.c.state, CAPACITY_PACED);
+	estimate = r.c.estimate_bps[SL_WRITE];
+	for (int i = 0; i < 12; i++) {
+		struct capacity_sample s = { .seconds = STEP_S,
+					     .jobs = 2,
+					     .waited = 2,
+					     .blocked = r.c.trial_blocked,
+					     .delivered_bytes[SL_WRITE] = 0.5 * estimate * STEP_S };
+
+		capacity_step(&r.c, &s, r.now += CAPACITY_STEP_NS);
+	}
+	assert_true(within(0.1, r.c.estimate_bps[SL_WRITE], 0.5 * estimate));
+	/* A machine without a CPU for the jobs: nobody is in the file system. */
+	r = make(20 * MB);
+	run(&r, 5);
+	estimate = r.c.estimate_bps[SL_WRITE];
+	for (int i = 0; i < 12; i++) {
+		struct capacity_sample s = { .seconds = STEP_S,
+					     .jobs = 2,
+					     .waited = 2,
+					     .blocked = 0.5 * r.c.trial_blocked,
+					     .delivered_bytes[SL_WRITE] = 0.5 * estimate * STEP_S };
+
+		capacity_step(&r.c, &s, r.now += CAPACITY_STEP_NS);
+	}
+	assert_true(r.c.estimate_bps[SL_WRITE] >= 0.95 * estimate);
+}
+
 /* Write-back blocks nobody until much of it is under way: what is not done ends a probe, and is a queue. */
 static void test_backlog(void **state)
 {
@@ -442,6 +478,7 @@ int main(void)
 		cmocka_unit_test(test_many_threads),
 		cmocka_unit_test(test_absurd_samples),
 		cmocka_unit_test(test_pause),
+		cmocka_unit_test(test_stall),
 		cmocka_unit_test(test_backlog),
 		cmocka_unit_test(test_noise),
 	};
