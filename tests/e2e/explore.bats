@@ -42,7 +42,7 @@ small() { # further keys
 	  runs: {least: 2, most: 2, error: 100}
 	  kernels:
 	    - {name: storm, processes: [1, 2], operation: metadata, items: 50}
-	    - {name: cut, operation: metadata, items: 1000000, time: 20ms}
+	    - {name: cut, operation: metadata, items: 1000000, time: 200ms}
 	END
 	run -0 "$SLUICE" explore --directory /dev/shm storm.yaml --output runs.csv
 	[[ "$output" == *"storm-2p, 1000 calls/s"* ]]
@@ -52,7 +52,7 @@ small() { # further keys
 		$1 == "storm-2p" { seen++ } END { exit bad || seen != 4 }' <(grep -v '^#' runs.csv)
 	sed -i 's/, items: 50//' storm.yaml
 	fails 2 '*storm.yaml:5*items: 1000*' storm.yaml
-	sed -i 's/time: 20ms/request: 4Ki/; s/operation: metadata}/operation: metadata, items: 5}/' storm.yaml
+	sed -i 's/time: 200ms/request: 4Ki/; s/operation: metadata}/operation: metadata, items: 5}/' storm.yaml
 	fails 2 '*storm.yaml:6*moves no data*' storm.yaml
 	sed -i '/request/d; s/ionodes:.*/ionodes: 2/; s/metadata}/metadata, items: 5}/' storm.yaml
 	fails 2 '*metadata calls are not forwarded*' storm.yaml
