@@ -277,10 +277,11 @@ print(h)')"
 	install -d -o $ALICE -g $ALICE -m 700 "$home" "$home/scratch"
 	as $BOB mkdir -m 777 "/tmp/sluice-$ALICE"
 	run as $ALICE env -u SLUICE_SYSTEM HOME="$home" "$SLUICE" up "$home/scratch"
-	as $ALICE env -u SLUICE_SYSTEM HOME="$home" "$SLUICE" run -- dd if=/dev/zero of="$home/scratch/x" bs=1k count=1 status=none || true
+	as $ALICE env -u SLUICE_SYSTEM HOME="$home" "$SLUICE" run -- dd if=/dev/zero of="$home/scratch/x" bs=1k count=1 \
+		status=none || status=1
 	[ -S "$home/.sluice-run/default/node.sock" ] || status=1
 	taken=$(ls -A "/tmp/sluice-$ALICE")
-	as $ALICE env -u SLUICE_SYSTEM HOME="$home" "$SLUICE" down || true
+	as $ALICE env -u SLUICE_SYSTEM HOME="$home" "$SLUICE" down || status=1
 	rm -r "/tmp/sluice-$ALICE"
 	echo "$output"
 	[ "$status" -eq 0 ]
