@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/ds/fnv.h"
 #include "sluiced/controller/private.h"
 
 #define FIRST	   64 /* room for so many of each */
@@ -48,11 +49,7 @@ static int grow(void *array, size_t each, uint32_t room)
 
 static uint64_t hash_name(const char *name)
 {
-	uint64_t h = 1469598103934665603U;
-
-	for (; *name; name++)
-		h = (h ^ (unsigned char)*name) * 1099511628211U;
-	return h;
+	return sl_fnv(SL_FNV, name, strlen(name));
 }
 
 uint32_t pairs_node(const struct brain *b, const char *name)

@@ -53,6 +53,15 @@ teardown() {
 	[ -z "${SERVER:-}" ] || kill "$SERVER" 2>/dev/null || true
 }
 
+mount_hanging() { # a file system whose file a hangs while there is a file 'hang'
+	[ "$(id -u)" -eq 0 ] || skip "only root can mount"
+	[ -c /dev/fuse ] || skip "no FUSE here"
+	MOUNT=$ROOT
+	python3 "$SOURCE_DIR/tests/e2e/programs/equal-inodes.py" "$MOUNT" "$PWD/hang" 3>&- &
+	SERVER=$!
+	until_true 10 mountpoint -q "$MOUNT"
+}
+
 inside() { # so many requests are in the node
 	[ "$("$ASK" "$SOCKET" status | jq .requests)" -eq "$1" ]
 }
@@ -161,12 +170,7 @@ killed_client() {
 }
 
 @test "a file that hangs stops no other" {
-	[ "$(id -u)" -eq 0 ] || skip "only root can mount"
-	[ -c /dev/fuse ] || skip "no FUSE here"
-	MOUNT=$ROOT
-	python3 "$SOURCE_DIR/tests/e2e/programs/equal-inodes.py" "$MOUNT" "$PWD/hang" 3>&- &
-	SERVER=$!
-	until_true 10 mountpoint -q "$MOUNT"
+	mount_hanging
 	tcp_start --workers 2
 	touch hang
 	for i in 1 2 3 4 5; do # not next to each other: they would be merged
@@ -186,12 +190,7 @@ killed_client() {
 }
 
 @test "opens that hang at the node stop no other open" {
-	[ "$(id -u)" -eq 0 ] || skip "only root can mount"
-	[ -c /dev/fuse ] || skip "no FUSE here"
-	MOUNT=$ROOT
-	python3 "$SOURCE_DIR/tests/e2e/programs/equal-inodes.py" "$MOUNT" "$PWD/hang" 3>&- &
-	SERVER=$!
-	until_true 10 mountpoint -q "$MOUNT"
+	mount_hanging
 	tcp_start --workers 2
 	# The program's own open() is over; the node opens the file for the first write.
 	for i in 1 2 3 4 5 6; do
@@ -215,12 +214,7 @@ os.pwrite(fd, bytes(4096), 0)' "ready$i" 3>&- &
 }
 
 @test "files with O_DIRECT that hang do not keep the window from others" {
-	[ "$(id -u)" -eq 0 ] || skip "only root can mount"
-	[ -c /dev/fuse ] || skip "no FUSE here"
-	MOUNT=$ROOT
-	python3 "$SOURCE_DIR/tests/e2e/programs/equal-inodes.py" "$MOUNT" "$PWD/hang" 3>&- &
-	SERVER=$!
-	until_true 10 mountpoint -q "$MOUNT"
+	mount_hanging
 	tcp_start --workers 2 --window 2
 	head -c 65536 /dev/urandom >data
 	touch hang
