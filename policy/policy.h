@@ -25,8 +25,10 @@
 
 #define SL_MAX_PARAMS 8
 
-/* The first three decide over requests, in an I/O node; grant over phases and allocate
- * over whole jobs, for the machine. */
+/*
+ * The first three stages decide about requests, in an I/O node. grant decides about I/O phases and
+ * allocate about whole jobs, both for the machine.
+ */
 enum sl_stage {
 	SL_ADMIT,
 	SL_SHARE,
@@ -47,7 +49,7 @@ struct sl_policy {
 	const char *name, *summary, *source;
 	const struct sl_param *params; /* ends with name == NULL; may be NULL */
 	size_t (*state_size)(const struct sl_policy_limits *);
-	/* values: one for each parameter, in range. The values are copied if they are kept. */
+	/* values: one for each parameter, in range. The policy copies what it keeps. */
 	void (*init)(void *state, const struct sl_policy_limits *, const int64_t *values,
 		     sl_time now);
 };
@@ -56,21 +58,23 @@ struct sl_policy {
 
 struct sl_rates {
 	uint64_t floor_bps;   /* 0: no guarantee */
-	uint64_t cap_bps;     /* UINT64_MAX: no limit; 0: not at all */
+	uint64_t cap_bps;     /* UINT64_MAX: no limit; 0: may not send */
 	uint64_t burst_bytes; /* 0: the policy's default */
 	bool merges;	      /* its order policy makes batches of several requests */
 };
 
 struct sl_admit_ops {
 	struct sl_policy base;
-	/* Rates of a lane, new or changed. What it has sent so far still counts. */
+	/* Set the rates of a new or known lane. What the lane has sent so far still counts. */
 	void (*set)(void *state, uint32_t lane, const struct sl_rates *rates, sl_time now);
 	/* A lane that had nothing waiting has something again. */
 	void (*wake)(void *state, uint32_t lane, sl_time now);
-	/* From when on the lane may send: now or before means yes; SL_NEVER until the next set().
+	/*
+	 * The time from which the lane may send; not after now: it may. SL_NEVER: not until set()
+	 * is called.
 	 */
 	sl_time (*cap)(const void *state, uint32_t lane);
-	/* From when on it is behind its guarantee; SL_NEVER: it has none. */
+	/* The time from which the lane is behind its guarantee; SL_NEVER: it has none. */
 	sl_time (*floor)(const void *state, uint32_t lane);
 	/* How large a batch of several requests may be for the bounds on the rate to hold. */
 	uint64_t (*batch)(const void *state, uint32_t lane);
@@ -87,12 +91,12 @@ struct sl_member {
 	sl_time period_ns; /* w_iter; 0: not known */
 	uint32_t weight;   /* 1 .. SL_MAX_WEIGHT */
 	uint32_t nodes;	   /* compute nodes of the job; 0: not known */
-	/* The owner of the job: equal numbers are the same owner; 0: not known. Weights: 0 means 1. */
+	/* The owner of the job; equal numbers: same owner; 0: unknown. A weight of 0 means 1. */
 	uint64_t user, account;
 	uint32_t user_weight, account_weight;
 };
 
-/* The lane or set that goes before a ready lane. */
+/* The lane or set that is served before a ready lane. */
 struct sl_ahead {
 	int64_t lane; /* -1: a set of them */
 	int set;      /* of io-sets: log10 of the period in seconds */
@@ -104,23 +108,23 @@ struct sl_share_ops {
 	/* The lane is ready: it has a batch to send, and may. */
 	void (*enter)(void *state, uint32_t lane, const struct sl_member *m, sl_time now);
 	/*
-	 * It is not ready any more. idle: it has nothing waiting, or is held by its cap; it gains
-	 * nothing by that. Not idle: its order policy waits for a better batch, or for one in
-	 * flight; it keeps its place.
+	 * The lane is not ready any more. idle: it has nothing waiting, or its cap holds it; it
+	 * gets no credit for that time. Not idle: its order policy waits for a better batch, or for
+	 * one in flight; the lane keeps its place.
 	 */
 	void (*leave)(void *state, uint32_t lane, bool idle, sl_time now);
 	/* Weight, period or the oldest request changed; the lane may be ready or not. */
 	void (*update)(void *state, uint32_t lane, const struct sl_member *m, sl_time now);
 	/* The lane is gone; it is not ready. Its number may come back as another job. */
 	void (*forget)(void *state, uint32_t lane);
-	/* A ready lane, or -1: then ask again at *wake (left alone if it should be SL_NEVER). */
+	/* Returns a ready lane, or -1: then call again at *wake (unchanged for SL_NEVER). */
 	int64_t (*pick)(void *state, sl_time now, sl_time *wake);
-	/* A ready lane sends now, chosen by pick() or not; m as it is afterwards. */
+	/* A ready lane sends now, whether pick() chose it or not. m: the lane afterwards. */
 	void (*charge)(void *state, uint32_t lane, const struct sl_member *m, uint64_t bytes,
 		       uint32_t requests, sl_time now);
 	/*
-	 * For people who ask why: who goes before this ready lane as things are. False: nobody whom
-	 * the policy could name. NULL: it never can.
+	 * To explain a wait: which lane or set is served before this ready lane now. False: the
+	 * policy can name none. NULL: it never can.
 	 */
 	bool (*ahead)(const void *state, uint32_t lane, sl_time now, struct sl_ahead *out);
 };
@@ -136,10 +140,12 @@ struct sl_order_ops {
 	bool chooses;	       /* auto: the host runs one of the others in its place */
 	/* A request joins the flow. Cannot fail: the host has checked the limits. */
 	void (*add)(struct sl_flow *f, struct sl_request *r, sl_time now);
-	/* Not later than now: next() may give a batch. SL_NEVER: something must happen first. */
+	/* The time from which next() may return a batch; SL_NEVER: not before another call. */
 	sl_time (*ready)(const struct sl_flow *f, sl_time now);
-	/* A batch, now in flight; NULL when the policy decides to wait: ready() is then later than
-	 * now. */
+	/*
+	 * Returns a batch, which is in flight from now on. NULL: the policy decided to wait, and
+	 * ready() is later than now.
+	 */
 	struct sl_run *(*next)(struct sl_flow *f, sl_time now);
 	/* A batch of next() has been executed. */
 	void (*done)(struct sl_flow *f, struct sl_run *run, sl_time now);
@@ -147,7 +153,7 @@ struct sl_order_ops {
 	void (*cancel)(struct sl_flow *f, struct sl_request *r, sl_time now);
 	/* All waiting requests leave, chained by ->next in arrival order. */
 	struct sl_request *(*drain)(struct sl_flow *f);
-	/* Number of the oldest waiting request; only called while one waits. */
+	/* Number of the oldest waiting request. Called only while a request waits. */
 	uint64_t (*oldest)(const struct sl_flow *f);
 	/*
 	 * Called by flow.c when what waits in q changed outside of next(): `joined` has grown or is
@@ -159,9 +165,9 @@ struct sl_order_ops {
 /* ---- grant: which jobs may do I/O now, and at what rate? ---- */
 
 /*
- * A job that wants to do I/O: what its host knows of it, and what the policy decides. An
- * *instance* is some computing and the I/O phase after it; `work_s` and `alone_s` are sums over
- * the instances that have ended, so both are 0 during the first.
+ * A job that wants to do I/O: its description by the host, and the policy's decision. An *instance*
+ * is some computing and the I/O phase after it; `work_s` and `alone_s` are sums over the instances
+ * that have ended, so both are 0 during the first.
  */
 struct sl_io_job {
 	uint64_t job;
@@ -176,12 +182,12 @@ struct sl_io_job {
 	double alone_s;	   /* what they would have taken alone on the machine */
 	double compute_s;  /* of the present instance */
 	double bytes;	   /* of the present instance */
-	double left_bytes; /* of these, not transferred yet; not 0 */
-	bool started;	   /* some have been */
+	double left_bytes; /* not yet transferred of these; above 0 */
+	bool started;	   /* some have been transferred */
 	double rate_bps;   /* the decision */
 };
 
-/* A job as a plan sees it: the same instance for ever. */
+/* A job as a plan sees it: one instance, repeated. */
 struct sl_plan_job {
 	uint64_t job;
 	uint32_t procs;
@@ -191,41 +197,41 @@ struct sl_plan_job {
 struct sl_grant_ops {
 	struct sl_policy base;
 	/*
-	 * decide() gives all jobs the same rate, except that none gets more than its cap (max-min
-	 * fairness). A host may then find the rates in its own way, in O(log n) an event.
+	 * decide() gives all jobs the same rate, but none more than its cap (max-min fairness). A
+	 * host may then compute the rates itself, in O(log n) per event.
 	 */
 	bool fair;
 	/*
-	 * A policy that plans ahead is told all jobs before the first decision, and again when
-	 * they change; else NULL. Returns 0 or a negative errno.
+	 * For a policy that plans ahead: the host passes all jobs before the first decision, and
+	 * again when they change. NULL for others. Returns 0 or a negative errno.
 	 */
 	int (*plan)(void *state, const struct sl_plan_job *jobs, uint32_t n, double capacity_bps,
 		    sl_time now);
 	/*
-	 * An I/O phase has begun or ended, or it is the time that the last call returned. Sets
-	 * rate_bps of every one of the n jobs (0: not now): each at most its cap, all together at
-	 * most the capacity. May sort the array. Returns when to decide again though nothing
-	 * happens: SL_NEVER, or later than now.
+	 * Called when an I/O phase begins or ends, and at the time that the last call returned.
+	 * Sets rate_bps of each of the n jobs (0: it must wait): at most its cap each, and at most
+	 * the capacity in sum. May reorder the array. Returns when to decide again if nothing else
+	 * happens: later than now, or SL_NEVER.
 	 */
 	sl_time (*decide)(void *state, struct sl_io_job **jobs, uint32_t n, double capacity_bps,
 			  sl_time now);
-	/* The job is gone. NULL: the policy remembers nothing of jobs. */
+	/* The job has ended. NULL: the policy keeps no state of jobs. */
 	void (*forget)(void *state, uint64_t job);
 };
 
 /* ---- allocate: how many I/O nodes does each job get? ---- */
 
-/* A point of a job's curve: the bandwidth that it reaches with so many I/O nodes. */
+/* A point of a job's curve: the bandwidth that it reaches with this number of I/O nodes. */
 struct sl_curve_point {
 	uint32_t ionodes; /* 0: direct access */
-	double bps;	  /* or in any other unit, the same for all jobs */
+	double bps;	  /* any unit, if it is the same for all jobs */
 };
 
 struct sl_alloc_job {
 	uint64_t job;
 	uint32_t nodes, procs;		    /* compute nodes and processes; not 0 */
 	const struct sl_curve_point *curve; /* borrowed; rising ionodes */
-	uint32_t points;		    /* 0: nothing is known of the job */
+	uint32_t points;		    /* 0: the curve is unknown */
 	bool running;			    /* it has `has` I/O nodes now */
 	uint32_t has;
 	uint32_t ionodes; /* the decision */
@@ -235,16 +241,17 @@ struct sl_alloc_job {
 struct sl_alloc_machine {
 	uint32_t ionodes;	/* to give out */
 	uint32_t compute_nodes; /* of the whole machine; 0: what the jobs have */
-	bool direct;		/* a job may have none, and access the file system itself */
+	bool direct;		/* a job may get none and access the file system itself */
 	bool uneven;		/* a number need not divide the job's compute nodes */
 };
 
 struct sl_allocate_ops {
 	struct sl_policy base; /* state: scratch, sized by limits of jobs and I/O nodes */
 	/*
-	 * A job has started or ended. Sets ionodes and shared of each of the n jobs. All together
-	 * get at most m->ionodes (those that share one count as one; oracle ignores it). One that
-	 * shares has ionodes 1. What a job may get at all: allocate/options.c.
+	 * Called when a job has started or ended. Sets ionodes and shared of each of the n jobs.
+	 * The sum is at most m->ionodes (jobs that share a node count once; oracle ignores the
+	 * limit). A job that shares has ionodes 1. allocate/options.c says which numbers a job may
+	 * get.
 	 */
 	void (*decide)(void *state, struct sl_alloc_job *jobs, uint32_t n,
 		       const struct sl_alloc_machine *m);

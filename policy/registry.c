@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The list of all policies, written out from policies.def. */
+/* The list of all policies, generated from policies.def. */
 #include <errno.h>
 #include <string.h>
 

@@ -7,13 +7,13 @@
  *	spatiality     contiguous, strided, random
  *	size           small, large
  *	files, ratio   numbers
- *	file_bytes     a number, not known before the end (AGIOS's T1 has it): all branches are gone
+ *	file_bytes a number, unknown before the end (AGIOS's T1 has it): all branches are followed
  *
  * The built-in one is sched/auto.tree: T2 of the shipped matrix,
  *
  *	sluice train tests/data/learn/runs.csv --output sched/auto.tree
  *
- * Trees are kept by name while a lane asks them; naming a file again reads it again.
+ * A tree is kept by name while a lane uses it; naming a file again reads it again.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -49,14 +49,15 @@ struct sl_advisor {
 	struct sl_decision tree;
 	struct {
 		enum attribute is;
-		double value[4]; /* of the tree, by ours; NAN: it has none such */
+		/* The tree's value, by our index; NAN: the tree does not have it. */
+		double value[4];
 	} attribute[ATTRIBUTES];
 	uint8_t arm[SL_DECISION_CLASSES];
 };
 
 /* ---- reading ---- */
 
-/* Nothing but a file will do: a pipe that nobody writes to would be waited for without an end. */
+/* Accept only regular files: opening a pipe without a writer would block for ever. */
 static FILE *open_file(const char *name)
 {
 	int fd = open(name, O_RDONLY | O_NONBLOCK | O_CLOEXEC), rc = 0;
@@ -108,8 +109,9 @@ static int no_attribute(const char *file, const struct sl_decision_attribute *a,
 			size_t err_size)
 {
 	snprintf(err, err_size,
-		 "order/auto: %s: a scheduler cannot see '%s'; a tree may ask for op, files, "
-		 "spatiality, size, ratio, each once and as sluice-train(1) says",
+		 "order/auto: %s: '%s' is not an attribute that a scheduler sees; a tree may use "
+		 "op, files, "
+		 "spatiality, size and ratio, each once, as in sluice-train(1)",
 		 file, a->name);
 	return -EINVAL;
 }
@@ -141,7 +143,7 @@ static int bind_tree(struct sl_advisor *v, const char *file, char *err, size_t e
 {
 	int rc;
 
-	/* Names of attributes differ, so there are no more than are known. */
+	/* The attributes' names differ, so there are at most as many as we know. */
 	for (uint32_t i = 0; i < v->tree.attributes; i++) {
 		if (i == ATTRIBUTES)
 			return no_attribute(file, &v->tree.attribute[i], err, err_size);
@@ -153,7 +155,7 @@ static int bind_tree(struct sl_advisor *v, const char *file, char *err, size_t e
 
 		if (arm < 0) {
 			snprintf(err, err_size,
-				 "order/auto: %s: there is no order policy '%s' to choose; there "
+				 "order/auto: %s: no order policy '%s' to choose; the policies "
 				 "are to-agg, to, sjf, mlf, aioli",
 				 file, v->tree.class_[i]);
 			return -EINVAL;
@@ -177,7 +179,7 @@ static int load(struct sl_sched *s, const char *name, struct sl_advisor *v, char
 		     : sl_spec_read(name, &text, &length);
 	if (rc) {
 		snprintf(err, err_size, "order/auto: tree=%s cannot be read: %s", name,
-			 rc == -EXDEV ? "give its whole path, from /" : strerror(-rc));
+			 rc == -EXDEV ? "give its absolute path" : strerror(-rc));
 		return rc;
 	}
 	rc = sl_decision_parse(name, text, length, &v->tree, err, err_size);
@@ -194,7 +196,7 @@ const struct sl_advisor *sl_advisor_find(const struct sl_sched *s, int64_t hash)
 	return v;
 }
 
-/* Trees that no lane asks any more: there would be one for each name that was ever given. */
+/* Free the trees that no lane uses any more; else one would stay for each name ever given. */
 static void forget_unused(struct sl_sched *s)
 {
 	struct sl_advisor **at = &s->advisors;
@@ -240,7 +242,7 @@ struct sl_advisor *sl_advisor_get(struct sl_sched *s, const char *name, char *er
 		s->advisors = v;
 		return v;
 	}
-	/* In the same place: other lanes may be asking it. */
+	/* Replace it in place: other lanes may use it. */
 	next = old->next;
 	sl_decision_free(&old->tree);
 	*old = *v;

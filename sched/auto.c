@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * order=auto in a scheduler: for each lane, watch what its requests look like, ask the tree, and
- * run the policy that comes out (order/auto-choose.c says when that changes). The policy is put
- * into the flow itself, as by sl_policy_set(): what waits is taken out in arrival order and added
- * again, what is in flight stays, and the fence knows of it. So a request costs what it costs
- * under that policy, plus the detector; and nothing has to be kept in two queues.
+ * order=auto in a scheduler: for each lane, watch the pattern of its requests, ask the tree, and
+ * run the policy that the tree chooses (order/auto-choose.c decides when to change). The policy is
+ * put into the flow itself, as by sl_policy_set(): waiting requests are taken out in arrival order
+ * and added again; requests in flight stay, and the fence covers them. So a request costs the same
+ * as under that policy, plus the detector, and no request is in two queues.
  *
- * After 8 requests the tree is asked whether the pattern, which is not known yet, matters: a run may
- * be short, and processes that have once fallen out of step find back slowly. The pattern is looked at
- * when a batch is done, first after 64 requests more, then half as often each time that it is still
- * the same, down to every 1024th request: a look takes a microsecond. All inputs are the calls of the scheduler, so the same calls give the same choices.
+ * After 8 requests the pattern is not known yet. We then ask the tree whether the choice is the
+ * same for every pattern: a run may be short, and processes that have lost step recover slowly.
+ * After 64 more requests the pattern is examined when a batch is done, then half as often each time
+ * that it has not changed, down to every 1024th request, because examining takes a microsecond. All
+ * inputs come from calls of the scheduler, so the same calls give the same choices.
  *
- * The ratio is asked for at the mean size of requests. Where it is not known, the tree is asked
- * without it.
+ * The tree gets the device's ratio at the mean size of the requests, or no ratio if it is unknown.
  */
 #include <errno.h>
 #include <math.h>
@@ -76,7 +76,7 @@ static unsigned log2_of(uint64_t bytes)
 {
 	unsigned i = 63U - (unsigned)__builtin_clzll(bytes | 1);
 
-	/* To the nearest: 12 KiB is more like 16 than like 8. */
+	/* Round to the nearest power: 12 KiB counts as 16. */
 	i += bytes >> i > 0 && i > 0 && bytes & UINT64_C(1) << (i - 1) ? 1 : 0;
 	return i < SL_RATIOS ? i : SL_RATIOS - 1;
 }
@@ -84,12 +84,17 @@ static unsigned log2_of(uint64_t bytes)
 int sl_ratio_set(struct sl_sched *s, uint32_t op, uint64_t bytes, uint32_t ratio_milli)
 {
 	if (op > SL_WRITE || bytes == 0 || bytes > SL_MAX_LENGTH)
-		return sl_fail(s, -EINVAL, "ratio: of reads or writes of 1 to 2^40 bytes");
+		return sl_fail(
+			s, -EINVAL,
+			"ratio: the operation must be read or write, and the size 1 to 2^40 bytes");
 	s->ratio_milli[op][log2_of(bytes)] = ratio_milli;
 	return 0;
 }
 
-/* As the tables have it that trees learn from: 23.294 is not above a threshold of 23.29. */
+/*
+ * Round to hundredths, as in the tables that trees learn from: 23.294 is not above a threshold of
+ * 23.29.
+ */
 static double in_hundredths(uint32_t milli)
 {
 	uint32_t hundredths = (milli + 5) / 10;
@@ -121,7 +126,7 @@ static uint32_t look_context(const struct sl_access_pattern *p, unsigned arm)
 	return 1 + (p->op | (uint32_t)p->spatial << 1 | (uint32_t)p->size << 3 | arm << 5);
 }
 
-/* What the tree says of this device whatever the pattern will be; else it stays as it is. */
+/* Use the tree's choice for this device if it is the same for all patterns; else change nothing. */
 static bool guess(struct sl_choice *c, struct sl_access_pattern *p, double ratio)
 {
 	double share[SL_AUTO_ARMS];
@@ -159,7 +164,7 @@ static bool look(struct sl_sched *s, struct sl_lane *l)
 	arm = sl_advisor_ask(c->advisor, &p, ratio, share);
 	changes = sl_auto_advise(&c->by, arm, share, look_context(&p, arm));
 	if (c->by.doubt != c->by.context)
-		c->between = FIRST_LOOK; /* another pattern, perhaps */
+		c->between = FIRST_LOOK; /* the pattern may have changed */
 	else if (c->by.context == before && c->between < LAST_LOOK)
 		c->between *= 2;
 	c->look = c->between;
@@ -203,8 +208,7 @@ void sl_choice_reason(const struct sl_choice *c, char *out, size_t size)
 		return;
 	}
 	if (a->trials) {
-		snprintf(out, size, "trial: %s is in use otherwise",
-			 sl_auto_ops(a->best)->base.name);
+		snprintf(out, size, "trial: compared with %s", sl_auto_ops(a->best)->base.name);
 		return;
 	}
 	if (a->measured) {

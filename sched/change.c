@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Changing the policies of a running scheduler, with every request inside kept.
+ * Change the policies of a running scheduler without losing a request.
  *
  * admit and share start with a fresh state, and all lanes are added to it again. For order, waiting
  * requests are taken out of the flow in arrival order and added again under the new policy.
  * Requests in flight stay, and the fence still covers them.
  *
- * Moving jobs between their own lane and the pool is different: the fence of a lane does not
- * know what is in flight in another. So such a remap waits until nothing is in flight: sl_next()
- * gives nothing meanwhile, and the last sl_done() makes the move. Jobs that shared the entry of a
- * file in the pool need one each afterwards; should the table be full, requests are *parked*, in
- * arrival order, until entries become free, and nothing new is taken before.
+ * Moving jobs between their own lane and the pool (a *remap*) is different: the fence of a lane
+ * does not know the requests in flight of another. So a remap waits until nothing is in flight:
+ * sl_next() returns nothing meanwhile, and the last sl_done() makes the move. Jobs that shared the
+ * entry of a file in the pool need one entry each afterwards. If the table is full, requests are
+ * *parked* in arrival order until entries become free, and no new request is taken before them.
  */
 #include <errno.h>
 #include <string.h>
@@ -40,7 +40,7 @@ void sl_lane_attach(struct sl_sched *s, struct sl_lane *l, const struct sl_spec 
 	sl_lane_changed(s, l, now);
 }
 
-/* ---- who is in which lane ---- */
+/* ---- jobs and lanes ---- */
 
 static struct sl_lane *right_lane(const struct sl_sched *s, struct sl_slot *slot)
 {
@@ -49,7 +49,7 @@ static struct sl_lane *right_lane(const struct sl_sched *s, struct sl_slot *slot
 	return s->pooling && plain ? &sl_pool_slot(s)->own : &slot->own;
 }
 
-/* A policy starts on zeroed memory; here its predecessor has written. */
+/* A policy starts on zeroed memory, but its predecessor has used this memory. */
 static void fresh_state(const struct sl_sched *s, const struct sl_spec *spec, void *state,
 			sl_time now)
 {
@@ -169,7 +169,7 @@ static void change_order(struct sl_sched *s, const struct sl_spec *spec, sl_time
 			continue;
 		sl_choice_begin(s, l, stored);
 		sl_lane_attach(s, l, stored, sl_lane_detach(l), now);
-		if (s->slots[i].lane) /* whether requests are merged matters for its rates */
+		if (s->slots[i].lane) /* its rates depend on whether requests are merged */
 			sl_slot_rates(s, &s->slots[i], now);
 	}
 }
@@ -181,7 +181,8 @@ int sl_policy_set(struct sl_sched *s, const char *stage, const char *policy, sl_
 	int rc;
 
 	now = sl_clock(s, now);
-	if (which < 0 || which >= SL_NODE_STAGES) /* grants are decided for the machine, not here */
+	/* Grants are decided for the whole machine, not here. */
+	if (which < 0 || which >= SL_NODE_STAGES)
 		return sl_fail(s, -ENOENT,
 			       "policy: no stage '%.32s'; there are admit, share, order", stage);
 	if ((rc = sl_spec_parse((enum sl_stage)which, policy, &spec, s->message,

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Jobs: what each is entitled to, and how that becomes the rates of its lane.
+ * Jobs: the limits and guarantee of each, and the rates of its lane that follow.
  *
- * cap = min(max, grant where grants are strict); floor = min(min, cap). Guarantees must fit the
- * capacity: one that does not is refused when it is asked for. If the capacity shrinks later all
- * are scaled by C / sum. Those marked best_effort are not refused; they share what the others
- * leave of C. Example, C = 100: firm 60 + 30 are kept; best effort 40 becomes 10.
+ * cap = the smaller of max and, if grants are strict, the grant. floor = the smaller of min and
+ * cap. Guarantees must fit the capacity: a min that does not fit is refused. If the capacity C
+ * shrinks later, all are scaled by C / sum. Guarantees marked best_effort are not refused; they
+ * share what the others leave of C. Example, C = 100: firm 60 + 30 are kept; best effort 40 becomes
+ * 10.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -34,13 +35,13 @@ static uint64_t floor_in_force(const struct sl_sched *s, const struct sl_job_con
 	return scale(c->min_bps, s->capacity_bps - firm, s->effort_bps);
 }
 
-/* Under auto it may at any time. */
+/* Under auto it may merge at any time. */
 static bool merges(const struct sl_lane *l)
 {
 	return l->choice || (l->flow.ops->add == sl_flow_add && l->flow.batch_requests > 1);
 }
 
-/* Rates of a job's own lane, told to admit; true if the limit of its batches is another now. */
+/* Pass the rates of a job's own lane to admit; true if the limit of its batches has changed. */
 static bool lane_rates(struct sl_sched *s, struct sl_slot *slot, sl_time now)
 {
 	struct sl_lane *l = &slot->own;
@@ -70,20 +71,22 @@ void sl_slot_rates(struct sl_sched *s, struct sl_slot *slot, sl_time now)
 
 	sl_lane_class(s, l, slot->grant_bps == 0 ? SL_UNGRANTED : SL_GRANTED, now);
 	sl_heap_remove(&s->floors, l->index);
-	if (lane_rates(s, slot, now)) /* what waits is merged anew */
+	if (lane_rates(s, slot, now)) /* merge the waiting requests again */
 		sl_lane_attach(s, l, sl_slot_order(s, slot), sl_lane_detach(l), now);
 	if (!l->limited) {
 		slot->stats.throttled_ns += sl_throttled_ns(l, now);
 		l->throttled_since = -1;
 	}
 	sl_lane_update(s, l, now);
-	/* It may have been ready before and have stayed so: then share has not noticed anything. */
+	/* It may have been ready before and after: then share was not updated. */
 	if (l->ready && l->has_floor)
 		sl_heap_set(&s->floors, l->index,
 			    (uint64_t)s->admit->floor(s->admit_state, l->index));
 }
 
-/* After a change of the capacity or of the sum of guarantees: all that are affected by scaling. */
+/*
+ * After a change of the capacity or of the sum of guarantees: update all jobs that scaling affects.
+ */
 static void all_rates(struct sl_sched *s, sl_time now)
 {
 	for (uint32_t i = 0; i < s->limits.jobs; i++)
@@ -96,7 +99,7 @@ static bool scaled(const struct sl_sched *s)
 	return s->firm_bps + s->effort_bps > s->capacity_bps;
 }
 
-/* The sums with this job's guarantee taken out or put in. */
+/* Add this job's guarantee to the sums, or subtract it. */
 static void count_floor(struct sl_sched *s, const struct sl_job_conf *c, bool in)
 {
 	uint64_t *sum = c->best_effort ? &s->effort_bps : &s->firm_bps;
@@ -104,7 +107,7 @@ static void count_floor(struct sl_sched *s, const struct sl_job_conf *c, bool in
 	*sum = in ? *sum + c->min_bps : *sum - c->min_bps;
 }
 
-/* Whether conf makes sense, in place of `old` if that is not NULL; fills in what 0 stands for. */
+/* Check conf, which replaces `old` unless that is NULL, and fill in defaults for 0. */
 static int conf_check(struct sl_sched *s, struct sl_job_conf *c, const struct sl_job_conf *old)
 {
 	uint64_t others = s->firm_bps - (old && !old->best_effort ? old->min_bps : 0);
@@ -113,16 +116,17 @@ static int conf_check(struct sl_sched *s, struct sl_job_conf *c, const struct sl
 
 	c->weight = c->weight ? c->weight : 1;
 	if (c->weight > SL_MAX_WEIGHT)
-		return sl_fail(s, -ERANGE, "job: weight %u; it goes from 1 to %u", c->weight,
-			       SL_MAX_WEIGHT);
+		return sl_fail(s, -ERANGE, "job: weight %u is out of range; it must be 1 to %u",
+			       c->weight, SL_MAX_WEIGHT);
 	if (c->user_weight > SL_MAX_WEIGHT || c->account_weight > SL_MAX_WEIGHT)
-		return sl_fail(s, -ERANGE, "job: the weight of a user or account goes from 1 to %u",
+		return sl_fail(s, -ERANGE, "job: the weight of a user or account must be 1 to %u",
 			       SL_MAX_WEIGHT);
 	if (c->min_bps > SL_MAX_RATE || c->max_bps > SL_MAX_RATE || c->burst_bytes > SL_MAX_LENGTH)
-		return sl_fail(s, -ERANGE,
-			       "job: min and max go to 2^50 bytes/s, burst to 2^40 bytes");
+		return sl_fail(
+			s, -ERANGE,
+			"job: min and max must be at most 2^50 bytes/s, burst at most 2^40 bytes");
 	if (c->best_effort > 1)
-		return sl_fail(s, -ERANGE, "job: best_effort is 0 or 1");
+		return sl_fail(s, -ERANGE, "job: best_effort must be 0 or 1");
 	if (c->period_ns < 0)
 		return sl_fail(s, -ERANGE, "job: the period must not be negative");
 	if (c->max_bps && c->min_bps > c->max_bps)
@@ -131,7 +135,7 @@ static int conf_check(struct sl_sched *s, struct sl_job_conf *c, const struct sl
 			       sl_format_rate(max, sizeof(max), c->max_bps));
 	if (c->best_effort && c->min_bps > EFFORT_MAX - effort)
 		return sl_fail(s, -ERANGE,
-			       "job: best effort min of all jobs is beyond 2^62 bytes/s");
+			       "job: the sum of all best effort min exceeds 2^62 bytes/s");
 	if (c->min_bps && !s->capacity_bps)
 		return sl_fail(s, -EINVAL, "job: a min needs a known capacity; set it first");
 	if (!c->best_effort && c->min_bps && others + c->min_bps > s->capacity_bps &&
@@ -170,7 +174,7 @@ static void conf_apply(struct sl_sched *s, struct sl_slot *slot, const struct sl
 
 static int no_job(struct sl_sched *s, uint64_t job)
 {
-	return sl_fail(s, -ENOENT, "job: there is no job %" PRIu64, job);
+	return sl_fail(s, -ENOENT, "job: no job %" PRIu64, job);
 }
 
 int sl_job_add(struct sl_sched *s, uint64_t job, const struct sl_job_conf *conf, sl_time now)
@@ -181,7 +185,7 @@ int sl_job_add(struct sl_sched *s, uint64_t job, const struct sl_job_conf *conf,
 
 	now = sl_clock(s, now);
 	if (sl_slot_find(s, job))
-		return sl_fail(s, -EEXIST, "job: %" PRIu64 " is there already", job);
+		return sl_fail(s, -EEXIST, "job: %" PRIu64 " exists already", job);
 	if (s->jobs == s->limits.jobs)
 		return sl_fail(s, -ENOSPC, "job: the limit of %u jobs is reached", s->limits.jobs);
 	if ((rc = conf_check(s, &c, NULL)))
@@ -198,11 +202,13 @@ int sl_job_add(struct sl_sched *s, uint64_t job, const struct sl_job_conf *conf,
 	slot->stats = (struct sl_job_stats){ 0 };
 	slot->inside_first = SL_NEVER;
 	slot->watch = NULL;
-	if (slot->own.choice) { /* what was found out of its predecessor is not about it */
+	if (slot->own.choice) { /* the slot's previous job may have had another pattern */
 		sl_choice_begin(s, &slot->own, sl_slot_order(s, slot));
 		sl_lane_attach(s, &slot->own, sl_slot_order(s, slot), NULL, now);
 	}
-	/* It has nothing in any lane yet, so it can begin in the right one whatever is in flight.
+	/*
+	 * The job has no request in any lane yet, so it can begin in the right one although others
+	 * are in flight.
 	 */
 	if (s->pooling && !s->remap && !c.min_bps && !c.max_bps)
 		slot->lane = &sl_pool_slot(s)->own;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sl_phase_begin(), sl_phase_end() and sl_tag_set() in the library that programs are linked with. They
- * call the library that `sluice run` preloads, which is connected to a node. In a process without
- * the preloaded library they do nothing.
+ * sl_phase_begin(), sl_phase_end() and sl_tag_set() in the library that programs are linked with.
+ * They call the library that `sluice run` preloads, which is connected to a node. Without the
+ * preloaded library they do nothing.
  */
 #include <dlfcn.h>
 #include <errno.h>

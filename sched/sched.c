@@ -25,7 +25,7 @@ const char *sl_error(const struct sl_sched *s)
 	return s->error;
 }
 
-/* Backpressure is no rarity, so its message is not formatted. */
+/* Backpressure is frequent, so its message is not formatted. */
 static int full(struct sl_sched *s, const char *message)
 {
 	s->error = message;
@@ -46,7 +46,7 @@ static void *share_of(const struct sl_sched *s, const struct sl_lane *l)
 	return s->share_state[l->class];
 }
 
-/* held: since now, and not longer than until the cap tag however late we are asked again. */
+/* The lane is held from now on, until its cap tag at most, even if sl_next() is called later. */
 static void throttle(struct sl_lane *l, struct sl_slot *slot, bool held, sl_time cap, sl_time now)
 {
 	if (l->throttled_since >= 0) {
@@ -70,7 +70,7 @@ void sl_lane_leave(struct sl_sched *s, struct sl_lane *l, bool idle, sl_time now
 		sl_heap_remove(&s->floors, l->index);
 }
 
-/* Share keeps a place for it that it has no claim to any more: its last request was cancelled. */
+/* Give up the place that share keeps for the lane: its last request was cancelled. */
 static void lane_give_up(struct sl_sched *s, struct sl_lane *l, sl_time now)
 {
 	if (!l->kept)
@@ -172,8 +172,7 @@ int sl_add(struct sl_sched *s, struct sl_request *r, sl_time now)
 			       "request: no job %" PRIu64 "; register it with sl_job_add()",
 			       r->job);
 	if (r->state_ != SL_REQUEST_FREE)
-		return sl_fail(s, -EALREADY,
-			       "request: it is in a scheduler already, or was not zeroed");
+		return sl_fail(s, -EALREADY, "request: already in a scheduler, or not zeroed");
 	if (r->op > SL_WRITE)
 		return sl_fail(s, -EINVAL, "request: operation %u is neither read nor write",
 			       r->op);
@@ -187,7 +186,7 @@ int sl_add(struct sl_sched *s, struct sl_request *r, sl_time now)
 			       r->offset, r->length);
 	if (s->requests == s->limits.requests)
 		return full(s,
-			    "request: the limit of requests is reached; come back after sl_done()");
+			    "request: the limit of requests is reached; try again after sl_done()");
 	if (s->parked)
 		return full(s, "request: the limit of files is reached; come back after sl_done()");
 	r->file_ = sl_flow_file(&slot->lane->flow, r->file);
@@ -252,8 +251,7 @@ static void account_next(struct sl_sched *s, const struct sl_batch *b, enum via 
 	s->inflight_bytes += b->length;
 }
 
-/* In this order: guarantees, then the granted, then the others unless grants are
- * strict. */
+/* In this order: guarantees, then the granted, then the others unless grants are strict. */
 static struct sl_lane *choose(struct sl_sched *s, sl_time now, enum via *via, sl_time *wake)
 {
 	const struct sl_heap_entry *top = sl_heap_top(&s->floors);
@@ -269,7 +267,10 @@ static struct sl_lane *choose(struct sl_sched *s, sl_time now, enum via *via, sl
 		sl_time at = SL_NEVER;
 		int64_t lane;
 
-		/* It will be back soon: this is deceptive idleness, see ARCHITECTURE.md. */
+		/*
+		 * The job with the grant will be back soon (deceptive idleness, see
+		 * ARCHITECTURE.md).
+		 */
 		if (class == SL_UNGRANTED && s->lend_ns && now - s->granted_last < s->lend_ns) {
 			at = s->granted_last + s->lend_ns;
 			*wake = at < *wake ? at : *wake;
@@ -284,12 +285,13 @@ static struct sl_lane *choose(struct sl_sched *s, sl_time now, enum via *via, sl
 		if (at < *wake)
 			*wake = at;
 		if (at != SL_NEVER)
-			break; /* the device is kept free on purpose, not for those without grant */
+			/* The policy keeps the device free; jobs without grant may not use it. */
+			break;
 	}
 	return NULL;
 }
 
-/* Grants that have ended, and lanes whose time has come. */
+/* Handle grants that have expired, and lanes that have become ready. */
 static void catch_up(struct sl_sched *s, sl_time now)
 {
 	const struct sl_heap_entry *top;
@@ -495,7 +497,8 @@ static int check_limits(struct sl_limits *l, char *err, size_t err_size)
 	    l->requests >= 1 && l->requests <= 1U << 26)
 		return 0;
 	snprintf(err, err_size,
-		 "limits: %u jobs, %u files, %u requests; they go from 1 to 2^20, 2^24 and 2^26",
+		 "limits: %u jobs, %u files, %u requests; the maxima are 2^20, 2^24 and 2^26, the "
+		 "minimum is 1",
 		 l->jobs, l->files, l->requests);
 	return -EINVAL;
 }
@@ -531,8 +534,9 @@ int sl_sched_create(struct sl_sched **out, const struct sl_config *config, sl_ti
 		return rc;
 	if (now < 0 || now > INT64_C(1) << 62 || config->capacity_bps > SL_MAX_RATE) {
 		snprintf(err, err_size, "%s",
-			 config->capacity_bps <= SL_MAX_RATE ? "time: it goes from 0 to 2^62"
-							     : "capacity: more than 2^50 bytes/s");
+			 config->capacity_bps <= SL_MAX_RATE
+				 ? "time: must be 0 to 2^62"
+				 : "capacity: must be at most 2^50 bytes/s");
 		return -ERANGE;
 	}
 	pl.lanes = limits.jobs + 1;

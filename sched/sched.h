@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Inside of a scheduler: how the three stages are put together.
+ * The inside of a scheduler: how the three stages work together.
  *
  * Every job has a slot, and every slot a lane. A lane is what admit and share see; it owns the
  * flow that order works on. A job uses the lane of its own slot, or with share=pool, while it has
  * no limits, the lane of the last slot, which belongs to no job.
  *
  * A lane is *ready* when its order policy offers a batch now and its cap tag is not after now.
- * Ready lanes are known to share, and those with a guarantee stand in `floors` by floor tag;
- * lanes that will be ready by themselves stand in `timers` by the time of that. So a decision
- * looks at three tops and asks share: no list of jobs is ever walked.
+ * Share knows the ready lanes; those with a guarantee are also in the heap `floors`, by floor tag.
+ * Lanes that will become ready at a known time are in the heap `timers`. So a decision looks at the
+ * tops of three heaps and asks share; it never walks a list of jobs.
  *
- * Share has two states: one for the lanes that a grant (or no grant at all) lets through, one
- * for those whose grant is 0, which get what the others leave.
+ * Share has two states: one for the lanes with a grant (or all lanes if there are no grants), and
+ * one for the lanes whose grant is 0, which get what the others leave.
  */
 #ifndef SL_SCHED_H
 #define SL_SCHED_H
@@ -39,7 +39,7 @@ struct sl_lane {
 	struct sl_member member;
 	uint32_t index;
 	uint8_t ready;
-	uint8_t kept;	 /* not ready, but share was told to keep its place */
+	uint8_t kept;	 /* not ready, but share keeps its place */
 	uint8_t limited; /* has a floor or a cap: admit must be asked */
 	uint8_t has_floor;
 	uint8_t class;
@@ -53,16 +53,17 @@ struct sl_slot {
 	uint64_t job;
 	uint32_t requests; /* waiting or in flight */
 	uint32_t next_free;
-	uint64_t decision;     /* the last that it had a part in */
+	uint64_t decision;     /* the last decision that examined it */
 	sl_time waiting_since; /* if it has queued requests */
 	sl_time several_then;  /* sl_several_ns() at that time */
-	sl_time inside_first; /* it had requests since then; SL_NEVER: none since sl_job_inside() */
-	sl_time inside_last;  /* and until then, if it has none now */
+	/* Since when it has had requests; SL_NEVER: none since sl_job_inside() */
+	sl_time inside_first;
+	sl_time inside_last; /* until when, if it has none now */
 	struct sl_job_stats stats;
 	struct sl_job_conf conf;
 	uint64_t grant_bps;
 	struct sl_spec order;	 /* of this job alone, if order.policy */
-	struct sl_access *watch; /* NULL: it had no request yet, or nobody watches */
+	struct sl_access *watch; /* NULL: it had no request yet, or watching is off */
 };
 
 struct sl_sched {
@@ -75,8 +76,8 @@ struct sl_sched {
 	uint32_t inflight; /* batches */
 	uint64_t inflight_bytes;
 	uint32_t jobs_inside;  /* with requests waiting or in flight */
-	sl_time several_since; /* these are several, if they are */
-	sl_time several_ns;    /* how long they were before */
+	sl_time several_since; /* since when there are several, if there are */
+	sl_time several_ns;    /* total time with several before that */
 	uint64_t decisions;
 	uint64_t capacity_bps;
 	uint64_t firm_bps;   /* sum of min, as asked for */
@@ -96,7 +97,7 @@ struct sl_sched {
 	unsigned order_now; /* which of the two */
 
 	struct sl_hash by_job;
-	struct sl_heap timers; /* lanes by the time they become ready */
+	struct sl_heap timers; /* lanes by the time at which they become ready */
 	struct sl_heap floors; /* ready lanes by floor tag */
 	struct sl_heap leases; /* slots by the end of their grant */
 	struct sl_flow_env env;
@@ -122,7 +123,7 @@ static inline sl_time sl_clock(struct sl_sched *s, sl_time now)
 	return s->now;
 }
 
-/* How long the lane has been held by its cap in the present hold. */
+/* How long the cap has been holding the lane, in the present hold. */
 static inline sl_time sl_throttled_ns(const struct sl_lane *l, sl_time now)
 {
 	sl_time end = now < l->throttled_until ? now : l->throttled_until;
@@ -130,7 +131,7 @@ static inline sl_time sl_throttled_ns(const struct sl_lane *l, sl_time now)
 	return l->throttled_since >= 0 && end > l->throttled_since ? end - l->throttled_since : 0;
 }
 
-/* For how long, until now, several jobs have had requests inside at the same time. */
+/* Total time, until now, in which several jobs had requests inside. */
 static inline sl_time sl_several_ns(const struct sl_sched *s, sl_time now)
 {
 	return s->several_ns +
@@ -143,11 +144,11 @@ struct sl_slot *sl_slot_find(const struct sl_sched *s, uint64_t job);
 
 /* Bring share, floors and timers up to date with what the lane has and may do. */
 void sl_lane_update(struct sl_sched *s, struct sl_lane *l, sl_time now);
-/* The same after something was taken out: its oldest request may be another one now. */
+/* The same after a request was taken out, when the oldest request may have changed. */
 void sl_lane_changed(struct sl_sched *s, struct sl_lane *l, sl_time now);
-/* Not ready from here on; sl_lane_update() makes it so again. */
+/* Mark the lane as not ready; sl_lane_update() can make it ready again. */
 void sl_lane_leave(struct sl_sched *s, struct sl_lane *l, bool idle, sl_time now);
-/* Granted or not: which of share's two states knows it. */
+/* Move the lane to the other of share's two states: granted or not. */
 void sl_lane_class(struct sl_sched *s, struct sl_lane *l, uint8_t class, sl_time now);
 void sl_lane_add(struct sl_sched *s, struct sl_lane *l, struct sl_request *r, sl_time now);
 
@@ -157,7 +158,7 @@ void sl_grant_end(struct sl_sched *s, struct sl_slot *slot, sl_time now);
 
 /* ---- watch.c: patterns ---- */
 
-/* Memory for all that may be watched; 0 or -ENOMEM. */
+/* Allocate memory to watch all jobs; 0 or -ENOMEM. */
 int sl_watch_start(struct sl_sched *s);
 void sl_watch_add(struct sl_sched *s, struct sl_slot *slot, const struct sl_request *r,
 		  sl_time now);
@@ -170,20 +171,22 @@ struct sl_choice {
 	const struct sl_advisor *advisor;
 	const int64_t *values;
 	uint64_t turn;			  /* decisions of all when the lane's last batch was done */
-	uint32_t look;			  /* requests until the pattern is looked at */
-	uint32_t between;		  /* two looks */
-	struct sl_access_pattern pattern; /* at the last look that counted */
+	uint32_t look;			  /* requests until the pattern is examined */
+	uint32_t between;		  /* requests between two examinations */
+	struct sl_access_pattern pattern; /* at the last examination that counted */
 	double ratio;			  /* NAN: not known */
 };
 
-/* The memory and the tree that order=auto needs. 0, or -errno with a message in err. Nothing has
- * changed for the lanes yet. text: of the spec; NULL: the default. */
+/*
+ * Prepare the memory and the tree for order=auto, without changing the lanes. text: of the spec;
+ * NULL: the default. Returns 0, or -errno with a message in err.
+ */
 int sl_auto_prepare(struct sl_sched *s, const char *text, const struct sl_spec *spec, char *err,
 		    size_t err_size);
 void sl_auto_free(struct sl_sched *s);
-/* The lane has another spec from now on (prepared): begin anew. To be attached then. */
+/* Restart the choice for a lane with a new, prepared spec. The caller then attaches the lane. */
 void sl_choice_begin(struct sl_sched *s, struct sl_lane *l, const struct sl_spec *order);
-/* A batch goes, or is done. */
+/* A batch is sent, or done. */
 void sl_choice_sent(struct sl_sched *s, struct sl_lane *l, sl_time now);
 void sl_choice_done(struct sl_sched *s, struct sl_lane *l, uint64_t bytes, uint32_t requests,
 		    sl_time now);
@@ -192,7 +195,7 @@ void sl_choice_reason(const struct sl_choice *c, char *out, size_t size);
 /* auto-tree.c: a tree whose attributes and classes mean something here. */
 struct sl_advisor *sl_advisor_get(struct sl_sched *s, const char *name, char *err, size_t err_size);
 const struct sl_advisor *sl_advisor_find(const struct sl_sched *s, int64_t hash); /* or NULL */
-/* An arm, and what speaks for each. */
+/* Returns the tree's arm; shares: the tree's weight of each arm. */
 unsigned sl_advisor_ask(const struct sl_advisor *a, const struct sl_access_pattern *p, double ratio,
 			double share[SL_AUTO_ARMS]);
 void sl_advisors_free(struct sl_sched *s);
@@ -200,14 +203,17 @@ void sl_advisors_free(struct sl_sched *s);
 /* ---- change.c: live changes ---- */
 
 /*
- * Take what waits out of a lane, and put it back under this order policy (borrowed). Share hears
- * of it only if the lane is not ready afterwards: who waits for its turn goes on waiting.
+ * Take the waiting requests out of a lane, and put them back under this order policy (borrowed).
+ * Share is told only if the lane is not ready afterwards, so a lane that waits for its turn keeps
+ * its place.
  */
 struct sl_request *sl_lane_detach(struct sl_lane *l);
 void sl_lane_attach(struct sl_sched *s, struct sl_lane *l, const struct sl_spec *order,
 		    struct sl_request *chain, sl_time now);
 const struct sl_spec *sl_slot_order(const struct sl_sched *s, const struct sl_slot *slot);
-/* If this job is in the wrong lane: move all that are, now or when nothing is in flight. */
+/*
+ * If this job is in the wrong lane, move all jobs that are, now or as soon as nothing is in flight.
+ */
 void sl_remap_check(struct sl_sched *s, struct sl_slot *slot, sl_time now);
 void sl_remap_try(struct sl_sched *s, sl_time now);
 void sl_unpark(struct sl_sched *s, sl_time now);

@@ -1,36 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The scheduler for services with many threads: submit from anywhere, be called back with a
- * batch, report it done from anywhere.
+ * The scheduler for services with many threads: any thread may submit; the service calls run() with
+ * a batch; any thread may report it done.
  *
- * One mutex stands around a struct sl_sched. It is held for the operations of that data
- * structure alone, never over run() or complete(). Dispatcher threads take batches and call
- * run(). This is a host, so it reads the clock: CLOCK_MONOTONIC, before the lock is taken and
- * corrected under it, so that the scheduler never sees time run backwards.
+ * One mutex protects a struct sl_sched. It is held only for operations of that data structure,
+ * never during run() or complete(). Dispatcher threads take batches and call run(). This is a host,
+ * so it reads the clock (CLOCK_MONOTONIC): before it takes the lock, and corrected under the lock,
+ * so that the scheduler never sees time run backwards.
  *
- * Wake-ups. A submission, a completion or a change may allow a batch. Its caller looks whether a
- * dispatcher sleeps. If none does, there is nothing to do: each dispatcher asks the scheduler
- * again before it sleeps. If one does, the caller asks the
- * scheduler itself, and wakes one sleeper if there is a batch, which is *held* for whichever
- * dispatcher comes first, or if the next time to ask is earlier than any sleeper's alarm. A
- * dispatcher that takes a batch does the same for the next. So there is one wake-up for each
- * decision at most, none for a request that is throttled or that its policy keeps waiting for
- * a better batch, one on its way at any time, and no system call while all are at work. (A
- * dispatcher that leaves its alarm to run a batch wakes another to set the next one: with more
- * than one dispatcher, a throttled batch costs two wake-ups.)
+ * Wake-ups. A submission, a completion or a change may allow a batch. Its caller checks whether a
+ * dispatcher sleeps. If none does, there is nothing to do, because each dispatcher asks the
+ * scheduler again before it sleeps. Otherwise the caller asks the scheduler itself. It wakes one
+ * sleeper if there is a batch, which is then *held* for the first dispatcher that comes, or if the
+ * next time to ask is earlier than any sleeper's alarm. A dispatcher that takes a batch does the
+ * same for the next batch. So each decision costs at most one wake-up; a request that is throttled,
+ * or waits for a better batch, costs none; at most one wake-up is under way at any time; and while
+ * all dispatchers work there is no system call. (A dispatcher that leaves its alarm to run a batch
+ * wakes another one to set the next alarm: with more than one dispatcher, a throttled batch costs
+ * two wake-ups.)
  *
- * Example, 2 dispatchers asleep, nothing throttled: submit(A) decides A, holds it and wakes
- * one. submit(B), submit(C) find a wake-up on its way and only queue. The first dispatcher takes
- * A, finds B, holds it and wakes the second, runs A; the second takes B and decides C.
- * No dispatcher sleeps now, so C goes to the first that ends.
+ * Example, 2 dispatchers asleep, nothing throttled: submit(A) decides A, holds it and wakes one.
+ * submit(B), submit(C) see that a wake-up is under way and only queue. The first dispatcher takes
+ * A, finds B, holds it and wakes the second, runs A; the second takes B and decides C. No
+ * dispatcher sleeps now, so C goes to the first that ends.
  *
- * A batch is also held when it would exceed max_inflight_bytes: its length is known only after
- * sl_next() has decided it. It goes first when there is room, so no size starves.
+ * A batch is also held when it would exceed max_inflight_bytes, because its length is known only
+ * after sl_next(). It goes first when there is room, so no size starves.
  *
- * The end. A request is inside until its batch is done; dispatchers end when the service is
- * stopping and nothing is inside. A thread of the caller's that still wakes a sleeper or runs
- * complete() without the lock is counted as a guest, and sl_service_stop() waits for it before
- * the memory goes; dispatchers need no count, they are joined.
+ * Stopping. A request is inside until its batch is done. Dispatchers end when the service is
+ * stopping and no request is inside. A caller's thread that still wakes a sleeper or runs
+ * complete() without the lock counts as a guest; sl_service_stop() waits for guests before it frees
+ * the memory. Dispatchers need no count, because they are joined.
  *
  * Cost: submit takes the lock once, a batch run and done on one thread twice; all O(1) beside
  * the scheduler's own operations.
@@ -54,18 +54,19 @@
 #define SV_NS_PER_S	  INT64_C(1000000000)
 
 struct sl_service {
-	pthread_mutex_t lock; /* around all below, except what is set once at the start */
+	pthread_mutex_t lock; /* protects all members below, except those set once at the start */
 	pthread_cond_t more;  /* dispatchers sleep here */
 	pthread_cond_t gone;  /* sl_service_stop() waits here for the last guest */
 	struct sl_sched *sched;
 	sl_time last;		     /* the latest time the scheduler has seen */
-	sl_time alarm;		     /* the earliest time at which a sleeper wakes by itself */
+	sl_time alarm;		     /* the earliest alarm of a sleeper */
 	const struct sl_batch *held; /* decided and not yet run */
 	uint64_t inflight_bytes;
 	uint32_t inflight; /* batches between run() and done */
 	/*
-	 * Threads inside sv_sleep() are asleep + waking. At least `waking` of them are on their way
-	 * out and will ask the scheduler, so no further one has to be woken for what they will see.
+	 * The threads inside sv_sleep() are asleep + waking. At least `waking` of them are about to
+	 * leave and will ask the scheduler, so no other thread has to be woken for a change that
+	 * they will see.
 	 */
 	uint32_t asleep;
 	uint32_t waking;
@@ -81,7 +82,7 @@ struct sl_service {
 	pthread_t thread[];
 };
 
-/* The service whose dispatcher this thread is: it is joined, so it is never a guest there. */
+/* The service that this thread is a dispatcher of. It is joined, so it is never a guest there. */
 static _Thread_local const struct sl_service *sv_mine;
 
 static sl_time sv_clock(void)
@@ -92,7 +93,7 @@ static sl_time sv_clock(void)
 	return t.tv_sec * SV_NS_PER_S + t.tv_nsec;
 }
 
-/* With the lock held. Never before what the scheduler has seen already. */
+/* With the lock held. The result is never before a time that the scheduler has seen. */
 static sl_time sv_advance(struct sl_service *svc, sl_time now)
 {
 	if (now > svc->last)
@@ -100,7 +101,7 @@ static sl_time sv_advance(struct sl_service *svc, sl_time now)
 	return svc->last;
 }
 
-/* The clock is read before the lock is taken: that is no work to do under it. */
+/* Read the clock before taking the lock, to hold the lock for less time. */
 static sl_time sv_lock(struct sl_service *svc)
 {
 	sl_time now = sv_clock();
@@ -117,7 +118,7 @@ static bool sv_empty(const struct sl_service *svc)
 	return st.requests == 0;
 }
 
-/* Is there a batch that may run now? It is then svc->held. Else *wake is when to ask again. */
+/* Whether a batch may run now; it is in svc->held. Else *wake is when to ask again. */
 static bool sv_decide(struct sl_service *svc, sl_time now, sl_time *wake)
 {
 	*wake = SL_NEVER;
@@ -131,7 +132,7 @@ static bool sv_decide(struct sl_service *svc, sl_time now, sl_time *wake)
 	       svc->inflight_bytes + svc->held->length <= svc->max_inflight_bytes;
 }
 
-/* Something has changed: must a sleeper be woken for it? sv_unlock() then does it. */
+/* Whether a sleeper must be woken after a change; sv_unlock() does it. */
 static bool sv_wanted(struct sl_service *svc, sl_time now)
 {
 	sl_time wake;
@@ -153,7 +154,10 @@ static void sv_leave(struct sl_service *svc)
 	pthread_mutex_unlock(&svc->lock);
 }
 
-/* Unlock, and wake a sleeper if sv_wanted() said so: without the lock, which it will want first. */
+/*
+ * Unlock, then wake a sleeper if sv_wanted() returned true. After the unlock, because the sleeper
+ * takes the lock first.
+ */
 static void sv_unlock(struct sl_service *svc, bool wanted)
 {
 	bool guest = wanted && sv_mine != svc;
@@ -244,7 +248,7 @@ int sl_service_with(struct sl_service *svc, int (*fn)(struct sl_sched *s, sl_tim
 	sl_time now = sv_lock(svc);
 	int rc = fn(svc->sched, now, arg);
 
-	/* Even if it failed: it may have done something else before. */
+	/* Also after an error, because part of the change may have been made. */
 	sv_unlock(svc, sv_wanted(svc, now));
 	return rc;
 }
@@ -277,10 +281,10 @@ int sl_service_done(struct sl_service *svc, const struct sl_batch *b, int64_t re
 	if (!b)
 		return rc;
 	now = sv_lock(svc);
-	/* After sl_done() the batch is the scheduler's again, and its requests are ours. */
+	/* After sl_done() the scheduler may reuse the batch, and we own its requests. */
 	first = b->first;
 	length = b->length;
-	/* A batch held has not been run: its address is known to callers from an earlier life. */
+	/* A held batch has not been run: the caller has its address from an earlier use. */
 	if (b != svc->held && (result < 0 || (uint64_t)result <= length))
 		rc = sl_done(svc->sched, b, now);
 	if (rc) {
@@ -338,7 +342,7 @@ __attribute__((format(printf, 4, 5))) static int sv_fail(int rc, char *err, size
 	return rc;
 }
 
-/* With all signals blocked: the host's handlers are not meant to run on the library's threads. */
+/* With all signals blocked, so that the host's handlers do not run on the library's threads. */
 static int sv_start_threads(struct sl_service *svc, uint32_t threads)
 {
 	sigset_t all, before;
@@ -366,13 +370,13 @@ int sl_service_start(struct sl_service **out, const struct sl_service_config *co
 	*out = NULL;
 	if (!config->run)
 		return sv_fail(-EINVAL, err, err_size,
-			       "run: a function that does the I/O is needed");
+			       "run: the function that does the I/O is missing");
 	if (threads > SV_MAX_THREADS)
-		return sv_fail(-EINVAL, err, err_size, "threads: %u is more than %u", threads,
-			       SV_MAX_THREADS);
+		return sv_fail(-EINVAL, err, err_size, "threads: %u is above the maximum, %u",
+			       threads, SV_MAX_THREADS);
 	svc = calloc(1, sizeof(*svc) + threads * sizeof(svc->thread[0]));
 	if (!svc)
-		return sv_fail(-ENOMEM, err, err_size, "no memory for a service of %u threads",
+		return sv_fail(-ENOMEM, err, err_size, "out of memory for a service of %u threads",
 			       threads);
 	svc->last = sv_clock();
 	rc = sl_sched_create(&svc->sched, &config->sched, svc->last, err, err_size);

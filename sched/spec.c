@@ -7,7 +7,7 @@
  *	        the names for a choice, or the name of a file, which has no comma
  *
  * Parameters that are not given keep their defaults. Each message says what was wrong and what is
- * possible, because the reader has nothing but the message:
+ * possible:
  *
  *	order: no policy 'aiol'; there are to-agg, to, sjf, mlf, aioli, auto
  *	order/aioli: wait_us=-1 is out of range; it takes 0 to 1000000 us
@@ -74,7 +74,7 @@ static void sp_put_int(struct sp_message *m, int64_t n)
 	sp_puts(m, digits);
 }
 
-/* Exactly, as it can be typed: 64Ki, 1000. */
+/* Write a size exactly, as a user can type it: 64Ki, 1000. */
 static void sp_put_bytes(struct sp_message *m, int64_t bytes)
 {
 	static const char *const units[] = { "", "Ki", "Mi", "Gi", "Ti" };
@@ -220,7 +220,7 @@ static int sp_bad_value(struct sp_message *m, const struct sl_param *p, struct s
 
 /* ---- values ---- */
 
-/* Digits with an optional minus, so that -1 is a number out of range and not gibberish. */
+/* Digits with an optional minus, so that -1 is reported as out of range and not as malformed. */
 static int sp_integer(const char *s, int64_t *out)
 {
 	bool negative = *s == '-';
@@ -297,7 +297,9 @@ int64_t sl_spec_hash(const char *name, size_t length)
 
 /* ---- the text ---- */
 
-/* The next piece up to a comma; *text then stands behind the comma, or is NULL at the end. */
+/*
+ * Returns the next piece up to a comma. *text then points behind the comma, or is NULL at the end.
+ */
 static struct sp_word sp_piece(const char **text)
 {
 	struct sp_word w = { *text, strcspn(*text, ",") };

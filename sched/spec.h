@@ -7,15 +7,17 @@
 
 struct sl_spec {
 	const struct sl_policy *policy;
-	/* In the order of policy->params. Of a file: a hash of its name, so that specs stay small
-	 * and are compared as they are; 0: none. */
+	/*
+	 * In the order of policy->params. The value of a file is a hash of its name, so that specs
+	 * are small and comparable; 0: none.
+	 */
 	int64_t values[SL_MAX_PARAMS];
 };
 
 /*
- * text NULL: the stage's default. -ENOENT: no such policy or parameter, -EINVAL: malformed or
- * given twice, -ERANGE: out of range; err (never NULL) then says what, and what is possible.
- * *out is written on success only.
+ * Parse a spec; text NULL: the stage's default. Returns -ENOENT: no such policy or parameter,
+ * -EINVAL: malformed or given twice, -ERANGE: out of range; err (never NULL) then gets a message.
+ * *out is written only on success.
  */
 int sl_spec_parse(enum sl_stage stage, const char *text, struct sl_spec *out, char *err,
 		  size_t err_size);
@@ -25,7 +27,7 @@ int sl_spec_parse(enum sl_stage stage, const char *text, struct sl_spec *out, ch
 /* malloc'ed, up to 16 MiB; 0 or -errno. */
 int sl_spec_read(const char *name, char **text, size_t *length);
 int64_t sl_spec_hash(const char *name, size_t length); /* not 0 */
-/* The value of a parameter that is a file, in a text that was parsed; false: it is not given. */
+/* Find the value of a file parameter in a text that was parsed before; false: it is not given. */
 bool sl_spec_file(const char *text, const char *param, char name[SL_SPEC_FILE_MAX + 1]);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A recording of all that was said to a scheduler, each call with its `now`, and of what it
- * answered. Since a scheduler is a pure state machine, saying the same again to another one gives
- * the same answers: that is what `sluice replay --check` and the simulator do.
+ * A recording of all calls to a scheduler, each with its `now`, and of the results. A scheduler is
+ * a pure state machine, so repeating the calls on another one gives the same results: `sluice
+ * replay --check` and the simulator do that.
  *
  * A trace is a file: "SLTRACE3", then records, little-endian. A record is a header of 16 bytes and
- * a payload that its type fixes; texts end the record.
+ * a payload that depends on its type; a text is always last.
  *
  *	 0  u16 type      enum sl_trace_type
  *	 2  u16 size      of the whole record
@@ -69,15 +69,15 @@ struct sl_trace_record {
 	size_t text_length;	  /* without the final 0 */
 };
 
-/* A JOB record, and what it says. */
+/* Make a JOB record from the configuration of a job, and the reverse. */
 void sl_trace_job(struct sl_trace_record *r, uint64_t job, const struct sl_job_conf *c,
 		  sl_time now);
 void sl_trace_job_conf(const struct sl_trace_record *r, struct sl_job_conf *c);
 /* Bytes written to out, at most SL_TRACE_MAX. */
 size_t sl_trace_encode(const struct sl_trace_record *r, unsigned char *out);
 /*
- * The record at `in`, of which `have` bytes are there: its size, 0 if it is not all there, or
- * -EPROTO.
+ * Decode the record at `in`, of which `have` bytes are available. Returns its size, 0 if it is
+ * incomplete, or -EPROTO.
  */
 long sl_trace_decode(const unsigned char *in, size_t have, struct sl_trace_record *r);
 

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Watching: each job has a pattern detector (detect/pattern.c), which sees its requests as they
- * arrive. Watching decides nothing by itself; status shows it, and order=auto asks it.
+ * arrive. The status shows the pattern, and order=auto uses it; nothing else depends on it.
  *
- * The memory of all jobs, 6 KiB each, is taken at once and is not touched before a job's first
- * request, so that what is never used costs nothing but addresses.
+ * The memory of all jobs, 6 KiB each, is allocated at once but not touched before a job's first
+ * request, so unused parts cost only address space.
  */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "sched/sched.h"
 
-/* Processes in files that are watched at a time: some of each job rather than all of one. */
+/* Number of (process, file) pairs of a job that are watched at a time. */
 #define TRACKS 32
 
 int sl_watch_start(struct sl_sched *s)

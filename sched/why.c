@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Why a job waits. The stages are asked in the order in which a request passes them, and the first
- * that holds the job's lane is the answer:
+ * Why a job waits. The stages are checked in the order in which a request passes them; the first
+ * one that holds the job's lane is the answer:
  *
  *	admit   the cap tag is after now         held, at its max, at its grant
  *	order   no batch is offered              waits for a better one, or for its own in flight
  *	grant   ready, but in the second class   others have a grant
  *	share   ready                            who goes first, if the policy can name somebody
  *
- * Example: share=io-sets, A and B of set 1 want to send, A has the set: B waits for job A; and a
- * job C of set 3 whose turn is over for this round waits for set 1.
+ * Example: share=io-sets; A and B of set 1 want to send, and A has the set. B waits for job A. A
+ * job C of set 3, whose turn in this round is over, waits for set 1.
  *
- * O(1) beside what the policies need, which is O(sets).
+ * O(1) plus the cost in the policies, O(sets).
  */
 #include "sched/why.h"
 

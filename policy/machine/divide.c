@@ -3,34 +3,35 @@
  * Divide the bandwidth of a layer among its jobs, wherever they run, and the rate of a job among
  * the I/O nodes where it runs.
  *
- * In this order, and none gets more than the smaller of its max and what it wants:
+ * It is divided in this order, and no job gets more than the smaller of its max and what it wants:
  *
  *	1. min        each has its guarantee; all are scaled down if they do not fit
  *	2. grants     each is raised to what the grant policy gives it, scaled in the same way
  *	3. share      what is left: by weight, x = min(limit, max(x, lambda w)) with one lambda for
- *	              all; or by sets of periods (IO-Sets, Barthélemy et al. 2024): sets by priority, one job of
- *	              each at a time; or by levels (share=fair): first among accounts, then what each has
- *	              among its users, then among their jobs, always by weight
- *	4. headroom   if everybody has what it wants, what is still left is divided by weight up to
- *	              max: a job that begins to want more finds it there
+ *	              all; or by sets of periods (IO-Sets, Barthélemy et al. 2024): sets by
+ *	              priority, one job of each set at a time; or by levels (share=fair): first
+ *	              among accounts, then each account's part among its users, then among their
+ *	              jobs, always by weight
+ *	4. headroom   if every job has what it wants, the rest is divided by weight, up to max, so
+ *	              that a job that begins to want more can use it at once
  *
- * So nothing is left idle while somebody may use it, and what a job does not use is lent.
+ * So no bandwidth is idle while some job may use it, and other jobs use what a job leaves.
  *
- * Example: capacity 100; A weight 4, B weight 1, C min 30 and weight 1, all want all. C has its 30
- * first; then lambda is 14: A 56, B 14, C 30. If A wants 20 only: A 20, B 40, C 40.
+ * Example: capacity 100; A weight 4, B weight 1, C min 30 and weight 1; each wants all of it. C
+ * gets its 30 first; then lambda is 14: A 56, B 14, C 30. If A wants only 20: A 20, B 40, C 40.
  *
- * By levels, capacity 100: user A has one job, B has two; all want all: 50, and 25 each. If one job of
- * B wants 10 only, its sibling has 40: A does not notice.
+ * By levels, capacity 100: user A has one job, B has two, and each wants all of it: 50, and 25
+ * each. If one job of B wants only 10, its sibling gets 40, and A keeps 50.
  *
- * The sum over all is piecewise linear in lambda. Newton's method finds the piece, and with it lambda, in
- * some steps of O(n) each; a step that does not halve the interval is followed by one that does. What
- * is given out is at most the capacity, and at least .999999999999 of it.
+ * The sum over all is piecewise linear in lambda. Newton's method finds the piece, and with it
+ * lambda, in a few steps of O(n) each; after a step that does not halve the interval, a bisection
+ * step follows. The rates add up to at most the capacity, and to at least .999999999999 of it.
  */
 #include "policy/machine/divide.h"
 
 #include <stddef.h>
 
-#define STEPS 100 /* more than doubles have digits: about ten are needed */
+#define STEPS 100 /* an upper bound: about ten are needed */
 #define EXACT 1e-12
 
 static double least(double a, double b)
@@ -45,7 +46,7 @@ static double limit(const struct sl_divide_job *j, bool headroom)
 	return headroom ? j->max_bps : least(j->max_bps, j->want_bps);
 }
 
-/* Raise each to what the member says, as far as it fits. Returns what is left. */
+/* Raise each job to the value of the given member, as far as it fits. Returns what is left. */
 static double raise_to(struct sl_divide_job *jobs, uint32_t n, bool grants, double left)
 {
 	double sum = 0, part;
@@ -72,7 +73,7 @@ static double filled(const struct sl_divide_job *j, double lambda, bool headroom
 	return x > j->rate_bps ? x : j->rate_bps;
 }
 
-/* *slope: how fast that grows with lambda. */
+/* The sum over all jobs at level lambda; *slope: its derivative. */
 static double filled_all(const struct sl_divide_job *jobs, uint32_t n, double lambda, bool headroom,
 			 double *slope)
 {
@@ -89,7 +90,9 @@ static double filled_all(const struct sl_divide_job *jobs, uint32_t n, double la
 	return sum;
 }
 
-/* The level at which all together have `most`, or as much below `high` as there is to be had. */
+/*
+ * The level at which all jobs together get `most`, or as much of it as they can use below `high`.
+ */
 static double level(const struct sl_divide_job *jobs, uint32_t n, double high, double most,
 		    bool headroom)
 {
@@ -117,7 +120,10 @@ static double level(const struct sl_divide_job *jobs, uint32_t n, double high, d
 	return low;
 }
 
-/* Water-filling: one level for all, from what each has to its limit. Returns what is left. */
+/*
+ * Water-filling: raise every job from its present rate towards one common level, up to its limit.
+ * Returns what is left.
+ */
 static double by_weight(struct sl_divide_job *jobs, uint32_t n, double left, bool headroom)
 {
 	double slope, have = filled_all(jobs, n, 0, headroom, &slope), high = 0, lambda, got;
@@ -165,7 +171,7 @@ static void sift(struct sl_io_job **at, uint32_t n, uint32_t i)
 	}
 }
 
-/* Members of a group stand side by side afterwards (heapsort: nothing is allocated). */
+/* Afterwards the members of a group are adjacent (heapsort, because it allocates nothing). */
 static void sort_groups(struct sl_io_job **at, uint32_t n)
 {
 	for (uint32_t i = n / 2; i-- > 0;)
@@ -179,7 +185,7 @@ static void sort_groups(struct sl_io_job **at, uint32_t n)
 	}
 }
 
-/* A group is divided into like a job: it has, wants and may have what its members do together. */
+/* Treat each group as one job whose values are the sums over its members. */
 static uint32_t make_groups(const struct sl_divide_job *leaf, uint32_t n,
 			    struct sl_divide_job *room, unsigned level)
 {
@@ -201,7 +207,7 @@ static uint32_t make_groups(const struct sl_divide_job *leaf, uint32_t n,
 	return count;
 }
 
-/* leaf: sorted; room: for groups of this level and those below. */
+/* leaf: sorted by group; room: memory for the groups of this level and the levels below. */
 static void fill_level(struct sl_divide_job *leaf, uint32_t n, struct sl_divide_job *room,
 		       unsigned level, unsigned levels, double left, bool headroom)
 {

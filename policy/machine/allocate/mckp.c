@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mckp: the I/O nodes where they bring most: the numbers with the largest sum of bandwidths.
+ * mckp: give I/O nodes to the jobs that gain most: maximise the sum of the jobs' bandwidths.
  *
  * GekkoFWD (Bez et al. 2021, section 3.1): a multiple-choice knapsack. Each job is a class, its
- * options (options.c) are the items, I/O nodes the weight, the bandwidth of its curve the value; of
- * each class exactly one item is taken. A job without a curve has one item: what static would give
- * it. When jobs share a node because there are too few (no direct access), sharing is an item of
- * weight 0 and value bw(1) / jobs, and the other F - 1 nodes are arbitrated. Of solutions with the
- * same bandwidth the one with the fewest I/O nodes is taken, of these one that moves the fewest
- * running jobs.
+ * options (options.c) are the items, I/O nodes the weight, the bandwidth of its curve the value.
+ * Exactly one item of each class is taken. A job without a curve has one item: the number that
+ * static would give it. When jobs share a node because there are too few (no direct access),
+ * sharing is an item of weight 0 and value bw(1) / jobs, and the policy divides the other F - 1
+ * nodes. Among solutions with the same bandwidth it takes the one with the fewest I/O nodes; among
+ * these, one that moves the fewest running jobs.
  *
- * Exact, by dynamic programming: best[i][w] is the most that the first i jobs reach with exactly w
- * nodes, the maximum over the options of job i of best[i-1][w - nodes] + value; all rows are kept,
- * and the options are found again from the last row backwards.
+ * The solution is exact, by dynamic programming. best[i][w] is the largest bandwidth of the first i
+ * jobs with exactly w nodes: the maximum, over the options of job i, of best[i-1][w - nodes] +
+ * value. All rows are kept, and the chosen options are read back from the last row to the first.
  *
  * Example: F 4; A has 0: 10, 2: 30, 4: 35; B has 0: 5, 1: 12, 2: 13.
  *
@@ -20,12 +20,12 @@
  *	best[1]   10   -  30   -  35
  *	best[2]   15  22  35  42  43     43 = 30 + 13 with 2 and 2
  *
- * An option that has no more bandwidth than one with fewer nodes is left out: replacing it never
- * loses and saves nodes. Values are whole numbers in doubles, so that equal sums are equal in
- * whatever order they were added: bandwidths times a power of two, such that all together stay
- * below 2^52 / jobs (of 512 jobs the sum is exact to 2^-42 of itself). The lower digits hold the
- * jobs that move: the value of an option is bandwidth x K, less 1 if it moves the job, K > n. So
- * one maximum of doubles decides by both, and the inner loop has no branch.
+ * An option with no more bandwidth than one with fewer nodes is left out: the other option is never
+ * worse, and saves nodes. Values are whole numbers stored in doubles, so equal sums compare equal
+ * in whatever order they were added. They are bandwidths times a power of two, chosen so that the
+ * sum stays below 2^52 / jobs (for 512 jobs the sum is exact to 2^-42 of itself). The lower digits
+ * count the jobs that move: the value of an option is bandwidth x K, less 1 if it moves the job,
+ * with K > n. So one maximum of doubles decides by both, and the inner loop has no branch.
  *
  * O(F x options of all jobs), memory O(n x F). 512 jobs on 256 I/O nodes: `sluice bench control`;
  * the paper's solver needs 2.7 s.
@@ -104,12 +104,15 @@ static void mc_add(const struct mc_problem *p, const struct sl_alloc_job *j, uin
 
 	o->ionodes = weight;
 	o->value = whole * p->moves - (j->running && ionodes != j->has);
-	/* The one before has fewer nodes; less than K - 1 apart is the same bandwidth (K > 3). */
+	/*
+	 * The option before has fewer nodes. Values less than K - 1 apart have the same bandwidth
+	 * (K > 3).
+	 */
 	if (!*count || o->value - o[-1].value >= p->moves - 1)
 		++*count;
 }
 
-/* Into s->options; how many. jobs[].ionodes and shared are still those of static. */
+/* Fill s->options; returns their number. jobs[].ionodes and shared still hold static's result. */
 static uint32_t mc_options(const struct mc_problem *p, const struct sl_alloc_job *j)
 {
 	const struct sl_curve_point *first;
@@ -158,7 +161,10 @@ static void mc_scale(struct mc_problem *p, const struct sl_alloc_job *jobs)
 
 /* ---- the rows ---- */
 
-/* After a job: `to` from `from`, which has something up to `reach`. The new reach. */
+/*
+ * Compute the row `to` after a job from the row `from`, which is filled up to `reach`. Returns the
+ * new reach.
+ */
 static uint32_t mc_row(const struct mc_problem *p, const struct mc_option *options, uint32_t count,
 		       const double *restrict from, uint32_t reach, double *restrict to)
 {
@@ -182,7 +188,7 @@ static uint32_t mc_row(const struct mc_problem *p, const struct mc_option *optio
 	return end;
 }
 
-/* The fewest nodes with which the bandwidth of the row is the largest. */
+/* The smallest number of nodes that reaches the largest bandwidth of the row. */
 static uint32_t mc_best(const struct mc_problem *p, const double *row, uint32_t reach)
 {
 	uint32_t best = 0;
@@ -210,7 +216,7 @@ static void mc_decide(void *state, struct sl_alloc_job *jobs, uint32_t n,
 
 	sl_alloc_static(s->scratch, jobs, n, m, false);
 	if (!m->ionodes && !m->direct)
-		return; /* there is nothing that a job could use */
+		return; /* no job can use an I/O node */
 	mc_scale(&p, jobs);
 	s->rows[0] = 0;
 	for (uint32_t i = 0; i < n; i++) {
@@ -236,7 +242,7 @@ static void mc_decide(void *state, struct sl_alloc_job *jobs, uint32_t n,
 
 const struct sl_allocate_ops sl_allocate_mckp = {
 	.base = { .name = "mckp",
-		  .summary = "where they bring most: the largest sum of bandwidths",
+		  .summary = "where they gain most: the largest sum of bandwidths",
 		  .source = "GekkoFWD (Bez et al. 2021), section 3.1, MCKP",
 		  .params = NULL,
 		  .state_size = mc_size,

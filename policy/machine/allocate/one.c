@@ -2,8 +2,8 @@
 /*
  * one: one I/O node for each job, as long as there are any.
  *
- * GekkoFWD (Bez et al. 2021, section 3.2), ONE. There are always enough in the paper. Here jobs
- * with few compute nodes do without when there are not, or share one (options.c).
+ * GekkoFWD (Bez et al. 2021, section 3.2), ONE. The paper always has enough I/O nodes. Here, if
+ * there are too few, the jobs with the fewest compute nodes get none, or share one (options.c).
  *
  * Example: jobs of 8, 64 and 16 compute nodes on 2 I/O nodes: 0 1 1, or without direct access:
  * shared, 1, shared.

@@ -4,25 +4,25 @@
  *
  * The *options* of a job are 0, where direct access is allowed, and every number of I/O nodes that
  * its curve has a bandwidth for and that divides its compute nodes, so that each I/O node serves
- * as many of them as the others. Of a job without a curve every divisor is one. Where direct access
- * is not allowed 1 is always an option: a job cannot have none. An option that no measurement
- * stands for counts as bandwidth 0.
+ * the same number of compute nodes. For a job without a curve, every divisor is an option. Where
+ * direct access is not allowed, 1 is always an option, because a job cannot have none. An option
+ * that was not measured counts as bandwidth 0.
  *
- * A policy's number that is no option snaps down to one. When the sum exceeds the machine, it is
- * taken back step by step from the job that has the most.
+ * If a policy's number is not an option, it is lowered ("snaps down") to the next option. If the
+ * sum exceeds the machine, nodes are taken back step by step from the job that has the most.
  *
  * Example: 8 I/O nodes, direct access, jobs of 64, 64 and 16 compute nodes with options 0 1 2 4 8
- * and the numbers 5, 5 and 1: these snap to 4, 4 and 1, one more than there are. The largest are
- * the first two; the second comes later and gives: 4, 2, 1.
+ * and the numbers 5, 5 and 1. These snap to 4, 4 and 1, one more than the machine has. The first
+ * two jobs have most; of the two, the later one goes down: 4, 2, 1.
  *
- * More jobs than I/O nodes and no direct access: one node is shared by those that are left without,
- * the others are given out. In the example with 2 I/O nodes: 1, shared, shared.
+ * With more jobs than I/O nodes and no direct access, the jobs that got no node share one, and the
+ * other nodes are given to single jobs. In the example with 2 I/O nodes: 1, shared, shared.
  */
 #include "policy/machine/allocate/options.h"
 
 #include "base/ds/heap.h"
 
-/* Index of the first point with more than so many I/O nodes. */
+/* Index of the first point with more I/O nodes than that. */
 static uint32_t al_above(const struct sl_alloc_job *j, uint32_t ionodes)
 {
 	uint32_t low = 0, high = j->points;
@@ -87,7 +87,10 @@ void sl_alloc_init(void *state, const struct sl_policy_limits *limits, const int
 	(void)state, (void)limits, (void)values, (void)now;
 }
 
-/* Smallest first: not to be kept, the most I/O nodes, the fewest compute nodes. */
+/*
+ * Sort key for taking back, smallest first: jobs that may move, most I/O nodes, fewest compute
+ * nodes.
+ */
 static uint64_t al_key(const struct sl_alloc_job *j, bool keep)
 {
 	uint32_t most = j->ionodes < INT32_MAX ? j->ionodes : INT32_MAX;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * oracle: each job's best option, as if there were I/O nodes without end. No machine can do that;
- * it is the bound that the others are compared with.
+ * oracle: each job's best option, as if the number of I/O nodes were unlimited. No machine can do
+ * that; it is the upper bound for the other policies.
  *
- * GekkoFWD (Bez et al. 2021, section 3.2), ORACLE. Of equal options the one with fewer nodes. A job
- * without a curve gets what static would give it.
+ * GekkoFWD (Bez et al. 2021, section 3.2), ORACLE. Among options of equal bandwidth it takes the
+ * one with fewer nodes. A job without a curve gets the number that static would give it.
  *
- * Example: 12 I/O nodes and two jobs with 8 as best of their options: 8 8.
+ * Example: 12 I/O nodes, and two jobs whose best option is 8: 8 8.
  *
  * O(points + (n + taken back) log n).
  */
@@ -36,7 +36,7 @@ static void or_decide(void *state, struct sl_alloc_job *jobs, uint32_t n,
 
 const struct sl_allocate_ops sl_allocate_oracle = {
 	.base = { .name = "oracle",
-		  .summary = "the best of each curve, as if there were nodes without end",
+		  .summary = "each job's best option, as if I/O nodes were unlimited",
 		  .source = "GekkoFWD (Bez et al. 2021), section 3.2, ORACLE",
 		  .params = NULL,
 		  .state_size = sl_alloc_size,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * process: all I/O nodes in proportion to the processes of the jobs that run.
+ * process: all I/O nodes, in proportion to the processes of the running jobs.
  *
- * GekkoFWD (Bez et al. 2021, section 3.2), PROCESS: round(F x s_a / sum of s), s the processes. As
- * size else.
+ * GekkoFWD (Bez et al. 2021, section 3.2), PROCESS: round(F x s_a / sum of s), s the number of
+ * processes. Otherwise like size.
  *
  * Example: 12 I/O nodes and jobs with 128 512 128 512 64 512 processes, 1856 in all, on 32 64 16 64
  * 32 64 compute nodes get round(.83) = 1, round(3.31) = 3, which snaps to 2, and round(.41) = 0: 1

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * size: all I/O nodes in proportion to the compute nodes of the jobs that run.
+ * size: all I/O nodes, in proportion to the compute nodes of the running jobs.
  *
  * GekkoFWD (Bez et al. 2021, section 3.2), SIZE: round(F x s_a / sum of s), s the compute nodes.
- * Other than with static all I/O nodes are in use though not all compute nodes are, but for what
- * snapping to options leaves (options.c); and jobs that run are moved.
+ * Unlike static, it uses all I/O nodes even if some compute nodes are idle, except for those left
+ * over when numbers snap to options (options.c), and it moves running jobs.
  *
  * Example, Table 4 of the paper: 12 I/O nodes and jobs of 32 64 16 64 32 64 compute nodes, 272 in
  * all, get round(1.41) = 1, round(2.82) = 3, which snaps to 2, and round(.71) = 1: 1 2 1 2 1 2.

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * static: I/O nodes in proportion to a job's compute nodes, as machines are wired.
+ * static: I/O nodes in proportion to a job's compute nodes, as if compute nodes were wired to them.
  *
  * GekkoFWD (Bez et al. 2021, section 3.2), STATIC: of C compute nodes and F I/O nodes, a job with
- * C_a compute nodes gets ceil(C_a / (C / F)). The number snaps down to an option of the job, and
- * what rounding up gave out too much is taken back (options.c). It is invoked when jobs come and
- * go, but does not move those that run (section 5.3): they keep what they have, unless the others
- * could not be served at all or I/O nodes are gone.
+ * C_a compute nodes gets ceil(C_a / (C / F)). The number snaps down to an option of the job; if
+ * rounding up has given out too many nodes, some are taken back (options.c). The policy is called
+ * when jobs start and end, but it does not move running jobs (section 5.3): they keep their nodes,
+ * unless other jobs would get none or I/O nodes have failed.
  *
  * Example: C 96, F 12; a job of 32 compute nodes gets 4, one of 9 gets ceil(1.125) = 2, which does
  * not divide 9: 1.

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fair-share: every job the same rate, but none more than it can use.
+ * fair-share: the same rate for every job, but none gets more than it can use.
  *
- * Max-min fairness: what a job cannot use because of its processors' bandwidth (cap = b * beta) is
- * shared by the others; no job can get more unless one that has no more gets less. It is the
- * baseline of IO-Sets, Barthélemy et al. 2024, §4 and of Gainaru et al. 2014. A job is one
- * whatever its size: 4096 processors get as much as 1, up to their caps.
+ * Max-min fairness: if a job cannot use its rate because its processors' bandwidth (cap = b * beta)
+ * is lower, the others share the rest. No job's rate can be raised without lowering that of a job
+ * that has no more. It is the baseline of IO-Sets (Barthélemy et al. 2024, §4) and of Gainaru et
+ * al. 2014. The size of a job does not matter: a job of 4096 processors gets as much as a job of 1,
+ * up to its cap.
  *
  * Example: capacity 10, caps 1 2 6 9: rates 1 2 3.5 3.5.
  *
- * No job starves or is late: there is no order that priority or max_stall could change.
- * O(n) a decision (list.c); a host that knows `fair` can do it in O(log n).
+ * No job starves or is late. The policy serves no job before another, so it has no parameters
+ * priority and max_stall. O(n) a decision (list.c); a host that knows `fair` can do it in O(log n).
  */
 #include "policy/machine/grant/fair-share.h"
 
@@ -19,7 +20,7 @@
 size_t sl_fair_share_size(const struct sl_policy_limits *limits)
 {
 	(void)limits;
-	return 16; /* not used; a host need not think of allocations of size 0 */
+	return 16; /* not used; avoids an allocation of size 0 in the host */
 }
 
 void sl_fair_share_init(void *state, const struct sl_policy_limits *limits, const int64_t *values,

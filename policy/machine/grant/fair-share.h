@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The functions of fair-share, for none, which takes the file system to do the same. */
+/*
+ * The functions of fair-share, which `none` uses too: it assumes that the file system shares
+ * fairly.
+ */
 #ifndef SL_POLICY_MACHINE_GRANT_FAIR_SHARE_H
 #define SL_POLICY_MACHINE_GRANT_FAIR_SHARE_H
 

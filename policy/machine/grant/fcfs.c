@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fcfs: who asked first is served first, to the end of its phase.
+ * fcfs: serve jobs in the order in which they asked, each to the end of its phase.
  *
- * The comparison of IO-Sets, Barthélemy et al. 2024, §4 and what Gainaru et
- * al. 2014, §6 says of schedulers that know their applications but choose no better order. The
- * first job gets what it can use, the next what is left, and so on.
+ * A baseline of IO-Sets (Barthélemy et al. 2024, §4). Gainaru et al. 2014, §6 describes it as the
+ * scheduler that knows its applications but does not choose an order. The first job gets what it
+ * can use, the next one what is left, and so on.
  *
  * Example: capacity 10; A asked at 3 s, cap 6; B at 1 s, cap 6; C at 2 s, cap 2: B 6, C 2, A 2.
  *
- * Jobs that asked at the same time go by job id. A job waits for those only that asked before it:
- * no job starves, and as a job that has started is never behind one that has not, there is nothing
- * that priority or max_stall could change. O(n) a decision (list.c).
+ * Jobs that asked at the same time are served by job id. A job waits only for jobs that asked
+ * before it, so no job starves. A job that has started is never behind one that has not, so
+ * parameters priority and max_stall would change nothing. O(n) per decision (list.c).
  */
 #include "policy/machine/grant/list.h"
 
 static size_t fc_size(const struct sl_policy_limits *limits)
 {
 	(void)limits;
-	return 16; /* not used; a host need not think of allocations of size 0 */
+	return 16; /* not used; avoids an allocation of size 0 in the host */
 }
 
 static void fc_init(void *state, const struct sl_policy_limits *limits, const int64_t *values,
@@ -30,7 +30,7 @@ static sl_time fc_decide(void *state, struct sl_io_job **jobs, uint32_t n, doubl
 			 sl_time now)
 {
 	(void)state;
-	/* As a difference to now: exact in a double for waits of up to 104 days. */
+	/* Relative to now, so the double is exact for waits of up to 104 days. */
 	for (uint32_t i = 0; i < n; i++)
 		jobs[i]->rate_bps = (double)(jobs[i]->asked - now);
 	sl_grant_serve(jobs, n, capacity_bps);

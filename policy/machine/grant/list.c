@@ -2,38 +2,38 @@
 /*
  * Code that the grant policies share: serving jobs in the order of a key, and by weight.
  *
- * In order (Gainaru et al. 2014, §3.1): at each event the jobs that want I/O are put in
- * the order of the policy, and each in turn gets min(cap, what is left). Only the jobs up to the
- * one that takes the last of it need to be known, and not their order among each other. So instead
- * of sorting, the array is divided by a pivot as in quickselect: if those before the pivot can use
- * all that is left, the others get nothing and the search goes on among those before; else those
- * before get their caps, and it goes on behind. O(n) on average.
+ * In order (Gainaru et al. 2014, §3.1): at each event the jobs that want I/O are put in the order
+ * of the policy, and each in turn gets min(cap, what is left). We need to know only which jobs come
+ * before the one that takes the last of the bandwidth; their order among each other does not
+ * matter. So instead of sorting, we divide the array by a pivot as in quickselect. If the jobs
+ * before the pivot can use all that is left, the others get nothing and we continue among those
+ * before. Else those before get their caps, and we continue behind the pivot. O(n) on average.
  *
  * Example: capacity 10, keys A 3, B 1, C 2, D 4, caps 6 each; pivot A. Before it B and C can use
  * 12 of 10: D and A get 0. Pivot C: before it B can use 6, which it gets; C gets the other 4.
  *
- * By weight: a job gets min(cap, level * weight). Jobs are divided by cap / weight, the level at
- * which a job reaches its cap: if the capacity lifts the level to the pivot's, those before it are
- * at their caps and the search goes on behind; else it goes on before. O(n) on average as well.
+ * By weight: a job gets min(cap, level * weight). The array is divided by cap / weight, the level
+ * at which a job reaches its cap. If the capacity suffices for the pivot's level, the jobs before
+ * it get their caps and we continue behind it; else we continue before it. O(n) on average as well.
  *
  * Example: capacity 10, equal weights, caps 1 2 6 9; pivot 6: a level of 6 would take 1 + 2 + 6 +
- * 6, too much. Pivot 2: 1 + 2 + 2 + 2 can be had, so 1 and 2 are at their caps; 7 are left for 6
- * and 9. Pivot 6 again: 6 + 6 cannot be had. So the level is 7 / 2: 1 2 3.5 3.5.
+ * 6, too much. Pivot 2: 1 + 2 + 2 + 2 fits, so 1 and 2 are at their caps; 7 is left for 6 and 9.
+ * Pivot 6 again: 6 + 6 does not fit. So the level is 7 / 2: 1 2 3.5 3.5.
  *
- * Bounded stall, which the paper leaves to time-outs: a job has lost (time since its phase began) -
- * (what was transferred / cap). A job that lost max_stall goes before all others until its phase ends; such
- * jobs go in the order in which their phases began. So a job waits only for jobs that are as late
- * and began earlier, and no policy can starve a job. The count is of time lost, not of time since
- * the phase began: a long transfer at full rate never counts as late. Jobs that are late go before
- * those that have started (`priority`).
+ * Bounded stall (the paper relies on time-outs instead). The stall of a job is (time since its
+ * phase began) - (bytes transferred / cap). A job whose stall has reached max_stall is *late*: it
+ * goes before all others until its phase ends, and late jobs go in the order in which their phases
+ * began. So a late job waits only for late jobs that began earlier, and no policy can starve a job.
+ * Stall is time lost, not time since the phase began: a long transfer at full rate is never late.
+ * Late jobs go before those that have started (`priority`).
  */
 #include "policy/machine/grant/list.h"
 
-/* Less than this part of the capacity is rounding, not bandwidth. */
+/* A smaller part of the capacity is a rounding error, not bandwidth. */
 #define GR_NOTHING 1e-12
-/* A late job at full rate loses no more; rounding must not make it look as if it had gained. */
+/* A late job at full rate keeps its stall; rounding must not make the stall look smaller. */
 #define GR_SLACK 1e-3
-/* Beyond this many ns a double is not a time any more. */
+/* A double above this many ns does not fit sl_time. */
 #define GR_FAR 4e18
 
 const char *const sl_grant_no_yes[] = { "no", "yes", NULL };
@@ -83,8 +83,8 @@ static double gr_level(const struct sl_io_job *j)
 }
 
 /*
- * Puts those before the pivot in front of it and returns its place. The middle one of three, from
- * places that look random: no pattern in the array makes the division lopsided again and again.
+ * Move the jobs before the pivot to its front, and return its index. The pivot is the median of
+ * three pseudo-random elements, so no pattern in the array makes the division uneven repeatedly.
  */
 static inline uint32_t gr_divide(struct sl_io_job **jobs, uint32_t n,
 				 double (*key)(const struct sl_io_job *))

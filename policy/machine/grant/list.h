@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Code that the grant policies share: serving jobs in the order of a key, and sharing by
- * weight. Both are given the keys or weights where the rates will stand, in rate_bps, so that no
- * policy needs memory for each job.
+ * Code that the grant policies share: serving jobs in the order of a key, and sharing by weight.
+ * The caller passes keys or weights in rate_bps, where the result will be, so no policy needs
+ * memory for each job.
  */
 #ifndef SL_POLICY_MACHINE_GRANT_LIST_H
 #define SL_POLICY_MACHINE_GRANT_LIST_H
 
 #include "policy/policy.h"
 
-/* State, or first member of the state, of a policy that serves jobs in order. */
+/* The state of a policy that serves jobs in order, or the first member of that state. */
 struct sl_grant_list {
-	bool priority;	      /* who has started goes before who has not */
-	sl_time max_stall_ns; /* a job that lost this long in a phase goes first; 0: none does */
+	bool priority;	      /* jobs that have started go before others */
+	sl_time max_stall_ns; /* a job that lost this much time in a phase goes first; 0: off */
 };
 
 extern const char *const sl_grant_no_yes[];
@@ -31,51 +31,55 @@ extern const char *const sl_grant_no_yes[];
 		.unit = SL_CHOICE, .min = 0, .max = 1, .def = 0, .choices = sl_grant_no_yes     \
 	}
 
-/* The table of a policy with these two parameters only, and what goes with it. */
+/* The parameters and functions of a policy that has only these two parameters. */
 extern const struct sl_param sl_grant_list_params[];
 size_t sl_grant_list_size(const struct sl_policy_limits *limits);
 void sl_grant_list_init(void *state, const struct sl_policy_limits *limits, const int64_t *values,
 			sl_time now);
 
 /*
- * rate_bps: in, the key, no NAN; out, the rate. Lowest key first, then lowest job id: each gets
- * what it can use of what is left. Returns when the next job will have lost max_stall.
+ * rate_bps: in, the key, not NAN; out, the rate. Jobs are served by rising key, then rising job id;
+ * each gets what it can use of what is left. Returns when the next job will become late.
  */
 sl_time sl_grant_in_order(const struct sl_grant_list *l, struct sl_io_job **jobs, uint32_t n,
 			  double capacity_bps, sl_time now);
 
-/* Its parts, for policies that do something else with what the late ones leave. */
+/*
+ * The parts of sl_grant_in_order(), for policies that divide what late jobs leave in another way.
+ */
 uint32_t sl_grant_late(const struct sl_grant_list *l, struct sl_io_job **jobs, uint32_t n,
-		       double *left_bps, sl_time now); /* serves them, in front; how many */
+		       double *left_bps, sl_time now); /* serves them at the front; their number */
 double sl_grant_serve(struct sl_io_job **jobs, uint32_t n, double left_bps); /* what is left */
 sl_time sl_grant_wake(const struct sl_grant_list *l, struct sl_io_job **jobs, uint32_t n,
-		      sl_time now); /* when the next of these will be late */
+		      sl_time now); /* when the next one will be late */
 
 /*
- * rate_bps: in, the weight, more than 0; out, the rate: min(cap, level * weight) with the one
- * level at which all is given out, or every job has its cap.
+ * rate_bps: in, the weight, above 0; out, the rate: min(cap, level * weight). The level is such
+ * that all bandwidth is given out, or every job has its cap.
  */
 void sl_grant_by_weight(struct sl_io_job **jobs, uint32_t n, double capacity_bps);
 
-/* The time that the job has lost in its present phase, compared with a transfer at full rate. */
+/* The stall: time that the job has lost in its present phase, against a transfer at full rate. */
 double sl_grant_stall_ns(const struct sl_io_job *j, sl_time now);
 
-/* ---- how much a job was delayed, and what its bytes are worth, in measure.c ---- */
+/* ---- measure.c: how much a job was delayed, and what its bytes are worth ---- */
 
-/* Efficiency so far over the ideal one: 1 is a job that was never delayed. */
+/* Efficiency so far divided by the ideal one; 1: the job was never delayed. */
 double sl_grant_ratio(const struct sl_io_job *j, sl_time now);
 
 /* The value of a byte of bandwidth, in seconds of computing of a processor; learned. */
 struct sl_grant_price {
-	double price;	  /* now */
-	double displaced; /* since the last decision: the best of what had to wait; 0: nothing */
-	double drain_s;	  /* until all that is asked for now has come through */
-	sl_time last;	  /* decision */
-	double wanted_bps, capacity_bps; /* what all could use then, and what there was */
-	double busy;			 /* part of the time in which the first was more; learned */
+	double price; /* now */
+	/* The best value per byte that had to wait since the last decision; 0: nothing waited. */
+	double displaced;
+	double drain_s;			 /* time to transfer all that is asked for now */
+	sl_time last;			 /* decision */
+	double wanted_bps, capacity_bps; /* what all jobs could use then, and the capacity */
+	/* Part of the time in which wanted_bps exceeded the capacity; learned. */
+	double busy;
 };
 
-/* The length of its present instance when it runs alone. */
+/* The length of its present instance if it ran alone. */
 static inline double sl_grant_period_s(const struct sl_io_job *j)
 {
 	return j->compute_s + j->bytes / j->cap_bps;
@@ -84,25 +88,26 @@ static inline double sl_grant_period_s(const struct sl_io_job *j)
 void sl_grant_price_begin(struct sl_grant_price *p, struct sl_io_job *const *jobs, uint32_t n,
 			  double capacity_bps, sl_time now);
 /*
- * The key of a job whose instance is worth `value`: positive, low is good. Of equal ones, the one
- * with the lower ratio is better.
+ * The key of a job whose instance is worth `value`. Keys are positive, and the lowest goes first.
+ * Between equal jobs, the one with the lower ratio gets the lower key.
  */
 double sl_grant_key(const struct sl_grant_price *p, const struct sl_io_job *j, double value,
 		    double ratio);
-#define SL_GRANT_KEY_BEHIND 0x1p400 /* times this, a key is behind every key and every ratio */
+/* A key multiplied by this is larger than every other key and ratio. */
+#define SL_GRANT_KEY_BEHIND 0x1p400
 /*
- * rate_bps: keys, in and out. Those of jobs that keep step with another are raised, so that they
- * get out of it: step.c.
+ * rate_bps: keys, in and out. Raises the keys of jobs that keep step with another, to separate
+ * them: step.c.
  */
 void sl_grant_out_of_step(const struct sl_grant_price *p, struct sl_io_job *const *jobs,
 			  uint32_t n);
 /*
- * Begins, and gives each job its key in rate_bps: of an instance that is worth what its processors
- * compute, out of step with the others.
+ * Begin a decision: set each job's key in rate_bps. An instance is worth what its processors
+ * compute, and jobs that keep step are separated.
  */
 void sl_grant_price_keys(struct sl_grant_price *p, struct sl_io_job *const *jobs, uint32_t n,
 			 double capacity_bps, sl_time now);
-/* When the rates are there. */
+/* End a decision: the rates are set. */
 void sl_grant_price_end(struct sl_grant_price *p, struct sl_io_job *const *jobs, uint32_t n);
 
 #endif

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * max-sys-eff-literal: low beta * efficiency so far first, as the paper's text has it.
+ * max-sys-eff-literal: the job with the lowest beta * efficiency first, as in the paper's text.
  *
- * MaxSysEff of Gainaru et al. 2014, §3.1, word by word: it "favors applications with low
- * values of beta * efficiency(t)". That serves first who computes least, which is the opposite of
- * the objective of §2.2 (the sum of beta * efficiency), and of the paper's own Figure 16, where
- * large applications gain. It is here to compare with: on two of the published sets of applications
- * it reaches less than half of the system efficiency of max-sys-eff (docs/grant-policies.md).
+ * MaxSysEff of Gainaru et al. 2014, §3.1, word by word: it "favors applications with low values of
+ * beta * efficiency(t)". This serves the job that computes least first. That contradicts the
+ * objective of §2.2 (the sum of beta * efficiency) and the paper's Figure 16, where large
+ * applications gain. The policy is here for comparison: on two of the published sets of
+ * applications it reaches less than half of the system efficiency of max-sys-eff
+ * (docs/grant-policies.md).
  *
  * Example: capacity 10, caps 10. A: 100 processors, computed 40 of 50 s: 80. B: 10 processors, 55
- * of 60 s: 9.2. B is served, then A, though A keeps ten times as many processors waiting.
+ * of 60 s: 9.2. B is served first, then A, although ten times as many processors wait for A.
  *
- * A job in its first instance has computed nothing: 0, and goes first. O(n) a decision (list.c).
+ * A job in its first instance has computed nothing, so its key is 0 and it goes first. O(n) a
+ * decision (list.c).
  */
 #include "policy/machine/grant/list.h"
 
@@ -29,7 +31,7 @@ static sl_time lit_decide(void *state, struct sl_io_job **jobs, uint32_t n, doub
 
 const struct sl_grant_ops sl_grant_max_sys_eff_literal = {
 	.base = { .name = "max-sys-eff-literal",
-		  .summary = "low processors times efficiency first, as the paper's text has it; "
+		  .summary = "lowest processors times efficiency first, as in the paper's text; "
 			     "for comparison",
 		  .source = "Gainaru et al. 2014, section 3.1, MaxSysEff, by its text",
 		  .params = sl_grant_list_params,

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * max-sys-eff: the bytes that let most processors compute go first.
+ * max-sys-eff: first serve the bytes that let most processors compute.
  *
- * For the objective SysEfficiency of Gainaru et al. 2014, §2.2: the mean over all
- * processors of the part of their time in which they compute, 1/N * sum of beta * efficiency. The
- * text of the paper's MaxSysEff, low beta * efficiency first, does not serve it (see
- * max-sys-eff-literal.c, and docs/grant-policies.md for both in numbers). Here jobs go by what
- * their bytes are worth: see measure.c for how, and for an example. Of equal jobs the one that was
- * delayed most goes first; but jobs that keep step, and others pay for it in every period, are
- * pulled apart (step.c).
+ * The objective is SysEfficiency (Gainaru et al. 2014, §2.2): the part of its time in which a
+ * processor computes, averaged over all processors, 1/N * sum of beta * efficiency. The paper's
+ * text of MaxSysEff, lowest beta * efficiency first, works against this objective
+ * (max-sys-eff-literal.c; docs/grant-policies.md compares both in numbers). Here jobs are ordered
+ * by the value of their bytes; measure.c explains it with an example. Among equal jobs, the one
+ * that was delayed most goes first. Jobs that keep step, at the expense of others in every period,
+ * are separated (step.c).
  *
- * Jobs whose bytes are worth little wait as long as others can use the bandwidth, if need be for
- * ever: that is the objective. max_stall_ms bounds it; target-dilation is the milder policy. O(n) a
+ * Jobs whose bytes are worth little wait while others can use the bandwidth, possibly for ever: the
+ * objective demands it. max_stall_ms bounds the wait; target-dilation is the milder policy. O(n) a
  * decision (list.c).
  */
 #include "policy/machine/grant/list.h"

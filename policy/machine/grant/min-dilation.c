@@ -2,14 +2,15 @@
 /*
  * min-dilation: the job that was delayed most goes first.
  *
- * MinDilation of Gainaru et al. 2014, §3.1: low ratio of the efficiency so far to the
- * ideal one first, so that the largest slowdown of any job is small at the end. For the ratio, and
- * for jobs that have not ended an instance yet, see measure.c.
+ * MinDilation of Gainaru et al. 2014, §3.1: the job with the lowest ratio of efficiency so far to
+ * ideal efficiency goes first, so that the largest slowdown of any job stays small. measure.c
+ * defines the ratio, also for jobs that have not ended an instance yet.
  *
  * Example: capacity 10, caps 6. A has done in 50 s what takes 40 s alone (0.8), B in 60 s what
  * takes 30 s (0.5), C in 20 s what takes 18 s (0.9): B 6, A 4, C 0.
  *
- * A job that waits falls behind and so comes first in the end: no job starves. O(n) a decision (list.c).
+ * The ratio of a waiting job falls, so it comes first in the end: no job starves. O(n) a decision
+ * (list.c).
  */
 #include "policy/machine/grant/list.h"
 

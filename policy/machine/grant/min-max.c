@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * min-max: jobs that were delayed too much go first, else those of max-sys-eff.
+ * min-max: first jobs that were delayed too much, then the others in the order of max-sys-eff.
  *
- * MinMax-gamma of Gainaru et al. 2014, §3.1: jobs whose ratio of efficiency so far to
- * the ideal one is below gamma go first, the lowest first; the others follow in the order of
- * max-sys-eff. gamma=100 is min-dilation, gamma=0 max-sys-eff. The paper favours only the lowest
- * one below gamma; as bandwidth may be left after it, all below are served before the others here.
+ * MinMax-gamma of Gainaru et al. 2014, §3.1: jobs whose ratio of efficiency so far to the ideal one
+ * is below gamma go first, the lowest first. The others follow in the order of max-sys-eff.
+ * gamma=100 is min-dilation, gamma=0 is max-sys-eff. The paper favours only the lowest job below
+ * gamma. Here all jobs below gamma are served before the others, because bandwidth may be left
+ * after the first.
  *
- * Example, gamma=50: capacity 10, caps 6. A has ratio 0.4 and would be the last under max-sys-eff,
- * B 0.9 and the first, C 0.45 and between: A 6, C 4, B 0. With gamma=42: A 6, B 4, C 0.
+ * Example, gamma=50: capacity 10, caps 6. Under max-sys-eff the order would be B, C, A; their
+ * ratios are A 0.4, B 0.9, C 0.45. So A 6, C 4, B 0. With gamma=42: A 6, B 4, C 0.
  *
- * target-dilation has the same aim without the edge at gamma. O(n) a decision (list.c).
+ * target-dilation has the same aim without the sudden change at gamma. O(n) a decision (list.c).
  */
 #include "policy/machine/grant/list.h"
 
@@ -24,7 +25,7 @@ enum { P_GAMMA, P_LIST };
 
 static const struct sl_param params[] = {
 	{ .name = "gamma",
-	  .help = "Part of the ideal efficiency, in percent, under which a job goes first.",
+	  .help = "A job goes first if its efficiency is below this percentage of the ideal one.",
 	  .unit = SL_COUNT,
 	  .min = 0,
 	  .max = 100,

@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * none: no grants; whoever wants I/O does it.
+ * none: no grants; every job may do I/O at any time.
  *
- * Live, no job waits and none has a rate: what the I/O nodes' own stages and the file
- * system make of it, happens. In a phase-level model, where a rate must be known, the file system
- * is taken to share fairly among the jobs that are doing I/O: equal rates, none more than it can
- * use. That is the congested case of Gainaru et al. 2014, §4 without what congestion
- * costs in addition: seeks between interleaved streams are the platform's affair, not a decision.
- * So in the model `none` decides as fair-share does, which differs in that a host enforces it.
+ * In a live layer no job waits for a grant and none has a rate; only the stages of the I/O nodes
+ * and the file system decide. The phase-level simulator needs a rate, so it assumes that the file
+ * system shares fairly among the jobs that do I/O: equal rates, none more than it can use. This is
+ * the congested case of Gainaru et al. 2014, §4. It leaves out the additional cost of congestion
+ * (seeks between interleaved streams), which belongs to the model of the platform. So in the
+ * simulator `none` gives the same rates as fair-share; in a live layer only fair-share enforces
+ * them.
  *
- * Rates: see list.c. O(n) a decision.
+ * Rates: see list.c. O(n) per decision.
  */
 #include "policy/machine/grant/fair-share.h"
 
 const struct sl_grant_ops sl_grant_none = {
 	.base = { .name = "none",
-		  .summary = "no grants: every job may do I/O, the file system shares as it does",
+		  .summary = "no grants: every job may do I/O, and the file system decides who "
+			     "gets how much",
 		  .source = "Gainaru et al. 2014, section 4, the congested case",
 		  .params = NULL,
 		  .state_size = sl_fair_share_size,

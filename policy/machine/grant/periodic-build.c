@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A periodic plan of given length and order, and what it is worth.
+ * Build a periodic plan of given length and order, and compute its value.
  *
- * Gainaru et al. 2014, §3.2: jobs get instances one after the other until none fits any
- * more. Orders: see enum sl_per_order. With n instances of a job in a period T,
+ * Gainaru et al. 2014, §3.2: jobs get instances one after the other until no more fits. For the
+ * orders see enum sl_per_order. With n instances of a job in a period T,
  *
  *	SysEfficiency = sum of procs * n * compute / T over sum of procs
  *	Dilation      = largest T / (n * (compute + I/O alone))
@@ -12,16 +12,17 @@
  * window in 0 .. 1, the second in 1 .. 2; each computes while the other transfers. Both are 1/2
  * efficient, as they would be alone: SysEfficiency 0.5, dilation 1.
  *
- * Slow transfers are ours. With a dilation of D (`stretch`) a job needs n = ceil(T / (D * cycle))
- * instances, so each may take T / n, and its I/O T / n - compute. At that rate it takes no more of
- * the bandwidth than it needs, and others find room beside it. Or only jobs with `few` instances
- * are slow, with the n that they would have anyway: a big job that can use all bandwidth would stop
- * all others for a while. PerSched's set 5 has one; its dilation goes from 1.023 to 1.010.
+ * Slow transfers are our addition. For a dilation of D (`stretch`) a job needs n = ceil(T / (D *
+ * cycle)) instances, so each may take T / n, and its I/O T / n - compute. At that rate the job uses
+ * only the bandwidth that it needs, and others fit beside it. With `few`, only jobs with that many
+ * instances or fewer are slowed down, keeping their n: otherwise a big job that can use all
+ * bandwidth would stop all others for a while. PerSched's set 5 has such a job; slowing it improves
+ * the dilation from 1.023 to 1.010.
  *
- * Where the search for a job's first window begins (`offset`) is ours too: from 0 on, all jobs
- * would begin together, and meet again in every period.
+ * The point where the search for a job's first window begins (`offset`) is our addition too: with 0
+ * for all, the jobs would begin together and collide again in every period.
  *
- * O(windows * log jobs), and what the packing costs.
+ * O(windows * log jobs), plus the cost of packing.
  */
 #include "policy/machine/grant/periodic.h"
 
@@ -32,7 +33,7 @@
 static uint64_t bu_key(const struct sl_per *s, const struct sl_per_job *j)
 {
 	uint64_t progress = j->n * (uint64_t)j->cycle_ns, rank = j->rank;
-	/* Less than 2: n * cycle is not longer than the period, but for guards. */
+	/* Less than 2: except for guards, n * cycle is not longer than the period. */
 	uint64_t part = (uint64_t)((double)progress / (double)s->now.period_ns * 0x1p40);
 
 	if (rank >= 1U << BU_RANK_BITS)
@@ -88,7 +89,9 @@ static double bu_instances(const struct sl_per_job *j, sl_time period_ns)
 	return j->n;
 }
 
-/* Efficiency and dilation of the jobs in s->pack; jobs without computing or I/O do not count. */
+/*
+ * Compute efficiency and dilation of the jobs in s->pack, ignoring jobs without computing or I/O.
+ */
 static void bu_judge(const struct sl_per *s, double *efficiency, double *dilation)
 {
 	double period_s = (double)s->pack.period_ns * 1e-9, work = 0, worst = 1;
@@ -109,13 +112,13 @@ static void bu_judge(const struct sl_per *s, double *efficiency, double *dilatio
 	*dilation = worst;
 }
 
-/* The other objective decides between equals. */
+/* Ties are broken by the other objective. */
 static double bu_value(const struct sl_per *s)
 {
 	double efficiency, dilation;
 
 	bu_judge(s, &efficiency, &dilation);
-	if (dilation > 1e9) /* somebody has nothing: the last choice */
+	if (dilation > 1e9) /* a job has no window: the worst plan */
 		dilation = 1e9;
 	if (!s->throughput)
 		return dilation - efficiency * 1e-7;
@@ -193,8 +196,8 @@ void sl_per_keep(struct sl_per *s)
 }
 
 /*
- * Longest first; a shelf is as long as the first job on it. O(jobs log jobs) whatever the jobs
- * are like, so there is a plan when a search would take too long.
+ * Place the jobs on shelves, longest first; a shelf is as long as its first job. O(jobs log jobs)
+ * for any input, so there is a plan even if a search would take too long.
  */
 int sl_per_shelves(struct sl_per *s)
 {

@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The jobs of a periodic plan: what is accepted, their order of worth, which of them are too fast
- * for windows, and how good a plan of a given length can be at best.
+ * The jobs of a periodic plan: check them, order them by worth, find those that are too fast for
+ * windows, and bound the quality of a plan of a given length.
  *
- * Worth: what a job computes for its bytes, procs * compute / bytes; where a job's bandwidth is
- * its processors', that is the w / t_io of Gainaru et al. 2014, §3.2.3. Bandwidth is
- * what is scarce, so the knapsack takes the jobs with most worth first: non-increasing, and not
+ * Worth: computing per byte, procs * compute / bytes. If a job's bandwidth is limited by its
+ * processors, this is the w / t_io of Gainaru et al. 2014, §3.2.3. Bandwidth is the scarce
+ * resource, so the knapsack takes the jobs with most worth first: non-increasing, not
  * non-decreasing as the text says (figures: periodic.c).
  *
- * Bounds. Dilation: the least D with which all ceil(T / (D * cycle)) instances have no more bytes
- * than the period, and no job more instances than fit one after the other. SysEfficiency: a
- * fractional knapsack of the period's bytes. Both O(jobs).
+ * Bounds. Dilation: the least D for which the bytes of all ceil(T / (D * cycle)) instances fit the
+ * period, and each job's instances fit one after the other. SysEfficiency: a fractional knapsack
+ * over the period's bytes. Both are O(jobs).
  *
  * Example: cycles of 10 and 4, T = 10: the second has at most 2 instances, so D >= 10 / (2 * 4) =
  * 1.25 without looking at bandwidth; T = 12 allows 12 / 10 = 1.2 and 12 / (3 * 4) = 1.
  *
- * Too fast: the memory is for 4096 windows and 4 for each lane. If the longest instance is
- * thousands of times longer than others, those would need more; from the fastest on, they get a
- * constant share of the bandwidth instead, bytes / (D * cycle - compute), with the least D for
- * which that and the mean of the others is there.
+ * Too fast: memory holds 4096 windows, and 4 more for each lane. If the longest instance is
+ * thousands of times longer than others, the short ones would need more windows. So the fastest
+ * jobs get a constant rate instead, bytes / (D * cycle - compute), with the least D for which these
+ * rates and the mean rates of the other jobs fit the bandwidth.
  */
 #include "policy/machine/grant/periodic.h"
 
 #include <errno.h>
 
-/* The rate to give out: below the capacity by more than the rounding of sums of rates. */
+/* Part of the capacity to give out; the margin exceeds the rounding error of sums of rates. */
 #define JO_USABLE     (1 - 1e-9)
 #define JO_MAX_ALWAYS 0.9375 /* of the bandwidth */
 
@@ -60,8 +60,8 @@ static int jo_check(struct sl_per *s, const struct sl_plan_job *jobs, uint32_t n
 			compute_s = j->compute_s;
 	}
 	/*
-	 * So that sl_per_shelves() has a plan: shelves are at least half full, but for one, and
-	 * 1 / 16 of the bandwidth at least is for them.
+	 * Ensure that sl_per_shelves() finds a plan: all shelves but one are at least half full,
+	 * and they have at least 1 / 16 of the bandwidth.
 	 */
 	if (!((32 * all_s + 16 * io_s + compute_s * (1 + s->slack)) * 1e9 < (double)SL_PER_MAX_NS))
 		return -ERANGE;
@@ -80,7 +80,7 @@ static double jo_worth(const struct sl_per_job *j)
 	return j->procs * j->compute_s / j->bytes;
 }
 
-/* The bits of a positive double are in the order of its value. */
+/* For positive doubles, comparing the bits compares the values. */
 static uint64_t jo_bits(double x)
 {
 	union {
@@ -110,7 +110,7 @@ static void jo_sort(struct sl_per *s)
 	for (uint32_t i = 0; (top = sl_heap_top(&s->heap)); i++) {
 		struct sl_per_job *j = &s->job[top->id];
 
-		/* A search takes jobs that are nearly the same together. */
+		/* Round, so that the search treats nearly equal jobs as equal. */
 		if (j->bytes > 0 &&
 		    (last < 0 || s->rule != SL_PER_RULE_SEARCH || jo_worth(j) < last * 0.999)) {
 			rank += last >= 0;
@@ -124,7 +124,7 @@ static void jo_sort(struct sl_per *s)
 
 /* ---- jobs that are much faster than others ---- */
 
-/* Bandwidth used with dilation d: by those of `always`, all the time; by the others, on average. */
+/* Bandwidth used at dilation d: constantly by the jobs with `always`, on average by the others. */
 static double jo_used(const struct sl_per *s, double d, double *always_bps)
 {
 	double sum = 0;
@@ -162,7 +162,7 @@ static void jo_always(struct sl_per *s, double period_s)
 		if (windows <= 0.75 * s->pack.max_windows)
 			continue;
 		windows -= period_s / (s->bound * j->cycle_s);
-		j->always_bps = 1; /* which, is known below */
+		j->always_bps = 1; /* only marked; the rate is set below */
 	}
 	while (jo_used(s, high, &always) > s->capacity_bps ||
 	       always > s->capacity_bps * JO_MAX_ALWAYS)

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One period, and transfers at constant rates that are put into it.
+ * Pack transfers at constant rates into one period.
  *
- * Gainaru et al. 2014, §3.2.3: "adding greedily an instance" is to find the first
- * instant where the volume can be transferred contiguously with a constant bandwidth. The period
- * is a circle: what does not end in it goes on at its beginning. Here it is a sorted array of
- * edges, at which the free bandwidth changes.
+ * Gainaru et al. 2014, §3.2.3: "adding greedily an instance" means to find the first instant where
+ * the volume can be transferred contiguously with a constant bandwidth. The period is a circle: a
+ * transfer that does not end in it continues at its beginning. It is represented by a sorted array
+ * of edges, the times at which the free bandwidth changes.
  *
- * A transfer that starts at s has the least free bandwidth that it meets for its rate, so it gets
- * slower the further it has to go. The walk from s follows the edges, keeps that least, and ends
- * where the volume fits. Such a walk is made from when the job is ready, and from each later edge
- * that could still be better. Best is not the first start, but the first end: the volume is the
- * same, and the job can go on sooner. But a job that always waits for a faster rate leaves small
- * rests free behind it that nobody fills, so each second of delay counts `eager` seconds more.
+ * The rate of a transfer that starts at s is the least free bandwidth on its way, so the rate falls
+ * the longer the transfer lasts. A walk from s follows the edges, keeps the minimum, and ends where
+ * the volume fits. We walk from the time when the job is ready, and from each later edge that could
+ * be better. The best place is the one with the first end, not the first start: the volume is the
+ * same, and the job can continue sooner. But a job that always waits for a faster rate leaves small
+ * gaps behind that no other job fills. So each second of delay costs `eager` seconds more.
  *
  * Example: capacity 10, and 8 are taken from 0 to 6. A job of 30 bytes that can use 10 is ready at
- * 0: from there the rate is 2, and it ends at 15; from 6 on it is 10, and it ends at 9. That is
- * taken with eager = 0: 9 against 15; with eager = 1 it is a tie, 9 + 6, and with more it starts
- * at 0.
+ * 0. If it starts at 0 the rate is 2 and it ends at 15; if it starts at 6 the rate is 10 and it
+ * ends at 9. With eager = 0 it starts at 6 (9 against 15); with eager = 1 it is a tie, 9 + 6 = 15;
+ * with a larger value it starts at 0.
  *
- * Between two windows of a job there is its computing; after its last one, until its first one
- * comes round again, too. That is all there is to check, as its windows are made in order.
+ * A job computes between two of its windows, and also between its last window and the first one of
+ * the next period. This is the only condition to check, because a job's windows are made in order.
  *
  * Finding a place is O(log edges + edges looked at), entering it O(edges): a memmove of 16 bytes
  * for each. An insertion that has looked at PK_MAX_STEPS edges takes the best place found so far.
@@ -30,7 +30,7 @@
 #include <string.h>
 
 #define PK_MAX_STEPS 65536
-#define PK_SLOWEST   1e-6 /* of what the job can use: less is rounding, not bandwidth */
+#define PK_SLOWEST   1e-6 /* part of a job's cap; a lower rate is a rounding error */
 #define PK_FAR	     (1LL << 60)
 
 sl_time sl_per_length(double bytes, double rate_bps)
@@ -71,7 +71,7 @@ static sl_time pk_until(const struct sl_per_pack *p, uint32_t edge)
 	return edge + 1 < p->edges ? p->edge[edge + 1].at : p->period_ns;
 }
 
-/* A time, the edge before it, and the period that this edge is in. */
+/* A time, the edge before it, and the number of the period that contains this edge. */
 struct pk_place {
 	sl_time at, base;
 	uint32_t edge;
@@ -86,7 +86,7 @@ static void pk_advance(const struct sl_per_pack *p, struct pk_place *x)
 	}
 }
 
-/* When a transfer that starts at x ends; or `before`, if that is not before. */
+/* When a transfer that starts at x ends, or `before` if that would be earlier. */
 static sl_time pk_walk(struct sl_per_pack *p, const struct sl_per_job *j, struct pk_place x,
 		       sl_time before)
 {
@@ -109,7 +109,7 @@ static sl_time pk_walk(struct sl_per_pack *p, const struct sl_per_job *j, struct
 	}
 }
 
-/* The edge that begins at this time, made if there is none. */
+/* The edge at this time; created if there is none. */
 static uint32_t pk_cut(struct sl_per_pack *p, sl_time at)
 {
 	uint32_t i = pk_find(p, at), rest = p->edges - i - 1;

@@ -2,28 +2,29 @@
 /*
  * The search for the best periodic plan.
  *
- * Gainaru et al. 2014, §3.2.3: try periods from the longest instance on, each longer
- * than the last by a factor of 1 + epsilon, and keep the best plan. Longer periods lose less where
- * the end of the period meets its beginning, and come nearer to a common multiple of the jobs'
- * cycles, but cost more. Aupy, Gainaru, Le Fèvre 2017 ("Periodic I/O scheduling for
- * super-computers", PerSched) publish results, which are the goals here.
+ * Gainaru et al. 2014, §3.2.3: try periods from the longest instance on, each longer than the last
+ * by a factor of 1 + epsilon, and keep the best plan. Longer periods lose less at the boundary
+ * between periods, and come nearer to a common multiple of the jobs' cycles, but take longer to
+ * search. Aupy, Gainaru, Le Fèvre 2017 ("Periodic I/O scheduling for super-computers", PerSched)
+ * published the results that are our goals.
  *
- * Ours is what comes on top:
+ * Our additions:
  *
  * 1. Bounds (periodic-jobs.c) skip periods that cannot win.
  * 2. Each period is tried with several orders, rates, offsets (periodic-build.c) and degrees of
- *    eagerness (periodic-pack.c); a coarse grid of periods first, so that a search that is stopped
+ *    eagerness (periodic-pack.c). A coarse grid of periods comes first, so that a search that stops
  *    early has seen all sizes.
- * 3. The best few attempts, of different periods, are then improved: change the period a little
- *    (mostly make it shorter: with the same instances both objectives gain), the rates, or where
- *    some jobs begin, and keep what is not worse. Random, but with the same numbers every time.
+ * 3. The best few attempts, of different periods, are then improved by random changes: of the
+ * period (mostly shorter: with the same instances both objectives gain), of the rates, or of the
+ * begin of some jobs. A change is kept if the plan is not worse. The random numbers are the same in
+ * every search.
  *
- * The work is bounded by `effort`, in steps of the packing, and one attempt more. Before all that
- * there is a plan with each job once (sl_per_shelves()), so there always is one.
+ * The work is bounded by `effort` steps of packing plus one attempt. Before the search we make a
+ * plan with one instance of each job (sl_per_shelves()), so there always is a plan.
  *
  * Example: PerSched's set 3, six jobs of 77 s and 23.6 TB (64 GB/s) and two of 15360 s and 42 TB
- * (128 GB/s) on 300 GB/s. No dilation is below 1.077. The heuristic of the paper alone finds 1.242,
- * slow rates in the same grid 1.09; improved, it is 1.085.
+ * (128 GB/s) on 300 GB/s. The lower bound of the dilation is 1.077. The paper's heuristic alone
+ * finds 1.242, slow rates in the same grid 1.09, and improving that gives 1.085.
  */
 #include "policy/machine/grant/periodic.h"
 
@@ -31,10 +32,10 @@
 
 #include "base/ds/random.h"
 
-#define PL_STOP 1e-6 /* this near to the bound, relatively, is good enough */
-#define PL_IDLE 5000 /* proposals in a row that are hopeless: there is nothing left to find */
+#define PL_STOP 1e-6 /* stop when the relative distance to the bound is below this */
+#define PL_IDLE 5000 /* stop after this many hopeless proposals in a row */
 
-/* Whether a plan of this length could have a lower value. */
+/* Whether a plan of this length could be better. */
 static bool pl_worth_trying(struct sl_per *s, sl_time period_ns, double value)
 {
 	double margin = PL_STOP * (value < 0 ? -value : value);
@@ -68,7 +69,7 @@ static bool pl_near(const struct sl_per_try *a, const struct sl_per_try *b)
 	return ratio > 0.995 && ratio < 1.005;
 }
 
-/* s->now has been built: the best of its length may be among the elite. */
+/* s->now has been built: add it to the elite if it is the best of its length and good enough. */
 static void pl_admit(struct sl_per *s)
 {
 	struct sl_per_try *place = NULL;
@@ -100,7 +101,7 @@ static int pl_attempt(struct sl_per *s)
 	return err;
 }
 
-/* Jobs that are alike begin at equal distances, or all at once. */
+/* Equal jobs begin at equal distances (apart), or all at once. */
 static void pl_stagger(struct sl_per *s, bool apart)
 {
 	for (uint32_t from = 0, to; from < s->jobs; from = to) {
@@ -115,8 +116,8 @@ static void pl_stagger(struct sl_per *s, bool apart)
 }
 
 /*
- * The least dilation of the jobs that are much faster than the slowest, were they alone: while the
- * slow ones compute, the fast ones fill the bandwidth exactly at the rates that go with it.
+ * The least dilation of the jobs that are much faster than the slowest, if these ran alone. At the
+ * matching rates the fast jobs fill the bandwidth exactly while the slow ones compute.
  */
 static double pl_fast(const struct sl_per *s)
 {
@@ -148,7 +149,7 @@ static void pl_variants(struct sl_per *s)
 	}
 }
 
-/* Every stride-th of the periods, from the first-th on. */
+/* Try every stride-th period, from the given first one on. */
 static void pl_sweep(struct sl_per *s, sl_time shortest, double longest, unsigned first,
 		     unsigned stride, uint64_t until)
 {
@@ -247,8 +248,10 @@ int sl_per_plan(struct sl_per *s, const struct sl_plan_job *jobs, uint32_t n, do
 		if (s->job[i].bytes > 0 && shortest < s->job[i].cycle_ns)
 			shortest = s->job[i].cycle_ns;
 	}
-	/* Below that not every job has an instance. The text of Gainaru et al. 2014 does not ask
-	 * for that. */
+	/*
+	 * In a shorter period not every job has an instance. The text of Gainaru et al. 2014 does
+	 * not require one.
+	 */
 	if (s->rule != SL_PER_RULE_LITERAL && shortest < sl_per_length(bytes, s->capacity_bps))
 		shortest = sl_per_length(bytes, s->capacity_bps);
 	longest = (double)shortest * s->longest < (double)SL_PER_MAX_NS
@@ -271,7 +274,9 @@ int sl_per_plan(struct sl_per *s, const struct sl_plan_job *jobs, uint32_t n, do
 	if (bytes <= 0)
 		return 0;
 	if (s->rule != SL_PER_RULE_SEARCH) {
-		/* Not to have the text's order judged by another plan. */
+		/*
+		 * With the literal rule, another plan must not hide the result of the text's order.
+		 */
 		if (s->rule == SL_PER_RULE_LITERAL)
 			s->best = __builtin_inf();
 		pl_sweep(s, shortest, (double)longest, 0, 1, s->effort);

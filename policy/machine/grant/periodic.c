@@ -1,39 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * periodic-throughput and periodic-congestion: all I/O of a period planned ahead, and the period
- * repeated.
+ * periodic-throughput and periodic-congestion: plan all I/O of a period ahead, and repeat the
+ * period.
  *
- * Gainaru et al. 2014, §3.2, and Aupy, Gainaru, Le Fèvre 2017 ("Periodic I/O scheduling
- * for super-computers", PerSched). Jobs whose instances are all alike have windows in a period, in
- * which they transfer at a constant rate. periodic-throughput makes SysEfficiency as high as it
- * can, periodic-congestion the dilation as low; how, is in periodic-plan.c.
+ * Gainaru et al. 2014, §3.2, and Aupy, Gainaru, Le Fèvre 2017 ("Periodic I/O scheduling for
+ * super-computers", PerSched). Jobs whose instances are all alike get windows in a period, in which
+ * they transfer at a constant rate. periodic-throughput maximises SysEfficiency,
+ * periodic-congestion minimises the dilation; periodic-plan.c does both.
  *
- * At run time a job has its rate in its windows. Example: period 10 s, window of A from 2 to 4 s.
- * A asks at 11 s: it waits until 12 s and is done at 14 s. It asks at 23 s, 1 s late: it has the
- * window until 24 s, and then half of its bytes are left. Now it is *late*: it may use what the
- * windows of others leave free (spare=late), from its next window on at 32 s that one too. So a
- * wait is never longer than the longest gap between two windows of the job, and mostly shorter.
+ * At run time a job has its rate in its windows. Example: period 10 s, window of A from 2 to 4 s. A
+ * asks at 11 s: it waits until 12 s and is done at 14 s. It asks again at 23 s, 1 s late: it can
+ * use the window until 24 s, and then half of its bytes are left. Now it is *late*: it may use what
+ * the windows of others leave free (spare=late), and its next window at 32 s. So a wait is never
+ * longer than the longest gap between two windows of the job.
  *
- * A job is late if, since its last phase ended or since it asked, a window has passed that it could
- * not use or that was not enough. An early job waits. With spare=all every job may use free
- * bandwidth, with spare=none no job. A job that is not in the plan always may; when it has waited for a whole
- * period, it goes first. Without a plan, that is first come first served.
+ * A job is late if it missed a window since its last phase ended, or if a window was too short for
+ * its phase. A job that asks early waits. With spare=all every job may use free bandwidth, with
+ * spare=none no job. A job that is not in the plan always may, and goes first after it has waited
+ * for a whole period. Without a plan all jobs are served first come, first served.
  *
- * Between two windows of a job there are its computing, `slack` on top for computing that takes
- * longer at times, and 1 us: a host that rounds to nanoseconds is never late by that.
+ * The gap between two windows of a job is its computing time, plus `slack` for computing that
+ * sometimes takes longer, plus 1 us, so that a host that rounds to nanoseconds never makes a job
+ * late.
  *
- * What the orders in the text of §3.2.3 do can be tried (rule=literal): the throughput heuristic
- * takes jobs by non-decreasing w / t_io, the congestion heuristic the job with the largest n * (w +
- * t_io). On PerSched's sets 2 to 5 the first gives SysEfficiency .274 .468 .633 .801, and nothing
- * at all to some jobs of set 2; the opposite order .277 .471 .654 .815 (only on set 6, where there
- * is bandwidth for all, the text's is better, .8174 against .8162). The second gives all it can to
- * one job before the next, dilations of 35 and more on sets 2 and 3; smallest first 1.43 and 1.24.
- * rule=greedy turns both round and does nothing else; rule=search, the default, goes on as
- * periodic-plan.c says: .292 .486 .655 .815, and 1.426 and 1.085.
+ * rule=literal uses the orders of the paper's text (§3.2.3): the throughput heuristic takes jobs by
+ * non-decreasing w / t_io, the congestion heuristic the job with the largest n * (w + t_io). On
+ * PerSched's sets 2 to 5 the first order gives SysEfficiency .274 .468 .633 .801, and no window to
+ * some jobs of set 2; the opposite order gives .277 .471 .654 .815 (only on set 6, which has
+ * bandwidth for all, is the text's order better, .8174 against .8162). The second order serves one
+ * job completely before the next, with dilations of 35 and more on sets 2 and 3; smallest first
+ * gives 1.43 and 1.24. rule=greedy reverses both orders and does nothing else. rule=search, the
+ * default, searches as described in periodic-plan.c: .292 .486 .655 .815, and 1.426 and 1.085.
  *
  * State: about 100 bytes for each of 4096 + 4 * lanes windows, and 150 for each lane. A decision is
- * O(n log windows). A plan takes some 0.2 to 0.6 s with the default effort, for 10 jobs or 1,000
- * (of which it has then seen few plans: more effort helps there).
+ * O(n log windows). A search takes about 0.2 to 0.6 s with the default effort, for 10 jobs or for
+ * 1,000 (with 1,000 it tries only few plans, and more effort helps).
  */
 #include "policy/machine/grant/periodic.h"
 
@@ -51,21 +52,22 @@ static const char *const spares[] = { "none", "late", "all", NULL };
 
 static const struct sl_param params[] = {
 	{ .name = "rule",
-	  .help = "How plans are made: the best that a search finds, the greedy heuristic, or that "
-		  "with the order which the paper's text gives.",
+	  .help = "How plans are made: by a search, by the greedy heuristic, or by the heuristic "
+		  "with the order of the paper's text.",
 	  .unit = SL_CHOICE,
 	  .min = SL_PER_RULE_SEARCH,
 	  .max = SL_PER_RULE_LITERAL,
 	  .def = SL_PER_RULE_SEARCH,
 	  .choices = rules },
 	{ .name = "longest_percent",
-	  .help = "Longest period tried, of the shortest in which every job has an instance.",
+	  .help = "Longest period tried, as a multiple of the shortest one with an instance of "
+		  "every job.",
 	  .unit = SL_COUNT,
 	  .min = 100,
 	  .max = 10000,
 	  .def = 1600 },
 	{ .name = "epsilon_permille",
-	  .help = "Each period tried is longer than the last by this.",
+	  .help = "Each period tried is longer than the last one by this part.",
 	  .unit = SL_COUNT,
 	  .min = 1,
 	  .max = 1000,
@@ -77,7 +79,7 @@ static const struct sl_param params[] = {
 	  .max = 1000000,
 	  .def = 300 },
 	{ .name = "slack_permille",
-	  .help = "Computing is planned longer by this, for jobs that vary.",
+	  .help = "Plan computing longer by this part, for jobs whose computing time varies.",
 	  .unit = SL_COUNT,
 	  .min = 0,
 	  .max = 10000,
@@ -96,7 +98,7 @@ static const struct sl_param params[] = {
 
 /* ---- memory ---- */
 
-/* Moves on in the memory; with base NULL it only counts. */
+/* Reserve a part of the memory; with base NULL, only count its size. */
 static void *pe_part(char *base, size_t *at, size_t size)
 {
 	char *part = base ? base + *at : NULL;
@@ -161,8 +163,8 @@ static void pe_init_throughput(void *state, const struct sl_policy_limits *limit
 }
 
 /*
- * A plan is as good from any point of its period on. The job with the longest cycle would wait
- * longest for its first window, so that begins when the job has computed for the first time.
+ * A plan is equally good from any starting point. The job with the longest cycle would wait longest
+ * for its first window, so the plan starts such that this window begins when the job first asks.
  */
 static sl_time pe_shift(const struct sl_per *s)
 {
@@ -194,14 +196,16 @@ static const struct sl_per_job *pe_find(const struct sl_per *s, uint64_t job)
 
 	if (!n)
 		return NULL;
-	/* Without branches: which half it is, nobody can guess. */
+	/* Without branches: a predictor could not guess the half. */
 	for (; n > 1; n -= n / 2)
 		at += n / 2 * (s->id[at + n / 2] <= job);
 	j = &s->job[s->by_id[at]];
 	return j->job == job && j->count ? j : NULL;
 }
 
-/* The last window that has begun, counted from the origin; for how long it goes on, and the next.
+/*
+ * The last window that has begun, counted from the origin, the time until its end, and the next
+ * one.
  */
 struct pe_turn {
 	int64_t number;
@@ -209,7 +213,9 @@ struct pe_turn {
 	double rate_bps;
 };
 
-/* `near`: the period of a time not far away. Dividing costs more than all the rest. */
+/*
+ * `near`: the period of a nearby time, to avoid the division, which costs more than all the rest.
+ */
 static int64_t pe_period(const struct sl_per *s, sl_time rel, int64_t near)
 {
 	sl_time in = rel - near * s->period_ns;
@@ -248,13 +254,13 @@ static struct pe_turn pe_turn(const struct sl_per *s, const struct sl_per_job *j
 	};
 }
 
-/* Whether a window that this phase should have used is over; `at` is the turn now. */
+/* Whether a window that this phase should have used has ended; `at` is the present turn. */
 static bool pe_late(const struct sl_per *s, const struct sl_per_job *j, const struct sl_io_job *io,
 		    const struct pe_turn *at, sl_time now, int64_t near)
 {
 	struct pe_turn due = pe_turn(s, j, io->asked, near);
 
-	if (due.end <= io->asked) { /* came between two windows */
+	if (due.end <= io->asked) { /* asked between two windows */
 		sl_time before = io->io_end < io->asked ? io->io_end : io->asked;
 
 		if (due.number > pe_turn(s, j, before, near).number)
@@ -268,7 +274,7 @@ static bool pe_late(const struct sl_per *s, const struct sl_per_job *j, const st
 
 enum pe_class { PE_FIRST, PE_WINDOW, PE_SPARE, PE_WAITS };
 
-/* Sets the rate of PE_WINDOW, and the key in the order of asking of the others. */
+/* Sets the rate of a PE_WINDOW job; for others, a key in the order in which they asked. */
 static enum pe_class pe_class(const struct sl_per *s, struct sl_io_job *io, sl_time now,
 			      int64_t near, sl_time *wake)
 {
@@ -311,7 +317,7 @@ static sl_time pe_decide(void *state, struct sl_io_job **jobs, uint32_t n, doubl
 			 sl_time now)
 {
 	const struct sl_per *s = state;
-	/* The array becomes: first, in a window, may use what is free, wait. */
+	/* Partition the array: first, in a window, may use spare bandwidth, must wait. */
 	uint32_t first = 0, inside = 0, spare = n, i = 0;
 	const int64_t near = s->period_ns ? (now - s->origin) / s->period_ns : 0;
 	sl_time wake = SL_NEVER;
@@ -348,8 +354,9 @@ static sl_time pe_decide(void *state, struct sl_io_job **jobs, uint32_t n, doubl
 
 const struct sl_grant_ops sl_grant_periodic_throughput = {
 	.base = { .name = "periodic-throughput",
-		  .summary = "simulator only: a plan for a period, repeated, for as much computing "
-			     "as possible",
+		  .summary =
+			  "simulator only: a repeated plan for one period, for as much computing "
+			  "as possible",
 		  .source =
 			  "Scheduling the I/O of HPC applications under congestion (Gainaru et al. "
 			  "2014), section 3.2",
@@ -364,7 +371,7 @@ const struct sl_grant_ops sl_grant_periodic_throughput = {
 
 const struct sl_grant_ops sl_grant_periodic_congestion = {
 	.base = { .name = "periodic-congestion",
-		  .summary = "simulator only: a plan for a period, repeated, for the slowest job",
+		  .summary = "simulator only: a repeated plan for one period, for the slowest job",
 		  .source =
 			  "Scheduling the I/O of HPC applications under congestion (Gainaru et al. "
 			  "2014), section 3.2",

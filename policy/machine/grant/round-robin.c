@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * round-robin: whose last I/O phase ended the longest time ago.
+ * round-robin: serve the job whose last I/O phase ended longest ago.
  *
- * RoundRobin of Gainaru et al. 2014, §3.1: first come first served "with an additional
- * constraint to ensure fairness": under congestion "the application that finished the I/O transfer
- * of its last instance the longest time ago is favored". Before its first a job stands as if it had
- * ended one when it came to the machine.
+ * RoundRobin of Gainaru et al. 2014, §3.1: first come first served "with an additional constraint
+ * to ensure fairness": under congestion "the application that finished the I/O transfer of its last
+ * instance the longest time ago is favored". A job that has had no phase counts as if one had ended
+ * when it arrived.
  *
  * Example: capacity 10, caps 10; now 100 s. A's last phase ended at 40 s, B's at 60 s, C came at 50
- * s and had none: A is served, then C, then B. When A asks again its last phase has just ended: it
- * is behind B and C.
+ * s and had none: A is served, then C, then B. When A asks again, its last phase has just ended, so
+ * it is behind B and C.
  *
- * Every job is passed by another at most once before it is served. O(n) a decision (list.c).
+ * Another job can overtake a waiting job at most once. O(n) a decision (list.c).
  */
 #include "policy/machine/grant/list.h"
 
 static sl_time rr_decide(void *state, struct sl_io_job **jobs, uint32_t n, double capacity_bps,
 			 sl_time now)
 {
-	/* As a difference to now: exact in a double for up to 104 days. */
+	/* Relative to now, so the double is exact for up to 104 days. */
 	for (uint32_t i = 0; i < n; i++)
 		jobs[i]->rate_bps = (double)(jobs[i]->io_end - now);
 	return sl_grant_in_order(state, jobs, n, capacity_bps, now);

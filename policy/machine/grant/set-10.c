@@ -1,33 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * set-10: jobs of about the same period one at a time, sets of them side by side.
+ * set-10: one job at a time within a set of similar periods; the sets share the bandwidth.
  *
- * The heuristic of IO-Sets (Barthélemy et al. 2024, §2.2) for whole phases; share/io-sets
- * is the same for requests. A job's period w_iter is the mean time between the starts of its I/O
- * phases. Its set is S_i with i = log10(w_iter in seconds), rounded to the nearest integer, the
- * set's priority 10^-i. Sets share the bandwidth in proportion to the priorities of those that want
- * I/O; within a set, who asked first is served alone until its phase ends.
+ * The heuristic of IO-Sets (Barthélemy et al. 2024, §2.2) for whole phases; share/io-sets is the
+ * same for requests. A job's period w_iter is the mean time between the starts of its I/O phases.
+ * Its set is S_i with i = log10(w_iter in seconds), rounded to the nearest integer, the set's
+ * priority 10^-i. Sets share the bandwidth in proportion to the priorities of those that want I/O.
+ * Within a set, the job that asked first is served alone until its phase ends.
  *
  * Example: capacity 110; A has period 19.2 s (S1, 1/10), B and C 384 s (S3, 1/1000), B asked before
  * C. A 108.91, B 1.09, C 0. When A computes, B has 110.
  *
- * The paper knows no limit of a job's own bandwidth. Here jobs have caps, and nothing is left idle:
- * what the first of a set cannot use goes to the next of the same set, which does not slow it down,
- * and what a whole set cannot use goes to the other sets by their priorities. Example: as above
- * with a cap of 50 for each: A 50, B 50, C 10.
+ * In the paper a job has no bandwidth limit of its own. Here jobs have caps, and no bandwidth stays
+ * idle: what the first job of a set cannot use goes to the next one of the set, and what a whole
+ * set cannot use goes to the other sets by their priorities. Example: as above with a cap of 50 for
+ * each: A 50, B 50, C 10.
  *
- * A job of unknown period is a set of its own at priority 1/50 (§3.2). All of these together stand
- * as one set with as many fiftieths, within which they have equal shares; the paper's small
- * difference by job, to tell their sets apart, is not needed.
+ * A job of unknown period is a set of its own with priority 1/50 (§3.2). We treat the n jobs of
+ * unknown period as one set of priority n/50 with equal shares inside. The small difference by job
+ * that the paper adds to distinguish these sets is not needed.
  *
- * A set of long periods next to one of short ones may wait long: 10^-3 of the bandwidth is not
- * none, but little. max_stall_ms bounds the wait. O(n) a decision.
+ * A set of long periods beside one of short periods may wait long, because it gets only 10^-3 of
+ * the bandwidth. max_stall_ms bounds the wait. O(n) a decision.
  */
 #include "policy/machine/grant/list.h"
 
 #define S10_FIRST   (-9) /* a period of 1 ns; the longest, 2^63 ns, is in S10 */
 #define S10_SETS    20
-#define S10_UNKNOWN S10_SETS /* the place of jobs of unknown period */
+#define S10_UNKNOWN S10_SETS /* the index for jobs of unknown period */
 #define S10_PLACES  (S10_SETS + 1)
 
 static const struct sl_param params[] = { SL_GRANT_MAX_STALL, { 0 } };
@@ -71,7 +71,7 @@ static uint32_t s10_place(const struct sl_io_job *j)
 	return place;
 }
 
-/* Sorts the jobs by place, which their rate_bps names; first[p] is where place p begins. */
+/* Sort the jobs by set, whose index is in rate_bps; first[p] is where set p begins. */
 static void s10_group(struct sl_io_job **jobs, uint32_t n, uint32_t first[S10_PLACES + 1])
 {
 	uint32_t next[S10_PLACES] = { 0 };
@@ -84,7 +84,8 @@ static void s10_group(struct sl_io_job **jobs, uint32_t n, uint32_t first[S10_PL
 		next[p] = first[p];
 	}
 	for (uint32_t p = 0; p < S10_PLACES; p++) {
-		while (next[p] < first[p + 1]) { /* what stands here goes home, until one is */
+		/* swap each job to its set, until one belongs here */
+		while (next[p] < first[p + 1]) {
 			struct sl_io_job *j = jobs[next[p]];
 			uint32_t home = (uint32_t)j->rate_bps;
 
@@ -136,7 +137,7 @@ static sl_time s10_decide(void *state, struct sl_io_job **all, uint32_t count, d
 
 const struct sl_grant_ops sl_grant_set_10 = {
 	.base = { .name = "set-10",
-		  .summary = "jobs of about the same period one at a time, sets of them share by "
+		  .summary = "one job at a time within a set of similar periods; sets share by "
 			     "priority",
 		  .source = "IO-Sets (Barthélemy et al. 2024), section 2.2, Set-10",
 		  .params = params,

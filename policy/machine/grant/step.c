@@ -1,52 +1,52 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pulls jobs apart that keep step: what one delay now saves in every period to come.
+ * Separate jobs that keep step: one delay now saves time in every later period.
  *
- * Keys say what a byte is worth now (measure.c). They do not see that what happens now will happen
- * again. Two jobs of the same period that ask together are served together, because their keys are
- * the same, so they compute together and ask together for ever; and the jobs that find no bandwidth
- * beside both, though they would beside one, pay in every period. One delay of one of them ends
- * that. It is paid once, and the machine is better off for ever.
+ * Keys say what a byte is worth now (measure.c). They do not consider that the same situation
+ * returns in the next period. Two jobs of the same period that ask together have the same key, so
+ * they are served together, compute together and ask together again: they *keep step*. A third job
+ * that would find bandwidth beside one of them, but not beside both, loses time in every period.
+ * One delay of one of the two ends this. The delay is paid once, and the gain returns in every
+ * period.
  *
  * Example, set 6 of Aupy, Gainaru, Le Fèvre 2019: B = 300. Four jobs A that use 128 for 331 s every
- * 15691 s, two jobs T that use 64 nearly always. By keys, A A, and 44 for the others: the two T
- * lose 84 of 128, and 331 s later A A are still in step. Here A, T, T, and 44 for the second A: it
- * ends 217 s after the first, next time it overlaps with it for 114 s only, and so on until they
- * are apart. Then A, T, T is all there is, 256, and nobody waits.
+ * 15691 s, and two jobs T that use 64 nearly always. By keys alone, two A are served and 44 is
+ * left: the two T lose 84 of 128, and 331 s later the A still keep step. With this rule A, T, T are
+ * served, and 44 is left for the second A. It ends 217 s after the first. In the next period the
+ * two overlap for only 114 s, and so on until they are separate. Then A, T, T need 256 of 300, and
+ * no job waits.
  *
- * The rule: among jobs of the same period (to a thousandth: then the step lasts for as many periods
- * as a transfer is thousandths of one), the one that asked first keeps its key. The others follow
- * it: each goes behind the last job that is not one of them, later ones behind earlier ones, so
- * that they move away from each other and not back. Only if
+ * The rule: among jobs of the same period (within a thousandth), the one that asked first keeps its
+ * key. The others follow: each goes behind the last job that is not one of them, later ones behind
+ * earlier ones, so that they move apart. The rule applies only if
  *
- * - bandwidth is short now, else the order does not matter;
- * - it is not short most of the time: a job that is moved must come to a place that is free. It is
- *   short whenever all that want I/O could use more than there is; ST_BUSY is for the part of the
- *   time, averaged as prices are. At 1.2 times the load that could be done, without this, the rule
- *   cost up to 5 %;
- * - the job that is let pass makes the delay good in a few periods. A second without its bandwidth
- *   loses it beta * w / (w + t_io) / cap for each byte/s; that must be at least 1/ST_REPAID of what
- *   the follower loses. So a job that hardly computes delays nobody.
+ * - bandwidth is short now; else the order does not matter;
+ * - bandwidth is not short most of the time, because a delayed job must find free bandwidth later.
+ * Bandwidth is short while the jobs that want I/O could use more than the capacity; ST_BUSY limits
+ * the part of the time, averaged like prices. Without this condition, at 1.2 times the possible
+ * load, the rule cost up to 5 %;
+ * - the gain of the overtaking job repays the delay in a few periods. For each byte/s that it
+ * lacks, that job loses beta * w / (w + t_io) / cap per second; this must be at least 1/ST_REPAID
+ * of what the follower loses. So a job that hardly computes delays no other.
  *
- * No job starves: while a job waits bandwidth is short, and soon too much of the time.
+ * No job starves: while a job waits, bandwidth is short, so the second condition soon fails.
  *
- * Jobs of which no two have the same period are not touched. Where several groups keep step, the
- * job that they let pass is found for the group that loses most by waiting, and is the same for
- * all.
+ * If no two jobs have the same period, nothing changes. If several groups keep step, the overtaking
+ * job is chosen for the group that loses most by waiting, and is the same for all groups.
  *
- * Jobs of a period meet in one of ST_SLOTS places, by the first bits of the period; the one that
- * asked first stays there. If it has another period, those behind it are not seen to keep step:
- * that may lose the gain, and nothing else. O(n) a decision.
+ * Jobs of the same period are found by a table of ST_SLOTS slots, indexed by the first bits of the
+ * period. A slot keeps the job that asked first. On a collision with another period the rule does
+ * not see that jobs keep step, which loses the gain but does no harm. O(n) per decision.
  */
 #include <string.h>
 
 #include "policy/machine/grant/list.h"
 
 #define ST_SLOTS  256
-#define ST_BITS	  45   /* of a double's fraction that are left out: places are 1/128 wide */
-#define ST_SAME	  1e-3 /* periods that differ by a smaller part are the same */
-#define ST_REPAID 10   /* periods in which a delay must be made good */
-#define ST_BUSY	  0.25 /* part of the time in which bandwidth may be short */
+#define ST_BITS	  45   /* bits of a double's fraction to ignore: slots are 1/128 wide */
+#define ST_SAME	  1e-3 /* periods with a smaller relative difference are the same */
+#define ST_REPAID 10   /* periods within which the gain must repay a delay */
+#define ST_BUSY	  0.25 /* largest part of the time in which bandwidth is short */
 #define ST_BEHIND 1e-6 /* small against any difference that matters */
 
 static uint32_t st_slot(const struct sl_io_job *j)
@@ -65,13 +65,13 @@ static bool st_same(const struct sl_io_job *a, const struct sl_io_job *b)
 	return off <= ST_SAME && off >= -ST_SAME;
 }
 
-/* The loss of one second with one byte/s less than the job can use. */
+/* What the job loses in one second with one byte/s less than it can use. */
 static double st_loss(const struct sl_io_job *j)
 {
 	return j->procs * j->compute_s / (sl_grant_period_s(j) * j->cap_bps);
 }
 
-/* The job that it keeps step with and that asked before it; NULL: none. */
+/* The job that c keeps step with and that asked before it; NULL: none. */
 static const struct sl_io_job *st_leader(struct sl_io_job *const *first, const struct sl_io_job *j)
 {
 	const struct sl_io_job *leader = first[st_slot(j)];

@@ -1,42 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * target-dilation: as max-sys-eff, while no job is delayed much beyond a target.
+ * target-dilation: as max-sys-eff, but no job is delayed much beyond a target.
  *
- * A policy of Sluice's own, between the two objectives of Gainaru et al. 2014, §2.2.
- * It maximises, in the long run, the sum over jobs of
+ * Our own policy, between the two objectives of Gainaru et al. 2014, §2.2. In the long run it
+ * maximises the sum over jobs of
  *
  *	beta * rho * u(x),   u(x) = x - g^16 / (15 x^15)
  *
- * where rho is a job's ideal efficiency, x the part of it that it has (so dilation is 1/x), and g
- * the reciprocal of the target. For x above g the second term is next to nothing, and the sum is
- * system efficiency; below, it is a penalty that doubles with every 4.5 % of further delay. How: a
- * scheduler that always serves whom the next byte adds most to a concave sum of long-run rates
- * comes to the largest sum that is possible (gradient scheduling: Stolyar 2005, "On the asymptotic
- * optimality of the gradient scheduling algorithm for multiuser throughput allocation"). The byte
- * adds u'(x) = 1 + (g/x)^16 for what it lets compute. So jobs go as under max-sys-eff, see
- * measure.c and step.c, but an instance is worth beta * w * (1 + (g/x)^16).
+ * where rho is a job's ideal efficiency, x the part of it that the job reaches (so dilation is
+ * 1/x), and g the reciprocal of the target. For x above g the second term is almost 0, and the sum
+ * is the system efficiency. Below g it is a penalty that doubles with every 4.5 % of further delay.
+ * A scheduler that always serves the job whose next byte adds most to a concave sum of long-run
+ * rates approaches the maximum of that sum (gradient scheduling: Stolyar 2005, "On the asymptotic
+ * optimality of the gradient scheduling algorithm for multiuser throughput allocation"). A byte
+ * adds u'(x) = 1 + (g/x)^16 times the computing that it allows. So jobs are ordered as under
+ * max-sys-eff (measure.c, step.c), but an instance is worth beta * w * (1 + (g/x)^16).
  *
- * What min-max does by an edge at gamma, this does by a slope. At the edge a job jumps ahead of
- * all others, however dear its bytes; on the slope it moves up as it falls behind, and cheap ones
- * early. And when the target is out of reach because there is too much I/O, all jobs are below it;
- * then min-max knows delays only, and here what bytes are worth still counts.
+ * min-max has a threshold at gamma, where a job suddenly goes ahead of all others however costly
+ * its bytes are. Here a job moves up gradually as it falls behind, and cheap jobs move up early. If
+ * the target cannot be reached because there is too much I/O, all jobs are below it: then min-max
+ * considers only delays, while here the value of bytes still counts.
  *
- * x is what the job would have on ending this phase if it had full rate from now on: (time alone
- * of the ended instances and this one) / (time since release + time for what is left). It counts
- * what min-dilation does not know: that the job has computed since its last phase, and how far
- * this one is.
+ * x is the value at the end of this phase if the job had its full rate from now on: (time alone of
+ * the ended instances and this one) / (time since release + time for what is left). Unlike the
+ * ratio of min-dilation, it includes the computing since the last phase and the progress of this
+ * one.
  *
  * Example, target=200: g = 0.5, capacity 10, caps 10, three jobs alike but for procs. A: 50 procs,
  * x = 0.9: 50 * (1 + 0.00008) = 50. B: 10, x = 0.6: 10 * (1 + 0.054) = 10.5. C: 1, x = 0.4: 1 * (1
  * + 35.5) = 36.5. A is served, then C, B. A little later C has x = 0.39 and 54.2: C is first.
  *
- * A job that never computes is taken to compute a thousandth of its transfers. The x of a waiting job
- * goes towards 0, so that (g/x)^16 exceeds every other worth: no job starves. O(n) a decision (list.c).
+ * A job that never computes counts as if it computed for a thousandth of its transfer time. The x
+ * of a waiting job tends to 0, so (g/x)^16 exceeds every other worth: no job starves. O(n) a
+ * decision (list.c).
  */
 #include "policy/machine/grant/list.h"
 
-#define TD_IDLE 1e-3 /* computing that transfers count for */
-#define TD_FAR	1e3  /* g/x beyond which all are alike; so nothing overflows */
+#define TD_IDLE 1e-3 /* computing per transfer time assumed for a job that never computes */
+#define TD_FAR	1e3  /* limit of g/x, to avoid overflow */
 
 struct td {
 	struct sl_grant_list list;
@@ -106,7 +107,7 @@ static sl_time td_decide(void *state, struct sl_io_job **jobs, uint32_t n, doubl
 
 const struct sl_grant_ops sl_grant_target_dilation = {
 	.base = { .name = "target-dilation",
-		  .summary = "as max-sys-eff, while no job is delayed much beyond a target",
+		  .summary = "as max-sys-eff, but no job is delayed much beyond a target",
 		  .source = "Sluice; objectives of Gainaru et al. 2014, section 2.2",
 		  .params = params,
 		  .state_size = td_size,

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * open: every lane may always send, none has a guarantee.
+ * open: every lane may always send, and none has a guarantee.
  *
- * For a node whose device is never the bottleneck, and to measure what the token bucket costs:
- * rates that jobs were given are known to the host and simply not enforced. No state, O(1).
+ * For a node whose device is never the bottleneck, and to measure the cost of the token bucket. The
+ * host keeps the rates of jobs, but they are not enforced. No state, O(1).
  *
- * Example: a lane with max 1 B/s that has just sent 1 TiB may send again now: cap() is 0, and
- * no time is earlier than that.
+ * Example: a lane with max 1 B/s that has just sent 1 TiB may send again at once, because cap()
+ * always returns 0.
  */
 #include "policy/policy.h"
 
 static size_t open_size(const struct sl_policy_limits *limits)
 {
 	(void)limits;
-	return 16; /* not used; a host need not think of allocations of size 0 */
+	return 16; /* not used; avoids an allocation of size 0 in the host */
 }
 
 static void open_init(void *state, const struct sl_policy_limits *limits, const int64_t *values,

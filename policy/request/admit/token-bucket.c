@@ -2,49 +2,50 @@
 /*
  * token-bucket: a lane sends at most `max` (cap) and is never behind `min` (floor).
  *
- * Seed: SDQoS (Hua et al. 2019), §3.2. There a control plane drops tokens into a bucket for each
- * application, and a request waits until enough are inside. Here nothing refills anything: as in
- * the generic cell rate algorithm (ITU-T I.371, "virtual scheduling") a lane keeps the time at
- * which all that it sent would have been sent at exactly its rate, the theoretical arrival time
- * TAT. The bucket is full when TAT <= now and empty when TAT = now + τ, τ = burst / rate.
+ * Source: SDQoS (Hua et al. 2019), §3.2. There a control plane puts tokens into a bucket for each
+ * application, and a request waits until the bucket holds enough. Here there is no refill. As in
+ * the generic cell rate algorithm (ITU-T I.371, "virtual scheduling"), a lane keeps the theoretical
+ * arrival time TAT: the time at which all its bytes would have been sent at exactly its rate. The
+ * bucket is full when TAT <= now and empty when TAT = now + τ, τ = burst / rate.
  *
  *	cap     TAT - τ; the lane may send when that is <= now
  *	charge  TAT = max(TAT, now) + bytes / rate
  *
- * Example (the paper's): 64 KiB requests at 100 MiB/s, each is worth 65536 / 104857600 s =
- * 625 µs (the paper says 0.0625 of the 100 tokens of a second). With a burst of 128 KiB, τ =
- * 1250 µs. Sent at 0: TAT 625, cap -625: go; sent at 0: TAT 1250, cap 0: go; sent at 0: TAT 1875,
- * cap 625: the fourth goes at 625 µs, the fifth at 1250 µs. (A full bucket lets one more go than
- * it holds: the condition is "not in debt", not "enough inside".) A request of 1 MiB is larger
- * than the bucket: it goes as soon as cap <= now and the next waits for its 10 ms of debt, where
- * the paper's would wait for ever.
+ * Example (the paper's): 64 KiB requests at 100 MiB/s, each is worth 65536 / 104857600 s = 625 µs
+ * (the paper says 0.0625 of the 100 tokens of a second). With a burst of 128 KiB, τ = 1250 µs. Sent
+ * at 0: TAT 625, cap -625: go; sent at 0: TAT 1250, cap 0: go; sent at 0: TAT 1875, cap 625: the
+ * fourth goes at 625 µs, the fifth at 1250 µs. (A full bucket lets one more request pass than it
+ * holds: the condition is "not in debt", not "enough tokens".) A request of 1 MiB is larger than
+ * the bucket. It goes as soon as cap <= now, and the next request waits for its 10 ms of debt; in
+ * the paper it would wait for ever.
  *
- * Batches. A batch goes whole, so one of several requests would overdraw the bucket by all of
- * them. Where requests are merged, half of the burst is the bucket and the other half the limit
- * of a merged batch: together they are the burst, and the bounds below hold for requests.
+ * Batches. A batch is sent as a whole, so a batch of several requests could overdraw the bucket by
+ * their sum. So where requests are merged, half of the burst is the depth of the bucket, and the
+ * other half is the limit of a merged batch. Then the bounds below hold for requests.
  *
- * Bounds, L the largest request: in any window W, bytes <= max * W + burst + L, and a lane that
- * always has something and is served at its tag sends >= max * W - L. Exact, for any time: the
- * part of a nanosecond that a division leaves is kept as a remainder in units of 1/rate ns (so a
- * clock is tag + rem / bps ns), and rates change without rounding: debt is converted as
- * tag * bps + rem, 10^-9 bytes. A burst of less than one nanosecond counts as one nanosecond:
- * time is whole nanoseconds, and with less, a lane could not be served in time.
+ * Bounds, with L the largest request: in any window W, bytes <= max * W + burst + L, and a lane
+ * that always has requests and is served at its tag sends >= max * W - L. The bounds are exact for
+ * any duration: the fraction of a nanosecond that a division leaves is kept as a remainder in units
+ * of 1/rate ns (so a clock is tag + rem / bps ns). Rates change without rounding: debt is converted
+ * as tag * bps + rem, in 10^-9 bytes. A burst of less than one nanosecond counts as one nanosecond,
+ * because time is in whole nanoseconds.
  *
  * Floor: a second clock at rate `min`, whose tag says when the next byte is due. It advances with
- * every charge, whoever chose the lane. A lane served beyond its guarantee gets ahead by no more
- * than horizon_ms (or one request), so that what it got as a present is not held against it for
- * longer; one that could not be served falls behind by no more than debt_ms, so that it cannot
- * claim the device for longer afterwards; one that had nothing to send is not behind at all.
+ * every charge, for whatever reason the lane was chosen. A lane served beyond its guarantee gets
+ * ahead by at most horizon_ms (or one request), so bandwidth that was lent to it does not cost it
+ * its guarantee for longer. A lane that could not be served falls behind by at most debt_ms, so it
+ * cannot claim the device for longer afterwards. A lane that had nothing to send does not fall
+ * behind.
  *
  *	charge  tag = min(max(tag, now - debt) + n / min, now + max(horizon, n / min))
  *
  * Example: min 100 MB/s, 1 MB requests (10 ms each), debt 200 ms. The tag is 1.0 s and the device
- * hung until 2.0 s: tag = 1.8 + 0.01, and 20 more requests are due at once.
+ * hung until 2.0 s. With the next charge tag = 1.8 + 0.01, and 20 more requests are due at once.
  *
- * Limits: rates up to SL_MAX_RATE; a cap above is no limit. A tag is at most SL_NEVER / 2 (146
- * years): 2^40 bytes at 1 B/s are 35,000 years, and are forgiven down to that. No limits and no
- * guarantee (UINT64_MAX, 0) forgets the lane. Cap 0 stops both clocks: debt is neither paid nor
- * forgiven until the rate is back. 64 bytes a lane; all O(1), with at most two divisions.
+ * Limits: rates up to SL_MAX_RATE; a cap above that means no limit. A tag is at most SL_NEVER / 2
+ * (146 years): 2^40 bytes at 1 B/s would be 35,000 years, and are reduced to that. Setting no limit
+ * and no guarantee (UINT64_MAX, 0) resets the lane. Cap 0 stops both clocks: debt stays as it is
+ * until the rate is set again. 64 bytes a lane; all O(1), with at most two divisions.
  */
 #include "policy/policy.h"
 
@@ -58,19 +59,19 @@ enum { P_BURST_US, P_HORIZON_MS, P_DEBT_MS };
 
 static const struct sl_param params[] = {
 	{ .name = "burst_us",
-	  .help = "Depth of the bucket of a job without burst of its own, as time at its max.",
+	  .help = "Depth of the bucket of a job that sets no burst, as time at its max.",
 	  .unit = SL_US,
 	  .min = 0,
 	  .max = 10000000,
 	  .def = 5000 },
 	{ .name = "horizon_ms",
-	  .help = "How far ahead of its min a job may get; what it sends beyond is not counted.",
+	  .help = "How far ahead of its min a job may get; bytes beyond that are not counted.",
 	  .unit = SL_MS,
 	  .min = 0,
 	  .max = 60000,
 	  .def = 200 },
 	{ .name = "debt_ms",
-	  .help = "How far behind its min a job may fall and still have it made up for.",
+	  .help = "How far behind its min a job may fall; only this much is made up for.",
 	  .unit = SL_MS,
 	  .min = 0,
 	  .max = 60000,
@@ -81,7 +82,7 @@ static const struct sl_param params[] = {
 enum tb_mode {
 	TB_NONE,    /* no rate */
 	TB_RUNS,    /* tag: on the clock of now */
-	TB_STOPPED, /* tag: ahead of when it was stopped, at the rate of then */
+	TB_STOPPED, /* tag: distance ahead of the stop, at the rate before it */
 };
 
 struct tb_clock {
@@ -164,7 +165,7 @@ static void tb_init(void *state, const struct sl_policy_limits *limits, const in
 	t->debt_ns = values[P_DEBT_MS] * 1000000;
 }
 
-/* How far the clock is ahead of now; 0 if it is not, and then there is no remainder either. */
+/* How far the clock is ahead of now. If it is not: 0, and the remainder is 0 too. */
 static sl_time tb_ahead(struct tb_clock *c, uint32_t mode, sl_time now)
 {
 	sl_time ahead = mode == TB_RUNS ? c->tag - now : mode == TB_STOPPED ? c->tag : 0;
@@ -176,7 +177,7 @@ static sl_time tb_ahead(struct tb_clock *c, uint32_t mode, sl_time now)
 	return ahead;
 }
 
-/* The same bytes, at another rate. */
+/* Convert a debt of bytes to another rate. */
 static sl_time tb_convert(struct tb_clock *c, sl_time ns, uint64_t bps)
 {
 	unsigned __int128 owed = (unsigned __int128)(uint64_t)ns * c->bps + c->rem;
@@ -242,7 +243,7 @@ static void tb_set_floor(const struct tb *t, struct tb_lane *l, uint64_t bps, sl
 		c->tag = now - (behind < most ? behind : most);
 		return;
 	}
-	/* A lower rate must not hold what was sent beyond the guarantee against the lane. */
+	/* A lower rate must not punish the lane for bytes sent beyond the guarantee. */
 	most = ahead > t->horizon_ns ? ahead : t->horizon_ns;
 	ahead = tb_convert(c, ahead, bps);
 	if (ahead >= most) {
@@ -281,7 +282,7 @@ static sl_time tb_cap(const void *state, uint32_t lane)
 
 	if (l->cap_mode != TB_RUNS)
 		return l->cap_mode == TB_NONE ? 0 : SL_NEVER;
-	t = l->cap.tag + (l->cap.rem != 0) - l->tau_ns; /* up: not a nanosecond too early */
+	t = l->cap.tag + (l->cap.rem != 0) - l->tau_ns; /* round up: not a nanosecond too early */
 	return t > 0 ? t : 0;
 }
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fair: equal shares for accounts, then for the users of each, then for the jobs of each user.
+ * fair: equal shares for accounts, then for the users of each account, then for the jobs of each
+ * user.
  *
- * ThemisIO (Wang et al., SC 2023) shares a burst buffer by such words: job-fair, user-fair,
- * size-fair, and one inside the other. The share of a job is the product over the levels of its
- * group's weight over the sum of the weights of the groups beside it that are *active*, which have
- * something to send. So bandwidth that a group does not use goes to its nearest siblings, and nothing is held back
- * while no job competes.
+ * ThemisIO (Wang et al., SC 2023) shares a burst buffer by such policies: job-fair, user-fair,
+ * size-fair, and combinations of levels. A group is *active* while it has something to send. At
+ * each level a job's group gets its weight over the sum of the weights of the active groups at that
+ * level; the share of the job is the product over all levels. So bandwidth that a group does not
+ * use goes to its nearest siblings, and a job that is alone gets everything.
  *
  *	by=account:user:job, all weights 1, all have something to send
  *
@@ -14,21 +15,22 @@
  *	          bob     b1 b2             1/2 · 1/2 · 1/2 = 1/8 each
  *	biology   carol   c1 … c8           1/2 · 1/1 · 1/8 = 1/16 each
  *
- *	alice stops: bob has all of physics, 1/4 for b1 and b2 each; carol's jobs stay as they are.
+ *	When alice stops, bob gets all of physics: 1/4 for each of b1 and b2; carol's do not change.
  *
- * ThemisIO draws lots with these probabilities and counts requests. Here each group serves its
- * members by start-time fair queueing (Goyal et al. 1996, section 3: hierarchical), in bytes: exact
- * at each level, whatever the sizes of requests and the number of processes. Nothing is recomputed
- * when jobs come and go. Bound: for two groups i and j beside each other, while both are active,
- * |S_i / w_i - S_j / w_j| <= L (1/w_i + 1/w_j), with S the bytes of all their jobs and L the largest
- * batch (wfq.c has the proof of one level; a group is to its parent what a lane is to wfq).
+ * ThemisIO chooses at random with these probabilities, and counts requests. Here each group serves
+ * its members by hierarchical start-time fair queueing (Goyal et al. 1996, section 3) and counts
+ * bytes, which is exact at each level for any request size and number of processes. Nothing is
+ * recomputed when jobs come and go. Bound: for two groups i and j beside each other, while both are
+ * active, |S_i / w_i - S_j / w_j| <= L (1/w_i + 1/w_j), with S the bytes of all their jobs and L
+ * the largest batch (wfq.c has the bound of one level; a group is to its parent what a lane is to
+ * wfq).
  *
- * weigh=nodes multiplies the weight of a job by its compute nodes (size-fair). The weight of a
- * user or an account is 1 unless the host says otherwise. Jobs of an unknown user or
- * account count as one user or one account.
+ * weigh=nodes multiplies the weight of a job by its compute nodes (size-fair). The weight of a user
+ * or an account is 1 unless the host sets it. All jobs of unknown users count as one user, and all
+ * jobs of unknown accounts as one account.
  *
- * by= says which levels there are; the job is always the last. A group is made when the first of
- * its jobs is heard of, and forgotten with the last.
+ * by= names the levels; the job is always the last. A group is created with its first job and
+ * deleted with its last.
  *
  * Enter, leave, charge and pick: O(levels · log lanes).
  */
@@ -58,14 +60,14 @@ static const char *const weigh_names[] = { "weight", "nodes" };
 
 static const struct sl_param params[] = {
 	{ .name = "by",
-	  .help = "Between whom shares are equal, level by level; the last level is the job.",
+	  .help = "The levels at which shares are equal, outermost first; the last is the job.",
 	  .unit = SL_CHOICE,
 	  .min = 0,
 	  .max = BY_MAX,
 	  .def = 0,
 	  .choices = by_names },
 	{ .name = "weigh",
-	  .help = "What the share of a job is in proportion to: its weight, or its weight times "
+	  .help = "A job's share is in proportion to its weight, or to its weight times "
 		  "its compute nodes.",
 	  .unit = SL_CHOICE,
 	  .min = 0,
@@ -73,8 +75,8 @@ static const struct sl_param params[] = {
 	  .def = 0,
 	  .choices = weigh_names },
 	{ .name = "slack_bytes",
-	  .help = "How far from its share a job, user or account may get by waiting or by a min, "
-		  "and have it evened out.",
+	  .help = "How far a job, user or account may get from its share by waiting or by a min, "
+		  "so that it is evened out later.",
 	  .unit = SL_BYTES,
 	  .min = 0,
 	  .max = INT64_C(1) << 40,
@@ -90,7 +92,7 @@ struct fair_node {
 	uint64_t v;	      /* their virtual time */
 	uint64_t key;	      /* of the user or account */
 	uint32_t parent;      /* 0: none */
-	uint32_t members;     /* known ones, ready or not */
+	uint32_t members;     /* all members, ready or not */
 	uint32_t next_free;   /* of a group that is not in use */
 	bool inside;	      /* a lane that is ready */
 };
@@ -149,7 +151,7 @@ static void fair_init(void *state, const struct sl_policy_limits *limits, const 
 
 /* ---- groups ---- */
 
-/* The group of that user or account, one level below `parent`; made if there is none. */
+/* The group of that user or account, one level below `parent`; created if there is none. */
 static uint32_t group(struct fair *f, uint32_t parent, uint64_t key, uint32_t weight)
 {
 	uint32_t i = sl_hash_get(&f->groups, key, parent);
@@ -166,7 +168,7 @@ static uint32_t group(struct fair *f, uint32_t parent, uint64_t key, uint32_t we
 	return i;
 }
 
-/* A member of group i is gone; groups without any are, too. */
+/* A member of group i has left. Free the group if it was the last, and so on upwards. */
 static void give_up(struct fair *f, uint32_t i)
 {
 	struct fair_node *n = &f->node[i];
@@ -191,7 +193,7 @@ static uint32_t lane_weight(const struct fair *f, const struct sl_member *m)
 	return weight < UINT32_MAX ? (uint32_t)weight : UINT32_MAX;
 }
 
-/* Whether the lane is in the group that it belongs to: then its weights are brought up to date. */
+/* Whether the lane is in the right group; if so, update the weights. */
 static bool at_home(struct fair *f, uint32_t lane, const struct sl_member *m)
 {
 	const bool level[] = { f->by & SL_FAIR_USER, f->by & SL_FAIR_ACCOUNT };
@@ -213,7 +215,7 @@ static bool at_home(struct fair *f, uint32_t lane, const struct sl_member *m)
 	return true;
 }
 
-/* Put the lane, which is not ready, into the group that it belongs to. */
+/* Put the lane, which must not be ready, into the right group. */
 static void join(struct fair *f, uint32_t lane, const struct sl_member *m)
 {
 	struct fair_node *n = &f->node[lane];
@@ -234,7 +236,7 @@ static void join(struct fair *f, uint32_t lane, const struct sl_member *m)
 
 /* ---- turns ---- */
 
-/* Into the tree of its parent; a group that has its first ready member becomes ready with it. */
+/* Insert node i into its parent's tree. A group becomes ready with its first ready member. */
 static void make_ready(struct fair *f, uint32_t i)
 {
 	for (bool first = true; first && i != root_of(f);) {
@@ -316,7 +318,11 @@ static int64_t fair_pick(void *state, sl_time now, sl_time *wake)
 		const struct sl_node *first = sl_tree_first(&f->node[i].ready);
 
 		if (!first)
-			return -1; /* of the root only: a group without ready members is not ready */
+			/*
+			 * Only the root can be empty: other groups without ready members are not
+			 * ready.
+			 */
+			return -1;
 		i = (uint32_t)first->hi;
 	} while (i >= f->lanes);
 	return i;
@@ -348,7 +354,7 @@ static void fair_charge(void *state, uint32_t lane, const struct sl_member *m, u
 		struct fair_node *n = &f->node[i], *parent = &f->node[n->parent];
 		uint64_t first = sl_tree_first(&parent->ready)->lo;
 
-		/* Not the tag of `n`: a guarantee may have chosen one that is far ahead. */
+		/* Do not take the tag of `n`: a guarantee may have chosen one that is far ahead. */
 		if (first > parent->v)
 			parent->v = first;
 		if (__builtin_expect(parent->v > SL_SFQ_TURN, 0))

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fifo: the lane whose oldest waiting request came first.
+ * fifo: serve the lane with the oldest waiting request.
  *
- * What a file server does that knows no jobs (IO-Sets, Barthélemy et al. 2024, §3.5: BeeGFS's
- * "first-come, first-served"). Ready lanes stand in a heap by the number of their oldest request.
- * Nothing is accounted: who sends more requests gets more.
+ * A file server without knowledge of jobs does this (IO-Sets, Barthélemy et al. 2024, §3.5:
+ * BeeGFS's "first-come, first-served"). Ready lanes are in a heap, by the number of their oldest
+ * request. Nothing is accounted: a job that sends more requests gets more.
  *
  * Example: requests 1 2 3 of job A, 4 of B, 5 of A, one request a batch: A A A B A. If A's order
  * policy merges 1 2 3 5 into one batch, then B is next.
  *
- * A lane that comes back with old requests is first again: order is by arrival of the request,
- * not of the lane. So a request waits for those that came before it and for their batches, and
- * no other: no job starves. Enter, leave and charge O(log lanes), pick O(1).
+ * A lane that becomes ready again with old requests is first again, because the order is by arrival
+ * of requests, not of lanes. So a request waits only for earlier requests and for the batches that
+ * contain them: no job starves. Enter, leave and charge O(log lanes), pick O(1).
  */
 #include "policy/request/share/fifo.h"
 
@@ -63,7 +63,7 @@ void sl_fifo_update(void *state, uint32_t lane, const struct sl_member *m, sl_ti
 
 void sl_fifo_forget(void *state, uint32_t lane)
 {
-	(void)state, (void)lane; /* nothing is kept of a lane that is not ready */
+	(void)state, (void)lane; /* no state is kept for a lane that is not ready */
 }
 
 int64_t sl_fifo_pick(void *state, sl_time now, sl_time *wake)
@@ -83,7 +83,7 @@ void sl_fifo_charge(void *state, uint32_t lane, const struct sl_member *m, uint6
 
 const struct sl_share_ops sl_share_fifo = {
 	.base = { .name = "fifo",
-		  .summary = "in order of arrival, whoever sent it",
+		  .summary = "in order of arrival, whichever job sent the request",
 		  .source =
 			  "IO-Sets (Barthélemy et al. 2024), section 3.5, first-come first-served",
 		  .params = NULL,

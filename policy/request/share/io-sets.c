@@ -1,48 +1,49 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * io-sets: jobs of about the same period one at a time, sets of them side by side.
+ * io-sets: one job at a time within a set of similar periods; the sets share the bandwidth.
  *
- * Seed: IO-Sets, Barthélemy et al. 2024, §2.2 (the method, heuristic Set-10) and §3.5 (the server
+ * Source: IO-Sets, Barthélemy et al. 2024, §2.2 (the method, heuristic Set-10) and §3.5 (the server
  * policy). A job's period w_iter is the mean time between the starts of its I/O phases. Its set is
  * S_i with i = log10(w_iter in seconds), rounded to the nearest integer (3.1622 s: S0, 3.1623 s:
- * S1), its priority 10^-i. Jobs of one set are served one after the other, sets share the device
- * in proportion to their priorities. A job of unknown period is a set of its own, at 1/50 plus a
- * small value by job (§3.2).
+ * S1), its priority 10^-i. Jobs of one set are served one after the other; the sets share the
+ * device in proportion to their priorities. A job of unknown period is a set of its own, of
+ * priority 1/50 plus a small value by job (§3.2).
  *
- * Between sets: credit. In each round every set that has something to send has one turn, with a
- * credit of quantum * p / p_min bytes, p_min the smallest priority present; high priorities go
- * first. A set is served while it has credit; overdraft is taken from its next turns,
- * unused credit is lost with the round. When no set has credit, the next round begins.
+ * Between sets: credit. In each round every set that has something to send gets one turn, with a
+ * credit of quantum * p / p_min bytes, where p_min is the smallest priority present. High
+ * priorities go first. A set is served while it has credit. An overdraft is subtracted from its
+ * next turns; unused credit expires with the round. When no set has credit, the next round begins.
  *
  * Example, the paper's experiment: A has period 19.2 s (S1, p = 1/10), B to P 384 s (S3, 1/1000).
- * While A and the others want to send, a round is 100 MiB of A and 1 MiB of the others; among
- * those B alone is served until its phase is over, then C. With a job X of unknown period (1/50)
- * a round is 100 MiB of A, 20 of X, 1 of B. When B to P are done, p_min is 1/50, and a round is 5
- * MiB of A and 1 of X; credit left from before is cut to that, else X would wait for A's 100.
+ * While A and the others want to send, a round is 100 MiB of A and 1 MiB of the others. Among
+ * those, B is served alone until its phase ends, then C. With a job X of unknown period (1/50), a
+ * round is 100 MiB of A, 20 of X, 1 of B. When B to P are done, p_min is 1/50, and a round is 5 MiB
+ * of A and 1 of X. Remaining credit is reduced to that; otherwise X would wait for A's 100.
  *
- * How: a turn of bytes / p is equally long for all sets, quantum / p_min. So each set has a tag in
- * virtual time that moves by bytes / p with what it sends, a round is a piece of that time, and a
- * set has credit while its tag is before the end of it. Debt, skipped rounds and a new p_min need
- * nothing else, and a set of low priority gains nothing by pausing after each turn, as it would
- * with counters that start anew. Integers of 128 bits, as priorities may be 10^18 apart.
+ * Implementation: measured in bytes / p, a turn is equally long for all sets, quantum / p_min. So
+ * each set has a tag in virtual time, which advances by bytes / p. A round is an interval of that
+ * time, and a set has credit while its tag is before the end of the interval. This covers debt,
+ * skipped rounds and a new p_min. A set of low priority gains nothing by pausing after each turn,
+ * as it would with counters that restart. Integers have 128 bits, because priorities may be 10^18
+ * apart.
  *
- * Within a set, exclusive=by-id is the paper's server: the lowest job id that is ready.
- * exclusive=by-phase is the original method: a job takes a ticket at the start of a phase, the
- * lowest ticket is served until its phase ends, that is until it was not ready for grace_ms. A gap
- * inside the phase is lent to the next ticket (hold=lend) or kept free (hold=idle).
+ * Within a set, exclusive=by-id is the paper's server: it serves the lowest job id that is ready.
+ * exclusive=by-phase is the original method: a job takes a ticket at the start of a phase, and the
+ * lowest ticket is served until its phase ends, which is when the job was not ready for grace_ms. A
+ * gap inside the phase is lent to the next ticket (hold=lend) or kept free (hold=idle).
  *
- * Departures: (1) Credit counts bytes, 1 = quantum_bytes; credit=requests is the paper's. (2) No
- * turn is longer than 100 quanta. Where priorities are further apart, the small one has its batch
- * once in several rounds: shares are the same, but one job with a period of days does not make
- * turns of a million quanta for which those in between would wait. (3) No starvation in a set, the
- * paper's open problem: a lane that waited max_exclusive_ms gets the set for that long, or until
- * it is not ready; so in a set of n, a ready lane is served within n times (max_exclusive_ms and
- * the time to the set's next turn). (4) What a guarantee takes out of turn is charged to the set,
- * but costs it no more than its next turn: other jobs of the set are not locked out by it.
+ * Departures: (1) Credit counts bytes, 1 = quantum_bytes; credit=requests is the paper's unit. (2)
+ * No turn is longer than 100 quanta. If priorities are further apart, the lowest set is served only
+ * once in several rounds. Shares are the same, but a job with a period of days does not cause turns
+ * of a million quanta, for which the other sets would wait. (3) No starvation in a set, the paper's
+ * open problem: a lane that has waited max_exclusive_ms gets the set for that long, or until it is
+ * not ready. So in a set of n, a ready lane is served within n times (max_exclusive_ms and the time
+ * to the set's next turn). (4) Bytes that a guarantee sends out of turn are charged to the set, but
+ * they cost it at most its next turn, so they do not lock out other jobs of the set.
  *
- * Sets are at most 20 (one stands for all jobs of unknown period, which share its turns by a heap),
- * so choosing one is O(1). Enter and leave are O(log lanes); pick and charge O(1), for jobs of
- * unknown period O(log lanes).
+ * There are at most 20 sets (one holds all jobs of unknown period, which share its turns by a
+ * heap), so choosing one is O(1). Enter and leave are O(log lanes); pick and charge O(1), for jobs
+ * of unknown period O(log lanes).
  */
 #include "policy/policy.h"
 
@@ -55,7 +56,7 @@
 #define IOS_ONE	      (INT64_C(1) << 20) /* credit 1 when requests are counted */
 #define IOS_MAX_TURN  100		 /* quanta */
 #define IOS_SETS      20
-#define IOS_OWN	      11       /* the place of all jobs of unknown period */
+#define IOS_OWN	      11       /* the index of the set of all jobs of unknown period */
 #define IOS_OWN_P     20000000 /* their priority, 1/50, in 10^-9 */
 #define IOS_OWN_PRICE UINT64_C(50000000000)
 
@@ -70,20 +71,20 @@ static const char *const holds[] = { "lend", "idle", NULL };
 
 static const struct sl_param params[] = {
 	{ .name = "credit",
-	  .help = "What a turn is counted in.",
+	  .help = "The unit of a turn.",
 	  .unit = SL_CHOICE,
 	  .min = BY_BYTES,
 	  .max = BY_REQUESTS,
 	  .def = BY_BYTES,
 	  .choices = credits },
 	{ .name = "quantum_bytes",
-	  .help = "Turn of the set with the smallest priority; when requests are counted, it is 1.",
+	  .help = "Turn of the set with the smallest priority; with credit=requests it is 1.",
 	  .unit = SL_BYTES,
 	  .min = 4096,
 	  .max = 1 << 30,
 	  .def = 1 << 20 },
 	{ .name = "exclusive",
-	  .help = "The job that is served first in a set: the one whose I/O phase began first, or "
+	  .help = "Which job of a set is served first: the one whose I/O phase began first, or "
 		  "the lowest job id.",
 	  .unit = SL_CHOICE,
 	  .min = BY_PHASE,
@@ -91,7 +92,8 @@ static const struct sl_param params[] = {
 	  .def = BY_PHASE,
 	  .choices = exclusives },
 	{ .name = "hold",
-	  .help = "By phase: while the job that has the set pauses, lend it to the next, or keep "
+	  .help = "By phase: while the job that has the set pauses, lend the set to the next job, "
+		  "or keep "
 		  "it idle.",
 	  .unit = SL_CHOICE,
 	  .min = LEND,
@@ -99,13 +101,13 @@ static const struct sl_param params[] = {
 	  .def = LEND,
 	  .choices = holds },
 	{ .name = "grace_ms",
-	  .help = "By phase: a phase is over when the job had nothing to send for so long.",
+	  .help = "By phase: a phase ends when the job has had nothing to send for this long.",
 	  .unit = SL_MS,
 	  .min = 0,
 	  .max = 60000,
 	  .def = 100 },
 	{ .name = "max_exclusive_ms",
-	  .help = "A job that waited so long in its set has its turn, for as long.",
+	  .help = "A job that has waited this long in its set gets the set, for as long.",
 	  .unit = SL_MS,
 	  .min = 1,
 	  .max = 3600000,
@@ -140,12 +142,12 @@ static const uint64_t price[IOS_SETS] = {
 struct ios_lane {
 	struct sl_list waiting; /* in its set, the longest without service first */
 	sl_time since;		/* when it was served or became ready */
-	/* A set of its own: */
-	uint64_t turn; /* number of the turn that it can have next */
+	/* For a job that is a set of its own: */
+	uint64_t turn; /* number of its next possible turn */
 	int64_t credit;
 	int64_t grant; /* credit for each turn */
 	sl_time left;
-	uint8_t set, ready, kept; /* kept: left, but not idle */
+	uint8_t set, ready, kept; /* kept: left without being idle */
 	/* The second cache line is not needed to pick and charge. */
 	struct sl_node node; /* in its set while ready; lo: ticket (0: none) or job */
 	uint64_t job;
@@ -155,21 +157,21 @@ struct ios_lane {
 _Static_assert(sizeof(struct ios_lane) == 128, "two cache lines");
 
 struct ios_set {
-	unsigned __int128 tag; /* in virtual time: what it has been served, by price */
+	unsigned __int128 tag; /* in virtual time: bytes served, times price */
 	struct sl_tree ready;
 	struct sl_node *first;
 	struct sl_list waiting;
 	sl_time forced_until, away_until;
 	uint32_t forced; /* waited too long; or IOS_NONE */
-	uint32_t away;	 /* hold=idle: who has the set and pauses; or IOS_NONE */
+	uint32_t away;	 /* hold=idle: the lane that has the set and pauses; or IOS_NONE */
 };
 
 struct ios {
 	unsigned __int128 begin, end; /* of the round, in virtual time */
-	unsigned __int128 length;     /* of a round with those present */
+	unsigned __int128 length;     /* of a round with the sets that are present */
 	struct ios_lane *lane;
 	uint32_t present; /* bit for each set that has ready lanes */
-	uint32_t changed; /* `length` is not for them */
+	uint32_t changed; /* `present` has changed since `length` was computed */
 	uint32_t picked;
 	uint32_t by_requests, by_id, hold_idle;
 	int64_t quantum;
@@ -238,9 +240,9 @@ static uint32_t ios_number(const struct ios *s, const struct ios_lane *l)
 	return (uint32_t)(l - s->lane);
 }
 
-/* ---- whose turn ---- */
+/* ---- which set has its turn ---- */
 
-/* Of a set that is present: where it stands, not before the round. */
+/* The tag of a set that is present, not before the begin of the round. */
 static unsigned __int128 ios_tag(struct ios *s, unsigned i)
 {
 	unsigned __int128 tag;
@@ -282,7 +284,10 @@ static unsigned __int128 ios_length(const struct ios *s)
 	return (unsigned __int128)(uint64_t)s->quantum * lowest;
 }
 
-/* Others are present than before: rounds have another length, and this one is not longer. */
+/*
+ * Other sets are present than before: rounds get another length, and the current one must not be
+ * longer.
+ */
 static void ios_settle(struct ios *s)
 {
 	unsigned __int128 end;
@@ -294,9 +299,9 @@ static void ios_settle(struct ios *s)
 		s->end = end;
 }
 
-/* ---- who in the set ---- */
+/* ---- which job of the set is served ---- */
 
-/* hold=idle: whether the set is kept for one that pauses; then *until may become smaller. */
+/* hold=idle: whether the set is kept for a job that pauses; then *until may become smaller. */
 static bool ios_held(const struct ios *s, const struct ios_set *set, sl_time now, sl_time *until)
 {
 	const struct ios_lane *longest;
@@ -318,7 +323,7 @@ static bool ios_held(const struct ios *s, const struct ios_set *set, sl_time now
 	return true;
 }
 
-/* The job that has the set now; *forced: it has waited too long. Inline: pick calls it. */
+/* The job that has the set now; *forced: it has waited too long. Inline, because pick calls it. */
 static inline __attribute__((always_inline)) uint32_t
 ios_holder(const struct ios *s, const struct ios_set *set, sl_time now, bool *forced)
 {
@@ -376,7 +381,7 @@ static int64_t ios_pick(void *state, sl_time now, sl_time *wake)
 	}
 }
 
-/* ---- who goes first, for people: as ios_pick() would find it, and nothing is moved ---- */
+/* ---- ahead(): what ios_pick() would choose, without changing the state ---- */
 
 static unsigned __int128 ios_stands(const struct ios *s, unsigned i)
 {
@@ -404,8 +409,9 @@ static unsigned __int128 ios_round_end(const struct ios *s)
 }
 
 /*
- * Who has the lane's set; if that is the lane itself, the set that has its turn before: one of
- * higher priority with credit, or any with credit if the lane's own has none left in this round.
+ * The job that has the lane's set. If that is the lane itself: the set that has its turn before,
+ * which is one of higher priority with credit, or any with credit if the lane's set has none left
+ * in this round.
  */
 static bool ios_ahead(const void *state, uint32_t lane, sl_time now, struct sl_ahead *out)
 {
@@ -443,7 +449,7 @@ static bool ios_ahead(const void *state, uint32_t lane, sl_time now, struct sl_a
 	return false;
 }
 
-/* ---- what it costs ---- */
+/* ---- charging ---- */
 
 static void ios_charge_own(struct ios *s, uint32_t lane, int64_t cost, bool picked)
 {
@@ -456,7 +462,7 @@ static void ios_charge_own(struct ios *s, uint32_t lane, int64_t cost, bool pick
 	if (l->credit > 0)
 		return;
 	if (!picked) {
-		/* At most one turn ahead of the others, however much it took out of turn. */
+		/* At most one turn ahead of the others, however many bytes it sent out of turn. */
 		if (l->turn <= next)
 			l->turn = next + 1;
 		l->credit = l->grant;
@@ -496,11 +502,12 @@ static void ios_charge(void *state, uint32_t lane, const struct sl_member *m, ui
 	sl_list_push_back(&set->waiting, &l->waiting);
 }
 
-/* ---- who is there ---- */
+/* ---- entering and leaving ---- */
 
 /*
- * Some are present: who joins them does not begin before the round. Long division, because a
- * 128-bit one is a call into the compiler's library; O(log turns since own_now was set).
+ * Jobs of unknown period are present: a new one does not begin before the present round. Shift and
+ * subtract, because a 128-bit division is a call into the compiler's library; O(log turns since
+ * own_now was set).
  */
 static void ios_own_now(struct ios *s)
 {
@@ -520,8 +527,9 @@ static void ios_own_now(struct ios *s)
 }
 
 /*
- * At the end of the line; who kept its place, where it was before. That is mostly the front (its
- * time had come, and then its order policy waited) or near the end (it was just served).
+ * Insert the lane at the end of the list. A lane that kept its place goes back to it, which is
+ * mostly near the front (its turn had come, and then its order policy waited) or near the end (it
+ * was just served).
  */
 static void ios_line_up(struct ios_set *set, struct ios_lane *l, sl_time now)
 {
@@ -588,7 +596,7 @@ static void ios_out(struct ios *s, uint32_t lane)
 	}
 }
 
-/* The lane, which is not in a set, becomes what m says. */
+/* Set the lane, which is in no set, to the description m. */
 static void ios_describe(struct ios *s, uint32_t lane, const struct sl_member *m)
 {
 	struct ios_lane *l = &s->lane[lane];

@@ -2,17 +2,17 @@
 /*
  * pool: all jobs without limits are one lane; between what remains, first come, first served.
  *
- * Seed: AGIOS (Boito et al. 2015), §2: its schedulers see the requests to a file, not who sent
- * them, and gain by merging across applications. The other share policies keep jobs apart, and
- * with them order merges only within a job. Here the host puts every job that has neither min
- * nor max nor grant into one lane, whose order policy then sees, sorts and merges them together.
- * A job with limits keeps a lane of its own, because its bytes must be counted.
+ * Source: AGIOS (Boito et al. 2015), §2. Its schedulers see the requests to a file, but not which
+ * job sent them, and gain by merging across applications. The other share policies separate jobs,
+ * so order merges only within a job. With pool the host puts every job that has no min, max or
+ * grant into one lane, whose order policy sorts and merges their requests together. A job with
+ * limits keeps its own lane, because its bytes must be counted.
  *
  * Example: jobs A and B write the even and the odd blocks of one file. With wfq the device gets
  * blocks 0 2 4 .. and 1 3 5 .., with pool and to-agg it gets 0-1-2-3-4-5 as one batch.
  *
- * Between the lanes it is fifo, with fifo's costs and its bound; the pooled lane counts with its
- * oldest request, so it has no advantage by being many.
+ * The lanes are served as in fifo, with fifo's costs and bound. The pooled lane counts with its
+ * oldest request, so it gains nothing from holding many jobs.
  */
 #include "policy/request/share/fifo.h"
 

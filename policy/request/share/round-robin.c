@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * round-robin: the ready lanes in turn, one batch a turn.
+ * round-robin: serve the ready lanes in turn, one batch each.
  *
- * The simplest policy that knows jobs (IO-Sets, Barthélemy et al. 2024, §3.5, BeeGFS's "per-user"
- * queues). Each turn has a number, counted up. A lane that becomes ready takes the next number, and
- * so does a lane that has just been served: it goes behind all others. The smallest is next.
+ * The simplest policy that distinguishes jobs (IO-Sets, Barthélemy et al. 2024, §3.5, BeeGFS's
+ * "per-user" queues). Turns are numbered. A lane takes the next number when it becomes ready and
+ * after it was served, so it goes behind all others. The smallest number is served next.
  *
- * Example: A enters (1), B (2), C (3). A served: A 4. D enters: D 5. B served: B 6. The order is
- * A B C A D B ..: D waits for the three that were there.
+ * Example: A enters (1), B (2), C (3). A served: A 4. D enters: D 5. B served: B 6. The order is A
+ * B C A D B ..: D waits for the three lanes that were there before.
  *
- * A ring of lanes would do the same in O(1), but not this: a lane that leaves because its order
- * policy waits keeps its number, and when it is back it has not lost its turn. With a ring, a
- * lane that waits a little before every batch would start at the end each time.
+ * A ring of lanes would be O(1), but it could not keep a lane's place: with numbers, a lane that
+ * leaves because its order policy waits keeps its number and its turn. In a ring, a lane that waits
+ * a little before every batch would start at the end each time.
  *
  * A ready lane is served after at most one batch of each other lane: no job starves. Bytes are not
  * counted: jobs with large requests get more. Enter, leave, charge O(log lanes), pick O(1).

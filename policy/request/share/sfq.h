@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Start tags of start-time fair queueing (Goyal, Vin and Cheng 1996), for wfq.c and fair.c: what
- * one member of a group has been served, over its weight. wfq.c explains them.
+ * Start tags of start-time fair queueing (Goyal, Vin and Cheng 1996), for wfq.c and fair.c: the
+ * bytes served to a member of a group, divided by its weight. wfq.c explains them.
  */
 #ifndef SL_SHARE_SFQ_H
 #define SL_SHARE_SFQ_H
@@ -10,8 +10,8 @@
 #include <stdint.h>
 
 #define SL_SFQ_SHIFT 20
-#define SL_SFQ_TURN  (UINT64_C(1) << 62) /* a virtual time beyond this is moved back */
-/* So that bytes << SL_SFQ_SHIFT stays below SL_SFQ_TURN. */
+#define SL_SFQ_TURN  (UINT64_C(1) << 62) /* beyond this, all virtual times are moved back */
+/* Keeps bytes << SL_SFQ_SHIFT below SL_SFQ_TURN. */
 #define SL_SFQ_MAX_BYTES (UINT64_C(1) << 41)
 
 struct sl_sfq {
@@ -19,7 +19,7 @@ struct sl_sfq {
 	uint64_t slack;	 /* slack_bytes as a distance of tags */
 	uint32_t weight; /* 0: not known yet */
 	uint32_t rem;	 /* < weight */
-	bool kept;	 /* left, but not idle */
+	bool kept;	 /* left without being idle */
 };
 
 static inline void sl_sfq_weigh(struct sl_sfq *s, uint64_t slack_bytes, uint32_t weight)
@@ -31,7 +31,10 @@ static inline void sl_sfq_weigh(struct sl_sfq *s, uint64_t slack_bytes, uint32_t
 	s->slack = (slack_bytes << SL_SFQ_SHIFT) / weight;
 }
 
-/* It is ready, in a group whose virtual time is v: not before v, unless it kept its place. */
+/*
+ * A member of a group with virtual time v becomes ready. Its tag is at least v, unless it kept its
+ * place.
+ */
 static inline void sl_sfq_enter(struct sl_sfq *s, uint64_t v)
 {
 	uint64_t earliest = v;
@@ -44,7 +47,7 @@ static inline void sl_sfq_enter(struct sl_sfq *s, uint64_t v)
 	}
 }
 
-/* It sends so much. */
+/* Advance the tag by the bytes sent. */
 static inline void sl_sfq_charge(struct sl_sfq *s, uint64_t v, uint64_t bytes)
 {
 	uint64_t x =
@@ -59,7 +62,7 @@ static inline void sl_sfq_charge(struct sl_sfq *s, uint64_t v, uint64_t bytes)
 	}
 }
 
-/* All tags of a group are moved back by so much. */
+/* Move the tag back by this much, as all tags of the group. */
 static inline void sl_sfq_move_back(struct sl_sfq *s, uint64_t by)
 {
 	s->tag -= s->tag < by ? s->tag : by;

@@ -3,13 +3,13 @@
  * wfq: bytes in proportion to weight, by start-time fair queueing.
  *
  * Goyal, Vin and Cheng, "Start-time fair queueing" (SIGCOMM 1996), with lanes in place of packet
- * flows; IO-Sets (Barthélemy et al. 2024, §1 and §3.5) names weighted fair queueing as the way
- * to share a file system. Each lane has a start tag; the smallest is next. What it sends moves
- * its tag on by bytes / weight. V, the virtual time, is the smallest start tag at the last
- * decision and never runs back.
+ * flows; IO-Sets (Barthélemy et al. 2024, §1 and §3.5) names weighted fair queueing as a way to
+ * share a file system. Each lane has a start tag; the lane with the smallest tag is next. Sending
+ * advances the tag by bytes / weight. The virtual time V is the smallest start tag at the last
+ * decision; it never decreases.
  *
  *	charge  S += bytes / weight
- *	enter   S = max(S, V): a lane that was idle gains nothing by it
+ *	enter   S = max(S, V): a lane gains nothing by having been idle
  *
  * Example: A has weight 3, B weight 1, all requests 3 MiB, tags in MiB:
  *
@@ -21,20 +21,20 @@
  * whole numbers: 2 bytes at weight 10^6). So a ready lane is served again after at most L W / w_i +
  * n L bytes of the others, n their number and W the sum of their weights.
  *
- * A lane that left because its order policy waits keeps its tag, and makes up for what it missed.
- * One that sent more than its share, because its guarantee said so, is ahead of V. Neither is
- * held for ever: a lane is at most slack_bytes (or one batch) of its own bytes away from V. So the
- * share that a job gets now does not depend on how much its guarantee gave it in the past hours.
+ * A lane that left because its order policy waits keeps its tag, and catches up later. A lane that
+ * sent more than its share, because of its guarantee, is ahead of V. Both differences are bounded:
+ * a lane is at most slack_bytes (or one batch) of its own bytes away from V. So a job's share now
+ * does not depend on how much its guarantee gave it in the past hours.
  *
  * Tags are integers, 2^-20 bytes at weight 1, with the remainder of the division by the weight kept
  * by each lane: shares are exact for ever, also at 10^6 : 1. They would overflow after 16 TiB at
  * weight 1; when V passes 2^62, all tags are moved back, O(lanes), and nothing else changes.
  *
- * anticipate_us: a client that waits for each answer is idle just after it was served, and any
- * policy that never waits then alternates 1:1, whatever the weights (deceptive idleness: Iyer and
- * Druschel, SOSP 2001). With anticipate_us, if the lane served last went idle less than that ago
- * and would be next if it were back, nobody is served until then. A lane held by its max looks
- * the same as an idle one, and is waited for as well.
+ * anticipate_us: a client that waits for each answer is idle just after it was served. A policy
+ * that never waits then alternates 1:1 between two such clients, whatever their weights (deceptive
+ * idleness: Iyer and Druschel, SOSP 2001). With anticipate_us, if the lane served last became idle
+ * less than that ago and would be next if it were ready, no lane is served until that time has
+ * passed. A lane that its max holds looks idle, so the policy waits for it as well.
  *
  * Enter, leave, charge O(log lanes), pick O(1).
  */
@@ -49,13 +49,14 @@ enum { P_ANTICIPATE_US, P_SLACK_BYTES };
 
 static const struct sl_param params[] = {
 	{ .name = "anticipate_us",
-	  .help = "How long to keep the device for a job that just went idle, if it would be next.",
+	  .help = "How long to keep the device for a job that just became idle, if it would be "
+		  "next.",
 	  .unit = SL_US,
 	  .min = 0,
 	  .max = 1000000,
 	  .def = 0 },
 	{ .name = "slack_bytes",
-	  .help = "How far from its share a job may get by waiting or by its min, and have it "
+	  .help = "How far a job may get from its share by waiting or by its min, so that it is "
 		  "evened out.",
 	  .unit = SL_BYTES,
 	  .min = 0,
@@ -174,7 +175,7 @@ static void wfq_charge(void *state, uint32_t lane, const struct sl_member *m, ui
 	uint64_t first = sl_heap_top(&w->ready)->key;
 
 	(void)m, (void)requests, (void)now;
-	/* Not the tag of `lane`: a guarantee may have chosen one that is far ahead. */
+	/* Do not take the tag of `lane`: a guarantee may have chosen one that is far ahead. */
 	if (first > w->v)
 		w->v = first;
 	if (__builtin_expect(w->v > SL_SFQ_TURN, 0))
