@@ -217,7 +217,7 @@ static int load(struct request *r)
 		fclose(f);
 	if (!rc)
 		return CLI_OK;
-	cli_fail(ALLOCATE_CMD, "%s.", err);
+	cli_fail(ALLOCATE_CMD, "%s", err);
 	return rc == -EINVAL ? CLI_USAGE : CLI_FAILED;
 }
 

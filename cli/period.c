@@ -242,12 +242,10 @@ int cmd_period(int argc, char **argv)
 			return cli_usage(CMD, "--fs '%s' is not a number of bins a second.", fs);
 	}
 	rc = sl_trace_load(path, &trace, err, sizeof(err));
-	if (rc == -EINVAL) {
-		cli_fail(CMD, "%s.", err);
-		return CLI_USAGE;
+	if (rc) {
+		cli_fail(CMD, "%s", err);
+		return rc == -EINVAL ? CLI_USAGE : CLI_FAILED;
 	}
-	if (rc)
-		return cli_fail(CMD, "%s.", err);
 	if ((trace.end_s - trace.start_s) * fs_hz > MAX_BINS)
 		status = cli_usage(CMD, "--fs %s makes %.3g bins of %.4g s; at most %d.", fs,
 				   (trace.end_s - trace.start_s) * fs_hz,

@@ -20,14 +20,6 @@
 
 #include "detect/c45-table.h"
 
-static bool ar_line(struct table_reader *r, const char **from, const char **to)
-{
-	while (table_line(r, from, to))
-		if (*from < *to && **from != '%')
-			return true;
-	return false;
-}
-
 static bool ar_keyword(const char **p, const char *to, const char *word)
 {
 	size_t n = strlen(word);
@@ -41,13 +33,12 @@ static bool ar_keyword(const char **p, const char *to, const char *word)
 	return true;
 }
 
-/* A name as far as a space or a brace, or in quotes. */
-static int ar_name(struct table_reader *r, const char **p, const char *to, struct table_cell *c)
+/* A name as far as a space or a brace, or in quotes: the first of the fields. */
+static int ar_name(struct table_reader *r, const char **p, const char *to)
 {
-	const char *end = *p;
-	int rc;
+	const char *from = *p, *end = from;
 
-	if (end < to && *end && strchr(r->quotes, *end)) {
+	if (end < to && *end && strchr(r->csv.quotes, *end)) {
 		char quote = *end++;
 
 		while (end < to && *end != quote)
@@ -56,45 +47,43 @@ static int ar_name(struct table_reader *r, const char **p, const char *to, struc
 	} else {
 		while (end < to && !isspace((unsigned char)*end) && *end != '{')
 			end++;
-		if (memchr(*p, ',', (size_t)(end - *p)))
-			return table_fail(r, -EINVAL, "a name with a comma must be in quotes.");
+		if (memchr(from, ',', (size_t)(end - from)))
+			return sl_csv_fail(&r->csv, -EINVAL,
+					   "a name with a comma must be in quotes");
 	}
-	rc = table_cell(r, p, end, c);
 	*p = end;
 	while (*p < to && isspace((unsigned char)**p))
 		++*p;
-	return rc;
+	return table_split(r, from, end);
 }
 
 static int ar_values(struct table_reader *r, const char *p, const char *to)
 {
 	struct sl_decision_attribute *a = &r->t->column[r->t->columns - 1];
+	int rc;
 
 	if (to[-1] != '}')
-		return table_fail(r, -EINVAL, "a '}' is missing at the end of the line.");
-	for (to--;; p++) {
-		struct table_cell c;
-		int rc = table_cell(r, &p, to, &c);
+		return sl_csv_fail(&r->csv, -EINVAL, "a '}' is missing at the end of the line");
+	rc = table_split(r, p, to - 1);
+	for (uint32_t i = 0; !rc && i < r->csv.fields; i++) {
+		const char *name = r->csv.field[i].text;
 
-		if (rc)
-			return rc;
-		if (!c.text[0])
-			return table_fail(r, -EINVAL, "a value of '%s' has no name.", a->name);
-		if (sl_decision_value(a, c.text) != SL_DECISION_NONE)
-			return table_fail(r, -EINVAL, "value '%s' of '%s' stands here twice.",
-					  c.text, a->name);
-		table_add_value(r, a, c.text, &rc);
-		if (rc || p == to)
-			return rc;
+		if (!*name)
+			return sl_csv_fail(&r->csv, -EINVAL, "a value of '%s' has no name",
+					   a->name);
+		if (sl_decision_value(a, name) != SL_DECISION_NONE)
+			return sl_csv_fail(&r->csv, -EINVAL, "value '%s' of '%s' stands here twice",
+					   name, a->name);
+		table_add_value(r, a, name, &rc);
 	}
+	return rc;
 }
 
 static int ar_attribute(struct table_reader *r, const char *p, const char *to)
 {
-	struct table_cell name;
-	int rc = ar_name(r, &p, to, &name);
+	int rc = ar_name(r, &p, to);
 
-	rc = rc ? rc : table_add_column(r, name.text);
+	rc = rc ? rc : table_add_column(r, r->csv.field[0].text);
 	if (rc)
 		return rc;
 	if (p < to && *p == '{')
@@ -104,97 +93,87 @@ static int ar_attribute(struct table_reader *r, const char *p, const char *to)
 		if (p == to || *p == '[') /* a range, which says nothing that the rows do not */
 			return 0;
 	}
-	return table_fail(
-		r, -EINVAL,
+	return sl_csv_fail(
+		&r->csv, -EINVAL,
 		"attribute '%s' must be 'numeric' or a list of values in braces; strings, dates "
-		"and relations cannot be learnt from.",
-		name.text);
+		"and relations cannot be learnt from",
+		r->csv.field[0].text);
 }
 
 static int ar_head(struct table_reader *r)
 {
-	const char *p, *to;
-
-	while (ar_line(r, &p, &to)) {
+	while (sl_csv_line(&r->csv)) {
+		const char *p = r->csv.from, *to = r->csv.to;
 		int rc = 0;
 
 		if (ar_keyword(&p, to, "@data")) {
 			if (!r->t->columns)
-				return table_fail(r, -EINVAL,
-						  "no '@attribute' stands before '@data'.");
+				return sl_csv_fail(&r->csv, -EINVAL,
+						   "no '@attribute' stands before '@data'");
 			return 0;
 		}
 		if (ar_keyword(&p, to, "@attribute"))
 			rc = ar_attribute(r, p, to);
 		else if (!ar_keyword(&p, to, "@relation"))
-			rc = table_fail(r, -EINVAL,
-					"'@relation', '@attribute' or '@data' is expected here.");
+			rc = sl_csv_fail(&r->csv, -EINVAL,
+					 "'@relation', '@attribute' or '@data' is expected here");
 		if (rc)
 			return rc;
 	}
-	return table_fail(r, -EINVAL, "the file ends before '@data'.");
+	return sl_csv_fail(&r->csv, -EINVAL, "the file ends before '@data'");
 }
 
-static int ar_row(struct table_reader *r, const char *p, const char *to, double *cells)
+static int ar_row(struct table_reader *r, double *cells)
 {
-	uint32_t i = 0;
+	const struct sl_table *t = r->t;
 
-	if (*p == '{')
-		return table_fail(r, -EINVAL, "sparse rows cannot be read.");
-	for (;; p++) {
-		const struct sl_decision_attribute *a = &r->t->column[i];
-		struct table_cell c;
+	for (uint32_t i = 0; i < r->csv.fields && i < t->columns; i++) {
+		const struct sl_decision_attribute *a = &t->column[i];
+		const struct sl_csv_field *f = &r->csv.field[i];
 		double value = NAN;
-		int rc = table_cell(r, &p, to, &c);
 
-		if (rc)
-			return rc;
-		if (i == r->t->columns)
-			return table_fail(r, -EINVAL, "more cells than the %u attributes.",
-					  r->t->columns);
-		if (c.missing && !c.text[0])
-			return table_fail(r, -EINVAL, "the cell of '%s' is empty; unknown is '?'.",
-					  a->name);
-		if (!c.missing && a->values) {
-			uint32_t which = sl_decision_value(a, c.text);
+		if (!f->text[0])
+			return sl_csv_fail(&r->csv, -EINVAL,
+					   "the cell of '%s' is empty; unknown is '?'", a->name);
+		if (!table_missing(f) && a->values) {
+			uint32_t which = sl_decision_value(a, f->text);
 
 			if (which == SL_DECISION_NONE)
-				return table_fail(r, -EINVAL, "'%s' is no value of '%s'.", c.text,
-						  a->name);
+				return sl_csv_fail(&r->csv, -EINVAL, "'%s' is no value of '%s'",
+						   f->text, a->name);
 			value = which;
-		} else if (!c.missing && !table_number(&c, &value)) {
-			return table_fail(r, -EINVAL, "'%s' is no number; '%s' must be one.",
-					  c.text, a->name);
+		} else if (!table_missing(f) && !table_number(f, &value)) {
+			return sl_csv_fail(&r->csv, -EINVAL, "'%s' is no number; '%s' must be one",
+					   f->text, a->name);
 		}
-		cells[i++] = value;
-		if (p == to)
-			break;
+		cells[i] = value;
 	}
-	if (i < r->t->columns)
-		return table_fail(r, -EINVAL, "%u cells for %u attributes.", i, r->t->columns);
+	if (r->csv.fields > t->columns)
+		return sl_csv_fail(&r->csv, -EINVAL, "more cells than the %u attributes",
+				   t->columns);
+	if (r->csv.fields < t->columns)
+		return sl_csv_fail(&r->csv, -EINVAL, "%u cells for %u attributes", r->csv.fields,
+				   t->columns);
 	return 0;
 }
 
 int sl_table_parse_arff(const char *file, const char *text, size_t length, struct sl_table *out,
 			char *err, size_t err_size)
 {
-	struct table_reader r = { .file = file,
-				  .at = text,
-				  .end = text + length,
-				  .t = out,
-				  .err = err,
-				  .err_size = err_size,
-				  .quotes = "'\"" };
-	const char *from, *to;
+	struct table_reader r;
 	double *cells = NULL;
 	int rc;
 
-	memset(out, 0, sizeof(*out));
+	table_begin(&r, file, text, length, out, err, err_size);
+	r.csv.quotes = "'\"";
+	r.csv.comment = '%';
 	rc = ar_head(&r);
-	while (!rc && ar_line(&r, &from, &to)) {
-		rc = table_add_row(&r, &cells);
-		if (!rc)
-			rc = ar_row(&r, from, to, cells);
+	while (!rc && sl_csv_line(&r.csv)) {
+		if (*r.csv.from == '{')
+			rc = sl_csv_fail(&r.csv, -EINVAL, "sparse rows cannot be read");
+		rc = rc ? rc : table_split(&r, r.csv.from, r.csv.to);
+		rc = rc ? rc : table_add_row(&r, &cells);
+		rc = rc ? rc : ar_row(&r, cells);
 	}
 	return table_end(&r, rc);
 }

@@ -10,125 +10,68 @@
  */
 #include "detect/c45-table.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "base/slurp.h"
-#include "base/where.h"
 
 #define MAX_FILE (256U << 20)
 
 /* ---- for both kinds ---- */
 
-int table_fail(struct table_reader *r, int rc, const char *format, ...)
+void table_begin(struct table_reader *r, const char *file, const char *text, size_t length,
+		 struct sl_table *t, char *err, size_t err_size)
 {
-	va_list args;
+	memset(t, 0, sizeof(*t));
+	*r = (struct table_reader){ .csv = { .file = file,
+					     .at = text,
+					     .end = text + length,
+					     .quotes = "\"",
+					     .separator = ',',
+					     .comment = '#',
+					     .backslash = true,
+					     .err = err,
+					     .err_size = err_size },
+				    .t = t };
+}
 
-	va_start(args, format);
-	sl_where(r->err, r->err_size, r->file, r->line ? r->line : 1, format, args);
-	va_end(args);
+int table_split(struct table_reader *r, const char *from, const char *to)
+{
+	int rc = sl_csv_split(&r->csv, from, to);
+
+	for (uint32_t i = 0; !rc && i < r->csv.fields; i++)
+		if (strlen(r->csv.field[i].text) > SL_DECISION_NAME)
+			rc = sl_csv_fail(&r->csv, -EINVAL,
+					 "a cell is longer than %u bytes: '%.20s...'",
+					 (unsigned)SL_DECISION_NAME, r->csv.field[i].text);
 	return rc;
 }
 
-bool table_line(struct table_reader *r, const char **from, const char **to)
+int table_row(struct table_reader *r)
 {
-	const char *nl;
+	int rc;
 
-	if (r->at >= r->end)
-		return false;
-	nl = memchr(r->at, '\n', (size_t)(r->end - r->at));
-	*from = r->at;
-	*to = nl ? nl : r->end;
-	r->at = nl ? nl + 1 : r->end;
-	r->line++;
-	while (*from < *to && isspace((unsigned char)**from))
-		++*from;
-	while (*to > *from && isspace((unsigned char)(*to)[-1]))
-		--*to;
-	return true;
+	if (!sl_csv_line(&r->csv))
+		return 0;
+	rc = table_split(r, r->csv.from, r->csv.to);
+	return rc ? rc : 1;
 }
 
-static int ta_put(struct table_reader *r, struct table_cell *c, size_t *n, char ch)
+bool table_missing(const struct sl_csv_field *f)
 {
-	ch = ch == '\t' ? ' ' : ch;
-	if (iscntrl((unsigned char)ch))
-		return table_fail(r, -EINVAL, "a control character (0x%02x) in a cell.",
-				  (unsigned char)ch);
-	if (*n == SL_DECISION_NAME)
-		return table_fail(r, -EINVAL, "a cell is longer than %u bytes: '%.20s...'.",
-				  (unsigned)SL_DECISION_NAME, c->text);
-	c->text[(*n)++] = ch;
-	c->text[*n] = 0;
-	return 0;
+	return !f->text[0] || (!f->quoted && !strcmp(f->text, "?"));
 }
 
-static int ta_quoted(struct table_reader *r, const char **p, const char *to, struct table_cell *c)
-{
-	char quote = *(*p)++;
-	size_t n = 0;
-	int rc = 0;
-
-	for (; *p < to && !rc; ++*p) {
-		if (**p == quote) {
-			if (*p + 1 == to || (*p)[1] != quote)
-				break;
-			++*p;
-		} else if (**p == '\\' && *p + 1 < to) {
-			++*p;
-		}
-		rc = ta_put(r, c, &n, **p);
-	}
-	if (rc)
-		return rc;
-	if (*p == to)
-		return table_fail(r, -EINVAL, "a quote is not closed.");
-	++*p;
-	while (*p < to && isspace((unsigned char)**p))
-		++*p;
-	if (*p < to && **p != ',')
-		return table_fail(r, -EINVAL, "a comma is missing after a quoted cell.");
-	return 0;
-}
-
-int table_cell(struct table_reader *r, const char **p, const char *to, struct table_cell *c)
-{
-	size_t n = 0;
-
-	memset(c, 0, sizeof(*c));
-	while (*p < to && isspace((unsigned char)**p))
-		++*p;
-	if (*p < to && **p && strchr(r->quotes, **p)) {
-		int rc;
-
-		c->quoted = true;
-		rc = ta_quoted(r, p, to, c);
-		c->missing = !c->text[0]; /* a value without a name could not be told */
-		return rc;
-	}
-	for (; *p < to && **p != ','; ++*p) {
-		int rc = ta_put(r, c, &n, **p);
-
-		if (rc)
-			return rc;
-	}
-	while (n && isspace((unsigned char)c->text[n - 1]))
-		c->text[--n] = 0;
-	c->missing = !n || !strcmp(c->text, "?");
-	return 0;
-}
-
-bool table_number(const struct table_cell *c, double *out)
+bool table_number(const struct sl_csv_field *f, double *out)
 {
 	char *end;
 
-	if (c->quoted || !c->text[0])
+	if (f->quoted || !f->text[0])
 		return false;
-	*out = strtod(c->text, &end);
+	*out = strtod(f->text, &end);
 	return !*end && isfinite(*out);
 }
 
@@ -138,14 +81,15 @@ int table_add_column(struct table_reader *r, const char *name)
 	void *more;
 
 	if (!*name)
-		return table_fail(r, -EINVAL, "column %u has no name.", t->columns + 1);
+		return sl_csv_fail(&r->csv, -EINVAL, "column %u has no name", t->columns + 1);
 	if (sl_table_column(t, name) != SL_DECISION_NONE)
-		return table_fail(r, -EINVAL, "two columns have the name '%s'.", name);
+		return sl_csv_fail(&r->csv, -EINVAL, "two columns have the name '%s'", name);
 	if (t->columns == SL_DECISION_ATTRIBUTES)
-		return table_fail(r, -EINVAL, "more than %u columns.", SL_DECISION_ATTRIBUTES);
+		return sl_csv_fail(&r->csv, -EINVAL, "more than %u columns",
+				   SL_DECISION_ATTRIBUTES);
 	more = realloc(t->column, (t->columns + 1) * sizeof(t->column[0]));
 	if (!more)
-		return table_fail(r, -ENOMEM, "no memory.");
+		return sl_csv_fail(&r->csv, -ENOMEM, "no memory");
 	t->column = more;
 	memset(&t->column[t->columns], 0, sizeof(t->column[0]));
 	strcpy(t->column[t->columns++].name, name); /* no longer than a cell */
@@ -158,15 +102,15 @@ uint32_t table_add_value(struct table_reader *r, struct sl_decision_attribute *a
 	void *more;
 
 	if (a->values == SL_DECISION_VALUES) {
-		*rc = table_fail(r, -EINVAL,
-				 "column '%s' has more than %u different values that are no "
-				 "numbers; leave it out, or make it a few classes.",
-				 a->name, SL_DECISION_VALUES);
+		*rc = sl_csv_fail(&r->csv, -EINVAL,
+				  "column '%s' has more than %u different values that are no "
+				  "numbers; leave it out, or make it a few classes",
+				  a->name, SL_DECISION_VALUES);
 		return SL_DECISION_NONE;
 	}
 	more = realloc(a->value, (a->values + 1) * sizeof(a->value[0]));
 	if (!more) {
-		*rc = table_fail(r, -ENOMEM, "no memory.");
+		*rc = sl_csv_fail(&r->csv, -ENOMEM, "no memory");
 		return SL_DECISION_NONE;
 	}
 	a->value = more;
@@ -181,26 +125,27 @@ int table_add_row(struct table_reader *r, double **cells)
 	void *more;
 
 	if (t->rows == SL_TABLE_ROWS)
-		return table_fail(r, -EINVAL, "more than %u rows.", SL_TABLE_ROWS);
+		return sl_csv_fail(&r->csv, -EINVAL, "more than %u rows", SL_TABLE_ROWS);
 	if (!(t->rows & (t->rows - 1))) {
 		more = realloc(t->cell, room * t->columns * sizeof(t->cell[0]));
 		if (!more)
-			return table_fail(r, -ENOMEM, "no memory.");
+			return sl_csv_fail(&r->csv, -ENOMEM, "no memory");
 		t->cell = more;
 		more = realloc(t->line, room * sizeof(t->line[0]));
 		if (!more)
-			return table_fail(r, -ENOMEM, "no memory.");
+			return sl_csv_fail(&r->csv, -ENOMEM, "no memory");
 		t->line = more;
 	}
 	*cells = &t->cell[(size_t)t->rows * t->columns];
-	t->line[t->rows++] = r->line;
+	t->line[t->rows++] = (uint32_t)r->csv.line;
 	return 0;
 }
 
 int table_end(struct table_reader *r, int rc)
 {
 	if (!rc && !r->t->rows)
-		rc = table_fail(r, -EINVAL, "the table has no rows.");
+		rc = sl_csv_fail(&r->csv, -EINVAL, "the table has no rows");
+	sl_csv_end(&r->csv);
 	if (rc)
 		sl_table_free(r->t);
 	return rc;
@@ -208,99 +153,77 @@ int table_end(struct table_reader *r, int rc)
 
 /* ---- CSV ---- */
 
-static bool ta_csv_line(struct table_reader *r, const char **from, const char **to)
-{
-	while (table_line(r, from, to))
-		if (*from < *to && **from != '#')
-			return true;
-	return false;
-}
-
 static int ta_csv_head(struct table_reader *r)
 {
-	const char *p, *to;
+	int rc = table_row(r);
 
-	if (!ta_csv_line(r, &p, &to))
-		return table_fail(r, -EINVAL,
-				  "the table is empty: the first line must name the columns.");
-	for (;;) {
-		struct table_cell c;
-		int rc = table_cell(r, &p, to, &c);
-
-		rc = rc ? rc : table_add_column(r, c.text);
-		if (rc || p == to)
-			return rc;
-		p++;
-	}
+	if (!rc)
+		return sl_csv_fail(&r->csv, -EINVAL,
+				   "the table is empty: the first line must name the columns");
+	rc = rc < 0 ? rc : 0;
+	for (uint32_t i = 0; !rc && i < r->csv.fields; i++)
+		rc = table_add_column(r, r->csv.field[i].text);
+	return rc;
 }
 
 /* named[i]: column i has a cell that is no number. cells: of a row, or NULL on the first pass. */
-static int ta_csv_row(struct table_reader *r, const char *p, const char *to, bool *named,
-		      double *cells)
+static int ta_csv_row(struct table_reader *r, bool *named, double *cells)
 {
-	uint32_t i = 0;
+	const struct sl_table *t = r->t;
 
-	for (;; p++) {
-		struct table_cell c;
+	if (r->csv.fields > t->columns)
+		return sl_csv_fail(&r->csv, -EINVAL, "more cells than the %u columns", t->columns);
+	if (r->csv.fields < t->columns)
+		return sl_csv_fail(&r->csv, -EINVAL,
+				   "%u cells for %u columns; '%s' is the first without",
+				   r->csv.fields, t->columns, t->column[r->csv.fields].name);
+	for (uint32_t i = 0; i < t->columns; i++) {
+		const struct sl_csv_field *f = &r->csv.field[i];
+		bool missing = table_missing(f);
 		double value = NAN;
-		int rc = table_cell(r, &p, to, &c);
 
-		if (rc)
-			return rc;
-		if (i == r->t->columns)
-			return table_fail(r, -EINVAL, "more cells than the %u columns.",
-					  r->t->columns);
-		if (!c.missing && !cells) {
-			named[i] = named[i] || !table_number(&c, &value);
-		} else if (!c.missing && !named[i]) {
-			table_number(&c, &value);
-		} else if (!c.missing) {
-			struct sl_decision_attribute *a = &r->t->column[i];
-			uint32_t which = sl_decision_value(a, c.text);
+		if (!missing && !cells) {
+			named[i] = named[i] || !table_number(f, &value);
+		} else if (!missing && !named[i]) {
+			table_number(f, &value);
+		} else if (!missing) {
+			struct sl_decision_attribute *a = &t->column[i];
+			uint32_t which = sl_decision_value(a, f->text);
+			int rc = 0;
 
 			if (which == SL_DECISION_NONE)
-				which = table_add_value(r, a, c.text, &rc);
+				which = table_add_value(r, a, f->text, &rc);
 			if (rc)
 				return rc;
 			value = which;
 		}
 		if (cells)
 			cells[i] = value;
-		i++;
-		if (p == to)
-			break;
 	}
-	if (i < r->t->columns)
-		return table_fail(r, -EINVAL, "%u cells for %u columns; '%s' is the first without.",
-				  i, r->t->columns, r->t->column[i].name);
 	return 0;
 }
 
 int sl_table_parse_csv(const char *file, const char *text, size_t length, struct sl_table *out,
 		       char *err, size_t err_size)
 {
-	struct table_reader r = { .file = file,
-				  .at = text,
-				  .end = text + length,
-				  .t = out,
-				  .err = err,
-				  .err_size = err_size,
-				  .quotes = "\"" };
-	struct table_reader again;
+	struct table_reader r;
 	bool named[SL_DECISION_ATTRIBUTES] = { false };
-	const char *from, *to;
+	const char *first;
+	unsigned long line;
 	double *cells = NULL;
 	int rc;
 
-	memset(out, 0, sizeof(*out));
+	table_begin(&r, file, text, length, out, err, err_size);
 	rc = ta_csv_head(&r);
-	again = r;
-	while (!rc && ta_csv_line(&r, &from, &to))
-		rc = ta_csv_row(&r, from, to, named, NULL);
-	while (!rc && ta_csv_line(&again, &from, &to)) {
-		rc = table_add_row(&again, &cells);
-		if (!rc)
-			rc = ta_csv_row(&again, from, to, named, cells);
+	first = r.csv.at;
+	line = r.csv.line;
+	while (!rc && (rc = table_row(&r)) > 0)
+		rc = ta_csv_row(&r, named, NULL);
+	r.csv.at = first;
+	r.csv.line = line;
+	while (!rc && (rc = table_row(&r)) > 0) {
+		rc = table_add_row(&r, &cells);
+		rc = rc ? rc : ta_csv_row(&r, named, cells);
 	}
 	return table_end(&r, rc);
 }

@@ -17,19 +17,16 @@
  */
 #include "detect/period.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/csv.h"
 #include "base/slurp.h"
-#include "base/where.h"
 #include "detect/period-fft.h"
 
-#define COLUMNS	  32
 #define MAX_TIME  1e12 /* s; times since 1970 are 2e9 */
 #define MIN_TIME  1e-6
 #define MAX_VALUE 1e24
@@ -42,120 +39,66 @@ enum { START, END, BYTES, BANDWIDTH, KNOWN };
 static const char *const names[KNOWN] = { "t_start", "t_end", "bytes", "bandwidth" };
 
 struct parser {
-	const char *path, *at, *end; /* at: the rest of the text */
-	unsigned long line;
-	char *err;
-	size_t err_size;
-	int column[KNOWN]; /* -1: not there */
+	struct sl_csv csv;
+	int64_t column[KNOWN]; /* -1: not there */
 	size_t room;
 	struct sl_trace *out;
 };
 
-struct field {
-	const char *text;
-	size_t length;
-};
-
-__attribute__((format(printf, 2, 3))) static int tr_error(struct parser *p, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	sl_where(p->err, p->err_size, p->path, p->line, format, args);
-	va_end(args);
-	return -EINVAL;
-}
-
-/* The next line that is neither empty nor a comment; its fields. 0: the end. */
-static int tr_line(struct parser *p, struct field *fields)
-{
-	while (p->at < p->end) {
-		const char *eol = memchr(p->at, '\n', (size_t)(p->end - p->at));
-		const char *stop = eol ? eol : p->end, *s = p->at;
-		int n = 0;
-
-		p->at = eol ? eol + 1 : p->end;
-		p->line++;
-		while (stop > s && isspace((unsigned char)stop[-1]))
-			stop--;
-		while (s < stop && isspace((unsigned char)*s))
-			s++;
-		if (s == stop || *s == '#')
-			continue;
-		for (;; n++) {
-			const char *comma = memchr(s, ',', (size_t)(stop - s));
-			const char *last = comma ? comma : stop;
-
-			if (n == COLUMNS)
-				return tr_error(p, "more than %d columns", COLUMNS);
-			while (s < last && isspace((unsigned char)*s))
-				s++;
-			while (last > s && isspace((unsigned char)last[-1]))
-				last--;
-			fields[n] = (struct field){ s, (size_t)(last - s) };
-			if (!comma)
-				return n + 1;
-			s = comma + 1;
-		}
-	}
-	return 0;
-}
-
 static int tr_header(struct parser *p)
 {
-	struct field f[COLUMNS];
-	int n = tr_line(p, f);
+	const struct sl_csv *v = &p->csv;
+	int rc = sl_csv_row(&p->csv);
 
-	if (n < 0)
-		return n;
-	if (!n) {
-		p->line = p->line ? p->line : 1;
-		return tr_error(p, "empty. The first line is: t_start,t_end,bytes");
-	}
+	if (rc < 0)
+		return rc;
+	if (!rc)
+		return sl_csv_fail(&p->csv, -EINVAL,
+				   "empty. The first line is: t_start,t_end,bytes");
 	for (int k = 0; k < KNOWN; k++) {
 		p->column[k] = -1;
-		for (int i = 0; i < n; i++) {
-			if (f[i].length != strlen(names[k]) ||
-			    memcmp(f[i].text, names[k], f[i].length) != 0)
+		for (uint32_t i = 0; i < v->fields; i++) {
+			if (strcmp(v->field[i].text, names[k]) != 0)
 				continue;
 			if (p->column[k] >= 0)
-				return tr_error(p, "column %s is there twice", names[k]);
+				return sl_csv_fail(&p->csv, -EINVAL, "column %s is there twice",
+						   names[k]);
 			p->column[k] = i;
 		}
 	}
 	for (int k = START; k <= END; k++)
 		if (p->column[k] < 0)
-			return tr_error(p,
-					"no column %s. The first line names the columns: "
-					"t_start,t_end,bytes",
-					names[k]);
+			return sl_csv_fail(&p->csv, -EINVAL,
+					   "no column %s. The first line names the columns: "
+					   "t_start,t_end,bytes",
+					   names[k]);
 	if (p->column[BYTES] < 0 && p->column[BANDWIDTH] < 0)
-		return tr_error(p, "no column bytes or bandwidth");
+		return sl_csv_fail(&p->csv, -EINVAL, "no column bytes or bandwidth");
 	if (p->column[BYTES] >= 0 && p->column[BANDWIDTH] >= 0)
 		p->column[BANDWIDTH] = -1; /* says the same, less exactly */
 	return 0;
 }
 
-static int tr_number(struct parser *p, const struct field *f, int n, int which, double low,
-		     double high, double *out)
+static int tr_number(struct parser *p, int which, double low, double high, double *out)
 {
-	int column = p->column[which];
-	char buf[64], *end;
+	int64_t column = p->column[which];
+	const char *text;
+	char *end;
 
-	if (column >= n)
-		return tr_error(p, "%d columns, but %s is column %d of the first line", n,
-				names[which], column + 1);
-	if (!f[column].length)
-		return tr_error(p, "%s is empty", names[which]);
-	if (f[column].length >= sizeof(buf))
-		return tr_error(p, "%s is too long for a number", names[which]);
-	memcpy(buf, f[column].text, f[column].length);
-	buf[f[column].length] = '\0';
-	*out = strtod(buf, &end);
-	if (*end || end == buf || !isfinite(*out))
-		return tr_error(p, "%s '%s' is not a number", names[which], buf);
+	if (column >= p->csv.fields)
+		return sl_csv_fail(&p->csv, -EINVAL,
+				   "%u columns, but %s is column %u of the first line",
+				   p->csv.fields, names[which], (unsigned)column + 1);
+	text = p->csv.field[column].text;
+	if (!*text)
+		return sl_csv_fail(&p->csv, -EINVAL, "%s is empty", names[which]);
+	*out = strtod(text, &end);
+	if (*end || end == text || !isfinite(*out))
+		return sl_csv_fail(&p->csv, -EINVAL, "%s '%.40s' is not a number", names[which],
+				   text);
 	if (*out < low || *out > high)
-		return tr_error(p, "%s %s is not between %g and %g", names[which], buf, low, high);
+		return sl_csv_fail(&p->csv, -EINVAL, "%s %.40s is not between %g and %g",
+				   names[which], text, low, high);
 	return 0;
 }
 
@@ -167,10 +110,8 @@ static int tr_append(struct parser *p, const struct sl_interval *i)
 		size_t room = p->room ? 2 * p->room : 256;
 		struct sl_interval *more = reallocarray(t->intervals, room, sizeof(*more));
 
-		if (!more) {
-			snprintf(p->err, p->err_size, "%s: out of memory", p->path);
-			return -ENOMEM;
-		}
+		if (!more)
+			return sl_csv_fail(&p->csv, -ENOMEM, "out of memory");
 		t->intervals = more;
 		p->room = room;
 	}
@@ -183,52 +124,57 @@ static int tr_append(struct parser *p, const struct sl_interval *i)
 
 static int tr_parse(struct parser *p)
 {
-	struct field f[COLUMNS];
-	int n, rc = tr_header(p);
+	int rc = tr_header(p);
 
 	if (rc)
 		return rc;
-	while ((n = tr_line(p, f)) > 0) {
+	while ((rc = sl_csv_row(&p->csv)) > 0) {
 		int amount = p->column[BYTES] >= 0 ? BYTES : BANDWIDTH;
 		struct sl_interval i = { 0 };
 		double value = 0;
 
-		rc = tr_number(p, f, n, START, -MAX_TIME, MAX_TIME, &i.start_s);
+		rc = tr_number(p, START, -MAX_TIME, MAX_TIME, &i.start_s);
 		if (!rc)
-			rc = tr_number(p, f, n, END, -MAX_TIME, MAX_TIME, &i.end_s);
+			rc = tr_number(p, END, -MAX_TIME, MAX_TIME, &i.end_s);
 		if (!rc)
-			rc = tr_number(p, f, n, amount, 0, MAX_VALUE, &value);
+			rc = tr_number(p, amount, 0, MAX_VALUE, &value);
 		if (rc)
 			return rc;
 		if (i.end_s < i.start_s)
-			return tr_error(p, "t_end %g is before t_start %g", i.end_s, i.start_s);
+			return sl_csv_fail(&p->csv, -EINVAL, "t_end %g is before t_start %g",
+					   i.end_s, i.start_s);
 		i.bytes = amount == BYTES ? value : value * (i.end_s - i.start_s);
 		rc = tr_append(p, &i);
 		if (rc)
 			return rc;
 	}
-	if (n < 0)
-		return n;
+	if (rc)
+		return rc;
 	if (!p->out->n)
-		return tr_error(p, "no intervals after the first line");
+		return sl_csv_fail(&p->csv, -EINVAL, "no intervals after the first line");
 	if (!(p->out->end_s - p->out->start_s >= MIN_TIME))
-		return tr_error(p, "all intervals are at the same time, %g s", p->out->start_s);
+		return sl_csv_fail(&p->csv, -EINVAL, "all intervals are at the same time, %g s",
+				   p->out->start_s);
 	return 0;
 }
 
 int sl_trace_parse(const char *path, const char *text, size_t size, struct sl_trace *out, char *err,
 		   size_t err_size)
 {
-	struct parser p = { .path = path,
-			    .at = text,
-			    .end = text + size,
-			    .err = err,
-			    .err_size = err_size,
+	struct parser p = { .csv = { .file = path,
+				     .at = text,
+				     .end = text + size,
+				     .quotes = "\"",
+				     .separator = ',',
+				     .comment = '#',
+				     .err = err,
+				     .err_size = err_size },
 			    .out = out };
 	int rc;
 
 	memset(out, 0, sizeof(*out));
 	rc = tr_parse(&p);
+	sl_csv_end(&p.csv);
 	if (rc)
 		sl_trace_free(out);
 	return rc;
@@ -243,7 +189,7 @@ int sl_trace_load(const char *path, struct sl_trace *out, char *err, size_t err_
 
 	memset(out, 0, sizeof(*out));
 	if (rc)
-		snprintf(err, err_size, "%s: %s", path, strerror(-rc));
+		snprintf(err, err_size, "%s: %s.", path, strerror(-rc));
 	else
 		rc = sl_trace_parse(path, text, size, out, err, err_size);
 	free(text);

@@ -17,15 +17,14 @@
 #include "lab/allocate/curves.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-#include "base/where.h"
+#include "base/csv.h"
+#include "base/slurp.h"
 
 enum { JOB, IONODES, BANDWIDTH, NODES, PROCS, COLUMNS };
-#define MAX_FIELDS 64
 
 static const char *const words[COLUMNS] = {
 	[JOB] = "job,scenario,application,app,name,label",
@@ -44,76 +43,13 @@ struct row {
 };
 
 struct reader {
-	const char *name; /* of the file */
-	uint32_t line;
-	char separator;
-	bool begun;	     /* the first line was seen */
-	int column[COLUMNS]; /* field of each; -1: there is none */
+	struct sl_csv csv;
+	int64_t column[COLUMNS]; /* field of each; -1: there is none */
 	struct row *row;
 	uint32_t rows, room;
-	char *err;
 };
 
-__attribute__((format(printf, 2, 3))) static int cv_wrong(struct reader *r, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	sl_where(r->err, CURVES_TEXT, r->name, r->line, format, args);
-	va_end(args);
-	return -EINVAL;
-}
-
-/* ---- fields ---- */
-
-static char *cv_trim(char *text)
-{
-	size_t n;
-
-	text += strspn(text, " \t");
-	for (n = strlen(text); n && strchr(" \t\r\n", text[n - 1]); n--)
-		;
-	text[n] = '\0';
-	return text;
-}
-
-/* Splits the line in place. How many, or -EINVAL. */
-static int cv_split(struct reader *r, char *line, char *fields[MAX_FIELDS])
-{
-	char *at = line, end = r->separator;
-	int n = 0;
-
-	while (end == r->separator) {
-		char *to;
-
-		if (n == MAX_FIELDS)
-			return cv_wrong(r, "more than %d columns", MAX_FIELDS);
-		at += strspn(at, r->separator == '\t' ? " " : " \t");
-		if (*at != '"') {
-			fields[n++] = to = at;
-			to += strcspn(at, (char[]){ r->separator, '\0' });
-			end = *to;
-			*to = '\0';
-			at = to + 1;
-			cv_trim(fields[n - 1]);
-			continue;
-		}
-		fields[n++] = to = ++at;
-		while (*at && (*at != '"' || at[1] == '"')) {
-			at += *at == '"';
-			*to++ = *at++;
-		}
-		if (!*at)
-			return cv_wrong(r, "a quoted field has no end");
-		at++;
-		at += strspn(at, r->separator == '\t' ? " " : " \t");
-		end = *at++;
-		*to = '\0';
-		if (end && end != r->separator)
-			return cv_wrong(r, "something follows a quoted field");
-	}
-	return n;
-}
+/* ---- the first line ---- */
 
 static int cv_title(const char *field)
 {
@@ -133,43 +69,38 @@ static int cv_title(const char *field)
 	return -1;
 }
 
-/* ---- the first line ---- */
-
-static int cv_header(struct reader *r, char *const *fields, int n, bool *header)
+/* *header: the line names columns; without that it is a row. */
+static int cv_header(struct reader *r, bool *header)
 {
+	const struct sl_csv *v = &r->csv;
+
 	*header = false;
 	for (int c = 0; c < COLUMNS; c++)
 		r->column[c] = -1;
-	for (int i = 0; i < n; i++) {
-		int c = cv_title(fields[i]);
+	for (uint32_t i = 0; i < v->fields; i++) {
+		int c = cv_title(v->field[i].text);
 
 		if (c < 0)
 			continue;
 		if (r->column[c] >= 0)
-			return cv_wrong(r, "two columns for %s", titles[c]);
+			return sl_csv_fail(&r->csv, -EINVAL, "two columns for %s", titles[c]);
 		r->column[c] = i;
 		*header = true;
 	}
 	if (!*header) {
-		if (n != PROCS && n != COLUMNS)
-			return cv_wrong(r,
-					"%d column%s without names; there should be job, ionodes, "
-					"bandwidth, nodes and procs",
-					n, n == 1 ? "" : "s");
-		for (int c = 0; c < n; c++)
+		if (v->fields != PROCS && v->fields != COLUMNS)
+			return sl_csv_fail(
+				&r->csv, -EINVAL,
+				"%u column%s without names; there should be job, ionodes, "
+				"bandwidth, nodes and procs",
+				v->fields, v->fields == 1 ? "" : "s");
+		for (uint32_t c = 0; c < v->fields; c++)
 			r->column[c] = c;
 	}
 	for (int c = 0; c < PROCS; c++)
 		if (r->column[c] < 0)
-			return cv_wrong(r, "no column '%s'", titles[c]);
+			return sl_csv_fail(&r->csv, -EINVAL, "no column '%s'", titles[c]);
 	return 0;
-}
-
-static char cv_separator(const char *line)
-{
-	size_t n = strcspn(line, ",;\t");
-
-	return line[n] ? line[n] : ',';
 }
 
 /* ---- the others ---- */
@@ -183,8 +114,9 @@ static int cv_number(struct reader *r, const char *field, int column, unsigned l
 	errno = 0;
 	value = strtoul(field, &end, 10);
 	if (*field < '0' || *field > '9' || *end || errno || value < low || value > high)
-		return cv_wrong(r, "%s: '%.40s' is not a whole number from %lu to %lu",
-				titles[column], field, low, high);
+		return sl_csv_fail(&r->csv, -EINVAL,
+				   "%s: '%.40s' is not a whole number from %lu to %lu",
+				   titles[column], field, low, high);
 	*out = (uint32_t)value;
 	return 0;
 }
@@ -199,51 +131,52 @@ static int cv_bandwidth(struct reader *r, const char *field, double *out)
 	if (length && strspn(field, "0123456789.eE+-") == length && !*end && field[0] != '-' &&
 	    *out <= 1e30)
 		return 0;
-	return cv_wrong(r, "bandwidth: '%.40s' is not a number from 0 on", field);
+	return sl_csv_fail(&r->csv, -EINVAL, "bandwidth: '%.40s' is not a number from 0 on", field);
 }
 
 static int cv_name(struct reader *r, const char *field, char *out)
 {
 	if (!*field)
-		return cv_wrong(r, "the job has no name");
+		return sl_csv_fail(&r->csv, -EINVAL, "the job has no name");
 	if (strlen(field) > CURVES_MAX_NAME)
-		return cv_wrong(r, "job: '%.40s...' is longer than %d characters", field,
-				CURVES_MAX_NAME);
+		return sl_csv_fail(&r->csv, -EINVAL, "job: '%.40s...' is longer than %d characters",
+				   field, CURVES_MAX_NAME);
 	for (const char *c = field; *c; c++)
 		if ((unsigned char)*c < ' ' || *c == 127)
-			return cv_wrong(r, "job: a name has printable characters only");
+			return sl_csv_fail(&r->csv, -EINVAL,
+					   "job: a name has printable characters only");
 	strcpy(out, field);
 	return 0;
 }
 
-static int cv_row(struct reader *r, char *const *fields, int n)
+static int cv_row(struct reader *r)
 {
+	const struct sl_csv *v = &r->csv;
 	struct row *row;
 	const char *of[COLUMNS];
-	int need = 0, rc;
+	int64_t need = 0;
+	int rc;
 
 	for (int c = 0; c < COLUMNS; c++)
 		need = r->column[c] >= need ? r->column[c] + 1 : need;
-	if (n < need)
-		return cv_wrong(r, "%d column%s, and there should be %d", n, n == 1 ? "" : "s",
-				need);
+	if (v->fields < need)
+		return sl_csv_fail(&r->csv, -EINVAL, "%u column%s, and there should be %u",
+				   v->fields, v->fields == 1 ? "" : "s", (unsigned)need);
 	for (int c = 0; c < COLUMNS; c++)
-		of[c] = r->column[c] < 0 ? "" : fields[r->column[c]];
+		of[c] = r->column[c] < 0 ? "" : v->field[r->column[c]].text;
 	if (r->rows == CURVES_MAX_ROWS)
-		return cv_wrong(r, "more than %d rows", CURVES_MAX_ROWS);
+		return sl_csv_fail(&r->csv, -EINVAL, "more than %d rows", CURVES_MAX_ROWS);
 	if (r->rows == r->room) {
 		uint32_t room = r->room ? 2 * r->room : 64;
 		struct row *grown = realloc(r->row, room * sizeof(*grown));
 
-		if (!grown) {
-			snprintf(r->err, CURVES_TEXT, "out of memory");
-			return -ENOMEM;
-		}
+		if (!grown)
+			return sl_csv_fail(&r->csv, -ENOMEM, "out of memory");
 		r->row = grown;
 		r->room = room;
 	}
 	row = &r->row[r->rows];
-	*row = (struct row){ .line = r->line, .point = *of[IONODES] || *of[BANDWIDTH] };
+	*row = (struct row){ .line = (uint32_t)v->line, .point = *of[IONODES] || *of[BANDWIDTH] };
 	if ((rc = cv_name(r, of[JOB], row->name)) ||
 	    (rc = cv_number(r, of[NODES], NODES, 1, CURVES_MAX_NUMBER, &row->nodes)))
 		return rc;
@@ -257,33 +190,6 @@ static int cv_row(struct reader *r, char *const *fields, int n)
 		return rc;
 	r->rows++;
 	return 0;
-}
-
-static int cv_line(struct reader *r, char *line, size_t length)
-{
-	char *fields[MAX_FIELDS];
-	bool header = false;
-	int n, rc;
-
-	r->line++;
-	if (strlen(line) < length)
-		return cv_wrong(r, "a byte 0: this is no text");
-	if (r->line == 1 && !strncmp(line, "\xef\xbb\xbf", 3)) /* a byte order mark */
-		line += 3;
-	if (line[strspn(line, " \t\r\n")] == '\0' || line[strspn(line, " \t")] == '#')
-		return 0;
-	line[strcspn(line, "\r\n")] = '\0';
-	if (!r->begun)
-		r->separator = cv_separator(line);
-	n = cv_split(r, line, fields);
-	if (n < 0)
-		return n;
-	if (!r->begun) {
-		r->begun = true;
-		if ((rc = cv_header(r, fields, n, &header)) || header)
-			return rc;
-	}
-	return cv_row(r, fields, n);
 }
 
 /* ---- jobs of rows ---- */
@@ -345,7 +251,7 @@ static int cv_jobs(struct reader *r, struct curves *out)
 	int rc = -ENOMEM;
 
 	if (!placed || !point || !(out->job = calloc(r->rows, sizeof(out->job[0])))) {
-		snprintf(r->err, CURVES_TEXT, "out of memory");
+		sl_csv_fail(&r->csv, -ENOMEM, "out of memory");
 		goto out;
 	}
 	out->point = point;
@@ -361,12 +267,13 @@ static int cv_jobs(struct reader *r, struct curves *out)
 			placed[n].line = row->line < placed[n].line ? row->line : placed[n].line;
 			if (row->nodes == first->nodes && row->procs == first->procs)
 				continue;
-			r->line = row->line > first->line ? row->line : first->line;
-			rc = cv_wrong(r,
-				      "job '%s' has %u compute nodes and %u processes, but %u "
-				      "and %u in line %u",
-				      row->name, row->nodes, row->procs, first->nodes, first->procs,
-				      row->line > first->line ? first->line : row->line);
+			r->csv.line = row->line > first->line ? row->line : first->line;
+			rc = sl_csv_fail(&r->csv, -EINVAL,
+					 "job '%s' has %u compute nodes and %u processes, but %u "
+					 "and %u in line %u",
+					 row->name, row->nodes, row->procs, first->nodes,
+					 first->procs,
+					 row->line > first->line ? first->line : row->line);
 			goto out;
 		}
 		memcpy(j->name, first->name, sizeof(j->name));
@@ -394,26 +301,37 @@ out:
 
 int curves_read(FILE *f, const char *name, struct curves *out, char *err)
 {
-	struct reader r = { .name = name, .err = err };
-	char *line = NULL;
-	size_t size = 0;
-	ssize_t length;
-	int rc = 0;
+	struct reader r = { .csv = { .file = name,
+				     .quotes = "\"",
+				     .comment = '#',
+				     .err = err,
+				     .err_size = CURVES_TEXT } };
+	char *text;
+	size_t size;
+	bool header = false;
+	int rc = sl_slurp(f, SIZE_MAX, &text, &size);
 
 	*out = (struct curves){ 0 };
-	while (!rc && (length = getline(&line, &size, f)) >= 0)
-		rc = cv_line(&r, line, (size_t)length);
-	if (!rc && !feof(f)) {
-		rc = errno ? -errno : -EIO;
-		snprintf(err, CURVES_TEXT, "%s: %s", name, strerror(-rc));
+	if (rc) {
+		snprintf(err, CURVES_TEXT, "%s: %s.", name, strerror(-rc));
+		return rc;
 	}
+	r.csv.at = text;
+	r.csv.end = text + size;
+	if ((rc = sl_csv_row(&r.csv)) > 0)
+		rc = cv_header(&r, &header);
+	if (!rc && !header && r.csv.fields)
+		rc = cv_row(&r);
+	while (!rc && (rc = sl_csv_row(&r.csv)) > 0)
+		rc = cv_row(&r);
 	if (!rc && !r.rows) {
-		snprintf(err, CURVES_TEXT, "%s: there are no jobs in it", name);
+		snprintf(err, CURVES_TEXT, "%s: there are no jobs in it.", name);
 		rc = -EINVAL;
 	}
 	if (!rc)
 		rc = cv_jobs(&r, out);
-	free(line);
+	sl_csv_end(&r.csv);
+	free(text);
 	free(r.row);
 	return rc;
 }

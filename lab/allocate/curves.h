@@ -39,7 +39,7 @@ struct curves {
 
 /*
  * Reads all of f; `name` is for messages. 0, -ENOMEM, another -errno of reading, or -EINVAL. On
- * failure a sentence without its end stands in err (CURVES_TEXT bytes), with file and line.
+ * failure a sentence stands in err (CURVES_TEXT bytes), with file and line.
  */
 int curves_read(FILE *f, const char *name, struct curves *out, char *err);
 void curves_free(struct curves *c);

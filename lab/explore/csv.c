@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "base/cli.h"
+#include "base/csv.h"
 #include "base/ds/fnv.h"
 #include "lab/explore/explore.h"
 
@@ -118,108 +119,76 @@ static uint64_t cv_mark(const struct explore *e, const char *directory)
 	return hash;
 }
 
-/* From behind a quote to the one that ends it, in place; what is behind that, NULL: there is none.
- */
-static char *cv_unquote(char *text)
-{
-	char *to = text;
-
-	for (; *text && (*text != '"' || text[1] == '"'); text++) {
-		text += *text == '"';
-		*to++ = *text;
-	}
-	if (!*text)
-		return NULL;
-	*to = 0;
-	return text + 1;
-}
-
-/* Splits in place; how many there were. */
-static unsigned cv_split(char *line, char *cell[C_COLUMNS])
-{
-	unsigned n = 0;
-
-	while (line && n < C_COLUMNS) {
-		char *end;
-
-		if (*line == '"') {
-			cell[n++] = ++line;
-			if (!(end = cv_unquote(line)))
-				return 0;
-			line = *end == ',' ? end + 1 : NULL;
-		} else {
-			cell[n++] = line;
-			if ((end = strchr(line, ',')))
-				*end++ = 0;
-			line = end;
-		}
-	}
-	return line ? 0 : n;
-}
-
-static struct explore_cell *cv_find(const struct explore *e, char *const cell[C_COLUMNS])
+static struct explore_cell *cv_find(const struct explore *e, const struct sl_csv_field *cell)
 {
 	/* Rows are mostly in the order of the cells. */
 	for (uint32_t i = 0; i < e->n_cells; i++) {
 		struct explore_cell *c = &e->cell[(i + e->kept) % e->n_cells];
 
-		if (c->ionodes == strtoul(cell[C_IONODES], NULL, 10) &&
-		    !strcmp(c->kernel->name, cell[C_KERNEL]) &&
-		    !strcmp(c->device->name, cell[C_DEVICE]) &&
-		    !strcmp(explore_policy(e->spec, c), cell[C_POLICY]))
+		if (c->ionodes == strtoul(cell[C_IONODES].text, NULL, 10) &&
+		    !strcmp(c->kernel->name, cell[C_KERNEL].text) &&
+		    !strcmp(c->device->name, cell[C_DEVICE].text) &&
+		    !strcmp(explore_policy(e->spec, c), cell[C_POLICY].text))
 			return c;
 	}
 	return NULL;
 }
 
-static int cv_row(struct explore *e, unsigned line, char *text)
+static int cv_row(struct explore *e, const struct sl_csv *v)
 {
-	char *cell[C_COLUMNS];
+	const struct sl_csv_field *cell = v->field;
 	struct explore_run run = { 0 };
 	struct explore_cell *c;
 	char *end = NULL;
 
-	if (cv_split(text, cell) != C_COLUMNS)
-		return cli_fail(EXPLORE_CMD, "%s:%u: this is no row of an exploration.",
-				e->csv->path, line);
-	run.seconds = strtod(cell[C_SECONDS], &end);
-	run.bytes = strtoull(cell[C_BYTES], NULL, 10);
+	if (v->fields != C_COLUMNS)
+		return cli_fail(EXPLORE_CMD, "%s:%lu: this is no row of an exploration.", v->file,
+				v->line);
+	run.seconds = strtod(cell[C_SECONDS].text, &end);
+	run.bytes = strtoull(cell[C_BYTES].text, NULL, 10);
 	if (*end || !(run.seconds > 0 && run.seconds < 1e9) || !run.bytes)
-		return cli_fail(EXPLORE_CMD, "%s:%u: '%s' seconds for '%s' bytes is no run.",
-				e->csv->path, line, cell[C_SECONDS], cell[C_BYTES]);
+		return cli_fail(EXPLORE_CMD, "%s:%lu: '%s' seconds for '%s' bytes is no run.",
+				v->file, v->line, cell[C_SECONDS].text, cell[C_BYTES].text);
 	c = cv_find(e, cell);
 	if (!c)
 		return CLI_OK; /* of nodes or an order that are not asked for any more */
-	if (strtoul(cell[C_RUN], NULL, 10) != c->runs + 1)
-		return cli_fail(EXPLORE_CMD, "%s:%u: run %s comes after run %u.", e->csv->path,
-				line, cell[C_RUN], c->runs);
+	if (strtoul(cell[C_RUN].text, NULL, 10) != c->runs + 1)
+		return cli_fail(EXPLORE_CMD, "%s:%lu: run %s comes after run %u.", v->file, v->line,
+				cell[C_RUN].text, c->runs);
 	e->kept++;
 	return explore_add_known(c, &run) ? cli_fail(EXPLORE_CMD, "out of memory.") : CLI_OK;
 }
 
-static int cv_known(struct explore *e, const char *first, char *text)
+/* The next line is this one. */
+static bool cv_is(struct sl_csv *v, const char *line)
 {
-	unsigned line = 0;
-	int status = CLI_OK;
-	char *next;
+	size_t n = strlen(line);
 
-	for (; !status && *text; text = next) {
-		next = strchr(text, '\n');
-		*next++ = 0;
-		line++;
-		if (line == 1 && strcmp(text, first) != 0)
-			return cli_usage(EXPLORE_CMD,
-					 "%s is %s. Give another --output, or remove it.",
-					 e->csv->path,
-					 strncmp(text, "# sluice explore ", 17)
-						 ? "not the file of an exploration"
-						 : "of another exploration");
-		if (line == 2 && strcmp(text, cv_columns) != 0)
-			return cli_fail(EXPLORE_CMD, "%s:2: these are not its columns.",
-					e->csv->path);
-		if (line > 2)
-			status = cv_row(e, line, text);
-	}
+	return sl_csv_line(v) && (size_t)(v->to - v->from) == n && !memcmp(v->from, line, n);
+}
+
+static int cv_known(struct explore *e, const char *first, const char *text, size_t size)
+{
+	char err[200];
+	struct sl_csv v = { .file = e->csv->path,
+			    .at = text,
+			    .end = text + size,
+			    .quotes = "\"",
+			    .separator = ',',
+			    .err = err,
+			    .err_size = sizeof(err) };
+	int rc, status = CLI_OK;
+
+	if (!cv_is(&v, first))
+		return cli_usage(
+			EXPLORE_CMD, "%s is %s. Give another --output, or remove it.", v.file,
+			strncmp(text, "# sluice explore ", 17) ? "not the file of an exploration"
+							       : "of another exploration");
+	if (!cv_is(&v, cv_columns))
+		return cli_fail(EXPLORE_CMD, "%s:2: these are not its columns.", v.file);
+	while (!status && (rc = sl_csv_row(&v)) != 0)
+		status = rc > 0 ? cv_row(e, &v) : cli_fail(EXPLORE_CMD, "%s", err);
+	sl_csv_end(&v);
 	return status;
 }
 
@@ -264,9 +233,8 @@ static int cv_read(struct explore *e, const char *first)
 		status = cli_usage(EXPLORE_CMD, "%s is not the file of an exploration.",
 				   e->csv->path);
 	else {
-		end[1] = 0;
 		size = (size_t)(end + 1 - text);
-		status = cv_known(e, first, text);
+		status = cv_known(e, first, text, size);
 		if (!status && size < (size_t)st.st_size && ftruncate(e->csv->fd, (off_t)size))
 			status = cli_fail(EXPLORE_CMD, "cannot write %s: %s.", e->csv->path,
 					  strerror(errno));

@@ -18,6 +18,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/csv.h"
+#include "base/slurp.h"
+
 #define LEAST_WEIGHT 8
 
 static struct curve *find(struct curves *c, const char *name, uint32_t nodes, uint32_t procs)
@@ -93,33 +96,42 @@ void curves_write(const struct curves *c, FILE *f)
 	}
 }
 
+/* Skips rows that it does not understand, the heading among them. */
 int curves_load(struct curves *c, const char *path)
 {
-	FILE *f = fopen(path, "re");
-	char line[256];
+	struct sl_csv v = { .file = path,
+			    .quotes = "\"",
+			    .separator = ',',
+			    .err = (char[200]){ "" },
+			    .err_size = 200 };
+	char *text;
+	size_t size;
+	int rc = sl_slurp_file(path, SIZE_MAX, &text, &size);
 
-	if (!f)
-		return -errno;
-	while (fgets(line, sizeof(line), f)) {
-		char *save = NULL, *word[5], *end;
+	if (rc)
+		return rc;
+	v.at = text;
+	v.end = text + size;
+	while ((rc = sl_csv_row(&v)) != 0) {
 		double mbps;
-		int n = 0;
+		char *end;
 
-		for (char *w = strtok_r(line, ",\n", &save); w && n < 5;
-		     w = strtok_r(NULL, ",\n", &save))
-			word[n++] = w;
-		if (n < 5 || strlen(word[0]) >= SL_JOB_NAME_MAX)
+		if (rc == -ENOMEM)
+			break;
+		if (rc < 0 || v.fields < 5 || !v.field[0].text[0] ||
+		    strlen(v.field[0].text) >= SL_JOB_NAME_MAX)
 			continue;
-		mbps = strtod(word[2], &end);
+		mbps = strtod(v.field[2].text, &end);
 		if (*end || !(mbps > 0) || mbps > 1e9)
-			continue; /* the heading, too */
-		curves_add(c, word[0], (uint32_t)strtoul(word[3], NULL, 10),
-			   (uint32_t)strtoul(word[4], NULL, 10),
-			   (uint32_t)strtoul(word[1], NULL, 10), mbps * 1e6);
+			continue;
+		curves_add(c, v.field[0].text, (uint32_t)strtoul(v.field[3].text, NULL, 10),
+			   (uint32_t)strtoul(v.field[4].text, NULL, 10),
+			   (uint32_t)strtoul(v.field[1].text, NULL, 10), mbps * 1e6);
 	}
 	c->changed = false;
-	fclose(f);
-	return 0;
+	sl_csv_end(&v);
+	free(text);
+	return rc;
 }
 
 int curves_save(struct curves *c, const char *path)

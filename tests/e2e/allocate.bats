@@ -227,9 +227,9 @@ wrong_file() {
 	wrong_file 'a,0,1,8\n,1,1,8\n' "*wrong.csv:2: the job has no name.*"
 	wrong_file 'a,0,1,8,8\na,1,1,8,9\n' \
 		"*wrong.csv:2: job 'a' has 8 compute nodes and 9 processes, but 8 and 8 in line 1.*"
-	wrong_file '"a,0,1,8\n' "*wrong.csv:1: a quoted field has no end.*"
+	wrong_file '"a,0,1,8\n' "*wrong.csv:1: a quote is not closed.*"
 	wrong_file 'job,job,ionodes,bandwidth,nodes\n' "*wrong.csv:1: two columns for job.*"
-	wrong_file 'a,0,1,8\n\0,1,1,8\n' "*wrong.csv:2: a byte 0: this is no text.*"
+	wrong_file 'a,0,1,8\n\0,1,1,8\n' "*wrong.csv:2: a control character (0x00) in a cell.*"
 	wrong_file '' "*wrong.csv: there are no jobs in it.*"
 	run --separate-stderr "$SLUICE" allocate nothing.csv
 	[ "$status" -eq 1 ]

@@ -300,20 +300,20 @@ static void a_mistake_names_its_line(void **state)
 	static const struct {
 		const char *text, *message;
 	} wrong[] = {
-		{ "", "f:1: empty. The first line is: t_start,t_end,bytes" },
-		{ "a,b\n1,2\n",
-		  "f:1: no column t_start. The first line names the columns: t_start,t_end,bytes" },
-		{ "t_start,t_end\n1,2\n", "f:1: no column bytes or bandwidth" },
-		{ "t_start,t_end,bytes,t_end\n", "f:1: column t_end is there twice" },
-		{ "t_start,t_end,bytes\n", "f:1: no intervals after the first line" },
+		{ "", "f:1: empty. The first line is: t_start,t_end,bytes." },
+		{ "a,b\n1,2\n", "f:1: no column t_start. The first line names the columns: "
+				"t_start,t_end,bytes." },
+		{ "t_start,t_end\n1,2\n", "f:1: no column bytes or bandwidth." },
+		{ "t_start,t_end,bytes,t_end\n", "f:1: column t_end is there twice." },
+		{ "t_start,t_end,bytes\n", "f:1: no intervals after the first line." },
 		{ "t_start,t_end,bytes\n\n1,2\n",
-		  "f:3: 2 columns, but bytes is column 3 of the first line" },
-		{ "t_start,t_end,bytes\n1,2x,3\n", "f:2: t_end '2x' is not a number" },
-		{ "t_start,t_end,bytes\n1,,3\n", "f:2: t_end is empty" },
-		{ "t_start,t_end,bytes\n1,nan,3\n", "f:2: t_end 'nan' is not a number" },
-		{ "t_start,t_end,bytes\n2,1,3\n", "f:2: t_end 1 is before t_start 2" },
-		{ "t_start,t_end,bytes\n1,2,-3\n", "f:2: bytes -3 is not between 0 and 1e+24" },
-		{ "t_start,t_end,bytes\n1,1,3\n", "f:2: all intervals are at the same time, 1 s" },
+		  "f:3: 2 columns, but bytes is column 3 of the first line." },
+		{ "t_start,t_end,bytes\n1,2x,3\n", "f:2: t_end '2x' is not a number." },
+		{ "t_start,t_end,bytes\n1,,3\n", "f:2: t_end is empty." },
+		{ "t_start,t_end,bytes\n1,nan,3\n", "f:2: t_end 'nan' is not a number." },
+		{ "t_start,t_end,bytes\n2,1,3\n", "f:2: t_end 1 is before t_start 2." },
+		{ "t_start,t_end,bytes\n1,2,-3\n", "f:2: bytes -3 is not between 0 and 1e+24." },
+		{ "t_start,t_end,bytes\n1,1,3\n", "f:2: all intervals are at the same time, 1 s." },
 	};
 
 	(void)state;
