@@ -9,7 +9,6 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -23,36 +22,16 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cases.h"
+
 #define RECORD	4096
 #define THREADS 16
 #define EACH	250
-
-static void fail(const char *format, ...)
-{
-	int error = errno;
-	va_list ap;
-
-	va_start(ap, format);
-	vprintf(format, ap);
-	va_end(ap);
-	printf(" (%s)\n", strerror(error));
-	fflush(stdout);
-	_exit(1);
-}
 
 static void tell(const char *line)
 {
 	puts(line);
 	fflush(stdout);
-}
-
-static int make(const char *name, int flags)
-{
-	int fd = open(name, flags | O_CREAT, 0644);
-
-	if (fd < 0)
-		fail("open %s", name);
-	return fd;
 }
 
 static off_t size_of(const char *name)
@@ -114,7 +93,7 @@ static void replace(void *(*writer)(void *))
 	pthread_t t, bulk;
 	int number, other;
 
-	number = shared_fd = make("first", O_RDWR | O_TRUNC);
+	number = shared_fd = make("first", O_RDWR | O_TRUNC | O_CREAT);
 	if (pwrite(shared_fd, "x", 1, 0) != 1)
 		fail("pwrite");
 	if (bulk_fd) {
@@ -124,7 +103,7 @@ static void replace(void *(*writer)(void *))
 	pthread_create(&t, NULL, writer, NULL);
 	usleep(500000); /* the node is slow: it is in the middle by then, or has not begun */
 	close(shared_fd);
-	other = make("other", O_RDWR | O_TRUNC);
+	other = make("other", O_RDWR | O_TRUNC | O_CREAT);
 	if (other != number)
 		fail("%d was not the first free number, %d was", number, other);
 	tell("replaced");
@@ -170,13 +149,13 @@ static void replaced_here(void)
 /* As these, but nothing has been moved yet. */
 static void replaced_idle(void)
 {
-	bulk_fd = make("bulk", O_RDWR | O_TRUNC);
+	bulk_fd = make("bulk", O_RDWR | O_TRUNC | O_CREAT);
 	replaced_alone();
 }
 
 static void replaced_here_idle(void)
 {
-	bulk_fd = make("bulk", O_RDWR | O_TRUNC);
+	bulk_fd = make("bulk", O_RDWR | O_TRUNC | O_CREAT);
 	replaced_here();
 }
 
@@ -204,7 +183,7 @@ static void check_records(const char *name, int threads)
 {
 	static unsigned char seen[THREADS * EACH + 1];
 	uint32_t *block = malloc(record_bytes);
-	int fd = make(name, O_RDONLY), count = 0;
+	int fd = make(name, O_RDONLY | O_CREAT), count = 0;
 
 	while (read(fd, block, record_bytes) == (ssize_t)record_bytes) {
 		for (size_t k = 1; k < record_bytes / 4; k++)
@@ -226,7 +205,7 @@ static void share(int threads)
 {
 	pthread_t t[THREADS];
 
-	shared_fd = make("shared", O_RDWR | O_TRUNC);
+	shared_fd = make("shared", O_RDWR | O_TRUNC | O_CREAT);
 	for (int i = 0; i < threads; i++)
 		pthread_create(&t[i], NULL, record_thread, (void *)(intptr_t)i);
 	for (int i = 0; i < threads; i++)
@@ -266,7 +245,7 @@ static void read_and_write(void)
 	uint32_t block[RECORD / 4];
 	pthread_t t;
 
-	shared_fd = make("both", O_RDWR | O_TRUNC);
+	shared_fd = make("both", O_RDWR | O_TRUNC | O_CREAT);
 	pthread_create(&t, NULL, end_reader, NULL);
 	for (uint32_t i = 1; i <= 2000; i++) {
 		for (size_t k = 0; k < RECORD / 4; k++)
@@ -300,7 +279,7 @@ static void tick_every(long microseconds, void (*handler)(int))
 static void timer(void)
 {
 	static char block[65536];
-	int fd = make("timer", O_RDWR | O_TRUNC);
+	int fd = make("timer", O_RDWR | O_TRUNC | O_CREAT);
 
 	tick_every(5000, no_op);
 	for (int i = 0; i < 200; i++) {
@@ -341,7 +320,7 @@ static void leavers(void)
 	pthread_t t[LEAVERS];
 
 	signal(SIGUSR1, leave);
-	shared_fd = make("leavers", O_RDWR | O_TRUNC);
+	shared_fd = make("leavers", O_RDWR | O_TRUNC | O_CREAT);
 	for (int i = 0; i < LEAVERS; i++) {
 		pthread_create(&t[i], NULL, leaver, (void *)(intptr_t)i);
 		while (entered <= i)
@@ -374,7 +353,7 @@ static void fork_now(int signal)
 static void handler_forks(void)
 {
 	static char block[300000], back[300000];
-	int fd = make("forks", O_RDWR | O_TRUNC), status, children = 0;
+	int fd = make("forks", O_RDWR | O_TRUNC | O_CREAT), status, children = 0;
 
 	tick_every(7000, fork_now);
 	for (int i = 0; forked < 1000 && (forked < 40 || i < 300); i++) {
@@ -413,7 +392,7 @@ static void *write_on(void *arg)
  */
 static void forks_beside(void)
 {
-	int fd = make("beside", O_RDWR | O_TRUNC), status, waited = 0;
+	int fd = make("beside", O_RDWR | O_TRUNC | O_CREAT), status, waited = 0;
 	pthread_t thread;
 
 	if (pthread_create(&thread, NULL, write_on, &fd))
@@ -421,7 +400,7 @@ static void forks_beside(void)
 	sleep(1);
 	for (int i = 0; i < 20; i++) {
 		if (fork() == 0) {
-			int own = make("beside", O_RDONLY);
+			int own = make("beside", O_RDONLY | O_CREAT);
 			struct rusage before, after;
 			char byte;
 
@@ -444,7 +423,7 @@ static void forks_beside(void)
 static void full_table(void)
 {
 	const struct rlimit few = { 64, 64 };
-	int fd = make("full", O_RDWR | O_TRUNC), last = -1, n;
+	int fd = make("full", O_RDWR | O_TRUNC | O_CREAT), last = -1, n;
 
 	setrlimit(RLIMIT_NOFILE, &few);
 	while ((n = dup(2)) >= 0)
@@ -471,7 +450,7 @@ static void *opener(void *arg)
 {
 	(void)arg;
 	while (!stop) {
-		int fd = make("small", O_RDWR);
+		int fd = make("small", O_RDWR | O_CREAT);
 
 		if (pwrite(fd, "x", 1, 0) != 1)
 			fail("pwrite");
@@ -485,7 +464,7 @@ static void openers(void)
 	static char block[1 << 20];
 	pthread_t t[8];
 
-	shared_fd = make("large", O_RDWR | O_TRUNC);
+	shared_fd = make("large", O_RDWR | O_TRUNC | O_CREAT);
 	for (int i = 0; i < 8; i++)
 		pthread_create(&t[i], NULL, opener, NULL);
 	for (int i = 0; i < 3; i++)
@@ -499,14 +478,14 @@ static void openers(void)
 /* Opens a file while the node is stopped for longer than anybody waits for an answer. */
 static void stopped(void)
 {
-	int fd = make("before", O_RDWR | O_TRUNC);
+	int fd = make("before", O_RDWR | O_TRUNC | O_CREAT);
 
 	if (write(fd, "x", 1) != 1)
 		fail("write");
 	printf("%d connected\n", (int)getpid());
 	fflush(stdout);
 	getchar();
-	fd = make("after", O_RDWR | O_TRUNC);
+	fd = make("after", O_RDWR | O_TRUNC | O_CREAT);
 	if (write(fd, "x", 1) != 1)
 		fail("write");
 }
@@ -517,7 +496,7 @@ static void stopped(void)
 static void try_again(void)
 {
 	char block[1234] = { 0 };
-	int fd = make("again", O_RDWR | O_TRUNC);
+	int fd = make("again", O_RDWR | O_TRUNC | O_CREAT);
 
 	errno = 0;
 	if (pwrite(fd, block, sizeof(block), 0) != -1 || errno != EAGAIN)
@@ -528,7 +507,7 @@ static void try_again(void)
 static void unknown_size(void)
 {
 	char block[100] = { 0 };
-	int fd = make("unknown", O_RDWR);
+	int fd = make("unknown", O_RDWR | O_CREAT);
 
 	if (pread(fd, block, sizeof(block), 0) != 50 || memcmp(block, "00000", 5))
 		fail("pread");
@@ -541,10 +520,7 @@ static void unknown_size(void)
 
 int main(int argc, char **argv)
 {
-	static const struct {
-		const char *name;
-		void (*run)(void);
-	} cases[] = {
+	static const struct program_case cases[] = {
 		{ "replaced", replaced },
 		{ "replaced-alone", replaced_alone },
 		{ "replaced-here", replaced_here },
@@ -566,11 +542,8 @@ int main(int argc, char **argv)
 
 	if (argc != 3 || chdir(argv[2]))
 		return 2;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-		if (!strcmp(argv[1], cases[i].name)) {
-			cases[i].run();
-			tell("fine");
-			return 0;
-		}
-	return 2;
+	if (RUN_CASE(argv[1], cases))
+		return 2;
+	tell("fine");
+	return 0;
 }

@@ -19,6 +19,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "cases.h"
+
 static char pattern[1 << 20], buffer[3 << 20];
 
 static void show(const char *what, long long result)
@@ -33,17 +35,6 @@ static void show(const char *what, long long result)
 }
 
 #define SHOW(call) (errno = 0, show(#call, (long long)(call)))
-
-static int make(const char *name, int flags)
-{
-	int fd = open(name, flags, 0644);
-
-	if (fd < 0) {
-		perror(name);
-		exit(1);
-	}
-	return fd;
-}
 
 static unsigned sum(const void *bytes, size_t length)
 {
@@ -311,10 +302,7 @@ static void locks(void)
 
 int main(int argc, char **argv)
 {
-	static const struct {
-		const char *name;
-		void (*run)(void);
-	} cases[] = {
+	static const struct program_case cases[] = {
 		{ "positions", positions }, { "vectors", vectors }, { "appends", appends },
 		{ "errors", errors },	    { "large", large },	    { "mapped", mapped },
 		{ "direct", direct },	    { "limit", limit },	    { "full", full },
@@ -325,10 +313,5 @@ int main(int argc, char **argv)
 		return 2;
 	for (size_t i = 0; i < sizeof(pattern); i++)
 		pattern[i] = (char)(i * i >> 7 ^ i);
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-		if (!strcmp(argv[1], cases[i].name)) {
-			cases[i].run();
-			return 0;
-		}
-	return 2;
+	return RUN_CASE(argv[1], cases);
 }

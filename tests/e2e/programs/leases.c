@@ -25,23 +25,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cases.h"
+
 #define MIB (1U << 20)
-
-static void fail(const char *what)
-{
-	printf("%s (%s)\n", what, strerror(errno));
-	fflush(stdout);
-	_exit(1);
-}
-
-static int make(const char *name, int flags)
-{
-	int fd = open(name, flags | O_RDWR | O_CREAT | O_TRUNC, 0644);
-
-	if (fd < 0)
-		fail(name);
-	return fd;
-}
 
 /* ---- between ---- */
 
@@ -87,7 +73,7 @@ static void between(void)
 	pthread_t thread;
 	off_t at, size;
 
-	shared_fd = make("between", 0);
+	shared_fd = make("between", O_RDWR | O_TRUNC | O_CREAT);
 	memset(block, 'a', bytes);
 	if (pwrite(shared_fd, block, bytes, 0) != (ssize_t)bytes)
 		fail("pwrite");
@@ -148,7 +134,7 @@ static void *mix(void *arg)
 	int fd;
 
 	snprintf(name, sizeof(name), "mixed-%u", me);
-	fd = make(name, 0);
+	fd = make(name, O_RDWR | O_TRUNC | O_CREAT);
 	did(1, pwrite(fd, is, area, 0), area, "first pwrite");
 	for (uint32_t i = 0; i < rounds; i++) {
 		size_t size = any(&seed) % (i % 8 ? 600 : most) + 1;
@@ -186,8 +172,8 @@ static void mixed(void)
 	size_t logged = sizeof(records) / (with_large ? 20 : 1);
 	pthread_t thread[THREADS];
 
-	log_fd = make("log", 0);
-	read_fd = make("records", 0);
+	log_fd = make("log", O_RDWR | O_TRUNC | O_CREAT);
+	read_fd = make("records", O_RDWR | O_TRUNC | O_CREAT);
 	for (uint32_t i = 0; i < THREADS * ROUNDS; i++)
 		records[i] = (struct record){ i / ROUNDS, i % ROUNDS, { 'x' } };
 	did(1, write(read_fd, records, sizeof(records)), sizeof(records), "records");
@@ -247,7 +233,7 @@ static void forks(void)
 	static char block[4096];
 	struct itimerval tick = { { 0, 2000 }, { 0, 2000 } };
 	struct sigaction a = { .sa_handler = fork_now, .sa_flags = SA_RESTART };
-	int fd = make("forks", 0), status;
+	int fd = make("forks", O_RDWR | O_TRUNC | O_CREAT), status;
 	uint64_t bytes = 0;
 
 	sigaction(SIGALRM, &a, NULL);
@@ -274,10 +260,7 @@ static void forks(void)
 
 int main(int argc, char **argv)
 {
-	static const struct {
-		const char *name;
-		void (*run)(void);
-	} cases[] = {
+	static const struct program_case cases[] = {
 		{ "between", between },
 		{ "mixed", mixed },
 		{ "large", large },
@@ -286,11 +269,8 @@ int main(int argc, char **argv)
 
 	if (argc != 3 || chdir(argv[2]))
 		return 2;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-		if (!strcmp(argv[1], cases[i].name)) {
-			cases[i].run();
-			puts("fine");
-			return 0;
-		}
-	return 2;
+	if (RUN_CASE(argv[1], cases))
+		return 2;
+	puts("fine");
+	return 0;
 }

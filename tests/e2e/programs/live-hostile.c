@@ -36,6 +36,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cases.h"
+
 #include "wire/proto.h"
 #include "wire/shm.h"
 #include "wire/turn.h"
@@ -523,10 +525,7 @@ static void hog(void)
 
 int main(int argc, char **argv)
 {
-	static const struct {
-		const char *name;
-		void (*run)(void);
-	} kinds[] = {
+	static const struct program_case kinds[] = {
 		{ "random", random_bytes },
 		{ "truncated", truncated },
 		{ "oversized", oversized },
@@ -542,10 +541,5 @@ int main(int argc, char **argv)
 		return 2;
 	path = argv[2];
 	file = argv[3];
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-		if (!strcmp(argv[1], kinds[i].name)) {
-			kinds[i].run();
-			return 0;
-		}
-	return 2;
+	return RUN_CASE(argv[1], kinds);
 }

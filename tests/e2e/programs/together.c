@@ -8,7 +8,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -19,32 +18,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cases.h"
+
 #define RECORD	64
 #define WRITERS 8
 #define EACH	500
 
 extern char **environ;
-
-static void fail(const char *format, ...)
-{
-	va_list ap;
-
-	va_start(ap, format);
-	vprintf(format, ap);
-	va_end(ap);
-	printf(" (%s)\n", strerror(errno));
-	fflush(stdout);
-	_exit(1);
-}
-
-static int make(const char *name, int flags)
-{
-	int fd = open(name, flags, 0644);
-
-	if (fd < 0)
-		fail("open %s", name);
-	return fd;
-}
 
 static void record(char *out, int writer, int number)
 {
@@ -438,10 +418,7 @@ static void busy(void)
 
 int main(int argc, char **argv)
 {
-	static const struct {
-		const char *name;
-		void (*run)(void);
-	} cases[] = {
+	static const struct program_case cases[] = {
 		{ "threads", threads },
 		{ "forks", forks },
 		{ "appends", appends },
@@ -457,11 +434,8 @@ int main(int argc, char **argv)
 
 	if (argc != 3 || chdir(argv[2]))
 		return 2;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-		if (!strcmp(argv[1], cases[i].name)) {
-			cases[i].run();
-			puts("fine");
-			return 0;
-		}
-	return 2;
+	if (RUN_CASE(argv[1], cases))
+		return 2;
+	puts("fine");
+	return 0;
 }
