@@ -17,10 +17,6 @@ setup() {
 	END
 }
 
-teardown() {
-	live_teardown
-}
-
 starter() {
 	bash "$BATS_TEST_TMPDIR/starter" "$@"
 }

@@ -3,14 +3,6 @@
 bats_require_minimum_version 1.5.0
 load layer
 
-setup() {
-	layer_setup
-}
-
-teardown() {
-	layer_teardown
-}
-
 # The server of a layer on a free port: $AT, $TOKEN
 serve() { # options of up
 	"$SLUICE" up --charge calls "$@" "$DIR" >/dev/null

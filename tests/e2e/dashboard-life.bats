@@ -4,14 +4,6 @@
 bats_require_minimum_version 1.5.0
 load live
 
-setup() {
-	live_setup
-}
-
-teardown() {
-	live_teardown
-}
-
 # Whether a process is there; one that has ended and is not waited for is not. Its locks are held until
 # its last thread has ended, and the first may have before.
 lives() { # pid

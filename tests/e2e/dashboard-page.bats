@@ -5,17 +5,12 @@ bats_require_minimum_version 1.5.0
 load live
 
 setup_file() {
-	BIN=$BATS_FILE_TMPDIR SOURCE_DIR=${SOURCE_DIR:-$PWD} CC=${CC:-cc}
 	compile live-load
 }
 
 setup() {
 	live_setup
 	export SLUICE
-}
-
-teardown() {
-	live_teardown
 }
 
 # A job that always has something to write.

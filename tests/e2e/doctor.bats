@@ -8,10 +8,6 @@ setup() {
 	SLUICE=$(realpath "$SLUICE")
 }
 
-teardown() {
-	layer_teardown
-}
-
 # The states of a check, and what is advised, from $output.
 state_of() { # check
 	jq -r --arg c "$1" '[.checks[] | select(.check == $c).state] | join(" ")' <<<"$output"

@@ -14,10 +14,6 @@ setup() {
 	cd "$BATS_TEST_TMPDIR"
 }
 
-teardown() {
-	live_teardown
-}
-
 small() { # further keys
 	cat >small.yaml <<-END
 	explore:

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # The forward route keeps data right: fencing, appends, positions, signals, identity, stuck files.
 bats_require_minimum_version 1.5.0
+load node
+load tcp
 
 FORWARD=$BATS_FILE_TMPDIR/forward
 
@@ -37,18 +39,8 @@ result() { # function
 	[ "$(cat "$BATS_FILE_TMPDIR/$1/over")" -eq 0 ]
 }
 
-setup() {
-	load node
-	load tcp
-	cd "$BATS_TEST_TMPDIR"
-	ROOT=$PWD/root JOB=1
-	mkdir root
-	: >node.log
-}
-
 teardown() {
-	[ -z "${PROGRAM:-}" ] || kill -9 "$PROGRAM" 2>/dev/null || true
-	node_kill
+	node_teardown
 	[ -z "${MOUNT:-}" ] || umount -l "$MOUNT" || true
 	[ -z "${SERVER:-}" ] || kill "$SERVER" 2>/dev/null || true
 }

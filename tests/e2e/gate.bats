@@ -3,6 +3,7 @@
 # passes unseen. Times are only compared with what a limit makes them take at least: a busy machine
 # is slower, never faster.
 bats_require_minimum_version 1.5.0
+load layer
 
 setup_file() {
 	cd "$BATS_FILE_TMPDIR"
@@ -13,7 +14,6 @@ setup_file() {
 }
 
 setup() {
-	load layer
 	layer_setup
 	unset SLUICE_GATE SLUICE_IO_URING
 	P=$BATS_FILE_TMPDIR

@@ -9,10 +9,6 @@ setup() {
 	LAYER=$SLUICE_RUNTIME/default
 }
 
-teardown() {
-	live_teardown
-}
-
 member_pid() { # suffix of its files
 	cat "$LAYER/pid$1"
 }

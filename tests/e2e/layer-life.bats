@@ -3,14 +3,6 @@
 bats_require_minimum_version 1.5.0
 load layer
 
-setup() {
-	layer_setup
-}
-
-teardown() {
-	layer_teardown
-}
-
 @test "up returns when the layer is ready, down leaves nothing" {
 	run "$SLUICE" up "$DIR"
 	[ "$status" -eq 0 ]

@@ -10,10 +10,6 @@ setup() {
 	compile live-load
 }
 
-teardown() {
-	live_teardown
-}
-
 load_of() { # job, options of run
 	local job=$1
 	shift

@@ -8,10 +8,6 @@ setup() {
 	"$SLUICE" up --charge calls --capacity 200MB/s "$DIR" >/dev/null
 }
 
-teardown() {
-	layer_teardown
-}
-
 @test "the exit status is the command's" {
 	run -0 "$SLUICE" run -- true
 	run -1 "$SLUICE" run -- false

@@ -8,10 +8,6 @@ setup() {
 	head -c 3000017 /dev/urandom >"$BATS_TEST_TMPDIR/data"
 }
 
-teardown() {
-	layer_teardown
-}
-
 address() {
 	"$SLUICE" status --json | jq -r .listen
 }

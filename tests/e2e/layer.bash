@@ -1,15 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 # What the tests of layers share: each has a directory and a runtime directory of its own, and
-# whatever it leaves running is stopped by its pid.
+# whatever it leaves running is stopped by its pid. A file that needs more than layer_setup and
+# layer_teardown defines setup or teardown behind the line that loads this.
 load wait
 load fails
 
-layer_setup() {
+# Nothing of the user's own jobs and settings.
+clean_environment() {
 	SLUICE=${SLUICE:-build/cli/sluice}
 	unset SLUICE_JOB_ID SLURM_JOB_ID PBS_JOBID LSB_JOBID FLUX_JOB_ID SLUICE_JOB_CONF
 	unset SLUICE_MODE SLUICE_TIMEOUT SLUICE_FALLBACK SLUICE_BYPASS SLUICE_LOG SLUICED SLUICE_PRELOAD
 	# For builds with the address sanitizer: a library may be preloaded into sluice too.
 	export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0"
+}
+
+layer_setup() {
+	clean_environment
 	DIR=$BATS_TEST_TMPDIR/dir
 	mkdir "$DIR"
 	DIR=$(realpath "$DIR")
@@ -22,6 +28,14 @@ layer_teardown() {
 	chmod 700 "$SLUICE_RUNTIME"
 	"$SLUICE" down --all --if-up --timeout 20 >/dev/null || cat "$SLUICE_RUNTIME"/*/log
 	rm -rf "$SLUICE_RUNTIME"
+}
+
+setup() {
+	layer_setup
+}
+
+teardown() {
+	layer_teardown
 }
 
 node_pid() {

@@ -10,10 +10,6 @@ setup() {
 	"$SLUICE" up "$DIR/layer" >/dev/null
 }
 
-teardown() {
-	live_teardown
-}
-
 # Both runs, then compare. The records of `shared` come in any order, which the program checks.
 same_files() { # compiler, launcher and its options
 	local compiler=$1 files=0 file

@@ -10,17 +10,16 @@
 #	served JOB…                bytes that the node has moved, and its clock in ms
 #	within PERCENT A B         true if A is B, give or take
 #
-# It also has node_pid, kill_node and fails of layer.bash, and until_true of wait.bash.
+# It also has node_pid, kill_node and fails of layer.bash, and until_true of wait.bash. A file that
+# needs more than live_setup and live_teardown defines setup or teardown behind the line that loads this.
 load layer
 
+SOURCE_DIR=${SOURCE_DIR:-$PWD}
+CC=${CC:-cc}
+BIN=${BATS_FILE_TMPDIR:-}
+
 live_setup() {
-	SLUICE=${SLUICE:-build/cli/sluice}
-	SOURCE_DIR=${SOURCE_DIR:-$PWD}
-	CC=${CC:-cc}
-	unset SLUICE_JOB_ID SLURM_JOB_ID PBS_JOBID LSB_JOBID FLUX_JOB_ID SLUICE_JOB_CONF
-	unset SLUICE_MODE SLUICE_TIMEOUT SLUICE_FALLBACK SLUICE_BYPASS SLUICE_LOG SLUICED SLUICE_PRELOAD
-	export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0"
-	BIN=${BATS_FILE_TMPDIR:?}
+	clean_environment
 	if [ -w /dev/shm ]; then
 		DIR=$(mktemp -d /dev/shm/sluice-live-XXXXXX)
 	else
@@ -38,6 +37,14 @@ live_teardown() {
 	done
 	"$SLUICE" down --all --if-up --timeout 20 >/dev/null || cat "$SLUICE_RUNTIME"/*/log
 	rm -rf "$SLUICE_RUNTIME" "$DIR"
+}
+
+setup() {
+	live_setup
+}
+
+teardown() {
+	live_teardown
 }
 
 compile() { # program, flags

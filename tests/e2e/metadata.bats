@@ -4,21 +4,11 @@ bats_require_minimum_version 1.5.0
 load live
 
 setup_file() {
-	load live
-	live_setup
 	compile metadata -w
 	cp "$BIN/metadata" "$BIN/shared"
 	compile metadata -w -static
 	mv "$BIN/metadata" "$BIN/static"
 	mv "$BIN/shared" "$BIN/metadata"
-}
-
-setup() {
-	live_setup
-}
-
-teardown() {
-	live_teardown
 }
 
 has_job() {

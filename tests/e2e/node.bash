@@ -9,8 +9,29 @@
 #	node_stop              end it; its log must hold nothing but information
 #	kill_9                 end it as a crash would
 #
-# A test that fails leaves its node to the teardown: call node_kill there.
+# setup() goes to the test's directory, with an empty ROOT; teardown() ends $PROGRAM and the node that a
+# test that failed has left. A file that needs more defines its own behind the line that loads this.
 load wait
+
+node_setup() {
+	cd "$BATS_TEST_TMPDIR"
+	ROOT=$PWD/root SOCKET=$PWD/socket JOB=1
+	mkdir root
+	: >node.log
+}
+
+node_teardown() {
+	[ -z "${PROGRAM:-}" ] || kill -9 "$PROGRAM" 2>/dev/null || true
+	node_kill
+}
+
+setup() {
+	node_setup
+}
+
+teardown() {
+	node_teardown
+}
 
 node_start() {
 	ROOT=${ROOT:-$BATS_TEST_TMPDIR/root} SOCKET=$BATS_TEST_TMPDIR/socket JOB=${JOB:-1}

@@ -3,14 +3,6 @@
 bats_require_minimum_version 1.5.0
 load live
 
-setup() {
-	live_setup
-}
-
-teardown() {
-	live_teardown
-}
-
 write_mib() { # job, MiB, file, options of sluice run ...
 	local job=$1 mib=$2 file=$3
 	shift 3

@@ -3,14 +3,6 @@
 bats_require_minimum_version 1.5.0
 load live
 
-setup() {
-	live_setup
-}
-
-teardown() {
-	live_teardown
-}
-
 job() { # filter on the object of job j
 	"$SLUICE" status --json | jq -e ".jobs[] | select(.job == \"j\") | $1"
 }

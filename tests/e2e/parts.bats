@@ -6,18 +6,12 @@ bats_require_minimum_version 1.5.0
 load live
 
 setup_file() {
-	load live
-	live_setup
 	compile parts
 }
 
 setup() {
 	live_setup
 	CONFIG=$BATS_TEST_TMPDIR/s.yaml
-}
-
-teardown() {
-	live_teardown
 }
 
 job() { # name, jq filter

@@ -3,6 +3,8 @@
 # descriptor is closed and its number means another file, a signal handler does not come back, there
 # is no descriptor left. No data goes where it does not belong, and no call waits for ever.
 bats_require_minimum_version 1.5.0
+load node
+load tcp
 
 setup_file() {
 	cd "$BATS_FILE_TMPDIR"
@@ -13,16 +15,8 @@ setup_file() {
 }
 
 setup() {
-	load node
-	load tcp
-	cd "$BATS_TEST_TMPDIR"
-	ROOT=$PWD/root SOCKET=$PWD/socket JOB=1
-	mkdir root
+	node_setup
 	: >out
-}
-
-teardown() {
-	node_kill
 }
 
 adverse() {

@@ -2,6 +2,7 @@
 # The preloaded library, call by call: what a program is answered and what is in its files is what
 # it is without the library, and the data went through the node.
 bats_require_minimum_version 1.5.0
+load node
 
 setup_file() {
 	cd "$BATS_FILE_TMPDIR"
@@ -15,14 +16,9 @@ setup_file() {
 }
 
 setup() {
-	load node
 	cd "$BATS_TEST_TMPDIR"
 	mkdir direct
 	node_start
-}
-
-teardown() {
-	node_kill
 }
 
 # Run a case of calls with the library and without; say how many bytes the node wrote for it.

@@ -2,17 +2,11 @@
 # The preloaded library and the life of the node: not there yet, gone, back again; programs that
 # are left alone; what a program costs that does no I/O.
 bats_require_minimum_version 1.5.0
+load node
 
 setup() {
-	load node
-	cd "$BATS_TEST_TMPDIR"
-	ROOT=$PWD/root SOCKET=$PWD/socket JOB=1
-	mkdir root
+	node_setup
 	head -c 5000011 /dev/urandom >data
-}
-
-teardown() {
-	node_kill
 }
 
 @test "without a node, I/O beneath the root fails in the end and other I/O does not" {

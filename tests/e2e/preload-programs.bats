@@ -2,17 +2,13 @@
 # Programs that nobody here wrote, and languages other than C, with the preloaded library: their
 # files are byte by byte what they are without it, and the data went through the node.
 bats_require_minimum_version 1.5.0
+load node
 
 setup() {
-	load node
 	cd "$BATS_TEST_TMPDIR"
 	mkdir direct
 	node_start
 	head -c 3000017 /dev/urandom >data
-}
-
-teardown() {
-	node_kill
 }
 
 # The node has moved at least this many bytes; and nothing was odd.

@@ -3,6 +3,7 @@
 # what is in their files, is what it is without the library; every byte and call is counted; and no
 # call ever fails because of a node.
 bats_require_minimum_version 1.5.0
+load node
 
 setup_file() {
 	cd "$BATS_FILE_TMPDIR"
@@ -12,17 +13,9 @@ setup_file() {
 	done
 }
 
-setup() {
-	load node
-	cd "$BATS_TEST_TMPDIR"
-	ROOT=$PWD/root SOCKET=$PWD/socket JOB=1
-	mkdir root
-}
-
 teardown() {
-	[ -z "${PROGRAM:-}" ] || kill -9 "$PROGRAM" 2>/dev/null || true
 	[ -z "${NODE:-}" ] || kill -CONT "$NODE" 2>/dev/null || true
-	node_kill
+	node_teardown
 }
 
 turned() {

@@ -3,14 +3,6 @@
 bats_require_minimum_version 1.5.0
 load live
 
-setup() {
-	live_setup
-}
-
-teardown() {
-	live_teardown
-}
-
 report() { # jq filter
 	"$SLUICE" report --json | jq -r "$1"
 }

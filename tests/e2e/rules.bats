@@ -5,7 +5,6 @@ bats_require_minimum_version 1.5.0
 load live
 
 setup_file() {
-	BIN=$BATS_FILE_TMPDIR SOURCE_DIR=${SOURCE_DIR:-$PWD} CC=${CC:-cc}
 	compile live-load
 }
 
@@ -13,10 +12,6 @@ setup() {
 	live_setup
 	unset SLURM_JOB_ACCOUNT SLURM_JOB_QOS SLURM_JOB_PARTITION
 	CONFIG=$BATS_TEST_TMPDIR/s.yaml
-}
-
-teardown() {
-	live_teardown
 }
 
 # A layer with this configuration, in addition to its directory.

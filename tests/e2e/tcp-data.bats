@@ -1,30 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 # Data over TCP: programs, restarts of the node, fsync, appends, many connections.
 bats_require_minimum_version 1.5.0
+load node
+load tcp
 
 setup() {
-	load node
-	load tcp
-	cd "$BATS_TEST_TMPDIR"
-	ROOT=$PWD/root JOB=1
-	mkdir root
+	node_setup
 	head -c 5000011 /dev/urandom >data
-	: >node.log
 }
 
 teardown() {
 	[ -z "${COPROC_PID:-}" ] || kill "$COPROC_PID" 2>/dev/null || true
 	node_kill
-}
-
-# Until the node has written more than that: 10 s should do.
-await_write() {
-	for _ in $(seq 500); do
-		[ "$(moved write)" -le "$1" ] || return 0
-		sleep 0.02
-	done
-	echo "the node has written $(moved write)"
-	return 1
 }
 
 restart() {

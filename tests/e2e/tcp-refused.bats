@@ -2,17 +2,14 @@
 # Who is not let in over TCP, what cannot be reached, and peers that mean no good: refused, logged,
 # and nobody else notices.
 bats_require_minimum_version 1.5.0
+load node
+load tcp
 
 setup() {
-	load node
-	load tcp
-	cd "$BATS_TEST_TMPDIR"
-	ROOT=$PWD/root JOB=1
-	mkdir root
+	node_setup
 	head -c 5000011 /dev/urandom >data
 	cp data root/file
 	INO=$(stat -c %i root/file)
-	: >node.log
 }
 
 teardown() {

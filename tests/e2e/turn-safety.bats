@@ -4,7 +4,6 @@ bats_require_minimum_version 1.5.0
 load live
 
 setup_file() {
-	BIN=$BATS_FILE_TMPDIR SOURCE_DIR=${SOURCE_DIR:-$PWD} CC=${CC:-cc}
 	compile safety
 	compile segment -I"$SOURCE_DIR" -I"$SOURCE_DIR/include"
 }

@@ -3,6 +3,7 @@
 # flushes pay for what they flush, and what programs see is as without the library. Times are compared with what a
 # capacity would make of calls: a lower bound holds on any machine, an upper one is a multiple of what it takes.
 bats_require_minimum_version 1.5.0
+load node
 
 MIB=1048576
 
@@ -16,18 +17,15 @@ setup_file() {
 }
 
 setup() {
-	load node
-	cd "$BATS_TEST_TMPDIR"
-	ROOT=$PWD/root SOCKET=$PWD/socket JOB=1 CHARGE=wire
-	mkdir root
+	node_setup
+	CHARGE=wire
 	case $(stat -f -c %T root) in
 	tmpfs | ramfs | fuseblk | 9p) skip "the directory of tests is on a file system without write-back" ;;
 	esac
 }
 
 teardown() {
-	[ -z "${PROGRAM:-}" ] || kill -9 "$PROGRAM" 2>/dev/null || true
-	node_kill
+	node_teardown
 	! mountpoint -q mount || umount -l mount
 	local fs
 	for fs in root/a root/b; do
