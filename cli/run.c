@@ -418,6 +418,15 @@ static void ru_warn_rate(const struct run *r)
 			 r->rate);
 }
 
+/* Whether there is a node that may answer, besides the one that does not. */
+static bool ru_others(const struct layer_member *m, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!m[i].controller && m[i].pid && !m[i].silent)
+			return true;
+	return false;
+}
+
 /* Register the job at all nodes that live: it may be moved to any of them, and is known there
  * then. A job that asks for nothing can be refused nothing, so nobody waits for the answer; and if
  * nobody has named it either, the library registers it when it has I/O to do: many programs have
@@ -444,6 +453,13 @@ static int ru_register(struct run *r, struct layer *l, char who[48], char **text
 		    : !*words && !run_forwards(r) && layer_post(l, m, n, line))
 		return 0;
 	rc = layer_tell(l, m, n, line, false, who, text);
+	if (rc == -ETIMEDOUT && !run_forwards(r) && ru_others(m, n)) {
+		cli_warn(cmd,
+			 "an I/O node of layer '%s' does not answer; the others serve the job.",
+			 l->name);
+		free(*text);
+		rc = layer_tell(l, m, n, line, false, who, text);
+	}
 	layer_enter_one(l, m, n); /* one that has died meanwhile is not the one to begin with */
 	return rc;
 }

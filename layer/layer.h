@@ -102,7 +102,8 @@ struct layer_member {
 	char suffix[16];  /* of its files: "", "-1", …, "-controller" */
 	char socket[108]; /* "": the path would be too long */
 	bool controller, dashboard;
-	pid_t pid; /* 0: it does not live */
+	pid_t pid;   /* 0: it does not live */
+	bool silent; /* of layer_tell(): it lives, and did not answer in time */
 };
 /* Member number `node`, or the controller, whether there is one or not; and the second one. */
 void layer_member(const struct layer *l, unsigned node, bool controller, struct layer_member *m);
@@ -230,7 +231,8 @@ int layer_tell_all(const struct layer *l, const char *line, bool some, char who[
 /* The same line to all nodes that live, and no answer is waited for. False: one could not be sent
  * it; layer_tell() finds out why. */
 bool layer_post(const struct layer *l, const struct layer_member *m, size_t n, const char *line);
-/* As layer_tell_all(), with its members known; those that have died meanwhile have no pid afterwards. */
+/* As layer_tell_all(), with its members known; those that have died meanwhile have no pid afterwards, and the
+ * one that was -ETIMEDOUT is `silent` and left out the next time. */
 int layer_tell(const struct layer *l, struct layer_member *m, size_t n, const char *line, bool some,
 	       char who[48], char **text);
 /* The sentence for what came of a line, if that is a failure; *text is freed then. who: as above, or "". */

@@ -329,7 +329,7 @@ int layer_tell(const struct layer *l, struct layer_member *m, size_t n, const ch
 	for (size_t i = 0; i < n; i++) {
 		char *answer = NULL;
 
-		if (m[i].controller || !m[i].pid)
+		if (m[i].controller || !m[i].pid || m[i].silent)
 			continue;
 		one = me_tell(l, &m[i], line, until_ms, &answer);
 		if (one == 0) {
@@ -339,6 +339,7 @@ int layer_tell(const struct layer *l, struct layer_member *m, size_t n, const ch
 		}
 		if (!m[i].pid) /* it has died meanwhile; the others will do */
 			continue;
+		m[i].silent = one == -ETIMEDOUT;
 		free(*text);
 		*text = answer;
 		rc = one;
@@ -402,7 +403,7 @@ bool layer_stopped(const struct layer *l, struct layer_member *m)
 bool layer_enter_one(struct layer *l, const struct layer_member *m, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		if (m[i].controller || !m[i].pid)
+		if (m[i].controller || !m[i].pid || m[i].silent)
 			continue;
 		memcpy(l->socket, m[i].socket, sizeof(l->socket));
 		return true;

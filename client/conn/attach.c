@@ -35,8 +35,11 @@
 #define AGAIN_NS    INT64_C(1000000000)
 #define BUSY_NS	    INT64_C(30000000000) /* after a node did not answer in time */
 #define REGISTER_NS INT64_C(1000000000)
-#define LINE	    768
-#define INVALID	    UINT64_MAX /* no word of a job */
+#define ELSEWHERE_NS \
+	INT64_C(200000000) /* between two looks whether a silent node's job is served elsewhere */
+#define SIBLINGS 64U	   /* nodes of a layer that are looked at */
+#define LINE	 768
+#define INVALID	 UINT64_MAX /* no word of a job */
 
 struct turn_route turn_routes[TURN_PARTS];
 
@@ -533,6 +536,74 @@ static const char *name_of(const struct turn_route *r, char text[SL_JOB_NAME_MAX
 	return text;
 }
 
+/* ---- a first node that is silent ---- */
+
+bool turn_fresh(const struct sl_turn_job *job, int64_t now)
+{
+	int64_t age = now - atomic_load(&turn_node_of(job)->alive_ns);
+
+	return age < SL_TURN_SILENT_NS && age > -SL_TURN_SILENT_NS;
+}
+
+/* The socket of the layer's node i, which is beside that of the first (layer/layer.h); false: it has none. */
+static bool sibling(unsigned i, char socket[SOCKET_BYTES])
+{
+	const char *own = client_settings()->socket, *name = strrchr(own, '/');
+	struct path p = { .length = 0 };
+	struct statx sx;
+
+	if (client_settings()->tcp || !name || strncmp(name, "/node", 5) != 0)
+		return false;
+	append(&p, own);
+	p.length = (size_t)(name - own);
+	append(&p, "/node");
+	if (i) {
+		append(&p, "-");
+		append_decimal(&p, i);
+	}
+	append(&p, ".sock");
+	if (p.length >= SOCKET_BYTES || !strcmp(p.text, own))
+		return false;
+	memcpy(socket, p.text, p.length + 1);
+	return syscall(SYS_statx, AT_FDCWD, socket, AT_STATX_DONT_SYNC, STATX_TYPE, &sx) == 0;
+}
+
+/*
+ * The job at the node that `sluice run` named, which tells where the job is served. If that node has died or
+ * is stopped: at the first other one that lives and has been told of a home that lives.
+ */
+static bool map_known(uint64_t number, struct pair *out)
+{
+	bool found = map_pair(client_settings()->socket, number, out);
+	int64_t now = turn_now_ns();
+	char socket[SOCKET_BYTES];
+	int error = errno;
+	struct pair p, home;
+
+	if (found && turn_fresh(out->job, now))
+		return true;
+	for (unsigned i = 0; i < SIBLINGS; i++) {
+		bool lives;
+
+		if (!sibling(i, socket) || !map_pair(socket, number, &p))
+			continue;
+		lives = turn_fresh(p.job, now) && map_home(p.job, &home);
+		if (lives) {
+			lives = turn_fresh(home.job, now);
+			unmap(&home);
+		}
+		if (lives) {
+			if (found)
+				unmap(out);
+			*out = p;
+			return true;
+		}
+		unmap(&p);
+	}
+	errno = error;
+	return found;
+}
+
 /* Find the segment of the job at the node that `sluice run` named; NULL: there is none. */
 static struct sl_turn_job *contact(struct turn_route *r)
 {
@@ -541,13 +612,14 @@ static struct sl_turn_job *contact(struct turn_route *r)
 	const char *name = name_of(r, text);
 	uint64_t number = sl_job_number(name);
 	int64_t begin = turn_now_ns(), took;
+	char other[SOCKET_BYTES];
 	struct pair p;
 	bool found;
 	int rc;
 
 	if (begin < atomic_load(&r->next_ns))
 		return NULL;
-	found = map_pair(s->socket, number, &p);
+	found = map_known(number, &p);
 	if (!found || is_gone(p.job)) {
 		/*
 		 * Register only if the job does not exist; a process out of descriptors or memory
@@ -558,6 +630,10 @@ static struct sl_turn_job *contact(struct turn_route *r)
 			unmap(&p);
 		rc = rc ? rc : register_job(s->socket, name, &number, part_of(r) != 0);
 		found = !rc && map_pair(s->socket, number, &p);
+		for (unsigned i = 0; rc == EAGAIN && !found && i < SIBLINGS; i++)
+			found = sibling(i, other) &&
+				!register_job(other, name, &number, part_of(r) != 0) &&
+				map_pair(other, number, &p);
 		took = turn_now_ns() - begin;
 		atomic_store(&r->next_ns,
 			     begin + took + (took < REGISTER_NS / 2 ? AGAIN_NS : BUSY_NS));
@@ -568,7 +644,7 @@ static struct sl_turn_job *contact(struct turn_route *r)
 	return found ? settle(r, &p) : NULL;
 }
 
-/* A silent node cannot announce another one in its segment: ask the first node. */
+/* A silent node cannot announce another one in its segment: others know. */
 static struct sl_turn_job *look_elsewhere(struct turn_route *r, struct sl_turn_job *job)
 {
 	int64_t now = turn_now_ns();
@@ -576,8 +652,8 @@ static struct sl_turn_job *look_elsewhere(struct turn_route *r, struct sl_turn_j
 
 	if (now < atomic_load(&r->next_ns))
 		return job;
-	atomic_store(&r->next_ns, now + AGAIN_NS);
-	return map_pair(client_settings()->socket, job->job, &p) ? settle(r, &p) : job;
+	atomic_store(&r->next_ns, now + ELSEWHERE_NS);
+	return map_known(job->job, &p) ? settle(r, &p) : job;
 }
 
 void turn_elsewhere(struct sl_turn_job *job)
@@ -587,8 +663,7 @@ void turn_elsewhere(struct sl_turn_job *job)
 	if (turn_sealed() || !atomic_load(&job->homes))
 		return;
 	for (struct turn_route *r = turn_routes; r < turn_routes + TURN_PARTS; r++)
-		if (atomic_load(&r->job) == job && is_current(r, job) &&
-		    map_pair(client_settings()->socket, job->job, &p))
+		if (atomic_load(&r->job) == job && is_current(r, job) && map_known(job->job, &p))
 			enter(r, settle(r, &p));
 }
 

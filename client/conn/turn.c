@@ -43,8 +43,10 @@
 #define LENGTH_MAX UINT64_C(0x7ffff000) /* of one call, as Linux has it */
 #define LOWEST	   4096U		/* no program has anything below */
 #define PAGE	   4096U		/* the smallest */
-#define SLICE_NS   INT64_C(100000000)	/* a wake-up may be lost: look again after this */
-#define LARGE	   (UINT64_C(1) << 20)	/* reads from here on are often for more than there is */
+#define REMAP_NS   INT64_C(5000000000)
+#define SPARE_NS   INT64_C(2000000000)
+#define SLICE_NS   INT64_C(100000000)  /* a wake-up may be lost: look again after this */
+#define LARGE	   (UINT64_C(1) << 20) /* reads from here on are often for more than there is */
 #define SLOW_NS	   400000 /* a call that takes longer than this and 1 ns a byte: not the cache's */
 #define SLOW_RUN   3	  /* after so many in a row, the next calls ask with their place */
 #define SLOW_CALLS 64
@@ -86,13 +88,6 @@ static void futex_wake(struct sl_turn_job *job, uint32_t bits)
 		syscall(SYS_futex, &job->grants, FUTEX_WAKE_BITSET, 1, NULL, NULL, bits);
 }
 
-static bool is_fresh(const struct sl_turn_job *job, int64_t now)
-{
-	int64_t age = now - atomic_load(&turn_node_of(job)->alive_ns);
-
-	return age < SL_TURN_SILENT_NS && age > -SL_TURN_SILENT_NS;
-}
-
 /* Only the first process of the job that gives up prints this. */
 static void give_up(struct sl_turn_job *job)
 {
@@ -118,22 +113,28 @@ static bool is_given_up(struct sl_turn_job *job)
 {
 	if (!atomic_load_explicit(&job->given_up, memory_order_relaxed))
 		return false;
-	if (turn_sealed() || !is_fresh(job, turn_now_ns()))
+	if (turn_sealed() || !turn_fresh(job, turn_now_ns()))
 		return true;
 	atomic_store(&job->given_up, 0);
 	return false;
 }
 
-/* The node has not answered for as long as the user wants to wait. */
+/*
+ * The node has not answered for as long as the user wants to wait. If there is a controller it serves the job at
+ * another node when it has not heard of this one for REMAP_NS: a call that has waited for so long waits for that.
+ */
 static bool is_silent(struct wait *w, int64_t now)
 {
-	int64_t alive = atomic_load(&turn_node_of(w->job)->alive_ns);
+	int64_t silent, alive = atomic_load(&turn_node_of(w->job)->alive_ns);
 
 	if (alive != w->alive) {
 		w->alive = alive;
 		w->alive_seen = now;
 	}
-	return now - w->alive_seen >= client_settings()->silent_ns && !is_fresh(w->job, now);
+	silent = now - w->alive_seen;
+	if (atomic_load(&w->job->homes) && silent >= REMAP_NS && silent < REMAP_NS + SPARE_NS)
+		return false;
+	return silent >= client_settings()->silent_ns && !turn_fresh(w->job, now);
 }
 
 /*

@@ -136,7 +136,9 @@ struct sl_turn_job *turn_attach(void);
 /* The one that is in use already for calls on this descriptor, or NULL. */
 struct sl_turn_job *turn_job_for(int fd);
 bool turn_current(struct sl_turn_job *job); /* false: turn_attach() would find another one */
-/* A thread has waited there for long: if its node has died, the first node knows where the job is now. */
+/* The node has given a sign of life in the last SL_TURN_SILENT_NS. */
+bool turn_fresh(const struct sl_turn_job *job, int64_t now);
+/* A thread has waited there for long: if its node has died or is stopped, others know where the job is now. */
 void turn_elsewhere(struct sl_turn_job *job);
 /* The entry of this process in the job's table, or NULL. */
 struct sl_turn_proc *turn_proc(struct sl_turn_job *job);

@@ -10,6 +10,11 @@ setup() {
 	compile live-load
 }
 
+teardown() {
+	[ -z "${STOPPED:-}" ] || kill -CONT "$STOPPED" 2>/dev/null
+	live_teardown
+}
+
 load_of() { # job, options of run
 	local job=$1
 	shift
@@ -194,4 +199,30 @@ switches() {
 	rates 1.5 second
 	kill -CONT "${LOADS[0]}"
 	[ "${RATE[0]}" -gt 20000 ]
+}
+
+@test "two nodes, and the first is stopped: programs turn to the other, in their shares, also one that begins then" {
+	"$SLUICE" up --ionodes 2 --capacity 40M "$DIR" >/dev/null
+	load_of a --weight 4
+	load_of b --weight 1
+	until_true 10 busy 2
+	until_true 10 apart 2
+	STOPPED=$(cat "$SLUICE_RUNTIME/default/pid")
+	kill -STOP "$STOPPED"
+	at_second() { [ "$(status '[.jobs[] | select(.clients == 1 and .rate_bps > 1000000)] | length')" = "$1" ]; }
+	until_true 30 at_second 2
+	rates 3 a b
+	within 35 "${RATE[0]}" $((4 * RATE[1]))
+	[ $((RATE[0] + RATE[1])) -lt 43000 ]
+	load_of c --weight 5 --timeout 1
+	until_true 30 at_second 3
+	rates 2 a b c
+	within 40 "${RATE[2]}" $((RATE[0] + RATE[1]))
+	[ $((RATE[0] + RATE[1] + RATE[2])) -lt 43000 ]
+	kill -CONT "$STOPPED"
+	continues() { [ "$(status '[.ionodes[] | select(.state == "up")] | length')" = 2 ]; }
+	until_true 20 continues
+	rates 2 a b c
+	[ $((RATE[0] + RATE[1] + RATE[2])) -lt 44000 ]
+	ends
 }
