@@ -13,219 +13,44 @@
 
 #define CELL STATUS_CELL
 
-/* ---- cells ---- */
-
-static void tb_now(char out[CELL], const struct status_job *job)
-{
-	status_short(out, job->bandwidth_bps);
-}
-
-static void tb_average(char out[CELL], const struct status_job *job)
-{
-	status_short(out, job->average_bps);
-}
-
-static void tb_clients(char out[CELL], const struct status_job *job)
-{
-	status_tiny(out, job->clients);
-}
-
-static void tb_iops(char out[CELL], const struct status_job *job)
-{
-	status_short(out, job->iops);
-}
-
-static void tb_queue(char out[CELL], const struct status_job *job)
-{
-	status_short(out, job->queued_requests);
-}
-
-static void tb_held(char out[CELL], const struct status_job *job)
-{
-	status_time(out, job->throttled_s);
-}
-
-static void tb_p50(char out[CELL], const struct status_job *job)
-{
-	status_time(out, job->latency_us_p50 / 1e6);
-}
-
-static void tb_p99(char out[CELL], const struct status_job *job)
-{
-	status_time(out, job->latency_us_p99 / 1e6);
-}
-
-static void tb_set(char out[CELL], const struct status_job *job)
-{
-	if (isnan(job->set))
-		snprintf(out, CELL, "-");
-	else
-		snprintf(out, CELL, "S%.0f", job->set);
-}
-
-static void tb_share(char out[CELL], const struct status_job *job)
-{
-	snprintf(out, CELL, "%.0f", 100.0 * job->share);
-}
-
-/* The limit that was asked for, or that a rule allows; --json has the part of each node. */
-static void tb_limit(char out[CELL], double bps)
-{
-	if (bps > 0)
-		status_short(out, bps);
-	else
-		snprintf(out, CELL, "-");
-}
-
-static void tb_min(char out[CELL], const struct status_job *job)
-{
-	tb_limit(out, job->asked_min_bps);
-}
-
-static void tb_max(char out[CELL], const struct status_job *job)
-{
-	tb_limit(out, job->allowed_max_bps);
-}
-
-static void tb_weight(char out[CELL], const struct status_job *job)
-{
-	status_tiny(out, job->weight);
-}
-
-static void tb_written(char out[CELL], const struct status_job *job)
-{
-	status_short(out, job->write_bytes);
-}
-
-static void tb_read(char out[CELL], const struct status_job *job)
-{
-	status_short(out, job->read_bytes);
-}
-
-static void tb_dirty(char out[CELL], const struct status_job *job)
-{
-	status_short(out, job->dirty_bytes);
-}
-
-static void tb_cached(char out[CELL], const struct status_job *job)
-{
-	status_short(out, job->cached_bytes);
-}
-
-static void tb_wire(char out[CELL], const struct status_job *job)
-{
-	status_short(out, job->wire_bytes);
-}
-
-static void tb_period(char out[CELL], const struct status_job *job)
-{
-	if (job->period_s > 0)
-		status_time(out, job->period_s);
-	else
-		snprintf(out, CELL, "-");
-}
-
-static void tb_merge(char out[CELL], const struct status_job *job)
-{
-	snprintf(out, CELL, "%.1f", job->merge_ratio);
-}
-
-/* "w strided 16K/8": writes, calls of 16 KB in the mean, 8 files. */
-static void tb_pattern(char out[CELL], const struct status_job *job)
-{
-	char bytes[CELL], files[CELL];
-
-	snprintf(out, CELL, "-");
-	if (!job->pattern_op)
-		return;
-	status_short(bytes, job->pattern_call_bytes);
-	status_short(files, job->pattern_files);
-	snprintf(out, CELL, "%c %.10s %.5s/%.4s", *job->pattern_op,
-		 status_known(job->pattern_spatiality), bytes, files);
-}
-
-static void tb_order(char out[CELL], const struct status_job *job)
-{
-	snprintf(out, CELL, "%.10s", status_known(job->order));
-}
-
-static void tb_ops(char out[CELL], const struct status_job *job)
-{
-	status_short(out, job->ops_per_s);
-}
-
-static void tb_max_ops(char out[CELL], const struct status_job *job)
-{
-	if (job->max_ops > 0)
-		status_short(out, job->max_ops);
-	else
-		snprintf(out, CELL, "-");
-}
-
-static void tb_ops_held(char out[CELL], const struct status_job *job)
-{
-	status_time(out, job->ops_held_s);
-}
-
-/* For a layer with several nodes. */
-
-static void tb_phase(char out[CELL], const struct status_job *job)
-{
-	snprintf(out, CELL, job->in_io == 1 ? "I/O" : "-");
-}
-
-static void tb_grant(char out[CELL], const struct status_job *job)
-{
-	if (isnan(job->grant_bps))
-		snprintf(out, CELL, "-");
-	else
-		status_short(out, job->grant_bps);
-}
-
 /* ---- the table ---- */
 
 #define JOB_WIDTH 10
 
-struct column {
-	const char *title;
-	unsigned width; /* with the space before */
-	void (*put)(char out[CELL], const struct status_job *job);
-};
-
 /* The first ones and JOB_WIDTH are 80 together. */
-static const struct column one_node[] = {
-	{ "CL", 4, tb_clients },       { "NOW", 6, tb_now },
-	{ "AVG", 6, tb_average },      { "IOPS", 6, tb_iops },
-	{ "QUEUE", 6, tb_queue },      { "HELD", 6, tb_held },
-	{ "P50", 6, tb_p50 },	       { "P99", 6, tb_p99 },
-	{ "SET", 4, tb_set },	       { "%", 4, tb_share },
-	{ "MIN", 6, tb_min },	       { "MAX", 6, tb_max },
-	{ "WT", 4, tb_weight },	       { "READ", 6, tb_read },
-	{ "WRITE", 6, tb_written },    { "OPS", 6, tb_ops },
-	{ "PERIOD", 7, tb_period },    { "MERGE", 6, tb_merge },
-	{ "WIRE", 6, tb_wire },	       { "CACHED", 7, tb_cached },
-	{ "DIRTY", 6, tb_dirty },      { "OPMAX", 6, tb_max_ops },
-	{ "OPHELD", 7, tb_ops_held },  { "ORDER", 7, tb_order },
-	{ "PATTERN", 23, tb_pattern }, { 0 },
+static const struct status_column one_node[] = {
+	{ "CL", 4, STATUS_CLIENTS },	   { "NOW", 6, STATUS_NOW },
+	{ "AVG", 6, STATUS_AVERAGE },	   { "IOPS", 6, STATUS_IOPS },
+	{ "QUEUE", 6, STATUS_QUEUE },	   { "HELD", 6, STATUS_HELD },
+	{ "P50", 6, STATUS_P50 },	   { "P99", 6, STATUS_P99 },
+	{ "SET", 4, STATUS_SET },	   { "%", 4, STATUS_SHARE },
+	{ "MIN", 6, STATUS_MIN },	   { "MAX", 6, STATUS_MAX },
+	{ "WT", 4, STATUS_WEIGHT },	   { "READ", 6, STATUS_READ },
+	{ "WRITE", 6, STATUS_WRITTEN },	   { "OPS", 6, STATUS_OPS },
+	{ "PERIOD", 7, STATUS_PERIOD },	   { "MERGE", 6, STATUS_MERGE },
+	{ "WIRE", 6, STATUS_WIRE },	   { "CACHED", 7, STATUS_CACHED },
+	{ "DIRTY", 6, STATUS_DIRTY },	   { "OPMAX", 6, STATUS_MAX_OPS },
+	{ "OPHELD", 7, STATUS_OPS_HELD },  { "ORDER", 7, STATUS_ORDER },
+	{ "PATTERN", 23, STATUS_PATTERN }, { 0 },
 };
 
 /* The same for a layer with several. */
-static const struct column many_nodes[] = {
-	{ "CL", 4, tb_clients },       { "IONODES", 8, status_ionodes },
-	{ "PHASE", 6, tb_phase },      { "GRANT", 6, tb_grant },
-	{ "NOW", 6, tb_now },	       { "AVG", 6, tb_average },
-	{ "IOPS", 6, tb_iops },	       { "QUEUE", 6, tb_queue },
-	{ "HELD", 6, tb_held },	       { "%", 4, tb_share },
-	{ "MIN", 6, tb_min },	       { "MAX", 6, tb_max },
-	{ "P50", 6, tb_p50 },	       { "P99", 6, tb_p99 },
-	{ "SET", 4, tb_set },	       { "WT", 4, tb_weight },
-	{ "READ", 6, tb_read },	       { "WRITE", 6, tb_written },
-	{ "OPS", 6, tb_ops },	       { "OPMAX", 6, tb_max_ops },
-	{ "OPHELD", 7, tb_ops_held },  { "WIRE", 6, tb_wire },
-	{ "CACHED", 7, tb_cached },    { "DIRTY", 6, tb_dirty },
-	{ "PERIOD", 7, tb_period },    { "SURE", 5, status_sure },
-	{ "MERGE", 6, tb_merge },      { "ORDER", 7, tb_order },
-	{ "PATTERN", 23, tb_pattern }, { 0 },
+static const struct status_column many_nodes[] = {
+	{ "CL", 4, STATUS_CLIENTS },	   { "IONODES", 8, STATUS_IONODES },
+	{ "PHASE", 6, STATUS_PHASE },	   { "GRANT", 6, STATUS_GRANT },
+	{ "NOW", 6, STATUS_NOW },	   { "AVG", 6, STATUS_AVERAGE },
+	{ "IOPS", 6, STATUS_IOPS },	   { "QUEUE", 6, STATUS_QUEUE },
+	{ "HELD", 6, STATUS_HELD },	   { "%", 4, STATUS_SHARE },
+	{ "MIN", 6, STATUS_MIN },	   { "MAX", 6, STATUS_MAX },
+	{ "P50", 6, STATUS_P50 },	   { "P99", 6, STATUS_P99 },
+	{ "SET", 4, STATUS_SET },	   { "WT", 4, STATUS_WEIGHT },
+	{ "READ", 6, STATUS_READ },	   { "WRITE", 6, STATUS_WRITTEN },
+	{ "OPS", 6, STATUS_OPS },	   { "OPMAX", 6, STATUS_MAX_OPS },
+	{ "OPHELD", 7, STATUS_OPS_HELD },  { "WIRE", 6, STATUS_WIRE },
+	{ "CACHED", 7, STATUS_CACHED },	   { "DIRTY", 6, STATUS_DIRTY },
+	{ "PERIOD", 7, STATUS_PERIOD },	   { "SURE", 5, STATUS_SURE },
+	{ "MERGE", 6, STATUS_MERGE },	   { "ORDER", 7, STATUS_ORDER },
+	{ "PATTERN", 23, STATUS_PATTERN }, { 0 },
 };
 
 static int tb_by_name(const void *a, const void *b)
@@ -236,7 +61,7 @@ static int tb_by_name(const void *a, const void *b)
 }
 
 static void tb_job(FILE *f, const struct status_job *job, unsigned name_width,
-		   const struct column *table, size_t columns)
+		   const struct status_column *table, size_t columns)
 {
 	const char *name = job->job;
 	char cell[CELL];
@@ -246,7 +71,7 @@ static void tb_job(FILE *f, const struct status_job *job, unsigned name_width,
 	else
 		fprintf(f, "%-*s", (int)name_width, name);
 	for (size_t i = 0; i < columns; i++) {
-		table[i].put(cell, job);
+		status_cell(cell, table[i].show, job);
 		fprintf(f, "%*s", (int)table[i].width, cell);
 	}
 	putc('\n', f);
@@ -265,7 +90,8 @@ static const struct status_job **tb_sorted(const struct status *s)
 	return sorted;
 }
 
-static void tb_jobs(FILE *f, const struct status *s, const struct column *table, unsigned width)
+static void tb_jobs(FILE *f, const struct status *s, const struct status_column *table,
+		    unsigned width)
 {
 	const struct status_job **sorted = tb_sorted(s);
 	unsigned used = JOB_WIDTH, name_width = JOB_WIDTH;

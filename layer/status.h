@@ -20,11 +20,51 @@ int64_t status_clients(const char *socket);
 /* The status of the only node, or of all members. */
 struct status *status_ask(const struct layer *l, int wait_ms);
 
+/* What a column of a table of jobs shows; status-cell.c has the text of each. */
+enum status_show {
+	STATUS_BAR, /* none: the caller draws something */
+	STATUS_NOW,
+	STATUS_AVERAGE,
+	STATUS_CLIENTS,
+	STATUS_IOPS,
+	STATUS_QUEUE,
+	STATUS_HELD,
+	STATUS_P50,
+	STATUS_P99,
+	STATUS_SET,
+	STATUS_SHARE,
+	STATUS_MIN,
+	STATUS_MAX,
+	STATUS_WEIGHT,
+	STATUS_READ,
+	STATUS_WRITTEN,
+	STATUS_DIRTY,
+	STATUS_CACHED,
+	STATUS_WIRE,
+	STATUS_PERIOD,
+	STATUS_SURE, /* how sure the controller is of a period that it has found itself */
+	STATUS_MERGE,
+	STATUS_PATTERN, /* "w strided 16K/8": writes, calls of 16 KB in the mean, 8 files */
+	STATUS_ORDER,
+	STATUS_OPS,
+	STATUS_MAX_OPS,
+	STATUS_OPS_HELD,
+	STATUS_PHASE,
+	STATUS_GRANT,
+	STATUS_IONODES, /* the nodes that serve a job: "0,2", "8:0.." if there are many */
+	STATUS_SHOWS
+};
+struct status_column {
+	const char *title; /* NULL: the end of a table */
+	unsigned width;	   /* with the space before */
+	enum status_show show;
+};
+
 #define STATUS_CELL 24
-/* The nodes that serve a job: "0,2", "8:0.." if there are many, a dash for none. */
-void status_ionodes(char out[STATUS_CELL], const struct status_job *job);
-/* How sure the controller is of a period that it has found itself. */
-void status_sure(char out[STATUS_CELL], const struct status_job *job);
+/* A dash where the job has none of it. */
+void status_cell(char out[STATUS_CELL], enum status_show show, const struct status_job *job);
+/* As status_short(); a dash unless it is more than 0. */
+void status_some(char out[STATUS_CELL], double value);
 /* Three digits and a prefix, at most five characters: 0, 999, 1.23K, 12.3M, 123G. */
 void status_short(char out[STATUS_CELL], double value);
 /* A count in three characters: 999, 1K, 99K, .1M, 1M, .1G. */

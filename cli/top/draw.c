@@ -47,7 +47,7 @@ static void td_head(struct pen *p, const struct top_model *m, const struct top_v
 	}
 
 	status_short(a, m->s->bandwidth_bps);
-	jobs_number(b, m->s->capacity_bps);
+	status_some(b, m->s->capacity_bps);
 	snprintf(text, sizeof(text), m->s->capacity_bps > 0 ? "Now %sB/s of %s " : "Now %sB/s", a,
 		 b);
 	pen_say(p, TOP_STRONG, text);
@@ -94,7 +94,7 @@ static void td_nodes(struct pen *p, const struct top_model *m, size_t rows)
 		pen_bar(p, whole > 0 ? n->bandwidth_bps / whole : 0, JOBS_BAR - 1);
 		status_short(iops, n->iops);
 		status_short(requests, n->requests);
-		jobs_number(capacity, n->draw_bps);
+		status_some(capacity, n->draw_bps);
 		snprintf(text, sizeof(text), "%7s%7s%7s", iops, requests, capacity);
 		pen_end(p, TOP_PLAIN, text);
 	}
@@ -112,9 +112,9 @@ static void td_detail(struct pen *p, const struct top_model *m, const struct top
 		return;
 	}
 	j = &m->s->jobs[m->shown[top_selected(m, v)]];
-	jobs_number(min, j->asked_min_bps);
-	jobs_number(max, j->asked_max_bps);
-	jobs_period(period, j);
+	status_some(min, j->asked_min_bps);
+	status_some(max, j->asked_max_bps);
+	status_cell(period, STATUS_PERIOD, j);
 	snprintf(text, sizeof(text), ": min %s max %s weight %.0f", min, max, j->weight);
 	if (j->period_s > 0)
 		snprintf(text + strlen(text), 64, " period %s", period);

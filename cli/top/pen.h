@@ -29,14 +29,8 @@ void pen_bar(struct pen *p, double part, unsigned columns);
 
 #define JOBS_BAR 9 /* with the space before */
 
-struct column {
-	const char *title;
-	unsigned width;							 /* with the space before */
-	void (*cell)(char out[STATUS_CELL], const struct status_job *j); /* NULL: the bar */
-};
-
 struct layout {
-	const struct column *column;
+	const struct status_column *column;
 	size_t columns;
 	unsigned name;	  /* width of the first */
 	double whole_bps; /* of a full bar */
@@ -46,8 +40,5 @@ struct layout jobs_layout(const struct top_model *m, unsigned columns);
 void jobs_titles(struct pen *p, const struct layout *l);
 void jobs_job(struct pen *p, const struct layout *l, const struct status_job *j);
 enum top_style jobs_style(const char *reason);
-/* Short, and a dash for 0. */
-void jobs_number(char out[STATUS_CELL], double value);
-void jobs_period(char out[STATUS_CELL], const struct status_job *j);
 
 #endif

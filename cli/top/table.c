@@ -22,162 +22,41 @@
 #define READS \
 	60 /* columns in which nearly every reason can be read: then names get all they need */
 
-/* ---- cells ---- */
-
-void jobs_number(char out[CELL], double value)
-{
-	if (value > 0)
-		status_short(out, value);
-	else
-		snprintf(out, CELL, "-");
-}
-
-static void td_now(char out[CELL], const struct status_job *j)
-{
-	status_short(out, j->bandwidth_bps);
-}
-
-static void td_share(char out[CELL], const struct status_job *j)
-{
-	snprintf(out, CELL, "%.0f", 100 * j->share);
-}
-
-static void td_queue(char out[CELL], const struct status_job *j)
-{
-	status_short(out, j->queued_requests);
-}
-
-static void td_held(char out[CELL], const struct status_job *j)
-{
-	status_time(out, j->throttled_s);
-}
-
-static void td_p50(char out[CELL], const struct status_job *j)
-{
-	status_time(out, j->latency_us_p50 / 1e6);
-}
-
-static void td_p99(char out[CELL], const struct status_job *j)
-{
-	status_time(out, j->latency_us_p99 / 1e6);
-}
-
-static void td_set(char out[CELL], const struct status_job *j)
-{
-	if (isnan(j->set))
-		snprintf(out, CELL, "-");
-	else
-		snprintf(out, CELL, "S%.0f", j->set);
-}
-
-static void td_ionodes(char out[CELL], const struct status_job *j)
-{
-	status_ionodes(out, j);
-}
-
-void jobs_period(char out[CELL], const struct status_job *j)
-{
-	if (j->period_s > 0)
-		status_time(out, j->period_s);
-	else
-		snprintf(out, CELL, "-");
-}
-
-static void td_grant(char out[CELL], const struct status_job *j)
-{
-	if (isnan(j->grant_bps))
-		snprintf(out, CELL, "-");
-	else
-		status_short(out, j->grant_bps);
-}
-
-static void td_min(char out[CELL], const struct status_job *j)
-{
-	jobs_number(out, j->asked_min_bps);
-}
-
-static void td_max(char out[CELL], const struct status_job *j)
-{
-	jobs_number(out, j->asked_max_bps);
-}
-
-static void td_weight(char out[CELL], const struct status_job *j)
-{
-	status_tiny(out, j->weight);
-}
-
-static void td_clients(char out[CELL], const struct status_job *j)
-{
-	status_tiny(out, j->clients);
-}
-
-static void td_iops(char out[CELL], const struct status_job *j)
-{
-	status_short(out, j->iops);
-}
-
-static void td_ops(char out[CELL], const struct status_job *j)
-{
-	status_short(out, j->ops_per_s);
-}
-
-static void td_average(char out[CELL], const struct status_job *j)
-{
-	status_short(out, j->average_bps);
-}
-
-static void td_wire(char out[CELL], const struct status_job *j)
-{
-	status_short(out, j->wire_bytes);
-}
-
-static void td_cached(char out[CELL], const struct status_job *j)
-{
-	status_short(out, j->cached_bytes);
-}
-
-static void td_dirty(char out[CELL], const struct status_job *j)
-{
-	status_short(out, j->dirty_bytes);
-}
-
-/* ---- the table ---- */
-
-static const struct column one_node[] = {
-	{ "NOW", 6, td_now },	    { "", JOBS_BAR, NULL },
-	{ "%", 4, td_share },	    { "QUEUE", 6, td_queue },
-	{ "P99", 6, td_p99 },	    { "HELD", 6, td_held },
-	{ "SET", 4, td_set },	    { "P50", 6, td_p50 },
-	{ "MIN", 6, td_min },	    { "MAX", 6, td_max },
-	{ "WT", 5, td_weight },	    { "PERIOD", 7, jobs_period },
-	{ "IOPS", 6, td_iops },	    { "OPS", 6, td_ops },
-	{ "CL", 5, td_clients },    { "WIRE", 6, td_wire },
-	{ "CACHED", 7, td_cached }, { "DIRTY", 6, td_dirty },
-	{ "AVG", 6, td_average },   { 0 },
+static const struct status_column one_node[] = {
+	{ "NOW", 6, STATUS_NOW },	{ "", JOBS_BAR, STATUS_BAR },
+	{ "%", 4, STATUS_SHARE },	{ "QUEUE", 6, STATUS_QUEUE },
+	{ "P99", 6, STATUS_P99 },	{ "HELD", 6, STATUS_HELD },
+	{ "SET", 4, STATUS_SET },	{ "P50", 6, STATUS_P50 },
+	{ "MIN", 6, STATUS_MIN },	{ "MAX", 6, STATUS_MAX },
+	{ "WT", 5, STATUS_WEIGHT },	{ "PERIOD", 7, STATUS_PERIOD },
+	{ "IOPS", 6, STATUS_IOPS },	{ "OPS", 6, STATUS_OPS },
+	{ "CL", 5, STATUS_CLIENTS },	{ "WIRE", 6, STATUS_WIRE },
+	{ "CACHED", 7, STATUS_CACHED }, { "DIRTY", 6, STATUS_DIRTY },
+	{ "AVG", 6, STATUS_AVERAGE },	{ 0 },
 };
-static const struct column many_nodes[] = {
-	{ "NOW", 6, td_now },
-	{ "", JOBS_BAR, NULL },
-	{ "%", 4, td_share },
-	{ "QUEUE", 6, td_queue },
-	{ "P99", 6, td_p99 },
-	{ "IONODES", 8, td_ionodes },
-	{ "HELD", 6, td_held },
-	{ "SET", 4, td_set },
-	{ "P50", 6, td_p50 },
-	{ "PERIOD", 7, jobs_period },
-	{ "SURE", 5, status_sure },
-	{ "GRANT", 6, td_grant },
-	{ "MIN", 6, td_min },
-	{ "MAX", 6, td_max },
-	{ "WT", 5, td_weight },
-	{ "IOPS", 6, td_iops },
-	{ "OPS", 6, td_ops },
-	{ "CL", 5, td_clients },
-	{ "WIRE", 6, td_wire },
-	{ "CACHED", 7, td_cached },
-	{ "DIRTY", 6, td_dirty },
-	{ "AVG", 6, td_average },
+static const struct status_column many_nodes[] = {
+	{ "NOW", 6, STATUS_NOW },
+	{ "", JOBS_BAR, STATUS_BAR },
+	{ "%", 4, STATUS_SHARE },
+	{ "QUEUE", 6, STATUS_QUEUE },
+	{ "P99", 6, STATUS_P99 },
+	{ "IONODES", 8, STATUS_IONODES },
+	{ "HELD", 6, STATUS_HELD },
+	{ "SET", 4, STATUS_SET },
+	{ "P50", 6, STATUS_P50 },
+	{ "PERIOD", 7, STATUS_PERIOD },
+	{ "SURE", 5, STATUS_SURE },
+	{ "GRANT", 6, STATUS_GRANT },
+	{ "MIN", 6, STATUS_MIN },
+	{ "MAX", 6, STATUS_MAX },
+	{ "WT", 5, STATUS_WEIGHT },
+	{ "IOPS", 6, STATUS_IOPS },
+	{ "OPS", 6, STATUS_OPS },
+	{ "CL", 5, STATUS_CLIENTS },
+	{ "WIRE", 6, STATUS_WIRE },
+	{ "CACHED", 7, STATUS_CACHED },
+	{ "DIRTY", 6, STATUS_DIRTY },
+	{ "AVG", 6, STATUS_AVERAGE },
 	{ 0 },
 };
 
@@ -237,10 +116,10 @@ void jobs_job(struct pen *p, const struct layout *l, const struct status_job *j)
 
 	pen_put(p, TOP_PLAIN, j->job, l->name);
 	for (size_t i = 0; i < l->columns; i++) {
-		const struct column *c = &l->column[i];
+		const struct status_column *c = &l->column[i];
 
-		if (c->cell) {
-			c->cell(cell, j);
+		if (c->show != STATUS_BAR) {
+			status_cell(cell, c->show, j);
 			snprintf(text, sizeof(text), "%*s", (int)c->width, cell);
 			pen_put(p, TOP_PLAIN, text, c->width);
 		} else {
