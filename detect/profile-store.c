@@ -20,6 +20,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "base/replace.h"
 #include "base/slurp.h"
 
 #define MAX_FILE (1U << 20)
@@ -92,35 +93,15 @@ static int ps_parents(char *path)
 	return 0;
 }
 
-static int ps_write(const char *temporary, const char *path, const struct sl_profile *p)
+static int ps_write(FILE *f, const void *what)
 {
-	int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644), rc = 0;
-	FILE *f;
-
-	if (fd < 0)
-		return -errno;
-	f = fdopen(fd, "w");
-	if (!f) {
-		rc = -errno;
-		close(fd);
-	} else {
-		errno = 0;
-		sl_profile_write(f, p);
-		if (fflush(f) || ferror(f))
-			rc = errno ? -errno : -EIO;
-		if (fclose(f) && !rc)
-			rc = -errno;
-	}
-	if (!rc && rename(temporary, path))
-		rc = -errno;
-	if (rc)
-		unlink(temporary);
-	return rc;
+	sl_profile_write(f, what);
+	return 0;
 }
 
 int sl_profile_save(const char *path, const struct sl_profile *p, char *err, size_t err_size)
 {
-	char temporary[PATH_MAX];
+	char parents[PATH_MAX];
 	struct stat st;
 	int rc;
 
@@ -129,13 +110,11 @@ int sl_profile_save(const char *path, const struct sl_profile *p, char *err, siz
 		snprintf(err, err_size, "%s is no regular file.", path);
 		return -EINVAL;
 	}
-	if (snprintf(temporary, sizeof(temporary), "%s.%ld.tmp", path, (long)getpid()) >=
-	    (int)sizeof(temporary))
-		rc = -ENAMETOOLONG;
-	else
-		rc = ps_parents(temporary);
+	rc = snprintf(parents, sizeof(parents), "%s", path) < (int)sizeof(parents)
+		     ? ps_parents(parents)
+		     : -ENAMETOOLONG;
 	if (!rc)
-		rc = ps_write(temporary, path, p);
+		rc = sl_replace(path, 0644, ps_write, p);
 	if (rc)
 		snprintf(err, err_size, "cannot write %s: %s.", path, strerror(-rc));
 	return rc;

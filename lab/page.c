@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/json.h"
+#include "base/replace.h"
 #include "base/cli.h"
 #include "page-js.inc"
 
@@ -95,47 +96,17 @@ int page_check(const char *cmd, const char *path)
 	return cli_fail(cmd, "cannot write %s: %s.", path, strerror(error));
 }
 
-/* 0 or -errno. */
-static int pg_to_file(const char *path, int flags, int (*write)(FILE *f, const void *what),
-		      const void *what)
-{
-	int rc, fd = open(path, O_WRONLY | O_CLOEXEC | flags, 0666);
-	FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
-
-	if (!f) {
-		rc = -errno;
-		if (fd >= 0)
-			close(fd);
-		return rc;
-	}
-	errno = 0;
-	rc = write(f, what);
-	if (!rc && (ferror(f) || fflush(f)))
-		rc = errno ? -errno : -EIO;
-	if (fclose(f) && !rc)
-		rc = -errno;
-	return rc;
-}
-
 int page_write(const char *cmd, const char *path, int (*write)(FILE *f, const void *what),
 	       const void *what)
 {
-	char whole[PATH_MAX], part[PATH_MAX + 24];
+	char *whole = realpath(path, NULL); /* a link stays one: what it leads to is replaced */
 	int rc;
 
-	if (pg_is_special(path)) {
-		rc = pg_to_file(path, 0, write, what);
-	} else {
-		/* A link stays one: it is what it leads to that is replaced. */
-		if (!realpath(path, whole))
-			snprintf(whole, sizeof(whole), "%s", path);
-		snprintf(part, sizeof(part), "%s.%d.part", whole, (int)getpid());
-		rc = pg_to_file(part, O_CREAT | O_EXCL, write, what);
-		if (!rc && rename(part, whole))
-			rc = -errno;
-		if (rc)
-			unlink(part);
-	}
+	if (pg_is_special(path))
+		rc = sl_write_to(path, write, what);
+	else
+		rc = sl_replace(whole ? whole : path, 0666, write, what);
+	free(whole);
 	if (!rc)
 		return CLI_OK;
 	return cli_fail(cmd, "cannot write %s: %s.", path, strerror(-rc));

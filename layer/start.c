@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/replace.h"
 #include "layer/layer.h"
 
 #define READY_MS  15000 /* a node that is not ready by then will not be */
@@ -92,24 +93,22 @@ static void st_last_lines(int log, char *out, size_t size)
 		used += (size_t)snprintf(out + used, size - used, "\n  %s", line);
 }
 
-/* Words that end with a 0, in a file; who reads it finds the old ones or these, never a part. */
+static int st_words(FILE *f, const void *what)
+{
+	fchmod(fileno(f), 0600); /* nobody else is to hold a lock on it */
+	for (const char *const *args = what; *args; args++)
+		fwrite(*args, 1, strlen(*args) + 1, f);
+	return 0;
+}
+
+/* Words that end with a 0, in a file; a reader finds the old ones or these, never a part. */
 static int st_keep(const struct layer *l, const char *file, const char *suffix,
 		   const char *const *args)
 {
-	char path[PATH_MAX], fresh[PATH_MAX + 8];
-	FILE *f;
+	char path[PATH_MAX];
 
 	snprintf(path, sizeof(path), "%.200s/%s%s", l->dir, file, suffix);
-	snprintf(fresh, sizeof(fresh), "%s.new", path);
-	f = fopen(fresh, "we");
-	if (!f)
-		return -errno;
-	fchmod(fileno(f), 0600); /* nobody else is to hold a lock on it */
-	for (; *args; args++)
-		fwrite(*args, 1, strlen(*args) + 1, f);
-	if (fclose(f) || rename(fresh, path))
-		return -errno;
-	return 0;
+	return sl_replace(path, 0600, st_words, args);
 }
 
 int layer_turn(const struct layer *l)

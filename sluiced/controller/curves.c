@@ -16,9 +16,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/csv.h"
+#include "base/replace.h"
 #include "base/slurp.h"
 
 #define LEAST_WEIGHT 8
@@ -134,24 +134,16 @@ int curves_load(struct curves *c, const char *path)
 	return rc;
 }
 
+static int write_to(FILE *f, const void *curves)
+{
+	curves_write(curves, f);
+	return 0;
+}
+
 int curves_save(struct curves *c, const char *path)
 {
-	char *other = NULL;
-	FILE *f;
-	int rc;
+	int rc = sl_replace(path, 0666, write_to, c);
 
-	if (asprintf(&other, "%s.new", path) < 0)
-		return -ENOMEM;
-	f = fopen(other, "we");
-	rc = f ? 0 : -errno;
-	if (f) {
-		curves_write(c, f);
-		rc = fclose(f) || rename(other, path) ? -errno : 0;
-	}
-	if (rc)
-		unlink(other);
-	else
-		c->changed = false;
-	free(other);
+	c->changed = rc && c->changed;
 	return rc;
 }

@@ -15,7 +15,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+
+#include "base/replace.h"
 
 #define NEWS	 20 /* a change by less than a 20th is not written down */
 #define LONGEST	 1e9
@@ -97,26 +98,20 @@ int runs_load(struct runs *r, const char *path)
 	return 0;
 }
 
+static int write_to(FILE *f, const void *runs)
+{
+	const struct runs *r = runs;
+
+	for (uint32_t i = 0; i < r->count; i++)
+		fprintf(f, "%u %.3f %s\n", r->run[i].uid, (double)r->run[i].period_ns / FROM_ONE,
+			r->run[i].title);
+	return 0;
+}
+
 int runs_save(struct runs *r, const char *path)
 {
-	char *other = NULL;
-	FILE *f;
-	int rc;
+	int rc = sl_replace(path, 0666, write_to, r);
 
-	if (asprintf(&other, "%s.new", path) < 0)
-		return -ENOMEM;
-	f = fopen(other, "we");
-	rc = f ? 0 : -errno;
-	if (f) {
-		for (uint32_t i = 0; i < r->count; i++)
-			fprintf(f, "%u %.3f %s\n", r->run[i].uid,
-				(double)r->run[i].period_ns / FROM_ONE, r->run[i].title);
-		rc = fclose(f) || rename(other, path) ? -errno : 0;
-	}
-	if (rc)
-		unlink(other);
-	else
-		r->changed = false;
-	free(other);
+	r->changed = rc && r->changed;
 	return rc;
 }
