@@ -6,7 +6,6 @@ static void zero_is_direct_access(void **state)
 {
 	struct alloc a;
 
-	(void)state;
 	alloc_open(&a, &sl_allocate_zero, 12);
 	alloc_table4(&a);
 	alloc_expect(&a, 0, 0, 0, 0, 0, 0);
@@ -17,7 +16,6 @@ static void zero_is_one_where_there_is_no_direct_access(void **state)
 {
 	struct alloc a;
 
-	(void)state;
 	alloc_open(&a, &sl_allocate_zero, 4);
 	a.m.direct = false;
 	for (uint32_t i = 0; i < 3; i++)
@@ -34,7 +32,6 @@ static void one_is_one_for_each(void **state)
 {
 	struct alloc a;
 
-	(void)state;
 	alloc_open(&a, &sl_allocate_one, 12);
 	alloc_table4(&a);
 	alloc_expect(&a, 1, 1, 1, 1, 1, 1);
@@ -46,7 +43,6 @@ static void one_leaves_out_the_smallest_when_there_are_too_few(void **state)
 {
 	struct alloc a;
 
-	(void)state;
 	alloc_open(&a, &sl_allocate_one, 2);
 	alloc_add(&a, 8, 8, -1);
 	alloc_add(&a, 64, 64, -1);
@@ -61,7 +57,6 @@ static void one_where_the_curve_has_none_is_zero(void **state)
 {
 	struct alloc a;
 
-	(void)state;
 	alloc_open(&a, &sl_allocate_one, 2);
 	alloc_add(&a, 8, 8, 0, 5.0, 2, 9.0, -1);
 	alloc_expect(&a, 0);
@@ -75,7 +70,6 @@ static void size_is_in_proportion_to_compute_nodes(void **state)
 {
 	struct alloc a;
 
-	(void)state;
 	alloc_open(&a, &sl_allocate_size, 12);
 	alloc_table4(&a);
 	alloc_expect(&a, 1, 2, 1, 2, 1, 2);
@@ -87,7 +81,6 @@ static void size_moves_running_jobs(void **state)
 {
 	struct alloc a;
 
-	(void)state;
 	alloc_open(&a, &sl_allocate_size, 8);
 	alloc_has(alloc_add(&a, 16, 16, -1), 8);
 	alloc_expect(&a, 8);
@@ -101,7 +94,6 @@ static void size_takes_back_what_rounding_gave_too_much(void **state)
 {
 	struct alloc a;
 
-	(void)state;
 	alloc_open(&a, &sl_allocate_size, 5);
 	for (uint32_t i = 0; i < 3; i++)
 		alloc_add(&a, 8, 8, -1);
@@ -114,7 +106,6 @@ static void process_is_in_proportion_to_processes(void **state)
 {
 	struct alloc a;
 
-	(void)state;
 	alloc_open(&a, &sl_allocate_process, 12);
 	alloc_table4(&a);
 	alloc_expect(&a, 1, 2, 1, 2, 0, 2);
@@ -125,7 +116,6 @@ static void oracle_is_the_best_of_each_whatever_there_is(void **state)
 {
 	struct alloc a;
 
-	(void)state;
 	alloc_open(&a, &sl_allocate_oracle, 0);
 	alloc_table4(&a);
 	alloc_expect(&a, 4, 8, 8, 8, 4, 0);
@@ -139,7 +129,6 @@ static void oracle_takes_the_fewest_of_equal_ones(void **state)
 {
 	struct alloc a;
 
-	(void)state;
 	alloc_open(&a, &sl_allocate_oracle, 4);
 	alloc_add(&a, 8, 8, 0, 1.0, 1, 5.0, 2, 5.0, 3, 9.0, -1);
 	alloc_add(&a, 8, 8, -1);

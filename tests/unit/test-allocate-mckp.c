@@ -7,7 +7,6 @@ static void the_table_of_the_paper(void **state)
 {
 	struct alloc a;
 
-	(void)state;
 	alloc_open(&a, &sl_allocate_mckp, 12);
 	alloc_table4(&a);
 	alloc_expect(&a, 0, 1, 8, 2, 0, 0);
@@ -20,7 +19,6 @@ static void with_enough_nodes_it_is_the_oracle(void **state)
 {
 	struct alloc a;
 
-	(void)state;
 	alloc_open(&a, &sl_allocate_mckp, 36);
 	alloc_table4(&a);
 	alloc_expect(&a, 4, 8, 8, 8, 4, 0);
@@ -33,7 +31,6 @@ static void the_example(void **state)
 {
 	struct alloc a;
 
-	(void)state;
 	alloc_open(&a, &sl_allocate_mckp, 4);
 	alloc_add(&a, 8, 8, 0, 10.0, 2, 30.0, 4, 35.0, -1);
 	alloc_add(&a, 8, 8, 0, 5.0, 1, 12.0, 2, 13.0, -1);
@@ -51,7 +48,6 @@ static void what_does_not_divide_the_compute_nodes_is_no_option(void **state)
 {
 	struct alloc a;
 
-	(void)state;
 	alloc_open(&a, &sl_allocate_mckp, 8);
 	alloc_add(&a, 6, 6, 0, 1.0, 2, 5.0, 3, 7.0, 4, 99.0, 5, 99.0, -1);
 	alloc_expect(&a, 3);
@@ -64,7 +60,6 @@ static void equal_bandwidths_are_reached_with_the_fewest_nodes(void **state)
 {
 	struct alloc a;
 
-	(void)state;
 	alloc_open(&a, &sl_allocate_mckp, 8);
 	alloc_add(&a, 8, 8, 0, 0.1, 1, 0.3, 2, 0.3, 4, 0.3, -1);
 	alloc_add(&a, 8, 8, 0, 0.2, 1, 0.2, -1);
@@ -82,7 +77,6 @@ static void of_equals_the_one_that_moves_nobody(void **state)
 {
 	struct alloc a;
 
-	(void)state;
 	for (uint32_t has = 0; has < 2; has++) {
 		alloc_open(&a, &sl_allocate_mckp, 1);
 		for (uint32_t i = 0; i < 2; i++)
@@ -97,7 +91,6 @@ static void the_order_of_adding_makes_no_difference(void **state)
 {
 	struct alloc a;
 
-	(void)state;
 	alloc_open(&a, &sl_allocate_mckp, 2);
 	alloc_has(alloc_add(&a, 8, 8, 0, 0.0, 1, 0.1, 2, 0.3, -1), 1);
 	alloc_has(alloc_add(&a, 8, 8, 0, 0.0, 1, 0.2, 2, 0.3, -1), 1);
@@ -116,7 +109,6 @@ static void a_job_without_a_curve_gets_what_static_gives(void **state)
 {
 	struct alloc a;
 
-	(void)state;
 	alloc_open(&a, &sl_allocate_mckp, 8);
 	alloc_add(&a, 4, 4, -1);
 	alloc_add(&a, 12, 12, -1);
@@ -135,7 +127,6 @@ static void nobody_known_and_more_jobs_than_nodes(void **state)
 {
 	struct alloc a;
 
-	(void)state;
 	alloc_open(&a, &sl_allocate_mckp, 2);
 	for (uint32_t i = 0; i < 4; i++)
 		alloc_add(&a, 1 + i, 1, -1);
@@ -152,7 +143,6 @@ static void who_has_least_to_lose_shares_a_node(void **state)
 {
 	struct alloc a;
 
-	(void)state;
 	alloc_open(&a, &sl_allocate_mckp, 3);
 	a.m.direct = false;
 	alloc_add(&a, 8, 8, 0, 99.0, 1, 4.0, 2, 5.0, -1);
@@ -176,7 +166,6 @@ static void one_node_is_always_possible(void **state)
 {
 	struct alloc a;
 
-	(void)state;
 	alloc_open(&a, &sl_allocate_mckp, 3);
 	a.m.direct = false;
 	alloc_add(&a, 8, 8, 2, 10.0, 4, 20.0, -1);
@@ -190,7 +179,6 @@ static void rates_of_any_size_are_told_apart(void **state)
 	static const double scales[] = { 1e-9, 1, 1e6, 1e18 };
 	struct alloc a;
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(scales) / sizeof(scales[0]); i++) {
 		alloc_open(&a, &sl_allocate_mckp, 1);
 		alloc_add(&a, 8, 8, 0, 0.0, 1, 1.0 * scales[i], -1);
@@ -208,7 +196,6 @@ static void no_nodes_and_no_direct_access_is_nothing(void **state)
 {
 	struct alloc a;
 
-	(void)state;
 	alloc_open(&a, &sl_allocate_mckp, 0);
 	a.m.direct = false;
 	alloc_table4(&a);

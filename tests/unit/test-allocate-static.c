@@ -7,7 +7,6 @@ static void the_table_of_the_paper(void **state)
 {
 	struct alloc a;
 
-	(void)state;
 	alloc_open(&a, &sl_allocate_static, 12);
 	alloc_table4(&a);
 	a.m.compute_nodes = 384;
@@ -21,7 +20,6 @@ static void a_number_that_is_no_option_snaps_down(void **state)
 {
 	struct alloc a;
 
-	(void)state;
 	alloc_open(&a, &sl_allocate_static, 12);
 	a.m.compute_nodes = 96;
 	alloc_add(&a, 32, 32, -1);
@@ -39,7 +37,6 @@ static void without_a_machine_it_is_what_the_jobs_have(void **state)
 {
 	struct alloc a;
 
-	(void)state;
 	alloc_open(&a, &sl_allocate_static, 8);
 	alloc_add(&a, 16, 16, -1);
 	alloc_expect(&a, 8);
@@ -53,7 +50,6 @@ static void what_is_too_much_is_taken_from_the_largest(void **state)
 {
 	struct alloc a;
 
-	(void)state;
 	alloc_open(&a, &sl_allocate_static, 8);
 	for (uint32_t i = 0; i < 5; i++)
 		alloc_add(&a, 5, 5, -1);
@@ -69,7 +65,6 @@ static void running_jobs_are_not_moved(void **state)
 {
 	struct alloc a;
 
-	(void)state;
 	alloc_open(&a, &sl_allocate_static, 8);
 	a.m.compute_nodes = 64;
 	alloc_has(alloc_add(&a, 32, 32, -1), 1);

@@ -15,7 +15,6 @@ static void proofs_depend_on_secret_side_and_both_nonces(void **state)
 {
 	unsigned char first[SL_PROOF_BYTES], other[SL_PROOF_BYTES];
 
-	(void)state;
 	sl_auth_proof("secret", SL_SIDE_NODE, hello, nonce, first);
 	sl_auth_proof("secret", SL_SIDE_NODE, hello, nonce, other);
 	assert_true(sl_auth_equal(first, other));
@@ -43,7 +42,6 @@ static void what_one_side_seals_the_other_opens(void **state)
 	unsigned char head[SL_SEALED_BYTES] = "header", payload[] = "payload";
 	uint64_t stamp;
 
-	(void)state;
 	sl_auth_session("secret", SL_SIDE_CLIENT, hello, nonce, &client);
 	sl_auth_session("secret", SL_SIDE_NODE, hello, nonce, &node);
 	sl_auth_session("secres", SL_SIDE_NODE, hello, nonce, &stranger);
@@ -62,7 +60,6 @@ static void each_bit_is_sealed(void **state)
 	unsigned char head[SL_SEALED_BYTES] = "header", payload[] = "payload";
 	uint64_t stamp;
 
-	(void)state;
 	sl_auth_session("secret", SL_SIDE_CLIENT, hello, nonce, &client);
 	sl_auth_session("secret", SL_SIDE_NODE, hello, nonce, &node);
 	sl_seal(&client.out, head, 4711, payload, sizeof(payload));
@@ -83,7 +80,6 @@ static void each_bit_is_sealed(void **state)
 
 static void all_payloads_but_file_data_are_covered(void **state)
 {
-	(void)state;
 	for (int type = SL_HELLO; type < SL_FRAME_TYPES; type++)
 		assert_int_equal(sl_seal_covers(&(struct sl_frame){ .type = (uint16_t)type }),
 				 type != SL_PWRITE);

@@ -15,7 +15,6 @@
 
 static void test_budget(void **state)
 {
-	(void)state;
 	for (uint32_t all = 1; all <= 4096; all += all < 300 ? 1 : 97)
 		for (uint32_t procs = 1; procs <= 256; procs += 5) {
 			uint32_t stride = blocked_stride(all), jobs = (all + stride - 1) / stride;
@@ -32,7 +31,6 @@ static void test_turns(void **state)
 {
 	bool seen[200] = { 0 };
 
-	(void)state;
 	for (uint32_t serial = 0; serial < 4; serial++) { /* 64 of 200 in each look */
 		struct blocked_part p = blocked_part(2, 200, serial);
 
@@ -56,7 +54,6 @@ static void test_threads(void **state)
 	pthread_t thread[100];
 	int pipes[2];
 
-	(void)state;
 	assert_int_equal(pipe(pipes), 0);
 	for (int i = 0; i < 100; i++)
 		assert_int_equal(pthread_create(&thread[i], NULL, blocks, &pipes[0]), 0);

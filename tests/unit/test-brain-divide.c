@@ -45,7 +45,6 @@ static void a_job_alone_has_all_of_the_layer_on_one_of_its_nodes(void **state)
 {
 	struct brain *b = brain((struct brain_config){ 0 });
 
-	(void)state;
 	for (int i = 1; i < 4; i++) {
 		char name[64];
 
@@ -70,7 +69,6 @@ static void weights_hold_over_nodes_and_nobody_is_raised_before_others_are_lower
 {
 	struct brain *b = brain((struct brain_config){ 0 });
 
-	(void)state;
 	all_busy(b, 2, 1000); /* each draws its half */
 	decide(b, 1000);
 	assert_int_equal(draw(b, 1), 400);  /* down from 1000, at once */
@@ -96,7 +94,6 @@ static void what_all_may_draw_is_never_more_than_the_capacity_and_its_slack(void
 	uint64_t seed = 12345;
 	int waited[6] = { 0 };
 
-	(void)state;
 	for (int i = 0; i < 6; i++)
 		force[i] = 100;
 	for (int ms = 1000; ms < 20000; ms += 10) {
@@ -134,7 +131,6 @@ static void a_node_that_is_gone_draws_nothing_and_one_that_is_silent_keeps_its_p
 {
 	struct brain *b = brain((struct brain_config){ .capacity_bps = 2000 });
 
-	(void)state;
 	all_busy(b, 2, 1000);
 	decide(b, 1000);
 	ack(b, 1);
@@ -169,7 +165,6 @@ static void io_sets_hold_over_nodes_and_the_set_changes_hands(void **state)
 	static const char *const periods[] = { "10", "1000", "1001" };
 	uint64_t first = 0, second = 0;
 
-	(void)state;
 	for (int ms = 1000; ms < 14000; ms += 50) {
 		for (int i = 0; i < 3; i++) {
 			char name[64];
@@ -199,7 +194,6 @@ static void a_min_comes_first_wherever_it_is_and_what_is_not_used_is_lent(void *
 {
 	struct brain *b = brain((struct brain_config){ .capacity_bps = 900 });
 
-	(void)state;
 	for (int ms = 1000; ms <= 2000; ms += 50) {
 		hear(b, ms, "name=0 capacity=1",
 		     "job id=1 name=a clients=1 min=600 inside=1 waited=%d000000\n"
@@ -262,7 +256,6 @@ static void users_have_equal_rates_over_all_nodes(void **state)
 {
 	struct brain *b = brain((struct brain_config){ 0 });
 
-	(void)state;
 	two_users(b, 1000, "fair,by=user");
 	CLOSE(rate_of(b, 1), 1500);
 	for (uint64_t id = 2; id < 10; id++)
@@ -275,7 +268,6 @@ static void accounts_come_before_users(void **state)
 {
 	struct brain *b = brain((struct brain_config){ 0 });
 
-	(void)state;
 	two_users(b, 1000, "fair,by=account:user:job");
 	CLOSE(rate_of(b, 1), 750);
 	CLOSE(rate_of(b, 2), 750.0 / 4);
@@ -287,7 +279,6 @@ static void size_fair_goes_by_compute_nodes(void **state)
 {
 	struct brain *b = brain((struct brain_config){ 0 });
 
-	(void)state;
 	two_users(b, 1000, "fair,by=job,weigh=nodes");
 	CLOSE(rate_of(b, 1), 2000);
 	CLOSE(rate_of(b, 2), 125);
@@ -314,7 +305,6 @@ static void a_limit_that_jobs_share_is_divided_among_them_and_their_nodes(void *
 	struct brain *b = brain((struct brain_config){ 0 });
 	char text[1000];
 
-	(void)state;
 	for (int node = 0; node < 3; node++) {
 		char head[32];
 		int id = node < 2 ? 1 : 2;

@@ -8,7 +8,6 @@ static void a_lost_connection_counts_nothing_twice(void **state)
 {
 	struct brain *b = brain((struct brain_config){ 0 });
 
-	(void)state;
 	hear(b, 1000, "name=0 life=5", IDLE(7, 900));
 	hear(b, 1100, "name=0 life=5", "job id=7 name=j clients=1 written=100 inside=1\n");
 	brain_node_gone(b, 0, true, 1150 * MS);
@@ -22,7 +21,6 @@ static void a_node_with_another_life_counts_from_0(void **state)
 {
 	struct brain *b = brain((struct brain_config){ 0 });
 
-	(void)state;
 	hear(b, 1000, "name=0 life=5", IDLE(7, 900));
 	hear(b, 1100, "name=0 life=5", "job id=7 name=j clients=1 written=100 inside=1\n");
 	brain_node_gone(b, 0, true, 1150 * MS);
@@ -41,7 +39,6 @@ static void two_nodes_of_one_name_are_one_too_many(void **state)
 	struct brain *b = brain((struct brain_config){ 0 });
 	uint64_t epoch;
 
-	(void)state;
 	assert_int_equal(hear(b, 1000, "name=0 life=5", "%s", ""), 0);
 	decide(b, 1000);
 	epoch = b->epoch;
@@ -62,7 +59,6 @@ static void a_node_that_is_gone_keeps_its_number_and_a_new_one_gets_another(void
 {
 	struct brain *b = brain((struct brain_config){ 0 });
 
-	(void)state;
 	assert_int_equal(hear(b, 1000, "name=n0", "job id=1 name=a nodes=1 clients=1\n"), 0);
 	assert_int_equal(hear(b, 1000, "name=n1", "%s", ""), 1);
 	assert_int_equal(brain_pin(b, "a", "n1", 1000 * MS), 0);
@@ -80,7 +76,6 @@ static void a_new_controller_takes_nothing_old_for_new(void **state)
 {
 	struct brain *b = brain((struct brain_config){ 0 });
 
-	(void)state;
 	hear(b, 100000, "name=0",
 	     "job id=1 name=a clients=1 written=1000000 idle=50000000000\n"
 	     "job id=2 name=b clients=1 written=5000000 inside=3\n");
@@ -109,7 +104,6 @@ static void a_bandwidth_is_that_of_the_nodes_it_was_reached_with(void **state)
 {
 	struct brain *b = brain((struct brain_config){ .allocate = "one" });
 
-	(void)state;
 	hear(b, 1000, "name=0", "job id=1 name=a clients=1 inside=1\n");
 	hear(b, 1000, "name=1", "%s", "");
 	decide(b, 1000);
@@ -131,7 +125,6 @@ static void a_new_controller_leaves_jobs_where_they_are(void **state)
 {
 	struct brain *b = brain((struct brain_config){ .settle_ns = 500 * MS });
 
-	(void)state;
 	hear(b, 0, "name=0",
 	     "job id=1 name=a clients=1 map=2,0\njob id=2 name=b clients=1 map=0\n");
 	assert_int_equal(brain_decide(b, 0), 500 * MS);
@@ -151,7 +144,6 @@ static void the_jobs_of_a_node_that_is_gone_are_served_by_others(void **state)
 {
 	struct brain *b = brain((struct brain_config){ .allocate = "one" });
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		hear(b, 1000 + i, "name=0", "job id=1 name=a clients=1\n");
 		hear(b, 1000 + i, "name=1", "job id=2 name=b clients=1\n");
@@ -176,7 +168,6 @@ static void a_job_has_as_many_nodes_as_its_min_needs(void **state)
 {
 	struct brain *b = brain((struct brain_config){ .allocate = "one" });
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		hear(b, 1000 + i, "name=0 capacity=30",
 		     "job id=1 name=a clients=3 min=50\njob id=2 name=b clients=1 min=30\n"
@@ -195,7 +186,6 @@ static void nobody_is_sent_to_a_node_that_has_promised_all_it_has(void **state)
 {
 	struct brain *b = brain((struct brain_config){ .allocate = "static" });
 
-	(void)state;
 	for (int i = 0; i < 3; i++) {
 		/* b was there first, and with two nodes. */
 		hear(b, 1000 + i, "name=0 capacity=20", "job id=2 name=b clients=2 nodes=2\n%s",
@@ -219,7 +209,6 @@ static void a_job_can_be_pinned_to_nodes(void **state)
 {
 	struct brain *b = brain((struct brain_config){ .allocate = "one" });
 
-	(void)state;
 	hear(b, 1000, "name=0", "job id=1 name=a clients=1\n");
 	hear(b, 1000, "name=1", "%s", "");
 	decide(b, 1000);
@@ -249,7 +238,6 @@ static void what_was_declared_is_heard_from_where_the_job_is(void **state)
 {
 	struct brain *b = brain((struct brain_config){ 0 });
 
-	(void)state;
 	hear(b, 1000, "name=0", "job id=1 name=a clients=2 procs=64 nodes=4 max=100\n");
 	hear(b, 1000, "name=1", "job id=1 name=a\n");
 	assert_int_equal(job(b, 1)->procs, 64);
@@ -268,7 +256,6 @@ static void a_job_that_no_node_knows_is_forgotten_after_a_minute(void **state)
 {
 	struct brain *b = brain((struct brain_config){ .grant = "fcfs" });
 
-	(void)state;
 	hear(b, 1000, "name=0 capacity=9", "job id=1 name=a clients=1 inside=1\n");
 	hear(b, 2000, "name=0 capacity=9", "%s", "");
 	decide(b, 60999);
@@ -293,7 +280,6 @@ static void there_is_room_for_a_thousand_nodes(void **state)
 	struct brain *b = brain((struct brain_config){ .allocate = "one" });
 	char name[16];
 
-	(void)state;
 	for (int t = 0; t < 2; t++)
 		for (int i = 0; i < 1000; i++) {
 			snprintf(name, sizeof(name), "name=n%d", i);
@@ -316,7 +302,6 @@ static void many_jobs_are_granted_no_more_than_there_is(void **state)
 	char *text = malloc(20000 * 100), *at;
 	uint64_t sum = 0;
 
-	(void)state;
 	for (int t = 0; t < 3; t++) {
 		at = text + sprintf(text, "node name=0 socket=/s capacity=1000000000\n");
 		for (unsigned i = 0; i < 1000; i++)
@@ -345,7 +330,6 @@ static void orders_go_to_the_nodes_that_know_the_job(void **state)
 	struct brain *b = brain((struct brain_config){ 0 });
 	struct sl_job_orders o;
 
-	(void)state;
 	hear(b, 1000, "name=0", "job id=1 name=a clients=1\n");
 	hear(b, 1000, "name=1", "job id=2 name=b clients=1\n");
 	decide(b, 1000);

@@ -124,7 +124,6 @@ static void a_max_of_operations_is_that_of_all_nodes_together(void **state)
 {
 	struct world w = world();
 
-	(void)state;
 	w.max[0] = 900;
 	for (int i = 0; i < NODES; i++)
 		w.can[0][i] = 5000;
@@ -159,7 +158,6 @@ static void the_capacity_follows_jobs_to_their_nodes(void **state)
 {
 	struct world w = world();
 
-	(void)state;
 	w.layer = 3000;
 	w.can[0][0] = 1e5; /* on one node */
 	run(&w, 1000);
@@ -186,7 +184,6 @@ static void a_min_of_operations_comes_first_on_whichever_node(void **state)
 {
 	struct world w = world();
 
-	(void)state;
 	w.layer = 3000;
 	w.min[0] = 2000;
 	w.weight[1] = 100;
@@ -205,7 +202,6 @@ static void without_a_capacity_there_are_no_orders_about_it(void **state)
 	struct world w = world();
 	struct sl_job_orders o = { 0 };
 
-	(void)state;
 	w.layer = 3000;
 	w.can[0][0] = 1e5;
 	run(&w, 500);

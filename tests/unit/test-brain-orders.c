@@ -10,7 +10,6 @@ static void who_came_first_is_served_first_under_fcfs(void **state)
 {
 	struct brain *b = brain((struct brain_config){ .grant = "fcfs" });
 
-	(void)state;
 	hear(b, 1000, "name=0 capacity=100", "job id=1 name=a clients=1" WAITS(1) IDLE(2, 9));
 	decide(b, 1000);
 	assert_int_equal(grant(b, 0, 1), 100);
@@ -43,7 +42,6 @@ static void fair_share_divides_and_gives_nobody_more_than_its_processes_can_use(
 {
 	struct brain *b = brain((struct brain_config){ .grant = "fair-share", .per_proc_bps = 10 });
 
-	(void)state;
 	hear(b, 1000, "name=0 capacity=100",
 	     "job id=1 name=a clients=1 procs=2 inside=1\n"
 	     "job id=2 name=b clients=1 procs=50 inside=1\n"
@@ -59,7 +57,6 @@ static void set_10_divides_by_the_periods(void **state)
 {
 	struct brain *b = brain((struct brain_config){ .grant = "set-10" });
 
-	(void)state;
 	hear(b, 1000, "name=0 capacity=11000000",
 	     "job id=1 name=a clients=1 period=19200000000 inside=1\n"
 	     "job id=2 name=b clients=1 period=384000000000 inside=1\n");
@@ -79,7 +76,6 @@ static void a_new_period_is_decided_by_at_once(void **state)
 {
 	struct brain *b = brain((struct brain_config){ .grant = "set-10" });
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		hear(b, 1000 + i, "name=0 capacity=1000",
 		     "job id=1 name=a clients=1 period=10000000000 inside=1\n"
@@ -95,7 +91,6 @@ static void there_is_no_rate_without_a_capacity(void **state)
 {
 	static const struct brain_config configs[] = { { 0 }, { .grant = "fcfs" } };
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(configs); i++) {
 		struct brain *b = brain(configs[i]);
 
@@ -111,7 +106,6 @@ static void the_capacity_is_what_the_nodes_that_are_up_have_together(void **stat
 {
 	struct brain *b = brain((struct brain_config){ .grant = "fcfs" });
 
-	(void)state;
 	hear(b, 1000, "name=0 capacity=100", "job id=1 name=a clients=1 inside=1\n");
 	hear(b, 1000, "name=1 capacity=50", "%s", "");
 	decide(b, 1000);
@@ -130,7 +124,6 @@ static void a_grant_is_divided_by_processes_and_what_they_want(void **state)
 {
 	struct brain *b = brain((struct brain_config){ .grant = "fcfs" });
 
-	(void)state;
 	for (int i = 0; i < 40; i++) {
 		hear(b, 1000 + 50 * i, "name=0 capacity=500",
 		     "job id=1 name=a clients=3 inside=1 waited=%d000000 written=%d\n", 50 * i,
@@ -162,7 +155,6 @@ static void a_policy_that_plans_ahead_is_refused(void **state)
 	struct brain *b = malloc(sizeof(*b));
 	char err[200] = "";
 
-	(void)state;
 	assert_int_equal(brain_init(b, &c, 0, err, sizeof(err)), -EINVAL);
 	assert_non_null(strstr(err, "periodic-throughput plans"));
 	c.grant = "fcsf";
@@ -179,7 +171,6 @@ static void a_grant_is_no_more_than_max_and_the_rest_goes_to_others(void **state
 {
 	struct brain *b = brain((struct brain_config){ .grant = "fcfs" });
 
-	(void)state;
 	hear(b, 1000, "name=0 capacity=30", "job id=1 name=a clients=1 max=40" WAITS(1));
 	hear(b, 1001, "name=1 capacity=60", "job id=2 name=b clients=1" WAITS(1));
 	decide(b, 1001);
@@ -192,7 +183,6 @@ static void a_job_that_declares_no_size_has_that_of_its_processes(void **state)
 {
 	struct brain *b = brain((struct brain_config){ .allocate = "size" });
 
-	(void)state;
 	hear(b, 1000, "name=0",
 	     "job id=1 name=a clients=6 inside=1\n"
 	     "job id=2 name=b clients=2 inside=1\n");
@@ -209,7 +199,6 @@ static void a_curve_is_kept_by_the_title_of_a_job(void **state)
 {
 	struct brain *b = brain((struct brain_config){ 0 });
 
-	(void)state;
 	for (int i = 1; i <= 2; i++) { /* two runs, with numbers of their own */
 		int at = i * 10000;
 
@@ -245,7 +234,6 @@ static void another_policy_decides_at_once_and_phases_are_kept(void **state)
 			   "grant=none allocate=nothing" };
 	char err[200];
 
-	(void)state;
 	hear(b, 1000, "name=0 capacity=100", "job id=1 name=a clients=1 inside=1\n");
 	decide(b, 1000);
 	hear(b, 1100, "name=0 capacity=100",
@@ -275,7 +263,6 @@ static void shares_are_as_in_the_example(void **state)
 {
 	struct brain *b = brain((struct brain_config){ 0 });
 
-	(void)state;
 	for (int i = 0; i < 60; i++) {
 		hear(b, 1000 + 100 * i, "name=0",
 		     "job id=1 name=a clients=1 max=100000000 written=%d\n", 6000000 * i);
@@ -296,7 +283,6 @@ static void a_job_that_did_nothing_yet_has_equal_shares_where_it_is(void **state
 {
 	struct brain *b = brain((struct brain_config){ 0 });
 
-	(void)state;
 	hear(b, 1000, "name=0", "job id=1 name=a clients=1 max=100\n");
 	hear(b, 1000, "name=1", "job id=1 name=a max=100\n");
 	hear(b, 1000, "name=2", "job id=1 name=a clients=5 max=100\n");
@@ -311,7 +297,6 @@ static void shares_are_the_whole_on_64_nodes_too(void **state)
 	struct brain *b = brain((struct brain_config){ 0 });
 	double sum = 0;
 
-	(void)state;
 	for (int t = 0; t < 2; t++)
 		for (int i = 0; i < 64; i++) {
 			char name[16];
@@ -335,7 +320,6 @@ static void what_a_job_misses_of_its_max_it_may_make_up_for_within_bounds(void *
 	struct brain *b = brain((struct brain_config){ .grant = "fcfs" });
 	double most = 0;
 
-	(void)state;
 	for (int i = 0; i < 60; i++) { /* half of its max, though more waits */
 		hear(b, 1000 + 100 * i, "name=0 capacity=1000",
 		     "job id=1 name=a clients=1 max=1000 written=%d queued=5 inside=1\n", 50 * i);

@@ -11,7 +11,6 @@ static void a_phase_begins_with_a_request_and_ends_with_the_last_before_a_gap(vo
 {
 	struct brain *b = brain((struct brain_config){ 0 });
 
-	(void)state;
 	hear(b, 9900, "name=0", IDLE(7, 5));
 	decide(b, 9900);
 	assert_false(job(b, 7)->in_io);
@@ -36,7 +35,6 @@ static void bytes_that_came_and_went_between_reports_are_a_phase_too(void **stat
 {
 	struct brain *b = brain((struct brain_config){ 0 });
 
-	(void)state;
 	hear(b, 1000, "name=0", IDLE(7, 1000));
 	hear(b, 5000, "name=0", "job id=7 name=j clients=1 written=300 read=4 idle=40000000\n");
 	decide(b, 5000);
@@ -55,7 +53,6 @@ static void means_follow_the_instances(void **state)
 	struct brain *b = brain((struct brain_config){ 0 });
 	uint64_t written = 0;
 
-	(void)state;
 	hear(b, 0, "name=0", IDLE(7, 0));
 	/* Computing for 10, 10, 20 s; 100, 100, 300 bytes. */
 	for (int i = 0, at = 0; i < 3; i++) {
@@ -85,7 +82,6 @@ static void a_job_that_waits_inside_is_not_done_however_short_the_gap(void **sta
 {
 	struct brain *b = brain((struct brain_config){ .gap_ns = 20 * MS });
 
-	(void)state;
 	hear(b, 1000, "name=0", "job id=7 name=j clients=1 inside=1\n");
 	for (int ms = 1000; ms < 1100; ms += 10) {
 		decide(b, ms);
@@ -108,7 +104,6 @@ static void a_node_that_has_fallen_silent_does_not_keep_a_phase_open(void **stat
 {
 	struct brain *b = brain((struct brain_config){ 0 });
 
-	(void)state;
 	hear(b, 1000, "name=0", "job id=7 name=j clients=1 inside=1\n");
 	decide(b, 4900);
 	assert_true(job(b, 7)->in_io);
@@ -121,7 +116,6 @@ static void a_phase_on_two_nodes_is_one(void **state)
 {
 	struct brain *b = brain((struct brain_config){ 0 });
 
-	(void)state;
 	hear(b, 0, "name=0", IDLE(7, 0));
 	hear(b, 0, "name=1", IDLE(7, 0));
 	hear(b, 2000, "name=0", "job id=7 name=j clients=1 inside=1\n");
@@ -146,7 +140,6 @@ static void a_declared_phase_begins_and_ends_at_once_and_outlasts_a_gap(void **s
 {
 	struct brain *b = brain((struct brain_config){ .grant = "fcfs" });
 
-	(void)state;
 	hear(b, 0, "name=0 capacity=100", IDLE(7, 0) IDLE(8, 0));
 	hear(b, 4000, "name=0 capacity=100",
 	     "job id=7 name=j clients=2 phase=1 idle=4000000000\n"
@@ -182,7 +175,6 @@ static void a_declared_phase_lasts_until_the_last_process_on_all_nodes_has_ended
 {
 	struct brain *b = brain((struct brain_config){ 0 });
 
-	(void)state;
 	hear(b, 0, "name=0", IDLE(7, 0));
 	hear(b, 0, "name=1", IDLE(7, 0));
 	hear(b, 1000, "name=0", "job id=7 name=j clients=2 phase=2\n");
@@ -214,7 +206,6 @@ static void what_is_found_before_a_declared_phase_is_another_one(void **state)
 {
 	struct brain *b = brain((struct brain_config){ 0 });
 
-	(void)state;
 	hear(b, 0, "name=0", IDLE(7, 0));
 	hear(b, 5000, "name=0", "job id=7 name=j clients=1 written=7 idle=0\n");
 	decide(b, 5000);
@@ -262,7 +253,6 @@ static void open_and_close_are_news_each_time(void **state)
 	struct brain *b = brain((struct brain_config){ 0 });
 	uint32_t first, again;
 
-	(void)state;
 	hear(b, 0, "name=0", "%s", "");
 	decide(b, 0);
 	assert_int_equal(open_word(b, 0), 0);
@@ -302,7 +292,6 @@ static void the_period_of_a_job_is_found_and_its_nodes_are_told(void **state)
 	struct brain *b = brain((struct brain_config){ 0 });
 	struct sl_job_orders o = { 0 };
 
-	(void)state;
 	work_in_periods(b, 0);
 	assert_true(order(b, 0, 7, &o));
 	assert_true(o.period_ns > 1900 * MS && o.period_ns < 2100 * MS);
@@ -317,7 +306,6 @@ static void a_job_is_expected_to_have_the_period_of_its_last_run(void **state)
 	struct sl_job_orders o = { 0 };
 	sl_time found;
 
-	(void)state;
 	assert_int_equal(runs_begin(&b->runs), 0);
 	work_in_periods(b, 0);
 	found = job(b, 7)->found_ns;
@@ -348,7 +336,6 @@ static void a_period_is_written_down_when_it_is_found_and_not_with_each_decision
 	struct brain *b = brain((struct brain_config){ 0 });
 	char title[16];
 
-	(void)state;
 	assert_int_equal(runs_begin(&b->runs), 0);
 	work_in_periods(b, 0);
 	assert_true(job(b, 7)->found_ns > 0);
@@ -372,7 +359,6 @@ static void the_turns_of_others_are_no_period_of_a_job_that_waits(void **state)
 	int64_t waited = 0;
 	uint64_t moved = 0;
 
-	(void)state;
 	for (int64_t ms = 0; ms <= 965000; ms += 50) {
 		int64_t in = ms % 300000;
 		bool io = in < 60000;
@@ -398,7 +384,6 @@ static void what_the_user_has_declared_is_not_overruled(void **state)
 {
 	struct brain *b = brain((struct brain_config){ 0 });
 
-	(void)state;
 	work_in_periods(b, 60000 * MS);
 	assert_int_equal(job(b, 7)->io.period_ns, 60000 * MS);
 	end(b);
@@ -427,7 +412,6 @@ static void a_bad_report_is_refused_and_its_node_counts_as_gone(void **state)
 		"node name=01234567890123456789012345678901\n",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(bad); i++) {
 		struct brain *b = brain((struct brain_config){ 0 });
 		char text[200];
@@ -451,7 +435,6 @@ static void numbers_out_of_all_reason_do_no_harm(void **state)
 {
 	struct brain *b = brain((struct brain_config){ .grant = "fair-share" });
 
-	(void)state;
 	hear(b, 1000, "name=0 capacity=18446744073709551615", IDLE(1, 0));
 	hear(b, 1100, "name=0 capacity=18446744073709551615",
 	     "job id=1 name=a clients=4294967295 procs=4294967295 nodes=4294967295 "
@@ -487,7 +470,6 @@ static void nothing_known_nothing_decided(void **state)
 {
 	struct brain *b = brain((struct brain_config){ .grant = "fcfs" });
 
-	(void)state;
 	decide(b, 0);
 	decide(b, 1000);
 	brain_node_gone(b, 5, true, 0);

@@ -90,7 +90,6 @@ static void play_tennis_is_quinlans_tree(void **state)
 {
 	struct rig r;
 
-	(void)state;
 	load(&r, "tennis.csv");
 	is_tree(&r, "outlook = sunny\n"
 		    "|   humidity = high: no (no 3)\n"
@@ -105,7 +104,6 @@ static void weather_with_numbers_is_j48s_tree(void **state)
 {
 	struct rig r;
 
-	(void)state;
 	load(&r, "weather.arff");
 	is_tree(&r, "outlook = sunny\n"
 		    "|   humidity <= 75: yes (yes 2)\n"
@@ -120,7 +118,6 @@ static void iris_is_j48s_tree(void **state)
 {
 	struct rig r;
 
-	(void)state;
 	load(&r, "iris.csv");
 	is_tree(&r,
 		"petalwidth <= 0.6: Iris-setosa (Iris-setosa 50)\n"
@@ -144,7 +141,6 @@ static void labor_with_unknown_values_is_j48s_tree(void **state)
 	struct sl_decision t;
 	unsigned leaf = 0;
 
-	(void)state;
 	load(&r, "labor.arff");
 	assert_int_equal(sl_c45_learn(&r.task, r.row, r.t.rows, &t), 0);
 	assert_int_equal(t.nodes, 5);
@@ -190,7 +186,6 @@ static void cross_validation_of_iris_is_as_good_as_j48s(void **state)
 	unsigned sum = 0;
 	struct rig r;
 
-	(void)state;
 	load(&r, "iris.csv");
 	for (uint64_t seed = 1; seed <= 10; seed++) {
 		unsigned wrong = cross(&r, 10, seed);
@@ -208,7 +203,6 @@ static void as_many_folds_as_rows_need_no_chance(void **state)
 {
 	struct rig r;
 
-	(void)state;
 	load(&r, "tennis.csv");
 	assert_int_equal(cross(&r, r.t.rows, 1), cross(&r, r.t.rows, 2));
 	finish(&r);
@@ -217,7 +211,6 @@ static void as_many_folds_as_rows_need_no_chance(void **state)
 /* Quinlan 1993, section 4.3: 6, 9 and 1 cases without errors, and one leaf with 16 and 1. */
 static void expected_errors_are_those_of_the_book(void **state)
 {
-	(void)state;
 	assert_true(fabs(c45_more_errors(6, 0, 0.25) - 6 * 0.206) < 0.003);
 	assert_true(fabs(c45_more_errors(9, 0, 0.25) - 9 * 0.143) < 0.003);
 	assert_true(fabs(c45_more_errors(1, 0, 0.25) - 1 * 0.750) < 0.003);
@@ -237,7 +230,6 @@ static void what_helps_too_little_is_pruned(void **state)
 {
 	struct rig r;
 
-	(void)state;
 	from_text(&r, NOISE);
 	is_tree(&r, "x <= 1: p (p 7, q 1)\nx > 1: q (q 8)\n");
 }
@@ -246,7 +238,6 @@ static void rows_that_contradict_each_other_make_a_leaf(void **state)
 {
 	struct rig r;
 
-	(void)state;
 	from_text(&r, "x,class\n1,a\n1,b\n1,b\n1,a\n1,b\n");
 	is_tree(&r, ": b (a 2, b 3)\n");
 }
@@ -255,7 +246,6 @@ static void one_row_makes_a_leaf(void **state)
 {
 	struct rig r;
 
-	(void)state;
 	from_text(&r, "x,class\n1,a\n");
 	is_tree(&r, ": a (a 1)\n");
 }
@@ -267,7 +257,6 @@ static void a_branch_without_rows_says_what_its_parent_would(void **state)
 	struct rig r;
 	char *text;
 
-	(void)state;
 	from_text(&r, "y,x,class\n"
 		      "1,a,p\n1,a,p\n1,a,p\n1,b,q\n1,b,q\n1,b,q\n1,b,q\n"
 		      "2,c,r\n2,c,r\n2,c,r\n2,c,r\n2,a,r\n2,b,r\n2,a,r\n2,b,r\n");
@@ -282,7 +271,6 @@ static void more_confidence_prunes_less(void **state)
 	struct sl_decision less, more, none;
 	struct rig r;
 
-	(void)state;
 	load(&r, "labor.arff");
 	r.task.confidence = 0.05;
 	assert_int_equal(sl_c45_learn(&r.task, r.row, r.t.rows, &less), 0);
@@ -315,7 +303,6 @@ static void bad(const char *text, bool arff, const char *message)
 
 static void bad_csv_is_said_with_its_line(void **state)
 {
-	(void)state;
 	bad("", false, "t:1: the table is empty: the first line must name the columns.");
 	bad("a,b\n", false, "t:1: the table has no rows.");
 	bad("a,a\n1,2\n", false, "t:1: two columns have the name 'a'.");
@@ -329,7 +316,6 @@ static void bad_csv_is_said_with_its_line(void **state)
 
 static void bad_arff_is_said_with_its_line(void **state)
 {
-	(void)state;
 	bad("% x\n", true, "t:1: the file ends before '@data'.");
 	bad("x\n", true, "t:1: '@relation', '@attribute' or '@data' is expected here.");
 	bad("@data\n1\n", true, "t:1: no '@attribute' stands before '@data'.");
@@ -354,7 +340,6 @@ static void cells_may_be_quoted_unknown_or_numbers(void **state)
 	struct sl_table t;
 	char err[500];
 
-	(void)state;
 	assert_int_equal(sl_table_parse_csv("t", csv, strlen(csv), &t, err, sizeof(err)), 0);
 	assert_int_equal(t.rows, 4);
 	assert_int_equal(t.columns, 3);
@@ -398,7 +383,6 @@ static void leaves_say_what_loses_least(void **state)
 	uint32_t x = 0;
 	struct rig r;
 
-	(void)state;
 	from_text(&r, LOSSES);
 	r.task.attribute = &x;
 	r.task.attributes = 1;
@@ -417,7 +401,6 @@ static void branches_that_say_the_same_are_joined(void **state)
 	uint32_t x = 0;
 	struct rig r;
 
-	(void)state;
 	from_text(&r, "x,p,q,class\n"
 		      "1,9,0,q\n1,9,0,q\n1,9,0,q\n"
 		      "2,0,50,p\n2,0,50,p\n2,0,50,p\n2,0,50,p\n2,0,50,p\n2,0,50,p\n"
@@ -435,7 +418,6 @@ static void each_value_can_be_judged_by_a_tree_without_it(void **state)
 	uint32_t guess[8], x = 0;
 	struct rig r;
 
-	(void)state;
 	from_text(&r, "x,device,class\n1,a,p\n1,a,p\n2,a,q\n2,a,q\n"
 		      "1,b,q\n1,b,q\n2,b,p\n2,b,p\n");
 	r.task.attribute = &x;

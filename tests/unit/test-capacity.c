@@ -147,7 +147,6 @@ static void test_converges(void **state)
 {
 	static const double rates[] = { 5 * MB, 100 * MB, 3000 * MB, 90000 * MB };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {
 		struct rig r = make(rates[i]);
 
@@ -160,7 +159,6 @@ static void test_reads(void **state)
 {
 	struct rig r = make(100 * MB);
 
-	(void)state;
 	r.reads = 1;
 	run(&r, 3);
 	stays(&r, 20, SL_READ);
@@ -176,7 +174,6 @@ static void test_mixed(void **state)
 {
 	struct rig r = make(100 * MB);
 
-	(void)state;
 	r.reads = 0.5;
 	run(&r, 3);
 	assert_int_equal(r.c.state, CAPACITY_PACED);
@@ -188,7 +185,6 @@ static void test_bandwidth_changes(void **state)
 {
 	struct rig r = make(100 * MB);
 
-	(void)state;
 	run(&r, 3);
 	for (int i = 0; i < 5; i++) {
 		r.device_bps[SL_WRITE] /= 2;
@@ -205,7 +201,6 @@ static void test_slack(void **state)
 {
 	struct rig r = make(100 * MB);
 
-	(void)state;
 	r.slack_s = 0.1;
 	run(&r, 3);
 	r.queued_s = 0;
@@ -223,7 +218,6 @@ static void test_load_of_others(void **state)
 {
 	struct rig r = make(100 * MB);
 
-	(void)state;
 	run(&r, 3);
 	r.others = 0.5;
 	run(&r, 3);
@@ -237,7 +231,6 @@ static void test_a_job_alone_is_never_held(void **state)
 {
 	struct rig r = make(100 * MB);
 
-	(void)state;
 	r.jobs = 1;
 	assert_true(run(&r, 30) >= 100 * MB * 0.999);
 	assert_true(r.held_steps == 0);
@@ -254,7 +247,6 @@ static void test_nothing_congested(void **state)
 {
 	struct rig r = make(100 * MB);
 
-	(void)state;
 	r.demand_bps = 40 * MB;
 	run(&r, 30);
 	assert_true(r.held_steps == 0);
@@ -266,7 +258,6 @@ static void test_unused_never_lowers(void **state)
 	struct rig r = make(100 * MB);
 	double found;
 
-	(void)state;
 	run(&r, 5);
 	found = r.c.estimate_bps[SL_WRITE];
 	r.demand_bps = 5 * MB;
@@ -284,7 +275,6 @@ static void test_latency_is_no_congestion(void **state)
 	struct rig r = make(10000 * MB);
 	double free_bps;
 
-	(void)state;
 	r.call_bytes = 4096;
 	r.latency_s = 0.001;
 	r.threads = 8;
@@ -295,7 +285,6 @@ static void test_latency_is_no_congestion(void **state)
 
 static void test_many_threads(void **state)
 {
-	(void)state;
 	for (uint32_t threads = 2; threads <= 256; threads *= 2) {
 		struct rig r = make(500 * MB);
 
@@ -312,7 +301,6 @@ static void test_absurd_samples(void **state)
 		.seconds = STEP_S, .jobs = 2, .jobs_blocked = 2, .blocked = 2
 	};
 
-	(void)state;
 	capacity_init(&c);
 	for (int i = 0; i < 1000; i++) {
 		s.delivered_bytes[SL_WRITE] = i % 7 == 0 ? 1e30 : i % 3 == 0 ? 0 : 1;
@@ -335,7 +323,6 @@ static void test_pause(void **state)
 	struct capacity_sample s = { .seconds = STEP_S, .jobs = 2, .waited = 2 };
 	double estimate;
 
-	(void)state;
 	run(&r, 5);
 	assert_int_equal(r.c.state, CAPACITY_PACED);
 	while (!r.c.probing)
@@ -359,7 +346,6 @@ static void test_stall(void **state)
 	struct rig r = make(20 * MB);
 	double estimate;
 
-	(void)state;
 	run(&r, 5);
 	assert_int_equal(r.c.state, CAPACITY_PACED);
 	estimate = r.c.estimate_bps[SL_WRITE];
@@ -395,7 +381,6 @@ static void test_backlog(void **state)
 	struct rig r = make(100 * MB);
 	double estimate, gain;
 
-	(void)state;
 	run(&r, 5);
 	for (int i = 0; i < 20 && !r.c.probing; i++)
 		step(&r);
@@ -443,7 +428,6 @@ static void test_backlog(void **state)
 /* Any bandwidth, threads and noise of up to 4 %: close, and most of the device is used. */
 static void test_noise(void **state)
 {
-	(void)state;
 	for (uint64_t seed = 1; seed <= 200; seed++) {
 		struct rig r = make(50 * MB + (double)(seed * 7919 % 1000) * MB);
 

@@ -22,7 +22,6 @@ static void check(const char *text, enum sl_cgroup_kind kind, const char *job, c
 
 static void test_slurm_v1(void **state)
 {
-	(void)state;
 	/* Slurm 22.05, proctrack/cgroup, three slurmd on one machine */
 	check("9:name=systemd:/\n8:pids:/\n7:blkio:/\n6:freezer:/slurm_n1/uid_1000/job_42/step_0\n"
 	      "5:devices:/\n4:memory:/\n3:cpuset:/\n2:cpuacct:/\n1:cpu:/\n0::/\n",
@@ -38,7 +37,6 @@ static void test_slurm_v1(void **state)
 
 static void test_slurm_v2(void **state)
 {
-	(void)state;
 	check("0::/system.slice/slurmstepd.scope/job_30/step_0/user/task_0\n", SL_CGROUP_SLURM,
 	      "30", "0");
 	check("0::/system.slice/node07_slurmstepd.scope/job_30/step_extern/user/task_special\n",
@@ -49,7 +47,6 @@ static void test_slurm_v2(void **state)
 
 static void test_sessions(void **state)
 {
-	(void)state;
 	check("0::/user.slice/user-1000.slice/session-3.scope\n", SL_CGROUP_SESSION, "session-3",
 	      "");
 	check("8:pids:/user.slice/user-1000.slice/session-c2.scope\n"
@@ -84,7 +81,6 @@ static void test_no_job(void **state)
 		"slurm/uid_0/job_1",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 		check(texts[i], SL_CGROUP_NONE, "", "");
 }
@@ -93,7 +89,6 @@ static void test_process(void **state)
 {
 	struct sl_cgroup g;
 
-	(void)state;
 	sl_cgroup_of(-1, &g);
 	assert_int_equal(g.kind, SL_CGROUP_NONE);
 	sl_cgroup_of(getpid(), &g); /* whatever it is */

@@ -72,7 +72,6 @@ static int sync_of(uint64_t ino)
 
 static void a_file_written_under_an_epoch_that_is_over_fails_once(void **state)
 {
-	(void)state;
 	synced = 0;
 	assert_true(note(7));
 	conn.epoch++;
@@ -85,7 +84,6 @@ static void a_file_written_under_an_epoch_that_is_over_fails_once(void **state)
 
 static void a_file_written_under_both_epochs_fails_once(void **state)
 {
-	(void)state;
 	assert_true(note(7));
 	conn.epoch++;
 	assert_true(note(7));
@@ -96,7 +94,6 @@ static void a_file_written_under_both_epochs_fails_once(void **state)
 /* More than one table has room for: each of them fails once, and none of them for ever. */
 static void ten_thousand_files_fail_once_each(void **state)
 {
-	(void)state;
 	for (uint64_t i = 0; i < 10000; i++)
 		assert_true(note(i));
 	conn.epoch++;
@@ -113,7 +110,6 @@ static void who_finds_no_place_is_told_so_and_none_of_the_others_is_forgotten(vo
 {
 	uint64_t last = 0;
 
-	(void)state;
 	while (note(last))
 		assert_true(last++ < 1000000);
 	assert_true(last > 100000);

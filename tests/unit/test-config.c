@@ -68,7 +68,6 @@ static void a_dashboard_is_a_flag_or_a_place(void **state)
 	};
 	struct config c;
 
-	(void)state;
 	taken(&c, "dashboard: yes");
 	assert_true(c.dashboard && !c.dashboard_port && !c.dashboard_host);
 	config_free(&c);
@@ -115,7 +114,6 @@ static void every_key_is_taken(void **state)
 	};
 	struct config c;
 
-	(void)state;
 	taken(&c, "# a layer\n"
 		  "name: scratch\n"
 		  "directory: /mnt/my scratch\n"
@@ -188,7 +186,6 @@ static void nothing_is_a_configuration(void **state)
 					     "{}\n", "jobs: []\n", "policy: {}\n" };
 	struct config c;
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(texts); i++) {
 		taken(&c, texts[i]);
 		assert_null(c.value[CONFIG_NAME]);
@@ -217,7 +214,6 @@ static void an_unknown_key_is_answered_with_those_there_are(void **state)
 		  "s.yaml:3: ", "a job has no key 'mn' (did you mean 'min'?)" },
 	};
 
-	(void)state;
 	all_refused(rows, COUNT(rows));
 }
 
@@ -236,7 +232,6 @@ static void a_wrong_type_is_named(void **state)
 		{ "[a]: b\n", "s.yaml:1: ", "a key is a word, not a list" },
 	};
 
-	(void)state;
 	all_refused(rows, COUNT(rows));
 }
 
@@ -280,7 +275,6 @@ static void a_wrong_value_is_answered_with_what_is_possible(void **state)
 		{ "name: \"a\\0b\"\n", "s.yaml:1: ", "zero byte" },
 	};
 
-	(void)state;
 	all_refused(rows, COUNT(rows));
 }
 
@@ -298,7 +292,6 @@ static void what_is_given_twice_is_refused(void **state)
 		  "s.yaml:2: ", "nested more than 64 deep" },
 	};
 
-	(void)state;
 	all_refused(rows, COUNT(rows));
 }
 
@@ -312,7 +305,6 @@ static void what_is_not_yaml_is_refused_with_its_line(void **state)
 		{ "name: \xff\n", "s.yaml:", "this is not YAML" },
 	};
 
-	(void)state;
 	all_refused(rows, COUNT(rows));
 }
 
@@ -320,7 +312,6 @@ static void aliases_are_followed_and_circles_do_no_harm(void **state)
 {
 	struct config c;
 
-	(void)state;
 	taken(&c, "capacity: &r 2G\njobs:\n- job: a\n  max: *r\n- job: b\n  max: *r\n");
 	assert_int_equal(c.jobs[1].conf.max_bps, 2000000000);
 	config_free(&c);
@@ -334,7 +325,6 @@ static void paths_are_beneath_that_of_the_file(void **state)
 	struct config c;
 	FILE *f;
 
-	(void)state;
 	assert_non_null(mkdtemp(dir));
 	snprintf(path, sizeof(path), "%s/s.yaml", dir);
 	f = fopen(path, "w");
@@ -359,7 +349,6 @@ static void rules_are_taken_in_their_order(void **state)
 {
 	struct config c;
 
-	(void)state;
 	taken(&c, "rules:\n"
 		  "  - name: backup\n"
 		  "    user: backup\n"
@@ -401,7 +390,6 @@ static void a_rule_with_a_mistake_is_refused_with_its_line(void **state)
 		{ "rules:\n  - {user: [a, b]}", "s.yaml:2:", "" },
 	};
 
-	(void)state;
 	all_refused(rows, COUNT(rows));
 }
 

@@ -43,7 +43,6 @@ static void fields_are_trimmed_and_unquoted(void **state)
 	struct sl_csv r =
 		reader("\xef\xbb\xbf# c\n\n a , b\tc ,,\"x, \"\"y\"\" \" \r\n  # d\nlast");
 
-	(void)state;
 	is_row(&r, 3, "a|b c||x, \"y\" ");
 	assert_false(r.field[0].quoted);
 	assert_true(r.field[3].quoted);
@@ -56,7 +55,6 @@ static void the_first_line_has_the_separator(void **state)
 {
 	struct sl_csv semicolons = reader("a;b,c\n1;2\n"), tabs = reader("\tb\tc \n1\t\t\n");
 
-	(void)state;
 	is_row(&semicolons, 1, "a|b,c");
 	is_row(&semicolons, 2, "1|2");
 	is_row(&tabs, 1, "|b|c");
@@ -70,7 +68,6 @@ static void many_and_long_fields_fit(void **state)
 	char text[5001];
 	struct sl_csv r;
 
-	(void)state;
 	memset(text, ',', 5000);
 	text[5000] = 0;
 	r = reader(text);
@@ -87,7 +84,6 @@ static void backslashes_quote_where_they_are_asked_for(void **state)
 {
 	struct sl_csv plain = reader("\"a\\b\""), arff = reader("'it\\'s',\"a\"");
 
-	(void)state;
 	is_row(&plain, 1, "a\\b");
 	arff.quotes = "'\"";
 	arff.backslash = true;
@@ -104,7 +100,6 @@ static void a_bad_line_is_named_and_the_next_can_be_read(void **state)
 		{ "\na\001\nb,c\n", "f:2: a control character (0x01) in a cell." },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		struct sl_csv r = reader(bad[i][0]);
 

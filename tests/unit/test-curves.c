@@ -26,7 +26,6 @@ static void a_point_is_the_mean_of_its_phases(void **state)
 	struct curves *c = fresh();
 	const struct curve *v;
 
-	(void)state;
 	curves_add(c, "climate", 4, 64, 2, 400e6);
 	curves_add(c, "climate", 4, 64, 2, 500e6);
 	v = curves_find(c, "climate", 4, 64);
@@ -44,7 +43,6 @@ static void points_rise_whatever_the_order_they_came_in(void **state)
 	struct curves *c = fresh();
 	const struct curve *v;
 
-	(void)state;
 	for (int i = 0; i < 5; i++)
 		curves_add(c, "a", 8, 8, came[i], 1e6 * (came[i] + 1));
 	v = curves_find(c, "a", 8, 8);
@@ -60,7 +58,6 @@ static void another_size_is_another_job(void **state)
 {
 	struct curves *c = fresh();
 
-	(void)state;
 	curves_add(c, "a", 8, 8, 1, 1e6);
 	assert_null(curves_find(c, "a", 8, 16));
 	assert_null(curves_find(c, "a", 4, 8));
@@ -72,7 +69,6 @@ static void an_old_machine_is_forgotten_slowly(void **state)
 {
 	struct curves *c = fresh();
 
-	(void)state;
 	for (int i = 0; i < 1000; i++)
 		curves_add(c, "a", 1, 1, 1, 100e6);
 	for (int i = 0; i < 40; i++)
@@ -85,7 +81,6 @@ static void nonsense_is_not_learned(void **state)
 {
 	struct curves *c = fresh();
 
-	(void)state;
 	curves_add(c, "a", 1, 1, 1, 0);
 	curves_add(c, "a", 1, 1, 1, -5);
 	curves_add(c, "a", 1, 1, 1, (double)NAN);
@@ -98,7 +93,6 @@ static void who_was_not_seen_for_longest_gives_way(void **state)
 	struct curves *c = fresh();
 	char name[32];
 
-	(void)state;
 	for (int i = 0; i < CURVES_MAX; i++) {
 		snprintf(name, sizeof(name), "job-%d", i);
 		curves_add(c, name, 1, 1, 1, 1e6);
@@ -119,7 +113,6 @@ static void the_file_is_read_as_it_was_written_and_rubbish_skipped(void **state)
 	int fd = mkstemp(path);
 	FILE *f;
 
-	(void)state;
 	assert_true(fd >= 0);
 	close(fd);
 	curves_add(c, "climate", 4, 64, 2, 450e6);

@@ -28,7 +28,6 @@ static void options_are_taken(void **state)
 			  "--munge", "--ready-fd",  "7",	"--log", "debug",	  NULL };
 	int o;
 
-	(void)state;
 	while ((o = cli_next(&command, 11, words)) > CLI_USAGE)
 		assert_null(sl_daemon_option(&d, o, optarg));
 	assert_int_equal(o, CLI_OK);
@@ -54,7 +53,6 @@ static void a_socket_is_needed_and_a_secret_with_an_address(void **state)
 		{ { .socket = "/s", .secret_file = "/f" }, "--listen" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		assert_string_equal(sl_daemon_missing(&rows[i].d), rows[i].missing);
 	assert_null(sl_daemon_missing(&(struct sl_daemon){ .socket = "/s" }));
@@ -68,7 +66,6 @@ static void who_waits_is_told_once_that_it_is_ready(void **state)
 	char got[4];
 	int fds[2];
 
-	(void)state;
 	assert_int_equal(pipe(fds), 0);
 	d.ready_fd = fds[1];
 	sl_daemon_ready(&d);
@@ -82,7 +79,6 @@ static void a_signal_to_end_is_something_to_read(void **state)
 {
 	struct pollfd p = { .events = POLLIN };
 
-	(void)state;
 	p.fd = sl_daemon_signals();
 	assert_true(p.fd >= 0);
 	assert_int_equal(poll(&p, 1, 0), 0);
@@ -99,7 +95,6 @@ static void a_secret_that_others_may_read_is_not_used(void **state)
 	struct sl_daemon d = { .secret_file = path };
 	int fd = mkstemp(path);
 
-	(void)state;
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, "0123456789abcde\n", 16), 16);
 	assert_int_equal(sl_daemon_secret(&d, secret), -EINVAL); /* it could be guessed */
@@ -121,7 +116,6 @@ static void a_socket_that_was_passed_is_taken_and_left(void **state)
 	struct sl_daemon d = { .socket = path, .open = true };
 	int sock, kept = dup(3); /* whatever it is */
 
-	(void)state;
 	assert_non_null(mkdtemp(dir));
 	snprintf(path, sizeof(path), "%s/s", dir);
 	snprintf(other, sizeof(other), "%s/t", dir);

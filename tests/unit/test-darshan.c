@@ -63,7 +63,6 @@ static void a_trace_and_the_counters_of_a_run_have_the_same_bytes(void **state)
 	struct sl_darshan trace = sample("ior_hdf5_example.dxt.txt", &one_second);
 	struct sl_darshan counters = sample("ior_hdf5_example.parser.txt", &one_second);
 
-	(void)state;
 	assert_true(trace.dxt);
 	assert_false(counters.dxt);
 	assert_int_equal(trace.read_bytes, 4202504);
@@ -88,7 +87,6 @@ static void writing_and_reading_are_two_phases_when_the_gap_is_small(void **stat
 	const struct sl_darshan_options o = { .gap_s = 0.002 };
 	struct sl_darshan d = sample("ior_hdf5_example.parser.txt", &o);
 
-	(void)state;
 	assert_int_equal(d.n_phases, 2);
 	phase_is(&d, 0, 0.029974, 0.232174, 4195800);
 	phase_is(&d, 1, 0.238386, 0.286569, 4202504);
@@ -99,7 +97,6 @@ static void small_accesses_of_a_few_processes_are_counted(void **state)
 {
 	struct sl_darshan d = sample("sample-dxt-simple.dxt.txt", &one_second);
 
-	(void)state;
 	assert_int_equal(d.written_bytes, 4040);
 	assert_int_equal(d.read_bytes, 0);
 	assert_int_equal(d.procs, 16);
@@ -112,7 +109,6 @@ static void phases_of_a_long_run_become_iterations(void **state)
 	struct sl_darshan d = sample("worker.dxt.txt", &one_second);
 	struct sl_app app;
 
-	(void)state;
 	assert_int_equal(d.n_phases, 4);
 	assert_int_equal(d.read_bytes, 2075621);
 	assert_int_equal(d.written_bytes, 1202);
@@ -140,7 +136,6 @@ static void the_example_in_the_head_of_the_file_holds(void **state)
 					" X_POSIX 1 write 0 0 20 3.5 4.0 N/A\n",
 				   &one_second);
 
-	(void)state;
 	assert_int_equal(d.n_phases, 2);
 	phase_is(&d, 0, 2, 4, 30);
 	phase_is(&d, 1, 9, 10, 30);
@@ -158,7 +153,6 @@ static void a_short_access_inside_a_long_one_does_not_end_the_phase(void **state
 			  " X_POSIX 0 write 0 0 1 10.5 11\n",
 		     &one_second);
 
-	(void)state;
 	assert_int_equal(d.n_phases, 1);
 	phase_is(&d, 0, 0, 11, 3);
 	sl_darshan_free(&d);
@@ -169,7 +163,6 @@ static void mpi_io_counts_only_where_there_is_no_posix(void **state)
 	struct sl_darshan d =
 		good(HEAD " X_MPIIO 0 write 0 0 5 1 2\n X_POSIX 0 write 0 0 7 1 2\n", &one_second);
 
-	(void)state;
 	assert_int_equal(d.written_bytes, 7);
 	sl_darshan_free(&d);
 	d = good(HEAD " X_MPIIO 0 write 0 0 5 1 2\n", &one_second);
@@ -188,7 +181,6 @@ static void what_goes_to_the_terminal_is_no_io(void **state)
 		     "STDIO\t0\t2\tSTDIO_F_WRITE_END_TIMESTAMP\t5\t/a/log\t-\t-\n";
 	struct sl_darshan d = good(text, &one_second);
 
-	(void)state;
 	assert_int_equal(d.written_bytes, 4);
 	phase_is(&d, 0, 3, 5, 4);
 	sl_darshan_free(&d);
@@ -200,7 +192,6 @@ static void equal_iterations_keep_bytes_and_time(void **state)
 	struct sl_darshan d = good(HEAD " X_POSIX 0 write 0 0 100 2.0 7.0\n", &o);
 	struct sl_app app;
 
-	(void)state;
 	assert_int_equal(sl_darshan_app(&d, &app), 0);
 	assert_int_equal(app.iterations, 5);
 	assert_int_equal(app.compute_s.kind, SL_VARY_CONSTANT);
@@ -240,7 +231,6 @@ static void bad_text_is_refused_with_its_line(void **state)
 		  "f:4: the record of 7 before this line has bytes and no times" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		struct sl_darshan d;
 
@@ -256,7 +246,6 @@ static void a_log_itself_is_no_text(void **state)
 	static const char log[] = "\x05\0\0\0abc";
 	struct sl_darshan d;
 
-	(void)state;
 	assert_int_equal(sl_darshan_parse("f", log, sizeof(log), &one_second, &d, err, sizeof(err)),
 			 -EINVAL);
 	assert_non_null(strstr(err, "f:1: a zero byte"));

@@ -48,7 +48,6 @@ static void nothing_is_known_before_there_are_requests(void **state)
 	struct rig r = rig(0);
 	struct sl_access_pattern p = done(&r);
 
-	(void)state;
 	assert_int_equal(p.spatial, SL_ACCESS_UNKNOWN);
 	assert_int_equal(p.size, SL_ACCESS_NO_SIZE);
 	assert_int_equal(p.files, 0);
@@ -60,7 +59,6 @@ static void one_process_that_reads_on_is_contiguous(void **state)
 	struct rig r = rig(0);
 	struct sl_access_pattern p;
 
-	(void)state;
 	for (uint64_t i = 0; i < 5; i++)
 		add(&r, 7, 1, i * 4096, 4096);
 	p = done(&r);
@@ -78,7 +76,6 @@ static void equal_jumps_are_a_stride(void **state)
 	static const uint64_t at[] = { 0, 8, 16, 100, 108, 200, 208, 300 };
 	struct rig r = rig(0);
 
-	(void)state;
 	for (unsigned i = 0; i < 8; i++)
 		add(&r, 7, 1, at[i], 8);
 	assert_int_equal(done(&r).spatial, SL_ACCESS_STRIDED);
@@ -88,7 +85,6 @@ static void a_stride_may_go_backwards(void **state)
 {
 	struct rig r = rig(0);
 
-	(void)state;
 	for (uint64_t i = 0; i < 10; i++)
 		add(&r, 7, 1, (10 - i) * 10000, 100);
 	assert_int_equal(done(&r).spatial, SL_ACCESS_STRIDED);
@@ -99,7 +95,6 @@ static void jumps_of_all_lengths_are_random(void **state)
 	static const uint64_t at[] = { 500, 20, 910, 300, 70, 640, 130, 800 };
 	struct rig r = rig(0);
 
-	(void)state;
 	for (unsigned i = 0; i < 8; i++)
 		add(&r, 7, 1, at[i] * 4096, 4096);
 	assert_int_equal(done(&r).spatial, SL_ACCESS_RANDOM);
@@ -110,7 +105,6 @@ static void long_runs_are_contiguous_wherever_they_begin(void **state)
 	static const uint64_t at[] = { 500, 20, 910, 300, 70, 640, 130, 800 };
 	struct rig r = rig(0);
 
-	(void)state;
 	for (unsigned i = 0; i < 8; i++)
 		for (uint64_t k = 0; k < 4; k++)
 			add(&r, 7, 1, (at[i] << 30) + (k << 20), 1 << 20);
@@ -122,7 +116,6 @@ static void processes_of_one_file_are_told_apart(void **state)
 {
 	struct rig r = rig(0), one = rig(0);
 
-	(void)state;
 	for (uint64_t i = 0; i < 40; i++) {
 		add(&r, 7, i % 4, i * 4096, 4096);
 		add(&one, 7, 0, i * 4096, 4096);
@@ -135,7 +128,6 @@ static void threads_of_one_process_may_each_read_on(void **state)
 {
 	struct rig r = rig(0);
 
-	(void)state;
 	for (uint64_t i = 0; i < 200; i++)
 		add(&r, 7, 1, (i % 4 << 30) + i / 4 * 4096, 4096);
 	assert_int_equal(done(&r).spatial, SL_ACCESS_CONTIGUOUS);
@@ -146,7 +138,6 @@ static void requests_that_overtake_do_not_make_it_random(void **state)
 {
 	struct rig r = rig(0);
 
-	(void)state;
 	for (uint64_t i = 0; i < 300; i++)
 		add(&r, 7, 1, (i ^ 1) * 4096, 4096);
 	assert_int_equal(done(&r).spatial, SL_ACCESS_CONTIGUOUS);
@@ -157,7 +148,6 @@ static void most_files_decide(void **state)
 	struct rig r = rig(0);
 	struct sl_access_pattern p;
 
-	(void)state;
 	for (uint64_t i = 0; i < 20; i++) {
 		add(&r, 1, 1, i * 4096, 4096);
 		add(&r, 2, 1, i * 90000, 4096);
@@ -176,7 +166,6 @@ static void what_a_stream_does_now_replaces_what_it_did(void **state)
 	struct rig r = rig(0);
 	struct sl_access_pattern p;
 
-	(void)state;
 	for (uint64_t i = 0; i < 5000; i++)
 		add(&r, 1, 1, i * 4096, 4096);
 	for (uint64_t i = 0; i < 600; i++)
@@ -195,7 +184,6 @@ static void files_out_of_use_are_forgotten(void **state)
 	struct rig r = rig(0);
 	struct sl_access_pattern p;
 
-	(void)state;
 	for (uint64_t i = 0; i < 600; i++)
 		add(&r, i % 60, 1, i / 60 * 4096, 4096);
 	sl_access_get(r.a, &p);
@@ -213,7 +201,6 @@ static void pieces_that_come_together_are_one_call(void **state)
 	struct rig r = rig(8192);
 	struct sl_access_pattern p;
 
-	(void)state;
 	for (uint64_t i = 0; i < 400; i++) {
 		r.now += i % 8 ? 10 * US : 1000 * US;
 		add(&r, 1, 1, i * 8192, 8192);
@@ -228,7 +215,6 @@ static void pieces_waited_for_one_by_one_are_small(void **state)
 	struct rig r = rig(8192);
 	struct sl_access_pattern p;
 
-	(void)state;
 	for (uint64_t i = 0; i < 1000; i++) {
 		r.now += 100 * US + (sl_time)(i % 7) * US;
 		add(&r, 1, 1, i * 8192, 8192);
@@ -244,7 +230,6 @@ static void nonsense_is_survived(void **state)
 	uint64_t x = 1;
 	struct sl_access_pattern p;
 
-	(void)state;
 	for (unsigned i = 0; i < 100000; i++) {
 		x = x * 6364136223846793005 + 1442695040888963407;
 		r.now += (sl_time)(x >> 60) - 3; /* a clock that goes back at times */

@@ -23,7 +23,6 @@ static void the_first_access_seeks_and_the_one_that_goes_on_does_not(void **stat
 {
 	struct sl_device d;
 
-	(void)state;
 	sl_device_init(&d, &round_model);
 	assert_int_equal(sl_device_submit(&d, SL_READ, 1, 0, 100, 0), 300 + 5000 + 1000);
 	assert_int_equal(sl_device_submit(&d, SL_READ, 1, 100, 50, 6300), 6300 + 300 + 500);
@@ -37,7 +36,6 @@ static void going_back_or_skipping_ahead_seeks(void **state)
 {
 	struct sl_device d;
 
-	(void)state;
 	sl_device_init(&d, &round_model);
 	sl_device_submit(&d, SL_READ, 1, 0, 100, 0);
 	sl_device_submit(&d, SL_READ, 1, 0, 100, 0);
@@ -52,7 +50,6 @@ static void reads_and_writes_have_their_own_bandwidth_and_seek(void **state)
 {
 	struct sl_device d;
 
-	(void)state;
 	sl_device_init(&d, &round_model);
 	assert_int_equal(sl_device_submit(&d, SL_WRITE, 1, 0, 100, 0), 300 + 7000 + 2000);
 	/* A read may go on where a write ended. */
@@ -63,7 +60,6 @@ static void what_is_sent_while_it_is_busy_starts_afterwards(void **state)
 {
 	struct sl_device d;
 
-	(void)state;
 	sl_device_init(&d, &round_model);
 	sl_device_submit(&d, SL_READ, 1, 0, 100, 0);
 	assert_int_equal(sl_device_submit(&d, SL_READ, 1, 100, 100, 1), 6300 + 1300);
@@ -73,7 +69,6 @@ static void idle_time_is_not_busy_time(void **state)
 {
 	struct sl_device d;
 
-	(void)state;
 	sl_device_init(&d, &round_model);
 	sl_device_submit(&d, SL_READ, 1, 0, 100, 0);
 	assert_int_equal(sl_device_submit(&d, SL_READ, 1, 100, 100, 50000), 51300);
@@ -84,7 +79,6 @@ static void a_bare_head_seeks_at_every_change_of_file(void **state)
 {
 	struct sl_device d;
 
-	(void)state;
 	sl_device_init(&d, &round_model);
 	for (uint64_t i = 0; i < 8; i++)
 		sl_device_submit(&d, SL_READ, i % 2, i / 2 * 100, 100, 0);
@@ -96,7 +90,6 @@ static void as_many_files_as_streams_are_read_side_by_side(void **state)
 	struct sl_device_model m = round_model;
 	struct sl_device d;
 
-	(void)state;
 	m.streams = 3;
 	sl_device_init(&d, &m);
 	for (uint64_t i = 0; i < 30; i++)
@@ -109,7 +102,6 @@ static void one_file_more_than_streams_drives_out_the_least_recently_used(void *
 	struct sl_device_model m = round_model;
 	struct sl_device d;
 
-	(void)state;
 	m.streams = 2;
 	sl_device_init(&d, &m);
 	sl_device_submit(&d, SL_READ, 1, 0, 100, 0);
@@ -127,7 +119,6 @@ static void a_part_of_a_nanosecond_counts_as_a_whole_one(void **state)
 {
 	struct sl_device_model m = round_model;
 
-	(void)state;
 	m.bps[SL_READ] = 3000000000;
 	assert_int_equal(sl_device_cost_ns(&m, SL_READ, 1, 0), 300 + 1);
 	assert_int_equal(sl_device_cost_ns(&m, SL_READ, 3, 0), 300 + 1);
@@ -138,7 +129,6 @@ static void the_largest_request_does_not_overflow(void **state)
 {
 	struct sl_device_model m = round_model;
 
-	(void)state;
 	m.bps[SL_READ] = 1000000;
 	assert_int_equal(sl_device_cost_ns(&m, SL_READ, SL_MAX_LENGTH, 0),
 			 300 + (INT64_C(1) << 40) * 1000);
@@ -155,7 +145,6 @@ static int64_t ratio(const char *name, uint32_t op, uint64_t bytes)
 
 static void presets_have_the_ratios_of_table_1(void **state)
 {
-	(void)state;
 	assert_in_range(ratio("hdd", SL_READ, 32768), 3891, 4068);
 	assert_in_range(ratio("hdd", SL_WRITE, 32768), 1512, 2129);
 	assert_in_range(ratio("raid", SL_READ, 32768), 2540, 2551);
@@ -168,7 +157,6 @@ static void the_example_of_the_source_is_right(void **state)
 {
 	const struct sl_device_model *m = sl_device_find("hdd");
 
-	(void)state;
 	assert_int_equal(sl_device_cost_ns(m, SL_READ, 65536, 1), 50000 + 12600000 + 546134);
 	assert_int_equal(sl_device_cost_ns(m, SL_READ, 65536, 0), 596134);
 }
@@ -178,7 +166,6 @@ static void presets_are_found_by_name_and_are_sound(void **state)
 	const struct sl_device_model *m;
 	unsigned i;
 
-	(void)state;
 	for (i = 0; (m = sl_device_preset(i)); i++) {
 		assert_ptr_equal(sl_device_find(m->name), m);
 		assert_true(m->bps[SL_READ] >= 1000000 && m->bps[SL_WRITE] >= 1000000);
@@ -200,7 +187,6 @@ static void the_clusters_of_the_paper_have_its_ratios_exactly(void **state)
 		      { "suno", 2546, 817 },
 		      { "edel", 237, 66 } };
 
-	(void)state;
 	for (unsigned i = 0; i < 4; i++) {
 		assert_in_range(ratio(table[i].name, SL_READ, 8192), table[i].read - 1,
 				table[i].read);
@@ -215,7 +201,6 @@ static void a_queue_overlaps_preparation_but_not_the_bytes(void **state)
 	struct sl_device_model m = round_model;
 	struct sl_device d;
 
-	(void)state;
 	m.depth = 2;
 	sl_device_init(&d, &m);
 	assert_int_equal(sl_device_submit(&d, SL_READ, 1, 0, 100, 0), 6300);

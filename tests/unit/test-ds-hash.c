@@ -106,14 +106,12 @@ static void the_table_is_at_most_half_full_and_a_power_of_two(void **state)
 	static const uint32_t n[] = { 0, 1, 2, 3, 4, 5, 1000, 1024, 1025, UINT32_C(1) << 31 };
 	static const uint64_t places[] = { 1, 2, 4, 8, 8, 16, 2048, 2048, 4096, UINT64_C(1) << 32 };
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(n) / sizeof(n[0]); i++)
 		assert_true(sl_hash_size(n[i]) == places[i] * sizeof(struct sl_hash_entry));
 }
 
 static void a_table_for_nothing_finds_nothing(void **state)
 {
-	(void)state;
 	world_open(&world, 0);
 	for (uint32_t i = 0; i < 100; i++)
 		assert_int_equal(sl_hash_get(&world.hash, i, i), SL_HASH_NONE);
@@ -126,7 +124,6 @@ static void a_table_for_one_holds_any_one_key(void **state)
 	static const uint64_t a[] = { 0, 1, UINT64_C(1) << 63, UINT64_MAX };
 	static const uint32_t b[] = { 0, 1, UINT32_C(1) << 31, UINT32_MAX };
 
-	(void)state;
 	world_open(&world, 1);
 	for (unsigned i = 0; i < 16; i++) {
 		struct pair p = { a[i / 4], b[i % 4], SL_HASH_NONE };
@@ -145,7 +142,6 @@ static void a_table_for_one_holds_any_one_key(void **state)
 
 static void both_halves_of_the_key_count(void **state)
 {
-	(void)state;
 	world_open(&world, 4);
 	sl_hash_put(&world.hash, 1, 2, 12);
 	sl_hash_put(&world.hash, 2, 1, 21);
@@ -167,7 +163,6 @@ static void every_order_of_removal_from_small_clusters_is_right(void **state)
 {
 	struct world *w = &world;
 
-	(void)state;
 	world_open(w, 4);
 	for (uint32_t i = 0; i < 12; i++)
 		w->pair[i] = (struct pair){ i, 7, SL_HASH_NONE };
@@ -256,7 +251,6 @@ static void run_mix(uint32_t n, unsigned kind, unsigned operations, unsigned eve
 
 static void random_operations_agree_with_a_plain_array(void **state)
 {
-	(void)state;
 	for (unsigned kind = 0; kind < KINDS; kind++) {
 		for (uint32_t n = 1; n <= 32; n++)
 			run_mix(n, kind, 2000, 1);
@@ -296,7 +290,6 @@ static void usual_kinds_of_keys_spread_evenly(void **state)
 {
 	struct world *w = &world;
 
-	(void)state;
 	for (unsigned kind = 0; kind < KINDS; kind++) {
 		uint64_t looked;
 
@@ -317,7 +310,6 @@ static void keys_a_power_of_two_apart_spread_evenly(void **state)
 {
 	struct world *w = &world;
 
-	(void)state;
 	for (unsigned shift = 0; shift <= 54; shift++) {
 		uint64_t looked;
 

@@ -130,7 +130,6 @@ static void take(struct world *w, uint32_t id)
 
 static void a_heap_of_no_ids_is_empty(void **state)
 {
-	(void)state;
 	world_open(&world, 0, 0);
 	assert_null(sl_heap_top(&world.heap));
 	world_close(&world, 0);
@@ -138,7 +137,6 @@ static void a_heap_of_no_ids_is_empty(void **state)
 
 static void an_empty_heap_has_no_top_and_ignores_a_removal(void **state)
 {
-	(void)state;
 	world_open(&world, 3, 0);
 	assert_null(sl_heap_top(&world.heap));
 	take(&world, 1);
@@ -152,7 +150,6 @@ static void an_empty_heap_has_no_top_and_ignores_a_removal(void **state)
 
 static void four_brothers_share_a_cache_line_wherever_the_memory_begins(void **state)
 {
-	(void)state;
 	for (size_t skew = 0; skew < 64; skew += 16) {
 		world_open(&world, 20, skew);
 		assert_int_equal((uintptr_t)&world.heap.entry[1] % 64, 0);
@@ -162,7 +159,6 @@ static void four_brothers_share_a_cache_line_wherever_the_memory_begins(void **s
 
 static void equal_keys_come_out_by_id(void **state)
 {
-	(void)state;
 	world_open(&world, 50, 0);
 	for (uint32_t i = 0; i < 50; i++)
 		set(&world, i * 7 % 50, 42);
@@ -176,7 +172,6 @@ static void equal_keys_come_out_by_id(void **state)
 
 static void the_greatest_key_is_a_key_like_any_other(void **state)
 {
-	(void)state;
 	world_open(&world, 9, 0);
 	for (uint32_t i = 9; i-- > 0;)
 		set(&world, i, UINT64_MAX);
@@ -195,7 +190,6 @@ static void the_example_in_the_source_holds(void **state)
 	static const uint64_t key[6] = { 10, 20, 30, 40, 50, 15 };
 	static const uint32_t place[6] = { 5, 0, 2, 3, 4, 1 };
 
-	(void)state;
 	world_open(&world, 6, 0);
 	for (uint32_t i = 0; i < 6; i++)
 		set(&world, i, key[i]);
@@ -212,7 +206,6 @@ static void the_example_in_the_source_holds(void **state)
 /* All sequences of keys 0..3 for up to 6 ids, then one id changed to any key or removed. */
 static void every_small_heap_and_every_change_of_it_is_right(void **state)
 {
-	(void)state;
 	for (uint32_t n = 1; n <= 6; n++) {
 		for (uint32_t code = 0; code < 1U << (2 * n); code++) {
 			for (uint32_t id = 0; id < n; id++) {
@@ -264,7 +257,6 @@ static void run_mix(uint32_t n, uint64_t keys, unsigned operations, unsigned eve
 
 static void random_operations_agree_with_a_plain_array(void **state)
 {
-	(void)state;
 	for (uint32_t n = 1; n <= 40; n++)
 		run_mix(n, n, 5000, 1, n % 4 * 16);
 	run_mix(30, 0, 20000, 1, 0);
@@ -272,7 +264,6 @@ static void random_operations_agree_with_a_plain_array(void **state)
 
 static void random_operations_on_thousands_agree_with_a_plain_array(void **state)
 {
-	(void)state;
 	run_mix(LIMIT, UINT64_C(1) << 40, 200000, 200, 16);
 	run_mix(LIMIT, 100, 200000, 200, 48);
 }
@@ -281,7 +272,6 @@ static void a_full_heap_comes_out_sorted(void **state)
 {
 	struct world *w = &world;
 
-	(void)state;
 	world_open(w, LIMIT, 32);
 	for (uint32_t i = 0; i < LIMIT; i++)
 		set(w, i, rnd(w) % 1000);

@@ -39,7 +39,6 @@ static void a_new_list_is_empty(void **state)
 {
 	struct sl_list head;
 
-	(void)state;
 	sl_list_init(&head);
 	assert_true(sl_list_empty(&head));
 	assert_true(holds(&head, NULL, 0));
@@ -49,7 +48,6 @@ static void the_front_comes_before_the_back(void **state)
 {
 	struct sl_list head, n[4];
 
-	(void)state;
 	sl_list_init(&head);
 	sl_list_push_back(&head, &n[0]);
 	assert_true(holds(&head, (struct sl_list *[]){ &n[0] }, 1));
@@ -63,7 +61,6 @@ static void a_removed_node_may_be_removed_again(void **state)
 {
 	struct sl_list head, n[3];
 
-	(void)state;
 	sl_list_init(&head);
 	for (unsigned i = 0; i < 3; i++)
 		sl_list_push_back(&head, &n[i]);
@@ -80,7 +77,6 @@ static void a_replacement_stands_where_the_old_node_stood(void **state)
 {
 	struct sl_list head, n[3], other;
 
-	(void)state;
 	sl_list_init(&head);
 	for (unsigned i = 0; i < 3; i++)
 		sl_list_push_back(&head, &n[i]);
@@ -93,7 +89,6 @@ static void an_only_node_can_be_replaced(void **state)
 {
 	struct sl_list head, n, other;
 
-	(void)state;
 	sl_list_init(&head);
 	sl_list_push_front(&head, &n);
 	sl_list_replace(&n, &other);
@@ -104,7 +99,6 @@ static void the_container_of_a_link_is_found(void **state)
 {
 	struct item item = { .number = 17 };
 
-	(void)state;
 	assert_ptr_equal(sl_container(&item.link, struct item, link), &item);
 	assert_int_equal(sl_container(&item.link, struct item, link)->number, 17);
 }
@@ -121,7 +115,6 @@ static void random_operations_agree_with_an_array(void **state)
 	struct sl_list head, n[NODES], *want[NODES] = { NULL };
 	unsigned count = 0;
 
-	(void)state;
 	sl_list_init(&head);
 	for (unsigned i = 0; i < NODES; i++)
 		sl_list_init(&n[i]);

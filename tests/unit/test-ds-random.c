@@ -18,7 +18,6 @@ static void the_numbers_are_those_of_splitmix64(void **state)
 						 UINT64_C(9817491932198370423) };
 	uint64_t a = 0, b = 1234567;
 
-	(void)state;
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(sl_splitmix64(&a), from_0[i]);
 		assert_int_equal(sl_splitmix64(&b), from_1234567[i]);
@@ -30,7 +29,6 @@ static void a_unit_is_below_1_and_even(void **state)
 	uint64_t x = 7;
 	double sum = 0;
 
-	(void)state;
 	for (int i = 0; i < 100000; i++) {
 		double u = sl_splitmix64_unit(&x);
 

@@ -220,7 +220,6 @@ static void an_empty_tree_has_nothing(void **state)
 {
 	struct sl_tree_pos pos;
 
-	(void)state;
 	world_init(&world, 0);
 	check_tree(&world);
 	check_walks(&world);
@@ -234,7 +233,6 @@ static void one_node_is_its_own_first_and_last(void **state)
 {
 	struct sl_node n;
 
-	(void)state;
 	world_init(&world, 0);
 	insert(&world, &n, 5, 9);
 	check_tree(&world);
@@ -252,7 +250,6 @@ static void equal_keys_keep_the_order_of_insertion(void **state)
 	struct sl_tree_pos pos;
 	const struct sl_node *at;
 
-	(void)state;
 	world_init(&world, 0);
 	for (unsigned i = 0; i < 20; i++)
 		insert(&world, &n[i], 7, 8);
@@ -271,7 +268,6 @@ static void intervals_that_only_touch_do_not_overlap(void **state)
 {
 	struct sl_node n[4];
 
-	(void)state;
 	world_init(&world, 0);
 	/* The example at the head of tree.c. */
 	insert(&world, &n[0], 2, 9);
@@ -291,7 +287,6 @@ static void rekey_moves_a_node_only_when_it_must(void **state)
 {
 	struct sl_node n[3];
 
-	(void)state;
 	world_init(&world, 0);
 	for (unsigned i = 0; i < 3; i++)
 		insert(&world, &n[i], 10 * i, 10 * i + 5);
@@ -333,7 +328,6 @@ static void every_order_of_five_in_and_five_out_is_right(void **state)
 	unsigned in[5] = { 0, 1, 2, 3, 4 };
 	struct sl_node n[5];
 
-	(void)state;
 	do {
 		unsigned out[5] = { 0, 1, 2, 3, 4 };
 
@@ -356,7 +350,6 @@ static void any_one_of_up_to_70_can_go(void **state)
 {
 	struct sl_node n[70];
 
-	(void)state;
 	/* Three shapes: sorted, reverse, and inside out. */
 	for (unsigned shape = 0; shape < 3; shape++) {
 		for (unsigned size = 1; size <= 70; size++) {
@@ -447,26 +440,22 @@ static void run_mix(const struct mix *m)
 
 static void random_operations_on_few_nodes_agree_with_a_sorted_array(void **state)
 {
-	(void)state;
 	for (unsigned n = 1; n <= 12; n++)
 		run_mix(&(struct mix){ 8, 4, n, 10000, 1 });
 }
 
 static void random_operations_with_many_equal_keys_agree_with_a_sorted_array(void **state)
 {
-	(void)state;
 	run_mix(&(struct mix){ 10, 3, 60, 100000, 1 });
 }
 
 static void random_operations_with_long_intervals_agree_with_a_sorted_array(void **state)
 {
-	(void)state;
 	run_mix(&(struct mix){ 1000, 800, 100, 100000, 1 });
 }
 
 static void random_operations_on_thousands_agree_with_a_sorted_array(void **state)
 {
-	(void)state;
 	run_mix(&(struct mix){ UINT64_C(1) << 40, UINT64_C(1) << 28, LIMIT, 100000, 100 });
 }
 

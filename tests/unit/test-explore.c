@@ -41,7 +41,6 @@ static void parse(const char *text, struct explore_spec *s)
 
 static void the_quantiles_are_those_of_student(void **state)
 {
-	(void)state;
 	near_to(stat_student(1, 0.90), 6.3138, 0.0001);
 	near_to(stat_student(2, 0.95), 4.3027, 0.0001);
 	near_to(stat_student(7, 0.90), 1.8946, 0.0001);
@@ -61,7 +60,6 @@ static void a_cell_is_run_until_its_mean_is_known(void **state)
 	struct explore_spec s;
 	struct explore_cell c = { .kernel = &k };
 
-	(void)state;
 	explore_init(&s);
 	/* Half the interval is 1.8946 * 0.3 / sqrt(8): 10.05 % of the mean. */
 	for (int i = 0; i < 8; i++) {
@@ -85,7 +83,6 @@ static void a_run_that_was_cut_off_counts_by_its_bytes(void **state)
 	struct explore_spec s;
 	struct explore_cell c = { .kernel = &k };
 
-	(void)state;
 	explore_init(&s);
 	add(&c, 1, 1000); /* half of all */
 	add(&c, 3, 2000);
@@ -107,7 +104,6 @@ static void lists_of_a_kernel_are_combined(void **state)
 	static const char *const names[] = { "a-read-1p", "a-read-2p", "a-write-1p", "a-write-2p" };
 	struct explore_spec s;
 
-	(void)state;
 	parse(four, &s);
 	assert_int_equal(s.n_kernels, 4);
 	for (int i = 0; i < 4; i++) {
@@ -129,7 +125,6 @@ static void direct_access_has_one_cell_and_nodes_one_for_each_order(void **state
 	struct explore e;
 	uint32_t numbers[64], seen = 0;
 
-	(void)state;
 	parse(four, &s);
 	assert_int_equal(explore_cells(&e, &s, true), CLI_OK);
 	assert_int_equal(e.n_cells, 2 * 4 * (1 + 3));
@@ -170,7 +165,6 @@ static void the_ratio_is_of_the_requests_that_a_device_gets(void **state)
 	struct explore_spec s;
 	struct explore e;
 
-	(void)state;
 	parse(text, &s);
 	assert_int_equal(explore_cells(&e, &s, true), CLI_OK);
 	near_to(explore_ratio(&e, &e.cell[0]), 21.29, 0.005);
@@ -189,7 +183,6 @@ static void files_are_not_written_on_after_an_interruption(void **state)
 	char path[PATH_MAX + 64];
 	struct stat st;
 
-	(void)state;
 	assert_non_null(t);
 	strcpy(t->dir, "/tmp/test-explore-XXXXXX");
 	assert_non_null(mkdtemp(t->dir));

@@ -42,7 +42,6 @@ static struct sl_fd *manage(int fd, uint64_t ino)
 
 static int setup(void **state)
 {
-	(void)state;
 	sl_fd_forget_range(0, UINT32_MAX);
 	atomic_store(&closes, 0);
 	return 0;
@@ -53,7 +52,6 @@ static void a_number_never_seen_is_unknown_and_beyond_the_table_passes(void **st
 	struct sl_fd *e;
 	uint64_t ticket;
 
-	(void)state;
 	assert_int_equal(sl_fd_hold(5, &e), SL_FD_UNKNOWN);
 	assert_false(sl_fd_passes(5));
 	assert_int_equal(sl_fd_hold(-1, &e), SL_FD_PASS);
@@ -70,7 +68,6 @@ static void what_was_settled_is_found_until_it_is_forgotten(void **state)
 	struct sl_fd *e = manage(5, 77), *again;
 	uint64_t ticket;
 
-	(void)state;
 	sl_fd_release(e);
 	assert_int_equal(sl_fd_hold(5, &again), SL_FD_MANAGED);
 	assert_ptr_equal(again, e);
@@ -94,7 +91,6 @@ static void who_holds_an_entry_can_see_that_its_number_was_closed(void **state)
 {
 	struct sl_fd *e = manage(5, 77);
 
-	(void)state;
 	assert_true(e->remote.still(&e->remote));
 	sl_fd_forget(6);
 	assert_true(e->remote.still(&e->remote));
@@ -110,7 +106,6 @@ static void only_what_was_settled_as_such_passes(void **state)
 	struct sl_fd *e;
 	uint64_t ticket;
 
-	(void)state;
 	assert_true(sl_fd_claim(5, &e, &ticket));
 	assert_false(sl_fd_passes(5));
 	assert_true(sl_fd_settle(e, ticket, SL_FD_PASS, NULL));
@@ -124,7 +119,6 @@ static void a_number_is_claimed_by_one_at_a_time(void **state)
 	struct sl_fd *e, *other;
 	uint64_t ticket, ticket2;
 
-	(void)state;
 	assert_true(sl_fd_claim(5, &e, &ticket));
 	assert_false(sl_fd_claim(5, &other, &ticket2));
 	assert_int_equal(sl_fd_hold(5, &other), SL_FD_BUSY);
@@ -139,7 +133,6 @@ static void a_number_closed_while_it_was_looked_at_is_unknown(void **state)
 	struct sl_fd *e;
 	uint64_t ticket;
 
-	(void)state;
 	assert_true(sl_fd_claim(5, &e, &ticket));
 	sl_fd_forget(5);
 	assert_false(sl_fd_settle(e, ticket, SL_FD_MANAGED, &r));
@@ -152,7 +145,6 @@ static void a_close_during_calls_reaches_the_node_after_the_last_of_them(void **
 	struct sl_fd *e = manage(5, 9), *other;
 	uint64_t ticket;
 
-	(void)state;
 	assert_int_equal(sl_fd_hold(5, &other), SL_FD_MANAGED);
 	sl_fd_forget(5);
 	sl_fd_forget(5);
@@ -171,7 +163,6 @@ static void a_range_is_forgotten_across_chunks_that_do_not_exist(void **state)
 {
 	struct sl_fd *e;
 
-	(void)state;
 	sl_fd_release(manage(3, 1));
 	sl_fd_release(manage(4, 2));
 	sl_fd_release(manage(1023, 3));
@@ -207,7 +198,6 @@ static void a_forked_child_knows_nothing_and_is_not_hindered_by_what_was_under_w
 	uint64_t ticket, ticket2;
 	pid_t pid;
 
-	(void)state;
 	assert_true(sl_fd_claim(6, &claimed, &ticket));
 	pid = fork();
 	if (pid == 0) {
@@ -257,7 +247,6 @@ static void a_vforked_child_changes_nothing_for_its_parent(void **state)
 	struct sl_fd *e;
 	pid_t pid;
 
-	(void)state;
 	sl_fd_release(manage(5, 1));
 	/* Not vfork() itself: the thread sanitizer makes a fork of that. */
 	pid = clone(vforked, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD, NULL);
@@ -301,7 +290,6 @@ static void threads_that_use_and_close_one_number_do_not_disturb_each_other(void
 	pthread_t threads[THREADS];
 	struct sl_fd *e;
 
-	(void)state;
 	for (int i = 0; i < THREADS; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, contender, NULL), 0);
 	for (int i = 0; i < THREADS; i++)

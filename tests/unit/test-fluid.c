@@ -39,7 +39,6 @@ static void worked_example_of_the_file(void **state)
 	struct sl_fluid *f = fluid(cap, 3, 10);
 	uint32_t id;
 
-	(void)state;
 	sl_fluid_start(f, 0, 6);
 	sl_fluid_start(f, 1, 8);
 	sl_fluid_start(f, 2, 8);
@@ -61,7 +60,6 @@ static void a_class_is_capped_and_open_again(void **state)
 	struct sl_fluid *f = fluid(cap, 4, 12);
 	uint32_t id;
 
-	(void)state;
 	/* 4 and 8; then four times 3; then 4 and 4 and 4. */
 	sl_fluid_start(f, 0, 100);
 	sl_fluid_start(f, 1, 1000);
@@ -93,7 +91,6 @@ static void all_below_their_caps_is_less_than_the_capacity(void **state)
 	struct sl_fluid *f = fluid(cap, 3, 100);
 	uint32_t id;
 
-	(void)state;
 	for (uint32_t i = 0; i < 3; i++)
 		sl_fluid_start(f, i, 6);
 	near(sl_fluid_settle(f), 2);
@@ -112,7 +109,6 @@ static void capacity_can_change(void **state)
 	static const double cap[] = { 4, INFINITY };
 	struct sl_fluid *f = fluid(cap, 2, 12);
 
-	(void)state;
 	sl_fluid_start(f, 0, 40);
 	sl_fluid_start(f, 1, 80);
 	near(sl_fluid_settle(f), 10);
@@ -134,7 +130,6 @@ static void clocks_that_are_set_back_change_nothing(void **state)
 	double s = 0;
 	uint32_t id;
 
-	(void)state;
 	sl_fluid_start(f, 0, 1);
 	sl_fluid_start(f, 1, 9);
 	for (int i = 0; i < 100000; i++) {
@@ -157,7 +152,6 @@ static void many_classes_are_found_in_order(void **state)
 	struct sl_fluid *f;
 	uint32_t id;
 
-	(void)state;
 	assert_non_null(cap);
 	for (uint32_t i = 0; i < N; i++)
 		cap[i] = N - i; /* the other way round */

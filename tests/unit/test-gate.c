@@ -39,7 +39,6 @@ static char path[64];
 
 static int make(void **state)
 {
-	(void)state;
 	snprintf(path, sizeof(path), "/tmp/sluice-test-gate-XXXXXX");
 	close(mkstemp(path));
 	return chmod(path, 0700);
@@ -47,7 +46,6 @@ static int make(void **state)
 
 static int end(void **state)
 {
-	(void)state;
 	return unlink(path);
 }
 
@@ -115,7 +113,6 @@ static void ordinary_programs(void **state)
 {
 	struct made m = made_with(GLIBC);
 
-	(void)state;
 	assert_int_equal(look_at(&m, sizeof(m)), GATE_NONE);
 	add_library(&m, "libm.so.6");
 	assert_int_equal(look_at(&m, sizeof(m)), GATE_NONE);
@@ -125,7 +122,6 @@ static void programs_that_need_one(void **state)
 {
 	struct made m = made_with(NULL);
 
-	(void)state;
 	assert_int_equal(look_at(&m, sizeof(m)), GATE_STATIC);
 	m = made_with("/bin/sh"); /* a loader that is not glibc's */
 	assert_int_equal(look_at(&m, sizeof(m)), GATE_FOREIGN);
@@ -170,7 +166,6 @@ static void programs_that_exec_refuses(void **state)
 	bool emulates = access("/proc/sys/fs/binfmt_misc/status", F_OK) == 0;
 	struct made m = made_with("/nonexistent/loader");
 
-	(void)state;
 	assert_int_equal(look_at(&m, sizeof(m)), GATE_ABSENT);
 	m = made_with(GLIBC);
 	m.e.e_machine = EM_RISCV;
@@ -186,7 +181,6 @@ static void broken_files(void **state)
 	struct made m = made_with(GLIBC);
 	unsigned seed = 1;
 
-	(void)state;
 	assert_int_equal(gate_look("/nonexistent", true), GATE_ABSENT);
 	assert_int_equal(gate_look("/", true), GATE_ABSENT);
 	assert_int_equal(look_at("", 0), GATE_ABSENT);
@@ -211,7 +205,6 @@ static void scripts(void **state)
 	struct made m = made_with(NULL);
 	int fd = mkstemp(inner);
 
-	(void)state;
 	assert_int_equal(write(fd, &m, sizeof(m)), sizeof(m));
 	close(fd);
 	assert_int_equal(chmod(inner, 0700), 0);
@@ -228,7 +221,6 @@ static void privileged_programs(void **state)
 {
 	struct made m = made_with(NULL);
 
-	(void)state;
 	look_at(&m, sizeof(m));
 	if (chown(path, getuid() + 1, getgid()))
 		skip(); /* not root */
@@ -245,7 +237,6 @@ static void calls(void **state)
 {
 	bool small = true;
 
-	(void)state;
 	assert_int_equal(gate_call_of(ARCH, SYS_pwrite64, &small)->class, GATE_DATA);
 	assert_int_equal(gate_call_of(ARCH, SYS_pwrite64, &small)->offset, 4);
 	assert_int_equal(gate_call_of(ARCH, SYS_pwrite64, &small)->op, SL_WRITE);
@@ -291,7 +282,6 @@ static int state_behind(unsigned options)
 
 static void states(void **state)
 {
-	(void)state;
 	if (state_behind(0) < 0)
 		skip();
 	assert_int_equal(state_behind(0), GATE_ON);
@@ -330,7 +320,6 @@ static void reads_of_the_loader(void **state)
 {
 	const size_t more = (size_t)1 << 32;
 
-	(void)state;
 	if (state_behind(0) < 0)
 		skip();
 	read_behind(0, 832, 0, true);
@@ -389,7 +378,6 @@ static int put_on_with(int living)
 
 static void keepers_that_die(void **state)
 {
-	(void)state;
 	if (state_behind(0) < 0)
 		skip();
 	assert_int_equal(put_on_with(0), GATE_OFF);
@@ -410,7 +398,6 @@ static void is_inside(const char *line, const char *file, const char *inside)
 
 static void paths_inside_of_mounts(void **state)
 {
-	(void)state;
 	is_inside("36 35 98:0 / / rw - ext4 /dev/a rw\n", "/a/f", "/a/f");
 	is_inside("36 35 98:0 /a /data rw - ext4 /dev/a rw\n", "/data/f", "/a/f");
 	is_inside("36 35 98:0 /a /data rw - ext4 /dev/a rw\n", "/data", "/a");
@@ -434,7 +421,6 @@ static void paths_of_metadata_calls(void **state)
 {
 	char out[GATE_PATH], base[4096], text[4097];
 
-	(void)state;
 	is_path("/a/b", "c", "/a/b/c");
 	is_path("/a/b", "../c//./d/", "/a/c/d");
 	is_path("/a/b", "/c/..", "/");

@@ -51,7 +51,6 @@ static double load(const struct sl_scenario *s)
 
 static void each_kind_can_be_written_and_read_again(void **state)
 {
-	(void)state;
 	for (int kind = 0; kind < SL_GENERATE_KINDS; kind++) {
 		struct sl_scenario s, again;
 		struct sl_generate g;
@@ -78,7 +77,6 @@ static void equal_seeds_make_equal_scenarios_and_others_do_not(void **state)
 	struct sl_generate g;
 	char *ta, *tb, *tc;
 
-	(void)state;
 	sl_generate_defaults(&g, SL_GENERATE_INTREPID);
 	a = make(&g);
 	b = make(&g);
@@ -102,7 +100,6 @@ static void iosets_is_the_experiment_of_the_report(void **state)
 	struct sl_scenario s;
 	struct sl_generate g;
 
-	(void)state;
 	sl_generate_defaults(&g, SL_GENERATE_IOSETS);
 	s = make(&g);
 	assert_int_equal(s.n_apps, 16);
@@ -126,7 +123,6 @@ static void errors_of_hints_are_half_or_half_as_much_again_and_both_occur(void *
 	struct sl_scenario s;
 	struct sl_generate g;
 
-	(void)state;
 	sl_generate_defaults(&g, SL_GENERATE_IOSETS);
 	g.hint_error = 1;
 	g.low = 999;
@@ -148,7 +144,6 @@ static void persched_sets_have_the_upper_bounds_of_their_paper(void **state)
 	static const double bound[] = { 0.172, 0.334, 0.495, 0.656, 0.816,
 					0.818, 0.827, 0.977, 0.979, 0.988 };
 
-	(void)state;
 	for (unsigned set = 1; set <= 10; set++) {
 		struct sl_scenario s;
 		struct sl_generate g;
@@ -170,7 +165,6 @@ static void persched_sets_have_the_upper_bounds_of_their_paper(void **state)
 
 static void the_machine_is_filled_by_applications_within_their_classes(void **state)
 {
-	(void)state;
 	for (uint64_t seed = 1; seed <= 50; seed++) {
 		struct sl_generate g;
 		struct sl_scenario s;
@@ -202,7 +196,6 @@ static void the_io_ratio_is_met_on_average_and_spreads_to_twice_itself(void **st
 	struct sl_generate g;
 	uint32_t n = 0;
 
-	(void)state;
 	sl_generate_defaults(&g, SL_GENERATE_MIRA);
 	g.io_ratio = 0.35;
 	for (g.seed = 1; g.seed <= 200; g.seed++) {
@@ -224,7 +217,6 @@ static void applications_end_together_when_each_is_alone(void **state)
 	struct sl_scenario s;
 	double longest = 0;
 
-	(void)state;
 	sl_generate_defaults(&g, SL_GENERATE_MIX);
 	s = make(&g);
 	for (uint32_t i = 0; i < s.n_apps; i++)
@@ -244,7 +236,6 @@ static void a_load_is_met_exactly_where_it_can_be(void **state)
 	struct sl_generate g;
 	struct sl_scenario s;
 
-	(void)state;
 	sl_generate_defaults(&g, SL_GENERATE_INTREPID);
 	g.load = 1.5;
 	s = make(&g);
@@ -263,7 +254,6 @@ static void variation_keeps_the_mean(void **state)
 	struct sl_generate g;
 	struct sl_scenario s, v;
 
-	(void)state;
 	sl_generate_defaults(&g, SL_GENERATE_INTREPID);
 	s = make(&g);
 	g.vary_compute = 0.3;
@@ -285,7 +275,6 @@ static void the_burst_buffer_is_there_when_asked_for(void **state)
 	struct sl_generate g;
 	struct sl_scenario s;
 
-	(void)state;
 	sl_generate_defaults(&g, SL_GENERATE_MIRA);
 	s = make(&g);
 	near_by(s.platform.buffer_bytes, 0, 0);
@@ -301,7 +290,6 @@ static void what_cannot_be_made_is_refused(void **state)
 	struct sl_generate g;
 	struct sl_scenario s;
 
-	(void)state;
 	sl_generate_defaults(&g, SL_GENERATE_INTREPID);
 	g.apps[SL_APP_LARGE] = 40;
 	assert_int_equal(sl_generate(&g, &s, err, sizeof(err)), -EINVAL);

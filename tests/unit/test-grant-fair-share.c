@@ -6,7 +6,6 @@ static void a_job_alone_gets_what_it_can_use(void **state)
 {
 	struct grant g;
 
-	(void)state;
 	grant_open(&g, &sl_grant_fair_share, 10, END);
 	grant_add(&g, 7);
 	grant_expect(&g, 7);
@@ -21,7 +20,6 @@ static void what_one_cannot_use_goes_to_the_others(void **state)
 {
 	struct grant g;
 
-	(void)state;
 	grant_open(&g, &sl_grant_fair_share, 10, END);
 	grant_add(&g, 1);
 	grant_add(&g, 2);
@@ -41,7 +39,6 @@ static void a_large_job_gets_no_more_than_a_small_one(void **state)
 {
 	struct grant g;
 
-	(void)state;
 	grant_open(&g, &sl_grant_fair_share, 10, END);
 	grant_add(&g, 10)->procs = 4096;
 	grant_add(&g, 10)->asked -= 100 * SEC;
@@ -53,7 +50,6 @@ static void with_nobody_there_is_nothing_to_decide(void **state)
 {
 	struct grant g;
 
-	(void)state;
 	grant_open(&g, &sl_grant_fair_share, 10, END);
 	grant_decide(&g);
 	assert_int_equal(g.wake, SL_NEVER);
@@ -65,7 +61,6 @@ static void any_number_of_jobs_agrees_with_raising_the_level_step_by_step(void *
 	static const uint32_t sizes[] = { 1, 2, 3, 10, 100, 1000, JOBS };
 	struct grant g;
 
-	(void)state;
 	for (unsigned round = 0; round < 70; round++) {
 		uint32_t n = sizes[round % 7];
 		double level = 0, left;

@@ -7,7 +7,6 @@ static void who_asked_first_is_served_first(void **state)
 {
 	struct grant g;
 
-	(void)state;
 	grant_open(&g, &sl_grant_fcfs, 10, END);
 	grant_add(&g, 6)->asked = 3 * SEC;
 	grant_add(&g, 6)->asked = 1 * SEC;
@@ -23,7 +22,6 @@ static void of_two_that_asked_together_the_lower_id_is_first(void **state)
 {
 	struct grant g;
 
-	(void)state;
 	grant_open(&g, &sl_grant_fcfs, 10, END);
 	for (unsigned i = 0; i < 5; i++)
 		grant_add(&g, 4);
@@ -35,7 +33,6 @@ static void a_nanosecond_decides_even_late_on_the_clock(void **state)
 {
 	struct grant g;
 
-	(void)state;
 	grant_open(&g, &sl_grant_fcfs, 10, END);
 	g.now = INT64_C(1) << 61;
 	grant_add(&g, 10)->asked = g.now - 99;
@@ -59,7 +56,6 @@ static void any_number_of_jobs_agrees_with_a_sorted_list(void **state)
 	static const uint32_t sizes[] = { 1, 2, 3, 10, 100, 1000, JOBS };
 	struct grant g;
 
-	(void)state;
 	for (unsigned round = 0; round < 70; round++) {
 		uint32_t n = sizes[round % 7];
 		double left;

@@ -34,7 +34,6 @@ static void a_job_that_lost_max_stall_is_first_at_the_time_that_was_told(void **
 		&sl_grant_set_10,
 	};
 
-	(void)state;
 	for (unsigned p = 0; p < sizeof(some) / sizeof(some[0]); p++) {
 		struct grant g;
 		unsigned last, first;
@@ -72,7 +71,6 @@ static void a_long_transfer_at_full_rate_is_not_late(void **state)
 {
 	struct grant g;
 
-	(void)state;
 	grant_open(&g, &sl_grant_max_sys_eff, 10, { "max_stall_ms", 3000 }, END);
 	grant_add(&g, 10)->bytes = 1000; /* 90 s of it done, in 90 s */
 	g.jobs[0].asked -= 90 * SEC;
@@ -89,7 +87,6 @@ static void at_part_of_its_rate_a_job_is_late_the_later(void **state)
 {
 	struct grant g;
 
-	(void)state;
 	grant_open(&g, &sl_grant_max_sys_eff, 14, { "max_stall_ms", 3000 }, END);
 	grant_add(&g, 10)->procs = 2;
 	grant_add(&g, 5);
@@ -105,7 +102,6 @@ static void the_late_go_in_order_of_asking_before_those_who_have_started(void **
 {
 	struct grant g;
 
-	(void)state;
 	grant_open(&g, &sl_grant_max_sys_eff, 10, { "max_stall_ms", 1000 }, { "priority", 1 }, END);
 	grant_add(&g, 4)->procs = 1000;
 	g.jobs[0].started = true;
@@ -124,7 +120,6 @@ static void the_late_go_in_order_of_asking_before_those_who_have_started(void **
  */
 static void nobody_starves_with_max_stall(void **state)
 {
-	(void)state;
 	for (unsigned p = 0; p <= ALL; p++) {
 		struct grant g;
 		unsigned served = 0;
@@ -168,7 +163,6 @@ static void any_number_of_jobs_is_served_in_order(void **state)
 	static const uint32_t sizes[] = { 0, 1, 2, 3, 10, 100, 1000, JOBS };
 	struct grant g;
 
-	(void)state;
 	for (unsigned round = 0; round < ALL * 8 * 2; round++) {
 		uint32_t n = sizes[round % 8];
 

@@ -15,7 +15,6 @@ static void those_below_gamma_are_first_by_delay_then_the_others_by_price(void *
 {
 	struct grant g;
 
-	(void)state;
 	grant_open(&g, &sl_grant_min_max, 10, { "gamma", 50 }, END);
 	app(&g, 0.4, 9);
 	app(&g, 0.9, 1);
@@ -34,7 +33,6 @@ static void with_priority_who_has_started_goes_first(void **state)
 {
 	struct grant g;
 
-	(void)state;
 	grant_open(&g, &sl_grant_min_max, 6, { "priority", 1 }, END);
 	app(&g, 0.4, 9);
 	app(&g, 0.9, 1);
@@ -85,13 +83,11 @@ static void agrees_with(const struct sl_grant_ops *other, int64_t gamma)
 
 static void with_gamma_1_it_is_min_dilation(void **state)
 {
-	(void)state;
 	agrees_with(&sl_grant_min_dilation, 100);
 }
 
 static void with_gamma_0_it_is_max_sys_eff(void **state)
 {
-	(void)state;
 	agrees_with(&sl_grant_max_sys_eff, 0);
 }
 

@@ -6,7 +6,6 @@ static void nobody_waits_and_the_file_system_shares_fairly(void **state)
 {
 	struct grant g;
 
-	(void)state;
 	grant_open(&g, &sl_grant_none, 10, END);
 	grant_add(&g, 1);
 	grant_add(&g, 20);
@@ -23,7 +22,6 @@ static void nobody_waits_and_the_file_system_shares_fairly(void **state)
 
 static void a_host_may_find_the_rates_in_its_own_way(void **state)
 {
-	(void)state;
 	assert_true(sl_grant_none.fair);
 	assert_true(sl_grant_fair_share.fair);
 	assert_false(sl_grant_fcfs.fair);

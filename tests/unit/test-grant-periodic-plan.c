@@ -14,7 +14,6 @@ static void two_jobs_that_need_all_the_bandwidth_for_half_of_their_time_alternat
 {
 	const struct sl_plan_job jobs[] = { { 1, 1, 10, 1, 10 }, { 2, 1, 10, 1, 10 } };
 
-	(void)state;
 	for (unsigned p = 0; p < 2; p++) {
 		struct rig r;
 
@@ -31,7 +30,6 @@ static void a_job_alone_reaches_the_upper_limit(void **state)
 {
 	const struct sl_plan_job job = { 7, 4, 20, 3, 10 };
 
-	(void)state;
 	for (unsigned p = 0; p < 2; p++) {
 		struct rig r;
 
@@ -50,7 +48,6 @@ static void a_device_that_is_too_slow_is_always_busy(void **state)
 	struct sl_plan_job jobs[4];
 	struct rig r;
 
-	(void)state;
 	for (unsigned i = 0; i < 4; i++)
 		jobs[i] = (struct sl_plan_job){ i, 1, 10, 1, 20 };
 	rig_open(&r, &sl_grant_periodic_congestion, 4, 10, END);
@@ -71,7 +68,6 @@ static void a_big_transfer_is_slowed_down_when_that_helps_the_others(void **stat
 	unsigned slow = 0;
 	struct rig r;
 
-	(void)state;
 	for (unsigned i = 1; i < 3; i++)
 		jobs[i] = (struct sl_plan_job){ i + 1, 20, 20, 10, 1800 };
 	rig_open(&r, &sl_grant_periodic_congestion, 3, 100, END);
@@ -89,7 +85,6 @@ static void the_same_jobs_have_the_same_plan(void **state)
 	struct sl_plan_job jobs[5];
 	struct rig a, b;
 
-	(void)state;
 	for (unsigned i = 0; i < 5; i++)
 		jobs[i] = (struct sl_plan_job){ i, 1 + i, 3 + i, 5 + 3 * i, 20 + 7 * i };
 	rig_open(&a, &sl_grant_periodic_congestion, 5, 9, { "effort", 20 }, END);
@@ -109,7 +104,6 @@ static void a_job_that_is_too_fast_for_windows_has_a_constant_share(void **state
 {
 	const struct sl_plan_job jobs[] = { { 1, 8, 50, 3e7, 5e7 }, { 2, 8, 50, 0.5, 25 } };
 
-	(void)state;
 	for (unsigned p = 0; p < 2; p++) {
 		struct rig r;
 
@@ -135,7 +129,6 @@ static void every_plan_of_random_jobs_can_be_carried_out(void **state)
 	uint64_t seed = text ? strtoull(text, NULL, 0) : 1, x = seed;
 	unsigned plans = 0;
 
-	(void)state;
 	print_message("# SL_SEED=%" PRIu64 "\n", seed);
 	for (unsigned round = 0; round < 200; round++) {
 		uint32_t n = 1 + (uint32_t)(rnd(&x) % (round % 10 ? 12 : 200));
@@ -183,7 +176,6 @@ static void the_published_results_of_persched_are_met_or_beaten(void **state)
 {
 	bool met = true;
 
-	(void)state;
 	for (unsigned set = 0; set < SETS; set++) {
 		struct sl_plan_job jobs[16];
 		uint32_t n = persched(set, jobs);
@@ -215,7 +207,6 @@ static void the_orders_that_the_text_of_the_paper_gives_are_worse(void **state)
 {
 	struct sl_plan_job jobs[16];
 
-	(void)state;
 	for (unsigned set = 1; set < 5; set++) {
 		uint32_t n = persched(set, jobs);
 		double efficiency[2], dilation[2];
@@ -261,7 +252,6 @@ static void bad_input_is_refused_and_the_plan_stays(void **state)
 		{ { 2, 1, 10, 1, 1e18 }, -ERANGE },	 { { 2, 1, 1e-9, 1, 10 }, -ERANGE },
 	};
 
-	(void)state;
 	for (unsigned p = 0; p < 2; p++) {
 		struct sl_plan_job jobs[3] = { good[0], good[1], { 3, 1, 10, 1, 10 } };
 		struct rig r;
@@ -290,7 +280,6 @@ static void no_jobs_and_jobs_without_io_have_plans(void **state)
 					    { 2, 1, 0, 0, 0 },
 					    { 3, 1, 10, 0, 10 } };
 
-	(void)state;
 	for (unsigned p = 0; p < 2; p++) {
 		struct rig r;
 

@@ -10,7 +10,6 @@
  */
 static void a_machine_that_follows_the_plan_does_what_the_plan_says(void **state)
 {
-	(void)state;
 	for (unsigned set = 0; set < SETS; set++) {
 		struct sl_plan_job jobs[16];
 		uint32_t n = persched(set, jobs);
@@ -106,7 +105,6 @@ static void who_is_early_waits_for_its_window(void **state)
 	struct sl_io_job a[2] = { asks(1, 2, 9.5), asks(2, 6, 13) };
 	struct rig r;
 
-	(void)state;
 	by_hand(&r, SL_PER_SPARE_LATE);
 	expect(&r, a, 1, 9.5, 0, 0, 0, 10);
 	expect(&r, a, 1, 10, 10, 0, 0, 12);
@@ -121,7 +119,6 @@ static void who_is_late_has_the_rest_of_its_window_and_then_what_is_free(void **
 	static const double beside[] = { 0, 10, 10 };
 	struct rig r;
 
-	(void)state;
 	for (int64_t spare = SL_PER_SPARE_NONE; spare <= SL_PER_SPARE_ALL; spare++) {
 		struct sl_io_job a[2] = { asks(1, 2, 11), asks(2, 6, 13.9) };
 
@@ -144,7 +141,6 @@ static void who_missed_its_window_altogether_is_late(void **state)
 	struct sl_io_job late = asks(1, 2, 12.5), early = asks(1, 10.5, 12.5);
 	struct rig r;
 
-	(void)state;
 	by_hand(&r, SL_PER_SPARE_LATE);
 	expect(&r, &late, 1, 12.5, 10, 0, 0, 20);
 	/* Its last phase ended in that window: it is early for the next. */
@@ -158,7 +154,6 @@ static void spare_all_lets_early_ones_begin(void **state)
 	struct sl_io_job a[2] = { asks(1, 10.5, 12.5), asks(2, 6, 13) };
 	struct rig r;
 
-	(void)state;
 	by_hand(&r, SL_PER_SPARE_ALL);
 	expect(&r, a, 2, 13, 10, 0, 0, 14); /* A asked first */
 	expect(&r, a, 2, 14, 0, 10, 0, 16);
@@ -170,7 +165,6 @@ static void a_job_that_is_not_planned_has_the_rest_and_after_a_period_goes_first
 	struct sl_io_job a[3] = { asks(1, 2, 9.9), asks(2, 6, 9.9), asks(3, 0, 9.8) };
 	struct rig r;
 
-	(void)state;
 	by_hand(&r, SL_PER_SPARE_NONE);
 	a[2].cap_bps = 4;
 	expect(&r, a, 3, 9.9, 0, 0, 4, 10);
@@ -187,7 +181,6 @@ static void without_a_plan_it_is_first_come_first_served(void **state)
 	struct sl_io_job a[3] = { asks(1, 0, 3), asks(2, 0, 1), asks(3, 0, 2) };
 	struct rig r;
 
-	(void)state;
 	rig_open(&r, &sl_grant_periodic_throughput, 3, 10, END);
 	a[0].cap_bps = a[1].cap_bps = 6;
 	a[2].cap_bps = 2;
@@ -211,7 +204,6 @@ static void jobs_that_compute_longer_at_times_lose_little_and_never_wait_for_lon
 	uint32_t n = persched(5, jobs);
 	double got[3], planned = 0;
 
-	(void)state;
 	for (int64_t spare = SL_PER_SPARE_NONE; spare <= SL_PER_SPARE_ALL; spare++) {
 		struct rig_app apps[16];
 		struct rig r;

@@ -7,7 +7,6 @@ static void whose_last_phase_ended_longest_ago_is_first(void **state)
 {
 	struct grant g;
 
-	(void)state;
 	grant_open(&g, &sl_grant_round_robin, 10, END);
 	g.now = 100 * SEC;
 	grant_add(&g, 10)->io_end = 40 * SEC;
@@ -28,7 +27,6 @@ static void when_it_asked_does_not_matter(void **state)
 {
 	struct grant g;
 
-	(void)state;
 	grant_open(&g, &sl_grant_round_robin, 10, END);
 	for (unsigned i = 0; i < 3; i++) {
 		grant_add(&g, 4)->io_end = (3 - (sl_time)i) * SEC;
@@ -44,7 +42,6 @@ static void with_priority_who_has_started_goes_first(void **state)
 {
 	struct grant g;
 
-	(void)state;
 	grant_open(&g, &sl_grant_round_robin, 10, { "priority", 1 }, END);
 	for (unsigned i = 0; i < 3; i++)
 		grant_add(&g, 8)->io_end = (sl_time)i * SEC;
@@ -63,7 +60,6 @@ static void everybody_has_a_turn_in_every_round(void **state)
 	unsigned turns[N] = { 0 };
 	struct grant g;
 
-	(void)state;
 	grant_open(&g, &sl_grant_round_robin, 10, END);
 	for (unsigned i = 0; i < N; i++)
 		grant_add(&g, 10);

@@ -16,7 +16,6 @@ static void sets_share_by_priority_and_in_a_set_the_first_is_alone(void **state)
 {
 	struct grant g;
 
-	(void)state;
 	grant_open(&g, &sl_grant_set_10, 110, END);
 	job(&g, 110, 19.2, 30);
 	job(&g, 110, 384, 10);
@@ -33,7 +32,6 @@ static void what_the_first_cannot_use_goes_to_the_next_and_to_other_sets(void **
 {
 	struct grant g;
 
-	(void)state;
 	grant_open(&g, &sl_grant_set_10, 110, END);
 	job(&g, 50, 19.2, 30);
 	job(&g, 50, 384, 10);
@@ -60,7 +58,6 @@ static void sets_are_powers_of_ten_to_the_nearest(void **state)
 	};
 	struct grant g;
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		grant_open(&g, &sl_grant_set_10, 100, END);
 		job(&g, 100, cases[i].a, 5);
@@ -77,7 +74,6 @@ static void a_job_of_unknown_period_is_a_set_of_its_own(void **state)
 {
 	struct grant g;
 
-	(void)state;
 	grant_open(&g, &sl_grant_set_10, 140, END);
 	job(&g, 140, 10, 30);
 	job(&g, 140, 0, 10);
@@ -92,7 +88,6 @@ static void priorities_far_apart_leave_something_for_everybody(void **state)
 {
 	struct grant g;
 
-	(void)state;
 	grant_open(&g, &sl_grant_set_10, 1e11, END);
 	for (unsigned i = 0; i < 7; i++)
 		job(&g, 1e11, 1e-3, 5)->period_ns = (sl_time)1e6;
@@ -111,7 +106,6 @@ static void ten_thousand_jobs_have_one_holder_a_set(void **state)
 	struct grant g;
 	unsigned holders = 0;
 
-	(void)state;
 	grant_open(&g, &sl_grant_set_10, 100, END);
 	for (unsigned i = 0; i < JOBS; i++)
 		job(&g, 100, rnd_real(&g, 0.4, 300), (sl_time)rnd_below(&g, 1000));
@@ -126,7 +120,6 @@ static void a_job_that_lost_max_stall_goes_before_all_sets(void **state)
 {
 	struct grant g;
 
-	(void)state;
 	grant_open(&g, &sl_grant_set_10, 110, { "max_stall_ms", 2000 }, END);
 	job(&g, 100, 10, g.now);
 	job(&g, 100, 1000, g.now);

@@ -33,7 +33,6 @@ static void of_two_in_step_the_second_lets_the_others_pass(void **state)
 	static const struct sl_grant_ops *const all[] = { &sl_grant_max_sys_eff, &sl_grant_min_max,
 							  &sl_grant_target_dilation };
 
-	(void)state;
 	for (unsigned i = 0; i < 3; i++) {
 		struct grant g;
 
@@ -47,7 +46,6 @@ static void the_one_that_asked_later_follows_also_when_it_was_delayed_more(void 
 {
 	struct grant g;
 
-	(void)state;
 	open_set(&g, &sl_grant_max_sys_eff);
 	g.jobs[A2].asked -= SEC;
 	grant_past(&g, &g.jobs[A1], 40000, 15691, 15360);
@@ -60,7 +58,6 @@ static void of_several_that_follow_the_latest_is_last(void **state)
 {
 	struct grant g;
 
-	(void)state;
 	open_set(&g, &sl_grant_max_sys_eff);
 	app(&g, 128, 15360, 42340);
 	g.jobs[A1].asked -= 3 * SEC;
@@ -76,7 +73,6 @@ static void jobs_of_different_periods_do_not_keep_step(void **state)
 {
 	struct grant g;
 
-	(void)state;
 	open_set(&g, &sl_grant_max_sys_eff);
 	g.jobs[A2].compute_s += 5; /* a third of a thousandth: still the same */
 	grant_expect(&g, 128, 44, 64, 64);
@@ -89,7 +85,6 @@ static void without_others_to_let_pass_the_most_delayed_is_first(void **state)
 {
 	struct grant g;
 
-	(void)state;
 	grant_open(&g, &sl_grant_max_sys_eff, 300, END);
 	g.now = 100000 * SEC;
 	for (unsigned i = 0; i < 3; i++)
@@ -102,7 +97,6 @@ static void a_job_that_hardly_computes_is_not_worth_a_delay(void **state)
 {
 	struct grant g;
 
-	(void)state;
 	open_set(&g, &sl_grant_max_sys_eff);
 	g.jobs[T1].compute_s = g.jobs[T2].compute_s = 30; /* 7.5 % of the time: 13 periods */
 	grant_expect(&g, 128, 128, 44, 0);
@@ -115,7 +109,6 @@ static void when_bandwidth_is_short_most_of_the_time_nobody_is_moved(void **stat
 {
 	struct grant g;
 
-	(void)state;
 	open_set(&g, &sl_grant_max_sys_eff);
 	grant_expect(&g, 128, 44, 64, 64);
 	g.now += 10000 * SEC; /* the mean period is 8068 s: 10000 / (10000 + 5 * 8068) = 0.20 */
@@ -134,7 +127,6 @@ static void below_gamma_a_job_goes_first_in_step_or_not(void **state)
 {
 	struct grant g;
 
-	(void)state;
 	open_set(&g, &sl_grant_min_max);
 	grant_past(&g, &g.jobs[A2], 40000, 15691, 15360); /* a ratio of 0.39 */
 	grant_expect(&g, 128, 128, 44, 0);

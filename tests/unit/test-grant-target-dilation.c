@@ -16,7 +16,6 @@ static void a_job_moves_up_as_it_falls_behind(void **state)
 {
 	struct grant g;
 
-	(void)state;
 	grant_open(&g, &sl_grant_target_dilation, 1.5e9, { "target", 200 }, END);
 	app(&g, 1, 0.9);
 	app(&g, 1, 0.6);
@@ -34,7 +33,6 @@ static void while_nobody_is_delayed_it_goes_by_worth(void **state)
 {
 	struct grant g;
 
-	(void)state;
 	grant_open(&g, &sl_grant_target_dilation, 1e9, END);
 	app(&g, 10, 1);
 	app(&g, 9, 1);
@@ -52,7 +50,6 @@ static void the_target_says_from_where_on_delay_counts(void **state)
 	static const int64_t targets[] = { 100, 1000 };
 	struct grant g;
 
-	(void)state;
 	for (unsigned i = 0; i < 2; i++) {
 		grant_open(&g, &sl_grant_target_dilation, 1e9, { "target", targets[i] }, END);
 		app(&g, 2, 0.7);
@@ -69,7 +66,6 @@ static void what_the_phase_has_done_already_counts_as_progress(void **state)
 {
 	struct grant g;
 
-	(void)state;
 	grant_open(&g, &sl_grant_target_dilation, 10, END);
 	for (unsigned i = 0; i < 2; i++) { /* 1 s, then 10 s of transfer; came 33 s ago */
 		grant_add(&g, 10)->released = g.now - 33 * SEC;
@@ -86,7 +82,6 @@ static void a_job_that_never_computes_does_not_starve(void **state)
 {
 	struct grant g;
 
-	(void)state;
 	grant_open(&g, &sl_grant_target_dilation, 1e9, END);
 	app(&g, 1, 1);
 	app(&g, 1e9, 1);
@@ -108,7 +103,6 @@ static void with_priority_who_has_started_goes_first(void **state)
 {
 	struct grant g;
 
-	(void)state;
 	grant_open(&g, &sl_grant_target_dilation, 1e9, { "priority", 1 }, END);
 	app(&g, 10, 1);
 	app(&g, 1, 1);

@@ -147,7 +147,6 @@ static void an_interrupted_transfer_goes_on_where_it_was(void **state)
 {
 	struct rig r;
 
-	(void)state;
 	open_rig(&r, &lifo, 0, INFINITY);
 	start_at(&r, 0, 0, 100);
 	start_at(&r, 4, 1, 20);
@@ -165,7 +164,6 @@ static void going_on_costs_a_restart(void **state)
 {
 	struct rig r;
 
-	(void)state;
 	open_rig(&r, &lifo, 1, INFINITY);
 	start_at(&r, 0, 0, 100);
 	start_at(&r, 4, 1, 20);
@@ -181,7 +179,6 @@ static void a_restart_that_is_interrupted_begins_again(void **state)
 {
 	struct rig r;
 
-	(void)state;
 	open_rig(&r, &lifo, 1, INFINITY);
 	start_at(&r, 0, 0, 100);
 	start_at(&r, 4, 1, 20);
@@ -196,7 +193,6 @@ static void a_transfer_that_had_not_begun_has_nothing_to_restart(void **state)
 {
 	struct rig r;
 
-	(void)state;
 	open_rig(&r, &lifo, 1, INFINITY);
 	start_at(&r, 0, 0, 100);
 	start_at(&r, 4, 1, 20); /* goes on at 5, having moved nothing */
@@ -211,7 +207,6 @@ static void the_policy_is_asked_when_it_wants_to_be(void **state)
 {
 	struct rig r;
 
-	(void)state;
 	open_rig(&r, &turns, 0, 4);
 	start_at(&r, 0.5, 0, 10);
 	start_at(&r, 0.5, 1, 8);
@@ -225,7 +220,6 @@ static void who_leaves_gives_up_its_transfer(void **state)
 {
 	struct rig r;
 
-	(void)state;
 	open_rig(&r, &lifo, 0, INFINITY);
 	sl_granted_join(r.g, 0);
 	sl_granted_join(r.g, 1);
@@ -244,7 +238,6 @@ static void plans_are_made_when_jobs_come_and_go(void **state)
 {
 	struct rig r;
 
-	(void)state;
 	open_rig(&r, &planned, 0, INFINITY);
 	sl_granted_join(r.g, 0);
 	sl_granted_join(r.g, 1);
@@ -261,7 +254,6 @@ static void less_capacity_is_less_for_all(void **state)
 {
 	struct rig r;
 
-	(void)state;
 	open_rig(&r, &lifo, 0, 6);
 	start_at(&r, 0, 0, 60);
 	assert_true(sl_granted_rate_bps(r.g) == 6);

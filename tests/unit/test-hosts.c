@@ -27,7 +27,6 @@ static void is(const char *list, const char *names)
 
 static void lists(void **state)
 {
-	(void)state;
 	is("n1", "n1");
 	is("n1,io-2.site,n3", "n1 io-2.site n3");
 	is("n[1-3]", "n1 n2 n3");
@@ -45,7 +44,6 @@ static void mistakes(void **state)
 					     "a/b",    "n[1-2x]", "n[-2]" };
 	struct sl_hosts h;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
 		if (sl_hosts_parse(&h, wrong[i]) != -EINVAL)
 			fail_msg("'%s' was understood", wrong[i]);

@@ -30,7 +30,6 @@ static int policy(const char *body)
 
 static void a_body_becomes_a_control_line(void **state)
 {
-	(void)state;
 	assert_int_equal(job("a", "{\"max\":\"100M\",\"weight\":2,\"best_effort\":true,"
 				  "\"period\":1.5}\n"),
 			 0);
@@ -62,7 +61,6 @@ static void what_is_wrong_is_told(void **state)
 		{ "{\"weight\":\"1.5\"}", "is not a number" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		assert_int_equal(job("a", wrong[i].body), -EINVAL);
 		if (!strstr(err, wrong[i].says))
@@ -80,7 +78,6 @@ static void policies_to_simulate_are_checked(void **state)
 			  bad[] = "{\"policies\":[\"fair-share\",\"best\"]}";
 	char *p[CHANGE_POLICIES + 1];
 
-	(void)state;
 	assert_int_equal(change_what_if(good, strlen(good), p, err), 0);
 	assert_string_equal(p[0], "fair-share");
 	assert_string_equal(p[1], "min-max,gamma=50");
@@ -126,7 +123,6 @@ static void jobs_as_they_are_become_a_scenario(void **state)
 	struct status *jobs = status_decode(status);
 	char text[300];
 
-	(void)state;
 	remember();
 	assert_int_equal(plan_make(jobs, &h, &p, err), 0);
 	if (sl_scenario_parse("plan", p.scenario, strlen(p.scenario), &s, text, sizeof(text)))
@@ -159,7 +155,6 @@ static void without_a_phase_or_a_bandwidth_there_is_no_scenario(void **state)
 		status_decode("{\"capacity_bps\":1,\"jobs\":[{\"job\":\"x\",\"clients\":1}]}");
 	struct plan p;
 
-	(void)state;
 	assert_int_equal(history_init(&h), 0);
 	assert_int_equal(plan_make(nothing, &h, &p, err), -ENODATA);
 	assert_non_null(strstr(err, "no capacity"));
@@ -178,7 +173,6 @@ static void the_answer_is_what_the_simulator_says_beside_now(void **state)
 		&p, "{\"policies\":[{\"name\":\"fcfs\",\"max_stretch\":2,\"events\":7}]}", &length);
 	cJSON *tree = cJSON_Parse(text), *one;
 
-	(void)state;
 	one = cJSON_GetArrayItem(cJSON_GetObjectItem(tree, "policies"), 0);
 	assert_string_equal(cJSON_GetObjectItem(one, "name")->valuestring, "fcfs");
 	assert_float_equal(cJSON_GetObjectItem(one, "max_stretch")->valuedouble, 2, 0);
@@ -220,7 +214,6 @@ static void metrics_are_one_family_after_the_other(void **state)
 		"{\"ionode\":\"2\",\"requests\":7,\"read_bytes\":3,"
 		"\"write_bytes\":1234567890123457}]}]}");
 
-	(void)state;
 	/* for each node that serves it; to the byte */
 	assert_non_null(strstr(
 		text, "# TYPE sluice_job_bytes_total counter\n"
@@ -246,7 +239,6 @@ static void of_a_layer_that_does_not_answer_only_that_is_told(void **state)
 {
 	char *text = metrics(NULL);
 
-	(void)state;
 	assert_non_null(strstr(text, "sluice_up 0\n"));
 	assert_non_null(strstr(text, "sluice_status_age_seconds 0.250\n"));
 	assert_null(strstr(text, "sluice_info"));

@@ -32,7 +32,6 @@ static enum guard_verdict read_as(const struct guard *g, struct guard_request r)
 
 static void on_loopback_anybody_reads_and_who_knows_the_token_writes(void **state)
 {
-	(void)state;
 	assert_int_equal(read_as(&here, (struct guard_request){ 0 }), GUARD_OK);
 	assert_int_equal(read_as(&here, (struct guard_request){ .write = true }), GUARD_TOKEN);
 	assert_int_equal(read_as(&here, (struct guard_request){ .write = true,
@@ -50,7 +49,6 @@ static void of_a_layer_for_all_users_everything_needs_the_token_on_loopback_too(
 {
 	struct guard all = here;
 
-	(void)state;
 	all.open = false;
 	assert_int_equal(read_as(&all, (struct guard_request){ 0 }), GUARD_TOKEN);
 	assert_int_equal(read_as(&all, (struct guard_request){ .token = TOKEN }), GUARD_OK);
@@ -63,7 +61,6 @@ static void of_a_layer_for_all_users_everything_needs_the_token_on_loopback_too(
 
 static void elsewhere_everything_needs_the_token(void **state)
 {
-	(void)state;
 	assert_int_equal(read_as(&away, (struct guard_request){ 0 }), GUARD_TOKEN);
 	assert_int_equal(read_as(&away, (struct guard_request){ .token = TOKEN }), GUARD_OK);
 	assert_int_equal(read_as(&away, (struct guard_request){ .token = READER }), GUARD_TOKEN);
@@ -73,7 +70,6 @@ static void elsewhere_everything_needs_the_token(void **state)
 
 static void a_cookie_is_for_reading_alone(void **state)
 {
-	(void)state;
 	assert_int_equal(read_as(&away, (struct guard_request){ .cookie = COOKIE "=" READER }),
 			 GUARD_OK);
 	assert_int_equal(read_as(&away, (struct guard_request){ .cookie = "a=b; " COOKIE "=" READER
@@ -105,7 +101,6 @@ static void a_secret_is_taken_whole_or_not_at_all(void **state)
 {
 	char long_one[200];
 
-	(void)state;
 	memset(long_one, 'a', sizeof(long_one) - 1);
 	long_one[sizeof(long_one) - 1] = 0;
 	assert_true(guard_is(TOKEN "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", TOKEN));
@@ -130,7 +125,6 @@ static void a_name_that_was_made_to_lead_here_is_refused(void **state)
 	static const char *const good[] = { "localhost", "LOCALHOST:1", "127.0.0.1:7480",
 					    "[::1]:7480", "10.0.0.1" };
 
-	(void)state;
 	assert_int_equal(guard_check(&here, &(struct guard_request){ 0 }), GUARD_HOST);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		assert_int_equal(guard_check(&here, &(struct guard_request){ .host = bad[i] }),
@@ -154,7 +148,6 @@ static void a_page_of_another_origin_is_refused_even_with_the_token(void **state
 					   "http://localhost:81",	 "localhost:7480",
 					   "http://localhost:7480.evil", "" };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		assert_int_equal(
 			read_as(&here, (struct guard_request){ .origin = bad[i],

@@ -19,13 +19,11 @@ static struct history h; /* large */
 
 static int setup(void **state)
 {
-	(void)state;
 	return history_init(&h);
 }
 
 static int teardown(void **state)
 {
-	(void)state;
 	history_free(&h);
 	return 0;
 }
@@ -73,7 +71,6 @@ static void what_was_moved_between_two_samples_is_spread_over_its_seconds(void *
 {
 	cJSON *tree;
 
-	(void)state;
 	sample(10400, 100, HISTORY_UNKNOWN); /* what was before is not known */
 	sample(11400, 200, HISTORY_UNKNOWN);
 	sample(13000, 200, HISTORY_UNKNOWN);
@@ -91,7 +88,6 @@ static void a_job_that_is_new_has_moved_all_of_it_since(void **state)
 {
 	cJSON *tree;
 
-	(void)state;
 	history_begin(&h, 5000, 0);
 	history_end(&h);
 	sample(6000, 30, HISTORY_UNKNOWN);
@@ -105,7 +101,6 @@ static void counters_that_fall_are_of_a_node_that_was_started_again(void **state
 {
 	cJSON *tree;
 
-	(void)state;
 	sample(1000, 0, HISTORY_UNKNOWN);
 	sample(2000, 500, HISTORY_UNKNOWN);
 	sample(3000, 10, HISTORY_UNKNOWN);
@@ -123,7 +118,6 @@ static void a_node_that_is_away_for_a_while_has_moved_nothing_by_that(void **sta
 	static const float moved_bps[] = { 10e6F, 0, 10e6F, 0, 10e6F };
 	cJSON *tree;
 
-	(void)state;
 	for (int s = 0; s < 6; s++) { /* one of two does not answer at 2 s and 3 s */
 		history_begin(&h, s * 1000, s == 2 || s == 3);
 		history_job(&h, "a", mb[s] * MB, HISTORY_UNKNOWN);
@@ -143,7 +137,6 @@ static void a_name_that_comes_again_is_another_job(void **state)
 {
 	cJSON *tree;
 
-	(void)state;
 	sample(0, 0, HISTORY_UNKNOWN);
 	sample(1000, 50, HISTORY_UNKNOWN);
 	history_begin(&h, 2000, 0);
@@ -161,7 +154,6 @@ static void an_hour_is_kept_and_no_more(void **state)
 {
 	cJSON *tree;
 
-	(void)state;
 	sample(0, 0, HISTORY_UNKNOWN);
 	for (int64_t s = 1; s <= 2 * HISTORY_S; s++)
 		sample(s * 1000, (double)s, HISTORY_UNKNOWN);
@@ -183,7 +175,6 @@ static void a_phase_begins_and_ends_within_samples_by_its_best_rate(void **state
 {
 	cJSON *tree;
 
-	(void)state;
 	sample(1000, 0, HISTORY_UNKNOWN);
 	sample(2000, 20, HISTORY_UNKNOWN);
 	sample(3000, 100, HISTORY_UNKNOWN);
@@ -204,7 +195,6 @@ static void phases_are_the_controllers_if_it_tells(void **state)
 {
 	cJSON *tree;
 
-	(void)state;
 	sample(1000, 0, HISTORY_IDLE);
 	sample(2000, 10, HISTORY_IN_IO);
 	sample(3000, 10, HISTORY_IN_IO); /* longer than the gap here, but it says so */
@@ -223,7 +213,6 @@ static void the_use_of_a_job_counts_its_phases_and_the_times_between(void **stat
 	struct history_use use;
 	double mb = 0;
 
-	(void)state;
 	assert_false(history_use(&h, "a", 0, &use));
 	assert_int_equal(history_idle_ms(&h, "a"), -1);
 	sample(0, 0, HISTORY_UNKNOWN);
@@ -251,7 +240,6 @@ static void so_many_jobs_are_kept_the_longest_idle_go_first(void **state)
 	char name[16];
 	cJSON *tree;
 
-	(void)state;
 	history_begin(&h, 0, 0);
 	history_end(&h);
 	history_begin(&h, 1000, 0);
@@ -283,7 +271,6 @@ static void so_many_phases_are_kept_and_steps_grow_with_the_jobs(void **state)
 	double mb = 0;
 	int64_t ms = 0;
 
-	(void)state;
 	for (int i = 0; i < HISTORY_PHASES + 10; i++) {
 		sample(ms += 2000, mb, HISTORY_IDLE);
 		sample(ms += 1000, mb += 1, HISTORY_IN_IO);

@@ -30,7 +30,6 @@ static void the_party_that_has_most_loses_its_oldest(void **state)
 	struct visitors all = { 0 };
 	struct visitor v[10];
 
-	(void)state;
 	come(&all, &v[0], CAROL, 0);
 	for (int i = 1; i < 8; i++)
 		come(&all, &v[i], MALLORY, i);
@@ -55,7 +54,6 @@ static void who_is_answered_stays_longer_than_who_does_not_ask_and_a_stream_long
 	struct visitors all = { 0 };
 	struct visitor v[4];
 
-	(void)state;
 	for (int i = 0; i < 4; i++)
 		come(&all, &v[i], MALLORY, i);
 	visitor_is(&v[0], VISITOR_STREAM, 0);
@@ -78,7 +76,6 @@ static void remote_parties_are_addresses_and_networks_of_ipv6(void **state)
 	struct visitors all = { 0 };
 	struct visitor v[4];
 
-	(void)state;
 	for (int i = 0; i < 4; i++)
 		come(&all, &v[i], UINT32_MAX, i);
 	v[0].sock = v[1].sock = v[2].sock = v[3].sock = socket(AF_INET6, SOCK_STREAM, 0);
@@ -103,7 +100,6 @@ static void on_this_machine_a_party_is_a_user_whatever_the_address(void **state)
 	struct visitor v[2];
 	int server = socket(AF_INET, SOCK_STREAM, 0), client[2];
 
-	(void)state;
 	at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	assert_int_equal(bind(server, (struct sockaddr *)&at, sizeof(at)), 0);
 	assert_int_equal(listen(server, 2), 0);
@@ -136,7 +132,6 @@ static void a_request_and_an_answer_have_their_time(void **state)
 	struct visitors all = { 0 };
 	struct visitor v[3];
 
-	(void)state;
 	for (int i = 0; i < 3; i++)
 		come(&all, &v[i], MALLORY, 0);
 	visitor_is(&v[1], VISITOR_ANSWERED, 0);

@@ -64,7 +64,6 @@ static void double_gives(double value, const char *expected)
 
 static void rows_of_a_table_take_one_line_each(void **state)
 {
-	(void)state;
 	begin();
 	json_object(&j, NULL);
 	json_string(&j, "bench", "sched");
@@ -92,7 +91,6 @@ static void rows_of_a_table_take_one_line_each(void **state)
 
 static void empty_objects_and_arrays_stay_closed_up(void **state)
 {
-	(void)state;
 	begin();
 	json_object(&j, NULL);
 	json_array(&j, "none");
@@ -109,7 +107,6 @@ static void empty_objects_and_arrays_stay_closed_up(void **state)
 
 static void strings_are_escaped(void **state)
 {
-	(void)state;
 	string_gives("", "\"\"");
 	string_gives("plain /", "\"plain /\"");
 	string_gives("a\"b\\c", "\"a\\\"b\\\\c\"");
@@ -119,7 +116,6 @@ static void strings_are_escaped(void **state)
 
 static void utf8_passes_and_what_is_none_is_replaced(void **state)
 {
-	(void)state;
 	string_gives("\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80",
 		     "\"\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80\"");
 	string_gives("a\xff"
@@ -136,7 +132,6 @@ static void utf8_passes_and_what_is_none_is_replaced(void **state)
 
 static void keys_are_escaped_too(void **state)
 {
-	(void)state;
 	begin();
 	json_object(&j, NULL);
 	json_int(&j, "a\"b", 1);
@@ -146,7 +141,6 @@ static void keys_are_escaped_too(void **state)
 
 static void integers_are_exact_to_their_limits(void **state)
 {
-	(void)state;
 	begin();
 	json_array(&j, NULL);
 	json_int(&j, NULL, INT64_MIN);
@@ -160,7 +154,6 @@ static void doubles_are_short_and_read_back_the_same(void **state)
 {
 	static const double values[] = { 1.0 / 3, 1e300, 5e-324, 123456789.125, -0.1, 1e15 + 0.5 };
 
-	(void)state;
 	double_gives(0, "0");
 	double_gives(0.1, "0.1");
 	double_gives(12.5, "12.5");

@@ -35,7 +35,6 @@ static void efficiency_and_dilation_are_of_the_whole_run(void **state)
 	struct sl_sim_metrics m;
 	struct sl_sim_app_metrics app[2];
 
-	(void)state;
 	sl_metrics(two, 2, 0, 0, 20, SL_WINDOW_EXACT, &m, app);
 	near(app[0].efficiency, 0.6);
 	near(app[1].efficiency, 0.2);
@@ -55,7 +54,6 @@ static void stretch_and_slowdown_are_of_the_window(void **state)
 	struct sl_sim_metrics m;
 	struct sl_sim_app_metrics app[2];
 
-	(void)state;
 	/* The first is there for all of it, the second from 5 to 12. */
 	sl_metrics(two, 2, 0, 0, 12, SL_WINDOW_EXACT, &m, app);
 	near(app[0].stretch, 10 / 8.0);
@@ -73,7 +71,6 @@ static void stretch_and_slowdown_are_of_the_window(void **state)
 
 static void a_phase_counts_by_the_part_of_its_time(void **state)
 {
-	(void)state;
 	near(sl_paper_part(80, 10, 18, 0, 100), 80);
 	near(sl_paper_part(80, 10, 18, 12, 100), 60);
 	near(sl_paper_part(80, 10, 18, 0, 12), 20);
@@ -96,7 +93,6 @@ static void nothing_done_is_infinite_and_nothing_there_is_no_number(void **state
 	struct sl_sim_metrics m;
 	struct sl_sim_app_metrics app[3];
 
-	(void)state;
 	sl_metrics(a, 3, 0, 0, 10, SL_WINDOW_EXACT, &m, app);
 	assert_true(isinf(app[0].stretch) && isinf(app[0].io_slowdown));
 	assert_true(isinf(app[0].dilation) && isinf(m.dilation));

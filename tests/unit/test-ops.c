@@ -16,7 +16,6 @@ static void keys_are_those_of_a_job(void **state)
 {
 	struct sl_ops_conf c = { .min_ops = 0 };
 
-	(void)state;
 	assert_int_equal(sl_ops_key(&c, "max_ops", "500"), 0);
 	assert_int_equal(c.max[SL_METER_OPS], 500);
 	assert_int_equal(sl_ops_key(&c, "max_create", "20k"), 0);
@@ -88,7 +87,6 @@ static void a_storm_is_held_until_others_are_fast(void **state)
 	struct world w = { .jobs = 2, .asked = { 0, 1e6 } };
 	double sum = 0, slow = 0;
 
-	(void)state;
 	for (int i = 0; i < 50; i++) /* the storm by itself */
 		step(&w);
 	assert_true(w.limit <= 0);
@@ -114,7 +112,6 @@ static void a_storm_that_comes_later_is_held_at_once(void **state)
 {
 	struct world w = { .jobs = 2, .asked = { 500, 0 } };
 
-	(void)state;
 	for (int i = 0; i < 50; i++)
 		step(&w);
 	assert_true(w.limit <= 0);
@@ -129,7 +126,6 @@ static void a_weight_says_who_is_judged(void **state)
 	struct world w = { .jobs = 2, .asked = { 5000, 1e6 } };
 	struct sl_ops_job *jobs[2] = { &w.job[0], &w.job[1] };
 
-	(void)state;
 	for (int i = 0; i < 8; i++)
 		step(&w);
 	assert_true(w.job[0].small);
@@ -145,7 +141,6 @@ static void a_limit_without_effect_is_given_up(void **state)
 	struct world w = { .jobs = 2, .asked = { 500, 10000 } };
 	int held = 0;
 
-	(void)state;
 	for (int i = 0; i < 50; i++)
 		step(&w);
 	w.cpu = true;
@@ -164,7 +159,6 @@ static void operations_that_fit_are_left_alone(void **state)
 	struct world w = { .jobs = 2, .asked = { 500, 0.3 * SERVER } };
 	int held = 0;
 
-	(void)state;
 	for (int i = 0; i < 6000; i++) {
 		step(&w);
 		held += w.limit > 0;
@@ -182,7 +176,6 @@ static void a_limit_that_nobody_reaches_is_given_up(void **state)
 {
 	struct world w = { .jobs = 2, .asked = { 500, 1e6 } };
 
-	(void)state;
 	for (int i = 0; i < 200; i++)
 		step(&w);
 	assert_true(w.limit > 0);
@@ -198,7 +191,6 @@ static void the_tail_counts_up_to_a_bound(void **state)
 	struct sl_ops_job j = { .weight = 1 }, *jobs[] = { &j };
 	struct sl_ops_find f = { .limit = 0 };
 
-	(void)state;
 	j.made = j.calls[SL_LOOKUP] = 1000;
 	j.ns[SL_LOOKUP] = 1000 * 1000;
 	for (int i = 0; i < 10; i++)

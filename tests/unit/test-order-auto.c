@@ -30,7 +30,6 @@ static void a_job_that_did_nothing_has_no_pattern(void **state)
 	struct box *b = box_open(&(struct sl_config){ .patterns = 1 });
 	struct sl_job_pattern p;
 
-	(void)state;
 	assert_int_equal(sl_job_pattern(b->s, 1, &p), -ENOENT);
 	assert_int_equal(sl_job_add(b->s, 1, NULL, b->now), 0);
 	assert_int_equal(sl_job_pattern(b->s, 1, &p), 0);
@@ -45,7 +44,6 @@ static void the_pattern_of_a_job_is_that_of_its_own_requests(void **state)
 	struct box *b = box_open(&(struct sl_config){ .patterns = 1, .share = "pool" });
 	struct sl_job_pattern p;
 
-	(void)state;
 	assert_int_equal(sl_job_add(b->s, 1, NULL, b->now), 0);
 	assert_int_equal(sl_job_add(b->s, 2, NULL, b->now), 0);
 	strided_reads(b, 1, 40);
@@ -66,7 +64,6 @@ static void a_new_job_in_an_old_place_begins_anew(void **state)
 	struct box *b = box_open(&(struct sl_config){ .patterns = 1, .limits = { 1, 8, 8 } });
 	struct sl_job_pattern p;
 
-	(void)state;
 	assert_int_equal(sl_job_add(b->s, 1, NULL, b->now), 0);
 	strided_reads(b, 1, 40);
 	assert_int_equal(sl_job_remove(b->s, 1, b->now), 0);
@@ -84,7 +81,6 @@ static void nothing_is_watched_unless_asked_for(void **state)
 	struct box *b = box_open(&(struct sl_config){ .patterns = 0 });
 	struct sl_job_pattern p;
 
-	(void)state;
 	assert_int_equal(sl_job_add(b->s, 1, NULL, b->now), 0);
 	strided_reads(b, 1, 40);
 	assert_int_equal(sl_job_pattern(b->s, 1, &p), 0);
@@ -110,7 +106,6 @@ static void a_tree_s_word_is_taken_at_once(void **state)
 {
 	struct sl_auto a = { 0 };
 
-	(void)state;
 	assert_int_equal(a.running, SL_AUTO_TO_AGG);
 	assert_true(sl_auto_advise(&a, SL_AUTO_AIOLI, even, 1));
 	assert_int_equal(a.running, SL_AUTO_AIOLI);
@@ -121,7 +116,6 @@ static void another_pattern_counts_when_it_is_seen_twice(void **state)
 {
 	struct sl_auto a = { 0 };
 
-	(void)state;
 	sl_auto_advise(&a, SL_AUTO_AIOLI, even, 1);
 	assert_false(sl_auto_advise(&a, SL_AUTO_SJF, even, 2));
 	assert_false(sl_auto_advise(&a, SL_AUTO_AIOLI, even, 1)); /* it was nothing */
@@ -152,7 +146,6 @@ static void a_faster_policy_takes_over(void **state)
 {
 	struct sl_auto a = found_with(40, 56, 40);
 
-	(void)state;
 	assert_int_equal(a.best, SL_AUTO_TO);
 	assert_true(a.measured);
 	assert_int_equal(a.beaten, SL_AUTO_AIOLI);
@@ -163,7 +156,6 @@ static void a_little_faster_is_not_worth_a_change(void **state)
 {
 	struct sl_auto a = found_with(52, 52, 52);
 
-	(void)state;
 	assert_int_equal(a.best, SL_AUTO_AIOLI);
 	assert_false(a.measured);
 }
@@ -176,7 +168,6 @@ static void trials_cost_little(void **state)
 	struct sl_auto a = { 0 }, b = { 0 };
 	sl_time now = 0, alone = 0;
 
-	(void)state;
 	sl_auto_advise(&a, SL_AUTO_AIOLI, even, 1);
 	sl_auto_advise(&b, SL_AUTO_AIOLI, even, 1);
 	for (unsigned i = 0; i < 40; i++) {
@@ -191,7 +182,6 @@ static void nothing_is_tried_unless_it_may_be(void **state)
 {
 	struct sl_auto a = { 0 };
 
-	(void)state;
 	sl_auto_advise(&a, SL_AUTO_AIOLI, even, 1);
 	for (sl_time now = 0; now < SEC; now += 10 * US) {
 		sl_auto_sent(&a, true, now);
@@ -243,7 +233,6 @@ static void the_policy_is_the_tree_s_for_pattern_and_device(void **state)
 {
 	struct box *b = with_tree(strided_is_sjf);
 
-	(void)state;
 	assert_int_equal(sl_policy_set(b->s, "order", "auto,tree=/some.tree", b->now), 0);
 	assert_int_equal(sl_ratio_set(b->s, SL_READ, 16 * K, 25500), 0);
 	assert_int_equal(sl_ratio_set(b->s, SL_WRITE, 16 * K, 700), 0);
@@ -268,7 +257,6 @@ static void a_ratio_is_as_exact_as_a_table_has_it(void **state)
 {
 	struct box *b = with_tree(strided_is_sjf);
 
-	(void)state;
 	assert_int_equal(sl_policy_set(b->s, "order", "auto,tree=/some.tree", b->now), 0);
 	assert_int_equal(sl_ratio_set(b->s, SL_READ, 16 * K, 8004), 0); /* 8.00 */
 	strided_reads(b, 1, 70);
@@ -281,7 +269,6 @@ static void each_job_has_its_own_choice(void **state)
 	struct box *b = with_tree(strided_is_sjf);
 	struct sl_job_pattern p;
 
-	(void)state;
 	assert_int_equal(sl_job_add(b->s, 2, NULL, b->now), 0);
 	assert_int_equal(sl_job_order(b->s, 1, "auto,tree=/some.tree,ratio_percent=100", b->now),
 			 0);
@@ -307,7 +294,6 @@ static void the_built_in_tree_knows_what_to_say(void **state)
 {
 	struct box *b = box_open(&(struct sl_config){ .order = "auto", .share = "pool" });
 
-	(void)state;
 	assert_int_equal(sl_job_add(b->s, 1, NULL, b->now), 0);
 	strided_reads(b, 1, 70); /* without a ratio, too */
 	assert_string_equal(pattern(b).reason, "tree: strided small reads on 1 file");
@@ -331,7 +317,6 @@ static void trees_that_a_scheduler_cannot_ask_are_refused(void **state)
 {
 	struct box *b = with_tree(strided_is_sjf);
 
-	(void)state;
 	refuse_tree("sluice-tree 1\nattribute procs: number\nclass: to\ntree:\n: to\n",
 		    "order/auto: /some.tree: a scheduler cannot see 'procs'");
 	refuse_tree("sluice-tree 1\nattribute op: number\nclass: to\ntree:\n: to\n",
@@ -368,7 +353,6 @@ static void trees_that_nobody_asks_any_more_are_forgotten(void **state)
 	struct box *b = box_open(&(struct sl_config){
 		.read = give_any, .read_arg = (void *)(uintptr_t)strided_is_sjf });
 
-	(void)state;
 	assert_int_equal(sl_job_add(b->s, 1, NULL, b->now), 0);
 	assert_int_equal(sl_policy_set(b->s, "order", "auto,tree=/99", b->now), 0);
 	for (int i = 0; i < 99; i++) {
@@ -392,7 +376,6 @@ static void trees_are_read_from_files_only(void **state)
 	char dir[] = "/tmp/order-auto-XXXXXX", pipe[64], *text = NULL;
 	size_t length;
 
-	(void)state;
 	assert_non_null(mkdtemp(dir));
 	snprintf(pipe, sizeof(pipe), "%s/pipe", dir);
 	assert_int_equal(mkfifo(pipe, 0600), 0);
@@ -410,7 +393,6 @@ static void a_change_keeps_what_waits(void **state)
 	const struct sl_batch *batch;
 	unsigned got = 0;
 
-	(void)state;
 	assert_int_equal(sl_policy_set(b->s, "order",
 				       "auto,tree=/some.tree,ratio_percent=100,batch_requests=1",
 				       b->now),

@@ -24,7 +24,6 @@ static const struct {
  */
 static void overlapping_pairs_go_in_arrival_order(void **state)
 {
-	(void)state;
 	for (unsigned p = 0; p < RIG_POLICIES; p++)
 		for (unsigned i = 0; i < sizeof(geometry) / sizeof(geometry[0]); i++)
 			for (uint32_t ops = 0; ops < 4; ops++)
@@ -62,7 +61,6 @@ static void overlapping_pairs_go_in_arrival_order(void **state)
 
 static void writes_to_one_place_go_one_after_the_other(void **state)
 {
-	(void)state;
 	for (unsigned p = 0; p < RIG_POLICIES; p++) {
 		struct rig *g = rig_open(rig_policies[p], &RIG_DEFAULTS);
 
@@ -305,7 +303,6 @@ static void the_right_one_of_equal_reads_is_cancelled(void **state)
 
 static void all_leave_in_arrival_order(void **state)
 {
-	(void)state;
 	for (unsigned p = 0; p < RIG_POLICIES; p++) {
 		struct rig *g = rig_open(rig_policies[p], &RIG_DEFAULTS);
 		struct sl_flow *f = rig_flow(g);

@@ -138,7 +138,6 @@ static void at_random_nothing_is_lost_doubled_or_out_of_order(void **state)
 	const char *text = getenv("SL_SEED");
 	uint64_t seed = text ? strtoull(text, NULL, 0) : 20150601, x = seed | 1;
 
-	(void)state;
 	print_message("# seed %" PRIu64 "\n", seed);
 	for (unsigned round = 0; round < 40; round++) {
 		struct model m = { .g = rig_open(rig_policies[round % RIG_POLICIES],

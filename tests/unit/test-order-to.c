@@ -100,7 +100,6 @@ static const struct sl_order_ops *const policies[] = { &sl_order_to, &sl_order_t
  */
 static void the_fence_holds_across_a_change_of_policy(void **state)
 {
-	(void)state;
 	for (unsigned i = 0; i < POLICIES * POLICIES; i++) {
 		const struct sl_order_ops *from = policies[i / POLICIES],
 					  *to = policies[i % POLICIES];

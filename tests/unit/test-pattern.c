@@ -23,7 +23,6 @@ static void a_contiguous_shared_file_has_a_part_for_each_process(void **state)
 {
 	struct sl_pattern p = { .procs = 4, .call_bytes = 10, .calls = 3 };
 
-	(void)state;
 	assert_int_equal(offset(&p, 0, 0), 0);
 	assert_int_equal(offset(&p, 0, 2), 20);
 	assert_int_equal(offset(&p, 1, 0), 30);
@@ -35,7 +34,6 @@ static void strided_calls_of_all_processes_lie_side_by_side(void **state)
 {
 	struct sl_pattern p = { SL_STRIDED, .procs = 4, .call_bytes = 10, .calls = 3 };
 
-	(void)state;
 	assert_int_equal(offset(&p, 0, 0), 0);
 	assert_int_equal(offset(&p, 1, 0), 10);
 	assert_int_equal(offset(&p, 0, 1), 40);
@@ -46,7 +44,6 @@ static void a_file_per_process_is_read_from_its_beginning(void **state)
 {
 	struct sl_pattern p = { .per_process = true, .procs = 4, .call_bytes = 10, .calls = 3 };
 
-	(void)state;
 	assert_int_equal(offset(&p, 3, 0), 0);
 	assert_int_equal(offset(&p, 3, 2), 20);
 	assert_int_equal(sl_pattern_place(&p, 3, 2).file, 3);
@@ -56,7 +53,6 @@ static void a_file_per_process_is_read_from_its_beginning(void **state)
 
 static void every_pattern_visits_every_place_once(void **state)
 {
-	(void)state;
 	for (int spatial = SL_CONTIGUOUS; spatial <= SL_RANDOM; spatial++) {
 		struct sl_pattern p = { (enum sl_spatial)spatial, .procs = 7, .call_bytes = 4096,
 					.calls = 143, .seed = 5 };
@@ -79,7 +75,6 @@ static void a_permutation_has_each_number_once_whatever_the_count(void **state)
 {
 	static unsigned char seen[1030];
 
-	(void)state;
 	for (uint64_t n = 1; n <= sizeof(seen); n += n < 20 ? 1 : 101) {
 		memset(seen, 0, sizeof(seen));
 		for (uint64_t i = 0; i < n; i++) {
@@ -96,7 +91,6 @@ static void a_permutation_looks_like_chance(void **state)
 {
 	unsigned follow = 0, same = 0, near = 0;
 
-	(void)state;
 	for (uint64_t i = 0; i + 1 < 4096; i++) {
 		uint64_t a = sl_permute(i, 4096, 1), b = sl_permute(i + 1, 4096, 1);
 
@@ -114,7 +108,6 @@ static void stripes_go_round_and_lie_side_by_side_on_each_server(void **state)
 	struct sl_striping s = { 4, 32 * KIB };
 	struct sl_piece piece = sl_striping_piece(&s, 0, 131072, 140000);
 
-	(void)state;
 	assert_int_equal(piece.server, 0);
 	assert_int_equal(piece.offset, 32768);
 	assert_int_equal(piece.length, 8928);
@@ -132,7 +125,6 @@ static void no_two_bytes_of_a_file_are_at_one_place(void **state)
 	struct sl_striping s = { 3, 5 };
 	static unsigned char seen[3][100];
 
-	(void)state;
 	for (uint64_t at = 0; at < 150;) {
 		struct sl_piece piece = sl_striping_piece(&s, 2, at, 150);
 
@@ -149,7 +141,6 @@ static void one_server_has_whole_calls(void **state)
 	struct sl_striping s = { 1, 32 * KIB };
 	struct sl_piece piece = sl_striping_piece(&s, 0, 1000, 1000000);
 
-	(void)state;
 	assert_int_equal(piece.offset, 1000);
 	assert_int_equal(piece.length, 999000);
 }
@@ -159,7 +150,6 @@ static void percentiles_are_right_to_a_bucket(void **state)
 	struct sl_histogram *h = calloc(1, sizeof(*h));
 	struct sl_latency l;
 
-	(void)state;
 	assert_non_null(h);
 	for (sl_time ns = 1000; ns <= 100000; ns += 1000)
 		sl_histogram_add(h, ns);
@@ -176,7 +166,6 @@ static void times_from_nothing_to_centuries_have_their_bucket(void **state)
 {
 	struct sl_histogram *h = calloc(1, sizeof(*h));
 
-	(void)state;
 	assert_non_null(h);
 	for (int bit = 0; bit < 62; bit++) {
 		sl_time ns = (INT64_C(1) << bit) - 1;
@@ -195,7 +184,6 @@ static void nothing_counted_is_nothing_told(void **state)
 	struct sl_histogram *h = calloc(1, sizeof(*h)), *other = calloc(1, sizeof(*other));
 	struct sl_latency l, zero = { 0 };
 
-	(void)state;
 	assert_non_null(h);
 	assert_non_null(other);
 	l = sl_histogram_latency(h);

@@ -38,7 +38,6 @@ static void the_power_of_every_length_is_that_of_the_definition(void **state)
 {
 	float x[300], power[151], work[600];
 
-	(void)state;
 	for (size_t i = 0; i < 300; i++)
 		x[i] = (float)((i * 7919 + i * i * 31) % 101);
 	for (size_t n = 2; n <= 300; n++) {
@@ -65,7 +64,6 @@ static void the_example_of_the_file(void **state)
 	const float x[4] = { 1, 2, 3, 4 };
 	float power[3], work[8];
 
-	(void)state;
 	sl_fft_power(x, 4, 4, power, work);
 	assert_true(near((double)power[0], 100, 1e-6));
 	assert_true(near((double)power[1], 8, 1e-6));
@@ -77,7 +75,6 @@ static void correlation_counts_pairs_at_a_lag(void **state)
 	const float x[6] = { 1, 0, 2, 0, 0, 3 };
 	float power[7], work[24];
 
-	(void)state;
 	sl_fft_power(x, 6, 12, power, work); /* padded: nothing wraps around */
 	sl_fft_correlation(power, 12, power, work);
 	for (size_t lag = 0; lag < 6; lag++) {
@@ -91,7 +88,6 @@ static void correlation_counts_pairs_at_a_lag(void **state)
 
 static void sizes_are_even_and_have_no_large_factor(void **state)
 {
-	(void)state;
 	assert_int_equal(sl_fft_size(0), 2);
 	assert_int_equal(sl_fft_size(7), 8);
 	assert_int_equal(sl_fft_size(14), 16);
@@ -107,7 +103,6 @@ static void harmonics_do_not_count_and_confidence_is_that_of_ftio(void **state)
 	float power[101] = { 0 };
 	double z10, z9, z4;
 
-	(void)state;
 	power[0] = 1e6f; /* constant part: dropped */
 	power[1] = 40;	 /* the window itself: no period */
 	power[5] = 100;
@@ -130,7 +125,6 @@ static void three_dominant_frequencies_are_no_period(void **state)
 	struct sl_period_spectrum s;
 	float power[101] = { 0 };
 
-	(void)state;
 	power[5] = power[7] = power[11] = 100;
 	sl_spectrum_find(power, 200, 0.5, &s);
 	assert_int_equal(s.dominant, 3);
@@ -147,7 +141,6 @@ static void the_example_of_the_phases(void **state)
 	float x[600] = { 0 };
 	unsigned n;
 
-	(void)state;
 	for (size_t i = 0; i < 5; i++)
 		for (size_t k = 0; k < 20; k++)
 			x[10 * starts[i] + k] = 6;
@@ -176,7 +169,6 @@ static void missing_phases_do_not_change_the_period(void **state)
 	struct sl_period_result r;
 	float x[1200];
 
-	(void)state;
 	find(x, phases(x, 1200, 100, 7, 5), 0.1, &r);
 	assert_int_equal(r.source, SL_PERIOD_BY_PHASES);
 	assert_true(near(r.period_s, 10, 0.01));
@@ -201,7 +193,6 @@ static void a_sine_in_noise_without_phases_is_found(void **state)
 	uint32_t seed = 7;
 	float x[1000];
 
-	(void)state;
 	for (size_t i = 0; i < 1000; i++) {
 		seed = seed * 1664525 + 1013904223;
 		x[i] = (float)(2 + 0.5 * sin(2 * M_PI * (double)i / 30.7) +
@@ -217,7 +208,6 @@ static void the_rhythm_that_moves_most_bytes_is_the_period(void **state)
 	struct sl_period_result r;
 	float x[2000];
 
-	(void)state;
 	phases(x, 2000, 100, 20, 0);
 	for (size_t i = 3; i < 2000; i += 13)
 		x[i] += 4e8f;
@@ -230,7 +220,6 @@ static void no_signal_is_periodic_that_is_empty_constant_or_short(void **state)
 	struct sl_period_result r;
 	float x[500];
 
-	(void)state;
 	memset(x, 0, sizeof(x));
 	find(x, 500, 1, &r);
 	assert_int_equal(r.source, SL_PERIOD_NONE);
@@ -253,7 +242,6 @@ static void the_same_bytes_in_other_units_have_the_same_period(void **state)
 	struct sl_period_result small, large;
 	float x[1200];
 
-	(void)state;
 	phases(x, 1200, 100, 30, 0);
 	find(x, 1200, 0.1, &large);
 	for (size_t i = 0; i < 1200; i++)
@@ -276,7 +264,6 @@ static void bins_have_the_mean_over_their_time(void **state)
 	double work[8];
 	float x[4];
 
-	(void)state;
 	assert_int_equal(parse("t_start,t_end,bytes\n0,2,100\n1,2,30\n", &t, err), 0);
 	sl_trace_bin(&t, 2, work, x);
 	assert_true(near((double)x[0], 50, 1e-6) && near((double)x[1], 80, 1e-6));
@@ -316,7 +303,6 @@ static void a_mistake_names_its_line(void **state)
 		{ "t_start,t_end,bytes\n1,1,3\n", "f:2: all intervals are at the same time, 1 s." },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		struct sl_trace t;
 		char err[200] = "";
@@ -354,7 +340,6 @@ static void reference(const char *name, double period_s, double confidence)
 /* See tests/data/ftio/README.md for FTIO's own figures and where ours differ. */
 static void traces_of_ftio(void **state)
 {
-	(void)state;
 	reference("custom4_write_sync_intervals.csv", 2.67, 1.0);
 	reference("api_test_intervals.csv", 20, 0.80);
 	reference("ior8_write_sync_intervals.csv", 1.884, 0.83);
@@ -407,7 +392,6 @@ static void a_period_is_found_after_three_of_them(void **state)
 	static const double periods[] = { 2, 19.2, 384, 3600 };
 	double confidence = 0, at;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(periods) / sizeof(periods[0]); i++) {
 		at = found_at(periods[i], 0, 8 * periods[i], &confidence);
 		assert_true(at >= 2.9 * periods[i] && at <= 3.05 * periods[i] + 0.2);
@@ -425,7 +409,6 @@ static void periods_from_half_a_second_to_an_hour_are_found_online(void **state)
 {
 	static const double periods[] = { 0.5, 1, 3.3, 10, 47, 200, 900, 3600 };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(periods) / sizeof(periods[0]); i++) {
 		struct sl_period *p = sl_period_new();
 		double confidence = -1;
@@ -451,7 +434,6 @@ static void a_period_stays_until_another_is_found(void **state)
 	int64_t period_ns;
 	double confidence;
 
-	(void)state;
 	assert_non_null(p);
 	feed(p, 0, 200, 10);
 	assert_true(sl_period_get(p, 200 * SEC, &period_ns, &confidence));
@@ -476,7 +458,6 @@ static void time_that_stands_still_or_jumps_does_no_harm(void **state)
 	int64_t period_ns;
 	double confidence;
 
-	(void)state;
 	assert_non_null(p);
 	assert_false(sl_period_get(p, 5 * SEC, &period_ns, &confidence));
 	sl_period_add(p, 100 * SEC, 1);
@@ -489,7 +470,6 @@ static void time_that_stands_still_or_jumps_does_no_harm(void **state)
 
 static void a_job_takes_at_most_16_kib(void **state)
 {
-	(void)state;
 	assert_true(sl_period_bytes() <= 16384);
 }
 

@@ -6,7 +6,6 @@ static void a_job_alone_reaches_the_upper_limit(void **state)
 {
 	static const char *const policies[] = { "none", "fair-share", "fcfs" };
 
-	(void)state;
 	for (int i = 0; i < 6; i++) {
 		/* Alone: 4 s + 20/5 s. */
 		struct rig *g = rig_run("platform: {bandwidth: 10, per_proc_bandwidth: 2.5}\n"
@@ -30,7 +29,6 @@ static void a_job_alone_reaches_the_upper_limit(void **state)
 
 static void two_equal_jobs_share_equally(void **state)
 {
-	(void)state;
 	for (int ask = 0; ask < 2; ask++) {
 		/* 4 s of computing, then 20 bytes at 5/s each. */
 		struct rig *g = rig_run("platform: {bandwidth: 10}\n"
@@ -51,7 +49,6 @@ static void two_equal_jobs_share_equally(void **state)
 
 static void two_jobs_that_overlap_share_while_they_do(void **state)
 {
-	(void)state;
 	for (int ask = 0; ask < 2; ask++) {
 		struct rig *g = rig_run("platform: {bandwidth: 10}\n"
 					"jobs:\n"
@@ -67,7 +64,6 @@ static void two_jobs_that_overlap_share_while_they_do(void **state)
 
 static void what_caps_leave_goes_to_others(void **state)
 {
-	(void)state;
 	for (int ask = 0; ask < 2; ask++) {
 		/* 2, 4, 4; then the second and third are gone, and the first stays at its cap. */
 		struct rig *g = rig_run("platform: {bandwidth: 10, per_proc_bandwidth: 2}\n"
@@ -92,7 +88,6 @@ static void first_come_is_served_first_and_alone(void **state)
 				"  - {compute: 5, volume: 20, iterations: 1}\n",
 				"fcfs", SL_WINDOW_EXACT, false);
 
-	(void)state;
 	near(g->ends_s[0], 6);
 	near(g->ends_s[1], 8);
 	near(g->m.dilation, 8.0 / 7);
@@ -103,7 +98,6 @@ static void a_burst_buffer_takes_data_until_it_is_full(void **state)
 {
 	static const char *const policies[] = { "fair-share", "fcfs" };
 
-	(void)state;
 	for (int i = 0; i < 4; i++) {
 		/* +20/s until 100 are in after 5 s, 150 written; 50 more at 10/s. */
 		struct rig *g = rig_run("platform: {bandwidth: 10, "
@@ -143,7 +137,6 @@ static void alone_is_with_the_burst_buffer(void **state)
 		"window: [0, 7.75]\njobs: [{compute: 1, volume: [150, 20]}]\n",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(scenarios) / sizeof(scenarios[0]); i++) {
 		for (int paper = 0; paper < 2; paper++) {
 			char text[400];
@@ -184,7 +177,6 @@ static void jobs_that_follow_each_other_share_processors(void **state)
 	struct rig *g = rig_run(text, "fcfs", SL_WINDOW_EXACT, false);
 	char err[300];
 
-	(void)state;
 	near(g->m.sys_efficiency, 0.5); /* each; not their sum */
 	near(g->m.utilization, 0.5);
 	/* One that should have gone is still there. */
@@ -205,14 +197,12 @@ static void one_that_never_came_gives_no_processors_back(void **state)
 				"  - {procs: 8, release: 50, compute: 4, volume: 20}\n",
 				"fcfs", SL_WINDOW_EXACT, false);
 
-	(void)state;
 	near(g->m.end_s, 18);
 	rig_free(g);
 }
 
 static void a_buffer_that_is_full_is_shared_as_disks_are(void **state)
 {
-	(void)state;
 	for (int ask = 0; ask < 2; ask++) {
 		/* 15/s each until 5 s, then 5/s each. */
 		struct rig *g = rig_run("platform: {bandwidth: 10, "
@@ -232,7 +222,6 @@ static void a_buffer_of_a_byte_is_none(void **state)
 {
 	static const char *const policies[] = { "fair-share", "fcfs" };
 
-	(void)state;
 	for (int i = 0; i < 4; i++) {
 		struct rig *g = rig_run("platform: {bandwidth: 1e6, "
 					"burst_buffer: {capacity: 1, bandwidth: 1e15}}\n"
@@ -279,7 +268,6 @@ static void a_transfer_that_restarts_does_not_fill_the_buffer(void **state)
 	struct sl_scenario s;
 	char err[500] = "";
 
-	(void)state;
 	assert_int_equal(sl_scenario_parse("f", text, strlen(text), &s, err, sizeof(err)), 0);
 	assert_int_equal(sl_phase_run(&s, &options, &m, NULL, err, sizeof(err)), 0);
 	assert_in_range(a.times, m.events / 2, 10 * m.events);
@@ -288,7 +276,6 @@ static void a_transfer_that_restarts_does_not_fill_the_buffer(void **state)
 
 static void each_server_has_its_part(void **state)
 {
-	(void)state;
 	for (int ask = 0; ask < 2; ask++) {
 		/* 0 and 2 share 5/s, 1 has 5/s alone. */
 		struct rig *g = rig_run("platform: {bandwidth: 10, servers: 2}\n"
@@ -307,7 +294,6 @@ static void each_server_has_its_part(void **state)
 
 static void zero_volumes_and_zero_computing_take_no_time(void **state)
 {
-	(void)state;
 	for (int ask = 0; ask < 2; ask++) {
 		struct rig *g = rig_run("platform: {bandwidth: 10}\n"
 					"jobs: [{compute: [1, 0, 0], volume: [0, 20, 0], "
@@ -323,7 +309,6 @@ static void zero_volumes_and_zero_computing_take_no_time(void **state)
 
 static void the_end_of_the_window_cuts_endless_jobs(void **state)
 {
-	(void)state;
 	for (int ask = 0; ask < 2; ask++) {
 		/* Both share from 4 to 8; at 9 the endless one has done 1 s of its second 4. The
 		 * other ends at 8 + 4 + 2, with all of the disk. */
@@ -370,7 +355,6 @@ static void ideal_model_figures_are_met(void **state)
 		{ "set-10", SL_WINDOW_PAPER, 1.131, 1.056, 1.785, .889 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < 2 * sizeof(known) / sizeof(known[0]); i++) {
 		struct rig *g = rig_run(IDEAL, known[i / 2].policy, known[i / 2].mode, i % 2);
 
@@ -391,7 +375,6 @@ static void a_wrong_policy_is_told(void **state)
 			   "jobs: [{compute: 1, volume: 1, iterations: 1}]\n";
 	char err[500] = "";
 
-	(void)state;
 	assert_int_equal(sl_scenario_parse("f", text, strlen(text), &s, err, sizeof(err)), 0);
 	assert_int_equal(sl_phase_run(&s, &options, &m, NULL, err, sizeof(err)), -ENOENT);
 	assert_non_null(strstr(err, "nonsense"));
@@ -420,7 +403,6 @@ static void equal_seeds_are_equal_workloads(void **state)
 	struct rig *fcfs = rig_run(text, "fcfs", SL_WINDOW_EXACT, false);
 	struct rig *again = rig_run(text, "fair-share", SL_WINDOW_EXACT, false);
 
-	(void)state;
 	for (int i = 0; i < 8; i++)
 		assert_true(fair->app[i].bytes == fcfs->app[i].bytes);
 	assert_true(fair->app[0].bytes != fair->app[1].bytes);

@@ -60,7 +60,6 @@ static char dir[64];
 
 static int begin(void **state)
 {
-	(void)state;
 	no_tmpfile = no_direct = false;
 	named = 0;
 	profile_stop = 0;
@@ -71,7 +70,6 @@ static int begin(void **state)
 /* Fails if anything was left. */
 static int finish(void **state)
 {
-	(void)state;
 	return rmdir(dir);
 }
 
@@ -115,7 +113,6 @@ static void the_file_has_no_name_and_is_filled(void **state)
 {
 	struct profile_file f;
 
-	(void)state;
 	assert_int_equal(profile_file_open(&f, dir, &room), CLI_OK);
 	runs_of_all_kinds(&f);
 	profile_file_close(&f);
@@ -125,7 +122,6 @@ static void without_o_tmpfile_its_name_is_removed_at_once(void **state)
 {
 	struct profile_file f;
 
-	(void)state;
 	no_tmpfile = true;
 	assert_int_equal(profile_file_open(&f, dir, &room), CLI_OK);
 	assert_int_equal(named, 1);
@@ -139,7 +135,6 @@ static void a_file_of_that_name_is_not_touched(void **state)
 	char name[120], text[8] = "";
 	FILE *file;
 
-	(void)state;
 	snprintf(name, sizeof(name), "%s/.sluice-profile-%ld-0", dir, (long)getpid());
 	file = fopen(name, "w");
 	assert_non_null(file);
@@ -161,7 +156,6 @@ static void without_o_direct_it_goes_through_the_page_cache(void **state)
 {
 	struct profile_file f;
 
-	(void)state;
 	no_direct = true;
 	assert_int_equal(profile_file_open(&f, dir, &room), CLI_OK);
 	assert_false(f.direct);
@@ -174,7 +168,6 @@ static void a_signal_ends_a_run(void **state)
 	struct profile_file f;
 	struct profile_target t;
 
-	(void)state;
 	assert_int_equal(profile_file_open(&f, dir, &room), CLI_OK);
 	t = profile_file(&f);
 	profile_stop = 15;
@@ -189,7 +182,6 @@ static void a_file_that_is_cut_short_is_an_error(void **state)
 	struct profile_file f;
 	struct profile_target t;
 
-	(void)state;
 	assert_int_equal(profile_file_open(&f, dir, &room), CLI_OK);
 	t = profile_file(&f);
 	assert_int_equal(ftruncate(f.fd, 0), 0);

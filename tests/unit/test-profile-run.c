@@ -46,7 +46,6 @@ static void the_ratios_of_every_model_are_found_by_three_tests(void **state)
 {
 	const struct sl_device_model *m;
 
-	(void)state;
 	for (unsigned k = 0; (m = sl_device_preset(k)); k++) {
 		struct profile_model device;
 		struct profile_plan p = plan(profile_model(&device, m, FILE_BYTES), 11);
@@ -140,7 +139,6 @@ static void the_interval_holds_the_ratio_about_as_often_as_it_says(void **state)
 {
 	unsigned within = 0, all = 0, estimated = 0, of_estimated = 0;
 
-	(void)state;
 	for (uint64_t seed = 1; seed <= 100; seed++) {
 		struct noisy d = { .ns = { 1e5, 5e6 }, .noise = 0.1 };
 		struct profile_plan p = plan(noisy(&d, seed), 11);
@@ -172,7 +170,6 @@ static void more_noise_is_met_with_more_pairs(void **state)
 {
 	uint32_t pairs[2] = { 0, 0 };
 
-	(void)state;
 	for (int k = 0; k < 2; k++) {
 		struct noisy d = { .ns = { 1e5, 5e6 }, .noise = k ? 0.08 : 0.001 };
 		struct profile_plan p = plan(noisy(&d, 1), 3);
@@ -198,7 +195,6 @@ static void where_the_line_breaks_more_sizes_are_tested(void **state)
 	struct profile_plan p = plan(noisy(&d, 1), 11);
 	struct sl_profile out = { 0 };
 
-	(void)state;
 	assert_int_equal(profile_run(&p, &out), 0);
 	assert_in_range(tested(&out, 0), 5, 11);
 	/* The step is between two sizes that were tested. */
@@ -220,7 +216,6 @@ static void where_the_line_is_a_little_wrong_the_intervals_are_wider(void **stat
 	struct profile_plan p = plan(noisy(&d, 1), 11);
 	struct sl_profile out = { 0 };
 
-	(void)state;
 	assert_int_equal(profile_run(&p, &out), 0);
 	assert_int_equal(tested(&out, 0), 3);
 	for (uint32_t i = 0; i < 11; i++) {
@@ -240,7 +235,6 @@ static void either_run_of_a_pair_may_come_first(void **state)
 {
 	unsigned random_first = 0;
 
-	(void)state;
 	for (uint64_t seed = 1; seed <= 10; seed++) {
 		struct noisy d = { .ns = { 1e5, 5e6 } };
 		struct profile_plan p = plan(noisy(&d, 1), 1);
@@ -264,7 +258,6 @@ static void a_device_that_gets_slower_and_slower_has_the_same_ratio(void **state
 	struct profile_plan p = plan(noisy(&d, 1), 2);
 	struct sl_profile out = { 0 };
 
-	(void)state;
 	assert_int_equal(profile_run(&p, &out), 0);
 	for (uint32_t i = 0; i < 2; i++) {
 		double true_ratio =
@@ -278,7 +271,6 @@ static void one_size_and_one_operation_are_enough(void **state)
 {
 	struct noisy d = { .ns = { 1e5, 5e6 }, .noise = 0.01 };
 
-	(void)state;
 	for (uint32_t sizes = 1; sizes <= 4; sizes++) {
 		struct profile_plan p = plan(noisy(&d, 1), sizes);
 		struct sl_profile out = { 0 };
@@ -293,7 +285,6 @@ static void one_size_and_one_operation_are_enough(void **state)
 
 static void the_time_is_kept_to(void **state)
 {
-	(void)state;
 	for (int64_t seconds = 5; seconds <= 40; seconds += 5) {
 		/* So much noise that it could go on for ever. */
 		struct noisy d = { .ns = { 1e5, 5e6 }, .noise = 0.5 };
@@ -313,7 +304,6 @@ static void too_little_time_is_an_error(void **state)
 	struct profile_plan p = plan(noisy(&d, 1), 11);
 	struct sl_profile out = { 0 };
 
-	(void)state;
 	p.time_ns = 2 * SECOND;
 	assert_int_equal(profile_run(&p, &out), -ETIME);
 	assert_int_equal(out.points[SL_READ], 0);
@@ -326,7 +316,6 @@ static void an_error_of_the_device_ends_all(void **state)
 	struct sl_profile out = { 0 };
 	int runs;
 
-	(void)state;
 	assert_int_equal(profile_run(&p, &out), 0);
 	runs = d.runs;
 	for (int at = 1; at <= runs; at += 7) {

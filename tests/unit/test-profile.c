@@ -41,7 +41,6 @@ static void the_words_and_the_points_are_read(void **state)
 {
 	struct sl_profile p = parsed(PROFILE);
 
-	(void)state;
 	assert_string_equal(p.device, "fs-1");
 	assert_string_equal(p.directory, "/scratch/my data");
 	assert_string_equal(p.made, "2026-01-31T12:00:00Z");
@@ -60,7 +59,6 @@ static void the_ratio_between_two_sizes_comes_from_times(void **state)
 {
 	struct sl_profile p = parsed(PROFILE);
 
-	(void)state;
 	near_to(sl_profile_ratio(&p, SL_READ, 8192), 40, 1e-9);
 	near_to(sl_profile_ratio(&p, SL_READ, 16384), 79.0 / 2.55, 1e-9);
 	near_to(sl_profile_ratio(&p, SL_READ, 12288), 34.87, 0.01); /* the example of profile.c */
@@ -71,7 +69,6 @@ static void beyond_the_ends_the_nearest_size_counts(void **state)
 {
 	struct sl_profile p = parsed(PROFILE);
 
-	(void)state;
 	near_to(sl_profile_ratio(&p, SL_READ, 0), 40, 1e-9);
 	near_to(sl_profile_ratio(&p, SL_READ, 1), 40, 1e-9);
 	near_to(sl_profile_ratio(&p, SL_READ, UINT64_MAX), 79.0 / 2.55, 1e-9);
@@ -83,7 +80,6 @@ static void every_size_between_many_is_found(void **state)
 {
 	struct sl_profile p = { 0 };
 
-	(void)state;
 	/* Sequential 1 us and 1 ns a byte; a random request takes 9 us more. */
 	for (uint32_t i = 0; i < SL_PROFILE_POINTS; i++) {
 		double b = 1000.0 * (i + 1) * (i + 1);
@@ -103,7 +99,6 @@ static void what_was_not_measured_or_is_not_trusted_is_not_known(void **state)
 {
 	struct sl_profile p = parsed(HEAD POINT), none = { 0 };
 
-	(void)state;
 	assert_true(isnan(sl_profile_ratio(&p, SL_WRITE, 8192)));
 	assert_true(isnan(sl_profile_ratio(&p, 2, 8192)));
 	assert_true(isnan(sl_profile_ratio(&none, SL_READ, 8192)));
@@ -128,7 +123,6 @@ static void a_bad_profile_is_said_with_its_line(void **state)
 {
 	char line[400];
 
-	(void)state;
 	bad("", "f:1: this is no profile: the file is empty.");
 	bad("# so\n\n", "f:2: this is no profile: the file is empty.");
 	bad("\nhello\n", "f:2: this is no profile: its first line must be 'sluice-profile 1'.");
@@ -176,7 +170,6 @@ static void what_is_written_is_what_was_read(void **state)
 	struct sl_profile p = parsed(PROFILE), q;
 	char *text = written(&p);
 
-	(void)state;
 	q = parsed(text);
 	assert_memory_equal(&p, &q, sizeof(p));
 	free(text);
@@ -187,7 +180,6 @@ static void what_a_line_cannot_hold_does_not_break_the_file(void **state)
 	struct sl_profile p = parsed(HEAD POINT), q;
 	char *text;
 
-	(void)state;
 	strcpy(p.directory, " /a#b\nread 1 1 1 1 1 1 ");
 	memset(p.why, ' ', SL_PROFILE_WORDS);
 	memset(p.device, 'x', SL_PROFILE_WORDS);
@@ -204,7 +196,6 @@ static char dir[64];
 
 static int make_dir(void **state)
 {
-	(void)state;
 	strcpy(dir, "/tmp/test-profile.XXXXXX");
 	return mkdtemp(dir) ? 0 : -1;
 }
@@ -213,7 +204,6 @@ static int remove_dir(void **state)
 {
 	char name[PATH_MAX];
 
-	(void)state;
 	if (!sl_profile_path(dir, name))
 		unlink(name);
 	snprintf(name, sizeof(name), "%s/state/sluice", dir);
@@ -228,7 +218,6 @@ static void a_profile_is_kept_for_its_file_system(void **state)
 	struct sl_profile p = parsed(PROFILE), q;
 	char path[PATH_MAX], same[PATH_MAX], home[80], err[PATH_MAX + 100], name[64];
 
-	(void)state;
 	snprintf(home, sizeof(home), "%s/state", dir);
 	unsetenv("SLUICE_STATE");
 	setenv("XDG_STATE_HOME", home, 1);
@@ -250,7 +239,6 @@ static void the_environment_says_where_profiles_are(void **state)
 {
 	char path[PATH_MAX];
 
-	(void)state;
 	setenv("SLUICE_STATE", "/a", 1);
 	setenv("XDG_STATE_HOME", "/b", 1);
 	setenv("HOME", "/c", 1);
@@ -273,7 +261,6 @@ static void what_is_no_file_is_not_replaced(void **state)
 	struct sl_profile p = parsed(PROFILE);
 	char err[PATH_MAX + 100], below[100];
 
-	(void)state;
 	assert_int_equal(sl_profile_save("/dev/null", &p, err, sizeof(err)), -EINVAL);
 	assert_string_equal(err, "/dev/null is no regular file.");
 	snprintf(below, sizeof(below), "/dev/null/x");

@@ -118,7 +118,6 @@ static void a_frame_has_the_bytes_that_are_documented(void **state)
 	unsigned char out[SL_FRAME_BYTES];
 	struct sl_frame back;
 
-	(void)state;
 	sl_frame_encode(&f, out);
 	assert_memory_equal(out, bytes, sizeof(bytes));
 	assert_int_equal(decode_bytes(bytes, &back), 0);
@@ -133,7 +132,6 @@ static void the_example_of_the_manual_page_is_right(void **state)
 	};
 	struct sl_frame f;
 
-	(void)state;
 	assert_int_equal(decode_bytes(bytes, &f), 0);
 	same_frame(&f,
 		   &(struct sl_frame){
@@ -142,7 +140,6 @@ static void the_example_of_the_manual_page_is_right(void **state)
 
 static void a_plain_frame_of_every_type_is_accepted(void **state)
 {
-	(void)state;
 	for (unsigned type = 1; type < SL_FRAME_TYPES; type++)
 		takes(plain[type]);
 }
@@ -152,7 +149,6 @@ static void a_frame_with_one_bit_of_the_magic_changed_is_refused(void **state)
 	unsigned char bytes[SL_FRAME_BYTES];
 	struct sl_frame out;
 
-	(void)state;
 	for (unsigned bit = 0; bit < 32; bit++) {
 		sl_frame_encode(&plain[SL_CLOSE], bytes);
 		bytes[bit / 8] ^= (unsigned char)(1U << bit % 8);
@@ -164,7 +160,6 @@ static void types_that_do_not_exist_are_refused(void **state)
 {
 	struct sl_frame f = { .length = 0 };
 
-	(void)state;
 	for (uint32_t type = 0; type <= UINT16_MAX; type++)
 		if (type == 0 || type >= SL_FRAME_TYPES) {
 			f.type = (uint16_t)type;
@@ -174,7 +169,6 @@ static void types_that_do_not_exist_are_refused(void **state)
 
 static void only_a_write_appends_and_only_a_sync_is_of_data(void **state)
 {
-	(void)state;
 	for (unsigned type = 1; type < SL_FRAME_TYPES; type++)
 		for (unsigned bit = 0; bit < 16; bit++) {
 			struct sl_frame f = plain[type];
@@ -194,7 +188,6 @@ static void only_a_reply_has_a_status_and_it_is_an_errno(void **state)
 	static const int32_t odd[] = { -1, 4096, INT32_MAX, INT32_MIN };
 	struct sl_frame f;
 
-	(void)state;
 	for (unsigned type = 1; type < SL_FRAME_TYPES; type++) {
 		f = plain[type];
 		f.status = EIO;
@@ -226,7 +219,6 @@ static void the_length_of_a_payload_is_what_its_type_allows(void **state)
 		[SL_SIZE] = { 0, 0 },	       [SL_CREDENTIAL] = { 1, 2047 },
 	};
 
-	(void)state;
 	for (unsigned type = 1; type < SL_FRAME_TYPES; type++) {
 		const uint32_t lengths[] = { 0,
 					     1,
@@ -255,7 +247,6 @@ static void a_write_says_the_same_length_twice(void **state)
 {
 	struct sl_frame f = plain[SL_PWRITE];
 
-	(void)state;
 	f.length = 4096;
 	f.count = 4096;
 	takes(f);
@@ -271,7 +262,6 @@ static void a_read_asks_for_something_that_fits_one_reply(void **state)
 {
 	struct sl_frame f = plain[SL_PREAD];
 
-	(void)state;
 	f.count = SL_MAX_PAYLOAD;
 	takes(f);
 	f.count = 0;
@@ -343,7 +333,6 @@ static void a_hello_has_the_bytes_that_are_documented(void **state)
 	unsigned char got[SL_HELLO_BYTES];
 	struct sl_hello out;
 
-	(void)state;
 	memcpy(want + 60, full_hello.job, SL_JOB_NAME_MAX);
 	memcpy(want + 124, full_hello.nonce, SL_NONCE_BYTES);
 	sl_hello_encode(&full_hello, got);
@@ -366,7 +355,6 @@ static void a_hello_has_the_bytes_that_are_documented(void **state)
 
 static void a_hello_that_says_nothing_but_its_version_is_accepted(void **state)
 {
-	(void)state;
 	assert_int_equal(hello(&(struct sl_hello){ .version = 1 }), 0);
 }
 
@@ -374,7 +362,6 @@ static void a_hello_of_another_version_is_decoded_for_the_node_to_answer(void **
 {
 	struct sl_hello h = full_hello;
 
-	(void)state;
 	h.version = 2;
 	h.caps = UINT32_MAX;
 	assert_int_equal(hello(&h), 0);
@@ -388,7 +375,6 @@ static void a_payload_of_another_size_is_refused(void **state)
 	struct sl_hello h;
 	struct sl_welcome w;
 
-	(void)state;
 	sl_hello_encode(&full_hello, bytes);
 	assert_int_equal(hello_bytes(bytes, SL_HELLO_BYTES, &h), 0);
 	for (size_t length = 0; length <= sizeof(bytes); length++)
@@ -408,7 +394,6 @@ static void numbers_beyond_those_of_a_job_are_refused(void **state)
 {
 	struct sl_hello h;
 
-	(void)state;
 	assert_int_equal(hello(&full_hello), 0);
 	h = full_hello, h.min_bps = SL_MAX_RATE;
 	assert_int_equal(hello(&h), 0);
@@ -433,7 +418,6 @@ static void a_text_that_does_not_end_is_refused(void **state)
 	unsigned char bytes[SL_HELLO_BYTES];
 	struct sl_hello out;
 
-	(void)state;
 	sl_hello_encode(&full_hello, bytes);
 	memset(bytes + TEXT_AT, 'x', SL_JOB_NAME_MAX);
 	assert_int_equal(hello_bytes(bytes, sizeof(bytes), &out), -EPROTO);
@@ -447,7 +431,6 @@ static void nothing_hides_behind_the_end_of_a_text(void **state)
 	unsigned char bytes[SL_HELLO_BYTES];
 	struct sl_hello out;
 
-	(void)state;
 	for (size_t k = 1; k < SL_JOB_NAME_MAX; k++) {
 		sl_hello_encode(&full_hello, bytes);
 		memset(bytes + TEXT_AT, 0, SL_JOB_NAME_MAX);
@@ -461,7 +444,6 @@ static void a_jobs_name_is_ascii_that_can_be_seen(void **state)
 {
 	struct sl_hello h = { .version = 1 };
 
-	(void)state;
 	for (int c = 1; c < 256; c++) {
 		memcpy(h.job, "a?b", 4);
 		h.job[1] = (char)c;
@@ -474,7 +456,6 @@ static void the_encoder_ends_texts_and_passes_on_nothing_behind_them(void **stat
 	struct sl_hello h = { .version = 1 }, out;
 	unsigned char bytes[SL_HELLO_BYTES];
 
-	(void)state;
 	memset(h.job, 'j', sizeof(h.job)); /* no end */
 	sl_hello_encode(&h, bytes);
 	assert_int_equal(hello_bytes(bytes, sizeof(bytes), &out), 0);
@@ -533,7 +514,6 @@ static void a_welcome_has_the_bytes_that_are_documented(void **state)
 	struct sl_welcome w = full_welcome, out;
 	unsigned char got[SL_WELCOME_BYTES];
 
-	(void)state;
 	w.workers = 1;
 	w.segment_bytes = 0x401000;
 	w.bells_bytes = UINT64_C(0x102030000);
@@ -556,7 +536,6 @@ static void a_welcome_is_of_this_version_and_uses_nothing_unknown(void **state)
 {
 	struct sl_welcome w;
 
-	(void)state;
 	assert_int_equal(welcome(&full_welcome), 0);
 	w = full_welcome, w.version = 0;
 	assert_int_equal(welcome(&w), -EPROTO);
@@ -572,7 +551,6 @@ static void a_layout_in_which_something_has_no_place_is_refused(void **state)
 {
 	struct sl_welcome w;
 
-	(void)state;
 	w = full_welcome, w.client = SL_SHM_CLIENTS;
 	assert_int_equal(welcome(&w), -EPROTO);
 	w = full_welcome, w.slots = 0;
@@ -598,7 +576,6 @@ static void the_smallest_and_the_largest_layout_are_accepted(void **state)
 {
 	struct sl_welcome w = full_welcome;
 
-	(void)state;
 	w.client = 0;
 	w.slots = 1;
 	w.slot_bytes = 1;
@@ -617,7 +594,6 @@ static void without_shared_memory_there_is_no_layout(void **state)
 {
 	struct sl_welcome w = { .version = SL_PROTO_VERSION, .job = 7, .epoch = 8 };
 
-	(void)state;
 	assert_int_equal(welcome(&w), 0);
 	for (unsigned i = 0; i < 6; i++) {
 		struct sl_welcome odd = w;
@@ -635,7 +611,6 @@ static void without_shared_memory_there_is_no_layout(void **state)
 /* A layout is a promise to clients that were built elsewhere. */
 static void shared_memory_lies_as_documented(void **state)
 {
-	(void)state;
 	assert_int_equal(offsetof(struct sl_slot_shm, state), 0);
 	assert_int_equal(offsetof(struct sl_slot_shm, signal), 4);
 	assert_int_equal(offsetof(struct sl_slot_shm, waiting), 8);
@@ -673,7 +648,6 @@ static void shared_memory_lies_as_documented(void **state)
 
 static void a_job_that_is_named_by_a_number_has_that_number(void **state)
 {
-	(void)state;
 	assert_int_equal(sl_job_number("0"), 0);
 	assert_int_equal(sl_job_number("4711"), 4711);
 	assert_int_equal(sl_job_number("007"), 7);
@@ -682,7 +656,6 @@ static void a_job_that_is_named_by_a_number_has_that_number(void **state)
 
 static void any_other_job_has_the_fnv1a_hash_of_its_name(void **state)
 {
-	(void)state;
 	assert_int_equal(sl_job_number(""), UINT64_C(0xcbf29ce484222325));
 	assert_int_equal(sl_job_number("a"), UINT64_C(0xaf63dc4c8601ec8c));
 	assert_int_equal(sl_job_number("foobar"), UINT64_C(0x85944171f73967e8));
@@ -696,7 +669,6 @@ static void any_other_job_has_the_fnv1a_hash_of_its_name(void **state)
 
 static void the_tag_of_a_part_is_behind_the_last_colon(void **state)
 {
-	(void)state;
 	assert_string_equal(sl_tag_of("climate:ckpt"), "ckpt");
 	assert_string_equal(sl_tag_of("1000/42:a:b.c-d_9"), "b.c-d_9");
 	assert_null(sl_tag_of("climate"));
@@ -710,7 +682,6 @@ static void the_tag_of_a_part_is_behind_the_last_colon(void **state)
 static void no_name_is_hashed_to_0(void **state)
 {
 	/* These two are known for a 64-bit FNV-1a hash of 0. */
-	(void)state;
 	assert_int_not_equal(sl_job_number("77kepQFQ8Kl"), 0);
 	assert_int_not_equal(sl_job_number("!0IC=VloaY"), 0);
 }

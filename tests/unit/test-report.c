@@ -73,7 +73,6 @@ static void a_report_is_read_as_it_was_written(void **state)
 	char *text, *at;
 	FILE *f = begin(&text);
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(nodes); i++)
 		sl_report_put_node(f, &nodes[i]);
 	for (size_t i = 0; i < COUNT(jobs); i++)
@@ -98,7 +97,6 @@ static void the_line_of_the_manual_is_what_is_written(void **state)
 	char *text;
 	FILE *f = begin(&text);
 
-	(void)state;
 	sl_report_put_job(f, &jobs[1]);
 	fclose(f);
 	assert_string_equal(
@@ -139,7 +137,6 @@ static void orders_are_read_as_they_were_written(void **state)
 	char *text, *at;
 	FILE *f = begin(&text);
 
-	(void)state;
 	for (int i = 0; i < SL_MAP_MAX; i++)
 		snprintf(some[3].to[i], SL_NODE_NAME_MAX, "%d-0123456789012345678901234567",
 			 i % 10);
@@ -174,7 +171,6 @@ static void what_is_not_known_is_skipped(void **state)
 	struct sl_orders_line o;
 	char *at = text;
 
-	(void)state;
 	assert_int_equal(sl_report_next(&at, &l), SL_LINE_OTHER);
 	assert_int_equal(sl_report_next(&at, &l), SL_LINE_OTHER);
 	assert_int_equal(sl_report_next(&at, &l), SL_LINE_JOB);
@@ -223,7 +219,6 @@ static void what_makes_no_sense_is_refused(void **state)
 	struct sl_orders_line o;
 	char text[300], *at;
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(reports); i++) {
 		at = strcpy(text, reports[i]);
 		if (sl_report_next(&at, &l) != -EPROTO)

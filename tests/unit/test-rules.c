@@ -12,7 +12,6 @@
 
 static void globs(void **state)
 {
-	(void)state;
 	assert_true(sl_rule_glob("*", ""));
 	assert_true(sl_rule_glob("*", "alice"));
 	assert_true(sl_rule_glob("alice", "alice"));
@@ -54,7 +53,6 @@ static void the_first_that_matches_holds(void **state)
 		{ .name = "all" },
 	};
 
-	(void)state;
 	assert_int_equal(sl_rules_match(rules, 4, &alice), 2);
 	assert_int_equal(sl_rules_match(rules, 2, &alice), -1);
 	assert_int_equal(sl_rule_differs(&rules[0], &alice), SL_RULE_USER);
@@ -68,7 +66,6 @@ static void a_job_is_matched_by_number_and_by_name(void **state)
 	const struct sl_rule name = { .match = { [SL_RULE_JOB] = text("climate-*") } };
 	const struct sl_rule other = { .match = { [SL_RULE_JOB] = text("47") } };
 
-	(void)state;
 	assert_int_equal(sl_rules_match(&number, 1, &alice), 0);
 	assert_int_equal(sl_rules_match(&name, 1, &alice), 0);
 	assert_int_equal(sl_rules_match(&other, 1, &alice), -1);
@@ -79,7 +76,6 @@ static void what_is_not_known_matches_only_a_star(void **state)
 	const struct sl_rule star = { .match = { [SL_RULE_PARTITION] = text("*") } };
 	const struct sl_rule batch = { .match = { [SL_RULE_PARTITION] = text("batch") } };
 
-	(void)state;
 	assert_int_equal(sl_rules_match(&star, 1, &alice), 0);
 	assert_int_equal(sl_rules_match(&batch, 1, &alice), -1);
 }
@@ -94,7 +90,6 @@ static void a_rule_limits_what_a_job_asks_for(void **state)
 	struct sl_job_conf more = { .min_bps = 20 * M, .max_bps = 90 * M, .weight = 9 };
 	struct sl_job_conf less = { .min_bps = 5 * M, .max_bps = 8 * M, .weight = 2 };
 
-	(void)state;
 	sl_rule_clamp(&rule, &nothing);
 	assert_int_equal(nothing.min_bps, 10 * M);
 	assert_int_equal(nothing.max_bps, 50 * M);
@@ -116,7 +111,6 @@ static void what_a_rule_does_not_say_is_the_jobs_own_affair(void **state)
 	const struct sl_rule none = { .says = SL_SAYS_MIN }, silent = { .name = "silent" };
 	struct sl_job_conf c = { .min_bps = 20 * M, .max_bps = 90 * M, .weight = 9 };
 
-	(void)state;
 	sl_rule_clamp(NULL, &c);
 	sl_rule_clamp(&silent, &c);
 	assert_int_equal(c.min_bps, 20 * M);
@@ -136,7 +130,6 @@ static void a_max_per_user_is_a_bucket_and_not_the_jobs_max(void **state)
 	struct sl_job_conf c = { 0 };
 	uint64_t id;
 
-	(void)state;
 	bob.value[SL_RULE_USER] = "bob";
 	second.value[SL_RULE_JOB] = "4712";
 	sl_rule_clamp(&rule, &c);
@@ -162,7 +155,6 @@ static void a_bucket_per_group_is_of_the_group_that_matched(void **state)
 				.match = { [SL_RULE_GROUP] = text("physics") } };
 	struct sl_rule_job bob = alice;
 
-	(void)state;
 	bob.value[SL_RULE_GROUP] = "staff,physics";
 	assert_int_equal(sl_rule_bucket(&rule, &bob), sl_rule_bucket(&rule, &alice));
 	rule.match[SL_RULE_GROUP] = NULL;
@@ -174,7 +166,6 @@ static void weights_are_those_of_the_job_the_user_or_the_account(void **state)
 	struct sl_rule rule = { .says = SL_SAYS_WEIGHT, .weight = 3, .per = SL_PER_USER };
 	struct sl_job_conf c = { 0 };
 
-	(void)state;
 	sl_rule_clamp(&rule, &c);
 	assert_int_equal(c.user_weight, 3);
 	rule.per = SL_PER_ACCOUNT;
@@ -187,7 +178,6 @@ static void a_meter_is_the_smaller_of_what_is_asked_and_what_the_rule_says(void 
 {
 	const struct sl_rule rule = { .meter = { [5] = 400 }, .per = SL_PER_USER };
 
-	(void)state;
 	assert_int_equal(sl_rule_meter(&rule, 5, 0), 400);
 	assert_int_equal(sl_rule_meter(&rule, 5, 1000), 400);
 	assert_int_equal(sl_rule_meter(&rule, 5, 100), 100);

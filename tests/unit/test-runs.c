@@ -18,7 +18,6 @@ static void the_last_period_counts(void **state)
 {
 	struct runs r = { 0 };
 
-	(void)state;
 	runs_add(&r, 1, "a", 5 * S); /* nobody has asked for it */
 	assert_int_equal(runs_find(&r, 1, "a"), 0);
 	assert_int_equal(runs_begin(&r), 0);
@@ -44,7 +43,6 @@ static void the_oldest_gives_way(void **state)
 	struct runs r;
 	char title[32];
 
-	(void)state;
 	assert_int_equal(runs_begin(&r), 0);
 	for (int i = 0; i < RUNS_MAX; i++) {
 		snprintf(title, sizeof(title), "j%d", i);
@@ -66,7 +64,6 @@ static void a_file_keeps_them(void **state)
 	int fd = mkstemp(path);
 	FILE *f;
 
-	(void)state;
 	assert_true(fd >= 0);
 	close(fd);
 	assert_int_equal(runs_begin(&r), 0);

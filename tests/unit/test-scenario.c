@@ -64,7 +64,6 @@ static void everything_that_can_be_said(void **state)
 		       "    period_hint: 384\n"
 		       "  - {compute: {uniform: [1, 2]}, volume: {exponential: 1G}}\n");
 
-	(void)state;
 	assert_true(s.platform.bandwidth_bps == 110 * 1048576.0);
 	assert_true(s.platform.per_proc_bps == 1.5e6);
 	assert_true(s.platform.procs == 2048 && s.platform.servers == 4);
@@ -171,7 +170,6 @@ static void mistakes_are_told_with_line_and_key(void **state)
 		{ PLATFORM "jobs: {\n", "this is not YAML" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		refused(bad[i].text, bad[i].message);
 }
@@ -209,7 +207,6 @@ static void what_is_saved_reads_back_to_the_last_bit(void **state)
 {
 	struct sl_random r = sl_random_stream(1, 0);
 
-	(void)state;
 	for (int n = 0; n < 200; n++) {
 		struct sl_scenario s = { .n_apps = 3 }, again;
 		struct sl_scenario_fault f;
@@ -269,7 +266,6 @@ static void jobs_may_have_processors_one_after_the_other(void **state)
 		       "  - {procs: 10, release: 109, compute: 1, volume: 0, iterations: 9}\n");
 	struct sl_scenario_fault f;
 
-	(void)state;
 	s.apps[1].release_s = 99;
 	assert_int_equal(sl_scenario_sense(&s, &f), -EINVAL);
 	assert_int_equal(f.app, SL_SCENARIO_PLATFORM);
@@ -285,7 +281,6 @@ static void all_together_ask_for_what_each_would_alone(void **state)
 				      "  - {procs: 3, compute: 1, volume: 10}\n"
 				      "  - {compute: 2, volume: 20}\n");
 
-	(void)state;
 	assert_true(fabs(sl_scenario_asks_bps(&s) - (10 / 2.0 + 20 / 7.0)) < 1e-12);
 	assert_int_equal(sl_scenario_procs(&s), 4);
 	sl_scenario_free(&s);
@@ -296,7 +291,6 @@ static void what_a_program_got_wrong_is_not_saved(void **state)
 	struct sl_scenario s = parsed(PLATFORM JOB);
 	char err[500];
 
-	(void)state;
 	s.apps[0].volume_bytes.a = NAN;
 	assert_int_equal(sl_scenario_check(&s, err, sizeof(err)), -EINVAL);
 	assert_string_equal(err, "jobs[0].volume is out of range");
@@ -313,7 +307,6 @@ static void a_file_that_is_not_there_is_named(void **state)
 	struct sl_scenario s;
 	char err[500];
 
-	(void)state;
 	assert_int_equal(sl_scenario_load("/nowhere/x.yaml", &s, err, sizeof(err)), -ENOENT);
 	assert_non_null(strstr(err, "/nowhere/x.yaml"));
 }
@@ -327,7 +320,6 @@ static void alone_is_computing_and_moving_at_full_speed(void **state)
 		       "  - {procs: 100, compute: [1, 3], volume: {uniform: [0, 50]}, "
 		       "iterations: 1}\n");
 
-	(void)state;
 	assert_true(sl_app_cap_bps(&s.platform, &s.apps[0]) == 20);
 	assert_true(sl_app_cap_bps(&s.platform, &s.apps[1]) == 25);
 	assert_true(sl_app_alone_s(&s.platform, &s.apps[0]) == 8);
@@ -345,7 +337,6 @@ static void draws_have_the_mean_they_should(void **state)
 	};
 	static const double mean[] = { 7, 5, 10.042453, 2.535, 4, 3 };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(vary) / sizeof(vary[0]); i++) {
 		struct sl_random r = sl_random_stream(3, i);
 		double sum = 0;
@@ -368,7 +359,6 @@ static void streams_differ(void **state)
 			 c = sl_random_stream(2, 0), again = sl_random_stream(1, 0);
 	unsigned same = 0;
 
-	(void)state;
 	for (int i = 0; i < 1000; i++) {
 		uint64_t x = sl_random_next(&a);
 

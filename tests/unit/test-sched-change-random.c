@@ -201,7 +201,6 @@ static void at_random_nothing_is_lost_doubled_or_out_of_order(void **state)
 	uint64_t seed = text ? strtoull(text, NULL, 0) : 20240601;
 	struct model m = { .x = seed | 1 };
 
-	(void)state;
 	print_message("# seed %" PRIu64 "\n", seed);
 	for (unsigned round = 0; round < 30; round++) {
 		m.b = box_open(&(struct sl_config){

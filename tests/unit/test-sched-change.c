@@ -12,7 +12,6 @@ static const struct sl_config plain = { .order = "to-agg", .capacity_bps = 100 *
 /* W[0,4) in flight; waiting: W[4,8), R[2,3) which overlaps it, W[2,3) which overlaps the read. */
 static void order_changes_between_any_two_with_requests_inside(void **state)
 {
-	(void)state;
 	for (unsigned i = 0; i < 25; i++) {
 		struct box *b = box_open(&(struct sl_config){ .order = box_orders[i / 5] });
 		const struct sl_batch *first, *t;
@@ -136,7 +135,6 @@ static void guarantees_survive_a_change_of_admit(void **state)
 /* From each to each: 3 jobs, one of them held by its max, with a batch of each in flight. */
 static void share_changes_between_any_two_with_requests_inside(void **state)
 {
-	(void)state;
 	for (unsigned i = 0; i < 25; i++) {
 		struct box *b =
 			box_open(&(struct sl_config){ .share = box_shares[i / 5], .order = "to" });
@@ -608,7 +606,6 @@ static void order_again(struct box *b, unsigned round)
 
 static void who_waits_for_its_turn_goes_on_waiting_through_a_change(void **state)
 {
-	(void)state;
 	assert_int_equal(waited_in_the_set(grant_again), 100 * MS);
 	assert_int_equal(waited_in_the_set(cancel_one), 100 * MS);
 	assert_int_equal(waited_in_the_set(set_again), 100 * MS);

@@ -169,7 +169,6 @@ static void limits_are_refused_with_enospc_and_free_again(void **state)
 	const struct sl_batch *t;
 	struct sl_request *r;
 
-	(void)state;
 	job(b, 1, 0);
 	job(b, 2, 0);
 	refused(b, -ENOSPC, sl_job_add(b->s, 3, NULL, b->now));
@@ -225,7 +224,6 @@ static void a_slot_that_comes_back_has_nothing_of_the_job_before(void **state)
 					      .strict_grants = 1 });
 	struct sl_job_stats st, none = { .max_bps = MB };
 
-	(void)state;
 	job(b, 1, .min_bps = MB, .max_bps = MB, .burst_bytes = 1, .weight = 7);
 	ok(b, sl_job_order(b->s, 1, "to", b->now));
 	put(b, 1, SL_WRITE, A, 0, MB);
@@ -252,7 +250,6 @@ static void a_slot_that_comes_back_owes_nothing_to_share_and_order(void **state)
 	struct box *b = box_open(&(struct sl_config){ .limits = { 2, 8, 64 }, .order = "aioli" });
 	unsigned served[4] = { 0 };
 
-	(void)state;
 	job(b, 1, 0);
 	job(b, 2, 0);
 	put(b, 1, SL_READ, A, 0, 2 * M);

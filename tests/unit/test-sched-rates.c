@@ -84,7 +84,6 @@ static void a_guarantee_needs_a_known_capacity(void **state)
 {
 	struct box *b = box_open(&(struct sl_config){ .order = "to" });
 
-	(void)state;
 	refused(b, -EINVAL, sl_job_add(b->s, 1, &(struct sl_job_conf){ .min_bps = 1 }, b->now));
 	refused(b, -EINVAL,
 		sl_job_add(b->s, 1, &(struct sl_job_conf){ .min_bps = 1, .best_effort = 1 },
@@ -107,7 +106,6 @@ static void guarantees_go_before_shares(void **state)
 	struct box *b = box_open(&(struct sl_config){ .order = "to", .capacity_bps = 10 * MB });
 	uint64_t sent[3] = { 0 };
 
-	(void)state;
 	job(b, 1, .weight = SL_MAX_WEIGHT);
 	job(b, 2, .min_bps = MB);
 	for (uint64_t i = 0; i < 32; i++) {
@@ -133,7 +131,6 @@ static void of_two_guarantees_the_one_due_first_is_served(void **state)
 {
 	struct box *b = box_open(&(struct sl_config){ .order = "to", .capacity_bps = 10 * MB });
 
-	(void)state;
 	job(b, 1, .min_bps = MB);
 	job(b, 2, .min_bps = 4 * MB);
 	for (uint64_t i = 0; i < 10; i++) {
@@ -158,7 +155,6 @@ static void a_job_that_was_idle_is_not_behind_its_guarantee(void **state)
 {
 	struct box *b = box_open(&(struct sl_config){ .order = "to", .capacity_bps = 10 * MB });
 
-	(void)state;
 	job(b, 1, .weight = SL_MAX_WEIGHT);
 	job(b, 2, .min_bps = MB);
 	b->now += SEC;
@@ -184,7 +180,6 @@ static void a_guarantee_ends_what_share_waits_for(void **state)
 	struct box *b = box_open(&(struct sl_config){
 		.order = "to", .share = "wfq,anticipate_us=10000", .capacity_bps = 10 * MB });
 
-	(void)state;
 	job(b, 1, 0);
 	job(b, 2, .min_bps = 2 * MB);
 	put(b, 2, SL_READ, A, 0, 10000);
@@ -336,7 +331,6 @@ static void who_has_no_grant_gets_what_nobody_else_wants(void **state)
 {
 	struct box *b = granting(0, NULL);
 
-	(void)state;
 	ok(b, sl_job_grant(b->s, 1, 0, b->now + SEC, b->now));
 	ok(b, sl_job_grant(b->s, 2, 5, b->now + SEC, b->now));
 	for (uint64_t i = 0; i < 2; i++)
@@ -362,7 +356,6 @@ static void who_has_no_grant_gets_what_nobody_else_wants(void **state)
 /* With every admit policy: a strict grant of 0 is not now, whatever is idle. */
 static void a_strict_grant_of_zero_is_not_now(void **state)
 {
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		struct box *b = granting(1, i ? "open" : "token-bucket");
 		sl_time end = b->now + 2 * SEC;
@@ -384,7 +377,6 @@ static void a_strict_grant_is_a_limit_while_it_lasts(void **state)
 {
 	struct box *b = granting(1, "token-bucket,burst_us=0");
 
-	(void)state;
 	ok(b, sl_job_set(b->s, 1, &(struct sl_job_conf){ .max_bps = 5 * MB, .min_bps = 2 * MB },
 			 b->now));
 	ok(b, sl_job_grant(b->s, 1, MB, b->now + 10 * SEC, b->now));
@@ -405,7 +397,6 @@ static void a_grant_that_is_not_strict_is_no_limit(void **state)
 {
 	struct box *b = granting(0, NULL);
 
-	(void)state;
 	ok(b, sl_job_grant(b->s, 1, 1, b->now + SEC, b->now));
 	for (uint64_t i = 0; i < 3; i++) {
 		put(b, 1, SL_READ, A, i * MB, MB);
@@ -421,7 +412,6 @@ static void a_granted_job_that_pauses_keeps_its_turn_for_a_while(void **state)
 	struct box *b = box_open(&(struct sl_config){ .order = "to", .lend_us = 3000 });
 	sl_time wake = 0, t0 = b->now;
 
-	(void)state;
 	job(b, 1, 0);
 	job(b, 2, 0);
 	ok(b, sl_job_grant(b->s, 1, 0, t0 + SEC, b->now));
@@ -446,7 +436,6 @@ static void leases_are_renewed_and_end(void **state)
 	struct box *b = granting(1, NULL);
 	sl_time t0 = b->now;
 
-	(void)state;
 	put(b, 1, SL_READ, A, 0, 1);
 	put(b, 1, SL_READ, A, 1, 1);
 	ok(b, sl_job_grant(b->s, 1, 0, t0 + SEC, b->now));
@@ -467,7 +456,6 @@ static void a_guarantee_overrides_a_missing_grant(void **state)
 {
 	struct box *b = granting(0, NULL);
 
-	(void)state;
 	ok(b, sl_job_set(b->s, 1, &(struct sl_job_conf){ .min_bps = MB }, b->now));
 	ok(b, sl_job_grant(b->s, 1, 0, b->now + SEC, b->now));
 	put(b, 1, SL_READ, A, 0, MB);

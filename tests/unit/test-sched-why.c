@@ -46,7 +46,6 @@ static void strict_grants_hold_and_limit(void **state)
 {
 	struct box *b = box_open(&(struct sl_config){ .order = "to", .strict_grants = 1 });
 
-	(void)state;
 	job(b, 1, .max_bps = 500 * MB);
 	ok(b, sl_job_grant(b->s, 1, 0, b->now + 100 * SEC, b->now));
 	put(b, 1, SL_READ, A, 0, 1);
@@ -80,7 +79,6 @@ static void a_job_behind_its_min_says_so(void **state)
 {
 	struct box *b = box_open(&(struct sl_config){ .order = "to", .capacity_bps = 10 * MB });
 
-	(void)state;
 	job(b, 1, .min_bps = 5 * MB);
 	job(b, 2, 0);
 	put(b, 1, SL_READ, A, 0, 1);
@@ -95,7 +93,6 @@ static void an_order_policy_that_waits_is_named(void **state)
 {
 	struct box *b = box_open(&(struct sl_config){ .order = "aioli,wait_us=500" });
 
-	(void)state;
 	job(b, 1, 0);
 	put(b, 1, SL_READ, A, 0, 4096);
 	put(b, 1, SL_READ, A, 4096, 4096);
@@ -140,7 +137,6 @@ static void io_sets_names_the_job_that_has_the_set(void **state)
 {
 	struct box *b = two_under_io_sets(10 * SEC, 12 * SEC, MB, 1);
 
-	(void)state;
 	assert_int_equal(why(b, 2).kind, SL_WHY_JOB);
 	assert_int_equal(why(b, 2).job, 1);
 	assert_int_equal(why(b, 1).kind, SL_WHY_TURN);
@@ -151,7 +147,6 @@ static void io_sets_names_the_set_that_goes_first(void **state)
 {
 	struct box *b = two_under_io_sets(100 * SEC, 1 * SEC, MB, 2);
 
-	(void)state;
 	assert_int_equal(why(b, 1).kind, SL_WHY_SET);
 	assert_int_equal(why(b, 1).set, 0);
 	assert_int_equal(why(b, 2).kind, SL_WHY_TURN);
@@ -162,7 +157,6 @@ static void io_sets_names_the_job_of_unknown_period_whose_turn_it_is(void **stat
 {
 	struct box *b = two_under_io_sets(0, 0, 2 * M, 1);
 
-	(void)state;
 	assert_int_equal(why(b, 1).kind, SL_WHY_JOB);
 	assert_int_equal(why(b, 1).job, 2);
 	assert_int_equal(why(b, 2).kind, SL_WHY_TURN);
@@ -249,7 +243,6 @@ static void asking_changes_nothing_and_nobody_is_before_the_one_that_is_next(voi
 	};
 	const char *given = getenv("SL_SEED");
 
-	(void)state;
 	for (uint64_t i = 1; i <= 400; i++) {
 		uint64_t first =
 			given ? strtoull(given, NULL, 10) : i * UINT64_C(0x9e3779b97f4a7c15);

@@ -15,7 +15,6 @@ static void defaults_are_what_the_header_says(void **state)
 	struct sl_sched *s;
 	struct sl_sched_stats st;
 
-	(void)state;
 	assert_int_equal(sl_sched_create(&s, &(struct sl_config){ 0 }, 0, NULL, 0), 0);
 	sl_sched_stats(s, &st);
 	assert_string_equal(st.admit, "token-bucket");
@@ -52,7 +51,6 @@ static void a_scheduler_that_makes_no_sense_is_not_created(void **state)
 		{ { .limits = { 1, 1, 1 } }, -ERANGE, -1 },
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		struct sl_sched *s = (struct sl_sched *)1;
 		char err[200] = "";
@@ -185,7 +183,6 @@ static void counters_follow_a_request_through_its_life(void **state)
 /* 1024, 1536, 2048, 3072, 4096, ...: every bound is twice the one before the last. */
 static void bounds_of_latency_double_every_second_bucket(void **state)
 {
-	(void)state;
 	assert_int_equal(sl_latency_bound_ns(0), 1024);
 	assert_int_equal(sl_latency_bound_ns(1), 1536);
 	for (unsigned i = 2; i < SL_LATENCY_BUCKETS - 1; i++)
@@ -222,7 +219,6 @@ static void percentiles_are_upper_bounds_of_buckets(void **state)
 {
 	struct sl_job_stats st = { 0 };
 
-	(void)state;
 	assert_int_equal(sl_latency_percentile_ns(&st, 500000), 0);
 	st.latency[0] = 90;
 	st.latency[3] = 9; /* [2048, 3072) */
@@ -412,7 +408,6 @@ static void policies_are_listed_in_the_order_of_the_io_path(void **state)
 	const char *name;
 	unsigned i = 0, k = 0;
 
-	(void)state;
 	for (; !sl_policy_info(i, &info); i++) {
 		if (strcmp(info.stage, "allocate") != 0 &&
 		    strcmp(info.stage, "grant") != 0) { /* those come first */

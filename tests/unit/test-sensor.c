@@ -35,7 +35,6 @@ static void test_nfs(void **state)
 {
 	struct sensor_reading r = { 0 };
 
-	(void)state;
 	assert_int_equal(sensor_parse_nfs(mountstats, "/mnt/data", &r), 0);
 	assert_true(r.has_bytes && r.has_busy && !r.has_queue);
 	assert_int_equal(r.bytes[0], 10485760);
@@ -65,7 +64,6 @@ static void test_lustre(void **state)
 				    "1:\t\t         0   0   0   |          0   0   0\n";
 	struct sensor_reading r = { 0 };
 
-	(void)state;
 	assert_int_equal(sensor_parse_lustre(stats, &r), 0);
 	assert_int_equal(sensor_parse_lustre(stats, &r), 0); /* another OST: summed up */
 	assert_true(r.has_queue && r.queue > 21.9 && r.queue < 22.1);
@@ -83,7 +81,6 @@ static void test_mounts(void **state)
 				     "34 30 0:42 / /data/x/big\\040disk rw - xfs /dev/sdc rw\n";
 	char below[PATH_MAX];
 
-	(void)state;
 	assert_true(sensor_parse_mounts(mounts, "/data", below));
 	assert_string_equal(below, "/data/x/big disk");
 	assert_true(sensor_parse_mounts(mounts, "/data/x", below));
@@ -99,7 +96,6 @@ static void test_block(void **state)
 {
 	struct sensor_reading r = { 0 };
 
-	(void)state;
 	assert_int_equal(
 		sensor_parse_block(
 			"     446       0    21298       26   40961   26  2097152 1 0 1 2\n", &r),
@@ -113,7 +109,6 @@ static void test_number(void **state)
 {
 	double x = 0;
 
-	(void)state;
 	assert_int_equal(sensor_parse_number(" 12.5e3\n", &x), 0);
 	assert_true(x > 12499 && x < 12501);
 	assert_int_equal(sensor_parse_number("7", &x), 0);
@@ -134,7 +129,6 @@ static void test_prometheus(void **state)
 				   "bandwidth_bytes 1.5e+09\n";
 	double x = 0;
 
-	(void)state;
 	assert_int_equal(sensor_parse_prometheus(text, "ost_queue", &x), 0);
 	assert_true(x > 3.9 && x < 4.1);
 	assert_int_equal(sensor_parse_prometheus(text, "ost_queue{ost=\"1\"}", &x), 0);

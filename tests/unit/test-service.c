@@ -95,7 +95,6 @@ static void nothing_is_lost_or_doubled_among_many_threads(void **state)
 	pthread_t thread[PRODUCERS], changer;
 	uint64_t jobs = PRODUCERS;
 
-	(void)state;
 	bench_init(&c.bench);
 	c.request = calloc(PRODUCERS * PER_PRODUCER, sizeof(*c.request));
 	c.seen = calloc(PRODUCERS * PER_PRODUCER, sizeof(*c.seen));
@@ -412,7 +411,6 @@ static void a_wrong_configuration_is_refused_with_a_message(void **state)
 {
 	struct sl_service_config config = { .complete = bench_complete };
 
-	(void)state;
 	check_start(&config, -EINVAL); /* no run() */
 	config.run = bench_run;
 	config.threads = 257;

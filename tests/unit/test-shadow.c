@@ -29,7 +29,6 @@ static void test_nothing_congested(void **state)
 {
 	struct shadow_job a = { .weight = 1 }, b = { .weight = 1 };
 
-	(void)state;
 	for (int i = 0; i < 100; i++) {
 		a.arrived_bytes = 4 * MB;
 		b.arrived_bytes = 5 * MB;
@@ -42,7 +41,6 @@ static void test_the_large_one_waits(void **state)
 {
 	struct shadow_job a = { .weight = 1 }, b = { .weight = 1 };
 
-	(void)state;
 	a.arrived_bytes = 30 * MB;
 	b.arrived_bytes = 1 * MB;
 	two(&a, &b, 100 * MB, DT);
@@ -62,7 +60,6 @@ static void test_weights_and_guarantees(void **state)
 {
 	struct shadow_job a = { .weight = 4 }, b = { .weight = 1 };
 
-	(void)state;
 	a.arrived_bytes = b.arrived_bytes = 100 * MB;
 	two(&a, &b, 100 * MB, DT);
 	assert_true(close_to(a.served_bytes, 8 * MB) && close_to(b.served_bytes, 2 * MB));
@@ -75,7 +72,6 @@ static void test_max_holds_without_a_capacity(void **state)
 {
 	struct shadow_job a = { .weight = 1, .max_bps = 10 * MB }, b = { .weight = 1 };
 
-	(void)state;
 	a.arrived_bytes = b.arrived_bytes = 5 * MB;
 	two(&a, &b, 0, DT);
 	assert_true(close_to(a.held_s, DT) && close_to(a.waited_s, DT) && a.contended_s == 0);
@@ -86,7 +82,6 @@ static void test_the_queue_is_bounded(void **state)
 {
 	struct shadow_job a = { .weight = 1 }, b = { .weight = 1 };
 
-	(void)state;
 	for (int i = 0; i < 1000; i++) {
 		a.arrived_bytes = 1000 * MB;
 		two(&a, &b, 100 * MB, DT);
@@ -101,7 +96,6 @@ static void test_work_conserving(void **state)
 {
 	uint64_t seed = 88172645463325252u;
 
-	(void)state;
 	for (int round = 0; round < 2000; round++) {
 		struct shadow_job job[8] = { 0 }, *all[8];
 		double served = 0, wanted = 0, capacity = 100 * MB;

@@ -37,7 +37,6 @@ static void the_share_is_the_product_over_the_levels(void **state)
 {
 	struct share s;
 
-	(void)state;
 	open_example(&s);
 	serve(&s, 1600);
 	assert_in_range(s.sent[0] / MI, 399, 401);
@@ -52,7 +51,6 @@ static void what_a_user_leaves_goes_to_the_same_account(void **state)
 {
 	struct share s;
 
-	(void)state;
 	open_example(&s);
 	serve(&s, 160);
 	share_leave(&s, 0, true);
@@ -71,7 +69,6 @@ static void an_account_alone_has_everything(void **state)
 {
 	struct share s;
 
-	(void)state;
 	open_example(&s);
 	for (uint32_t i = 3; i < 11; i++)
 		share_leave(&s, i, true);
@@ -85,7 +82,6 @@ static void one_job_and_eight_have_the_same_by_user_and_not_by_job(void **state)
 {
 	struct share s;
 
-	(void)state;
 	for (int by = USER_JOB; by <= JOB; by += JOB - USER_JOB) {
 		share_open(&s, &sl_share_fair, 16, { "by", by }, END);
 		for (uint32_t i = 0; i < 9; i++) {
@@ -105,7 +101,6 @@ static void bytes_count_not_requests(void **state)
 {
 	struct share s;
 
-	(void)state;
 	share_open(&s, &sl_share_fair, 4, END);
 	owner(&s, 0, 0, 1000);
 	owner(&s, 1, 0, 1001);
@@ -124,7 +119,6 @@ static void compute_nodes_are_a_weight_if_asked_for(void **state)
 {
 	struct share s;
 
-	(void)state;
 	share_open(&s, &sl_share_fair, 4, { "by", JOB }, { "weigh", 1 }, END);
 	s.m[0].nodes = 16;
 	s.m[1].nodes = 4;
@@ -142,7 +136,6 @@ static void users_and_accounts_have_weights(void **state)
 {
 	struct share s;
 
-	(void)state;
 	share_open(&s, &sl_share_fair, 4, { "by", ACCOUNT_USER_JOB }, END);
 	owner(&s, 0, 1, 1000);
 	owner(&s, 1, 1, 1001);
@@ -163,7 +156,6 @@ static void a_job_may_move_to_another_account(void **state)
 {
 	struct share s;
 
-	(void)state;
 	open_example(&s);
 	serve(&s, 100);
 	owner(&s, 10, 3, 1003);
@@ -183,7 +175,6 @@ static void a_thousand_users_come_and_go(void **state)
 {
 	struct share s;
 
-	(void)state;
 	share_open(&s, &sl_share_fair, 4, { "by", ACCOUNT_USER_JOB }, END);
 	for (uint64_t round = 0; round < 4000; round++) {
 		uint32_t lane = (uint32_t)(round % 4);
@@ -204,7 +195,6 @@ static void shares_stay_right_when_tags_are_moved_back(void **state)
 {
 	struct share s;
 
-	(void)state;
 	share_open(&s, &sl_share_fair, 8, { "by", ACCOUNT_USER_JOB }, END);
 	for (uint32_t i = 0; i < 6; i++) {
 		owner(&s, i, i / 3, i);
@@ -270,7 +260,6 @@ static void the_bound_holds_at_each_level(void **state)
 {
 	static struct level level[3];
 
-	(void)state;
 	for (unsigned round = 0; round < 6; round++) {
 		uint64_t largest = round % 2 ? 16 * MI : 4096;
 		struct share s;

@@ -6,7 +6,6 @@ static void the_lane_with_the_oldest_request_is_first(void **state)
 {
 	struct share s;
 
-	(void)state;
 	share_open(&s, &sl_share_fifo, 3, END);
 	s.m[0].oldest = 30;
 	s.m[1].oldest = 10;
@@ -32,7 +31,6 @@ static void requests_go_in_order_of_arrival(void **state)
 	unsigned next = 0;
 	struct share s;
 
-	(void)state;
 	share_open(&s, &sl_share_fifo, 2, END);
 	s.m[0].oldest = a[0];
 	s.m[1].oldest = 4;
@@ -56,7 +54,6 @@ static void a_lane_that_comes_back_with_an_old_request_is_first_again(void **sta
 {
 	struct share s;
 
-	(void)state;
 	share_open(&s, &sl_share_fifo, 2, END);
 	s.m[0].oldest = 1;
 	s.m[1].oldest = 2;
@@ -75,7 +72,6 @@ static void weight_and_size_do_not_matter(void **state)
 {
 	struct share s;
 
-	(void)state;
 	share_open(&s, &sl_share_fifo, 2, END);
 	s.m[0].weight = 1;
 	s.m[1].weight = SL_MAX_WEIGHT;
@@ -97,7 +93,6 @@ static void a_changed_oldest_request_changes_the_place(void **state)
 {
 	struct share s;
 
-	(void)state;
 	share_open(&s, &sl_share_fifo, 3, END);
 	s.m[0].oldest = 1;
 	s.m[1].oldest = 2;
@@ -117,7 +112,6 @@ static void random_lanes_agree_with_a_plain_search(void **state)
 	uint64_t number = 0;
 	struct share s;
 
-	(void)state;
 	share_open(&s, &sl_share_fifo, LANES, END);
 	for (unsigned op = 0; op < 100000; op++) {
 		uint32_t lane = (uint32_t)rnd_below(&s, LANES);

@@ -215,7 +215,6 @@ static void everybody_in_a_set_is_served_within_the_bound(void **state)
 	sl_time last[LANES];
 	struct share s;
 
-	(void)state;
 	for (int64_t by_id = 0; by_id < 2; by_id++) {
 		open_lanes(&s, LANES, { "exclusive", by_id }, LIMIT_MS(20), END);
 		memset(last, 0, sizeof(last));

@@ -127,14 +127,12 @@ static void lanes_come_and_go(bool by_id, unsigned run)
 
 static void random_lanes_by_phase_agree_with_a_plain_search(void **state)
 {
-	(void)state;
 	for (unsigned run = 0; run < 4; run++)
 		lanes_come_and_go(false, run);
 }
 
 static void random_lanes_by_id_agree_with_a_plain_search(void **state)
 {
-	(void)state;
 	for (unsigned run = 0; run < 4; run++)
 		lanes_come_and_go(true, 100 + run);
 }

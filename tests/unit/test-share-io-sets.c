@@ -127,7 +127,6 @@ static bool one_set(sl_time a, sl_time b)
 
 static void sets_are_orders_of_magnitude_rounded_to_the_nearest(void **state)
 {
-	(void)state;
 	/* 10^0.5 = 3.16227766.. s */
 	assert_true(one_set(1 * SEC, 3162277660));
 	assert_false(one_set(1 * SEC, 3162277661));
@@ -144,7 +143,6 @@ static void sets_are_orders_of_magnitude_rounded_to_the_nearest(void **state)
 
 static void every_boundary_is_where_the_square_passes_a_power_of_ten(void **state)
 {
-	(void)state;
 	for (unsigned i = 0; i < 18; i++) {
 		sl_time low = period_of[i], high = period_of[i + 1];
 

@@ -7,7 +7,6 @@ static void it_is_the_only_policy_that_pools(void **state)
 	const struct sl_share_ops *ops[] = { &sl_share_fifo, &sl_share_round_robin, &sl_share_wfq,
 					     &sl_share_io_sets };
 
-	(void)state;
 	assert_true(sl_share_pool.pools);
 	for (unsigned i = 0; i < sizeof(ops) / sizeof(ops[0]); i++)
 		assert_false(ops[i]->pools);
@@ -17,7 +16,6 @@ static void the_pool_counts_with_its_oldest_request(void **state)
 {
 	struct share s;
 
-	(void)state;
 	share_open(&s, &sl_share_pool, 2, END); /* A: the pool, B: a job with limits */
 	s.m[0].oldest = 1;
 	s.m[1].oldest = 2;
@@ -35,7 +33,6 @@ static void between_lanes_it_decides_as_fifo(void **state)
 	uint64_t number = 0;
 	struct share p, f;
 
-	(void)state;
 	share_open(&p, &sl_share_pool, LANES, END);
 	share_open(&f, &sl_share_fifo, LANES, END);
 	for (unsigned op = 0; op < 20000; op++) {

@@ -6,7 +6,6 @@ static void lanes_take_turns_in_the_order_they_came(void **state)
 {
 	struct share s;
 
-	(void)state;
 	share_open(&s, &sl_share_round_robin, 4, END);
 	share_enter(&s, 2);
 	share_enter(&s, 0);
@@ -20,7 +19,6 @@ static void a_lane_that_enters_goes_to_the_end(void **state)
 {
 	struct share s;
 
-	(void)state;
 	share_open(&s, &sl_share_round_robin, 4, END);
 	for (uint32_t i = 0; i < 3; i++)
 		share_enter(&s, i);
@@ -34,7 +32,6 @@ static void one_batch_is_a_turn_whatever_its_size_and_weight(void **state)
 {
 	struct share s;
 
-	(void)state;
 	share_open(&s, &sl_share_round_robin, 2, END);
 	s.m[0].weight = SL_MAX_WEIGHT;
 	share_enter(&s, 0);
@@ -50,7 +47,6 @@ static void a_lane_whose_order_policy_waits_keeps_its_turn(void **state)
 {
 	struct share s;
 
-	(void)state;
 	share_open(&s, &sl_share_round_robin, 3, END);
 	for (uint32_t i = 0; i < 3; i++)
 		share_enter(&s, i);
@@ -65,7 +61,6 @@ static void a_lane_that_was_idle_does_not(void **state)
 {
 	struct share s;
 
-	(void)state;
 	share_open(&s, &sl_share_round_robin, 3, END);
 	for (uint32_t i = 0; i < 3; i++)
 		share_enter(&s, i);
@@ -79,7 +74,6 @@ static void a_lane_served_out_of_turn_has_had_its_turn(void **state)
 {
 	struct share s;
 
-	(void)state;
 	share_open(&s, &sl_share_round_robin, 3, END);
 	for (uint32_t i = 0; i < 3; i++)
 		share_enter(&s, i);
@@ -92,7 +86,6 @@ static void a_new_job_on_a_used_lane_number_starts_afresh(void **state)
 {
 	struct share s;
 
-	(void)state;
 	share_open(&s, &sl_share_round_robin, 2, END);
 	share_enter(&s, 0);
 	share_leave(&s, 0, false);
@@ -109,7 +102,6 @@ static void nobody_is_served_twice_while_another_waits(void **state)
 	unsigned since[LANES][LANES] = { 0 }; /* how often column was served while row waited */
 	struct share s;
 
-	(void)state;
 	share_open(&s, &sl_share_round_robin, LANES, END);
 	for (unsigned op = 0; op < 50000; op++) {
 		uint32_t lane = (uint32_t)rnd_below(&s, LANES);

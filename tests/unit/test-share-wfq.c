@@ -19,7 +19,6 @@ static void weights_three_and_one_give_three_batches_to_one(void **state)
 {
 	struct share s;
 
-	(void)state;
 	open_two(&s, 3, 1);
 	assert_string_equal(share_run(&s, 14, 3 * MI), "ABAAABAAABAAAB");
 	share_close(&s);
@@ -29,7 +28,6 @@ static void bytes_are_shared_not_batches(void **state)
 {
 	struct share s;
 
-	(void)state;
 	open_two(&s, 1, 1);
 	for (unsigned i = 0; i < 1000; i++) {
 		int64_t lane = share_pick(&s);
@@ -46,7 +44,6 @@ static void shares_are_exact_in_the_long_run_at_a_million_to_one(void **state)
 	struct share s;
 	unsigned b = 0;
 
-	(void)state;
 	open_two(&s, SL_MAX_WEIGHT, 1);
 	for (unsigned i = 0; i < 4000004; i++)
 		b += share_serve(&s, 1) == 1;
@@ -58,7 +55,6 @@ static void remainders_add_up_to_whole_tags(void **state)
 {
 	struct share s;
 
-	(void)state;
 	/* 2^20 / 999983 = 1.0486: rounded down, A would count 4.6 % less than it sends. */
 	open_two(&s, 999983, 999983);
 	for (unsigned i = 0; i < 100000; i++) {
@@ -126,7 +122,6 @@ static void run_and_check_the_bound(struct share *s, uint32_t n, uint64_t larges
 
 static void the_bound_holds_for_random_weights_and_sizes(void **state)
 {
-	(void)state;
 	for (unsigned round = 0; round < 24; round++) {
 		uint64_t largest = round % 3 == 0 ? 4096 : round % 3 == 1 ? 16 * MI : SL_MAX_LENGTH;
 		uint32_t n = round % 2 ? LANES : 3;
@@ -150,7 +145,6 @@ static void an_idle_lane_gains_nothing(void **state)
 {
 	struct share s;
 
-	(void)state;
 	open_two(&s, 1, 1);
 	assert_string_equal(share_run(&s, 2, MI), "AB");
 	share_leave(&s, 1, true);
@@ -164,7 +158,6 @@ static void going_idle_does_not_wipe_out_what_was_sent(void **state)
 {
 	struct share s;
 
-	(void)state;
 	open_two(&s, 1, 1);
 	share_charge(&s, 0, 3 * MI);
 	share_leave(&s, 0, true);
@@ -177,7 +170,6 @@ static void a_lane_whose_order_policy_waits_makes_up_for_it(void **state)
 {
 	struct share s;
 
-	(void)state;
 	open_two(&s, 1, 1);
 	assert_string_equal(share_run(&s, 2, MI), "AB");
 	share_leave(&s, 1, false);
@@ -191,7 +183,6 @@ static void but_by_no_more_than_the_slack(void **state)
 {
 	struct share s;
 
-	(void)state;
 	share_open(&s, &sl_share_wfq, 2, { "slack_bytes", (int64_t)(2 * MI) }, END);
 	share_enter(&s, 0);
 	share_enter(&s, 1);
@@ -208,7 +199,6 @@ static void a_guarantee_is_held_against_a_lane_only_within_the_slack(void **stat
 	struct share s;
 	unsigned b = 0;
 
-	(void)state;
 	share_open(&s, &sl_share_wfq, 3, { "slack_bytes", (int64_t)(4 * MI) }, END);
 	share_enter(&s, 0);
 	share_enter(&s, 1);
@@ -227,7 +217,6 @@ static void a_newcomer_starts_with_the_last_not_with_the_one_ahead(void **state)
 {
 	struct share s;
 
-	(void)state;
 	open_two(&s, 1, 1);
 	for (unsigned i = 0; i < 10; i++)
 		share_charge(&s, 0, MI);
@@ -241,7 +230,6 @@ static void a_changed_weight_counts_from_the_next_batch_on(void **state)
 {
 	struct share s;
 
-	(void)state;
 	open_two(&s, 1, 1);
 	assert_string_equal(share_run(&s, 4, 3 * MI), "ABAB");
 	s.m[0].weight = 3;
@@ -254,7 +242,6 @@ static void a_new_job_on_a_used_lane_number_starts_afresh(void **state)
 {
 	struct share s;
 
-	(void)state;
 	open_two(&s, 1, 1);
 	share_charge(&s, 0, 8 * MI);
 	share_leave(&s, 0, false);
@@ -271,7 +258,6 @@ static void shares_go_on_when_tags_are_moved_back(void **state)
 	struct share s;
 	char expected[201];
 
-	(void)state;
 	open_two(&s, 3, 1);
 	expected[0] = 'A';
 	for (unsigned i = 1; i < 200; i++)
@@ -304,7 +290,6 @@ static void the_device_is_kept_for_a_lane_that_just_went_idle(void **state)
 {
 	struct share s;
 
-	(void)state;
 	open_anticipating(&s);
 	assert_int_equal(share_pick(&s), -1);
 	assert_int_equal(s.wake, SEC + 500000);
@@ -321,7 +306,6 @@ static void but_not_longer_than_asked_for(void **state)
 {
 	struct share s;
 
-	(void)state;
 	open_anticipating(&s);
 	s.now += 499999;
 	assert_int_equal(share_pick(&s), -1);
@@ -335,7 +319,6 @@ static void and_not_for_one_that_would_not_be_next(void **state)
 {
 	struct share s;
 
-	(void)state;
 	open_anticipating(&s);
 	share_enter(&s, 0);
 	assert_string_equal(share_run(&s, 10, MI), "AAAAAAAAAB"); /* at 11/10, behind B's 1 */
@@ -349,7 +332,6 @@ static void nor_once_another_was_served(void **state)
 {
 	struct share s;
 
-	(void)state;
 	open_anticipating(&s);
 	assert_int_equal(share_pick(&s), -1);
 	share_charge(&s, 1, 1);
@@ -361,7 +343,6 @@ static void nor_for_one_that_is_gone(void **state)
 {
 	struct share s;
 
-	(void)state;
 	open_anticipating(&s);
 	s.ops->forget(s.state, 0);
 	assert_int_equal(share_pick(&s), 1);
@@ -372,7 +353,6 @@ static void without_anticipation_the_device_never_waits(void **state)
 {
 	struct share s;
 
-	(void)state;
 	open_two(&s, 10, 1);
 	assert_string_equal(share_run(&s, 3, MI), "ABA");
 	share_leave(&s, 0, true);

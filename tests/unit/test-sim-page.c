@@ -24,7 +24,6 @@ static void the_quantiles_are_those_of_student(void **state)
 		{ 9, 2.2622 },	{ 29, 2.0452 }, { 99, 1.9842 }, { 1000000, 1.95997 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
 		near_to(stat_student(known[i].freedom, 0.95), known[i].t, 1e-4);
 }
@@ -34,7 +33,6 @@ static void three_values_have_a_mean_and_an_interval(void **state)
 	const double values[] = { 1, 2, 6 };
 	struct sim_estimate e = sim_estimate(values, 3);
 
-	(void)state;
 	near_to(e.mean, 3, 1e-12);
 	near_to(e.ci95, 6.5724, 1e-4);
 }
@@ -44,7 +42,6 @@ static void one_value_has_no_interval_and_none_no_mean(void **state)
 	const double values[] = { NAN, 7, INFINITY };
 	struct sim_estimate e = sim_estimate(values, 2);
 
-	(void)state;
 	near_to(e.mean, 7, 0);
 	assert_true(isnan(e.ci95));
 	e = sim_estimate(values, 3);
@@ -80,7 +77,6 @@ static void a_few_phases_stay_as_they_are(void **state)
 	struct sim_trace *t = sim_trace_create(2, 100);
 	double sum[3];
 
-	(void)state;
 	assert_non_null(t);
 	t->sink.segment(t->sink.arg, 0, SL_COMPUTES, 0, 5, 0);
 	t->sink.segment(t->sink.arg, 1, SL_COMPUTES, 1, 5.5, 0);
@@ -104,7 +100,6 @@ static void a_million_phases_keep_their_time_and_bytes_in_little_room(void **sta
 	struct sim_trace *t = sim_trace_create(ROWS, ROOM);
 	double sum[3], bytes = 0;
 
-	(void)state;
 	assert_non_null(t);
 	for (unsigned i = 0; i < ROUNDS; i++)
 		for (uint32_t row = 0; row < ROWS; row++) {
@@ -136,7 +131,6 @@ static void a_long_phase_stays_exact_when_short_ones_are_merged(void **state)
 	double at = 0;
 	unsigned found = 0;
 
-	(void)state;
 	assert_non_null(t);
 	for (unsigned i = 0; i < 5000; i++) {
 		double work = i % 1000 == 500 ? 2000 : 1;
@@ -158,7 +152,6 @@ static void bandwidth_is_where_it_was(void **state)
 {
 	struct sim_trace *t = sim_trace_create(1, 64);
 
-	(void)state;
 	assert_non_null(t);
 	t->sink.moved(t->sink.arg, 0, 10, 500);
 	t->sink.moved(t->sink.arg, 10, 90, 0);

@@ -27,7 +27,6 @@ static void all_of_it_is_read(void **state)
 		0, 1, (1 << 14) - 1, 1 << 14, (1 << 14) + 1, 1 << 15, 100000
 	};
 
-	(void)state;
 	for (size_t k = 0; k < sizeof(sizes) / sizeof(sizes[0]); k++) {
 		FILE *f = file_of(sizes[k]);
 		char *text = NULL;

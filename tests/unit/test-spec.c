@@ -58,7 +58,6 @@ static void no_text_is_the_default_policy_with_its_defaults(void **state)
 {
 	struct sl_spec spec;
 
-	(void)state;
 	accepts(SL_ADMIT, NULL, &spec);
 	assert_string_equal(spec.policy->name, "token-bucket");
 	accepts(SL_SHARE, NULL, &spec);
@@ -72,7 +71,6 @@ static void parameters_not_named_keep_their_defaults(void **state)
 {
 	struct sl_spec spec;
 
-	(void)state;
 	accepts(SL_ORDER, "aioli,wait_us=250,batch_bytes=1Mi", &spec);
 	assert_string_equal(spec.policy->name, "aioli");
 	assert_int_equal(value_of(&spec, "wait_us"), 250);
@@ -85,7 +83,6 @@ static void the_order_of_parameters_does_not_matter(void **state)
 {
 	struct sl_spec a, b;
 
-	(void)state;
 	accepts(SL_ORDER, "aioli,wait_us=7,batch_requests=3", &a);
 	accepts(SL_ORDER, "aioli,batch_requests=3,wait_us=7", &b);
 	assert_memory_equal(&a, &b, sizeof(a));
@@ -93,7 +90,6 @@ static void the_order_of_parameters_does_not_matter(void **state)
 
 static void an_unknown_policy_is_answered_with_those_of_the_stage(void **state)
 {
-	(void)state;
 	refuses(SL_ORDER, "aiol", -ENOENT,
 		"order: no policy 'aiol'; there are to-agg, to, sjf, mlf, aioli, auto");
 	refuses(SL_ORDER, "aioli ", -ENOENT, NULL);
@@ -104,7 +100,6 @@ static void an_unknown_policy_is_answered_with_those_of_the_stage(void **state)
 
 static void a_missing_name_is_malformed(void **state)
 {
-	(void)state;
 	refuses(SL_ORDER, "", -EINVAL,
 		"order: the name of a policy is missing; "
 		"there are to-agg, to, sjf, mlf, aioli, auto");
@@ -113,7 +108,6 @@ static void a_missing_name_is_malformed(void **state)
 
 static void an_unknown_parameter_is_answered_with_those_of_the_policy(void **state)
 {
-	(void)state;
 	refuses(SL_ORDER, "aioli,wait=5", -ENOENT,
 		"order/aioli: no parameter 'wait'; there are batch_bytes, batch_requests, "
 		"max_age_ms, wait_us, quantum_bytes");
@@ -123,7 +117,6 @@ static void an_unknown_parameter_is_answered_with_those_of_the_policy(void **sta
 
 static void a_value_out_of_range_is_answered_with_the_range(void **state)
 {
-	(void)state;
 	refuses(SL_ORDER, "aioli,wait_us=-1", -ERANGE,
 		"order/aioli: wait_us=-1 is out of range; it takes 0 to 1000000 us");
 	refuses(SL_ORDER, "aioli,wait_us=99999999999999999999", -ERANGE, NULL);
@@ -136,7 +129,6 @@ static void a_value_out_of_range_is_answered_with_the_range(void **state)
 
 static void a_value_that_is_no_number_is_malformed(void **state)
 {
-	(void)state;
 	refuses(SL_ORDER, "aioli,wait_us=5us", -EINVAL,
 		"order/aioli: wait_us=5us is not a whole number; it takes 0 to 1000000 us");
 	refuses(SL_ORDER, "sjf,batch_bytes=-1", -EINVAL,
@@ -162,7 +154,6 @@ static void a_choice_is_made_by_name(void **state)
 {
 	struct sl_spec spec;
 
-	(void)state;
 	accepts(SL_SHARE, "io-sets,hold=idle", &spec);
 	assert_int_equal(value_of(&spec, "hold"), 1);
 	refuses(SL_SHARE, "io-sets,hold=both", -EINVAL,
@@ -175,7 +166,6 @@ static void a_value_longer_than_any_number_is_malformed(void **state)
 {
 	char text[512];
 
-	(void)state;
 	/* 64 digits are read, one more is not, even if they are zeros. */
 	snprintf(text, sizeof(text), "aioli,wait_us=%0*d", 64, 5);
 	accepts(SL_ORDER, text, &(struct sl_spec){ 0 });
@@ -187,7 +177,6 @@ static void a_value_longer_than_any_number_is_malformed(void **state)
 
 static void empty_pieces_are_malformed(void **state)
 {
-	(void)state;
 	refuses(SL_ADMIT, "open,", -EINVAL,
 		"admit/open: the name of a parameter is missing; it takes none");
 	refuses(SL_ORDER, "aioli,", -EINVAL, NULL);
@@ -198,14 +187,12 @@ static void empty_pieces_are_malformed(void **state)
 
 static void a_parameter_given_twice_is_refused_even_with_the_same_value(void **state)
 {
-	(void)state;
 	refuses(SL_ORDER, "aioli,wait_us=5,wait_us=5", -EINVAL,
 		"order/aioli: wait_us is given twice; it takes 0 to 1000000 us");
 }
 
 static void strange_bytes_and_long_words_do_not_reach_the_terminal(void **state)
 {
-	(void)state;
 	refuses(SL_ORDER, "a\033[2J\xff", -ENOENT,
 		"order: no policy 'a?[2J?'; there are to-agg, to, sjf, mlf, aioli, auto");
 	refuses(SL_ORDER, "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz", -ENOENT,
@@ -218,7 +205,6 @@ static void a_message_is_cut_to_the_room_it_has(void **state)
 	struct sl_spec spec;
 	char small[8] = "1234567";
 
-	(void)state;
 	assert_int_equal(sl_spec_parse(SL_ORDER, "x", &spec, small, 7), -ENOENT);
 	assert_string_equal(small, "order:");
 	assert_int_equal(sl_spec_parse(SL_ORDER, "x", &spec, small, 1), -ENOENT);
@@ -272,7 +258,6 @@ static void check_table(enum sl_stage stage, const struct sl_policy *policy, uns
 
 static void every_table_is_sound(void **state)
 {
-	(void)state;
 	each_parameter(check_table);
 }
 
@@ -313,7 +298,6 @@ static void check_range(enum sl_stage stage, const struct sl_policy *policy, uns
 
 static void every_parameter_takes_its_range_and_nothing_else(void **state)
 {
-	(void)state;
 	each_parameter(check_range);
 }
 

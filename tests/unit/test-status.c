@@ -69,7 +69,6 @@ static void jobs_are_added_up_by_the_rule_of_each_field(void **state)
 	struct status *s = merged(false);
 	const struct status_job *a = status_job_find(s, "a");
 
-	(void)state;
 	assert_int_equal(s->jobs_count, 3);
 	assert_float_equal(a->bandwidth_bps, 80, 0);
 	assert_float_equal(a->share, 0.8, 1e-9);
@@ -94,7 +93,6 @@ static void nodes_stand_beside_the_layer(void **state)
 {
 	struct status *s = merged(false);
 
-	(void)state;
 	assert_float_equal(s->capacity_bps, 200, 0);
 	assert_float_equal(s->uptime_s, 9, 0);
 	assert_float_equal(s->floors_bps, 20, 0); /* what jobs have asked for */
@@ -114,7 +112,6 @@ static void the_controller_adds_what_it_decides(void **state)
 	struct status *s = merged(true);
 	const struct status_job *a = status_job_find(s, "a");
 
-	(void)state;
 	assert_string_equal(s->controller.state, "up");
 	assert_string_equal(s->controller.grant, "fcfs");
 	assert_float_equal(s->controller.epoch, 3, 0);
@@ -131,7 +128,6 @@ static void what_is_written_reads_the_same(void **state)
 	struct status *s = merged(true), *again;
 	char *text = written(s, STATUS_OF_LAYER), *other;
 
-	(void)state;
 	again = status_decode(text);
 	assert_non_null(again);
 	other = written(again, STATUS_OF_LAYER);
@@ -157,7 +153,6 @@ static void without_a_node_there_is_no_layer(void **state)
 	struct status_member none = { .name = "0", .socket = "", .log = "" };
 	struct status_member one = { .name = "c", .socket = "", .log = "" };
 
-	(void)state;
 	one.said = status_decode(controller);
 	assert_null(status_merge(&none, 1, &one, NULL));
 	assert_null(status_decode("[]"));

@@ -59,7 +59,6 @@ static void test_blocked_in_a_call(void **state)
 {
 	pthread_t t;
 
-	(void)state;
 	assert_int_equal(pipe(ends), 0);
 	t = start(reads);
 	while (!sl_thread_blocked(tid)) /* until it gets there */
@@ -73,7 +72,6 @@ static void test_runnable(void **state)
 {
 	pthread_t t = start(runs);
 
-	(void)state;
 	for (int i = 0; i < 100; i++)
 		assert_false(sl_thread_blocked(tid));
 	over = true;
@@ -84,7 +82,6 @@ static void test_waits_for_a_lock(void **state)
 {
 	pthread_t t;
 
-	(void)state;
 	pthread_mutex_lock(&lock);
 	t = start(locks);
 	for (int i = 0; i < 100; i++) {

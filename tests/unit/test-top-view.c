@@ -133,7 +133,6 @@ static void jobs_are_sorted_by_a_figure_and_then_by_name(void **state)
 {
 	struct top_model m;
 
-	(void)state;
 	read_model(&m, one_node);
 	order_is(&m, "a b 9 10 ");
 	top_model_arrange(&m, TOP_BY_NOW, true, "");
@@ -153,7 +152,6 @@ static void a_filter_looks_at_names_and_reasons(void **state)
 {
 	struct top_model m;
 
-	(void)state;
 	read_model(&m, one_node);
 	top_model_arrange(&m, TOP_BY_NAME, false, "MAX");
 	order_is(&m, "b ");
@@ -166,7 +164,6 @@ static void a_filter_looks_at_names_and_reasons(void **state)
 
 static void every_sort_key_has_a_name_of_its_own(void **state)
 {
-	(void)state;
 	for (int i = 0; i < TOP_SORTS; i++)
 		assert_int_equal(top_sort_find(top_sort_name((enum top_sort)i)), i);
 	assert_int_equal(top_sort_find("x"), -ENOENT);
@@ -177,7 +174,6 @@ static void a_status_of_another_kind_does_no_harm(void **state)
 	static const char *const odd[] = { "{}", "{\"jobs\":3,\"ionodes\":{}}",
 					   "{\"jobs\":[1,{\"job\":4,\"ionodes\":[1,2]}]}" };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(odd) / sizeof(odd[0]); i++) {
 		struct top_view v = window(80, 24);
 		struct top_model m;
@@ -196,7 +192,6 @@ static void the_window_has_the_layer_the_jobs_and_the_keys(void **state)
 	struct top_model m;
 	const struct paper *p;
 
-	(void)state;
 	read_model(&m, one_node);
 	p = draw(&m, &v);
 	assert_int_equal(p->rows, 24);
@@ -221,7 +216,6 @@ static void utf8_bars_have_eighths(void **state)
 	struct top_model m;
 	const struct paper *p;
 
-	(void)state;
 	v.utf8 = true;
 	read_model(&m, one_node);
 	m.s->jobs[m.shown[0]].bandwidth_bps = 53e6; /* 34 of 64 eighths */
@@ -236,7 +230,6 @@ static void nodes_and_the_period_of_the_controller_are_shown(void **state)
 	struct top_model m;
 	const struct paper *p;
 
-	(void)state;
 	read_model(&m, two_nodes);
 	p = draw(&m, &v);
 	assert_non_null(strstr(p->row[0], "1 of 2 nodes"));
@@ -255,7 +248,6 @@ static void every_size_of_window_is_filled_and_not_exceeded(void **state)
 {
 	static const char *const trees[] = { one_node, two_nodes };
 
-	(void)state;
 	for (unsigned i = 0; i < 2; i++) {
 		struct top_model m;
 
@@ -282,7 +274,6 @@ static void the_selected_job_is_always_in_sight(void **state)
 	struct top_model m;
 	char text[1000] = "{\"jobs\":[";
 
-	(void)state;
 	for (int i = 0; i < 20; i++)
 		snprintf(text + strlen(text), 32, "%s{\"job\":\"j%d\"}", i ? "," : "", i);
 	strcat(text, "]}");
@@ -312,7 +303,6 @@ static void a_layer_that_is_gone_is_said_to_be(void **state)
 	struct top_view v = window(80, 24);
 	struct top_model m;
 
-	(void)state;
 	read_model(&m, one_node);
 	v.gone = true;
 	assert_true(on(draw(&m, &v), "Layer 'default' is gone; waiting for its return."));
@@ -324,7 +314,6 @@ static void text_is_cut_padded_and_harmless(void **state)
 {
 	char out[64];
 
-	(void)state;
 	top_fit(out, sizeof(out), "checkpoint-7", 10, false);
 	assert_string_equal(out, "checkpoin~");
 	top_fit(out, sizeof(out), "ab", 4, false);
@@ -345,7 +334,6 @@ static void wide_letters_have_two_columns_and_accents_none(void **state)
 {
 	char out[64];
 
-	(void)state;
 	top_fit(out, sizeof(out), "数据", 6, true);
 	assert_string_equal(out, "数据  ");
 	top_fit(out, sizeof(out), "数据库", 5, true);
@@ -371,7 +359,6 @@ static void long_names_leave_room_for_the_rest(void **state)
 	struct top_model m;
 	const struct paper *p;
 
-	(void)state;
 	v.utf8 = true;
 	read_model(&m, text);
 	p = draw(&m, &v);
@@ -399,7 +386,6 @@ static void a_long_message_takes_two_rows(void **state)
 	struct top_model m;
 	const struct paper *p;
 
-	(void)state;
 	read_model(&m, one_node);
 	snprintf(v.message, sizeof(v.message),
 		 "b: max=zzz refused: max: 'zzz' is not a rate; write 200M, 1.5Gi or 100MB/s.");
@@ -424,7 +410,6 @@ static void counts_have_three_characters(void **state)
 		   { 64e3, "64K" },  { 999999, "1M" },	{ 123456, ".1M" } };
 	char out[STATUS_CELL];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(is) / sizeof(is[0]); i++) {
 		status_tiny(out, is[i].value);
 		assert_string_equal(out, is[i].text);
@@ -436,7 +421,6 @@ static void how_to_start_a_job_is_said_of_this_layer(void **state)
 	struct top_view v = window(80, 24);
 	struct top_model m;
 
-	(void)state;
 	read_model(&m, "{}");
 	assert_true(on(draw(&m, &v), "No jobs yet: 'sluice run -- COMMAND' starts one."));
 	v.layer = "east";
@@ -453,7 +437,6 @@ static void one_is_no_plural(void **state)
 	struct top_view v = window(80, 24);
 	struct top_model m;
 
-	(void)state;
 	read_model(&m, "{\"iops\":1,\"jobs\":[{\"job\":\"a\",\"queued_requests\":1}]}");
 	assert_true(on(draw(&m, &v), " 1 request/s, 1 waits, "));
 	m.s->iops = m.queue = 2;
@@ -469,7 +452,6 @@ static void a_value_that_is_typed_becomes_a_change_of_the_selected_job(void **st
 	char word[2 * TOP_NAME];
 	struct top_model m;
 
-	(void)state;
 	read_model(&m, one_node);
 	type(&v, &m, "jM50q");
 	assert_true(on(draw(&m, &v), "max of job b (like 100M; 0: none): 50q"));
@@ -515,7 +497,6 @@ static void nothing_is_changed_where_no_job_is(void **state)
 	struct top_view v = window(80, 24);
 	struct top_model m;
 
-	(void)state;
 	read_model(&m, "{}");
 	type(&v, &m, "M");
 	assert_int_equal(v.mode, TOP_LOOK);
@@ -532,7 +513,6 @@ static void keys_sort_and_filter(void **state)
 	char word[2 * TOP_NAME];
 	struct top_model m;
 
-	(void)state;
 	read_model(&m, one_node);
 	type(&v, &m, ">");
 	order_is(&m, "9 10 a b ");
@@ -561,7 +541,6 @@ static void keys_pause_help_and_quit(void **state)
 	char word[2 * TOP_NAME];
 	struct top_model m;
 
-	(void)state;
 	read_model(&m, one_node);
 	assert_int_equal(top_press(&v, &m, ' ', word), TOP_REDRAW);
 	assert_true(on(draw(&m, &v), "PAUSED"));

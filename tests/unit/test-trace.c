@@ -34,7 +34,6 @@ static bool has_text(enum sl_trace_type type)
 
 static void every_type_comes_back_as_it_went_in(void **state)
 {
-	(void)state;
 	for (int type = SL_TRACE_CONFIG; type < SL_TRACE_TYPES; type++) {
 		struct sl_trace_record in = sample((enum sl_trace_type)type), out;
 		unsigned char bytes[SL_TRACE_MAX];
@@ -79,14 +78,12 @@ static void a_record_has_the_bytes_of_the_format(void **state)
 				     .u32 = { SL_WRITE, 0x40000000 } };
 	unsigned char bytes[SL_TRACE_MAX];
 
-	(void)state;
 	assert_int_equal(sl_trace_encode(&r, bytes), sizeof(add));
 	assert_memory_equal(bytes, add, sizeof(add));
 }
 
 static void of_a_record_that_is_not_all_there_nothing_is_read(void **state)
 {
-	(void)state;
 	for (int type = SL_TRACE_CONFIG; type < SL_TRACE_TYPES; type++) {
 		struct sl_trace_record in = sample((enum sl_trace_type)type), out;
 		unsigned char bytes[SL_TRACE_MAX];
@@ -102,7 +99,6 @@ static void unknown_types_are_refused(void **state)
 	unsigned char bytes[SL_TRACE_MAX] = { 0 };
 	struct sl_trace_record r;
 
-	(void)state;
 	bytes[2] = 16;
 	assert_int_equal(sl_trace_decode(bytes, sizeof(bytes), &r), -EPROTO); /* 0 */
 	bytes[0] = SL_TRACE_TYPES;
@@ -118,7 +114,6 @@ static void a_size_that_its_type_cannot_have_is_refused(void **state)
 	struct sl_trace_record add = sample(SL_TRACE_ADD), policy = sample(SL_TRACE_POLICY), r;
 	unsigned char bytes[2 * SL_TRACE_MAX] = { 0 };
 
-	(void)state;
 	sl_trace_encode(&add, bytes);
 	bytes[2] = 63;
 	assert_int_equal(sl_trace_decode(bytes, sizeof(bytes), &r), -EPROTO);
@@ -139,7 +134,6 @@ static void the_longest_text_is_taken_and_one_more_is_not(void **state)
 	struct sl_trace_record out;
 	size_t size;
 
-	(void)state;
 	memset(r.text, 'x', r.text_length);
 	size = sl_trace_encode(&r, bytes);
 	assert_int_equal(sl_trace_decode(bytes, sizeof(bytes), &out), size);
@@ -157,7 +151,6 @@ static void a_time_before_0_is_refused(void **state)
 	unsigned char bytes[SL_TRACE_MAX];
 	size_t size = sl_trace_encode(&in, bytes);
 
-	(void)state;
 	assert_int_equal(sl_trace_decode(bytes, size, &out), -EPROTO);
 }
 

@@ -45,7 +45,6 @@ static void a_tree_leads_to_its_leaves(void **state)
 {
 	struct sl_decision t = parsed(TREE);
 
-	(void)state;
 	assert_int_equal(t.nodes, 7);
 	assert_int_equal(sl_decision_leaves(&t), 4);
 	assert_int_equal(says(&t, 0, 1), 0);
@@ -62,7 +61,6 @@ static void where_a_value_is_not_known_all_ways_are_weighed(void **state)
 	struct sl_decision t = parsed(HEAD "files <= 1: to (to 3, sjf 1)\nfiles > 1: sjf (sjf 12)");
 	double share[3];
 
-	(void)state;
 	assert_int_equal(sl_decision_choose(&t, (double[]){ 0, NAN }, share), 1);
 	assert_true(fabs(share[0] - 3.0 / 16) < 1e-12);
 	assert_true(fabs(share[1] - 13.0 / 16) < 1e-12);
@@ -74,7 +72,6 @@ static void a_value_that_no_one_knew_is_not_known(void **state)
 {
 	struct sl_decision t = parsed(HEAD "op = read: to (to 1)\nop = write: sjf (sjf 2)\n");
 
-	(void)state;
 	assert_int_equal(says(&t, 7, 0), 1);
 	assert_int_equal(says(&t, -1, 0), 1);
 	sl_decision_free(&t);
@@ -85,7 +82,6 @@ static void weights_may_be_left_out(void **state)
 	struct sl_decision t = parsed(HEAD "op = write: sjf\nop = read # first\n"
 					   "| files <= 3: to\n|files > 3: sjf\n");
 
-	(void)state;
 	assert_int_equal(says(&t, 0, 3), 0);
 	assert_int_equal(says(&t, 0, 4), 1);
 	assert_int_equal(says(&t, NAN, NAN), 1); /* 1/2 + 1/4 */
@@ -96,7 +92,6 @@ static void a_tree_may_be_one_leaf(void **state)
 {
 	struct sl_decision t = parsed(HEAD ": \"very fast\" (to 1)\n");
 
-	(void)state;
 	assert_int_equal(t.nodes, 1);
 	assert_int_equal(says(&t, NAN, NAN), 2);
 	sl_decision_free(&t);
@@ -109,7 +104,6 @@ static void what_is_written_is_what_was_read(void **state)
 	size_t length;
 	FILE *f = open_memstream(&text, &length);
 
-	(void)state;
 	assert_non_null(f);
 	sl_decision_write(f, &t);
 	fclose(f);
@@ -130,7 +124,6 @@ static void bad(const char *text, const char *message)
 
 static void a_bad_head_is_said_with_its_line(void **state)
 {
-	(void)state;
 	bad("", "f:1: this is no tree: the file is empty.");
 	bad("hello\n", "f:1: this is no tree: the first line must be 'sluice-tree 1'.");
 	bad("sluice-tree 2\n", "f:1: only version 1 of trees can be read.");
@@ -148,7 +141,6 @@ static void a_bad_head_is_said_with_its_line(void **state)
 
 static void a_bad_tree_is_said_with_its_line(void **state)
 {
-	(void)state;
 	bad(HEAD, "f:5: the file ends within the tree.");
 	bad(HEAD "x = 1: to\n", "f:6: 'x' is none of the attributes.");
 	bad(HEAD "op = read: fast\n", "f:6: 'fast' is none of the classes.");

@@ -64,7 +64,6 @@ static void a_period_is_a_time_or_to_be_found(void **state)
 {
 	int64_t ns = -1;
 
-	(void)state;
 	assert_int_equal(sl_parse_period("20m", &ns), 0);
 	assert_int_equal(ns, INT64_C(1200000000000));
 	assert_int_equal(sl_parse_period("auto", &ns), 0);
@@ -95,7 +94,6 @@ static void letters_alone_are_powers_of_1000_and_with_i_of_1024(void **state)
 		{ "200M", 200000000 },
 	};
 
-	(void)state;
 	means(sl_parse_bytes, cases, COUNT(cases));
 	means(sl_parse_rate, cases, COUNT(cases));
 }
@@ -109,7 +107,6 @@ static void a_trailing_b_changes_nothing(void **state)
 		{ "1.5GiB", UINT64_C(3) << 29 },
 	};
 
-	(void)state;
 	means(sl_parse_bytes, cases, COUNT(cases));
 	means(sl_parse_rate, cases, COUNT(cases));
 }
@@ -127,7 +124,6 @@ static void a_rate_may_say_per_second_in_two_ways(void **state)
 	};
 	static const char *const not_sizes[] = { "100MB/s", "100MBps", "7/s", "7ps" };
 
-	(void)state;
 	means(sl_parse_rate, cases, COUNT(cases));
 	refuses(sl_parse_bytes, not_sizes, COUNT(not_sizes), -EINVAL);
 }
@@ -152,7 +148,6 @@ static void fractions_are_exact_and_rounded_down(void **state)
 		{ "0.99999999999999999999999999999999999999999999999999Ki", 1023 },
 	};
 
-	(void)state;
 	means(sl_parse_bytes, cases, COUNT(cases));
 }
 
@@ -174,7 +169,6 @@ static void the_largest_value_fits_and_the_next_does_not(void **state)
 		"18446744.073709551616T",
 	};
 
-	(void)state;
 	means(sl_parse_bytes, cases, COUNT(cases));
 	refuses(sl_parse_bytes, too_large, COUNT(too_large), -ERANGE);
 	refuses(sl_parse_rate, too_large, COUNT(too_large), -ERANGE);
@@ -228,7 +222,6 @@ static void what_is_no_number_is_refused(void **state)
 	static const char *const bad_rates[] = { "1/s/s", "1/",	   "1/h",  "1p",      "1psps",
 						 "1Mbps", "1M/sB", "1 /s", "100MB/S", "1B/s " };
 
-	(void)state;
 	refuses(sl_parse_bytes, cases, COUNT(cases), -EINVAL);
 	refuses(sl_parse_rate, cases, COUNT(cases), -EINVAL);
 	refuses(sl_parse_rate, bad_rates, COUNT(bad_rates), -EINVAL);
@@ -260,7 +253,6 @@ static void times_have_units_and_a_bare_number_is_seconds(void **state)
 						 "2562048h", "18446744073709551616ns",
 						 "99999999999999999999999" };
 
-	(void)state;
 	means(parse_time, cases, COUNT(cases));
 	refuses(parse_time, wrong, COUNT(wrong), -EINVAL);
 	refuses(parse_time, too_large, COUNT(too_large), -ERANGE);
@@ -270,7 +262,6 @@ static void whole_values_are_written_without_decimals(void **state)
 {
 	char buf[16];
 
-	(void)state;
 	assert_string_equal(sl_format_bytes(buf, sizeof(buf), 0), "0B");
 	assert_string_equal(sl_format_bytes(buf, sizeof(buf), 1023), "1023B");
 	assert_string_equal(sl_format_bytes(buf, sizeof(buf), 1024), "1KiB");
@@ -290,7 +281,6 @@ static void other_values_are_rounded_to_the_nearest_short_form(void **state)
 {
 	char buf[16];
 
-	(void)state;
 	assert_string_equal(sl_format_bytes(buf, sizeof(buf), 3 << 19), "1.50MiB");
 	assert_string_equal(sl_format_bytes(buf, sizeof(buf), (1 << 20) + 1), "1.00MiB");
 	assert_string_equal(sl_format_bytes(buf, sizeof(buf), 15 * 1024 + 512), "15.5KiB");
@@ -308,7 +298,6 @@ static void rounding_up_moves_on_to_the_next_unit(void **state)
 {
 	char buf[16];
 
-	(void)state;
 	assert_string_equal(sl_format_bytes(buf, sizeof(buf), (1 << 20) - 1), "1.00MiB");
 	assert_string_equal(sl_format_bytes(buf, sizeof(buf), 1023 * 1024 + 100), "1023KiB");
 	assert_string_equal(sl_format_bytes(buf, sizeof(buf), 9 * 1024 + 1023), "10.0KiB");
@@ -324,7 +313,6 @@ static void the_extremes_fit_sixteen_bytes_and_read_back(void **state)
 	uint64_t value;
 	int64_t ns;
 
-	(void)state;
 	assert_string_equal(sl_format_bytes(buf, sizeof(buf), UINT64_MAX), "16777215TiB");
 	assert_int_equal(sl_parse_bytes(buf, &value), 0);
 	assert_string_equal(sl_format_rate(buf, sizeof(buf), UINT64_MAX), "18446744TB/s");
@@ -342,7 +330,6 @@ static void what_was_written_reads_back_within_half_a_percent(void **state)
 	uint64_t v, back, off;
 	int64_t ns;
 
-	(void)state;
 	for (v = 1; v < UINT64_MAX / 3 * 2; v += v / 7 + 1) {
 		assert_int_equal(sl_parse_bytes(sl_format_bytes(buf, sizeof(buf), v), &back), 0);
 		off = back > v ? back - v : v - back;

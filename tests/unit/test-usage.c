@@ -51,7 +51,6 @@ static void waiting_is_divided_by_bytes(void **state)
 					"1002,2.0,30000000,0,30,0,2.0,ckpt\n",
 				   0);
 
-	(void)state;
 	assert_string_equal(r.job[0].name, "ckpt"); /* the largest */
 	CLOSE(waited_for(&r, "small", "ckpt"), 0.3);
 	CLOSE(waited_for(&r, "small", "small"), 0.1);
@@ -72,7 +71,6 @@ static void jobs_that_did_not_meet_have_not_delayed_each_other(void **state)
 					    "1002,2,0,900,1,0,0.8,0,1,2,d\n",
 				   0);
 
-	(void)state;
 	CLOSE(waited_for(&r, "a", "d"), 0);
 	CLOSE(waited_for(&r, "d", "a"), 0);
 	CLOSE(waited_for(&r, "c", "a"), 0);
@@ -92,7 +90,6 @@ static void what_went_past_the_scheduler_is_summed(void **state)
 						    "1004,2,0,100,1,0,0.4,0.3,0,1,b\n",
 				   0);
 
-	(void)state;
 	assert_int_equal(r.job[at(&r, "a")].unscheduled, 4196);
 	assert_int_equal(r.job[at(&r, "b")].unscheduled, 0);
 	assert_int_equal(r.skipped_lines, 1);
@@ -107,7 +104,6 @@ static void what_the_page_cache_kept_is_told_apart(void **state)
 				   "1004,2,0,7,1,0,0,0,0,2,0,0,0,7,0,a\n", /* a column is missing */
 			 0);
 
-	(void)state;
 	assert_int_equal(r.job[at(&r, "a")].cached, 100);
 	assert_int_equal(r.job[at(&r, "a")].wire, 900);
 	assert_int_equal(r.job[at(&r, "a")].dirty, 400);
@@ -119,7 +115,6 @@ static void time_held_by_its_own_max_is_nobodys_fault(void **state)
 {
 	struct report r = read_all(HEAD "1002,2,0,100,1,1.5,1.5,a\n1002,2,0,300,1,0,2,b\n", 0);
 
-	(void)state;
 	CLOSE(waited_for(&r, "a", "b"), 0);
 	CLOSE(r.job[at(&r, "a")].held_s, 1.5);
 	report_free(&r);
@@ -130,7 +125,6 @@ static void a_job_at_its_own_max_has_not_lost(void **state)
 {
 	struct report r = read_all(HEAD "1002,2,0,100,1,2,2,a\n1002,2,0,900,1,0,2,b\n", 0);
 
-	(void)state;
 	CLOSE(r.job[at(&r, "a")].saved_s, 0);
 	CLOSE(r.job[at(&r, "b")].saved_s, 0);
 	report_free(&r);
@@ -143,7 +137,6 @@ static void nobody_loses_more_than_it_waited(void **state)
 					"1002,2,0,900,1,0,2,c\n",
 				   0);
 
-	(void)state;
 	CLOSE(r.job[at(&r, "a")].saved_s, -0.5);
 	CLOSE(r.job[at(&r, "b")].saved_s, -1.5);
 	report_free(&r);
@@ -161,7 +154,6 @@ static void spans_that_end_in_the_same_second_are_apart(void **state)
 					"1004,1.6,0,0,0,0,0,a\n",
 				   0);
 
-	(void)state;
 	CLOSE(waited_for(&r, "a", "b"), 0.6 + 0.06);
 	CLOSE(waited_for(&r, "b", "a"), 1.4 + 0.14);
 	CLOSE(r.job[at(&r, "a")].saved_s, 2.2 * (700. / 500 - 1));
@@ -175,7 +167,6 @@ static void a_job_that_had_all_it_wanted_has_neither_saved_nor_lost(void **state
 {
 	struct report r = read_all(HEAD "1002,2,0,100,1,0,0,a\n1002,2,0,900,1,0,2,b\n", 0);
 
-	(void)state;
 	CLOSE(r.job[at(&r, "a")].saved_s, 0);
 	CLOSE(r.job[at(&r, "b")].saved_s, 0);
 	report_free(&r);
@@ -189,7 +180,6 @@ static void spans_and_nodes_are_apart(void **state)
 	struct report r = { 0 };
 	char err[REPORT_ERROR];
 
-	(void)state;
 	assert_int_equal(report_read(&r, one, strlen(one), 0, err), 0);
 	assert_int_equal(report_read(&r, two, strlen(two), 0, err), 0);
 	assert_int_equal(report_sum(&r), 0);
@@ -206,7 +196,6 @@ static void what_is_older_is_left_out(void **state)
 {
 	struct report r = read_all(HEAD "1002,2,0,100,1,0,0,a\n1004,2,0,7,1,0,0,b,c\n", 1003);
 
-	(void)state;
 	assert_int_equal(r.jobs, 1);
 	assert_string_equal(r.job[0].name, "b,c"); /* a comma is no end of a name */
 	report_free(&r);
@@ -226,7 +215,6 @@ static void lines_that_make_no_sense_are_counted(void **state)
 					"1002,2,0,100,1",
 				   0);
 
-	(void)state;
 	assert_int_equal(r.skipped_lines, 9);
 	assert_int_equal(r.rows, 1);
 	report_free(&r);
@@ -246,7 +234,6 @@ static void something_else_is_no_account(void **state)
 					     "time,seconds,read,write,calls,held,waited,jobs\n" };
 	char err[REPORT_ERROR];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		struct report r = { 0 };
 
@@ -259,7 +246,6 @@ static void an_empty_account_is_one(void **state)
 {
 	struct report r = read_all(HEAD, 0);
 
-	(void)state;
 	assert_int_equal(r.jobs, 0);
 	assert_int_equal(r.to_s, 0);
 	report_free(&r);

@@ -23,7 +23,6 @@ static void file_and_line_come_first(void **state)
 {
 	char err[64];
 
-	(void)state;
 	say(err, sizeof(err), "'%s' is no number", "x");
 	assert_string_equal(err, "a.csv:12: 'x' is no number");
 }
@@ -32,7 +31,6 @@ static void what_does_not_fit_is_cut(void **state)
 {
 	static const char whole[] = "a.csv:12: 'x' is no number";
 
-	(void)state;
 	for (size_t room = 1; room <= sizeof(whole); room++) {
 		char err[sizeof(whole) + 1];
 

@@ -64,7 +64,6 @@ static void a_device_that_does_one_thing_at_a_time_gets_two(void **state)
 {
 	struct rig r = device(1, 1000000);
 
-	(void)state;
 	run(&r, 20000);
 	assert_int_equal(r.w.low, WINDOW_MIN);
 }
@@ -73,7 +72,6 @@ static void a_device_that_does_eight_gets_eight(void **state)
 {
 	struct rig r = device(8, 100000);
 
-	(void)state;
 	run(&r, 50000);
 	for (int i = 0; i < 1000; i++) {
 		run(&r, 200);
@@ -85,7 +83,6 @@ static void it_does_not_creep_up_however_long_it_takes(void **state)
 {
 	struct rig r = device(1, 50000);
 
-	(void)state;
 	for (int i = 0; i < 100; i++) {
 		run(&r, 50000);
 		assert_int_equal(r.w.low, WINDOW_MIN);
@@ -96,7 +93,6 @@ static void finding_it_costs_less_than_one_percent(void **state)
 {
 	static const uint32_t channels[] = { 1, 2, 3, 5, 8, 16, 30 };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(channels) / sizeof(channels[0]); i++) {
 		struct rig r = device(channels[i], 100000);
 		sl_time begin;
@@ -112,7 +108,6 @@ static void a_device_of_which_less_is_left_gets_less(void **state)
 {
 	struct rig r = device(16, 100000);
 
-	(void)state;
 	run(&r, 200000);
 	assert_in_range(r.w.low, 14, 24);
 	r.channels = 4;
@@ -124,7 +119,6 @@ static void a_device_that_becomes_slower_keeps_its_window(void **state)
 {
 	struct rig r = device(8, 100000);
 
-	(void)state;
 	run(&r, 50000);
 	r.service_ns *= 10;
 	run(&r, 50000);
@@ -135,7 +129,6 @@ static void a_limit_that_nobody_reaches_stays(void **state)
 {
 	struct rig r = device(8, 100000);
 
-	(void)state;
 	r.offered = 1;
 	run(&r, 50000);
 	assert_int_equal(r.w.low, WINDOW_MIN);
@@ -145,7 +138,6 @@ static void a_fixed_one_is_fixed(void **state)
 {
 	struct rig r = device(1, 100000);
 
-	(void)state;
 	window_init(&r.w, 17);
 	run(&r, 50000);
 	assert_int_equal(r.w.limit, 17);
