@@ -318,9 +318,9 @@ static void trees_that_a_scheduler_cannot_ask_are_refused(void **state)
 	struct box *b = with_tree(strided_is_sjf);
 
 	refuse_tree("sluice-tree 1\nattribute procs: number\nclass: to\ntree:\n: to\n",
-		    "order/auto: /some.tree: a scheduler cannot see 'procs'");
+		    "order/auto: /some.tree: 'procs' is not an attribute");
 	refuse_tree("sluice-tree 1\nattribute op: number\nclass: to\ntree:\n: to\n",
-		    "cannot see 'op'");
+		    "'op' is not an attribute");
 	refuse_tree("sluice-tree 1\nclass: to cfq\ntree:\n: to\n", "no order policy 'cfq'");
 	refuse_tree("sluice-tree 1\nclass: to\ntree:\n", "/some.tree:");
 	assert_int_equal(sl_policy_set(b->s, "order", "auto,tree=/none", b->now), -EINVAL);
