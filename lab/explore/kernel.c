@@ -307,8 +307,8 @@ static struct kernel_result ek_meta_call(const struct ek_process *q, uint64_t ca
 static struct kernel_result ek_meta_calls(const struct ek_process *q, sl_time start)
 {
 	const struct explore_kernel *k = &q->task.kernel;
+	uint64_t items = k->data_bytes / 3, call = 0;
 	struct kernel_result r = { .step = KERNEL_FINE };
-	uint64_t call = 0;
 
 	for (; call < k->data_bytes; call++) {
 		if (k->limit_ns && sl_clock_ns() - start >= k->limit_ns)
@@ -319,11 +319,15 @@ static struct kernel_result ek_meta_calls(const struct ek_process *q, sl_time st
 	}
 	r.calls = call;
 	r.end_ns = sl_clock_ns();
-	for (uint64_t left = call < k->data_bytes ? k->data_bytes / 3 : 0; left--;) {
+	if (call == k->data_bytes)
+		return r;
+	/* Its time was over before: remove what it has created and not removed. */
+	for (uint64_t item = call > 2 * items ? call - 2 * items : 0; item < items && item < call;
+	     item++) {
 		char path[PATH_MAX + 96];
 
-		ek_item(q, left, path);
-		unlink(path); /* its time was over before */
+		ek_item(q, item, path);
+		unlink(path);
 	}
 	return r;
 }
