@@ -18,7 +18,8 @@ struct run {
 	const char *connect, *secret_file, *directory, *intercept, *uring;
 	const char *key[RUN_KEYS];
 	bool strict;
-	const char *most[SL_METERS], *min_ops; /* of operations and the like */
+	const char *most[SL_METERS], *least[SL_QUEUES]; /* of operations and the like */
+	const char *weight_ops[SL_CLASSES];
 	bool print; /* the environment, instead of running a program in it */
 	/* found out */
 	char job_name[CHECK_JOB_NAME + 1], title_words[CHECK_JOB_NAME + 8];

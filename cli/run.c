@@ -55,6 +55,7 @@ enum {
 	O_CONNECT,
 	O_MIN_OPS,
 	O_MAX_OPS,
+	O_WEIGHT_OPS,
 	O_MAX_IOPS,
 	O_MAX_READ,
 	O_MAX_WRITE
@@ -109,19 +110,47 @@ static int ru_most(struct run *r, const char *option, enum sl_meter meter, const
 	return CLI_OK;
 }
 
-/* "500", "create=100,remove=50". */
-static int ru_max_ops(struct run *r, char *value)
+/* A limit, min or weight of operations: all, or of a class. */
+static int ru_of_ops(struct run *r, int opt, unsigned which, const char *value)
 {
+	struct sl_ops_conf conf = { 0 };
+
+	if (opt == O_MAX_OPS)
+		return ru_most(r, "max-ops", (enum sl_meter)which, value);
+	if (strlen(value) > VALUE ||
+	    sl_ops_key(&conf, opt == O_MIN_OPS ? sl_min_keys[which] : sl_weight_keys[which], value))
+		return cli_usage(cmd,
+				 opt == O_MIN_OPS
+					 ? "--min-ops: '%.64s' is not a number per second, "
+					   "like 500 or 20k."
+					 : "--weight-ops: '%.64s' is not a weight, like 4.",
+				 value);
+	if (opt == O_MIN_OPS)
+		r->least[which] = value;
+	else
+		r->weight_ops[which] = value;
+	return CLI_OK;
+}
+
+/* "500", "create=100,remove=50". */
+static int ru_ops(struct run *r, int opt, char *value)
+{
+	const char *name = opt == O_MAX_OPS ? "max" : opt == O_MIN_OPS ? "min" : "weight";
 	char *save = NULL;
 	int status = CLI_OK;
 
 	for (char *word = strtok_r(value, ",", &save); word && !status;
 	     word = strtok_r(NULL, ",", &save)) {
 		char *equals = strchr(word, '=');
-		int c = 0;
+		unsigned c = 0;
 
+		if (!equals && opt == O_WEIGHT_OPS)
+			return cli_usage(cmd,
+					 "--weight-ops: '%.64s' is not CLASS=N; --weight is "
+					 "that of the job.",
+					 word);
 		if (!equals) {
-			status = ru_most(r, "max-ops", SL_METER_OPS, word);
+			status = ru_of_ops(r, opt, SL_METER_OPS, word);
 			continue;
 		}
 		*equals++ = 0;
@@ -129,24 +158,12 @@ static int ru_max_ops(struct run *r, char *value)
 			c++;
 		if (c == SL_CLASSES)
 			return cli_usage(cmd,
-					 "--max-ops: no class '%.32s'; there are create, lookup, "
+					 "--%s-ops: no class '%.32s'; there are create, lookup, "
 					 "remove, list and attribute.",
-					 word);
-		status = ru_most(r, "max-ops", (enum sl_meter)c, equals);
+					 name, word);
+		status = ru_of_ops(r, opt, c, equals);
 	}
 	return status;
-}
-
-static int ru_min_ops(struct run *r, const char *value)
-{
-	uint64_t count;
-
-	if (strlen(value) > VALUE || sl_ops_parse(value, &count))
-		return cli_usage(cmd,
-				 "--min-ops: '%.64s' is not a number per second, like 500 or 20k.",
-				 value);
-	r->min_ops = value;
-	return CLI_OK;
 }
 
 static int ru_option(struct run *r, int opt)
@@ -201,9 +218,9 @@ static int ru_option(struct run *r, int opt)
 		r->connect = optarg;
 		return CLI_OK;
 	case O_MIN_OPS:
-		return ru_min_ops(r, optarg);
 	case O_MAX_OPS:
-		return ru_max_ops(r, optarg);
+	case O_WEIGHT_OPS:
+		return ru_ops(r, opt, optarg);
 	case O_MAX_IOPS:
 		return ru_most(r, "max-iops", SL_METER_IOPS, optarg);
 	case O_MAX_READ:
@@ -242,12 +259,14 @@ static int ru_options(struct run *r, int argc, char **argv)
 			  "the capacity of the layer is not known" },
 		{ "burst", K_BURST, "SIZE",
 		  .help = "what may go at once after a pause under a max" },
-		{ "min-ops", O_MIN_OPS, "N",
+		{ "min-ops", O_MIN_OPS, "N|CLASS=N,...",
 		  .help = "metadata operations per second guaranteed to the job, out of the "
-			  "layer's --capacity-ops" },
+			  "layer's --capacity-ops; also of one class" },
 		{ "max-ops", O_MAX_OPS, "N|CLASS=N,...",
 		  .help = "never more metadata operations per second than this; also of one class: "
 			  "create, lookup, remove, list or attribute" },
+		{ "weight-ops", O_WEIGHT_OPS, "CLASS=N,...",
+		  .help = "share of one class beside other jobs and the job's other classes" },
 		{ "max-iops", O_MAX_IOPS, "N",
 		  .help = "never more reads and writes per second than this" },
 		{ "max-read", O_MAX_READ, "RATE",
@@ -353,7 +372,10 @@ static void ru_words(const struct run *r, char between, char out[WORDS])
 			 between);
 	for (int k = 0; k < K_END - K_FIRST; k++)
 		ru_word(out, between, key_names[k], r->key[k]);
-	ru_word(out, between, "min_ops", r->min_ops);
+	for (int q = 0; q < SL_QUEUES; q++)
+		ru_word(out, between, sl_min_keys[q], r->least[q]);
+	for (int c = 0; c < SL_CLASSES; c++)
+		ru_word(out, between, sl_weight_keys[c], r->weight_ops[c]);
 	for (int m = 0; m < SL_METERS; m++)
 		ru_word(out, between, sl_meter_keys[m], r->most[m]);
 }
@@ -667,6 +689,12 @@ int run_command(int argc, char **argv, const struct run_status *reads)
 		return cli_usage(cmd, "--print-env runs no command; leave out '%s'.", argv[optind]);
 	if (!reads && (r.rate || r.connect || ru_summary(&r)))
 		return RUN_TOOLS;
+	ru_words(&r, ',', words);
+	if (strlen(words) == WORDS - 1)
+		return cli_usage(cmd,
+				 "all limits together are longer than %d characters; give some "
+				 "of them with 'sluice set'.",
+				 WORDS - 1);
 	ru_owner(&r);
 	r.own = run_job_name(r.job, ru_process(&r), r.job_name);
 	ru_title(&r, r.print ? r.job_name : argv[optind]);

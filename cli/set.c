@@ -110,7 +110,11 @@ int cmd_set(int argc, char **argv)
 		{ "best_effort", CLI_WORD, "=1",
 		  .help = "a min that does not fit is scaled down instead of refused" },
 		{ "min_ops", CLI_WORD, "=N",
-		  .help = "metadata operations per second guaranteed; 0: none" },
+		  .help = "metadata operations per second guaranteed; 0: none; of one class: "
+			  "min_create, min_lookup, min_remove, min_list, min_attribute" },
+		{ "weight_create", CLI_WORD, "=N",
+		  .help = "share of one class beside other jobs and the job's other classes; 0: as "
+			  "weight; also weight_lookup, and so on" },
 		{ "max_ops", CLI_WORD, "=N",
 		  .help = "never more of them; 0: no limit; of one class: max_create, max_lookup, "
 			  "max_remove, max_list, max_attribute" },

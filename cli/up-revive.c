@@ -52,17 +52,23 @@ static void re_add(char *line, size_t size, const char *key, const char *value)
 
 static void re_job(const struct layer_member *m, const struct status_job *job)
 {
-	char line[1000];
+	char line[2000];
 
 	snprintf(line, sizeof(line),
 		 "job %s min=%.0f max=%.0f burst=%.0f weight=%.0f period=%.9f best_effort=%.0f "
-		 "procs=%.0f nodes=%.0f min_ops=%.0f max_create=%.0f max_lookup=%.0f "
+		 "procs=%.0f nodes=%.0f min_ops=%.0f min_create=%.0f min_lookup=%.0f "
+		 "min_remove=%.0f min_list=%.0f min_attribute=%.0f weight_create=%.0f "
+		 "weight_lookup=%.0f weight_remove=%.0f weight_list=%.0f weight_attribute=%.0f "
+		 "max_create=%.0f max_lookup=%.0f "
 		 "max_remove=%.0f max_list=%.0f max_attribute=%.0f max_ops=%.0f max_iops=%.0f "
 		 "max_read=%.0f max_write=%.0f",
 		 job->job, job->asked_min_bps, job->asked_max_bps, job->burst_bytes, job->weight,
 		 job->asked_period_s, job->best_effort, job->procs, job->nodes, job->min_ops,
-		 job->max_create, job->max_lookup, job->max_remove, job->max_list,
-		 job->max_attribute, job->max_ops, job->max_iops, job->max_read, job->max_write);
+		 job->min_create, job->min_lookup, job->min_remove, job->min_list,
+		 job->min_attribute, job->weight_create, job->weight_lookup, job->weight_remove,
+		 job->weight_list, job->weight_attribute, job->max_create, job->max_lookup,
+		 job->max_remove, job->max_list, job->max_attribute, job->max_ops, job->max_iops,
+		 job->max_read, job->max_write);
 	re_add(line, sizeof(line), "account", job->account);
 	re_add(line, sizeof(line), "qos", job->qos);
 	re_add(line, sizeof(line), "partition", job->partition);

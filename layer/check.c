@@ -182,6 +182,9 @@ int check_job_key(const char *key, const char *value, struct sl_job_conf *conf, 
 	rc = sl_ops_key(&ops, key, value);
 	if (rc == -EINVAL && (!strcmp(key, "max_read") || !strcmp(key, "max_write")))
 		return ch_rate(key, value, &ops.max[SL_METER_READ], err);
+	if (rc == -EINVAL && !strncmp(key, "weight", 6))
+		return ch_wrong(err, rc, "%s: '%.64s' is not a number from 1 to %u", key, value,
+				SL_MAX_WEIGHT);
 	if (rc == -EINVAL)
 		return ch_wrong(err, rc, "%s: '%.64s' is not a number per second, like 500 or 20k",
 				key, value);
@@ -195,7 +198,7 @@ int check_job_key(const char *key, const char *value, struct sl_job_conf *conf, 
 int check_job_word(const char *word, char *err)
 {
 	static const char *const keys[] = { "min",    "max",	     "burst", "weight",
-					    "period", "best_effort", "order", "min_ops" };
+					    "period", "best_effort", "order" };
 	const char *equals = strchr(word, '=');
 	struct sl_job_conf conf;
 	char key[32], why[CHECK_TEXT];
@@ -212,6 +215,10 @@ int check_job_word(const char *word, char *err)
 		sl_consider(&guess, keys[i]);
 	for (int i = 0; rc == -ENOENT && i < SL_METERS; i++)
 		sl_consider(&guess, sl_meter_keys[i]);
+	for (int i = 0; rc == -ENOENT && i < SL_QUEUES; i++)
+		sl_consider(&guess, sl_min_keys[i]);
+	for (int i = 0; rc == -ENOENT && i < SL_CLASSES; i++)
+		sl_consider(&guess, sl_weight_keys[i]);
 	if (rc)
 		snprintf(err, CHECK_TEXT, guess.best ? "%.300s. Did you mean '%s'?" : "%.300s.",
 			 why, guess.best);

@@ -19,10 +19,10 @@
 #define CHECK_LAYER_NAME 32
 #define CHECK_JOB_NAME	 63 /* longest name of a job; wire/proto.h has one more for the end */
 #define CHECK_OWNER	 47 /* longest name of an account and the like */
-#define CHECK_JOB_KEYS                                                                        \
-	"min, max, burst, weight, period, best_effort, order, min_ops, max_ops, max_create, " \
-	"max_lookup, "                                                                        \
-	"max_remove, max_list, max_attribute, max_iops, max_read, max_write"
+#define CHECK_JOB_KEYS                                                                      \
+	"min, max, burst, weight, period, best_effort, order, min_ops, max_ops, and these " \
+	"with create, lookup, remove, list or attribute: min_create, max_create, "          \
+	"weight_create; max_iops, max_read, max_write"
 
 /* Name of a layer: it becomes a directory. 0 or -EINVAL. */
 int check_layer_name(const char *name, char *err);

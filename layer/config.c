@@ -148,7 +148,12 @@ static int cf_job_key(struct sl_yaml *y, const char *key, const yaml_node_t *val
 #define CF_JOB_KEYS                                                                                \
 	{ "min", cf_job_key }, { "max", cf_job_key }, { "burst", cf_job_key },                     \
 		{ "weight", cf_job_key }, { "period", cf_job_key }, { "best_effort", cf_job_key }, \
-		{ "min_ops", cf_job_key }, { "max_ops", cf_job_key },                              \
+		{ "min_ops", cf_job_key }, { "min_create", cf_job_key },                           \
+		{ "min_lookup", cf_job_key }, { "min_remove", cf_job_key },                        \
+		{ "min_list", cf_job_key }, { "min_attribute", cf_job_key },                       \
+		{ "weight_create", cf_job_key }, { "weight_lookup", cf_job_key },                  \
+		{ "weight_remove", cf_job_key }, { "weight_list", cf_job_key },                    \
+		{ "weight_attribute", cf_job_key }, { "max_ops", cf_job_key },                     \
 		{ "max_create", cf_job_key }, { "max_lookup", cf_job_key },                        \
 		{ "max_remove", cf_job_key }, { "max_list", cf_job_key },                          \
 		{ "max_attribute", cf_job_key }, { "max_iops", cf_job_key },                       \

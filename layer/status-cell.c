@@ -87,6 +87,16 @@ void status_ops(char *out, size_t size, const struct status_job *job)
 		double value;
 	} limits[] = {
 		{ "min_ops", job->min_ops },
+		{ "min_create", job->min_create },
+		{ "min_lookup", job->min_lookup },
+		{ "min_remove", job->min_remove },
+		{ "min_list", job->min_list },
+		{ "min_attribute", job->min_attribute },
+		{ "weight_create", job->weight_create },
+		{ "weight_lookup", job->weight_lookup },
+		{ "weight_remove", job->weight_remove },
+		{ "weight_list", job->weight_list },
+		{ "weight_attribute", job->weight_attribute },
 		{ "max_ops", job->max_ops },
 		{ "max_create", job->max_create },
 		{ "max_lookup", job->max_lookup },

@@ -74,7 +74,7 @@ const char *status_plural(const char *number, const char *one, const char *many)
 /* At most five characters: 0, 12us, 1.2ms, 12ms, 1.2s, 99s, 12m, 3.4h, 12h, 45d. */
 void status_time(char out[STATUS_CELL], double s);
 /* What limits a job's operations, data calls and bytes of one direction: "max_ops 500 max_read 10.0M";
- * "" if nothing does. min_ops, too. */
+ * "" if nothing does. Mins and weights of classes, too. */
 void status_ops(char *out, size_t size, const struct status_job *job);
 /* A text of a status, or "?". */
 const char *status_known(const char *text);

@@ -36,11 +36,11 @@ function pattern(j) {
 function opsLimits(j) {
 	const of = (key, show) => (j[key] > 0 ? `${key.replace('_', ' ')} ${show(j[key])}` : '');
 
+	const classes = ['create', 'lookup', 'remove', 'list', 'attribute'];
+
 	return [
-		...['min_ops', 'max_ops', 'max_create', 'max_lookup', 'max_remove', 'max_list'].map((k) =>
-			of(k, count),
-		),
-		of('max_attribute', count),
+		...['min_ops', 'max_ops'].map((k) => of(k, count)),
+		...['min', 'max', 'weight'].flatMap((what) => classes.map((c) => of(`${what}_${c}`, count))),
 		of('max_iops', count),
 		of('max_read', rate),
 		of('max_write', rate),

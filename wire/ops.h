@@ -29,12 +29,15 @@
  *
  * Credit. `used` counts operations, `granted` how many of them may have been made: operation number
  * n (from 0) waits until granted > n. The node adds a lease to `granted`, changes `grants` and wakes
- * those whose numbers are covered now, by the bits SL_OPS_BIT(n).
+ * those whose numbers are covered now, by the bits SL_OPS_BIT(n). A class for which the job has a min or
+ * a weight of its own has a queue of its own: it is served beside the other classes, as if it were
+ * another job. They share the queue SL_METER_OPS.
  */
 #ifndef SL_WIRE_OPS_H
 #define SL_WIRE_OPS_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 enum sl_class { SL_CREATE, SL_LOOKUP, SL_REMOVE, SL_LIST, SL_ATTRIBUTE, SL_CLASSES };
@@ -47,6 +50,7 @@ enum sl_meter {
 	SL_METER_WRITE,
 	SL_METERS
 };
+#define SL_QUEUES (SL_METER_OPS + 1) /* of credit: the classes, and what has none of its own */
 
 #define SL_METER_BURST_NS INT64_C(20000000)
 #define SL_METER_TICKS	  64 /* of a tag in a nanosecond */
@@ -55,8 +59,9 @@ enum sl_meter {
 
 /* What a job asks for; 0: no limit, nothing guaranteed. */
 struct sl_ops_conf {
-	uint64_t max[SL_METERS]; /* per second */
-	uint64_t min_ops;
+	uint64_t max[SL_METERS];     /* per second */
+	uint64_t min[SL_QUEUES];     /* the last: of all classes that have none of their own */
+	uint64_t weight[SL_CLASSES]; /* 0: that of the job */
 };
 
 struct sl_turn_meter {
@@ -70,15 +75,20 @@ enum sl_ops_mode {
 	SL_OPS_LEASED = 2,  /* it needs credit */
 	SL_OPS_TIMED = 4,   /* some calls are timed, in `timed` */
 	SL_OPS_ALL = 8,	    /* with that: all of them */
+	SL_OPS_OWN = 16,    /* shifted by a class: it has a queue of its own */
 };
 
-struct sl_turn_ops {
+struct sl_turn_credit {
 	_Alignas(64) _Atomic uint64_t used;
 	_Alignas(64) _Atomic uint64_t granted;
 	_Atomic uint32_t grants; /* a futex */
 	_Atomic uint32_t asked;	 /* since the node last looked */
+};
+
+struct sl_turn_ops {
+	struct sl_turn_credit credit[SL_QUEUES];
+	_Alignas(64) _Atomic uint64_t held_ns;
 	_Atomic uint32_t limits; /* a futex: changes when the steps of meters do */
-	_Atomic uint64_t held_ns;
 	_Alignas(64) struct sl_turn_meter meter[SL_METERS];
 	struct sl_turn_meter found; /* as the others: what --capacity-ops auto leaves to the job */
 	struct {
@@ -98,11 +108,18 @@ struct sl_turn_ops_cpu {
 extern const char *const sl_class_names[SL_CLASSES];
 /* The key of `sluice set` for a meter: max_create … max_ops, max_iops, max_read, max_write. */
 extern const char *const sl_meter_keys[SL_METERS];
+/* The same for its mins and weights: min_create … min_ops, weight_create … */
+extern const char *const sl_min_keys[SL_QUEUES];
+extern const char *const sl_weight_keys[SL_CLASSES];
 
 /* One key of a job: 0, -EINVAL for a bad value, -ENOENT if it is not one of these. */
 int sl_ops_key(struct sl_ops_conf *c, const char *key, const char *value);
 /* "500", "10k", "2M": operations per second, up to SL_MAX_OPS. 0 or -EINVAL. */
 int sl_ops_parse(const char *text, uint64_t *out);
+/* Whether the job has a queue of its own for this class. */
+bool sl_ops_own(const struct sl_ops_conf *c, enum sl_class which);
+/* All mins together. */
+uint64_t sl_ops_min(const struct sl_ops_conf *c);
 /* The step of a meter with this rate. */
 uint64_t sl_meter_step(uint64_t per_second);
 

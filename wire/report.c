@@ -75,6 +75,7 @@ static const struct word job_words[] = {
 	WORD(sl_job_report, "ops_held", U64, ops_held_ns),
 	WORD(sl_job_report, "limits", U32, limits),
 	WORD(sl_job_report, "min_ops", U64, min_ops),
+	WORD(sl_job_report, "ops_weight", U32, ops_weight),
 	{ 0 },
 };
 

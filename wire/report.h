@@ -9,7 +9,7 @@
  *	    layer=1000000000 of=2 draw=1000000 ack=7 term=3 share=wfq (one line)
  *	job id=17 name=4711 title=climate clients=8 procs=64 nodes=4 min=0 max=100000000 weight=1
  *	    uid=1000 account=physics uweight=0 aweight=0 bucket=0 bucket_bps=0 period=0 read=0 written=1073741824 queued=4194304 waited=1500000 inside=12 idle=0
- *	    phase=8 map=0,1 ops=4200 ops_held=800000000 limits=2 min_ops=0 (one line)
+ *	    phase=8 map=0,1 ops=4200 ops_held=800000000 limits=2 min_ops=0 ops_weight=0 (one line)
  *
  *	epoch number=12 term=3 order=8 layer=500000000 draw=250000000 lease=4000000000 ops_draw=5000
  *	node name=1 life=… socket=/run/… capacity=…
@@ -85,8 +85,10 @@ struct sl_job_report {
 	char map[SL_MAP_TEXT];
 	/* Metadata operations: made, and the time that they were held, since the node knows the job. */
 	uint64_t ops, ops_held_ns;
-	uint32_t limits; /* SL_LIMITS_… */
-	uint64_t min_ops;
+	uint32_t limits;  /* SL_LIMITS_… */
+	uint64_t min_ops; /* of all classes */
+	uint32_t
+		ops_weight; /* of its operations, where classes have weights of their own; 0: its weight */
 };
 
 /* What a node is to do about a job. */
@@ -168,6 +170,7 @@ enum {
 	SL_HAS_OPS_HELD = 1 << 25,
 	SL_HAS_LIMITS = 1 << 26,
 	SL_HAS_MIN_OPS = 1 << 27,
+	SL_HAS_OPS_WEIGHT = 1 << 28,
 };
 struct sl_report_line {
 	uint32_t has; /* of a job's words */

@@ -49,7 +49,17 @@
 	G(NUMBER, ops, list, SUM, N | L)				\
 	G(NUMBER, ops, attribute, SUM, N | L)				\
 	F(NUMBER, ops_held_s, MOST, N | L)				\
+	F(NUMBER, min_create, MOST, N | L)				\
+	F(NUMBER, min_lookup, MOST, N | L)				\
+	F(NUMBER, min_remove, MOST, N | L)				\
+	F(NUMBER, min_list, MOST, N | L)				\
+	F(NUMBER, min_attribute, MOST, N | L)				\
 	F(NUMBER, min_ops, MOST, N | L)					\
+	F(NUMBER, weight_create, MOST, N | L)				\
+	F(NUMBER, weight_lookup, MOST, N | L)				\
+	F(NUMBER, weight_remove, MOST, N | L)				\
+	F(NUMBER, weight_list, MOST, N | L)				\
+	F(NUMBER, weight_attribute, MOST, N | L)				\
 	F(NUMBER, max_create, MOST, N | L)				\
 	F(NUMBER, max_lookup, MOST, N | L)				\
 	F(NUMBER, max_remove, MOST, N | L)				\

@@ -91,6 +91,12 @@ static void timed(struct sl_turn_job *job, enum sl_class which, uint64_t ns)
 	atomic_fetch_add(&job->operations.timed[which].calls, 1);
 }
 
+/* Of credit for operations of a class. */
+static unsigned queue_of(uint32_t ops, enum sl_class which)
+{
+	return ops & (uint32_t)SL_OPS_OWN << which ? which : SL_METER_OPS;
+}
+
 void ops_pay(enum sl_class which, int64_t since_ns)
 {
 	const struct settings *s = client_settings();
@@ -113,8 +119,8 @@ void ops_pay(enum sl_class which, int64_t since_ns)
 		limits = atomic_load(&job->operations.limits);
 		wait_until(job, limits, charge_operation(job, which));
 	}
-	if (ops & SL_OPS_LEASED && !turn_operation(job, &number))
-		turn_operation_wait(job, number);
+	if (ops & SL_OPS_LEASED && !turn_operation(job, queue_of(ops, which), &number))
+		turn_operation_wait(job, queue_of(ops, which), number);
 	errno = saved;
 }
 
@@ -134,7 +140,8 @@ bool ops_begin_other(struct ops_other *o, enum sl_class which)
 		o->until_ns = charge_operation(job, which);
 		may = o->until_ns <= turn_now_ns();
 	}
-	if (ops & SL_OPS_LEASED && !turn_operation(job, &o->number)) {
+	o->queue = (uint8_t)queue_of(ops, which);
+	if (ops & SL_OPS_LEASED && !turn_operation(job, o->queue, &o->number)) {
 		o->leased = true;
 		may = false;
 	}
@@ -145,7 +152,7 @@ void ops_wait_other(const struct ops_other *o)
 {
 	wait_until(o->job, o->limits, o->until_ns);
 	if (o->leased)
-		turn_operation_wait(o->job, o->number);
+		turn_operation_wait(o->job, o->queue, o->number);
 }
 
 static enum sl_meter meter_of(enum sl_op op)

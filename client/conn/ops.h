@@ -47,6 +47,7 @@ struct ops_other {
 	int64_t until_ns; /* of meters */
 	uint64_t number;
 	uint32_t limits;
+	uint8_t queue;
 	bool leased; /* no credit covers its number yet */
 };
 bool ops_begin_other(struct ops_other *o, enum sl_class which);

@@ -286,23 +286,34 @@ void turn_want(struct sl_turn_job *job, enum sl_op op)
 }
 
 /* Credit for operations: wire/ops.h. */
-bool turn_operation(struct sl_turn_job *job, uint64_t *number)
+bool turn_operation(struct sl_turn_job *job, unsigned queue, uint64_t *number)
 {
-	*number = atomic_fetch_add(&job->operations.used, 1);
-	return *number < atomic_load(&job->operations.granted) || turn_sealed() || is_given_up(job);
+	struct sl_turn_credit *c = &job->operations.credit[queue];
+
+	*number = atomic_fetch_add(&c->used, 1);
+	return *number < atomic_load(&c->granted) || turn_sealed() || is_given_up(job);
 }
 
-void turn_operation_wait(struct sl_turn_job *job, uint64_t number)
+/* Operations of a queue need credit. */
+static bool is_leased(struct sl_turn_job *job, unsigned queue)
 {
-	struct sl_turn_ops *o = &job->operations;
+	uint32_t ops = atomic_load(&job->ops);
+
+	return ops & SL_OPS_LEASED &&
+	       (queue == SL_METER_OPS || ops & (uint32_t)SL_OPS_OWN << queue);
+}
+
+void turn_operation_wait(struct sl_turn_job *job, unsigned queue, uint64_t number)
+{
+	struct sl_turn_credit *o = &job->operations.credit[queue];
 	struct wait w;
 
 	wait_start(&w, job, 0);
 	for (;;) {
 		uint32_t seen = atomic_load(&o->grants);
 
-		if (number < atomic_load(&o->granted) ||
-		    !(atomic_load(&job->ops) & SL_OPS_LEASED) || !turn_current(job))
+		if (number < atomic_load(&o->granted) || !is_leased(job, queue) ||
+		    !turn_current(job))
 			break;
 		if (!atomic_exchange(&o->asked, 1) && w.begin)
 			turn_ring(job);
@@ -310,7 +321,7 @@ void turn_operation_wait(struct sl_turn_job *job, uint64_t number)
 			break;
 	}
 	if (w.begin)
-		atomic_fetch_add(&o->held_ns, (uint64_t)(turn_now_ns() - w.begin));
+		atomic_fetch_add(&job->operations.held_ns, (uint64_t)(turn_now_ns() - w.begin));
 }
 
 /* ---- slots ---- */

@@ -121,12 +121,12 @@ void turn_owe(struct sl_turn_job *job, uint64_t bytes);
 /* Take credit if available. */
 bool turn_debit(struct sl_turn_job *job, uint64_t bytes);
 /*
- * One metadata operation takes the job's next number. True: credit covers it, or no node grants
- * credit.
+ * One metadata operation takes the next number of a queue of the job. True: credit covers it, or no
+ * node grants credit.
  */
-bool turn_operation(struct sl_turn_job *job, uint64_t *number);
+bool turn_operation(struct sl_turn_job *job, unsigned queue, uint64_t *number);
 /* Wait until credit covers it. Not a cancellation point. */
-void turn_operation_wait(struct sl_turn_job *job, uint64_t number);
+void turn_operation_wait(struct sl_turn_job *job, unsigned queue, uint64_t number);
 /* The job has use for a lease, and does not wait for it. */
 void turn_want(struct sl_turn_job *job, enum sl_op op);
 

@@ -384,9 +384,12 @@ bool turnfd_path(int dir, const char *path)
 		       (!strstr(path + root_length, "/..") || stays(path + root_length, 0));
 	if (dir != AT_FDCWD)
 		return turnfd_within(dir) && (!has_dots(path) || stays(path, 0));
-	saved = errno;
-	here = is_sealed() ? CWD_OUT : cwd_look();
-	errno = saved;
+	here = atomic_load_explicit(&cwd, memory_order_relaxed);
+	if (here % CWD_LEVEL == CWD_UNKNOWN || is_sealed()) {
+		saved = errno;
+		here = is_sealed() ? CWD_OUT : cwd_look();
+		errno = saved;
+	}
 	if (here % CWD_LEVEL == CWD_ABOVE)
 		return down(path, here % CWD_STEP / CWD_LEVEL);
 	return here % CWD_LEVEL == CWD_IN &&

@@ -96,6 +96,7 @@ struct brain_part {
 	double ops_rate;	   /* of late */
 	sl_time ops_held_until;	   /* it can use all that it is given */
 	uint32_t ops_share, ordered_ops_share;
+	uint32_t ops_weight;		 /* as reported; 0: the job's */
 	double ops_divided, ops_ordered; /* below 0: nothing */
 };
 

@@ -11,10 +11,11 @@
  *	shares .21 and .79: with the next report node 1 makes 790/s
  *
  * The capacity. What the layer has (`--capacity-ops N`) is divided among jobs that make operations, by
- * min_ops, weights, accounts and users, then a job's rate over its nodes. A node draws the sum over its
- * jobs, and gives each job its rate before all others. Under share=io-sets jobs have no rates: nodes
- * choose by sets from what they draw. Nodes without orders draw equal parts. Orders are not
- * acknowledged: while they change, nodes may draw a little more together.
+ * min_ops, weights, accounts and users, then a job's rate over its nodes. Where classes have weights of
+ * their own, a job's weight is the sum over those in use. A node draws the sum over its jobs, and gives
+ * each job its rate before all others. Under share=io-sets jobs have no rates: nodes choose by sets from
+ * what they draw. Nodes without orders draw equal parts. Orders are not acknowledged: while they
+ * change, nodes may draw a little more together.
  *
  * O(live jobs and their nodes).
  */
@@ -39,6 +40,7 @@ bool operations_report(const struct brain *b, struct brain_part *p, const struct
 
 	p->ops = r->ops;
 	p->ops_held_ns = r->ops_held_ns;
+	p->ops_weight = r->ops_weight;
 	if (begin || took <= 0)
 		return false;
 	p->ops_rate += ((double)made * 1e9 / (double)took - p->ops_rate) * (double)took /
@@ -218,17 +220,20 @@ sl_time operations_divide(struct brain *b, sl_time now)
 		b->node[i]->ops_wants = 0;
 	brain_for_live(j, b)
 	{
+		uint32_t weight = 0;
 		double want = 0;
 
 		brain_for_parts(p, j)
 		{
 			want += wants(b, p, now);
+			weight = p->ops_weight > weight ? p->ops_weight : weight;
 			p->ops_divided = -1;
 		}
 		if (!(want > 0))
 			continue;
 		b->dividing[n] = divide_facts(b, j);
 		b->dividing[n].min_bps = (double)j->min_ops;
+		b->dividing[n].weight = weight ? weight : b->dividing[n].weight;
 		b->dividing[n].max_bps = SL_ALL;
 		b->dividing[n].want_bps = want < SL_ALL ? want : SL_ALL;
 		b->divided[n++] = j;

@@ -364,6 +364,7 @@ static void fill(const struct brain_part *p, struct sl_job_report *r, uint32_t h
 	r->ops_held_ns = has & SL_HAS_OPS_HELD ? r->ops_held_ns : p->ops_held_ns;
 	r->limits = has & SL_HAS_LIMITS ? r->limits : j->limits;
 	r->min_ops = has & SL_HAS_MIN_OPS ? r->min_ops : j->min_ops;
+	r->ops_weight = has & SL_HAS_OPS_WEIGHT ? r->ops_weight : p->ops_weight;
 	if (!(has & SL_HAS_ACCOUNT))
 		snprintf(r->account, sizeof(r->account), "%s",
 			 j->account_name ? j->account_name : "");

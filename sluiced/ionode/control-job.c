@@ -100,7 +100,7 @@ static int fact_key(struct job_facts *f, const char *key, const char *value)
 static int job_words(char **save, struct sl_job_conf *conf, struct sl_ops_conf *ops, char **order,
 		     struct job_facts *facts, char **out)
 {
-	char *word, text[200];
+	char *word, text[240];
 
 	while ((word = strtok_r(NULL, " ", save))) {
 		char *value = strchr(word, '=');
@@ -122,7 +122,8 @@ static int job_words(char **save, struct sl_job_conf *conf, struct sl_ops_conf *
 			snprintf(text, sizeof(text),
 				 rc == -ENOENT ? "no key '%.32s'; there are min, max, burst, "
 						 "weight, period, best_effort, order, min_ops, "
-						 "max_ops, max_CLASS, max_iops, max_read, "
+						 "max_ops, min_CLASS, max_CLASS, weight_CLASS, "
+						 "max_iops, max_read, "
 						 "max_write"
 					       : "'%.32s' has no proper value",
 				 word);
@@ -263,8 +264,12 @@ static void keep_given(const struct node *n, const struct node_who *who, struct 
 	for (int m = 0; m < SL_METERS; m++)
 		if (j->ops.asked.max[m] != ops_before->max[m])
 			j->given_ops.max[m] = j->ops.asked.max[m];
-	if (j->ops.asked.min_ops != ops_before->min_ops)
-		j->given_ops.min_ops = j->ops.asked.min_ops;
+	for (int q = 0; q < SL_QUEUES; q++)
+		if (j->ops.asked.min[q] != ops_before->min[q])
+			j->given_ops.min[q] = j->ops.asked.min[q];
+	for (int c = 0; c < SL_CLASSES; c++)
+		if (j->ops.asked.weight[c] != ops_before->weight[c])
+			j->given_ops.weight[c] = j->ops.asked.weight[c];
 	if (j->asked.max_bps != before->max_bps)
 		j->given.max_bps = j->asked.max_bps;
 	if (j->asked.burst_bytes != before->burst_bytes)
@@ -292,7 +297,8 @@ static struct given given_to(const struct node_job *j, const struct config_job *
 {
 	struct given g = { .conf = j->given, .ops = j->given_ops };
 
-	g.conf.min_bps = g.ops.min_ops = 0; /* these are the job's own */
+	g.conf.min_bps = 0; /* mins are the job's own */
+	memset(g.ops.min, 0, sizeof(g.ops.min));
 	if (g.conf.max_bps && tag && tag->conf.max_bps) {
 		g.conf.max_bps = tag->conf.max_bps;
 		g.conf.burst_bytes = tag->conf.burst_bytes;
@@ -315,6 +321,9 @@ static void take_given(const struct given *g, struct sl_job_conf *conf, struct s
 		conf->weight = g->conf.weight;
 	for (int m = 0; m < SL_METERS; m++)
 		lower(&ops->max[m], g->ops.max[m]);
+	for (int c = 0; c < SL_CLASSES; c++)
+		if (g->conf.weight && ops->weight[c] > g->conf.weight)
+			ops->weight[c] = g->conf.weight;
 }
 
 /* Of a part of a job, JOB:TAG: what the file says of the tag where nobody has said otherwise, whose
@@ -344,7 +353,10 @@ static void take_tag(const struct node *n, const char *name, struct sl_job_conf 
 	conf->weight = conf->weight ? conf->weight : tag->conf.weight;
 	conf->period_ns = conf->period_ns ? conf->period_ns : tag->conf.period_ns;
 	conf->best_effort |= tag->conf.best_effort;
-	ops->min_ops = ops->min_ops ? ops->min_ops : tag->ops.min_ops;
+	for (int q = 0; q < SL_QUEUES; q++)
+		ops->min[q] = ops->min[q] ? ops->min[q] : tag->ops.min[q];
+	for (int c = 0; c < SL_CLASSES; c++)
+		ops->weight[c] = ops->weight[c] ? ops->weight[c] : tag->ops.weight[c];
 	for (int m = 0; m < SL_METERS; m++)
 		ops->max[m] = ops->max[m] ? ops->max[m] : tag->ops.max[m];
 }

@@ -129,7 +129,8 @@ static struct sl_job_report job_report(struct node *n, const struct node_job *j,
 				   .phase = j->phase,
 				   .ops = ops_sum(j->ops.made),
 				   .limits = ops_limits(n, j),
-				   .min_ops = j->ops.asked.min_ops,
+				   .min_ops = sl_ops_min(&j->ops.asked),
+				   .ops_weight = ops_weight(n, j, now),
 				   .idle_ns = j->inside ? 0 : now - j->last_io };
 	struct sl_job_stats st;
 

@@ -11,7 +11,8 @@
  *	a: 5, a: 5, a: 5, a: 5, b: 5, …   4000/s and 1000/s
  *
  * Limits (max) need no scheduler: the node writes the time of one unit into the segment, and
- * programs keep it. Of a job with processes at several nodes, each has its part of the limit, as the
+ * programs keep it. A class with a min or a weight of its own is a job of its own in this scheduler.
+ * Of a job with processes at several nodes, each has its part of the limit, as the
  * controller orders it; and each node has its part of the capacity, with a rate for each job
  * (sluiced/controller/operations.c).
  */
@@ -37,6 +38,7 @@
 #define GIVEN_MOST    256 /* leases while the lock is held */
 #define HOLD_NS	      INT64_C(20000000)
 #define IDLE_NS	      INT64_C(100000000)
+#define ACTIVE_NS     INT64_C(1000000000)
 #define PACE_SLACK_NS INT64_C(10000000)
 
 struct ops {
@@ -81,14 +83,20 @@ static uint64_t lease_of(const struct ops *o)
 
 /* ---- leases ---- */
 
-static void drop(struct ops *o, struct node_ops *jo, sl_time now)
+/* Each queue is a job of this scheduler; the common one has the job's own number. */
+static uint64_t number_of(const struct node_job *j, unsigned q)
 {
-	if (jo->lease.state_ && sl_cancel(o->sched, &jo->lease, now) == 0)
+	return q == SL_METER_OPS ? j->number : j->number ^ (q + 1);
+}
+
+static void drop(struct ops *o, struct ops_queue *queue, sl_time now)
+{
+	if (queue->lease.state_ && sl_cancel(o->sched, &queue->lease, now) == 0)
 		o->waiting--;
 }
 
 /* What the job has and has not used, by its own word, as far as it can be true. */
-static int64_t credit_of(const struct ops *o, const struct sl_turn_ops *shm)
+static int64_t credit_of(const struct ops *o, const struct sl_turn_credit *shm)
 {
 	int64_t credit = (int64_t)(atomic_load(&shm->granted) - atomic_load(&shm->used));
 	int64_t most = (int64_t)(2 * LEASES * lease_of(o));
@@ -96,47 +104,80 @@ static int64_t credit_of(const struct ops *o, const struct sl_turn_ops *shm)
 	return credit < most ? credit : most;
 }
 
-bool ops_look(struct node *n, struct node_turn *t, sl_time now)
+static bool look(struct node *n, struct node_turn *t, unsigned q, sl_time now)
 {
-	struct sl_turn_ops *shm = &t->shm->operations;
-	struct node_ops *jo = &t->job->ops;
+	struct sl_turn_credit *shm = &t->shm->operations.credit[q];
+	struct ops_queue *queue = &t->job->ops.queue[q];
 	struct ops *o = n->ops;
 	uint64_t lease, used;
 	int64_t credit;
 	bool asked;
 
-	if (!o->draw || n->passing || !jo->known) /* the segment is its user's: it may lie */
+	if (!queue->known) /* the segment is its user's: it may lie */
 		return false;
 	asked = atomic_load_explicit(&shm->asked, memory_order_relaxed) &&
 		atomic_exchange(&shm->asked, 0);
 	used = atomic_load_explicit(&shm->used, memory_order_relaxed);
 	credit = credit_of(o, shm);
-	if (asked || used != jo->used)
-		jo->used_ns = now;
-	jo->used = used;
-	if (credit >= 0 && now - jo->used_ns >= HOLD_NS) {
-		drop(o, jo, now);
-		if (now - jo->used_ns < IDLE_NS)
+	if (asked || used != queue->used)
+		queue->used_ns = now;
+	queue->used = used;
+	if (credit >= 0 && now - queue->used_ns >= HOLD_NS) {
+		drop(o, queue, now);
+		if (now - queue->used_ns < IDLE_NS)
 			return true;
 		atomic_fetch_sub(&shm->granted, (uint64_t)credit);
 		pace(o, -credit, now);
 		return false;
 	}
 	lease = lease_of(o);
-	if (jo->lease.state_ || credit >= (int64_t)(LEASES * lease))
+	if (queue->lease.state_ || credit >= (int64_t)(LEASES * lease))
 		return true;
-	jo->lease = (struct sl_request){ .job = t->job->number,
-					 .file = SL_NO_FILE + o->serial++ % UINT32_MAX,
-					 .length = lease,
-					 .op = SL_WRITE,
-					 .user = t };
-	if (sl_add(o->sched, &jo->lease, now) == 0)
+	queue->lease = (struct sl_request){ .job = number_of(t->job, q),
+					    .file = SL_NO_FILE + o->serial++ % UINT32_MAX,
+					    .length = lease,
+					    .op = SL_WRITE,
+					    .user = t };
+	if (sl_add(o->sched, &queue->lease, now) == 0)
 		o->waiting++;
 	return true;
 }
 
+static bool is_active(const struct ops_queue *queue, sl_time now)
+{
+	return queue->known && queue->used_ns && now - queue->used_ns < ACTIVE_NS;
+}
+
+/* Whether a queue is in use changes what is the others' of the job's part. */
+static void note_active(struct node *n, struct node_job *j, sl_time now)
+{
+	bool changed = false;
+
+	for (unsigned q = 0; q < SL_QUEUES; q++) {
+		struct ops_queue *queue = &j->ops.queue[q];
+		bool active = is_active(queue, now);
+
+		changed |= active != queue->active;
+		queue->active = active;
+	}
+	if (changed && j->ops.ordered)
+		ops_job_apply(n, j, now);
+}
+
+bool ops_look(struct node *n, struct node_turn *t, sl_time now)
+{
+	bool again = false;
+
+	if (!n->ops->draw || n->passing)
+		return false;
+	for (unsigned q = 0; q < SL_QUEUES; q++)
+		again |= look(n, t, q, now);
+	note_active(n, t->job, now);
+	return again;
+}
+
 /* Wake those whose operations are covered now: numbers from..to-1. */
-static void wake(struct node *n, struct sl_turn_ops *shm, uint64_t from, uint64_t to)
+static void wake(struct node *n, struct sl_turn_credit *shm, uint64_t from, uint64_t to)
 {
 	uint32_t bits = 0;
 
@@ -146,10 +187,21 @@ static void wake(struct node *n, struct sl_turn_ops *shm, uint64_t from, uint64_
 	node_wake_later(n, &shm->grants, INT32_MAX, bits);
 }
 
+/* Which of the job's queues a lease is of. */
+static unsigned queue_of(const struct node_ops *jo, const struct sl_request *lease)
+{
+	unsigned q = 0;
+
+	while (q < SL_METER_OPS && lease != &jo->queue[q].lease)
+		q++;
+	return q;
+}
+
 static void give(struct node *n, const struct sl_batch *b, sl_time now)
 {
 	struct node_turn *t = b->first->user;
-	struct sl_turn_ops *shm = &t->shm->operations;
+	unsigned q = queue_of(&t->job->ops, b->first);
+	struct sl_turn_credit *shm = &t->shm->operations.credit[q];
 	uint64_t count = b->length, granted, used;
 
 	pace(n->ops, (int64_t)count, now);
@@ -159,7 +211,7 @@ static void give(struct node *n, const struct sl_batch *b, sl_time now)
 	if (used > granted)
 		wake(n, shm, granted, granted + count < used ? granted + count : used);
 	turn_activate(n, t);
-	ops_look(n, t, now);
+	look(n, t, q, now);
 }
 
 /* ---- the capacity ---- */
@@ -223,17 +275,48 @@ static uint64_t part_here(const struct node_job *j, unsigned meter, uint64_t who
 	return share ? sl_share_part(whole, share) : whole;
 }
 
+static uint32_t weight_of(const struct node *n, const struct node_job *j,
+			  const struct sl_ops_conf *asked, unsigned q)
+{
+	uint64_t own = q < SL_CLASSES ? asked->weight[q] : 0, most = j->rights.weight;
+
+	if (!own)
+		return j->rights.weight;
+	if (q < SL_CLASSES && j->given_ops.weight[q] > most)
+		most = j->given_ops.weight[q];
+	return (uint32_t)(n->site && own > most ? most : own);
+}
+
+/* Of a job and of its class without a weight of its own, 0 means 1. */
+static uint64_t parts_of(uint32_t weight)
+{
+	return weight ? weight : 1;
+}
+
+/* What of the job's ordered rate is this queue's: by weights, among those in use. */
+static uint64_t rate_of(const struct node *n, const struct node_job *j,
+			const struct sl_ops_conf *asked, unsigned q)
+{
+	uint64_t rate = sl_rate_floor(j->ops.ordered), own, all = 0;
+
+	for (unsigned i = 0; i < SL_QUEUES; i++)
+		if (j->ops.queue[i].active || i == q)
+			all += parts_of(weight_of(n, j, asked, i));
+	own = parts_of(weight_of(n, j, asked, q));
+	return own == all ? rate : (uint64_t)((unsigned __int128)rate * own / all);
+}
+
 static struct sl_job_conf conf_of(const struct node *n, const struct node_job *j,
-				  const struct sl_ops_conf *asked)
+				  const struct sl_ops_conf *asked, unsigned q)
 {
 	uint32_t nodes = n->config->layer_nodes ? n->config->layer_nodes : 1;
 	uint64_t min =
-		j->ops.share ? part_here(j, SL_METER_OPS, asked->min_ops) : asked->min_ops / nodes;
-	uint64_t rate = sl_rate_floor(j->ops.ordered);
+		j->ops.share ? part_here(j, SL_METER_OPS, asked->min[q]) : asked->min[q] / nodes;
+	uint64_t rate = rate_of(n, j, asked, q);
 
 	return (struct sl_job_conf){
 		.min_bps = n->ops->draw && rate > min ? rate : min,
-		.weight = j->rights.weight,
+		.weight = weight_of(n, j, asked, q),
 		.user = (uint64_t)j->owner.uid + 1, /* 0 is not known */
 		.account = j->owner.account[0] ? sl_job_number(j->owner.account) : 0,
 		.user_weight = j->rights.user_weight,
@@ -244,42 +327,88 @@ static struct sl_job_conf conf_of(const struct node *n, const struct node_job *j
 	};
 }
 
+static void forget(struct node *n, struct node_job *j, unsigned q, sl_time now)
+{
+	struct ops_queue *queue = &j->ops.queue[q];
+
+	if (!queue->known)
+		return;
+	drop(n->ops, queue, now);
+	sl_job_remove(n->ops->sched, number_of(j, q), now);
+	queue->known = queue->active = false;
+}
+
+/* Tell the scheduler of a queue; 0 or -errno. */
+static int tell(struct node *n, struct node_job *j, const struct sl_ops_conf *asked, unsigned q,
+		sl_time now)
+{
+	struct sl_job_conf conf = conf_of(n, j, asked, q);
+	struct ops_queue *queue = &j->ops.queue[q];
+	int rc;
+
+	if (q < SL_CLASSES && !sl_ops_own(asked, q)) {
+		forget(n, j, q, now);
+		return 0;
+	}
+	rc = queue->known ? sl_job_set(n->ops->sched, number_of(j, q), &conf, now)
+			  : sl_job_add(n->ops->sched, number_of(j, q), &conf, now);
+	queue->known = queue->known || !rc;
+	return rc;
+}
+
+/* Of all of its queues. Guarantees that get less come first, so that there is room for the others. */
+static int tell_all(struct node *n, struct node_job *j, const struct sl_ops_conf *asked,
+		    sl_time now)
+{
+	int rc, first = 0;
+
+	for (int pass = 0; pass < 2; pass++)
+		for (unsigned q = 0; q < SL_QUEUES; q++)
+			if ((asked->min[q] > j->ops.asked.min[q]) == pass &&
+			    (rc = tell(n, j, asked, q, now)) && !first)
+				first = rc;
+	return first;
+}
+
 int ops_job_apply(struct node *n, struct node_job *j, sl_time now)
 {
-	struct sl_job_conf conf;
 	int rc;
 
 	if (!n->ops)
 		return 0;
-	conf = conf_of(n, j, &j->ops.asked);
-	rc = j->ops.known ? sl_job_set(n->ops->sched, j->number, &conf, now)
-			  : sl_job_add(n->ops->sched, j->number, &conf, now);
+	rc = tell_all(n, j, &j->ops.asked, now);
 	if (rc)
 		log_warn("job=%s operations: %s", j->name, sl_error(n->ops->sched));
-	j->ops.known = j->ops.known || !rc;
 	return rc;
+}
+
+static const char *nonsense(const struct node *n, const struct sl_ops_conf *conf)
+{
+	if (sl_ops_min(conf) && !n->ops->capacity && !n->ops->find)
+		return "a min of operations needs a layer with a capacity of them: 'sluice up "
+		       "--capacity-ops N'";
+	for (unsigned q = 0; q < SL_QUEUES; q++)
+		if (conf->max[q] && conf->min[q] > conf->max[q])
+			return "a min of operations is above their max";
+	return conf->max[SL_METER_OPS] && sl_ops_min(conf) > conf->max[SL_METER_OPS]
+		       ? "all mins of operations together are above max_ops"
+		       : NULL;
 }
 
 int ops_job_ask(struct node *n, struct node_job *j, const struct sl_ops_conf *conf, sl_time now,
 		const char **why)
 {
-	struct sl_job_conf here = conf_of(n, j, conf);
 	int rc = 0;
 
-	if (conf->min_ops && !n->ops->capacity && !n->ops->find) {
-		*why = "a min of operations needs a layer with a capacity of them: 'sluice up "
-		       "--capacity-ops N'";
+	if ((*why = nonsense(n, conf)))
 		return -EINVAL;
-	}
-	if (conf->min_ops && conf->max[SL_METER_OPS] && conf->min_ops > conf->max[SL_METER_OPS]) {
-		*why = "min_ops is above max_ops";
-		return -EINVAL;
-	}
-	if (j->ops.known)
-		rc = sl_job_set(n->ops->sched, j->number, &here, now);
+	if (j->ops.queue[SL_METER_OPS].known)
+		rc = tell_all(n, j, conf, now);
 	if (rc) {
-		*why = rc == -EDQUOT ? "min_ops does not fit beside what other jobs were promised"
+		*why = rc == -EDQUOT ? "a min of operations does not fit beside what other jobs "
+				       "were promised"
 				     : sl_error(n->ops->sched);
+		tell_all(n, j, &j->ops.asked, now);
 		return rc;
 	}
 	j->ops.asked = *conf;
@@ -288,18 +417,15 @@ int ops_job_ask(struct node *n, struct node_job *j, const struct sl_ops_conf *co
 
 void ops_job_forget(struct node *n, struct node_job *j, sl_time now)
 {
-	if (!j->ops.known)
-		return;
-	drop(n->ops, &j->ops, now);
-	sl_job_remove(n->ops->sched, j->number, now);
-	j->ops.known = false;
+	for (unsigned q = 0; q < SL_QUEUES; q++)
+		forget(n, j, q, now);
 }
 
 /* ---- orders of the controller ---- */
 
 uint32_t ops_limits(const struct node *n, const struct node_job *j)
 {
-	uint32_t limits = j->ops.asked.min_ops ? SL_LIMITS_OPS : 0;
+	uint32_t limits = sl_ops_min(&j->ops.asked) ? SL_LIMITS_OPS : 0;
 
 	for (unsigned m = 0; m < SL_METERS; m++)
 		if (rules_meter(n, j, m))
@@ -336,6 +462,16 @@ void ops_orders_over(struct node *n, sl_time now)
 			j->ops.ordered = 0;
 			ops_job_apply(n, j, now);
 		}
+}
+
+uint32_t ops_weight(const struct node *n, const struct node_job *j, sl_time now)
+{
+	uint64_t weight = 0;
+
+	for (unsigned q = 0; q < SL_QUEUES; q++)
+		if (is_active(&j->ops.queue[q], now))
+			weight += parts_of(weight_of(n, j, &j->ops.asked, q));
+	return weight == parts_of(j->rights.weight) || weight > UINT32_MAX ? 0 : (uint32_t)weight;
 }
 
 uint64_t ops_of_layer(const struct node *n)
@@ -376,6 +512,11 @@ static bool set_meters(struct node *n, struct node_turn *t)
 	return limited;
 }
 
+static bool is_leased(uint32_t bits, unsigned q)
+{
+	return bits & SL_OPS_LEASED && (q == SL_METER_OPS || bits & (uint32_t)SL_OPS_OWN << q);
+}
+
 static void set_bits(struct node *n, struct node_turn *t, uint32_t bits, sl_time now)
 {
 	struct sl_turn_ops *shm = &t->shm->operations;
@@ -383,13 +524,17 @@ static void set_bits(struct node *n, struct node_turn *t, uint32_t bits, sl_time
 
 	if (bits == before)
 		return;
-	if (!(bits & SL_OPS_LEASED))
-		drop(n->ops, &t->job->ops, now);
-	else if (!(before & SL_OPS_LEASED)) /* nothing is owed, nothing is left */
-		atomic_store(&shm->granted, atomic_load(&shm->used));
+	for (unsigned q = 0; q < SL_QUEUES; q++) {
+		if (!is_leased(bits, q))
+			drop(n->ops, &t->job->ops.queue[q], now);
+		else if (!is_leased(before, q)) /* nothing is owed, nothing is left */
+			atomic_store(&shm->credit[q].granted, atomic_load(&shm->credit[q].used));
+	}
 	atomic_store(&t->shm->ops, bits);
-	atomic_fetch_add(&shm->grants, 1);
-	node_wake_later(n, &shm->grants, INT32_MAX, UINT32_MAX);
+	for (unsigned q = 0; q < SL_QUEUES; q++) {
+		atomic_fetch_add(&shm->credit[q].grants, 1);
+		node_wake_later(n, &shm->credit[q].grants, INT32_MAX, UINT32_MAX);
+	}
 }
 
 void ops_mode(struct node *n, struct node_turn *t, sl_time now)
@@ -398,8 +543,11 @@ void ops_mode(struct node *n, struct node_turn *t, sl_time now)
 
 	if (set_meters(n, t))
 		bits |= SL_OPS_METERED;
-	if (n->ops->draw && t->job->ops.known && !n->passing)
+	if (n->ops->draw && t->job->ops.queue[SL_METER_OPS].known && !n->passing) {
 		bits |= SL_OPS_LEASED;
+		for (unsigned q = 0; q < SL_CLASSES; q++)
+			bits |= t->job->ops.queue[q].known ? (uint32_t)SL_OPS_OWN << q : 0;
+	}
 	bits |= storm_mode(n, t, n->ops->find && !n->passing);
 	set_bits(n, t, bits, now);
 }
@@ -476,7 +624,7 @@ int ops_capacity(struct node *n, uint64_t per_second, bool find, sl_time now)
 	if (per_second > SL_MAX_OPS)
 		return -EINVAL;
 	for (const struct node_job *j = n->jobs; !per_second && !find && j; j = j->next)
-		if (j->ops.asked.min_ops)
+		if (sl_ops_min(&j->ops.asked))
 			return -EBUSY;
 	o->find = find;
 	o->capacity = per_second;
@@ -562,7 +710,17 @@ void ops_job_status(const struct node *n, const struct node_job *job, struct sta
 	s->ops_list = (double)jo->made[SL_LIST];
 	s->ops_attribute = (double)jo->made[SL_ATTRIBUTE];
 	s->ops_held_s = (double)held / 1e9;
-	s->min_ops = (double)jo->asked.min_ops;
+	s->min_create = (double)jo->asked.min[SL_CREATE];
+	s->min_lookup = (double)jo->asked.min[SL_LOOKUP];
+	s->min_remove = (double)jo->asked.min[SL_REMOVE];
+	s->min_list = (double)jo->asked.min[SL_LIST];
+	s->min_attribute = (double)jo->asked.min[SL_ATTRIBUTE];
+	s->min_ops = (double)jo->asked.min[SL_METER_OPS];
+	s->weight_create = (double)jo->asked.weight[SL_CREATE];
+	s->weight_lookup = (double)jo->asked.weight[SL_LOOKUP];
+	s->weight_remove = (double)jo->asked.weight[SL_REMOVE];
+	s->weight_list = (double)jo->asked.weight[SL_LIST];
+	s->weight_attribute = (double)jo->asked.weight[SL_ATTRIBUTE];
 	s->max_create = (double)rules_meter(n, job, SL_CREATE);
 	s->max_lookup = (double)rules_meter(n, job, SL_LOOKUP);
 	s->max_remove = (double)rules_meter(n, job, SL_REMOVE);

@@ -18,16 +18,22 @@ struct node;
 struct node_job;
 struct node_turn;
 
+/* Operations of a job that share a min and a weight: a job of the scheduler of operations. */
+struct ops_queue {
+	struct sl_request lease; /* its request for credit */
+	uint64_t used;		 /* when it was last looked at */
+	sl_time used_ns;	 /* when it last used credit */
+	bool known;		 /* to the scheduler */
+	bool active;		 /* it has used credit lately */
+};
+
 /* Of a job. */
 struct node_ops {
 	struct sl_ops_conf asked;
-	struct sl_request lease; /* its request for credit */
+	struct ops_queue queue[SL_QUEUES]; /* wire/ops.h */
 	uint64_t made[SL_CLASSES], counted[SL_CLASSES];
-	uint64_t used;	 /* when it was last looked at */
-	sl_time used_ns; /* when it last used credit */
 	uint64_t rate_made[SL_CLASSES], rate[SL_CLASSES];
 	struct storm_job storm;
-	bool known; /* to the scheduler of operations */
 	/* As the controller has ordered (sluiced/controller/operations.c). */
 	uint32_t share;	  /* of its limits on operations that is this node's; 0: all */
 	uint64_t ordered; /* operations a second before all others; 0: none */
@@ -53,6 +59,8 @@ bool ops_job_order(struct node *n, struct node_job *j, uint32_t share, uint64_t 
 void ops_draw(struct node *n, uint64_t draw, sl_time now);
 /* Its orders have run out. */
 void ops_orders_over(struct node *n, sl_time now);
+/* The weight of its queues that are in use; 0: as that of the job. */
+uint32_t ops_weight(const struct node *n, const struct node_job *j, sl_time now);
 /* What the whole layer has, for the controller to divide; 0: nothing. */
 uint64_t ops_of_layer(const struct node *n);
 

@@ -408,8 +408,12 @@ const char *site_refuses(const struct node *n, const struct node_who *who, const
 		return "the burst is above what an administrator has set";
 	if (conf->weight > weight)
 		return "the weight is above what an administrator has set";
-	if (ops->min_ops > given_ops->min_ops && ops->min_ops > (j ? j->ops.asked.min_ops : 0))
-		return "only an administrator gives a min_ops";
+	for (int q = 0; q < SL_QUEUES; q++)
+		if (ops->min[q] > given_ops->min[q] && ops->min[q] > (j ? j->ops.asked.min[q] : 0))
+			return "only an administrator gives a min of operations";
+	for (int c = 0; c < SL_CLASSES; c++)
+		if (ops->weight[c] > weight && ops->weight[c] > given_ops->weight[c])
+			return "the weight of a class is above what an administrator has set";
 	for (int m = 0; m < SL_METERS; m++)
 		if (given_ops->max[m] && (!ops->max[m] || ops->max[m] > given_ops->max[m]))
 			return "a limit on operations, calls or one direction is above what an "

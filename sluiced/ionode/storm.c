@@ -148,7 +148,7 @@ static void divide(struct node *n, struct storm *s, uint32_t jobs, sl_time now)
 	for (struct node_job *j = n->jobs; j; j = j->next)
 		if (j->turn)
 			s->dividing[i++] = (struct sl_divide_job){
-				.min_bps = (double)j->ops.asked.min_ops,
+				.min_bps = (double)sl_ops_min(&j->ops.asked),
 				.max_bps = SL_ALL,
 				.want_bps = wants(j),
 				.weight = j->ops.storm.find.weight,

@@ -14,7 +14,7 @@
 
 static void keys_are_those_of_a_job(void **state)
 {
-	struct sl_ops_conf c = { .min_ops = 0 };
+	struct sl_ops_conf c = { .min = { 0 } };
 
 	assert_int_equal(sl_ops_key(&c, "max_ops", "500"), 0);
 	assert_int_equal(c.max[SL_METER_OPS], 500);
@@ -23,7 +23,14 @@ static void keys_are_those_of_a_job(void **state)
 	assert_int_equal(sl_ops_key(&c, "max_write", "1.5MB/s"), 0);
 	assert_int_equal(c.max[SL_METER_WRITE], 1500000);
 	assert_int_equal(sl_ops_key(&c, "min_ops", "2M"), 0);
-	assert_int_equal(c.min_ops, 2000000);
+	assert_int_equal(c.min[SL_METER_OPS], 2000000);
+	assert_false(sl_ops_own(&c, SL_LIST));
+	assert_int_equal(sl_ops_key(&c, "min_list", "5"), 0);
+	assert_true(sl_ops_own(&c, SL_LIST));
+	assert_int_equal(sl_ops_min(&c), 2000005);
+	assert_int_equal(sl_ops_key(&c, "weight_create", "4"), 0);
+	assert_true(sl_ops_own(&c, SL_CREATE));
+	assert_int_equal(sl_ops_key(&c, "weight_create", "2M"), -EINVAL);
 	assert_int_equal(sl_ops_key(&c, "max", "500"), -ENOENT);
 	assert_int_equal(sl_ops_key(&c, "max_iops", "-1"), -EINVAL);
 	assert_int_equal(sl_ops_key(&c, "max_iops", "1.5"), -EINVAL);

@@ -104,7 +104,8 @@ static void the_line_of_the_manual_is_what_is_written(void **state)
 		"job id=17 name=climate=2,x title=climate clients=8 procs=64 nodes=4 min=0 "
 		"max=100000000 weight=1 period=0 read=0 written=1073741824 "
 		"queued=4194304 waited=1500000 inside=12 idle=0 phase=8 map=0,1 uid=0 account= "
-		"uweight=0 aweight=0 bucket=0 bucket_bps=0 ops=0 ops_held=0 limits=0 min_ops=0\n");
+		"uweight=0 aweight=0 bucket=0 bucket_bps=0 ops=0 ops_held=0 limits=0 min_ops=0 "
+		"ops_weight=0\n");
 	free(text);
 }
 

@@ -222,7 +222,7 @@ static int setup(void **state)
 	atomic_store(&job->flushed, 0);
 	memset(job->cpu, 0, sizeof(job->cpu));
 	atomic_store(&job->ops, 0);
-	atomic_store(&job->operations.asked, 0);
+	atomic_store(&job->operations.credit[SL_METER_OPS].asked, 0);
 	memset(job->slot, 0, sizeof(job->slot));
 	return 0;
 }
@@ -1137,15 +1137,15 @@ static void *one_operation(void *over)
 	return NULL;
 }
 
-static void an_operation_waits_for_credit(void **state)
+/* Of the job, and of a class that has a queue of its own. */
+static void waits_for_credit(uint32_t ops, unsigned queue)
 {
-	struct sl_turn_ops *o = &job->operations;
+	struct sl_turn_credit *o = &job->operations.credit[queue];
 	atomic_bool over = false;
 	pthread_t thread;
 
-	(void)state;
 	atomic_store(&o->granted, atomic_load(&o->used) + 1);
-	atomic_store(&job->ops, SL_OPS_LEASED);
+	atomic_store(&job->ops, ops);
 	ops_made(SL_CREATE, 0); /* covered */
 	assert_int_equal(pthread_create(&thread, NULL, one_operation, &over), 0);
 	UNTIL(atomic_load(&o->asked) &&
@@ -1157,11 +1157,22 @@ static void an_operation_waits_for_credit(void **state)
 		SL_OPS_BIT(atomic_load(&o->used) - 1));
 	pthread_join(thread, NULL);
 	assert_true(over);
+	atomic_store(&o->asked, 0);
+	atomic_store(&node->ready[job->index / 64], 0);
+}
+
+static void an_operation_waits_for_credit(void **state)
+{
+	(void)state;
+	waits_for_credit(SL_OPS_LEASED, SL_METER_OPS);
+	waits_for_credit(SL_OPS_LEASED | SL_OPS_OWN << SL_CREATE, SL_CREATE);
+	/* A class without a queue of its own is not held by the others'. */
+	waits_for_credit(SL_OPS_LEASED | SL_OPS_OWN << SL_LOOKUP, SL_METER_OPS);
 }
 
 static void nobody_waits_for_a_node_that_lets_go(void **state)
 {
-	struct sl_turn_ops *o = &job->operations;
+	struct sl_turn_credit *o = &job->operations.credit[SL_METER_OPS];
 	atomic_bool over = false;
 	pthread_t thread;
 

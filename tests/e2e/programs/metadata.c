@@ -3,12 +3,14 @@
  * metadata DIR: each metadata call answers as without Sluice: results, errors, bad addresses.
  * metadata DIR storm SECONDS FILES [PAUSE_US]: create, stat and unlink files; prints operations and
  * seconds.
+ * metadata DIR create|lookup SECONDS: operations of one class only.
  */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,6 +68,19 @@ static int storm(double seconds, int files, unsigned pause_us)
 	return 0;
 }
 
+static int one_class(bool create, double seconds)
+{
+	double begin = now();
+	struct stat st;
+
+	while (now() - begin < seconds)
+		if (create)
+			close(open("one", O_CREAT | O_WRONLY, 0644));
+		else
+			stat("one", &st);
+	return 0;
+}
+
 static void handler(int signal)
 {
 	struct stat st;
@@ -87,6 +102,8 @@ int main(int argc, char **argv)
 
 	if (argc < 2 || chdir(argv[1]))
 		return 1;
+	if (argc == 4)
+		return one_class(!strcmp(argv[2], "create"), atof(argv[3]));
 	if (argc > 4)
 		return storm(atof(argv[3]), atoi(argv[4]), argc > 5 ? (unsigned)atoi(argv[5]) : 0);
 	umask(022);
