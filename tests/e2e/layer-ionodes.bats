@@ -169,10 +169,10 @@ stopped() { # jq filter for the trace
 
 # Three processes of a job with three compute nodes, each of which writes, reads and compares without
 # end. The controller gives the job three I/O nodes, and each process has its own.
-spread() { # job
+spread() { # job, options of run
 	local i
 	for i in 0 1 2; do
-		SLURM_NODEID=$i start_load "$1" --nodes 3 --procs 6 -- "$BIN/live-load" -T 100 -t 2 -v \
+		SLURM_NODEID=$i start_load "$@" --nodes 3 --procs 6 -- "$BIN/live-load" -T 100 -t 2 -v \
 			"$DIR/$1-$i" >"$BATS_TEST_TMPDIR/$1-$i"
 	done
 	until_true 10 spread_out "$1"
@@ -223,8 +223,7 @@ lead() {
 	compile live-load
 	export SLUICE_MODE=forward # the log then tells who is where
 	"$SLUICE" up --ionodes 3 "$DIR"
-	spread a
-	"$SLUICE" set a max=9M
+	spread a --max 9M
 	pid=$(awk '/ job=a connected/ { here[$4] = 1 } / client=.* disconnected/ { delete here[$4] }
 		END { for (p in here) print substr(p, 5) }' "$LAYER/log")
 	until_true 20 eval 'job a throttled_s | jq -e ". > 0.5"'

@@ -73,6 +73,7 @@ switches() {
 	done | awk '/^voluntary/ { n += $2 } END { print n }'
 }
 
+# bats test_tags=plain
 @test "four nodes: one job alone has all, weights hold, and controllers may die or stop" {
 	"$SLUICE" up --ionodes 4 --capacity 40M --standby "$DIR" >/dev/null
 	# A node without work wakes once a second: every two seconds to look, and to report.
@@ -201,6 +202,7 @@ switches() {
 	[ "${RATE[0]}" -gt 20000 ]
 }
 
+# bats test_tags=plain
 @test "two nodes, and the first is stopped: programs turn to the other, in their shares, also one that begins then" {
 	"$SLUICE" up --ionodes 2 --capacity 40M "$DIR" >/dev/null
 	load_of a --weight 4

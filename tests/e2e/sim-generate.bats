@@ -96,6 +96,7 @@ setup() {
 	[[ $output == *"none.txt: No such file or directory"* ]]
 }
 
+# bats test_tags=plain
 @test "every example scenario runs under each of its policies" {
 	for file in $(grep -l '^platform:' "$scenarios"/*.yaml); do
 		"$SLUICE" sim "$file" --json >out.json

@@ -25,6 +25,7 @@ small() {
 	END
 }
 
+# bats test_tags=plain
 @test "each scenario of AGIOS runs, fits 80 columns, and repeats to the letter" {
 	for f in "$SOURCE_DIR"/examples/scenarios/agios-*.yaml; do
 		run --separate-stderr "$SLUICE" sim --requests "$f" --per-app

@@ -15,7 +15,7 @@ setup() {
 	unset SLUICE_JOB_ID SLURM_JOB_ID PBS_JOBID LSB_JOBID FLUX_JOB_ID SLUICE_JOB_CONF SLUICE_RUNTIME XDG_RUNTIME_DIR
 	export HOME=/nonexistent
 	cd "$BATS_TEST_TMPDIR"
-	PIDS=()
+	PIDS=() LOADS=()
 	SITE=$(mktemp -d /dev/shm/sluice-nodes-XXXXXX)
 	chmod 755 "$SITE"
 	mkdir -m 1777 "$SITE/scratch"
@@ -76,6 +76,7 @@ greedy() { # machine, uid, job
 	SLUICE_SYSTEM=$SITE/m$1 setpriv --reuid "$2" --regid "$2" --clear-groups "$SLUICE" run --name system --job "$3" -- \
 		"$SITE/live-load" -T 600 "$SITE/scratch/$2-$3-$1" >/dev/null 2>&1 3>&- &
 	PIDS+=($!)
+	LOADS+=($!)
 }
 
 moved() { # bytes of the two users on all machines, and the time in ms
@@ -136,6 +137,8 @@ both_within() { # percent, of alice, of bob
 	run as $BOB "$ASK" "$SITE/c/controller.sock" status
 	[ "$status" -ne 0 ]
 	"$ASK" "$SITE/c/controller.sock" status | jq -e '.ionodes | length == 3' # root may
+	# Without limits they would have the machine to themselves.
+	kill -9 "${LOADS[@]}"
 	# One command opens them all, and closes them again; no user can.
 	run -1 as $BOB "$SLUICE" open --controller "$SITE/c/controller.sock"
 	modes() {

@@ -4,6 +4,7 @@
 bats_require_minimum_version 1.5.0
 load layer.bash
 load live.bash
+BIN=${SITE_BIN:-$BIN} # where other users may go
 
 ALICE=21001 BOB=21002
 
@@ -12,8 +13,9 @@ setup_file() {
 	SLUICE=${SLUICE:-build/cli/sluice} SOURCE_DIR=${SOURCE_DIR:-$PWD} CC=${CC:-cc}
 	unset SLUICED SLUICE_PRELOAD
 	setpriv --reuid $ALICE --regid $ALICE --clear-groups test -x "$SLUICE" || return 0
-	export SLUICE_SYSTEM SITE_DIR BIN
-	BIN=$(mktemp -d /tmp/sluice-site-XXXXXX) # where other users may go
+	export SLUICE_SYSTEM SITE_DIR SITE_BIN
+	SITE_BIN=$(mktemp -d /tmp/sluice-site-XXXXXX)
+	BIN=$SITE_BIN
 	compile live-hostile -I"$SOURCE_DIR" -I"$SOURCE_DIR/include" "$SOURCE_DIR/wire/proto.c"
 	cp "$SOURCE_DIR/tests/e2e/programs/site-attack.py" "$BIN/"
 	SLUICE_SYSTEM=$(mktemp -d /dev/shm/sluice-system-XXXXXX)

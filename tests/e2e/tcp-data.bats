@@ -211,7 +211,7 @@ print(i)' $i >count-$i 3>&- &
 		pids+=($!)
 	done
 	await_write 0
-	for _ in $(seq 10); do
+	for _ in $(seq 5); do
 		sleep 0.2
 		node_stop
 		tcp_start

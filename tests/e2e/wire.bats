@@ -313,6 +313,7 @@ time.sleep(100)' 3>&-) &
 
 # ---- at the device ----
 
+# bats test_tags=plain
 @test "two writers of weights 4 and 1 have their shares at the device, without and with fsync" {
 	[ -x "$SOURCE_DIR/scripts/testfs" ] || skip "no test file system: scripts/testfs"
 	"$SOURCE_DIR/scripts/testfs" check >/dev/null 2>&1 || skip "no test file system: it needs root and loop devices"

@@ -396,7 +396,7 @@ static void wild_bells(const struct member *me)
 
 static void garbage(void)
 {
-	time_t end = time(NULL) + 3;
+	time_t end = time(NULL) + 2;
 	uint64_t rounds = 0;
 
 	while (time(NULL) < end) {
@@ -462,7 +462,7 @@ static void turns(void)
 	struct sl_turn_node *page = map_beside(".turn", sizeof(*page));
 	char suffix[40];
 	struct sl_turn_job *job;
-	time_t end = time(NULL) + 3;
+	time_t end = time(NULL) + 2;
 	uint64_t rounds = 0;
 
 	snprintf(suffix, sizeof(suffix), ".jobs/%016llx", (unsigned long long)sl_job_number(file));
