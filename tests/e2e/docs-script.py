@@ -88,6 +88,7 @@ where=start
 at() { where=$1; }
 trap 'echo "$where: a command of this block failed"' ERR
 docs_out=$(mktemp)
+trap 'rm -f "$docs_out"' EXIT
 # What was started in the background must have succeeded, too.
 wait() {
 	local job
@@ -112,7 +113,7 @@ wait() {
             console(path, start, body)
         elif language != "text":
             fail(path, start, f"a block of '{language}' needs <!-- file: NAME --> or <!-- not run: REASON -->.")
-    print('wait\nrm -f "$docs_out"')
+    print('wait')
 
 
 main()
