@@ -24,6 +24,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/slurp.h"
 #include "detect/tree.h"
 #include "sched/sched.h"
 
@@ -81,27 +82,11 @@ static FILE *open_file(const char *name)
 
 int sl_spec_read(const char *name, char **text, size_t *length)
 {
-	FILE *f = open_file(name), *out;
-	char part[4096];
-	size_t n;
-	int rc = 0;
+	FILE *f = open_file(name);
+	int rc = f ? sl_slurp(f, 16 << 20, text, length) : -errno;
 
-	if (!f)
-		return -errno;
-	*text = NULL;
-	out = open_memstream(text, length);
-	while (out && !rc && (n = fread(part, 1, sizeof(part), f)) > 0) {
-		fwrite(part, 1, n, out);
-		if (ftell(out) > 16 << 20)
-			rc = -EFBIG;
-	}
-	if (ferror(f))
-		rc = -EIO;
-	fclose(f);
-	if (!out || fclose(out))
-		rc = -ENOMEM;
-	if (rc)
-		free(*text);
+	if (f)
+		fclose(f);
 	return rc;
 }
 
