@@ -9,11 +9,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/change.h"
 #include "cli/cli.h"
 #include "layer/check.h"
 #include "layer/layer.h"
 
-#define LINE 4096 /* the longest control line */
 
 static const char cmd[] = "job";
 
@@ -34,12 +34,11 @@ static int jb_fact(const char *key, const char *value, char err[CHECK_TEXT])
 	return -EINVAL;
 }
 
-static int jb_word(char line[LINE], const char *word, bool *holds)
+static int jb_word(char line[CHANGE_LINE], const char *word, bool *holds)
 {
 	const char *equals = strchr(word, '=');
 	struct sl_job_conf conf;
 	char key[32], err[CHECK_TEXT];
-	size_t at = strlen(line);
 	int rc;
 
 	if (!equals || equals == word)
@@ -51,10 +50,7 @@ static int jb_word(char line[LINE], const char *word, bool *holds)
 	if (rc)
 		return cli_usage(cmd, "%s.", err);
 	*holds = *holds || !strcmp(key, "pid");
-	if (at + strlen(word) + 2 > LINE)
-		return cli_usage(cmd, "that is too much for one command; give less at a time.");
-	snprintf(line + at, LINE - at, " %s", word);
-	return CLI_OK;
+	return change_word(cmd, line, word);
 }
 
 int cmd_job(int argc, char **argv)
@@ -90,7 +86,7 @@ int cmd_job(int argc, char **argv)
 		.takes = "job",
 	};
 	int status = cli_next(&command, argc, argv);
-	char line[LINE], err[CHECK_TEXT];
+	char line[CHANGE_LINE], err[CHECK_TEXT];
 	bool add, holds = false;
 	struct layer l;
 

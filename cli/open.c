@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `sluice open`, and what `sluice close` shares: the administrator's emergency switch. Open, every
+ * `sluice open` and `sluice close`: the administrator's emergency switch. Open, every
  * node of a layer lets everything pass, whatever capacity, limits, grants and policies say; closed,
  * they are in force again. A node that is revived meanwhile is open, too.
  */
@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/change.h"
 #include "cli/cli.h"
-#include "cli/open.h"
 #include "client/conn/client.h"
 
 /* Nodes of several machines: their controller tells them. */
@@ -30,22 +30,36 @@ static int op_everywhere(const char *cmd, const char *controller)
 	return status;
 }
 
-int open_switch(const char *cmd, const char *name, const char *controller)
+/* cmd: "open" or "close", which is what nodes are told. */
+static int op_command(int argc, char **argv, const char *cmd, const char *about, const char *more)
 {
+	const char *name = NULL, *controller = NULL;
+	char usage[80];
+	const struct cli_option options[] = {
+		CLI_LAYER(&name),
+		{ "controller", 0, "SOCKET", .text = &controller,
+		  .help = "the nodes of all machines, by this controller" },
+		{ 0 },
+	};
+	const struct cli_command command = {
+		.name = cmd,
+		.usage = usage,
+		.about = about,
+		.more = more,
+		.options = options,
+	};
 	struct layer l;
 	int status;
 
+	snprintf(usage, sizeof(usage), "%s [--name NAME]\n%s --controller SOCKET", cmd, cmd);
+	if ((status = cli_next(&command, argc, argv)))
+		return cli_end(status);
 	if (controller && name)
 		return cli_usage(cmd, "give --name or --controller.");
 	if (controller)
 		return op_everywhere(cmd, controller);
-	status = cli_layer(cmd, layer_choose(&l, name));
-	if (!status)
-		status = cli_layer(cmd, layer_change(&l, cmd));
-	if (status)
+	if ((status = change_layer(cmd, &l, name, cmd)))
 		return status;
-	if (*layer_warning())
-		cli_warn(cmd, "%s", layer_warning());
 	if (!strcmp(cmd, "open"))
 		printf("Layer '%s' is open: everything passes until 'sluice close'.\n", l.name);
 	else
@@ -55,24 +69,18 @@ int open_switch(const char *cmd, const char *name, const char *controller)
 
 int cmd_open(int argc, char **argv)
 {
-	const char *name = NULL, *controller = NULL;
-	const struct cli_option options[] = {
-		CLI_LAYER(&name),
-		{ "controller", 0, "SOCKET", .text = &controller,
-		  .help = "the nodes of all machines, by this controller" },
-		{ 0 },
-	};
-	const struct cli_command command = {
-		.name = "open",
-		.usage = "open [--name NAME]\n"
-			 "open --controller SOCKET",
-		.about = "Lets everything pass at once, on all nodes of a layer: no capacity, "
-			 "limit, grant or policy holds anybody, and calls that wait go on. What "
-			 "jobs move is still counted. 'sluice close' ends it.",
-		.more = "Manual: sluice-open(1).",
-		.options = options,
-	};
-	int status = cli_next(&command, argc, argv);
+	return op_command(
+		argc, argv, "open",
+		"Lets everything pass at once, on all nodes of a layer: no capacity, limit, grant "
+		"or policy holds anybody, and calls that wait go on. What jobs move is still "
+		"counted. 'sluice close' ends it.",
+		"Manual: sluice-open(1).");
+}
 
-	return status ? cli_end(status) : open_switch("open", name, controller);
+int cmd_close(int argc, char **argv)
+{
+	return op_command(argc, argv, "close",
+			  "Ends what 'sluice open' began: everything that is configured is in "
+			  "force again. A layer that was started with --observe goes on observing.",
+			  "Manual: sluice-close(1), sluice-open(1).");
 }

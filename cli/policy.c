@@ -5,11 +5,13 @@
  */
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
+#include "cli/change.h"
 #include "cli/cli.h"
-#include "cli/set.h"
+#include "layer/check.h"
 #include "layer/param.h"
 #include "layer/policy-json.h"
 #include "sluice.h"
@@ -198,6 +200,33 @@ static int po_show(int argc, char **argv, bool json)
 	return CLI_OK;
 }
 
+static int set_policies(const char *layer, int argc, char **argv)
+{
+	char line[CHANGE_LINE] = "policy", stage[32], err[CHECK_TEXT];
+	char *whole;
+	struct layer l;
+	int status = CLI_OK;
+
+	if (argc == 0)
+		return cli_usage("policy", "'set' needs STAGE=POLICY, like share=io-sets.");
+	for (int i = 0; !status && i < argc; i++) {
+		const char *equals = strchr(argv[i], '=');
+
+		if (!equals || equals == argv[i])
+			return cli_usage("policy", "'%s' is not STAGE=POLICY, like share=io-sets.",
+					 argv[i]);
+		snprintf(stage, sizeof(stage), "%.*s", (int)(equals - argv[i]), argv[i]);
+		if (check_policy(stage, equals + 1, err))
+			return cli_usage("policy", "%s.", err);
+		whole = check_absolute(argv[i]);
+		if (!whole)
+			return cli_usage("policy", "give the tree by its whole path, from /.");
+		status = change_word("policy", line, whole);
+		free(whole);
+	}
+	return status ? status : change_layer("policy", &l, layer, line);
+}
+
 int cmd_policy(int argc, char **argv)
 {
 	const char *layer = NULL;
@@ -242,7 +271,7 @@ int cmd_policy(int argc, char **argv)
 	if (!strcmp(argv[0], "set")) {
 		if (json)
 			return cli_usage(cmd, "--json goes with 'list' and 'show'.");
-		return policy_set_command(layer, argc - 1, argv + 1);
+		return set_policies(layer, argc - 1, argv + 1);
 	}
 	if (layer && (!strcmp(argv[0], "list") || !strcmp(argv[0], "show")))
 		return cli_usage(cmd,

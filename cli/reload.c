@@ -5,6 +5,7 @@
  */
 #include <stdio.h>
 
+#include "cli/change.h"
 #include "cli/cli.h"
 
 int cmd_reload(int argc, char **argv)
@@ -29,13 +30,9 @@ int cmd_reload(int argc, char **argv)
 
 	if (status)
 		return cli_end(status);
-	status = cli_layer("reload", layer_choose(&l, name));
-	if (!status)
-		status = cli_layer("reload", layer_change(&l, "reload"));
+	status = change_layer("reload", &l, name, "reload");
 	if (status)
 		return status;
-	if (*layer_warning())
-		cli_warn("reload", "%s", layer_warning());
 	printf("Layer '%s' has read its configuration again; it is in force.\n", l.name);
 	return CLI_OK;
 }

@@ -11,34 +11,11 @@
 #include <string.h>
 
 #include "base/units.h"
+#include "cli/change.h"
 #include "cli/cli.h"
-#include "cli/set.h"
 #include "layer/check.h"
 #include "layer/layer.h"
 #include "wire/ops.h"
-
-#define LINE 4096 /* the longest control line */
-
-/* " word" behind line, if it fits. */
-static int se_add(const char *cmd, char line[LINE], const char *word)
-{
-	size_t at = strlen(line);
-
-	if (at + strlen(word) + 2 > LINE)
-		return cli_usage(cmd, "that is too much for one command; give less at a time.");
-	snprintf(line + at, LINE - at, " %s", word);
-	return CLI_OK;
-}
-
-/* The change, and a warning if there is one. */
-static int se_change(const char *cmd, const struct layer *l, const char *line)
-{
-	int status = cli_layer(cmd, layer_change(l, line));
-
-	if (!status && *layer_warning())
-		cli_warn(cmd, "%s", layer_warning());
-	return status;
-}
 
 static int se_capacity(const char *name, const char *text)
 {
@@ -55,9 +32,7 @@ static int se_capacity(const char *name, const char *text)
 					 text);
 		snprintf(line, sizeof(line), "capacity %" PRIu64, bps);
 	}
-	status = cli_layer("set", layer_choose(&l, name));
-	if (!status)
-		status = se_change("set", &l, line);
+	status = change_layer("set", &l, name, line);
 	if (!status && check_low_rate("the capacity", text, CHECK_LOW_CAPACITY, warning))
 		cli_warn("set", "%s", warning);
 	return status;
@@ -68,7 +43,6 @@ static int se_capacity_ops(const char *name, const char *text)
 	char line[64] = "capacity-ops auto";
 	uint64_t count = 0;
 	struct layer l;
-	int status;
 
 	if (strcmp(text, "auto") != 0) {
 		if (sl_ops_parse(text, &count))
@@ -78,24 +52,23 @@ static int se_capacity_ops(const char *name, const char *text)
 					 text);
 		snprintf(line, sizeof(line), "capacity-ops %" PRIu64, count);
 	}
-	status = cli_layer("set", layer_choose(&l, name));
-	return status ? status : se_change("set", &l, line);
+	return change_layer("set", &l, name, line);
 }
 
-static int se_line(char line[LINE], const char *job, int count, char *const *words)
+static int se_line(char line[CHANGE_LINE], const char *job, int count, char *const *words)
 {
-	int status = se_add("set", line, job);
+	int status = change_word("set", line, job);
 	char err[CHECK_TEXT];
 
 	for (int i = 0; !status && i < count; i++)
 		status = check_job_word(words[i], err) ? cli_usage("set", "%s", err)
-						       : se_add("set", line, words[i]);
+						       : change_word("set", line, words[i]);
 	return status;
 }
 
 int cmd_set(int argc, char **argv)
 {
-	char line[LINE] = "set", err[CHECK_TEXT], warning[CHECK_TEXT];
+	char line[CHANGE_LINE] = "set", err[CHECK_TEXT], warning[CHECK_TEXT];
 	const char *name = NULL, *capacity = NULL, *ops = NULL;
 	struct layer l;
 	const struct cli_option options[] = {
@@ -165,40 +138,10 @@ int cmd_set(int argc, char **argv)
 	if (optind + 1 == argc)
 		return cli_usage("set", "what is to be set? Give KEY=VALUE, like max=100M.");
 	status = se_line(line, argv[optind], argc - optind - 1, argv + optind + 1);
-	if (status || (status = cli_layer("set", layer_choose(&l, name))) ||
-	    (status = se_change("set", &l, line)))
+	if (status || (status = change_layer("set", &l, name, line)))
 		return status;
 	for (int i = optind + 1; i < argc; i++)
 		if (check_low_word("", argv[i], warning))
 			cli_warn("set", "%s", warning);
 	return CLI_OK;
-}
-
-int policy_set_command(const char *layer, int argc, char **argv)
-{
-	char line[LINE] = "policy", stage[32], err[CHECK_TEXT];
-	char *whole;
-	struct layer l;
-	int status = CLI_OK;
-
-	if (argc == 0)
-		return cli_usage("policy", "'set' needs STAGE=POLICY, like share=io-sets.");
-	for (int i = 0; !status && i < argc; i++) {
-		const char *equals = strchr(argv[i], '=');
-
-		if (!equals || equals == argv[i])
-			return cli_usage("policy", "'%s' is not STAGE=POLICY, like share=io-sets.",
-					 argv[i]);
-		snprintf(stage, sizeof(stage), "%.*s", (int)(equals - argv[i]), argv[i]);
-		if (check_policy(stage, equals + 1, err))
-			return cli_usage("policy", "%s.", err);
-		whole = check_absolute(argv[i]);
-		if (!whole)
-			return cli_usage("policy", "give the tree by its whole path, from /.");
-		status = se_add("policy", line, whole);
-		free(whole);
-	}
-	if (!status)
-		status = cli_layer("policy", layer_choose(&l, layer));
-	return status ? status : se_change("policy", &l, line);
 }

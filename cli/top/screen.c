@@ -18,7 +18,6 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "cli/set.h"
 #include "cli/top/top.h"
 #include "layer/layer.h"
 

@@ -100,7 +100,7 @@ ok 'no include goes to a room that is not below' "$(upward <"$work/includes")"
 ok 'the rooms have an order: none is below itself' "$(circles "$work/rooms")"
 
 ok 'a command that the dashboard includes is noticed' \
-	"$(found cli "$(echo 'httpd/main.c:cli/set.h' | upward)")"
+	"$(found cli "$(echo 'httpd/main.c:cli/change.h' | upward)")"
 ok 'a daemon that includes the other is noticed' \
 	"$(found controller "$(echo 'sluiced/ionode/main.c:sluiced/controller/brain.h' | upward)")"
 ok 'a policy that includes more than data structures is noticed' \
