@@ -85,12 +85,12 @@ enum sl_frame_flags { SL_F_APPEND = 1, SL_F_DATASYNC = 2, SL_F_DATA = 4, SL_F_CR
  * Leases, over TCP. A node executes a request only while its client's lease is valid, and the
  * client goes elsewhere only when it is not any more. Each frame of the node has a stamp, its own
  * clock (CLOCK_BOOTTIME, ns) at that time; each frame of the client gives back the newest stamp
- * that it has got. The lease is valid until SL_LEASE_NS after the stamp given back. The client got
- * that stamp later than it was made: so SL_LEASE_NS after it last heard of the node, by its own
+ * that it has got. The lease is valid until SL_CLIENT_LEASE_NS after the stamp given back. The client got
+ * that stamp later than it was made: so SL_CLIENT_LEASE_NS after it last heard of the node, by its own
  * clock, no lease is valid. It waits for SL_LEASE_MARGIN_NS more, for clocks that do not run alike.
  * The node begins nothing in the last SL_FENCE_NS of a lease: see sluiced/ionode/fence.c.
  */
-#define SL_LEASE_NS	   INT64_C(8000000000)
+#define SL_CLIENT_LEASE_NS INT64_C(8000000000)
 #define SL_LEASE_MARGIN_NS INT64_C(1000000000)
 #define SL_FENCE_NS	   INT64_C(3000000000)
 #define SL_LEASE_TAG	   UINT64_MAX /* of a reply that only has a stamp, asked for or not */

@@ -36,6 +36,9 @@
 #include "sluice.h"
 #include "wire/proto.h"
 
+/* How long orders hold, unless they say otherwise. */
+#define LEASE_NS INT64_C(4000000000)
+
 #define SL_NODE_NAME_MAX 32
 #define SL_MAP_MAX	 16 /* I/O nodes of one job */
 #define SL_MAP_TEXT	 (SL_MAP_MAX * SL_NODE_NAME_MAX)

@@ -208,7 +208,7 @@ static bool again(struct conn *c, bool between)
 		listen_for(c);
 	now = tcp_now();
 	since = c->heard > c->began ? c->heard : c->began;
-	if (now - since > SL_LEASE_NS + SL_LEASE_MARGIN_NS) {
+	if (now - since > SL_CLIENT_LEASE_NS + SL_LEASE_MARGIN_NS) {
 		where_silent(c->address);
 		return false;
 	}
@@ -223,7 +223,7 @@ static bool again(struct conn *c, bool between)
  */
 void tcp_abandon(struct conn *c)
 {
-	int64_t until = c->heard + SL_LEASE_NS + SL_LEASE_MARGIN_NS;
+	int64_t until = c->heard + SL_CLIENT_LEASE_NS + SL_LEASE_MARGIN_NS;
 	char rest[4096];
 	ssize_t n = 1;
 

@@ -5,7 +5,6 @@
 
 #include "sluiced/controller/brain.h"
 
-#define LEASE_NS INT64_C(4000000000)
 /*
  * The lease of a node that has had no I/O for LEASE_NS, and may draw next to nothing. So it is renewed less
  * often. When the node reports I/O again or loses its connection, it cuts what is left to LEASE_NS; each

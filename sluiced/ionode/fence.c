@@ -25,7 +25,7 @@
  * Not covered: a system call that the kernel has begun may take effect at any later time, since
  * SIGKILL does not end a call that waits for a device; a thread that does not run for SL_FENCE_NS
  * between check and call while the thread that arms the timer does; clocks of two machines that
- * differ by more than SL_LEASE_MARGIN_NS in SL_LEASE_NS.
+ * differ by more than SL_LEASE_MARGIN_NS in SL_CLIENT_LEASE_NS.
  *
  * Clients on this machine have no lease: that their node is dead is proved by its socket. Only
  * fence_cut() ends theirs.
@@ -66,8 +66,8 @@ void fence_renew(struct client *c, uint64_t stamp)
 	int64_t lease = atomic_load_explicit(&c->lease, memory_order_relaxed);
 
 	/* What it gives back it was given: so that is not in the future. */
-	if (lease >= 0 && (int64_t)stamp <= now_ns() && (int64_t)stamp + SL_LEASE_NS > lease)
-		atomic_store(&c->lease, (int64_t)stamp + SL_LEASE_NS);
+	if (lease >= 0 && (int64_t)stamp <= now_ns() && (int64_t)stamp + SL_CLIENT_LEASE_NS > lease)
+		atomic_store(&c->lease, (int64_t)stamp + SL_CLIENT_LEASE_NS);
 }
 
 void fence_cut(struct client *c)

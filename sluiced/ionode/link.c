@@ -54,7 +54,6 @@
 #define IDLE_NS	  INT64_C(2250000000) /* orders come every four seconds: the report goes with them */
 #define QUIET_NS  INT64_C(3000000000) /* without I/O: idle */
 #define SILENT_NS INT64_C(5000000000)
-#define LEASE_NS  INT64_C(4000000000)
 #define IN_MAX	  (4U << 20)
 #define LINES	  2
 

@@ -32,7 +32,7 @@
 #include "sched/spec.h"
 #include "wire/report.h"
 
-#define LEASE_NS      INT64_C(1000000)
+#define OPS_LEASE_NS  INT64_C(1000000)
 #define LEASES	      10
 #define LEASE_MOST    UINT64_C(100000)
 #define GIVEN_MOST    256 /* leases while the lock is held */
@@ -76,7 +76,7 @@ static void pace(struct ops *o, int64_t count, sl_time now)
 
 static uint64_t lease_of(const struct ops *o)
 {
-	uint64_t count = (uint64_t)((unsigned __int128)o->draw * LEASE_NS / 1000000000);
+	uint64_t count = (uint64_t)((unsigned __int128)o->draw * OPS_LEASE_NS / 1000000000);
 
 	return count < 1 ? 1 : count < LEASE_MOST ? count : LEASE_MOST;
 }

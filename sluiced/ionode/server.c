@@ -419,7 +419,7 @@ static void client_depart(struct node *n, struct client *c)
 	node_wake_one(n); /* what was behind the cancelled ones may go */
 }
 
-static void listen_again(struct node *n, bool on)
+static void watch_listener(struct node *n, bool on)
 {
 	struct epoll_event ev = { .events = on ? EPOLLIN : 0U, .data.ptr = &n->listen_fd };
 
@@ -456,7 +456,7 @@ static void hang_up(struct node *n, struct peer *p, int error)
 		close(p->sock);
 	/* It had a descriptor that somebody else waits for, and waits for one second at most. */
 	if (n->full)
-		listen_again(n, true);
+		watch_listener(n, true);
 	free(p->out);
 	free(p);
 }
@@ -471,7 +471,7 @@ static void on_accept(struct node *n)
 
 	if (sock < 0) {
 		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
-			listen_again(n, false); /* it waits; do not spin meanwhile */
+			watch_listener(n, false); /* it waits; do not spin meanwhile */
 		return;
 	}
 	if (sl_peer_of(sock, &peer) || (!n->site && peer.uid != geteuid())) {
@@ -595,7 +595,7 @@ int node_serve(struct node *n)
 			node_workers_tick(n);
 			files_tick(n);
 			if (n->full)
-				listen_again(n, true);
+				watch_listener(n, true);
 		}
 		/* Peers first: there is one event at most for each, and only that frees it. */
 		for (int i = 0; i < count; i++) {
