@@ -5,7 +5,7 @@
  * A policy is a pure state machine: it never reads a clock, sleeps, locks, logs, allocates,
  * does I/O or keeps static data. Time comes in as `now` and never runs backwards; decisions
  * and the time of the next one go out. Its state lives in memory that the host provides:
- * state_size() bytes, aligned to 16, zeroed. So the same object files run in the daemon, in
+ * sl_policy_size() bytes, aligned to 16, zeroed. So the same object files run in the daemon, in
  * the simulator and in other people's servers, and any number of instances side by side.
  *
  * A *lane* is what admit and share work on: a job, or with share=pool the pool of all jobs
@@ -44,15 +44,46 @@ struct sl_policy_limits {
 	uint32_t ionodes; /* allocate only */
 };
 
+/* Entries of a table of parameters: a number in a range, or one of the names that follow. */
+#define SL_PARAM_NUMBER(name_, unit_, min_, max_, def_, help_)                                     \
+	{                                                                                          \
+		.name = name_, .help = help_, .unit = unit_, .min = min_, .max = max_, .def = def_ \
+	}
+#define SL_PARAM_CHOICE(name_, def_, help_, ...)                                          \
+	{                                                                                 \
+		.name = name_, .help = help_, .unit = SL_CHOICE, .def = def_,             \
+		.max = sizeof((const char *const[]){ __VA_ARGS__ }) / sizeof(char *) - 1, \
+		.choices = (const char *const[])                                          \
+		{                                                                         \
+			__VA_ARGS__                                                       \
+		}                                                                         \
+	}
+
 /* First member of every stage's table. */
 struct sl_policy {
 	const char *name, *summary, *source;
 	const struct sl_param *params; /* ends with name == NULL; may be NULL */
+	size_t size;		       /* of its state; or */
 	size_t (*state_size)(const struct sl_policy_limits *);
-	/* values: one for each parameter, in range. The policy copies what it keeps. */
+	/* values: one for each parameter, in range. The policy copies what it keeps.
+	 * NULL: a zeroed state is enough. */
 	void (*init)(void *state, const struct sl_policy_limits *, const int64_t *values,
 		     sl_time now);
 };
+
+static inline size_t sl_policy_size(const struct sl_policy *p,
+				    const struct sl_policy_limits *limits)
+{
+	return p->state_size ? p->state_size(limits) : p->size;
+}
+
+static inline void sl_policy_init(const struct sl_policy *p, void *state,
+				  const struct sl_policy_limits *limits, const int64_t *values,
+				  sl_time now)
+{
+	if (p->init)
+		p->init(state, limits, values, now);
+}
 
 /* ---- admit: may this lane send now? ---- */
 

@@ -53,8 +53,8 @@ static struct sl_lane *right_lane(const struct sl_sched *s, struct sl_slot *slot
 static void fresh_state(const struct sl_sched *s, const struct sl_spec *spec, void *state,
 			sl_time now)
 {
-	memset(state, 0, spec->policy->state_size(&s->policy_limits));
-	spec->policy->init(state, &s->policy_limits, spec->values, now);
+	memset(state, 0, sl_policy_size(spec->policy, &s->policy_limits));
+	sl_policy_init(spec->policy, state, &s->policy_limits, spec->values, now);
 }
 
 static void set_share(struct sl_sched *s, const struct sl_spec *spec, sl_time now)

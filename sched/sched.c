@@ -476,8 +476,8 @@ static size_t largest_state(enum sl_stage stage, const struct sl_policy_limits *
 	size_t largest = 0;
 
 	for (unsigned i = 0; (p = sl_policy_at(stage, i)); i++)
-		if (p->state_size(limits) > largest)
-			largest = p->state_size(limits);
+		if (sl_policy_size(p, limits) > largest)
+			largest = sl_policy_size(p, limits);
 	return largest;
 }
 
@@ -579,11 +579,11 @@ int sl_sched_create(struct sl_sched **out, const struct sl_config *config, sl_ti
 
 	s->order_spec[0] = order;
 	s->admit = (const struct sl_admit_ops *)admit.policy;
-	s->admit->base.init(s->admit_state, &pl, admit.values, now);
+	sl_policy_init(&s->admit->base, s->admit_state, &pl, admit.values, now);
 	s->share = (const struct sl_share_ops *)share.policy;
 	s->pooling = s->share->pools;
 	for (int i = 0; i < SL_CLASSES; i++)
-		s->share->base.init(s->share_state[i], &pl, share.values, now);
+		sl_policy_init(&s->share->base, s->share_state[i], &pl, share.values, now);
 	for (uint32_t i = 0; i < pl.lanes; i++) {
 		struct sl_lane *l = &s->slots[i].own;
 

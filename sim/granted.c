@@ -102,12 +102,12 @@ int sl_granted_create(struct sl_granted **out, const struct sl_spec *policy,
 	g->want = (struct sl_io_job **)calloc(room, sizeof(*g->want));
 	g->plan = calloc(room, sizeof(*g->plan));
 	g->ended = calloc(room, sizeof(*g->ended));
-	g->state = calloc(1, policy->policy->state_size(&limits) + 16);
+	g->state = calloc(1, sl_policy_size(policy->policy, &limits) + 16);
 	if (!g->job || !g->want || !g->plan || !g->ended || !g->state) {
 		sl_granted_destroy(g);
 		return -ENOMEM;
 	}
-	policy->policy->init(g->state, &limits, policy->values, 0);
+	sl_policy_init(policy->policy, g->state, &limits, policy->values, 0);
 	for (uint32_t i = 0; i < n; i++) {
 		struct gr_job *j = &g->job[i];
 

@@ -22,13 +22,13 @@ int allocate_run_open(struct allocate_run *r, const struct sl_allocate_ops *ops,
 
 	r->ops = ops;
 	r->n = n;
-	r->state = calloc(1, ops->base.state_size(&limits));
+	r->state = calloc(1, sl_policy_size(&ops->base, &limits));
 	r->job = calloc(n, sizeof(r->job[0]));
 	if (!r->state || !r->job) {
 		allocate_run_close(r);
 		return -ENOMEM;
 	}
-	ops->base.init(r->state, &limits, NULL, 0);
+	sl_policy_init(&ops->base, r->state, &limits, NULL, 0);
 	return 0;
 }
 

@@ -181,7 +181,7 @@ static int mckp_row(struct control *c, uint32_t jobs, uint32_t ionodes, bool all
 {
 	struct sl_policy_limits limits = { .lanes = jobs, .ionodes = ionodes };
 	struct mckp w = {
-		.state = calloc(1, sl_allocate_mckp.base.state_size(&limits)),
+		.state = calloc(1, sl_policy_size(&sl_allocate_mckp.base, &limits)),
 		.job = calloc(jobs, sizeof(w.job[0])),
 		.point = calloc((size_t)jobs * (ionodes + 1), sizeof(w.point[0])),
 		.m = { .ionodes = ionodes, .direct = true, .uneven = true },
@@ -197,7 +197,7 @@ static int mckp_row(struct control *c, uint32_t jobs, uint32_t ionodes, bool all
 		cli_fail(CMD, "out of memory.");
 		goto out;
 	}
-	sl_allocate_mckp.base.init(w.state, &limits, NULL, 0);
+	sl_policy_init(&sl_allocate_mckp.base, w.state, &limits, NULL, 0);
 	for (uint32_t i = 0; i < jobs; i++) {
 		w.job[i].job = i;
 		w.job[i].nodes = w.job[i].procs = ionodes;
@@ -317,13 +317,13 @@ static int grant_row(struct control *c, const char *policy)
 	if (sl_spec_parse(SL_GRANT, policy, &spec, err, sizeof(err)))
 		return cli_fail(CMD, "%s.", err);
 	w.ops = (const struct sl_grant_ops *)spec.policy;
-	w.state = calloc(1, spec.policy->state_size(&limits));
+	w.state = calloc(1, sl_policy_size(spec.policy, &limits));
 	w.job = calloc(GRANT_JOBS, sizeof(w.job[0]));
 	w.list = calloc(GRANT_JOBS, sizeof(w.list[0]));
 	if (!w.state || !w.job || !w.list) {
 		cli_fail(CMD, "out of memory.");
 	} else {
-		spec.policy->init(w.state, &limits, spec.values, 0);
+		sl_policy_init(spec.policy, w.state, &limits, spec.values, 0);
 		grant_fill(&w);
 		if (w.ops->plan && grant_plan(&w))
 			status = cli_fail(CMD, "%s could not plan.", policy);

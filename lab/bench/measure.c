@@ -329,12 +329,12 @@ static int measure_admit(const struct bench_row *row, const struct bench_times *
 	if (sl_spec_parse(SL_ADMIT, "token-bucket", &spec, err, sizeof(err)))
 		return cli_fail(CMD, "%s", err);
 	b.ops = (const struct sl_admit_ops *)spec.policy;
-	size = (spec.policy->state_size(&limits) + 63) & ~(size_t)63;
+	size = (sl_policy_size(spec.policy, &limits) + 63) & ~(size_t)63;
 	b.state = aligned_alloc(64, size);
 	if (!b.state)
 		return cli_fail(CMD, "out of memory.");
 	memset(b.state, 0, size);
-	spec.policy->init(b.state, &limits, spec.values, 0);
+	sl_policy_init(spec.policy, b.state, &limits, spec.values, 0);
 	for (uint32_t i = 0; i < row->jobs; i++) {
 		struct sl_rates rates = { .floor_bps = CAPACITY_BPS / row->jobs / 2,
 					  .cap_bps = CAPACITY_BPS * 4 };

@@ -60,11 +60,11 @@ int divide_room(struct brain *b, uint32_t jobs)
 	b->dividing = calloc(jobs, sizeof(*b->dividing));
 	b->divided = calloc(jobs, sizeof(struct brain_job *));
 	b->ordering = calloc(jobs, sizeof(struct sl_io_job *));
-	b->sets = calloc(1, sl_grant_set_10.base.state_size(&limits) + 16);
+	b->sets = calloc(1, sl_policy_size(&sl_grant_set_10.base, &limits) + 16);
 	b->dividing_room = calloc((1 + SL_DIVIDE_LEVELS) * (size_t)jobs, sizeof(*b->dividing_room));
 	if (!b->dividing || !b->divided || !b->ordering || !b->sets || !b->dividing_room)
 		return -ENOMEM;
-	sl_grant_set_10.base.init(b->sets, &limits, (const int64_t[]){ 0 }, 0);
+	sl_policy_init(&sl_grant_set_10.base, b->sets, &limits, (const int64_t[]){ 0 }, 0);
 	return 0;
 }
 

@@ -44,12 +44,12 @@ static int choose(const struct brain *b, struct chosen *c, enum sl_stage stage, 
 	}
 	c->policy = spec.policy;
 	c->text = text ? strdup(text) : NULL;
-	c->state = calloc(1, spec.policy->state_size(&limits) + 16);
+	c->state = calloc(1, sl_policy_size(spec.policy, &limits) + 16);
 	if (!c->state || (text && !c->text)) {
 		snprintf(err, size, "out of memory");
 		return -ENOMEM;
 	}
-	spec.policy->init(c->state, &limits, spec.values, now);
+	sl_policy_init(spec.policy, c->state, &limits, spec.values, now);
 	return 0;
 }
 

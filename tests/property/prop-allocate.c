@@ -69,11 +69,11 @@ static void random_machine(struct hx_rng *g, struct machine *w, uint32_t jobs)
 static void decide(const struct sl_allocate_ops *ops, struct machine *w)
 {
 	struct sl_policy_limits limits = { .lanes = w->n, .ionodes = w->m.ionodes };
-	void *state = calloc(1, ops->base.state_size(&limits));
+	void *state = calloc(1, sl_policy_size(&ops->base, &limits));
 
 	if (!state)
 		abort();
-	ops->base.init(state, &limits, NULL, 0);
+	sl_policy_init(&ops->base, state, &limits, NULL, 0);
 	ops->decide(state, w->job, w->n, &w->m);
 	free(state);
 	decisions++;

@@ -280,10 +280,10 @@ static void decision_times(void)
 		if (sl_spec_parse(SL_GRANT, all[p], &spec, err, sizeof(err)))
 			abort();
 		ops = (const struct sl_grant_ops *)spec.policy;
-		state = calloc(1, ops->base.state_size(&limits));
+		state = calloc(1, sl_policy_size(&ops->base, &limits));
 		if (!state)
 			abort();
-		ops->base.init(state, &limits, spec.values, 0);
+		sl_policy_init(&ops->base, state, &limits, spec.values, 0);
 		for (unsigned round = 0; round < 200; round++) {
 			struct timespec from, to;
 

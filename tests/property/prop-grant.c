@@ -223,11 +223,11 @@ static double decide(struct world *w, const struct sl_grant_ops *ops, void *stat
 static void run(struct world *w, const struct sl_grant_ops *ops, const int64_t *values)
 {
 	struct sl_policy_limits limits = { .lanes = APPS };
-	void *state = calloc(1, ops->base.state_size(&limits));
+	void *state = calloc(1, sl_policy_size(&ops->base, &limits));
 
 	if (!state)
 		abort();
-	ops->base.init(state, &limits, values, 0);
+	sl_policy_init(&ops->base, state, &limits, values, 0);
 	while (!hx_failed() && world_step(w, decide(w, ops, state)))
 		;
 	for (unsigned i = 0; i < w->n; i++)

@@ -41,9 +41,9 @@ static inline void alloc_open(struct alloc *a, const struct sl_allocate_ops *ops
 	a->ops = ops;
 	a->m = (struct sl_alloc_machine){ .ionodes = ionodes, .direct = true };
 	a->n = 0;
-	a->state = aligned_alloc(16, (ops->base.state_size(&limits) + 15) / 16 * 16);
+	a->state = aligned_alloc(16, (sl_policy_size(&ops->base, &limits) + 15) / 16 * 16);
 	assert_non_null(a->state);
-	ops->base.init(a->state, &limits, NULL, 0);
+	sl_policy_init(&ops->base, a->state, &limits, NULL, 0);
 }
 
 static inline void alloc_close(struct alloc *a)

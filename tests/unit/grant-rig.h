@@ -91,7 +91,7 @@ static inline void grant_open_with(struct grant *g, const struct sl_grant_ops *o
 		g->values[i] = ops->base.params[i].def;
 	for (; setting->name; setting++)
 		grant_set(g, setting);
-	g->size = ops->base.state_size(&limits);
+	g->size = sl_policy_size(&ops->base, &limits);
 	g->block = aligned_alloc(64, (g->size + 2 * GUARD + 16 + 63) / 64 * 64);
 	assert_non_null(g->block);
 	memset(g->block, 0xa5, g->size + 2 * GUARD + 16);
@@ -100,7 +100,7 @@ static inline void grant_open_with(struct grant *g, const struct sl_grant_ops *o
 	g->jobs = calloc(JOBS, sizeof(*g->jobs));
 	g->order = calloc(JOBS, sizeof(struct sl_io_job *));
 	assert_true(g->jobs && g->order);
-	ops->base.init(g->state, &limits, g->values, 0);
+	sl_policy_init(&ops->base, g->state, &limits, g->values, 0);
 }
 
 static inline void grant_close(struct grant *g)
@@ -121,7 +121,7 @@ static inline void grant_with(struct grant *g, const char *name, int64_t value)
 
 	grant_set(g, &(struct setting){ name, value });
 	memset(g->state, 0, g->size);
-	g->ops->base.init(g->state, &limits, g->values, 0);
+	sl_policy_init(&g->ops->base, g->state, &limits, g->values, 0);
 }
 
 /* A case whose *state is an instance of this policy, with capacity 10. */

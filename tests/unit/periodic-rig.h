@@ -50,7 +50,7 @@ static inline void rig_open_with(struct rig *r, const struct sl_grant_ops *ops, 
 	struct sl_policy_limits limits = { .lanes = lanes };
 	const struct sl_param *params = ops->base.params;
 	int64_t values[SL_MAX_PARAMS];
-	size_t size = ops->base.state_size(&limits);
+	size_t size = sl_policy_size(&ops->base, &limits);
 
 	for (unsigned i = 0; params[i].name; i++) {
 		values[i] = params[i].def;
@@ -63,7 +63,7 @@ static inline void rig_open_with(struct rig *r, const struct sl_grant_ops *ops, 
 	r->s = aligned_alloc(16, size);
 	assert_non_null(r->s);
 	memset(r->s, 0, size);
-	ops->base.init(r->s, &limits, values, 0);
+	sl_policy_init(&ops->base, r->s, &limits, values, 0);
 }
 
 static inline void rig_close(struct rig *r)

@@ -90,7 +90,7 @@ static inline void share_open_with(struct share *s, const struct sl_share_ops *o
 		s->values[i] = ops->base.params[i].def;
 	for (; setting->name; setting++)
 		share_set(s, setting);
-	s->size = ops->base.state_size(&limits);
+	s->size = sl_policy_size(&ops->base, &limits);
 	s->block = aligned_alloc(64, (s->size + 2 * GUARD + 16 + 63) / 64 * 64);
 	assert_non_null(s->block);
 	memset(s->block, 0xa5, s->size + 2 * GUARD + 16);
@@ -102,7 +102,7 @@ static inline void share_open_with(struct share *s, const struct sl_share_ops *o
 	assert_true(s->m && s->ready && s->sent);
 	for (uint32_t i = 0; i < lanes; i++)
 		s->m[i] = (struct sl_member){ .job = i + 1, .oldest = i, .weight = 1 };
-	ops->base.init(s->state, &limits, s->values, 0);
+	sl_policy_init(&ops->base, s->state, &limits, s->values, 0);
 }
 
 static inline void share_close(struct share *s)

@@ -20,8 +20,8 @@ static void rates_are_not_enforced(void **unused)
 	_Alignas(16) unsigned char state[16] = { 0 };
 
 	(void)unused;
-	assert_true(ops->base.state_size(&limits) <= sizeof(state));
-	ops->base.init(state, &limits, NULL, 5);
+	assert_true(sl_policy_size(&ops->base, &limits) <= sizeof(state));
+	sl_policy_init(&ops->base, state, &limits, NULL, 5);
 	for (uint32_t i = 0; i < 3; i++) {
 		ops->set(state, i, &rates[i], 5);
 		ops->wake(state, i, 5);

@@ -60,13 +60,13 @@ static void bucket_open(struct bucket *b, int64_t burst_us)
 	const char *seed = getenv("SL_SEED");
 
 	b->seed = b->random = seed ? strtoull(seed, NULL, 0) : 1;
-	b->size = ops->base.state_size(&limits);
+	b->size = sl_policy_size(&ops->base, &limits);
 	b->block = aligned_alloc(64, (b->size + 16 + 64 + 63) / 64 * 64);
 	assert_non_null(b->block);
 	b->state = b->block + 16; /* aligned to 16 and no more */
 	memset(b->state, 0, b->size);
 	memset(b->block + 16 + b->size, 0xa5, 64);
-	ops->base.init(b->state, &limits, values, 0);
+	sl_policy_init(&ops->base, b->state, &limits, values, 0);
 }
 
 static void bucket_close(struct bucket *b)

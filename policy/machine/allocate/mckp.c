@@ -244,7 +244,6 @@ const struct sl_allocate_ops sl_allocate_mckp = {
 	.base = { .name = "mckp",
 		  .summary = "where they gain most: the largest sum of bandwidths",
 		  .source = "GekkoFWD (Bez et al. 2021), section 3.1, MCKP",
-		  .params = NULL,
 		  .state_size = mc_size,
 		  .init = mc_init },
 	.decide = mc_decide,

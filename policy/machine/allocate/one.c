@@ -22,7 +22,6 @@ const struct sl_allocate_ops sl_allocate_one = {
 	.base = { .name = "one",
 		  .summary = "one I/O node for each job",
 		  .source = "GekkoFWD (Bez et al. 2021), section 3.2, ONE",
-		  .params = NULL,
 		  .state_size = sl_alloc_size,
 		  .init = sl_alloc_init },
 	.decide = on_decide,

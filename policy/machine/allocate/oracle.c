@@ -38,7 +38,6 @@ const struct sl_allocate_ops sl_allocate_oracle = {
 	.base = { .name = "oracle",
 		  .summary = "each job's best option, as if I/O nodes were unlimited",
 		  .source = "GekkoFWD (Bez et al. 2021), section 3.2, ORACLE",
-		  .params = NULL,
 		  .state_size = sl_alloc_size,
 		  .init = sl_alloc_init },
 	.decide = or_decide,

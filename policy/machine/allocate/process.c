@@ -23,7 +23,6 @@ const struct sl_allocate_ops sl_allocate_process = {
 	.base = { .name = "process",
 		  .summary = "all I/O nodes in proportion to the processes of the jobs",
 		  .source = "GekkoFWD (Bez et al. 2021), section 3.2, PROCESS",
-		  .params = NULL,
 		  .state_size = sl_alloc_size,
 		  .init = sl_alloc_init },
 	.decide = pr_decide,

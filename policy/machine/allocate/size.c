@@ -23,7 +23,6 @@ const struct sl_allocate_ops sl_allocate_size = {
 	.base = { .name = "size",
 		  .summary = "all I/O nodes in proportion to the compute nodes of the jobs",
 		  .source = "GekkoFWD (Bez et al. 2021), section 3.2, SIZE",
-		  .params = NULL,
 		  .state_size = sl_alloc_size,
 		  .init = sl_alloc_init },
 	.decide = si_decide,

@@ -25,7 +25,6 @@ const struct sl_allocate_ops sl_allocate_static = {
 	.base = { .name = "static",
 		  .summary = "in proportion to compute nodes, as machines are wired",
 		  .source = "GekkoFWD (Bez et al. 2021), section 3.2, STATIC",
-		  .params = NULL,
 		  .state_size = sl_alloc_size,
 		  .init = sl_alloc_init },
 	.decide = st_decide,

@@ -22,7 +22,6 @@ const struct sl_allocate_ops sl_allocate_zero = {
 	.base = { .name = "zero",
 		  .summary = "direct access for all jobs; where that is not allowed, one node each",
 		  .source = "GekkoFWD (Bez et al. 2021), section 3.2, ZERO",
-		  .params = NULL,
 		  .state_size = sl_alloc_size,
 		  .init = sl_alloc_init },
 	.decide = ze_decide,

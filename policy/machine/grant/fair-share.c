@@ -17,18 +17,6 @@
 
 #include "policy/machine/grant/list.h"
 
-size_t sl_fair_share_size(const struct sl_policy_limits *limits)
-{
-	(void)limits;
-	return 16; /* not used; avoids an allocation of size 0 in the host */
-}
-
-void sl_fair_share_init(void *state, const struct sl_policy_limits *limits, const int64_t *values,
-			sl_time now)
-{
-	(void)state, (void)limits, (void)values, (void)now;
-}
-
 sl_time sl_fair_share_decide(void *state, struct sl_io_job **jobs, uint32_t n, double capacity_bps,
 			     sl_time now)
 {
@@ -42,12 +30,7 @@ sl_time sl_fair_share_decide(void *state, struct sl_io_job **jobs, uint32_t n, d
 const struct sl_grant_ops sl_grant_fair_share = {
 	.base = { .name = "fair-share",
 		  .summary = "every job the same rate, none more than it can use",
-		  .source = "IO-Sets (Barthélemy et al. 2024), section 4, fair sharing",
-		  .params = NULL,
-		  .state_size = sl_fair_share_size,
-		  .init = sl_fair_share_init },
+		  .source = "IO-Sets (Barthélemy et al. 2024), section 4, fair sharing" },
 	.fair = true,
-	.plan = NULL,
 	.decide = sl_fair_share_decide,
-	.forget = NULL,
 };

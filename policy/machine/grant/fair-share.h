@@ -8,9 +8,6 @@
 
 #include "policy/policy.h"
 
-size_t sl_fair_share_size(const struct sl_policy_limits *limits);
-void sl_fair_share_init(void *state, const struct sl_policy_limits *limits, const int64_t *values,
-			sl_time now);
 sl_time sl_fair_share_decide(void *state, struct sl_io_job **jobs, uint32_t n, double capacity_bps,
 			     sl_time now);
 

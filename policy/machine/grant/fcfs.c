@@ -14,18 +14,6 @@
  */
 #include "policy/machine/grant/list.h"
 
-static size_t fc_size(const struct sl_policy_limits *limits)
-{
-	(void)limits;
-	return 16; /* not used; avoids an allocation of size 0 in the host */
-}
-
-static void fc_init(void *state, const struct sl_policy_limits *limits, const int64_t *values,
-		    sl_time now)
-{
-	(void)state, (void)limits, (void)values, (void)now;
-}
-
 static sl_time fc_decide(void *state, struct sl_io_job **jobs, uint32_t n, double capacity_bps,
 			 sl_time now)
 {
@@ -40,12 +28,7 @@ static sl_time fc_decide(void *state, struct sl_io_job **jobs, uint32_t n, doubl
 const struct sl_grant_ops sl_grant_fcfs = {
 	.base = { .name = "fcfs",
 		  .summary = "in order of asking, each at the rate it can use",
-		  .source = "IO-Sets (Barthélemy et al. 2024), section 4, first-come first-served",
-		  .params = NULL,
-		  .state_size = fc_size,
-		  .init = fc_init },
-	.fair = false,
-	.plan = NULL,
+		  .source =
+			  "IO-Sets (Barthélemy et al. 2024), section 4, first-come first-served" },
 	.decide = fc_decide,
-	.forget = NULL,
 };

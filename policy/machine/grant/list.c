@@ -36,15 +36,7 @@
 /* A double above this many ns does not fit sl_time. */
 #define GR_FAR 4e18
 
-const char *const sl_grant_no_yes[] = { "no", "yes", NULL };
-
 const struct sl_param sl_grant_list_params[] = { SL_GRANT_PRIORITY, SL_GRANT_MAX_STALL, { 0 } };
-
-size_t sl_grant_list_size(const struct sl_policy_limits *limits)
-{
-	(void)limits;
-	return sizeof(struct sl_grant_list);
-}
 
 void sl_grant_list_init(void *state, const struct sl_policy_limits *limits, const int64_t *values,
 			sl_time now)

@@ -15,25 +15,17 @@ struct sl_grant_list {
 	sl_time max_stall_ns; /* a job that lost this much time in a phase goes first; 0: off */
 };
 
-extern const char *const sl_grant_no_yes[];
-
 #define SL_GRANT_MAX_STALL                                                                       \
-	{                                                                                        \
-		.name = "max_stall_ms",                                                          \
-		.help = "A job that lost this long in an I/O phase goes first, until the phase " \
-			"ends; 0: none does.",                                                   \
-		.unit = SL_MS, .min = 0, .max = 86400000, .def = 0, .choices = NULL              \
-	}
+	SL_PARAM_NUMBER("max_stall_ms", SL_MS, 0, 86400000, 0,                                   \
+			"A job that lost this long in an I/O phase goes first, until the phase " \
+			"ends; 0: none does.")
 #define SL_GRANT_PRIORITY                                                                       \
-	{                                                                                       \
-		.name = "priority",                                                             \
-		.help = "Jobs that have started their transfer go before those that have not.", \
-		.unit = SL_CHOICE, .min = 0, .max = 1, .def = 0, .choices = sl_grant_no_yes     \
-	}
+	SL_PARAM_CHOICE("priority", 0,                                                          \
+			"Jobs that have started their transfer go before those that have not.", \
+			"no", "yes")
 
 /* The parameters and functions of a policy that has only these two parameters. */
 extern const struct sl_param sl_grant_list_params[];
-size_t sl_grant_list_size(const struct sl_policy_limits *limits);
 void sl_grant_list_init(void *state, const struct sl_policy_limits *limits, const int64_t *values,
 			sl_time now);
 

@@ -35,10 +35,7 @@ const struct sl_grant_ops sl_grant_max_sys_eff_literal = {
 			     "for comparison",
 		  .source = "Gainaru et al. 2014, section 3.1, MaxSysEff, by its text",
 		  .params = sl_grant_list_params,
-		  .state_size = sl_grant_list_size,
+		  .size = sizeof(struct sl_grant_list),
 		  .init = sl_grant_list_init },
-	.fair = false,
-	.plan = NULL,
 	.decide = lit_decide,
-	.forget = NULL,
 };

@@ -21,12 +21,6 @@ struct mse {
 	struct sl_grant_price price;
 };
 
-static size_t mse_size(const struct sl_policy_limits *limits)
-{
-	(void)limits;
-	return sizeof(struct mse);
-}
-
 static void mse_init(void *state, const struct sl_policy_limits *limits, const int64_t *values,
 		     sl_time now)
 {
@@ -55,10 +49,7 @@ const struct sl_grant_ops sl_grant_max_sys_eff = {
 		  .source =
 			  "Gainaru et al. 2014, sections 2.2 and 3.1, MaxSysEff, by its objective",
 		  .params = sl_grant_list_params,
-		  .state_size = mse_size,
+		  .size = sizeof(struct mse),
 		  .init = mse_init },
-	.fair = false,
-	.plan = NULL,
 	.decide = mse_decide,
-	.forget = NULL,
 };

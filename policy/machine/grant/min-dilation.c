@@ -27,10 +27,7 @@ const struct sl_grant_ops sl_grant_min_dilation = {
 		  .summary = "the job that was delayed most first, for the smallest dilation",
 		  .source = "Gainaru et al. 2014, section 3.1, MinDilation",
 		  .params = sl_grant_list_params,
-		  .state_size = sl_grant_list_size,
+		  .size = sizeof(struct sl_grant_list),
 		  .init = sl_grant_list_init },
-	.fair = false,
-	.plan = NULL,
 	.decide = md_decide,
-	.forget = NULL,
 };

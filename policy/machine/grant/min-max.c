@@ -24,22 +24,13 @@ struct mm {
 enum { P_GAMMA, P_LIST };
 
 static const struct sl_param params[] = {
-	{ .name = "gamma",
-	  .help = "A job goes first if its efficiency is below this percentage of the ideal one.",
-	  .unit = SL_COUNT,
-	  .min = 0,
-	  .max = 100,
-	  .def = 50 },
+	SL_PARAM_NUMBER(
+		"gamma", SL_COUNT, 0, 100, 50,
+		"A job goes first if its efficiency is below this percentage of the ideal one."),
 	SL_GRANT_PRIORITY,
 	SL_GRANT_MAX_STALL,
 	{ 0 },
 };
-
-static size_t mm_size(const struct sl_policy_limits *limits)
-{
-	(void)limits;
-	return sizeof(struct mm);
-}
 
 static void mm_init(void *state, const struct sl_policy_limits *limits, const int64_t *values,
 		    sl_time now)
@@ -77,10 +68,7 @@ const struct sl_grant_ops sl_grant_min_max = {
 		  .summary = "jobs that were delayed too much first, else as max-sys-eff",
 		  .source = "Gainaru et al. 2014, section 3.1, MinMax-gamma",
 		  .params = params,
-		  .state_size = mm_size,
+		  .size = sizeof(struct mm),
 		  .init = mm_init },
-	.fair = false,
-	.plan = NULL,
 	.decide = mm_decide,
-	.forget = NULL,
 };

@@ -18,12 +18,7 @@ const struct sl_grant_ops sl_grant_none = {
 	.base = { .name = "none",
 		  .summary = "no grants: every job may do I/O, and the file system decides who "
 			     "gets how much",
-		  .source = "Gainaru et al. 2014, section 4, the congested case",
-		  .params = NULL,
-		  .state_size = sl_fair_share_size,
-		  .init = sl_fair_share_init },
+		  .source = "Gainaru et al. 2014, section 4, the congested case" },
 	.fair = true,
-	.plan = NULL,
 	.decide = sl_fair_share_decide,
-	.forget = NULL,
 };

@@ -47,53 +47,26 @@
 
 enum { P_RULE, P_LONGEST, P_EPSILON, P_EFFORT, P_SLACK, P_SPARE };
 
-static const char *const rules[] = { "search", "greedy", "literal", NULL };
-static const char *const spares[] = { "none", "late", "all", NULL };
-
 static const struct sl_param params[] = {
-	{ .name = "rule",
-	  .help = "How plans are made: by a search, by the greedy heuristic, or by the heuristic "
-		  "with the order of the paper's text.",
-	  .unit = SL_CHOICE,
-	  .min = SL_PER_RULE_SEARCH,
-	  .max = SL_PER_RULE_LITERAL,
-	  .def = SL_PER_RULE_SEARCH,
-	  .choices = rules },
-	{ .name = "longest_percent",
-	  .help = "Longest period tried, as a multiple of the shortest one with an instance of "
-		  "every job.",
-	  .unit = SL_COUNT,
-	  .min = 100,
-	  .max = 10000,
-	  .def = 1600 },
-	{ .name = "epsilon_permille",
-	  .help = "Each period tried is longer than the last one by this part.",
-	  .unit = SL_COUNT,
-	  .min = 1,
-	  .max = 1000,
-	  .def = 5 },
-	{ .name = "effort",
-	  .help = "Bound on the search for a plan, in 10^5 steps: about a millisecond each.",
-	  .unit = SL_COUNT,
-	  .min = 1,
-	  .max = 1000000,
-	  .def = 300 },
-	{ .name = "slack_permille",
-	  .help = "Plan computing longer by this part, for jobs whose computing time varies.",
-	  .unit = SL_COUNT,
-	  .min = 0,
-	  .max = 10000,
-	  .def = 0 },
-	{ .name = "spare",
-	  .help = "Jobs that may use bandwidth that no window needs now: none, those that missed "
-		  "theirs, "
-		  "or all.",
-	  .unit = SL_CHOICE,
-	  .min = SL_PER_SPARE_NONE,
-	  .max = SL_PER_SPARE_ALL,
-	  .def = SL_PER_SPARE_LATE,
-	  .choices = spares },
-	{ .name = NULL },
+	SL_PARAM_CHOICE("rule", SL_PER_RULE_SEARCH,
+			"How plans are made: by a search, by the greedy heuristic, or by the "
+			"heuristic with the order of the paper's text.",
+			"search", "greedy", "literal"),
+	SL_PARAM_NUMBER("longest_percent", SL_COUNT, 100, 10000, 1600,
+			"Longest period tried, as a multiple of the shortest one with an instance "
+			"of every job."),
+	SL_PARAM_NUMBER("epsilon_permille", SL_COUNT, 1, 1000, 5,
+			"Each period tried is longer than the last one by this part."),
+	SL_PARAM_NUMBER("effort", SL_COUNT, 1, 1000000, 300,
+			"Bound on the search for a plan, in 10^5 steps: about a millisecond each."),
+	SL_PARAM_NUMBER(
+		"slack_permille", SL_COUNT, 0, 10000, 0,
+		"Plan computing longer by this part, for jobs whose computing time varies."),
+	SL_PARAM_CHOICE("spare", SL_PER_SPARE_LATE,
+			"Jobs that may use bandwidth that no window needs now: none, those that "
+			"missed theirs, or all.",
+			"none", "late", "all"),
+	{ 0 },
 };
 
 /* ---- memory ---- */
@@ -363,10 +336,8 @@ const struct sl_grant_ops sl_grant_periodic_throughput = {
 		  .params = params,
 		  .state_size = pe_size,
 		  .init = pe_init_throughput },
-	.fair = false,
 	.plan = pe_plan,
 	.decide = pe_decide,
-	.forget = NULL,
 };
 
 const struct sl_grant_ops sl_grant_periodic_congestion = {
@@ -378,8 +349,6 @@ const struct sl_grant_ops sl_grant_periodic_congestion = {
 		  .params = params,
 		  .state_size = pe_size,
 		  .init = pe_init },
-	.fair = false,
 	.plan = pe_plan,
 	.decide = pe_decide,
-	.forget = NULL,
 };

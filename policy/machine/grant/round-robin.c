@@ -29,10 +29,7 @@ const struct sl_grant_ops sl_grant_round_robin = {
 		  .summary = "the job whose last I/O phase ended longest ago first",
 		  .source = "Gainaru et al. 2014, section 3.1, RoundRobin",
 		  .params = sl_grant_list_params,
-		  .state_size = sl_grant_list_size,
+		  .size = sizeof(struct sl_grant_list),
 		  .init = sl_grant_list_init },
-	.fair = false,
-	.plan = NULL,
 	.decide = rr_decide,
-	.forget = NULL,
 };

@@ -141,10 +141,7 @@ const struct sl_grant_ops sl_grant_set_10 = {
 			     "priority",
 		  .source = "IO-Sets (Barthélemy et al. 2024), section 2.2, Set-10",
 		  .params = params,
-		  .state_size = sl_grant_list_size,
+		  .size = sizeof(struct sl_grant_list),
 		  .init = s10_init },
-	.fair = false,
-	.plan = NULL,
 	.decide = s10_decide,
-	.forget = NULL,
 };

@@ -48,22 +48,13 @@ struct td {
 enum { P_TARGET, P_LIST };
 
 static const struct sl_param params[] = {
-	{ .name = "target",
-	  .help = "How long a job may take, in percent of its time alone, before it is favoured.",
-	  .unit = SL_COUNT,
-	  .min = 100,
-	  .max = 100000,
-	  .def = 200 },
+	SL_PARAM_NUMBER(
+		"target", SL_COUNT, 100, 100000, 200,
+		"How long a job may take, in percent of its time alone, before it is favoured."),
 	SL_GRANT_PRIORITY,
 	SL_GRANT_MAX_STALL,
 	{ 0 },
 };
-
-static size_t td_size(const struct sl_policy_limits *limits)
-{
-	(void)limits;
-	return sizeof(struct td);
-}
 
 static void td_init(void *state, const struct sl_policy_limits *limits, const int64_t *values,
 		    sl_time now)
@@ -110,10 +101,7 @@ const struct sl_grant_ops sl_grant_target_dilation = {
 		  .summary = "as max-sys-eff, but no job is delayed much beyond a target",
 		  .source = "Sluice; objectives of Gainaru et al. 2014, section 2.2",
 		  .params = params,
-		  .state_size = td_size,
+		  .size = sizeof(struct td),
 		  .init = td_init },
-	.fair = false,
-	.plan = NULL,
 	.decide = td_decide,
-	.forget = NULL,
 };

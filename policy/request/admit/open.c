@@ -10,18 +10,6 @@
  */
 #include "policy/policy.h"
 
-static size_t open_size(const struct sl_policy_limits *limits)
-{
-	(void)limits;
-	return 16; /* not used; avoids an allocation of size 0 in the host */
-}
-
-static void open_init(void *state, const struct sl_policy_limits *limits, const int64_t *values,
-		      sl_time now)
-{
-	(void)state, (void)limits, (void)values, (void)now;
-}
-
 static void open_set(void *state, uint32_t lane, const struct sl_rates *rates, sl_time now)
 {
 	(void)state, (void)lane, (void)rates, (void)now;
@@ -58,10 +46,7 @@ static void open_charge(void *state, uint32_t lane, uint64_t bytes, sl_time now)
 const struct sl_admit_ops sl_admit_open = {
 	.base = { .name = "open",
 		  .summary = "no limits and no guarantees",
-		  .source = "the baseline of SDQoS (Hua et al. 2019), section 4, QoS off",
-		  .params = NULL,
-		  .state_size = open_size,
-		  .init = open_init },
+		  .source = "the baseline of SDQoS (Hua et al. 2019), section 4, QoS off" },
 	.set = open_set,
 	.wake = open_wake,
 	.cap = open_cap,

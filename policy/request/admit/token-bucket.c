@@ -58,25 +58,14 @@
 enum { P_BURST_US, P_HORIZON_MS, P_DEBT_MS };
 
 static const struct sl_param params[] = {
-	{ .name = "burst_us",
-	  .help = "Depth of the bucket of a job that sets no burst, as time at its max.",
-	  .unit = SL_US,
-	  .min = 0,
-	  .max = 10000000,
-	  .def = 5000 },
-	{ .name = "horizon_ms",
-	  .help = "How far ahead of its min a job may get; bytes beyond that are not counted.",
-	  .unit = SL_MS,
-	  .min = 0,
-	  .max = 60000,
-	  .def = 200 },
-	{ .name = "debt_ms",
-	  .help = "How far behind its min a job may fall; only this much is made up for.",
-	  .unit = SL_MS,
-	  .min = 0,
-	  .max = 60000,
-	  .def = 200 },
-	{ .name = NULL },
+	SL_PARAM_NUMBER("burst_us", SL_US, 0, 10000000, 5000,
+			"Depth of the bucket of a job that sets no burst, as time at its max."),
+	SL_PARAM_NUMBER(
+		"horizon_ms", SL_MS, 0, 60000, 200,
+		"How far ahead of its min a job may get; bytes beyond that are not counted."),
+	SL_PARAM_NUMBER("debt_ms", SL_MS, 0, 60000, 200,
+			"How far behind its min a job may fall; only this much is made up for."),
+	{ 0 },
 };
 
 enum tb_mode {

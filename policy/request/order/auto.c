@@ -15,33 +15,21 @@
 
 #include <string.h>
 
-static const char *const no_yes[] = { "no", "yes" };
-
 static const struct sl_param params[] = {
 	SL_BATCH_PARAMS,
 	SL_AGE_PARAM,
 	SL_QUANTUM_PARAMS,
-	{ .name = "tree",
-	  .help = "A decision tree, as sluice-train(1) writes them; without it the built-in one.",
-	  .unit = SL_FILE,
-	  .min = 0,
-	  .max = INT64_MAX,
-	  .def = 0 },
-	{ .name = "ratio_percent",
-	  .help = "How many times faster the device serves sequential than random requests, in "
-		  "hundredths; 0: as profiled or modelled.",
-	  .unit = SL_COUNT,
-	  .min = 0,
-	  .max = 100000000,
-	  .def = 0 },
-	{ .name = "correct",
-	  .help = "Try other policies now and then, and leave the tree's choice if one is faster.",
-	  .unit = SL_CHOICE,
-	  .min = 0,
-	  .max = 1,
-	  .def = 1,
-	  .choices = no_yes },
-	{ .name = NULL },
+	SL_PARAM_NUMBER(
+		"tree", SL_FILE, 0, INT64_MAX, 0,
+		"A decision tree, as sluice-train(1) writes them; without it the built-in one."),
+	SL_PARAM_NUMBER("ratio_percent", SL_COUNT, 0, 100000000, 0,
+			"How many times faster the device serves sequential than random requests, "
+			"in hundredths; 0: as profiled or modelled."),
+	SL_PARAM_CHOICE(
+		"correct", 1,
+		"Try other policies now and then, and leave the tree's choice if one is faster.",
+		"no", "yes"),
+	{ 0 },
 };
 
 _Static_assert(SL_P_CORRECT < SL_MAX_PARAMS, "values of a spec");
@@ -65,18 +53,6 @@ int sl_auto_find(const char *name)
 	return -1;
 }
 
-static size_t auto_size(const struct sl_policy_limits *limits)
-{
-	(void)limits;
-	return 0;
-}
-
-static void auto_init(void *state, const struct sl_policy_limits *limits, const int64_t *values,
-		      sl_time now)
-{
-	(void)state, (void)limits, (void)values, (void)now;
-}
-
 static struct sl_run *auto_next(struct sl_flow *f, sl_time now)
 {
 	return sl_order_to_agg.next(f, now);
@@ -87,9 +63,7 @@ const struct sl_order_ops sl_order_auto = {
 		  .summary = "the policy that suits the stream: a decision tree, corrected by "
 			     "measurement",
 		  .source = "AGIOS (Boito et al. 2015), section 4; the correction is our own",
-		  .params = params,
-		  .state_size = auto_size,
-		  .init = auto_init },
+		  .params = params },
 	.chooses = true,
 	.add = sl_flow_add,
 	.ready = sl_flow_ready,

@@ -136,7 +136,7 @@ void sl_flow_policy(struct sl_flow *f, const struct sl_order_ops *ops, const int
 		memset(file->queue, 0, sizeof(file->queue));
 	}
 	memset(f->state, 0, sizeof(f->state));
-	ops->base.init(f->state, NULL, values, now);
+	sl_policy_init(&ops->base, f->state, NULL, values, now);
 }
 
 /* ---- runs ---- */
@@ -517,7 +517,7 @@ struct sl_request *sl_flow_drain(struct sl_flow *f)
 		file->blocked = NULL;
 		memset(file->queue, 0, sizeof(file->queue));
 	}
-	f->ops->base.init(f->state, NULL, f->values, 0); /* it held on to the queues */
+	sl_policy_init(&f->ops->base, f->state, NULL, f->values, 0); /* it held on to the queues */
 	f->waiting = 0;
 	for (struct sl_request *r = chain; r; r = r->next)
 		sl_file_release(file_of(r), 1);

@@ -24,12 +24,6 @@ _Static_assert(sizeof(struct sjf_state) <= SL_FLOW_STATE, "policy part of a flow
 
 static const struct sl_param params[] = { SL_BATCH_PARAMS, SL_AGE_PARAM, { .name = NULL } };
 
-static size_t sjf_size(const struct sl_policy_limits *limits)
-{
-	(void)limits;
-	return sizeof(struct sjf_state);
-}
-
 static void sjf_init(void *state, const struct sl_policy_limits *limits, const int64_t *values,
 		     sl_time now)
 {
@@ -76,7 +70,7 @@ const struct sl_order_ops sl_order_sjf = {
 			  "the file with the fewest waiting bytes first, in offset order, merged",
 		  .source = "AGIOS (Boito et al. 2015), section 2.3, SJF",
 		  .params = params,
-		  .state_size = sjf_size,
+		  .size = sizeof(struct sjf_state),
 		  .init = sjf_init },
 	.add = sl_flow_add,
 	.ready = sl_flow_ready,

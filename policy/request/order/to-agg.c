@@ -15,18 +15,6 @@
 
 static const struct sl_param params[] = { SL_BATCH_PARAMS, { .name = NULL } };
 
-static size_t agg_size(const struct sl_policy_limits *limits)
-{
-	(void)limits;
-	return 0;
-}
-
-static void agg_init(void *state, const struct sl_policy_limits *limits, const int64_t *values,
-		     sl_time now)
-{
-	(void)state, (void)limits, (void)values, (void)now;
-}
-
 static struct sl_run *agg_next(struct sl_flow *f, sl_time now)
 {
 	struct sl_run *run = sl_flow_oldest_run(f);
@@ -40,9 +28,7 @@ const struct sl_order_ops sl_order_to_agg = {
 	.base = { .name = "to-agg",
 		  .summary = "arrival order, contiguous requests merged",
 		  .source = "AGIOS (Boito et al. 2015), section 2.4, TO-agg",
-		  .params = params,
-		  .state_size = agg_size,
-		  .init = agg_init },
+		  .params = params },
 	.add = sl_flow_add,
 	.ready = sl_flow_ready,
 	.next = agg_next,

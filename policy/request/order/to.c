@@ -24,12 +24,6 @@ static struct to_state *to_state(const struct sl_flow *f)
 	return (struct to_state *)(uintptr_t)f->state;
 }
 
-static size_t to_size(const struct sl_policy_limits *limits)
-{
-	(void)limits;
-	return sizeof(struct to_state);
-}
-
 static void to_init(void *state, const struct sl_policy_limits *limits, const int64_t *values,
 		    sl_time now)
 {
@@ -120,7 +114,7 @@ const struct sl_order_ops sl_order_to = {
 	.base = { .name = "to",
 		  .summary = "arrival order, one request at a time",
 		  .source = "AGIOS (Boito et al. 2015), section 2.4, TO",
-		  .state_size = to_size,
+		  .size = sizeof(struct to_state),
 		  .init = to_init },
 	.add = to_add,
 	.ready = to_ready,

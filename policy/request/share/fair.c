@@ -47,41 +47,29 @@
 
 enum { P_BY, P_WEIGH, P_SLACK_BYTES };
 
-static const char *const by_names[] = { "user:job", "account:user:job", "account:job", "job",
-					"user",	    "account:user",	"account" };
+#define BY_NAMES \
+	"user:job", "account:user:job", "account:job", "job", "user", "account:user", "account"
 static const uint8_t by_levels[] = { SL_FAIR_USER,    SL_FAIR_USER | SL_FAIR_ACCOUNT,
 				     SL_FAIR_ACCOUNT, 0,
 				     SL_FAIR_USER,    SL_FAIR_USER | SL_FAIR_ACCOUNT,
 				     SL_FAIR_ACCOUNT };
 #define BY_MAX (sizeof(by_levels) / sizeof(by_levels[0]) - 1)
-_Static_assert(sizeof(by_names) / sizeof(by_names[0]) == BY_MAX + 1, "a name for each");
-
-static const char *const weigh_names[] = { "weight", "nodes" };
+_Static_assert(sizeof((const char *[]){ BY_NAMES }) / sizeof(char *) == BY_MAX + 1,
+	       "a name for each");
 
 static const struct sl_param params[] = {
-	{ .name = "by",
-	  .help = "The levels at which shares are equal, outermost first; the last is the job.",
-	  .unit = SL_CHOICE,
-	  .min = 0,
-	  .max = BY_MAX,
-	  .def = 0,
-	  .choices = by_names },
-	{ .name = "weigh",
-	  .help = "A job's share is in proportion to its weight, or to its weight times "
-		  "its compute nodes.",
-	  .unit = SL_CHOICE,
-	  .min = 0,
-	  .max = 1,
-	  .def = 0,
-	  .choices = weigh_names },
-	{ .name = "slack_bytes",
-	  .help = "How far a job, user or account may get from its share by waiting or by a min, "
-		  "so that it is evened out later.",
-	  .unit = SL_BYTES,
-	  .min = 0,
-	  .max = INT64_C(1) << 40,
-	  .def = 16 << 20 },
-	{ .name = NULL },
+	SL_PARAM_CHOICE(
+		"by", 0,
+		"The levels at which shares are equal, outermost first; the last is the job.",
+		BY_NAMES),
+	SL_PARAM_CHOICE("weigh", 0,
+			"A job's share is in proportion to its weight, or to its weight times its "
+			"compute nodes.",
+			"weight", "nodes"),
+	SL_PARAM_NUMBER("slack_bytes", SL_BYTES, 0, INT64_C(1) << 40, 16 << 20,
+			"How far a job, user or account may get from its share by waiting or by a "
+			"min, so that it is evened out later."),
+	{ 0 },
 };
 
 /* A lane, or a group of them. */
@@ -372,7 +360,6 @@ const struct sl_share_ops sl_share_fair = {
 		  .params = params,
 		  .state_size = fair_size,
 		  .init = fair_init },
-	.pools = false,
 	.enter = fair_enter,
 	.leave = fair_leave,
 	.update = fair_update,

@@ -86,10 +86,8 @@ const struct sl_share_ops sl_share_fifo = {
 		  .summary = "in order of arrival, whichever job sent the request",
 		  .source =
 			  "IO-Sets (Barthélemy et al. 2024), section 3.5, first-come first-served",
-		  .params = NULL,
 		  .state_size = sl_fifo_state_size,
 		  .init = sl_fifo_init },
-	.pools = false,
 	.enter = sl_fifo_enter,
 	.leave = sl_fifo_leave,
 	.update = sl_fifo_update,

@@ -65,54 +65,25 @@ enum { BY_BYTES, BY_REQUESTS };
 enum { BY_PHASE, BY_ID };
 enum { LEND, IDLE };
 
-static const char *const credits[] = { "bytes", "requests", NULL };
-static const char *const exclusives[] = { "by-phase", "by-id", NULL };
-static const char *const holds[] = { "lend", "idle", NULL };
-
 static const struct sl_param params[] = {
-	{ .name = "credit",
-	  .help = "The unit of a turn.",
-	  .unit = SL_CHOICE,
-	  .min = BY_BYTES,
-	  .max = BY_REQUESTS,
-	  .def = BY_BYTES,
-	  .choices = credits },
-	{ .name = "quantum_bytes",
-	  .help = "Turn of the set with the smallest priority; with credit=requests it is 1.",
-	  .unit = SL_BYTES,
-	  .min = 4096,
-	  .max = 1 << 30,
-	  .def = 1 << 20 },
-	{ .name = "exclusive",
-	  .help = "Which job of a set is served first: the one whose I/O phase began first, or "
-		  "the lowest job id.",
-	  .unit = SL_CHOICE,
-	  .min = BY_PHASE,
-	  .max = BY_ID,
-	  .def = BY_PHASE,
-	  .choices = exclusives },
-	{ .name = "hold",
-	  .help = "By phase: while the job that has the set pauses, lend the set to the next job, "
-		  "or keep "
-		  "it idle.",
-	  .unit = SL_CHOICE,
-	  .min = LEND,
-	  .max = IDLE,
-	  .def = LEND,
-	  .choices = holds },
-	{ .name = "grace_ms",
-	  .help = "By phase: a phase ends when the job has had nothing to send for this long.",
-	  .unit = SL_MS,
-	  .min = 0,
-	  .max = 60000,
-	  .def = 100 },
-	{ .name = "max_exclusive_ms",
-	  .help = "A job that has waited this long in its set gets the set, for as long.",
-	  .unit = SL_MS,
-	  .min = 1,
-	  .max = 3600000,
-	  .def = 10000 },
-	{ .name = NULL },
+	SL_PARAM_CHOICE("credit", BY_BYTES, "The unit of a turn.", "bytes", "requests"),
+	SL_PARAM_NUMBER(
+		"quantum_bytes", SL_BYTES, 4096, 1 << 30, 1 << 20,
+		"Turn of the set with the smallest priority; with credit=requests it is 1."),
+	SL_PARAM_CHOICE("exclusive", BY_PHASE,
+			"Which job of a set is served first: the one whose I/O phase began first, "
+			"or the lowest job id.",
+			"by-phase", "by-id"),
+	SL_PARAM_CHOICE("hold", LEND,
+			"By phase: while the job that has the set pauses, lend the set to the next "
+			"job, or keep it idle.",
+			"lend", "idle"),
+	SL_PARAM_NUMBER(
+		"grace_ms", SL_MS, 0, 60000, 100,
+		"By phase: a phase ends when the job has had nothing to send for this long."),
+	SL_PARAM_NUMBER("max_exclusive_ms", SL_MS, 1, 3600000, 10000,
+			"A job that has waited this long in its set gets the set, for as long."),
+	{ 0 },
 };
 
 /* The cost of a byte, 10^9 / priority: sets -9 .. 1, unknown, 2 .. 9. */
@@ -674,7 +645,6 @@ const struct sl_share_ops sl_share_io_sets = {
 		  .params = params,
 		  .state_size = ios_size,
 		  .init = ios_init },
-	.pools = false,
 	.enter = ios_enter,
 	.leave = ios_leave,
 	.update = ios_update,

@@ -20,7 +20,6 @@ const struct sl_share_ops sl_share_pool = {
 	.base = { .name = "pool",
 		  .summary = "jobs without limits are merged as one, in order of arrival",
 		  .source = "AGIOS (Boito et al. 2015), section 2",
-		  .params = NULL,
 		  .state_size = sl_fifo_state_size,
 		  .init = sl_fifo_init },
 	.pools = true,

@@ -48,21 +48,13 @@
 enum { P_ANTICIPATE_US, P_SLACK_BYTES };
 
 static const struct sl_param params[] = {
-	{ .name = "anticipate_us",
-	  .help = "How long to keep the device for a job that just became idle, if it would be "
-		  "next.",
-	  .unit = SL_US,
-	  .min = 0,
-	  .max = 1000000,
-	  .def = 0 },
-	{ .name = "slack_bytes",
-	  .help = "How far a job may get from its share by waiting or by its min, so that it is "
-		  "evened out.",
-	  .unit = SL_BYTES,
-	  .min = 0,
-	  .max = INT64_C(1) << 40,
-	  .def = 16 << 20 },
-	{ .name = NULL },
+	SL_PARAM_NUMBER("anticipate_us", SL_US, 0, 1000000, 0,
+			"How long to keep the device for a job that just became idle, if it would "
+			"be next."),
+	SL_PARAM_NUMBER("slack_bytes", SL_BYTES, 0, INT64_C(1) << 40, 16 << 20,
+			"How far a job may get from its share by waiting or by its min, so that it "
+			"is evened out."),
+	{ 0 },
 };
 
 struct wfq {
@@ -193,7 +185,6 @@ const struct sl_share_ops sl_share_wfq = {
 		  .params = params,
 		  .state_size = wfq_size,
 		  .init = wfq_init },
-	.pools = false,
 	.enter = wfq_enter,
 	.leave = wfq_leave,
 	.update = wfq_update,
