@@ -14,7 +14,6 @@
 #include "layer/check.h"
 #include "layer/layer.h"
 
-
 static const char cmd[] = "job";
 
 /* A key that the job has once: 0, -EINVAL with a sentence, or -ENOENT. */
