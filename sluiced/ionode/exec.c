@@ -3,20 +3,18 @@
  * Executing a batch: one vectored read or write on the backing file.
  *
  * The data lies in the segments of the clients, or in buffers of the node for those that come over
- * TCP, or stays in the page cache (pipe.c); the descriptor is the first client's own, so permissions, O_DIRECT, O_SYNC and the like are
+ * TCP; the descriptor is the first client's own, so permissions, O_DIRECT, O_SYNC and the like are
  * what the program asked for. When the merged operation fails or comes back short, what it did not
  * cover is executed again, each request by itself, so that every caller gets the result it would
  * have had alone.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #include "sluiced/ionode/fence.h"
-#include "sluiced/ionode/pipe.h"
 
 /*
  * If the node dies from here on, its client cannot know the outcome (wire/shm.h). False: the client
@@ -73,24 +71,13 @@ static int64_t transfer_one(struct node_io *io)
 	return (int64_t)done;
 }
 
-/* A long read for another machine: without a copy, if that is possible. */
-static bool read_pages(struct node_io *io, int64_t *result)
-{
-	if (io->req.op != SL_READ || io->client->segment || io->req.length < PIPE_LEAST ||
-	    io->file->flags & O_DIRECT || !fence_holds(io->client))
-		return false;
-	*result = pipe_fill(io->file->fd, io->offset, (size_t)io->req.length, &io->pipe);
-	return *result >= 0;
-}
-
 static int64_t execute_one(struct node_io *io)
 {
 	int64_t result;
 
 	if (is_far(io))
 		fence_enter();
-	if (!read_pages(io, &result))
-		result = transfer_one(io);
+	result = transfer_one(io);
 	if (is_far(io))
 		fence_leave();
 	return result;

@@ -64,7 +64,6 @@ struct adapt;
 struct client;
 struct closer;
 struct node_io;
-struct node_pipe;
 struct node_turn;
 struct ops;
 struct peer;
@@ -96,8 +95,7 @@ struct node_io {
 	struct node_job *job;
 	struct client *client; /* NULL: a turn */
 	struct node_file *file;
-	unsigned char *data;	/* in the client's segment, or in a buffer of the node */
-	struct node_pipe *pipe; /* the data of a read that is not there, but in this: pipe.h */
+	unsigned char *data; /* in the client's segment, or in a buffer of the node */
 	uint32_t slot;
 	uint32_t number; /* in the trace */
 	uint32_t flags;	 /* enum sl_slot_flags */

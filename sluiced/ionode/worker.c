@@ -189,7 +189,6 @@ int node_take(struct node *n, struct client *c, const struct node_call *call, sl
 	io->flags = call->flags;
 	io->offset = call->offset;
 	io->data = call->data;
-	io->pipe = NULL;
 	io->req.job = c->job->number;
 	io->req.client = c->pid;
 	io->req.file = f->id;

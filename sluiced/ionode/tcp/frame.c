@@ -333,7 +333,6 @@ static void answer(struct node *n, struct node_io *io, int64_t result)
 
 	(void)n;
 	s->result = result;
-	s->pipe = io->pipe;
 	s->f.offset = io->offset;
 	tcp_done(s);
 }

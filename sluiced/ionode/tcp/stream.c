@@ -12,7 +12,6 @@
 #include <sys/socket.h>
 
 #include "sluiced/ionode/fence.h"
-#include "sluiced/ionode/pipe.h"
 
 #define AHEAD (2 * SL_SEALED_BYTES + 4096) /* read with a header: a small frame is whole then */
 #define HOLD  2				   /* replies that wait while a frame is coming */
@@ -115,25 +114,11 @@ bool tcp_more_comes(const struct tcp_peer *p)
 	       !p->held_data;
 }
 
-static ssize_t send_pages(struct tcp_peer *p, const struct tcp_slot *s)
-{
-	ssize_t n = pipe_send(s->pipe, p->sock, s->head_bytes + s->length - s->sent, s->next,
-			      tcp_alone(p));
-
-	if (n < 0)
-		errno = (int)-n;
-	return n;
-}
-
-/* As sendmsg(). */
 static ssize_t send_some(struct tcp_peer *p)
 {
 	struct iovec iov[2 * TCP_SLOTS];
 	struct msghdr m = { .msg_iov = iov };
-	int flags = MSG_NOSIGNAL | (tcp_alone(p) ? 0 : MSG_DONTWAIT);
 
-	if (p->out->pipe && p->out->sent >= p->out->head_bytes)
-		return send_pages(p, p->out);
 	for (struct tcp_slot *s = p->out; s; s = s->next) {
 		size_t head = s->sent < s->head_bytes ? s->head_bytes - s->sent : 0;
 		size_t skip = head ? 0 : s->sent - s->head_bytes;
@@ -142,14 +127,10 @@ static ssize_t send_some(struct tcp_peer *p)
 		if (head)
 			iov[m.msg_iovlen++] =
 				(struct iovec){ s->head + s->head_bytes - head, head };
-		if (s->pipe) { /* which are next */
-			flags |= MSG_MORE;
-			break;
-		}
 		if (s->length > skip)
 			iov[m.msg_iovlen++] = (struct iovec){ payload + skip, s->length - skip };
 	}
-	return sendmsg(p->sock, &m, flags);
+	return sendmsg(p->sock, &m, MSG_NOSIGNAL | (tcp_alone(p) ? 0 : MSG_DONTWAIT));
 }
 
 int tcp_flush(struct tcp_loop *l, struct tcp_peer *p)

@@ -46,7 +46,6 @@
 #include "base/listen.h"
 #include "base/log.h"
 #include "sluiced/ionode/fence.h"
-#include "sluiced/ionode/pipe.h"
 #include "sluiced/ionode/stuck.h"
 #include "sluiced/ionode/scheduler.h"
 
@@ -107,8 +106,6 @@ void tcp_buffer_free(struct tcp_loop *l, struct tcp_slot *s)
 void tcp_slot_free(struct tcp_loop *l, struct tcp_slot *s)
 {
 	tcp_buffer_free(l, s);
-	pipe_give(s->pipe, s->where == TCP_REPLY ? s->head_bytes + s->length - s->sent : 1);
-	s->pipe = NULL;
 	free(s->text);
 	s->text = NULL;
 	s->used = false;

@@ -42,13 +42,12 @@ struct tcp_slot {
 	struct tcp_peer *peer;
 	struct tcp_slot *next; /* in the queue that it is in */
 	bool used;
-	enum tcp_where where;	/* changed by other threads under the node's lock only */
-	struct sl_frame f;	/* the request */
-	unsigned char *buffer;	/* NULL: it has none */
-	int64_t result;		/* of an errand: a reference, 0, or negative errno */
-	struct node_pipe *pipe; /* the payload of the reply, if that is not in the buffer */
-	char *text;		/* payload of the reply, malloc'ed, if that is not in the buffer */
-	size_t length, sent;	/* of the reply: payload, and bytes of all that are sent */
+	enum tcp_where where;  /* changed by other threads under the node's lock only */
+	struct sl_frame f;     /* the request */
+	unsigned char *buffer; /* NULL: it has none */
+	int64_t result;	       /* of an errand: a reference, 0, or negative errno */
+	char *text;	       /* payload of the reply, malloc'ed, if that is not in the buffer */
+	size_t length, sent;   /* of the reply: payload, and bytes of all that are sent */
 	size_t head_bytes;
 	unsigned char head[SL_SEALED_BYTES];
 };
