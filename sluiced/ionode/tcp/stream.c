@@ -101,7 +101,6 @@ void tcp_reply(struct tcp_slot *s, int64_t result, char *text)
 	*p->out_end = s;
 	p->out_end = &s->next;
 	p->held++;
-	p->held_data |= data;
 	if (!data)
 		tcp_buffer_free(p->loop, s); /* what it held has been written */
 }
@@ -110,8 +109,7 @@ void tcp_reply(struct tcp_slot *s, int64_t result, char *text)
  */
 bool tcp_more_comes(const struct tcp_peer *p)
 {
-	return (p->receiving || p->have) && !p->paused && p->loop->reading && p->held < HOLD &&
-	       !p->held_data;
+	return (p->receiving || p->have) && !p->paused && p->loop->reading && p->held < HOLD;
 }
 
 static ssize_t send_some(struct tcp_peer *p)
@@ -136,7 +134,6 @@ static ssize_t send_some(struct tcp_peer *p)
 int tcp_flush(struct tcp_loop *l, struct tcp_peer *p)
 {
 	p->held = 0;
-	p->held_data = false;
 	while (p->out) {
 		ssize_t n = send_some(p);
 

@@ -77,7 +77,6 @@ struct tcp_peer {
 	bool small;		/* its last request was no piece of a longer call */
 	bool sleeps;		/* the next look at its socket may sleep */
 	uint32_t held;		/* replies that have not been tried to send */
-	bool held_data;		/* some of them have data */
 	struct tcp_slot *out, **out_end;
 	size_t have; /* in `in` */
 	unsigned char in[SL_SEALED_BYTES + TCP_LINE];
