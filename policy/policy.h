@@ -45,13 +45,14 @@ struct sl_policy_limits {
 };
 
 /* Entries of a table of parameters: a number in a range, or one of the names that follow. */
-#define SL_PARAM_NUMBER(name_, unit_, min_, max_, def_, help_)                                     \
-	{                                                                                          \
-		.name = name_, .help = help_, .unit = unit_, .min = min_, .max = max_, .def = def_ \
+#define SL_PARAM_NUMBER(name_, unit_, min_, max_, def_, help_)                                   \
+	{                                                                                        \
+		.name = (name_), .help = (help_), .unit = (unit_), .min = (min_), .max = (max_), \
+		.def = (def_)                                                                    \
 	}
 #define SL_PARAM_CHOICE(name_, def_, help_, ...)                                          \
 	{                                                                                 \
-		.name = name_, .help = help_, .unit = SL_CHOICE, .def = def_,             \
+		.name = (name_), .help = (help_), .unit = SL_CHOICE, .def = (def_),       \
 		.max = sizeof((const char *const[]){ __VA_ARGS__ }) / sizeof(char *) - 1, \
 		.choices = (const char *const[])                                          \
 		{                                                                         \
