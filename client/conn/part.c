@@ -190,6 +190,11 @@ static unsigned match_whole(const char *path)
 	return match(path + strspn(path, "/"));
 }
 
+unsigned part_of_path(const char *path)
+{
+	return by_path() ? match_whole(path) : 0;
+}
+
 /* Where a link of /proc points to, and then `rest`: as match_whole(). */
 static unsigned match_link(const char *link, const char *rest)
 {

@@ -52,6 +52,13 @@ static inline bool part_may_match(void)
 	       !atomic_load_explicit(&part_asked, memory_order_relaxed);
 }
 
+/* Of a path as /proc has it. For calls of other processes; client/gate/ makes them with part_set(). */
+unsigned part_of_path(const char *path);
+static inline void part_set(unsigned part)
+{
+	part_thread.call = (uint8_t)part;
+}
+
 /* The call that follows is on this descriptor. */
 static inline void part_by_fd(int fd)
 {

@@ -54,6 +54,7 @@ struct known {
 	uint64_t device, inode;
 	int64_t until_ns;
 	bool ours;
+	uint8_t part;
 };
 static __thread struct known cache[CACHE];
 
@@ -67,15 +68,19 @@ bool gate_is_beneath(const char *path)
 	return !strncmp(path, root, length) && (path[length] == '/' || !path[length]);
 }
 
-static bool leads_beneath(uint32_t tid, const char *link, const struct statx *sx)
+static void look_at_path(struct known *k, uint32_t tid, const char *link, const struct statx *sx)
 {
 	char path[PATH_MAX];
 	ssize_t n = readlink(link, path, sizeof(path) - 1);
 
 	if (n <= 0)
-		return false;
+		return;
 	path[n] = 0;
-	return gate_is_beneath(path) || gate_mount_leads_beneath(tid, path, sx);
+	k->ours = gate_is_beneath(path);
+	if (k->ours)
+		k->part = (uint8_t)part_of_path(path);
+	else
+		k->ours = gate_mount_leads_beneath(tid, path, sx);
 }
 
 void gate_file_look(uint32_t tid, int fd, struct gate_file *f)
@@ -98,13 +103,15 @@ void gate_file_look(uint32_t tid, int fd, struct gate_file *f)
 	k = &cache[(f->sx.stx_ino * 31 + f->sx.stx_dev_minor) % CACHE];
 	now = turn_now_ns();
 	if (k->inode != f->sx.stx_ino || now > k->until_ns ||
-	    k->device != ((uint64_t)f->sx.stx_dev_major << 32 | f->sx.stx_dev_minor))
+	    k->device != ((uint64_t)f->sx.stx_dev_major << 32 | f->sx.stx_dev_minor)) {
 		*k = (struct known){ .device = (uint64_t)f->sx.stx_dev_major << 32 |
 					       f->sx.stx_dev_minor,
 				     .inode = f->sx.stx_ino,
-				     .until_ns = now + VALID_NS,
-				     .ours = leads_beneath(tid, link, &f->sx) };
+				     .until_ns = now + VALID_NS };
+		look_at_path(k, tid, link, &f->sx);
+	}
 	f->ours = k->ours;
+	f->part = k->part;
 }
 
 /* HERE: not known. */
@@ -157,9 +164,11 @@ static uint64_t add(struct gate_work *w, uint32_t tid, int fd, enum sl_op op, ui
 		return length;
 	if (op == SL_READ)
 		length = there(tid, fd, &f, length, offset);
-	if (!w->bytes[SL_READ] && !w->bytes[SL_WRITE])
+	if (!w->bytes[SL_READ] && !w->bytes[SL_WRITE]) {
 		w->place = (struct turn_place){ turn_file_number(&f.sx),
 						offset < 0 ? 0 : (uint64_t)offset };
+		w->part = f.part;
+	}
 	w->bytes[op] += length;
 	return length;
 }

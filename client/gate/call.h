@@ -20,6 +20,7 @@ struct gate_work {
 	bool nowait;		 /* the program does not want to wait */
 	bool operation;		 /* a metadata call on something in the layer */
 	uint8_t which;		 /* enum sl_class */
+	uint8_t part;		 /* of the job, by the path of the first file */
 	struct ops_other ops;	 /* of serve.c: what it waits for */
 };
 
@@ -31,6 +32,7 @@ struct gate_file {
 	struct statx sx;
 	bool ours;   /* a file or directory of the layer */
 	bool hidden; /* we may not look */
+	uint8_t part;
 };
 void gate_file_look(uint32_t tid, int fd, struct gate_file *f);
 /* Read memory of another process; false: not all of it can be read. */

@@ -88,7 +88,7 @@ static bool base_of(uint32_t tid, int dir, char *base)
 	return n > 0;
 }
 
-static bool is_ours(uint32_t tid, int dir, uint64_t at)
+static bool is_ours(uint32_t tid, int dir, uint64_t at, uint8_t *part)
 {
 	char path[PATH_MAX], base[PATH_MAX] = "", whole[GATE_PATH];
 	ssize_t length = at ? read_path(tid, at, path) : 0;
@@ -98,19 +98,23 @@ static bool is_ours(uint32_t tid, int dir, uint64_t at)
 		return false;
 	if (!length && dir >= 0) {
 		gate_file_look(tid, dir, &f);
+		*part = f.part;
 		return f.ours;
 	}
 	path[length] = 0;
 	if (path[0] != '/' && !base_of(tid, dir, base))
 		return false;
-	return gate_path_join(base, path, whole) && gate_is_beneath(whole);
+	if (!gate_path_join(base, path, whole) || !gate_is_beneath(whole))
+		return false;
+	*part = (uint8_t)part_of_path(whole);
+	return true;
 }
 
-static bool names(const uint64_t *arg, uint8_t dir, uint8_t path, uint32_t tid)
+static bool names(const uint64_t *arg, uint8_t dir, uint8_t path, uint32_t tid, uint8_t *part)
 {
 	if (!dir && !path)
 		return false;
-	return is_ours(tid, dir ? (int)arg[dir - 1] : AT_FDCWD, path ? arg[path - 1] : 0);
+	return is_ours(tid, dir ? (int)arg[dir - 1] : AT_FDCWD, path ? arg[path - 1] : 0, part);
 }
 
 static bool creates(const struct gate_call *c, uint32_t tid, const uint64_t *arg)
@@ -126,7 +130,8 @@ static bool creates(const struct gate_call *c, uint32_t tid, const uint64_t *arg
 
 void gate_names(struct gate_work *w, const struct gate_call *c, uint32_t tid, const uint64_t *arg)
 {
-	if (!names(arg, c->fd, c->path, tid) && !names(arg, c->to, c->to_path, tid))
+	if (!names(arg, c->fd, c->path, tid, &w->part) &&
+	    !names(arg, c->to, c->to_path, tid, &w->part))
 		return;
 	w->operation = true;
 	w->which = creates(c, tid, arg) ? SL_CREATE : c->op;

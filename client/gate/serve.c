@@ -9,8 +9,9 @@
  *	waiters     take the calls of a queue in their order and wait, each for one, as a thread
  *	            of the program would with the preloaded library (client/conn/turn.c). Their
  *	            number grows to WAITERS: that many calls can ask with their place at a time.
- *	            Metadata calls have a queue and waiters of their own, since other limits hold
- *	            them: however many wait, a data call that has credit goes
+ *	            Metadata calls, and each part of the job (tags by path), have a queue and
+ *	            waiters of their own, since other limits hold them: however many wait, a data call
+ *	            of another part that has credit goes
  *	looker      looks every half second what mappings have moved
  *	main        counts, so that the keeper sees that it is not stopped; starts another
  *	            keeper if that was killed; ends when the last process behind the gate does
@@ -48,12 +49,13 @@ static struct {
 	unsigned slot[GATE_SLOTS], slots_free; /* those that are free */
 	_Atomic unsigned busy;		       /* receivers that look at a call */
 	_Atomic uint64_t looked;	       /* calls that have been looked at */
-	pthread_mutex_t lock;		       /* of both queues */
+	pthread_mutex_t lock;		       /* of all queues */
+	unsigned next[GATE_SLOTS];	       /* the slot behind this one in its queue */
 	struct queue {
 		pthread_cond_t filled;
-		unsigned slot[GATE_SLOTS], first, queued;
+		unsigned first, last, queued;
 		unsigned waiters, idle;
-	} data, operations;
+	} data[TURN_PARTS], operations[TURN_PARTS];
 } s;
 
 bool gate_share(struct gate *g)
@@ -171,7 +173,9 @@ static bool is_valid(uint64_t id)
 static void *waiter(void *arg)
 {
 	struct queue *q = arg;
+	bool operations = q >= s.operations && q < s.operations + TURN_PARTS;
 
+	part_set((unsigned)(q - (operations ? s.operations : s.data)));
 	for (;;) {
 		unsigned slot;
 
@@ -180,13 +184,13 @@ static void *waiter(void *arg)
 		while (!q->queued)
 			pthread_cond_wait(&q->filled, &s.lock);
 		q->idle--;
-		slot = q->slot[q->first];
-		q->first = (q->first + 1) % GATE_SLOTS;
+		slot = q->first;
+		q->first = s.next[slot];
 		q->queued--;
 		pthread_mutex_unlock(&s.lock);
 		if (!is_valid(gate_place(s.gate, slot)->id))
 			slot_free(slot); /* its process was killed */
-		else if (q == &s.operations)
+		else if (operations)
 			go_operation(slot);
 		else
 			go(slot, true);
@@ -217,8 +221,11 @@ static bool enqueue(struct queue *q, unsigned slot)
 	if (q->idle <= q->queued && q->waiters < WAITERS && start(waiter, q))
 		q->waiters++;
 	can = q->waiters > 0;
-	if (can)
-		q->slot[(q->first + q->queued++) % GATE_SLOTS] = slot;
+	if (can) {
+		*(q->queued ? &s.next[q->last] : &q->first) = slot;
+		q->last = slot;
+		q->queued++;
+	}
 	pthread_cond_signal(&q->filled);
 	pthread_mutex_unlock(&s.lock);
 	return can;
@@ -245,13 +252,13 @@ static void count_mapped(uint64_t bytes)
 	turn_owe(job, bytes);
 }
 
-/* A data call does not overtake data calls that wait. */
-static bool is_first(void)
+/* A data call does not overtake data calls of its part that wait. */
+static bool is_first(unsigned part)
 {
 	bool is;
 
 	pthread_mutex_lock(&s.lock);
-	is = s.data.queued == 0;
+	is = s.data[part].queued == 0;
 	pthread_mutex_unlock(&s.lock);
 	return is;
 }
@@ -261,15 +268,18 @@ static void received(unsigned slot)
 	struct gate_work *w = &s.gate->shared->work[slot];
 	struct turn late = { .kind = TURN_PASS };
 
+	part_set(0);
 	gate_work_of(gate_place(s.gate, slot), w);
 	count_unseen(w->unseen);
 	count_mapped(w->mapped);
+	part_set(w->part);
 	if (w->operation) {
-		if (ops_begin_other(&w->ops, w->which) || !enqueue(&s.operations, slot))
+		if (ops_begin_other(&w->ops, w->which) || !enqueue(&s.operations[w->part], slot))
 			finish(slot, &late);
 	} else if (!w->bytes[SL_READ] && !w->bytes[SL_WRITE])
 		finish(slot, &late);
-	else if (!((is_first() || w->nowait) && go(slot, false)) && !enqueue(&s.data, slot))
+	else if (!((is_first(w->part) || w->nowait) && go(slot, false)) &&
+		 !enqueue(&s.data[w->part], slot))
 		finish(slot, &late);
 }
 
@@ -347,8 +357,10 @@ static void clear(void)
 	memset(&s, 0, sizeof(s));
 	pthread_mutex_init(&s.slots, NULL);
 	pthread_mutex_init(&s.lock, NULL);
-	pthread_cond_init(&s.data.filled, NULL);
-	pthread_cond_init(&s.operations.filled, NULL);
+	for (unsigned part = 0; part < TURN_PARTS; part++) {
+		pthread_cond_init(&s.data[part].filled, NULL);
+		pthread_cond_init(&s.operations[part].filled, NULL);
+	}
 	for (unsigned slot = GATE_SLOTS; slot-- > 0;)
 		s.slot[s.slots_free++] = slot;
 	mapped_start();

@@ -101,6 +101,29 @@ write() { # file, megabytes: milliseconds
 	[ "$(job a:ckpt .max_bps)" -eq 0 ]
 }
 
+@test "behind a gate, too; and a part that is held holds nothing else" {
+	up <<-END
+		tags:
+		  - {tag: ckpt, path: "ckpt-*", max: 1MiB, max_remove: 1000}
+	END
+	"$SLUICE" doctor | grep -Eq 'gate .*can be put before' || skip 'no seccomp user notification here'
+	mkdir "$DIR/ckpt-1" "$DIR/other"
+	# The checkpoint has work for a minute when the other file is complete.
+	# shellcheck disable=SC2016 # the shell of the job expands it
+	run -0 "$SLUICE" run --job a --intercept gate -- bash -c '
+		touch "$0/ckpt-1/x" && rm "$0/ckpt-1/x"
+		dd if=/dev/zero of="$0/ckpt-1/y" bs=64K count=1000 status=none &
+		until [ -s "$0/ckpt-1/y" ]; do sleep .02; done
+		dd if=/dev/zero of="$0/other/z" bs=64K count=320 status=none
+		kill -0 $! && kill -KILL $! && echo other first' "$DIR"
+	[ "${lines[0]}" = "other first" ]
+	until_true wrote a $((20 << 20))
+	[ "$(job a:ckpt .write_bytes)" -ge 65536 ]
+	[ "$(job a:ckpt .ops.remove)" -eq 1 ]
+	[ "$(job a:ckpt .ops.create)" -ge 2 ]
+	[ "$(job a .ops.remove)" -eq 0 ]
+}
+
 @test "a rule for parts limits files by path, of all jobs of a user together" {
 	up <<-END
 		tags:
