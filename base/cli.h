@@ -23,13 +23,17 @@ enum { CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 2 };
 
 #define CLI_WIDTH 80 /* columns of text output */
 
-/* "sluice CMD: MESSAGE" on stderr; cmd NULL: "sluice: MESSAGE"; cmd "sluiced ionode": a program of
- * its own, named as it is. Returns CLI_FAILED. */
+/*
+ * "sluice CMD: MESSAGE" on stderr; cmd NULL: "sluice: MESSAGE"; cmd "sluiced ionode": a program of
+ * its own, named as it is. Returns CLI_FAILED.
+ */
 int cli_fail(const char *cmd, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* The same for wrong use. " See 'sluice CMD --help'." comes after it. Returns CLI_USAGE. */
 int cli_usage(const char *cmd, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* The exit status for what a function of a library returned: 0 or a negative errno, with the
- * sentences in text. -EINVAL is wrong use. */
+/*
+ * The exit status for what a function of a library returned: 0 or a negative errno, with the
+ * sentences in text. -EINVAL is wrong use.
+ */
 int cli_result(const char *cmd, int rc, const char *text);
 /* "sluice CMD: warning: MESSAGE"; what was asked for is done. */
 void cli_warn(const char *cmd, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -38,8 +42,8 @@ void cli_warn(const char *cmd, const char *format, ...) __attribute__((format(pr
 int cli_unknown(const char *cmd, const char *what, const struct sl_guess *guess);
 
 /*
- * One entry for each option of a command. The parser, `--help` and the completion of shells are made
- * from these; tests/e2e/man.bats compares the manual with them.
+ * One entry for each option of a command. The parser, `--help` and the completion of shells are
+ * made from these; tests/e2e/man.bats compares the manual with them.
  */
 struct cli_option {
 	const char *name;   /* long, without "--"; NULL: the end */
@@ -81,10 +85,10 @@ struct cli_command {
 };
 
 /*
- * Parses up to the next option that has neither `flag` nor `text`: its key, with the value in optarg.
- * CLI_OK: none is left; other arguments are from optind on. CLI_USAGE: wrong, reported. -1: the help
- * is printed. So a caller that has no such option calls it once, and ends with cli_end() unless
- * CLI_OK. Keys are greater than CLI_USAGE. main() has reset optind.
+ * Parses up to the next option that has neither `flag` nor `text`: its key, with the value in
+ * optarg. CLI_OK: none is left; other arguments are from optind on. CLI_USAGE: wrong, reported. -1:
+ * the help is printed. So a caller that has no such option calls it once, and ends with cli_end()
+ * unless CLI_OK. Keys are greater than CLI_USAGE. main() has reset optind.
  */
 int cli_next(const struct cli_command *command, int argc, char **argv);
 const struct cli_option *cli_find(const struct cli_command *command, int key);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The clock for durations and deadlines: it runs steadily since the machine was started, and nothing can
- * set it. The time of day is not here.
+ * The clock for durations and deadlines: it runs steadily since the machine was started, and
+ * nothing can set it. The time of day is not here.
  */
 #ifndef SL_BASE_CLOCK_H
 #define SL_BASE_CLOCK_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The preloaded library is built once and loaded into programs of older systems: glibc 2.28 (RHEL
- * 8) must do. A linker takes the newest version of each function that the build machine has, and the
- * loader of an older glibc refuses a library that names a version it does not know, even if the
+ * 8) must do. A linker takes the newest version of each function that the build machine has, and
+ * the loader of an older glibc refuses a library that names a version it does not know, even if the
  * reference is weak. So:
  *
  *	stat(), fstat()		functions of libc since 2.33 only; here the system call itself

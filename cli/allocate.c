@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `sluice allocate`: how many I/O nodes would each job get, which, and what is that worth? This
- * file reads the options and the curves; lab/allocate/print.c and lab/allocate/study.c do the work.
+ * `sluice allocate`: compute how many I/O nodes each job would get, and the bandwidth that follows.
+ * This file reads the options and the curves; lab/allocate/print.c and lab/allocate/study.c do the
+ * work.
  */
 #include "lab/allocate/allocate.h"
 
@@ -60,7 +61,8 @@ static int range_option(struct request *r, const char *text)
 static int add_policy(struct request *r, const struct sl_policy *p)
 {
 	if (r->a.n_policies == ALLOCATE_MAX_POLICIES)
-		return cli_usage(ALLOCATE_CMD, "--policy: %d are enough.", ALLOCATE_MAX_POLICIES);
+		return cli_usage(ALLOCATE_CMD, "--policy: at most %d can be given.",
+				 ALLOCATE_MAX_POLICIES);
 	r->a.policy[r->a.n_policies++] = (const struct sl_allocate_ops *)p;
 	return CLI_OK;
 }
@@ -152,13 +154,14 @@ static int read_options(struct request *r, int argc, char **argv)
 			  "default: each once" },
 		{ "compute-nodes", 'C', "C",
 		  .help = "compute nodes of the machine, for static; default: those of the jobs" },
-		{ "no-direct", 'D', NULL, .help = "a job cannot do without I/O nodes" },
+		{ "no-direct", 'D', NULL, .help = "every job needs an I/O node: no direct access" },
 		{ "uneven", 'u', NULL, .flag = &r->a.machine.uneven,
-		  .help = "numbers need not divide a job's compute nodes" },
+		  .help = "also allow numbers of I/O nodes that do not divide a job's compute "
+			  "nodes" },
 		{ "study", 'S', .flag = &r->study,
 		  .help = "compare the policies on many sets of jobs" },
 		CLI_JSON(&r->json),
-		{ "With --study, all policies on many random sets of the jobs",
+		{ "With --study: all policies on many random sets of the jobs",
 		  .key = CLI_HEADING },
 		{ "sample", 'n', "N", .help = "jobs in a set; default 16" },
 		{ "repeat", 'r', "N", .help = "sets; default 10000" },
@@ -171,8 +174,10 @@ static int read_options(struct request *r, int argc, char **argv)
 		.name = ALLOCATE_CMD,
 		.usage = "allocate [--ionodes F] [--policy P]... [OPTION]... CURVES.csv\n"
 			 "allocate --study [--ionodes A..B] [OPTION]... CURVES.csv",
-		.about = "Decides how many I/O nodes each job gets, from curves of what bandwidth "
-			 "it reaches with how many: a row for each point, with columns job, "
+		.about = "Decides how many I/O nodes each job gets, from curves of the bandwidth "
+			 "that "
+			 "it reaches with each number of nodes: a row for each point, with columns "
+			 "job, "
 			 "ionodes, bandwidth, nodes, procs.",
 		.more = "The policies: sluice policy list allocate. More: sluice-allocate(1).",
 		.options = options,
@@ -187,7 +192,7 @@ static int read_options(struct request *r, int argc, char **argv)
 	if (opt)
 		return opt;
 	if (optind == argc || !argv[optind])
-		return cli_usage(ALLOCATE_CMD, "which curves?");
+		return cli_usage(ALLOCATE_CMD, "give a file with curves.");
 	r->a.path = argv[optind];
 	if (r->study_option && !r->study)
 		return cli_usage(
@@ -196,8 +201,9 @@ static int read_options(struct request *r, int argc, char **argv)
 	if (!r->study && r->a.from != r->a.to)
 		return cli_usage(ALLOCATE_CMD, "--ionodes: a range is for --study.");
 	if (r->range && !r->a.machine.direct && !r->a.from)
-		return cli_usage(ALLOCATE_CMD,
-				 "--no-direct: without I/O nodes there is no access at all.");
+		return cli_usage(
+			ALLOCATE_CMD,
+			"--no-direct needs at least one I/O node, else jobs have no access.");
 	return CLI_OK;
 }
 
@@ -229,7 +235,7 @@ static int unknown_job(const struct curves *c, const char *word)
 		sl_consider(&guess, c->job[i].name);
 	if (guess.best)
 		return cli_unknown(ALLOCATE_CMD, "job", &guess);
-	return cli_usage(ALLOCATE_CMD, "--jobs: there is no job '%s' in the curves.", word);
+	return cli_usage(ALLOCATE_CMD, "--jobs: the curves have no job '%s'.", word);
 }
 
 /* Those of --jobs, or each once. */

@@ -12,8 +12,9 @@ static const struct cli_option benches[] = {
 	{ "control", CLI_WORD, .help = "decisions for a whole machine: I/O nodes and grants" },
 	{ "path", CLI_WORD, .help = "programs in a layer, against direct access" },
 	{ "sched", CLI_WORD, .help = "CPU time of a scheduling decision, for each policy" },
-	{ "share", CLI_WORD, .help = "what jobs get, against what they were promised" },
-	{ "sim", CLI_WORD, .help = "events that the simulator does in a second" },
+	{ "share", CLI_WORD,
+	  .help = "the bandwidth that jobs get, against their guarantees and weights" },
+	{ "sim", CLI_WORD, .help = "events per second of the simulator" },
 	{ "wire", CLI_WORD, .help = "a file system with a page cache, with and without a layer" },
 	{ 0 },
 };
@@ -39,15 +40,15 @@ int cmd_bench(int argc, char **argv)
 	if (status)
 		return cli_end(status);
 	if (optind >= argc)
-		return cli_usage("bench", "nothing to measure was named, such as 'path'.");
-	if (!strcmp(argv[optind], "worker")) /* a part of path and share, not for people */
+		return cli_usage("bench", "name a measurement, such as 'path'.");
+	if (!strcmp(argv[optind], "worker")) /* started by path and share, not by users */
 		return bench_worker(argc - optind, argv + optind);
 	if (!strcmp(argv[optind], "load")) /* of wire */
 		return bench_load(argc - optind, argv + optind);
 	guess = (struct sl_guess){ .word = argv[optind] };
 	for (size_t i = 0; benches[i].name; i++) {
 		if (!strcmp(benches[i].name, argv[first])) {
-			optind = 0; /* glibc: begin anew with another argument vector */
+			optind = 0; /* glibc: restart getopt() for another argument vector */
 			return run[i](argc - first, argv + first);
 		}
 		sl_consider(&guess, benches[i].name);

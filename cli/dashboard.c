@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `sluice dashboard`: start the HTTP server of a layer, tell where it is, and stop it. */
+/* `sluice dashboard`: start the HTTP server of a layer, print its address, or stop it. */
 #include "cli/dashboard.h"
 
 #include <errno.h>
@@ -39,13 +39,14 @@ static int da_known(const char *who, const struct layer *l, struct dashboard *d)
 
 	snprintf(path, sizeof(path), "%.200s/dashboard-token", l->dir);
 	if (layer_read(l, "dashboard-address", d->address, sizeof(d->address)) ||
-	    /* In a layer for all users the file belongs to the layer's account, and root reads it. */
+	    /* In a layer for all users the layer's account owns the file, and root reads it. */
 	    (l->system ? layer_read(l, "dashboard-token", d->token, sizeof(d->token))
 		       : sl_secret_read(path, d->token)))
-		return cli_fail(who,
-				"cannot read where the dashboard of layer '%s' is; stop it with "
-				"'sluice dashboard --stop' and start it again.",
-				l->name);
+		return cli_fail(
+			who,
+			"cannot read the address of the dashboard of layer '%s'; stop it with "
+			"'sluice dashboard --stop' and start it again.",
+			l->name);
 	return CLI_OK;
 }
 
@@ -60,8 +61,8 @@ static void da_where(const char *host, const char *port, char out[300])
 }
 
 /*
- * One at a time: the server gets the lock, and keeps it. One that was killed has it for a moment,
- * when it is not there any more.
+ * One dashboard at a time: the server gets the lock and keeps it. A server that was killed still
+ * holds it for a moment.
  */
 static int da_lock(const struct layer *l)
 {
@@ -86,7 +87,7 @@ static int da_lock(const struct layer *l)
 	return rc;
 }
 
-/* Where the account can write, it could have put a link to a file of root's. */
+/* Do not follow links: the account can write here, and could have linked to a file of root. */
 static int da_give(const struct layer *l, const char *path)
 {
 	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC), rc = 0;
@@ -110,7 +111,7 @@ static int da_token(const char *who, const struct layer *l)
 	int status, rc;
 
 	snprintf(path, sizeof(path), "%.200s/dashboard-token", l->dir);
-	/* The token of a server that was stopped or died: pages that are open still have it. */
+	/* Keep the token of a server that was stopped or died: open pages still use it. */
 	status = access(path, R_OK) == 0 ? CLI_OK : cli_layer(who, layer_make_secret(path));
 	/* The server runs as the account of the layer. */
 	if (!status && l->system && (rc = da_give(l, path)))
@@ -125,7 +126,7 @@ static int da_launch(const char *who, const struct layer *l, const char *program
 	const char *args[] = { program, "--name",     l->name,	      "--listen",
 			       where,	"--ready-fd", LAYER_READY_FD, any ? "--any-port" : NULL,
 			       NULL };
-	struct layer as = *l; /* the same, with another lock */
+	struct layer as = *l; /* the same layer, with another lock */
 	struct layer_member m;
 	struct layer_start s;
 	char runtime[PATH_MAX], self[PATH_MAX];
@@ -135,8 +136,8 @@ static int da_launch(const char *who, const struct layer *l, const char *program
 	as.lock = da_lock(l);
 	if (as.lock == -EWOULDBLOCK)
 		return cli_fail(who,
-				"the dashboard of layer '%s' is just being started by another "
-				"command. Try again.",
+				"another command is starting the dashboard of layer '%s'; "
+				"try again.",
 				l->name);
 	if (as.lock == -EACCES && l->system)
 		return cli_fail(who,
@@ -150,7 +151,7 @@ static int da_launch(const char *who, const struct layer *l, const char *program
 	snprintf(runtime, sizeof(runtime), "%s", l->dir);
 	*strrchr(runtime, '/') = 0;
 	setenv("SLUICE_RUNTIME", runtime, 1);
-	/* What-if is this very program. */
+	/* What-if runs this program. */
 	length = readlink("/proc/self/exe", self, sizeof(self) - 1);
 	if (length > 0) {
 		self[length] = 0;
@@ -183,8 +184,9 @@ int dashboard_start(const char *who, const struct layer *l, const char *host, co
 		if (port && listen_tcp_taken(where))
 			return cli_fail(who,
 					"the dashboard cannot listen at %s: port %s is taken by "
-					"another program. 'sluice dashboard%s --port PORT' starts "
-					"it at another; 0: any that is free.",
+					"another program. Choose another with 'sluice dashboard%s "
+					"--port PORT'; "
+					"port 0: any free port.",
 					where, port, option);
 		if ((status = cli_layer(who, layer_httpd(program))) ||
 		    (status = da_launch(who, l, program, where, !port))) {
@@ -198,14 +200,15 @@ int dashboard_start(const char *who, const struct layer *l, const char *host, co
 	if ((status = da_known(who, l, out)))
 		return status;
 	if (!out->started && (host || port))
-		cli_warn(who, "it is there already; 'sluice dashboard --stop' comes before another "
+		cli_warn(who, "the dashboard is already running; stop it with 'sluice dashboard "
+			      "--stop' to change "
 			      "--port or --listen.");
 	return CLI_OK;
 }
 
 /* ---- starting again ---- */
 
-/* Whether it does not live; path: of its command line. */
+/* Whether it is dead; path: the file of its command line. */
 static bool da_gone(const struct layer *l, char path[PATH_MAX])
 {
 	struct layer_member m;
@@ -231,8 +234,8 @@ void dashboard_forget(const struct layer *l)
 }
 
 /*
- * Where it listened: at the port that it had got, since pages that are open look for it there. Any
- * other will do if any did.
+ * The address where it listened, because open pages look for it there. If it listened at any free
+ * port, another port is possible.
  */
 static int da_where_again(const struct layer *l, const char *const *args, char where[300],
 			  bool *any)
@@ -276,7 +279,7 @@ int dashboard_revive(const char *who, const struct layer *l, struct dashboard *o
 	}
 	if (rc)
 		return cli_fail(who,
-				"cannot tell how the dashboard of layer '%s' was started: %s. "
+				"cannot read how the dashboard of layer '%s' was started: %s. "
 				"Start it with 'sluice dashboard'.",
 				l->name, strerror(-rc));
 	if ((status = cli_layer(who, layer_httpd(program))) ||
@@ -290,7 +293,7 @@ int dashboard_revive(const char *who, const struct layer *l, struct dashboard *o
 
 /* ---- telling ---- */
 
-/* Behind the #, it is not sent to anybody. Where reading needs the token, it has to be sent. */
+/* A token behind the # is not sent to the server. If reading needs the token, it must be sent. */
 static void da_url(const struct layer *l, const struct dashboard *d, char out[600])
 {
 	bool here = !l->system && (!strncmp(d->address, "http://127.", 11) ||
@@ -344,7 +347,7 @@ bool dashboard_end(const struct layer *l, int64_t wait_ms)
 	if (p.fd >= 0 && again.pid == m.pid) {
 		syscall(SYS_pidfd_send_signal, p.fd, SIGTERM, NULL, 0);
 		if (poll(&p, 1, wait_ms < STOP_MS ? (int)wait_ms : STOP_MS) ==
-		    0) { /* it waits for a node that is stuck */
+		    0) { /* it is blocked by a stuck node */
 			syscall(SYS_pidfd_send_signal, p.fd, SIGKILL, NULL, 0);
 			poll(&p, 1, STOP_MS);
 		}
@@ -375,9 +378,9 @@ int cmd_dashboard(int argc, char **argv)
 		{ "port", 0, "PORT", .text = &port,
 		  .help = "port; 0: any (7480, or any if that is taken)" },
 		{ "listen", 0, "HOST", .text = &host,
-		  .help = "for other machines too: there everything needs the token, and nothing "
+		  .help = "for other machines too: there all access needs the token, and nothing "
 			  "is encrypted" },
-		{ "stop", 0, NULL, .flag = &stop, .help = "stop it; 'sluice down' does so, too" },
+		{ "stop", 0, NULL, .flag = &stop, .help = "stop it; 'sluice down' stops it too" },
 		CLI_JSON(&json),
 		{ 0 },
 	};
@@ -385,10 +388,11 @@ int cmd_dashboard(int argc, char **argv)
 		.name = cmd,
 		.usage = "dashboard [--name NAME] [--port PORT] [--listen HOST] [--json]\n"
 			 "dashboard --stop [--name NAME]",
-		.about = "Starts the dashboard of a layer, if it is not there yet, and prints "
-			 "where it is: a page for a browser, a JSON API, and metrics for "
-			 "Prometheus. Looking is free on this machine, unless the layer is one for "
-			 "all users; to change something one has to know the token in the address.",
+		.about = "Starts the dashboard of a layer, if it is not running yet, and prints "
+			 "its address: a page for a browser, a JSON API, and metrics for "
+			 "Prometheus. Reading needs no token on this machine, unless the layer is "
+			 "for "
+			 "all users; changes need the token, which is in the address.",
 		.more = "Manual: sluice-dashboard(1), sluice-api(7).",
 		.options = options,
 		.arguments = -1,

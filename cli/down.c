@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `sluice down`: let the nodes of a layer finish what they have, and stop them. */
+/* `sluice down`: let the nodes of a layer finish their requests, and stop them. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -20,7 +20,7 @@
 static const char cmd[] = "down";
 
 #define LOCK_MS 1000
-#define ASK_MS	1000 /* for a hint, it need not be longer */
+#define ASK_MS	1000 /* short, because the answer is only a hint */
 
 struct dn {
 	struct layer_member m[LAYER_MEMBERS];
@@ -28,7 +28,7 @@ struct dn {
 	size_t count;
 };
 
-/* Until all have ended; every 2 s a sign of life. */
+/* Wait until all have ended; print progress every 2 s. */
 static bool dn_wait(struct dn *d, const struct layer *l, int64_t timeout_ms)
 {
 	int64_t begin = sl_clock_ms(), told = begin;
@@ -50,14 +50,15 @@ static bool dn_wait(struct dn *d, const struct layer *l, int64_t timeout_ms)
 					d->p[i].fd = -1;
 				}
 		if (now - told >= 2000) {
-			fprintf(stderr, "sluice %s: layer '%s' finishes what it has (%d s) ...\n",
-				cmd, l->name, (int)((now - begin) / 1000));
+			fprintf(stderr,
+				"sluice %s: layer '%s' is finishing its requests (%d s) ...\n", cmd,
+				l->name, (int)((now - begin) / 1000));
 			told = now;
 		}
 	}
 }
 
-/* All are gone: take the lock, which the kernel has let go of, and remove their files. */
+/* All have ended, so the lock is free: take it and remove their files. */
 static bool dn_clean(struct layer *l, bool all)
 {
 	for (int i = 0; i < 100; i++) {
@@ -111,13 +112,14 @@ static int dn_late(const struct layer *l, const struct dn *d)
 
 	for (size_t i = 0; i < d->count; i++)
 		if (d->p[i].fd >= 0)
-			status = cli_fail(cmd,
-					  "%s of layer '%s' (pid %d) has not ended yet. "
-					  "Look into %s/log%s; 'kill -CONT %d' if it was stopped; "
-					  "'kill -KILL %d' ends it at once.",
-					  layer_member_called(&d->m[i], d->count == 1, called),
-					  l->name, (int)d->m[i].pid, l->dir, d->m[i].suffix,
-					  (int)d->m[i].pid, (int)d->m[i].pid);
+			status = cli_fail(
+				cmd,
+				"%s of layer '%s' (pid %d) has not ended yet. "
+				"See %s/log%s; 'kill -CONT %d' resumes it if it was stopped; "
+				"'kill -KILL %d' ends it at once.",
+				layer_member_called(&d->m[i], d->count == 1, called), l->name,
+				(int)d->m[i].pid, l->dir, d->m[i].suffix, (int)d->m[i].pid,
+				(int)d->m[i].pid);
 	return status;
 }
 
@@ -127,7 +129,7 @@ static void dn_say(double n, const char *what)
 		fprintf(stderr, "sluice %s: %.0f process%s %s\n", cmd, n, n > 1 ? "es" : "", what);
 }
 
-/* Programs that use a node now. Those that make their own calls go on at once. */
+/* Report the programs that use a node now. Those that make their own calls continue at once. */
 static void dn_connected(const struct layer *l, int64_t timeout_ms)
 {
 	struct status *s = status_ask(l, timeout_ms / 4 < ASK_MS ? (int)(timeout_ms / 4) : ASK_MS);
@@ -138,8 +140,9 @@ static void dn_connected(const struct layer *l, int64_t timeout_ms)
 		connected += s->jobs[i].clients - s->jobs[i].attached;
 	}
 	status_free(s);
-	dn_say(attached, "of the layer still running: from now on without limits, until a layer at "
-			 "this place is up again.");
+	dn_say(attached,
+	       "of the layer still running: they continue without limits until a layer for "
+	       "this directory is up again.");
 	dn_say(connected, "still connected: each waits up to its --timeout for the layer to come "
 			  "back, then gets EIO, or goes on directly with --fallback direct.");
 }
@@ -170,7 +173,7 @@ static int dn_stop(struct layer *l, int64_t timeout_ms)
 	dn_clean(l, !died);
 	printf("Layer '%s' is down.\n", l->name);
 	if (died)
-		cli_warn(cmd, "there had died before: %s. The logs are left in %s.", dead, l->dir);
+		cli_warn(cmd, "these had died before: %s. Their logs are in %s.", dead, l->dir);
 	return CLI_OK;
 }
 
@@ -187,7 +190,7 @@ static int dn_layer(const char *name, bool if_up, int64_t timeout_ms)
 	dashboard_end(&l, timeout_ms / 4); /* it only looks */
 	timeout_ms -= sl_clock_ms() - begin;
 	rc = layer_lock(&l, false);
-	/* One that was killed has the lock for a moment, and nobody to be told. */
+	/* A member that was killed holds the lock for a moment. */
 	for (int ms = 0; rc == -EWOULDBLOCK && !layer_pid(&l) && ms < LOCK_MS; ms += 20) {
 		usleep(20000);
 		rc = layer_lock(&l, false);
@@ -197,14 +200,14 @@ static int dn_layer(const char *name, bool if_up, int64_t timeout_ms)
 		return dn_stop(&l, timeout_ms);
 	if (rc == -EWOULDBLOCK)
 		return cli_fail(cmd,
-				"layer '%s' is just being started or stopped by another "
-				"command. Try again.",
+				"another command is starting or stopping layer '%s'; "
+				"try again.",
 				l.name);
 	if (rc == -EACCES && l.system)
 		return cli_fail(cmd, "layer '%s' is for all users: only root stops it.", l.name);
 	if (rc && rc != -ENOENT)
 		return cli_fail(cmd, "cannot lock %s/lock: %s.", l.dir, strerror(-rc));
-	if (rc == 0) { /* a node died: remove what it left, but for what it said */
+	if (rc == 0) { /* a node died: remove its files, but keep its log */
 		layer_clean(&l, !died);
 		layer_close(&l);
 	}
@@ -212,8 +215,8 @@ static int dn_layer(const char *name, bool if_up, int64_t timeout_ms)
 		return CLI_OK;
 	if (died)
 		return cli_fail(cmd,
-				"the node of layer '%s' had died before. What it left is "
-				"removed, but for its log, %s/log.",
+				"the node of layer '%s' had died before. Its files are "
+				"removed; its log is %s/log.",
 				l.name, l.dir);
 	return cli_layer(cmd, layer_not_up(&l, false));
 }
@@ -243,8 +246,7 @@ int cmd_down(int argc, char **argv)
 	const struct cli_option options[] = {
 		{ "name", 0, "NAME", .text = &name, .values = "<layer>", .help = "which layer" },
 		{ "all", 0, NULL, .flag = &all, .help = "all layers of this user" },
-		{ "if-up", 0, NULL, .flag = &if_up,
-		  .help = "it is no failure if the layer is not up" },
+		{ "if-up", 0, NULL, .flag = &if_up, .help = "succeed if the layer is not up" },
 		{ "timeout", 0, "TIME", .text = &timeout,
 		  .help = "how long to wait for its nodes to finish (30s)" },
 		{ 0 },
@@ -252,8 +254,8 @@ int cmd_down(int argc, char **argv)
 	const struct cli_command command = {
 		.name = cmd,
 		.usage = "down [--name NAME | --all] [--if-up] [--timeout TIME]",
-		.about = "Stops a layer. What programs have sent is still served; programs that go "
-			 "on sending wait for the next 'sluice up', as long as their --timeout "
+		.about = "Stops a layer. Requests already sent are served; programs that continue "
+			 "to send wait for the next 'sluice up', as long as their --timeout "
 			 "says.",
 		.more = "Manual: sluice-down(1).",
 		.options = options,

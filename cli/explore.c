@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `sluice explore`: the command. See explore.h for what it is and where what is done. */
+/* `sluice explore`: the command. explore.h describes it and lists the files. */
 #include "lab/explore/explore.h"
 
 #include <errno.h>
@@ -59,7 +59,10 @@ static int ex_write(const struct asked *a, const struct explore *e)
 	return CLI_OK;
 }
 
-/* Before anything runs. That of --output is opened then, and may be where no other can be made. */
+/*
+ * Check the outputs before anything runs. The file of --output is opened later; it may be in a
+ * directory where no other file can be created.
+ */
 static int ex_check_files(const struct asked *a)
 {
 	const char *const files[] = { a->output, a->train, a->curves, a->html };
@@ -70,8 +73,9 @@ static int ex_check_files(const struct asked *a)
 		for (size_t k = i + 1; k < n; k++)
 			if (files[i] && files[k] && !strcmp(files[i], files[k]) &&
 			    strncmp(files[i], "/dev/", 5) != 0)
-				return cli_usage(CMD, "two results cannot both go to %s.",
-						 files[i]);
+				return cli_usage(
+					CMD, "two results cannot be written to the same file, %s.",
+					files[i]);
 	for (size_t i = 1; !status && i < n; i++)
 		if (files[i])
 			status = page_check(CMD, files[i]);
@@ -85,8 +89,9 @@ static int ex_explore(const struct asked *a, const struct explore_spec *s)
 	int status;
 
 	if (!a->simulate && !directory)
-		return cli_usage(CMD, "where may files go? Give --directory, or 'directory:' in "
-				      "the file.");
+		return cli_usage(CMD,
+				 "no directory for files: give --directory, or 'directory:' in "
+				 "the file.");
 	if ((status = ex_check_files(a)) || (status = explore_cells(&e, s, a->simulate)))
 		return status;
 	if (a->output)
@@ -112,9 +117,10 @@ static int ex_options(struct asked *a, int argc, char **argv)
 		  .help = "files go into a new directory in DIR, which is removed at the end; "
 			  "instead of SPEC's" },
 		{ "darshan", 0, "LOG", .text = &a->darshan, .values = "<file>",
-		  .help = "one more kernel, made from what darshan-parser printed" },
+		  .help = "add a kernel, made from the output of darshan-parser" },
 		{ "output", 'o', "FILE", .text = &a->output, .values = "<file>",
-		  .help = "a row for each run, CSV; if it is there the exploration goes on where "
+		  .help = "a row for each run, CSV; if the file exists, the exploration continues "
+			  "where "
 			  "it was" },
 		{ "train", 0, "FILE", .text = &a->train, .values = "<file>",
 		  .help = "write a table for 'sluice train'" },
@@ -131,9 +137,10 @@ static int ex_options(struct asked *a, int argc, char **argv)
 		.name = CMD,
 		.usage = "explore [OPTION]... SPEC.yaml",
 		.about = "Runs I/O kernels with several numbers of I/O nodes and ways to order "
-			 "requests, in a layer of its own or on device models, until their times "
-			 "are known well enough; and compares them.",
-		.more = "Manual: sluice-explore(1), which has SPEC, too.",
+			 "requests, in a layer of its own or on device models, until their mean "
+			 "times "
+			 "are accurate enough, and compares them.",
+		.more = "Manual: sluice-explore(1), which also describes SPEC.",
 		.options = options,
 		.arguments = 1,
 		.takes = "file",
@@ -146,7 +153,7 @@ static int ex_options(struct asked *a, int argc, char **argv)
 		return cli_usage(CMD, "--jobs: '%s' is not a number from 1 to %d.", jobs,
 				 MAX_THREADS);
 	if (optind == argc)
-		return cli_usage(CMD, "what is to be explored? Give a file like "
+		return cli_usage(CMD, "no specification given; give a file like "
 				      "examples/explore/forge-small.yaml.");
 	a->spec = argv[optind];
 	if (a->simulate && a->directory)
@@ -163,7 +170,7 @@ int cmd_explore(int argc, char **argv)
 	struct explore_spec s = { 0 };
 	int status;
 
-	if (argc == 3 && !strcmp(argv[1], "--kernel")) /* not for people: lab/explore/live.c */
+	if (argc == 3 && !strcmp(argv[1], "--kernel")) /* internal: lab/explore/live.c */
 		return explore_kernel_main(argv[2]);
 	status = ex_options(&a, argc, argv);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `sluice`: the program that people start. It has the command `run` itself, because a job may start
- * thousands of programs by it; for any other command, and for a `run` that reads the status of a
- * node, it becomes sluice-tools.
+ * `sluice`: the program that users start. It implements the command `run` itself, because a job may
+ * start thousands of programs with it. For any other command, and for a `run` that reads the status
+ * of a node, it executes sluice-tools.
  */
 #include <errno.h>
 #include <limits.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `sluice job`: what a batch system tells a layer about its jobs, from a prolog and an epilog that
- * run as root. In a layer for all users the account, the QoS, the partition and the number of
- * machines of a job are believed from an administrator alone.
+ * `sluice job`: a batch system registers its jobs with a layer, from a prolog and an epilog that
+ * run as root. In a layer for all users, only an administrator may set the account, QoS, partition
+ * and number of machines of a job.
  */
 #include <errno.h>
 #include <stdint.h>
@@ -16,7 +16,7 @@
 
 static const char cmd[] = "job";
 
-/* A key that the job has once: 0, -EINVAL with a sentence, or -ENOENT. */
+/* Parse a key of this command: 0, -EINVAL with a message, or -ENOENT. */
 static int jb_fact(const char *key, const char *value, char err[CHECK_TEXT])
 {
 	unsigned long number;
@@ -59,17 +59,18 @@ int cmd_job(int argc, char **argv)
 		{ "add", CLI_WORD,
 		  .help = "register a job with all nodes of a layer, or change its facts" },
 		{ "end", CLI_WORD,
-		  .help = "nothing holds the job any more; it is forgotten when its programs have "
+		  .help = "release the job; it is removed when its programs have "
 			  "ended" },
-		{ "Keys of 'add', beside those of 'sluice set'", .key = CLI_HEADING },
-		{ "account", CLI_WORD, "=NAME", .help = "who pays for the job" },
+		{ "Keys of 'add', in addition to those of 'sluice set'", .key = CLI_HEADING },
+		{ "account", CLI_WORD, "=NAME", .help = "the account that the job is charged to" },
 		{ "qos", CLI_WORD, "=NAME", .help = "its quality of service" },
 		{ "partition", CLI_WORD, "=NAME", .help = "its partition" },
 		{ "nodes", CLI_WORD, "=N", .help = "its machines" },
 		{ "procs", CLI_WORD, "=N", .help = "its processes" },
-		{ "title", CLI_WORD, "=NAME", .help = "its name when it comes again" },
+		{ "title", CLI_WORD, "=NAME",
+		  .help = "a name that is the same when it runs again" },
 		{ "pid", CLI_WORD, "=N",
-		  .help = "'end' is not needed: this process holds the job" },
+		  .help = "the job ends with this process; 'end' is not needed" },
 		CLI_LAYER(&name),
 		{ 0 },
 	};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `sluice-tools`: all commands of `sluice`, found in one table. front.c starts it for every command but
- * `run`.
+ * `sluice-tools`: all commands of `sluice`, found in one table. front.c starts it for every command
+ * except `run`.
  *
- * Exit status: 0 done, 1 it failed, 2 it was not understood (wrong use).
+ * Exit status: 0 success, 1 failure, 2 wrong usage.
  */
 #include <stdio.h>
 #include <string.h>
@@ -25,25 +25,25 @@ static const struct command {
 	{ "status", "show a layer and its jobs", cmd_status },
 	{ "top", "watch the jobs of a layer, and change them", cmd_top },
 	{ "dashboard", "show a layer in a browser, and to other programs", cmd_dashboard },
-	{ "report", "who used what, and who waited for whom", cmd_report },
-	{ "set", "change what a running job is entitled to", cmd_set },
-	{ "job", "register a job for a batch system, and end it", cmd_job },
-	{ "open", "let everything pass, on all nodes at once", cmd_open },
-	{ "close", "schedule again after 'sluice open'", cmd_close },
+	{ "report", "show what each job used, and which jobs waited for which", cmd_report },
+	{ "set", "change the limits and guarantees of a running job", cmd_set },
+	{ "job", "register and end a job, for a batch system", cmd_job },
+	{ "open", "emergency switch: stop limiting, on all nodes at once", cmd_open },
+	{ "close", "end 'sluice open': schedule again", cmd_close },
 	{ "down", "stop a layer", cmd_down },
 	{ "rules", "list, check and try the rules of a layer", cmd_rules },
 	{ "reload", "read the configuration of a layer again", cmd_reload },
 	{ "policy", "list, explain and change the scheduling policies", cmd_policy },
-	{ "replay", "run a recording of a node again, and compare", cmd_replay },
+	{ "replay", "replay a recording of a node, and compare", cmd_replay },
 	{ "sim", "compare grant policies on a simulated machine", cmd_sim },
 	{ "allocate", "decide how many I/O nodes each job gets", cmd_allocate },
 	{ "explore", "run I/O kernels with several I/O nodes and orders", cmd_explore },
-	{ "profile", "measure sequential against random I/O of a directory", cmd_profile },
+	{ "profile", "measure sequential and random I/O of a directory", cmd_profile },
 	{ "train", "learn which order policy suits which access pattern", cmd_train },
 	{ "period", "find the period of a job's I/O in a trace", cmd_period },
 	{ "bench", "measure what Sluice itself costs", cmd_bench },
-	{ "demo", "show what the policies make of a few jobs", cmd_demo },
-	{ "doctor", "check whether this machine is fit for layers", cmd_doctor },
+	{ "demo", "show the policies on a few small jobs", cmd_demo },
+	{ "doctor", "check whether layers can run on this machine", cmd_doctor },
 	{ "help", "explain a command", cmd_help },
 	{ "version", "print the version", cmd_version },
 };
@@ -69,7 +69,7 @@ static int mn_unknown(const char *name)
 
 static int mn_run(const struct command *c, int argc, char **argv)
 {
-	optind = 0; /* glibc: begin anew with another argument vector */
+	optind = 0; /* glibc: restart getopt() for another argument vector */
 	return c->run(argc, argv);
 }
 
@@ -79,7 +79,7 @@ static int mn_version(void)
 	return CLI_OK;
 }
 
-/* Rows for completion/, of all commands and of what has a help of its own below them. */
+/* Print rows for completion/: all commands and their subcommands. */
 static int mn_completion(void)
 {
 	static char help[] = "--help";

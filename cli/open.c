@@ -12,7 +12,7 @@
 #include "cli/cli.h"
 #include "client/conn/client.h"
 
-/* Nodes of several machines: their controller tells them. */
+/* Nodes on several machines: their controller passes it on. */
 static int op_everywhere(const char *cmd, const char *controller)
 {
 	char *answer = NULL;
@@ -23,9 +23,9 @@ static int op_everywhere(const char *cmd, const char *controller)
 	else if (rc)
 		status = cli_fail(cmd, "no controller at %s: %s.", controller, strerror(-rc));
 	else
-		printf("All nodes of the controller are told: %s.\n",
-		       !strcmp(cmd, "open") ? "everything passes until 'sluice close --controller'"
-					    : "what is configured is in force again");
+		printf("Sent to all nodes of the controller: %s.\n",
+		       !strcmp(cmd, "open") ? "all requests pass until 'sluice close --controller'"
+					    : "capacity, limits and policies apply again");
 	free(answer);
 	return status;
 }
@@ -61,9 +61,10 @@ static int op_command(int argc, char **argv, const char *cmd, const char *about,
 	if ((status = change_layer(cmd, &l, name, cmd)))
 		return status;
 	if (!strcmp(cmd, "open"))
-		printf("Layer '%s' is open: everything passes until 'sluice close'.\n", l.name);
+		printf("Layer '%s' is open: all requests pass until 'sluice close'.\n", l.name);
 	else
-		printf("Layer '%s' is closed: what is configured is in force again.\n", l.name);
+		printf("Layer '%s' is closed: capacity, limits and policies apply again.\n",
+		       l.name);
 	return CLI_OK;
 }
 

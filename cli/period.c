@@ -2,9 +2,8 @@
 /*
  * `sluice period`: the period of a job's I/O, from a trace.
  *
- * Without --fs the signal has 10 bins a second, as FTIO's has by default, so that the figures of
- * the spectrum are comparable. If that shows no period, or one of only a few bins, a finer signal
- * is tried.
+ * Without --fs the signal has 10 bins per second, FTIO's default, so that the spectrum is
+ * comparable. If this shows no period, or one of only a few bins, a finer signal is tried.
  */
 #include <errno.h>
 #include <math.h>
@@ -94,13 +93,15 @@ static void print_spectrum(const struct sl_period_result *r)
 	putchar('\n');
 	if (s->period_s > 0)
 		snprintf(text, sizeof(text),
-			 "Of the spectrum alone: %.4g s, confidence %.2f. It knows no periods but "
+			 "By the spectrum alone: %.4g s, confidence %.2f. The spectrum has only "
+			 "periods that are "
 			 "the "
 			 "window divided by whole numbers.",
 			 s->period_s, s->confidence);
 	else
 		snprintf(text, sizeof(text),
-			 "Of the spectrum alone: none; %u dominant frequencies (one or two make a "
+			 "By the spectrum alone: no period; %u dominant frequencies (one or two "
+			 "make a "
 			 "period), %u candidates (z above 3).",
 			 s->dominant, s->above_3);
 	cli_wrap(stdout, text, 0, 0);
@@ -114,8 +115,8 @@ static void print_verdict(const struct sl_period_result *r)
 	if (r->source == SL_PERIOD_NONE) {
 		puts("not periodic");
 		cli_wrap(stdout,
-			 "No rhythm of phases, and no frequency, stands out enough from what "
-			 "chance could make. Ten periods are enough to find most, three if "
+			 "No rhythm of phases and no frequency stands out from what "
+			 "chance could produce. Ten periods are usually enough, three if "
 			 "they are very regular.",
 			 0, 0);
 		return;
@@ -130,7 +131,7 @@ static void print_verdict(const struct sl_period_result *r)
 	else
 		snprintf(text, sizeof(text),
 			 "a dominant frequency, made precise by the autocorrelation. "
-			 "No phases could be told apart. ");
+			 "No separate phases were found. ");
 	snprintf(text + strlen(text), sizeof(text) - strlen(text),
 		 "Autocorrelation %.2f. Odds against chance: e^%.0f.", r->autocorrelation,
 		 r->evidence);

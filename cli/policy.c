@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `sluice policy list|show|set`: the policies with their parameters, from the tables they are
- * configured by, so that what is printed is what is in force. `set` is in set.c.
+ * `sluice policy list|show|set`: print the policies and their parameters, from the tables that
+ * configure them. `set` is in set.c.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -117,7 +117,9 @@ static void po_show_text(const struct sl_policy_info *info)
 		       info->stage, text, info->stage, text, info->stage, text);
 }
 
-/* The policies that `word`, STAGE/NAME or NAME, can mean: how many, and the last of them. */
+/*
+ * Find the policies that match `word`, STAGE/NAME or NAME: returns their number, and the last one.
+ */
 static unsigned po_find(const char *word, struct sl_policy_info *found)
 {
 	const char *slash = strchr(word, '/');
@@ -144,7 +146,7 @@ static int po_not_found(const char *word)
 	struct sl_guess guess = { .word = slash ? slash + 1 : word };
 	struct sl_policy_info info, best = { 0 };
 
-	/* By the name alone, so that the right name in the wrong stage is found too. */
+	/* Compare names only, to find the right name in another stage too. */
 	for (unsigned i = 0; sl_policy_info(i, &info) == 0; i++) {
 		const char *before = guess.best;
 
@@ -241,7 +243,7 @@ int cmd_policy(int argc, char **argv)
 			  "when only one stage has it" },
 		{ "set", CLI_WORD,
 		  .help = "change a layer, as in share=io-sets order=aioli,wait_us=500; requests "
-			  "inside are kept; grant and allocate are its controller's" },
+			  "inside are kept; grant and allocate go to its controller" },
 		{ "json", 'j', NULL, .flag = &json, .of = "list show",
 		  .help = "with 'list' and 'show': print JSON; sizes and times are whole numbers "
 			  "in their unit" },

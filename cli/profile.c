@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `sluice profile DIR`: how much faster a file system serves sequential requests than random ones,
- * by operation and request size. lab/profile/run.c has the method; the result is kept where the daemon
- * finds it (detect/profile.h).
+ * by operation and request size. lab/profile/run.c has the method; the result is stored where the
+ * daemon looks for it (detect/profile.h).
  */
 #include "lab/profile/profile.h"
 
@@ -26,7 +26,7 @@
 #define DEFAULT_TIME	"60s"
 #define FILE_BYTES	(UINT64_C(1) << 30)
 #define MOST_FILE_BYTES (UINT64_C(1) << 50)
-#define FILL_PART	5 /* of the time, for more of the file than the least */
+#define FILL_PART	5 /* part of the time used to make the file larger than the minimum */
 #define SECOND_NS	INT64_C(1000000000)
 #define HOUR_NS		(3600 * SECOND_NS)
 
@@ -59,7 +59,7 @@ static int read_ops(const char *text, bool op[2])
 	return CLI_OK;
 }
 
-/* The nearest power of two: devices know no others, and who writes 8K means 8Ki. */
+/* Round to the nearest power of two, so 8K means 8Ki. */
 static int read_size(const char *text, uint64_t *out)
 {
 	uint64_t bytes = 0;
@@ -111,7 +111,7 @@ static int read_sizes(const char *text, struct profile_plan *plan)
 					 "--sizes must ascend, as powers of two: '%s' does not, "
 					 "in '%s'.",
 					 w, text);
-		plan->size_bytes[plan->sizes++] = size; /* ascending ones are few */
+		plan->size_bytes[plan->sizes++] = size; /* ascending powers of two: there are few */
 	}
 	if (!plan->sizes)
 		return cli_usage(CMD, "--sizes is empty.");
@@ -167,7 +167,7 @@ static int show(const char *what, bool json)
 	rc = sl_profile_load(path, &p, err, sizeof(err));
 	if (rc == -ENOENT)
 		return cli_fail(CMD,
-				"there is no profile of the file system of %s (%s). "
+				"the file system of %s has no profile (%s). "
 				"'sluice profile %s' makes one.",
 				what, path, what);
 	if (rc)
@@ -195,11 +195,11 @@ static void heed(void (*handler)(int))
 	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
 		struct sigaction old;
 
-		/* nohup: who was told to ignore it goes on doing so */
+		/* keep ignoring a signal that is ignored (nohup) */
 		if (!sigaction(signals[i], NULL, &old) && old.sa_handler != SIG_IGN)
 			sigaction(signals[i], &act, NULL);
 	}
-	signal(SIGXFSZ, SIG_IGN); /* a limit on the size of files is an error like any other */
+	signal(SIGXFSZ, SIG_IGN); /* report a limit on the size of files like any other error */
 }
 
 static void progress(const struct profile_plan *plan, uint32_t op, uint64_t size_bytes)
@@ -226,7 +226,7 @@ static int run(struct profile_plan *plan, struct sl_profile *p, double *seconds)
 	if (rc == -EINTR && profile_stop)
 		return CLI_FAILED;
 	if (rc == -ETIME)
-		return cli_fail(CMD, "the time was too short for the least number of tests. Give "
+		return cli_fail(CMD, "the time was too short for the minimum number of tests. Give "
 				     "more --time, or smaller --sizes.");
 	if (rc)
 		return cli_fail(CMD, "a test failed: %s.", strerror(-rc));
@@ -256,7 +256,7 @@ static int measure(struct profile_plan *plan, const struct profile_room *room, c
 	rc = sl_profile_device(dir, p->device, sizeof(p->device));
 	if (rc)
 		return cli_fail(CMD, "%s: %s.", dir, strerror(-rc));
-	/* Whole: who reads it later is elsewhere. */
+	/* As an absolute path: it is read later from other directories. */
 	snprintf(p->directory, sizeof(p->directory), "%.*s", SL_PROFILE_WORDS,
 		 realpath(dir, whole) ? whole : dir);
 	if (gmtime_r(&now, &tm))
@@ -288,7 +288,7 @@ static int keep(const struct asked *a, const char *dir, const struct sl_profile 
 	else if (!a->output)
 		rc = sl_profile_path(dir, path);
 	if (rc)
-		return cli_fail(CMD, "the profile cannot be kept: %s.", strerror(-rc));
+		return cli_fail(CMD, "cannot store the profile: %s.", strerror(-rc));
 	if (sl_profile_save(path, p, err, sizeof(err)))
 		return cli_fail(CMD, "%s --output can name another file.", err);
 	return CLI_OK;
@@ -310,7 +310,7 @@ static int all(const struct asked *a, const char *dir, const struct sl_device_mo
 		heed(SIG_DFL);
 	}
 	if (profile_stop) {
-		cli_fail(CMD, "interrupted; nothing was kept.");
+		cli_fail(CMD, "interrupted; no profile was stored.");
 		raise(profile_stop);
 	}
 	if (status)
@@ -343,20 +343,22 @@ int cmd_profile(int argc, char **argv)
 	const struct cli_option options[] = {
 		{ "ops", 'p', "LIST", .text = &a.ops, .help = "read, write or both (default)" },
 		{ "sizes", 's', "LOW..HIGH", .text = &a.sizes,
-		  .help = "of requests, by powers of two, or a list with commas; default "
+		  .help = "sizes of requests: powers of two in a range, or a list with commas; "
+			  "default "
 			  "8Ki..8Mi" },
 		{ "time", 't', "TIME", .text = &a.time,
-		  .help = "time for the whole measurement, about; default 60s" },
+		  .help = "approximate time of the whole measurement; default 60s" },
 		{ "file-size", 'f', "SIZE", .text = &a.file_size,
 		  .help = "largest size of the file; default 1Gi" },
 		{ "buffered", 'b', NULL, .flag = &a.buffered,
 		  .help = "through the page cache, even if O_DIRECT is possible" },
 		{ "output", 'o', "FILE", .values = "<file>", .text = &a.output,
-		  .help = "keep the profile there instead" },
+		  .help = "store the profile in this file instead" },
 		{ "show", 'S', NULL, .flag = &a.show,
-		  .help = "print what is kept; measure nothing" },
+		  .help = "print the stored profile; do not measure" },
 		{ "device-model", 'm', "MODEL", .text = &a.model,
-		  .help = "of a model (hdd, raid, ssd, ...), in its own time; kept only with "
+		  .help = "profile a model (hdd, raid, ssd, ...) in simulated time; stored only "
+			  "with "
 			  "--output" },
 		CLI_JSON(&a.json),
 		{ 0 },
@@ -366,11 +368,12 @@ int cmd_profile(int argc, char **argv)
 		.usage = "profile [OPTION]... DIR\n"
 			 "profile --show [--json] DIR|FILE\n"
 			 "profile --device-model MODEL [OPTION]...",
-		.about = "Measures how much faster the file system of DIR serves sequential "
-			 "requests than random ones, by operation and request size, and keeps that "
-			 "for the daemon. Writes to a file of its own in DIR, which has no name "
-			 "and goes with this program; takes at most half of the free room.",
-		.more = "How far to trust it: sluice-profile(1).",
+		.about =
+			"Measures how much faster the file system of DIR serves sequential "
+			"requests than random ones, by operation and request size, and stores that "
+			"for the daemon. Writes to an unlinked file in DIR, which "
+			"disappears with this program; uses at most half of the free space.",
+		.more = "Accuracy: sluice-profile(1).",
 		.options = options,
 		.takes = "dir",
 		.arguments = 1,
@@ -384,9 +387,9 @@ int cmd_profile(int argc, char **argv)
 		return cli_end(status);
 	if (a.show &&
 	    (a.ops || a.sizes || a.time || a.file_size || a.buffered || a.output || a.model))
-		return cli_usage(CMD, "--show goes with no other option but --json.");
+		return cli_usage(CMD, "--show can only be combined with --json.");
 	if (a.model && (optind < argc || a.buffered))
-		return cli_usage(CMD, "--device-model is measured instead of a directory.");
+		return cli_usage(CMD, "give either --device-model or a directory.");
 	if (!a.model && optind >= argc)
 		return cli_usage(CMD, "no directory given.");
 	if (a.show)

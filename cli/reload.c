@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `sluice reload`: all nodes of a layer read its configuration file again. First each is asked
- * whether it could take the file, then each takes it: so that none has it if one cannot.
+ * `sluice reload`: all nodes of a layer read its configuration file again. First each node checks
+ * the file, then each applies it, so no node applies a file that another refuses.
  */
 #include <stdio.h>
 
@@ -18,10 +18,11 @@ int cmd_reload(int argc, char **argv)
 	const struct cli_command command = {
 		.name = "reload",
 		.usage = "reload [--name NAME]",
-		.about = "Lets all nodes of a layer read its configuration file again, that of "
+		.about = "Makes all nodes of a layer read its configuration file again, the one of "
 			 "'sluice up --config': rules, policies of the nodes, capacity, mode and "
-			 "log level. A file with a mistake is refused with its line, and "
-			 "everything stays as it is.",
+			 "log level. A file with an error is refused, with the line of the error, "
+			 "and "
+			 "nothing changes.",
 		.more = "Manual: sluice-reload(1), sluice.yaml(5).",
 		.options = options,
 	};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A node on another machine, asked over TCP. `sluice run --connect` does so before it becomes the
- * program: so that a wrong address or secret, and rights that the node does not give, are told here
- * and not by a program whose I/O fails.
+ * Query a node on another machine over TCP. `sluice run --connect` does this before it executes the
+ * program, so that a wrong address or secret, or a job that the node refuses, is reported here
+ * instead of by failing I/O in the program.
  */
 #include "cli/remote.h"
 
@@ -39,7 +39,10 @@ static int rm_text(int sock, const struct sl_frame *f, char **text)
 	return -ENOTCONN;
 }
 
-/* A frame of the node, sealed if it lets us in, with its payload as text. 0 or -errno. */
+/*
+ * Receive a frame from the node, sealed once it has admitted us, with its payload as text. 0 or
+ * -errno.
+ */
 static int rm_answer(struct remote *r, struct sl_frame *f, bool greeting, char **text)
 {
 	unsigned char head[SL_SEALED_BYTES];
@@ -68,9 +71,8 @@ static int rm_failed(struct remote *r, int error)
 {
 	remote_close(r);
 	if (error == -ENOTCONN)
-		return cli_fail(r->cmd, "%s does not answer as a node does, or not at all.",
-				r->address);
-	return cli_fail(r->cmd, "talking to %s: %s.", r->address, strerror(-error));
+		return cli_fail(r->cmd, "%s does not answer, or is not a node.", r->address);
+	return cli_fail(r->cmd, "error while talking to %s: %s.", r->address, strerror(-error));
 }
 
 static int rm_secret(const char *cmd, const char *file, char secret[SL_SECRET_BYTES])
@@ -80,8 +82,8 @@ static int rm_secret(const char *cmd, const char *file, char secret[SL_SECRET_BY
 	if (!rc)
 		return CLI_OK;
 	return cli_fail(cmd, "cannot use the secret in %s: %s.", file,
-			rc == -EPERM	? "it has to be your own file, with mode 0600"
-			: rc == -EINVAL ? "it has to be one line of 16 to 63 characters"
+			rc == -EPERM	? "you must own the file, and its mode must be 0600"
+			: rc == -EINVAL ? "it must be one line of 16 to 63 characters"
 					: strerror(-rc));
 }
 
@@ -99,7 +101,7 @@ int remote_open(struct remote *r, const char *cmd, const char *address, const ch
 	snprintf(hello.job, sizeof(hello.job), "%s", job);
 	r->sock = tcp_dial(address, TIMEOUT_S);
 	if (r->sock == -EADDRNOTAVAIL)
-		return cli_fail(cmd, "the host '%.*s' is unknown: no address is found for it.",
+		return cli_fail(cmd, "cannot find an address for the host '%.*s'.",
 				(int)(strrchr(address, ':') - address), address);
 	if (r->sock < 0)
 		return cli_fail(cmd,
@@ -108,10 +110,11 @@ int remote_open(struct remote *r, const char *cmd, const char *address, const ch
 				address);
 	rc = sl_greet(r->sock, &hello, secret, &r->session, &f);
 	if (rc == -EACCES) {
-		rc = cli_fail(cmd,
-			      "the node at %s does not know the secret in %s: it has another, or "
-			      "is not one of yours.",
-			      address, secret_file);
+		rc = cli_fail(
+			cmd,
+			"the node at %s does not accept the secret in %s: it has another one, or "
+			"belongs to another user.",
+			address, secret_file);
 		remote_close(r);
 		return rc;
 	}
@@ -122,7 +125,7 @@ int remote_open(struct remote *r, const char *cmd, const char *address, const ch
 	if (rc)
 		return rm_failed(r, rc);
 	if (f.type != SL_WELCOME) {
-		rc = cli_fail(cmd, "the node at %s does not let us in: %s.", address,
+		rc = cli_fail(cmd, "the node at %s refuses the connection: %s.", address,
 			      *text ? text : strerror(f.status));
 		remote_close(r);
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A node on another machine, asked over TCP: see remote.c. */
+/* Query a node on another machine over TCP: see remote.c. */
 #ifndef SL_CLI_REMOTE_H
 #define SL_CLI_REMOTE_H
 
@@ -12,10 +12,10 @@ struct remote {
 	struct sl_session session;
 };
 
-/* Greet it, as a process of that job. Errors are reported; returns an exit status. */
+/* Connect as a process of that job. Errors are printed; returns an exit status. */
 int remote_open(struct remote *r, const char *cmd, const char *address, const char *secret_file,
 		const char *job);
-/* One control line; as layer_ask(). */
+/* Send one control line; as layer_ask(). */
 int remote_ask(struct remote *r, const char *line, char **answer);
 void remote_close(struct remote *r);
 

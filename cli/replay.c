@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `sluice replay`: run a recording of a node again. Without a layer against a scheduler, to see
- * that it decides as it did (lab/replay/check.c); with one against that (lab/replay/live.c).
+ * `sluice replay`: replay a recording of a node. Without a layer, on a scheduler, to check that it
+ * decides the same (lab/replay/check.c); with a layer, as real I/O through it (lab/replay/live.c).
  */
 #include <errno.h>
 #include <math.h>
@@ -44,9 +44,9 @@ int cmd_replay(int argc, char **argv)
 	const struct cli_option options[] = {
 		{ "check", 'c', NULL, .flag = &check, .help = "compare the decisions" },
 		{ "log", 'l', "FILE", .values = "<file>", .text = &log,
-		  .help = "write the decisions, one on each line" },
+		  .help = "write the decisions, one per line" },
 		{ "name", 'n', "LAYER", .text = &name,
-		  .help = "do the I/O again through this layer" },
+		  .help = "repeat the I/O through this layer" },
 		{ "speed", 's', "X", .text = &speed_text,
 		  .help = "multiple of the recorded speed; 0: as fast as possible" },
 		CLI_JSON(&json),
@@ -56,10 +56,10 @@ int cmd_replay(int argc, char **argv)
 		.name = REPLAY_CMD,
 		.usage = "replay [--check] [--log FILE] TRACE\n"
 			 "replay --name LAYER [--speed X] TRACE",
-		.about = "Runs a recording again that 'sluice up --trace FILE' has made. --check, "
-			 "the default, says the same to a fresh scheduler and compares every "
+		.about = "Replays a recording that 'sluice up --trace FILE' has made. --check, "
+			 "the default, repeats the calls on a new scheduler and compares every "
 			 "decision with the recorded one. With a layer, the recorded reads and "
-			 "writes are done again through it, at the recorded times, on files of "
+			 "writes are repeated through it, at the recorded times, on files of "
 			 "their own that are removed afterwards.",
 		.options = options,
 		.takes = "file",
@@ -86,7 +86,7 @@ int cmd_replay(int argc, char **argv)
 	if (log && name)
 		return cli_usage(REPLAY_CMD, "--log is for --check.");
 	if (speed_text && !name)
-		return cli_usage(REPLAY_CMD, "--speed is for --name; a check does not wait.");
+		return cli_usage(REPLAY_CMD, "--speed needs --name; a check does not wait.");
 	if ((status = replay_open(&t, REPLAY_CMD, argv[optind])))
 		return status;
 	status = name ? against_layer(&t, name, speed, json) : check_decisions(&t, json, log);

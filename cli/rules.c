@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `sluice rules`: the rules of a layer and whom they have held (list), whether a file is right
- * (check), and which rule a job would get, and why (test).
+ * `sluice rules`: show the rules of a layer and the jobs that they held (list), check a file
+ * (check), and show which rule a job would get and why (test).
  */
 #include <cjson/cJSON.h>
 #include <errno.h>
@@ -51,7 +51,7 @@ static cJSON *rs_find(const cJSON *list, const char *key, const cJSON *like)
 	return NULL;
 }
 
-/* A job is known to all nodes, and held and counted where it runs. */
+/* All nodes know a job, but only the node where it runs holds and counts it. */
 static void rs_merge(cJSON *all, const cJSON *more)
 {
 	static const char *const sums[] = { "bytes", "operations", "held_s", "hits" };
@@ -76,7 +76,7 @@ static void rs_merge(cJSON *all, const cJSON *more)
 	}
 }
 
-/* The rules of all nodes that live; NULL: the reason has been reported. */
+/* The rules of all nodes that live; NULL: an error was printed. */
 static cJSON *rs_ask(const char *name, int *status)
 {
 	struct layer_member m[LAYER_MEMBERS];
@@ -272,7 +272,7 @@ static int rs_words(struct sl_rule_job *job, int argc, char **argv)
 	return CLI_OK;
 }
 
-/* Each rule up to the one that holds, with the key that kept it from matching. */
+/* Print each rule up to the one that matches, with the key that did not match. */
 static void rs_explain(const struct config *c, const struct sl_rule_job *job, const char *file)
 {
 	int found = sl_rules_match(c->rules, c->rules_count, job);
@@ -323,7 +323,7 @@ static void rs_explain_json(const struct config *c, const struct sl_rule_job *jo
 	cJSON_Delete(tree);
 }
 
-/* The file of the layer, as its nodes know it. */
+/* The configuration file of the layer, as its nodes report it. */
 static int rs_layer_file(const char *name, char out[PATH_MAX])
 {
 	int status = CLI_OK;
@@ -365,11 +365,11 @@ int cmd_rules(int argc, char **argv)
 		{ "list", CLI_WORD,
 		  .help = "show the rules of a layer and which jobs they have held" },
 		{ "check", CLI_WORD, .help = "check a configuration file" },
-		{ "test", CLI_WORD, .help = "tell which rule a job with these keys would get" },
+		{ "test", CLI_WORD, .help = "show which rule a job with these keys would get" },
 		{ "Keys", .key = CLI_HEADING },
 		{ "user", CLI_WORD, "=NAME", .help = "whose job it is" },
 		{ "group", CLI_WORD, "=LIST", .help = "groups of the user, with commas" },
-		{ "account", CLI_WORD, "=NAME", .help = "as the job declares it, or Slurm" },
+		{ "account", CLI_WORD, "=NAME", .help = "as declared by the job or by Slurm" },
 		{ "qos", CLI_WORD, "=NAME", .help = "the same" },
 		{ "partition", CLI_WORD, "=NAME", .help = "the same" },
 		{ "job", CLI_WORD, "=NAME", .help = "name or number of the job" },
@@ -406,7 +406,7 @@ int cmd_rules(int argc, char **argv)
 		return rs_check(argv[optind]);
 	}
 	if (strcmp(word, "list") != 0)
-		return cli_usage(cmd, "there is no '%s'; there are list, check and test.", word);
+		return cli_usage(cmd, "unknown word '%s'; write list, check or test.", word);
 	if (optind < argc)
 		return cli_usage(cmd, "unexpected argument '%s'.", argv[optind]);
 	return rs_list(name, json);

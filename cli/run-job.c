@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which job a process belongs to that was started by `sluice run`.
+ * Find the job of a process that `sluice run` starts.
  *
- * In this order: --job; SLUICE_JOB_ID and the batch systems (client/conn/settings.c, as the library has
- * it); the MPI launcher, so that the ranks of `mpirun -n 4 sluice run -- ./a` are one job; else a
- * job of its own.
+ * In this order: --job; SLUICE_JOB_ID and the variables of batch systems (client/conn/settings.c,
+ * which the library uses too); the MPI launcher, so that the ranks of `mpirun -n 4 sluice run --
+ * ./a` are one job; else a job of its own.
  *
  * Launchers that use PMIx (Open MPI, PRRTE) name their job in the environment, and so does Cray's.
- * Hydra (MPICH, Intel MPI) only numbers the ranks. There the launcher itself stands for the job:
- * the first ancestor in whose environment there is no rank. With Hydra that is the proxy of this
- * machine, from which all its ranks descend, with shells in between or without.
+ * Hydra (MPICH, Intel MPI) only numbers the ranks. There the job is identified by the launcher: the
+ * first ancestor without a rank in its environment. With Hydra this is the proxy of this machine,
+ * an ancestor of all its ranks, even if shells are in between.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -42,7 +42,7 @@ static pid_t rj_parent(pid_t pid)
 	return end && sscanf(end + 1, " %*c %d", &parent) == 1 ? parent : 0;
 }
 
-/* Whether its environment has the variable. One that cannot be read has not. */
+/* Whether its environment has the variable; false if it cannot be read. */
 static bool rj_has(pid_t pid, const char *variable)
 {
 	size_t length = strlen(variable), size = 0;
@@ -70,7 +70,7 @@ static pid_t rj_launcher(const char *rank)
 	return 0;
 }
 
-/* The name of the job in the MPI launcher; false: this is no rank of one. */
+/* The name that the MPI launcher gives the job; false: this process is not a rank. */
 static bool rj_mpi(char out[CHECK_JOB_NAME + 1])
 {
 	static const char *const names[] = { "PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid",

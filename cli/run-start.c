@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How the program of `sluice run` starts: behind a gate or not, and with which environment. */
+/* Start the program of `sluice run`: with or without a gate, and with its environment. */
 #include "cli/run-start.h"
 
 #include <errno.h>
@@ -31,7 +31,7 @@ bool run_gate_for_all(const struct run *r)
 	return r->strict || (r->intercept && !strcmp(r->intercept, "gate"));
 }
 
-/* Where sluice-gate is, if this job can have a gate. */
+/* Find sluice-gate, if this job can have a gate. */
 int run_gate(struct run *r)
 {
 	struct gate_kernel kernel;
@@ -43,17 +43,17 @@ int run_gate(struct run *r)
 		return status;
 	gate_kernel(&kernel);
 	if (r->strict && gate_state() != GATE_OFF && gate_state() != GATE_ON_STRICT)
-		return cli_fail(cmd, "this program is behind a gate that is not strict, which "
+		return cli_fail(cmd, "this program runs behind a gate that is not strict, which "
 				     "cannot be replaced.");
 	if (kernel.notify || gate_state() != GATE_OFF)
 		return CLI_OK;
 	if (r->strict)
-		return cli_fail(cmd, "--strict: this kernel lets no gate be put before programs "
+		return cli_fail(cmd, "--strict: this kernel cannot run programs behind a gate "
 				     "(seccomp user notification, Linux 5.9).");
 	r->gate[0] = 0;
 	cli_warn(cmd,
-		 "this kernel lets no gate be put before programs (seccomp user notification, "
-		 "Linux 5.9)%s; those that are linked statically are not scheduled.",
+		 "this kernel cannot run programs behind a gate (seccomp user notification, "
+		 "Linux 5.9)%s; static programs are not scheduled.",
 		 run_gate_for_all(r) ? ", so that --intercept gate has no effect" : "");
 	return CLI_OK;
 }
@@ -68,28 +68,32 @@ int run_site(struct run *r, const struct layer *l)
 	r->strict = true;
 	if (r->print)
 		cli_warn(cmd,
-			 "layer '%s' wants a strict gate before all programs. What this shell "
-			 "starts itself has the library only; what those programs start is behind "
+			 "layer '%s' requires a strict gate for all programs. Programs that this "
+			 "shell "
+			 "starts have only the library; the programs that they start run behind "
 			 "a gate.",
 			 l->name);
 	if (!run_forwards(r) && (!r->intercept || !strcmp(r->intercept, "gate")))
 		return CLI_OK;
 	return cli_fail(cmd,
-			"layer '%s' wants a strict gate before all programs (intercept: strict); "
+			"layer '%s' requires a strict gate for all programs (intercept: strict); "
 			"leave out %s.",
 			l->name, run_forwards(r) ? "--mode forward" : "--intercept");
 }
 
 /* ---- the environment ---- */
 
-/* Before what is there: a library preloaded by others stays, and sees what ours lets through. */
+/*
+ * Put our library first: a library that the user preloads stays, and gets the calls that ours
+ * passes on.
+ */
 static void ru_preload(const char *library)
 {
 	const char *before = getenv("LD_PRELOAD");
 	size_t length = strlen(library);
 	char *both;
 
-	/* In a `sluice run` of a `sluice run` it is there already. */
+	/* In a nested `sluice run` it is already in the list. */
 	for (const char *at = before; at && *at;) {
 		size_t word = strcspn(at, " :");
 
@@ -105,7 +109,7 @@ static void ru_preload(const char *library)
 	}
 }
 
-/* A program that gcc has linked with its address sanitizer ends if a library comes before that. */
+/* A program linked with gcc's address sanitizer exits if another library is loaded before it. */
 static void ru_sanitizer(void)
 {
 	static const char option[] = "verify_asan_link_order";
@@ -167,7 +171,7 @@ void run_environment(const struct run *r, const char *library, const char *words
 	ru_sanitizer();
 }
 
-/* As commands of a shell. A quote inside becomes '\\''. */
+/* Print as shell commands. A quote inside becomes '\\''. */
 int run_print(void)
 {
 	static const char *const names[] = {
@@ -198,7 +202,7 @@ int run_print(void)
 
 /* ---- the program ---- */
 
-/* As execvp() finds it; false: nowhere. */
+/* Search as execvp() does; false: not found. */
 static bool ru_find(const char *file, char path[PATH_MAX])
 {
 	const char *dir = getenv("PATH");
@@ -215,7 +219,7 @@ static bool ru_find(const char *file, char path[PATH_MAX])
 	return false;
 }
 
-/* Become the program by way of sluice-gate, if it needs a gate. */
+/* Execute the program through sluice-gate, if it needs a gate. */
 static void ru_exec_gated(const struct run *r, char **argv)
 {
 	const char *slash = strrchr(argv[0], '/');
@@ -260,7 +264,7 @@ int run_exec(const struct run *r, char **argv)
 	error = errno;
 	cli_ignore_pipe();
 	if (error == ENOENT || error == ENOTDIR) {
-		cli_fail(cmd, "there is no command '%s'.", argv[0]);
+		cli_fail(cmd, "command '%s' not found.", argv[0]);
 		return EXIT_NOT_FOUND;
 	}
 	cli_fail(cmd, "cannot run '%s': %s.", argv[0], strerror(error));

@@ -20,17 +20,17 @@ struct run {
 	bool strict;
 	const char *most[SL_METERS], *least[SL_QUEUES]; /* of operations and the like */
 	const char *weight_ops[SL_CLASSES];
-	bool print; /* the environment, instead of running a program in it */
-	/* found out */
+	bool print; /* print the environment instead of running a program */
+	/* found later */
 	char job_name[CHECK_JOB_NAME + 1], title_words[CHECK_JOB_NAME + 8];
 	char root[PATH_MAX], socket[128], secret[PATH_MAX];
-	char gate[PATH_MAX]; /* "": none is wanted, or there can be none */
+	char gate[PATH_MAX]; /* "": no gate */
 	struct layer layer;  /* of this machine */
 	const struct run_status *reads;
 	int summary;	  /* 1: wanted, -1: not, 0: on a terminal */
-	bool own;	  /* the job is of this process alone, and nobody has named it */
+	bool own;	  /* the job is only this process, and has no given name */
 	bool late;	  /* the library registers it */
-	bool no_capacity; /* what --rate asks for cannot be guaranteed */
+	bool no_capacity; /* --rate cannot be guaranteed: the capacity is unknown */
 };
 
 bool run_forwards(const struct run *r);
@@ -40,7 +40,7 @@ bool run_gate_for_all(const struct run *r);
 int run_gate(struct run *r);
 /* `intercept: strict` in the sluice.yaml of the layer. */
 int run_site(struct run *r, const struct layer *l);
-/* words: what the library has to know of the job. */
+/* words: the job's settings for the library. */
 void run_environment(const struct run *r, const char *library, const char *words);
 int run_print(void); /* the environment, as commands of a shell */
 int run_exec(const struct run *r, char **argv);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `sluice run` in sluice-tools: with all that reads the status of a node. */
+/* `sluice run` in sluice-tools: with the functions that read the status of a node. */
 #include <stdio.h>
 
 #include "cli/cli.h"

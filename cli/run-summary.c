@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `sluice run --summary`: stay as the parent of the program, and say at its end what went through
- * the layer, how long it was held and why, and what went past it.
+ * `sluice run --summary`: stay as the parent of the program, and print at its end the bytes that
+ * went through the layer, how long it was held and why, and the bytes that bypassed the layer.
  *
  *	sluice: job run-812: 0B read, 512MB written through the layer; held 25s, 24s of it by
  *	its max; unscheduled: 0B, and at most 72KB unseen (other files and pipes included)
  *
- * What went past the layer unseen can only be bounded with the preloaded library: the kernel
- * counts what all processes have read and written (/proc/self/io has that of children that have
- * been waited for), other files and pipes included. Behind a gate nothing passes unseen.
+ * With the preloaded library, the bytes that bypassed the layer are only known as an upper bound:
+ * the kernel counts all that processes have read and written (/proc/self/io includes children that
+ * were waited for), including other files and pipes. Behind a gate every call is seen.
  *
- * The parent is to be no difference: signals are passed on, it stops when the program does, ends
- * as the program does, and if it is killed so is the program.
+ * The parent behaves like the program: it forwards signals, stops and exits as the program does,
+ * and if it is killed the program is killed too.
  */
 #include <errno.h>
 #include <limits.h>
@@ -27,12 +27,15 @@
 #include "cli/run.h"
 #include "layer/status.h"
 
-#define UNSEEN_MUCH 1048576 /* more than programs read of libraries and write to terminals */
+/* More than programs usually read from libraries and write to terminals. */
+#define UNSEEN_MUCH 1048576
 
 static pid_t child;
 
-/* What the job has moved and waited; the kernel's count of what this process and its children have
- * read and written. */
+/*
+ * The job's bytes and waits, and the kernel's count of the bytes that this process and its children
+ * have read and written.
+ */
 struct sums {
 	double read, write, unscheduled, throttled_s, waiting_s, ops_held_s, all;
 	bool answered;
@@ -103,7 +106,7 @@ static void rs_print(const struct layer *l, const char *name, const struct sums 
 	char cell[STATUS_CELL], root[PATH_MAX];
 
 	if (!b->answered) {
-		fprintf(stderr, "sluice: job %s: the layer does not answer any more\n", name);
+		fprintf(stderr, "sluice: job %s: the layer no longer answers\n", name);
 		return;
 	}
 	status_short(cell, read);
@@ -140,7 +143,7 @@ static void rs_signals(void)
 		if (sigaction(passed[i], NULL, &was) == 0 && was.sa_handler != SIG_IGN)
 			sigaction(passed[i], &sa, NULL);
 	}
-	/* The terminal sends these to the program as well. */
+	/* The terminal sends these to the program itself. */
 	signal(SIGINT, SIG_IGN);
 	signal(SIGQUIT, SIG_IGN);
 }
@@ -162,7 +165,7 @@ static int rs_wait(void)
 	}
 }
 
-/* As the program has ended. */
+/* Exit as the program did. */
 static int rs_end(int status)
 {
 	const struct rlimit none = { 0, 0 };
@@ -183,7 +186,7 @@ bool run_summary(const struct layer *l, const char *job, bool exact, int *status
 
 	rs_sums(l, job, &before);
 	fflush(NULL);
-	/* A signal that comes before the handlers are there must not be lost. */
+	/* A signal that arrives before the handlers are installed must not be lost. */
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, &was);
 	child = fork();

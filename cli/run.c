@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `sluice run`: become another program, with the preloaded library and what it has to know in the
- * environment. The job is registered at the node first, so that what the node refuses is told here
- * and the program does not start.
+ * `sluice run`: execute a program, with the preloaded library and its settings in the environment.
+ * The job is registered at the node first, so that a refusal is reported here and the program does
+ * not start.
  */
 #include <errno.h>
 #include <limits.h>
@@ -25,9 +25,9 @@
 
 static const char cmd[] = "run";
 
-#define VALUE	   24  /* longest value of a key; digits without end are numbers too */
-#define WORDS	   640 /* all keys together; the library reads no more */
-#define TIMEOUT_NS INT64_C(5000000000) /* a node is waited for, unless --timeout is shorter */
+#define VALUE	   24		       /* longest value of a key; a number could have any length */
+#define WORDS	   640		       /* all keys together: the limit of the library */
+#define TIMEOUT_NS INT64_C(5000000000) /* time to wait for a node, unless --timeout is shorter */
 
 /* The keys of a job come first, each named as its key. */
 enum {
@@ -94,7 +94,7 @@ static int ru_key(struct run *r, int opt, const char *value)
 	return CLI_OK;
 }
 
-/* One limit of operations, data calls or bytes of a direction. */
+/* Set a limit on operations, data calls or bytes of a direction. */
 static int ru_most(struct run *r, const char *option, enum sl_meter meter, const char *value)
 {
 	struct sl_ops_conf conf = { 0 };
@@ -236,44 +236,43 @@ static int ru_options(struct run *r, int argc, char **argv)
 	const struct cli_option options[] = {
 		CLI_LAYER(&r->name),
 		{ "connect", O_CONNECT, "HOST:PORT",
-		  .help = "a layer on another machine, whose directory is here too" },
+		  .help = "a layer on another machine, whose directory is mounted here too" },
 		{ "secret-file", 0, "FILE", .text = &r->secret_file, .values = "<file>",
 		  .help = "with --connect: file with its secret" },
 		{ "directory", 0, "DIR", .text = &r->directory, .values = "<dir>",
-		  .help = "with --connect: where its directory is on this machine, if not at the "
+		  .help = "with --connect: path of its directory on this machine, if it is not the "
 			  "same place" },
 		{ "job", O_JOB, "ID",
 		  .help = "job that it belongs to; else SLUICE_JOB_ID, SLURM_JOB_ID, PBS_JOBID, "
 			  "LSB_JOBID or FLUX_JOB_ID; else the job of mpirun; else one of its own" },
 		{ "tag", O_TAG, "TAG",
-		  .help = "run as a part of that job with limits of its own: the job JOB:TAG" },
+		  .help = "run as the part JOB:TAG of the job, which has limits of its own" },
 		{ "title", O_TITLE, "NAME",
 		  .help = "name by which a job is recognized when it runs again (its --job, its "
 			  "name in the batch system, or the program)" },
 		{ "min", K_MIN, "RATE",
-		  .help = "guaranteed to the job, as 100MB/s; refused if it does not fit beside "
-			  "what others were promised" },
-		{ "max", K_MAX, "RATE", .help = "never more than this" },
+		  .help = "guaranteed bandwidth, like 100MB/s; refused if it does not fit beside "
+			  "the guarantees of other jobs" },
+		{ "max", K_MAX, "RATE", .help = "upper limit of the bandwidth" },
 		{ "rate", O_RATE, "RATE",
-		  .help = "this rate: min and max in one, less if it does not fit; only a max if "
+		  .help = "min and max in one, with a lower min if it does not fit; only a max if "
 			  "the capacity of the layer is not known" },
 		{ "burst", K_BURST, "SIZE",
-		  .help = "what may go at once after a pause under a max" },
+		  .help = "bytes that may be sent at once after a pause, under a max" },
 		{ "min-ops", O_MIN_OPS, "N|CLASS=N,...",
-		  .help = "metadata operations per second guaranteed to the job, out of the "
+		  .help = "guaranteed metadata operations per second, out of the "
 			  "layer's --capacity-ops; also of one class" },
 		{ "max-ops", O_MAX_OPS, "N|CLASS=N,...",
-		  .help = "never more metadata operations per second than this; also of one class: "
+		  .help = "upper limit of metadata operations per second; also of one class: "
 			  "create, lookup, remove, list or attribute" },
 		{ "weight-ops", O_WEIGHT_OPS, "CLASS=N,...",
 		  .help = "share of one class beside other jobs and the job's other classes" },
 		{ "max-iops", O_MAX_IOPS, "N",
-		  .help = "never more reads and writes per second than this" },
-		{ "max-read", O_MAX_READ, "RATE",
-		  .help = "never more bytes read per second than this" },
+		  .help = "upper limit of read and write calls per second" },
+		{ "max-read", O_MAX_READ, "RATE", .help = "upper limit of bytes read per second" },
 		{ "max-write", O_MAX_WRITE, "RATE",
-		  .help = "never more bytes written per second than this" },
-		{ "weight", K_WEIGHT, "N", .help = "share beside other jobs (1)" },
+		  .help = "upper limit of bytes written per second" },
+		{ "weight", K_WEIGHT, "N", .help = "weight of the job's share (1)" },
 		{ "period", K_PERIOD, "TIME",
 		  .help = "time from one I/O phase of the job to the next, for io-sets and set-10; "
 			  "seconds, 10m, or auto: found by the controller (the default)" },
@@ -285,34 +284,39 @@ static int ru_options(struct run *r, int argc, char **argv)
 		{ "qos", K_QOS, "NAME", .help = "its quality of service (what Slurm says)" },
 		{ "partition", K_PARTITION, "NAME", .help = "its partition (what Slurm says)" },
 		{ "mode", 0, "turn|forward", .values = "=turn forward", .text = &r->mode,
-		  .help = "the program makes its own calls when the node lets it, or the node "
+		  .help = "the program makes its calls itself when the node gives it a turn, or "
+			  "the node "
 			  "makes them (turn)" },
 		{ "intercept", 0, "auto|preload|gate", .values = "=auto preload gate",
 		  .text = &r->intercept,
-		  .help = "how calls are caught: by a library inside programs that are linked "
+		  .help = "how calls are intercepted: by a library inside programs that are linked "
 			  "dynamically (preload); by the kernel, with seccomp, whatever the "
-			  "program (gate); or a gate where the library cannot be (auto, the "
+			  "program (gate); or by a gate only where the library cannot be loaded "
+			  "(auto, the "
 			  "default)" },
 		{ "strict", 0, NULL, .flag = &r->strict,
-		  .help = "with a gate: every data call waits for the supervisor, also those that "
+		  .help = "with a gate: every data call waits for the supervisor, even those that "
 			  "the library makes; without a gate the program is not run" },
 		{ "io-uring", 0, "refuse|allow", .values = "=refuse allow", .text = &r->uring,
 		  .help = "behind a gate: refuse io_uring, or allow it although Sluice does not "
-			  "see what it moves (refuse)" },
+			  "see its I/O (refuse)" },
 		{ "timeout", O_TIMEOUT, "TIME",
-		  .help = "how long I/O waits for a node that is silent (5s; 30s if the node makes "
-			  "the calls); then it goes on without" },
+		  .help = "how long I/O waits for a node that does not answer (5s; 30s if the node "
+			  "makes "
+			  "the calls), before it continues without the node" },
 		{ "fallback", 0, "error|direct", .values = "=direct error", .text = &r->fallback,
-		  .help = "where the node makes the calls: after the timeout, fail them or go on "
+		  .help = "if the node makes the calls: after the timeout, fail them or continue "
 			  "without the layer (error)" },
 		{ "summary", O_SUMMARY, NULL,
-		  .help = "at the end, one line on what went through the layer, was held, and went "
-			  "past it; the default if standard error is a terminal" },
+		  .help = "print one line at the end: bytes through the layer, time held, bytes "
+			  "that "
+			  "bypassed it; the default if standard error is a terminal" },
 		{ "no-summary", O_NO_SUMMARY, NULL, .help = "no such line" },
 		{ "bypass", 0, "LIST", .text = &r->bypass,
-		  .help = "programs that are left alone, by commas" },
+		  .help = "programs that are not intercepted, separated by commas" },
 		{ "print-env", 0, NULL, .flag = &r->print,
-		  .help = "run nothing; print what a shell can eval, so that all it starts from "
+		  .help = "run no program; print commands for a shell to eval, so that all "
+			  "programs it starts from "
 			  "then on belongs to the job" },
 		{ 0 },
 	};
@@ -361,7 +365,7 @@ static void ru_word(char out[WORDS], char between, const char *key, const char *
 		snprintf(out + at, WORDS - at, "%s%s=%s", at ? first : "", key, value);
 }
 
-/* Behind each other, with `between`: ' ' for the node, ',' for the library. */
+/* Join the words with `between`: ' ' for the node, ',' for the library. */
 static void ru_words(const struct run *r, char between, char out[WORDS])
 {
 	out[0] = 0;
@@ -382,21 +386,26 @@ static void ru_words(const struct run *r, char between, char out[WORDS])
 
 /* ---- the job ---- */
 
-/* Whether the line at the end is wanted. */
+/* Whether to print the line at the end. */
 static bool ru_summary(const struct run *r)
 {
 	return !r->print && !r->connect &&
 	       (r->summary > 0 || (!r->summary && isatty(STDERR_FILENO)));
 }
 
-/* The process whose life the job's rights last for. With --print-env it is the shell that asked. */
+/*
+ * The process that holds the job: its settings end with it. With --print-env this is the calling
+ * shell.
+ */
 static pid_t ru_process(const struct run *r)
 {
 	return r->print ? getppid() : getpid();
 }
 
-/* "pid=4711 ". In a layer for all users nobody holds a job by another user's process: a plugin of a
- * batch system, which asks for `sluice run --print-env`, has registered it as root. */
+/*
+ * "pid=4711 ". In a layer for all users, a process of another user cannot hold a job: there the
+ * plugin of the batch system, which calls `sluice run --print-env`, has registered the job as root.
+ */
 static const char *ru_holder(const struct run *r, bool of_all, char out[24])
 {
 	char path[32];
@@ -410,9 +419,9 @@ static const char *ru_holder(const struct run *r, bool of_all, char out[24])
 }
 
 /*
- * What the job is called when it comes again, under another number: by that the controller knows
- * what it reached. What the user calls the job; else the name that the batch system has for it;
- * else the program's.
+ * The title of the job: a name that stays the same when it runs again under another number, so that
+ * the controller can use what it has learned of it. The user's name for the job, else the batch
+ * system's name, else the program's name.
  */
 static void ru_title(struct run *r, const char *command)
 {
@@ -430,13 +439,13 @@ static void ru_title(struct run *r, const char *command)
 			*c = '_';
 }
 
-/* A min is out of a capacity; where none is known, a limit is the part of --rate that holds. */
+/* A min needs a known capacity. Without one, only the max of --rate holds. */
 static void ru_warn_rate(const struct run *r)
 {
 	if (r->no_capacity)
 		cli_warn(cmd,
-			 "the layer's capacity is not known, so that --rate %s is a limit, and no "
-			 "guarantee. 'sluice set --capacity RATE' tells it.",
+			 "the layer's capacity is not known, so --rate %s is only a limit, not a "
+			 "guarantee. Set it with 'sluice set --capacity RATE'.",
 			 r->rate);
 }
 
@@ -449,10 +458,12 @@ static bool ru_others(const struct layer_member *m, size_t n)
 	return false;
 }
 
-/* Register the job at all nodes that live: it may be moved to any of them, and is known there
- * then. A job that asks for nothing can be refused nothing, so nobody waits for the answer; and if
- * nobody has named it either, the library registers it when it has I/O to do: many programs have
- * none, and the node's work is a third of what `sluice run` takes. 0 or -errno, who and *text as layer_tell_all() has them. */
+/*
+ * Register the job at all nodes that live, because it may be moved to any of them. A job without
+ * limits and guarantees cannot be refused, so we do not wait for the answer. If it has no given
+ * name either, the library registers it with its first I/O: many programs do no I/O, and the node's
+ * work is a third of the cost of `sluice run`. 0 or -errno; who and *text as in layer_tell_all().
+ */
 static int ru_register(struct run *r, struct layer *l, char who[48], char **text)
 {
 	struct layer_member m[LAYER_MEMBERS];
@@ -482,11 +493,11 @@ static int ru_register(struct run *r, struct layer *l, char who[48], char **text
 		free(*text);
 		rc = layer_tell(l, m, n, line, false, who, text);
 	}
-	layer_enter_one(l, m, n); /* one that has died meanwhile is not the one to begin with */
+	layer_enter_one(l, m, n); /* do not begin with a node that has died meanwhile */
 	return rc;
 }
 
-/* Whether nobody answered only because a node is dying, or because one is being revived. */
+/* Whether no node answered only because one is dying or being revived. */
 static bool ru_changing(const struct layer *l)
 {
 	enum layer_state state = layer_state(l);
@@ -495,9 +506,9 @@ static bool ru_changing(const struct layer *l)
 }
 
 /*
- * In the turn route Sluice keeps no program from running: if the node is there and does not answer,
- * because it is stopped or its machine is overloaded, the program starts. Its calls pass until the
- * node answers, and its library registers the job then.
+ * In the turn route Sluice never prevents a program from running. If the node lives but does not
+ * answer, because it is stopped or its machine is overloaded, the program starts. Its calls pass
+ * until the node answers; then its library registers the job.
  */
 static bool ru_goes_on(const struct run *r, const struct layer *l, int rc)
 {
@@ -509,7 +520,7 @@ static bool ru_goes_on(const struct run *r, const struct layer *l, int rc)
 	return true;
 }
 
-/* Where there is a resource manager its control group says which job it is, and nothing else. */
+/* If a resource manager runs, only its control group identifies the job. */
 static void ru_identity(struct run *r)
 {
 	const char *tag = sl_tag_of(r->job_name);
@@ -524,12 +535,12 @@ static void ru_identity(struct run *r)
 				 r->job);
 		snprintf(r->job_name, sizeof(r->job_name), "%.*s", CHECK_JOB_NAME, name);
 	}
-	/* All programs of a login shell belong to its session. */
+	/* All programs of a login shell belong to the job of its session. */
 	if (group.kind == SL_CGROUP_SESSION && r->print && !strncmp(r->job_name, "run-", 4))
 		snprintf(r->job_name, sizeof(r->job_name), "%s", group.job);
 }
 
-/* The name of the part of the job, if the program is to be one. */
+/* The name of the part of the job, if --tag was given. */
 static int ru_tag(struct run *r)
 {
 	size_t length = strlen(r->job_name);
@@ -561,7 +572,7 @@ static int ru_local(struct run *r)
 		if (l.system && run_forwards(r))
 			return cli_fail(
 				cmd,
-				"layer '%s' is for all users and gives turns only; leave out "
+				"layer '%s' is for all users and supports only turns; leave out "
 				"--mode forward.",
 				l.name);
 		if ((status = run_site(r, &l)) || (status = run_gate(r)))
@@ -588,7 +599,7 @@ static int ru_local(struct run *r)
 
 /* ---- a layer of another machine ---- */
 
-/* Where its files are here: as told, else at the same place. */
+/* The path of its directory on this machine: --directory, else the same path. */
 static int ru_directory(struct run *r, const char *answer)
 {
 	char root[PATH_MAX];
@@ -598,8 +609,8 @@ static int ru_directory(struct run *r, const char *answer)
 	r->reads->root(answer, root);
 	if (!realpath(dir, r->root) || stat(r->root, &st) || !S_ISDIR(st.st_mode))
 		return cli_fail(cmd,
-				"%s, the directory of the layer, is not there on this machine%s.",
-				dir, r->directory ? "" : "; say where with --directory");
+				"%s, the directory of the layer, does not exist on this machine%s.",
+				dir, r->directory ? "" : "; give its path with --directory");
 	return CLI_OK;
 }
 
@@ -630,7 +641,7 @@ static int ru_remote(struct run *r)
 	return status;
 }
 
-/* Once the job is registered: rates that were hardly meant. */
+/* After the job is registered: warn of rates that are probably typing errors. */
 static void ru_warn_low(const struct run *r)
 {
 	const struct {
@@ -648,9 +659,10 @@ static void ru_warn_low(const struct run *r)
 static int ru_check(const struct run *r)
 {
 	if (r->rate && (r->key[K_MIN - K_FIRST] || r->key[K_MAX - K_FIRST]))
-		return cli_usage(cmd, "--rate is min and max in one; give either it or those.");
+		return cli_usage(cmd,
+				 "--rate sets min and max; give either --rate or --min and --max.");
 	if (r->connect && r->name)
-		return cli_usage(cmd, "--name is for layers of this machine; give either it or "
+		return cli_usage(cmd, "--name is for layers of this machine; give either --name or "
 				      "--connect.");
 	if (!r->connect && (r->secret_file || r->directory))
 		return cli_usage(cmd, "--secret-file and --directory are for --connect.");
@@ -660,8 +672,8 @@ static int ru_check(const struct run *r)
 	if (r->strict && r->intercept && strcmp(r->intercept, "gate") != 0)
 		return cli_usage(cmd, "--strict is for --intercept gate.");
 	if (r->strict && r->print)
-		return cli_usage(cmd, "--strict needs a program: no gate can be put before a shell "
-				      "that runs already.");
+		return cli_usage(cmd, "--strict needs a program: a gate cannot be added to a shell "
+				      "that is already running.");
 	if (r->strict && run_forwards(r))
 		return cli_usage(cmd, "--strict is for --mode turn: in forward mode the node makes "
 				      "the calls.");
@@ -684,7 +696,7 @@ int run_command(int argc, char **argv, const struct run_status *reads)
 	if ((status = ru_options(&r, argc, argv)))
 		return cli_end(status);
 	if (optind == argc && !r.print)
-		return cli_usage(cmd, "which command?");
+		return cli_usage(cmd, "no command given.");
 	if (optind < argc && r.print)
 		return cli_usage(cmd, "--print-env runs no command; leave out '%s'.", argv[optind]);
 	if (!reads && (r.rate || r.connect || ru_summary(&r)))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What `sluice run` is made of: run.c has the command, run-job.c finds out which job it is, run-start.c starts its program,
- * run-summary.c says at the end what it did. That, and run-status.c, which reads
- * the status of a node, need a library for JSON and are in sluice-tools alone.
+ * The parts of `sluice run`: run.c has the command, run-job.c finds the job, run-start.c starts the
+ * program, and run-summary.c prints the summary. run-summary.c and run-status.c, which reads the
+ * status of a node, need a JSON library and are only in sluice-tools.
  */
 #ifndef SL_CLI_RUN_H
 #define SL_CLI_RUN_H
@@ -15,16 +15,16 @@
 #include "layer/layer.h"
 
 /*
- * The name of the job: `given` if it is not NULL, else what the batch system or the MPI launcher
- * calls it, else a new one of that process, "run-PID". Only characters that a control line can
- * have. Whether it is a new one.
+ * The name of the job: `given` if it is not NULL, else the name from the batch system or the MPI
+ * launcher, else a new one of that process, "run-PID". It has only characters that are valid in a
+ * control line. Returns whether it is a new one.
  */
 bool run_job_name(const char *given, pid_t process, char out[CHECK_JOB_NAME + 1]);
 
 /*
- * Fork. False in the child, which becomes the program (and in the caller, if there can be no
- * child); true in the parent when the program has ended and the summary is printed: *status is what
- * to exit with. exact: nothing of the job passes unseen.
+ * Fork. Returns false in the child, which executes the program (and in the caller if fork fails);
+ * true in the parent, when the program has ended and the summary is printed: *status is the exit
+ * status to use. exact: every call of the job is seen.
  */
 bool run_summary(const struct layer *l, const char *job, bool exact, int *status);
 
@@ -35,9 +35,12 @@ struct run_status {
 	bool (*summary)(const struct layer *l, const char *job, bool exact, int *status);
 };
 
-#define RUN_TOOLS (-1) /* sluice-tools has to do this one */
+#define RUN_TOOLS (-1) /* sluice-tools has to execute this command */
 
-/* The command. Without `reads`, RUN_TOOLS if it needs that; nothing has been done then. */
+/*
+ * The command. If it needs `reads` and that is NULL, it returns RUN_TOOLS without having done
+ * anything.
+ */
 int run_command(int argc, char **argv, const struct run_status *reads);
 
 #endif

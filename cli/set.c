@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `sluice set`: change what a running job is entitled to, or the capacity of a running layer;
- * `sluice policy set`: its policies. Words are checked here, so that slips are found with their
- * position; what fits is the node's to say. It does all that a command asks for, or nothing.
+ * `sluice set`: change the settings of a running job, or the capacity of a running layer; `sluice
+ * policy set`: its policies. The syntax is checked here; the node decides whether the values fit. A
+ * command is executed completely or not at all.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -76,12 +76,12 @@ int cmd_set(int argc, char **argv)
 		{ "min", CLI_WORD, "=RATE", .help = "guaranteed; 0: none" },
 		{ "max", CLI_WORD, "=RATE", .help = "never more; 0: no limit" },
 		{ "burst", CLI_WORD, "=SIZE",
-		  .help = "what may go at once after a pause under a max" },
-		{ "weight", CLI_WORD, "=N", .help = "share beside other jobs" },
+		  .help = "bytes that may be sent at once after a pause, under a max" },
+		{ "weight", CLI_WORD, "=N", .help = "weight of the job's share" },
 		{ "period", CLI_WORD, "=TIME",
 		  .help = "time from one I/O phase to the next; auto: found" },
 		{ "best_effort", CLI_WORD, "=1",
-		  .help = "a min that does not fit is scaled down instead of refused" },
+		  .help = "1: scale down a min that does not fit, instead of refusing it" },
 		{ "min_ops", CLI_WORD, "=N",
 		  .help = "metadata operations per second guaranteed; 0: none; of one class: "
 			  "min_create, min_lookup, min_remove, min_list, min_attribute" },
@@ -99,8 +99,8 @@ int cmd_set(int argc, char **argv)
 		  .help = "order policy of this job; 'default': the layer's" },
 		CLI_LAYER(&name),
 		{ "capacity", 0, "RATE", .text = &capacity,
-		  .help = "bandwidth that its nodes may draw from the file system; 0: not known, "
-			  "no limit; auto: it is measured" },
+		  .help = "bandwidth that its nodes may use of the file system; 0: unknown, "
+			  "no limit; auto: measured" },
 		{ "capacity-ops", 0, "N", .text = &ops,
 		  .help = "metadata operations per second that jobs share; 0: no limit; auto: "
 			  "measured" },
@@ -112,7 +112,7 @@ int cmd_set(int argc, char **argv)
 			 "set [--name NAME] --capacity RATE\n"
 			 "set [--name NAME] --capacity-ops N",
 		.about = "Changes a running job; 'sluice status' lists them. Other keys stay as "
-			 "they are. Or changes the capacity of a running layer.",
+			 "they are. Can also change the capacity of a running layer.",
 		.more = "Manual: sluice-set(1), sluice-policies(7).",
 		.options = options,
 		.arguments = -1,
@@ -123,20 +123,22 @@ int cmd_set(int argc, char **argv)
 	if (status)
 		return cli_end(status);
 	if (capacity && ops)
-		return cli_usage("set", "give --capacity and --capacity-ops one after the other.");
+		return cli_usage("set", "give --capacity and --capacity-ops in two commands.");
 	if (ops && optind == argc)
 		return se_capacity_ops(name, ops);
 	if ((capacity || ops) && optind < argc)
-		return cli_usage("set", "a capacity is the layer's; change the job '%s' by itself.",
-				 argv[optind]);
+		return cli_usage(
+			"set",
+			"a capacity belongs to the layer; change the job '%s' in another command.",
+			argv[optind]);
 	if (capacity)
 		return se_capacity(name, capacity);
 	if (optind == argc)
-		return cli_usage("set", "which job? 'sluice status' lists them.");
+		return cli_usage("set", "no job given; 'sluice status' lists them.");
 	if (check_job_name(argv[optind], err))
 		return cli_usage("set", "%s.", err);
 	if (optind + 1 == argc)
-		return cli_usage("set", "what is to be set? Give KEY=VALUE, like max=100M.");
+		return cli_usage("set", "nothing to set; give KEY=VALUE, like max=100M.");
 	status = se_line(line, argv[optind], argc - optind - 1, argv + optind + 1);
 	if (status || (status = change_layer("set", &l, name, line)))
 		return status;

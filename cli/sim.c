@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `sluice sim`: what would the grant policies make of a machine and its applications? This file is
- * the command: it reads the options and the scenario, lab/study/run.c does the work.
+ * `sluice sim`: simulate a machine and its applications under the grant policies. This file reads
+ * the options and the scenario; lab/study/run.c does the work.
  */
 #include "lab/study/sim.h"
 
@@ -56,7 +56,7 @@ static int window_option(const char *text, enum sl_window_mode *out)
 	sl_consider(&guess, "paper");
 	if (guess.best)
 		return cli_unknown(SIM_CMD, "window mode", &guess);
-	return cli_usage(SIM_CMD, "unknown window mode '%s'; there are exact and paper.", text);
+	return cli_usage(SIM_CMD, "unknown window mode '%s'; write exact or paper.", text);
 }
 
 static int format_option(struct request *r, enum format format)
@@ -76,7 +76,8 @@ static int one_option(struct request *r, int opt)
 	switch (opt) {
 	case 'p':
 		if (r->n_policies == SIM_MAX_POLICIES)
-			return cli_usage(SIM_CMD, "--policy: %d are enough.", SIM_MAX_POLICIES);
+			return cli_usage(SIM_CMD, "--policy: at most %d can be given.",
+					 SIM_MAX_POLICIES);
 		r->policy[r->n_policies++] = optarg;
 		return CLI_OK;
 	case 'w':
@@ -103,8 +104,8 @@ static int one_option(struct request *r, int opt)
 	case OF_DEVICE:
 		return cli_usage(SIM_CMD, "--device is for --requests.");
 	case OF_WINDOW:
-		return cli_usage(SIM_CMD, "--window is for --requests; here there is "
-					  "--window-mode, and the window of the scenario.");
+		return cli_usage(SIM_CMD, "--window is for --requests; for phases use "
+					  "--window-mode and the window of the scenario.");
 	default:
 		return CLI_USAGE;
 	}
@@ -113,16 +114,17 @@ static int one_option(struct request *r, int opt)
 static int read_options(struct request *r, int argc, char **argv)
 {
 	const struct cli_option options[] = {
-		{ "Instead of phases, with a --help of their own", .key = CLI_HEADING },
+		{ "Other uses, each with its own --help", .key = CLI_HEADING },
 		{ "--requests", CLI_WORD, .help = "simulate single requests" },
 		{ "--generate", CLI_WORD, " KIND", .help = "write a scenario of this kind" },
 		{ "--import-darshan", CLI_WORD, " LOG...",
-		  .help = "write a scenario of logs of Darshan" },
+		  .help = "write a scenario from Darshan logs" },
 		{ "policy", 'p', "SPEC", .values = "<grant>",
 		  .help = "a grant policy, such as min-max,gamma=50; again for more. Default: "
 			  "those of the scenario, else all" },
 		{ "window-mode", 'w', "exact|paper", .values = "exact paper",
-		  .help = "I/O phases at the window's edges: count what moved inside, or pro rata "
+		  .help = "I/O phases at the edges of the window: count the bytes moved inside, or "
+			  "in proportion "
 			  "(exact)" },
 		{ "repeat", 'r', "N",
 		  .help = "number of runs with different seeds: means with 95 % confidence "
@@ -131,9 +133,10 @@ static int read_options(struct request *r, int argc, char **argv)
 		{ "jobs", 'J', "THREADS",
 		  .help = "number of runs at a time; default: one on each CPU" },
 		{ "detect-periods", 0, NULL, .flag = &r->study.detect,
-		  .help = "tell policies the periods that are detected meanwhile, not those of the "
+		  .help = "give policies the detected periods instead of those of the "
 			  "scenario" },
-		{ "per-app", 'a', NULL, .flag = &r->apps, .help = "print each application, too" },
+		{ "per-app", 'a', NULL, .flag = &r->apps,
+		  .help = "print each application as well" },
 		{ "html", 'H', "FILE", .text = &r->html, .values = "<file>",
 		  .help = "write a page with charts" },
 		{ "json", 'j', NULL, .help = "print JSON" },
@@ -149,8 +152,9 @@ static int read_options(struct request *r, int argc, char **argv)
 			 "sim --generate KIND [OPTION]...\n"
 			 "sim --import-darshan LOG... [OPTION]...",
 		.about = "Simulates applications that alternate computing and I/O on a machine, "
-			 "under each of several grant policies, and compares what becomes of them. "
-			 "Several scenarios are one: the machine of the first, with the jobs of "
+			 "under each of several grant policies, and compares the results. "
+			 "Several scenarios are combined: the machine of the first, with the jobs "
+			 "of "
 			 "all. '-': standard input.",
 		.more = "The policies: sluice policy list. The scenario: sluice-sim(1).",
 		.options = options,
@@ -166,7 +170,7 @@ static int read_options(struct request *r, int argc, char **argv)
 	if (opt)
 		return opt;
 	if (optind == argc)
-		return cli_usage(SIM_CMD, "which scenario?");
+		return cli_usage(SIM_CMD, "no scenario given.");
 	r->paths = argv + optind;
 	r->n_paths = argc - optind;
 	return CLI_OK;
@@ -204,7 +208,7 @@ static int study(struct request *r)
 	return CLI_OK;
 }
 
-/* Options that make another command of it. */
+/* Options that select another command. */
 static const struct {
 	const char *name;
 	int (*run)(int argc, char **argv);

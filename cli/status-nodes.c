@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The text of `sluice status` about the members of a layer, if there are several. */
+/* The lines of `sluice status` about the members of a layer, if there are several. */
 #include <string.h>
 
 #include "cli/status-text.h"
@@ -25,7 +25,7 @@ void status_members(FILE *f, const struct status *s)
 	if (!c->state)
 		return;
 	if (!sn_is(c->state, "up")) {
-		fprintf(f, "Control:  %s; grants have run out, and all else stays as it was\n",
+		fprintf(f, "Control:  %s; grants have expired, all other settings stay in force\n",
 			c->state);
 		return;
 	}
@@ -62,7 +62,8 @@ static void sn_dead(FILE *f, const char *who, const char *state, const char *log
 	else if (sn_is(state, "silent"))
 		fprintf(f,
 			"%s (pid %.0f) does not answer; its log is %s\n"
-			"  'kill -CONT %.0f' if it was stopped; 'kill -KILL %.0f' gives it up.\n",
+			" 'kill -CONT %.0f' resumes it if it was stopped; 'kill -KILL %.0f' ends "
+			"it.\n",
 			who, pid, log, pid, pid);
 }
 
@@ -103,7 +104,7 @@ void status_nodes(FILE *f, const char *name, const struct status *s)
 		status_trace(f, who, n->trace_state, n->trace_file, n->trace_error);
 	}
 	if (died && strcmp(name, LAYER_DEFAULT) != 0)
-		fprintf(f, "'sluice up --revive --name %s' brings back what died.\n", name);
+		fprintf(f, "'sluice up --revive --name %s' restarts them.\n", name);
 	else if (died)
-		fprintf(f, "'sluice up --revive' brings back what died.\n");
+		fprintf(f, "'sluice up --revive' restarts them.\n");
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of `sluice status`. 80 columns hold all that one needs to see who does what; columns
- * behind those are added while they fit, then names of jobs get the room that is left.
+ * The table of `sluice status`. The most important columns fit 80 characters. Further columns are
+ * added while they fit; then the names of jobs get the rest.
  */
 #include <stdbool.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 
 #define JOB_WIDTH 10
 
-/* The first ones and JOB_WIDTH are 80 together. */
+/* The first columns and JOB_WIDTH make 80 together. */
 static const struct status_column one_node[] = {
 	{ "CL", 4, STATUS_CLIENTS },	   { "NOW", 6, STATUS_NOW },
 	{ "AVG", 6, STATUS_AVERAGE },	   { "IOPS", 6, STATUS_IOPS },
@@ -55,7 +55,7 @@ static const struct status_column many_nodes[] = {
 
 static int tb_by_name(const void *a, const void *b)
 {
-	/* Numbers by their value: 9 before 10. */
+	/* Compare numbers by value: 9 before 10. */
 	return strverscmp((*(const struct status_job *const *)a)->job,
 			  (*(const struct status_job *const *)b)->job);
 }
@@ -117,7 +117,7 @@ static void tb_jobs(FILE *f, const struct status *s, const struct status_column 
 	free(sorted);
 }
 
-/* Limits on a job's operations, data calls, and bytes of one direction. */
+/* Print each job's limits on operations, data calls, and bytes of one direction. */
 static void tb_ops_limits(FILE *f, const struct status *s)
 {
 	const struct status_job **sorted = tb_sorted(s);
@@ -131,7 +131,7 @@ static void tb_ops_limits(FILE *f, const struct status *s)
 	free(sorted);
 }
 
-/* Prints the bytes that went past the scheduler, if any. */
+/* Print the bytes that bypassed the scheduler, if any. */
 static void tb_unscheduled(FILE *f, const struct status *s)
 {
 	char cell[CELL];
@@ -175,13 +175,13 @@ static void tb_capacity(FILE *f, const struct status *s)
 	fprintf(f, "\n          (%s)\n", status_known(s->capacity_auto_why));
 	if (s->capacity_auto_mounted_below)
 		fprintf(f,
-			"          Another file system is mounted at %s. Its I/O counts here, too: "
+			"          Another file system is mounted at %s. Its I/O counts here too: "
 			"give it "
 			"a layer of its own.\n",
 			s->capacity_auto_mounted_below);
 }
 
-/* Metadata operations, if there are some or they are limited. */
+/* Print metadata operations, if there are any or they are limited. */
 static void tb_ops_line(FILE *f, const struct status *s)
 {
 	char now[CELL], capacity[CELL];
@@ -231,11 +231,12 @@ static void tb_layer(FILE *f, const char *name, const char *listen, const struct
 	if (*listen)
 		fprintf(f, "TCP:      %s\n", listen);
 	if (!strcmp(mode, "observe"))
-		fprintf(f, "Mode:     observe: everything is measured, nothing is held\n");
+		fprintf(f, "Mode:     observe: calls are measured but not held\n");
 	else if (!strcmp(mode, "open"))
-		fprintf(f, "Mode:     open: everything passes until 'sluice close'\n");
+		fprintf(f, "Mode:     open: all requests pass until 'sluice close'\n");
 	if (s->config_error)
-		fprintf(f, "Config:   refused, the one before is in force: %s\n", s->config_error);
+		fprintf(f, "Config:   refused, the previous one stays in force: %s\n",
+			s->config_error);
 	fprintf(f, "Policies: admit=%s share=%s order=%s\n", status_known(s->policy_admit),
 		status_known(s->policy_share), status_known(s->policy_order));
 	tb_capacity(f, s);

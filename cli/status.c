@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `sluice status`: what the nodes of a layer say of themselves and of their jobs, once or again and
- * again. The text fits 80 columns, and tells more where the terminal is wider.
+ * `sluice status`: print the state of a layer's nodes and jobs, once or repeatedly. The text fits
+ * 80 columns, and has more columns on a wider terminal.
  */
 #include <errno.h>
 #include <signal.h>
@@ -49,7 +49,7 @@ static unsigned sa_columns(bool terminal)
 	return CLI_WIDTH;
 }
 
-/* The status of all nodes together, or of one. NULL: none answers. */
+/* The status of all nodes, merged, or of one node. NULL: none answers. */
 static struct status *sa_ask(const struct layer *l, bool merge)
 {
 	return merge ? status_of_layer(l, STATUS_WAIT_MS)
@@ -135,13 +135,15 @@ static int sa_all(bool json)
 	return CLI_OK;
 }
 
-/* ---- again and again ---- */
+/* ---- --watch ---- */
 
 #define LEAVE "\033[?7h\033[?25h\033[?1049l"
 static volatile sig_atomic_t drawn;
 
-/* A terminal that can be drawn upon: then another screen, so that what was there comes back. Lines
- * that are wider than it end at its edge, so that as many rows are used as are counted. */
+/*
+ * Use the terminal's alternate screen, if it has one, so that its contents return afterwards. Turn
+ * off line wrapping, so that each line takes one row.
+ */
 static void sa_enter(void)
 {
 	fputs("\033[?1049h\033[?25l\033[?7l", stdout);
@@ -156,7 +158,7 @@ static void sa_leave(void)
 	drawn = false;
 }
 
-/* Over what is there, line by line, as many as there is room for: nothing flickers or scrolls. */
+/* Overwrite the screen line by line, as many lines as fit, so that nothing flickers or scrolls. */
 static int sa_redraw(const struct layer *l, const struct status *s)
 {
 	char *text = NULL;
@@ -183,7 +185,10 @@ static int sa_redraw(const struct layer *l, const struct status *s)
 	return CLI_OK;
 }
 
-/* While nodes are asked, and nothing is half printed: a silent one holds nobody up. */
+/*
+ * Exit at once while nodes are being asked: no output is incomplete then, and a silent node cannot
+ * delay the exit.
+ */
 static void sa_end(int number)
 {
 	(void)number;
@@ -209,7 +214,7 @@ static void sa_signals(sigset_t *set, sigset_t *ends)
 	}
 }
 
-/* False: enough. A change of the window's size ends the wait early. */
+/* False: exit. A change of the window's size ends the wait early. */
 static bool sa_sleep(const sigset_t *set, int64_t ns, bool draw)
 {
 	const struct timespec ts = { .tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000 };
@@ -279,13 +284,13 @@ static int sa_choose_node(struct layer *l, const char *text)
 	if (!m[number].pid)
 		return cli_fail(cmd,
 				"I/O node %lu of layer '%s' has died; its log is %s/log%s. 'sluice "
-				"up --revive' brings it back.",
+				"up --revive' restarts it.",
 				number, l->name, l->dir, m[number].suffix);
 	memcpy(l->socket, m[number].socket, sizeof(l->socket));
 	return CLI_OK;
 }
 
-/* Prints the curves that the controller has learned. */
+/* Print the curves that the controller has learned. */
 static int sa_curves(struct layer *l)
 {
 	struct layer_member m[LAYER_MEMBERS];
@@ -297,7 +302,9 @@ static int sa_curves(struct layer *l)
 		return cli_layer(cmd, layer_not_up(l, true));
 	n = layer_members(l, m);
 	if (!m[n - 1].controller || !m[n - 1].pid)
-		return cli_fail(cmd, "layer '%s' has no controller, which would know.", l->name);
+		return cli_fail(cmd,
+				"layer '%s' has no controller; only a controller learns curves.",
+				l->name);
 	memcpy(l->socket, m[n - 1].socket, sizeof(l->socket));
 	status = cli_layer(cmd, layer_ask(l, "curves", &answer));
 	if (!status)
@@ -318,24 +325,26 @@ int cmd_status(int argc, char **argv)
 		{ "all", 'a', NULL, .flag = &all,
 		  .help = "a line for each layer of this user, instead of jobs" },
 		{ "curves", 0, NULL, .flag = &curves,
-		  .help = "what bandwidth jobs reached with how many I/O nodes, as CSV" },
+		  .help = "the bandwidth that jobs reached with each number of I/O nodes, as CSV" },
 		CLI_JSON(&json),
 		{ "watch", 'w', "[=SECONDS]", .flag = &watch, .text = &every,
-		  .help = "again every second, or every SECONDS, until interrupted" },
+		  .help = "repeat every second, or every SECONDS, until interrupted" },
 		{ 0 },
 	};
 	const struct cli_command command = {
 		.name = cmd,
 		.usage = "status [--name NAME] [--ionode N] [--json] [--watch [SECONDS]]\n"
 			 "status --all [--json]",
-		.about = "Shows a layer and its jobs: who uses how much, who waits, and what was "
+		.about = "Shows a layer and its jobs: how much each uses, which jobs wait, and "
+			 "what was "
 			 "promised.",
 		.more = "Columns: CL processes connected; NOW and AVG bytes/s in the last second "
 			"and from the job's begin to its end or now; IOPS requests/s; QUEUE "
 			"requests that wait; HELD time held by max; P50 and P99 time of a request; "
 			"SET of io-sets, by the period; % of all bandwidth now; MIN, MAX and WT "
 			"(weight) as set. Of a layer with several nodes: IONODES that serve the "
-			"job; PHASE I/O while it does some; GRANT its rate as the controller has "
+			"job; PHASE I/O during an I/O phase; GRANT the rate that the controller "
+			"has "
 			"it.\n\nManual: sluice-status(1).",
 		.options = options,
 		.arguments = -1,
@@ -354,11 +363,12 @@ int cmd_status(int argc, char **argv)
 		return cli_usage(cmd, "--watch: '%s' is not a time from 0.1 seconds to a day.",
 				 every);
 	if (all && (name || watch || ionode))
-		return cli_usage(cmd, "--all goes with neither --name nor --watch%s.",
+		return cli_usage(cmd, "--all cannot be combined with --name or --watch%s.",
 				 ionode ? " nor --ionode" : "");
 	if (curves && (all || json || watch || ionode))
-		return cli_usage(cmd,
-				 "--curves goes with --name alone: it prints CSV, of the layer.");
+		return cli_usage(
+			cmd,
+			"--curves can only be combined with --name; it prints CSV for the layer.");
 	if (all)
 		return sa_all(json);
 	if ((status = cli_layer(cmd, layer_choose(&l, name))))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `sluice train RUNS`: learns from a table of runs which order policy suits which situation, as a
- * tree that people and the daemon can read, and says how far to trust it (AGIOS, Boito et al. 2015,
- * sections 4 and 5). The learner is detect/c45.c.
+ * `sluice train RUNS`: learn from a table of runs which order policy suits which situation, as a
+ * decision tree that people and the daemon can read, and estimate its accuracy (AGIOS, Boito et al.
+ * 2015, sections 4 and 5). The learner is detect/c45.c.
  */
 #include "lab/train/train.h"
 
@@ -14,9 +14,11 @@
 #include "cli/cli.h"
 #include "lab/page.h"
 
-#define CMD	    TRAIN_CMD
-#define REPEATS	    10	  /* of cross-validation, for the verdict: one alone may be lucky */
-#define REPEAT_ROWS 20000 /* with more rows it is sure enough, and takes long enough */
+#define CMD TRAIN_CMD
+/* Repetitions of cross-validation; a single one may be accidentally good. */
+#define REPEATS 10
+/* With more rows one is accurate enough, and repetition would take too long. */
+#define REPEAT_ROWS 20000
 
 struct asked {
 	const char *tree, *attributes, *class_, *output, *folds, *seed, *train, *test;
@@ -77,7 +79,8 @@ static int read_numbers(struct asked *a, struct train *t)
 	if (a->tree && a->attributes)
 		return cli_usage(CMD, "--tree and --attributes exclude each other.");
 	if (a->test && !a->train)
-		return cli_usage(CMD, "--test needs --train: what else would it be kept from?");
+		return cli_usage(CMD, "--test needs --train: without it the test rows would be "
+				      "used for training.");
 	return CLI_OK;
 }
 
@@ -131,7 +134,7 @@ static int learn(struct train *t, struct train_tree *tree)
 	return CLI_OK;
 }
 
-/* Each device by a tree of the others, if the table tells devices apart. */
+/* Test each device with a tree learned from the others, if the table has a column for devices. */
 static int learn_devices(struct train *t)
 {
 	struct train_tree *tree = &t->tree[t->chosen];
@@ -153,7 +156,7 @@ static int learn_devices(struct train *t)
 	return rc ? out_of_memory() : CLI_OK;
 }
 
-/* Leaves choose by time if they are asked to, or if there are times of all classes. */
+/* Leaves choose by time if requested, or if the table has times of all classes. */
 static int read_leaves(struct train *t, const char *asked)
 {
 	const struct sl_decision_attribute *c = &t->t.column[t->class_];
@@ -178,7 +181,7 @@ static int some_to_choose(const struct train *t)
 	for (uint32_t i = 1; i < t->train.n; i++)
 		if ((uint32_t)sl_table_cell(&t->t, t->train.row[i], t->class_) != first)
 			return CLI_OK;
-	return cli_fail(CMD, "%s:%u: %s is '%s' in every row%s%s: there is nothing to choose from.",
+	return cli_fail(CMD, "%s:%u: %s is '%s' in every row%s%s: there is only one choice.",
 			t->path, t->t.line[t->train.row[0]], t->t.column[t->class_].name,
 			t->t.column[t->class_].value[first], t->train.where ? " with " : "",
 			t->train.where ? t->train.where : "");
@@ -204,7 +207,10 @@ static int put_tree(FILE *f, const void *what)
 	return 0;
 }
 
-/* The list that `sluice explore` keeps, with a row for each run: times stand below each other. */
+/*
+ * Whether the table is the list of `sluice explore`, with a row for each run: times are in one
+ * column.
+ */
 static bool is_list_of_runs(const struct sl_table *t)
 {
 	static const char *const columns[] = { "policy", "run", "seconds" };
@@ -305,15 +311,17 @@ int cmd_train(int argc, char **argv)
 		{ "test", 'E', "WHERE", .text = &a.test,
 		  .help = "test with these rows; needs --train" },
 		{ "leaves", 'l', "time|count", .text = &a.leaves,
-		  .help = "a leaf chooses what loses least time (default, if there are times), or "
-			  "what is best most often" },
+		  .help = "a leaf chooses the policy that loses least time (default, if there are "
+			  "times), or "
+			  "the one that is best most often" },
 		{ "confidence", 'C', "C", .text = &a.confidence,
 		  .help = "confidence of pruning, up to 0.5: less prunes more; default 0.25" },
 		{ "smallest", 'm', "N", .text = &a.smallest,
-		  .help = "rows that two branches of a test must have; default 2" },
+		  .help = "minimum of rows in each of two branches of a test; default 2" },
 		{ "unpruned", 'u', NULL, .flag = &a.unpruned, .help = "do not prune" },
 		{ "margin", 'g', "PERCENT", .text = &a.margin,
-		  .help = "without a column best: the simplest policy that takes so much more time "
+		  .help = "without a column best: choose the simplest policy that takes at most "
+			  "this much more time "
 			  "than the fastest; default 1" },
 		CLI_JSON(&a.json),
 		{ 0 },
@@ -322,9 +330,11 @@ int cmd_train(int argc, char **argv)
 		.name = CMD,
 		.usage = "train [OPTION]... RUNS.csv|RUNS.arff",
 		.about = "Learns from a table of runs which order policy suits which access "
-			 "pattern and device: a decision tree, by C4.5. Prints it, how often it is "
-			 "wrong, and how it compares with always using one policy, in rows that it "
-			 "has not seen, too.",
+			 "pattern and device: a decision tree, by C4.5. Prints the tree, how often "
+			 "it is "
+			 "wrong, and how it compares with always using one policy, also on rows "
+			 "that it "
+			 "has not seen.",
 		.more = "The table: sluice-train(1).",
 		.options = options,
 		.takes = "file",

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `sluice up --hosts LIST`: a layer on several machines, without an administrator. This machine has the controller and a
- * node. On each other one a launcher (srun, ssh) runs `sluice up --join`, which starts a node there, and stays:
+ * `sluice up --hosts LIST`: a layer on several machines, without an administrator. This machine has
+ * the controller and a node. On each other machine a launcher (srun, ssh) runs `sluice up --join`,
+ * which starts a node there and keeps running:
  *
  *	up --hosts n[1-3] ──┬─ controller, node 0            file `hosts` in the layer's directory
  *	                    ├─ srun … up --join n2@n1:4400 ── node n2
  *	                    ├─ srun … up --join n3@n1:4400 ── node n3
  *	                    └─ the keeper: holds their stdin open while `hosts` is there
  *
- * The first line of that stdin is the secret of the controller, so it is in no command line and on no other file system. Its
- * end stops the nodes: 'sluice down' removes `hosts`, and the keeper ends. So it is whatever the launcher is, and
- * also if it is killed.
+ * The first line of that stdin is the secret of the controller, so it appears in no command line
+ * and no other file system. The end of stdin stops the nodes: 'sluice down' removes `hosts`, and
+ * the keeper exits. This works with any launcher, and also if the launcher is killed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -30,11 +31,11 @@
 
 static const char cmd[] = "up";
 
-#define READY_MS INT64_C(60000) /* a batch system may take its time to start a step */
+#define READY_MS INT64_C(60000) /* a batch system may be slow to start a step */
 #define WORDS	 128
 #define LINES	 5
 
-/* What is run for one machine. */
+/* The command line for one machine. */
 struct uh_words {
 	const char *word[WORDS];
 	unsigned count;
@@ -70,18 +71,18 @@ int up_hosts_check(struct up *u, const char *list)
 	int rc = sl_hosts_parse(&u->hosts, list);
 
 	if (rc == -EEXIST)
-		return cli_usage(cmd, "--hosts: a machine is there twice in '%s'.", list);
+		return cli_usage(cmd, "--hosts: '%s' names a machine twice.", list);
 	if (rc == -E2BIG)
 		return cli_usage(cmd, "--hosts: more than %d machines, or a name that is too long.",
 				 SL_HOSTS_MAX);
 	if (rc)
-		return cli_usage(cmd, "--hosts: '%s' was not understood; write n1,n2,n3 or n[1-3].",
+		return cli_usage(cmd, "--hosts: cannot parse '%s'; write n1,n2,n3 or n[1-3].",
 				 list);
 	while (u->here < u->hosts.count && !uh_is_here(u->hosts.name[u->here]))
 		u->here++;
 	if (u->here == u->hosts.count)
 		return cli_usage(cmd,
-				 "--hosts: this machine is none of '%s'; the command has to be "
+				 "--hosts: this machine is not in '%s'; the command has to be "
 				 "run on one of them.",
 				 list);
 	u->machines = (unsigned)u->hosts.count;
@@ -112,7 +113,10 @@ static const char *uh_launcher(struct uh_words *w, const struct up *u, const cha
 	return w->word[0];
 }
 
-/* What nodes are told: options that were given, and the words of the file, which is read there, too. */
+/*
+ * The options for the nodes: those that were given, and the path of the file, which is read there
+ * too.
+ */
 static void uh_options(struct uh_words *w, const struct up *u)
 {
 	static const struct {
@@ -172,21 +176,22 @@ static int uh_command(struct uh_words *w, const struct up *u, const char *host, 
 	uh_add(w, w->nodes);
 	uh_options(w, u);
 	uh_add(w, u->root);
-	/* A shell at the other end takes them apart again. */
+	/* The remote shell splits them again. */
 	for (unsigned i = 0; shell && i < w->count; i++)
 		if (w->word[i][strspn(w->word[i],
 				      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 				      "0123456789_@%+=:,./-")])
-			return cli_usage(cmd,
-					 "--hosts: '%s' cannot be handed to a shell on another "
-					 "machine; use letters, digits and _@%%+=:,./- alone.",
-					 w->word[i]);
+			return cli_usage(
+				cmd,
+				"--hosts: '%s' cannot be passed through the shell of another "
+				"machine; use only letters, digits and _@%%+=:,./-.",
+				w->word[i]);
 	return CLI_OK;
 }
 
 /* ---- starting them ---- */
 
-/* Where the controller is reached: as --listen says, else by the name of this machine in the list. */
+/* The address of the controller: as in --listen, else by the name of this machine in the list. */
 static int uh_address(const struct up *u, char *out, size_t size)
 {
 	const char *listen = u->value[CONFIG_LISTEN], *colon = listen ? strrchr(listen, ':') : NULL;
@@ -206,8 +211,7 @@ static int uh_address(const struct up *u, char *out, size_t size)
 	if (f)
 		fclose(f);
 	if (!port)
-		return cli_fail(cmd, "%s does not say which port is used; choose --log-level info.",
-				path);
+		return cli_fail(cmd, "%s does not contain the port; use --log-level info.", path);
 	if (colon > listen)
 		snprintf(out, size, "%.*s:%u", (int)(colon - listen), listen, port);
 	else
@@ -241,7 +245,10 @@ static pid_t uh_run(const struct uh_words *w, int log, int *to)
 	return pid;
 }
 
-/* Holds what the launchers read from, until the layer is taken down. False: no process can be started. */
+/*
+ * Start the keeper, which holds the launchers' stdin open until the layer goes down. False: cannot
+ * start a process.
+ */
 static bool uh_keep(const int *to, size_t count, int hosts)
 {
 	struct stat st;
@@ -294,7 +301,7 @@ static int uh_failed(const struct up *u, int log, const char *what, const char *
 			u->layer.dir, at);
 }
 
-/* Until the controller has heard of all. */
+/* Wait until all nodes have connected to the controller. */
 static int uh_wait(const struct up *u, pid_t *pid, int log)
 {
 	int64_t end = sl_clock_ms() + READY_MS;
@@ -307,7 +314,8 @@ static int uh_wait(const struct up *u, pid_t *pid, int log)
 						 u->hosts.name[i]);
 			}
 		if (sl_clock_ms() > end)
-			return uh_failed(u, log, "not all nodes have come within a minute", "");
+			return uh_failed(u, log, "not all nodes have connected within a minute",
+					 "");
 		usleep(50000);
 	}
 	return CLI_OK;
@@ -408,7 +416,7 @@ int up_join_secret(struct up *u)
 	char line[128];
 
 	if (!fgets(line, sizeof(line), stdin))
-		return cli_fail(cmd, "--join reads the secret of the controller from stdin, and "
+		return cli_fail(cmd, "--join reads the secret of the controller from stdin, but "
 				     "there is none.");
 	if (layer_write(&u->layer, "secret", line))
 		return cli_fail(cmd, "cannot write into %s.", u->layer.dir);
@@ -439,7 +447,10 @@ int up_join_stay(const struct up *u)
 		sigaddset(&told, signals[i]);
 	}
 	fflush(stdout);
-	/* They come while it sleeps, and not between the look at uh_told and that. */
+	/*
+	 * Block the signals except during the sleep, so that none arrives between the check of
+	 * uh_told and the sleep.
+	 */
 	sigprocmask(SIG_BLOCK, &told, &before);
 	while (!uh_told && n > 0)
 		if (ppoll(&in, 1, NULL, &before) > 0)

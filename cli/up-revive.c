@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `sluice up --revive`: start again what has died of a layer, with the options that it had.
+ * `sluice up --revive`: restart the dead members of a layer, with their options.
  *
- * What has been changed since (policies, the capacity, jobs) a node that comes back learns from one
- * that lives. If there is none, it is told the policies and the capacity that were kept; `sluice
- * set` keeps no capacity that is less than what jobs have been promised. What was changed of jobs
- * is lost. The controller has to learn nothing: the nodes tell it. The dashboard,
- * which asks the others, comes last.
+ * A restarted node gets the changes since its start (policies, the capacity, jobs) from a node that
+ * lives. If none lives, it gets the stored policies and capacity, and changes of jobs are lost;
+ * `sluice set` stores no capacity below the guarantees of the jobs. The controller gets its state
+ * from the nodes. The dashboard, which queries the others, is restarted last.
  *
- * A node that listened at any port that was free comes back at the one it had got, since programs
- * on other machines look for it there; if somebody else has it by now, at another, which is said.
+ * A node that listened at any free port is restarted at the port that it had, because programs on
+ * other machines look for it there. If another program uses that port now, it gets another one, and
+ * a warning is printed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -33,7 +33,10 @@ static const char cmd[] = "up";
 
 #define LOCK_MS 1000
 
-/* A refusal is no error here: the node is up with less, and the next `sluice set` shows it. */
+/*
+ * A refusal is not an error here: the node is up without that setting, and the next `sluice set`
+ * shows it.
+ */
 static void re_tell(const struct layer_member *m, const char *line)
 {
 	char *answer = NULL;
@@ -75,7 +78,7 @@ static void re_job(const struct layer_member *m, const struct status_job *job)
 	re_tell(m, line);
 }
 
-/* As the node or controller that lives has it. */
+/* Copy the settings of the node or controller that lives. */
 static void re_copy(const struct layer_member *m, const struct layer_member *from)
 {
 	struct status *s = status_of_socket(from->socket, STATUS_PATIENT_MS);
@@ -124,7 +127,7 @@ static void re_jobs(const struct layer *l, const struct layer_member *m)
 		fclose(f);
 }
 
-/* The changes made by `sluice set --capacity` and `sluice policy set`. */
+/* Apply the stored changes of `sluice set --capacity` and `sluice policy set`. */
 static void re_changes(const struct layer *l, const struct layer_member *m)
 {
 	char line[4096], *answer;
@@ -133,15 +136,15 @@ static void re_changes(const struct layer *l, const struct layer_member *m)
 	for (unsigned i = 0; (rc = layer_kept_change(l, i, line, sizeof(line))) != -ERANGE; i++) {
 		answer = NULL;
 		if (!rc && (rc = sl_client_control(m->socket, line, &answer)))
-			cli_warn(cmd, "'%s', which was in force, cannot be set again: %s.", line,
+			cli_warn(cmd, "cannot restore the setting '%s': %s.", line,
 				 answer && *answer ? answer : strerror(-rc));
 		free(answer);
 	}
 }
 
 /*
- * If there is more capacity than at the start, it has that from the first moment: programs that
- * wait for it come with a min that was promised out of it.
+ * If the capacity was raised since the start, the node has it from the beginning: waiting programs
+ * will reconnect with a min that was promised out of it.
  */
 static void re_raise(const struct layer *l, const struct layer_member *m)
 {
@@ -162,8 +165,8 @@ static void re_raise(const struct layer *l, const struct layer_member *m)
 }
 
 /*
- * The word behind --listen, or NULL. A node that was killed has its port a little longer than the
- * lock: wait for that. *moved: it was any that was free, and somebody else has it now.
+ * The argument of --listen, or NULL. A node that was killed keeps its port a little longer than the
+ * lock: wait for it. *moved: the port was any free one, and another program has it now.
  */
 static const char **re_listen(const struct layer *l, const char **args, char where[300],
 			      bool *moved)
@@ -187,7 +190,7 @@ static const char **re_listen(const struct layer *l, const char **args, char whe
 	return word;
 }
 
-/* It is there: let the record say where, and that any port will do if any did. */
+/* The node listens: store its address, and whether any port is allowed. */
 static int re_listens(struct layer *l, const struct layer_member *m, const char *asked,
 		      const char *had, bool moved)
 {
@@ -200,8 +203,8 @@ static int re_listens(struct layer *l, const struct layer_member *m, const char 
 	if ((status = cli_layer(cmd, layer_note_address(l, asked))) || layer_address(l, at))
 		return status;
 	cli_warn(cmd,
-		 "%s is taken by another program; the layer is now reached at %s. Programs that "
-		 "wait for it at the old address do not find it.",
+		 "%s is used by another program; the layer now listens at %s. Programs that "
+		 "wait for it at the old address will not find it.",
 		 had, at);
 	return CLI_OK;
 }
@@ -277,7 +280,7 @@ static int re_all(struct layer *l)
 	}
 	dashboard = dashboard_died(l);
 	if (!dead && !dashboard)
-		printf("Nothing of layer '%s' has died.\n", l->name);
+		printf("No member of layer '%s' has died.\n", l->name);
 	for (size_t k = 0, nodes = layer_nodes(m, n); k < n; k++) { /* controllers first */
 		size_t i = k < n - nodes ? n - 1 - k : k - (n - nodes);
 
@@ -307,11 +310,11 @@ int up_revive(const char *name)
 		return status;
 	if (layer_state(&l) == LAYER_DOWN)
 		return cli_layer(cmd, layer_not_up(&l, true));
-	/* One at a time; not the lock, which the living have. */
+	/* One revival at a time. This cannot use the lock, which the living members hold. */
 	turn = open(l.dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	ours = turn >= 0 && flock(turn, LOCK_EX | LOCK_NB) == 0;
 	rc = ours ? layer_lock(&l, false) : -EWOULDBLOCK;
-	/* One that was killed has the lock for a moment, and is nobody to join. */
+	/* A member that was killed holds the lock for a moment, and cannot be joined. */
 	for (int ms = 0; ours && rc == -EWOULDBLOCK && !layer_pid(&l) && ms < LOCK_MS; ms += 20) {
 		usleep(20000);
 		rc = layer_lock(&l, false);
@@ -320,7 +323,7 @@ int up_revive(const char *name)
 		rc = layer_lock_open(&l);
 	if (rc == -EWOULDBLOCK)
 		status = cli_fail(cmd,
-				  "layer '%s' is just being started or stopped by another command. "
+				  "another command is starting or stopping layer '%s'; "
 				  "Try again.",
 				  l.name);
 	else if (rc == -EACCES && l.system)

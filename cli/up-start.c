@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Starting the members of a layer: the controller, if there is to be one, then all nodes at once.
+ * Start the members of a layer: the controller, if it has one, then all nodes at once.
  *
- * The capacity is the layer's: each of N nodes gets an N-th of it, and the controller knows the
- * whole as the sum of what they report. A device model, however, is what each node has behind it.
+ * The capacity is that of the layer: each of N nodes gets an N-th of it, and the controller
+ * computes the whole as the sum of the nodes' reports. A device model, however, applies to each
+ * node.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -26,7 +27,7 @@ static const char cmd[] = "up";
 #define ARGS_MAX  80
 #define SETTLE_MS 2000
 
-/* A command line in the making, and words of it that exist nowhere else. */
+/* A command line being built, and storage for its words. */
 struct us_args {
 	const char *word[ARGS_MAX];
 	unsigned n;
@@ -74,7 +75,7 @@ static void us_controller(const struct up *u, const char *daemon, const struct l
 		us_add(a, "--direct", NULL);
 }
 
-/* Two that know each other: the first leads, as long as it lives. */
+/* Two controllers that know each other: the first is active while it lives. */
 static void us_pair(struct us_args *a, const struct layer_member *other, bool standby)
 {
 	us_add(a, "--peer", other->socket);
@@ -82,7 +83,7 @@ static void us_pair(struct us_args *a, const struct layer_member *other, bool st
 		us_add(a, "--standby", NULL);
 }
 
-/* All CPUs have a worker, and no more than that if nobody asked for it. */
+/* The default: at most one worker for each CPU over all nodes. */
 static unsigned us_workers(unsigned ionodes)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN), each = (cpus + ionodes - 1) / ionodes;
@@ -122,7 +123,7 @@ static void us_node(const struct up *u, const char *daemon, const struct layer_m
 		snprintf(a->workers, sizeof(a->workers), "%u", us_workers(u->ionodes));
 		us_add(a, "--workers", a->workers);
 	}
-	/* Programs on other machines know one address: that of the first. */
+	/* Programs on other machines know one address, that of the first node. */
 	if (u->value[CONFIG_LISTEN] && !m->suffix[0] && !u->machines) {
 		us_add(a, "--listen", u->value[CONFIG_LISTEN]);
 		us_add(a, "--secret-file", u->value[CONFIG_SECRET_FILE]);
@@ -205,7 +206,9 @@ void up_settle(const struct layer *l)
 	}
 }
 
-/* Started and ready; `started` counts those that are to be stopped if anything fails. */
+/*
+ * Start all members and wait until they are ready; `started` counts those to stop after a failure.
+ */
 static int us_members(struct up *u, const char *daemon, struct layer_start *s, size_t *started)
 {
 	struct layer *l = &u->layer;
@@ -261,7 +264,7 @@ int up_start(struct up *u, const char *daemon)
 	size_t started = 0;
 	int status;
 
-	layer_clean(&u->layer, false); /* what members that died have left */
+	layer_clean(&u->layer, false); /* remains of dead members */
 	dashboard_forget(&u->layer);
 	snprintf(text, sizeof(text), "%s\n", u->root);
 	layer_write(&u->layer, "root", text);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `sluice up`: start a layer in the background, and return when it serves. See up.h. */
+/* `sluice up`: start a layer in the background, and return when it is ready. See up.h. */
 #include <errno.h>
 #include <pwd.h>
 #include <stdio.h>
@@ -22,12 +22,12 @@ static const char cmd[] = "up";
 /* Each key of a layer that is an option has its number. */
 enum { O_KEY = 256, O_POLICY = O_KEY + CONFIG_KEYS, O_HOSTS, O_JOIN };
 
-/* ---- what was asked for ---- */
+/* ---- options ---- */
 
 static int up_no_path(char *whole, const char *stage)
 {
 	free(whole);
-	return cli_usage(cmd, "%s: give the tree by its whole path, from /.", stage);
+	return cli_usage(cmd, "%s: give the absolute path of the tree.", stage);
 }
 
 static int up_policy(struct up *u, char *word)
@@ -66,7 +66,7 @@ static int up_absolute(const char *file, char out[PATH_MAX], const char **value)
 	else if (getcwd(cwd, sizeof(cwd)))
 		n = snprintf(out, PATH_MAX, "%s/%s", cwd, file);
 	if (n < 0 || n >= PATH_MAX)
-		return cli_fail(cmd, "cannot make sense of the path %s.", file);
+		return cli_fail(cmd, "cannot resolve the path %s.", file);
 	*value = out;
 	return CLI_OK;
 }
@@ -90,22 +90,24 @@ static int up_options(struct up *u, int argc, char **argv)
 {
 	const struct cli_option options[] = {
 		{ "name", O_KEY + CONFIG_NAME, "NAME", .values = "<layer>",
-		  .help = "name of the layer, if there is to be more than one" },
+		  .help = "name of the layer, needed for a second one" },
 		{ "capacity", O_KEY + CONFIG_CAPACITY, "RATE",
-		  .help = "bandwidth to draw from the file system, as 500MB/s; needed for "
-			  "guarantees; auto: it is measured" },
+		  .help = "bandwidth to use of the file system, like 500MB/s; needed for "
+			  "guarantees; auto: measured" },
 		{ "capacity-ops", O_KEY + CONFIG_CAPACITY_OPS, "N",
-		  .help = "metadata operations per second for all jobs, as 20k; auto: hold jobs "
+		  .help = "metadata operations per second for all jobs, like 20k; auto: hold jobs "
 			  "that slow down others'" },
 		{ "charge", O_KEY + CONFIG_CHARGE, "wire|calls", .values = "wire calls",
-		  .help = "charge what leaves the page cache, or each byte of each call (wire)" },
+		  .help = "charge only bytes that reach the file system, or each byte of each call "
+			  "(wire)" },
 		{ "dirty", O_KEY + CONFIG_DIRTY, "SIZE",
-		  .help = "what a job may write before it waits for its write-back; 0: charged at "
+		  .help = "bytes that a job may write before it waits for write-back; 0: charged "
+			  "at "
 			  "the call (half a second's)" },
 		{ "observe", O_KEY + CONFIG_MODE, NULL,
 		  .help = "measure everything, hold nothing" },
 		{ "intercept", O_KEY + CONFIG_INTERCEPT, "auto|strict", .values = "auto strict",
-		  .help = "strict: 'sluice run' puts a strict gate before all programs (auto: what "
+		  .help = "strict: 'sluice run' starts all programs behind a strict gate (auto: as "
 			  "its own --intercept says)" },
 		{ "policy", O_POLICY, "STAGE=SPEC", .values = "<spec>",
 		  .help = "policy of a stage, as share=io-sets or order=aioli,wait_us=500; may be "
@@ -120,7 +122,7 @@ static int up_options(struct up *u, int argc, char **argv)
 		{ "secret-file", O_KEY + CONFIG_SECRET_FILE, "FILE", .values = "<file>",
 		  .help = "their secret; without this option a secret is made" },
 		{ "device-model", O_KEY + CONFIG_DEVICE_MODEL, "MODEL",
-		  .help = "behave like hdd, raid, ssd: for experiments" },
+		  .help = "imitate a device (hdd, raid, ssd), for experiments" },
 		{ "ask-always", O_KEY + CONFIG_ASK_ALWAYS, NULL,
 		  .help = "schedule each call, also of jobs without limits" },
 		{ "trace", O_KEY + CONFIG_TRACE, "FILE", .values = "<file>",
@@ -128,20 +130,22 @@ static int up_options(struct up *u, int argc, char **argv)
 		{ "log-level", O_KEY + CONFIG_LOG_LEVEL, "LEVEL", .values = "error warn info debug",
 		  .help = "error, warn, info or debug" },
 		{ "dashboard", 0, "[=PORT]", .flag = &u->dashboard, .text = &u->dashboard_port,
-		  .help = "start its dashboard, too: see sluice-dashboard(1)" },
+		  .help = "start its dashboard too: see sluice-dashboard(1)" },
 		{ "revive", 0, NULL, .flag = &u->revive,
-		  .help = "restart the parts of a layer that have died, as they were" },
+		  .help = "restart the members of a layer that have died, with their settings" },
 		{ "config", 0, "FILE", .text = &u->config_file, .values = "<file>",
 		  .help = "read these from a file, see sluice.yaml(5); what is on the command line "
 			  "wins" },
 		{ "For all users of the machine, by root", .key = CLI_HEADING },
 		{ "system", 0, NULL, .flag = &u->system,
-		  .help = "a layer for all users; each has jobs, limits and segments of their "
+		  .help = "a layer for all users; each user has separate jobs, limits and segments "
+			  "of their "
 			  "own" },
 		{ "account", 0, "NAME", .text = &u->account,
 		  .help = "account that its node runs as (sluice)" },
 		{ "admins", 0, "LIST", .text = &u->admins,
-		  .help = "who may change everything, beside root: users and @groups, by commas" },
+		  .help = "users and @groups that may change everything, like root; separated by "
+			  "commas" },
 		{ "limits", 0, "LIST", .text = &u->limits,
 		  .help = "of each user: jobs=64,connections=256,weight=1, requests=2000 (a "
 			  "second)" },
@@ -150,21 +154,22 @@ static int up_options(struct up *u, int argc, char **argv)
 		  .help = "one node on each, as n1,n2 or n[1-4]; this machine is one of them, and "
 			  "has the controller" },
 		{ "launch", 0, "COMMAND", .text = &u->launch,
-		  .help = "'COMMAND HOST ...' runs a program there (srun in a job of Slurm, else "
+		  .help = "'COMMAND HOST ...' runs a program there (srun in a Slurm job, else "
 			  "ssh)" },
 		{ "join", O_JOIN, "NAME@HOST:PORT", .help = NULL }, /* what --hosts starts there */
-		{ "For the controller, which there is too if allocate or grant is given",
+		{ "For the controller, which also runs if allocate or grant is given",
 		  .key = CLI_HEADING },
 		{ "gap", O_KEY + CONFIG_GAP, "TIME",
 		  .help = "time without I/O that ends an I/O phase of a job (1s)" },
 		{ "curves", O_KEY + CONFIG_CURVES, "FILE", .values = "<file>",
-		  .help = "keep what bandwidth jobs reach with how many nodes, and allocate by "
+		  .help = "store the bandwidth that jobs reach with each number of nodes, and "
+			  "allocate by "
 			  "it" },
 		{ "per-proc-bandwidth", O_KEY + CONFIG_PER_PROC, "RATE",
 		  .help = "bandwidth that one process of a job can use (all)" },
 		{ "controller-loss", O_KEY + CONFIG_CONTROLLER_LOSS, "grow|divide",
 		  .values = "grow divide",
-		  .help = "without a controller, nodes grow to the capacity of the layer, or "
+		  .help = "if the controller is lost, nodes grow to the capacity of the layer, or "
 			  "divide it equally (grow)" },
 		{ "standby", O_KEY + CONFIG_STANDBY, NULL,
 		  .help = "a second controller, which takes over if the first dies or is stopped" },
@@ -208,7 +213,7 @@ static int up_options(struct up *u, int argc, char **argv)
 	return CLI_OK;
 }
 
-/* The jobs of the file must fit together, and into the capacity: tried on a scheduler. */
+/* The jobs of the file must fit together and into the capacity: try them on a scheduler. */
 static int up_check_jobs(const struct up *u)
 {
 	struct sl_config config = { .limits = { .jobs = CONFIG_JOBS, .files = 1, .requests = 1 } };
@@ -219,7 +224,7 @@ static int up_check_jobs(const struct up *u)
 	if (!u->config.jobs_count)
 		return CLI_OK;
 	if (u->value[CONFIG_CAPACITY] && check_auto(u->value[CONFIG_CAPACITY]))
-		config.capacity_bps = SL_MAX_RATE; /* every min is taken */
+		config.capacity_bps = SL_MAX_RATE; /* accepts every min */
 	else if (u->value[CONFIG_CAPACITY])
 		sl_parse_rate(u->value[CONFIG_CAPACITY], &config.capacity_bps);
 	if (sl_sched_create(&s, &config, 0, err, sizeof(err)))
@@ -247,11 +252,11 @@ static int up_root(struct up *u)
 	struct stat st;
 
 	if (!dir)
-		return cli_usage(cmd, "which directory? Give it, or 'directory:' in the file of "
+		return cli_usage(cmd, "no directory: give it, or 'directory:' in the file of "
 				      "--config.");
 	if (!realpath(dir, u->root) || stat(u->root, &st))
 		return cli_fail(cmd, "cannot use %s: %s.%s", dir, strerror(errno),
-				errno == ENOENT ? " 'mkdir' makes it." : "");
+				errno == ENOENT ? " Create it with 'mkdir'." : "");
 	if (!S_ISDIR(st.st_mode))
 		return cli_fail(cmd, "%s is not a directory.", dir);
 	if (access(u->root, R_OK | X_OK))
@@ -262,7 +267,7 @@ static int up_root(struct up *u)
 	return CLI_OK;
 }
 
-/* How many nodes, and whether there is anything for a controller to do. */
+/* The number of nodes, and whether a controller is needed. */
 static void up_shape(struct up *u)
 {
 	static const int keys[] = { CONFIG_IONODES, CONFIG_GAP,		  CONFIG_PER_PROC,
@@ -276,7 +281,7 @@ static void up_shape(struct up *u)
 		u->controller |= u->value[keys[i]] != NULL;
 	for (int i = CONFIG_NODE_STAGES; i < CONFIG_STAGES; i++)
 		u->controller |= u->policy[i] != NULL;
-	if (u->join) { /* as one of so many machines; the rest is for the first of them */
+	if (u->join) { /* one of several machines; the first one does the rest */
 		u->machines = u->ionodes;
 		u->ionodes = 1;
 	}
@@ -298,7 +303,7 @@ static int up_check_hosts(const struct up *u)
 	return CLI_OK;
 }
 
-/* With --revive all is as it was. */
+/* --revive restores all settings. */
 static int up_again(const struct up *u)
 {
 	bool other = u->config_file || u->dashboard;
@@ -308,8 +313,10 @@ static int up_again(const struct up *u)
 	for (int i = 0; i < CONFIG_STAGES; i++)
 		other |= u->policy[i] != NULL;
 	if (other)
-		return cli_usage(cmd, "--revive goes with --name alone: what has died is started "
-				      "again as it was.");
+		return cli_usage(
+			cmd,
+			"--revive can only be combined with --name: dead members are restarted "
+			"with their settings.");
 	return up_revive(u->value[CONFIG_NAME]);
 }
 
@@ -318,7 +325,7 @@ bool up_observes(const struct up *u)
 	return u->value[CONFIG_MODE] && !strcmp(u->value[CONFIG_MODE], "observe");
 }
 
-/* These see each call, and hold it until they have. */
+/* These options hold every call. */
 static int up_check_observe(const struct up *u)
 {
 	const char *other = u->value[CONFIG_DEVICE_MODEL]	       ? "a device model"
@@ -331,7 +338,7 @@ static int up_check_observe(const struct up *u)
 	return cli_usage(cmd, "observe mode does not go with %s, which holds calls.", other);
 }
 
-/* Nodes read the file by themselves, also later: a pipe can be read once. */
+/* Nodes read the file themselves, also later, so it must not be a pipe. */
 static int up_config_path(struct up *u)
 {
 	struct stat st;
@@ -372,13 +379,13 @@ static int up_settings(struct up *u)
 	up_shape(u);
 	if (u->system && (u->controller || u->value[CONFIG_LISTEN]))
 		return cli_usage(cmd, "a layer for all users has one node on each machine, which "
-				      "gives turns only.");
+				      "supports only turns.");
 	if (!u->system && (u->account || u->admins || u->limits))
 		return cli_usage(cmd, "--account, --admins and --limits are for --system.");
 	if ((status = up_check_hosts(u)))
 		return status;
 	if (*secret && !u->value[CONFIG_LISTEN])
-		return cli_usage(cmd, "a secret is for --listen; there is none.");
+		return cli_usage(cmd, "a secret needs --listen.");
 	if ((status = up_check_observe(u)) || (status = up_root(u)) ||
 	    (*trace && (status = up_absolute(*trace, u->trace, trace))) ||
 	    (*secret && (status = up_absolute(*secret, u->secret, secret))) ||
@@ -399,13 +406,13 @@ static int up_already(struct up *u)
 		snprintf(option, sizeof(option), " --name %s", l->name);
 	if (!pid || layer_root(l, root))
 		return cli_fail(cmd,
-				"layer '%s' is just being started or stopped by another "
-				"command. Try again.",
+				"another command is starting or stopping layer '%s'; "
+				"try again.",
 				l->name);
 	if (layer_dead(l, dead, sizeof(dead)))
 		return cli_fail(cmd,
-				"layer '%s' is up for %s, but there died: %s. 'sluice up%s "
-				"--revive' brings it back.",
+				"layer '%s' is up for %s, but these have died: %s. 'sluice up%s "
+				"--revive' restarts them.",
 				l->name, root, dead, option);
 	if (!strcmp(root, u->root))
 		return cli_fail(cmd, "layer '%s' is up already, for %s (pid %d).", l->name, root,
@@ -439,7 +446,7 @@ static void up_warn_rates(const struct up *u)
 	}
 }
 
-/* Each layer has a capacity of its own, and none knows of the others' jobs. */
+/* Each layer has its own capacity and does not know the jobs of other layers. */
 static void up_warn(const struct up *u)
 {
 	size_t length = strlen(u->root), count, other;
@@ -463,14 +470,14 @@ static void up_warn(const struct up *u)
 			continue;
 		if (!strcmp(s->root, u->root))
 			cli_warn(cmd,
-				 "layer '%s' serves the same directory. Both draw their full "
-				 "capacity from it, and do not know of each other's jobs.",
+				 "layer '%s' serves the same directory. Both use their full "
+				 "capacity, and do not know each other's jobs.",
 				 s->layer.name);
 		else if ((!strncmp(s->root, u->root, length) && s->root[length] == '/') ||
 			 (!strncmp(s->root, u->root, other) && u->root[other] == '/'))
 			cli_warn(cmd,
-				 "layer '%s' serves %s. If that is the same file system, both draw "
-				 "their full capacity from it.",
+				 "layer '%s' serves %s. If that is the same file system, both use "
+				 "their full capacity of it.",
 				 s->layer.name, s->root);
 	}
 	free(all);
@@ -484,7 +491,7 @@ static void up_say_address(const struct layer *l, const char *secret_file)
 		return;
 	printf("Programs on other machines where this directory is mounted use it by\n"
 	       "  sluice run --connect %s --secret-file FILE -- COMMAND\n"
-	       "FILE being a copy, with mode 0600, of %s\n",
+	       "where FILE is a copy, with mode 0600, of %s\n",
 	       at, secret_file);
 }
 
@@ -506,10 +513,10 @@ static void up_say(const struct up *u)
 	if (u->value[CONFIG_CAPACITY] && check_auto(u->value[CONFIG_CAPACITY]))
 		snprintf(limit, sizeof(limit), ", its capacity is found");
 	if (up_observes(u))
-		snprintf(limit, sizeof(limit), ", observing: nothing is held");
+		snprintf(limit, sizeof(limit), ", observing: no call is held");
 	printf("Layer '%s' is up for %s%s%s\n"
 	       "  sluice run%s -- COMMAND    runs a program through it\n"
-	       "  sluice status%s            shows who does what\n"
+	       " sluice status%s            shows jobs and their bandwidth\n"
 	       "  sluice down%s              stops it\n",
 	       u->layer.name, u->root, nodes, limit, option, option, option);
 	if (u->value[CONFIG_LISTEN] && !u->machines)
@@ -517,8 +524,7 @@ static void up_say(const struct up *u)
 }
 
 /*
- * A node that was killed keeps the lock for a moment, when there is nobody left to ask: wait until
- * the kernel is done with it.
+ * A node that was killed keeps the lock for a moment: wait until the kernel has released it.
  */
 static int up_lock(struct up *u)
 {
@@ -531,7 +537,7 @@ static int up_lock(struct up *u)
 	return rc;
 }
 
-/* The layer is up, whatever comes of it; but not all is there that was asked for. */
+/* The layer stays up if this fails, but the command then reports a failure. */
 static int up_dashboard(const struct up *u)
 {
 	struct dashboard d;
@@ -540,11 +546,11 @@ static int up_dashboard(const struct up *u)
 	if (!status)
 		dashboard_say(&u->layer, &d);
 	else
-		cli_fail(cmd, "layer '%s' is up, without its dashboard.", u->layer.name);
+		cli_fail(cmd, "layer '%s' is up, but its dashboard is not.", u->layer.name);
 	return status;
 }
 
-/* Finds the account that runs a layer for all users, and makes its directory. */
+/* Find the account that runs a layer for all users, and create its directory. */
 static int up_system(struct up *u, uid_t *uid, gid_t *gid)
 {
 	const char *account = u->account ? u->account : "sluice";
@@ -556,13 +562,13 @@ static int up_system(struct up *u, uid_t *uid, gid_t *gid)
 		return cli_fail(cmd, "only root starts a layer for all users.");
 	if (!who)
 		return cli_fail(cmd,
-				"there is no account '%s' to run a layer for all users. Make it "
+				"no account '%s' to run a layer for all users. Create it "
 				"with 'useradd --system --no-create-home %s'.",
 				account, account);
 	if (who->pw_uid == 0)
 		return cli_fail(
 			cmd,
-			"a layer for all users runs as an account of its own, not as '%s'. Make "
+			"a layer for all users needs an account of its own, not '%s'. Create "
 			"one with 'useradd --system --no-create-home sluice'.",
 			account);
 	if (mkdir(l->dir, 0755) && errno != EEXIST)
@@ -572,7 +578,7 @@ static int up_system(struct up *u, uid_t *uid, gid_t *gid)
 	return CLI_OK;
 }
 
-/* Its account owns the directory. Under the lock: that of a layer that is up is left as it is. */
+/* Give the directory to the account, under the lock, so that a layer that is up is not changed. */
 static int up_give(struct up *u, uid_t uid, gid_t gid)
 {
 	struct layer *l = &u->layer;

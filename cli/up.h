@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `sluice up` was asked for. up.c reads it, up-start.c does it, up-revive.c does it again. */
+/*
+ * The options of `sluice up`. up.c reads them, up-start.c starts the layer, up-revive.c restarts
+ * members.
+ */
 #ifndef SL_CLI_UP_H
 #define SL_CLI_UP_H
 
@@ -10,7 +13,7 @@
 #include "layer/layer.h"
 
 struct up {
-	const char *value[CONFIG_KEYS]; /* given, else the file's */
+	const char *value[CONFIG_KEYS]; /* from the command line, else from the file */
 	const char *policy[CONFIG_STAGES];
 	char policy_text[CONFIG_STAGES][1000];
 	const char *config_file;
@@ -33,17 +36,19 @@ struct up {
 	struct layer layer;
 };
 
-bool up_observes(const struct up *u); /* nothing is to be held */
-/* Start all members, and make the jobs of the configuration known. Nothing is left if it fails. */
+bool up_observes(const struct up *u); /* whether calls are only observed */
+/*
+ * Start all members, and register the jobs of the configuration. A failure leaves nothing behind.
+ */
 int up_start(struct up *u, const char *daemon);
-/* Start again those members of a layer that have died. */
+/* Restart the members of a layer that have died. */
 int up_revive(const char *name);
 /* Of --hosts and --join. They return a status. */
 int up_hosts_check(struct up *u, const char *list);
 int up_hosts(const struct up *u); /* the nodes of the other machines */
 int up_join_check(struct up *u, const char *word);
 int up_join_secret(struct up *u);
-int up_join_stay(const struct up *u); /* until stdin ends; takes the layer down */
+int up_join_stay(const struct up *u); /* wait until stdin ends, then stop the layer */
 /* Wait, for a while, until the controller has heard of all nodes. */
 void up_settle(const struct layer *l);
 

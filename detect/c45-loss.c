@@ -6,10 +6,11 @@
  *
  * With a task that knows what each choice loses in each row, a node says the class with the least
  * mean loss in its cases, as if there were one more case with the mean of all rows: two rows alone
- * do not say much. No row counts for more than 10 % in that mean: a class that takes twenty times as
- * long in a few rows is not by that a bad choice in all others. Example: of all rows to-agg loses 3 % and aioli 10 %. At a leaf of three rows
- * aioli loses 0, 0 and 40 %, to-agg 5, 5 and 5 %: aioli is right twice, but (40 + 10) / 4 = 12.5 %
- * are more than (15 + 3) / 4 = 4.5 %; the leaf says to-agg.
+ * do not say much. No row counts for more than 10 % in that mean: a class that takes twenty times
+ * as long in a few rows is not by that a bad choice in all others. Example: of all rows to-agg
+ * loses 3 % and aioli 10 %. At a leaf of three rows aioli loses 0, 0 and 40 %, to-agg 5, 5 and 5 %:
+ * aioli is right twice, but (40 + 10) / 4 = 12.5 % are more than (15 + 3) / 4 = 4.5 %; the leaf
+ * says to-agg.
  *
  * C4.5's pruning asks whether a test makes fewer mistakes, and drops tests that save time; it is
  * not done then. Branches that all say the same become one leaf, which changes no choice.
@@ -69,8 +70,10 @@ static bool lo_is_empty(const struct c45 *c, const struct c45_node *n)
 	return c45_sum(n->dist, c->classes) <= C45_TINY;
 }
 
-/* If all sons are leaves that say the same, it is what the node says; those that no case came to
- * have nothing to say. */
+/*
+ * If all sons are leaves that say the same, it is what the node says; those that no case came to
+ * have nothing to say.
+ */
 static void lo_merge(const struct c45 *c, struct c45_node *n)
 {
 	uint32_t says = SL_DECISION_NONE;

@@ -8,8 +8,8 @@
  *
  *	slow = mean over classes of (mean time now / the least mean time), by their numbers
  *
- * A time counts for SL_OPS_MOST times the least at most. So one call in a hundred that takes 64 times
- * as long is seen (1.6), and one in a thousand is not.
+ * A time counts for SL_OPS_MOST times the least at most. So one call in a hundred that takes 64
+ * times as long is seen (1.6), and one in a thousand is not.
  *
  * The jobs that are judged make less than half of what the largest job makes, by weight. What the
  * largest does to itself is its own affair. Every 100 ms:

@@ -25,13 +25,13 @@
  * when no phase came for four periods. What was found last stays until something else is found.
  *
  * The first three periods. Statistics need about six periods of a job that is not clockwork, and
- * for a period of an hour that is a working day. So the first phases are looked at by themselves, at
- * the resolution of each ring: a phase begins with the first bytes after a pause of two bins. If
+ * for a period of an hour that is a working day. So the first phases are looked at by themselves,
+ * at the resolution of each ring: a phase begins with the first bytes after a pause of two bins. If
  * three intervals between four starts differ by no more than a twentieth of their mean, and the
  * three phases by no more than a quarter in volume, that mean is the period, with a confidence of
- * two thirds less the jitter, until a ring finds one. Only the first EARLY starts are tried, so that
- * jobs without a period are not found to have one in the end: one of some hundred triples of random
- * intervals is so regular.
+ * two thirds less the jitter, until a ring finds one. Only the first EARLY starts are tried, so
+ * that jobs without a period are not found to have one in the end: one of some hundred triples of
+ * random intervals is so regular.
  *
  *	starts at 0, 384, 769, 1152 s: found at 1152 s, 384.0 s, confidence .67
  *

@@ -3,8 +3,8 @@
  * The period of a job's I/O: the mean time between the starts of its I/O phases (w_iter of
  * RR-9537, section 2.2), from how many bytes it moved when.
  *
- * Two ways to use it. Online, a `struct sl_period` for each job takes the bytes that were moved, at whatever
- * times that is known, and gives what it found last:
+ * Two ways to use it. Online, a `struct sl_period` for each job takes the bytes that were moved, at
+ * whatever times that is known, and gives what it found last:
  *
  *	struct sl_period *p = sl_period_new();
  *	sl_period_add(p, now_ns, bytes);            about every 100 ms, also when bytes is 0
@@ -41,8 +41,9 @@ size_t sl_period_bytes(void); /* of one */
  */
 void sl_period_add(struct sl_period *p, int64_t now_ns, uint64_t bytes);
 /*
- * The same for a stretch in which the job had I/O to do all the time, from since_ns to now_ns. How fast it was
- * then is the doing of others, who had their turns between: so the bytes count as moved evenly.
+ * The same for a stretch in which the job had I/O to do all the time, from since_ns to now_ns. How
+ * fast it was then is the doing of others, who had their turns between: so the bytes count as moved
+ * evenly.
  */
 void sl_period_stretch(struct sl_period *p, int64_t since_ns, int64_t now_ns, uint64_t bytes);
 

@@ -5,9 +5,9 @@
  * A job is an application of the phase-level simulator (Gainaru et al. 2014, section 2): it
  * computes for the mean time between its I/O phases, then moves their mean volume. Both are the
  * controller's, if it has seen a phase of the job end, else those of the last hour here. Bandwidth
- * is the capacity, or if none is set the most that was moved in a second. Jobs of which no phase has
- * ended are left out, and those that are gone: no process is connected, and none was for several
- * periods. (Between two phases a job may well have no process that does I/O.)
+ * is the capacity, or if none is set the most that was moved in a second. Jobs of which no phase
+ * has ended are left out, and those that are gone: no process is connected, and none was for
+ * several periods. (Between two phases a job may well have no process that does I/O.)
  *
  * How it goes now is measured over the last NOW_MS, or since the job is there, as sim/metrics.c
  * does in a window: of T seconds a job was out of I/O for e, and its bytes take i at full

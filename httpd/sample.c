@@ -3,8 +3,8 @@
  * The sampler: a thread that asks the layer once a second, more often if somebody wants events more
  * often, and keeps the newest answer. However many connections there are, nodes are asked by one.
  *
- * A node that is stuck is waited for (10 s, see client/conn/dial.c); meanwhile the newest answer stays
- * what it was, and its time_ms tells how old it is.
+ * A node that is stuck is waited for (10 s, see client/conn/dial.c); meanwhile the newest answer
+ * stays what it was, and its time_ms tells how old it is.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Connections of the HTTP server, and who has to go when there are too many. Connections are few, so
- * somebody who opens them and then sends or reads a byte now and then could keep everybody else out
- * (Slowloris). Therefore the newest one always comes in, and the one that goes is of the *party* that
- * has most: of a remote address, or, on this machine, of a user. Of that party it is the oldest one
- * that has not asked yet; else the oldest that is being answered; a stream of events last.
+ * Connections of the HTTP server, and who has to go when there are too many. Connections are few,
+ * so somebody who opens them and then sends or reads a byte now and then could keep everybody else
+ * out (Slowloris). Therefore the newest one always comes in, and the one that goes is of the
+ * *party* that has most: of a remote address, or, on this machine, of a user. Of that party it is
+ * the oldest one that has not asked yet; else the oldest that is being answered; a stream of events
+ * last.
  *
  *	8 at most; mallory has 7 that say nothing, prometheus 1; carol comes:
  *	mallory's oldest goes. Mallory comes again: the same. Nobody else has to go.

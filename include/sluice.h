@@ -252,8 +252,10 @@ int sl_service_start(struct sl_service **svc, const struct sl_service_config *co
 int sl_service_submit(struct sl_service *svc, struct sl_request *r);
 int sl_service_cancel(struct sl_service *svc,
 		      struct sl_request *r); /* 0: complete() is not called */
-/* result: bytes moved or negative errno, for the whole batch; divided among its requests in offset
- * order */
+/*
+ * result: bytes moved or negative errno, for the whole batch; divided among its requests in offset
+ * order
+ */
 int sl_service_done(struct sl_service *svc, const struct sl_batch *b, int64_t result);
 /*
  * Anything else of the scheduler, under the service's lock: fn gets the scheduler and the time
@@ -281,9 +283,9 @@ int sl_phase_end(void);
 /*
  * From here on I/O of this thread belongs to a part of the job, as if it were a job of its own by
  * the name JOB:TAG: `sluice set JOB:TAG max=100M`, or `tags` in sluice.yaml, give it limits and a
- * weight, which hold beside those of the rest of the job; `sluice status` and `report` show it. A tag
- * has 1 to 31 letters, digits and - _ . ; NULL or "": the job itself again. A new thread has no tag,
- * a child of fork() that of its parent. It does not matter whether the job is known by then.
+ * weight, which hold beside those of the rest of the job; `sluice status` and `report` show it. A
+ * tag has 1 to 31 letters, digits and - _ . ; NULL or "": the job itself again. A new thread has no
+ * tag, a child of fork() that of its parent. It does not matter whether the job is known by then.
  *
  * 0; -ENOTCONN: not under `sluice run`; -EINVAL: a bad tag, or JOB:TAG is longer than 63; -ENOSPC:
  * the process has used 15 tags; -EOPNOTSUPP: the calls of this process are forwarded, or held by a

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Threads and their progress: see crew.h. The line appears on a terminal alone, after a second,
- * and is wiped at the end: who does not wait does not see it.
+ * Threads and their progress: see crew.h. The line is shown only on a terminal, after a second, and
+ * removed at the end.
  */
 #include "lab/crew.h"
 
@@ -110,7 +110,7 @@ int crew_run(struct crew *c)
 	       !(rc = pthread_create(&thread[started], NULL, cw_thread, &w)))
 		started++;
 	pthread_mutex_lock(&w.lock);
-	w.running -= c->threads - started; /* what there is will do, if there is any */
+	w.running -= c->threads - started; /* continue with the threads that started, if any */
 	pthread_mutex_unlock(&w.lock);
 	cw_wait(&w);
 	for (uint32_t i = 0; i < started; i++)

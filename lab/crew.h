@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Threads that share a long piece of work, and a line on the terminal that says how far they are.
+/* Threads that share a long piece of work, and a progress line on the terminal.
  */
 #ifndef SL_LAB_CREW_H
 #define SL_LAB_CREW_H
@@ -12,14 +12,14 @@ struct crew {
 	void (*work)(void *arg); /* in each thread; until nothing is left to do */
 	void *arg;
 	uint32_t threads; /* 1 or more */
-	uint64_t tasks;	  /* 1 or more; that work() counts in `done`, all threads together */
-	const char *unit; /* what the tasks are; NULL: they are shown as percent */
+	uint64_t tasks;	  /* 1 or more; work() counts finished ones in `done`, over all threads */
+	const char *unit; /* name of the tasks; NULL: show percent */
 	atomic_uint_fast64_t done; /* 0 */
 };
 
 /*
- * All the work, in so many threads or as many of them as can be started. CLI_OK, or CLI_FAILED
- * after a message if that was none.
+ * Do all the work, with as many of the threads as can be started. Returns CLI_OK, or CLI_FAILED
+ * after a message if none could be started.
  */
 int crew_run(struct crew *c);
 

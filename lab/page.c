@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the pages with charts share: their head, figures as JSON in an element, and the file, which
- * is written whole or not at all.
+ * Code that the pages with charts share: their head, figures as JSON in an element, and writing the
+ * file completely or not at all.
  *
- * Names on a page come from files that others may have written. JSON has <, > and & only within
- * strings, where \u003c means the same: so escaped, no name can end the element and become markup.
+ * Names on a page may come from files of other users. In JSON, <, > and & occur only within
+ * strings, where they can be escaped (\u003c). So no name can close the element and become markup.
  */
 #include "lab/page.h"
 
@@ -23,7 +23,7 @@
 #include "base/cli.h"
 #include "page-js.inc"
 
-/* The page forbids itself to load anything. */
+/* The policy forbids the page to load anything. */
 static const char page_head[] =
 	"<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
 	"<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
@@ -69,7 +69,10 @@ int page_put(FILE *f, const struct page_parts *p, int (*json)(struct json *j, co
 	return rc;
 }
 
-/* Something that is there and not a file, /dev/stdout or a pipe, is written to as it is. */
+/*
+ * Whether the path exists but is not a regular file (/dev/stdout, a pipe): then write to it
+ * directly.
+ */
 static bool pg_is_special(const char *path)
 {
 	struct stat st;

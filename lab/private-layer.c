@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A layer for a measurement: see private-layer.h. `sluice up` and `sluice down` start and stop it,
- * as people do, in a runtime directory of its own, so that no other layer is touched.
+ * as users do, in its own runtime directory, so that other layers are not affected.
  *
  * Members of a layer outlive the process that started them. A second process therefore waits at a
- * pipe: one byte means that the measurement has ended in good order; the end of the pipe without it
+ * pipe: one byte means that the measurement has ended normally; the end of the pipe without it
  * means that the measurement was killed, and then this process stops the layer.
  */
 #include "lab/private-layer.h"
@@ -132,7 +132,7 @@ int private_layer_listens(const struct private *p, char address[300], char secre
 		return status;
 	snprintf(secret, PATH_MAX, "%.200s/secret", l.dir);
 	if (layer_address(&l, address))
-		status = cli_fail(p->cmd, "the layer does not say where it listens.");
+		status = cli_fail(p->cmd, "cannot find the address of the layer.");
 	layer_close(&l);
 	return status;
 }
@@ -153,8 +153,8 @@ static void pl_wait(struct private *p, int pipe)
 
 	setsid();
 	/*
-	 * Who waits for the end of its output does not wait for us; nor is the file of runs locked
-	 * while we stop the layer of one that was killed.
+	 * Close the inherited descriptors: a reader of the measurement's output must not wait for
+	 * us, and we must not keep the lock of its file of runs.
 	 */
 	if (dup2(pipe, 0) < 0)
 		_exit(1);
@@ -163,7 +163,7 @@ static void pl_wait(struct private *p, int pipe)
 	while ((n = read(pipe, &byte, 1)) < 0 && errno == EINTR)
 		;
 	if (n != 1) {
-		p->procs = 0; /* died with their parent; their numbers may be others' by now */
+		p->procs = 0; /* they died with their parent, and their pids may have been reused */
 		private_layer_down(p);
 		private_end(p, CLI_OK);
 	}
@@ -196,7 +196,7 @@ void private_layer_end(struct private *p)
 		return;
 	private_layer_down(p);
 	if (write(pl_watch, "e", 1) != 1) {
-		/* It has ended before us, and nothing is left for it to do. */
+		/* The watcher has ended before us. */
 	}
 	close(pl_watch);
 	pl_watch = -1;

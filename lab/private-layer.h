@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A layer that a measurement has for itself, over the directory of a struct private: for what
- * people get who type `sluice up` and `sluice run`. Functions return CLI_OK or the exit status.
+ * A private layer for a measurement, over the directory of a struct private, started by `sluice up`
+ * and used by `sluice run`, as users do. Functions return CLI_OK or an exit status.
  */
 #ifndef SL_LAB_PRIVATE_LAYER_H
 #define SL_LAB_PRIVATE_LAYER_H
@@ -18,7 +18,7 @@ void private_layer_end(struct private *p); /* before private_end() */
 
 /* `sluice up OPTIONS DIR`; options end with NULL, and may be NULL. */
 int private_layer_up(struct private *p, const char *const *options);
-/* Does nothing if there is none. */
+/* `sluice down`; does nothing if the layer is not up. */
 void private_layer_down(struct private *p);
 
 /* The exit status of another command of `sluice`: args are its words, "sluice" first, NULL last. */

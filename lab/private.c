@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A node and processes of our own: see private.h. */
+/* A private node and processes: see private.h. */
 #include "lab/private.h"
 
 #include <errno.h>
@@ -33,7 +33,7 @@ static void pr_on_signal(int number)
 	private_interrupted = number;
 }
 
-/* Without SA_RESTART: who waits is to look at private_interrupted. */
+/* Without SA_RESTART, so that waiting functions return and check private_interrupted. */
 static void pr_catch(void)
 {
 	struct sigaction a = { .sa_handler = pr_on_signal };
@@ -67,7 +67,7 @@ int private_begin(struct private *p, const char *cmd, const char *below)
 		return cli_fail(cmd, "cannot make a directory for files in %s: %s.", below,
 				strerror(error));
 	}
-	/* Apart, since the path of a socket must be short. */
+	/* In /tmp, because the path of a socket must be short. */
 	snprintf(p->runtime, sizeof(p->runtime), "/tmp%s", name);
 	if (!mkdtemp(p->runtime)) {
 		p->runtime[0] = 0;
@@ -114,13 +114,13 @@ int private_end(struct private *p, int status)
 	pr_uncatch();
 	if (!number)
 		return status;
-	cli_fail(p->cmd, "interrupted; nothing is left behind.");
+	cli_fail(p->cmd, "interrupted; all temporary files were removed.");
 	return CLI_FAILED;
 }
 
 /* ---- the node ---- */
 
-/* In a child: it shall not outlive this program, nor hear what is typed at it. */
+/* In a child: die with this program, and ignore signals from the terminal. */
 static void pr_child(pid_t parent, int death)
 {
 	pr_uncatch();
@@ -129,7 +129,7 @@ static void pr_child(pid_t parent, int death)
 		_exit(1);
 }
 
-/* In a child: sluiced with these words, and those. */
+/* In a child: execute sluiced with both lists of words. */
 static void pr_become(const struct private *p, pid_t parent, int ready, const char *log,
 		      const char *const *words, const char *const *options)
 {
@@ -225,7 +225,7 @@ int private_more_start(struct private *p, const char *const *words)
 	int rc;
 
 	if (p->more_count == PRIVATE_MORE)
-		return cli_fail(p->cmd, "cannot start so many nodes.");
+		return cli_fail(p->cmd, "too many nodes.");
 	snprintf(log, sizeof(log), "log-%u", p->more_count);
 	rc = pr_start(p, &p->more[p->more_count], log, words, NULL);
 	p->more_count += !rc;
@@ -264,7 +264,8 @@ int private_spawn(struct private *p, const char *job, const char *conf,
 	proc->pid = fork();
 	if (proc->pid == 0) {
 		pr_child(parent, SIGKILL);
-		for (unsigned i = 0; i < p->procs; i++) /* else they would not see the end */
+		/* Otherwise the others would not see the end of the stream. */
+		for (unsigned i = 0; i < p->procs; i++)
 			close(p->proc[i].sock);
 		close(pair[0]);
 		pr_environment(p, job, conf);
@@ -288,7 +289,7 @@ bool private_receive(int sock, void *data, size_t size)
 		struct pollfd p = { .fd = sock, .events = POLLIN };
 		ssize_t n;
 
-		/* With a timeout: a signal just before would not interrupt it. */
+		/* With a timeout, because a signal just before poll() would not interrupt it. */
 		if (poll(&p, 1, 200) <= 0)
 			continue;
 		n = read(sock, (char *)data + have, size - have);

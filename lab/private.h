@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The surroundings of a measurement or a demonstration: a directory for its files, a node that serves
- * this directory alone, and processes that do the I/O. private_end() removes all of it, also after
- * an interrupt: a signal only sets private_interrupted, and every wait looks at that. If this
+ * The environment of a measurement or a demonstration: a directory for its files, a node that
+ * serves only this directory, and processes that do the I/O. private_end() removes all of it, also
+ * after an interrupt: a signal only sets private_interrupted, and every wait checks it. If this
  * program is killed, its processes die with it.
  *
- * Functions that take no cmd report in the name of that given to private_begin(); those that
- * return int return CLI_OK or the exit status.
+ * Functions without a parameter cmd print errors for the command given to private_begin(); those
+ * that return int return CLI_OK or an exit status.
  */
 #ifndef SL_LAB_PRIVATE_H
 #define SL_LAB_PRIVATE_H
@@ -30,7 +30,7 @@ struct private
 {
 	const char *cmd;    /* for messages; borrowed */
 	char dir[PATH_MAX]; /* for files */
-	char runtime[64];   /* of the node: its socket and what it says */
+	char runtime[64];   /* for the node: its socket and its log */
 	char socket[96];    /* in there */
 	pid_t node;	    /* 0: none */
 	pid_t more[PRIVATE_MORE];
@@ -41,9 +41,9 @@ struct private
 
 extern volatile sig_atomic_t private_interrupted;
 
-/* A new directory beneath `below`. Whatever comes out, private_end() follows. */
+/* Create a directory below `below`. Call private_end() whatever the result. */
 int private_begin(struct private *p, const char *cmd, const char *below);
-/* End what runs, remove what there is. Returns status, or CLI_FAILED if it was interrupted. */
+/* End all processes and remove all files. Returns status, or CLI_FAILED if interrupted. */
 int private_end(struct private *p, int status);
 
 /* options: further ones of `sluiced ionode`, NULL at the end; NULL: none. */
@@ -56,15 +56,15 @@ void private_node_stop(struct private *p);
 int private_more_start(struct private *p, const char *const *words);
 
 /*
- * A process that runs main(arg, sock) and ends, as a client of the node in that job; conf as
- * SLUICE_JOB_CONF, NULL: none. It dies with this one. Number of the process in p->proc, or -1.
+ * Start a process that runs main(arg, sock) and exits, as a client of the node in that job; conf as
+ * SLUICE_JOB_CONF, NULL: none. It dies with this process. Returns its index in p->proc, or -1.
  */
 int private_spawn(struct private *p, const char *job, const char *conf,
 		  int (*main)(void *arg, int sock), void *arg);
-/* All of `size` bytes from a process: false if it has ended, or all is interrupted. */
+/* Receive exactly `size` bytes from a process; false if it has ended or the run was interrupted. */
 bool private_receive(int sock, void *data, size_t size);
 bool private_send(int sock, const void *data, size_t size);
-/* Those numbered `from` and above. */
+/* Stop the processes with index `from` and above. */
 void private_stop_procs(struct private *p, unsigned from);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Changing a layer that is up: see layer_change(). For `sluice set`, `sluice top` and the dashboard. */
+/* Change a layer that is up, for `sluice set`, `sluice top` and the dashboard: layer_change(). */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,9 +16,9 @@ static void ch_keep(const struct layer *l, const char *line)
 	int rc = layer_keep_change(l, line);
 
 	if (rc)
-		layer_warn("'%.200s' cannot be kept in %.300s: %s. If all nodes die, 'sluice up "
+		layer_warn("cannot store '%.200s' in %.300s: %s. If all nodes die, 'sluice up "
 			   "--revive' "
-			   "starts them without it.",
+			   "starts them without this change.",
 			   line, l->dir, strerror(-rc));
 }
 
@@ -34,8 +34,8 @@ static int ch_nodes(const struct layer *l, const char *line, bool some)
 /* ---- the capacity ---- */
 
 /*
- * What jobs were promised, at the node that knows of the most. A program whose min does not fit any
- * more would be refused by a node that is revived with less, and get EIO.
+ * The sum of min that jobs were promised, at the node that knows most of them. A node revived with
+ * less capacity would refuse a program whose min no longer fits, and the program would get EIO.
  */
 static double ch_promised(const struct layer_member *m, size_t nodes)
 {
@@ -55,7 +55,7 @@ static double ch_promised(const struct layer_member *m, size_t nodes)
 	return most;
 }
 
-/* Each node has its part. Those that have died count: they may come back. */
+/* Each node gets its part. Nodes that have died count, because they may be revived. */
 static int ch_capacity(const struct layer *l, const char *key, const char *value)
 {
 	struct layer_member m[LAYER_MEMBERS];
@@ -67,7 +67,7 @@ static int ch_capacity(const struct layer *l, const char *key, const char *value
 	if (layer_read(l, "hosts", hosts, sizeof(hosts)) == 0)
 		return layer_fail(-EOPNOTSUPP,
 				  "layer '%s' is on several machines, each with a part of the %s. "
-				  "Take it down, and start it with another.",
+				  "Stop the layer and start it with the new value.",
 				  l->name, key);
 	if (!strcmp(value, "auto"))
 		snprintf(line, sizeof(line), "%s auto", key);
@@ -76,9 +76,10 @@ static int ch_capacity(const struct layer *l, const char *key, const char *value
 			 all && all < nodes ? 1 : all / nodes);
 	rc = layer_ask_all(l, line, false);
 	if (!rc && all && !strcmp(key, "capacity") && ch_promised(m, nodes) > (double)all)
-		layer_warn("jobs have been promised more than that, and get less now. It is not "
-			   "kept: if all nodes die, 'sluice up --revive' starts them with the "
-			   "capacity before, so that these jobs are not turned away.");
+		layer_warn("jobs have been promised more than that; their min is scaled down now. "
+			   "The change is not "
+			   "stored: if all nodes die, 'sluice up --revive' starts them with the "
+			   "previous capacity, so that these jobs are not refused.");
 	else if (!rc)
 		ch_keep(l, line);
 	return rc;
@@ -91,7 +92,7 @@ static bool ch_is_controllers(const char *word)
 	return !strncmp(word, "grant=", 6) || !strncmp(word, "allocate=", 9);
 }
 
-/* One that is revived starts with the options that it had: with these, from now on. */
+/* A member that is revived starts with its stored options: store the new policies there. */
 static void ch_keep_options(const struct layer *l, const struct layer_member *m, char *line)
 {
 	char option[32], *save = NULL, *word, *value;
@@ -119,7 +120,7 @@ static int ch_controller(const struct layer *l, char *line)
 	if (!m[n - 1].controller)
 		return layer_fail(
 			-ENODEV,
-			"layer '%s' has no controller, which grant and allocate are for. "
+			"layer '%s' has no controller, which grant and allocate need. "
 			"Start it with 'sluice up --ionodes N' or '--policy grant=POLICY'.",
 			l->name);
 	if (!m[n - 1].pid)
@@ -134,14 +135,14 @@ static int ch_controller(const struct layer *l, char *line)
 	return rc;
 }
 
-/* The controller has most of the remaining reasons to refuse, so it is asked first. */
+/* Ask the controller first: it is the most likely to refuse. */
 static int ch_policies(const struct layer *l, const char *words)
 {
 	char text[LINE], nodes[LINE] = "policy", controller[LINE] = "policy", *save = NULL;
 	int rc = 0;
 
 	if ((size_t)snprintf(text, sizeof(text), "%s", words) >= sizeof(text) - strlen(nodes))
-		return layer_fail(-E2BIG, "that is too much for one command; give less at a time.");
+		return layer_fail(-E2BIG, "the command is too long; split it into several.");
 	for (char *word = strtok_r(text, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
 		char *line = ch_is_controllers(word) ? controller : nodes;
 
@@ -154,7 +155,7 @@ static int ch_policies(const struct layer *l, const char *words)
 
 /* ---- the others ---- */
 
-/* First each node is asked whether it could take the file, then each takes it. */
+/* First each node checks the file, then each node applies it. */
 static int ch_reload(const struct layer *l)
 {
 	char *changes = NULL, *save = NULL;
@@ -171,7 +172,7 @@ static int ch_reload(const struct layer *l)
 	return rc;
 }
 
-/* It is kept first, so that a node that is revived at this moment obeys, too. */
+/* Store it first, so that a node that is revived at this moment applies it too. */
 static int ch_switch(const struct layer *l, const char *line)
 {
 	ch_keep(l, line);

@@ -39,8 +39,9 @@ int check_layer_name(const char *name, char *err)
 	    name[0] != '.' && name[0] != '-')
 		return 0;
 	return ch_wrong(err, -EINVAL,
-			"'%.64s' cannot name a layer; use up to %d letters, digits, '_', '-' and "
-			"'.', not '-' or '.' first",
+			"'%.64s' is not a valid name of a layer: use up to %d letters, digits, "
+			"'_', '-' and "
+			"'.', and do not begin with '-' or '.'",
 			name, CHECK_LAYER_NAME);
 }
 
@@ -53,10 +54,11 @@ int check_owner(const char *name, char *err)
 			length = 0;
 	if (length >= 1 && length <= CHECK_OWNER)
 		return 0;
-	return ch_wrong(err, -EINVAL,
-			"'%.64s' is no name: it has 1 to %d printable ASCII characters, without "
-			"spaces, ',', '=' and '\"'",
-			name, CHECK_OWNER);
+	return ch_wrong(
+		err, -EINVAL,
+		"'%.64s' is not a valid name: use 1 to %d printable ASCII characters, without "
+		"spaces, ',', '=' and '\"'",
+		name, CHECK_OWNER);
 }
 
 int check_job_name(const char *name, char *err)
@@ -64,12 +66,13 @@ int check_job_name(const char *name, char *err)
 	size_t length = strlen(name);
 
 	if (length < 1 || length > CHECK_JOB_NAME)
-		return ch_wrong(err, -EINVAL, "the name of a job has 1 to %d characters, not %zu",
+		return ch_wrong(err, -EINVAL,
+				"the name of a job must have 1 to %d characters, not %zu",
 				CHECK_JOB_NAME, length);
 	for (const char *c = name; *c; c++)
 		if (*c <= ' ' || *c > '~')
 			return ch_wrong(err, -EINVAL,
-					"the name of a job is made of printable ASCII characters "
+					"the name of a job must be printable ASCII characters "
 					"without spaces");
 	return 0;
 }
@@ -192,7 +195,8 @@ int check_job_key(const char *key, const char *value, struct sl_job_conf *conf, 
 		return 0;
 	if (!strcmp(key, "order"))
 		return strcmp(value, "default") ? check_policy("order", value, err) : 0;
-	return ch_wrong(err, -ENOENT, "a job has no key '%.32s'; there are " CHECK_JOB_KEYS, key);
+	return ch_wrong(err, -ENOENT, "a job has no key '%.32s'; the keys are " CHECK_JOB_KEYS,
+			key);
 }
 
 int check_job_word(const char *word, char *err)
@@ -240,7 +244,7 @@ char *check_absolute(const char *spec)
 	return asprintf(&out, "%.*s%s/%s", (int)(at - spec), spec, cwd, at) < 0 ? NULL : out;
 }
 
-/* By making a scheduler with it, the smallest there is: then the words are those of the library. */
+/* Check it by creating a minimal scheduler, so that the messages are those of the library. */
 int check_policy(const char *stage, const char *spec, char *err)
 {
 	struct sl_config config = { .limits = { .jobs = 1, .files = 1, .requests = 1 } };

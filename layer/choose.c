@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which layers there are, which of them is meant, and what to say when it is not up: layer.h. */
+/* Find the layer that a command means, and the message if it is not up: layer.h. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -56,8 +56,8 @@ int layer_all(struct layer_seen **all, size_t *seen_count)
 }
 
 /*
- * "'a' for /x, 'b' for /y": those that are up, or those whose members have all died (one that was
- * just killed is LAYER_BUSY for a moment). How many, and the last of them.
+ * List "'a' for /x, 'b' for /y": the layers that are up, or those whose members have all died (one
+ * that was just killed is LAYER_BUSY for a moment). Returns their number; *last: the last one.
  */
 static size_t cs_list(bool up, char *out, size_t size, struct layer *last)
 {
@@ -102,7 +102,10 @@ int layer_choose(struct layer *l, const char *name)
 		layer_enter(l);
 		return 0;
 	}
-	/* None of this user's: that of the machine, if there is one or, for root, if it has died. */
+	/*
+	 * This user has none: take the layer of the machine, if it is up or, for root, if it has
+	 * died.
+	 */
 	if (layer_open(&only, LAYER_SYSTEM, false) == 0 && layer_state(&only) != LAYER_DOWN)
 		*l = only;
 	return 0;
@@ -122,13 +125,13 @@ int layer_not_up(const struct layer *l, bool advise)
 		if (layer_dead(l, up, sizeof(up)))
 			return layer_fail(
 				-ENOTCONN,
-				"of layer '%s' there died: %s; its logs are in %s. 'sluice "
-				"up%s --revive' brings back what died.",
+				"members of layer '%s' have died: %s; the logs are in %s. 'sluice "
+				"up%s --revive' restarts them.",
 				l->name, up, l->dir, option);
 		if (layer_stopped(l, &m))
 			return layer_fail(-ENOTCONN,
 					  "%s of layer '%s' (pid %d) is stopped: 'kill -CONT %d' "
-					  "lets it go on, 'kill -KILL %d' ends it.",
+					  "resumes it, 'kill -KILL %d' ends it.",
 					  layer_member_called(&m, !layer_has_many(l), called),
 					  l->name, (int)m.pid, (int)m.pid, (int)m.pid);
 		return layer_fail(-ENOTCONN,
@@ -137,20 +140,22 @@ int layer_not_up(const struct layer *l, bool advise)
 				  l->name, l->dir);
 	case LAYER_BUSY:
 		return layer_fail(-ENOTCONN,
-				  "layer '%s' is just being started or stopped by another "
-				  "command. Try again.",
+				  "another command is starting or stopping layer '%s'; "
+				  "try again.",
 				  l->name);
 	case LAYER_DIED:
 		return layer_fail(-ENOTCONN,
 				  "the node of layer '%s' has died; its log is %s/log. 'sluice "
-				  "up%s --revive' starts it again, as it was but for what 'sluice "
-				  "set' changed of jobs.",
+				  "up%s --revive' restarts it with the same settings, except "
+				  "changes of jobs by 'sluice "
+				  "set'.",
 				  l->name, l->dir, option);
 	case LAYER_DOWN:
 		break;
 	}
 	if (cs_list(true, up, sizeof(up), &last))
-		return layer_fail(-ENOTCONN, "layer '%s' is not up. Up: %s; choose with --name.",
+		return layer_fail(-ENOTCONN,
+				  "layer '%s' is not up. These are: %s; choose one with --name.",
 				  l->name, up);
 	if (named && advise)
 		return layer_fail(-ENOTCONN,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The keys of a layer with one value each, and the values they may have; without policies and jobs.
- * The options of `sluice up` and the keys of sluice.yaml are these, checked by the same words.
+ * The keys of a layer that have one value each, and their valid values; policies and jobs are
+ * elsewhere. The options of `sluice up` and the keys of sluice.yaml are these keys, checked by the
+ * same functions.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -29,7 +30,7 @@ static int ck_rate(const char *value, char *err)
 	return ck_wrong(err, value, "not a rate; write 200M, 1.5Gi or 100MB/s");
 }
 
-/* A rate, auto, or auto,SENSOR: what a sensor is the node checks, too. */
+/* A rate, auto, or auto,SENSOR; the node checks the sensor. */
 static int ck_capacity(const char *value, char *err)
 {
 	if (check_auto(value))
@@ -53,7 +54,7 @@ static int ck_mode(const char *value, char *err)
 {
 	if (!strcmp(value, "schedule") || !strcmp(value, "observe"))
 		return 0;
-	return ck_wrong(err, value, "no mode; there are schedule and observe");
+	return ck_wrong(err, value, "not a mode; write schedule or observe");
 }
 
 static int ck_workers(const char *value, char *err)
@@ -70,7 +71,7 @@ _Static_assert(CONFIG_MAX_WORKERS == 64, "the message above");
 static int ck_device(const char *value, char *err)
 {
 	struct sl_device_model model;
-	char what[CHECK_TEXT] = "no device; there are ";
+	char what[CHECK_TEXT] = "not a device; the devices are ";
 
 	if (!sl_device_parse(value, &model))
 		return 0;
@@ -87,7 +88,7 @@ static int ck_log_level(const char *value, char *err)
 {
 	if (sl_log_level_find(value) >= 0)
 		return 0;
-	return ck_wrong(err, value, "no log level; there are error, warn, info and debug");
+	return ck_wrong(err, value, "not a log level; write error, warn, info or debug");
 }
 
 int check_address(const char *value, bool any_host, char *err)
@@ -95,7 +96,7 @@ int check_address(const char *value, bool any_host, char *err)
 	const char *colon = strrchr(value, ':');
 	unsigned long port;
 
-	/* SLUICE_SOCKET has room for as much as the path of a socket. */
+	/* SLUICE_SOCKET has room for the length of a socket's path. */
 	if (colon && strlen(value) < 100 && (any_host || colon > value) &&
 	    !check_count(colon + 1, any_host ? 0 : 1, 65535, &port))
 		return 0;
@@ -117,7 +118,7 @@ int check_host(const char *value, char *err)
 	bare[strcspn(bare, "%")] = 0; /* fe80::1%eth0 */
 	if (length < 80 && inet_pton(AF_INET6, bare, bytes) == 1)
 		return 0;
-	return ck_wrong(err, value, "no name or address of a host; a port is given by itself");
+	return ck_wrong(err, value, "not a name or address of a host; the port is a separate key");
 }
 
 int check_port(const char *value, char *err)
@@ -151,7 +152,7 @@ static int ck_compute_nodes(const char *value, char *err)
 
 	if (!check_count(value, 1, UINT32_MAX, &count))
 		return 0;
-	return ck_wrong(err, value, "not a number from 1");
+	return ck_wrong(err, value, "not a whole number of at least 1");
 }
 
 static int ck_gap(const char *value, char *err)
@@ -226,7 +227,7 @@ static int ck_loss(const char *value, char *err)
 const struct config_key config_keys[CONFIG_KEYS] = {
 	[CONFIG_NAME] = KEY("name", NULL, NULL, "the name of the layer", check_layer_name, false),
 	[CONFIG_DIRECTORY] = KEY("directory", NULL, NULL, "a path", NULL, true),
-	/* Not passed on as it is: each node gets its part. */
+	/* Not passed on unchanged: each node gets its part. */
 	[CONFIG_CAPACITY] = KEY("capacity", NULL, NULL,
 				"a rate like 200M, 1.5Gi or 100MB/s, or auto", ck_capacity, false),
 	[CONFIG_CAPACITY_OPS] = KEY("capacity_ops", NULL, NULL,
@@ -248,7 +249,7 @@ const struct config_key config_keys[CONFIG_KEYS] = {
 		KEY("compute_nodes", NULL, "--compute-nodes", "a number", ck_compute_nodes, false),
 	[CONFIG_CONTROLLER_LOSS] =
 		KEY("controller_loss", "--controller-loss", NULL, "grow or divide", ck_loss, false),
-	/* Switches: what is passed on depends on the value. */
+	/* Switches: the option that is passed on depends on the value. */
 	[CONFIG_STANDBY] = KEY("standby", NULL, NULL, "true or false", ck_flag, false),
 	[CONFIG_DIRECT] = KEY("direct", NULL, NULL, "true or false", ck_flag, false),
 	[CONFIG_ASK_ALWAYS] = KEY("ask_always", NULL, NULL, "true or false", ck_flag, false),

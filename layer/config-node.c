@@ -17,7 +17,7 @@ static void add(struct config_words *w, const char *option, const char *value)
 	w->word[w->count] = NULL;
 }
 
-/* Its part of a number, which is the layer's. */
+/* The node's part of a number for the whole layer. */
 static const char *part(char out[24], uint64_t whole, unsigned nodes)
 {
 	snprintf(out, 24, "%" PRIu64, whole > nodes ? whole / nodes : 1);

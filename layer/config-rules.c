@@ -11,7 +11,7 @@
  *	    max: 50MB/s
  *	    per: user
  *
- * What they mean is policy/rules.c's.
+ * policy/rules.c explains their meaning.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -30,7 +30,7 @@ static int cr_match(struct sl_yaml *y, const char *key, const yaml_node_t *value
 		k++;
 	for (const char *c = rc ? "" : sl_yaml_text(value); *c && !rc; c++)
 		if (*c < ' ' || *c > '~')
-			rc = sl_yaml_bad(y, value, "only printable ASCII characters can match");
+			rc = sl_yaml_bad(y, value, "use printable ASCII characters only");
 	return rc ? rc : sl_yaml_copy(y, value, &rule->match[k]);
 }
 
@@ -107,14 +107,15 @@ static int cr_sense(const struct sl_yaml *y, const yaml_node_t *node, const stru
 		return sl_yaml_bad(y, node, "min is more than max");
 	if ((rule->says & (SL_SAYS_MIN | SL_SAYS_BURST)) && rule->per != SL_PER_JOB)
 		return sl_yaml_bad(y, node,
-				   "min and burst are a job's; 'per: %s' goes with max and weight",
+				   "min and burst apply to each job; 'per: %s' is possible for max "
+				   "and weight only",
 				   sl_rule_pers[rule->per]);
 	if ((rule->says & SL_SAYS_WEIGHT) &&
 	    (rule->per == SL_PER_GROUP || rule->per == SL_PER_RULE))
-		return sl_yaml_bad(y, node, "a weight is per job, user or account");
+		return sl_yaml_bad(y, node, "a weight can be per job, user or account");
 	for (size_t i = 0; i + 1 < c->rules_count; i++)
 		if (!strcmp(c->rules[i].name, rule->name))
-			return sl_yaml_bad(y, node, "rule '%s' is there already, in line %u",
+			return sl_yaml_bad(y, node, "rule '%s' exists already, in line %u",
 					   rule->name, c->rules[i].line);
 	return 0;
 }

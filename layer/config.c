@@ -20,8 +20,8 @@
  *	    path: "checkpoints/" and a star
  *	    max: 100MB/s
  *
- * base/yaml.c walks; here is the schema, but for the keys of one value, config-keys.c, and rules,
- * config-rules.c.
+ * base/yaml.c walks the document. The schema is here, except for the keys with one value
+ * (config-keys.c) and rules (config-rules.c).
  */
 #include "layer/config.h"
 
@@ -35,7 +35,7 @@
 #include "layer/config-rules.h"
 #include "wire/turn.h"
 
-#define TAGS 15 /* as many as a process can have */
+#define TAGS 15 /* the most that a process can have */
 
 const char *const config_stages[CONFIG_STAGES] = { "admit", "share", "order", "grant", "allocate" };
 
@@ -59,7 +59,8 @@ static int cf_policy_text(struct sl_yaml *y, const yaml_node_t *value, char **ou
 {
 	free(*out);
 	*out = check_absolute(sl_yaml_text(value));
-	return *out ? 0 : sl_yaml_wrong(y, sl_yaml_line(value), "give the tree by its whole path");
+	return *out ? 0
+		    : sl_yaml_wrong(y, sl_yaml_line(value), "give the absolute path of the tree");
 }
 
 static int cf_stage(struct sl_yaml *y, const char *key, const yaml_node_t *value, void *into)
@@ -104,12 +105,12 @@ static int cf_job_name(struct sl_yaml *y, const char *key, const yaml_node_t *va
 	for (size_t i = 0; !rc && i + 1 < job->c->jobs_count; i++)
 		if (!strcmp(job->c->jobs[i].name, sl_yaml_text(value)))
 			rc = sl_yaml_wrong(y, sl_yaml_line(value),
-					   "job '%s' is there already, in line %u",
+					   "job '%s' exists already, in line %u",
 					   sl_yaml_text(value), job->c->jobs[i].line);
 	return rc ? rc : sl_yaml_copy(y, value, &job->to->name);
 }
 
-/* YAML has words for 0 and 1. */
+/* YAML has true and false for 1 and 0. */
 static const char *cf_flag(const char *text)
 {
 	static const char *const yes[] = { "true", "yes", "on" }, *const no[] = { "false", "no",
@@ -162,7 +163,7 @@ static int cf_job_key(struct sl_yaml *y, const char *key, const yaml_node_t *val
 		"max_write", cf_job_key                                                            \
 	}
 
-/* One more of a list; NULL: no memory. */
+/* Append an element to a list; NULL: no memory. */
 static struct config_job *cf_more(struct config_job **list, size_t *count, const yaml_node_t *node)
 {
 	struct config_job *more = reallocarray(*list, *count + 1, sizeof(*more));
@@ -209,11 +210,11 @@ static int cf_tag_name(struct sl_yaml *y, const char *key, const yaml_node_t *va
 	int rc = sl_yaml_scalar(y, key, value, "a tag");
 
 	if (!rc && !sl_tag_is_good(sl_yaml_text(value)))
-		return sl_yaml_bad(y, value, "a tag has 1 to %d letters, digits and - _ .",
+		return sl_yaml_bad(y, value, "a tag must be 1 to %d letters, digits and - _ .",
 				   SL_TAG_MAX - 1);
 	for (size_t i = 0; !rc && i + 1 < tag->c->tags_count; i++)
 		if (!strcmp(tag->c->tags[i].name, sl_yaml_text(value)))
-			return sl_yaml_bad(y, value, "tag '%s' is there already, in line %u",
+			return sl_yaml_bad(y, value, "tag '%s' exists already, in line %u",
 					   sl_yaml_text(value), tag->c->tags[i].line);
 	return rc ? rc : sl_yaml_copy(y, value, &tag->to->name);
 }
@@ -226,9 +227,10 @@ static int cf_tag_path(struct sl_yaml *y, const char *key, const yaml_node_t *va
 	if (rc)
 		return rc;
 	if (!*text || text[0] == '/' || !strncmp(text, "./", 2) || strchr(text, '\n'))
-		return sl_yaml_bad(y, value,
-				   "a path is one line, below the layer's directory, like "
-				   "checkpoints/*");
+		return sl_yaml_bad(
+			y, value,
+			"a path must be one line and relative to the layer's directory, like "
+			"checkpoints/*");
 	return sl_yaml_copy(y, value, &((struct cf_job *)into)->to->path);
 }
 
@@ -255,7 +257,8 @@ static int cf_tag(struct sl_yaml *y, const yaml_node_t *node, void *into)
 		bytes +=
 			c->tags[i].path ? strlen(c->tags[i].name) + strlen(c->tags[i].path) + 2 : 0;
 	if (bytes >= SL_TURN_TAGS)
-		return sl_yaml_wrong(y, tag->line, "the paths of all tags are longer than %d bytes",
+		return sl_yaml_wrong(y, tag->line,
+				     "the paths of all tags together are longer than %d bytes",
 				     SL_TURN_TAGS - 1);
 	return 0;
 }
@@ -280,7 +283,7 @@ static int cf_dashboard_where(struct sl_yaml *y, const char *key, const yaml_nod
 	return rc ? rc : sl_yaml_copy(y, value, port ? &c->dashboard_port : &c->dashboard_host);
 }
 
-/* Whether there is to be one, or where, which says that, too. */
+/* `dashboard:` is true or false, or a mapping with the address, which implies true. */
 static int cf_dashboard(struct sl_yaml *y, const char *key, const yaml_node_t *value, void *into)
 {
 	static const struct sl_yaml_key keys[] = { { "port", cf_dashboard_where },
@@ -319,7 +322,7 @@ static int cf_root(struct sl_yaml *y, const yaml_node_t *node, void *into)
 	memcpy(keys + CONFIG_KEYS, others, sizeof(others));
 
 	if (node->type == YAML_SCALAR_NODE && node->data.scalar.length == 0)
-		return 0; /* a document that was begun, and left empty */
+		return 0; /* an empty document */
 	return sl_yaml_mapping(y, node, keys, "the file", into);
 }
 
@@ -334,7 +337,7 @@ int config_parse(struct config *c, const char *file, const char *text, size_t le
 	return rc;
 }
 
-/* Relative paths are beneath the directory of the file, wherever the command was typed. */
+/* Relative paths start at the directory of the file, not at the current directory. */
 static int cf_beneath(struct config *c, const char *file)
 {
 	const char *slash = strrchr(file, '/');

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sluice.yaml: what a layer is made of, in a file. See sluice.yaml(5). */
+/* sluice.yaml: the description of a layer in a file. See sluice.yaml(5). */
 #ifndef SL_LAYER_CONFIG_H
 #define SL_LAYER_CONFIG_H
 
@@ -26,10 +26,10 @@ struct config_job {
 	unsigned line;
 };
 
-/* Keys of one value. Each is a key of sluice.yaml; with dashes, an option of `sluice up`. */
+/* Keys with one value. Each is a key of sluice.yaml and, with dashes, an option of `sluice up`. */
 enum config_which {
 	CONFIG_NAME,
-	CONFIG_DIRECTORY, /* no option: the argument */
+	CONFIG_DIRECTORY, /* an argument of the command, not an option */
 	CONFIG_CAPACITY,
 	CONFIG_CAPACITY_OPS,
 	CONFIG_WORKERS,
@@ -56,9 +56,10 @@ enum config_which {
 
 struct config_key {
 	const char *name;
-	const char *node;			    /* a node's option for it; NULL: none */
+	/* The option of a node that sets it; NULL: none. */
+	const char *node;
 	const char *controller;			    /* the controller's */
-	const char *what;			    /* it is, for messages */
+	const char *what;			    /* what the value is, for messages */
 	int (*check)(const char *value, char *err); /* NULL: any text will do */
 	bool is_path;
 };
@@ -69,7 +70,7 @@ int config_check(enum config_which which, const char *value, char *err);
 
 /* Members that are not given are NULL or 0. */
 struct config {
-	char *value[CONFIG_KEYS];    /* as written, but paths: config_read() */
+	char *value[CONFIG_KEYS];    /* as written, but with absolute paths: config_read() */
 	char *policy[CONFIG_STAGES]; /* as config_stages */
 	struct config_job *jobs;
 	size_t jobs_count;
@@ -77,16 +78,16 @@ struct config {
 	size_t tags_count;
 	struct sl_rule *rules; /* the first that matches holds */
 	size_t rules_count;
-	bool dashboard;			       /* it is to be started, too */
-	char *dashboard_host, *dashboard_port; /* and where */
+	bool dashboard;			       /* start a dashboard */
+	char *dashboard_host, *dashboard_port; /* its address */
 };
 
 /* Those of an I/O node first, then those of the controller. */
 extern const char *const config_stages[CONFIG_STAGES];
 #define CONFIG_NODE_STAGES 3
-/* Whether a flag, which is true, yes, on, 1 or false, no, off, 0, is set; NULL: it is not. */
+/* The value of a flag: true, yes, on, 1 or false, no, off, 0; NULL: false. */
 bool config_flag(const char *value);
-bool config_is_flag(const char *value); /* it is one of these words */
+bool config_is_flag(const char *value); /* whether value is one of these words */
 
 /*
  * Parse `length` bytes; `file` is for messages only. 0, -EINVAL or -ENOMEM with a message in err

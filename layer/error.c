@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sentences for what layer/ could not do: see layer.h. */
+/* The messages of failures in layer/: see layer.h. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where the daemon and the library for LD_PRELOAD are: as the environment says, else beside this
- * very program, in the build directory or where both were installed, else where they were to be
- * installed. So a program is never mixed with the parts of another version.
+ * Find the daemon and the library for LD_PRELOAD: at the path in the environment, else beside the
+ * running program (in the build directory or an installation), else at the configured installation
+ * path. So a program never uses parts of another version.
  */
 #include <errno.h>
 #include <limits.h>
@@ -21,8 +21,10 @@
 #define SL_LIBDIR "lib"
 #endif
 
-/* dir is a real path, and nothing in an installation is a link: to leave out its last name is to go
- * up, and realpath() would only ask for each name on the way. */
+/*
+ * dir is a real path without links, so removing its last component gives the parent; realpath()
+ * would only cost system calls.
+ */
 static bool fi_try(const char *dir, const char *below, const char *file, char path[PATH_MAX])
 {
 	const char *up = strrchr(dir, '/');
@@ -63,8 +65,8 @@ static int fi_find(const char *variable, const char *file, const char *const *pl
 		if (!strncmp(*p, "../", 3) && fi_try(SL_PREFIX, *p + 3, file, path))
 			return 0;
 	return layer_fail(-ENOENT,
-			  "cannot find %s near this program; is the installation complete? "
-			  "%s can say where it is.",
+			  "cannot find %s near this program. Is the installation complete? "
+			  "Set %s to its path.",
 			  file, variable);
 }
 

@@ -19,7 +19,7 @@
 
 /* ---- the runtime directory ---- */
 
-/* $XDG_RUNTIME_DIR of another user is inherited through su and sudo: not ours, no mistake. */
+/* su and sudo inherit another user's $XDG_RUNTIME_DIR: ignore it without a message. */
 static bool la_is_ours(const char *path)
 {
 	struct stat st;
@@ -34,7 +34,7 @@ static bool la_runtime_path(char out[PATH_MAX])
 
 	if (given && given[0] == '/')
 		n = snprintf(out, PATH_MAX, "%s", given);
-	else if (given && *given) { /* the programs that get the path may be anywhere */
+	else if (given && *given) { /* programs that get the path may run in any directory */
 		char cwd[PATH_MAX];
 
 		if (!getcwd(cwd, sizeof(cwd)))
@@ -47,14 +47,14 @@ static bool la_runtime_path(char out[PATH_MAX])
 		struct stat st;
 
 		n = snprintf(out, PATH_MAX, "/tmp/sluice-%u", (unsigned)geteuid());
-		/* Everybody can make that directory, so that its user has none. */
+		/* Any user can create this path in /tmp, and so take it from its owner. */
 		if (lstat(out, &st) == 0 && st.st_uid != geteuid() && home && home[0] == '/')
 			n = snprintf(out, PATH_MAX, "%s/.sluice-run", home);
 	}
 	return n < PATH_MAX;
 }
 
-/* It holds what decides over the user's files: nobody else may have put or may reach it. */
+/* Its contents control access to the user's files, so no other user may own or enter it. */
 int layer_runtime(bool make, char path[PATH_MAX])
 {
 	struct stat st;
@@ -101,7 +101,7 @@ static const char *la_system_path(void)
 	return given && given[0] == '/' ? given : "/run/sluice";
 }
 
-/* Whoever can write there could listen in the place of the node. */
+/* A user who can write there could listen in place of the node. */
 static int la_system_runtime(bool make)
 {
 	const char *path = la_system_path();
@@ -193,8 +193,8 @@ static void la_file(const struct layer *l, const char *file, char path[PATH_MAX]
 }
 
 /*
- * Who cleans up removes the lock file as well, so what was opened may be locked and yet be no
- * longer there: then it is opened again.
+ * A process that cleans up also removes the lock file. So the file that we opened and locked may
+ * have been removed; then open it again.
  */
 int layer_lock(struct layer *l, bool make)
 {
@@ -220,7 +220,7 @@ int layer_lock(struct layer *l, bool make)
 		    ours.st_ino == there.st_ino && ours.st_dev == there.st_dev) {
 			if (!layer_pid(l))
 				return 0;
-			layer_close(l); /* one that was revived, and outlived the others */
+			layer_close(l); /* a member that was revived and outlived the others */
 			return -EWOULDBLOCK;
 		}
 		layer_close(l);
@@ -238,8 +238,8 @@ int layer_lock_open(struct layer *l)
 }
 
 /*
- * Whether a file of that name is what a member leaves; `log` and `secret` outlive it, and so does
- * the dashboard, which goes with the layer alone.
+ * Whether a member leaves a file of that name, to be removed. `log` and `secret` stay, and so do
+ * the files of the dashboard, which are removed with the layer only.
  */
 static int la_remove(const char *path, const struct stat *st, int type, struct FTW *where)
 {
@@ -324,7 +324,7 @@ int layer_write(const struct layer *l, const char *file, const char *text)
 		return -errno;
 	if (write(fd, text, length) != (ssize_t)length)
 		error = -(errno ? errno : EIO);
-	if (l->system && fchmod(fd, 0644)) /* its users read them */
+	if (l->system && fchmod(fd, 0644)) /* the users of the layer read them */
 		error = -errno;
 	close(fd);
 	return error;

@@ -34,7 +34,7 @@ int layer_make_secret(const char *path)
 int layer_secret(const struct layer *l, char path[PATH_MAX])
 {
 	snprintf(path, PATH_MAX, "%.200s/secret", l->dir);
-	/* The secret of a node that died: programs that wait for its successor know it. */
+	/* Keep the secret of a node that died: programs that wait for its successor know it. */
 	return access(path, R_OK) == 0 ? 0 : layer_make_secret(path);
 }
 
@@ -74,7 +74,7 @@ int layer_note_address(const struct layer *l, const char *at)
 	snprintf(log, sizeof(log), "%.200s/log", l->dir);
 	if (!port && !(port = layer_port(log)))
 		return layer_fail(-ENODATA,
-				  "the log does not say which port is used; choose one, or "
+				  "the log does not contain the port; choose a port, or use "
 				  "--log-level info.");
 	snprintf(text, sizeof(text), "%s:%u\n", host, port);
 	if (layer_write(l, "listen", text))

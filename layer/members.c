@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The members of a layer: who they are, whether they live, and talking to its nodes: layer.h. */
+/* The members of a layer: list them, check whether they live, and talk to nodes: layer.h. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,8 +22,9 @@ static void me_file(const struct layer *l, const char *file, const char *suffix,
 }
 
 /*
- * Whether that process has the lock file open: a member gets it as descriptor 3. One that was
- * killed keeps its files a little longer than its memory, but is nobody who could answer.
+ * Whether that process has the lock file open: a member gets it as descriptor 3. A process that was
+ * killed keeps its files a little longer than its memory; it does not count, because it cannot
+ * answer.
  */
 static bool me_holds_lock(const struct layer *l, const char *file, pid_t pid)
 {
@@ -39,7 +40,10 @@ static bool me_holds_lock(const struct layer *l, const char *file, pid_t pid)
 	       theirs.st_dev == lock.st_dev;
 }
 
-/* A system layer is another account's, whose processes one cannot look into: who listens? */
+/*
+ * The processes of a system layer belong to another account and cannot be inspected, so ask which
+ * process listens at the socket.
+ */
 static pid_t me_listens(const struct layer_member *m)
 {
 	int sock = listen_dial(m->socket);
@@ -94,7 +98,7 @@ void layer_standby(const struct layer *l, struct layer_member *m)
 	m->pid = me_pid(l, m);
 }
 
-/* Whether the second of two controllers leads: the link says so, unless it has died. */
+/* Whether the second of two controllers is active, according to the link; false if it has died. */
 static bool me_second_leads(const struct layer *l, const struct layer_member *first,
 			    const struct layer_member *second)
 {
@@ -233,7 +237,7 @@ int layer_args(const struct layer *l, const struct layer_member *m, const char *
 int layer_report(const struct layer *l, const char *who, int rc, char **text)
 {
 	if (rc == -ENAMETOOLONG)
-		layer_fail(rc, "that is too much for one command; give less at a time.");
+		layer_fail(rc, "the command is too long; split it into several.");
 	else if (rc && *text && **text)
 		layer_fail(rc, "%s%s.", who, *text);
 	else if (rc == -ENOTCONN || (rc && !*text))
@@ -260,10 +264,10 @@ int layer_ask(const struct layer *l, const char *line, char **answer)
 }
 
 /*
- * One line to one node. A node that is being revived has a process before it has a socket, and one
- * that is dying has a socket before the kernel has ended its process: as long as the process lives,
- * try again until `until_ms`. Afterwards m->pid is 0 if the node has died. Sending the line twice
- * is harmless: a node that has taken it and died before its answer has taken nothing.
+ * Send a line to one node. A node that is being revived has a process but no socket yet; a dying
+ * node may still have a process without its socket. So while the process lives, retry until
+ * `until_ms`. Afterwards m->pid is 0 if the node has died. Sending a line twice is harmless,
+ * because a node that dies before it answers takes the change with it.
  */
 #define ANSWER_MS 10000
 
@@ -279,7 +283,7 @@ static int me_tell(const struct layer *l, struct layer_member *m, const char *li
 		if (rc != -ENOTCONN)
 			return rc;
 		if (sl_clock_ms() - begin_ms >= ms)
-			return -ETIMEDOUT; /* it lives, and is stopped or overloaded */
+			return -ETIMEDOUT; /* it lives, but is stopped or overloaded */
 		free(*answer);
 		*answer = NULL;
 		m->pid = me_pid(l, m);
@@ -337,7 +341,7 @@ int layer_tell(const struct layer *l, struct layer_member *m, size_t n, const ch
 			done++;
 			continue;
 		}
-		if (!m[i].pid) /* it has died meanwhile; the others will do */
+		if (!m[i].pid) /* it has died meanwhile; the others suffice */
 			continue;
 		m[i].silent = one == -ETIMEDOUT;
 		free(*text);
@@ -349,7 +353,7 @@ int layer_tell(const struct layer *l, struct layer_member *m, size_t n, const ch
 			snprintf(who, 48, "%s: ", layer_member_called(&m[i], false, called));
 		return rc;
 	}
-	/* No member lives, or none knows it; the last one has reported that. */
+	/* No member lives, or none knows the job; the last one has reported it. */
 	if (!done)
 		return rc;
 	free(*text);

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Beyond this a number of us or ms is also given in a larger unit. */
+/* From this value on, us and ms are also shown in a larger unit. */
 #define PM_EXPLAIN_FROM 10000
 
 const char *param_stage_question(const char *stage)
@@ -69,7 +69,7 @@ static unsigned pm_binary(int64_t *bytes)
 	return u;
 }
 
-/* For people: 4 MiB, 500 us, 1000000 us (1 s). */
+/* For display: 4 MiB, 500 us, 1000000 us (1 s). */
 static void pm_value(struct pm_text *t, const struct sl_param *p, int64_t value)
 {
 	static const char *const sizes[] = { "B", "KiB", "MiB", "GiB", "TiB" };
@@ -107,7 +107,7 @@ static void pm_value(struct pm_text *t, const struct sl_param *p, int64_t value)
 	}
 }
 
-/* As it is typed: 4Mi, 500. */
+/* As a user types it: 4Mi, 500. */
 static void pm_typed(struct pm_text *t, const struct sl_param *p, int64_t value)
 {
 	static const char *const sizes[] = { "", "Ki", "Mi", "Gi", "Ti" };
@@ -133,7 +133,7 @@ const char *param_range(const struct sl_param *p, char *buf, size_t size)
 	} else if (p->unit == SL_FILE) {
 		pm_add(&t, "a file; default ");
 	} else {
-		/* The unit stands once when both ends have the same: "0 to 5000 us". */
+		/* The unit appears once if both ends have the same: "0 to 5000 us". */
 		if (p->unit == SL_BYTES)
 			pm_value(&t, p, p->min);
 		else

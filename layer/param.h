@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Policies and parameters in words, from their tables: for `sluice policy` and for the manual page
- * sluice-policies(7), which say the same therefore.
+ * Policies and parameters in words, from their tables: for `sluice policy` and the manual page
+ * sluice-policies(7), so that both agree.
  */
 #ifndef SL_LAYER_PARAM_H
 #define SL_LAYER_PARAM_H

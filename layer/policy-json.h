@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Policies as JSON, for `sluice policy --json` and the dashboard, which say the same therefore. */
+/* Policies as JSON, for `sluice policy --json` and the dashboard, so that both agree. */
 #ifndef SL_LAYER_POLICY_JSON_H
 #define SL_LAYER_POLICY_JSON_H
 

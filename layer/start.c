@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Starting the members of a layer in the background. They inherit the lock and keep it as long as
- * they live; a pipe tells when one is ready, or, by its end, that it has failed.
+ * Start the members of a layer in the background. They inherit the lock and keep it while they
+ * live. Each sends a byte through a pipe when it is ready; the end of the pipe without a byte means
+ * that it has failed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,14 +21,14 @@
 #include "base/replace.h"
 #include "layer/layer.h"
 
-#define READY_MS  15000 /* a node that is not ready by then will not be */
+#define READY_MS  15000 /* a node that takes longer is considered stuck */
 #define STOP_MS	  15000 /* it drains for 10 s at most */
-#define TURN_MS	  15000 /* whoever has it for longer is stuck, and the order with it */
+#define TURN_MS	  15000 /* a process that holds the turn longer is stuck */
 #define LOG_LINES 5
 
 enum { FD_LOCK = 3, FD_READY = 4 }; /* in the member; members.c looks for the lock there */
 
-/* In the child: a session of its own, nothing inherited but the lock and the pipe. */
+/* In the child: start a session, and keep only the lock and the pipe. */
 static void st_become(const struct layer *l, int ready, int log, const char *const *args)
 {
 	int lock = l->lock;
@@ -42,15 +43,15 @@ static void st_become(const struct layer *l, int ready, int log, const char *con
 		signal(i, SIG_DFL);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	/* In a shell that runs through a layer: the node's own I/O must not. */
+	/* The shell may run through a layer, but the node's own I/O must not. */
 	unsetenv("SLUICE_SOCKET");
 	unsetenv("SLUICE_ROOT");
-	if (l->system) { /* what root has in its home is not for this account */
+	if (l->system) { /* this account must not use root's home directory */
 		setenv("HOME", l->dir, 1);
 		unsetenv("XDG_STATE_HOME");
 		unsetenv("XDG_CACHE_HOME");
 	}
-	/* Out of the way first: their numbers may be those that others are to get. */
+	/* Move the descriptors first: their numbers may be needed for others. */
 	lock = fcntl(lock, F_DUPFD, 10);
 	ready = fcntl(ready, F_DUPFD, 10);
 	log = fcntl(log, F_DUPFD, 10);
@@ -59,7 +60,7 @@ static void st_become(const struct layer *l, int ready, int log, const char *con
 	    dup2(ready, FD_READY) < 0)
 		_exit(127);
 	close_range(FD_READY + 1, ~0U, 0);
-	/* For good, and every capability with it. */
+	/* Permanently, together with all capabilities. */
 	if (l->system &&
 	    (!l->account || setgroups(0, NULL) || setgid(l->group) || setuid(l->account))) {
 		dprintf(2, "cannot become the account %u\n", (unsigned)l->account);
@@ -95,7 +96,7 @@ static void st_last_lines(int log, char *out, size_t size)
 
 static int st_words(FILE *f, const void *what)
 {
-	fchmod(fileno(f), 0600); /* nobody else is to hold a lock on it */
+	fchmod(fileno(f), 0600); /* no other user may lock it */
 	for (const char *const *args = what; *args; args++)
 		fwrite(*args, 1, strlen(*args) + 1, f);
 	return 0;
@@ -116,7 +117,7 @@ int layer_turn(const struct layer *l)
 	char path[PATH_MAX];
 	int fd;
 
-	/* Not a file that everybody may open, and then lock. */
+	/* Do not lock a file that all users may open. */
 	snprintf(path, sizeof(path), "%.200s/%s", l->dir, l->system ? "args" : "root");
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	for (int ms = 0; fd >= 0 && ms < TURN_MS && flock(fd, LOCK_EX | LOCK_NB); ms += 2)
@@ -165,7 +166,7 @@ static const char *const changes[] = {
 	"capacity", "capacity-ops", "admit", "share", "order", "open"
 };
 
-/* Not as options: a policy whose file is gone would keep the node from starting. */
+/* Not as options: a policy whose file has been removed would prevent the node from starting. */
 int layer_keep_change(const struct layer *l, const char *line)
 {
 	char *copy = strdup(line), *save = NULL, *word, *one;
@@ -239,7 +240,7 @@ failed:
 	return rc;
 }
 
-/* Wait for the byte that says ready. The end of the pipe: it has ended. */
+/* Wait for the byte that means ready. The end of the pipe means that the member has ended. */
 int layer_ready(const struct layer_member *m, bool alone, struct layer_start *s)
 {
 	struct pollfd p = { .fd = s->ready, .events = POLLIN };

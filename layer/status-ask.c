@@ -2,8 +2,8 @@
 /*
  * Asking the members of a layer for their status.
  *
- * All members are asked before the first answer is read: a silent one costs the time that there is
- * for all of them together, and the answers of the others are there when it is over.
+ * All members are asked before the first answer is read. So a silent member costs the time limit
+ * only once, and the other answers have arrived by then.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The cells of the tables of `sluice status`, `sluice top` and `sluice report`: numbers as text of a
- * few columns. Three digits are kept: 1234567 is 1.23M.
+ * The cells of the tables of `sluice status`, `sluice top` and `sluice report`: numbers as text of
+ * a few columns. Three digits are kept: 1234567 is 1.23M.
  */
 #include <math.h>
 #include <stddef.h>

@@ -6,9 +6,9 @@
 #include "layer/layer.h"
 #include "wire/status.h"
 
-/* How long members have to answer, all of them together. */
+/* Time limit for the answers of all members together. */
 #define STATUS_WAIT_MS 2000
-/* For a command that would do harm if it took a slow node for a dead one. */
+/* For a command that would do harm if it mistook a slow node for a dead one. */
 #define STATUS_PATIENT_MS 10000
 /* Each to be freed by status_free(). NULL: nobody has answered. */
 /* The status of one node or controller; the text may be of any version. */
@@ -69,12 +69,14 @@ void status_some(char out[STATUS_CELL], double value);
 void status_short(char out[STATUS_CELL], double value);
 /* A count in three characters: 999, 1K, 99K, .1M, 1M, .1G. */
 void status_tiny(char out[STATUS_CELL], double value);
-/* `one` or `many`, after a number as it is printed: not "1 requests". */
+/* `one` or `many`, to follow a printed number: not "1 requests". */
 const char *status_plural(const char *number, const char *one, const char *many);
 /* At most five characters: 0, 12us, 1.2ms, 12ms, 1.2s, 99s, 12m, 3.4h, 12h, 45d. */
 void status_time(char out[STATUS_CELL], double s);
-/* What limits a job's operations, data calls and bytes of one direction: "max_ops 500 max_read 10.0M";
- * "" if nothing does. Mins and weights of classes, too. */
+/*
+ * What limits a job's operations, data calls and bytes of one direction: "max_ops 500 max_read
+ * 10.0M"; "" if nothing does. Mins and weights of classes, too.
+ */
 void status_ops(char *out, size_t size, const struct status_job *job);
 /* A text of a status, or "?". */
 const char *status_known(const char *text);

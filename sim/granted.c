@@ -19,9 +19,9 @@
  * The policy's array stays as the policy has sorted it, less those that have ended: what it sorts
  * next is nearly sorted. O(waiting + running) an event, as is a policy's decision.
  *
- * Detection (detect/period.h), if it was asked for: an application's detector is told each of its transfers when
- * it has ended, as the controller does with a job that waits, and each decision is made with the periods
- * found by then. An application without one has no known period.
+ * Detection (detect/period.h), if it was asked for: an application's detector is told each of its
+ * transfers when it has ended, as the controller does with a job that waits, and each decision is
+ * made with the periods found by then. An application without one has no known period.
  *
  * With assertions: a policy gives nobody more than its cap and all together not more than the
  * capacity, and at every event bytes that were asked for = bytes moved + bytes left.

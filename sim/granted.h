@@ -26,8 +26,8 @@ struct sl_granted_app {
 };
 
 /*
- * detect: the policy is told the periods that are found in what is moved, and not period_s. On failure
- * *g is NULL, and -ENOMEM.
+ * detect: the policy is told the periods that are found in what is moved, and not period_s. On
+ * failure *g is NULL, and -ENOMEM.
  */
 int sl_granted_create(struct sl_granted **g, const struct sl_spec *policy,
 		      const struct sl_granted_app *apps, uint32_t n, double restart_s, bool detect,
@@ -52,8 +52,10 @@ uint32_t sl_granted_end(struct sl_granted *g); /* that has ended, or SL_NO_TRANS
 int sl_granted_settle(struct sl_granted *g, double now_s);
 
 double sl_granted_next_s(const struct sl_granted *g); /* next end or decision; INFINITY: none */
-/* Of all together: granted now, of these without those that restart, until the first of them is
- * through with that, or INFINITY; and moved until the last advance(). */
+/*
+ * Of all together: granted now, of these without those that restart, until the first of them is
+ * through with that, or INFINITY; and moved until the last advance().
+ */
 double sl_granted_rate_bps(const struct sl_granted *g);
 double sl_granted_moving_bps(const struct sl_granted *g);
 double sl_granted_moves_s(const struct sl_granted *g);

@@ -18,9 +18,9 @@
  * one look the worse the longer its iterations are. An application that was there and has done
  * nothing at all counts 0 towards the SysEfficiency, and its dilation is infinite.
  *
- * Barthélemy et al. 2024 (IO-Sets), over the window; e_cpu: seconds computed inside of it, e_io: what the
- * bytes moved inside of it take alone, L: its length, or that of the part in which the application
- * was there:
+ * Barthélemy et al. 2024 (IO-Sets), over the window; e_cpu: seconds computed inside of it, e_io:
+ * what the bytes moved inside of it take alone, L: its length, or that of the part in which the
+ * application was there:
  *
  *	stretch      L / (e_cpu + e_io)        its maximum and geometric mean
  *	I/O slowdown (L - e_cpu) / e_io        geometric mean

@@ -19,8 +19,8 @@
  *
  * Burst buffer: applications write into it at up to buffer_bps together, it drains at B. When it is
  * full they get B, what drains (Intrepid and Mira in Gainaru et al. 2014, §4.4), until an event at
- * which there is room again. A server has B / servers, and its part of the buffer; the application i
- * of the scenario uses server i mod servers.
+ * which there is room again. A server has B / servers, and its part of the buffer; the application
+ * i of the scenario uses server i mod servers.
  *
  * An application with no number of iterations is cut off when the window ends; others run to their
  * end, and the run ends with the last. SL_WINDOW_PAPER needs the mean rate of I/O phases that cross

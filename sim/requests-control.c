@@ -4,11 +4,12 @@
  *
  * The controller is the daemon's own (sluiced/controller/brain.h): it gets reports and gives orders
  * as text. Each takes delay_ns, and they arrive in the order in which they were sent. A server
- * reports 20 times a second while its jobs do I/O, else once a second, and at once when a job begins after a
- * pause. It obeys as a node does (sluiced/ionode/link.c): it keeps what it sends to what it may
- * draw, with the pacer of the node, gives its scheduler the ordered rates of its jobs as guarantees, and
- * acknowledges at once an order to draw less. So grant and the division among jobs and servers are
- * the controller's, and admit, share and order are those of each server's scheduler.
+ * reports 20 times a second while its jobs do I/O, else once a second, and at once when a job
+ * begins after a pause. It obeys as a node does (sluiced/ionode/link.c): it keeps what it sends to
+ * what it may draw, with the pacer of the node, gives its scheduler the ordered rates of its jobs
+ * as guarantees, and acknowledges at once an order to draw less. So grant and the division among
+ * jobs and servers are the controller's, and admit, share and order are those of each server's
+ * scheduler.
  *
  *	process --calls--> server: admit, share, order --pacer--> device
  *	                     |  ^
@@ -16,16 +17,16 @@
  *	                     v  |
  *	                  controller: phases, periods, grant, divide
  *
- * Processes stay at the servers that the scenario says; which servers serve a job is not decided here.
- * When a controller has died, a new one that knows nothing leads after standby_ns. Without one, orders
- * hold for LEASE_NS; then servers fail open, by a quarter more each second. When a server dies, so do
- * the processes that use it.
+ * Processes stay at the servers that the scenario says; which servers serve a job is not decided
+ * here. When a controller has died, a new one that knows nothing leads after standby_ns. Without
+ * one, orders hold for LEASE_NS; then servers fail open, by a quarter more each second. When a
+ * server dies, so do the processes that use it.
  *
- * Example: 4 servers, 80 MB/s, delay 1 ms; job a begins at server 3 at 0 ms. The report is there at 1 ms,
- * the order at 2 ms; from then on server 3 draws 80 MB/s, and the others .2 MB/s each.
+ * Example: 4 servers, 80 MB/s, delay 1 ms; job a begins at server 3 at 0 ms. The report is there at
+ * 1 ms, the order at 2 ms; from then on server 3 draws 80 MB/s, and the others .2 MB/s each.
  *
- * All that happens has one event, at_control, besides one for each server's next report. Letters take memory
- * while a run goes on.
+ * All that happens has one event, at_control, besides one for each server's next report. Letters
+ * take memory while a run goes on.
  */
 #include <assert.h>
 #include <errno.h>
@@ -126,8 +127,8 @@ static struct place *place_of(const struct control *c, uint32_t server, uint32_t
 }
 
 /*
- * The places of a job are those of its processes. In two passes over the same list: how many each server
- * has, then which; with room for as many as there are processes.
+ * The places of a job are those of its processes. In two passes over the same list: how many each
+ * server has, then which; with room for as many as there are processes.
  */
 static int make_places(struct sim *m)
 {

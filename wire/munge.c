@@ -4,7 +4,8 @@
  * their munged knows. It signs and encrypts what a local process gives it, together with the uid of
  * that process, and opens it again for the one uid that is named as the reader.
  *
- * The side that connects makes a secret for this connection alone and sends it in such a credential:
+ * The side that connects makes a secret for this connection alone and sends it in such a
+ * credential:
  *
  *	sluice connection
  *	192.0.2.7:4400            the address it connects to

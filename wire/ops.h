@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Operations: metadata calls of a job, and limits that are not on all of its bytes.
+ * Operations: metadata calls of a job, and limits other than that on all its bytes.
  *
  * A metadata call is an operation of one class:
  *
@@ -10,28 +10,28 @@
  *	list        opendir, scandir; readdir counts once for about a system call's worth of entries
  *	attribute   chmod, chown, utime, truncate, xattr, statfs
  *
- * Two things can hold a job's operations back, and both are in its segment (wire/turn.h):
+ * Two mechanisms can hold a job's operations, and both are in its segment (wire/turn.h):
  *
  *	meters   a max: of operations, of a class, of data calls, of bytes read, of bytes written.
- *	         The program keeps it by itself, with a tag in time (GCRA). The node sets the rate.
+ *	         The program enforces it itself, with a tag in time (GCRA). The node sets the rate.
  *	         `found` is one that the node changes ten times a second (sluiced/ionode/storm.h).
  *	credit   a share of the layer's `capacity_ops`. The node grants operations in leases, as it
  *	         does bytes.
  *
- * An operation is paid after the call, before it returns to the program: the path has been read by
- * the kernel by then, so that looking at it is safe, and the outcome does not depend on the wait.
+ * An operation is paid after the system call and before it returns to the program. By then the
+ * kernel has read the path, so reading it is safe, and the result does not depend on the wait.
  *
- * A meter. `tag` is the time at which everything charged so far is paid off. A call adds its cost
- * and waits until the tag is reached; a pause is worth SL_METER_BURST_NS at most.
+ * A meter. `tag` is the time at which all charges so far are paid. A call adds its cost and waits
+ * until the tag; a pause gives at most SL_METER_BURST_NS of credit.
  *
  *	max 500/s: a step of 2 ms. now 100 ms, tag 70 ms      tag = max(70, 100 - 20) + 2 = 82 ms: go
  *	…ten calls later, now 100.1 ms, tag 102 ms            wait until 102 ms
  *
- * Credit. `used` counts operations, `granted` how many of them may have been made: operation number
- * n (from 0) waits until granted > n. The node adds a lease to `granted`, changes `grants` and wakes
- * those whose numbers are covered now, by the bits SL_OPS_BIT(n). A class for which the job has a min or
- * a weight of its own has a queue of its own: it is served beside the other classes, as if it were
- * another job. They share the queue SL_METER_OPS.
+ * Credit. `used` counts operations, `granted` is how many are allowed: operation number n (from 0)
+ * waits until granted > n. The node adds a lease to `granted`, changes `grants` and wakes the
+ * waiters whose numbers are now covered, by the bits SL_OPS_BIT(n). A class for which the job has a
+ * min or a weight of its own has a queue of its own: it is served beside the other classes, as if
+ * it were another job. They share the queue SL_METER_OPS.
  */
 #ifndef SL_WIRE_OPS_H
 #define SL_WIRE_OPS_H
@@ -57,7 +57,7 @@ enum sl_meter {
 #define SL_MAX_OPS	  UINT64_C(1000000000)
 #define SL_OPS_BIT(n)	  (UINT32_C(1) << (n) % 32)
 
-/* What a job asks for; 0: no limit, nothing guaranteed. */
+/* The settings of a job; 0: no limit, no guarantee. */
 struct sl_ops_conf {
 	uint64_t max[SL_METERS];     /* per second */
 	uint64_t min[SL_QUEUES];     /* the last: of all classes that have none of their own */
@@ -69,7 +69,7 @@ struct sl_turn_meter {
 	_Atomic uint64_t step; /* time of one unit, in 2^-32 ns; 0: no limit */
 };
 
-/* Bits of `ops` in a job's segment: what an operation has to do beside being counted. */
+/* Bits of `ops` in a job's segment: what an operation has to do besides counting. */
 enum sl_ops_mode {
 	SL_OPS_METERED = 1, /* there is a max on operations or on a class */
 	SL_OPS_LEASED = 2,  /* it needs credit */

@@ -76,8 +76,8 @@ enum sl_frame_type {
 #define SL_OPEN_FLAGS (O_ACCMODE | O_APPEND | O_DIRECT | O_SYNC | O_DSYNC | O_NOATIME)
 
 /*
- * Of a REPLY, SL_F_DATA: the payload is file data; SL_F_CROWDED: the client should have one PREAD or
- * PWRITE under way at a time, since the node has not enough buffers for more of each client.
+ * Of a REPLY, SL_F_DATA: the payload is file data; SL_F_CROWDED: the client should have one PREAD
+ * or PWRITE under way at a time, since the node has not enough buffers for more of each client.
  */
 enum sl_frame_flags { SL_F_APPEND = 1, SL_F_DATASYNC = 2, SL_F_DATA = 4, SL_F_CROWDED = 8 };
 

@@ -139,8 +139,8 @@ static bool same(const struct word *w, const void *a, const void *b)
 }
 
 /*
- * All words, or the first and those that are others than before, behind what is at `to`: the end of the
- * line. By hand: printf() would be most of what an order costs.
+ * All words, or the first and those that are others than before, behind what is at `to`: the end of
+ * the line. By hand: printf() would be most of what an order costs.
  */
 static char *put_words(char *to, const struct word *words, const void *from, const void *before)
 {
@@ -316,9 +316,9 @@ static const struct word *find(const struct word *w, const char *key, size_t len
 }
 
 /*
- * Words of a line into a struct; those that are not in the table go to `other`, if there is one. The
- * places in the table of those that are there go to *has, if it is wanted. This is most of what a
- * report costs: keys come in the order of the table, so the next one is looked for first.
+ * Words of a line into a struct; those that are not in the table go to `other`, if there is one.
+ * The places in the table of those that are there go to *has, if it is wanted. This is most of what
+ * a report costs: keys come in the order of the table, so the next one is looked for first.
  */
 static int words(char *at, const struct word *table, void *out, uint32_t *has,
 		 int (*other)(void *out, const char *key, char *value))

@@ -199,8 +199,8 @@ static inline uint64_t sl_share_part(uint64_t whole, uint32_t share)
 }
 
 /*
- * What of an ordered rate the job gets before all others. A hundredth is left to the share policy: a job
- * that starts is not to wait until the controller has heard of it.
+ * What of an ordered rate the job gets before all others. A hundredth is left to the share policy:
+ * a job that starts is not to wait until the controller has heard of it.
  */
 static inline uint64_t sl_rate_floor(uint64_t rate_bps)
 {
@@ -208,9 +208,9 @@ static inline uint64_t sl_rate_floor(uint64_t rate_bps)
 }
 
 /*
- * share=fair, and the controller has divided the capacity by accounts and users of all nodes: among the
- * jobs of this node shares are in proportion to that, whoever they belong to. The rate as a guarantee
- * would not do: a large request of another job delays it by more than is made up for.
+ * share=fair, and the controller has divided the capacity by accounts and users of all nodes: among
+ * the jobs of this node shares are in proportion to that, whoever they belong to. The rate as a
+ * guarantee would not do: a large request of another job delays it by more than is made up for.
  */
 static inline void sl_rate_weight(struct sl_job_conf *conf, uint64_t rate_bps, uint64_t layer_bps)
 {

@@ -2,7 +2,8 @@
 /*
  * The fields of a status: one line for each. The structs of wire/status.h, the JSON of nodes,
  * controllers and layers, and the rules by which nodes are merged into a layer are made of these
- * lines. A new field is a line here, and the statement that sets it (sluiced/ionode/control-status.c).
+ * lines. A new field is a line here, and the statement that sets it
+ * (sluiced/ionode/control-status.c).
  *
  *	F(kind, key, merge, in)			member `key`, JSON "key"
  *	G(kind, object, key, merge, in)		member `object_key`, JSON "object":{"key"}

@@ -2,9 +2,10 @@
 /*
  * The status of a layer, merged from the statuses of its nodes and controllers.
  *
- * The rule of each field stands in wire/status-fields.h. Counts are added up over the nodes; of times the
- * longest counts, since they pass on all nodes at once; what was declared or asked for is the same
- * everywhere. Percentiles cannot be added: they are means over the nodes, weighted by requests.
+ * The rule of each field stands in wire/status-fields.h. Counts are added up over the nodes; of
+ * times the longest counts, since they pass on all nodes at once; what was declared or asked for is
+ * the same everywhere. Percentiles cannot be added: they are means over the nodes, weighted by
+ * requests.
  *
  *	node 0: a 60 MB/s, p99 2 ms of 300 requests     node 1: a 20 MB/s, p99 6 ms of 100
  *	layer:  a 80 MB/s, p99 3 ms of 400

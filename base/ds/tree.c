@@ -12,12 +12,12 @@
  *	                   /
  *	              [5,6) max 6
  *
- * Which intervals overlap [a, b)? Only nodes that begin before b; they are what the descent to b leaves on
- * its left: at each turn to the right a node and its left subtree, in order. The first of these
- * that reaches behind a holds the answer. [9,10): 2 < 10, but [2,9) and its left reach 9 and 4:
- * turn right; 8 < 10, [8,12) reaches 12 > 9 and [5,6) on its left does not: it is [8,12). [12,20):
- * nothing in the tree reaches behind 12. So the overlap found is the first one in order, and
- * sl_tree_next() leads to the others. Most questions are answered "nothing", without a branch
+ * Which intervals overlap [a, b)? Only nodes that begin before b; they are what the descent to b
+ * leaves on its left: at each turn to the right a node and its left subtree, in order. The first of
+ * these that reaches behind a holds the answer. [9,10): 2 < 10, but [2,9) and its left reach 9 and
+ * 4: turn right; 8 < 10, [8,12) reaches 12 > 9 and [5,6) on its left does not: it is [8,12).
+ * [12,20): nothing in the tree reaches behind 12. So the overlap found is the first one in order,
+ * and sl_tree_next() leads to the others. Most questions are answered "nothing", without a branch
  * that the keys decide.
  *
  * Cost: find, insert, remove, rekey, overlap O(log n); a removal makes at most three rotations,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether a directory can be served: `sluice doctor DIR`. A file is made there for the trial, and
- * has no name any more when it is written to.
+ * Check whether a layer can serve a directory: `sluice doctor DIR`. The test uses a temporary file,
+ * which is unlinked before it is written.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -59,11 +59,10 @@ static void dd_kind(struct doctor *d)
 		doctor_say(d, DOCTOR_OK, "file system", NULL, "of kind %#lx",
 			   (unsigned long)fs.f_type & 0xffffffffUL);
 	else
-		doctor_say(
-			d, DOCTOR_OK, "file system", NULL, "%s%s", name,
-			shared ? ", shared with other machines: only what goes through the layer "
-				 "is scheduled"
-			       : "");
+		doctor_say(d, DOCTOR_OK, "file system", NULL, "%s%s", name,
+			   shared ? ", shared with other machines: only I/O through the layer "
+				    "is scheduled"
+				  : "");
 }
 
 static void dd_room(struct doctor *d)
@@ -86,7 +85,7 @@ static void dd_room(struct doctor *d)
 		doctor_say(d, DOCTOR_OK, "free space", NULL, "%s", text);
 }
 
-/* A file without a name; -1: none can be made. */
+/* An unlinked file; -1: cannot create one. */
 static int dd_file(const char *dir)
 {
 	char name[PATH_MAX];
@@ -119,7 +118,7 @@ static void dd_direct(struct doctor *d, int fd)
 		doctor_say(d, DOCTOR_OK, "O_DIRECT", NULL, "works");
 	else
 		doctor_say(d, DOCTOR_WARN, "O_DIRECT",
-			   "Nothing to do unless programs use it: they would fail here without "
+			   "Needed only if programs use it: they would fail here without "
 			   "Sluice, too.",
 			   "%s; transfers go through the page cache", strerror(errno));
 }
@@ -148,8 +147,8 @@ void doctor_dir(struct doctor *d)
 	int fd, error = stat(d->dir, &st) ? errno : S_ISDIR(st.st_mode) ? 0 : ENOTDIR;
 
 	if (error) {
-		doctor_say(d, DOCTOR_FAIL, "directory", "Name one that is there.", "%s: %s", d->dir,
-			   strerror(error));
+		doctor_say(d, DOCTOR_FAIL, "directory", "Name an existing directory.", "%s: %s",
+			   d->dir, strerror(error));
 		return;
 	}
 	dd_kind(d);
@@ -158,11 +157,11 @@ void doctor_dir(struct doctor *d)
 	if (fd < 0) {
 		doctor_say(d, errno == EROFS || errno == EACCES ? DOCTOR_WARN : DOCTOR_FAIL,
 			   "directory",
-			   "Jobs can only read there; if they shall write, change that.",
-			   "no file can be made in %s: %s", d->dir, strerror(errno));
+			   "Jobs can only read there; if they must write, change its permissions.",
+			   "cannot create a file in %s: %s", d->dir, strerror(errno));
 		return;
 	}
-	doctor_say(d, DOCTOR_OK, "directory", NULL, "files can be made in %s", d->dir);
+	doctor_say(d, DOCTOR_OK, "directory", NULL, "files can be created in %s", d->dir);
 	dd_direct(d, fd);
 	dd_flags(d, fd);
 	close(fd);

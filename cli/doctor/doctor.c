@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `sluice doctor`: whether this machine is fit for layers, and what to do where it is not. What it
- * looks at is in the other files of this folder; here it is put together and printed.
+ * `sluice doctor`: check whether layers can run on this machine, and say what to do if not. The
+ * other files of this folder have the checks; this file runs them and prints the results.
  */
 #include "cli/doctor/doctor.h"
 
@@ -88,9 +88,9 @@ int cmd_doctor(int argc, char **argv)
 	const struct cli_command command = {
 		.name = cmd,
 		.usage = "doctor [--json] [DIR]",
-		.about = "Checks whether this machine is fit for layers: features of the kernel, "
+		.about = "Checks whether layers can run on this machine: features of the kernel, "
 			 "limits, the parts of this installation, the runtime directory; and "
-			 "whether DIR can be served. Says what to do where something is missing, "
+			 "whether a layer can serve DIR. Says what to do if something is missing, "
 			 "and changes nothing.\n\nEach line is ok, warn (something will not work, "
 			 "or not as well as it could) or fail (layers will not work). The exit "
 			 "status is 1 if one of them is fail.",
@@ -104,8 +104,9 @@ int cmd_doctor(int argc, char **argv)
 
 	if (status)
 		return cli_end(status);
-	d.dir = argv[optind];	  /* NULL after the last */
-	signal(SIGXFSZ, SIG_IGN); /* a limit on the size of files is to be told, not died of */
+	d.dir = argv[optind]; /* NULL after the last */
+	/* Report a limit on the size of files instead of dying of the signal. */
+	signal(SIGXFSZ, SIG_IGN);
 	doctor_kernel(&d);
 	doctor_limits(&d);
 	doctor_parts(&d);

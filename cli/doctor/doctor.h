@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `sluice doctor`: each check says one thing, or several: what it is about, how it is, what was
- * found, and what to do if that is not well. A check changes nothing that stays.
+ * `sluice doctor`: each check reports one or more results: the subject, its state, what was found,
+ * and what to do if it is not ok. Checks leave no changes behind.
  */
 #ifndef SL_CLI_DOCTOR_DOCTOR_H
 #define SL_CLI_DOCTOR_DOCTOR_H
@@ -25,24 +25,24 @@ struct doctor_finding {
 };
 
 struct doctor {
-	const char *dir; /* to be served; NULL: none was named */
+	const char *dir; /* directory to check; NULL: none */
 	struct doctor_finding *finding;
 	size_t count;
 	unsigned states[3]; /* how many of each */
 };
 
-/* advice NULL: there is nothing to do. */
+/* advice NULL: nothing to do. */
 void doctor_say(struct doctor *d, enum doctor_state state, const char *name, const char *advice,
 		const char *found, ...) __attribute__((format(printf, 5, 6)));
 
 /* system.c */
 void doctor_kernel(struct doctor *d);
 void doctor_limits(struct doctor *d);
-void doctor_helpers(struct doctor *d); /* loopback, and what is not needed */
+void doctor_helpers(struct doctor *d); /* loopback, and features that are not needed */
 /* dir.c */
 void doctor_dir(struct doctor *d);
 /* parts.c */
 void doctor_parts(struct doctor *d);   /* the programs and the library of this installation */
-void doctor_runtime(struct doctor *d); /* where layers are, and what crashed ones have left */
+void doctor_runtime(struct doctor *d); /* the runtime directory, and remains of crashed layers */
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether the parts of this installation are there, belong together and work; and the runtime
- * directory with what crashed layers have left in it.
+ * Check that the parts of this installation exist, have the same version and work; and check the
+ * runtime directory for the remains of crashed layers.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,8 +25,8 @@
 #define MARK	    "sluice-preload-version=" /* client/preload/real.c */
 
 /*
- * Reads the output of a program, as far as it fits; preload: with that library, or NULL. True if it
- * ended well within PATIENCE_MS; it is killed if not.
+ * Read the output of a program, as far as it fits. preload: a library for LD_PRELOAD, or NULL. True
+ * if it ended with status 0 within PATIENCE_MS; otherwise it is killed.
  */
 static bool dp_run(const char *const *args, const char *preload, char *out, size_t size)
 {
@@ -42,7 +42,7 @@ static bool dp_run(const char *const *args, const char *preload, char *out, size
 	if (pid == 0) {
 		signal(SIGPIPE, SIG_DFL);
 		dup2(fds[1], STDOUT_FILENO);
-		/* The loader's complaint has the name of the library in it. */
+		/* Drop the loader's error message, which contains the name of the library. */
 		dup2(open("/dev/null", O_WRONLY | O_CLOEXEC), STDERR_FILENO);
 		if (preload)
 			setenv("LD_PRELOAD", preload, 1);
@@ -74,7 +74,7 @@ static bool dp_run(const char *const *args, const char *preload, char *out, size
 	return pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-/* A program of ours beside this one, which must be of the same version. */
+/* Check another program of this installation, which must have the same version. */
 static void dp_program(struct doctor *d, const char *name, int (*find)(char path[PATH_MAX]))
 {
 	char path[PATH_MAX], text[200], expected[64];
@@ -86,21 +86,22 @@ static void dp_program(struct doctor *d, const char *name, int (*find)(char path
 	snprintf(expected, sizeof(expected), "%s %s", name, SL_VERSION);
 	if (!dp_run((const char *[]){ path, "--version", NULL }, NULL, text, sizeof(text))) {
 		doctor_say(d, DOCTOR_FAIL, name,
-			   "Is it for this machine, and are its libraries there? 'ldd' tells.",
+			   "Check with 'ldd' that it is for this machine and that its libraries "
+			   "exist.",
 			   "%s does not run", path);
 		return;
 	}
 	text[strcspn(text, "\n")] = 0;
 	if (strcmp(text, expected) != 0)
 		doctor_say(d, DOCTOR_FAIL, name,
-			   "Install all parts anew, from the same sources; SLUICED may point to an "
+			   "Reinstall all parts from the same sources; SLUICED may point to an "
 			   "old one.",
 			   "%s says '%.60s', but this is version %s", path, text, SL_VERSION);
 	else
 		doctor_say(d, DOCTOR_OK, name, NULL, "%s, %s", SL_VERSION, path);
 }
 
-/* The version that the library was built with; false: it is none of ours. */
+/* The version that the library was built with; false: it is not a library of this project. */
 static bool dp_version(const char *path, char out[32])
 {
 	const char *at = NULL, *map;
@@ -139,7 +140,7 @@ static void dp_preload(struct doctor *d)
 	}
 	if (!dp_version(path, version)) {
 		doctor_say(d, DOCTOR_FAIL, name,
-			   "Install it anew; SLUICE_PRELOAD may point to something else.",
+			   "Reinstall it; SLUICE_PRELOAD may point to another file.",
 			   "%s is not this project's library", path);
 		free(maps);
 		return;
@@ -150,18 +151,18 @@ static void dp_preload(struct doctor *d)
 		strstr(maps, path);
 	free(maps);
 	if (strcmp(version, SL_VERSION) != 0)
-		doctor_say(d, DOCTOR_FAIL, name, "Install all parts anew, from the same sources.",
+		doctor_say(d, DOCTOR_FAIL, name, "Reinstall all parts from the same sources.",
 			   "%s is version %s, but this is %s", path, version, SL_VERSION);
 	else if (!works)
 		doctor_say(d, DOCTOR_FAIL, name,
 			   "Programs that are linked statically, or run with other rights "
-			   "(set-user-ID), cannot have it either; others must.",
-			   "a program does not get %s by LD_PRELOAD", path);
+			   "(set-user-ID), cannot load it either; all others must.",
+			   "LD_PRELOAD does not load %s into a program", path);
 	else
 		doctor_say(d, DOCTOR_OK, name, NULL, "%s, %s, works", SL_VERSION, path);
 }
 
-/* The server of the dashboard, which only that needs. */
+/* The server of the dashboard; nothing else needs it. */
 static void dp_httpd(struct doctor *d)
 {
 	static const char name[] = "sluice-httpd";
@@ -209,10 +210,10 @@ void doctor_runtime(struct doctor *d)
 		if (access(dirname(parent), W_OK | X_OK))
 			doctor_say(d, DOCTOR_FAIL, "runtime",
 				   "Set SLUICE_RUNTIME to a directory of your own.",
-				   "%.200s cannot be made: %s", path, strerror(errno));
+				   "cannot create %.200s: %s", path, strerror(errno));
 		else
-			doctor_say(d, DOCTOR_OK, "runtime", NULL,
-				   "%.200s will be made by 'sluice up'", path);
+			doctor_say(d, DOCTOR_OK, "runtime", NULL, "'sluice up' will create %.200s",
+				   path);
 	} else {
 		doctor_say(d, DOCTOR_OK, "runtime", NULL, "%.200s, %u layer%s up", path, up,
 			   up == 1 ? "" : "s");
@@ -222,8 +223,9 @@ void doctor_runtime(struct doctor *d)
 
 		if (all[i].state == LAYER_DIED) {
 			snprintf(advice, sizeof(advice),
-				 "'sluice up --revive --name %s' starts it again, as it was; "
-				 "'sluice down --name %s' removes what it left; its log is "
+				 "'sluice up --revive --name %s' restarts it with the same "
+				 "settings; "
+				 "'sluice down --name %s' removes its files; its log is "
 				 "%.200s/log.",
 				 all[i].layer.name, all[i].layer.name, all[i].layer.dir);
 			doctor_say(d, DOCTOR_WARN, "leftovers", advice, "layer '%s' has died",
@@ -231,14 +233,14 @@ void doctor_runtime(struct doctor *d)
 		} else if (all[i].state == LAYER_UP &&
 			   layer_dead(&all[i].layer, dead, sizeof(dead))) {
 			snprintf(advice, sizeof(advice),
-				 "'sluice up --revive --name %s' brings back what died.",
+				 "'sluice up --revive --name %s' restarts them.",
 				 all[i].layer.name);
 			doctor_say(d, DOCTOR_WARN, "leftovers", advice,
-				   "of layer '%s' there died: %s", all[i].layer.name, dead);
+				   "members of layer '%s' have died: %s", all[i].layer.name, dead);
 			died++;
 		}
 	}
 	if (!died)
-		doctor_say(d, DOCTOR_OK, "leftovers", NULL, "none of layers that crashed");
+		doctor_say(d, DOCTOR_OK, "leftovers", NULL, "no crashed layers");
 	free(all);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `sluice doctor` looks at in the kernel and its surroundings: each feature is tried. */
+/* The checks of the kernel and system: each feature is tried. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -31,7 +31,7 @@ static void ds_version(struct doctor *d)
 	struct utsname u;
 
 	if (uname(&u) || sscanf(u.release, "%u.%u", &major, &minor) < 2)
-		doctor_say(d, DOCTOR_WARN, "kernel", NULL, "its version cannot be read");
+		doctor_say(d, DOCTOR_WARN, "kernel", NULL, "cannot read its version");
 	else if (major < 5 || (major == 5 && minor < 6))
 		doctor_say(d, DOCTOR_WARN, "kernel", "Sluice is tested on Linux 5.10 and later.",
 			   "%s %s is old", u.sysname, u.release);
@@ -40,7 +40,7 @@ static void ds_version(struct doctor *d)
 			   u.machine);
 }
 
-/* Without it O_DIRECT transfers are made by the workers, one at a time each. */
+/* Without io_uring each worker makes O_DIRECT transfers one at a time. */
 static void ds_io_uring(struct doctor *d)
 {
 	struct io_uring_params p = { 0 };
@@ -55,7 +55,7 @@ static void ds_io_uring(struct doctor *d)
 					    "seccomp profile of this container."
 			   : errno == ENOMEM ? "Allow more locked memory: 'ulimit -l unlimited'."
 					     : NULL,
-			   "%s; nodes go on without, and O_DIRECT is slower", strerror(errno));
+			   "%s; nodes work without it, but O_DIRECT is slower", strerror(errno));
 	}
 }
 
@@ -78,7 +78,7 @@ static void ds_openat2(struct doctor *d)
 	}
 }
 
-/* Gives it the size that a node gives, under the limit that a node has. 0 or errno. */
+/* Set the size that a node would set, under the same limit. 0 or errno. */
 static int ds_seal(int fd)
 {
 	struct rlimit before, l;
@@ -110,14 +110,14 @@ static void ds_shared(struct doctor *d)
 	if (error) {
 		doctor_say(d, DOCTOR_FAIL, "memfd",
 			   error == EFBIG ? "Raise 'fsize' in /etc/security/limits.conf: shared "
-					    "memory is a file, too."
+					    "memory counts as a file."
 					  : "A seccomp profile may forbid it.",
 			   "no sealed shared memory: %s", strerror(error));
 		if (fd >= 0)
 			close(fd);
 		return;
 	}
-	doctor_say(d, DOCTOR_OK, "memfd", NULL, "shared memory can be made and sealed");
+	doctor_say(d, DOCTOR_OK, "memfd", NULL, "shared memory can be created and sealed");
 	h->cmsg_level = SOL_SOCKET;
 	h->cmsg_type = SCM_RIGHTS;
 	h->cmsg_len = CMSG_LEN(sizeof(int));
@@ -132,10 +132,10 @@ static void ds_shared(struct doctor *d)
 		memcpy(&got, CMSG_DATA(h), sizeof(got));
 		close(got);
 		doctor_say(d, DOCTOR_OK, "SCM_RIGHTS", NULL,
-			   "files can be handed from process to process");
+			   "files can be passed between processes");
 	} else {
 		doctor_say(d, DOCTOR_FAIL, "SCM_RIGHTS", NULL,
-			   "files cannot be handed from process to process: %s",
+			   "files cannot be passed between processes: %s",
 			   error ? strerror(error) : "they do not arrive");
 	}
 	for (int i = 0; i < 2; i++)
@@ -160,7 +160,10 @@ static void ds_pidfd(struct doctor *d)
 /* The result of the trial. */
 enum { GATE_WORKS = 1, GATE_KILLABLE = 2, GATE_SYNC = 4, GATE_STUBS = 8 };
 
-/* In a child: a filter stays. Nobody answers it, so the child cannot end by itself. */
+/*
+ * In a child, because a filter cannot be removed. No supervisor answers, so the child has to be
+ * killed.
+ */
 static _Noreturn void ds_try_gate(_Atomic int *found)
 {
 	struct gate_kernel k;
@@ -221,18 +224,19 @@ static void ds_gate(struct doctor *d)
 			d, DOCTOR_WARN, "gate",
 			"It needs Linux 5.9, and that no container or debugger supervises system "
 			"calls by seccomp.",
-			"no gate can be put before programs; static ones are not scheduled");
+			"cannot start programs behind a gate; static programs are not scheduled");
 	else if (!(features & GATE_KILLABLE))
 		doctor_say(d, DOCTOR_WARN, "gate", "It needs Linux 5.19.",
-			   "can be put before programs, but signals end the wait for a turn");
+			   "programs can run behind a gate, but signals end the wait for a turn");
 	else if (ds_restricted())
-		doctor_say(d, DOCTOR_WARN, "gate",
-			   "sysctl kernel.yama.ptrace_scope=0 lets it read them.",
-			   "can be put before programs, but calls with vectors and libaio are not "
-			   "charged");
+		doctor_say(
+			d, DOCTOR_WARN, "gate",
+			"sysctl kernel.yama.ptrace_scope=0 lets it read them.",
+			"programs can run behind a gate, but calls with vectors and libaio are not "
+			"charged");
 	else
 		doctor_say(d, DOCTOR_OK, "gate", NULL,
-			   "can be put before programs (seccomp user notification%s)%s",
+			   "programs can run behind a gate (seccomp user notification%s)%s",
 			   features & GATE_SYNC ? ", fast" : "; Linux 6.6 makes it faster",
 			   features & GATE_STUBS ? "" : "; preloaded programs are slow behind it");
 }
@@ -285,14 +289,14 @@ static void ds_shm(struct doctor *d)
 
 	if (statvfs("/dev/shm", &v) || access("/dev/shm", W_OK)) {
 		doctor_say(d, DOCTOR_WARN, "/dev/shm",
-			   "Mount a tmpfs there, if 'sluice bench path' is wanted.",
-			   "not there, or not writable");
+			   "Mount a tmpfs there to use 'sluice bench path'.",
+			   "missing, or not writable");
 		return;
 	}
 	sl_format_bytes(text, sizeof(text), (uint64_t)v.f_bavail * v.f_frsize);
 	if ((uint64_t)v.f_bavail * v.f_frsize < 64U << 20)
 		doctor_say(d, DOCTOR_WARN, "/dev/shm",
-			   "Remove what is not needed there, or give a container more: "
+			   "Remove unneeded files there, or give the container more: "
 			   "--shm-size=1g.",
 			   "only %s free; benchmarks and MPI programs need more", text);
 	else
@@ -316,15 +320,14 @@ void doctor_limits(struct doctor *d)
 		 "'ulimit -l', or raise 'memlock' in /etc/security/limits.conf.");
 	if (getrlimit(RLIMIT_FSIZE, &l) == 0 && l.rlim_max != RLIM_INFINITY)
 		doctor_say(d, DOCTOR_WARN, "file size",
-			   "Raise 'fsize' in /etc/security/limits.conf: what a node writes for "
-			   "others is bound by its own limit.",
+			   "Raise 'fsize' in /etc/security/limits.conf: the writes of a node for "
+			   "programs are subject to its own limit.",
 			   "files end at %s bytes", ds_amount(l.rlim_max, text, sizeof(text)));
 	else if (l.rlim_cur != RLIM_INFINITY)
-		doctor_say(
-			d, DOCTOR_WARN, "file size",
-			"'ulimit -f unlimited': programs with such a limit write past the layer.",
-			"files of this shell end at %s bytes",
-			ds_amount(l.rlim_cur, text, sizeof(text)));
+		doctor_say(d, DOCTOR_WARN, "file size",
+			   "'ulimit -f unlimited': programs with such a limit bypass the layer.",
+			   "files of this shell end at %s bytes",
+			   ds_amount(l.rlim_cur, text, sizeof(text)));
 	else
 		doctor_say(d, DOCTOR_OK, "file size", NULL, "unlimited");
 	ds_shm(d);
@@ -332,7 +335,7 @@ void doctor_limits(struct doctor *d)
 
 /* ---- what layers can use ---- */
 
-/* Reports two features that Sluice does not need, since people look for them. */
+/* Report two features that Sluice does not need, because users ask for them. */
 static void ds_not_needed(struct doctor *d, const char *name, const char *path, const char *why)
 {
 	doctor_say(d, DOCTOR_OK, name, NULL, "%s, and not needed: %s",
@@ -364,8 +367,8 @@ static void ds_loopback(struct doctor *d)
 void doctor_helpers(struct doctor *d)
 {
 	ds_loopback(d);
-	ds_not_needed(d, "FUSE", "/dev/fuse", "programs come in by LD_PRELOAD");
+	ds_not_needed(d, "FUSE", "/dev/fuse", "programs use LD_PRELOAD");
 	ds_not_needed(
 		d, "MUNGE", "/run/munge/munge.socket.2",
-		"only 'sluiced --munge' uses it, a controller with nodes on several machines");
+		"only 'sluiced --munge' uses it, for a controller with nodes on several machines");
 }

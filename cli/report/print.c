@@ -10,7 +10,7 @@
 #include "lab/sim-html-css.inc"
 
 #define POINTS	600 /* of a curve */
-#define CURVES	12  /* the largest jobs; the others are one */
+#define CURVES	12  /* the largest jobs; the others are added up */
 #define LEAST_S 0.0005
 
 static const char body[] =
@@ -20,7 +20,7 @@ static const char body[] =
 	"</style>\n</head>\n<body>\n<h1 id=\"title\">sluice report</h1>\n"
 	"<p class=\"soft\" id=\"summary\"></p>\n"
 	"<noscript><p>The charts are drawn by JavaScript, which is off.</p></noscript>\n"
-	"<h2>Who used what, when</h2>\n"
+	"<h2>Bandwidth of each job over time</h2>\n"
 	"<p class=\"legend\" id=\"legend\"></p>\n"
 	"<div class=\"chart\"><svg id=\"bandwidth\" role=\"img\" tabindex=\"0\"></svg></div>\n"
 	"<p class=\"status\" id=\"status\" aria-live=\"polite\">Point at the chart, or press an "
@@ -32,7 +32,7 @@ static const char body[] =
 	"against equal shares, how much longer it would have needed for the same; below 0 it was "
 	"put "
 	"behind others.</p>\n"
-	"<h2>Who waited for whom</h2>\n"
+	"<h2>Which jobs waited for which</h2>\n"
 	"<p class=\"soft\">Seconds that the job of the row waited while the node served the job of "
 	"the "
 	"column.</p>\n"
@@ -60,7 +60,7 @@ static void put_delays(struct json *j, const struct report *r, uint32_t i)
 	json_end(j);
 }
 
-/* Adds the bytes of a span to the points that it covers, in proportion to the part in each. */
+/* Distribute the bytes of a span over the points that it covers, in proportion to the overlap. */
 static void spread(const struct report *r, const struct report_row *w, double step, double *bytes,
 		   size_t points)
 {
@@ -69,7 +69,7 @@ static void spread(const struct report *r, const struct report_row *w, double st
 
 	for (size_t i = (size_t)(begin / step); i < points && (double)i * step < end; i++) {
 		double from = fmax(begin, (double)i * step);
-		/* what is behind the last is in it */
+		/* the last point includes everything after it */
 		double to = i + 1 < points ? fmin(end, (double)(i + 1) * step) : end;
 
 		bytes[i] += moved * (to - from) / (end - begin);

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads the accounts that nodes keep (sluiced/ionode/usage.c). The last line of one that was killed may be
- * half a line, and a full disk may have swallowed some: lines that make no sense are skipped and
- * counted. A file that does not begin as an account does is none.
+ * Read the accounts that nodes keep (sluiced/ionode/usage.c). If a node was killed, its last line
+ * may be incomplete, and a full disk may have lost lines: malformed lines are skipped and counted.
+ * A file without the first line of an account is refused.
  *
- * Times are whole seconds, but spans may be shorter: each `sluice report` ends one. Rows are of one
- * span while time and length are the same and no job comes again. A node's spans do not overlap, so
- * that one ends after the one before and its own length:
+ * Times are whole seconds, but spans may be shorter, because each `sluice report` ends one.
+ * Consecutive rows belong to the same span while time and length are equal and no job repeats. A
+ * node's spans do not overlap, so a span ends at least its own length after the end of the one
+ * before:
  *
  *	100,2.000,…,a   100,0.300,…,a   102,1.900,…,a   end at 100.0, 100.3, 102.2
  *
- * Accounts of older nodes do not have when a job met others: there it counts as there all the time.
+ * Accounts of older nodes do not say when a job met others; then it counts as present all the time.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -21,10 +22,10 @@
 
 #define LINE_MAX_BYTES 1024
 #define MOST_S	       1e7		      /* of a span */
-#define LEAST_S	       0.001		      /* the same: nodes write three digits, and never 0 */
-#define LAST_S	       UINT64_C(100000000000) /* the year 5138: sums of times stay exact */
+#define LEAST_S	       0.001		      /* likewise: nodes write three digits, and never 0 */
+#define LAST_S	       UINT64_C(100000000000) /* the year 5138, so that sums of times are exact */
 
-/* First lines. would_…: of nodes in observe mode. */
+/* The possible first lines. would_…: nodes in observe mode. */
 static const struct format {
 	const char *head;
 	bool places;	  /* has contended, first and last */
@@ -64,7 +65,8 @@ static int grow(void **list, size_t size, size_t room)
 
 static int job_of(struct report *r, const char *name, uint32_t *out)
 {
-	for (uint32_t i = r->jobs; i > 0; i--) /* the same few again and again, the newest last */
+	/* Search from the newest: the same few jobs repeat. */
+	for (uint32_t i = r->jobs; i > 0; i--)
 		if (!strcmp(r->job[i - 1].name, name)) {
 			*out = i - 1;
 			return 0;
@@ -116,7 +118,7 @@ static bool real(char **at, double *out)
 	return true;
 }
 
-/* Which span a row is of; before: the one before it in its file, with span 0 if there is none. */
+/* Set the span of a row. before: the previous row of the file; span 0: none. */
 static void place(struct report *r, const struct report_row *before, struct report_row *w)
 {
 	double time_s = (double)w->time_s, end_s = before->end_s + w->seconds;
@@ -127,13 +129,13 @@ static void place(struct report *r, const struct report_row *before, struct repo
 		w->end_s = before->end_s;
 	} else {
 		w->span = ++r->spans;
-		/* A second later the time would be another: the clock was set. */
+		/* The time differs by more than rounding: the clock was set. */
 		w->end_s = before->span && end_s > time_s && end_s < time_s + 1 ? end_s : time_s;
 	}
 	r->job[w->job].span = w->span;
 }
 
-/* 1: taken, 0: it makes no sense, or is too old; -ENOMEM. */
+/* 1: added, 0: malformed or too old; -ENOMEM. */
 static int take(struct report *r, struct report_row *before, char *line, const struct format *f,
 		int64_t since_s, bool *bad)
 {
@@ -180,7 +182,7 @@ static int take(struct report *r, struct report_row *before, char *line, const s
 	return 1;
 }
 
-/* Whether the first line is that. */
+/* Whether the first line equals this one. */
 static bool begins(const char *text, size_t size, const char *line)
 {
 	size_t length = strlen(line);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `sluice report`: who used what, who was delayed by whom, and what the policy changed, from the
- * account that the nodes of a layer keep while they run (sluiced/ionode/usage.c).
+ * `sluice report`: what each job used, which jobs delayed it, and what the policy changed. The
+ * input is the account that the nodes of a layer keep (sluiced/ionode/usage.c).
  */
 #include "cli/report/report.h"
 
@@ -66,7 +66,7 @@ static int parse_since(const char *text, int64_t *out)
 		*out = (int64_t)at;
 	else
 		return cli_usage(CMD,
-				 "--since: '%s' is no time; write 2h, 14:30, 2026-11-16 or "
+				 "--since: '%s' is not a time; write 2h, 14:30, 2026-11-16 or "
 				 "2026-11-16T14:30.",
 				 text);
 	return CLI_OK;
@@ -90,14 +90,17 @@ static int read_file(struct report *r, const char *path, int64_t since_s)
 	return rc;
 }
 
-/* Those of a layer: RUNTIME/.usage-NAME, .usage-NAME-1, …, and the older .1 of each. */
+/* Read the accounts of a layer: RUNTIME/.usage-NAME, .usage-NAME-1, …, and the older .1 of each. */
 static int read_layer(struct report *r, const struct layer *l, int64_t since_s)
 {
 	char path[PATH_MAX], who[48], *text = NULL;
 	int status = CLI_OK;
 	unsigned found = 0;
 
-	/* Nodes write every two seconds. One that does not answer has written what it had to. */
+	/*
+	 * Nodes write every two seconds. Ask them to write now; one that does not answer has
+	 * nothing new.
+	 */
 	if (layer_state(l) == LAYER_UP)
 		layer_tell_all(l, "usage", true, who, &text);
 	free(text);
@@ -121,7 +124,7 @@ static int read_layer(struct report *r, const struct layer *l, int64_t since_s)
 	}
 	if (!status && !found)
 		return cli_fail(CMD,
-				"there is no account of layer '%s': it was never up, or no job has "
+				"layer '%s' has no account: it was never up, or no job has "
 				"done any I/O through it yet.",
 				l->name);
 	return status;
@@ -129,18 +132,22 @@ static int read_layer(struct report *r, const struct layer *l, int64_t since_s)
 
 /* ---- one job ---- */
 
-/* Of 4711 and of its steps, 4711.0 and 4711.batch: the job. */
+/* The job of 4711 and of its steps, 4711.0 and 4711.batch. */
 static int parse_slurm(const char *text, char id[REPORT_ID])
 {
 	size_t digits = strspn(text, "0123456789");
 
 	if (!digits || digits >= REPORT_ID || (text[digits] && text[digits] != '.'))
-		return cli_usage(CMD, "--slurm: '%s' is no number of a job; write 4711.", text);
+		return cli_usage(CMD, "--slurm: '%s' is not the number of a job; write 4711.",
+				 text);
 	snprintf(id, REPORT_ID, "%.*s", (int)digits, text);
 	return CLI_OK;
 }
 
-/* In a layer for all users a job is UID/4711; a resource manager's numbers are unique without. */
+/*
+ * In a layer for all users a job is UID/4711; the numbers of a batch system are unique without the
+ * UID.
+ */
 static bool is_job(const char *name, const char *id, bool of_all)
 {
 	const char *slash = of_all ? strchr(name, '/') : NULL;
@@ -148,7 +155,7 @@ static bool is_job(const char *name, const char *id, bool of_all)
 	return !strcmp(name, id) || (slash && !strcmp(slash + 1, id));
 }
 
-/* Programs of the job that the nodes know of. */
+/* Number of programs of the job that the nodes know of. */
 static double programs(const struct layer *l, const char *id, bool of_all)
 {
 	struct status *s = layer_state(l) == LAYER_UP ? status_ask(l, ASK_MS) : NULL;
@@ -161,7 +168,7 @@ static double programs(const struct layer *l, const char *id, bool of_all)
 	return count;
 }
 
-/* When a job runs on several machines, the first program to end is not the last. */
+/* Wait until the job's last program has ended: a job may run on several machines. */
 static void wait_for(const struct layer *l, const char *id, bool of_all, int64_t ns)
 {
 	int64_t until_ms = sl_clock_ms() + ns / 1000000;
@@ -181,7 +188,7 @@ static int choose_job(struct report *r, const char *id, bool of_all)
 	return cli_fail(CMD, "job '%s' did no I/O through the layer in that time.", id);
 }
 
-/* When each machine of a job has a layer of its own, this layer knows only its part. */
+/* If each machine of a job has its own layer, this layer knows only its part of the job. */
 static void print_machines(const struct layer *l, const char *job)
 {
 	struct status *s = l->system && layer_state(l) == LAYER_UP ? status_ask(l, ASK_MS) : NULL;
@@ -192,8 +199,10 @@ static void print_machines(const struct layer *l, const char *job)
 	status_free(s);
 }
 
-/* "sluice: job 4711 read 0B and wrote 21MB in 20 requests, 19.8MB/s on average; ..."
- * For the job's own user: in a layer for all users without the uid that its name begins with. */
+/*
+ * "sluice: job 4711 read 0B and wrote 21MB in 20 requests, 19.8MB/s on average; ..." For the job's
+ * own user: in a layer for all users without the uid that its name begins with.
+ */
 static void print_line(const struct report_job *b, const struct layer *l)
 {
 	const char *slash = l->system ? strchr(b->name, '/') : NULL;
@@ -215,8 +224,10 @@ static void print_line(const struct report_job *b, const struct layer *l)
 #define NAME 16 /* columns of a name */
 #define CELL 8	/* of anything else */
 
-/* A name in so many columns. What tells jobs apart is often their end: of run-4711 and run-4712
- * that is what a narrow column keeps. */
+/*
+ * Print a name in a number of columns. end: keep the end of a long name, which distinguishes
+ * run-4711 from run-4712.
+ */
 static void print_name(const char *name, int columns, bool end)
 {
 	size_t length = strlen(name), room = (size_t)columns;
@@ -278,8 +289,10 @@ static void print_table(const struct report *r)
 	}
 }
 
-/* Metadata operations, of the jobs that made some; and how long limits have held these and data
- * calls. */
+/*
+ * Print the metadata operations of the jobs that made some, and how long limits held operations and
+ * data calls.
+ */
 static void print_operations(const struct report *r)
 {
 	for (uint32_t i = 0; i < r->jobs; i++) {
@@ -312,7 +325,7 @@ static void print_cached(const struct report *r)
 	}
 }
 
-/* Prints the bytes that went past the scheduler, if any. */
+/* Print the bytes that bypassed the scheduler, if any. */
 static void print_unscheduled(const struct report *r)
 {
 	for (uint32_t i = 0; i < r->jobs; i++) {
@@ -325,7 +338,7 @@ static void print_unscheduled(const struct report *r)
 	}
 }
 
-/* Whether a waited for b, as far as one decimal shows it. */
+/* Whether a waited for b for a time that rounds to at least 0.1 s. */
 static bool delayed(const struct report *r, uint32_t a, uint32_t b)
 {
 	return a != b && r->by[(size_t)a * r->named + b] >= 0.05;
@@ -344,8 +357,8 @@ static void print_matrix(const struct report *r)
 		any |= row[a];
 	}
 	if (!any) {
-		puts(r->observed_rows ? "\nNobody would have waited for anybody else."
-				      : "\nNobody waited for anybody else.");
+		puts(r->observed_rows ? "\nNo job would have waited for another."
+				      : "\nNo job waited for another.");
 		return;
 	}
 	puts(r->observed_rows
@@ -375,7 +388,7 @@ static void print_matrix(const struct report *r)
 		printf("(%u more: --json or --html has them.)\n", r->jobs - n);
 }
 
-/* For whom the job waited that was asked for. */
+/* Print the jobs that the selected job waited for. */
 static void print_delays(const struct report *r)
 {
 	uint32_t a = (uint32_t)(r->only - r->job);
@@ -390,7 +403,7 @@ static void print_delays(const struct report *r)
 		any = true;
 	}
 	if (!any)
-		puts("It waited for nobody else.");
+		puts("It waited for no other job.");
 }
 
 static void print_text(const struct report *r)
@@ -403,13 +416,14 @@ static void print_text(const struct report *r)
 	strftime(to, sizeof(to), "%F %T", localtime_r(&t[1], &tm));
 	printf("%s to %s\n\n", from, to);
 	if (r->observed_rows)
-		puts(r->observed_rows == r->rows ? "Observed: nothing was held. HELD, WAITED and "
-						   "who waited for whom are what "
-						   "would\nhave been under the capacity, limits "
-						   "and weights of that time.\n"
-						 : "Partly observed: then nothing was held, and "
-						   "HELD and WAITED are what "
-						   "would have been.\n");
+		puts(r->observed_rows == r->rows
+			     ? "Observed: no call was held. HELD, WAITED and "
+			       "the waits between jobs are what "
+			       "would\nhave happened under the capacity, limits "
+			       "and weights of that time.\n"
+			     : "Partly observed: in that time no call was held, and "
+			       "HELD and WAITED are what "
+			       "would have happened.\n");
 	print_table(r);
 	print_operations(r);
 	print_cached(r);
@@ -422,7 +436,7 @@ static void print_text(const struct report *r)
 
 /* ---- the command ---- */
 
-/* The capacity of a layer that is up and has one; else 0. */
+/* The capacity of a layer, if it is up and has one; else 0. */
 static double layer_capacity(const struct layer *l)
 {
 	struct status *s = layer_state(l) == LAYER_UP ? status_ask(l, ASK_MS) : NULL;
@@ -455,10 +469,9 @@ static int print(const struct report *r, bool as_json, bool line, const char *ht
 		print_text(r);
 	}
 	if (r->skipped_lines == 1)
-		cli_warn(CMD, "a line that makes no sense was skipped.");
+		cli_warn(CMD, "a malformed line was skipped.");
 	else if (r->skipped_lines)
-		cli_warn(CMD, "%" PRIu64 " lines that make no sense were skipped.",
-			 r->skipped_lines);
+		cli_warn(CMD, "%" PRIu64 " malformed lines were skipped.", r->skipped_lines);
 	return CLI_OK;
 }
 
@@ -472,19 +485,21 @@ int cmd_report(int argc, char **argv)
 		{ "name", 0, "NAME", .values = "<layer>", .text = &name,
 		  .help = "which layer; default: the one that is up, or 'default'" },
 		{ "since", 's', "WHEN", .text = &since,
-		  .help = "only from then on: 2h, 30m, 7d before now, 14:30 (today), 2026-11-16 or "
+		  .help = "start of the report: 2h, 30m, 7d before now, 14:30 (today), 2026-11-16 "
+			  "or "
 			  "2026-11-16T14:30; default: all" },
-		{ "job", 0, "ID", .text = &job, .help = "only this job, and for whom it waited" },
+		{ "job", 0, "ID", .text = &job,
+		  .help = "only this job, and the jobs that it waited for" },
 		{ "slurm", 0, "JOBID", .text = &slurm,
-		  .help = "the same for a job of Slurm: 4711; 4711.0 is taken as 4711" },
+		  .help = "the same for a Slurm job: 4711; 4711.0 means 4711" },
 		{ "line", 0, NULL, .flag = &line,
-		  .help = "print one line about that job, as for the end of its output" },
+		  .help = "print one line about that job, for the end of its output" },
 		{ "wait", 0, "TIME", .text = &wait,
-		  .help = "first wait until its programs have ended, at most so long" },
+		  .help = "first wait until its programs have ended, at most this long" },
 		{ "html", 0, "FILE", .values = "<file>", .text = &html,
 		  .help = "a page with charts" },
 		{ "what-if", 0, NULL, .flag = &what_if,
-		  .help = "instead: simulate what each grant policy would have done" },
+		  .help = "instead of the report, simulate these jobs under each grant policy" },
 		CLI_JSON(&as_json),
 		{ 0 },
 	};
@@ -495,13 +510,14 @@ int cmd_report(int argc, char **argv)
 			 "                     [--what-if]\n"
 			 "                     [FILE]...",
 		.about =
-			"Who used what, who waited for whom, and what the policy changed: from the "
-			"account that the I/O nodes of a layer keep, also after the layer is down.",
+			"Shows what each job used, which jobs waited for which, and what the "
+			"policy changed, from the "
+			"account that the I/O nodes of a layer keep, even after the layer is down.",
 		.more = "FILE: accounts kept by 'sluiced ionode --usage FILE'.\n\nColumns: AVERAGE "
 			"bytes/s while it did I/O; HELD by its own max; WAITED with requests that "
-			"were not sent yet; SAVED against equal shares: how much longer it would "
-			"have needed; below 0 it was put behind others. Of a layer in observe "
-			"mode: HELD and WAITED are what would have been; nothing was "
+			"were not sent yet; SAVED how much longer it would have needed under equal "
+			"shares (below 0: it lost that much). Of a layer in observe "
+			"mode: HELD and WAITED are what would have happened; no call was "
 			"held.\n\nManual: sluice-report(1).",
 		.options = options,
 		.takes = "file",
@@ -517,24 +533,27 @@ int cmd_report(int argc, char **argv)
 	if ((status = parse_since(since, &since_s)))
 		return status;
 	if (name && optind < argc)
-		return cli_usage(CMD, "--name and files do not go together.");
+		return cli_usage(CMD, "--name and files exclude each other.");
 	if (job && slurm)
 		return cli_usage(CMD, "--job and --slurm both name a job; give one of them.");
 	if (slurm && (status = parse_slurm(slurm, slurm_id)))
 		return status;
 	job = slurm ? slurm_id : job;
 	if (line && (!job || as_json))
-		return cli_usage(CMD, "--line is of one job, and not JSON: give --job or --slurm.");
+		return cli_usage(
+			CMD,
+			"--line prints one job as text: give --job or --slurm, and no --json.");
 	if (wait && (sl_parse_time(wait, &wait_ns) || wait_ns < 0))
 		return cli_usage(CMD, "--wait: '%s' is not a time; write 5s or 1m.", wait);
 	if (wait && (!job || optind < argc))
-		return cli_usage(CMD, "--wait is for one job of a layer: give --job or --slurm.");
+		return cli_usage(CMD, "--wait needs one job of a layer: give --job or --slurm.");
 	if (html && job)
-		return cli_usage(CMD, "the page has all jobs: leave out --job, --slurm or --html.");
+		return cli_usage(CMD,
+				 "the page shows all jobs: leave out --job, --slurm or --html.");
 	if (what_if && (html || job))
 		return cli_usage(
 			CMD,
-			"--what-if is about all jobs, and has no page: leave out --html, --job or "
+			"--what-if covers all jobs and has no page: leave out --html, --job or "
 			"--slurm.");
 	if (html && (status = page_check(CMD, html)))
 		return status;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `sluice report`: who used what, and who waited for whom. See sum.c. */
+/* `sluice report`: what each job used, and which jobs waited for which. See sum.c. */
 #ifndef SL_CLI_REPORT_REPORT_H
 #define SL_CLI_REPORT_REPORT_H
 
@@ -19,20 +19,24 @@
 struct report_row {
 	int64_t time_s; /* Unix, at its end, rounded down */
 	double seconds; /* its length */
-	double end_s;	/* as time_s, but not before the span before it has ended */
+	double end_s;	/* as time_s, but at least `seconds` after the end of the previous span */
 	uint64_t bytes[2], calls;
-	uint64_t unscheduled; /* bytes that went past the scheduler */
+	uint64_t unscheduled; /* bytes that bypassed the scheduler */
 	uint64_t operations;  /* metadata */
 	double ops_held_s;
-	uint64_t cached, wire; /* bytes that the page cache had; that the file system has moved */
-	uint64_t dirty;	       /* bytes that were not written back at its end */
+	/* Bytes served by the page cache; bytes that the file system moved. */
+	uint64_t cached, wire;
+	uint64_t dirty; /* bytes not yet written back at its end */
 	double held_s, waited_s;
-	double contended_s;	/* of waited_s, while another job had requests in the node, too */
-	double first_s, last_s; /* it had some, from the span's begin */
+	double contended_s;	/* part of waited_s in which another job had requests in the node */
+	double first_s, last_s; /* its first and last request, from the span's begin */
 	uint32_t job;
 	uint32_t span; /* from 1: the rows of one node that were written together */
-	bool observed; /* nothing was held: held_s, waited_s and contended_s are what would have
-			  been */
+	/*
+	 * Observe mode: no call was held; held_s, waited_s and contended_s are what would have
+	 * happened.
+	 */
+	bool observed;
 };
 
 struct report_job {
@@ -41,10 +45,10 @@ struct report_job {
 	double ops_held_s;
 	uint64_t cached, wire, dirty; /* dirty: the most at the end of a row */
 	bool wire_known;	      /* for some of its rows */
-	double active_s;	      /* spans in which it did something */
+	double active_s;	      /* total length of spans in which it did something */
 	double held_s, waited_s;
 	double saved_s; /* against equal shares; below 0: lost */
-	uint32_t span;	/* the last that it has a row in; 0: none yet */
+	uint32_t span;	/* the last span with a row of it; 0: none yet */
 };
 
 struct report {
@@ -54,24 +58,30 @@ struct report {
 	struct report_job *job;
 	uint32_t jobs, jobs_room;
 	uint32_t spans;
-	uint32_t named; /* jobs in by; the last one stands for all others, if there are more */
-	double *by;	/* named x named: [a * named + b] s that a waited for b */
+	/* Jobs in `by`; if there are more jobs, the last one stands for all others. */
+	uint32_t named;
+	double *by;		       /* named x named: [a * named + b] s that a waited for b */
 	int64_t from_s, to_s;	       /* what the rows cover; both 0: there are none */
-	const struct report_job *only; /* the job that was asked for; NULL: all */
-	uint64_t skipped_lines;	       /* that make no sense: of a node that was killed */
+	const struct report_job *only; /* the selected job; NULL: all */
+	uint64_t skipped_lines;	       /* malformed lines, of a node that was killed */
 };
 
-/* Rows of a file from since_s on. 0, -ENOMEM, or -EINVAL with a message: it is no account. */
+/*
+ * Add the rows of a file from since_s on. 0, -ENOMEM, or -EINVAL with a message: it is not an
+ * account.
+ */
 int report_read(struct report *r, const char *text, size_t size, int64_t since_s,
 		char err[REPORT_ERROR]);
-/* After all have been read. Jobs are sorted by what they moved. 0 or -ENOMEM. */
+/* Call it after all files were read. Jobs are sorted by the bytes that they moved. 0 or -ENOMEM. */
 int report_sum(struct report *r);
 void report_free(struct report *r);
 
 /* The name of a row or column of `by`: the last may stand for several jobs. */
 const char *report_name(const struct report *r, uint32_t i);
-/* Instead of the report: what each policy would have done. bandwidth_bps 0: the most that was seen.
- * An exit status. Rows are sorted anew. */
+/*
+ * Print what each policy would have done, instead of the report. bandwidth_bps 0: use the peak in
+ * the rows. Returns an exit status. Reorders the rows.
+ */
 int report_what_if(struct report *r, double bandwidth_bps, bool as_json);
 void report_json(struct json *j, const struct report *r, bool series);
 int report_page(const char *path, const struct report *r, const char *layer); /* an exit status */

@@ -1,31 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who used what, who waited for whom, and what the policy changed: sums over the spans that nodes
- * have accounted for.
+ * What each job used, which jobs waited for which, and what the policy changed: sums over the spans
+ * in the accounts of the nodes.
  *
- * Waiting. In a span a job had requests for w seconds that were not sent yet; for c of them another
- * job had requests in the node, too, and its own max held it for h of them. So it waited for others
- * for at most c, and for at most w - h. In that time the node served the job itself and those that
- * were there between the job's first and last request, and each has a part in the wait that is its
- * part of their bytes:
+ * Waiting. In a span, a job had unsent requests for w seconds. During c of these another job also
+ * had requests in the node, and during h of these the job's own max held it. So it waited for
+ * others for at most c, and for at most w - h. In that time the node served the job itself and the
+ * jobs that were present between its first and last request. The wait is divided among all of them
+ * in proportion to their bytes:
  *
  *	span of 2 s     ckpt moved 30 MB, waited 2 s      small moved 10 MB, waited 0.4 s
  *	small waited for ckpt 0.4 * 30/40 = 0.3 s, and 0.1 s behind its own requests
  *
- * if they met all the time. A job that has ended before small's first request has no part in it.
- * Jobs that have not met, nor both a third one, are summed up apart, as if in spans of their own.
+ * if both were present all the time. A job that ended before small's first request is not included.
+ * Jobs that did not meet, directly or through a third one, are treated as if in separate spans.
  *
- * What the policy changed is told against equal shares: what would have been moved if the same
- * bytes had been dealt out max-min fairly, to nobody more than it wanted. A job that moved m in a
- * span of s seconds and waited for others for u of them would have moved m s/(s - u) without: that
- * is what it wanted, all there is if it waited all the time, and what it moved if it did not, or
- * for its own max alone. If f would have been fair, it has saved s (m/f - 1): it would have needed
- * so much longer. One that was put behind others has lost, and never more than it waited for them.
+ * The effect of the policy is measured against equal shares: the same bytes, divided max-min
+ * fairly, with no job getting more than it wanted. A job that moved m bytes in a span of s seconds,
+ * and waited for others during u of them, would have moved m s/(s - u) without waiting; this is
+ * what it wanted. (It wanted all bytes of the span if it waited all the time, and m if it waited
+ * only for its own max or not at all.) If its fair share is f, it has saved s (m/f - 1) seconds:
+ * the additional time that it would have needed for m. The value is negative for a job that was
+ * served less than its share; it never loses more than it waited for others.
  *
- *	the span above: ckpt wants all, small 10 * 2/1.6 = 12.5 MB; fair are 27.5 and 12.5 MB.
+ *	the span above: ckpt wants all, small wants 10 * 2/1.6 = 12.5 MB; fair are 27.5 and 12.5
  *	ckpt has saved 2 (30/27.5 - 1) = 0.18 s, small has lost 2 (10/12.5 - 1) = 0.4 s
  *
- * In rows of observe mode, waiting is what would have been; nothing was held.
+ * In rows of observe mode no call was held; waiting is what would have happened.
  *
  * O(rows x jobs in a span).
  */
@@ -59,7 +60,7 @@ static int by_job(const void *a, const void *b)
 	return x->end_s < y->end_s ? -1 : x->end_s > y->end_s;
 }
 
-/* The time in which a job did something, on whatever nodes: that on two at once counts once. */
+/* The time in which a job did something on any node; time on two nodes at once counts once. */
 static void sum_active(struct report *r)
 {
 	double end = -INFINITY;
@@ -77,13 +78,13 @@ static void sum_active(struct report *r)
 	}
 }
 
-/* The part of a span in which a job waited for others, and not alone or for its own max. */
+/* The part of a span in which a job waited for other jobs, not for its own max. */
 static double waits(const struct report_row *w)
 {
 	return fmin(fmax(fmin(w->waited_s - w->held_s, w->contended_s), 0), w->seconds);
 }
 
-/* Whether both can have had requests at the same time. */
+/* Whether the two jobs may have had requests at the same time. */
 static bool met(const struct report_row *a, const struct report_row *b)
 {
 	return a == b || (a->first_s < b->last_s && b->first_s < a->last_s);
@@ -99,7 +100,7 @@ static double wanted(const struct report_row *w, double most)
 	return fmin(m * w->seconds / free_s, most);
 }
 
-/* So much is dealt out if nobody gets more than `level`. */
+/* The sum that is given out if no job gets more than `level`. */
 static double dealt(const struct report_row *w, size_t n, double level)
 {
 	double sum = 0;
@@ -109,7 +110,7 @@ static double dealt(const struct report_row *w, size_t n, double level)
 	return sum;
 }
 
-/* The level at which all that was moved is dealt out: between nothing and all of it. */
+/* The level at which all bytes of the span are given out, by bisection. */
 static double fair_level(const struct report_row *w, size_t n, double total)
 {
 	double low = 0, high = total;
@@ -132,7 +133,10 @@ static double *cell(struct report *r, uint32_t a, uint32_t b)
 	return &r->by[(size_t)a * r->named + b];
 }
 
-/* Rows of one span of one node that hang together: each has met another of them. */
+/*
+ * Sum up the rows of one span of one node that are connected: each job met another one of the
+ * group.
+ */
 static void sum_group(struct report *r, const struct report_row *w, size_t n)
 {
 	double total = 0, level;
@@ -156,7 +160,7 @@ static void sum_group(struct report *r, const struct report_row *w, size_t n)
 	}
 }
 
-/* The largest first; rows are told of the new places. */
+/* Sort jobs, the largest first, and renumber the rows. */
 static int sort_jobs(struct report *r)
 {
 	uint32_t *at = malloc((r->jobs + 1) * sizeof(*at)),

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `sluice report --what-if`: what each grant policy would have made of the jobs of an account.
- * Phases are found in the spans: I/O after a pause of more than GAP_S is a new one.
+ * `sluice report --what-if`: simulate the jobs of an account under each grant policy. Phases are
+ * found in the spans: I/O after a pause of more than GAP_S begins a new phase.
  *
  *	spans of a job with I/O at 0-2, 2-4, 10-12, 12-14 s, 1 GB each: two phases of 2 GB, and 6 s
  * between
  *
- * Jobs with one phase are left out: nobody knows when they would come again.
+ * Jobs with one phase are left out, because their period is unknown.
  */
 #include <cjson/cJSON.h>
 #include <math.h>
@@ -44,7 +44,7 @@ static int by_begin(const void *a, const void *b)
 	return begin_of(x) < begin_of(y) ? -1 : begin_of(x) > begin_of(y);
 }
 
-/* The most that all jobs together moved in a span of a node. */
+/* The highest bandwidth of all jobs together in a span of a node. */
 static double peak_bps(const struct report *r)
 {
 	double *bps = calloc(r->spans + 1, sizeof(*bps)), most = 0;
@@ -59,7 +59,7 @@ static double peak_bps(const struct report *r)
 	return most;
 }
 
-/* Rows of one job, by their begin: its phases. Returns how many. */
+/* Find the phases in the rows of one job, sorted by their begin. Returns their number. */
 static unsigned phases(const struct report_row *w, size_t rows, struct what_if_job *job)
 {
 	double end = 0, pauses_s = 0, bytes = 0;
@@ -124,8 +124,7 @@ int report_what_if(struct report *r, double bandwidth_bps, bool as_json)
 		if (phases(&r->row[i], n, &job[jobs]) > 1)
 			jobs++;
 		else if (!as_json)
-			printf("Left out: job %s, of which one I/O phase was seen.\n",
-			       job[jobs].name);
+			printf("Left out: job %s, which had only one I/O phase.\n", job[jobs].name);
 	}
 	if (jobs)
 		scenario = what_if_scenario(job, jobs, bandwidth_bps);

@@ -14,7 +14,7 @@
 	16 /* columns that a name, or what is typed, keeps in a line where others need room \
 	    */
 
-/* Columns for a part of a line whose rest is so wide. */
+/* Columns for a part of a line whose other parts are this wide. */
 static unsigned td_room(const struct pen *p, unsigned rest)
 {
 	return p->columns > rest + LEAST ? p->columns - rest : LEAST;
@@ -135,7 +135,7 @@ static void td_detail(struct pen *p, const struct top_model *m, const struct top
 	pen_end(p, jobs_style(j->reason), j->reason);
 }
 
-/* The text being typed: its end, if it is longer than the row. */
+/* The text being typed; only its end if it is longer than the row. */
 static void td_input(struct pen *p, struct top_view *v)
 {
 	size_t length = strlen(v->input), room = p->left ? p->left - 1 : 0;
@@ -146,8 +146,8 @@ static void td_input(struct pen *p, struct top_view *v)
 }
 
 /*
- * A message that is longer than a row has the one above, too, where else the selected job is: its
- * begin goes there. What is left of it, or the whole if it is short.
+ * A long message also uses the row above, which normally shows the selected job: draw its begin
+ * there. Returns the rest, or the whole message if it is short.
  */
 static const char *td_message(struct pen *p, const struct top_view *v)
 {
@@ -208,14 +208,14 @@ static void td_help(struct pen *p, unsigned rows)
 	static const char *const lines[] = {
 		"Keys of sluice top",
 		"",
-		"  up, down, j, k   choose a job       PgUp PgDn Home End  farther",
+		" up, down, j, k   choose a job       PgUp PgDn Home End  by pages, to the ends",
 		"  m  M  w          its min, max, weight: asks, and sets it for the whole job",
 		"  l                another limit: max_ops, max_iops, max_read, max_write",
 		"  < >  s           sort by the figure before or after, or by its name",
-		"  r                the other way round",
-		"  /                only jobs with this in their name or reason; empty: all",
-		"  Ctrl-U           clears what was typed   Esc  leaves it as it was",
-		"  space            pause, and go on       enter  ask the layer now",
+		" r                reverse the order",
+		" /                show jobs with this text in name or reason; empty: all",
+		" Ctrl-U           clears the input   Esc  cancels it",
+		" space            pause, and resume      enter  ask the layer now",
 		"  ?  h             this text              q  quit",
 		"",
 		"NOW bytes/s in the last second, % of all that is moved, QUEUE requests that",
@@ -230,7 +230,7 @@ static void td_help(struct pen *p, unsigned rows)
 		pen_end(p, TOP_PLAIN, "");
 }
 
-/* ---- all together ---- */
+/* ---- the whole window ---- */
 
 static struct pen td_pen(struct top_canvas *c, const struct top_view *v)
 {
@@ -239,7 +239,7 @@ static struct pen td_pen(struct top_canvas *c, const struct top_view *v)
 	return (struct pen){ .c = c, .left = columns, .columns = columns, .utf8 = v->utf8 };
 }
 
-/* Rows for nodes: a third of the window at most, and none if jobs would be left with two. */
+/* Rows for nodes: at most a third of the window, and none if only two rows were left for jobs. */
 static unsigned td_node_rows(const struct top_model *m, unsigned rows)
 {
 	unsigned most = rows / 3, wanted = m->many ? (unsigned)m->s->ionodes_count + 1 : 0;
@@ -259,7 +259,7 @@ static void td_no_jobs(struct pen *p, const struct top_model *m, const struct to
 	snprintf(text, sizeof(text), "No jobs yet: 'sluice run%s%s -- COMMAND' starts one.",
 		 named ? " --name " : "", named ? v->layer : "");
 	pen_end(p, TOP_FAINT,
-		m->s->jobs_count ? "No job passes the filter: '/' and enter shows all." : text);
+		m->s->jobs_count ? "No job matches the filter; '/' and enter shows all." : text);
 }
 
 static void td_table(struct pen *p, const struct top_model *m, struct top_view *v, unsigned rows)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A thread that asks a layer how it is, every so often, and keeps the newest answer. A node that is
- * stopped keeps whoever asks it waiting for seconds; here that is this thread, and not the keys.
+ * A thread that queries the status of a layer periodically and keeps the newest answer. A query of
+ * a stopped node waits for seconds; in its own thread it does not delay the keys.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -16,8 +16,8 @@
 
 struct top_feed {
 	pthread_t thread;
-	pthread_mutex_t lock; /* over all below */
-	pthread_cond_t turn;  /* something is wanted */
+	pthread_mutex_t lock; /* protects all members below */
+	pthread_cond_t turn;  /* signalled for a new query or the end */
 	struct layer layer;
 	double every_s;
 	struct status *status;
@@ -25,7 +25,7 @@ struct top_feed {
 	int fd;
 };
 
-/* With the lock held: until the next time, or until somebody wants something. */
+/* With the lock held: wait until the next query is due or requested. */
 static void tf_sleep(struct top_feed *f)
 {
 	struct timespec until;
@@ -59,7 +59,7 @@ static void *tf_main(void *arg)
 		f->status = status;
 		f->gone = !status;
 		if (write(f->fd, &one, sizeof(one)) < 0)
-			break; /* it cannot: the counter is far from its end */
+			break; /* cannot fail: the counter is far from its maximum */
 		tf_sleep(f);
 	}
 	pthread_mutex_unlock(&f->lock);
@@ -132,7 +132,7 @@ void top_feed_stop(struct top_feed *f)
 	asking = f->asking;
 	pthread_cond_signal(&f->turn);
 	pthread_mutex_unlock(&f->lock);
-	if (asking) /* nobody waits for a node that may be stopped: the process ends now */
+	if (asking) /* do not wait for a node that may be stopped: the process is about to end */
 		return;
 	pthread_join(f->thread, NULL);
 	status_free(f->status);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The keys of `sluice top`. While something is typed (a filter, a value) keys are
- * characters; else they are commands. A message is gone with the next key.
+ * The keys of `sluice top`. While the user types a filter or a value, keys are characters;
+ * otherwise they are commands. The next key removes a message.
  *
  * Example, job b selected: M asks "max of job b", 5 0 M are typed, enter gives TOP_CHANGE with
  * "max=50M"; escape gives nothing.
@@ -60,7 +60,7 @@ static enum top_action tk_sort(struct top_view *v, struct top_model *m, enum top
 static enum top_action tk_ask(struct top_view *v, const struct top_model *m, enum top_mode mode)
 {
 	if (mode >= TOP_MIN && !m->shown_count) {
-		snprintf(v->message, sizeof(v->message), "There is no job to change.");
+		snprintf(v->message, sizeof(v->message), "No job to change.");
 		v->bad = true;
 		return TOP_REDRAW;
 	}
@@ -113,11 +113,11 @@ static enum top_action tk_command(struct top_view *v, struct top_model *m, int k
 	case 'j':
 		return tk_move(v, m, key);
 	default:
-		return TOP_REDRAW; /* the message is gone */
+		return TOP_REDRAW; /* the message was removed */
 	}
 }
 
-/* Enter: what was typed counts. */
+/* Enter: apply the input. */
 static enum top_action tk_entered(struct top_view *v, struct top_model *m, char *word)
 {
 	enum top_mode mode = v->mode;
@@ -134,7 +134,8 @@ static enum top_action tk_entered(struct top_view *v, struct top_model *m, char 
 		sort = top_sort_find(v->input);
 		if (sort >= 0)
 			return tk_sort(v, m, (enum top_sort)sort, v->reverse);
-		snprintf(v->message, sizeof(v->message), "There is no figure '%s', but", v->input);
+		snprintf(v->message, sizeof(v->message), "No column '%s'; the columns are",
+			 v->input);
 		for (int i = 0; i < TOP_SORTS; i++) {
 			strcat(v->message, " ");
 			strcat(v->message, top_sort_name((enum top_sort)i));
@@ -142,7 +143,7 @@ static enum top_action tk_entered(struct top_view *v, struct top_model *m, char 
 		v->bad = true;
 		return TOP_REDRAW;
 	}
-	if (mode == TOP_LIMIT) { /* with its key */
+	if (mode == TOP_LIMIT) { /* the input includes the key */
 		snprintf(word, 2 * TOP_NAME, "%s", v->input);
 		return TOP_CHANGE;
 	}

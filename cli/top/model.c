@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What `sluice top` shows of a status: jobs sorted and filtered.
+ * The model of `sluice top`: the jobs of a status, sorted and filtered.
  *
- * Sorting is by one figure, the largest first (names: the first first), and by name where that is
- * equal, so that rows do not jump about. Example: now 5M a, 5M b, 9M c are c, a, b by now; reversed
- * a, b, c.
+ * Rows are sorted by one column, the largest first (names: alphabetically), and by name where it is
+ * equal, so that rows do not move without a reason. Example: now 5M a, 5M b, 9M c are c, a, b by
+ * now; reversed a, b, c.
  *
  * Reading costs O(jobs), arranging O(jobs log jobs).
  */
@@ -18,7 +18,7 @@
 
 /* ---- reading ---- */
 
-/* The policies of all stages that there are, and the controller's state if it is not up. */
+/* The policies of all stages, and the controller's state if it is not up. */
 static void tm_stages(struct top_model *m)
 {
 	const struct status *s = m->s;
@@ -72,7 +72,7 @@ void top_model_free(struct top_model *m)
 
 /* ---- arranging ---- */
 
-/* The largest first, but sets: S1 is the most frequent. */
+/* The largest first, except sets, where S1 (the most frequent) is first. */
 static const struct {
 	const char *name;
 	size_t at; /* a double of struct status_job */

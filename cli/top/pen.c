@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Text that fits: cut to its columns, without anything that a terminal would obey, since names and
- * paths are other people's. A character has as many columns as the locale says: 2 for most of
- * Chinese, 0 for an accent that stands above the one before.
+ * Text that fits: cut to a number of columns, and without control sequences, because names and
+ * paths may come from other users. The locale determines the columns of a character: 2 for most
+ * Chinese characters, 0 for a combining accent.
  *
  * Example: "checkpoint-7" in 10 columns is "checkpoin~"; ESC is "?", and so is "é" without UTF-8,
  * byte by byte.
@@ -17,7 +17,7 @@
 
 struct letter {
 	unsigned bytes, columns;
-	bool shown; /* as it is; if not, as "?" */
+	bool shown; /* print it unchanged; else as "?" */
 };
 
 static struct letter pen_letter(const char *at, bool utf8)
@@ -56,7 +56,8 @@ unsigned pen_width(const char *text, bool utf8)
 void top_fit(char *out, size_t size, const char *text, unsigned columns, bool utf8)
 {
 	char *last = out, *end = out + size - 1;
-	unsigned used = 0, before = 0; /* the last letter, if there must be a "~" in its place */
+	/* The last character, to be replaced by "~" if the text is cut. */
+	unsigned used = 0, before = 0;
 
 	while (*text && out + 4 < end) {
 		const struct letter l = pen_letter(text, utf8);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes the window of `sluice top`: pieces that fill one row after the other; and
- * the table of jobs, which it is made of mostly. See draw.c. */
+/*
+ * Write the window of `sluice top` as pieces that fill one row after the other, and the table of
+ * jobs. See draw.c.
+ */
 #ifndef SL_CLI_TOP_PEN_H
 #define SL_CLI_TOP_PEN_H
 
@@ -15,13 +17,13 @@ struct pen {
 	bool utf8, selected;
 };
 
-/* Columns of a text. */
+/* The width of a text in columns. */
 unsigned pen_width(const char *text, bool utf8);
-/* In so many columns, or as many as are left. */
+/* Put a text in this number of columns, or in those that are left. */
 void pen_put(struct pen *p, enum top_style style, const char *text, unsigned columns);
-/* As wide as it is. */
+/* Put a text in its own width. */
 void pen_say(struct pen *p, enum top_style style, const char *text);
-/* In the rest of the row, which ends. */
+/* Put a text in the rest of the row, and end the row. */
 void pen_end(struct pen *p, enum top_style style, const char *text);
 void pen_bar(struct pen *p, double part, unsigned columns);
 

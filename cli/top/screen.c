@@ -2,9 +2,9 @@
 /*
  * `sluice top` on a terminal, by ncurses. One loop waits for keys, news of the layer and signals.
  *
- * The terminal is given back on every way out: signals that end the program are taken from a
- * descriptor, in the loop, so that none finds it half drawn; errors are reported after endwin().
- * SIGTSTP and SIGWINCH are ncurses' own: it leaves and comes back, and reports a key for the size.
+ * The terminal is restored on every exit. Signals that end the program are read from a descriptor
+ * in the loop, so they never interrupt drawing; errors are printed after endwin(). ncurses handles
+ * SIGTSTP and SIGWINCH itself: it suspends and resumes the screen, and reports a new size as a key.
  */
 #include <errno.h>
 #include <langinfo.h>
@@ -24,12 +24,12 @@
 static const char cmd[] = "top";
 
 #define SHORT_NAME 24 /* columns of a name in a message */
-#define ESCAPE_MS  50 /* what follows an escape later than this is no longer part of a key */
+#define ESCAPE_MS  50 /* a character that follows an escape later than this is a separate key */
 
 struct screen {
 	struct top_canvas canvas; /* first: a canvas is its screen */
 	bool colour;
-	unsigned row; /* that is being drawn */
+	unsigned row; /* the row that is being drawn */
 };
 
 /* ---- drawing ---- */
@@ -130,7 +130,7 @@ static void sc_change(const struct layer *l, struct top_view *v, const char *wor
 		 v->bad ? " refused: " : " is set", v->bad ? said : "");
 }
 
-/* Whether to go on. */
+/* Whether to continue. */
 static bool sc_keys(const struct layer *l, struct top_feed *feed, struct top_model *m,
 		    struct top_view *v)
 {
@@ -160,7 +160,7 @@ static bool sc_keys(const struct layer *l, struct top_feed *feed, struct top_mod
 
 /* ---- the loop ---- */
 
-/* News of the layer. While paused only that it is gone, or back, is taken. */
+/* Take a new status. While paused, only note that the layer is gone or back. */
 static void sc_news(struct top_feed *feed, struct top_model *m, bool *known, struct top_view *v)
 {
 	bool gone;
@@ -246,7 +246,7 @@ int top_screen(struct layer *l, struct top_view *v, bool colour)
 
 		top_feed_stop(feed);
 		return cli_fail(cmd,
-				"nothing is known of the terminal '%.40s'; set TERM to what it is, "
+				"unknown terminal '%.40s'; set TERM to its type, "
 				"or use --batch.",
 				term ? term : "");
 	}

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of jobs of `sluice top`. Columns stand in the order of their importance and are taken
- * while the reason, which comes last and gets what is left, has REASON columns; names get longer if
- * there is room: up to LONGER, and as long as they are where the reason has READS columns. In 80
+ * The table of jobs of `sluice top`. Columns are added in order of importance while at least REASON
+ * characters are left for the reason, which is last and gets the rest. If there is room, names get
+ * up to LONGER characters, and their full length once the reason has READS characters. In 80
  * columns:
  *
  *	JOB          NOW           %  QUEUE  P99  HELD SET  P50 REASON
  *	a          60.0M ######   60      4 12ms     0  S1  4ms capacity shared
  *
- * A bar is full when a job has the whole capacity; if that is not known, all that is moved now.
+ * A bar is full when a job has the whole capacity or, if that is unknown, all of the present
+ * bandwidth.
  */
 #include <stdio.h>
 #include <string.h>
@@ -16,8 +17,8 @@
 #include "cli/top/pen.h"
 
 #define CELL   STATUS_CELL
-#define NAME   10 /* columns for the name of a job, if there is no more room */
-#define LONGER 24 /* and if there is */
+#define NAME   10 /* columns for the name of a job, at least */
+#define LONGER 24 /* and if there is room */
 #define REASON 20
 #define READS \
 	60 /* columns in which nearly every reason can be read: then names get all they need */

@@ -29,7 +29,7 @@ struct paper {
 	char line[4 * TOP_LINE_MOST + 8];
 };
 
-/* Without the spaces at the end, which only a screen needs. */
+/* Without trailing spaces, which only a screen needs. */
 static void to_flush(struct paper *p)
 {
 	while (p->used && p->line[p->used - 1] == ' ')
@@ -101,9 +101,9 @@ static int to_options(int argc, char **argv, struct asked *a)
 			  "set, min, max or weight" },
 		{ "reverse", 0, NULL, .flag = &a->reverse, .help = "sort in the opposite order" },
 		{ "filter", 0, "TEXT", .text = &a->filter,
-		  .help = "only jobs with this in their name or reason" },
+		  .help = "only jobs with this text in their name or reason" },
 		{ "interval", 'd', "TIME", .text = &a->every,
-		  .help = "time between two looks (1s)" },
+		  .help = "time between two updates (1s)" },
 		{ "no-color", 0, NULL, .flag = &a->plain,
 		  .help = "without colours, as with NO_COLOR in the environment" },
 		{ "batch", 'b', NULL, .flag = &a->batch,
@@ -118,7 +118,8 @@ static int to_options(int argc, char **argv, struct asked *a)
 		.name = cmd,
 		.usage = "top [--name NAME] [--sort KEY] [--filter TEXT] [--interval TIME]\n"
 			 "top --batch [-n COUNT] [--columns N] [OPTION]...",
-		.about = "Watches the jobs of a layer: who moves how much, who waits, and why. "
+		.about = "Watches the jobs of a layer: how much each moves, which jobs wait, and "
+			 "why. "
 			 "Keys sort, filter, pause, and change a job's min, max and weight; '?' "
 			 "explains them.",
 		.more = "Manual: sluice-top(1).",
@@ -137,7 +138,7 @@ static int to_unknown_sort(const char *word)
 	return cli_unknown(cmd, "key of --sort", &guess);
 }
 
-/* Puts the options into the view. */
+/* Copy the options into the view. */
 static int to_view(const struct asked *a, struct top_view *v, unsigned long *count)
 {
 	unsigned long columns = CLI_WIDTH;
@@ -147,13 +148,13 @@ static int to_view(const struct asked *a, struct top_view *v, unsigned long *cou
 	if (sort < 0)
 		return to_unknown_sort(a->sort);
 	if (a->filter && strlen(a->filter) >= sizeof(v->filter))
-		return cli_usage(cmd, "--filter: no name is that long.");
+		return cli_usage(cmd, "--filter: longer than any name.");
 	if (a->every && (sl_parse_time(a->every, &every_ns) || every_ns < EVERY_MIN_NS ||
 			 every_ns > EVERY_MAX_NS))
 		return cli_usage(cmd, "--interval: '%s' is not a time from 0.1 seconds to a day.",
 				 a->every);
 	if ((a->count || a->columns) && !a->batch)
-		return cli_usage(cmd, "--%s goes with --batch.", a->count ? "count" : "columns");
+		return cli_usage(cmd, "--%s needs --batch.", a->count ? "count" : "columns");
 	if (a->count && check_count(a->count, 1, 1000000000, count))
 		return cli_usage(cmd, "--count: '%s' is not a number from 1.", a->count);
 	if (a->columns && check_count(a->columns, TOP_COLUMNS, TOP_LINE_MOST, &columns))
@@ -191,6 +192,7 @@ int cmd_top(int argc, char **argv)
 		return to_batch(&l, &v, count);
 	}
 	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
-		return cli_fail(cmd, "this is no terminal. --batch prints plain text.");
+		return cli_fail(cmd,
+				"standard output is not a terminal; --batch prints plain text.");
 	return top_screen(&l, &v, !a.plain && !(no_color && *no_color));
 }

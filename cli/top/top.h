@@ -2,13 +2,13 @@
 /*
  * `sluice top`: the layer and its jobs, live.
  *
- * Four parts that know each other by this file alone:
+ * Four parts, which share only this header:
  *
- *	model.c   what a status says, as rows: sorted, filtered. Pure.
- *	draw.c    rows as text and styles for a window of so many columns and rows. Pure.
- *	keys.c    what a key does to what is shown. Pure.
- *	screen.c  the terminal, by ncurses; feed.c a thread that asks the nodes, so that one
- *	          that does not answer never stops the keys
+ *	model.c   the rows of a status: sorted, filtered. Pure.
+ *	draw.c    rows as text and styles for a window of a given size. Pure.
+ *	keys.c    the effect of a key on the view. Pure.
+ *	screen.c  the terminal, by ncurses
+ *	feed.c    a thread that queries the nodes, so that a silent node never blocks the keys
  */
 #ifndef SL_CLI_TOP_TOP_H
 #define SL_CLI_TOP_TOP_H
@@ -20,12 +20,12 @@
 
 #define TOP_NAME      96
 #define TOP_TEXT      128
-#define TOP_COLUMNS   60 /* the least that can be drawn upon */
+#define TOP_COLUMNS   60 /* the smallest usable window */
 #define TOP_ROWS      10
-#define TOP_LINE_MOST 512 /* columns that are used at most */
-#define TOP_NO_SET    1e6 /* behind all sets */
+#define TOP_LINE_MOST 512 /* the most columns used */
+#define TOP_NO_SET    1e6 /* sorts after all sets */
 
-/* ---- what there is ---- */
+/* ---- the model ---- */
 
 struct top_model {
 	struct status *s; /* owned */
@@ -36,7 +36,7 @@ struct top_model {
 	size_t shown_count;
 };
 
-/* The status becomes the model's, also on failure. 0 or -ENOMEM. */
+/* The model takes ownership of the status, also on failure. 0 or -ENOMEM. */
 int top_model_read(struct top_model *m, struct status *s);
 void top_model_free(struct top_model *m);
 
@@ -59,10 +59,10 @@ enum top_sort {
 const char *top_sort_name(enum top_sort sort);
 int top_sort_find(const char *name); /* or -ENOENT */
 
-/* Fill `shown`: those with `filter` ("": all) in their name or reason, whatever its case. */
+/* Fill `shown` with the jobs whose name or reason contains `filter` ("": all), ignoring case. */
 void top_model_arrange(struct top_model *m, enum top_sort sort, bool reverse, const char *filter);
 
-/* ---- how it is looked at ---- */
+/* ---- the view ---- */
 
 enum top_mode { TOP_LOOK, TOP_HELP, TOP_FILTER, TOP_SORT, TOP_MIN, TOP_MAX, TOP_WEIGHT, TOP_LIMIT };
 
@@ -78,13 +78,13 @@ struct top_view {
 	enum top_mode mode;
 	unsigned cursor;	    /* column, while something is typed */
 	char input[TOP_NAME];	    /* while something is typed */
-	char message[4 * TOP_TEXT]; /* what came of the last key; "": nothing */
-	bool bad;		    /* it was refused */
+	char message[4 * TOP_TEXT]; /* the result of the last key; "": none */
+	bool bad;		    /* the change was refused */
 	const char *layer;	    /* borrowed */
 	double every_s;
 };
 
-/* Index into m->shown of the one that is selected; 0 if it is not there. */
+/* Index into m->shown of the selected job; 0 if it is not shown. */
 size_t top_selected(const struct top_model *m, const struct top_view *v);
 
 /* ---- drawing ---- */
@@ -94,7 +94,7 @@ enum top_style {
 	TOP_STRONG,
 	TOP_HEADER,
 	TOP_BAR,
-	TOP_HELD, /* by a limit or by somebody */
+	TOP_HELD, /* held by a limit or another job */
 	TOP_BAD,
 	TOP_FAINT,
 	TOP_STYLES
@@ -106,13 +106,16 @@ struct top_canvas {
 		    const char *text);
 };
 
-/* The whole window. m NULL: nothing is known yet. */
+/* Draw the whole window. m NULL: no status yet. */
 void top_draw(struct top_canvas *c, const struct top_model *m, struct top_view *v);
-/* Without window: all jobs, and neither keys nor selection; rows of v do not matter. */
+/* Draw without a window: all jobs, no keys and no selection; v->rows is ignored. */
 void top_draw_batch(struct top_canvas *c, const struct top_model *m, struct top_view *v);
-/* text in exactly `columns`; what does not fit ends with "~"; nothing that moves a cursor. */
+/*
+ * text in exactly `columns`, without control characters; text that does not fit is cut and ends
+ * with "~".
+ */
 void top_fit(char *out, size_t size, const char *text, unsigned columns, bool utf8);
-/* text in no more than that, without anything behind it; out, which is borrowed. */
+/* text in at most that, not padded. Returns out. */
 const char *top_cut(char *out, size_t size, const char *text, unsigned columns, bool utf8);
 
 /* ---- keys ---- */
@@ -127,13 +130,13 @@ enum top_key {
 	TOP_KEY_ENTER,
 	TOP_KEY_ESCAPE,
 	TOP_KEY_ERASE,
-	TOP_KEY_CLEAR, /* all that was typed */
+	TOP_KEY_CLEAR, /* clear the input */
 };
 enum top_action { TOP_NOTHING, TOP_REDRAW, TOP_REFRESH, TOP_CHANGE, TOP_QUIT };
 
 /*
- * The meaning of the key. TOP_CHANGE: `word` ("max=10M", 2 * TOP_NAME bytes) is to be set for the job
- * v->selected.
+ * Handle a key. TOP_CHANGE: the caller has to set `word` ("max=10M", 2 * TOP_NAME bytes) for the
+ * job v->selected.
  */
 enum top_action top_press(struct top_view *v, struct top_model *m, int key, char *word);
 
@@ -145,13 +148,15 @@ struct top_feed;
 struct top_feed *top_feed_start(const struct layer *l, double every_s);
 /* Readable when there is news; read by top_feed_take(). */
 int top_feed_fd(const struct top_feed *f);
-/* The newest status, to be deleted; *gone: nobody answers. NULL without gone: no news. */
+/*
+ * The newest status, owned by the caller; *gone: no node answers. NULL without gone: nothing new.
+ */
 struct status *top_feed_take(struct top_feed *f, bool *gone);
-void top_feed_now(struct top_feed *f); /* do not wait for the next time */
-/* Ends it, or leaves it to the end of the process if a node keeps it waiting. */
+void top_feed_now(struct top_feed *f); /* query now */
+/* Stop the thread; if it is waiting for a node, leave it until the process exits. */
 void top_feed_stop(struct top_feed *f);
 
-/* Until it is left. An exit status. */
+/* Run until the user quits. Returns an exit status. */
 int top_screen(struct layer *l, struct top_view *v, bool colour);
 
 #endif

@@ -2,14 +2,14 @@
 /*
  * Reads the curves of jobs: see curves.h for the format.
  *
- * Tolerant of where such tables come from. Separators are commas, semicolons or tabs, whichever
- * comes first in the first line; fields may be quoted; empty lines and those that begin with # are
- * skipped. The first line may name the columns, in any order and with others between, in words that
- * are used for them: forwarders for ionodes, clients for nodes, and so on. Without it there are
- * five columns in the order above, or four: without processes there is one on each compute node.
+ * The format is tolerant. Separators are commas, semicolons or tabs, whichever comes first in the
+ * first line; fields may be quoted; empty lines and those that begin with # are skipped. The first
+ * line may name the columns, in any order, with other columns between, and by usual synonyms:
+ * forwarders for ionodes, clients for nodes, and so on. Without names there are five columns in the
+ * order above, or four: then there is one process on each compute node.
  *
- * Several bandwidths for one job and number are repetitions: their median is taken. A job has
- * always the same compute nodes and processes.
+ * Several bandwidths for the same job and number are repetitions: their median is taken. All rows
+ * of a job must have the same compute nodes and processes.
  *
  * Rows are sorted by name, number and bandwidth, and the jobs then by their first line:
  * O(n log n) for n rows.
@@ -131,7 +131,8 @@ static int cv_bandwidth(struct reader *r, const char *field, double *out)
 	if (length && strspn(field, "0123456789.eE+-") == length && !*end && field[0] != '-' &&
 	    *out <= 1e30)
 		return 0;
-	return sl_csv_fail(&r->csv, -EINVAL, "bandwidth: '%.40s' is not a number from 0 on", field);
+	return sl_csv_fail(&r->csv, -EINVAL, "bandwidth: '%.40s' is not a number of at least 0",
+			   field);
 }
 
 static int cv_name(struct reader *r, const char *field, char *out)
@@ -144,7 +145,7 @@ static int cv_name(struct reader *r, const char *field, char *out)
 	for (const char *c = field; *c; c++)
 		if ((unsigned char)*c < ' ' || *c == 127)
 			return sl_csv_fail(&r->csv, -EINVAL,
-					   "job: a name has printable characters only");
+					   "job: a name must have printable characters only");
 	strcpy(out, field);
 	return 0;
 }
@@ -210,7 +211,7 @@ static int cv_order(const void *a, const void *b)
 	return x->line < y->line ? -1 : x->line > y->line;
 }
 
-/* From rows [from, to), all of one job, the points; how many. */
+/* Make the points from rows [from, to), all of one job; returns their number. */
 static uint32_t cv_points(const struct row *row, uint32_t from, uint32_t to,
 			  struct sl_curve_point *point)
 {

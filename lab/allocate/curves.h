@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Curves of jobs from CSV: what bandwidth a job reaches with so many I/O nodes.
+ * Curves of jobs from CSV: the bandwidth that a job reaches with each number of I/O nodes.
  *
  *	job,ionodes,bandwidth,nodes,procs
  *	BT-C,0,195.762,32,128
  *	BT-C,1,77.6,32,128
- *	new,,,16,16                       nothing is known of it
+ *	new,,,16,16                       unknown curve
  *
- * See curves.c for what else is understood.
+ * See curves.c for the full format.
  */
 #ifndef SL_LAB_ALLOCATE_CURVES_H
 #define SL_LAB_ALLOCATE_CURVES_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `sluice allocate --study --html`: the study as charts, on one page that needs nothing else. The
- * style is that of `sluice sim`, the program html.js; both are in this executable, and the
- * figures stand as JSON in an element of their own. Names of files and policies become text only.
+ * `sluice allocate --study --html`: the study as charts, on one self-contained page. The style of
+ * `sluice sim` and the script html.js are embedded in this executable. The figures are JSON in a
+ * separate element. Names of files and policies are inserted as text only.
  */
 #include "lab/allocate/allocate.h"
 
@@ -17,12 +17,13 @@ static const char ah_body[] =
 	"<noscript><p>The charts are drawn by JavaScript, which is off.</p></noscript>\n"
 	"<h2>Bandwidth</h2>\n"
 	"<p class=\"soft\">Median over the sets of the bandwidth of all jobs of a set, by the I/O "
-	"nodes that there are.</p>\n"
+	"nodes of the machine.</p>\n"
 	"<p class=\"legend\" id=\"legend\"></p>\n"
 	"<div class=\"chart\"><svg id=\"bandwidth\" role=\"img\" tabindex=\"0\"></svg></div>\n"
 	"<h2>Against static</h2>\n"
 	"<div class=\"controls\"><label>policy <select id=\"policy\"></select></label></div>\n"
-	"<p class=\"soft\">In times of static, set by set: the median, and from least to most. The "
+	"<p class=\"soft\">Ratio to static, set by set: the median, and the range from minimum to "
+	"maximum. The "
 	"axis is logarithmic.</p>\n"
 	"<div class=\"chart\"><svg id=\"ratio\" role=\"img\" tabindex=\"0\"></svg></div>\n"
 	"<p class=\"status\" id=\"status\" aria-live=\"polite\">Point at a chart, or press an "

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `sluice allocate`: decides, and prints how many I/O nodes each job gets, which, and what that is
- * worth. Nobody has any before, so that "what it has, then the least loaded" means the next ones;
- * those that share a node share the first that is left.
+ * `sluice allocate`: decide, and print how many I/O nodes each job gets, which ones, and the
+ * bandwidth that follows. No job has nodes before, so each gets the next free ones; jobs that share
+ * a node share the first one that is left.
  */
 #include "lab/allocate/allocate.h"
 
@@ -74,7 +74,7 @@ double allocate_decide(struct allocate_run *r, const struct allocate *a, const u
 
 struct pr_places {
 	uint32_t next, shared;
-	bool exist; /* false: more than there are were given out */
+	bool exist; /* false: more nodes were given out than exist */
 };
 
 static struct pr_places pr_places(const struct allocate_run *r, uint32_t ionodes)
@@ -169,7 +169,7 @@ static void pr_table(const struct allocate *a, const struct allocate_run *r, dou
 	if (!isnan(ratio))
 		printf(": %.2f times the bandwidth of static", ratio);
 	if (!places.exist)
-		fputs(", with more I/O nodes than there are", stdout);
+		fputs(", with more I/O nodes than the machine has", stdout);
 	printf("\n%-*s %8s  %-16s %12s\n", width, "job", "ionodes", "which", "bandwidth");
 	for (uint32_t i = 0; i < r->n; i++) {
 		const struct sl_alloc_job *j = &r->job[i];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `sluice allocate --study` found, as tables and as JSON. */
+/* The results of `sluice allocate --study`, as tables and as JSON. */
 #include "lab/allocate/allocate.h"
 
 #include <math.h>
@@ -26,7 +26,7 @@ const char *study_summary(const struct study *s, char *buf, size_t size)
 
 /* ---- tables ---- */
 
-/* A round number of which not more than TABLE_ROWS go into the range. */
+/* A round step that divides the range into at most TABLE_ROWS rows. */
 static uint32_t rp_step(uint32_t count)
 {
 	static const uint32_t round[] = { 1, 2, 4, 5, 8 };
@@ -42,7 +42,7 @@ static bool rp_shown(const struct study *s, uint32_t i)
 	return !i || i == s->count - 1 || (s->a->from + i) % rp_step(s->count) == 0;
 }
 
-/* So many digits behind the point that the largest still fits into its column. */
+/* The number of decimals with which the largest value fits its column. */
 static int rp_digits(const struct study *s)
 {
 	double most = 0;
@@ -73,7 +73,7 @@ static void rp_medians(const struct study *s)
 
 static void rp_ratios(const struct study *s, uint32_t policy)
 {
-	printf("\n%s in times of static, set by set; sets in which it is the oracle:\n"
+	printf("\n%s as ratio to static, set by set; sets in which it equals the oracle:\n"
 	       "ionodes     least    median      most  is oracle\n",
 	       s->policy[policy]->base.name);
 	for (uint32_t i = 0; i < s->count; i++) {

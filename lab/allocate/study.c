@@ -2,14 +2,14 @@
 /*
  * `sluice allocate --study`: the study of GekkoFWD (Bez et al. 2021, section 3.2, Figures 2 and 3).
  *
- * Sets of jobs are drawn at random from the curves; for each number of I/O nodes every policy
- * decides for every set, and what counts is the sum of the bandwidths (Equation 2). Reported are
- * least, median and most over the sets, and the same of the ratios to static, set by set.
+ * Sets of jobs are drawn at random from the curves. For each number of I/O nodes every policy
+ * decides for every set; the result is the sum of the bandwidths (Equation 2). We report minimum,
+ * median and maximum over the sets, and the same of the ratios to static, set by set.
  *
- * The curves of a set are different ones while there are enough, as in the paper; of fewer than a
- * set has, each is drawn anew for every job. Set i is the same for all policies and numbers of I/O
- * nodes. Threads take one number of I/O nodes after the other, and each has its own place for
- * results, so that what comes out does not depend on how many there are.
+ * If there are enough curves, the curves of a set are all different, as in the paper; otherwise
+ * they are drawn with replacement. Set i is the same for all policies and numbers of I/O nodes.
+ * Each thread takes one number of I/O nodes after the other, and each number has its own place for
+ * results, so the results do not depend on the number of threads.
  */
 #include "lab/allocate/allocate.h"
 
@@ -23,7 +23,7 @@
 #include "lab/crew.h"
 #include "lab/statistics.h"
 
-#define SAME 1e-9 /* apart, as part of it: the order of adding */
+#define SAME 1e-9 /* relative difference caused by the order of additions */
 
 /* ---- sets ---- */
 
@@ -47,7 +47,7 @@ static void st_set(struct st_draw *d, uint32_t *pick, uint32_t sample)
 			pick[i] = d->order[st_below(&d->state, d->n)];
 			continue;
 		}
-		/* Any order to begin with is as good: what was drawn before stays where it is. */
+		/* Any initial order is good: the array stays permuted by earlier draws. */
 		k = i + st_below(&d->state, d->n - i);
 		chosen = d->order[k];
 		d->order[k] = d->order[i];

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The least that a file server over TCP can do: receive a request, make the system call, answer.
- * It is what a layer over TCP is compared with. No policy, no authentication, a thread for each
- * connection.
+ * A minimal file server over TCP: receive a request, make the system call, answer. It is the
+ * baseline for a layer over TCP. No policy, no authentication, one thread for each connection.
  */
 #ifndef SL_LAB_BENCH_BARE_H
 #define SL_LAB_BENCH_BARE_H

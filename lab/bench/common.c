@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the measurements share: see common.h. */
+/* Code that the measurements share: see common.h. */
 #include "lab/bench/common.h"
 
 #include <math.h>

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `sluice bench control`: what the decisions for a whole machine cost.
+ * `sluice bench control`: the cost of decisions for a whole machine.
  *
  * mckp: jobs with random rising curves, so that no option can be left out, and direct access.
- * grant: a decision of each policy for jobs with random pasts, all wanting I/O, in random order;
- * what a plan costs that is made ahead is not part of it. period: see period.c; remap:
- * remap.c.
+ * grant: a decision of each policy for jobs with random histories that all want I/O, in random
+ * order; the cost of making a plan is not included. period: see period.c; remap: remap.c.
  *
  * CPU time of this thread, median of several decisions; in between the baseline of `sluice bench
  * sched`, a binary heap of 10,000 keys whose top is replaced, to compare machines by.
@@ -368,22 +367,22 @@ int bench_control(int argc, char **argv)
 	const char *nodes = NULL;
 	const struct cli_option options[] = {
 		{ "filter", 'f', "TEXT", .text = &c.filter,
-		  .help = "only rows that hold every word of TEXT, such as 'what=grant "
+		  .help = "only rows that contain every word of TEXT, such as 'what=grant "
 			  "policy=set-10'" },
 		{ "nodes", 'n', "N", .text = &nodes,
-		  .help = "only the row for a controller of so many I/O nodes" },
-		{ "quick", 'q', NULL, .flag = &c.quick, .help = "shorter and less exact" },
+		  .help = "only the row for a controller with N I/O nodes" },
+		{ "quick", 'q', NULL, .flag = &c.quick, .help = "shorter and less accurate" },
 		CLI_JSON(&c.json),
 		{ 0 },
 	};
 	const struct cli_command command = {
 		.name = CMD,
 		.usage = "bench control [--quick] [--nodes N] [--filter TEXT] [--json]",
-		.about = "Measures what decisions for a whole machine cost: how many I/O nodes "
+		.about = "Measures the cost of decisions for a whole machine: how many I/O nodes "
 			 "each job gets (mckp), which jobs may do I/O now (grant), the period of a "
 			 "job (period); how long a running job takes to move to another I/O node "
 			 "(remap); and what a controller of 100, 1,000 and 10,000 I/O nodes needs "
-			 "for a report, how long until its order is there, and its memory (nodes).",
+			 "for a report, how long until its order arrives, and its memory (nodes).",
 		.options = options,
 	};
 	unsigned long count;
@@ -400,7 +399,7 @@ int bench_control(int argc, char **argv)
 	status = all_parts(&c);
 	c.dry = false;
 	if (!status && !c.wanted)
-		status = cli_usage(CMD, "no row holds every word of '%s'.", c.filter);
+		status = cli_usage(CMD, "no row contains every word of '%s'.", c.filter);
 	if (!status && c.json)
 		bench_json_begin(&c.j, "control");
 	if (!status)

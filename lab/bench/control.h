@@ -13,12 +13,12 @@
 
 struct bench_heap;
 
-/* What does not apply is 0, or NULL. */
+/* Members that do not apply are 0 or NULL. */
 struct control_row {
 	const char *what, *policy;
 	uint64_t jobs, ionodes, options, samples;
 	double goal_ms;
-	bool wall;     /* what was measured is no CPU time */
+	bool wall;     /* the time is wall clock, not CPU time */
 	double max_ms; /* of a wall time */
 	double ms;     /* the result: of one decision, or of one call */
 };
@@ -29,21 +29,21 @@ struct control {
 	uint32_t nodes; /* only the row with so many I/O nodes; 0: all rows */
 	struct json j;
 	struct bench_heap *heap;
-	bool dry;	  /* nothing is measured: are there any rows? */
+	bool dry;	  /* only count the wanted rows, without measuring */
 	unsigned wanted;  /* so many */
-	const char *last; /* what the row before was about */
+	const char *last; /* `what` of the row before */
 };
 
-/* Does the filter hold for it? To be asked of every row, before measuring. */
+/* Whether the filter selects the row. Call it for every row, before measuring. */
 bool control_wanted(struct control *c, const struct control_row *row);
 /*
- * Calls run(what), whose return value is the nanoseconds that count, or negative, often enough for
- * a median, and prints the row with it. An exit status.
+ * Call run(what) often enough for a median, and print the row. run() returns the measured
+ * nanoseconds, or a negative value on failure. Returns an exit status.
  */
 int control_measure(struct control *c, struct control_row *row, double (*run)(void *what),
 		    void *what);
 
-/* Each an exit status; it has reported what went wrong. */
+/* Each prints its errors and returns an exit status. */
 int control_mckp(struct control *c);
 int control_grant(struct control *c);
 int control_period(struct control *c); /* period.c */

@@ -2,23 +2,23 @@
 /*
  * Measures the CPU time of a scheduling decision.
  *
- * A request costs one sl_add(), its part of an sl_next(), and its part of an sl_done(). There is
- * no I/O: a batch is done as soon as it is decided, and each of its requests comes back at once
- * with a new offset, so that the number of requests inside never changes ("steady state, all jobs
+ * A request costs one sl_add(), its part of an sl_next(), and its part of an sl_done(). There is no
+ * I/O: a batch is done as soon as it is decided, and each of its requests is added again at once
+ * with a new offset. So the number of requests inside never changes ("steady state, all jobs
  * backlogged"):
  *
  *	fill up; warm up; repeat { b = next; done(b); for each request of b: add }
  *
- * Time is virtual: it goes on by 1 us for each request served, and to the wake-up time when
- * nothing may go (so waits of mlf and aioli end). With requests of 64 KiB that is a device of
- * 65.5 GB/s, the capacity that `min+max` rows divide: each job has min = half of its equal part,
- * so that guarantees make half of the decisions under io-sets and an eighth or more under wfq, and
- * a max that is never reached.
+ * Time is virtual: it advances by 1 us for each request served, and to the wake-up time if no
+ * request may go (so waits of mlf and aioli end). With requests of 64 KiB this is a device of 65.5
+ * GB/s, which is the capacity of the `min+max` rows. There each job has a max that it never
+ * reaches, and a min of half its equal part, so guarantees make half of the decisions under io-sets
+ * and at least an eighth under wfq.
  *
  * Clocks are read at the ends of a repetition only; the figure is CPU time of this thread, the
  * median of several repetitions. Random offsets come from one multiplication and are part of the
- * figure (about 1 ns). In the same interleaved run stands a baseline to compare machines by: a
- * binary heap of 10,000 keys whose top is replaced, the least that a weighted queue can do.
+ * figure (about 1 ns). Interleaved with it runs a baseline to compare machines: a binary heap of
+ * 10,000 keys whose top is replaced, the minimum for a weighted queue.
  */
 #include "lab/bench/measure.h"
 
@@ -43,7 +43,7 @@
 struct world {
 	struct sl_sched *s;
 	struct sl_request *request;
-	uint64_t *end; /* by file: where its stream goes on */
+	uint64_t *end; /* by file: next offset of its stream */
 	sl_time now;
 	uint64_t random;
 	bool random_offsets;
@@ -179,7 +179,7 @@ static int run(struct world *w, struct bucket *b, uint64_t requests)
 	return CLI_OK;
 }
 
-/* Exactly one of w and b is given. */
+/* Exactly one of w and b is not NULL. */
 static int measure(struct world *w, struct bucket *b, uint64_t outstanding,
 		   const struct bench_times *t, struct bench_heap *heap, struct bench_result *out)
 {
@@ -200,7 +200,7 @@ static int measure(struct world *w, struct bucket *b, uint64_t outstanding,
 	batches = w ? w->batches : 0;
 	for (unsigned i = 0; i < t->repetitions; i++) {
 		heap_ns[i] = bench_heap_measure(heap, t->heap_ns);
-		/* The heap has driven it out of the nearest caches. */
+		/* The heap has evicted it from the nearest caches. */
 		if ((status = run(w, b, slice / 8 + 1)))
 			return status;
 		begin = bench_cpu_ns();
@@ -266,7 +266,7 @@ static int world_fill(struct world *w, const struct bench_row *row)
 	return CLI_OK;
 }
 
-/* A figure is what it says only if no cap has held a job back. */
+/* The figure is valid only if no cap has held a job. */
 static int world_check(const struct world *w, const struct bench_row *row, struct bench_result *out)
 {
 	uint64_t bytes = 0, floor_bytes = 0;

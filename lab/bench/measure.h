@@ -25,7 +25,7 @@ struct bench_result {
 	double ns, ns_min; /* for each request: median, smallest */
 	double heap_ns;	   /* baseline, at the same time */
 	double merge_ratio;
-	double floor_ratio; /* bytes that a guarantee has chosen, of all */
+	double floor_ratio; /* part of the bytes that a guarantee has chosen */
 	int64_t wait_us;    /* -1: the policy has none */
 };
 
@@ -36,7 +36,7 @@ struct bench_times {
 
 struct bench_heap;
 struct bench_heap *bench_heap_create(void); /* NULL: out of memory; to be freed */
-/* The baseline of others too: ns for replacing its top, by trying for so long. */
+/* The baseline, also of other measurements: ns for replacing the top, measured for for_ns. */
 double bench_heap_measure(struct bench_heap *h, int64_t for_ns);
 
 /* Errors are reported; returns an exit status. */

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What starting programs costs in a layer: rows `contact` of `sluice bench path`, in turn
+ * The cost of starting programs in a layer: rows `contact` of `sluice bench path`, alternating
  *
  *	run    true                 env true            sluice run -- true
  *	exec   sh, 200 × true       env sh, the same    sluice run -- sh, the same
  *	write  sh, 100 × dd         env sh, the same    sluice run -- sh, the same
  *
- * A time goes from starting the process to its end. `run` is the first contact: what `sluice run`
- * adds to the program, compared with what `env` adds, which is the least for a program that starts
- * another. `exec` is what each further program adds that does no I/O in the layer, and `write` what
- * each adds that writes one small file; there the comparison is with env, so that the first contact
- * is not in it.
+ * A time is from the start of the process to its end. `run` is the first contact: the time that
+ * `sluice run` adds, compared with `env`, the minimum for a program that starts another. `exec` is
+ * the time that each further program adds if it does no I/O in the layer, `write` if it writes one
+ * small file. Both are compared with env, so the first contact is not included.
  */
 #include <errno.h>
 #include <spawn.h>

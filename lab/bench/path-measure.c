@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Measures what a layer costs, against the same calls without it.
+ * Measure the cost of a layer against the same calls without it.
  *
- * For a row, some jobs of some processes (worker.c) each read or write a file of their own,
- * one call after the other. They do so in slices of some ten milliseconds, in turn with libc's
- * functions and with those of the preloaded library: direct, sluice, direct, sluice, … All slices
- * of a row are done by the same processes on the same files, which were written before, so that page
- * cache and allocation are the same for both, and a disturbance of the machine that is longer than
- * a slice affects both. Two neighbours make a pair, which gives a ratio; the row's is the median.
+ * For a row, some jobs of some processes (worker.c) each read or write a file of their own, one
+ * call after the other. They work in slices of some ten milliseconds, alternating between libc's
+ * functions and those of the preloaded library: direct, sluice, direct, sluice, … The same
+ * processes do all slices of a row on the same files, which were written before. So page cache and
+ * allocation are the same for both, and a disturbance that is longer than a slice affects both. Two
+ * adjacent slices make a pair, which gives a ratio; the result of the row is the median.
  *
  *	process 0   |direct|sluice|direct|sluice|…
  *	process 1   |direct|sluice|direct|sluice|…
  *	             \_ pair 1 _/  \_ pair 2 _/
  *
- * Behind a gate libc's functions are caught, too, so that direct slices need processes of their own,
- * that have none.
+ * A gate intercepts libc's functions too, so there the direct slices run in separate processes
+ * without a gate.
  *
  * CPU time is that of the processes, and of the layer's nodes in the slices through the layer.
  */
@@ -38,7 +38,7 @@ struct cost {
 	int64_t client_ns, node_ns;
 };
 
-/* Microseconds for a unit of so many bytes. */
+/* Microseconds per unit of this many bytes. */
 static double per_unit(int64_t ns, uint64_t bytes, double unit)
 {
 	return bytes ? (double)ns / 1e3 / ((double)bytes / unit) : 0;
@@ -91,7 +91,7 @@ static bool run_pairs(struct bench_team *plain_team, struct bench_team *t,
 	out->sluice_mib_s = stat_median(sluice, pairs) * MIB / unit;
 	out->ratio = stat_median(ratio, pairs);
 	stat_median_interval(ratio, pairs, &out->ratio_low, &out->ratio_high);
-	/* Without a bare server the nodes have nothing to do with the direct slices. */
+	/* Without a bare server no node works in the direct slices. */
 	out->direct_cpu_us =
 		per_unit(plain.client_ns + (row->bare_port ? plain.node_ns : 0), plain.bytes, unit);
 	out->bare_cpu_us = row->bare_port ? per_unit(plain.node_ns, plain.bytes, unit) : 0;

@@ -53,8 +53,8 @@ double path_p50_goal(const struct path_row *row, const struct path_result *r)
 /* ---- output ---- */
 
 /*
- * For people figures are cut to the worse side, so that a printed figure and the goal beside it
- * never contradict the mark: a ratio of 0.968 is 0.96, a time of 6.01 us 6.1.
+ * In text, figures are rounded to the worse side, so that a printed figure never contradicts the
+ * mark of its goal: a ratio of 0.968 prints as 0.96, a time of 6.01 us as 6.1.
  */
 static double down(double value, double parts)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `sluice bench path`: what a layer costs, as ratio to direct access to the same files, against the
- * project's goals. path-measure.c measures a row, path-print.c prints it; this file lists the rows
- * and gives each group of them its files and its layer.
+ * `sluice bench path`: the cost of a layer, as ratio to direct access to the same files, compared
+ * with the project's goals. path-measure.c measures a row, path-print.c prints it; this file lists
+ * the rows and gives each group of them its files and its layer.
  *
  *	alone     one job, files in memory (tmpfs)
  *	contend   two and eight jobs at once, against the same jobs at once without the layer
@@ -134,7 +134,7 @@ static unsigned list_mode(const struct path_bench *b, unsigned group, const char
 	return n;
 }
 
-/* What is behind a gate: with and without SYNC_WAKE_UP, and a program with the library. */
+/* The variants behind a gate: with and without SYNC_WAKE_UP, and a program with the library. */
 static const struct {
 	const char *mode, *options[3];
 	bool slow;
@@ -171,7 +171,7 @@ static int span_in(const struct private *p, uint64_t *span)
 	room = (uint64_t)st.f_bavail * st.f_frsize / 4 / PROCS / MIB * MIB;
 	*span = room < SPAN ? room : SPAN;
 	if (*span < MIB)
-		return cli_fail(PATH_CMD, "there is not enough room in %s.", p->dir);
+		return cli_fail(PATH_CMD, "not enough free space in %s.", p->dir);
 	return CLI_OK;
 }
 
@@ -189,7 +189,7 @@ static int spin(void *arg, int sock)
 	return 0;
 }
 
-/* Does the file system know O_DIRECT? */
+/* Whether the file system supports O_DIRECT. */
 static bool takes_direct(const struct private *p)
 {
 	char path[PATH_MAX + 16];
@@ -336,7 +336,7 @@ int bench_path(int argc, char **argv)
 		  .help = "groups of rows, with commas: alone, contend, small, meta, contact, "
 			  "busy, tcp, disk, odirect, capacity, gate; default is all" },
 		{ "filter", 'f', "TEXT", .text = &b.filter,
-		  .help = "only rows that hold every word, as 'size=4096 mode=forward'" },
+		  .help = "only rows that contain every word, like 'size=4096 mode=forward'" },
 		{ "dir", 'd', "DIR", .values = "<dir>", .text = &b.disk,
 		  .help = "directory on the disk; default is the current one" },
 		{ "quick", 'q', NULL, .flag = &b.quick, .help = "shorter and less exact" },
@@ -348,7 +348,7 @@ int bench_path(int argc, char **argv)
 		.usage = "bench path [--quick] [--rows LIST] [--filter TEXT] [--dir DIR]\n"
 			 "                         [--json]",
 		.about = "Measures programs in a layer against the same programs without it, in "
-			 "turn: bandwidth, time of a call, CPU time of both ends, and what "
+			 "alternation: bandwidth, time of a call, CPU time of both ends, and what "
 			 "starting programs costs. The layer is its own; nothing is left behind.",
 		.options = options,
 	};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of `sluice bench path` share: path.c, path-print.c, path-contact.c. */
+/* Shared by path.c, path-print.c and path-contact.c, the files of `sluice bench path`. */
 #ifndef SL_LAB_BENCH_PATH_H
 #define SL_LAB_BENCH_PATH_H
 
@@ -22,16 +22,16 @@ struct path_bench {
 bool path_contact_wanted(const struct path_bench *b);
 int path_contact(struct path_bench *b);
 
-/* Of a row through the layer: the least ratio that is good; 0: there is no goal. */
+/* The goal of a row: its least ratio; 0: no goal. */
 double path_goal(const struct path_row *row);
-/* CPU time of the nodes for each MiB that is still good; 0: there is no goal. */
+/* The goal of the nodes' CPU time per MiB; 0: no goal. */
 double path_node_goal(const struct path_row *row, const struct path_result *r);
-/* Time of a call, its median, that is still good; 0: there is no goal. */
+/* The goal of the median time of a call; 0: no goal. */
 double path_p50_goal(const struct path_row *row, const struct path_result *r);
 void path_print(struct path_bench *b, const struct path_row *row, const struct path_result *r);
-/* Between the rows of two groups or modes: what follows. Not in JSON. */
+/* Print a heading between the rows of two groups or modes. Not in JSON. */
 bool path_print_new(struct path_bench *b, const char *group, const char *mode);
-/* " goal" or "!goal"; what was missed is counted. */
+/* " goal" or "!goal"; counts missed goals. */
 void path_print_goal(struct path_bench *b, char out[16], double goal, int digits, bool met);
 
 #endif

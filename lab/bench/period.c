@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `sluice bench control`, period: from the bins of a signal to its period, with spectrum and
- * autocorrelation and getting the memory for them.
+ * `sluice bench control`, period: find the period in the bins of a signal, with spectrum and
+ * autocorrelation, including the allocation of memory.
  *
  * The signal has phases of 30 bins, 100 apart, each up to 10 bins late, and noise of up to half of
- * their bandwidth: one that has to be worked for. 640 bins are what is looked at online, at a time.
+ * their bandwidth, so it is not an easy case. 640 bins is the length that is analysed online.
  */
 #include <stdlib.h>
 
@@ -45,7 +45,7 @@ static bool make(struct input *in, size_t n)
 	return true;
 }
 
-/* Negative if there is no memory, or if it does not find what is there. */
+/* Negative if memory is exhausted, or if it does not find the period. */
 static double find(void *what)
 {
 	const struct input *in = what;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `sluice bench control`, row remap: how long it takes until the clients of a running job are where
- * the controller has decided that they belong (Bez et al. 2021, section 3.1: GekkoFWD's clients
- * look every 10 s).
+ * `sluice bench control`, row remap: how long it takes until the clients of a running job have
+ * moved to the node that the controller has decided (Bez et al. 2021, section 3.1: GekkoFWD's
+ * clients check every 10 s).
  *
- * A layer of its own, with a controller and two I/O nodes, and PROCS processes of one job, each
- * of which writes 4 KiB a millisecond. The job is sent to one node and to the other in turn. What
- * is measured is the time from the line to the controller, which decides then, until the one node
- * has all of the job's processes and the other has none: its last call there is done, its
- * connection is closed. Both are looked at every 0.1 ms.
+ * A layer of its own, with a controller and two I/O nodes, and PROCS processes of one job, each of
+ * which writes 4 KiB a millisecond. The job is moved to one node and to the other in turn. We
+ * measure the time from the line to the controller, which decides then, until one node has all of
+ * the job's processes and the other has none: the last call there is done and the connection is
+ * closed. Both are checked every 0.1 ms.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -63,7 +63,7 @@ static int writer(void *arg, int sock)
 
 /* ---- the layer ---- */
 
-/* Until the node has all of them and the other none; false: that takes too long. */
+/* Wait until the node has all of them and the other none; false: it took too long. */
 static bool settled(const struct remap *w, unsigned node)
 {
 	int64_t end = sl_clock_ns() + TIMEOUT_NS;
@@ -88,7 +88,7 @@ static bool send_to(const struct remap *w, unsigned node)
 	return rc == 0;
 }
 
-/* Wall clock: most of it is others' work. */
+/* Wall clock, because other processes do most of the work. */
 static double remap_run(void *what)
 {
 	struct remap *w = what;
@@ -121,7 +121,7 @@ static int layer_start(struct remap *w)
 	return CLI_OK;
 }
 
-/* The controller hears of the job and its nodes when these report: until then it knows neither. */
+/* The controller learns of the job and its nodes from their reports: wait for these. */
 static int gather(const struct remap *w)
 {
 	int64_t end = sl_clock_ns() + TIMEOUT_NS;
@@ -133,7 +133,7 @@ static int gather(const struct remap *w)
 		nanosleep(&(struct timespec){ 0, 10000000 }, NULL);
 	}
 	return private_interrupted ? CLI_FAILED
-				   : cli_fail(CMD, "remap: the job does not come to its node.");
+				   : cli_fail(CMD, "remap: the job did not move to its node.");
 }
 
 int control_remap(struct control *c)

@@ -3,17 +3,18 @@
  * `sluice bench control`, rows nodes: a controller with 100, 1,000 and 10,000 I/O nodes, each a
  * connection of its own from one load generator, and ten jobs at each node.
  *
- * Every tenth node has one job that does I/O and reports it as often as the controller orders; all
- * others say once a second that nothing has changed. Then besides, CHANGES times a second a job of
- * an idle node begins, and how long it takes until its node has the order with its rate is measured,
- * from before the report is sent. What a report costs is without such changes, but with the orders
- * that renew leases.
+ * Every tenth node has one job that does I/O, and reports as often as the controller orders. All
+ * other nodes report once a second that nothing has changed. In a second part, a job of an idle
+ * node begins CHANGES times a second, and we measure how long it takes until its node has the order
+ * with its rate, from before the report is sent. The cost of a report is measured without such
+ * changes, but with the orders that renew leases.
  *
- * The same bytes at the same rate are then sent to a process that does nothing but epoll_wait() and
- * recv(): what a report costs the controller beyond that are its decisions and orders. Memory is
- * what the controller has more than before, divided by the pairs of job and node.
+ * Then the same bytes are sent at the same rate to a process that only calls epoll_wait() and
+ * recv(); the difference is the controller's cost for decisions and orders. Memory is the
+ * controller's growth, divided by the number of pairs of job and node.
  *
- * Unix sockets: over TCP the same is done after the greeting, and both sides pay the same more.
+ * The connections are Unix sockets. Over TCP the work after the greeting is the same, and both
+ * sides pay the same additional cost.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -53,14 +54,14 @@ struct scale {
 	char socket[108], bare[108];
 	uint32_t nodes;
 	int epoll_fd, *sock;
-	pid_t pid; /* of who is measured */
+	pid_t pid; /* the measured process */
 	int64_t *due;
 	uint64_t *moved; /* by the job that does I/O */
 	uint64_t *draw;	 /* as ordered */
 	int64_t every_ns;
 	bool loaded;	   /* jobs do I/O */
 	uint32_t answered; /* nodes that have had orders */
-	/* The change that is waited for. */
+	/* The change whose order is awaited. */
 	uint64_t change; /* the job; 0: none */
 	uint32_t changed_at;
 	int64_t began;
@@ -151,7 +152,7 @@ static int send_whole(const struct scale *s, uint32_t i)
 	return send_line(s, i, text, strlen(text));
 }
 
-/* One that does I/O, or nothing that has changed. */
+/* Send the report of a node with I/O, or a report without changes. */
 static int send_delta(struct scale *s, uint32_t i)
 {
 	char text[160];
@@ -234,7 +235,7 @@ static void receive(struct scale *s, uint32_t i)
 	struct sl_frame f;
 	ssize_t k = recv(s->sock[i], in, sizeof(in) - 1, MSG_DONTWAIT);
 
-	/* Orders come whole: they are written at once, and fit into a socket. */
+	/* Orders arrive complete: each is written at once and fits the socket buffer. */
 	for (size_t at = 0; k > 0 && at + SL_FRAME_BYTES <= (size_t)k;) {
 		size_t end;
 		unsigned char behind;
@@ -264,7 +265,7 @@ static void listen_for(struct scale *s, int ms)
 
 /* ---- the load ---- */
 
-/* A job of a node that does nothing begins; the one before has ended. */
+/* Begin a job at an idle node; the job before it has ended. */
 static void change(struct scale *s, uint64_t *random)
 {
 	char text[128];
@@ -273,7 +274,7 @@ static void change(struct scale *s, uint64_t *random)
 	if (s->change) {
 		if (now_ns() - s->began < 2 * SECOND)
 			return;
-		s->ms[s->samples++ % SAMPLES] = 2000; /* it is not answered any more */
+		s->ms[s->samples++ % SAMPLES] = 2000; /* no answer arrived */
 	}
 	if (s->began) {
 		snprintf(text, sizeof(text), "delta\njob id=%" PRIu64 " inside=0\n",
@@ -291,7 +292,7 @@ static void change(struct scale *s, uint64_t *random)
 	s->reports++;
 }
 
-/* Reports that are due, of the first so many nodes. */
+/* Send the reports that are due, of the first `nodes` nodes. */
 static int pulse(struct scale *s, uint32_t nodes, int64_t now)
 {
 	for (uint32_t i = 0; i < nodes; i++) {
@@ -324,7 +325,7 @@ static int load(struct scale *s, int64_t for_ns, bool changing)
 	return private_interrupted ? CLI_FAILED : CLI_OK;
 }
 
-/* ---- what is compared with ---- */
+/* ---- the baseline ---- */
 
 static int bare_serve(const char *path)
 {
@@ -352,7 +353,7 @@ static int bare_serve(const char *path)
 	}
 }
 
-/* CPU time for a report, of whoever listens there. */
+/* CPU time per report of the process that listens there. */
 static int measure(struct scale *s, int64_t for_ns, double *us, double *per_s)
 {
 	double begin_us, begin_s;
@@ -393,7 +394,7 @@ static int measure_bare(struct scale *s, int64_t for_ns, struct measured *m)
 
 /* ---- a row ---- */
 
-/* All nodes report for the first time, and go on as they do without work. */
+/* All nodes send their first report, and continue as idle nodes. */
 static int join(struct scale *s)
 {
 	int status = CLI_OK;
@@ -432,8 +433,7 @@ static int all_of_it(struct scale *s, int64_t for_ns, struct measured *m)
 	if ((status = join(s)))
 		return status;
 	if (s->answered < s->nodes)
-		return cli_fail(CMD, "only %u of %u nodes were given orders.", s->answered,
-				s->nodes);
+		return cli_fail(CMD, "only %u of %u nodes received orders.", s->answered, s->nodes);
 	m->pair_bytes = (memory_bytes(s->pid) - before) / ((double)s->nodes * JOBS);
 	if ((status = measure(s, for_ns, &m->us, &m->reports_per_s)))
 		return status;

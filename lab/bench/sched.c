@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `sluice bench sched`: CPU time of a scheduling decision, for many combinations of policies and
- * loads, against the project's goals. measure.c measures a row; this file says which rows
- * there are and prints them as they come.
+ * loads, compared with the project's goals. measure.c measures a row; this file lists the rows and
+ * prints them.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -97,7 +97,7 @@ static void all_rows(struct rows *rows)
 	order_rows(rows, "mlf", true);
 	order_rows(rows, "aioli", false);
 	order_rows(rows, "aioli", true);
-	order_rows(rows, "auto", false); /* what it chooses is to-agg */
+	order_rows(rows, "auto", false); /* it chooses to-agg here */
 	admit_row(rows, 1);
 	admit_row(rows, 1000);
 	admit_row(rows, 10000);
@@ -246,9 +246,10 @@ int bench_sched(int argc, char **argv)
 	bool json = false, quick = false;
 	const struct cli_option options[] = {
 		{ "filter", 'f', "TEXT", .text = &filter,
-		  .help = "only rows that hold every word of TEXT, such as 'share=wfq jobs=1000' "
+		  .help = "only rows that contain every word of TEXT, such as 'share=wfq "
+			  "jobs=1000' "
 			  "or 'random'" },
-		{ "quick", 'q', NULL, .flag = &quick, .help = "shorter and less exact" },
+		{ "quick", 'q', NULL, .flag = &quick, .help = "shorter and less accurate" },
 		CLI_JSON(&json),
 		{ 0 },
 	};
@@ -269,6 +270,6 @@ int bench_sched(int argc, char **argv)
 		if (matches(&all.row[i], filter))
 			rows.row[rows.count++] = all.row[i];
 	if (!rows.count)
-		return cli_usage(CMD, "no row holds every word of '%s'.", filter);
+		return cli_usage(CMD, "no row contains every word of '%s'.", filter);
 	return measure_all(&rows, quick ? &fast : &normal, json);
 }

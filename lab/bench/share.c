@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `sluice bench share`: what two jobs, or one alone, get compared with what they were promised, in a
- * layer with a capacity over files in memory, so that nothing but Sluice decides.
+ * `sluice bench share`: the bandwidth of two jobs, or of one alone, compared with their guarantees
+ * and weights. The layer has a capacity and its files are in memory, so only Sluice determines the
+ * result.
  *
  *	alone    one job, at one of the nodes                         150 MB/s
  *	weights  --weight 4 beside --weight 1                         4 : 1
@@ -10,10 +11,11 @@
  *	max      --max 20MB/s beside a job without limit              20 MB/s
  *	grants   grant=set-10, --period 1 beside --period 100         100 : 1
  *
- * Each process writes its file with synchronous calls, one after the other, as fast as it may. All
- * processes run while the bytes that they count are read twice, at least 10 s apart. `used` is the
- * sum of both jobs over the capacity; `node CPU` the CPU time of the layer's nodes and controller
- * over the time that passed. With several nodes, the layer decides where a job's processes go.
+ * Each process writes its file with synchronous calls, one after the other, as fast as it may.
+ * Their byte counters are read twice, at least 10 s apart, while all processes run. `used` is the
+ * sum of both jobs divided by the capacity; `node CPU` is the CPU time of the layer's nodes and
+ * controller divided by the elapsed time. With several nodes, the layer decides where a job's
+ * processes go.
  */
 #include <math.h>
 #include <stdio.h>
@@ -223,7 +225,7 @@ static void text_row(struct share_bench *b, const struct row *row, const struct 
 
 /* ---- the command ---- */
 
-/* Row i of all there are; false: there is none. */
+/* Fill in row i; false: no such row. */
 static bool row_of(unsigned i, struct row *row)
 {
 	row->size = sizes[i % COUNT(sizes)];
@@ -280,7 +282,7 @@ int bench_share(int argc, char **argv)
 		  .help = "cases, with commas: alone, weights, sets, min, max, grants; default is "
 			  "all" },
 		{ "filter", 'f', "TEXT", .text = &b.filter,
-		  .help = "only rows that hold every word, as 'size=4096 nodes=1'" },
+		  .help = "only rows that contain every word, like 'size=4096 nodes=1'" },
 		{ "quick", 'q', NULL, .flag = &b.quick, .help = "1 s for each row instead of 10" },
 		CLI_JSON(&b.json_wanted),
 		{ 0 },
@@ -288,7 +290,8 @@ int bench_share(int argc, char **argv)
 	const struct cli_command command = {
 		.name = CMD,
 		.usage = "bench share [--quick] [--rows LIST] [--filter TEXT] [--json]",
-		.about = "Measures what two jobs, or one alone, get against what was promised, in "
+		.about = "Measures the bandwidth of two jobs, or of one alone, against what was "
+			 "promised, in "
 			 "a layer of its own with a capacity of 150 MB/s: what each moves, how "
 			 "much of it is used, and the CPU time of the nodes, as share of one CPU.",
 		.options = options,
@@ -305,7 +308,7 @@ int bench_share(int argc, char **argv)
 	for (unsigned i = 0; row_of(i, &row); i++)
 		count += wanted(&b, groups, &row);
 	if (!count)
-		return cli_usage(CMD, "no row holds every word of '%s'.", b.filter);
+		return cli_usage(CMD, "no row contains every word of '%s'.", b.filter);
 	if (b.json_wanted)
 		bench_json_begin(&b.json, "share");
 	status = measure_rows(&b, groups);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `sluice bench sim`: how many events the simulator does in a second.
+ * `sluice bench sim`: events per second of the simulator.
  *
- * Phase level: n applications with 100 s of computing and an n-th of what the disk moves in 100 s,
- * both uniformly from half to one and a half of that, in each iteration anew. The disk is so just
- * not able to keep up, most of the time some applications share it, and no two things happen at the
- * same time. An event is a start or an end of an I/O phase; making and freeing the machine is part
- * of the figure. Request level: the load of sim/requests-bench.c, and an event is a request.
+ * Phase level: n applications, each with 100 s of computing and an n-th of the bytes that the disk
+ * moves in 100 s; both vary uniformly from half to one and a half in each iteration. So the disk is
+ * slightly overloaded, most of the time several applications share it, and no two events coincide.
+ * An event is the start or end of an I/O phase; creating and freeing the machine is included.
+ * Request level: the load of sim/requests-bench.c; an event is a request.
  *
- * CPU time of this thread, median of several runs; in between a baseline to compare machines by,
- * as in `sluice bench sched`: a binary heap of 10,000 keys whose top is replaced. An event of the
- * phase level does two operations on such a heap. What an event costs may grow as log n: the column
- * of ns over log2 n should not grow.
+ * CPU time of this thread, median of several runs; in between a baseline to compare machines by, as
+ * in `sluice bench sched`: a binary heap of 10,000 keys whose top is replaced. An event of the
+ * phase level does two operations on such a heap. The cost of an event may grow as log n, so the
+ * column of ns over log2 n should not grow.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -223,17 +223,18 @@ int bench_sim(int argc, char **argv)
 	bool json = false, quick = false, any = false;
 	const struct cli_option options[] = {
 		{ "filter", 'f', "TEXT", .text = &filter,
-		  .help = "only rows that hold every word of TEXT, such as 'level=phase "
+		  .help = "only rows that contain every word of TEXT, such as 'level=phase "
 			  "apps=100'" },
-		{ "quick", 'q', NULL, .flag = &quick, .help = "shorter and less exact" },
+		{ "quick", 'q', NULL, .flag = &quick, .help = "shorter and less accurate" },
 		CLI_JSON(&json),
 		{ 0 },
 	};
 	const struct cli_command command = {
 		.name = CMD,
 		.usage = "bench sim [--quick] [--filter TEXT] [--json]",
-		.about = "Measures how many events the simulator does in a second of CPU time: "
-			 "starts and ends of I/O phases, or requests.",
+		.about =
+			"Measures how many events the simulator processes in a second of CPU time: "
+			"starts and ends of I/O phases, or requests.",
 		.options = options,
 	};
 	int status;
@@ -243,6 +244,6 @@ int bench_sim(int argc, char **argv)
 	for (size_t i = 0; i < ROWS; i++)
 		any |= wanted(&rows[i], filter);
 	if (!any)
-		return cli_usage(CMD, "no row holds every word of '%s'.", filter);
+		return cli_usage(CMD, "no row contains every word of '%s'.", filter);
 	return measure_all(filter, quick, json);
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Starts the workers of a row and lets them run in slices: see worker.h. Each is
+ * Start the workers of a row and run them in slices: see worker.h. Each worker is
  *
  *	sluice run OPTIONS -- sluice bench worker SOCKET SEGMENT NUMBER
  *
- * so that a benchmark measures what programs get, and does not depend on how `sluice run` does it.
+ * so the benchmark measures what programs experience, and does not depend on the implementation of
+ * `sluice run`.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +20,7 @@
 #include "layer/layer.h"
 
 #define ARGS	 24
-#define START_NS 1000000 /* by then all workers know of a slice */
+#define START_NS 1000000 /* time for all workers to read the order of a slice */
 
 struct become {
 	const struct bench_team *team;
@@ -120,7 +121,7 @@ bool bench_team_slice(struct bench_team *t, enum bench_way way, int64_t length_n
 		sum->cpu_ns += r.cpu_ns;
 		end_ns = r.end_ns > end_ns ? r.end_ns : end_ns;
 	}
-	/* The time that a process waited for a CPU counts, too. */
+	/* Includes the time that a process waited for a CPU. */
 	sum->mib_s = (double)sum->bytes / 1048576 / ((double)(end_ns - o.start_ns) / 1e9);
 	return true;
 }

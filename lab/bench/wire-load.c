@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Loads of `sluice bench wire`: processes that do one thing on one file, and say at their end what
- * they moved. In the layer they are started by `sluice run`, as people do it.
+ * The loads of `sluice bench wire`: processes that repeat one operation on one file, and print at
+ * the end what they moved. In the layer they are started by `sluice run`, as users do.
  *
  *	direct    1 MiB writes with O_DIRECT
  *	dread     1 MiB reads with O_DIRECT
  *	buffered  1 MiB writes, nothing else
- *	ckpt      32 MiB of 1 MiB writes, then fsync, again and again. A checkpoint counts when it is
- *	          on the device; one that began before the measured time or ends after it, by the part of
- *	          its time within
+ *	ckpt      32 MiB of 1 MiB writes, then fsync, repeatedly. A checkpoint counts when it is on
+ *	          the device; if it is partly outside the measured time, it counts in proportion to
+ *	          the part inside
  *	small     4 KiB and fsync every 50 ms: the times of both together
  *	reread    reads a file of 32 MiB that the page cache has
  *	burst     writes 8 MiB into a new file, waits 100 ms, and deletes it; only the writes count
@@ -39,17 +39,18 @@
 #define CKPT_MIB  32
 #define BURST_MIB 8
 #define SMALL	  4096
-#define TAIL_S	  2 /* that other loads need for the checkpoint in which the measured time ends */
-#define TIMES	  100000
-#define PAUSE_MS  50
-#define ARGS	  24
+/* Time for other loads to finish the checkpoint during which the measured time ends. */
+#define TAIL_S	 2
+#define TIMES	 100000
+#define PAUSE_MS 50
+#define ARGS	 24
 
 /* ---- in the load's process ---- */
 
 struct load {
 	int fd;
 	unsigned char *data; /* 1 MiB */
-	double from, until;  /* what is moved before `from` does not count */
+	double from, until;  /* bytes moved before `from` do not count */
 	double bytes, spent_s;
 	double *times;
 	unsigned count;
@@ -158,7 +159,7 @@ int bench_load(int argc, char **argv)
 	double begin, took;
 
 	if (argc != 5)
-		return cli_usage(WIRE_CMD, "a load has a pattern, a file, and seconds, twice.");
+		return cli_usage(WIRE_CMD, "usage: load PATTERN FILE WARM SECONDS.");
 	l.fd = open(argv[2], O_RDWR | O_CREAT | O_CLOEXEC | (direct ? O_DIRECT : 0), 0600);
 	if (l.fd < 0)
 		return cli_fail(WIRE_CMD, "cannot open %s: %s.", argv[2], strerror(errno));
@@ -212,8 +213,7 @@ static bool start_one(struct wire_load *l, const char *file, const char *warm, c
 		self[length > 0 ? length : 0] = 0;
 		for (unsigned i = 0; args[i]; i++)
 			if (!strcmp(args[i], "/proc/self/exe"))
-				args[i] =
-					self; /* of what `sluice run` becomes it would be another */
+				args[i] = self; /* after exec it would be that of another program */
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		if (dup2(out[1], 1) == 1)
 			execv(self, (char *const *)(uintptr_t)args);
@@ -224,7 +224,7 @@ static bool start_one(struct wire_load *l, const char *file, const char *warm, c
 	return l->pid > 0;
 }
 
-/* Interrupted: they are ended, by their number, which is ours until it is waited for. */
+/* After an interrupt: kill the child; its pid is valid until we wait for it. */
 static bool end_one(struct wire_load *l)
 {
 	char text[200] = "";

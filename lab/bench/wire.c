@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `sluice bench wire`: what a layer does to a file system that has a page cache and a bandwidth,
- * against the same programs without it, in the same run. The file system is one that scripts/testfs
- * has started: its bandwidth is changed while it runs, and what it moved is counted on its far
- * side.
+ * `sluice bench wire`: the effect of a layer on a file system with a page cache and a limited
+ * bandwidth, compared with the same programs without the layer in the same run. scripts/testfs
+ * starts the file system; its bandwidth changes during the run, and the bytes that it moves are
+ * counted on the server's side.
  *
- * A group of rows is a function and a line in `groups`. Each puts one or more figures with their
+ * A group of rows is a function and a line in `groups`. Each prints one or more figures with their
  * goals.
  */
 #include <errno.h>
@@ -39,13 +39,13 @@ struct wire_bench {
 	struct json json;
 	struct private p;
 	double seconds; /* of a load */
-	double warm_s;	/* before them, which does not count */
+	double warm_s;	/* warm-up before them, not counted */
 	unsigned rows, missed;
 };
 
 /* ---- the file system ---- */
 
-/* What a command prints, in text; its exit status. */
+/* Run a command; text: its output. Returns its exit status. */
 static int ask_testfs(const struct wire_bench *b, const char *words, char *text, size_t size)
 {
 	char command[PATH_MAX * 2 + 200];
@@ -88,7 +88,7 @@ static double counted(const struct wire_bench *b)
 
 /* ---- figures ---- */
 
-/* at_most: the goal is an upper bound. */
+/* Print a figure. at_most: the goal is an upper bound. */
 static void put(struct wire_bench *b, const char *name, double value, const char *unit, double goal,
 		bool at_most)
 {
@@ -114,7 +114,7 @@ static void put(struct wire_bench *b, const char *name, double value, const char
 
 /* ---- running ---- */
 
-/* Everything that is dirty is written, so that the next run does not pay for it. */
+/* Write back all dirty pages, so that the next run does not pay for them. */
 static void settle(const struct wire_bench *b)
 {
 	(void)b;
@@ -136,8 +136,10 @@ static int up(struct wire_bench *b, const char *const *options)
 	return status;
 }
 
-/* One pattern alone, in the layer and without it: the median of the ratios of some pairs. NAN: it
- * failed. */
+/*
+ * Run one pattern alone, with and without the layer: the median of the ratios of several pairs.
+ * NAN: it failed.
+ */
 static double against_direct(struct wire_bench *b, const char *pattern)
 {
 	unsigned pairs = b->quick ? 1 : 3;
@@ -147,7 +149,7 @@ static double against_direct(struct wire_bench *b, const char *pattern)
 	for (unsigned i = 0; i < pairs; i++) {
 		struct wire_load with = { .pattern = pattern, .job = "alone" };
 		struct wire_load without = { .pattern = pattern };
-		/* Which one comes first changes. */
+		/* Alternate which one comes first. */
 		struct wire_load *first = i % 2 ? &with : &without,
 				 *second = i % 2 ? &without : &with;
 
@@ -178,7 +180,10 @@ static int one_against_direct(struct wire_bench *b, const char *const *options, 
 }
 
 static const char *const capacity_50[] = { "--capacity", "50MB/s", NULL };
-/* Below what every test file system moves of files: the rate of GlusterFS includes the network's headers, 4 %. */
+/*
+ * Below the file bandwidth of every test file system: the rate of GlusterFS includes 4 % for
+ * network headers.
+ */
 static const char *const capacity_90[] = { "--capacity", "90MB/s", NULL };
 static const char *const automatic[] = { "--capacity", "auto", NULL };
 static const char *const observing[] = { "--observe", "--capacity", "50MB/s", NULL };
@@ -202,7 +207,10 @@ static double off_by(const struct wire_load *load)
 	return fabs(load[0].bytes / fmax(load[1].bytes, 1) / 4 - 1);
 }
 
-/* Two writers of weights 4 : 1, counted by themselves, and by the second at the far side. */
+/*
+ * Two writers of weights 4 : 1; bytes as counted by the writers, and each second on the server's
+ * side.
+ */
 static int shares_of(struct wire_bench *b, const char *pattern, const char *name)
 {
 	struct wire_load load[2] = {
@@ -281,7 +289,7 @@ static int small_writer(struct wire_bench *b)
 	return CLI_OK;
 }
 
-/* Six mixes under auto, against the capacity that is best for the device of FULL_MB_S. */
+/* Six mixes under auto, compared with the best fixed capacity for the device of FULL_MB_S. */
 static int found(struct wire_bench *b)
 {
 	static const char *const mix[6][2] = { { "direct", "direct" }, { "dread", "dread" },
@@ -292,7 +300,7 @@ static int found(struct wire_bench *b)
 
 	if (!b->quick)
 		b->seconds = MIX_S;
-	b->warm_s = 3; /* that long it may take to find it: see `changes` */
+	b->warm_s = 3; /* time to find the capacity: see `changes` */
 	for (unsigned i = 0; i < (b->quick ? 2 : 6); i++) {
 		struct wire_load load[2][2];
 		char text[100];
@@ -321,7 +329,7 @@ static int found(struct wire_bench *b)
 	return CLI_OK;
 }
 
-/* What the layer says it has found, in MB/s. */
+/* The capacity that the layer reports, in MB/s. */
 static double found_mb_s(const struct wire_bench *b)
 {
 	struct layer l;
@@ -338,8 +346,10 @@ static double found_mb_s(const struct wire_bench *b)
 	return bps / 1e6;
 }
 
-/* Seconds until what is found is within 10 % of the truth, as long as it is waited for; then how
- * far it strays. */
+/*
+ * Seconds until the capacity found is within 10 % of the true one, up to a limit; then its largest
+ * deviation.
+ */
 static double found_again(const struct wire_bench *b, double mb_s, double most_s, double *strays)
 {
 	double at = most_s;
@@ -382,7 +392,7 @@ static int changes(struct wire_bench *b)
 	return CLI_OK;
 }
 
-/* A capacity that is wrong, then `sluice set --capacity auto`. */
+/* Start with a wrong capacity, then `sluice set --capacity auto`. */
 static int wrong(struct wire_bench *b)
 {
 	static const char *const wrongs[][3] = { { "--capacity", "50MB/s" },
@@ -484,7 +494,7 @@ int bench_wire(int argc, char **argv)
 	const struct cli_command command = {
 		.name = CMD,
 		.usage = "bench wire [--quick] [--rows LIST] [--json] [--testfs FILE] DIR",
-		.about = "Measures what a layer does to a file system with a page cache and a "
+		.about = "Measures the effect of a layer on a file system with a page cache and a "
 			 "bandwidth, against the same programs without it. DIR: one that "
 			 "'scripts/testfs start' has started, which needs root. Its bandwidth is "
 			 "set to 100 MB/s, and changed.",
@@ -501,11 +511,13 @@ int bench_wire(int argc, char **argv)
 	if ((status = bench_rows(CMD, list, group_names, &wanted)))
 		return status;
 	if (optind == argc)
-		return cli_usage(CMD, "which directory? 'scripts/testfs start DIR' starts one.");
+		return cli_usage(
+			CMD,
+			"no directory given; 'scripts/testfs start DIR' starts a file system.");
 	b.fs = argv[optind];
 	b.seconds = b.quick ? 3 : 10;
 	if (strchr(b.fs, '\'') || strchr(b.testfs, '\''))
-		return cli_usage(CMD, "a path with a quote in it cannot be used here.");
+		return cli_usage(CMD, "the path must not contain a quote.");
 	if ((status = set_mb_s(&b, FULL_MB_S)))
 		return status;
 	if (b.json_wanted)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `sluice bench wire`: loads on a test file system. wire.c has the rows, wire-load.c
- * the loads. */
+/* `sluice bench wire`: loads on a test file system. wire.c has the rows, wire-load.c the loads. */
 #ifndef SL_LAB_BENCH_WIRE_H
 #define SL_LAB_BENCH_WIRE_H
 
@@ -10,7 +9,7 @@
 #define WIRE_CMD   "bench wire"
 #define WIRE_LOADS 4
 
-/* A program, in the layer or not, that does one thing for some seconds. */
+/* A program, with or without the layer, that repeats one operation for some seconds. */
 struct wire_load {
 	const char *pattern;	/* of wire-load.c */
 	const char *job;	/* NULL: without the layer */
@@ -21,10 +20,13 @@ struct wire_load {
 	int out;
 };
 
-/* Start them, each on a file of its own in dir. What they move in the first warm_s does not count. False, and nothing runs: it was reported. */
+/*
+ * Start the loads, each on a file of its own in dir. Bytes moved in the first warm_s do not count.
+ * False: an error was printed and none runs.
+ */
 bool wire_start(struct wire_load *load, unsigned count, const char *dir, double warm_s,
 		double seconds);
-/* Wait for all; false: one has failed, or all is interrupted. */
+/* Wait for all; false: one has failed, or the run was interrupted. */
 bool wire_wait(struct wire_load *load, unsigned count);
 static inline double wire_mb_s(const struct wire_load *l)
 {

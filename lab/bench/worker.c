@@ -2,9 +2,9 @@
 /*
  * One process that moves data: see worker.h.
  *
- * It is started by `sluice run`, so the functions that it finds by name are those of the preloaded
- * library, as in every program. libc's own functions are found through libc's handle. The same
- * process, buffer and files thus serve both sides of a comparison:
+ * It is started by `sluice run`, so functions found by name are those of the preloaded library, as
+ * in every program. libc's functions are found through libc's handle. So the same process, buffer
+ * and files serve both sides of a comparison:
  *
  *	RTLD_DEFAULT, "pwrite64"         BENCH_LAYER
  *	dlopen("libc.so.6"), "pwrite64"  BENCH_DIRECT
@@ -140,8 +140,10 @@ static ssize_t small(struct worker *w, const struct calls *c, enum bench_way way
 	return c->close(fd) ? -1 : n;
 }
 
-/* Create BENCH_META_SET files, then look at each, then remove each: mdtest's phases. One call each
- * time; where the next one goes is a number of calls. */
+/*
+ * Create BENCH_META_SET files, then stat each, then remove each: mdtest's phases. Makes one call;
+ * w->at counts the calls made.
+ */
 static ssize_t meta(struct worker *w, const struct calls *c, enum bench_way way)
 {
 	uint64_t at = w->at[way]++, number = at % BENCH_META_SET;
@@ -149,7 +151,7 @@ static ssize_t meta(struct worker *w, const struct calls *c, enum bench_way way)
 	struct stat st;
 	int fd, rc = 0;
 
-	/* Another row, or the other team, may have left some behind. */
+	/* Another row, or the other team, may have left files. */
 	snprintf(path, sizeof(path), "%s/m%d-%d-%lu", w->load->dir, way, (int)getpid(),
 		 (unsigned long)number);
 	switch (at / BENCH_META_SET % BENCH_META_PHASES) {

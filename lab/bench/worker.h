@@ -17,11 +17,11 @@
 #define BENCH_BUCKETS	  (40 * BENCH_STEPS)
 #define BENCH_SMALL	  3901U /* bytes of a small file */
 #define BENCH_SMALL_SET	  500U	/* small files that a process reads in turn */
-#define BENCH_META_SET	  500U	/* files that exist at most, of a process */
+#define BENCH_META_SET	  500U	/* most files of a process at a time */
 #define BENCH_META_PHASES 3U	/* create, stat, unlink */
 
 enum bench_op {
-	BENCH_WRITE, /* the worker's file from its beginning to its end, and again */
+	BENCH_WRITE, /* write the worker's file from begin to end, repeatedly */
 	BENCH_READ,
 	BENCH_CREATE, /* create a file, write it, close it */
 	BENCH_OPEN,   /* open one of BENCH_SMALL_SET files, read it, close it */
@@ -32,7 +32,7 @@ extern const char *const bench_op_name[BENCH_OPS];
 
 enum bench_way {
 	BENCH_DIRECT, /* libc's functions */
-	BENCH_LAYER,  /* the ones that a program started by `sluice run` has */
+	BENCH_LAYER,  /* those of the preloaded library */
 	BENCH_BARE,   /* the bare server of bare.h */
 	BENCH_WAYS
 };
@@ -72,7 +72,7 @@ struct bench_report {
 int bench_worker(int argc, char **argv);
 
 int64_t bench_clock_ns(void);
-/* The time that `part` of the operations of all workers that way did not exceed. */
+/* The time that `part` of all workers' operations did not exceed, for this way. */
 double bench_percentile_us(const struct bench_segment *s, enum bench_way way, double part);
 
 /* ---- in the bench ---- */
@@ -87,18 +87,18 @@ struct bench_team {
 
 /* What a slice of all workers has moved. */
 struct bench_sum {
-	double mib_s; /* all that was moved over the time until the last one was through */
+	double mib_s; /* all bytes divided by the time until the last worker was done */
 	uint64_t bytes;
 	int64_t cpu_ns; /* of the workers */
 };
 
-/* bench_team_end() follows, whatever the result; errors are reported, exit status. */
+/* Call bench_team_end() whatever the result. Errors are printed; returns an exit status. */
 int bench_team_begin(struct bench_team *t, struct private *p, const struct bench_load *load);
-/* One more worker, in `sluice run OPTIONS`; options end with NULL. */
+/* Add a worker, started with `sluice run OPTIONS`; options end with NULL. */
 int bench_team_add(struct bench_team *t, const char *const *options);
 /* Wait until all are ready. */
 int bench_team_ready(struct bench_team *t);
-/* Workers begin a slice together; false: one has ended, and has said why. */
+/* Start a slice on all workers together; false: one has ended and has printed why. */
 bool bench_team_start(struct bench_team *t, enum bench_way way, int64_t length_ns, bool count);
 /* The same, and wait for its end. */
 bool bench_team_slice(struct bench_team *t, enum bench_way way, int64_t length_ns, bool count,

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A job is a few processes that write and compute in turn, in step, as parallel programs do: a
- * round of I/O begins when all have computed and ends when all have written. Each process has a
- * file of its own and writes it anew in each round, with 4 MiB calls, through the client library
- * (what the preloaded library does for programs that know nothing of it). Computing is sleeping:
- * the machine may have fewer CPUs than there are processes.
+ * A job is a few processes that alternate between writing and computing in step, as parallel
+ * programs do: a round of I/O begins when all have computed and ends when all have written. Each
+ * process rewrites its own file in each round, with 4 MiB calls, through the client library (as the
+ * preloaded library does for other programs). Computing is simulated by sleeping, because the
+ * machine may have fewer CPUs than processes.
  *
  *	process 0  |write...|compute|write..|compute|
  *	process 1  |write|..|compute|write..|compute|
  *	            \_I/O__/         \_I/O_/
  *
- * The data written depend on job, process, round and offset, so that the files tell afterwards
- * whether everything has arrived, and in the right place.
+ * The data depend on job, process, round and offset, so the files can be checked afterwards for
+ * lost or misplaced writes.
  */
 #include "lab/demo/jobs.h"
 
@@ -29,7 +29,7 @@
 #include "client/conn/client.h"
 
 #define CALL_BYTES (4U << 20)
-#define START_NS   100000000 /* all have heard of it by then */
+#define START_NS   100000000 /* time for all processes to get the order */
 
 struct shared {
 	pthread_barrier_t step[DEMO_JOBS];
@@ -217,7 +217,8 @@ int demo_jobs_verify(const struct private *p, const struct demo_job job[DEMO_JOB
 
 			if (fd < 0 || !file_right(fd, &job[i], i, k, got, want))
 				status = cli_fail(p->cmd,
-						  "%s.%u is not as it was written. This is a bug.",
+						  "%s.%u does not contain the data that was "
+						  "written. This is a bug.",
 						  job[i].name, k);
 			if (fd >= 0)
 				close(fd);

@@ -17,19 +17,20 @@ struct demo_job {
 };
 
 struct demo_time {
-	sl_time io_ns;	 /* in all rounds: from when all begin to when all are through */
+	/* In all rounds: from the begin of the first to the end of the last process. */
+	sl_time io_ns;
 	sl_time time_ns; /* of the job */
 };
 
 /*
- * Run those jobs whose bit is set in `which`, at the same time, rounds as given (0: the job's own).
- * conf: for each, what it asks of the node besides its period, or NULL. direct: without a
- * node, by the calls of the system.
+ * Run the jobs whose bit is set in `which` at the same time, with this number of rounds (0: the
+ * job's own). conf: settings of each job besides its period, or NULL. direct: use system calls
+ * without a node.
  */
 int demo_jobs_run(struct private *p, const struct demo_job job[DEMO_JOBS], unsigned which,
 		  uint32_t rounds, const char *const conf[DEMO_JOBS], bool direct,
 		  struct demo_time out[DEMO_JOBS]);
-/* Are the files as the last run has written them? Reported if not. */
+/* Check that the files have the contents of the last run; prints an error if not. */
 int demo_jobs_verify(const struct private *p, const struct demo_job job[DEMO_JOBS]);
 
 #endif

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `sluice demo`: a job that writes little but often, and three that write large checkpoints, on one
- * directory; first with no node at all, then through a node of their own: in the order in which
- * requests come, with io-sets, and with a guaranteed minimum for the small one.
+ * `sluice demo`: a job that writes little but often, and three that write large checkpoints, in one
+ * directory; first without a node, then through their own node: in order of arrival, with io-sets,
+ * and with a guaranteed minimum for the small job.
  *
- * What to compare with. Without a node, on a local directory, there is little to see: the page
- * cache takes everything at the speed of memory, and hardly anybody waits for anybody. A file
- * system that many share is not like that: it gives so many MB/s and no more, and serves who comes
- * first. So the other runs go through a node with a capacity, and the one called fifo stands for
- * such a file system left to itself: first come, first served, nothing merged. That the way through
- * a node costs little is another matter: `sluice bench path` measures it.
+ * The baseline. Without a node, on a local directory, the effects are small: the page cache takes
+ * everything at the speed of memory, and jobs hardly wait for each other. A shared file system has
+ * a limited bandwidth and serves requests in order of arrival. So the other runs use a node with a
+ * capacity, and the run `fifo` stands for such a file system without a scheduler: first come, first
+ * served, nothing merged. `sluice bench path` measures the cost of the node itself.
  *
- * Stretch is the time that a job takes over the time that it takes alone; slowdown is the same of
- * its I/O. Alone is measured before, without a node and with one.
+ * Stretch is the run time of a job divided by its time alone; slowdown is the same for its I/O. The
+ * time alone is measured first, without and with a node.
  */
 #include "lab/demo/live.h"
 
@@ -46,7 +45,7 @@ static const struct run {
 } runs[RUNS] = {
 	[DIRECT] = { "direct", NULL, NULL, "no layer at all", NULL },
 	[FIFO] = { "fifo", "fifo", "to", "first come, first served, as a file system does", NULL },
-	[IO_SETS] = { "io-sets", "io-sets", "to-agg", "who comes more often goes first", NULL },
+	[IO_SETS] = { "io-sets", "io-sets", "to-agg", "jobs with shorter periods go first", NULL },
 	[MINIMUM] = { "minimum", "fifo", "to", "fifo, and " MIN " guaranteed to 'frequent'",
 		      "min=" MIN },
 };
@@ -79,8 +78,9 @@ static int run_jobs(struct private *p, const struct run *r, unsigned which, uint
 }
 
 /*
- * I/O time of a round of each job when it is alone; the checkpoints are alike. The direct runs come
- * first, and the first writes of a file are slow: a round of everybody is not counted.
+ * Measure the I/O time of a round of each job alone; the checkpoints are alike. The direct runs
+ * come first, and the first writes of a file are slow, so one round of all jobs runs before and is
+ * not counted.
  */
 static int run_alone(struct private *p, const struct run *r, sl_time io_ns[DEMO_JOBS])
 {
@@ -149,7 +149,7 @@ static void print_run(const struct run *r, const struct outcome o[DEMO_JOBS])
 	fflush(stdout);
 }
 
-/* What the direct run says, be it much or little. */
+/* Explain the result of the direct run. */
 static void print_direct(const struct outcome o[DEMO_JOBS])
 {
 	const struct outcome *f = &o[FREQUENT];
@@ -157,8 +157,8 @@ static void print_direct(const struct outcome o[DEMO_JOBS])
 
 	if (f->stretch < 1.2)
 		snprintf(text, sizeof(text),
-			 "This directory takes what is written into memory (the page cache) and "
-			 "stores it later: the jobs hardly contend, and there is nothing to "
+			 "This directory keeps written data in memory (the page cache) and "
+			 "stores it later, so the jobs hardly compete, and there is nothing to "
 			 "schedule. The runs below have a limit, as a shared file system has.");
 	else
 		snprintf(text, sizeof(text),

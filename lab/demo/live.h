@@ -5,9 +5,9 @@
 
 #include <stdbool.h>
 
-/* dir: beneath it a directory is made for the files, and removed. Returns an exit status. */
+/* Creates a directory below dir for the files, and removes it. Returns an exit status. */
 int demo_live(const char *dir, bool json);
-/* next.c: the end of either part, commands to go on with. */
+/* next.c: print commands to try next. */
 void demo_next(void);
 
 #endif

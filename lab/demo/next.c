@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The end of `sluice demo`: commands to go on with, which can be typed as they stand there, also
- * after `make run`, when the programs are not in the PATH.
+ * The end of `sluice demo`: commands to try next. They work as printed, also after `make run`, when
+ * the programs are not in the PATH.
  */
 #include <limits.h>
 #include <stdio.h>
@@ -54,6 +54,7 @@ void demo_next(void)
 	     "  sluice run -- dd if=/dev/zero of=$HOME/scratch/file bs=1M count=100\n"
 	     "  sluice report\n"
 	     "  sluice down\n"
-	     "'sluice top' and 'sluice dashboard' show who is served and who waits, and why.\n"
+	     "'sluice top' and 'sluice dashboard' show which jobs are served, which wait, and "
+	     "why.\n"
 	     "'sluice policy list' names the policies; docs/tutorial.md takes ten minutes.");
 }

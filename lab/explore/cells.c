@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The cells of an exploration: each kernel on each device with each number of I/O nodes and, if
- * there are any nodes, each order. A cell is run until its mean is known well enough, as AGIOS did
- * (section 3: at least eight executions, with 90 % confidence and 10 % maximum relative error):
- * until half the width of the confidence interval is at most that part of the mean, or there are as
- * many runs as are allowed.
+ * The cells of an exploration: each kernel on each device with each number of I/O nodes and, with
+ * at least one node, each order. A cell is run until its mean is accurate enough, as in AGIOS
+ * (Boito et al. 2015, section 3: at least eight executions, with 90 % confidence and 10 % maximum
+ * relative error): until half the width of the confidence interval is at most that part of the
+ * mean, or the maximum number of runs is reached.
  *
  * Example: 8 runs with mean 2.0 s and standard deviation 0.3 s; t is 1.895 for 90 % and 7 degrees
  * of freedom, so half the width is 1.895 * 0.3 / sqrt(8) = 0.20 s, which is 10 %: enough.
  *
- * Stopping as soon as an interval looks narrow favours those that are narrow by chance: with runs
- * that vary by 20 to 30 %, 88 % of the intervals hold the mean instead of 90 % (20,000 cells of
- * normal times each); with 10 % or less, or when all runs are made, 90 %.
+ * Stopping as soon as an interval is narrow favours intervals that are narrow by chance: with runs
+ * that vary by 20 to 30 %, 88 % of the intervals contain the mean instead of 90 % (20,000 cells of
+ * normally distributed times each). With 10 % or less, or if all runs are made, it is 90 %.
  *
- * Runs of a cell need not move equally much when a time limit ends them; so what is averaged are
- * seconds for all of the data, by the bytes that were moved.
+ * With a time limit, runs of a cell may move different amounts. So we average the seconds for all
+ * of the data, extrapolated from the bytes moved.
  *
- * Rounds: every cell that needs one gets another run, in an order by chance. So whatever changes
- * on the machine in the meantime meets all cells alike.
+ * Rounds: in each round every cell that needs a run gets one, in random order, so that changes of
+ * the machine affect all cells alike.
  */
 #include <errno.h>
 #include <math.h>
@@ -45,8 +45,7 @@ int explore_cells(struct explore *e, const struct explore_spec *spec, bool simul
 
 	*e = (struct explore){ .spec = spec, .simulate = simulate, .threads = 1 };
 	if (most > 10000000)
-		return cli_usage(EXPLORE_CMD, "%s: these are more than 10 million cells.",
-				 spec->path);
+		return cli_usage(EXPLORE_CMD, "%s: more than 10 million cells.", spec->path);
 	e->cell = calloc(most + 1, sizeof(*e->cell));
 	if (!e->cell)
 		return cli_fail(EXPLORE_CMD, "out of memory.");
@@ -106,7 +105,7 @@ const char *explore_policy(const struct explore_spec *s, const struct explore_ce
 const struct explore_cell *explore_sibling(const struct explore *e, const struct explore_cell *c,
 					   uint32_t order)
 {
-	/* They stand side by side. */
+	/* The cells of different orders are adjacent. */
 	int64_t at = c - e->cell + (int64_t)order - (int64_t)c->order;
 
 	if (c->order == EXPLORE_DIRECT || order >= e->spec->n_orders || at < 0)
@@ -125,7 +124,7 @@ double explore_ratio(const struct explore *e, const struct explore_cell *c)
 		return 0;
 	if (!c->device->name[0])
 		return s->ratio[op];
-	/* Of the size that a device sees when nothing is merged. */
+	/* For the size that a device sees without merging. */
 	if (e->simulate && s->platform.transfer_bytes && bytes > s->platform.transfer_bytes)
 		bytes = s->platform.transfer_bytes;
 	if (e->simulate && (c->ionodes ? c->ionodes : s->servers) > 1 && bytes > s->stripe_bytes)

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runs in a file: a row for each, written when it has ended, so that an exploration that was
- * interrupted goes on where it was.
+ * Store runs in a file: a row for each, written when the run has ended, so that an interrupted
+ * exploration can continue.
  *
  *	# sluice explore 1 simulated 8c2f60d1a5b9e374
  *	kernel,device,ratio,op,apps,nodes,procs,layout,spatiality,size,request,files,...
  *	shared,pastel,38.91,read,1,8,8,shared-contiguous,contiguous,small,16384,1,...
  *
- * The number in the first line is made of all that decides what a run is: kernels, devices (live,
- * without a model, the directory), platform and seed; not of the runs that are asked for, nor of
- * which numbers of I/O nodes and which orders there are. So more of these can be added to an
- * exploration later, and a file of another one is refused. A last line that was not finished is cut
- * off.
+ * The number in the first line is a hash of everything that determines the result of a run:
+ * kernels, devices (live and without a model: the directory), platform and seed; but not the
+ * requested number of runs, the numbers of I/O nodes and the orders. So these can be extended
+ * later, and a file of another exploration is refused. An incomplete last line is cut off.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -78,7 +77,7 @@ int explore_csv_add(struct explore *e, const struct explore_cell *c, uint32_t ru
 		errno = ENOSPC;
 	cli_fail(EXPLORE_CMD, "cannot write %s: %s.", v->path, strerror(errno));
 	if (end >= 0 && ftruncate(v->fd, end))
-		return CLI_FAILED; /* the half of a row is cut off next time */
+		return CLI_FAILED; /* the next start cuts off the incomplete row */
 	return CLI_FAILED;
 }
 
@@ -151,7 +150,7 @@ static int cv_row(struct explore *e, const struct sl_csv *v)
 				v->file, v->line, cell[C_SECONDS].text, cell[C_BYTES].text);
 	c = cv_find(e, cell);
 	if (!c)
-		return CLI_OK; /* of nodes or an order that are not asked for any more */
+		return CLI_OK; /* a number of nodes or an order that is no longer requested */
 	if (strtoul(cell[C_RUN].text, NULL, 10) != c->runs + 1)
 		return cli_fail(EXPLORE_CMD, "%s:%lu: run %s comes after run %u.", v->file, v->line,
 				cell[C_RUN].text, c->runs);
@@ -185,7 +184,7 @@ static int cv_known(struct explore *e, const char *first, const char *text, size
 			strncmp(text, "# sluice explore ", 17) ? "not the file of an exploration"
 							       : "of another exploration");
 	if (!cv_is(&v, cv_columns))
-		return cli_fail(EXPLORE_CMD, "%s:2: these are not its columns.", v.file);
+		return cli_fail(EXPLORE_CMD, "%s:2: wrong columns.", v.file);
 	while (!status && (rc = sl_csv_row(&v)) != 0)
 		status = rc > 0 ? cv_row(e, &v) : cli_fail(EXPLORE_CMD, "%s", err);
 	sl_csv_end(&v);
@@ -201,7 +200,10 @@ static int cv_begin(struct explore *e, const char *first)
 	return CLI_OK;
 }
 
-/* Nothing, or a part of its first two lines: no room was left for more when it was made. */
+/*
+ * Whether the file is empty or has only a part of its first two lines, because the disk was full
+ * when it was created.
+ */
 static bool cv_is_empty(const char *text, const char *first)
 {
 	size_t n = strlen(text), head = strlen(first);
@@ -259,7 +261,7 @@ int explore_csv_open(struct explore *e, const char *path, const char *directory)
 		return cli_fail(EXPLORE_CMD, "cannot write %s: %s.", path, strerror(errno));
 	if (flock(v->fd, LOCK_EX | LOCK_NB))
 		return cli_fail(EXPLORE_CMD, "another exploration writes %s.", path);
-	/* One that is not there is told when it is to be used. */
+	/* A missing directory is reported later, when it is used. */
 	if (directory && !realpath(directory, whole))
 		snprintf(whole, sizeof(whole), "%s", directory);
 	snprintf(first, sizeof(first), "# sluice explore 1 %s %016" PRIx64,
@@ -277,7 +279,7 @@ int explore_csv_close(struct explore *e, int status)
 	for (uint32_t i = 0; i < e->n_cells; i++)
 		runs += e->cell[i].runs;
 	if (status == CLI_FAILED && runs > e->kept)
-		cli_fail(EXPLORE_CMD, "the runs so far are in %s; the same command goes on there.",
+		cli_fail(EXPLORE_CMD, "the runs so far are in %s; repeat the command to continue.",
 			 e->csv->path);
 	if (e->csv->fd >= 0 && close(e->csv->fd) && !status)
 		status = cli_fail(EXPLORE_CMD, "cannot write %s: %s.", e->csv->path,

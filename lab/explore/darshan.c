@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A kernel from what darshan-parser or darshan-dxt-parser printed of a job's log. sim/darshan.c
- * reads it, and refuses other text. This file counts what makes a kernel, from the counters and
- * accesses of the module POSIX, which sees those of the other modules, too:
+ * reads it, and refuses other text. This file derives a kernel from the counters and accesses of
+ * the module POSIX, which includes those of the other modules:
  *
- *	operation   that of more bytes
+ *	operation   the one with more bytes
  *	request     bytes / accesses, rounded up to 4 KiB (below that, to 8 bytes)
  *	data        bytes / processes, rounded up to a request
  *	files       shared, if most of these bytes are in files that more than one rank used (the
@@ -17,7 +17,7 @@
  * of increasing offsets. 116,737 bytes an access are a request of 118,784; 1,050,626 bytes of each
  * process are 9 of them; shared, strided.
  *
- * Phases of computing are left out: a kernel does its I/O at once.
+ * Computing phases are left out: a kernel does its I/O without pauses.
  *
  * O(1) a line: logs of large jobs have a hundred thousand files.
  */
@@ -54,7 +54,7 @@ struct ed_log {
 	bool begun[2];
 };
 
-/* Where the id is, or would be. */
+/* The slot of the id, or the free slot for it. */
 static size_t *ed_slot(const struct ed_log *l, const char *id)
 {
 	size_t at;
@@ -176,7 +176,7 @@ static int ed_kernel(const char *path, const struct sl_darshan *d, const struct 
 			    (bytes[op] += l->file[i].bytes[op]) > MOST_BYTES)
 				return cli_fail(EXPLORE_CMD,
 						"%s: more than 2^60 bytes are read or written in "
-						"it, which cannot be.",
+						"it, which is impossible.",
 						path);
 	op = bytes[SL_WRITE] >= bytes[SL_READ] ? SL_WRITE : SL_READ;
 	for (size_t i = 0; i < l->n; i++) {
@@ -230,7 +230,7 @@ int explore_darshan(struct explore_spec *s, const char *path)
 	for (uint32_t i = 0; !status && i < s->n_kernels; i++)
 		if (!strcmp(s->kernel[i].name, k.name))
 			status = cli_fail(EXPLORE_CMD,
-					  "%s is of '%s', and there is a kernel of that name.",
+					  "%s is a log of '%s', but a kernel of that name exists.",
 					  path, k.name);
 	if (!status && explore_add_kernel(s, &k))
 		status = cli_fail(EXPLORE_CMD, "out of memory.");

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `sluice explore`: what bandwidth do I/O kernels reach with how many I/O nodes and which way to
- * order, live or on device models? As FORGE did (Bez and others, the paper on GekkoFWD, section 2)
- * and the experiments of AGIOS (Boito and others 2015, section 3).
+ * `sluice explore`: measure the bandwidth of I/O kernels with several numbers of I/O nodes and
+ * order policies, live or on device models. It follows FORGE (Bez et al. 2021, section 2) and the
+ * experiments of AGIOS (Boito et al. 2015, section 3).
  *
- *	spec.c    what is to be explored, in YAML; its kernels: kernels.c, and
- *	          from a log: darshan.c
- *	cells.c   the cells of the exploration, their runs, when there are enough of them
+ *	spec.c    the specification, in YAML; its kernels: kernels.c, and from a log: darshan.c
+ *	cells.c   the cells of the exploration, their runs, and when to stop
  *	sim.c     runs on device models
  *	live.c    runs in a layer of our own, which layer.c starts and stops
  *	kernel.c  the processes of a kernel, live
@@ -14,7 +13,8 @@
  *	tables.c  tables for `sluice train` and `sluice allocate`
  *	print.c   the table and JSON, html.c the page
  *
- * cli/explore.c is the command. Functions that return int return CLI_OK or the exit status, and have reported.
+ * cli/explore.c is the command. Functions that return int return CLI_OK or an exit status after
+ * printing the error.
  */
 #ifndef SL_LAB_EXPLORE_EXPLORE_H
 #define SL_LAB_EXPLORE_EXPLORE_H
@@ -34,9 +34,10 @@
 #define EXPLORE_RUNS   10000
 #define EXPLORE_META   2U	  /* an operation beside enum sl_op: create, stat, unlink */
 #define EXPLORE_DIRECT UINT32_MAX /* for an order: no I/O node, so none orders */
-#define EXPLORE_TURN   "turn" /* in the place of an order: programs make their calls in their turn */
+/* In place of an order: programs make their calls themselves, in turns. */
+#define EXPLORE_TURN "turn"
 
-/* One situation of applications that are alike. */
+/* One situation: a number of equal applications. */
 struct explore_kernel {
 	char name[EXPLORE_NAME];
 	uint32_t apps, procs, nodes; /* procs, nodes: of each application */
@@ -68,7 +69,7 @@ struct explore_spec {
 	double ratio[2];    /* by enum sl_op, of a real directory; 0: not known */
 	uint32_t servers;   /* devices, when access is direct */
 	uint64_t stripe_bytes;
-	struct sl_requests platform; /* of simulations: transfer, link, latency, window */
+	struct sl_requests platform; /* for simulations: transfer, link, latency, window */
 	sl_time jitter_ns;
 	struct explore_kernel *kernel;
 	uint32_t n_kernels;
@@ -81,7 +82,10 @@ void explore_init(struct explore_spec *s);
 int explore_load(const char *path, struct explore_spec *s, char *err, size_t err_size);
 int explore_parse(const char *file, const char *text, size_t length, struct explore_spec *s,
 		  char *err, size_t err_size);
-/* After all kernels are there: is it complete, and possible live or simulated? As above. */
+/*
+ * After all kernels were read: check that the specification is complete, and possible live or
+ * simulated. As above.
+ */
 int explore_check(struct explore_spec *s, bool simulate, char *err, size_t err_size);
 void explore_free(struct explore_spec *s);
 /* The list of kernels, for sl_yaml_mapping(). */
@@ -127,7 +131,7 @@ struct explore {
 	uint64_t kept;		 /* runs that were in the file already */
 };
 
-/* What a cell's runs say: the mean, and half the width of its interval (NAN with one run). */
+/* The result of a cell's runs: the mean, and half the width of its interval (NAN with one run). */
 struct explore_estimate {
 	double mean, half;
 };
@@ -136,13 +140,15 @@ int explore_cells(struct explore *e, const struct explore_spec *spec, bool simul
 void explore_cells_free(struct explore *e);
 /* Keep a run, in the file too. */
 int explore_add(struct explore *e, struct explore_cell *c, const struct explore_run *run);
-/* Without the file. 0 or -ENOMEM. */
+/* Add a run without writing the file. 0 or -ENOMEM. */
 int explore_add_known(struct explore_cell *c, const struct explore_run *run);
 bool explore_needs_run(const struct explore_spec *s, const struct explore_cell *c);
 const char *explore_policy(const struct explore_spec *s, const struct explore_cell *c);
 struct explore_estimate explore_seconds(const struct explore_spec *s, const struct explore_cell *c);
 struct explore_estimate explore_mb_s(const struct explore_spec *s, const struct explore_cell *c);
-/* The numbers of all cells that need another run, by chance of the seed; returns how many. */
+/*
+ * The numbers of all cells that need another run, in random order by the seed; returns their count.
+ */
 uint32_t explore_round(const struct explore *e, uint64_t round, uint32_t *numbers);
 /* Sequential over random throughput; 0: not known. */
 double explore_ratio(const struct explore *e, const struct explore_cell *c);
@@ -153,7 +159,7 @@ const struct explore_cell *explore_sibling(const struct explore *e, const struct
 int explore_simulate(struct explore *e);
 int explore_live(struct explore *e, const char *directory);
 
-/* A line on a terminal; done of total runs, of which more may be needed. */
+/* A progress line on a terminal: `done` of `total` runs; more may become necessary. */
 struct explore_progress {
 	bool terminal, shown;
 	double begin_s, last_s;
@@ -165,13 +171,13 @@ void explore_progress_end(struct explore_progress *p);
 
 /* ---- files ---- */
 
-/* Opens or makes it; known runs go into the cells. directory: of live runs, else NULL. */
+/* Open or create the file, and add its runs to the cells. directory: of live runs, else NULL. */
 int explore_csv_open(struct explore *e, const char *path, const char *directory);
 int explore_csv_add(struct explore *e, const struct explore_cell *c, uint32_t run);
 int explore_csv_close(struct explore *e, int status);
-/* A cell of CSV: quotes go round commas, and twice for themselves. before: begins it. */
+/* Write a cell of CSV, quoted if necessary. before: written first. */
 void explore_quoted(FILE *f, const char *before, const char *text);
-/* What a situation is, without who orders and how fast it is: the first columns. */
+/* Write the first columns, which describe the situation without order and time. */
 void explore_situation(FILE *f, const struct explore *e, const struct explore_cell *c);
 int explore_train_table(const struct explore *e, const char *path);
 int explore_curves(const struct explore *e, const char *path);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `sluice explore --html`: the exploration as charts, on one page that needs nothing else. The
- * style is that of `sluice sim`, the program html.js; both are in this executable, and the
- * figures stand as JSON in an element of their own. Names become text only.
+ * `sluice explore --html`: the exploration as charts, on one self-contained page. The style of
+ * `sluice sim` and the script html.js are embedded in this executable. The figures are JSON in a
+ * separate element. Names are inserted as text only.
  */
 #include "lab/explore/explore.h"
 
@@ -17,7 +17,7 @@ static const char eh_body[] =
 	"<section id=\"by-nodes\">\n<h2>Bandwidth by I/O nodes</h2>\n"
 	"<div class=\"controls\"><label>order <select id=\"order\"></select></label> "
 	"<label>device <select id=\"device\"></select></label></div>\n"
-	"<p class=\"soft\">Mean bandwidth of each kernel, in MB/s, with so many I/O nodes; 0 is "
+	"<p class=\"soft\">Mean bandwidth of each kernel, in MB/s, by number of I/O nodes; 0 is "
 	"direct access. Bars: confidence of the mean.</p>\n"
 	"<p class=\"legend\" id=\"legend\"></p>\n"
 	"<div class=\"chart\"><svg id=\"bandwidth\" role=\"img\"></svg></div>\n</section>\n"

@@ -4,15 +4,15 @@
  * after the other, and reports when it has finished. It knows nothing of layers: it is started by
  * `sluice run`, or directly.
  *
- * Contents: the word at offset o of a file is mark + o / 8 * STEP, with another mark for each file
- * of each run. Data read is compared at once, data written afterwards, so that a call
- * that was lost or went to another place is found. Both are additions, far faster than any device.
+ * Contents: the word at offset o of a file is mark + o / 8 * STEP, with a different mark for each
+ * file of each run. Data read is checked at once, data written is checked afterwards, so lost or
+ * misplaced calls are found. Both only add, which is far faster than any device.
  *
  * A metadata kernel has a directory of its own and makes one call after the other there, in the
  * phases of mdtest: create all files, stat each, unlink each. A call that fails, or a file that is not empty, is an error.
  *
- * Direct access where nodes would have a modelled device: the devices are in memory that all
- * processes share, and a call is not over before its device says so; as a node does it.
+ * Direct access in a layer with a modelled device: the device models are in memory that all
+ * processes share, and a call ends when its device has finished, as in a node.
  */
 #include "lab/explore/kernel.h"
 
@@ -90,7 +90,7 @@ static void *ek_buffer(uint64_t bytes)
 	return aligned_alloc(ALIGN, (bytes + ALIGN - 1) / ALIGN * ALIGN);
 }
 
-/* All of it: 0 or an errno. A file that ends too soon is -1: not what it should be. */
+/* Transfer all bytes: 0 or an errno; -1: the file is too short. */
 static int ek_transfer(int fd, uint32_t op, char *data, uint64_t bytes, uint64_t offset)
 {
 	for (uint64_t done = 0; done < bytes;) {
@@ -132,7 +132,7 @@ static int ek_prepare_file(const struct kernel_task *t, uint32_t file, void *buf
 			ek_fill(buffer, ek_mark(t, file), offset, p.call_bytes);
 			rc = ek_transfer(fd, SL_WRITE, buffer, p.call_bytes, offset);
 		}
-	/* Out of the page cache, if it was there only because we have just written it. */
+	/* Drop the file from the page cache, because we have just written it. */
 	if (!rc && fsync(fd) && errno != EINVAL)
 		rc = errno;
 	posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
@@ -205,7 +205,7 @@ static bool ek_tell(const struct ek_process *q, struct kernel_result r)
 	return send(q->sock, &r, sizeof(r), MSG_NOSIGNAL) == (ssize_t)sizeof(r);
 }
 
-/* When the devices are done with it. */
+/* The time at which the devices have finished it. */
 static sl_time ek_devices(const struct ek_process *q, uint32_t file, uint64_t offset)
 {
 	const struct kernel_task *t = &q->task;
@@ -217,7 +217,7 @@ static sl_time ek_devices(const struct ek_process *q, uint32_t file, uint64_t of
 	while (offset < end) {
 		struct sl_piece piece =
 			sl_striping_piece(&t->striping, file % t->striping.servers, offset, end);
-		/* What it points to is in this process alone. */
+		/* Its pointers are valid only in this process. */
 		struct sl_device d = q->devices->device[piece.server];
 		sl_time at;
 
@@ -346,7 +346,7 @@ static struct kernel_result ek_meta_open(const struct ek_process *q)
 
 /* ---- the steps of a process ---- */
 
-/* A process that moves no data is not connected: so make the beginning of the first call now. */
+/* A process connects with its first data call, so begin that call now. */
 static struct kernel_result ek_touch(struct ek_process *q)
 {
 	const struct explore_kernel *k = &q->task.kernel;
@@ -414,5 +414,5 @@ int explore_kernel_main(const char *fd)
 		}
 		r = meta ? ek_meta_open(&q) : ek_touch(&q);
 	}
-	_exit(CLI_OK); /* it may be killed by now: nothing is left to be done at an end */
+	_exit(CLI_OK); /* no cleanup is needed, and the process may be killed at any time */
 }

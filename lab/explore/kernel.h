@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A live kernel between live.c, which starts its processes, and kernel.c, which is
- * what they do. Both are of one program, so that plain structs go over the socket between them:
+ * The protocol between live.c, which starts the processes of a live kernel, and kernel.c, which
+ * runs in them. Both are the same program, so plain structs go over the socket:
  *
  *	-> struct kernel_task           <- struct kernel_result: the file is open, or why not
  *	-> { 'w' }                      <- struct kernel_result: it is connected; any number of
@@ -19,7 +19,7 @@
 /* The devices of direct access, in memory that all processes share. */
 struct kernel_devices {
 	pthread_mutex_t lock;
-	struct sl_device device[]; /* their model is set by who uses them */
+	struct sl_device device[]; /* each process sets the model pointer itself */
 };
 
 struct kernel_task {
@@ -58,8 +58,8 @@ void kernel_path(const char *dir, uint32_t app, uint32_t file, char out[PATH_MAX
 /* Files for a kernel that reads. 0 or -errno; -EINTR: private_interrupted. */
 int kernel_prepare(const struct kernel_task *t);
 /*
- * Whether the first `calls` calls of a process are in the files as they were written; as far as it
- * came, if private_interrupted.
+ * Whether the files contain the first `calls` calls of a process; incomplete if
+ * private_interrupted.
  */
 bool kernel_verify(const struct kernel_task *t, uint64_t calls);
 

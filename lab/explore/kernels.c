@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The kernels of an exploration, in YAML: by the aspects of the seeds' experiments. Where a list
- * stands, there is a kernel for each of its values; with several lists, for each combination.
+ * The kernels of an exploration, in YAML: the aspects that the papers' experiments vary. A list
+ * makes a kernel for each of its values; several lists make a kernel for each combination.
  *
  *	kernels:
  *	  - name: shared                     # needed, as are request, and data or total
@@ -33,7 +33,7 @@
 #include "lab/explore/explore.h"
 
 #define MAX_KERNELS 10000
-#define NAME_CHOSEN 30 /* what is behind it tells the combination */
+#define NAME_CHOSEN 30 /* the rest of the name describes the combination */
 #define MAX_ITEMS   10000000
 #define PHASES	    3 /* create, stat, unlink */
 #define MAX_TIME    (INT64_C(86400) * 1000000000)
@@ -42,7 +42,7 @@ static const char *const files_words[] = { "shared", "per-process", NULL };
 static const char *const pattern_words[] = { "contiguous", "strided", "random", NULL };
 static const char *const operation_words[] = { "read", "write", "metadata", NULL };
 
-/* In the order in which the combinations are gone through: the last changes fastest. */
+/* In the order in which combinations are enumerated; the last one changes fastest. */
 enum { K_APPS, K_FILES, K_PATTERN, K_REQUEST, K_OP, K_PROCS, K_LISTS };
 
 struct kn_list {
@@ -156,7 +156,7 @@ static int kn_rest(struct sl_yaml *y, const char *key, const yaml_node_t *node, 
 
 /* ---- combinations ---- */
 
-/* The chosen name, and what of it varies. False: that is too long. */
+/* Append the varying values to the chosen name. False: too long. */
 static bool kn_call(const struct kn_kernel *k, struct explore_kernel *out)
 {
 	char size[16], text[EXPLORE_NAME * 2];
@@ -202,7 +202,7 @@ static int kn_check(const struct sl_yaml *y, const yaml_node_t *node, const stru
 	if ((uint64_t)e->apps * e->procs > SL_REQUESTS_PROCS)
 		return sl_yaml_bad(y, node, "more than %d processes", SL_REQUESTS_PROCS);
 	if (e->data_bytes > (UINT64_C(1) << 60) / e->procs / e->apps)
-		return sl_yaml_bad(y, node, "this is more than an exbibyte");
+		return sl_yaml_bad(y, node, "more than an exbibyte");
 	return 0;
 }
 
@@ -214,7 +214,7 @@ static int kn_combine(const struct sl_yaml *y, const yaml_node_t *node, const st
 	for (int i = 0; i < K_LISTS; i++)
 		all *= k->list[i].n;
 	if (all > MAX_KERNELS || s->n_kernels + all > MAX_KERNELS)
-		return sl_yaml_bad(y, node, "these are more than %d kernels", MAX_KERNELS);
+		return sl_yaml_bad(y, node, "more than %d kernels", MAX_KERNELS);
 	for (uint64_t c = 0; c < all; c++) {
 		uint64_t v[K_LISTS], rest = c;
 		struct explore_kernel e;
@@ -240,22 +240,21 @@ static int kn_combine(const struct sl_yaml *y, const yaml_node_t *node, const st
 			e.data_bytes = k->total_bytes / e.procs;
 		if (!kn_call(k, &e))
 			return sl_yaml_bad(y, node,
-					   "'%s...', which tells a combination, is longer than %d "
+					   "'%s...', the name of a combination, is longer than %d "
 					   "letters; give a shorter name",
 					   e.name, EXPLORE_NAME - 1);
 		if ((rc = kn_check(y, node, k, &e)))
 			return rc;
 		for (uint32_t i = 0; i < s->n_kernels; i++)
 			if (!strcmp(s->kernel[i].name, e.name))
-				return sl_yaml_bad(y, node, "there is a kernel '%s' already",
-						   e.name);
+				return sl_yaml_bad(y, node, "a kernel '%s' exists already", e.name);
 		if (explore_add_kernel(s, &e))
 			return sl_yaml_no_memory(y, node);
 	}
 	return 0;
 }
 
-/* What is missing; NULL: nothing. A metadata kernel has items instead of bytes. */
+/* The missing key; NULL: none. A metadata kernel has items instead of bytes. */
 static const char *kn_missing(struct kn_kernel *k)
 {
 	const struct kn_list *op = &k->list[K_OP];
@@ -304,7 +303,8 @@ static int kn_kernel(struct sl_yaml *y, const yaml_node_t *node, void *into)
 	if (missing)
 		rc = sl_yaml_bad(y, node, "needs %s", missing);
 	if (!rc && k->data_bytes && k->total_bytes)
-		rc = sl_yaml_bad(y, node, "has data, of each process, and total, of all; give one");
+		rc = sl_yaml_bad(y, node,
+				 "give either data (of each process) or total (of all), not both");
 	for (int i = 0; i < K_LISTS; i++)
 		if (!k->list[i].n) {
 			k->list[i].value[0] = defaults[i];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The layer of a live exploration, over private-layer.h: its options, and where jobs are. */
+/* The layer of a live exploration, based on private-layer.h: its options, and the nodes of jobs. */
 #include "lab/explore/layer.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@
 int explore_layer_up(struct private *p, const struct explore_spec *s, const struct explore_cell *c)
 {
 	char number[16], order[EXPLORE_TEXT], share[EXPLORE_TEXT], admit[EXPLORE_TEXT];
-	/* Orders can only be compared by a node that sees all requests. */
+	/* To compare orders, the node must see all requests. */
 	const char *args[ARGS] = { "--ask-always" };
 	unsigned n = 1;
 
@@ -81,7 +81,7 @@ int explore_layer_map(const char *job, uint32_t ionodes)
 		return status;
 	for (uint32_t i = 0; i < ionodes && n < sizeof(line); i++)
 		n += (size_t)snprintf(line + n, sizeof(line) - n, i ? ",%u" : "%u", i);
-	/* It hears of jobs and nodes from the nodes' reports. */
+	/* The controller learns of jobs and nodes from the nodes' reports. */
 	for (int ms = 0; ms < KNOWN_MS && !private_interrupted; ms += 10) {
 		free(answer);
 		answer = NULL;
@@ -91,7 +91,7 @@ int explore_layer_map(const char *job, uint32_t ionodes)
 		nanosleep(&(struct timespec){ 0, 10000000 }, NULL);
 	}
 	if (rc && !private_interrupted)
-		cli_fail(EXPLORE_CMD, "the controller does not take '%s': %s.", line,
+		cli_fail(EXPLORE_CMD, "the controller refuses '%s': %s.", line,
 			 answer && *answer ? answer : strerror(-rc));
 	free(answer);
 	return rc ? CLI_FAILED : CLI_OK;

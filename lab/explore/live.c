@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Live runs, in a directory and a layer that are made for them. A round has a run of each cell that
- * needs one, in an order by chance (cells.c); cells that need the same layer are done one
- * after the other while it is up, which is a randomised block for the statistician.
+ * Live runs, in a directory and a layer created for them. A round has a run of each cell that needs
+ * one, in random order (cells.c). Cells that need the same layer run one after the other while it
+ * is up (a randomised block design).
  *
  * A run: files are written if they are to be read; the processes are started with `sluice run`, or
  * alone if access is direct; they open their files and connect. With several I/O nodes, the
- * controller maps the job to all of them, and the run waits until each process is at its node: process p of P, on compute node p * nodes / P, uses I/O node (compute node) * ionodes
- * / nodes, as in the paper on GekkoFWD. Then all begin at the same
- * time. The time of a run ends with its last process. The files are compared, then removed. Metadata calls are never forwarded: the processes of such a kernel
- * make them in their turn.
+ * controller maps the job to all of them, and the run waits until each process is at its node:
+ * process p of P, on compute node p * nodes / P, uses I/O node (compute node) * ionodes / nodes, as
+ * in the paper on GekkoFWD. Then all begin at the same time. The time of a run ends with its last
+ * process. The files are checked, then removed. Metadata calls are never forwarded: the processes
+ * of such a kernel make them themselves, in turns.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -28,15 +29,15 @@
 #include "lab/explore/layer.h"
 #include "lab/private-layer.h"
 
-#define START_NS  50000000 /* all have heard of it by then */
+#define START_NS  50000000 /* time for all processes to get the order */
 #define PLACED_MS 10000
-#define ROOM_PART 20 /* a file system needs so much (1/20) for itself */
+#define ROOM_PART 20 /* a file system needs a part (1/20) for itself */
 
 struct lv {
 	struct explore *e;
 	struct private p;
 	int devices_fd;
-	struct kernel_devices *devices; /* of direct access; NULL: none are modelled */
+	struct kernel_devices *devices; /* for direct access; NULL: no device model */
 	size_t devices_size;
 	struct explore_progress progress;
 	uint64_t done, total;
@@ -58,7 +59,7 @@ static void lv_number(const char *name, uint32_t value)
 	setenv(name, text, 1);
 }
 
-/* In the process: it becomes one of the kernel's. */
+/* In the child: execute the kernel's process. */
 static int lv_become(void *arg, int sock)
 {
 	const struct lv_spawn *s = arg;
@@ -83,7 +84,8 @@ static int lv_become(void *arg, int sock)
 		fcntl(s->v->devices_fd, F_SETFD, 0);
 	unsetenv("SLUICE_TIMEOUT");
 	if (!explore_is_meta(k) && !explore_in_turn(s->v->e->spec, s->cell->order))
-		setenv("SLUICE_MODE", "forward", 1); /* what is explored is what I/O nodes do */
+		/* The exploration is about I/O nodes, so forward. */
+		setenv("SLUICE_MODE", "forward", 1);
 	unsetenv("PBS_NODENUM");
 	lv_number("SLURM_NODEID", (uint32_t)((uint64_t)s->proc * k->nodes / k->procs));
 	signal(SIGPIPE, SIG_DFL);
@@ -128,7 +130,7 @@ static int lv_failed(const struct lv *v, const struct explore_cell *c,
 	case KERNEL_CALL:
 		return cli_fail(EXPLORE_CMD, "%s: call %" PRIu64 " of a process, a %s: %s.", name,
 				r->calls + 1, explore_op(c->kernel),
-				r->error < 0 ? "the file ends before it" : strerror(r->error));
+				r->error < 0 ? "the file is too short" : strerror(r->error));
 	case KERNEL_SYNC:
 		return cli_fail(EXPLORE_CMD, "%s: fsync: %s.", name, strerror(r->error));
 	case KERNEL_MEMORY:
@@ -217,7 +219,7 @@ static int lv_place(struct lv *v, const struct explore_cell *c, struct kernel_re
 			return status;
 		nanosleep(&(struct timespec){ 0, 20000000 }, NULL);
 	}
-	return cli_fail(EXPLORE_CMD, "%s: its processes do not come to their I/O nodes.",
+	return cli_fail(EXPLORE_CMD, "%s: its processes did not move to their I/O nodes.",
 			c->kernel->name);
 }
 
@@ -272,7 +274,7 @@ static int lv_judge(struct lv *v, const struct explore_cell *c, const struct ker
 		right = kernel_verify(task, result[i].calls);
 	}
 	free(task);
-	if (private_interrupted) /* and not all of it was compared */
+	if (private_interrupted) /* and the check was incomplete */
 		return CLI_FAILED;
 	if (!right)
 		return lv_failed(v, c, &(struct kernel_result){ .step = KERNEL_WRONG });
@@ -316,7 +318,10 @@ static bool lv_same_layer(const struct explore_cell *a, const struct explore_cel
 	return a->ionodes == b->ionodes && a->order == b->order && a->device == b->device;
 }
 
-/* The first of the list and all that need the same layer; those that were run are UINT32_MAX. */
+/*
+ * Run the first cell of the list and all that need the same layer; marks them as done with
+ * UINT32_MAX.
+ */
 static int lv_block(struct lv *v, uint32_t *number, uint32_t n)
 {
 	const struct explore_cell *first = &v->e->cell[number[0]];
@@ -381,7 +386,7 @@ static int lv_room(const struct lv *v)
 
 		if (bytes + bytes / ROOM_PART > room)
 			return cli_fail(EXPLORE_CMD,
-					"%s needs %s, and there is room for %s below %s. Choose "
+					"%s needs %s, but only %s are free below %s. Choose "
 					"another --directory, or less data.",
 					s->kernel[i].name,
 					sl_format_bytes(need, sizeof(need), bytes),

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What an exploration has found, for people and for scripts. For people two tables: bandwidth by
- * the number of I/O nodes, if there are several (Figure 1 of the paper on GekkoFWD), and the time
- * of each order in times of the first one's, if there are several (Figures 3 and 4 of AGIOS).
+ * The results of an exploration, as text and as JSON. The text has two tables: bandwidth by the
+ * number of I/O nodes, if there are several (Figure 1 of Bez et al. 2021), and the time of each
+ * order relative to the first one, if there are several (Figures 3 and 4 of Boito et al. 2015).
  */
 #include <inttypes.h>
 #include <math.h>
@@ -12,7 +12,7 @@
 #include "base/cli.h"
 #include "lab/explore/explore.h"
 
-#define NOT_DIFFERENT 0.10 /* AGIOS, section 5: what is significant */
+#define NOT_DIFFERENT 0.10 /* a smaller difference is not significant (AGIOS, section 5) */
 
 #define COLUMN	     8
 #define MOST_COLUMNS 6 /* with more, lines are longer than the others */
@@ -39,7 +39,7 @@ static void ep_device(const struct explore *e, const struct explore_cell *c,
 	*last = c->device;
 }
 
-/* Collects what is said in the end, in whole sentences. */
+/* Append a sentence to the text that is printed at the end. */
 static void ep_say(char *text, size_t size, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
@@ -55,7 +55,7 @@ static void ep_say(char *text, size_t size, const char *format, ...)
 
 /* ---- bandwidth ---- */
 
-/* Cells of a kernel on a device stand side by side, those of one number of nodes, too. */
+/* Cells of a kernel on a device are adjacent, and among them those of one number of nodes. */
 static const struct explore_cell *ep_at(const struct explore *e, const struct explore_cell *from,
 					uint32_t ionodes, uint32_t order)
 {

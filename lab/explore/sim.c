@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Runs on device models, by the request-level simulator (sim/requests.c), on all cores. N I/O nodes
- * are N servers over which files are striped, each with the scheduler of the daemon and a device,
- * as a layer with a device model has. Direct access is to as many devices as `servers` says, each
- * serving in the order of arrival.
+ * are N servers over which files are striped, each with the daemon's scheduler and a device, like a
+ * layer with a device model. Direct access uses `servers` devices, each serving in order of
+ * arrival.
  *
- * Run i of every cell has seed + i: all orders meet the same chance. Threads take the next run;
- * rows go to the file in their order, however the runs end, so that it does not depend on the
- * number of threads. A simulation has no time of day to be unlucky with: no order by chance.
+ * Run i of every cell has seed + i, so all orders see the same random numbers. Threads take the
+ * next run; rows are written in a fixed order, so the file does not depend on the number of
+ * threads. Runs are not shuffled, because simulations do not disturb each other.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -109,7 +109,7 @@ static int si_run(const struct explore *e, const struct explore_cell *c, uint32_
 	return CLI_OK;
 }
 
-/* The lock is held. */
+/* Call with the lock held. */
 static void si_done(struct si_work *w, struct si_task *t, int status)
 {
 	t->done = true;
@@ -149,7 +149,7 @@ static int si_threads(struct si_work *w)
 
 	if (!thread)
 		return cli_fail(EXPLORE_CMD, "out of memory.");
-	/* This one works too, and alone if it must. */
+	/* This thread works too, alone if no other can be started. */
 	while (started < threads && !pthread_create(&thread[started], NULL, si_thread, w))
 		started++;
 	si_thread(w);

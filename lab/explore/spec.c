@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is to be explored, in YAML. Lists may be a single value; the defaults of the rest:
+ * The specification of an exploration, in YAML. A list may be a single value. The keys and their
+ * defaults:
  *
  *	explore:
  *	  ionodes: [0, 1, 2, 4]      # numbers of I/O nodes; 0: direct access; default 1
@@ -56,7 +57,7 @@ static int sp_ionodes(struct sl_yaml *y, const yaml_node_t *node, void *into)
 	return 0;
 }
 
-/* Is it in the list, is there room for it, and can it stand in a table? */
+/* Check that a value is new in the list, fits, and can be written to a table. */
 static int sp_fits(struct sl_yaml *y, const yaml_node_t *node, bool twice, uint32_t n)
 {
 	const char *text = sl_yaml_text(node);
@@ -274,9 +275,9 @@ static int sp_root(struct sl_yaml *y, const yaml_node_t *node, void *into)
 
 	if (sl_yaml_has(y, node, "platform") || sl_yaml_has(y, node, "requests"))
 		return sl_yaml_wrong(y, sl_yaml_line(node),
-				     "this is a scenario, for 'sluice sim'; what is to be explored "
+				     "this is a scenario for 'sluice sim'; a specification "
 				     "begins with 'explore:'");
-	return sl_yaml_mapping(y, node, keys, "what is to be explored", into);
+	return sl_yaml_mapping(y, node, keys, "a specification with 'explore:'", into);
 }
 
 /* ---- all of it ---- */
@@ -338,8 +339,8 @@ static const char *sp_impossible(const struct explore_kernel *k, bool simulate)
 	if ((uint64_t)k->apps * k->procs > PRIVATE_PROCS)
 		return "processes: live, there are at most " STRING(PRIVATE_PROCS) " at a time";
 	if (!explore_is_meta(k) && k->request_bytes % 8)
-		return "request: must be a multiple of 8 bytes, so that what was written can be "
-		       "told from what was not";
+		return "request: must be a multiple of 8 bytes, so that the contents can be "
+		       "checked";
 	if (k->direct && k->request_bytes % 4096)
 		return "direct: its requests must be a multiple of 4Ki";
 	return NULL;

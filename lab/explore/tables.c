@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tables that are made of the runs for others: for `sluice train` a row for each situation with the
- * mean time of each order, and curves for `sluice allocate`. And what their rows and those of
- * csv.c begin with.
+ * Tables made from the runs for other commands: for `sluice train` a row for each situation with
+ * the mean time of each order, and curves for `sluice allocate`; and the first columns that these
+ * tables and csv.c share.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -54,7 +54,7 @@ static int cv_train(FILE *f, const void *what)
 	      "file_bytes,ionodes",
 	      f);
 	for (uint32_t o = 0; o < s->n_orders; o++) {
-		if (explore_in_turn(s, o)) /* no order that could be learnt */
+		if (explore_in_turn(s, o)) /* not an order that a tree could choose */
 			continue;
 		putc(',', f);
 		explore_quoted(f, "time_", s->order[o]);

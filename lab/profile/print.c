@@ -15,8 +15,8 @@ static double ratio(const struct sl_profile_point *pt)
 }
 
 /*
- * What a layer may be told to draw: nine tenths of the slower of reading and writing in sequence,
- * with the largest requests, rounded down to two digits. 0: the figures are worth nothing.
+ * A capacity for a layer: nine tenths of the slower of sequential reading and writing, with the
+ * largest requests, rounded down to two digits. 0: the figures are not valid.
  */
 static uint64_t capacity(const struct sl_profile *p)
 {
@@ -35,7 +35,7 @@ static uint64_t capacity(const struct sl_profile *p)
 	return bps / unit * unit;
 }
 
-/* Three digits that count. */
+/* Three significant digits. */
 static const char *number(char *buf, size_t size, double value)
 {
 	snprintf(buf, size, "%.*f", value < 9.995 ? 2 : value < 99.95 ? 1 : 0, value);
@@ -76,7 +76,7 @@ void profile_table(const struct sl_profile *p, const struct profile_facts *facts
 	}
 	if (facts->kept) {
 		putchar('\n');
-		printf("Kept in %s.\n", facts->kept);
+		printf("Stored in %s.\n", facts->kept);
 	}
 	if (capacity(p))
 		printf("\nFor a layer: use --capacity %s, nine tenths of the slower sequential "

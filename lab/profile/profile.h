@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the parts of `sluice profile` share: see profile.c. */
+/* Shared by the parts of `sluice profile`: see profile.c. */
 #ifndef SL_LAB_PROFILE_PROFILE_H
 #define SL_LAB_PROFILE_PROFILE_H
 
@@ -17,16 +17,18 @@
 struct profile_target {
 	void *context;
 	/*
-	 * So many requests (2 or more), one after the other: each where the one before ended, or
-	 * none of them. The time they took, in ns, above 0; or -errno.
+	 * Run this number of requests (2 or more), one after the other: sequential, each begins
+	 * where the one before ended; random, none does. Returns their time in ns, above 0; or
+	 * -errno.
 	 */
 	int64_t (*run)(void *context, uint32_t op, bool random, uint64_t size_bytes,
 		       uint32_t requests);
 	int64_t (*now_ns)(void *context);
-	uint64_t file_bytes; /* room that requests are in: PROFILE_SLOTS of the largest, at least */
+	/* Size of the area of the requests: at least PROFILE_SLOTS of the largest. */
+	uint64_t file_bytes;
 };
 
-/* ---- run.c: which tests, and what follows from them ---- */
+/* ---- run.c: the choice of tests, and the results ---- */
 
 struct profile_plan {
 	struct profile_target target;
@@ -41,8 +43,8 @@ struct profile_plan {
 };
 
 /*
- * Sets the points and the confidence of *out, and nothing else. 0; -ETIME: the time was too short
- * for the least that is needed; what the target returned.
+ * Set the points and the confidence of *out, and nothing else. Returns 0; -ETIME: too little time
+ * for the minimum of tests; or the error of the target.
  */
 int profile_run(const struct profile_plan *plan, struct sl_profile *out);
 
@@ -65,7 +67,8 @@ struct profile_file {
 	void *buffer;
 	uint64_t buffer_bytes;
 	struct sl_random random;
-	char why[SL_PROFILE_WORDS + 1]; /* the figures are worthless; empty: they are not */
+	/* The reason why the figures are not valid; empty: they are. */
+	char why[SL_PROFILE_WORDS + 1];
 };
 struct profile_room {
 	uint64_t least_bytes, most_bytes; /* of the file */
@@ -75,8 +78,8 @@ struct profile_room {
 	bool buffered;			  /* do not even try O_DIRECT */
 };
 /*
- * A file of its own in dir, without a name, filled. An exit status; errors are reported, with
- * -EINTR after profile_stop CLI_FAILED alone. *f is to be closed in any case.
+ * Create and fill an unlinked file in dir. Errors are printed, except after profile_stop; returns
+ * an exit status. Close *f in any case.
  */
 int profile_file_open(struct profile_file *f, const char *dir, const struct profile_room *room);
 void profile_file_close(struct profile_file *f);

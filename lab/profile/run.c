@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which tests `sluice profile` makes, and what it makes of them, after SeRRa (Boito, Kassick,
- * Navaux and Denneulin, "Towards fast profiling of storage devices regarding access
- * sequentiality", SAC 2015): few sizes are tested, others estimated, because the time of a request
- * is nearly linear in its size.
+ * The tests of `sluice profile` and their evaluation, after SeRRa (Boito, Kassick, Navaux and
+ * Denneulin, "Towards fast profiling of storage devices regarding access sequentiality", SAC 2015):
+ * only some sizes are tested and the others estimated, because the time of a request is nearly
+ * linear in its size.
  *
- * A test of an operation and a size is a number of pairs of runs, a sequential and a random one,
- * in random order. A run is so many requests that it takes about 100 ms (less, if there is little
- * time in all). t and u being the times of a request in the two runs of a pair, the throughputs are
- * the geometric means over the pairs, and the logarithm of the ratio is the mean of ln(u / t) with
- * Student's 95 % interval; so a single stall in a run counts little, and a slow drift affects
- * both runs of a pair.
+ * A test of an operation and a size is a number of pairs of runs, a sequential and a random one, in
+ * random order. A run has as many requests as take about 100 ms (less, if the total time is short).
+ * Let t and u be the times of a request in the two runs of a pair. The throughputs are geometric
+ * means over the pairs, and the logarithm of the ratio is the mean of ln(u / t) with Student's 95 %
+ * interval. So a single stall in a run has little effect, and a slow drift affects both runs of a
+ * pair.
  *
  *  1. The smallest, the largest and the middle one of the sizes are tested, PAIRS pairs each.
  *  2. The line through the times at the ends is compared with the middle. If it is wrong by more
@@ -19,8 +19,8 @@
  *  3. The test with the widest interval gets another pair, until all ratios are within 5 %. Then lines
  * are compared again, with what is known better now, and 2 and 3 repeat until no size is added.
  *
- * All ends when the time is over. A size that was not tested is on the line between its tested
- * neighbours; its interval is the wider one of theirs, and wider by what the line was wrong when it
+ * The measurement ends when the time is over. A size that was not tested is on the line between its
+ * tested neighbours. Its interval is the wider one of theirs, plus the error of the line when it
  * was last compared.
  *
  * Example, 8 KiB to 8 MiB on the model hdd: a sequential read of 8 KiB takes 0.118 ms, of 8 MiB
@@ -28,11 +28,12 @@
  * what is measured: three sizes of eleven are tested, and the ratio at 16 KiB is
  * 12.787 / 0.187 = 68.5 without a test.
  *
- * Stopping as soon as an interval looks narrow favours those that are narrow by chance: on a device
- * with 10 % noise 93 % of the intervals hold the ratio instead of 95 % (2,000 profiles).
+ * Stopping as soon as an interval is narrow favours intervals that are narrow by chance: on a
+ * device with 10 % noise, 93 % of the intervals contain the ratio instead of 95 % (2,000 profiles).
  *
- * Departures: SeRRa fits one line to all it has measured; between neighbours, a step (where a file
- * system begins to split requests, say) bends its surroundings alone. And it tells no interval.
+ * Departures: SeRRa fits one line to all measurements. Here lines connect neighbours, so a step
+ * (for example where a file system begins to split requests) affects only its surroundings. SeRRa
+ * gives no intervals.
  */
 #include "lab/profile/profile.h"
 
@@ -44,13 +45,13 @@
 #include "lab/study/sim.h"
 
 #define PAIRS	    5  /* of a test, at first */
-#define MOST_PAIRS  30 /* the interval shrinks with the square root: there is no end to it */
-#define FEWEST	    2  /* without which there is no interval */
+#define MOST_PAIRS  30 /* the interval shrinks only with the square root */
+#define FEWEST	    2  /* the minimum for an interval */
 #define RUN_NS	    100000000
 #define RUN_PART    300 /* of the time in all, at most */
 #define LINE_ERROR  0.1
 #define RATIO_ERROR 0.05
-#define WIDEST	    10 /* half of an interval: a factor of 22026 says enough */
+#define WIDEST	    10 /* limit of half an interval: a factor of 22026 */
 
 enum { SEQUENTIAL, RANDOM, RATIO, VALUES };
 
@@ -86,7 +87,7 @@ static int64_t pr_measure(struct work *w, uint32_t op, uint32_t i, int mode, uin
 	return t->run(t->context, op, mode == RANDOM, w->plan->size_bytes[i], requests);
 }
 
-/* How many requests make a run, found by runs that do not count. */
+/* Find the number of requests of a run by test runs that are not counted. */
 static int pr_calibrate(struct work *w, uint32_t op, uint32_t i, int mode)
 {
 	uint64_t most = w->plan->target.file_bytes / w->plan->size_bytes[i] - 1;
@@ -102,7 +103,7 @@ static int pr_calibrate(struct work *w, uint32_t op, uint32_t i, int mode)
 		w->point[op][i].requests[mode] = n;
 		if (ns > w->run_ns / 2 || n == most)
 			return 0;
-		/* Flushing takes its time however few requests there are: not too far at once. */
+		/* Flushing takes a fixed time, so do not extrapolate too far. */
 		times = (double)w->run_ns / (double)(ns ? ns : 1);
 		times = times > 16 ? 16 : times;
 		n = (double)n * times < (double)most ? (uint32_t)((double)n * times)
@@ -170,7 +171,9 @@ static double pr_line_ns(const struct work *w, uint32_t op, uint32_t l, uint32_t
 	return (1 - x) * exp(w->point[op][l].log_ns[mode]) + x * exp(w->point[op][r].log_ns[mode]);
 }
 
-/* The middle m was tested: how wrong is the line from l to r, and is that more than noise? */
+/*
+ * The middle m was tested: compute the error of the line from l to r, and whether it exceeds noise.
+ */
 static void pr_compare(struct work *w, uint32_t op, uint32_t l, uint32_t m, uint32_t r)
 {
 	struct point *p = w->point[op];
@@ -193,7 +196,7 @@ static void pr_compare(struct work *w, uint32_t op, uint32_t l, uint32_t m, uint
 	p[l].settled = p[m].settled = settled;
 }
 
-/* A pair for each of these that has not had its PAIRS, as far as the time goes. */
+/* Run a pair for each of these tests that has fewer than PAIRS, while time is left. */
 static int pr_round(struct work *w, uint32_t op, const uint32_t *which, uint32_t n)
 {
 	for (uint32_t k = 0; k < n; k++) {
@@ -261,7 +264,7 @@ static bool pr_worst(const struct work *w, uint32_t *op, uint32_t *l, uint32_t *
 	return worst > 0;
 }
 
-/* Again, with all that was measured since. */
+/* Compare again, with all measurements since. */
 static void pr_compare_all(struct work *w, uint32_t op, uint32_t l, uint32_t r)
 {
 	uint32_t m = l + (r - l) / 2;
@@ -273,7 +276,7 @@ static void pr_compare_all(struct work *w, uint32_t op, uint32_t l, uint32_t r)
 	pr_compare_all(w, op, m, r);
 }
 
-/* A test in the middle of the worst line: 1 if it was made, 0 if none is needed or possible. */
+/* Add a test in the middle of the worst line: 1 if it was made, 0 if none is needed or possible. */
 static int pr_refine(struct work *w)
 {
 	uint32_t op = 0, l = 0, r = 0, m;
@@ -282,19 +285,19 @@ static int pr_refine(struct work *w)
 	if (!pr_worst(w, &op, &l, &r))
 		return 0;
 	m = l + (r - l) / 2;
-	/* It takes no longer than one of a larger size, and runs to begin with. */
+	/* It takes at most as long as a test of a larger size, plus the runs to calibrate. */
 	if (pr_left_ns(w) < (PAIRS + 2) * w->point[op][r].pair_ns)
 		return 0;
 	for (uint32_t pair = 0; pair < PAIRS && !rc; pair++)
 		rc = pr_round(w, op, &m, 1);
 	if (!rc && w->point[op][m].pairs < FEWEST) {
-		w->point[op][m].pairs = 0; /* as if it had not been begun: the time is over */
+		w->point[op][m].pairs = 0; /* the time is over: treat it as not begun */
 		return 0;
 	}
 	return rc ? rc : 1;
 }
 
-/* A pair for the widest interval: 1 if it was made, 0 if none is needed or possible. */
+/* Add a pair to the widest interval: 1 if it was made, 0 if none is needed or possible. */
 static int pr_narrow(struct work *w)
 {
 	uint32_t op = 2, at = 0;

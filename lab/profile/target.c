@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What `sluice profile` measures: requests to a file, one after the other, or to a model of a
- * device in the model's own time.
+ * The targets of `sluice profile`: requests to a file, one after the other, or to a model of a
+ * device in simulated time.
  *
- * The file has no name (O_TMPFILE, or removed as soon as it is made), so that nothing is left
- * however this ends, and no other file is touched. It is filled first: blocks that were never
- * written are read without any device. It takes at most half of the room that is left.
+ * The file has no name (O_TMPFILE, or unlinked at once), so it disappears however the program ends.
+ * It is filled first, because reading blocks that were never written does not use the device. It
+ * takes at most half of the free space.
  *
- * O_DIRECT keeps the page cache out. Where it is missing, pages are dropped before each run of
- * reads, so that these come from the device too. Whether that works is looked at (mincore) after
- * filling: if the pages are still there, as in tmpfs, the figures would be those of memory. Runs of
- * writes end with fdatasync(), which is part of their time, or they would be those of a cache.
+ * O_DIRECT avoids the page cache. Without it, pages are dropped before each run of reads, so that
+ * reads come from the device too. After filling, mincore() shows whether that works: if the pages
+ * are still in memory, as in tmpfs, the figures would be those of memory. Runs of writes end with
+ * fdatasync(), included in their time; otherwise they would measure the cache.
  */
 #include "lab/profile/profile.h"
 
@@ -33,11 +33,11 @@
 #define ALIGNMENT  4096
 #define FILL_BYTES (UINT64_C(8) << 20)	/* of a write */
 #define LOOK_BYTES (UINT64_C(64) << 20) /* of the file, for pages in memory */
-#define RESIDENT   0.1			/* of them: more is no accident */
+#define RESIDENT   0.1			/* a larger part means that pages were not dropped */
 
 volatile int profile_stop;
 
-/* A place for `requests` in a row; for a single one, not where the last one ended. */
+/* A random offset for `requests` in a row; for a single one, not where the last one ended. */
 static uint64_t place(struct sl_random *r, uint64_t file_bytes, uint64_t size_bytes,
 		      uint32_t requests, uint64_t end)
 {
@@ -63,7 +63,7 @@ static int64_t model_run(void *context, uint32_t op, bool random, uint64_t size_
 	struct profile_model *m = context;
 	sl_time begin;
 
-	/* The way to where the first one begins is no part of a sequential run. */
+	/* The seek to the first one is not part of a sequential run. */
 	if (!random)
 		model_send(m, op,
 			   place(&m->random, m->file_bytes, size_bytes, requests + 1, m->end),
@@ -117,7 +117,7 @@ static int file_send(struct profile_file *f, uint32_t op, uint64_t offset, uint6
 		if (n < 0 && errno != EINTR)
 			return -errno;
 		if (n == 0)
-			return -EIO; /* the file has been cut short; by whom? */
+			return -EIO; /* another process has truncated the file */
 		done += n > 0 ? (uint64_t)n : 0;
 	}
 	f->end = offset + size_bytes;
@@ -148,7 +148,7 @@ static int64_t file_run(void *context, uint32_t op, bool random, uint64_t size_b
 	return rc ? rc : file_now(NULL) - begin;
 }
 
-/* A file that has a name for a moment, in which no signal can end us. 0 or -errno. */
+/* Create a file and unlink it, with signals blocked meanwhile. 0 or -errno. */
 static int file_named(struct profile_file *f, const char *dir)
 {
 	char name[PATH_MAX];
@@ -182,7 +182,7 @@ static int file_create(struct profile_file *f, const char *dir, bool buffered)
 	if (stat(dir, &st))
 		return cli_fail(CMD, "%s: %s.", dir, strerror(errno));
 	if (!S_ISDIR(st.st_mode))
-		return cli_fail(CMD, "%s is no directory.", dir);
+		return cli_fail(CMD, "%s is not a directory.", dir);
 	f->fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	if (f->fd < 0)
 		rc = errno == EOPNOTSUPP || errno == EISDIR || errno == ENOENT ? file_named(f, dir)
@@ -194,7 +194,7 @@ static int file_create(struct profile_file *f, const char *dir, bool buffered)
 	return CLI_OK;
 }
 
-/* How large the file may be, so that half of the room is left to others. */
+/* The largest size of the file that leaves half of the free space. */
 static int file_room(const struct profile_file *f, const char *dir, const struct profile_room *room,
 		     uint64_t *bytes)
 {
@@ -216,7 +216,7 @@ static int file_room(const struct profile_file *f, const char *dir, const struct
 	return CLI_OK;
 }
 
-/* Other bytes in each write, so that nobody stores equal ones once. */
+/* Use different bytes in each write, to prevent deduplication. */
 static void file_renew(struct profile_file *f, uint64_t bytes)
 {
 	for (uint64_t at = 0; at < bytes; at += ALIGNMENT)
@@ -245,7 +245,7 @@ static int file_fill(struct profile_file *f, const char *dir, const struct profi
 		file_renew(f, n);
 		rc = file_send(f, SL_WRITE, f->bytes, n);
 		if (rc == -EINVAL && f->direct && !f->bytes) {
-			/* O_DIRECT was promised, and is not there. */
+			/* open() accepted O_DIRECT, but it does not work. */
 			f->direct = false;
 			rc = fcntl(f->fd, F_SETFL, O_RDWR) ? -errno : 0;
 			continue;
@@ -263,7 +263,7 @@ static int file_fill(struct profile_file *f, const char *dir, const struct profi
 	return CLI_OK;
 }
 
-/* Part of the file's pages in memory, by a look at its first. */
+/* The part of the file's first pages that is in memory. */
 static double file_resident(const struct profile_file *f)
 {
 	static unsigned char in[LOOK_BYTES / ALIGNMENT];
@@ -272,7 +272,7 @@ static double file_resident(const struct profile_file *f)
 	void *at = mmap(NULL, bytes, PROT_READ, MAP_SHARED, f->fd, 0);
 
 	if (at == MAP_FAILED)
-		return 0; /* no mmap, and then hardly pages */
+		return 0; /* without mmap there are probably no pages either */
 	if (!mincore(at, bytes, in))
 		for (size_t i = 0; i < pages; i++)
 			n += in[i] & 1;
@@ -286,9 +286,10 @@ static void file_trust(struct profile_file *f)
 		posix_fadvise(f->fd, 0, 0, POSIX_FADV_DONTNEED);
 	if (file_resident(f) > RESIDENT)
 		snprintf(f->why, sizeof(f->why),
-			 f->direct ? "the file system keeps in memory even what goes through "
+			 f->direct ? "the file system keeps in memory even data written with "
 				     "O_DIRECT, as tmpfs does: this is the speed of memory"
-				   : "O_DIRECT is missing and what is in the page cache stays "
+				   : "O_DIRECT is missing and pages in the page cache cannot be "
+				     "dropped "
 				     "there: this is the speed of memory");
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `sluice replay --check`: a scheduler is a pure state machine, so the same calls with the same
- * times must give the same decisions, in another process and on another machine. This is what lets
- * a simulation speak for the daemon, and it finds whatever in the daemon changes the scheduler
- * without being recorded.
+ * times must give the same decisions, in another process and on another machine. So a simulation is
+ * valid for the daemon, and the check finds changes that the daemon makes to the scheduler without
+ * recording them.
  *
  * Example: ADD 0, ADD 1, NEXT (request 0, count 2), DONE 0. The replay adds two requests, asks
  * sl_next(), and compares: does the batch begin with its request 0, and hold two?
@@ -33,7 +33,7 @@ struct rc_request {
 	const struct sl_batch *batch; /* in flight and the first of its batch */
 };
 
-/* A file that a policy names, as it was when recorded; the last version is the first. */
+/* A file that a policy names, with its contents when recorded; the newest version is first. */
 struct rc_file {
 	struct rc_file *next;
 	char *name, *text;
@@ -73,7 +73,7 @@ static void rc_batch(const struct rc_check *c, uint32_t number, uint32_t count, 
 		return;
 	}
 	if (i == SL_HASH_NONE) {
-		snprintf(out, 160, "request %u, which is not there", number);
+		snprintf(out, 160, "request %u, which does not exist", number);
 		return;
 	}
 	r = &c->request[i].req;
@@ -96,10 +96,11 @@ static int rc_differs(const struct rc_check *c, const struct sl_trace_record *r,
 			b ? b->count : 0);
 }
 
-/* What a live scheduler took must be taken. */
+/* The scheduler must accept what the live one accepted. */
 static int rc_refused(const struct rc_check *c, const char *what)
 {
-	return cli_fail(c->t->cmd, "record %" PRIu64 " (%s) was taken when recorded, but now: %s.",
+	return cli_fail(c->t->cmd,
+			"record %" PRIu64 " (%s) was accepted when recorded, but now: %s.",
 			c->t->records, what, sl_error(c->s));
 }
 
@@ -153,7 +154,7 @@ static int rc_read(void *arg, const char *name, char **text, size_t *length)
 	while (f && strcmp(f->name, name) != 0)
 		f = f->next;
 	if (!f || f->have < f->length)
-		return -ENODATA; /* not the file of this machine: it may be another one by now */
+		return -ENODATA; /* do not use the file of this machine, which may have changed */
 	*text = malloc(f->length + 1);
 	if (!*text)
 		return -ENOMEM;
@@ -221,7 +222,7 @@ static int rc_add(struct rc_check *c, const struct sl_trace_record *r)
 	struct rc_request *q;
 
 	if (sl_hash_get(&c->by_number, r->request, 0) != SL_HASH_NONE)
-		return rc_nonsense(c, "adds a request that is already there");
+		return rc_nonsense(c, "adds a request that exists already");
 	if (c->free == SL_HASH_NONE)
 		return rc_nonsense(c, "adds more requests than the recorded scheduler takes");
 	q = &c->request[c->free];
@@ -298,7 +299,7 @@ static int rc_cancel(struct rc_check *c, const struct sl_trace_record *r)
 	uint32_t i = sl_hash_get(&c->by_number, r->request, 0);
 
 	if (i == SL_HASH_NONE)
-		return rc_nonsense(c, "cancels a request that is not there");
+		return rc_nonsense(c, "cancels a request that does not exist");
 	if (sl_cancel(c->s, &c->request[i].req, r->now))
 		return rc_refused(c, "cancel");
 	rc_free(c, &c->request[i]);
@@ -334,7 +335,7 @@ static int rc_lost(struct rc_check *c, const struct sl_trace_record *r)
 {
 	cli_fail(c->t->cmd,
 		 "%s has a gap: %" PRIu64 " records were not written fast enough. The %" PRIu64
-		 " decisions before it are equal, those behind it cannot be checked.",
+		 " decisions before it are equal, the later ones cannot be checked.",
 		 c->t->path, r->u64[0], c->decisions);
 	return CLI_USAGE;
 }
@@ -379,7 +380,7 @@ static int rc_record(struct rc_check *c, const struct sl_trace_record *r)
 			       ? rc_refused(c, "ratio")
 			       : RC_GO_ON;
 	default:
-		return rc_nonsense(c, "is of a type that is not known");
+		return rc_nonsense(c, "has an unknown type");
 	}
 }
 

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `sluice replay --name LAYER`: the recorded reads and writes once more, through a layer that is up
- * now, to see what other policies, limits or storage make of the same load.
+ * `sluice replay --name LAYER`: repeat the recorded reads and writes through a layer that is up, to
+ * compare other policies, limits or storage under the same load.
  *
- * Each recorded job becomes a process of a job of its own, replay-1, replay-2, … in the order of
- * the recording, with the rights it had at first; each recorded file becomes a file in a new
- * directory beneath the layer's, removed afterwards. A process has as many threads as the job had
- * requests under way at once (up to 32, what a client can have). They take its requests in order;
- * a request is sent at its recorded time over the speed, or as soon as a thread is free (then it is
- * late). So a slower layer does not lower the load, as with real programs it would: the recorded
- * times are the demand.
+ * Each recorded job becomes a process of a separate job, replay-1, replay-2, … in the order of the
+ * recording, with its initial settings. Each recorded file becomes a file in a new directory of the
+ * layer, which is removed afterwards. A process has as many threads as the job had requests under
+ * way at once (up to 32, what a client can have). They take its requests in order. A request is
+ * sent at its recorded time divided by the speed, or as soon as a thread is free (then it is late).
+ * So a slower layer does not reduce the load, unlike with real programs: the recorded times are the
+ * demand.
  *
  * Example: speed 2, requests recorded at 0, 10 and 11 ms; sent at 0, 5 and 5.5 ms. If each takes
  * 8 ms and there is one thread, the second is 3 ms late, the third 10.5.
  *
- * What is written at an offset of a file depends on that offset alone, so that requests may pass
- * each other and everything read can still be checked: each byte is as written, or 0.
+ * The data written at an offset of a file depend only on that offset. So requests may be reordered
+ * and all data read can still be checked: each byte is as written, or 0.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -52,7 +52,7 @@ static void rl_wait_for(sl_time when)
 		;
 }
 
-/* What was read is what was written, or nothing was written there. */
+/* Whether the data read equal the data written, or nothing was written there. */
 static bool rl_right(const struct rl *l, const struct rl_op *op, const unsigned char *got, size_t n)
 {
 	const unsigned char *want = rl_data(l, op->file, op->offset);
@@ -180,7 +180,7 @@ static int rl_make_files(struct rl *l)
 	return CLI_OK;
 }
 
-/* The job with its rights, at the node; without its guarantee if that is not to be had. */
+/* Register the job with its settings at the node; without its guarantee if the node refuses it. */
 static int rl_register(struct rl *l, const struct rl_job *j, pid_t pid)
 {
 	const struct sl_job_conf *c = &j->conf;
@@ -239,7 +239,7 @@ static int rl_run(struct rl *l)
 	return CLI_OK;
 }
 
-/* All that was to be written, read past the node. */
+/* Check all data written, reading directly and not through the node. */
 static int rl_verify(struct rl *l)
 {
 	unsigned char *got = malloc(REPLAY_MAX_LENGTH);
@@ -285,7 +285,8 @@ static int rl_judge(const struct rl *l)
 	}
 	if (wrong)
 		return cli_fail(REPLAY_CMD,
-				"%" PRIu64 " reads gave what was never written. This is a bug.",
+				"%" PRIu64
+				" reads returned data that was never written. This is a bug.",
 				wrong);
 	if (failed)
 		return cli_fail(REPLAY_CMD, "%" PRIu64 " requests failed, the first with: %s.",
@@ -303,7 +304,7 @@ static void rl_raise_file_limit(void)
 	}
 }
 
-/* Bytes that are never 0, each value about as often. */
+/* Bytes that are never 0, each value equally often. */
 static unsigned char *rl_pattern(void)
 {
 	size_t size = (size_t)PATTERN + REPLAY_MAX_LENGTH;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the parts of `sluice replay --name` share. See live.c. */
+/* Shared by the parts of `sluice replay --name`. See live.c. */
 #ifndef SL_LAB_REPLAY_LIVE_H
 #define SL_LAB_REPLAY_LIVE_H
 
@@ -11,7 +11,7 @@
 #include "lab/private.h"
 #include "lab/replay/replay.h"
 
-#define REPLAY_MAX_LENGTH (16U << 20) /* of one request; a node's are shorter */
+#define REPLAY_MAX_LENGTH (16U << 20) /* of one request; a node's requests are shorter */
 
 struct rl_op {
 	sl_time at_ns; /* since the first */
@@ -64,9 +64,9 @@ struct rl {
 	struct rl_report report;
 };
 
-/* Requests, files and jobs of the trace. */
+/* Read the requests, files and jobs of the trace. */
 int replay_load(struct rl *l, struct replay_trace *t);
-/* What has become of them. */
+/* Print the results. */
 void replay_print(const struct rl *l, bool json);
 
 #endif

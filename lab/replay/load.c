@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reading a trace for `sluice replay --name`: each ADD becomes a request to be sent again, in a
- * chain for each job; files are numbered as they appear. An append, which the node records at one
- * offset beyond all files, goes behind what was appended to its file before.
+ * Read a trace for `sluice replay --name`: each ADD becomes a request to send again, in a chain for
+ * each job; files are numbered as they appear. The node records appends at one offset beyond all
+ * files; here they get consecutive offsets at the end of their file.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@ static struct rl_job *rl_job(struct rl *l, uint64_t number)
 	return &l->job[l->jobs++];
 }
 
-/* Twice the room when it is full. */
+/* Double the array when it is full. */
 static bool rl_grow(void **array, uint32_t *room, uint32_t used, size_t size)
 {
 	uint32_t more = *room ? 2 * *room : 1024;
@@ -96,7 +96,7 @@ static int rl_add(struct rl *l, struct replay_trace *t, struct sl_hash *files,
 	return CLI_OK;
 }
 
-/* The first conf counts; what it was changed to later is left out. */
+/* The first conf counts; later changes are ignored. */
 static void rl_conf(struct rl *l, const struct sl_trace_record *r)
 {
 	struct rl_job *j = rl_job(l, r->u64[0]);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `sluice replay --name` has achieved, as text and as JSON. */
+/* The results of `sluice replay --name`, as text and as JSON. */
 #include <inttypes.h>
 
 #include "base/json.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads a trace, record by record, and says what is wrong with one that is damaged: replay.h. */
+/* Read a trace record by record, and describe the damage of a bad one: replay.h. */
 #include "lab/replay/replay.h"
 
 #include <errno.h>
@@ -82,7 +82,7 @@ int replay_damaged(const struct replay_trace *t, int rc, const char *text, const
 			 (unsigned long long)t->records + 1, t->at);
 	else if (rc < 0)
 		snprintf(whole, sizeof(whole),
-			 "is damaged: what stands at byte %zu is not record %llu", t->at,
+			 "is damaged: the data at byte %zu is not record %llu", t->at,
 			 (unsigned long long)t->records + 1);
 	else
 		snprintf(whole, sizeof(whole), "is damaged: record %llu %s",

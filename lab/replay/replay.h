@@ -33,18 +33,18 @@ void replay_rewind(struct replay_trace *t);
  */
 int replay_next(struct replay_trace *t, struct sl_trace_record *r);
 /*
- * Report what replay_next() found (negative) or, with a text, what else makes no sense in the
- * record read last; `so_far` is added to the message, may be "". Returns CLI_USAGE.
+ * Print the error of replay_next() (rc negative) or, with a text, another inconsistency in the
+ * record read last; `so_far` is added to the message and may be "". Returns CLI_USAGE.
  */
 int replay_damaged(const struct replay_trace *t, int rc, const char *text, const char *so_far);
 
 /*
- * Say it all again to a scheduler, compare the answers. log (may be NULL) gets the decisions of
- * that scheduler, one a line: time in ns, requests in the batch, and if there are any, of the first
- * its number, job, client, operation, file, offset and length.
+ * Repeat all calls on a scheduler, and compare the results. log (may be NULL) gets the decisions of
+ * that scheduler, one per line: time in ns, number of requests in the batch, and if there are any,
+ * number, job, client, operation, file, offset and length of the first.
  */
 int replay_check(struct replay_trace *t, bool json, FILE *log);
-/* Do the reads and writes again, on files of their own in the layer's directory. */
+/* Repeat the reads and writes, on new files in the layer's directory. */
 int replay_live(struct replay_trace *t, struct layer *l, double speed, bool json);
 
 #endif

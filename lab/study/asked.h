@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What was asked of the workload makers, for generate.c and import.c. */
+/* The options of the commands that make workloads, for generate.c and import.c. */
 #ifndef SL_LAB_STUDY_ASKED_H
 #define SL_LAB_STUDY_ASKED_H
 
@@ -47,11 +47,11 @@ static inline const char *sim_asked_value(const struct sim_asked *a, int option)
 int sim_asked_count(const char *name, const char *text, uint64_t max, uint64_t *out);
 int sim_asked_real(const char *name, const char *text, double scale, double *out);
 
-/* Where the scenario goes; NULL: it has said why not. */
+/* Open the output for the scenario; NULL: an error was printed. */
 FILE *sim_asked_open(const struct sim_asked *a);
-/* rc: of what was written. Returns the exit status. */
+/* rc: the result of writing. Returns the exit status. */
 int sim_asked_close(const struct sim_asked *a, FILE *f, int rc);
-/* Everything that was asked for, as a comment, so that anybody can ask for it again. */
+/* Write the whole command line as a comment, so that it can be repeated. */
 void sim_asked_command(FILE *f, const struct sim_asked *a);
 void sim_asked_word(FILE *f, const char *word); /* one of its words */
 

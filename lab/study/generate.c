@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `sluice sim --generate KIND`, and the command line that it shares with `--import-darshan FILE...`
- * (import.c): write a scenario, with a comment at its head that says where it comes from and
- * how to get the same again. What is drawn is in sim/generate.c.
+ * (import.c): write a scenario, with a comment at its head that describes its origin and the
+ * command to make it again. sim/generate.c draws the numbers.
  */
 #include "lab/study/generate.h"
 
@@ -69,7 +69,7 @@ static const struct cli_command command = {
 #define PERSCHED (1U << SL_GENERATE_PERSCHED)
 #define DARSHAN	 (1U << SL_GENERATE_KINDS)
 
-/* For which kinds an option has a meaning; 0: for all. */
+/* The kinds that an option applies to; 0: all. */
 static const unsigned meant_for[OPT_END - OPT_GENERATE] = {
 	[OPT_SEED - OPT_GENERATE] = MACHINES | IOSETS,
 	[OPT_APPS - OPT_GENERATE] = MACHINES | IOSETS,
@@ -137,7 +137,9 @@ int sim_asked_close(const struct sim_asked *a, FILE *f, int rc)
 		  : CLI_OK;
 }
 
-/* In a comment: whatever is in the name of a file, it stays on its line, and one word for a shell.
+/*
+ * Write a word into the comment, quoted so that any file name stays on its line and is one word for
+ * a shell.
  */
 void sim_asked_word(FILE *f, const char *word)
 {
@@ -352,7 +354,7 @@ int sim_generate_main(int argc, char **argv)
 
 	if (strstr(argv[1], "import"))
 		own.name = "sim --import-darshan";
-	/* Before an option takes it for its value. */
+	/* Check this before an option takes the word as its value. */
 	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
 		optind = 0;
 		if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h"))

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `sluice sim --html`: one page that needs nothing else, neither from beside it nor from the
- * network. The style and the program are those of html.css and html.js, put into this
- * executable at build time; the figures stand as JSON in an element of their own.
+ * `sluice sim --html`: one self-contained page. The style html.css and the script html.js are
+ * embedded in this executable at build time. The figures are JSON in a separate element.
  *
- * Names come from scenarios that others may have written: page_json() keeps them from becoming
- * markup. The program makes text nodes of them only, and the page forbids itself to load anything.
+ * Names may come from scenarios of other users: page_json() keeps them from becoming markup. The
+ * script inserts them as text nodes only, and the page's policy forbids loading anything.
  *
  * Times of blocks are whole ticks of 2^-22 of the longest run. A row is the tick at which it
  * begins, then duration * 8 + kind for each block; after one of mixed kind, the percentage of
@@ -74,7 +73,10 @@ static int pg_by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Of each measure the values in order; of many, some at equal distances with both ends. */
+/*
+ * For each measure, the sorted values; of many, a sample at equal distances that includes both
+ * ends.
+ */
 static int pg_values(struct json *j, const struct sim_study *s, const struct sim_policy *p)
 {
 	double *v = malloc(s->repeat * sizeof(v[0]));

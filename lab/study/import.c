@@ -34,7 +34,7 @@ static void sg_describe(FILE *f, const char *path, const struct sl_app *app,
 		d->run_s - d->phases[d->n_phases - 1].end_s);
 }
 
-/* Two runs of one program get names that differ. */
+/* Give two runs of one program different names. */
 static void sg_name(struct sl_scenario *s, uint32_t i)
 {
 	char base[51];

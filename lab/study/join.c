@@ -32,7 +32,7 @@ static bool jn_taken(const struct sl_scenario *s, uint32_t n, const char *name)
 	return false;
 }
 
-/* The applications of `more`, which has none left then. */
+/* Move the applications of `more` to s. */
 static int jn_append(struct sl_scenario *s, struct sl_scenario *more)
 {
 	uint32_t n = s->n_apps;
@@ -58,7 +58,7 @@ static int jn_append(struct sl_scenario *s, struct sl_scenario *more)
 	return 0;
 }
 
-/* What fits alone may not fit together. */
+/* Scenarios that are valid alone may not be valid together. */
 static int jn_sense(const struct sl_scenario *s)
 {
 	struct sl_scenario_fault f;
@@ -94,9 +94,9 @@ int sim_read(struct sl_scenario *s, char *const *paths, int n)
 		if ((status = jn_read(paths[i], &more)))
 			break;
 		if ((rc = jn_append(s, &more)))
-			status = rc == -ENOMEM ? cli_fail(SIM_CMD, "out of memory.")
-					       : cli_fail(SIM_CMD, "these are more than %u jobs.",
-							  SL_SIM_APPS);
+			status = rc == -ENOMEM
+					 ? cli_fail(SIM_CMD, "out of memory.")
+					 : cli_fail(SIM_CMD, "more than %u jobs.", SL_SIM_APPS);
 		sl_scenario_free(&more);
 	}
 	if (!status && n > 1 && !(status = jn_endless(s)))

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The policies of a study: what was asked for; else what the scenario names; else all there are.
+ * The policies of a study: those of the command line, else those of the scenario, else all.
  *
- * A policy may be written as 'sluice policy list' has it, grant/fcfs, or as 'sluice up' wants it,
- * grant=fcfs. One of another stage is for --requests.
+ * A policy may be written as in 'sluice policy list', grant/fcfs, or as for 'sluice up',
+ * grant=fcfs. Policies of other stages are for --requests.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -55,7 +55,7 @@ static int sp_unknown(const char *spec, size_t length)
 	return CLI_OK;
 }
 
-/* A policy where a parameter should be: two in one word. */
+/* Find a policy in the place of a parameter: two policies in one word. */
 static int sp_two(const char *spec)
 {
 	for (const char *c = strchr(spec, ','); c; c = strchr(c, ',')) {
@@ -129,7 +129,7 @@ int sim_choose(struct sim_study *s, const char *const *asked, uint32_t n)
 		status = sp_add(s, asked[i]);
 	for (uint32_t i = 0; !n && i < s->scenario.n_policies && !status; i++)
 		status = sp_add(s, s->scenario.policies[i]);
-	/* All but none: without a decision applications share fairly. */
+	/* All except none, under which applications share fairly anyway. */
 	for (unsigned i = 0; !s->chosen && (p = sl_policy_at(SL_GRANT, i)); i++)
 		if (strcmp(p->name, "none") != 0 && s->n_policies < SIM_MAX_POLICIES)
 			s->policy[s->n_policies++].spec = p->name;

@@ -213,7 +213,7 @@ static int sr_policy(struct study *t, const char *text)
 	return CLI_OK;
 }
 
-/* Nothing was asked for: each way to order, with the defaults of the other stages. */
+/* No policy was given: take each order policy, with the defaults of the other stages. */
 static int sr_all_orders(struct study *t)
 {
 	const struct sl_policy *p;
@@ -309,7 +309,7 @@ static int sr_main(struct study *t, int argc, char **argv)
 	struct sl_device_model device = { 0 };
 	const char *seed = NULL;
 	unsigned long window = 0, number;
-	bool here; /* what has led to this function */
+	bool here; /* the option that selects this command */
 	const struct cli_option options[] = {
 		{ "requests", 'R', .flag = &here, .help = NULL },
 		{ "policy", 'p', "SPEC", .values = "<spec>",
@@ -322,7 +322,7 @@ static int sr_main(struct study *t, int argc, char **argv)
 		{ "window", 'w', "N",
 		  .help = "batches in flight at a device, instead of the scenario's" },
 		{ "per-app", 'a', NULL, .flag = &t->per_app,
-		  .help = "print each application, too" },
+		  .help = "print each application as well" },
 		CLI_JSON(&t->json),
 		{ "csv", OF_CSV, NULL, .help = NULL },
 		{ "html", OF_HTML, "FILE", .help = NULL },
@@ -337,8 +337,8 @@ static int sr_main(struct study *t, int argc, char **argv)
 		.about = "Simulates processes that read and write files on a few servers, request "
 			 "by request, with the scheduler of the daemon in each server, and "
 			 "compares its policies. A scenario with a controller is a layer of "
-			 "several I/O nodes: grants, and what jobs get over all nodes, are "
-			 "simulated, too. 'sluice replay' checks the recording of a node.",
+			 "several I/O nodes: grants and the division over all nodes are "
+			 "simulated too. 'sluice replay' checks the recording of a node.",
 		.more = "The policies: sluice policy list. The scenario: sluice-sim(1).",
 		.options = options,
 		.arguments = 1,
@@ -364,7 +364,7 @@ static int sr_main(struct study *t, int argc, char **argv)
 	if (opt)
 		return cli_end(opt);
 	if (optind == argc)
-		return cli_usage(USE, "which scenario?");
+		return cli_usage(USE, "no scenario given.");
 	return sr_scenario(t, sim_path(argv[optind]), device.name ? &device : NULL, window, seed);
 }
 
@@ -373,7 +373,7 @@ int sim_requests_main(int argc, char **argv)
 	struct study t = { 0 };
 	int status;
 
-	optind = 0; /* glibc: the caller has looked through it */
+	optind = 0; /* glibc: restart getopt(), the caller has used it */
 	status = sr_main(&t, argc, argv);
 	for (uint32_t i = 0; i < t.n_given; i++)
 		sl_requests_policy_free(&t.given[i]);

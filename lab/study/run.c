@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A study on all cores: threads take the next of policies x repetitions, and each result has its
- * own place, so that what comes out does not depend on how many there are. Repetition i of every
- * policy has seed + i: the policies meet the same workloads, and differences between them are
- * not blurred by differences between workloads.
+ * own place, so the results do not depend on the number of threads. Repetition i of every policy
+ * has seed + i: all policies see the same workloads, so differences between workloads do not hide
+ * differences between policies.
  */
 #include "lab/study/sim.h"
 
@@ -69,7 +69,7 @@ static void rn_failed(struct rn_work *w, uint32_t p, uint32_t repetition, int rc
 	if (repetition < w->failed_at[p]) {
 		w->failed_at[p] = repetition;
 		w->failure[p].error = rc;
-		/* The policy is named where this is reported, if not here. */
+		/* If the text does not name the policy, the caller does. */
 		if (!strncmp(text, spec, length) && !strncmp(text + length, ": ", 2))
 			text += length + 2;
 		snprintf(w->failure[p].text, SIM_TEXT, "%s", text);
@@ -85,7 +85,10 @@ static void rn_work(void *arg)
 	struct sim_study *s = w->study;
 	uint64_t task;
 
-	/* The first repetition of all policies comes first: what cannot run is known soon. */
+	/*
+	 * The first repetition of all policies comes first, so that policies that cannot run are
+	 * found early.
+	 */
 	while (!atomic_load(&w->stop) && (task = atomic_fetch_add(&w->next, 1)) < w->crew.tasks) {
 		uint32_t p = (uint32_t)(task % s->n_policies);
 		uint32_t repetition = (uint32_t)(task / s->n_policies);
@@ -112,7 +115,9 @@ static bool rn_is_misuse(int error)
 	return error == -EINVAL || error == -ENOENT || error == -ERANGE || error == -ELOOP;
 }
 
-/* Chosen policies must run. Of those that were not, some are for other scenarios: move them back.
+/*
+ * Policies that the user chose must run. If all were taken, some cannot run this scenario: move
+ * them to the end.
  */
 static int rn_report(struct sim_study *s, const struct rn_work *w)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `sluice sim`: a study is a scenario under several policies, each with several seeds. cli/sim.c is
- * the command, join.c reads scenarios, policies.c chooses policies, run.c runs the study on threads,
- * measure.c computes the measures, table.c prints them, words.c makes sentences, trace.c records
- * what the page draws, html.c writes the page.
+ * the command, join.c reads scenarios, policies.c chooses policies, run.c runs the study on
+ * threads, measure.c computes the measures, table.c prints them, words.c makes sentences, trace.c
+ * records what the page draws, html.c writes the page.
  */
 #ifndef SL_LAB_STUDY_SIM_H
 #define SL_LAB_STUDY_SIM_H
@@ -35,7 +35,7 @@ struct sim_measure_info {
 	const char *key;     /* in JSON and CSV */
 	const char *head;    /* of its column */
 	const char *meaning; /* in a few words */
-	int better;	     /* 1: more, -1: less, 0: it is what it is */
+	int better;	     /* 1: higher is better, -1: lower is better, 0: neither */
 };
 extern const struct sim_measure_info sim_measures[SIM_MEASURES];
 
@@ -49,7 +49,7 @@ struct sim_estimate {
 
 struct sim_trace;
 
-/* A policy of the study, and what came out. */
+/* A policy of the study, and its results. */
 struct sim_policy {
 	const char *spec;
 	struct sl_sim_metrics *run;	 /* one for each repetition */
@@ -57,7 +57,7 @@ struct sim_policy {
 	struct sim_trace *trace;	 /* of the first repetition, or NULL */
 	char *left_out;			 /* why it could not run; NULL: it did */
 	struct sim_estimate measure[SIM_MEASURES];
-	struct sim_estimate against[SIM_MEASURES]; /* less the first policy, run by run */
+	struct sim_estimate against[SIM_MEASURES]; /* difference to the first policy, run by run */
 	uint64_t events;			   /* of all repetitions together */
 	double wall_s;
 };
@@ -67,12 +67,12 @@ struct sim_study {
 	enum sl_window_mode window;
 	uint64_t seed; /* of the first repetition; the next has one more */
 	uint32_t repeat, threads;
-	bool chosen; /* the policies were: one that cannot run is an error then */
-	bool trace;  /* keep what a page needs */
-	bool detect; /* periods, instead of telling the policies those of the scenario */
+	bool chosen; /* the user chose the policies, so one that cannot run is an error */
+	bool trace;  /* record the data of the page */
+	bool detect; /* detect periods, instead of passing those of the scenario */
 	struct sim_policy *policy;
 	uint32_t n_policies;
-	uint32_t n_left_out; /* behind those: they cannot run this */
+	uint32_t n_left_out; /* at the end of the array: they cannot run this scenario */
 };
 
 /* A scenario's file: "-" is standard input. */
@@ -83,12 +83,15 @@ static inline const char *sim_path(const char *word)
 
 /* ---- join.c ---- */
 
-/* The n files into one: the first one's, with the jobs of all. An exit status, reported. */
+/*
+ * Join n files: the machine of the first, with the jobs of all. Errors are printed; returns an exit
+ * status.
+ */
 int sim_read(struct sl_scenario *s, char *const *paths, int n);
 
 /* ---- policies.c ---- */
 
-/* The n that were asked for, or the scenario's, or all. An exit status, reported. */
+/* The n policies given, or the scenario's, or all. Errors are printed; returns an exit status. */
 int sim_choose(struct sim_study *s, const char *const *asked, uint32_t n);
 /* The stage with which a spec begins, "order/aioli" or "order=aioli", and the rest; or SL_STAGES.
  */
@@ -96,12 +99,12 @@ enum sl_stage sim_stage(const char *spec, const char **rest);
 
 /* ---- run.c ---- */
 
-/* All policies with all seeds. An exit status; it has reported what went wrong. */
+/* Run all policies with all seeds. Errors are printed; returns an exit status. */
 int sim_run(struct sim_study *s);
 
 /* ---- measure.c ---- */
 
-/* Of n values, those that are not numbers left out. */
+/* Estimate from n values, ignoring NAN. */
 struct sim_estimate sim_estimate(const double *values, uint32_t n);
 double sim_value(const struct sl_sim_metrics *m, enum sim_measure which);
 
@@ -118,10 +121,11 @@ void sim_print_csv(const struct sim_study *s, bool apps); /* the applications in
 const char *sim_about(const struct sim_study *s, char *buf, size_t size);
 /* "window 400 to 3200 s (exact)" */
 const char *sim_window_text(const struct sim_study *s, char *buf, size_t size);
-/* What to beware of when reading the figures; NULL: nothing. */
+/* A warning about the interpretation of the figures; NULL: none. */
 const char *sim_note(const struct sim_study *s, char *buf, size_t size);
-double sim_load(const struct sim_study *s); /* what all ask for over the bandwidth */
-/* To standard error what is odd about a scenario but not wrong. */
+/* The bandwidth that all applications need, divided by the capacity. */
+double sim_load(const struct sim_study *s);
+/* Print warnings about unusual values of a scenario to standard error. */
 void sim_warn(const struct sl_scenario *c);
 
 /* ---- trace.c: activities and bandwidth of one run, in bounded memory ---- */
@@ -156,9 +160,12 @@ void sim_trace_free(struct sim_trace *t);
 
 /* How many blocks and rows of each policy a page can hold. */
 void sim_page_limits(const struct sim_study *s, uint32_t *rows, uint32_t *blocks);
-/* Can the page be written there? An exit status, reported. To know before long work. */
+/*
+ * Check that the page can be written there, before long work. Errors are printed; returns an exit
+ * status.
+ */
 int sim_page_check(const char *path);
-/* Whole, or not at all. An exit status, reported. */
+/* Write the page completely or not at all. Errors are printed; returns an exit status. */
 int sim_page_write(const struct sim_study *s, const char *path);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `sluice sim` has found, as a table for people, as JSON and as CSV. */
+/* The results of `sluice sim`, as a table, as JSON and as CSV. */
 #include "lab/study/sim.h"
 
 #include <inttypes.h>
@@ -36,7 +36,7 @@ static const char *tb_number(char out[CELL], double v)
 	return out;
 }
 
-/* Is that as good as any of the column, as far as can be seen? */
+/* Whether the value is the best of the column, as printed. */
 static bool tb_best(const struct sim_study *s, const struct sim_policy *of, enum sim_measure m)
 {
 	int better = sim_measures[m].better;
@@ -204,7 +204,7 @@ static void js_apps(struct json *j, const struct sim_study *s, const struct sim_
 	json_end(j);
 }
 
-/* Every run, and run by run what is more or less than under the first policy. */
+/* Every run, and its difference to the same run under the first policy. */
 static void js_runs(struct json *j, const struct sim_study *s, const struct sim_policy *p)
 {
 	json_array(j, "runs");
@@ -313,7 +313,7 @@ static void cs_text(const char *text)
 	putchar('"');
 }
 
-/* Nothing where there is no number; else as few digits as read back the same. */
+/* Empty if there is no number; else the fewest digits that read back as the same value. */
 static void cs_number(double v)
 {
 	char text[32];

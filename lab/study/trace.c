@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a page needs of a run, in bounded memory however long the run is: what each application
- * did when, and the bandwidth over time. Neither the number of events nor the end is known
- * before, so both get coarser as they grow.
+ * The data of a run for the page, in bounded memory: the activities of each application, and the
+ * bandwidth over time. The number of events and the end are not known in advance, so both records
+ * become coarser as they grow.
  *
- * Activities. They are kept as they come until there is no room. Then, with a resolution that is
- * doubled until half of the room is free, neighbours of one application that are shorter than
- * it become one block that knows the shares of computing, transferring and being stalled. What
- * is longer stays exact. From then on new ones are merged as they come.
+ * Activities are stored exactly until memory is full. Then the resolution is doubled until half of
+ * the memory is free: adjacent activities of one application that are shorter than the resolution
+ * become one block with the shares of computing, transferring and stalling. Longer ones stay exact.
+ * From then on new activities are merged as they arrive.
  *
  *	resolution 4:  C3 T1 C3 T1 C9 T1 S2 T1  ->  (C3 T1) (C3 T1) C9 (T2 S2)
  *
@@ -28,7 +28,7 @@
 
 /* ---- activities ---- */
 
-/* Can b take in what follows, up to to_s, and still be a short one? */
+/* Whether b can include the next activity, up to to_s, and still be short. */
 static bool tr_joins(const struct sim_block *b, double from_s, double to_s, double resolution_s)
 {
 	return b->to_s - b->from_s < resolution_s && to_s - from_s < resolution_s &&
@@ -94,7 +94,7 @@ static void tr_activity(struct sim_trace *t, uint32_t app, enum sl_activity what
 	if (last != NONE) {
 		struct sim_block *b = &t->block[last];
 
-		/* The same goes on: an engine may report in pieces. */
+		/* The same activity continues: an engine may report it in parts. */
 		if (b->share[what] >= 1 && from_s <= b->to_s) {
 			b->to_s = to_s;
 			return;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What `sluice sim` says of a study in words: the machine and what is asked of it, before the
- * figures; what to beware of when reading them, behind; and what is odd about a scenario.
+ * The sentences of `sluice sim` about a study: the machine and its load, before the figures;
+ * warnings about their interpretation, after them; and warnings about unusual scenarios.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -11,8 +11,9 @@
 #include "base/units.h"
 #include "lab/study/sim.h"
 
-#define ENDS_APART 0.75 /* the first job ends before so much of the time of the last: a tail */
-#define LEAST_RATE 1e6	/* a slower I/O system is likely to be a forgotten unit */
+/* If the first job ends before this part of the last one's time, the run has a tail. */
+#define ENDS_APART 0.75
+#define LEAST_RATE 1e6 /* a lower bandwidth is probably a forgotten unit */
 #define RATE_TEXT  32
 
 static const char *wd_rate(char *buf, double bps)
@@ -64,7 +65,7 @@ const char *sim_window_text(const struct sim_study *s, char *buf, size_t size)
 	return buf;
 }
 
-/* ---- what to beware of ---- */
+/* ---- warnings ---- */
 
 struct ends {
 	double first_s, last_s; /* of all jobs under the first policy */
@@ -101,7 +102,7 @@ const char *sim_note(const struct sim_study *s, char *buf, size_t size)
 	e = wd_ends(s);
 	if (wd_empty(s)) {
 		snprintf(buf, size,
-			 "No job is there in the window, which begins at %g s: under %s the last "
+			 "No job runs in the window, which begins at %g s: under %s the last one "
 			 "ends at %g s.",
 			 c->from_s, s->policy[0].spec, e.last_s);
 		return buf;
@@ -110,8 +111,8 @@ const char *sim_note(const struct sim_study *s, char *buf, size_t size)
 		return NULL;
 	snprintf(buf, size,
 		 "These jobs end at different times, the first at %.6g s and the last at %.6g s "
-		 "under %s: towards the end few are left to share. To see how it goes while all "
-		 "are there, give 'window: [%.0f, %.0f]' instead of iterations.",
+		 "under %s: towards the end few jobs are left. To measure the time while all "
+		 "run, give 'window: [%.0f, %.0f]' instead of iterations.",
 		 e.first_s, e.last_s, s->policy[0].spec, floor(0.1 * e.first_s), floor(e.first_s));
 	return buf;
 }
@@ -125,7 +126,7 @@ void sim_warn(const struct sl_scenario *c)
 		cli_warn(
 			SIM_CMD,
 			"%s: the bandwidth of the platform is %s; a number without a unit is bytes "
-			"per second, so write MB/s or M behind it if that was meant.",
+			"per second, so append MB/s or M if you meant that.",
 			c->name, wd_rate(rate, p->bandwidth_bps));
 	if (p->buffer_bytes > 0 && p->buffer_bps > 0 && p->buffer_bps < p->bandwidth_bps)
 		cli_warn(SIM_CMD,

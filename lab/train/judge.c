@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How good are the choices? As section 5 of AGIOS (Boito et al. 2015) asks it, of every solution:
- * always one algorithm, the trees, the oracle, which chooses what `best` says.
+ * Evaluate the choices as in section 5 of AGIOS (Boito et al. 2015), for every solution: always one
+ * algorithm, the trees, and the oracle, which chooses the value of `best`.
  *
  *	correct   choices that are the oracle's (Table IV)
  *	faster    situations in which it takes over 10 % less time than `to` does: n, mean, most
  *	slower    over 10 % more
- *	over      how much more time than the fastest algorithm, which the paper does not ask
+ *	over      how much more time than the fastest algorithm (not in the paper)
  *
  * With times 10 for to, 8 for sjf, 25 for aioli: always sjf is faster, by 20 %, always aioli
  * slower, by 150 %, and 212 % over the fastest.
  *
- * The paper judges trees by the rows that they were learnt from. Cross-validation judges
- * every row by a tree that has not seen it; and with --train and --test no tree sees what it is
- * judged by.
+ * The paper evaluates trees on the rows that they were learnt from. Cross-validation evaluates
+ * every row with a tree that has not seen it; with --train and --test, training and test rows are
+ * separate.
  *
- * Verdicts: is the tree worth having, in rows that it has not seen? A tree that is right more often
- * may still lose more time than one choice for all, where it is wrong. So the mean time over the
- * fastest is compared (without times, wrong choices) with that of the constant that does best in
- * the rows to learn from: in crossed rows; in rows of a device that was kept from the tree; in
- * those of --test. Which rows are learnt from together is chance, and matters: on the shipped table
- * the mean over the fastest is 2.2 to 5.4 % with ten seeds; so crossed rows are the mean of ten
- * deals. Without --test the constant is judged by the rows that it was picked by, which favours it,
- * but little: it is one of a handful, the tree one of thousands.
+ * Verdicts: is the tree useful on rows that it has not seen? A tree that is right more often than a
+ * constant choice may still lose more time where it is wrong. So we compare the mean time over the
+ * fastest (without times: the wrong choices) with that of the best constant of the training rows:
+ * in cross-validation; on a device that the tree was not trained with; and in the rows of --test.
+ * The random division of rows into folds matters: on the shipped table the mean over the fastest is
+ * 2.2 to 5.4 % with ten seeds, so cross-validation is averaged over ten divisions. Without --test
+ * the constant is evaluated on the rows that it was chosen by, which favours it slightly: it is one
+ * of a handful, the tree one of thousands.
  *
  * Example: the shipped table without device edel loses 5.6 % on edel, always to-agg 2.0 %.
  */
@@ -69,7 +69,7 @@ double train_loss(const void *train, uint32_t row, uint32_t class_)
 	return ju_time(t, row, t->time_of[class_]) / ju_fastest(t, row) - 1;
 }
 
-/* Adds one choice: its class (or NONE) and the column of its times. */
+/* Add one choice: its class (or NONE) and the column of its times. */
 static void ju_add(const struct train *t, uint32_t row, uint32_t class_, uint32_t column,
 		   struct train_score *s)
 {
@@ -118,7 +118,7 @@ static void ju_always(const struct train *t, const struct train_rows *rows, cons
 	ju_end(s);
 }
 
-/* For each row to test with; guess NULL: what the rows say. */
+/* Score the choices for the test rows; guess NULL: the oracle. */
 static void ju_guesses(const struct train *t, const uint32_t *guess, const char *name,
 		       const char *more, struct train_score *s)
 {
@@ -177,9 +177,9 @@ const struct train_score *train_always(const struct train_score *s, uint32_t n,
 	return NULL;
 }
 
-/* ---- is it worth it? ---- */
+/* ---- verdicts ---- */
 
-/* Less is better; NAN: not all rows have times, and means over others cannot be compared. */
+/* Lower is better. NAN: not all rows have times, so the means are not comparable. */
 static double ju_figure(const struct train_score *s, bool times)
 {
 	if (!times)
@@ -187,7 +187,7 @@ static double ju_figure(const struct train_score *s, bool times)
 	return s->timed == s->rows ? s->over_mean : NAN;
 }
 
-/* The constant that does best in the rows to learn from, and what it does in those to test with. */
+/* The best constant of the training rows, and its score on the test rows. */
 static bool ju_constant(const struct train *t, struct train_verdict *v)
 {
 	const struct sl_decision_attribute *c = &t->t.column[t->class_];
@@ -213,7 +213,7 @@ static bool ju_constant(const struct train *t, struct train_verdict *v)
 	return !isnan(v->other);
 }
 
-/* Mean of several deals, one behind the other. */
+/* The mean over several divisions, stored one after the other. */
 static double ju_unseen(const struct train *t, const uint32_t *guess, uint32_t deals, bool times)
 {
 	struct train_score s;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `sluice train` prints: the tree, how often it is wrong, and the tables of AGIOS. */
+/* The output of `sluice train`: the tree, how often it is wrong, and the tables of AGIOS. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -115,7 +115,7 @@ static void tp_held_out(const struct train *t)
 	putchar('\n');
 }
 
-/* Table IV, and what figure 5 and the text about it say. */
+/* Table IV, and the content of figure 5 and its text. */
 static void tp_solutions(const struct train *t, const struct train_score *s, uint32_t n)
 {
 	bool times = t->base_time != SL_DECISION_NONE;
@@ -201,7 +201,7 @@ static void tp_against(const struct train *t, const struct train_score *s, uint3
 	}
 }
 
-/* Is the tree worth having? */
+/* Print the verdicts. */
 static void tp_verdicts(const struct train *t)
 {
 	struct train_verdict v[TRAIN_VERDICTS];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What `sluice train` takes from a table: which column is the class, which are the attributes,
- * which rows are meant.
+ * The input of `sluice train`: the columns of the class and of the attributes, and the selected
+ * rows.
  *
  * Without a column `best`, the class is made from the times of the algorithms: the fastest, or the
  * simplest (to, to-agg, sjf, mlf, aioli) of those that take at most `margin` more. With 1.00 s for
@@ -39,7 +39,7 @@ static bool tt_is_any_time(const struct sl_decision_attribute *c)
 	return !c->values && !strncmp(c->name, TIME, strlen(TIME)) && c->name[strlen(TIME)];
 }
 
-/* auto, with or without parameters, asks a tree: it is nothing that a tree can say. */
+/* auto uses a tree itself, so it cannot be a class. */
 bool train_is_time(const struct sl_decision_attribute *c)
 {
 	size_t n = strlen(TIME AUTO);
@@ -53,7 +53,7 @@ static const char *tt_algorithm(const struct sl_decision_attribute *c)
 	return c->name + strlen(TIME);
 }
 
-/* From simple to complicated; what is not known comes last. */
+/* From simple to complicated; unknown ones are last. */
 static unsigned tt_rank(const char *algorithm)
 {
 	static const char *const order[] = { "to", "to-agg", "sjf", "mlf", "aioli" };
@@ -139,8 +139,7 @@ int train_classes(struct train *t, const char *class_, double margin)
 		times = times || train_is_time(&t->t.column[i]);
 	t->class_ = sl_table_column(&t->t, class_ ? class_ : BEST);
 	if (t->class_ == SL_DECISION_NONE && class_)
-		return cli_fail(TRAIN_CMD, "%s:1: there is no column '%s' (--class).", t->path,
-				class_);
+		return cli_fail(TRAIN_CMD, "%s:1: no column '%s' (--class).", t->path, class_);
 	if (t->class_ == SL_DECISION_NONE && times)
 		status = tt_derive(t, margin);
 	else if (t->class_ == SL_DECISION_NONE)
@@ -149,18 +148,20 @@ int train_classes(struct train *t, const char *class_, double margin)
 		return status;
 	c = &t->t.column[t->class_];
 	if (!c->values)
-		return cli_fail(TRAIN_CMD,
-				"%s:1: the class '%s' has numbers in it; names are needed. --class "
-				"tells another column, and columns time_ALGORITHM make one.",
-				t->path, c->name);
+		return cli_fail(
+			TRAIN_CMD,
+			"%s:1: the class '%s' contains numbers; it must contain names. --class "
+			"selects another column, or columns time_ALGORITHM make one.",
+			t->path, c->name);
 	if (c->values > SL_DECISION_CLASSES)
-		return cli_fail(TRAIN_CMD, "%s:1: '%s' has %u classes; %u can be told apart.",
-				t->path, c->name, c->values, SL_DECISION_CLASSES);
+		return cli_fail(TRAIN_CMD, "%s:1: '%s' has %u classes; the maximum is %u.", t->path,
+				c->name, c->values, SL_DECISION_CLASSES);
 	for (uint32_t i = 0; i < t->t.columns; i++)
 		for (uint32_t row = 0; train_is_time(&t->t.column[i]) && row < t->t.rows; row++)
 			if (sl_table_cell(&t->t, row, i) <= 0)
-				return cli_fail(TRAIN_CMD, "%s:%u: %s is %g; a time is above 0.",
-						t->path, t->t.line[row], t->t.column[i].name,
+				return cli_fail(TRAIN_CMD,
+						"%s:%u: %s is %g; a time must be above 0.", t->path,
+						t->t.line[row], t->t.column[i].name,
 						sl_table_cell(&t->t, row, i));
 	t->base_time = sl_table_column(&t->t, TIME BASE);
 	for (uint32_t i = 0; i < c->values; i++) {
@@ -169,7 +170,7 @@ int train_classes(struct train *t, const char *class_, double margin)
 		snprintf(name, sizeof(name), TIME "%s", c->value[i]);
 		t->time_of[i] = sl_table_column(&t->t, name);
 		if (t->time_of[i] != SL_DECISION_NONE && t->t.column[t->time_of[i]].values)
-			return cli_fail(TRAIN_CMD, "%s:1: '%s' must have numbers, seconds, in it.",
+			return cli_fail(TRAIN_CMD, "%s:1: '%s' must contain numbers, in seconds.",
 					t->path, name);
 	}
 	return CLI_OK;
@@ -205,7 +206,8 @@ static int tt_listed(struct train *t, const char *list)
 		if (c == SL_DECISION_NONE)
 			return cli_unknown(TRAIN_CMD, "column", &guess);
 		if (c == t->class_)
-			return cli_usage(TRAIN_CMD, "'%s' is the class, and no attribute.", word);
+			return cli_usage(TRAIN_CMD,
+					 "'%s' is the class, so it cannot be an attribute.", word);
 		for (uint32_t i = 0; i < n; i++)
 			if (column[i] == c)
 				return cli_usage(TRAIN_CMD, "'%s' is in --attributes twice.", word);
@@ -235,8 +237,7 @@ int train_attributes(struct train *t, const char *wanted, const char *list)
 			if (i != t->class_ && !tt_is_any_time(&t->t.column[i]))
 				column[n++] = i;
 		if (!n)
-			return cli_fail(TRAIN_CMD, "%s:1: there are no columns to decide by.",
-					t->path);
+			return cli_fail(TRAIN_CMD, "%s:1: no columns for attributes.", t->path);
 		tt_use(t, NULL, column, n);
 		return CLI_OK;
 	}
@@ -251,7 +252,7 @@ int train_attributes(struct train *t, const char *wanted, const char *list)
 		}
 		if (k == want && missing[k])
 			return cli_fail(TRAIN_CMD,
-					"%s:1: there is no column '%s', which %s needs; "
+					"%s:1: no column '%s', which %s needs; "
 					"--attributes names others.",
 					t->path, missing[k], tree_names[k]);
 		if (missing[k])
@@ -300,7 +301,7 @@ static int tt_clause(const struct train *t, const char *option, char *text, stru
 	}
 	c->value = strtod(equal + 1, &end);
 	if (*end)
-		return cli_usage(TRAIN_CMD, "%s: '%s' is a number, '%s' is none.", option, a->name,
+		return cli_usage(TRAIN_CMD, "%s: '%s' is a number, '%s' is not.", option, a->name,
 				 equal + 1);
 	return CLI_OK;
 }
@@ -350,8 +351,8 @@ int train_select(const struct train *t, const char *option, struct train_rows *r
 		}
 	}
 	if (unknown)
-		cli_warn(TRAIN_CMD, "%s:%u: the class is not known; %u such row%s left out.",
-			 t->path, line, unknown, unknown == 1 ? " is" : "s are");
+		cli_warn(TRAIN_CMD, "%s:%u: the class is unknown; %u such row%s left out.", t->path,
+			 line, unknown, unknown == 1 ? " is" : "s are");
 	if (!rows->n)
 		return cli_fail(TRAIN_CMD, "%s: no row is left of %s%s%s.", t->path,
 				rows->where ? option : "the table", rows->where ? " " : "",
@@ -411,8 +412,9 @@ void train_contradictions(const struct train *t)
 	}
 	if (n)
 		cli_warn(TRAIN_CMD,
-			 "%s:%u: %s is '%s', but '%s' in line %u, which is the same in all that %s "
-			 "looks at. %u such row%s.",
+			 "%s:%u: %s is '%s', but '%s' in line %u, which is equal in all columns "
+			 "that %s "
+			 "uses. %u such row%s.",
 			 t->path, t->t.line[here], c->name,
 			 c->value[(uint32_t)sl_table_cell(&t->t, here, t->class_)],
 			 c->value[(uint32_t)sl_table_cell(&t->t, there, t->class_)],

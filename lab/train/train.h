@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the parts of `sluice train` share: see train.c. */
+/* Shared by the parts of `sluice train`: see train.c. */
 #ifndef SL_LAB_TRAIN_TRAIN_H
 #define SL_LAB_TRAIN_TRAIN_H
 
@@ -11,7 +11,7 @@
 #define TRAIN_CMD   "train"
 #define TRAIN_TREES 3
 
-/* Rows that are meant: "device=edel,procs=8", or all. */
+/* A selection of rows: "device=edel,procs=8", or all. */
 struct train_rows {
 	const char *where; /* NULL: all */
 	uint32_t *row, n;
@@ -23,9 +23,9 @@ struct train_tree {
 	struct sl_c45 task;
 	struct sl_decision tree;  /* learnt from the rows to train by */
 	struct sl_decision other; /* with --test: learnt from those */
-	uint32_t *guess;	  /* of `tree`, for each row to test with */
-	uint32_t *cross;   /* of cross-validation, for each row to train by; NULL: too few rows */
-	uint32_t *strange; /* by a tree without that row's device; NULL: there is but one */
+	uint32_t *guess;	  /* of `tree`, for each test row */
+	uint32_t *cross;   /* of cross-validation, for each training row; NULL: too few rows */
+	uint32_t *strange; /* by a tree without that row's device; NULL: there is only one device */
 	uint32_t wrong_train, wrong_cross, wrong_test;
 	uint32_t wrong_other; /* of `other`, in the rows to train by */
 };
@@ -43,7 +43,8 @@ struct train {
 	bool held_out;
 	uint32_t folds;
 	uint64_t seed;
-	bool by_time;	  /* leaves say what takes least time, not what is best most often */
+	/* Leaves choose the class with the least time, not the most frequent best. */
+	bool by_time;
 	uint32_t repeats; /* of the chosen tree's cross-validation: with seed, seed + 1, ... */
 };
 
@@ -61,10 +62,10 @@ void train_contradictions(const struct train *t);
 
 /* ---- judge.c ---- */
 
-/* What the choice of a class takes more in a row than the fastest, of 1; NAN: not known. */
+/* The additional time of a class in a row, relative to the fastest; NAN: unknown. */
 double train_loss(const void *train, uint32_t row, uint32_t class_);
 
-/* How one solution does on the rows to test with; see judge.c. */
+/* The score of one solution on the test rows; see judge.c. */
 struct train_score {
 	char name[SL_DECISION_NAME + 24];
 	uint32_t rows, correct;
@@ -78,11 +79,11 @@ struct train_score {
 /* The solutions that are compared, as many as there are; each as the report shows it. */
 #define TRAIN_SOLUTIONS (SL_DECISION_CLASSES + TRAIN_TREES + 4)
 uint32_t train_solutions(const struct train *t, struct train_score *s);
-/* The most that a tree is faster than always that algorithm, of 1; NAN: no times. */
+/* The largest relative gain of a tree over always using that algorithm; NAN: no times. */
 double train_gain(const struct train *t, const struct train_tree *tree, const char *algorithm);
 const char *train_name(const struct train_tree *tree);
 
-/* The chosen tree beside the best that one choice for all rows would do; see judge.c. */
+/* The chosen tree compared with the best constant choice; see judge.c. */
 struct train_verdict {
 	const char *rows; /* "crossed", "new device" or "held out" */
 	char constant[SL_DECISION_NAME + 1];

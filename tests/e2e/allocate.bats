@@ -99,7 +99,7 @@ wrong_file() {
 	jq -e '[.jobs[].ionodes] == [1, 1] and ([.jobs[].nodes[]] == [0, 0])
 		and ([.jobs[].shared] == [true, true]) and .jobs[0].bandwidth == null
 		and .jobs[1].bandwidth == 6 and .bandwidth == 6' out.json
-	wrong "*--no-direct: without I/O nodes there is no access at all.*" -F 0 --no-direct two.csv
+	wrong "*--no-direct needs at least one I/O node*" -F 0 --no-direct two.csv
 }
 
 @test "a job without a curve gets what static gives; others the rest" {
@@ -237,12 +237,12 @@ wrong_file() {
 }
 
 @test "mistakes in options are named" {
-	wrong "*which curves?*"
+	wrong "*give a file with curves*"
 	wrong "*unknown allocate policy 'mkcp'. Did you mean 'mckp'?*" -p mkcp two.csv
 	wrong "*--ionodes: 'x' is not a whole number from 0 to 100000.*" -F x two.csv
 	wrong "*--ionodes: a range is for --study.*" -F 0..4 two.csv
 	wrong "*--ionodes: '3' is not a whole number from 4 to 100000.*" --study -F 4..3 two.csv
 	wrong "*are for --study.*" --repeat 3 two.csv
-	wrong "*there is no job 'zzz' in the curves.*" -J a,zzz two.csv
+	wrong "*the curves have no job 'zzz'.*" -J a,zzz two.csv
 	wrong "*unexpected argument 'b'.*" two.csv b
 }

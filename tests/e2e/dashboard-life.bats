@@ -188,6 +188,6 @@ fails_stop() { # there is none
 		wait
 		[ "$(cat "$BATS_TEST_TMPDIR"/said-? | grep -c '^I/O node 1 is back')" = 1 ]
 		[ "$(cat "$BATS_TEST_TMPDIR"/said-? | grep -c '^The dashboard is back')" = 1 ]
-		[ "$(sort -u "$BATS_TEST_TMPDIR"/said-? | grep -vE 'is back|^Nothing of layer|Try again.$')" = "" ]
+		[ "$(sort -u "$BATS_TEST_TMPDIR"/said-? | grep -vE 'is back|^No member of layer|try again.$')" = "" ]
 	done
 }

@@ -79,7 +79,7 @@ found_by() { # check
 	# shellcheck disable=SC2016
 	run -0 --separate-stderr bash -c 'ulimit -Sf 64; exec "$0" doctor --json' "$SLUICE"
 	[ "$(found_by "file size")" = "files of this shell end at 65536 bytes" ]
-	[ "$(advice_on "file size")" = "'ulimit -f unlimited': programs with such a limit write past the layer." ]
+	[ "$(advice_on "file size")" = "'ulimit -f unlimited': programs with such a limit bypass the layer." ]
 	# shellcheck disable=SC2016
 	run -1 --separate-stderr bash -c 'ulimit -f 100; exec "$0" doctor --json' "$SLUICE"
 	[ "$(state_of "file size")" = warn ]
@@ -105,7 +105,7 @@ found_by() { # check
 	version=$("$SLUICE" --version | cut -d' ' -f2)
 	printf 'sluice-preload-version=%s\0' "$version" >"$BATS_TEST_TMPDIR/lib.so"
 	SLUICE_PRELOAD=$BATS_TEST_TMPDIR/lib.so run -1 --separate-stderr "$SLUICE" doctor --json
-	[[ "$(found_by preload)" == "a program does not get "* ]]
+	[[ "$(found_by preload)" == "LD_PRELOAD does not load "* ]]
 	SLUICE_HTTPD=$BATS_TEST_TMPDIR/none run -0 --separate-stderr "$SLUICE" doctor --json
 	[ "$(state_of sluice-httpd)" = warn ]
 	[[ "$(found_by sluice-httpd)" == *"none, which cannot be read." ]]

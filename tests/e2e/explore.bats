@@ -189,7 +189,7 @@ assert rows[0][-1] == "time_auto,tree=a\"b.tree" and all(len(r) == len(rows[0]) 
 				POSIX_F_WRITE_START_TIMESTAMP 1.0 POSIX_F_WRITE_END_TIMESTAMP 2.0
 		done
 	} >huge.txt
-	fails 1 "sluice explore: huge.txt: more than 2^60 bytes are read or written in it, which cannot be." \
+	fails 1 "sluice explore: huge.txt: more than 2^60 bytes are read or written in it, which is impossible." \
 		-S none.yaml --darshan huge.txt
 }
 
@@ -325,7 +325,7 @@ more_rows() { # number
 
 @test "live: what cannot be is told, and nothing is left" {
 	live
-	fails 2 "sluice explore: where may files go? Give --directory, or 'directory:' in the file. *" live.yaml -o no.csv
+	fails 2 "sluice explore: no directory for files: give --directory, or 'directory:' in the file. *" live.yaml -o no.csv
 	[ ! -e no.csv ]
 	fails 1 "sluice explore: cannot make a directory for files in /proc: *." live.yaml -d /proc
 	fails 1 "sluice explore: cannot make a directory for files in no: No such file or directory." live.yaml -d no

@@ -18,7 +18,7 @@ setup() {
 	unset SLUICE_GATE SLUICE_IO_URING
 	P=$BATS_FILE_TMPDIR
 	"$SLUICE" up "$DIR"
-	"$SLUICE" doctor | grep -Eq 'gate .*can be put before' || skip 'no seccomp user notification here'
+	"$SLUICE" doctor | grep -Eq 'gate .*programs can run behind a gate' || skip 'no seccomp user notification here'
 }
 
 teardown() {
@@ -214,7 +214,7 @@ held() { # job, command: prints milliseconds
 	bash -c 'eval "$("$SLUICE" run --print-env --bypass sh --job env 2>/dev/null)" && sh -c "$1"' bash "$strict"
 	run -2 "$SLUICE" run --strict --print-env
 	run -1 --separate-stderr "$SLUICE" run --intercept preload -- true
-	[[ "$stderr" == *"wants a strict gate"*"leave out --intercept." ]]
+	[[ "$stderr" == *"requires a strict gate"*"leave out --intercept." ]]
 	run -1 --separate-stderr "$SLUICE" run --mode forward -- true
 	[[ "$stderr" == *"leave out --mode forward." ]]
 }

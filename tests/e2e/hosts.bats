@@ -92,5 +92,5 @@ up() { # options of up
 	[[ $stderr == *"one node on each machine"* ]]
 	mkdir "$DIR/a b"
 	run -2 --separate-stderr "$SLUICE" up --hosts localhost,m2 --launch "$LAUNCH" "$DIR/a b"
-	[[ $stderr == *"cannot be handed to a shell"* ]]
+	[[ $stderr == *"cannot be passed through the shell"* ]]
 }

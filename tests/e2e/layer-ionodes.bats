@@ -358,9 +358,9 @@ time.sleep(60)"
 	run -0 "$SLUICE" status
 	[[ "$output" == *"I/O node 1 has died; its log is $LAYER/log-1"* ]]
 	[[ "$output" == *"The controller has died; its log is $LAYER/log-controller"* ]]
-	[[ "$output" == *"'sluice up --revive' brings back what died."* ]]
+	[[ "$output" == *"'sluice up --revive' restarts them."* ]]
 	[ "$(status '[.controller.state, .ionodes[].state] | join(" ")')" = "died up died up" ]
-	fails 1 "sluice up: layer 'default' is up for $DIR, but there died: I/O node 1, the controller. 'sluice up --revive' brings it back." up --ionodes 3 "$DIR"
+	fails 1 "sluice up: layer 'default' is up for $DIR, but these have died: I/O node 1, the controller. 'sluice up --revive' restarts them." up --ionodes 3 "$DIR"
 	fails 1 "sluice status: I/O node 1 of layer 'default' has died; its log is $LAYER/log-1. 'sluice up --revive' brings it back." status --ionode 1
 	run -0 "$SLUICE" up --revive
 	[ "${lines[0]}" = "The controller is back (pid $(member_pid -controller))." ]
@@ -387,7 +387,7 @@ time.sleep(60)"
 	kill_member -1
 	kill_member -controller
 	run -1 --separate-stderr "$SLUICE" up "$DIR"
-	[[ "$stderr" == *"is up for $DIR, but there died: I/O node 1, the controller."* ]]
+	[[ "$stderr" == *"is up for $DIR, but these have died: I/O node 1, the controller."* ]]
 	run -0 --separate-stderr "$SLUICE" down
 	[ "$stderr" = "sluice down: warning: there had died before: I/O node 1, the controller. The logs are left in $LAYER." ]
 	[ -s "$LAYER/log-1" ]

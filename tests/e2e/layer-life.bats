@@ -222,7 +222,7 @@ load layer
 	[ $((first + second)) -eq 1 ]
 	run cat "$BATS_TEST_TMPDIR"/[12]
 	[[ "$output" == *"is up for"* ]]
-	[[ "$output" == *"already"* || "$output" == *"Try again"* ]]
+	[[ "$output" == *"already"* || "$output" == *"try again"* ]]
 	"$SLUICE" status
 }
 
@@ -278,7 +278,7 @@ start_writer() { # options of run
 	timeout 4.5 "$SLUICE" down --timeout 2s 2>"$BATS_TEST_TMPDIR/err" || failed=$?
 	kill -KILL "$pid"
 	[ $failed -eq 1 ]
-	grep -q "I/O node 1 of layer 'default' (pid $pid) has not ended yet.* 'kill -CONT $pid' if it was stopped; 'kill -KILL $pid' ends it at once." "$BATS_TEST_TMPDIR/err"
+	grep -q "I/O node 1 of layer 'default' (pid $pid) has not ended yet.* 'kill -CONT $pid' resumes it if it was stopped; 'kill -KILL $pid' ends it at once." "$BATS_TEST_TMPDIR/err"
 }
 
 @test "a node that does not start says why" {
@@ -313,7 +313,7 @@ start_writer() { # options of run
 	[ "$stderr" = "sluice up: warning: layer 'a' serves the same directory. Both draw their full capacity from it, and do not know of each other's jobs." ]
 	"$SLUICE" down --name b
 	run -0 --separate-stderr "$SLUICE" up --name b "$DIR/below"
-	[ "$stderr" = "sluice up: warning: layer 'a' serves $DIR. If that is the same file system, both draw their full capacity from it." ]
+	[ "$stderr" = "sluice up: warning: layer 'a' serves $DIR. If that is the same file system, both use their full capacity of it." ]
 	run -0 --separate-stderr "$SLUICE" up --name c "$BATS_TEST_TMPDIR/other"
 	[ "$stderr" = "" ]
 }
@@ -452,7 +452,7 @@ kill_named() { # layer
 @test "names and the runtime directory are checked" {
 	for name in '' . .. a/b -x "$(printf 'a\nb')" aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa; do
 		run -2 --separate-stderr "$SLUICE" up --name "$name" "$DIR"
-		[[ "$stderr" == *"cannot name a layer"* ]]
+		[[ "$stderr" == *"is not a valid name of a layer"* ]]
 	done
 	chmod 755 "$SLUICE_RUNTIME"
 	run -1 --separate-stderr "$SLUICE" up "$DIR"

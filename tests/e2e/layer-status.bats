@@ -137,7 +137,7 @@ some_job() { # name, options of run
 	[ "$("$SLUICE" status --json | jq -c '.jobs[] | [.max_bps, .min_bps, .weight]')" = "$before" ]
 	fails 1 "sluice set: no job 'k'; see 'sluice status'." set k weight=1
 	fails 2 "sluice set: which job? 'sluice status' lists them. $see" set
-	fails 2 "sluice set: what is to be set? Give KEY=VALUE, like max=100M. $see" set j
+	fails 2 "sluice set: nothing to set; give KEY=VALUE, like max=100M. $see" set j
 	fails 2 "sluice set: 'max' is not KEY=VALUE, like max=100M. $see" set j max
 	fails 2 "sluice set: max: 'x' is not a rate; write 200M, 1.5Gi or 100MB/s. $see" set j max=x
 	run -2 --separate-stderr "$SLUICE" set j wieght=2
@@ -206,7 +206,7 @@ some_job() { # name, options of run
 	stop "$(node_pid)"
 	run -0 timeout 8 "$SLUICE" status # 2 s, not 10
 	[ "$(sed -n 's/^\([01] .*[^ 0-9]\) *[0-9]*$/\1/p' <<<"$output" | tr -s ' ' | head -n 1)" = "0 silent" ]
-	[[ "$output" == *$'\n'"I/O node 0 (pid $STOPPED) does not answer; its log is $SLUICE_RUNTIME/default/log"$'\n'"  'kill -CONT $STOPPED' if it was stopped; 'kill -KILL $STOPPED' gives it up."* ]]
+	[[ "$output" == *$'\n'"I/O node 0 (pid $STOPPED) does not answer; its log is $SLUICE_RUNTIME/default/log"$'\n'"  'kill -CONT $STOPPED' resumes it if it was stopped; 'kill -KILL $STOPPED' ends it."* ]]
 	# the one that is asked after it has answered meanwhile
 	[ "$(timeout 8 "$SLUICE" status --json | jq -r '[.ionodes[].state] | join(" ")')" = "silent up" ]
 	# nothing is printed: it ends while it waits for an answer
@@ -218,7 +218,7 @@ some_job() { # name, options of run
 
 @test "the only node is stopped: status says so" {
 	stop "$(node_pid)"
-	said="the node of layer 'default' (pid $STOPPED) is stopped: 'kill -CONT $STOPPED' lets it go on, 'kill -KILL $STOPPED' ends it."
+	said="the node of layer 'default' (pid $STOPPED) is stopped: 'kill -CONT $STOPPED' resumes it, 'kill -KILL $STOPPED' ends it."
 	fails 1 "sluice status: $said" status
 	kill -CONT "$STOPPED"
 	"$SLUICE" status

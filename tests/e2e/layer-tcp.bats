@@ -20,7 +20,7 @@ address() {
 	at=$(address)
 	[[ "$at" =~ ^127.0.0.1:[1-9][0-9]*$ ]]
 	[ "${lines[5]}" = "  sluice run --connect $at --secret-file FILE -- COMMAND" ]
-	[ "${lines[6]}" = "FILE being a copy, with mode 0600, of $secret" ]
+	[ "${lines[6]}" = "where FILE is a copy, with mode 0600, of $secret" ]
 	[[ "$("$SLUICE" status)" == *$'\n'"TCP:      $at"$'\n'* ]]
 	# as the other machine would, with nothing but the address and a copy of the secret
 	cp "$secret" "$BATS_TEST_TMPDIR/copy"
@@ -54,7 +54,7 @@ address() {
 	secret=$SLUICE_RUNTIME/default/secret
 	far() { fails 1 "sluice run: $1" run --connect "$at" "${@:2}" -- touch "$DIR/started"; }
 	(umask 077 && echo another-and-long-enough >"$BATS_TEST_TMPDIR/wrong")
-	far "the node at $at does not know the secret in $BATS_TEST_TMPDIR/wrong: it has another, or is not one of yours." --secret-file "$BATS_TEST_TMPDIR/wrong"
+	far "the node at $at does not accept the secret in $BATS_TEST_TMPDIR/wrong: it has another one, or belongs to another user." --secret-file "$BATS_TEST_TMPDIR/wrong"
 	chmod 644 "$BATS_TEST_TMPDIR/wrong"
 	far "cannot use the secret in $BATS_TEST_TMPDIR/wrong: it has to be your own file, with mode 0600." --secret-file "$BATS_TEST_TMPDIR/wrong"
 	far "cannot use the secret in none: No such file or directory." --secret-file none
@@ -109,7 +109,7 @@ time.sleep(60)' "${at##*:}" >"$BATS_TEST_TMPDIR/taken" 3>&- &
 	now=$(address)
 	[[ "$now" =~ ^127.0.0.1:[1-9][0-9]*$ ]]
 	[ "$now" != "$at" ]
-	[ "$stderr" = "sluice up: warning: $at is taken by another program; the layer is now reached at $now. Programs that wait for it at the old address do not find it." ]
+	[ "$stderr" = "sluice up: warning: $at is used by another program; the layer now listens at $now. Programs that wait for it at the old address will not find it." ]
 	"$SLUICE" run --connect "$now" --secret-file "$secret" -- cp "$BATS_TEST_TMPDIR/data" "$DIR/g"
 	cmp "$BATS_TEST_TMPDIR/data" "$DIR/g"
 	kill_node

@@ -68,7 +68,7 @@ job() { # name, jq filter
 @test "a gate catches the metadata calls of programs that the library cannot be in" {
 	local i=0 options
 	"$SLUICE" up --capacity-ops 20k "$DIR"
-	"$SLUICE" doctor | grep -Eq 'gate .*can be put before' || skip 'no seccomp user notification here'
+	"$SLUICE" doctor | grep -Eq 'gate .*programs can run behind a gate' || skip 'no seccomp user notification here'
 	"$SLUICE" run --job answers --max-ops 2k,lookup=1k -- "$BIN/static" "$DIR"
 	# By the library, by a gate, and by a gate before a program that the library is in: once each.
 	for options in "-- $BIN/metadata" "-- $BIN/static" "--intercept gate -- $BIN/metadata"; do
@@ -243,7 +243,7 @@ rates_are() { # seconds, check, job...
 
 @test "behind a gate a data call does not wait for metadata calls, however many do" {
 	"$SLUICE" up "$DIR"
-	"$SLUICE" doctor | grep -Eq 'gate .*can be put before' || skip 'no seccomp user notification here'
+	"$SLUICE" doctor | grep -Eq 'gate .*programs can run behind a gate' || skip 'no seccomp user notification here'
 	mkdir "$DIR/many"
 	: >"$DIR/data"
 	# 60 at 1 a second: the supervisor waits for 32 at a time. The shell prints how many have been

@@ -20,7 +20,7 @@ write_mib() { # job, MiB, file, options of sluice run ...
 	[ "$(job b write_bytes)" = $((60 << 20)) ]
 	[ "$(job b asked_max_bps)" = 1000000 ]
 	run -0 "$SLUICE" status
-	[[ "$output" == *"observe: everything is measured, nothing is held"* ]]
+	[[ "$output" == *"observe: calls are measured but not held"* ]]
 }
 
 @test "the report of observe mode says who would have waited for whom" {
@@ -33,7 +33,7 @@ write_mib() { # job, MiB, file, options of sluice run ...
 	end_load 1
 	run -0 "$SLUICE" report
 	echo "$output"
-	[[ "$output" == *"Observed: nothing was held"* ]]
+	[[ "$output" == *"Observed: no call was held"* ]]
 	[[ "$output" == *"would have waited for that of the column"* ]]
 	"$SLUICE" report --json | jq -e '.observed and ([.jobs[] | select(.waited_s > 0.5)] | length) == 2'
 	"$SLUICE" down
@@ -72,7 +72,7 @@ write_mib() { # job, MiB, file, options of sluice run ...
 	until_true 20 eval '[ "$(job b write_bytes)" != null ] && [ "$(job b write_bytes)" -gt 0 ]'
 	kill -0 $first $second
 	run -0 "$SLUICE" open
-	[[ "$output" == *"everything passes until 'sluice close'"* ]]
+	[[ "$output" == *"all requests pass until 'sluice close'"* ]]
 	# What is left would take minutes.
 	timeout 40 tail --pid=$first -f /dev/null
 	timeout 40 tail --pid=$second -f /dev/null
@@ -105,7 +105,7 @@ write_mib() { # job, MiB, file, options of sluice run ...
 	[[ "$stderr" == *"does not go with a trace"* ]]
 	printf 'directory: %s\nmode: watch\n' "$DIR" >"$BATS_TEST_TMPDIR/sluice.yaml"
 	run -2 --separate-stderr "$SLUICE" up --config "$BATS_TEST_TMPDIR/sluice.yaml"
-	[[ "$stderr" == *"there are schedule and observe"* ]]
+	[[ "$stderr" == *"write schedule or observe"* ]]
 	sed -i 's/watch/observe/' "$BATS_TEST_TMPDIR/sluice.yaml"
 	"$SLUICE" up --config "$BATS_TEST_TMPDIR/sluice.yaml"
 	[ "$(status .mode)" = observe ]

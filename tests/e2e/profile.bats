@@ -215,7 +215,7 @@ has_file() {
 	refused 2 "--time must be from 1s to 1h, not 'soon'.$see" --time soon dir
 	refused 2 "--file-size: 'x' is no size; write one like 4Gi.$see" --file-size x dir
 	refused 2 "--file-size must be 16 times the largest of --sizes, 128MiB.$see" --file-size 1M dir
-	refused 2 "--device-model is measured instead of a directory.$see" -m hdd dir
+	refused 2 "give either --device-model or a directory.$see" -m hdd dir
 	refused 2 "unknown device model 'hd'. Did you mean 'hdd'?$see" -m hd
-	refused 2 "--show goes with no other option but --json.$see" --show --ops read dir
+	refused 2 "--show can only be combined with --json.$see" --show --ops read dir
 }

@@ -92,7 +92,7 @@ report() { # jq filter
 	cat "$SLUICE_RUNTIME/.usage-default"
 	report '[.jobs[] | .waited_s > 0.1] | all' | grep -qx true
 	[ "$(report '[.jobs[].delayed_by[]] | tojson')" = "[]" ]
-	[[ "$("$SLUICE" report)" == *"Nobody waited for anybody else."* ]]
+	[[ "$("$SLUICE" report)" == *"No job waited for another."* ]]
 }
 
 widths() { # of lines
@@ -168,7 +168,7 @@ widths() { # of lines
 	[ "$output" = "sluice: job small read 1MiB and wrote 9MiB in 10 requests, 5.24MB/s on average; waited 1.5s, 0.5s of it for its own max." ]
 	printf '%s\n' "$head" 100,2,0,30000000,30,0,0,0,0,2,4711 >"$BATS_TEST_TMPDIR/x"
 	run -0 "$SLUICE" report --slurm 4711 "$BATS_TEST_TMPDIR/x"
-	[[ "$output" == *$'\n\nIt waited for nobody else.' ]]
+	[[ "$output" == *$'\n\nIt waited for no other job.' ]]
 	fails 1 "sluice report: job '12' did no I/O through the layer in that time." report --slurm 12 "$BATS_TEST_TMPDIR/x"
 	fails 2 "sluice report: --slurm: '4711_3' is no number of a job; write 4711. See 'sluice report --help'." report --slurm 4711_3
 	fails 2 "sluice report: --line is of one job, and not JSON: give --job or --slurm. See 'sluice report --help'." report --line

@@ -331,7 +331,7 @@ bad() {
 	echo 'window: [200, 300]' >>note.yaml
 	"$SLUICE" sim note.yaml -p fcfs --json |
 		jq -e '.note | test("No job is there in the window.*the last ends at 100 s[.]")'
-	[[ "$("$SLUICE" sim note.yaml -p fcfs)" == *"No job is there in the window"* ]]
+	[[ "$("$SLUICE" sim note.yaml -p fcfs)" == *"No job runs in the window"* ]]
 }
 
 @test "what is odd about a scenario is said, and it runs" {

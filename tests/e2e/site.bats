@@ -229,7 +229,7 @@ print(h)')"
 	attack $BOB raw 'job x pid=1'
 	audited ".uid == $BOB and .what == \"job\" and (.why | tostring | test(\"another user.s process\"))"
 	run -1 as $BOB "$SLUICE" run --mode forward -- true
-	[[ "$output" == *"turns only"* ]]
+	[[ "$output" == *"only turns"* ]]
 }
 
 @test "segments that their user cuts or grows are that user's loss" {

@@ -64,7 +64,7 @@ start_fs() {
 	run -2 "$TESTFS" frobnicate
 	run -0 "$TESTFS" --help
 	run -2 "$SLUICE" bench wire
-	[[ "$output" == *"which directory?"* ]]
+	[[ "$output" == *"no directory given"* ]]
 	run -2 "$SLUICE" bench wire --rows nothing "$FS"
 }
 

@@ -227,7 +227,7 @@ fastest, always aioli 2.80%: WORSE. Use order=aioli instead, or learn from more 
 	refused 2 "--tree must be T1, T2 or T3, not 'T4'.$see" --tree T4 "$DATA/runs.csv"
 	refused 2 "--folds must be a whole number from 2 to 1000000, not '1'.$see" --folds 1 "$DATA/iris.csv"
 	refused 2 "--confidence must be a number from 1e-06 to 0.5, not '0.7'.$see" --confidence 0.7 "$DATA/iris.csv"
-	refused 2 "--test needs --train: what else would it be kept from?$see" --test procs=8 "$DATA/runs.csv"
+	refused 2 "--test needs --train: without it the test rows would be used for training.$see" --test procs=8 "$DATA/runs.csv"
 	refused 2 "--tree and --attributes exclude each other.$see" --tree T1 --attributes op "$DATA/runs.csv"
 	refused 2 "unknown column 'proc'. Did you mean 'procs'?$see" --train proc=8 "$DATA/runs.csv"
 	refused 2 "--train 'procs' must be COLUMN=VALUE or COLUMN!=VALUE.$see" --train procs "$DATA/runs.csv"

@@ -60,11 +60,12 @@ static void a_dashboard_is_a_flag_or_a_place(void **state)
 		{ "dashboard: [1]", "s.yaml:1: dashboard is true, false, or", "not a list" },
 		{ "dashboard:\n  port: 1\n  port: 2", "s.yaml:3:", "given twice" },
 		{ "dashboard:\n  port: -1", "s.yaml:2: dashboard.port: '-1' is not a port", "" },
-		{ "dashboard: {listen: 'a b'}", "s.yaml:1: dashboard.listen: 'a b' is no name",
+		{ "dashboard: {listen: 'a b'}", "s.yaml:1: dashboard.listen: 'a b' is not a name",
 		  "" },
-		{ "dashboard: {listen: '1.2.3.4:5'}", "s.yaml:1: dashboard.listen:", "by itself" },
-		{ "dashboard: {listen: '[::1]:5'}", "s.yaml:1: dashboard.listen:", "by itself" },
-		{ "dashboard: {listen: '['}", "s.yaml:1: dashboard.listen: '[' is no name", "" },
+		{ "dashboard: {listen: '1.2.3.4:5'}",
+		  "s.yaml:1: dashboard.listen:", "separate key" },
+		{ "dashboard: {listen: '[::1]:5'}", "s.yaml:1: dashboard.listen:", "separate key" },
+		{ "dashboard: {listen: '['}", "s.yaml:1: dashboard.listen: '[' is not a name", "" },
 	};
 	struct config c;
 
@@ -238,7 +239,7 @@ static void a_wrong_type_is_named(void **state)
 static void a_wrong_value_is_answered_with_what_is_possible(void **state)
 {
 	static const struct wrong rows[] = {
-		{ "name: ../x\n", "s.yaml:1: ", "cannot name a layer" },
+		{ "name: ../x\n", "s.yaml:1: ", "is not a valid name of a layer" },
 		{ "name: a\ncapacity: fast\n", "s.yaml:2: ", "'fast' is not a rate; write 200M" },
 		{ "capacity: 0\n", "s.yaml:1: ", "is not a rate" },
 		{ "capacity: 2P\n", "s.yaml:1: ", "is not a rate" },
@@ -284,7 +285,7 @@ static void what_is_given_twice_is_refused(void **state)
 		{ "name: a\nname: b\n", "s.yaml:2: ", "name is given twice" },
 		{ "policy:\n  share: wfq\n  share: fifo\n", "s.yaml:3: ", "share is given twice" },
 		{ "jobs:\n- job: a\n- job: b\n- job: a\n",
-		  "s.yaml:4: ", "'a' is there already, in line 2" },
+		  "s.yaml:4: ", "'a' exists already, in line 2" },
 		{ "jobs:\n- job: a\n  min: 1\n  min: 2\n", "s.yaml:4: ", "min is given twice" },
 		{ "name: a\n---\nname: b\n", "s.yaml:3: ", "a second document" },
 		{ "name: a\njobs: "

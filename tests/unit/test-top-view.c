@@ -428,7 +428,7 @@ static void how_to_start_a_job_is_said_of_this_layer(void **state)
 	top_model_free(&m);
 	read_model(&m, one_node);
 	top_model_arrange(&m, TOP_BY_NOW, false, "zzz");
-	assert_true(on(draw(&m, &v), "No job passes the filter"));
+	assert_true(on(draw(&m, &v), "No job matches the filter"));
 	top_model_free(&m);
 }
 
@@ -501,9 +501,9 @@ static void nothing_is_changed_where_no_job_is(void **state)
 	type(&v, &m, "M");
 	assert_int_equal(v.mode, TOP_LOOK);
 	assert_true(v.bad);
-	assert_true(on(draw(&m, &v), "There is no job to change."));
+	assert_true(on(draw(&m, &v), "No job to change."));
 	type(&v, &m, "x"); /* the message is gone with the next key */
-	assert_false(on(draw(&m, &v), "There is no job to change."));
+	assert_false(on(draw(&m, &v), "No job to change."));
 	top_model_free(&m);
 }
 
