@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* "sluice CMD"; "sluice" without one; "sluiced ionode" is named as it is. */
+/* Print "sluice CMD"; "sluice" if cmd is NULL; "sluiced ionode" unchanged. */
 static void cl_name(const char *cmd)
 {
 	fprintf(stderr, "%s%s%s", cmd && !strncmp(cmd, "sluice", 6) ? "" : "sluice",
@@ -16,7 +16,7 @@ static void cl_name(const char *cmd)
 
 static void cl_report(const char *cmd, const char *format, va_list args)
 {
-	/* Results printed so far come before the error message, also with 2>&1. */
+	/* Flush results first, so that they precede the error message with 2>&1. */
 	fflush(stdout);
 	cl_name(cmd);
 	fputs(": ", stderr);

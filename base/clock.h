@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The clock for durations and deadlines: it runs steadily since the machine was started, and
- * nothing can set it. The time of day is not here.
+ * The clock for durations and deadlines: time since the machine was started, which nobody can set.
+ * It is not the time of day.
  */
 #ifndef SL_BASE_CLOCK_H
 #define SL_BASE_CLOCK_H

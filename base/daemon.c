@@ -60,7 +60,7 @@ int sl_daemon_signals(void)
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGHUP);
 	sigprocmask(SIG_BLOCK, &set, NULL);
-	signal(SIGPIPE, SIG_IGN); /* a peer that has hung up is an error of write() */
+	signal(SIGPIPE, SIG_IGN); /* a write to a closed connection returns an error instead */
 	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	return fd < 0 ? -errno : fd;
 }
@@ -84,7 +84,10 @@ int sl_daemon_deaf(const char *address, int rc)
 	return rc;
 }
 
-/* Socket activation: see sd_listen_fds(3). Descriptor 3 is the socket, if it is meant for us. */
+/*
+ * Socket activation: see sd_listen_fds(3). Descriptor 3 is the socket, if LISTEN_PID is this
+ * process.
+ */
 static int passed_socket(const char *path)
 {
 	const char *pid = getenv("LISTEN_PID"), *count = getenv("LISTEN_FDS");
@@ -103,7 +106,8 @@ static int passed_socket(const char *path)
 	memset(&at, 0, sizeof(at));
 	if (getsockname(3, (struct sockaddr *)&at, &length) || at.sun_family != AF_UNIX ||
 	    strncmp(at.sun_path, path, sizeof(at.sun_path)) != 0)
-		return -EADDRNOTAVAIL; /* segments are beside it: it has to be this path */
+		/* Segments are in the same directory, so the path must match. */
+		return -EADDRNOTAVAIL;
 	if (fcntl(3, F_SETFD, FD_CLOEXEC) || fcntl(3, F_SETFL, O_NONBLOCK))
 		return -errno;
 	return 3;
@@ -137,8 +141,8 @@ int sl_daemon_secret(const struct sl_daemon *d, char secret[SL_SECRET_BYTES])
 
 	if (rc)
 		fprintf(stderr, "sluiced: cannot use the secret in %s: %s\n", d->secret_file,
-			rc == -EPERM	? "it has to be this user's own file, with mode 0600"
-			: rc == -EINVAL ? "it has to be one line of 16 to 63 characters"
+			rc == -EPERM	? "this user must own the file, and its mode must be 0600"
+			: rc == -EINVAL ? "it must be one line of 16 to 63 characters"
 					: strerror(-rc));
 	return rc;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* "Did you mean": offer every word that is possible, and take the nearest. */
+/* "Did you mean": pass every possible word to sl_consider(), and take the nearest. */
 #ifndef SL_BASE_GUESS_H
 #define SL_BASE_GUESS_H
 

@@ -13,8 +13,10 @@ struct sl_hosts {
 	char (*name)[SL_HOST_NAME];
 };
 
-/* 0; -EINVAL: it is no list; -E2BIG: too many, or a name that is too long; -EEXIST: one is there
- * twice; -ENOMEM. Nothing is to be freed then. */
+/*
+ * 0; -EINVAL: malformed; -E2BIG: too many names, or one that is too long; -EEXIST: a name occurs
+ * twice; -ENOMEM. After an error nothing has to be freed.
+ */
 int sl_hosts_parse(struct sl_hosts *h, const char *list);
 void sl_hosts_free(struct sl_hosts *h);
 

@@ -35,11 +35,13 @@ int listen_unix(const char *path)
 	if (rc)
 		return rc;
 	if (lstat(path, &st) == 0 && !S_ISSOCK(st.st_mode))
-		return -EEXIST; /* whatever it is, it is not left from one of us */
+		return -EEXIST; /* not a socket, so not left by a daemon */
 	sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (sock < 0)
 		return -errno;
-	/* Only a socket that nobody answers is left from one that died: a full queue is an answer.
+	/*
+	 * Only a refused connection means that the daemon has died; a full queue means that it
+	 * lives.
 	 */
 	if (connect(sock, (struct sockaddr *)&addr, sizeof(addr)) == 0 ||
 	    (errno != ECONNREFUSED && errno != ENOENT)) {
@@ -139,7 +141,7 @@ void listen_keepalive(int sock)
 {
 	const int on = 1, idle_s = 4, every_s = 2, times = 3;
 
-	/* Fails on Unix sockets, which need none. */
+	/* Fails on Unix sockets, which do not need it. */
 	setsockopt(sock, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
 	setsockopt(sock, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof(idle_s));
 	setsockopt(sock, IPPROTO_TCP, TCP_KEEPINTVL, &every_s, sizeof(every_s));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where a daemon listens, and how it finds another one. */
+/* Sockets of the daemons: listen, and connect to another daemon. */
 #ifndef SL_BASE_LISTEN_H
 #define SL_BASE_LISTEN_H
 
@@ -7,25 +7,24 @@
 #include <sys/socket.h>
 
 /*
- * A socket that listens at this path, for this user alone; what a daemon that died has left there
- * is removed. Or negative errno; -EADDRINUSE: another one lives.
+ * Listen at this path, for this user only; a socket left by a dead daemon is removed. Returns a
+ * descriptor or a negative errno; -EADDRINUSE: another daemon lives.
  */
 int listen_unix(const char *path);
 /*
- * At HOST:PORT, [HOST]:PORT or :PORT, which is every address of this machine; name: the address as
- * it is. Or negative errno.
+ * Listen at HOST:PORT, [HOST]:PORT or :PORT (all addresses of this machine); name: the resulting
+ * address. Returns a descriptor or a negative errno.
  */
 int listen_tcp(const char *address, char name[64]);
-/* Whether somebody else has that port. */
+/* Whether another process uses that port. */
 bool listen_tcp_taken(const char *address);
 void listen_name(const struct sockaddr *a, socklen_t length, char name[64]);
 /*
- * A connection to HOST:PORT, tcp:HOST:PORT or PATH, which has a slash or no colon; blocking, but
- * neither connecting nor sending waits for longer than a second: then it fails with EAGAIN. Or
- * negative errno.
+ * Connect to HOST:PORT, tcp:HOST:PORT or PATH, which has a slash or no colon. The socket blocks,
+ * but connect and send fail with EAGAIN after a second. Returns a descriptor or a negative errno.
  */
 int listen_dial(const char *address);
-/* Over TCP: the kernel finds out that the other machine is gone, within about ten seconds. */
+/* For TCP: the kernel detects within about ten seconds that the other machine is gone. */
 void listen_keepalive(int sock);
 
 #endif

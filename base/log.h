@@ -5,7 +5,7 @@
 
 enum sl_log_level { SL_LOG_ERROR, SL_LOG_WARN, SL_LOG_INFO, SL_LOG_DEBUG };
 
-extern enum sl_log_level sl_log_level; /* what is less important than this is left out */
+extern enum sl_log_level sl_log_level; /* less important messages are dropped */
 
 /* The level of that name, or -1. */
 int sl_log_level_find(const char *name);

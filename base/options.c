@@ -58,7 +58,7 @@ static void op_print(const struct cli_option *o, unsigned indent)
 	cli_wrap(stdout, o->help, indent, indent);
 }
 
-/* Where texts begin: behind the widest head that is not too wide. */
+/* The column where texts begin: behind the widest head that is at most WIDEST. */
 static unsigned op_indent(const struct cli_option *options)
 {
 	char head[80];
@@ -132,7 +132,7 @@ static void op_help(const struct cli_command *c)
 
 /* ---- rows for completion ---- */
 
-/* What an option of the command takes; word: a word behind that, or "". */
+/* Print rows for the options of the command; word: a word after the command, or "". */
 static void op_option_rows(const char *command, const char *word, const struct cli_option *o)
 {
 	const char *values = o->values ? o->values : "", *kind = *values == '<' ? values : "any";
@@ -164,7 +164,7 @@ static void op_all_option_rows(const struct cli_command *c, const char *word)
 /*
  * Rows with tabs between, for completion/:
  *
- *	option  NAME  -x  --long  KIND  what it does    -x may be empty; KIND, too: it takes no value
+ *	option  NAME  -x  --long  KIND  what it does    -x and KIND may be empty; no KIND: no value
  *	value   NAME  --long  word			that an option takes
  *	sub     NAME  word				the first word after the command
  *	mode    NAME  --long				an option with options of its own
@@ -219,7 +219,7 @@ static void op_choices(const char *values, char *out, size_t size)
 	}
 }
 
-/* Takes what the table says of it. 0: taken; else what cli_next() returns. */
+/* Store the option as its entry says. 0: stored; else the result for cli_next(). */
 static int op_take(const struct cli_command *c, const struct cli_option *o)
 {
 	char choices[200];
@@ -235,7 +235,7 @@ static int op_take(const struct cli_command *c, const struct cli_option *o)
 	return o->text || o->flag ? 0 : o->key;
 }
 
-/* The option has no entry, or could be several. */
+/* Report an option that has no entry, or that is ambiguous. */
 static int op_unknown(const char *cmd, const char *typed, const struct cli_option *options)
 {
 	char word[SL_GUESS_WORD + 1];
@@ -256,7 +256,7 @@ static int op_unknown(const char *cmd, const char *typed, const struct cli_optio
 		begin_so += strncmp(word, o->name, length) == 0;
 	}
 	if (begin_so > 1)
-		return cli_usage(cmd, "option '--%s' could mean several; write it out.", word);
+		return cli_usage(cmd, "option '--%s' is ambiguous; write the full name.", word);
 	if (guess.best)
 		return cli_usage(cmd, "unknown option '--%s'. Did you mean '--%s'?", word,
 				 guess.best);

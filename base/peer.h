@@ -2,10 +2,11 @@
 /*
  * The user at the other end of a Unix socket, as the kernel reports it.
  *
- * A node asks who its client is. A client asks who its node is: another user may listen where a
- * node was, and would receive control lines and open descriptors. A client trusts itself, root,
- * and the account that runs a layer for the whole site: that is the owner of the socket's
- * directory, if the directory above belongs to root and nobody else can write to either.
+ * A node checks the user of its client. A client checks the user of its node, because another user
+ * may listen at the path of a dead node and would receive control lines and open descriptors. A
+ * client trusts its own user, root, and the account that runs a layer for the whole site: the owner
+ * of the socket's directory, if root owns the directory above and no other user can write to
+ * either.
  *
  *	/run/sluice            root, 0755
  *	/run/sluice/default    sluice, 0755: processes of the account sluice are trusted
@@ -16,7 +17,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#define SL_PEER_GROUPS 64 /* further ones are not looked at */
+#define SL_PEER_GROUPS 64 /* further groups are ignored */
 
 struct sl_peer {
 	uid_t uid;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The secret of a layer is a file with one line of 16 to 63 bytes that only its user can read.
- * Whoever can read it may use the node over TCP; so a file that others can read or write is not
- * accepted by either side, before somebody relies on it. Used inside other people's programs too:
- * system calls only, since open() and read() may be functions that forward.
+ * The secret of a layer is a file with one line of 16 to 63 bytes that only its user can read. Any
+ * user who can read it may use the node over TCP, so both sides refuse a file that others can read
+ * or write. It is also used inside other programs, so it makes system calls directly: open() and
+ * read() may be functions that forward.
  */
 #include "base/secret.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The secret of a layer: what a client over TCP has to know. See secret.c. */
+/* The secret of a layer, which a client over TCP must know. See secret.c. */
 #ifndef SL_BASE_SECRET_H
 #define SL_BASE_SECRET_H
 

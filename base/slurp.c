@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads a file as one text: pipes and files that grow too, so their size is not asked for. Memory
- * doubles from FIRST on, and never is more than twice what there is to read.
+ * Read a file as one text. Pipes and growing files have no fixed size, so the buffer starts with
+ * FIRST bytes and doubles; it is at most twice the size of the text.
  */
 #include "base/slurp.h"
 

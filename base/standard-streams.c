@@ -6,8 +6,9 @@
 #include "base/cli.h"
 
 /*
- * A file opened later must not take the number of a closed standard stream, or output meant for
- * the user would go into it. Opened the wrong way round, so that using it is still an error.
+ * If a standard stream is closed, a file opened later would get its number, and output for the user
+ * would go into that file. So occupy the number with /dev/null, opened in the wrong direction, so
+ * that using it is still an error.
  */
 void cli_hold_standard_streams(void)
 {
@@ -16,13 +17,16 @@ void cli_hold_standard_streams(void)
 			continue;
 		/* cppcheck-suppress leakReturnValNotUsed ; it is the lowest free number: fd */
 		if (open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY) < 0)
-			return; /* no /dev: go on as well as it goes */
+			return; /* no /dev: continue without */
 	}
 }
 
 static void (*pipe_before)(int) = SIG_DFL;
 
-/* Writing to a closed pipe is an error here, and for a program that is run what it was before. */
+/*
+ * Writing to a closed pipe is an error here; a program that we run gets its original signal
+ * handling.
+ */
 void cli_ignore_pipe(void)
 {
 	pipe_before = signal(SIGPIPE, SIG_IGN);

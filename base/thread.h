@@ -7,9 +7,9 @@
 #include <sys/types.h>
 
 /*
- * Whether the thread is blocked in a system call other than futex(2). False while it runs, while
- * it is runnable and waits for a CPU, while it waits for a lock, and once it has ended. True if the
- * kernel does not say (/proc/self/task/TID/syscall).
+ * Whether the thread is blocked in a system call other than futex(2). False while it runs, is
+ * runnable, or waits for a lock, and after it has ended. True if the kernel does not tell
+ * (/proc/self/task/TID/syscall).
  */
 bool sl_thread_blocked(pid_t tid);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sizes, rates and times as people write them. K M G T P are powers of 1000, Ki Mi Gi Ti Pi powers
+ * Sizes, rates and times as users write them. K M G T P are powers of 1000, Ki Mi Gi Ti Pi powers
  * of 1024; a trailing B and, for rates, /s or ps are accepted: 4096, 64Ki, 1.5GiB, 200M, 100MB/s.
- * Exact: decimal fractions are computed in integers; what does not come out whole is rounded down.
+ * Exact: decimal fractions are computed in integers; other fractions are rounded down.
  */
 #ifndef SL_BASE_UNITS_H
 #define SL_BASE_UNITS_H
@@ -19,8 +19,10 @@ int sl_parse_time(const char *text, int64_t *out_ns);
 /* A time, or "auto", which is 0: to be found. */
 int sl_parse_period(const char *text, int64_t *out_ns);
 
-/* Short forms for tables, into buf (at least 16 bytes), which is returned: "1.50MiB", "200MB/s",
- * "1.2ms". */
+/*
+ * Short forms for tables, into buf (at least 16 bytes), which is returned: "1.50MiB", "200MB/s",
+ * "1.2ms".
+ */
 const char *sl_format_bytes(char *buf, size_t size, uint64_t bytes); /* binary prefixes */
 const char *sl_format_rate(char *buf, size_t size, uint64_t bps);    /* decimal prefixes */
 const char *sl_format_time(char *buf, size_t size, int64_t ns);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reading YAML along a schema: see yaml.h. libcyaml would do the walk, but tells of an error in
- * several lines of a log, and not what would be right.
+ * Read YAML along a schema: see yaml.h. libcyaml would do the walk, but it reports an error in
+ * several lines of a log, without the possible values.
  */
 #include "base/yaml.h"
 
@@ -90,7 +90,7 @@ int sl_yaml_copy(const struct sl_yaml *y, const yaml_node_t *node, char **out)
 	return *out ? 0 : sl_yaml_no_memory(y, node);
 }
 
-/* The path is where a message leads to; a value at the top has none. */
+/* The path of the value for messages; a value at the top has none. */
 static const char *ym_where(const struct sl_yaml *y)
 {
 	return *y->path ? y->path : "the file";
@@ -295,7 +295,7 @@ int sl_yaml_list(struct sl_yaml *y, const char *key, const yaml_node_t *node, co
 
 /* ---- the text and the file ---- */
 
-/* Whether a tab is what was found; libyaml only says that it is no token. */
+/* Whether the error is a tab; libyaml only reports an unexpected character. */
 static bool ym_tab(const char *text, size_t length, size_t at)
 {
 	return at < length && text[at] == '\t';
@@ -317,7 +317,7 @@ static int ym_load(const struct sl_yaml *y, yaml_parser_t *parser, yaml_document
 				     : "");
 }
 
-/* libyaml takes time that grows with the square of the depth: 20 s for 100,000 brackets. */
+/* The time of libyaml grows with the square of the depth: 20 s for 100,000 brackets. */
 #define DEPTH_MOST 64
 
 static int ym_depth(const struct sl_yaml *y, const char *text, size_t length)

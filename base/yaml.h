@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * YAML from people, read along a schema, with messages that say where and what would be right:
+ * Read YAML along a schema, with messages that name the place and the possible values:
  *
  *	static const struct sl_yaml_key keys[] = { { "name", take_name }, { "jobs", take_jobs },
  *						   { 0 } };
@@ -11,11 +11,11 @@
  *	}
  *	rc = sl_yaml_read("mix.yaml", root, &config, err, sizeof(err));
  *
- * libyaml makes a tree whose nodes know their lines; the walk over it goes only as deep as the
- * schema, so that aliases, even to a node's own parent, do no harm.
+ * libyaml makes a tree whose nodes have line numbers. The walk goes only as deep as the schema, so
+ * aliases, even to a node's own parent, are harmless.
  *
- * Everything returns 0, or -EINVAL or -ENOMEM with a message: "FILE:LINE: what is wrong". Where the
- * walk is, "jobs[1].volume", is known to sl_yaml_bad().
+ * Functions return 0, or -EINVAL or -ENOMEM with a message: "FILE:LINE: what is wrong".
+ * sl_yaml_bad() adds the path of the current value, "jobs[1].volume".
  */
 #ifndef SL_BASE_YAML_H
 #define SL_BASE_YAML_H
@@ -35,15 +35,15 @@ struct sl_yaml {
 	char path[SL_YAML_PATH]; /* of the value that is being taken; too long: cut off */
 };
 
-/* take(): checks a value and puts it into what the caller of the walk gave. */
+/* take() checks a value and stores it in the caller's structure. */
 struct sl_yaml_key {
 	const char *name;
 	int (*take)(struct sl_yaml *y, const char *key, const yaml_node_t *value, void *into);
 };
 
 /*
- * The one document in the text; nothing is called when there is none. File: at most 16 MiB; the
- * message of a file that cannot be read has no line, and rc is its errno.
+ * Walk the one document of the text; if it has none, nothing is called. A file may have at most 16
+ * MiB. If it cannot be read, the message has no line, and rc is its errno.
  */
 int sl_yaml_parse(const char *file, const char *text, size_t length,
 		  int (*root)(struct sl_yaml *y, const yaml_node_t *node, void *into), void *into,
@@ -52,7 +52,7 @@ int sl_yaml_read(const char *file,
 		 int (*root)(struct sl_yaml *y, const yaml_node_t *node, void *into), void *into,
 		 char *err, size_t err_size);
 
-/* ---- for those who take ---- */
+/* ---- for take() functions ---- */
 
 /* "FILE:LINE: ..." into err; returns -EINVAL. */
 int sl_yaml_wrong(const struct sl_yaml *y, size_t line, const char *format, ...)
@@ -65,7 +65,7 @@ int sl_yaml_no_memory(const struct sl_yaml *y, const yaml_node_t *node); /* -ENO
 size_t sl_yaml_line(const yaml_node_t *node);
 const char *sl_yaml_text(const yaml_node_t *node); /* of a scalar; borrowed until the end */
 
-/* It is a scalar that says something; what: for the message, "a rate like 200M". */
+/* Check that it is a non-empty scalar; what: for the message, "a rate like 200M". */
 int sl_yaml_scalar(const struct sl_yaml *y, const char *key, const yaml_node_t *node,
 		   const char *what);
 /* A copy of a scalar's text, to be freed. */

@@ -195,8 +195,7 @@ int check_job_key(const char *key, const char *value, struct sl_job_conf *conf, 
 		return 0;
 	if (!strcmp(key, "order"))
 		return strcmp(value, "default") ? check_policy("order", value, err) : 0;
-	return ch_wrong(err, -ENOENT, "a job has no key '%.32s'; the keys are " CHECK_JOB_KEYS,
-			key);
+	return ch_wrong(err, -ENOENT, "a job has no key '%.32s'; there are " CHECK_JOB_KEYS, key);
 }
 
 int check_job_word(const char *word, char *err)

@@ -71,7 +71,7 @@ _Static_assert(CONFIG_MAX_WORKERS == 64, "the message above");
 static int ck_device(const char *value, char *err)
 {
 	struct sl_device_model model;
-	char what[CHECK_TEXT] = "not a device; the devices are ";
+	char what[CHECK_TEXT] = "not a device; there are ";
 
 	if (!sl_device_parse(value, &model))
 		return 0;

@@ -14,8 +14,9 @@
  *	log        the log of the node; log.old: of the node before
  *	listen     its TCP address; secret: the secret for TCP connections
  *	jobs       control lines for the jobs of its configuration file
- *	hosts      the machines of a layer on several machines (up --hosts); when it is removed, their nodes end
- *	set-*      changes made since the start: set-capacity, set-admit, set-share, set-order, set-open
+ *	hosts      the machines of a layer on several (up --hosts); removing it ends their nodes
+ *	set-*      changes since the start: set-capacity, set-admit, set-share, set-order,
+ *	           set-open
  *
  * A layer for all users of the machine is called "system", or "system:NAME". It is in a directory
  * of root, /run/sluice or $SLUICE_SYSTEM, and its own directory belongs to the account that runs
@@ -266,7 +267,7 @@ int layer_all(struct layer_seen **all, size_t *count);
 /* Path of the runtime directory; make: create it. */
 int layer_runtime(bool make, char path[PATH_MAX]);
 
-/* Other parts of this installation: the daemon, the dashboard's server, the library for LD_PRELOAD. */
+/* Paths of other parts of this installation. */
 int layer_daemon(char path[PATH_MAX]);
 int layer_gate(char path[PATH_MAX]); /* sluice-gate */
 int layer_httpd(char path[PATH_MAX]);

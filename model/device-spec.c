@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A device as it is typed: a preset by name, or key=value by commas. */
+/* Parse a device: the name of a preset, or key=value pairs separated by commas. */
 #include "model/device-spec.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A device as people write it: see device-spec.c. */
+/* A device in text form: see device-spec.c. */
 #ifndef SL_MODEL_DEVICE_SPEC_H
 #define SL_MODEL_DEVICE_SPEC_H
 

@@ -5,19 +5,19 @@
  * One timeline, first in first out: an operation starts when it is sent or when the one before
  * it is done, whichever is later, and takes
  *
- *	op_ns + (seek_ns, if it does not go on where a stream ended) + bytes / bandwidth
+ *	op_ns + (seek_ns, if it does not continue a stream) + bytes / bandwidth
  *
  * rounded up to a nanosecond. With a queue of `depth` operations the first two terms, the
  * preparation, overlap with what other operations do, and the bytes alone move one after the
- * other: an operation starts when the one `depth` before it is done. The device remembers where
- * its last `streams` streams ended: with 1 it is a bare head, for which every change of file is a
- * seek; more stand for read-ahead and several disks, which let a few files be read or written side
- * by side at full speed. A stream is a file's last access; its place in the memory is the least
- * recently used one.
+ * other: an operation starts when the one `depth` before it is done. The device remembers where its
+ * last `streams` streams ended: With 1 it is a single head, for which every change of file is a
+ * seek. More streams represent read-ahead and several disks, which allow a few files to be accessed
+ * at full speed at the same time. A stream is the last access to a file; a new one replaces the
+ * least recently used one.
  *
- * Example, hdd (op 50 us, seek 12.6 ms for reads, 120 MB/s): read [0, 64 KiB) of a file costs
- * 50 + 12600 + 546.134 us, the next 64 KiB 596.134 us: reading on is 22 times faster. In one
- * operation of 1 MiB that goes on, the 50 us are paid once instead of 16 times.
+ * Example, hdd (op 50 us, seek 12.6 ms for reads, 120 MB/s): read [0, 64 KiB) of a file costs 50 +
+ * 12600 + 546.134 us, the next 64 KiB 596.134 us: continuing is 22 times faster. One operation of 1
+ * MiB that continues pays the 50 us once instead of 16 times.
  *
  * Presets: sequential/random throughput, which is (op + seek + bytes / bandwidth) over the same
  * without the seek, at requests of 32 KiB, against Table I of AGIOS (Boito et al. 2015):
@@ -27,15 +27,15 @@
  *	raid     25.5    25.46            8.2     8.17
  *	ssd       2.37    2.37            1.0     0.66
  *
- * 32 KiB is the stripe of that paper's file system. The caption speaks of 8 MB requests, at which
- * a ratio of 40 would mean seeks of seconds. Seeks of writes are shorter because a device's cache
- * sorts them. That random writes were faster than sequential ones on the paper's SSD, no model
- * with a seek that costs time can show; here they are equal.
+ * 32 KiB is the stripe of that paper's file system. The caption says 8 MB requests, but then a
+ * ratio of 40 would mean seeks of seconds. Seeks of writes are shorter because a device's cache
+ * sorts them. On the paper's SSD random writes were faster than sequential ones; a model with seek
+ * times cannot show that, so here they are equal.
  *
- * The clusters of that paper by their names, for its experiments: Table I taken at 8 KiB, the size
- * of the requests that its servers got (two to a call of 16 KB, 32 to one of 256 KB, says section
- * 3), and exactly: edel's random writes save time, by a seek below zero. Bandwidths are not in the
- * paper; these are what disks of the clusters' years do. At 8 KiB:
+ * The paper's clusters by name, for its experiments. They match Table I exactly at 8 KiB, the size
+ * of the requests at its servers (two for a call of 16 KB, 32 for one of 256 KB, section 3). edel's
+ * random writes are faster than sequential ones, by a negative seek time. The paper has no
+ * bandwidths; these are typical of disks of the clusters' years. At 8 KiB:
  *
  *	pastel    38.91 read, 21.29 write    graphene  40.68, 15.12
  *	suno      25.46, 8.17                edel       2.37,  0.66
@@ -60,7 +60,7 @@ static const struct sl_device_model presets[] = {
 	  .op_ns = 50000,
 	  .streams = 4 },
 	{ .name = "ssd",
-	  .summary = "flash: reading elsewhere costs a little, writing nothing",
+	  .summary = "flash: a seek costs little for reads, nothing for writes",
 	  .bps = { 270000000, 210000000 },
 	  .seek_ns = { 208000, 0 },
 	  .op_ns = 30000,
@@ -84,7 +84,7 @@ static const struct sl_device_model presets[] = {
 	  .op_ns = 50000,
 	  .streams = 2 },
 	{ .name = "edel",
-	  .summary = "flash of AGIOS's cluster Edel: random writes are the faster ones",
+	  .summary = "flash of AGIOS's cluster Edel: random writes are faster than sequential ones",
 	  .bps = { 270000000, 210000000 },
 	  .seek_ns = { 82667, -23463 },
 	  .op_ns = 30000,
@@ -116,7 +116,7 @@ static sl_time dv_move_ns(const struct sl_device_model *m, uint32_t op, uint64_t
 {
 	unsigned __int128 ns;
 
-	/* Division of 128 bits is many times as slow, and few operations need it. */
+	/* 128-bit division is many times slower, and few operations need it. */
 	if (bytes <= UINT64_C(1) << 33 && m->bps[op] <= SL_MAX_RATE)
 		return (sl_time)((bytes * 1000000000 + m->bps[op] - 1) / m->bps[op]);
 	ns = (unsigned __int128)bytes * 1000000000 + m->bps[op] - 1;
@@ -128,7 +128,7 @@ sl_time sl_device_cost_ns(const struct sl_device_model *m, uint32_t op, uint64_t
 	return m->op_ns + (seek ? m->seek_ns[op] : 0) + dv_move_ns(m, op, bytes);
 }
 
-/* The file's last access ends at `end` now; whether it began where a known one had ended. */
+/* Note that the file's last access ends at `end`; returns whether it continued a known stream. */
 static int dv_continues(struct sl_device *d, uint64_t file, uint64_t offset, uint64_t end)
 {
 	uint32_t i = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Timing model of a storage device: when does a read or write that is sent now come back?
+ * Timing model of a storage device: the completion time of a read or write that is sent now.
  *
  * Pure: time is an argument, everything is integers, so a run repeats to the nanosecond.
  * See device.c for the model and where its numbers come from.
@@ -16,7 +16,7 @@
 struct sl_device_model {
 	const char *name, *summary;
 	uint64_t bps[2];    /* bandwidth, by enum sl_op; not 0 */
-	sl_time seek_ns[2]; /* to begin anywhere but where a known stream ended; >= -op_ns */
+	sl_time seek_ns[2]; /* cost if the operation does not continue a known stream; >= -op_ns */
 	sl_time op_ns;	    /* fixed cost of every operation */
 	uint32_t streams;   /* ends of streams the device remembers, 1 .. SL_DEVICE_STREAMS */
 	uint32_t depth;	    /* operations it prepares at a time, 1 .. SL_DEVICE_DEPTH; 0: 1 */
@@ -24,7 +24,7 @@ struct sl_device_model {
 
 struct sl_device {
 	const struct sl_device_model *model; /* borrowed for the device's life */
-	sl_time free_at;		     /* when what was sent so far is done */
+	sl_time free_at;		     /* when all operations sent so far are done */
 	sl_time busy_ns;		     /* time with anything to do */
 	uint64_t ops, seeks, bytes;
 	uint32_t known; /* streams in use */

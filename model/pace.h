@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The pacer of an I/O node: keeps what it sends to a rate, by the time from which on the next
- * batch may go. Pure; used by the node and by the simulator.
+ * The pacer of an I/O node: limits its rate by the time from which the next batch may be sent.
+ * Pure; used by the node and by the simulator.
  *
  *	100 MB/s, batches of 1 MB: sent at 0, 10, 20 ms
  */
@@ -10,7 +10,8 @@
 
 #include "sluice.h"
 
-#define SL_PACE_SLACK_NS INT64_C(10000000) /* late timers and busy CPUs are made up for so far */
+/* Delay by late timers and busy CPUs that is made up for. */
+#define SL_PACE_SLACK_NS INT64_C(10000000)
 
 struct sl_pace {
 	uint64_t bps;	/* 0: no limit */
@@ -18,7 +19,7 @@ struct sl_pace {
 	uint64_t carry; /* of the division by bps */
 };
 
-/* So many bytes have been sent; below 0: they were not sent after all. */
+/* Account for bytes sent; a negative number returns bytes that were not sent. */
 static inline void sl_pace_sent(struct sl_pace *p, int64_t bytes, sl_time now)
 {
 	unsigned __int128 cost;
@@ -36,7 +37,7 @@ static inline void sl_pace_sent(struct sl_pace *p, int64_t bytes, sl_time now)
 	p->carry = (uint64_t)(cost % p->bps);
 }
 
-/* Another rate. What is owed is owed in bytes: it takes more time when the rate is lower. */
+/* Change the rate. Debt is kept in bytes, so it takes more time at a lower rate. */
 static inline void sl_pace_set(struct sl_pace *p, uint64_t bps, sl_time now)
 {
 	if (bps == p->bps)

@@ -9,20 +9,19 @@
  *	                               ◄──────    WELCOME, sealed; all that follows is sealed
  *
  * A proof is HMAC-SHA-256 with the secret as key over a label of the side, the payload of HELLO and
- * the node's nonce. The node proves first: a stranger that has taken the port of a dead node gets a
- * HELLO (the name of the job, process id, limits) and a random number, and no proof that it could
- * use anywhere. Labels differ, so that no side's proof can be sent back to it. Both nonces are in
- * each proof, so that none is of use in another connection.
+ * the node's nonce. The node proves first: an attacker that has taken the port of a dead node gets
+ * only a HELLO (the name of the job, process id, limits) and a random number, but no usable proof.
+ * Labels differ, so a side's proof cannot be reflected to it. Both nonces are in each proof, so a
+ * proof is useless in another connection.
  *
- * Whoever asks a node for its CHALLENGE can try secrets against that proof without asking again. A
- * secret has to be random, as the one that `sluice up` makes is: 2^144 of them.
+ * An attacker who gets a CHALLENGE can test guessed secrets against that proof offline. So a secret
+ * must be random, like the one that `sluice up` makes (2^144 possibilities).
  *
  * The session's keys come from the same HMAC with a third label, one of 128 bits for each
  * direction. The seal of a frame is SipHash-2-4 over the header, the stamp, the number of the frame
- * in its direction, and the SipHash of the payload, unless that is file data. So nobody on the way
- * can change, drop, repeat or reorder requests and answers, or say where data goes; the bytes of
- * file data themselves are not protected against somebody who can change packets, and nothing is
- * encrypted.
+ * in its direction, and the SipHash of the payload, unless that is file data. So an attacker on the
+ * network cannot change, drop, repeat or reorder requests and answers, or redirect data. File data
+ * itself is not protected against an attacker who can change packets, and nothing is encrypted.
  */
 #include "wire/auth.h"
 
@@ -96,7 +95,7 @@ bool sl_seal_covers(const struct sl_frame *f)
 static uint64_t seal_of(const struct sl_seal *s, const unsigned char head[SL_SEALED_BYTES],
 			const void *payload, size_t length)
 {
-	/* Another key for the payload, so that no payload can stand for a header. */
+	/* A different key for the payload, so that a payload cannot pass as a header. */
 	const uint64_t inner[2] = { s->key[0] ^ UINT64_C(0x5c5c5c5c5c5c5c5c),
 				    s->key[1] ^ UINT64_C(0x3636363636363636) };
 	unsigned char all[SL_FRAME_BYTES + 3 * 8];

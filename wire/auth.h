@@ -15,7 +15,7 @@
 
 enum sl_side { SL_SIDE_CLIENT, SL_SIDE_NODE };
 
-/* What one direction of a connection is sealed with. */
+/* The state of the seals of one direction of a connection. */
 struct sl_seal {
 	uint64_t key[2];
 	uint64_t count; /* frames so far */
@@ -25,34 +25,37 @@ struct sl_session {
 	struct sl_seal out, in;
 };
 
-/* What `side` sends to prove that it knows the secret; hello: HELLO's payload as it was sent. */
+/* Compute the proof of `side` that it knows the secret; hello: HELLO's payload as it was sent. */
 void sl_auth_proof(const char *secret, enum sl_side side, const unsigned char hello[SL_HELLO_BYTES],
 		   const unsigned char nonce[SL_NONCE_BYTES], unsigned char proof[SL_PROOF_BYTES]);
-/* In a time that does not depend on where they differ. */
+/* Compare in constant time. */
 bool sl_auth_equal(const unsigned char a[SL_PROOF_BYTES], const unsigned char b[SL_PROOF_BYTES]);
 /* The keys of this connection, as `side` uses them. */
 void sl_auth_session(const char *secret, enum sl_side side,
 		     const unsigned char hello[SL_HELLO_BYTES],
 		     const unsigned char nonce[SL_NONCE_BYTES], struct sl_session *s);
 
-/* Whether the seal of such a frame covers its payload, too: all but file data. */
+/* Whether the seal of such a frame covers its payload too: all except file data. */
 bool sl_seal_covers(const struct sl_frame *f);
 /*
- * Fill in what follows the encoded header: the stamp, and the seal over header, stamp, number of
- * the frame, and payload, which is NULL if it is not covered. Counts.
+ * Append to the encoded header the stamp, and the seal over header, stamp, number of the frame and
+ * payload (NULL if not covered). Counts the frame.
  */
 void sl_seal(struct sl_seal *s, unsigned char head[SL_SEALED_BYTES], uint64_t stamp,
 	     const void *payload, size_t length);
-/* Whether it is the next frame of the peer. Does not count: the caller adds 1 when it takes it. */
+/*
+ * Whether it is the next frame of the peer. Does not count it: the caller adds 1 when it accepts
+ * it.
+ */
 bool sl_unseal(const struct sl_seal *s, const unsigned char head[SL_SEALED_BYTES],
 	       const void *payload, size_t length, uint64_t *stamp);
 
 /*
  * greet.c: the client's half of the greeting, over a socket that blocks and has timeouts. HELLO is
  * sent with a fresh nonce.
- *	0           both have proved it; WELCOME, or an answer to PROOF, is next
+ *	0           both sides have proved it; WELCOME, or an answer to PROOF, is next
  *	-EACCES     the peer does not know the secret; it has learnt nothing
- *	-ENOTCONN   it is gone, or does not speak as a node does
+ *	-ENOTCONN   it is gone, or does not speak the protocol of a node
  *	positive    the status of a REPLY with which it refused; f->length bytes of text follow
  * sl_greet_as() takes the nonce that is in *h, and sends a credential before HELLO, "" for none.
  */

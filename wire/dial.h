@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A connection to a controller, for I/O nodes and for the other controller. Over TCP both sides
- * prove who they are, and every frame is sealed (auth.c).
+ * authenticate, and every frame is sealed (auth.c).
  */
 #ifndef SL_WIRE_DIAL_H
 #define SL_WIRE_DIAL_H
@@ -12,7 +12,7 @@
 
 #define DIAL_TEXT 200
 
-/* What to show over TCP. On one machine the kernel says who a peer is. */
+/* Credentials for TCP. On one machine the kernel identifies the peer. */
 struct dial_proof {
 	const char *secret_file; /* NULL: none */
 	const char *munge;	 /* socket of munged, "" for the usual one; NULL: no MUNGE */
@@ -25,20 +25,20 @@ struct dial {
 };
 
 /*
- * Connect to PATH or HOST:PORT and say who one is, "@ionode" for example. 0, or negative errno and
- * a sentence.
+ * Connect to PATH or HOST:PORT and send the own name, "@ionode" for example. 0, or negative errno
+ * and a message.
  */
 int dial_controller(struct dial *d, const char *address, const struct dial_proof *proof,
 		    const char *who, char why[DIAL_TEXT]);
 /* A line of text as a CONTROL frame; 0 or -errno. */
 int dial_send(struct dial *d, const char *line, size_t length, uint64_t tag);
 
-/* Bytes of the head of a frame that comes. */
+/* Length of the head of a received frame. */
 static inline size_t dial_head(const struct dial *d)
 {
 	return d->sealed ? SL_SEALED_BYTES : SL_FRAME_BYTES;
 }
-/* Whether a frame that is whole is the peer's next one; to be asked once. */
+/* Whether a complete frame is the peer's next one. Call it once per frame. */
 bool dial_genuine(struct dial *d, const unsigned char *head, const void *payload, size_t length);
 
 #endif

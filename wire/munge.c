@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * MUNGE instead of a secret that lies in a file. Machines of a cluster have one key, which only
- * their munged knows. It signs and encrypts what a local process gives it, together with the uid of
- * that process, and opens it again for the one uid that is named as the reader.
+ * MUNGE instead of a secret in a file. The machines of a cluster share a key that only their munged
+ * knows. munged signs and encrypts the text of a local process together with the uid of that
+ * process, and decrypts it only for the uid that is named as the reader.
  *
  * The side that connects makes a secret for this connection alone and sends it in such a
  * credential:
@@ -12,8 +12,9 @@
  *	<128 hex digits>          the nonce in its HELLO
  *	<60 hex digits>           the secret
  *
- * From there on the greeting is that of auth.c: the listening side proves first that it knows the
- * secret, hence that munged opened the credential for it, and all that follows is sealed. So
+ * Then the greeting is that of auth.c: the listening side proves first that it knows the secret,
+ * which means that munged has decrypted the credential for it, and all that follows is sealed. This
+ * covers these attacks:
  *
  *	whoever has taken the port of a daemon that died     has another uid, cannot open the
  *	                                                     credential, and learns nothing
@@ -22,9 +23,9 @@
  *	one that is passed on to another daemon              names another address
  *	one of another user                                  munged says whose it is
  *
- * The library is opened when it is needed: no machine has to have MUNGE for a layer that does not
- * use it, and nothing has to be there when Sluice is built. Its interface has been the same since
- * 2004; what is used of it is declared here.
+ * The library is loaded when it is needed, so MUNGE is required neither on machines that do not use
+ * it nor for building Sluice. Its interface has not changed since 2004; the parts that we use are
+ * declared here.
  */
 #include "wire/munge.h"
 
@@ -107,7 +108,7 @@ static int library(char why[SL_MUNGE_TEXT])
 	return there ? 0 : -ENOSYS;
 }
 
-/* What munged said, as an errno and a sentence. */
+/* Convert munged's error to an errno and a message. */
 static int failed(int error, char why[SL_MUNGE_TEXT])
 {
 	snprintf(why, SL_MUNGE_TEXT, "MUNGE: %s", munge.text(error));
@@ -179,7 +180,9 @@ int sl_munge_make(const char *daemon, uid_t service, const unsigned char nonce[S
 	return rc;
 }
 
-/* Whether it is what sl_munge_make() makes for this connection; then the secret. */
+/*
+ * Check that it is the text that sl_munge_make() makes for this connection, and extract the secret.
+ */
 static int accept_payload(const char *got, int length, const char *begin, int begins,
 			  char secret[SL_SECRET_BYTES], char why[SL_MUNGE_TEXT])
 {

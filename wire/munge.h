@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A secret for one connection, carried in a credential of MUNGE: see munge.c. For daemons only: the
- * preloaded library has no part in it.
+ * A secret for one connection, carried in a credential of MUNGE: see munge.c. For daemons only, not
+ * for the preloaded library.
  */
 #ifndef SL_WIRE_MUNGE_H
 #define SL_WIRE_MUNGE_H
@@ -20,8 +20,8 @@
  *	-ENOSYS       there is no library of MUNGE
  *	-EAGAIN       there is no munged
  *	-EACCES       the credential is another user's, or for another user, service or connection
- *	-EALREADY     it was shown before
- *	-EPROTO       it is none, or was changed, or is too old
+ *	-EALREADY     it was used before
+ *	-EPROTO       it is not a credential, or was changed, or is too old
  */
 int sl_munge_make(const char *daemon, uid_t service, const unsigned char nonce[SL_NONCE_BYTES],
 		  const char *address, char secret[SL_SECRET_BYTES],
@@ -30,7 +30,10 @@ int sl_munge_take(const char *daemon, uid_t service, const unsigned char nonce[S
 		  const char *address, const char *credential, char secret[SL_SECRET_BYTES],
 		  char why[SL_MUNGE_TEXT]);
 
-/* The address at one end of a connection, as both ends know it: IPv4 in IPv6 is IPv4. 0 or -errno. */
+/*
+ * The address at one end of a connection, in a form that is equal at both ends: IPv4 in IPv6 is
+ * written as IPv4. 0 or -errno.
+ */
 int sl_munge_address(int sock, int peer, char out[SL_MUNGE_ADDRESS]);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The protocol between a client and an I/O node: encoding and decoding. sluice-protocol(7) is
- * the description for those who write the other side.
+ * The protocol between a client and an I/O node: encoding and decoding. sluice-protocol(7)
+ * describes it for other implementations.
  *
- * Numbers are put together from single bytes, so that neither the byte order of the machine nor
- * the padding of a struct nor the alignment of a buffer matters. Example, "read 4096 bytes at
- * offset 65536 of file 3", with tag 7 and everything that is not shown 0:
+ * Numbers are assembled from single bytes, independent of byte order, struct padding and alignment.
+ * Example, "read 4096 bytes at offset 65536 of file 3", with tag 7 and everything that is not shown
+ * 0:
  *
  *	 0  53 4c 55 31   magic, "SLU1"
  *	 4  06 00         type SL_PREAD
@@ -14,18 +14,17 @@
  *	42  01            offset, 0x10000
  *	49  10            count, 0x1000
  *
- * A decoder accepts exactly what an encoder can have written from values in their ranges, so
- * that encoding again gives the same bytes: nothing can hide behind the end of a text or in a
- * flag that this version does not know, and there is one way to say a thing. What depends on more
- * than the bytes at hand (is there such a file, has this peer said HELLO) is for the caller. A
- * decoder that refuses has not touched its output. All is constant time but for the texts, which
- * are at most SL_JOB_NAME_MAX long.
+ * A decoder accepts exactly the output of an encoder for values in range, so encoding again gives
+ * the same bytes: no data can hide behind the end of a text or in an unknown flag, and each value
+ * has one representation. The caller checks what depends on more than these bytes (whether the file
+ * exists, whether the peer has sent HELLO). A decoder that refuses has not changed its output.
+ * Everything is constant time except texts, which are at most SL_JOB_NAME_MAX long.
  *
- * A job's number is its name, if that is one, else the 64-bit FNV-1a hash of the name (Fowler,
- * Noll and Vo): h = (h ^ byte) * 0x100000001b3 from 0xcbf29ce484222325 on, so "a" is
- * 0xaf63dc4c8601ec8c. The hash is for telling jobs apart, not against people who want two jobs
- * to be one: whoever may connect may as well give the same name. It departs from FNV in that it
- * is never 0, so that 0 is the job of that name and no other.
+ * A job's number is its name, if that is one, else the 64-bit FNV-1a hash of the name (Fowler, Noll
+ * and Vo): h = (h ^ byte) * 0x100000001b3 from 0xcbf29ce484222325 on, so "a" is 0xaf63dc4c8601ec8c.
+ * The hash distinguishes jobs but does not protect against deliberate collisions: a client that may
+ * connect could give the same name anyway. Unlike FNV it is never 0, so 0 is only the job of that
+ * name.
  */
 #include "wire/proto.h"
 
@@ -75,7 +74,7 @@ static inline uint64_t pr_get64(const unsigned char **at)
 	return pr_get(at, 8);
 }
 
-/* Zeros behind the end, whatever is there: the peer must not see what the caller's stack held. */
+/* Fill with zeros behind the end, so that the peer does not see old stack contents. */
 static void pr_put_text(unsigned char **at, const char text[SL_JOB_NAME_MAX])
 {
 	size_t length = strnlen(text, SL_JOB_NAME_MAX - 1);
@@ -103,7 +102,7 @@ static bool pr_get_text(const unsigned char **at, char text[SL_JOB_NAME_MAX])
 
 /* ---- frames ---- */
 
-/* What the type alone says about a frame. */
+/* Constraints on a frame that depend only on its type. */
 struct pr_shape {
 	uint32_t shortest, longest; /* payload */
 	uint16_t flags;		    /* that may be set */
@@ -208,7 +207,9 @@ void sl_hello_encode(const struct sl_hello *h, unsigned char out[SL_HELLO_BYTES]
 	memcpy(at, h->nonce, SL_NONCE_BYTES);
 }
 
-/* A name goes into tables, logs and JSON as it is: ASCII that can be seen, and no spaces. */
+/*
+ * A name is written to tables, logs and JSON unchanged, so it must be visible ASCII without spaces.
+ */
 static bool pr_name_valid(const char *name)
 {
 	for (; *name; name++)
@@ -218,9 +219,9 @@ static bool pr_name_valid(const char *name)
 }
 
 /*
- * Any version but 0 is decoded, so that a node can tell a client of another one which versions
- * it speaks: HELLO keeps its layout as long as the magic of frames stays the same. Nor is a
- * capability refused that is not known here: the node leaves it out of its answer.
+ * Any version except 0 is decoded, so that a node can tell a client of another version which
+ * versions it supports: HELLO keeps its layout as long as the magic of frames stays the same.
+ * Unknown capabilities are accepted too; the node leaves them out of its answer.
  */
 static bool pr_hello_valid(const struct sl_hello *h)
 {
@@ -272,7 +273,7 @@ void sl_welcome_encode(const struct sl_welcome *w, unsigned char out[SL_WELCOME_
 	pr_put(&at, w->bells_bytes, 8);
 }
 
-/* A layout in which every slot, worker and client has its place; and none without a segment. */
+/* Whether the layout has room for every slot, worker and client; without a segment it must be 0. */
 static bool pr_layout_valid(const struct sl_welcome *w)
 {
 	if (!(w->caps & SL_CAP_SHM))
@@ -301,7 +302,7 @@ int sl_welcome_decode(const unsigned char *in, size_t length, struct sl_welcome 
 	read.workers = pr_get32(&at);
 	read.segment_bytes = pr_get64(&at);
 	read.bells_bytes = pr_get64(&at);
-	/* What is in use was offered by this side, so it is known here. */
+	/* The capabilities in use were offered by this side, so unknown ones are an error. */
 	if (read.version != SL_PROTO_VERSION || read.caps & ~(uint32_t)SL_CAP_SHM ||
 	    !pr_layout_valid(&read))
 		return -EPROTO;

@@ -51,7 +51,7 @@ enum sl_frame_type {
 	SL_REPLY,   /* status, count, of an append offset: its end; payload: data of a READ, text of
 		       CONTROL */
 	SL_OPEN,    /* offset: inode, count: flags of open(2); descriptor attached and file: device;
-		       over    TCP payload: path beneath the export */
+		       over    TCP payload: path below the export */
 	SL_CLOSE,   /* file; no reply */
 	SL_PREAD,   /* file, offset, count */
 	SL_PWRITE,  /* file, offset; payload: the data */
@@ -59,20 +59,20 @@ enum sl_frame_type {
 	SL_CONTROL, /* payload: a line of text, e.g. "status"; the reply's payload is text */
 	SL_CHALLENGE,  /* TCP, answer to HELLO: a nonce and the node's proof */
 	SL_PROOF,      /* TCP: the client's proof, answered as HELLO is on a Unix socket */
-	SL_LEASE,      /* TCP: the stamp is all that it says; the reply has a new one */
+	SL_LEASE,      /* TCP: renews the lease by its stamp; the reply has a new one */
 	SL_SIZE,       /* TCP: file; the reply's count is its size */
 	SL_CREDENTIAL, /* to a controller over TCP, before HELLO: text of MUNGE, no reply */
 	SL_FRAME_TYPES
 };
 
 /*
- * Beside errnos, as a status and as the negative result of a slot: the node cannot take the request
- * just now, and has done nothing of it; it is to be sent again. Not EAGAIN, which can be the word
- * of a file system.
+ * A status besides errnos, also as the negative result of a slot: the node cannot accept the
+ * request now and has not executed any of it; the client sends it again. It is not EAGAIN, because
+ * a file system can return that.
  */
 #define SL_COME_BACK 4095
 
-/* What OPEN says of how a file was opened. */
+/* The flags of open(2) that OPEN transmits. */
 #define SL_OPEN_FLAGS (O_ACCMODE | O_APPEND | O_DIRECT | O_SYNC | O_DSYNC | O_NOATIME)
 
 /*
@@ -93,10 +93,10 @@ enum sl_frame_flags { SL_F_APPEND = 1, SL_F_DATASYNC = 2, SL_F_DATA = 4, SL_F_CR
 #define SL_CLIENT_LEASE_NS INT64_C(8000000000)
 #define SL_LEASE_MARGIN_NS INT64_C(1000000000)
 #define SL_FENCE_NS	   INT64_C(3000000000)
-#define SL_LEASE_TAG	   UINT64_MAX /* of a reply that only has a stamp, asked for or not */
+#define SL_LEASE_TAG	   UINT64_MAX /* tag of a reply that has only a stamp, requested or not */
 #define SL_RENEW_NS	   INT64_C(1000000000) /* how often a client that waits renews it */
 
-/* What a side can do; the node answers with what is used. */
+/* Capabilities of a side; the node answers with those in use. */
 enum sl_caps { SL_CAP_SHM = 1 };
 
 struct sl_frame {
@@ -106,7 +106,7 @@ struct sl_frame {
 	uint64_t tag, job, file, offset, count, epoch;
 };
 
-/* Who the client is. 0 or "" means not given. */
+/* The identity of the client. 0 or "": not given. */
 struct sl_hello {
 	uint32_t version, caps;
 	uint32_t pid;
@@ -119,7 +119,10 @@ struct sl_hello {
 	unsigned char nonce[SL_NONCE_BYTES]; /* TCP only: random */
 };
 
-/* Whose job it is. uid is what the node knows of its peer; the others are declared. "": not known. */
+/*
+ * The owner of a job. The node knows the uid of its peer; the other members are declared. "":
+ * unknown.
+ */
 struct sl_job_owner {
 	uint32_t uid;
 	char account[SL_OWNER_MAX], qos[SL_OWNER_MAX], partition[SL_OWNER_MAX];

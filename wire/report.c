@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reports and orders as text: see report.h. The tables below say for each kind of line which
- * words there are and where they go; both directions use them.
+ * Reports and orders as text: see report.h. The tables below list the words of each kind of line
+ * and their members; encoder and decoder use them.
  */
 #include "wire/report.h"
 
@@ -241,7 +241,7 @@ void sl_orders_put_job(FILE *f, const struct sl_job_orders *j)
 
 /* ---- reading ---- */
 
-/* Digits up to the end of the word, which is moved to. */
+/* Parse digits up to the end of the word, and move *at there. */
 static int number(char **at, bool negative, uint64_t *u)
 {
 	bool below = negative && **at == '-';
@@ -264,7 +264,7 @@ static int number(char **at, bool negative, uint64_t *u)
 	return 0;
 }
 
-/* The value at *at into the struct; *at is moved to the end of the word. */
+/* Store the value at *at in the struct, and move *at to the end of the word. */
 static int store(const struct word *w, char *to, char **at)
 {
 	uint64_t u64 = 0;
@@ -306,7 +306,7 @@ static char *line(char **text)
 	return at;
 }
 
-/* From there on in the table; behind the last: it is not there. */
+/* Search the table from there on; the end of the table: not found. */
 static const struct word *find(const struct word *w, const char *key, size_t length)
 {
 	while (w->key &&
@@ -369,7 +369,7 @@ static char *what(char *at)
 	return blank + 1;
 }
 
-/* Only what a line is about is cleared: the rest of *out is what it was. */
+/* Only the members for this kind of line are cleared; the rest of *out keeps its values. */
 int sl_report_next(char **text, struct sl_report_line *out)
 {
 	char *at = line(text), *rest;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What an I/O node tells the controller and what the controller answers, as text: encoding and
- * decoding, no I/O. A message is the payload of one frame (SL_REPORT, SL_ORDERS): lines of words,
- * the first of a line says what it is about, the others are key=value. Keys that a side does not
- * know are skipped, so that either can be the newer one.
+ * Reports of I/O nodes to the controller and its orders, as text: encoding and decoding, no I/O. A
+ * message is the payload of one frame (SL_REPORT, SL_ORDERS): lines of words; the first word of a
+ * line is its kind, the others are key=value. Unknown keys are skipped, so either side can be
+ * newer.
  *
  *	node name=0 life=83120745 socket=/run/… tcp=io7:4444 capacity=500000000
  *	    layer=1000000000 of=2 draw=1000000 ack=7 term=3 share=wfq (one line)
@@ -15,15 +15,15 @@
  *	node name=1 life=… socket=/run/… capacity=…
  *	job id=17 rate=250000000 share=500000 bucket_bps=0 turns=1 ops_rate=3000 ops_share=500000 to=0,1
  *
- * What has changed since is said by lines of their own: a job with its id and the words that are
- * others than before, a job that is gone, an order that is in force.
+ * Later messages have lines for changes: a job with its id and the words that have changed, a job
+ * that has ended, an order that is in force.
  *
  *	job id=17 written=1073807360 waited=1600000
  *	gone id=18
  *	ack draw=1000000 ack=8 term=3
  *
- * Names of jobs and nodes have no blanks. A message holds any number of jobs; whoever decodes
- * brings the memory.
+ * Names of jobs and nodes have no blanks. A message has any number of jobs; the decoder's caller
+ * provides the memory.
  */
 #ifndef SL_WIRE_REPORT_H
 #define SL_WIRE_REPORT_H
@@ -48,14 +48,16 @@
 struct sl_node_report {
 	char name[SL_NODE_NAME_MAX]; /* of the node in its layer */
 	uint64_t life;		     /* differs each time a node starts */
-	char socket[108];	     /* where clients reach it */
+	char socket[108];	     /* its socket for clients */
 	char tcp[96];		     /* and over TCP, HOST:PORT; "": it does not listen */
-	uint64_t capacity_bps;	     /* what it brings into the layer's; 0: not known */
-	uint64_t layer_bps;	     /* what the layer has, if it was told; 0: the sum over nodes */
-	uint32_t of;		     /* nodes that the layer has, if it was told; 0: not */
-	uint64_t draw_bps;	     /* what it may draw now; 0: not limited */
-	uint64_t ack, term;	     /* order that it obeys, and of which controller; 0: none */
-	char share[SL_SHARE_TEXT];   /* its share policy as given; "": not told */
+	uint64_t capacity_bps;	     /* its part of the layer's capacity; 0: unknown */
+	/* The layer's capacity, if configured; 0: the sum over nodes. */
+	uint64_t layer_bps;
+	uint32_t of;	   /* number of nodes of the layer, if configured; 0: unknown */
+	uint64_t draw_bps; /* bandwidth that it may use now; 0: unlimited */
+	/* The order in force, and the term of its controller; 0: none. */
+	uint64_t ack, term;
+	char share[SL_SHARE_TEXT]; /* its share policy as given; "": not told */
 	uint64_t layer_ops; /* metadata operations a second of the layer; 0: nothing to divide */
 };
 
@@ -68,7 +70,8 @@ enum {
 struct sl_job_report {
 	uint64_t id;
 	char name[SL_JOB_NAME_MAX];
-	char title[SL_JOB_NAME_MAX];	/* its name when it comes again; "": the same */
+	/* A name that stays the same when it runs again; "": same as name. */
+	char title[SL_JOB_NAME_MAX];
 	uint32_t clients, procs, nodes; /* procs, nodes: as declared; 0: not */
 	uint64_t min_bps, max_bps;	/* as asked for; 0: none */
 	uint32_t weight;
@@ -80,11 +83,11 @@ struct sl_job_report {
 	int64_t period_ns;
 	uint64_t moved[2];     /* bytes since the node knows the job, by enum sl_op */
 	uint64_t queued_bytes; /* waiting */
-	int64_t waited_ns;     /* it had something waiting, since the node knows the job */
+	int64_t waited_ns;     /* time with waiting requests, since the node knows the job */
 	uint32_t inside;       /* requests waiting or in flight */
 	int64_t idle_ns;       /* since the last of them was done; 0 while there are some */
-	uint32_t phase;	       /* clients that have said that they are in a phase of I/O */
-	/* Nodes that serve it as last ordered, by commas; "-": none; "": nothing was ordered. */
+	uint32_t phase;	       /* clients that have declared an I/O phase */
+	/* Nodes that serve it by the last order, separated by commas; "-": none; "": no order. */
 	char map[SL_MAP_TEXT];
 	/* Metadata operations: made, and the time that they were held, since the node knows the job. */
 	uint64_t ops, ops_held_ns;
@@ -94,40 +97,44 @@ struct sl_job_report {
 		ops_weight; /* of its operations, where classes have weights of their own; 0: its weight */
 };
 
-/* What a node is to do about a job. */
+/* Orders for a node about a job. */
 struct sl_job_orders {
 	uint64_t id;
-	uint64_t rate_bps; /* it gets this before all others, a lease; UINT64_MAX: none */
-	int64_t period_ns; /* that was detected, for a job that has declared none; 0: not */
-	uint32_t share;	   /* of min and max that is this node's, of SL_SHARE_WHOLE */
-	uint64_t
-		bucket_bps; /* of its bucket's limit, what this job has at this node; 0: not told */
+	uint64_t rate_bps;   /* guaranteed rate, for the time of the lease; UINT64_MAX: none */
+	int64_t period_ns;   /* detected period, for a job that has declared none; 0: none */
+	uint32_t share;	     /* this node's part of min and max, in units of 1/SL_SHARE_WHOLE */
+	uint64_t bucket_bps; /* this job's part of its bucket's limit at this node; 0: unknown */
 	uint32_t to_count;  /* nodes that serve it; 0: it does its own I/O; UINT32_MAX: no change */
-	uint32_t turns;	    /* 1: they only say when it may: no allocate policy was asked for */
+	uint32_t turns;	    /* 1: the nodes only give turns, because there is no allocate policy */
 	uint64_t ops_rate;  /* operations a second it gets before all others; UINT64_MAX: none */
 	uint32_t ops_share; /* of its limits on operations that is this node's, of SL_SHARE_WHOLE */
 	char to[SL_MAP_MAX][SL_NODE_NAME_MAX];
 };
 
-/* What concerns a node as a whole. */
+/* Orders for the node as a whole. */
 struct sl_node_orders {
 	uint64_t epoch;	    /* number of the decision */
 	uint64_t term;	    /* of the controller: a node obeys the highest */
 	uint64_t order;	    /* number of this change of draw_bps, to be acknowledged */
 	uint64_t layer_bps; /* capacity of the layer; 0: not known, and nothing is divided */
-	uint64_t draw_bps;  /* the part of it that is this node's for now, a lease */
-	int64_t every_ns;   /* between two reports, while jobs do something; 0: as it is */
-	int64_t lease_ns;   /* how long these orders hold; 0: not told */
-	uint32_t whole;	    /* 1: jobs that are not named have no orders any more */
-	uint32_t open;	    /* odd: let everything pass; even: no longer; 0: nobody has said so.
-			     * Higher each time that somebody says so */
-	uint64_t ops_draw;  /* of the layer's operations a second, this node's; 0: not told */
+	uint64_t draw_bps;  /* this node's present part of it, for the time of the lease */
+	int64_t every_ns;   /* time between two reports while jobs are active; 0: unchanged */
+	int64_t lease_ns;   /* how long these orders are valid; 0: not given */
+	uint32_t whole;	    /* 1: orders for jobs that are not listed end */
+	/*
+	 * odd: open, let everything pass; even: closed; 0: never set. Incremented with each change.
+	 */
+	uint32_t open;
+	uint64_t ops_draw; /* of the layer's operations a second, this node's; 0: not told */
 };
 
 /* Encoders write lines to f. */
 void sl_report_put_node(FILE *f, const struct sl_node_report *n);
 void sl_report_put_job(FILE *f, const struct sl_job_report *j);
-/* What is another than before, if anything is but how long it has been idle. Whether it was. */
+/*
+ * Write the changed words, if any besides the idle time has changed. Returns whether there was a
+ * change.
+ */
 bool sl_report_put_change(FILE *f, const struct sl_job_report *j,
 			  const struct sl_job_report *before);
 void sl_report_put_gone(FILE *f, uint64_t id);
@@ -136,8 +143,8 @@ void sl_orders_put_epoch(FILE *f, const struct sl_node_orders *o);
 void sl_orders_put_job(FILE *f, const struct sl_job_orders *j);
 
 /*
- * Decoding goes line by line: *text is moved behind the line. What is on the line, or -EPROTO.
- * Strings are cut out of the text, which is changed.
+ * Decode one line and move *text behind it. Returns the kind of line, or -EPROTO. The text is
+ * modified: strings are terminated in place.
  */
 enum sl_line {
 	SL_LINE_END,
@@ -188,7 +195,7 @@ struct sl_orders_line {
 };
 int sl_orders_next(char **text, struct sl_orders_line *out);
 
-/* ---- what a node makes of its orders ---- */
+/* ---- how a node applies its orders ---- */
 
 /* A job's min or max at a node that has this share of it. */
 static inline uint64_t sl_share_part(uint64_t whole, uint32_t share)
@@ -199,8 +206,8 @@ static inline uint64_t sl_share_part(uint64_t whole, uint32_t share)
 }
 
 /*
- * What of an ordered rate the job gets before all others. A hundredth is left to the share policy:
- * a job that starts is not to wait until the controller has heard of it.
+ * The part of an ordered rate that the job is guaranteed. A hundredth is left to the share policy,
+ * so that a job that starts does not have to wait until the controller knows it.
  */
 static inline uint64_t sl_rate_floor(uint64_t rate_bps)
 {
@@ -208,9 +215,10 @@ static inline uint64_t sl_rate_floor(uint64_t rate_bps)
 }
 
 /*
- * share=fair, and the controller has divided the capacity by accounts and users of all nodes: among
- * the jobs of this node shares are in proportion to that, whoever they belong to. The rate as a
- * guarantee would not do: a large request of another job delays it by more than is made up for.
+ * With share=fair the controller has divided the capacity by the accounts and users of all nodes.
+ * The jobs of this node share in proportion to their ordered rates, whichever user they belong to.
+ * A guarantee of the rate would not suffice: a large request of another job delays a job by more
+ * than the guarantee makes up for.
  */
 static inline void sl_rate_weight(struct sl_job_conf *conf, uint64_t rate_bps, uint64_t layer_bps)
 {

@@ -2,25 +2,24 @@
 /*
  * Forwarding on one machine: shared memory and doorbells.
  *
- * A program whose I/O a node carries out has a *segment*, made and sealed by the node: slots, each
- * a request and a buffer for its data. The client owns a slot while it is FREE or DONE: it fills it
- * in, sets it to POSTED, and rings the bell of one worker of the node, the one of the CPU it runs
- * on, so that handing over is a switch on one CPU and not a wake-up of another. From then on the
- * slot is the node's, until that sets it to DONE. A client that has several slots under way waits
- * on the `signal` of one of them, the leader, as a futex.
+ * A program whose I/O a node executes has a *segment*, created and sealed by the node: slots, each
+ * with a request and a buffer for its data. The client owns a slot while it is FREE or DONE. It
+ * fills it in, sets it to POSTED, and rings the bell of the node's worker for its own CPU, so the
+ * hand-over is a switch on one CPU and not a wake-up of another CPU. Then the node owns the slot
+ * until it sets it to DONE. A client with several slots in flight waits on the `signal` of one of
+ * them, the leader, as a futex.
  *
  *	FREE ─► POSTED ─► DONE                the node has done it, or refused
  *
- * A write at an offset can be repeated if the node dies before it has answered; an append cannot.
- * So the node says in the slot when it begins with one (RUNS). An append that is still POSTED when
- * the node has ended, killed or told to, was not carried out: the client sets it to FREE, and can
- * post it to the next.
+ * A write at an offset can be repeated if the node dies before it answers; an append cannot. So the
+ * node sets the slot to RUNS when it begins an append. An append that is still POSTED when the node
+ * has ended was not executed: the client sets it to FREE, and can post it to the next node.
  *
- * The *bells* are one small segment for all clients: for each worker a bit for each client that
- * has posted something to it, and what the worker is doing. The node trusts nothing in here:
- * it copies a request out of its slot before it looks at it.
+ * The *bells* are one small segment for all clients: for each worker a bit for each client that has
+ * posted something to it, and what the worker is doing. The node does not trust this memory: it
+ * copies a request out of its slot before it checks it.
  *
- * A client is one process. After fork() the child makes a connection of its own.
+ * A client is one process. After fork() the child opens its own connection.
  */
 #ifndef SL_WIRE_SHM_H
 #define SL_WIRE_SHM_H
@@ -50,7 +49,7 @@ struct sl_slot_shm {
 	_Alignas(64) _Atomic uint32_t state; /* enum sl_slot_state */
 	_Atomic uint32_t signal;  /* a futex: changes when a slot led by this one is answered */
 	_Atomic uint32_t waiting; /* the client sleeps on signal */
-	uint32_t leader;	  /* slot whose signal to give */
+	uint32_t leader;	  /* slot whose signal to set */
 	uint32_t op;		  /* enum sl_op */
 	uint32_t flags;		  /* enum sl_slot_flags */
 	uint64_t file;		  /* reference, as OPEN's reply gave it */

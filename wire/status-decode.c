@@ -35,8 +35,8 @@ static double get_number(const cJSON *item, enum status_field_kind kind)
 }
 
 /*
- * cJSON finds a key by a search from the first one. Fields are written in the order of the table,
- * so that the search goes on behind the last key that was found.
+ * cJSON searches a key from the first one. Fields are written in the order of the table, so here
+ * the search continues behind the last key found.
  */
 static const cJSON *find(const cJSON *object, const char *key, const cJSON **last)
 {
@@ -85,7 +85,10 @@ static const cJSON *get(const cJSON *object, const char *key)
 	return cJSON_GetObjectItemCaseSensitive(object, key);
 }
 
-/* An array of `size` bytes an item. NULL: out of memory, or no such list: *count is 0 then. */
+/*
+ * Allocate an array with `size` bytes per item. NULL: out of memory, or no such list; then *count
+ * is 0.
+ */
 static void *get_list(struct status *s, const cJSON *list, size_t size, size_t *count)
 {
 	size_t n = (size_t)cJSON_GetArraySize(list);

@@ -12,7 +12,7 @@
  * The lines of one object stand together. If its first value is null, so is the object.
  *
  * merge, for the same job at several nodes and for the nodes of a layer:
- *	FIRST	what the first of them says	SUM	added up
+ *	FIRST	the value of the first node	SUM	added up
  *	MOST	the largest: times pass on all nodes at once
  *	MEAN	weighted by requests		RATIO	weighted by batches
  *	LIMIT	added up over the nodes where the job has processes

@@ -89,8 +89,7 @@ static void copy_same(void *to, const struct status_field *to_fields, const void
 /* ---- jobs ---- */
 
 /*
- * Lists have most of their jobs in the same order: the search begins at *next, behind the last job
- * that was found.
+ * Lists mostly have the same order, so the search begins at *next, behind the last job found.
  */
 static struct status_job *find_job(struct status *s, const char *name, size_t *next)
 {
@@ -143,7 +142,7 @@ static bool matters_more(const struct status_job *p, const struct status_job *th
 	return p->clients > than->clients;
 }
 
-/* The part whose reason is shown: where most requests wait, else most bytes move, else most processes are. */
+/* The part whose reason is shown: with most waiting requests, else bandwidth, else processes. */
 static const struct status_job *leading_part(const struct status_job *job)
 {
 	const struct status_job *best = NULL;
@@ -155,8 +154,8 @@ static const struct status_job *leading_part(const struct status_job *job)
 }
 
 /*
- * The controller knows until when a grant of 0 lasts: "granted 0 until job a is done", or, if the
- * job moves data nevertheless, "on spare bandwidth until job a is done".
+ * The controller knows how long a grant of 0 lasts: "granted 0 until job a is done", or, if the job
+ * moves data anyway, "on spare bandwidth until job a is done".
  */
 static bool set_reason(struct status *all, struct status_job *job, const struct status_job *known)
 {
@@ -240,7 +239,7 @@ static bool finish_jobs(struct status *all, struct status *controller)
 {
 	size_t next = 0;
 
-	all->floors_bps = 0; /* what the layer has promised, not what its nodes give now */
+	all->floors_bps = 0; /* the guarantees of the layer, not the present rates of its nodes */
 	for (size_t i = 0; i < all->jobs_count; i++) {
 		struct status_job *job = &all->jobs[i];
 		const struct status_job *known =

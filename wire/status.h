@@ -67,8 +67,10 @@ static inline double status_or_0(double maybe)
 
 /* ---- writing ---- */
 
-/* The members of an object that is open, and its list of jobs: status_put() writes all; a node,
- * which has no list of jobs in memory, writes the same with begin, job, job, ..., end. */
+/*
+ * Write the members of an open object, and its list of jobs. status_put() writes all; a node, which
+ * has no list of jobs in memory, writes the same with begin, job, job, ..., end.
+ */
 void status_put(struct json *j, const struct status *s, enum status_kind kind);
 void status_put_begin(struct json *j, const struct status *s, enum status_kind kind);
 void status_put_job(struct json *j, const struct status_job *job, enum status_kind kind);
@@ -76,8 +78,10 @@ void status_put_end(struct json *j);
 
 /* ---- reading and merging: wire/status-decode.c, wire/status-merge.c ---- */
 
-/* What status_put() has written, of any kind; unknown keys are left out, what is missing is 0 or
- * null. NULL: not JSON, or out of memory. */
+/*
+ * Decode the output of status_put(), of any kind. Unknown keys are ignored; missing values are 0 or
+ * null. NULL: not JSON, or out of memory.
+ */
 struct status *status_decode(const char *text);
 void status_free(struct status *s);
 void status_clear(struct status *s); /* frees what it owns */
@@ -91,8 +95,8 @@ struct status_member {
 	struct status *said; /* NULL: no answer; becomes the property of status_merge() */
 };
 /*
- * The layer as one node would describe it, beside its nodes and controllers. controller, standby:
- * NULL if there is none. NULL: no node has answered, or out of memory.
+ * Merge the statuses of the nodes into one for the layer, which also lists nodes and controllers.
+ * controller, standby: NULL if there is none. NULL: no node has answered, or out of memory.
  */
 struct status *status_merge(struct status_member *node, size_t nodes,
 			    struct status_member *controller, struct status_member *standby);
@@ -132,7 +136,7 @@ static inline const char **status_text(const void *of, const struct status_field
 
 /* Memory of a status, zeroed; freed with it. NULL: out of memory. */
 void *status_alloc(struct status *s, size_t size);
-/* What `from` owns becomes s's; `from` is freed. */
+/* Move the memory of `from` to s, and free `from`. */
 void status_take_memory(struct status *s, struct status *from);
 
 #endif

@@ -2,73 +2,74 @@
 /*
  * Turns: how programs on this machine ask a node when they may make their own system calls.
  *
- * The program makes every data call itself, whole, on its own descriptor, at its own position.
- * The node only decides when. Both sides share two kinds of files beside the node's socket S:
+ * The program makes every data call itself, unsplit, on its own descriptor, at its own position.
+ * The node only decides when. Both sides share two kinds of files next to the node's socket S:
  *
  *	S.turn           struct sl_turn_node: one page for the node, its bell and its sign of life
  *	S.jobs/NUMBER    struct sl_turn_job: one segment for each job, NUMBER in 16 hex digits
  *
  * A process opens and maps both at its first data call on a file of the layer. There is no
- * connection: nothing to set up, nothing to tear down, nothing to inherit over fork and exec.
+ * connection, so nothing has to be set up, torn down, or inherited over fork and exec.
  *
  * The *mode* of a job says what a call has to do first:
  *
  *	OPEN     nothing: there is no capacity, limit, grant or congestion
- *	LEASED   debit its length from `credit`. It may go if the credit is above 0, and may leave
- *	         it below: one debt for each job. Otherwise it asks, and waits until it is above 0
- *	PLACED   ask with its place, in a slot: something is to see each call (a trace, a device
- *	         model, a window of fixed size)
- *	FORWARD  nothing of this: the node makes the calls (wire/shm.h)
- *	GONE     the node has ended in good order, or has forgotten the job: the call goes at once,
- *	         and the process looks for a new segment now and then
+ *	LEASED   debit its length from `credit`. It may go if the credit is above 0, and may make it
+ *	         negative: one debt for each job. Otherwise it asks, and waits until it is above 0
+ *	PLACED   ask with its file and offset, in a slot, because the node must see each call (a
+ *	         trace, a device model, a window of fixed size)
+ *	FORWARD  the node makes the calls (wire/shm.h)
+ *	GONE     the node has ended normally, or has removed the job: the call goes at once, and the
+ *	         process looks for a new segment from time to time
  *
- * After the call the process counts it in the line of its CPU; in LEASED mode it puts back what
- * did not move. A call whose data the page cache does not have asks with its place in LEASED mode
- * too, so that `order` and the window decide about it; it does not debit the credit then.
+ * After the call the process counts it in the cache line of its CPU; in LEASED mode it returns the
+ * credit for bytes that were not moved. In LEASED mode too, a call whose data is not in the page
+ * cache asks with its file and offset, so that `order` and the window decide about it; then it does
+ * not debit the credit.
  *
  * Asking for credit: set `asked`, set the job's bit in the node's `ready`, wake the node if it
  * `sleeping`s, and wait on `grants` as a futex. The node adds a lease of a millisecond or two to
- * `credit` when admit, share and its pacer say so, and wakes one waiter; a waiter that goes wakes
- * the next while the credit is above 0. A job that has been using its leases is kept in the
- * scheduler for some milliseconds, whether it has asked again or not: so a program with one
- * synchronous call at a time has its share. What nobody uses is taken back.
+ * `credit` when admit, share and its pacer allow it, and wakes one waiter; a waiter that goes wakes
+ * the next while the credit is above 0. A job that uses its leases stays in the scheduler for some
+ * milliseconds even if it has not asked again, so a program with one synchronous call at a time
+ * gets its share. Unused credit is taken back.
  *
  *	credit 0      write 4K: asks; the node adds 64K and wakes it     credit 64K
  *	write 4K                                                         credit 60K
  *	write 1M      goes, since 60K > 0                                credit -964K
  *	write 4K      asks; the node has to grant 964K first
  *
- * What is charged (`charge`). A file system feels what leaves the page cache, not calls. So in
- * LEASED mode, by bits of `charge`:
+ * Charging (`charge`). The load of a file system is the I/O that passes the page cache, not calls.
+ * So in LEASED mode, by bits of `charge`:
  *
- *	READS    a read that the page cache answers is free. It goes while the credit is above 0, or
- *	         if its data is seen to be cached, and what it has moved from the file system is
- *	         debited after it. (Without WRITES, a job with a max: debited before it, and put
- *	         back.)
+ *	READS    a read from the page cache is free. It goes while the credit is above 0, or if its
+ *	         data is known to be cached; the bytes that it moved from the file system are
+ *	         debited afterwards. (Without WRITES, for a job with a max: debited before, and
+ *	         returned if not used.)
  *	WRITES   a buffered write goes at once and makes bytes `dirty`. While the job has more than
  *	         `dirty_most` of them, or flushes a file, the program pays for `step` bytes after
  *	         `step` bytes of its own files from the credit, and starts to write each of them
  *	         back (client/conn/wire.c). So the file system sees them in the order of leases.
  *
- *	THROUGH  a write that finds no credit goes nevertheless while less than `dirty_most` bytes are
- *	         `left`, and is left itself: so a burst goes at once, and its job pays before the next one
+ *	THROUGH  a write that finds no credit goes nevertheless while less than `dirty_most` bytes
+ *	         are `left`, and is left itself: so a burst goes at once, and its job pays before
+ *	         the next one
  *
- * Dirty bytes of files that were closed, and of processes that have ended, are `left`: the kernel
- * writes them some time, and the node takes them from the job's credit, a lease at a time.
+ * Dirty bytes of closed files and of ended processes are `left`: the kernel writes them at some
+ * time, and the node takes them from the job's credit, a lease at a time.
  *
  * Slots: TAKEN by a thread (compare and swap from FREE), filled in, POSTED; the node sets GO when
  * the scheduler has dispatched it, wakes `grants`; the thread makes the call and sets DONE with
- * what moved, and rings. The node sets FREE. A thread that dies leaves its slot behind: the node
- * frees slots of threads that are no more. If no slot is free the call goes by credit.
+ * what moved, and rings. The node sets FREE. The node frees the slots of threads that have died. If
+ * no slot is free, the call goes by credit.
  *
- * The node stamps `alive_ns` once a second or more often. A process that waits and finds the stamp
- * older than SL_TURN_SILENT_NS for as long as the user's timeout sets `given_up`: from then on no
- * call of the job waits, until the stamp is fresh again. Nobody ever gets an error for it.
+ * The node updates `alive_ns` at least once a second. If a waiting process finds the stamp older
+ * than SL_TURN_SILENT_NS for as long as the user's timeout, it sets `given_up`: then no call of the
+ * job waits until the stamp is fresh again. No program ever gets an error for it.
  *
- * A node that starts again maps the same files and goes on with the jobs it finds there.
+ * A restarted node maps the same files and continues with the jobs that it finds there.
  *
- * All numbers in here are the program's own word. They decide about the bytes of its own job, and
- * about nothing else.
+ * Programs can write any number in here. The numbers affect only the bytes of their own job.
  */
 #ifndef SL_WIRE_TURN_H
 #define SL_WIRE_TURN_H
@@ -82,7 +83,7 @@
 
 #define SL_TURN_MAGIC	  UINT64_C(0x344e5255544c53) /* "SLTURN4" */
 #define SL_TURN_JOBS	  4096			     /* of a node: a bit each */
-#define SL_TURN_CPUS	  1024			     /* further ones use these over again */
+#define SL_TURN_CPUS	  1024			     /* further CPUs share these */
 #define SL_TURN_SLOTS	  64
 #define SL_TURN_PROCS	  256
 #define SL_TURN_NODES	  16   /* that a job can have */
@@ -107,7 +108,7 @@ enum sl_turn_mode {
 	SL_TURN_METERED = 0x100, /* and this one: a max on data calls, on reads or on writes */
 };
 
-/* Bits of `charge`; 0: the length of each call is charged. */
+/* Bits of `charge`; 0: charge the length of each call. */
 enum sl_turn_charge {
 	SL_TURN_READS = 1,
 	SL_TURN_WRITES = 2,
@@ -122,7 +123,7 @@ struct sl_turn_node {
 	_Atomic int64_t alive_ns;	     /* CLOCK_MONOTONIC */
 	_Atomic uint64_t pid_space;	     /* inode of its PID namespace; 0: not known */
 	_Alignas(64) _Atomic uint32_t rings; /* a futex: changes with every wake-up */
-	_Atomic uint32_t sleeping;	     /* and wants to be woken */
+	_Atomic uint32_t sleeping;	     /* it sleeps and wants to be woken */
 	_Alignas(64) _Atomic uint64_t ready[SL_TURN_JOBS / 64]; /* jobs that have asked */
 };
 
@@ -155,13 +156,14 @@ struct sl_turn_slot {
 	int64_t ended; /* CLOCK_MONOTONIC ns */
 };
 
-/* A process of the job. Filled in when it attaches; the node clears those that have ended.
- * Processes in another PID namespace, whose numbers mean others to the node, are not in here and
- * take no slots.
+/*
+ * A process of the job. Filled in when it attaches; the node clears those that have ended.
+ * Processes in another PID namespace, whose pids mean other processes to the node, are not listed
+ * here and take no slots.
  */
 struct sl_turn_proc {
 	_Atomic uint32_t pid;
-	_Atomic uint32_t phase; /* it is in a phase of I/O, by its own word */
+	_Atomic uint32_t phase; /* it has declared an I/O phase */
 	_Atomic uint64_t dirty; /* its part of the job's */
 };
 
@@ -179,28 +181,33 @@ struct sl_turn_job {
 	_Alignas(64) _Atomic int64_t credit;
 	_Alignas(64) _Atomic int64_t
 		dirty;		   /* bytes that were written and not charged, with `left` */
-	_Atomic uint64_t left;	   /* of these, nobody's any more */
-	_Atomic uint64_t cached;   /* bytes that reads had from the page cache, free */
+	_Atomic uint64_t left;	   /* part of these that no process owns any more */
+	_Atomic uint64_t cached;   /* bytes read from the page cache, not charged */
 	_Atomic uint64_t buffered; /* bytes of writes that were not charged at the call */
 	_Atomic uint64_t flushed;  /* bytes that were charged when written back */
-	_Alignas(64) _Atomic uint32_t grants; /* a futex: changes when waiters shall look */
-	_Atomic uint32_t waiting;	      /* a hint: somebody sleeps on it */
+	_Alignas(64) _Atomic uint32_t grants; /* a futex: changes when waiters should check */
+	_Atomic uint32_t waiting;	      /* a hint: a thread sleeps on it */
 	_Atomic uint32_t asked;		      /* since the node last looked */
 	_Atomic uint32_t asked_op;	      /* enum sl_op of who asked */
 	_Atomic uint32_t given_up;	      /* the node has been silent for too long */
-	_Atomic uint64_t unscheduled;	      /* bytes that went past a silent node */
-	_Atomic uint64_t held_ns;	      /* that calls have waited, all together */
-	/* What a node needs to go on with the job after a restart. */
+	/* Bytes moved without a turn because the node was silent. */
+	_Atomic uint64_t unscheduled;
+	_Atomic uint64_t held_ns; /* total time that calls have waited */
+	/* What a node needs to continue with the job after a restart. */
 	char name[SL_JOB_NAME_MAX], title[SL_JOB_NAME_MAX];
 	struct sl_job_conf asked_conf;
 	uint32_t procs_declared, nodes_declared;
 	struct sl_job_owner owner;
-	/* Sockets of the nodes that serve it: unit u of U takes its turns at home[u * homes / U].
-	 * None: this node. */
+	/*
+	 * Sockets of the nodes that serve it: unit u of U takes its turns at home[u * homes / U].
+	 * None: this node.
+	 */
 	_Atomic uint32_t homes;
 	char home[SL_TURN_NODES][108];
-	/* Lines of "TAG PATTERN": files below the layer's directory that are of a part of the job
-	 * (client/conn/part.h). Written before programs can see the segment. */
+	/*
+	 * Lines of "TAG PATTERN": files below the layer's directory that are of a part of the job
+	 * (client/conn/part.h). Written before programs can see the segment.
+	 */
 	char tags[SL_TURN_TAGS];
 	struct sl_turn_proc proc[SL_TURN_PROCS];
 	struct sl_turn_slot slot[SL_TURN_SLOTS];

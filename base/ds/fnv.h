@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * FNV-1a with 64 bits (Fowler, Noll and Vo): a hash of short texts. It is not keyed: where somebody
- * may choose texts to collide, use base/ds/siphash.h.
+ * FNV-1a with 64 bits (Fowler, Noll and Vo): a hash of short texts. It is not keyed: if an attacker
+ * may choose texts that collide, use base/ds/siphash.h.
  *
  *	sl_fnv(SL_FNV, "a", 1) = af63dc4c8601ec8c
  */
@@ -13,7 +13,7 @@
 
 #define SL_FNV UINT64_C(0xcbf29ce484222325) /* to begin with */
 
-/* Goes on from h, so that a hash of several pieces is that of all of them in a row. */
+/* Continue from h: hashing pieces one after the other gives the hash of their concatenation. */
 static inline uint64_t sl_fnv(uint64_t h, const void *bytes, size_t length)
 {
 	const unsigned char *b = bytes;

@@ -3,11 +3,11 @@
  * Hash table with open addressing and linear probing, from (a, b) to a number. Used to find a
  * job by its number or a file by (file, job).
  *
- * An entry stands at its home (the place its hash names) or, if that is taken, at the next free
- * place behind it, cyclically. The rule that makes lookups right is: no free place between the
- * home of an entry and its place. Removal keeps it without tombstones (Knuth, TAOCP 3,
- * section 6.4, algorithm R): the hole is filled with the next entry behind it whose home is not
- * behind the hole, and the hole moves to where that one stood, until a free place is met.
+ * An entry is stored at its home (the place that its hash gives) or, if that is taken, at the next
+ * free place behind it, cyclically. Lookups rely on this invariant: no free place is between the
+ * home of an entry and its place. Removal preserves it without tombstones (Knuth, TAOCP 3, section
+ * 6.4, algorithm R): the hole is filled with the next entry behind it whose home is not behind the
+ * hole; that entry's place becomes the new hole, and so on until a free place is found.
  *
  * Example with 8 places and homes P:2 Q:2 R:3 S:5, put in this order:
  *
@@ -15,10 +15,10 @@
  *	         P  Q  R  S             R (home 3) may go to 3, the hole is at 4; S (home 5) is
  *	         Q  R  -  S             at home and stays; place 6 is free: done.
  *
- * Cost: with at most half of the places taken, on average 1.5 places are looked at to find an
- * entry and 2.5 to find that there is none (Knuth); four places share a cache line. Two
- * multiplications mix the key, because file numbers are often pointers, inode numbers in
- * sequence, or differ in the high bits only, all of which would otherwise pile up.
+ * Cost: with at most half of the places taken, on average 1.5 places are looked at to find an entry
+ * and 2.5 to find that there is none (Knuth); four places share a cache line. Two multiplications
+ * mix the key, because file numbers are often pointers, consecutive inode numbers, or differ only
+ * in the high bits, and would otherwise collide.
  */
 #include "base/ds/hash.h"
 
@@ -38,12 +38,12 @@ static size_t hs_places(uint32_t n)
 	return places;
 }
 
-/* Odd constants without pattern: fractions of the golden ratio and of the square root of 3. */
+/* Odd constants without a pattern: fractions of the golden ratio and of the square root of 3. */
 static inline uint32_t hs_home(const struct sl_hash *h, uint64_t a, uint32_t b)
 {
 	uint64_t x = a ^ (b * UINT64_C(0x9e3779b97f4a7c15));
 
-	/* A product carries differences upwards only; the shifts bring them down again. */
+	/* A product propagates differences only upwards; the shifts bring them down again. */
 	x ^= x >> 32;
 	x *= UINT64_C(0xbb67ae8584caa73b);
 	x ^= x >> 29;

@@ -13,13 +13,13 @@
  * 35 and moves up; below the hole at place 1 is only 20, it moves up; 35 ends at place 5. Moving
  * a hole writes each entry once where swapping writes it twice.
  *
- * Four children because four entries of 16 bytes are one cache line: a level costs one line,
- * and there are half as many levels as in a binary heap (Johnson, "Priority queues with update
- * and finding minimum spanning trees", 1975; LaMarca and Ladner, "The influence of caches on
- * the performance of heaps", 1996). The entries are placed so that brothers do share a line.
+ * Four children because four entries of 16 bytes are one cache line: a level costs one line, and
+ * there are half as many levels as in a binary heap (Johnson, "Priority queues with update and
+ * finding minimum spanning trees", 1975; LaMarca and Ladner, "The influence of caches on the
+ * performance of heaps", 1996). Entries are aligned so that siblings share a line.
  *
- * Places behind the last hold an entry greater than any real one, so that the smallest of four
- * brothers is always taken from four, without a branch on how many there are.
+ * Places behind the last hold an entry greater than any real one, so the minimum of four siblings
+ * is always taken over four, without a branch on their number.
  *
  * Cost: O(log4 n) levels for a change, at most 4 comparisons each; top and has O(1).
  */
@@ -31,9 +31,9 @@
 #define HP_LINE 64
 
 /*
- * An entry as one wide number that orders as entries do: the key, the id, and below these a
- * number k that comes along. Such numbers are compared and chosen without a branch; with
- * branches, which of four brothers is the smallest would be guessed wrongly most of the time.
+ * An entry as one wide number that orders as entries do: the key, the id, and below these a number
+ * k that comes along. Such numbers are compared and selected without a branch; a branch on which of
+ * four siblings is the smallest would be mispredicted most of the time.
  */
 static inline unsigned __int128 hp_wide(const struct sl_heap_entry *e, uint32_t k)
 {
@@ -110,7 +110,7 @@ static void hp_sink(struct sl_heap *h, size_t i, struct sl_heap_entry e)
 		unsigned __int128 min;
 		uint32_t id;
 
-		/* The children of all four, before it is known which of them matter. */
+		/* Prefetch the children of all four, before the smallest is known. */
 		__builtin_prefetch(below);
 		__builtin_prefetch(below + HP_LINE);
 		__builtin_prefetch(below + 2 * HP_LINE);

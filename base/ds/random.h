@@ -10,7 +10,7 @@
 
 #define SL_GOLDEN UINT64_C(0x9e3779b97f4a7c15) /* 2^64 over the golden ratio, odd */
 
-/* Numbers that differ in one bit become numbers that differ in half of theirs; one to one. */
+/* A bijection that turns a difference of one bit into a difference of half of the bits. */
 static inline uint64_t sl_mix64(uint64_t x)
 {
 	x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * SHA-256 as FIPS 180-4 defines it, and HMAC over it (RFC 2104), for the greeting of peers: some
- * hundred bytes for each connection, so the code is short rather than fast. It is here and not a
- * library's because it runs inside other people's programs, which a preloaded library must not load
- * OpenSSL into.
+ * hundred bytes for each connection, so the code is short rather than fast. It is not taken from a
+ * library because it runs inside other programs, into which a preloaded library must not load
+ * OpenSSL.
  *
  * A message is padded with 0x80, zeros and its length in bits to blocks of 64 bytes; each block is
  * mixed into eight words by 64 rounds. HMAC is H(key ^ 5c.. | H(key ^ 36.. | message)).

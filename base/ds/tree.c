@@ -12,24 +12,24 @@
  *	                   /
  *	              [5,6) max 6
  *
- * Which intervals overlap [a, b)? Only nodes that begin before b; they are what the descent to b
- * leaves on its left: at each turn to the right a node and its left subtree, in order. The first of
- * these that reaches behind a holds the answer. [9,10): 2 < 10, but [2,9) and its left reach 9 and
- * 4: turn right; 8 < 10, [8,12) reaches 12 > 9 and [5,6) on its left does not: it is [8,12).
+ * Which intervals overlap [a, b)? Only nodes that begin before b can. They are to the left of the
+ * descent to b: at each turn to the right, a node and its left subtree, in order. The first of
+ * these that reaches beyond a contains the answer. [9,10): 2 < 10, but [2,9) and its left reach 9
+ * and 4: turn right; 8 < 10, [8,12) reaches 12 > 9 and [5,6) on its left does not: it is [8,12).
  * [12,20): nothing in the tree reaches behind 12. So the overlap found is the first one in order,
- * and sl_tree_next() leads to the others. Most questions are answered "nothing", without a branch
- * that the keys decide.
+ * and sl_tree_next() leads to the others. Most queries find nothing, without a branch that depends
+ * on the keys.
  *
- * Cost: find, insert, remove, rekey, overlap O(log n); a removal makes at most three rotations,
- * an insertion two. max_ is kept by walking up from the change only as long as it matters: an
- * insertion stops at the first ancestor that already reaches as far, a removal at the first
- * that reaches further than what went away. Where intervals hardly overlap, that is O(1) steps
- * on average, O(log n) at worst.
+ * Cost: find, insert, remove, rekey, overlap O(log n); a removal makes at most three rotations, an
+ * insertion two. max_ is updated by walking up from the change only as far as necessary: an
+ * insertion stops at the first ancestor that already reaches as far, a removal at the first that
+ * reaches further than the removed node. If intervals hardly overlap, this takes O(1) steps on
+ * average, O(log n) at worst.
  *
  * Departures from the textbook: one code path for left and right, the side being an index; no
- * sentinel (the tree has no memory of its own); the descents compute the side instead of
- * branching on it, because with random keys every second such branch is predicted wrongly,
- * and ask for both children before they know which, since they mostly wait for memory.
+ * sentinel (the tree has no memory of its own); the descents compute the side instead of branching
+ * on it, because with random keys every second such branch is predicted wrongly, and prefetch both
+ * children before the side is known, because memory latency dominates.
  */
 #include "base/ds/tree.h"
 
@@ -94,8 +94,8 @@ static inline void tr_raise(struct sl_node *n, uint64_t hi)
 }
 
 /*
- * A node at or below n that reached `hi` does so no more; go up as far as `end` (not included).
- * A subtree that reaches further never depended on it.
+ * A node at or below n that reached `hi` no longer does: update ancestors up to `end` (not
+ * included). A subtree that reaches further did not depend on it.
  */
 static inline void tr_lower(struct sl_node *n, uint64_t hi, const struct sl_node *end)
 {
@@ -133,7 +133,7 @@ void sl_tree_find(const struct sl_tree *t, uint64_t lo, uint64_t hi, struct sl_t
 	struct sl_node *prev = NULL, *next = NULL, *parent = NULL, *n = t->root;
 	bool right = false;
 
-	/* Files are mostly read and written forwards: expect that all is left of the key. */
+	/* Files are mostly accessed forwards: expect that all intervals are left of the key. */
 	if (n && n->max_ <= lo) {
 		while (n && tr_at_most(n, lo, hi)) {
 			prev = parent = n;

@@ -9,7 +9,8 @@
  * misplaced calls are found. Both only add, which is far faster than any device.
  *
  * A metadata kernel has a directory of its own and makes one call after the other there, in the
- * phases of mdtest: create all files, stat each, unlink each. A call that fails, or a file that is not empty, is an error.
+ * phases of mdtest: create all files, stat each, unlink each. A call that fails, or a file that is
+ * not empty, is an error.
  *
  * Direct access in a layer with a modelled device: the device models are in memory that all
  * processes share, and a call ends when its device has finished, as in a node.

@@ -5,7 +5,7 @@
  *
  *	explore:
  *	  ionodes: [0, 1, 2, 4]      # numbers of I/O nodes; 0: direct access; default 1
- *	  orders: [to, aioli]        # order policies, with parameters if you like; default to; or turn
+ *	  orders: [to, aioli]        # order policies, with or without parameters, or turn; default to
  *	  share: fifo                # and admit: of all nodes; not given: the layer's default
  *	  devices: [pastel, edel]    # models: each node has one; live, not needed
  *	  ratio: {read: 39, write: 21}  # of a real device, from 'sluice profile': for training

@@ -16,8 +16,8 @@
  *  2. The line through the times at the ends is compared with the middle. If it is wrong by more
  *     than 10 % and than the intervals are wide, sequentially or at random or in the ratio,
  *     the middles of both halves are tested in the same way, the worst first.
- *  3. The test with the widest interval gets another pair, until all ratios are within 5 %. Then lines
- * are compared again, with what is known better now, and 2 and 3 repeat until no size is added.
+ *  3. The test with the widest interval gets another pair, until all ratios are within 5 %. Then
+ *     lines are compared again with the new figures, and 2 and 3 repeat until no size is added.
  *
  * The measurement ends when the time is over. A size that was not tested is on the line between its
  * tested neighbours. Its interval is the wider one of theirs, plus the error of the line when it

@@ -219,9 +219,9 @@ wrong_file() {
 	wrong_file 'a,0,1\n' "*wrong.csv:1: 3 columns without names; there should be job, *"
 	wrong_file '# c\n\na,0,1,8\na,-1,1,8\n' \
 		"*wrong.csv:4: ionodes: '-1' is not a whole number from 0 to 1000000.*"
-	wrong_file 'a,0,1,8\na,1,x,8\n' "*wrong.csv:2: bandwidth: 'x' is not a number from 0 on.*"
-	wrong_file 'a,0,inf,8\n' "*wrong.csv:1: bandwidth: 'inf' is not a number from 0 on.*"
-	wrong_file 'a,0,-1,8\n' "*wrong.csv:1: bandwidth: '-1' is not a number from 0 on.*"
+	wrong_file 'a,0,1,8\na,1,x,8\n' "*wrong.csv:2: bandwidth: 'x' is not a number of at least 0.*"
+	wrong_file 'a,0,inf,8\n' "*wrong.csv:1: bandwidth: 'inf' is not a number of at least 0.*"
+	wrong_file 'a,0,-1,8\n' "*wrong.csv:1: bandwidth: '-1' is not a number of at least 0.*"
 	wrong_file 'a,0,1,0\n' "*wrong.csv:1: nodes: '0' is not a whole number from 1 to 1000000.*"
 	wrong_file 'a,0,1,8\na,1\n' "*wrong.csv:2: 2 columns, and there should be 4.*"
 	wrong_file 'a,0,1,8\n,1,1,8\n' "*wrong.csv:2: the job has no name.*"
@@ -230,7 +230,7 @@ wrong_file() {
 	wrong_file '"a,0,1,8\n' "*wrong.csv:1: a quote is not closed.*"
 	wrong_file 'job,job,ionodes,bandwidth,nodes\n' "*wrong.csv:1: two columns for job.*"
 	wrong_file 'a,0,1,8\n\0,1,1,8\n' "*wrong.csv:2: a control character (0x00) in a cell.*"
-	wrong_file '' "*wrong.csv: there are no jobs in it.*"
+	wrong_file '' "*wrong.csv: no jobs in this file.*"
 	run --separate-stderr "$SLUICE" allocate nothing.csv
 	[ "$status" -eq 1 ]
 	[[ "$stderr" == "sluice allocate: cannot read nothing.csv: No such file or directory." ]]

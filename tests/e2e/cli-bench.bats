@@ -66,14 +66,14 @@ setup() {
 
 @test "wrong use is refused in one line" {
 	see="See 'sluice bench sched --help'."
-	wrong "sluice bench sched: no row holds every word of 'nonsense'. $see" \
+	wrong "sluice bench sched: no row contains every word of 'nonsense'. $see" \
 		bench sched --filter nonsense
 	wrong "sluice bench sched: unexpected argument 'more'. $see" bench sched more
 	wrong "sluice bench sched: unknown option '--jsn'. Did you mean '--json'? $see" \
 		bench sched --jsn
 	wrong "sluice bench: unknown measurement 'shed'. Did you mean 'sched'? See 'sluice bench --help'." \
 		bench shed
-	wrong "sluice bench: nothing to measure was named, such as 'path'. See 'sluice bench --help'." \
+	wrong "sluice bench: name a measurement, such as 'path'. See 'sluice bench --help'." \
 		bench
 }
 
@@ -139,7 +139,7 @@ nothing_left() {
 	status=0
 	wait $pid || status=$?
 	[ $status -eq 1 ]
-	[ "$(cat "$BATS_TEST_TMPDIR/err")" = "sluice bench control: interrupted; nothing is left behind." ]
+	[ "$(cat "$BATS_TEST_TMPDIR/err")" = "sluice bench control: interrupted; all temporary files were removed." ]
 	nothing_left $pid
 }
 
@@ -149,7 +149,7 @@ nothing_left() {
 	[ "$stderr" = "" ]
 	[ -z "$(awk 'length > 80' <<<"$output")" ]
 	[[ "$output" == *"mckp"*" 257 "* && "$output" != *grant* ]]
-	wrong "sluice bench control: no row holds every word of 'jobs=7'. See 'sluice bench control --help'." \
+	wrong "sluice bench control: no row contains every word of 'jobs=7'. See 'sluice bench control --help'." \
 		bench control --json --filter jobs=7
 }
 
@@ -174,7 +174,7 @@ nothing_left() {
 	[ -z "$(awk 'length > 80' <<<"$output")" ]
 	[[ "$output" == *"fair-share"*"min-dilation"* ]]
 	[[ "$output" != *"1024"* && "$output" != *"aioli"* ]]
-	wrong "sluice bench sim: no row holds every word of 'apps=1'. See 'sluice bench sim --help'." \
+	wrong "sluice bench sim: no row contains every word of 'apps=1'. See 'sluice bench sim --help'." \
 		bench sim --filter apps=1
 }
 
@@ -234,11 +234,11 @@ path_rows_hold() { # file
 @test "path, share: a group or a filter that fits nothing is refused in one line" {
 	wrong "sluice bench path: unknown group of rows 'contand'. Did you mean 'contend'? See 'sluice bench path --help'." \
 		bench path --rows small,contand
-	wrong "sluice bench path: no row holds every word of 'jobs=3'. See 'sluice bench path --help'." \
+	wrong "sluice bench path: no row contains every word of 'jobs=3'. See 'sluice bench path --help'." \
 		bench path --json --filter jobs=3
 	wrong "sluice bench share: unknown group of rows 'mox'. Did you mean 'max'? See 'sluice bench share --help'." \
 		bench share --rows mox
-	wrong "sluice bench share: no row holds every word of 'nodes=7'. See 'sluice bench share --help'." \
+	wrong "sluice bench share: no row contains every word of 'nodes=7'. See 'sluice bench share --help'." \
 		bench share --json --filter nodes=7
 }
 
@@ -279,7 +279,7 @@ path_rows_hold() { # file
 	wait $pid || status=$?
 	[ "$status" -eq 1 ]
 	[ "$(cat "$BATS_TEST_TMPDIR/err")" = \
-		"sluice bench path: interrupted; nothing is left behind." ]
+		"sluice bench path: interrupted; all temporary files were removed." ]
 	nothing_left $pid
 }
 

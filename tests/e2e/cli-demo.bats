@@ -82,7 +82,7 @@ nothing_left() {
 	wait $pid || status=$?
 	[ "$status" -eq 1 ]
 	[ $((SECONDS - begin)) -lt 15 ]
-	[ "$(cat "$BATS_TEST_TMPDIR/err")" = "sluice demo: interrupted; nothing is left behind." ]
+	[ "$(cat "$BATS_TEST_TMPDIR/err")" = "sluice demo: interrupted; all temporary files were removed." ]
 	[ -z "$(awk 'length > 80' "$BATS_TEST_TMPDIR/out")" ]
 	nothing_left $pid
 }

@@ -119,24 +119,24 @@ fails_stop() { # there is none
 	taken="sluice up: the dashboard cannot listen at 127.0.0.1:$port: port $port is taken by another program."
 	run -1 --separate-stderr config "dashboard: {port: $port}"
 	[[ "$output" == "Layer 'default' is up for $DIR"* ]]
-	[ "${stderr_lines[-2]}" = "$taken 'sluice dashboard --port PORT' starts it at another; 0: any that is free." ]
-	[ "${stderr_lines[-1]}" = "sluice up: layer 'default' is up, without its dashboard." ]
+	[ "${stderr_lines[-2]}" = "$taken Choose another with 'sluice dashboard --port PORT'; port 0: any free port." ]
+	[ "${stderr_lines[-1]}" = "sluice up: layer 'default' is up, but its dashboard is not." ]
 	"$SLUICE" run --name default -- true
 	# nothing is missed, and what was said helps
 	run -0 "$SLUICE" up --revive --name default
-	[ "$output" = "Nothing of layer 'default' has died." ]
+	[ "$output" = "No member of layer 'default' has died." ]
 	run -1 --separate-stderr "$SLUICE" dashboard --name default --port "$port"
 	[[ "$stderr" == "${taken/up:/dashboard:} 'sluice dashboard --port PORT'"* ]]
 	"$SLUICE" dashboard --name default --port 0 --json | jq -e .started
 	run -1 --separate-stderr "$SLUICE" up --name third --dashboard="$port" "$DIR"
-	[[ "$stderr" == *"'sluice dashboard --name third --port PORT' starts it"*"layer 'third' is up, without its dashboard." ]]
+	[[ "$stderr" == *"'sluice dashboard --name third --port PORT'"*"layer 'third' is up, but its dashboard is not." ]]
 }
 
 @test "mistakes about the dashboard are told with their line" {
 	refuses "2: dashboard: 'maybe' is neither true nor false, nor a mapping with port and listen" 'dashboard: maybe'
 	refuses "2: dashboard is true, false, or a mapping with port and listen, not a list" 'dashboard: [true]'
 	refuses "3: dashboard.port: '70000' is not a port, which is a number from 0 to 65535" $'dashboard:\n  port: 70000'
-	refuses "4: dashboard.listen: 'localhost:80' is no name or address of a host; a port is given by itself" \
+	refuses "4: dashboard.listen: 'localhost:80' is not a name or address of a host; the port is a separate key" \
 		$'dashboard:\n  port: 1\n  listen: localhost:80'
 	refuses "3: dashboard has no key 'prot' (did you mean 'port'?); there are port, listen" $'dashboard:\n  prot: 1'
 	run -2 "$SLUICE" dashboard --listen '[::1]:80'
@@ -154,15 +154,15 @@ fails_stop() { # there is none
 		"$(jq -c '[.address, .token, false]' <<<"$before")" ]
 	answers "$(jq -r .address <<<"$before")"
 	run -0 "$SLUICE" up --revive
-	[ "$output" = "Nothing of layer 'default' has died." ]
+	[ "$output" = "No member of layer 'default' has died." ]
 
 	"$SLUICE" dashboard --stop
 	run -0 "$SLUICE" up --revive
-	[ "$output" = "Nothing of layer 'default' has died." ]
+	[ "$output" = "No member of layer 'default' has died." ]
 	# one that could not be started is not missed
 	run -1 "$SLUICE" dashboard --listen 192.0.2.1 --port 0
 	run -0 "$SLUICE" up --revive
-	[ "$output" = "Nothing of layer 'default' has died." ]
+	[ "$output" = "No member of layer 'default' has died." ]
 	# nor one of a layer that went down, even if not all of it was well
 	"$SLUICE" dashboard --port 0 >/dev/null
 	kill -KILL "$(dashboard_pid)" "$(node_pid)"
@@ -170,7 +170,7 @@ fails_stop() { # there is none
 	"$SLUICE" down || true
 	config 'dashboard: false' >/dev/null
 	run -0 "$SLUICE" up --revive
-	[ "$output" = "Nothing of layer 'default' has died." ]
+	[ "$output" = "No member of layer 'default' has died." ]
 	"$SLUICE" down
 	[ ! -e "$SLUICE_RUNTIME/default" ]
 }

@@ -122,9 +122,9 @@ found_by() { # check
 
 @test "a runtime directory that cannot be made is a failure, one that can is not" {
 	SLUICE_RUNTIME=$BATS_TEST_TMPDIR/a/b run -1 --separate-stderr "$SLUICE" doctor --json
-	[ "$(found_by runtime)" = "$BATS_TEST_TMPDIR/a/b cannot be made: No such file or directory" ]
+	[ "$(found_by runtime)" = "cannot create $BATS_TEST_TMPDIR/a/b: No such file or directory" ]
 	SLUICE_RUNTIME=$BATS_TEST_TMPDIR/a run -0 --separate-stderr "$SLUICE" doctor --json
-	[ "$(found_by runtime)" = "$BATS_TEST_TMPDIR/a will be made by 'sluice up'" ]
+	[ "$(found_by runtime)" = "'sluice up' will create $BATS_TEST_TMPDIR/a" ]
 	SLUICE_RUNTIME=$BATS_TEST_TMPDIR/a/b run -1 --separate-stderr "$SLUICE" doctor
 	[[ "${lines[-1]}" == *" 1 failure" ]]
 }
@@ -138,7 +138,7 @@ found_by() { # check
 	run -0 --separate-stderr "$SLUICE" doctor --json
 	[ "$(state_of leftovers)" = warn ]
 	[ "$(found_by leftovers)" = "layer 'default' has died" ]
-	[[ "$(advice_on leftovers)" == "'sluice up --revive --name default' starts it again, as it was; 'sluice down --name default' removes what it left;"* ]]
+	[[ "$(advice_on leftovers)" == "'sluice up --revive --name default' restarts it with the same settings; 'sluice down --name default' removes its files;"* ]]
 }
 
 @test "wrong use of doctor" {

@@ -136,7 +136,7 @@ graphene,15.12,write graphene,40.68,read pastel,21.29,write pastel,38.91,read su
 	grep -q '40 runs, 40 of them from before' <<<"$output"
 	# auto is nothing that a tree can choose.
 	run -1 --separate-stderr "$SLUICE" train train.csv --attributes procs
-	[ "$stderr" = "sluice train: train.csv:2: best is 'to' in every row: there is nothing to choose from." ]
+	[ "$stderr" = "sluice train: train.csv:2: best is 'to' in every row: there is only one choice." ]
 	python3 -c 'import csv, sys
 rows = list(csv.reader(open("train.csv")))
 assert rows[0][-1] == "time_auto,tree=a\"b.tree" and all(len(r) == len(rows[0]) for r in rows), rows'
@@ -284,7 +284,7 @@ nothing_left() {
 		[ "$status" -ne 0 ]
 		until_true 20 nothing_left
 		if [ $signal = INT ]; then
-			grep -q "^sluice explore: the runs so far are in runs.csv; the same command goes on there.$" said
+			grep -q "^sluice explore: the runs so far are in runs.csv; repeat the command to continue.$" said
 		fi
 	done
 	rows=$(($(wc -l <runs.csv) - 2))
@@ -331,7 +331,7 @@ more_rows() { # number
 	fails 1 "sluice explore: cannot make a directory for files in no: No such file or directory." live.yaml -d no
 	fails 2 "sluice explore: --directory is not for --simulate, which writes no files. *" -S -d "$DIR" live.yaml
 	sed 's/total: 1Mi/total: 1Pi/' live.yaml >large.yaml
-	fails 1 "sluice explore: r needs 1024TiB, and there is room for * below $DIR/*. Choose another --directory, or less data." \
+	fails 1 "sluice explore: r needs 1024TiB, but only * free below $DIR/*. Choose another --directory, or less data." \
 		large.yaml -d "$DIR"
 	sed 's/request: 16Ki, data: 128Ki/request: 12, data: 24/' live.yaml >odd.yaml
 	fails 2 "sluice explore: odd.yaml:8: request: must be a multiple of 8 bytes, *" odd.yaml -d "$DIR"
@@ -387,11 +387,11 @@ more_rows() { # number
 @test "files that cannot be read or written are told before anything runs" {
 	small
 	fails 1 "sluice explore: *nothing.yaml*: No such file or directory." -S nothing.yaml
-	fails 2 "sluice explore: what is to be explored? *" -S
+	fails 2 "sluice explore: no specification given*" -S
 	fails 2 "sluice explore: --jobs: '0' is not a number from 1 to 1024. *" -S -J 0 small.yaml
 	fails 1 "sluice explore: cannot write no/page.html: No such file or directory." -S small.yaml --html no/page.html
 	fails 1 "sluice explore: cannot write .: Is a directory." -S small.yaml -o .
-	fails 2 "sluice explore: two results cannot both go to x.csv. *" -S small.yaml -o x.csv --train x.csv
+	fails 2 "sluice explore: two results cannot be written to the same file, x.csv. *" -S small.yaml -o x.csv --train x.csv
 	[ ! -e x.csv ]
 	sed -i 's/transfer: 8Ki/link: 0/' small.yaml # none, as in sluice sim
 	"$SLUICE" explore -S small.yaml >/dev/null

@@ -159,7 +159,7 @@ stopped() { # jq filter for the trace
 	fails 2 "sluice up: --gap: 'long' is not a time; write 1s or 200ms. $see" up --gap long "$DIR"
 	run -2 --separate-stderr "$SLUICE" up --policy grant=fcsf "$DIR"
 	[[ "$stderr" == "sluice up: grant: no policy 'fcsf'"* ]]
-	fails 2 "sluice up: --revive goes with --name alone: what has died is started again as it was. $see" up --revive "$DIR"
+	fails 2 "sluice up: --revive can only be combined with --name: dead members are restarted with their settings. $see" up --revive "$DIR"
 	fails 1 "sluice up: no layer is up. Start one with 'sluice up DIR'." up --revive
 	"$SLUICE" up --ionodes 2 "$DIR"
 	fails 2 "sluice status: --ionode: layer 'default' has nodes 0 to 1, not '2'. See 'sluice status --help'." status --ionode 2
@@ -280,12 +280,12 @@ lead() {
 	# One that is revived has what was set.
 	"$SLUICE" policy set grant=round-robin
 	kill_member -controller
-	fails 1 "sluice policy: the controller of layer 'default' has died. 'sluice up --revive' brings it back." policy set grant=fcfs
+	fails 1 "sluice policy: the controller of layer 'default' has died. 'sluice up --revive' restarts it." policy set grant=fcfs
 	"$SLUICE" up --revive
 	[ "$(status '[.controller.grant, .controller.allocate] | join(" ")')" = "round-robin one" ]
 	"$SLUICE" down
 	"$SLUICE" up "$DIR"
-	fails 1 "sluice policy: layer 'default' has no controller, which grant and allocate are for. Start it with 'sluice up --ionodes N' or '--policy grant=POLICY'." policy set grant=fcfs
+	fails 1 "sluice policy: layer 'default' has no controller, which grant and allocate need. Start it with 'sluice up --ionodes N' or '--policy grant=POLICY'." policy set grant=fcfs
 }
 
 @test "a min is promised out of what all nodes have, and no more than that" {
@@ -345,7 +345,7 @@ time.sleep(60)"
 	curve
 	"$SLUICE" down
 	"$SLUICE" up "$DIR"
-	fails 1 "sluice status: layer 'default' has no controller, which would know." status --curves
+	fails 1 "sluice status: layer 'default' has no controller; only a controller learns curves." status --curves
 }
 
 # ---- crashes ----
@@ -361,7 +361,7 @@ time.sleep(60)"
 	[[ "$output" == *"'sluice up --revive' restarts them."* ]]
 	[ "$(status '[.controller.state, .ionodes[].state] | join(" ")')" = "died up died up" ]
 	fails 1 "sluice up: layer 'default' is up for $DIR, but these have died: I/O node 1, the controller. 'sluice up --revive' restarts them." up --ionodes 3 "$DIR"
-	fails 1 "sluice status: I/O node 1 of layer 'default' has died; its log is $LAYER/log-1. 'sluice up --revive' brings it back." status --ionode 1
+	fails 1 "sluice status: I/O node 1 of layer 'default' has died; its log is $LAYER/log-1. 'sluice up --revive' restarts it." status --ionode 1
 	run -0 "$SLUICE" up --revive
 	[ "${lines[0]}" = "The controller is back (pid $(member_pid -controller))." ]
 	[ "${lines[1]}" = "I/O node 1 is back (pid $(member_pid -1))." ]
@@ -369,7 +369,7 @@ time.sleep(60)"
 	[ "$(status '[.controller.state, .ionodes[].state] | join(" ")')" = "up up up up" ]
 	[ "$(status '.controller.capacity_bps')" = 300000000 ]
 	run -0 "$SLUICE" up --revive
-	[ "$output" = "Nothing of layer 'default' has died." ]
+	[ "$output" = "No member of layer 'default' has died." ]
 	"$SLUICE" down
 	run find "$SLUICE_RUNTIME" -mindepth 1
 	[ "$output" = "" ]
@@ -389,7 +389,7 @@ time.sleep(60)"
 	run -1 --separate-stderr "$SLUICE" up "$DIR"
 	[[ "$stderr" == *"is up for $DIR, but these have died: I/O node 1, the controller."* ]]
 	run -0 --separate-stderr "$SLUICE" down
-	[ "$stderr" = "sluice down: warning: there had died before: I/O node 1, the controller. The logs are left in $LAYER." ]
+	[ "$stderr" = "sluice down: warning: these had died before: I/O node 1, the controller. Their logs are in $LAYER." ]
 	[ -s "$LAYER/log-1" ]
 	"$SLUICE" up "$DIR"
 }

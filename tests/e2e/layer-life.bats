@@ -113,13 +113,13 @@ load layer
 @test "a node that was killed blocks nothing: status, run and up say or do the right thing" {
 	"$SLUICE" up "$DIR"
 	kill_node
-	died="the node of layer 'default' has died; its log is $SLUICE_RUNTIME/default/log. 'sluice up --revive' starts it again, as it was but for what 'sluice set' changed of jobs."
+	died="the node of layer 'default' has died; its log is $SLUICE_RUNTIME/default/log. 'sluice up --revive' restarts it with the same settings, except changes of jobs by 'sluice set'."
 	fails 1 "sluice status: $died" status
 	fails 1 "sluice run: $died" run -- true
 	run -0 "$SLUICE" status --all
 	[[ "${lines[1]}" =~ ^default\ +died\ +0\ +"$DIR"$ ]]
 	# what it said is not thrown away with the rest
-	fails 1 "sluice down: the node of layer 'default' had died before. What it left is removed, but for its log, $SLUICE_RUNTIME/default/log." down
+	fails 1 "sluice down: the node of layer 'default' had died before. Its files are removed; its log is $SLUICE_RUNTIME/default/log." down
 	[ -s "$SLUICE_RUNTIME/default/log" ]
 	fails 1 "sluice status: no layer is up. Start one with 'sluice up DIR'." status
 	fails 1 "sluice down: no layer is up." down
@@ -148,7 +148,7 @@ load layer
 	[ "$("$SLUICE" status --json | jq -c "$in_force, .policy, .jobs[0].asked_min_bps")" = "$before" ]
 	# A capacity is not if jobs have been promised more: they would be refused.
 	run -0 --separate-stderr "$SLUICE" set --capacity 3MB/s
-	[[ "$stderr" == "sluice set: warning: jobs have been promised more than that, and get less now. It is not kept: "* ]]
+	[[ "$stderr" == "sluice set: warning: jobs have been promised more than that; their min is scaled down now. The change is not stored: "* ]]
 	kill_node
 	"$SLUICE" up --revive
 	[ "$("$SLUICE" status --json | jq -c "$in_force, .policy, .jobs[0].asked_min_bps")" = "$before" ]
@@ -159,7 +159,7 @@ load layer
 	run -0 --separate-stderr "$SLUICE" up --revive
 	[ "$(job backup asked_min_bps)" = 5000000 ]
 	# With its min it is not without a capacity.
-	[ "$stderr" = "sluice up: warning: 'capacity 0', which was in force, cannot be set again: the capacity cannot be unknown while jobs have a min." ]
+	[ "$stderr" = "sluice up: warning: cannot restore the setting 'capacity 0': the capacity cannot be unknown while jobs have a min." ]
 	[ "$("$SLUICE" status --json | jq .capacity_bps)" = 20000000 ]
 	kill_node
 	# It is another layer that begins here.
@@ -201,7 +201,7 @@ load layer
 	rm "$BATS_TEST_TMPDIR/x"
 	kill_node
 	run -0 --separate-stderr "$SLUICE" up --revive
-	[[ "$stderr" == "sluice up: warning: 'policy order=auto,tree=$BATS_TEST_TMPDIR/x', which was in force, cannot be set again: "* ]]
+	[[ "$stderr" == "sluice up: warning: cannot restore the setting 'policy order=auto,tree=$BATS_TEST_TMPDIR/x': "* ]]
 }
 
 @test "a pid file that names another process stops nobody" {
@@ -297,12 +297,12 @@ start_writer() { # options of run
 
 @test "wrong values of options are answered with the possible ones, and nothing is started" {
 	see="See 'sluice up --help'."
-	fails 2 "sluice up: --device-model: 'paper' is no device; there are hdd, raid, ssd, pastel, graphene, suno, edel, or write bandwidth=200M,seek=5ms,op=50us,streams=1. $see" up --device-model paper "$DIR"
-	fails 2 "sluice up: --log-level: 'loud' is no log level; there are error, warn, info and debug. $see" up --log-level loud "$DIR"
+	fails 2 "sluice up: --device-model: 'paper' is not a device; there are hdd, raid, ssd, pastel, graphene, suno, edel, or write bandwidth=200M,seek=5ms,op=50us,streams=1. $see" up --device-model paper "$DIR"
+	fails 2 "sluice up: --log-level: 'loud' is not a log level; write error, warn, info or debug. $see" up --log-level loud "$DIR"
 	fails 2 "sluice up: --capacity: 'fast' is not a rate; write 200M, 1.5Gi, 100MB/s or auto. $see" up --capacity fast "$DIR"
 	fails 2 "sluice up: --workers: '65' is not a number from 1 to 64. $see" up --workers 65 "$DIR"
 	fails 2 "sluice up: --listen: 'here' is not HOST:PORT, like 192.0.2.7:4444, node7:4444 or :4444. $see" up --listen here "$DIR"
-	fails 2 "sluice up: a secret is for --listen; there is none. $see" up --secret-file x "$DIR"
+	fails 2 "sluice up: a secret needs --listen. $see" up --secret-file x "$DIR"
 	fails 1 "sluice status: no layer is up. Start one with 'sluice up DIR'." status
 }
 
@@ -310,7 +310,7 @@ start_writer() { # options of run
 	mkdir "$DIR/below" "$BATS_TEST_TMPDIR/other"
 	"$SLUICE" up --name a "$DIR"
 	run -0 --separate-stderr "$SLUICE" up --name b "$DIR"
-	[ "$stderr" = "sluice up: warning: layer 'a' serves the same directory. Both draw their full capacity from it, and do not know of each other's jobs." ]
+	[ "$stderr" = "sluice up: warning: layer 'a' serves the same directory. Both use their full capacity, and do not know each other's jobs." ]
 	"$SLUICE" down --name b
 	run -0 --separate-stderr "$SLUICE" up --name b "$DIR/below"
 	[ "$stderr" = "sluice up: warning: layer 'a' serves $DIR. If that is the same file system, both use their full capacity of it." ]
@@ -349,10 +349,10 @@ sluice up: warning: $(bare "$file:4: job 'a': max" 10B/s)" up --config "$file"
 }
 
 @test "a directory must be one" {
-	fails 1 "sluice up: cannot use $DIR/none: No such file or directory. 'mkdir' makes it." up "$DIR/none"
+	fails 1 "sluice up: cannot use $DIR/none: No such file or directory. Create it with 'mkdir'." up "$DIR/none"
 	touch "$DIR/file"
 	fails 1 "sluice up: $DIR/file is not a directory." up "$DIR/file"
-	fails 2 "sluice up: which directory? Give it, or 'directory:' in the file of --config. See 'sluice up --help'." up
+	fails 2 "sluice up: no directory: give it, or 'directory:' in the file of --config. See 'sluice up --help'." up
 }
 
 @test "a directory may have any name, and be reached by another" {
@@ -373,7 +373,7 @@ sluice up: warning: $(bare "$file:4: job 'a': max" 10B/s)" up --config "$file"
 	[ "$("$SLUICE" status --name b --json | jq -r '.name + " " + .root')" = "b $DIR/b" ]
 	for command in status "set j weight=2" "policy set share=wfq" "run -- true" down; do
 		# shellcheck disable=SC2086 # words
-		fails 1 "sluice ${command%% *}: several layers are up: 'a' for $DIR/a, 'b' for $DIR/b; choose with --name." $command
+		fails 1 "sluice ${command%% *}: several layers are up: 'a' for $DIR/a, 'b' for $DIR/b; choose one with --name." $command
 	done
 	run -0 "$SLUICE" status --all
 	[ "${lines[0]}" = "LAYER            STATE      PID  DIRECTORY" ]
@@ -410,7 +410,7 @@ kill_named() { # layer
 		# shellcheck disable=SC2086 # a list of words
 		run -1 --separate-stderr "$SLUICE" $words
 		echo "$words: $stderr"
-		[[ "$stderr" == *"the node of layer 'a' has died; its log is $SLUICE_RUNTIME/a/log. 'sluice up --name a --revive' starts it again"* ]]
+		[[ "$stderr" == *"the node of layer 'a' has died; its log is $SLUICE_RUNTIME/a/log. 'sluice up --name a --revive' restarts it"* ]]
 	done
 	# The dashboard of a dead layer shows that it is dead.
 	run -0 "$SLUICE" dashboard --json
@@ -424,7 +424,7 @@ kill_named() { # layer
 	kill_named a
 	[ "$("$SLUICE" status --json | jq -r .name)" = b ]
 	kill_named b
-	fails 1 "sluice status: several layers have died: 'a' for $DIR/a, 'b' for $DIR/b; choose with --name." status
+	fails 1 "sluice status: several layers have died: 'a' for $DIR/a, 'b' for $DIR/b; choose one with --name." status
 }
 
 @test "a command without --name means the only layer, whatever its name, or the default" {
@@ -446,7 +446,7 @@ kill_named() { # layer
 	[ "$output" = "Layer 'a' is down." ]
 	run -0 "$SLUICE" status --all
 	[ "$output" = "No layer is up: 'sluice up DIR' starts one." ]
-	fails 2 "sluice status: --all goes with neither --name nor --watch. See 'sluice status --help'." status --all --name a
+	fails 2 "sluice status: --all cannot be combined with --name or --watch. See 'sluice status --help'." status --all --name a
 }
 
 @test "names and the runtime directory are checked" {
@@ -536,7 +536,7 @@ kill_named() { # layer
 	printf 'capacity: fast\n' >"$file"
 	fails 2 "sluice up: $file:1: capacity: 'fast' is not a rate; write 200M, 1.5Gi, 100MB/s or auto. $see" up --config "$file" "$DIR"
 	printf 'workers: 2\nlog_level: loud\n' >"$file"
-	fails 2 "sluice up: $file:2: log_level: 'loud' is no log level; there are error, warn, info and debug. $see" up --config "$file" "$DIR"
+	fails 2 "sluice up: $file:2: log_level: 'loud' is not a log level; write error, warn, info or debug. $see" up --config "$file" "$DIR"
 	printf 'policy:\n  share: [wfq]\n' >"$file"
 	fails 2 "sluice up: $file:2: share is a policy like wfq or aioli,wait_us=500, not a list. $see" up --config "$file" "$DIR"
 	printf 'name: {\n' >"$file"

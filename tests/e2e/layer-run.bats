@@ -15,7 +15,7 @@ setup() {
 	run -42 "$SLUICE" run sh -c 'exit 42' # also without --
 	run -137 "$SLUICE" run -- sh -c 'kill -KILL $$'
 	run -127 --separate-stderr "$SLUICE" run -- no-such-command
-	[ "$stderr" = "sluice run: there is no command 'no-such-command'." ]
+	[ "$stderr" = "sluice run: command 'no-such-command' not found." ]
 	touch "$DIR/plain"
 	run -126 --separate-stderr "$SLUICE" run -- "$DIR/plain"
 	[ "$stderr" = "sluice run: cannot run '$DIR/plain': Permission denied." ]
@@ -118,26 +118,26 @@ setup() {
 	"$SLUICE" down
 	"$SLUICE" up "$DIR"
 	run -0 --separate-stderr "$SLUICE" run --job a --rate 50M -- dd if=/dev/zero of="$DIR/f" bs=64K count=2 status=none
-	[ "$stderr" = "sluice run: warning: the layer's capacity is not known, so that --rate 50M is a limit, and no guarantee. 'sluice set --capacity RATE' tells it." ]
+	[ "$stderr" = "sluice run: warning: the layer's capacity is not known, so --rate 50M is only a limit, not a guarantee. Set it with 'sluice set --capacity RATE'." ]
 	[ "$("$SLUICE" status --json | jq -c '.jobs[] | select(.job == "a") | [.min_bps, .max_bps]')" = "[0,50000000]" ]
 	fails 1 "sluice run: a min needs a layer of known capacity: 'sluice up --capacity RATE'." run --job b --min 50M -- true
 }
 
 @test "wrong options are answered with what is right" {
 	see="See 'sluice run --help'."
-	fails 2 "sluice run: which command? $see" run
+	fails 2 "sluice run: no command given. $see" run
 	fails 2 "sluice run: --min: '5x' is not a rate; write 200M, 1.5Gi or 100MB/s. $see" run --min 5x -- true
 	fails 2 "sluice run: --weight: '0' is not a number from 1 to 1000000. $see" run --weight 0 -- true
 	fails 2 "sluice run: --period: 'x' is not a time; write 20 (seconds), 500ms, 10m or auto. $see" run --period x -- true
 	fails 2 "sluice run: --procs: '-1' is not a number from 1. $see" run --procs -1 -- true
 	fails 2 "sluice run: --fallback is 'direct' or 'error', not 'maybe'. $see" run --fallback maybe -- true
 	fails 2 "sluice run: --timeout: 'x' is not a time; write 30s or 2m. $see" run --timeout x -- true
-	fails 2 "sluice run: --rate is min and max in one; give either it or those. $see" run --rate 1M --max 1M -- true
+	fails 2 "sluice run: --rate sets min and max; give either --rate or --min and --max. $see" run --rate 1M --max 1M -- true
 	fails 2 "sluice run: --connect: ':4444' is not HOST:PORT, like 192.0.2.7:4444 or node7:4444. $see" run --connect :4444 -- true
 	fails 2 "sluice run: --connect needs the secret of the layer: --secret-file FILE. $see" run --connect a:1 -- true
 	fails 2 "sluice run: --secret-file and --directory are for --connect. $see" run --directory /tmp -- true
-	fails 2 "sluice run: --name is for layers of this machine; give either it or --connect. $see" run --connect a:1 --name b -- true
-	fails 2 "sluice run: --job: the name of a job is made of printable ASCII characters without spaces. $see" run --job 'a b' -- true
+	fails 2 "sluice run: --name is for layers of this machine; give either --name or --connect. $see" run --connect a:1 --name b -- true
+	fails 2 "sluice run: --job: the name of a job must be printable ASCII characters without spaces. $see" run --job 'a b' -- true
 	fails 2 "sluice run: unknown option '--mim'. Did you mean '--min'? $see" run --mim 1 -- true
 }
 

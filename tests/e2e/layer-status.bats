@@ -92,7 +92,7 @@ some_job() { # name, options of run
 	[ "$code" -eq 1 ]
 	[ "$(cat "$BATS_TEST_TMPDIR/err")" = "sluice status: no layer is up. Start one with 'sluice up DIR'." ]
 	fails 2 "sluice status: --watch: '0' is not a time from 0.1 seconds to a day. See 'sluice status --help'." status --watch 0
-	fails 2 "sluice status: --curves goes with --name alone: it prints CSV, of the layer. See 'sluice status --help'." status --curves --json
+	fails 2 "sluice status: --curves can only be combined with --name; it prints CSV for the layer. See 'sluice status --help'." status --curves --json
 	fails 2 "sluice status: unexpected argument 'x'; a layer is chosen with --name. See 'sluice status --help'." status x
 }
 
@@ -136,7 +136,7 @@ some_job() { # name, options of run
 	fails 1 "sluice set: min 30MB/s is above max 20MB/s." set j weight=9 min=30M max=20M
 	[ "$("$SLUICE" status --json | jq -c '.jobs[] | [.max_bps, .min_bps, .weight]')" = "$before" ]
 	fails 1 "sluice set: no job 'k'; see 'sluice status'." set k weight=1
-	fails 2 "sluice set: which job? 'sluice status' lists them. $see" set
+	fails 2 "sluice set: no job given; 'sluice status' lists them. $see" set
 	fails 2 "sluice set: nothing to set; give KEY=VALUE, like max=100M. $see" set j
 	fails 2 "sluice set: 'max' is not KEY=VALUE, like max=100M. $see" set j max
 	fails 2 "sluice set: max: 'x' is not a rate; write 200M, 1.5Gi or 100MB/s. $see" set j max=x
@@ -171,7 +171,7 @@ some_job() { # name, options of run
 	[ "$("$SLUICE" status --json | jq .capacity_bps)" = 0 ]
 	see="See 'sluice set --help'."
 	fails 2 "sluice set: --capacity: 'x' is not a rate; write 200M, 1.5Gi, 100MB/s or auto. $see" set --capacity x
-	fails 2 "sluice set: a capacity is the layer's; change the job 'j' by itself. $see" set --capacity 1G j min=1
+	fails 2 "sluice set: a capacity belongs to the layer; change the job 'j' in another command. $see" set --capacity 1G j min=1
 }
 
 @test "the average of a job that has ended stays what it was" {
@@ -191,13 +191,13 @@ some_job() { # name, options of run
 	[[ "$output" == *"Policies: admit=token-bucket share=io-sets order=aioli,wait_us=500"* ]]
 	see="See 'sluice policy --help'."
 	fails 2 "sluice policy: order: no policy 'x'; there are to-agg, to, sjf, mlf, aioli, auto. $see" policy set share=wfq order=x
-	fails 1 "sluice policy: layer 'default' has no controller, which grant and allocate are for. Start it with 'sluice up --ionodes N' or '--policy grant=POLICY'." policy set share=wfq grant=none
+	fails 1 "sluice policy: layer 'default' has no controller, which grant and allocate need. Start it with 'sluice up --ionodes N' or '--policy grant=POLICY'." policy set share=wfq grant=none
 	fails 2 "sluice policy: 'wfq' is not STAGE=POLICY, like share=io-sets. $see" policy set wfq
 	fails 2 "sluice policy: 'set' needs STAGE=POLICY, like share=io-sets. $see" policy set
 	fails 1 "sluice policy: the stage share is given twice." policy set share=wfq share=fifo
 	[ "$("$SLUICE" status --json | jq -r .share)" = io-sets ]
 	some_job j
-	fails 1 "sluice policy: layer 'other' is not up. Up: 'default' for $DIR; choose with --name." policy set --name other share=wfq
+	fails 1 "sluice policy: layer 'other' is not up. These are: 'default' for $DIR; choose one with --name." policy set --name other share=wfq
 }
 
 @test "a node that is stopped holds status up for a moment, and what to do is said" {

@@ -56,15 +56,15 @@ address() {
 	(umask 077 && echo another-and-long-enough >"$BATS_TEST_TMPDIR/wrong")
 	far "the node at $at does not accept the secret in $BATS_TEST_TMPDIR/wrong: it has another one, or belongs to another user." --secret-file "$BATS_TEST_TMPDIR/wrong"
 	chmod 644 "$BATS_TEST_TMPDIR/wrong"
-	far "cannot use the secret in $BATS_TEST_TMPDIR/wrong: it has to be your own file, with mode 0600." --secret-file "$BATS_TEST_TMPDIR/wrong"
+	far "cannot use the secret in $BATS_TEST_TMPDIR/wrong: you must own the file, and its mode must be 0600." --secret-file "$BATS_TEST_TMPDIR/wrong"
 	far "cannot use the secret in none: No such file or directory." --secret-file none
 	far "min 200MB/s does not fit: 0B/s of 100MB/s are promised to other jobs." --secret-file "$secret" --min 200M
-	far "$DIR/none, the directory of the layer, is not there on this machine." --secret-file "$secret" --directory "$DIR/none"
+	far "$DIR/none, the directory of the layer, does not exist on this machine." --secret-file "$secret" --directory "$DIR/none"
 	cp "$secret" "$BATS_TEST_TMPDIR/kept"
 	chmod 600 "$BATS_TEST_TMPDIR/kept"
 	"$SLUICE" down
 	run -1 --separate-stderr "$SLUICE" run --connect no-such-host.invalid:9 --secret-file "$BATS_TEST_TMPDIR/kept" -- true
-	[ "$stderr" = "sluice run: the host 'no-such-host.invalid' is unknown: no address is found for it." ]
+	[ "$stderr" = "sluice run: cannot find an address for the host 'no-such-host.invalid'." ]
 	far "cannot reach a node at $at. Is 'sluice up --listen' running there?" --secret-file "$BATS_TEST_TMPDIR/kept"
 	[ ! -e "$DIR/started" ]
 }

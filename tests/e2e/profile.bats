@@ -139,21 +139,21 @@ has_file() {
 		status=0
 		wait $pid || status=$?
 		[ "$status" -eq $((128 + $(kill -l $signal))) ]
-		[ $signal = KILL ] || [ "$(cat err)" = "sluice profile: interrupted; nothing was kept." ]
+		[ $signal = KILL ] || [ "$(cat err)" = "sluice profile: interrupted; no profile was stored." ]
 		[ -z "$(ls -A dir)" ]
 		[ ! -e state ]
 	done
 	# A job in the background of a script ignores SIGINT, and so would this.
 	run --separate-stderr timeout --preserve-status -s INT 3 "$SLUICE" profile --time 1h dir
 	[ "$status" -eq 130 ]
-	[ "$stderr" = "sluice profile: interrupted; nothing was kept." ]
+	[ "$stderr" = "sluice profile: interrupted; no profile was stored." ]
 	[ -z "$(ls -A dir)" ]
 }
 
 @test "directories that cannot be measured" {
 	refused 1 "none: No such file or directory." none
 	: >file
-	refused 1 "file is no directory." file
+	refused 1 "file is not a directory." file
 	run --separate-stderr "$SLUICE" profile /proc
 	[ "$status" -eq 1 ]
 	[[ "$stderr" == "sluice profile: cannot make a file in /proc: "* ]]
@@ -185,7 +185,7 @@ has_file() {
 @test "what is kept cannot be read or written" {
 	run --separate-stderr "$SLUICE" profile --show dir
 	[ "$status" -eq 1 ]
-	[[ "$stderr" == "sluice profile: there is no profile of the file system of dir ($SLUICE_STATE/"*".profile). 'sluice profile dir' makes one." ]]
+	[[ "$stderr" == "sluice profile: the file system of dir has no profile ($SLUICE_STATE/"*".profile). 'sluice profile dir' makes one." ]]
 	refused 1 "none: No such file or directory." --show none
 	echo hello >file
 	refused 1 "file:1: this is no profile: its first line must be 'sluice-profile 1'." --show file

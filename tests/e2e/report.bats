@@ -60,7 +60,7 @@ report() { # jq filter
 	"$SLUICE" down
 	cat "$account"
 	run -0 --separate-stderr "$SLUICE" report --json
-	[ "$stderr" = "sluice report: warning: a line that makes no sense was skipped." ]
+	[ "$stderr" = "sluice report: warning: a malformed line was skipped." ]
 	[ "$(jq -c '[.jobs[] | [.job, .write_bytes, .requests, .wire_bytes]]' <<<"$output")" = '[["a",4096000,1000,4096000]]' ]
 	truncate -s 40M "$account"
 	"$SLUICE" up "$DIR"
@@ -170,23 +170,23 @@ widths() { # of lines
 	run -0 "$SLUICE" report --slurm 4711 "$BATS_TEST_TMPDIR/x"
 	[[ "$output" == *$'\n\nIt waited for no other job.' ]]
 	fails 1 "sluice report: job '12' did no I/O through the layer in that time." report --slurm 12 "$BATS_TEST_TMPDIR/x"
-	fails 2 "sluice report: --slurm: '4711_3' is no number of a job; write 4711. See 'sluice report --help'." report --slurm 4711_3
-	fails 2 "sluice report: --line is of one job, and not JSON: give --job or --slurm. See 'sluice report --help'." report --line
-	fails 2 "sluice report: the page has all jobs: leave out --job, --slurm or --html. See 'sluice report --help'." report --job a --html x
-	fails 2 "sluice report: --wait is for one job of a layer: give --job or --slurm. See 'sluice report --help'." report --wait 5s
+	fails 2 "sluice report: --slurm: '4711_3' is not the number of a job; write 4711. See 'sluice report --help'." report --slurm 4711_3
+	fails 2 "sluice report: --line prints one job as text: give --job or --slurm, and no --json. See 'sluice report --help'." report --line
+	fails 2 "sluice report: the page shows all jobs: leave out --job, --slurm or --html. See 'sluice report --help'." report --job a --html x
+	fails 2 "sluice report: --wait needs one job of a layer: give --job or --slurm. See 'sluice report --help'." report --wait 5s
 	fails 2 "sluice report: --wait: 'long' is not a time; write 5s or 1m. See 'sluice report --help'." report --wait long --job a
 }
 
 @test "mistakes are told" {
-	fails 1 "sluice report: there is no account of layer 'default': it was never up, or no job has done any I/O through it yet." report
-	fails 2 "sluice report: --since: 'yesterday' is no time; write 2h, 14:30, 2026-11-16 or 2026-11-16T14:30. See 'sluice report --help'." report --since yesterday
+	fails 1 "sluice report: layer 'default' has no account: it was never up, or no job has done any I/O through it yet." report
+	fails 2 "sluice report: --since: 'yesterday' is not a time; write 2h, 14:30, 2026-11-16 or 2026-11-16T14:30. See 'sluice report --help'." report --since yesterday
 	fails 1 "sluice report: cannot read /none: No such file or directory." report /none
 	echo hello >"$BATS_TEST_TMPDIR/x"
 	fails 1 "sluice report: $BATS_TEST_TMPDIR/x is not an account of usage: line 1: it should be 'time,seconds,read,write,calls,held,waited,contended,first,last,unscheduled,operations,ops_held,cached,wire,dirty,job'." report "$BATS_TEST_TMPDIR/x"
 	printf 'time,seconds,read,write,calls,held,waited,job\n100,2,0,4096,1,0,0,a\n100,2,0,40' >"$BATS_TEST_TMPDIR/x"
-	fails 0 "sluice report: warning: a line that makes no sense was skipped." report "$BATS_TEST_TMPDIR/x"
+	fails 0 "sluice report: warning: a malformed line was skipped." report "$BATS_TEST_TMPDIR/x"
 	[[ "$output" == *"a "*4KiB* ]]
 	printf 'x\ny\n' >>"$BATS_TEST_TMPDIR/x"
-	fails 0 "sluice report: warning: 2 lines that make no sense were skipped." report "$BATS_TEST_TMPDIR/x"
-	fails 2 "sluice report: --since: '2026-02-31' is no time; write 2h, 14:30, 2026-11-16 or 2026-11-16T14:30. See 'sluice report --help'." report --since 2026-02-31
+	fails 0 "sluice report: warning: 2 malformed lines were skipped." report "$BATS_TEST_TMPDIR/x"
+	fails 2 "sluice report: --since: '2026-02-31' is not a time; write 2h, 14:30, 2026-11-16 or 2026-11-16T14:30. See 'sluice report --help'." report --since 2026-02-31
 }

@@ -102,7 +102,7 @@ small() {
 
 @test "wrong use is refused" {
 	small
-	fails 2 "sluice sim --requests: which scenario?*"
+	fails 2 "sluice sim --requests: no scenario given.*"
 	fails 2 "sluice sim --requests: unexpected argument 'b'.*" small.yaml b
 	fails 2 "sluice sim --requests: --policy 'best': 'best' does not begin with a stage*" small.yaml --policy best
 	fails 2 "sluice sim --requests: --policy 'order=best': *" small.yaml --policy order=best

@@ -263,7 +263,7 @@ bad() {
 	[ ! -e out.html ]
 }
 
-@test "what is to be explored is no scenario, and where it belongs is said" {
+@test "a specification of an exploration is refused, with a hint" {
 	printf 'explore:\n  ionodes: [1]\n' >explore.yaml
 	run -2 --separate-stderr "$SLUICE" sim explore.yaml
 	[ "$stderr" = "sluice sim: explore.yaml:1: this is no scenario: it is for 'sluice explore'." ]

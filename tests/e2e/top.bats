@@ -222,7 +222,7 @@ coloured() { # whether there are escapes for colours
 	keys q
 	shows "prompt>"
 	type_in "clear; TERM=no-such-terminal \"\$SLUICE\" top"
-	shows "nothing is known of the terminal 'no-such-terminal'"
+	shows "unknown terminal 'no-such-terminal'"
 }
 
 strange() { # whether there is anything but printable ASCII in the input
@@ -295,12 +295,12 @@ plain_terminal() { # as before: no other screen, a cursor, the same settings
 	[[ "$output" == *" AVG REASON"* ]]
 	run ! grep '^a ' <<<"$output"
 	run -1 "$SLUICE" top </dev/null
-	[ "$output" = "sluice top: this is no terminal. --batch prints plain text." ]
+	[ "$output" = "sluice top: standard output is not a terminal; --batch prints plain text." ]
 	see="See 'sluice top --help'."
 	run -2 "$SLUICE" top --sort nmae
 	[ "$output" = "sluice top: unknown key of --sort 'nmae'. Did you mean 'name'? $see" ]
 	run -2 "$SLUICE" top --columns 80
-	[ "$output" = "sluice top: --columns goes with --batch. $see" ]
+	[ "$output" = "sluice top: --columns needs --batch. $see" ]
 	run -2 "$SLUICE" top -b --count 0
 	[ "$output" = "sluice top: --count: '0' is not a number from 1. $see" ]
 	run -2 "$SLUICE" top -d 0

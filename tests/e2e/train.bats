@@ -197,19 +197,19 @@ fastest, always aioli 2.80%: WORSE. Use order=aioli instead, or learn from more 
 	printf 'a,b\n' >head.csv
 	refused 1 "head.csv:1: the table has no rows." head.csv
 	printf 'a,best\n1,to\n2,to\n' >one.csv
-	refused 1 "one.csv:2: best is 'to' in every row: there is nothing to choose from." one.csv
+	refused 1 "one.csv:2: best is 'to' in every row: there is only one choice." one.csv
 	printf 'a,best\n1,to\n2\n' >short.csv
 	refused 1 "short.csv:3: 1 cells for 2 columns; 'best' is the first without." short.csv
 	printf 'op,files,best\nread,1,to\nwrite,1,sjf\n' >few.csv
-	refused 1 "few.csv:1: there is no column 'spatiality', which T2 needs; --attributes names others." few.csv
+	refused 1 "few.csv:1: no column 'spatiality', which T2 needs; --attributes names others." few.csv
 	printf 'a,b\n1,2\n' >numbers.csv
-	refused 1 "numbers.csv:1: the class 'b' has numbers in it; names are needed. --class tells another column, and columns time_ALGORITHM make one." numbers.csv
+	refused 1 "numbers.csv:1: the class 'b' contains numbers; it must contain names. --class selects another column, or columns time_ALGORITHM make one." numbers.csv
 	printf '# sluice explore 1\nkernel,policy,ionodes,run,seconds,bytes,bandwidth\na,to,1,1,2,3,4\n' >list.csv
 	refused 1 "list.csv is the list of runs of 'sluice explore --output'. Its option --train FILE writes a table to learn from, also of runs that are done." list.csv
 	printf '@attribute a {x}\n@data\ny\n' >bad.arff
 	refused 1 "bad.arff:3: 'y' is no value of 'a'." bad.arff
 	printf 'a,time_to,time_sjf\n1,2,3\n2,0,1\n' >zero.csv
-	refused 1 "zero.csv:3: time_to is 0; a time is above 0." zero.csv
+	refused 1 "zero.csv:3: time_to is 0; a time must be above 0." zero.csv
 	refused 1 "none.csv: No such file or directory." none.csv
 	refused 1 ".: Is a directory." .
 }
@@ -218,7 +218,7 @@ fastest, always aioli 2.80%: WORSE. Use order=aioli instead, or learn from more 
 	printf 'a,best\n1,to\n1,sjf\n2,to\n1,to\n2,aioli\n' >c.csv
 	run --separate-stderr "$SLUICE" train c.csv
 	[ "$status" -eq 0 ]
-	[ "$stderr" = "sluice train: warning: c.csv:3: best is 'sjf', but 'to' in line 2, which is the same in all that tree looks at. 2 such rows." ]
+	[ "$stderr" = "sluice train: warning: c.csv:3: best is 'sjf', but 'to' in line 2, which is equal in all columns that tree uses. 2 such rows." ]
 }
 
 @test "wrong use is told apart" {
