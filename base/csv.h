@@ -5,8 +5,9 @@
  *	# a comment
  *	job, ionodes, "a ""name"", quoted"
  *
- * Spaces around a field do not count. Within quotes a quote is doubled. Empty lines and comments are skipped, as is a byte
- * order mark before the first line. A control character is an error, except that a tab counts as a space.
+ * Spaces around a field do not count. Within quotes a quote is doubled. Empty lines and comments
+ * are skipped, as is a byte order mark before the first line. A control character is an error,
+ * except that a tab counts as a space.
  */
 #ifndef SL_BASE_CSV_H
 #define SL_BASE_CSV_H

@@ -7,8 +7,9 @@
 #include <sys/types.h>
 
 /*
- * Replaces the file, or makes it, with what write() puts into f; write() returns 0 or -errno. The text is first written to
- * PATH.PID.new, which is removed if anything fails. 0 or -errno. The umask applies to `mode`.
+ * Replaces the file, or makes it, with what write() puts into f; write() returns 0 or -errno. The
+ * text is first written to PATH.PID.new, which is removed if anything fails. 0 or -errno. The umask
+ * applies to `mode`.
  */
 int sl_replace(const char *path, mode_t mode, int (*write)(FILE *f, const void *what),
 	       const void *what);

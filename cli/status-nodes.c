@@ -62,7 +62,7 @@ static void sn_dead(FILE *f, const char *who, const char *state, const char *log
 	else if (sn_is(state, "silent"))
 		fprintf(f,
 			"%s (pid %.0f) does not answer; its log is %s\n"
-			" 'kill -CONT %.0f' resumes it if it was stopped; 'kill -KILL %.0f' ends "
+			"  'kill -CONT %.0f' resumes it if it was stopped; 'kill -KILL %.0f' ends "
 			"it.\n",
 			who, pid, log, pid, pid);
 }

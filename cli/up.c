@@ -516,7 +516,7 @@ static void up_say(const struct up *u)
 		snprintf(limit, sizeof(limit), ", observing: no call is held");
 	printf("Layer '%s' is up for %s%s%s\n"
 	       "  sluice run%s -- COMMAND    runs a program through it\n"
-	       " sluice status%s            shows jobs and their bandwidth\n"
+	       "  sluice status%s            shows jobs and their bandwidth\n"
 	       "  sluice down%s              stops it\n",
 	       u->layer.name, u->root, nodes, limit, option, option, option);
 	if (u->value[CONFIG_LISTEN] && !u->machines)

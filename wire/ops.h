@@ -24,8 +24,8 @@
  * A meter. `tag` is the time at which all charges so far are paid. A call adds its cost and waits
  * until the tag; a pause gives at most SL_METER_BURST_NS of credit.
  *
- *	max 500/s: a step of 2 ms. now 100 ms, tag 70 ms      tag = max(70, 100 - 20) + 2 = 82 ms: go
- *	…ten calls later, now 100.1 ms, tag 102 ms            wait until 102 ms
+ *	max 500/s: a step of 2 ms. now 100 ms, tag 70 ms    tag = max(70, 100 - 20) + 2 = 82 ms: go
+ *	…ten calls later, now 100.1 ms, tag 102 ms          wait until 102 ms
  *
  * Credit. `used` counts operations, `granted` is how many are allowed: operation number n (from 0)
  * waits until granted > n. The node adds a lease to `granted`, changes `grants` and wakes the

@@ -8,12 +8,14 @@
  *	node name=0 life=83120745 socket=/run/… tcp=io7:4444 capacity=500000000
  *	    layer=1000000000 of=2 draw=1000000 ack=7 term=3 share=wfq (one line)
  *	job id=17 name=4711 title=climate clients=8 procs=64 nodes=4 min=0 max=100000000 weight=1
- *	    uid=1000 account=physics uweight=0 aweight=0 bucket=0 bucket_bps=0 period=0 read=0 written=1073741824 queued=4194304 waited=1500000 inside=12 idle=0
- *	    phase=8 map=0,1 ops=4200 ops_held=800000000 limits=2 min_ops=0 ops_weight=0 (one line)
+ *	    uid=1000 account=physics uweight=0 aweight=0 bucket=0 bucket_bps=0 period=0 read=0
+ *	    written=1073741824 queued=4194304 waited=1500000 inside=12 idle=0 phase=8 map=0,1
+ *	    ops=4200 ops_held=800000000 limits=2 min_ops=0 ops_weight=0 (one line)
  *
  *	epoch number=12 term=3 order=8 layer=500000000 draw=250000000 lease=4000000000 ops_draw=5000
  *	node name=1 life=… socket=/run/… capacity=…
- *	job id=17 rate=250000000 share=500000 bucket_bps=0 turns=1 ops_rate=3000 ops_share=500000 to=0,1
+ *	job id=17 rate=250000000 share=500000 bucket_bps=0 turns=1 ops_rate=3000 ops_share=500000
+ *	to=0,1
  *
  * Later messages have lines for changes: a job with its id and the words that have changed, a job
  * that has ended, an order that is in force.
@@ -89,12 +91,12 @@ struct sl_job_report {
 	uint32_t phase;	       /* clients that have declared an I/O phase */
 	/* Nodes that serve it by the last order, separated by commas; "-": none; "": no order. */
 	char map[SL_MAP_TEXT];
-	/* Metadata operations: made, and the time that they were held, since the node knows the job. */
+	/* Metadata operations, and the time that they were held, since the node knows the job. */
 	uint64_t ops, ops_held_ns;
 	uint32_t limits;  /* SL_LIMITS_… */
 	uint64_t min_ops; /* of all classes */
 	uint32_t
-		ops_weight; /* of its operations, where classes have weights of their own; 0: its weight */
+		ops_weight; /* weight of its operations, if classes have their own; 0: its weight */
 };
 
 /* Orders for a node about a job. */
