@@ -16,7 +16,10 @@ enum sl_window_mode {
 
 enum sl_activity { SL_COMPUTES, SL_TRANSFERS, SL_STALLED };
 
-/* Called with each activity of an application, in order of `to_s`. rate: mean bytes per second, 0 unless transferring. */
+/*
+ * Called with each activity of an application, in order of `to_s`. rate: mean bytes per second, 0
+ * unless transferring.
+ */
 struct sl_phase_sink {
 	void (*segment)(void *arg, uint32_t app, enum sl_activity what, double from_s, double to_s,
 			double rate_bps);

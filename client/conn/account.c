@@ -51,7 +51,9 @@ void account_start(void)
 		offset = __rseq_offset;
 }
 
-/* Add a pair of numbers to the pair in the line of this CPU; base: that of CPU 0. False: no rseq. */
+/*
+ * Add a pair of numbers to the pair in the line of this CPU; base: that of CPU 0. False: no rseq.
+ */
 static inline __attribute__((always_inline)) bool add_pair(void *base, __m128i add)
 {
 	struct area *area;

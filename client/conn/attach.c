@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finding the job's segment: first contact of the turn route.
+ * Find the job's segment: the first contact in the turn route.
  *
  * The first data call on a file of the layer opens and maps S.turn and S.jobs/NUMBER. There is no
  * connection and no lock: two threads that come at the same time both map, and one of them unmaps
@@ -9,11 +9,11 @@
  *
  *	open S.turn, mmap, close; open S.jobs/000000000000002a, mmap, close        some 15 us
  *
- * Nothing here stays open, so a program that closes descriptors it does not know loses nothing. A
- * segment that was mapped stays mapped: a thread may be waiting in it.
+ * No descriptor stays open, so a program that closes unknown descriptors does no harm. A mapped
+ * segment stays mapped, because a thread may be waiting in it.
  *
- * A job that several nodes serve has their sockets in `home`; this process takes its turns at the
- * one of its unit (where.c). `moved` tells that they have changed.
+ * If several nodes serve a job, their sockets are in `home`; this process takes its turns at the
+ * node of its unit (where.c). `moved` changes when they change.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -36,8 +36,8 @@
 #define BUSY_NS	    INT64_C(30000000000) /* after a node did not answer in time */
 #define REGISTER_NS INT64_C(1000000000)
 #define ELSEWHERE_NS \
-	INT64_C(200000000) /* between two looks whether a silent node's job is served elsewhere */
-#define SIBLINGS 64U	   /* nodes of a layer that are looked at */
+	INT64_C(200000000) /* between two checks whether another node serves a silent node's job */
+#define SIBLINGS 64U	   /* nodes of a layer that are checked */
 #define LINE	 768
 #define INVALID	 UINT64_MAX /* no word of a job */
 
@@ -47,7 +47,7 @@ struct turn_route turn_routes[TURN_PARTS];
 struct mark {
 	_Atomic uint32_t entered[TURN_PARTS]; /* this process is in proc[] */
 	_Atomic uint32_t phase;		      /* it is in a phase of I/O */
-	_Atomic uint32_t foreign;	      /* its numbers mean others to the node */
+	_Atomic uint32_t foreign;	      /* its pids mean other processes to the node */
 };
 
 static struct {
@@ -92,7 +92,10 @@ static void append_hex(struct path *p, uint64_t number)
 	append(p, digits);
 }
 
-/* Map a file over what is reserved at `place`. False: it is not there, or not what we expect. */
+/*
+ * Map a file over the memory reserved at `place`. False: it does not exist, or has unexpected
+ * contents.
+ */
 static bool map_file(const struct path *p, void *place, size_t bytes, uint64_t *inode)
 {
 	int fd = (int)syscall(SYS_openat, AT_FDCWD, p->text, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
@@ -102,7 +105,7 @@ static bool map_file(const struct path *p, void *place, size_t bytes, uint64_t *
 	if (fd < 0)
 		return false;
 	at = MAP_FAILED;
-	/* A file that is shorter would be SIGBUS. */
+	/* Access to a shorter file would cause SIGBUS. */
 	if (syscall(SYS_statx, fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_SIZE | STATX_INO,
 		    &sx) == 0 &&
 	    sx.stx_size >= bytes)
@@ -238,8 +241,8 @@ static void read_number(int sock, uint32_t length, uint64_t *number)
 }
 
 /*
- * As `sluice run` does it: cli/run.c. 0: the node has answered; else a positive errno. plain: with
- * nothing but its name, if the node refuses what it asks for, or it is a part of the job.
+ * Register the job like `sluice run` (cli/run.c). 0: the node has answered; else a positive errno.
+ * plain: only by name, if the node refuses its settings, or for a part of the job.
  */
 static int register_job(const char *path, const char *name, uint64_t *number, bool plain)
 {
@@ -276,7 +279,10 @@ static int register_job(const char *path, const char *name, uint64_t *number, bo
 	return refused && !plain ? register_job(path, name, number, true) : rc;
 }
 
-/* The layer exists, but no node answers. Reported once; of a forwarded program by its connection. */
+/*
+ * The layer exists, but no node answers. Print this once; for a forwarded program the connection
+ * prints it.
+ */
 static void say_nobody(const char *path)
 {
 	struct path dir = { .length = 0 };
@@ -329,7 +335,7 @@ static struct mark *make_mark(void)
 	return none;
 }
 
-/* The entry of this process in the job's table, made if there is room; else NULL. */
+/* The entry of this process in the job's table, created if there is room; else NULL. */
 static struct sl_turn_proc *entry(struct sl_turn_job *job)
 {
 	uint32_t pid = (uint32_t)syscall(SYS_getpid);
@@ -369,10 +375,11 @@ struct sl_turn_proc *turn_proc(struct sl_turn_job *job)
 	return turn_foreign() || turn_sealed() ? NULL : entry(job);
 }
 
-/* Enter this process, once, or again in another segment. */
+/* Enter this process in the segment's table, once per segment. */
 static void enter(const struct turn_route *r, struct sl_turn_job *job)
 {
-	bool connected = client_settings()->forward && !where_direct(); /* its connection counts */
+	/* Its connection is counted instead. */
+	bool connected = client_settings()->forward && !where_direct();
 	struct mark *mark = is_entered(r) || turn_sealed() || connected ? NULL : make_mark();
 	struct sl_turn_proc *p;
 
@@ -411,7 +418,7 @@ void turn_slow(void)
 		atomic_fetch_or(&turn_routes[i].open, TURN_SLOW);
 }
 
-/* Whether `home` of this job has been looked at since it changed. */
+/* Whether `home` of this job has been read since it changed. */
 static bool is_current(const struct turn_route *r, struct sl_turn_job *job)
 {
 	return atomic_load(&r->open) >> 32 == atomic_load(&job->moved);
@@ -428,7 +435,7 @@ bool turn_current(struct sl_turn_job *job)
 		if (!atomic_load_explicit(&part_kinds, memory_order_relaxed))
 			break;
 	}
-	/* While another thread changes the route, it is not known yet: this one looks again later.
+	/* While another thread changes the route, return unknown; this thread checks again later.
 	 */
 	return changing;
 }
@@ -451,7 +458,7 @@ static void leave(struct sl_turn_job *job)
 	}
 }
 
-/* A pair that is in use already is kept. */
+/* Keep a pair that is already in use. */
 static struct sl_turn_job *use(struct turn_route *r, struct pair *p)
 {
 	struct mark *mark = atomic_load(&a.mark);
@@ -489,7 +496,7 @@ static bool map_home(const struct sl_turn_job *job, struct pair *out)
 	return home && memchr(home, 0, sizeof(job->home[0])) && map_pair(home, job->job, out);
 }
 
-/* Use a pair, or that of the node which serves this unit of the job. */
+/* Use a pair, or the pair of the node that serves this unit of the job. */
 static struct sl_turn_job *settle(struct turn_route *r, struct pair *p)
 {
 	struct sl_turn_job *job;
@@ -536,7 +543,7 @@ static const char *name_of(const struct turn_route *r, char text[SL_JOB_NAME_MAX
 	return text;
 }
 
-/* ---- a first node that is silent ---- */
+/* ---- when the first node is silent ---- */
 
 bool turn_fresh(const struct sl_turn_job *job, int64_t now)
 {
@@ -545,7 +552,10 @@ bool turn_fresh(const struct sl_turn_job *job, int64_t now)
 	return age < SL_TURN_SILENT_NS && age > -SL_TURN_SILENT_NS;
 }
 
-/* The socket of the layer's node i, which is beside that of the first (layer/layer.h); false: it has none. */
+/*
+ * The socket of the layer's node i, which is beside that of the first (layer/layer.h); false: it
+ * has none.
+ */
 static bool sibling(unsigned i, char socket[SOCKET_BYTES])
 {
 	const char *own = client_settings()->socket, *name = strrchr(own, '/');
@@ -569,8 +579,8 @@ static bool sibling(unsigned i, char socket[SOCKET_BYTES])
 }
 
 /*
- * The job at the node that `sluice run` named, which tells where the job is served. If that node has died or
- * is stopped: at the first other one that lives and has been told of a home that lives.
+ * The job's segment at the node that `sluice run` named, which tells where the job is served. If
+ * that node has died or is stopped: at the first other node that lives and knows a home that lives.
  */
 static bool map_known(uint64_t number, struct pair *out)
 {
@@ -644,7 +654,7 @@ static struct sl_turn_job *contact(struct turn_route *r)
 	return found ? settle(r, &p) : NULL;
 }
 
-/* A silent node cannot announce another one in its segment: others know. */
+/* A silent node cannot announce another one in its segment, so ask other nodes. */
 static struct sl_turn_job *look_elsewhere(struct turn_route *r, struct sl_turn_job *job)
 {
 	int64_t now = turn_now_ns();

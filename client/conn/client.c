@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Moving data through the node, whatever the way to it. See client.h; connecting is connect.c, and
- * the two ways are slots.c and tcp.c.
+ * Move data through the node, over shared memory (slots.c) or TCP (tcp.c). See client.h; connect.c
+ * has the connection.
  *
  * A transfer is cut into pieces. Some of them are under way at once, so that sending the next
  * overlaps with the node writing the last, and so that the scheduler sees what this program still
@@ -45,7 +45,7 @@ static void move_rest(struct transfer *t)
 
 /* ---- a transfer ---- */
 
-/* Pieces that are over, the oldest first: t->done is what has been moved without a gap. */
+/* Retire answered pieces, the oldest first; t->done is the number of bytes moved without a gap. */
 static int settle(struct transfer *t, struct pieces *p, bool *stop)
 {
 	int error = 0;
@@ -74,7 +74,10 @@ int move_pieces(struct conn *c, uint64_t file, struct transfer *t, struct pieces
 	bool stop = false, pause = false;
 	int rc, error = 0;
 
-	/* Other writers could come between the pieces of an append. The kernel keeps it whole. */
+	/*
+	 * Data of other writers could come between the pieces of an append; one call keeps it
+	 * together.
+	 */
 	if (t->append && t->total > via->piece_bytes)
 		return -ENOTCONN;
 	while (p->count || (posted < t->total && !stop && !pause)) {
@@ -156,14 +159,14 @@ static ssize_t transfer(struct sl_remote *r, int fd, struct transfer *t)
 	error = transfer_through(r, fd, t);
 	if (error != -ENOTCONN)
 		return t->done ? (ssize_t)t->done : error;
-	/* By now the number may mean another file: then we cannot finish the call. */
+	/* The descriptor may have become another file: then we cannot finish the call. */
 	if ((t->done || t->since) && !sl_client_same(fd, r)) {
 		if (t->done)
 			return (ssize_t)t->done;
 		if (sl_clock_ns() - t->since > SL_MOMENT_NS)
 			return -EIO;
 	}
-	if (t->done) /* it is too late to leave all of it to the caller */
+	if (t->done) /* the caller cannot take over a transfer that has begun */
 		move_rest(t);
 	return t->done ? (ssize_t)t->done : error;
 }

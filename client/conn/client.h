@@ -5,8 +5,8 @@
  * allocates with mmap (it may run inside malloc's caller), and prints nothing but one line when
  * it gives up on the node.
  *
- * A *remote file* is an open file description that the node has been given. All calls take and
- * return what the system call of that name does, with negative errno instead of -1.
+ * A *remote file* is an open file description that was passed to the node. All calls take the
+ * arguments of the system call of that name, and return negative errno instead of -1.
  *
  * Configuration is the environment, set by `sluice run`:
  *	SLUICE_SOCKET    path of the node's socket, or tcp:HOST:PORT; not set: nothing is forwarded
@@ -33,19 +33,21 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
-/* What is known of a descriptor of this process; plain data, kept by the caller. */
+/* The state of a descriptor of this process; plain data, owned by the caller. */
 struct sl_remote {
 	uint64_t dev, ino;     /* identity, checked by the caller before each use */
 	_Atomic uint64_t file; /* the node's reference */
 	_Atomic uint64_t life; /* connection in which that is valid; 0: not opened there yet */
 	int open_flags;	       /* F_GETFL */
-	/* NULL, or says cheaply that fd has not been closed or changed since, as far as it knows.
+	/* NULL, or a cheap check that fd has not been closed or changed since, as far as known.
 	 */
 	bool (*still)(const struct sl_remote *r);
 };
 
-/* What the kernel says of fd now: dev, ino, open_flags. False: no regular file, or not open for
- * data. */
+/*
+ * Fill in dev, ino and open_flags of fd from the kernel. False: not a regular file, or not open for
+ * data.
+ */
 bool sl_client_look(int fd, struct sl_remote *r);
 /*
  * Whether fd still is that file, opened with the same flags. If not, and the call began only a
@@ -54,9 +56,9 @@ bool sl_client_look(int fd, struct sl_remote *r);
 #define SL_MOMENT_NS INT64_C(50000000)
 bool sl_client_same(int fd, const struct sl_remote *r);
 
-/* True if this process forwards at all (environment, bypass list). Cheap; no connection is made. */
+/* Whether this process forwards (environment, bypass list). Cheap; does not connect. */
 bool sl_client_enabled(void);
-/* What the environment says of the job this process belongs to; NULL: nothing. */
+/* The job of this process by the environment; NULL: none. */
 const char *sl_client_job(void);
 /*
  * After a wait for a node has timed out, until the next search for one: -EIO or -ENOTCONN, the
@@ -93,12 +95,12 @@ int sl_client_sync(void);
  * sl_client_read().
  */
 int sl_client_size(struct sl_remote *r, int fd, uint64_t *size);
-/* Over TCP: a file that all programs of the layer can open, and that is no data; else NULL. */
+/* Over TCP: a file that all programs of the layer can open and that contains no data; else NULL. */
 const char *sl_client_common(void);
 bool sl_client_far(void); /* the node is on another machine, so the call above is useful; cheap */
 /*
- * The descriptor is about to be closed. Returns when the node has given up its own, which is on
- * the same open file description: until then locks taken on it with flock(2) would outlive the
+ * Call it before the descriptor is closed. Returns when the node has closed its own descriptor of
+ * the same open file description: before that, locks taken with flock(2) would outlive the
  * program's close(), and executing a file just written would fail with ETXTBSY.
  */
 void sl_client_close(struct sl_remote *r);
@@ -107,7 +109,7 @@ int sl_client_fd(void);
 bool sl_client_owns(int fd); /* whether it is that one; cheap */
 /* The program wants that number for itself: continue the connection under another one. */
 void sl_client_move_fd(void);
-/* The process is about to end: returns when the node has given up all of its descriptors. */
+/* Call it before the process ends. Returns when the node has closed all of its descriptors. */
 void sl_client_bye(void);
 /* In the child of fork(): forget the parent's connection. Async-signal-safe. */
 void sl_client_after_fork(void);
@@ -116,7 +118,7 @@ void sl_client_after_fork(void);
  * or another negative errno.
  */
 int sl_client_phase(bool begin);
-/* One line of text to the node, its answer into buf (0-terminated); for the command line. */
+/* Send a line of text to the node; its answer goes to buf (0-terminated). For the command line. */
 int sl_client_control(const char *socket_path, const char *line, char **answer);
 /*
  * The same in two halves, so that several nodes are asked at once and a silent one does not use

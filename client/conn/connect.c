@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The connection of this process: having one and losing it. Making one is dial.c, files in it
- * files.c.
+ * The connection of this process: keep it, and handle its loss. dial.c connects; files.c has the
+ * files in it.
  *
- * This code runs inside other people's programs. It never closes or reads a descriptor that it
- * does not know to be its own (the program may have closed ours and opened something else under
- * the number: the socket's inode is compared before each use), holds no lock that a fork or a
- * signal handler could find taken (signals are blocked while it is held, and a child starts
- * afresh: a page that the kernel wipes on fork tells it), and allocates with mmap.
+ * This code runs inside other people's programs. It never closes or reads a descriptor before it
+ * has checked that it is its own: the program may have closed ours and opened another file under
+ * the number, so the socket's inode is compared before each use. No fork or signal handler can find
+ * its lock taken: signals are blocked while it is held, and a child starts with new state (it
+ * detects the fork by a page that the kernel wipes). It allocates with mmap.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -118,9 +118,8 @@ static void mark_process(void)
 }
 
 /*
- * In a child: memory of its own in the place of what was shared with the node. If a handler has
- * forked, the child comes back into the middle of something, and must not write into its parent's
- * requests.
+ * In a child: replace the memory shared with the node by private memory. If a signal handler has
+ * forked, the child returns into the middle of a call, and must not write to its parent's requests.
  */
 static void keep_from_child(void *at, size_t bytes)
 {
@@ -167,7 +166,7 @@ bool conn_alive(struct conn *c)
 	/* Not POLLIN: another thread may be about to read an answer. */
 	struct pollfd p = { .fd = c->sock, .events = POLLRDHUP };
 
-	/* A pending signal gives EINTR each time, which says nothing about the node. */
+	/* A pending signal gives EINTR each time, which does not concern the node. */
 	return !atomic_load(&c->lost) && conn_ours(c) && poll(&p, 1, 0) <= 0;
 }
 
@@ -253,8 +252,8 @@ static int attempt(struct conn **out, char refusal[REFUSAL_BYTES])
 }
 
 /*
- * Later calls do not wait as long again: they fail or go directly at once, until one of them
- * looks for a node and finds it.
+ * Later calls do not wait again: they fail or go directly at once, until one of them searches for a
+ * node and finds it.
  */
 static void give_up(int rc, const char *refusal, int64_t waited_ns)
 {
@@ -369,7 +368,8 @@ struct conn *conn_get(int *error)
 			atomic_store(&g.given_up, false);
 			continue;
 		}
-		if (rc < 0 && rc != -ENOTCONN) { /* no memory or descriptor: go without */
+		/* No memory or descriptor: continue without a node. */
+		if (rc < 0 && rc != -ENOTCONN) {
 			*error = -ENOTCONN;
 			return NULL;
 		}
@@ -462,7 +462,7 @@ void sl_client_bye(void)
 
 	if (!c)
 		return;
-	/* Other threads of ours may still move data: then the kernel closes the socket at exit. */
+	/* Other threads may still move data; then the kernel closes the socket at exit. */
 	if (atomic_load(&c->users) == 1 && c->pid == (uint32_t)syscall(SYS_getpid) &&
 	    conn_ours(c)) {
 		conn_lose(c);

@@ -12,11 +12,11 @@
 #include "wire/proto.h"
 #include "wire/shm.h"
 
-#define FD_FLOOR 512 /* keep away from the small numbers that programs reckon with */
+#define FD_FLOOR 512 /* avoid small numbers, which programs may expect to be free */
 
-/* Not errno values: a file system could return any of those. */
+/* Not errno values, because a file system could return any errno. */
 #define GONE  INT_MIN	    /* the node */
-#define AGAIN (INT_MIN + 1) /* nothing was done: again, with whatever connection there is then */
+#define AGAIN (INT_MIN + 1) /* nothing was done: try again, with the connection of then */
 #define LATER (INT_MIN + 2) /* see struct transport */
 
 struct conn;
@@ -29,7 +29,7 @@ struct transfer {
 	uint32_t op;
 	bool append;
 	bool unknown;  /* an append was under way when the node was lost */
-	int64_t since; /* about when it had to wait for a node; 0: it had not */
+	int64_t since; /* approximately when it began to wait for a node; 0: it did not wait */
 	int fd;	       /* the program's own */
 	const struct sl_remote *remote;
 };
@@ -108,15 +108,14 @@ extern const struct transport conn_shm;
 void conn_lock(sigset_t *old);
 void conn_unlock(const sigset_t *old);
 /*
- * Between waits, with the lock held: a signal that waits for it and would end the program, since
- * that has no handler of its own, does so.
+ * Between waits, with the lock held: let a pending signal without a handler end the program.
  */
 void conn_let_end(void);
-/* With the lock held: a signal waits for it. */
+/* Whether a signal is pending; the lock is held. */
 bool conn_signalled(void);
 /*
- * True in a child that was forked, by a signal handler, in the middle of what we do here: the
- * connection is the parent's, and what was shared memory holds nothing.
+ * True in a child that a signal handler has forked in the middle of our code: the connection is the
+ * parent's, and the shared memory is empty.
  */
 bool conn_inherited(const struct conn *c);
 bool conn_ours(const struct conn *c); /* the number still is the connection's */
@@ -133,8 +132,8 @@ int move_pieces(struct conn *c, uint64_t file, struct transfer *t, struct pieces
 struct conn *conn_get(int *error);
 void conn_put(struct conn *c);
 /*
- * Call f with a connection, until it returns neither GONE nor AGAIN. If there is no node, f is
- * called once more, with NULL and the error of conn_get().
+ * Call f with a connection until it returns neither GONE nor AGAIN. Without a node, f is called
+ * once more, with NULL and the error of conn_get().
  */
 int conn_with(int (*f)(struct conn *c, int error, void *arg), void *arg);
 /* The current one, or NULL if this process has none; given back in the same way. */

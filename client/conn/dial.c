@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The way to a node: its socket, the greeting, frames.
+ * Connect to a node: its socket, the greeting, frames.
  *
  * How long to wait. A peer that does not answer the greeting within ANSWER_TIMEOUT_S is treated
  * as dead. Hanging up is safe then, since nothing has been requested yet. Later, hanging up on a
@@ -8,8 +8,8 @@
  * a Unix socket a silent node is waited for; the connection ends when the socket is closed, which
  * the kernel does when the node's last thread has ended. Over TCP there are leases: tcp.c.
  *
- * A process without a free descriptor or memory cannot connect. That is not the node's fault, and
- * has an error of its own.
+ * A process without a free descriptor or memory cannot connect. This does not concern the node and
+ * has its own error.
  */
 #include "client/conn/dial.h"
 
@@ -76,7 +76,7 @@ static int dial_within(const char *address, int timeout_ms)
 		syscall(SYS_close, sock);
 		return lack(error) ? -error : -ENOTCONN;
 	}
-	/* Another user's process may listen there: send it nothing. */
+	/* A process of another user may listen there: send nothing to it. */
 	if (sl_peer_trust(sock, addr.sun_path)) {
 		syscall(SYS_close, sock);
 		return -ENOTCONN;
@@ -390,7 +390,7 @@ int sl_client_control_end(int sock, int timeout_ms, char **answer)
 	*answer = NULL;
 	if (sock < 0)
 		return sock;
-	set_timeout(sock, timeout_ms > 0 ? timeout_ms : 1); /* 0 would be for ever */
+	set_timeout(sock, timeout_ms > 0 ? timeout_ms : 1); /* 0 would mean no timeout */
 	if (!receive_all(sock, head, sizeof(head), NULL) && !sl_frame_decode(head, &f)) {
 		if (timeout_ms < REST_MS)
 			set_timeout(sock, REST_MS);

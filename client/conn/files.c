@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Files in a connection: making them known to the node, and giving them up. A file has a reference
- * for each connection that it was used in; after another was made, it is opened there when it is
- * used next.
+ * Files in a connection: open them at the node, and close them there. A file has a reference for
+ * each connection that it was used in; after another was made, it is opened there when it is used
+ * next.
  */
 #include <errno.h>
 #include <string.h>
@@ -65,8 +65,8 @@ int conn_open(struct conn *c, struct sl_remote *r, int fd, uint64_t *file)
 }
 
 /*
- * CLOSE has no answer, but the node answers the next request only after it has obeyed CLOSE. The
- * lock keeps other threads from coming between question and answer.
+ * CLOSE has no answer, but the node answers the next request only after it has executed CLOSE. The
+ * lock keeps other threads out between request and answer.
  */
 int conn_take_back(struct conn *c, uint64_t file)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which file a descriptor's number means at this moment.
+ * Find which file a descriptor's number means now.
  *
  * Another thread may close a number and open another file under it at any time. The kernel's own
  * read and write are not affected: they hold the file from their beginning to their end. A call
- * that waits for its turn, or for a node, cannot hold it: a duplicate of the descriptor would
- * have to be closed again, and close() drops all record locks that the process has on the file.
- * So a call that has waited looks again before it uses the number. A close between that look and
- * the use is no more likely than one just before the call.
+ * that waits for its turn, or for a node, cannot hold it: a duplicate of the descriptor would have
+ * to be closed again, and close() drops all record locks that the process has on the file. So a
+ * call that has waited checks the file again before it uses the number. A close between this check
+ * and the use is no more likely than one just before the call.
  */
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * msync(MS_SYNC): paying for what is dirty of a mapped file before it is written back. wire.c does
- * the same for files that were written by calls.
+ * msync(MS_SYNC): pay for the dirty pages of a mapped file before they are written back. wire.c
+ * does the same for files that were written by calls.
  *
- * Stores to memory are no calls, so nobody counts them. /proc/self/smaps says how much of each mapping
- * is dirty: each page that is dirty at this moment is written back once, by this call. A range is
- * written back in chunks, each of which is paid for first, so that the file system sees them in the
- * order of leases:
+ * Stores to memory are not calls, so they are not counted. /proc/self/smaps says how much of each
+ * mapping is dirty; this call writes back each page that is dirty now, once. A range is written
+ * back in chunks, and each chunk is paid for first, so that the file system sees them in the order
+ * of leases:
  *
  *	msync(64 MiB, of which 8 MiB are dirty)    pay 1 MiB, msync(8 MiB), pay 1 MiB, msync(8 MiB), …
  *
- * The call for the whole range comes last, whatever the chunks said. An error of a chunk is returned at
- * once: the kernel reports a write error only once.
+ * The call for the whole range comes last. An error of a chunk is returned at once, because the
+ * kernel reports a write error only once.
  *
- * A look costs about 10 ns for each page that the process has mapped up to the range, of whatever
- * files. Looks take at most a quarter of the time; between two of them a range of the same mapping is
- * charged by its length, up to BETWEEN.
+ * Reading smaps costs about 10 ns for each page that the process has mapped below the end of the
+ * range, of any file. It takes at most a quarter of the time; between two reads, a range of the
+ * same mapping is charged by its length, up to BETWEEN.
  *
- * Not charged: pages of a mapping that munmap(), exit or the kernel's own write-back leave to the kernel,
- * and those that fsync() of the file writes back. Charged twice: mapped pages that calls have written.
+ * Not charged: pages of a mapping that munmap(), exit or the kernel's own write-back leave to the
+ * kernel, and those that fsync() of the file writes back. Charged twice: mapped pages that calls
+ * have written.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -106,7 +107,7 @@ static void line(struct look *l, const char *text)
 		return;
 	number(value + 1 + strspn(value + 1, " "), 10, &kib);
 	kib = smaller(kib << 10, l->overlap);
-	l->overlap -= kib; /* both kinds together are no more than the range has */
+	l->overlap -= kib; /* both kinds together are at most the size of the range */
 	l->dirty += kib;
 }
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Paying for operations: meters here, credit in turn.c. wire/ops.h says how both work.
+ * Pay for operations: meters here, credit in turn.c. wire/ops.h explains both.
  *
- * Nothing here returns an error or allocates. A wait for a meter ends by itself: the tag is a time.
- * If the node changes a limit, waiters go at once, and the next call is charged by the new one.
+ * Nothing here returns an error or allocates. A wait for a meter always ends, because the tag is a
+ * time. If the node changes a limit, waiters continue at once, and the next call is charged by the
+ * new limit.
  */
 #include "client/conn/ops.h"
 
@@ -15,7 +16,7 @@
 
 #include "client/conn/settings.h"
 
-#define SAMPLE	 16 /* one call in so many is timed */
+#define SAMPLE	 16 /* one call in this many is timed */
 #define COST_MAX (INT64_C(86400000000000) * SL_METER_TICKS)
 
 static __thread uint8_t sampled __attribute__((tls_model("initial-exec")));
@@ -30,7 +31,7 @@ int64_t ops_sample(uint32_t ops)
 	return now;
 }
 
-/* Charge a meter; the time at which it is paid off. */
+/* Charge a meter; returns the time at which the charge is paid. */
 static int64_t charge(struct sl_turn_meter *m, uint64_t units, int64_t now)
 {
 	uint64_t step = atomic_load_explicit(&m->step, memory_order_relaxed);
@@ -60,7 +61,7 @@ static void wait_until(struct sl_turn_job *job, uint32_t limits, int64_t until)
 		if (syscall(SYS_futex, &job->operations.limits, FUTEX_WAIT_BITSET, limits, &ts,
 			    NULL, FUTEX_BITSET_MATCH_ANY) &&
 		    errno != EINTR && errno != ETIMEDOUT && errno != EAGAIN)
-			break; /* a process that may not wait goes */
+			break; /* a process that cannot wait continues */
 		now = turn_now_ns();
 	}
 	if (now > begin)
@@ -172,7 +173,7 @@ void ops_moved(struct sl_turn_job *job, enum sl_op op, uint64_t bytes, bool wait
 		wait_until(job, limits, until);
 }
 
-/* When a meter is paid off; 0: it limits nothing. */
+/* When a meter is paid off; 0: no limit. */
 static int64_t paid_off(const struct sl_turn_meter *m)
 {
 	return atomic_load(&m->step) ? atomic_load(&m->tag) / SL_METER_TICKS : 0;

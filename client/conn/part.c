@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which part of its job a call belongs to: see part.h.
+ * Find the part of the job that a call belongs to: see part.h.
  *
- * Tags have places in a table that only grows. A descriptor's part is found by its path, as /proc
- * has it, at the first call that has to know it, and remembered for the numbers below KNOWN. A
- * metadata call is taken by its text, from the root or from the working directory, without
- * resolving ".." or symbolic links.
+ * Tags are in a table that only grows. A descriptor's part is found by its path in /proc at the
+ * first call that needs it, and cached for numbers below KNOWN. The path of a metadata call is
+ * matched as text, from the root or the working directory, without resolving ".." or symbolic
+ * links.
  *
  *	tags:                              of sluice.yaml
  *	  - {tag: ckpt, path: ckpt-*, max: 100MB/s}
@@ -47,9 +47,9 @@ const char *part_tag(unsigned part)
 }
 
 /*
- * A place that is being filled is waited for, but not for ever: the thread that fills it may be below
- * this one, in whose signal handler this runs, or may not exist in a child of fork(). At worst a tag
- * has two places then, which are the same job.
+ * Wait for an entry that is being filled, but not for ever: this may run in a signal handler that
+ * interrupted the thread that fills it, or in a child of fork(), where that thread does not exist.
+ * At worst a tag then has two entries for the same job.
  */
 static uint32_t state_of(unsigned i)
 {

@@ -9,8 +9,8 @@
  *	and the job's segment brings them
  *	else none: the job itself, part 0
  *
- * A process without tags and patterns pays one look at a variable in the slow way of a call. With
- * them, no call takes the quick way (TURN_SLOW).
+ * A process without tags and patterns pays for reading one variable in the slow path of a call.
+ * With them, no call takes the fast path (TURN_SLOW).
  */
 #ifndef SL_CLIENT_CONN_PART_H
 #define SL_CLIENT_CONN_PART_H
@@ -27,7 +27,7 @@ enum { PART_TAGS = 1, PART_PATHS = 2 };
 extern _Atomic uint32_t part_kinds __attribute__((visibility("hidden"))); /* that there are */
 extern _Atomic uint32_t part_asked __attribute__((visibility("hidden"))); /* patterns are known */
 
-/* Of this thread: what sl_tag_set() has set, and what the path of this call says. */
+/* Of this thread: the tag of sl_tag_set(), and the part by the path of this call. */
 struct part_thread {
 	uint8_t tag, call;
 };
@@ -66,8 +66,10 @@ static inline void part_by_fd(int fd)
 		part_look_fd(fd);
 }
 
-/* The call that follows is on this path, as a metadata call has it; NULL or "": of `dir`. The path
- * must be readable. Keeps errno. */
+/*
+ * The call that follows is on this path, as a metadata call has it; NULL or "": of `dir`. The path
+ * must be readable. Keeps errno.
+ */
 static inline void part_by_path(int dir, const char *path)
 {
 	if (__builtin_expect(part_may_match(), 0))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Phases of I/O that the program declares itself (sl_phase_begin() in sluice.h), instead of leaving
- * it to the controller to find them by their gaps.
+ * I/O phases that the program declares itself (sl_phase_begin() in sluice.h), so that the
+ * controller need not detect them by their gaps.
  *
  * In the turn route the process sets a flag in its job's segment (attach.c). In the forward route
  * the node is told with a control line, "phase begin" or "phase end". It counts the processes of
@@ -41,7 +41,7 @@ void phase_forget(void)
 	atomic_store(&in_phase, false);
 }
 
-/* As phase_tell(); GONE: with this connection it does not work. */
+/* As phase_tell(); GONE: this connection has failed. */
 static int tell(struct conn *c)
 {
 	sigset_t old;

@@ -26,9 +26,9 @@ static SL_AT_START struct {
 	uint64_t device, inode; /* inode 0: it had none */
 } err;				/* stderr, when the program started */
 
-/* ---- saying something ---- */
+/* ---- messages ---- */
 
-/* The program may have closed its stderr, and a file of its own may have the number now. */
+/* The program may have closed its stderr and opened a file under the number. */
 static bool err_is_ours(void)
 {
 	struct stat st;
@@ -76,7 +76,7 @@ void client_say_parts(const char *const *parts)
 	write_line(iov, count);
 }
 
-/* ---- reading them ---- */
+/* ---- reading the environment ---- */
 
 static const char *const job_names[] = { "SLUICE_JOB_ID", "SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID",
 					 "FLUX_JOB_ID" };
@@ -269,7 +269,7 @@ static void read_settings(void)
 	s.enabled = true;
 }
 
-/* Apart from the next, which every call of every program goes through. */
+/* Separate from the next function, which every call of every program executes. */
 static __attribute__((noinline)) void read_once(void)
 {
 	uint32_t none = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the environment says (client.h lists it), read once; and saying something to the user. */
+/* Settings from the environment (listed in client.h), read once; and messages to the user. */
 #ifndef SL_CLIENT_CONN_SETTINGS_H
 #define SL_CLIENT_CONN_SETTINGS_H
 
@@ -13,8 +13,8 @@
 #define SOCKET_BYTES sizeof(((struct sockaddr_un *)0)->sun_path)
 
 /*
- * What each program writes when it starts: beside each other in .data, which the loader has written to
- * already. Each further page would cost a page fault.
+ * Variables that each program writes when it starts are together in .data, which the loader has
+ * already written to; another page would cost a page fault.
  */
 #define SL_AT_START __attribute__((section(".data.start")))
 
@@ -39,7 +39,7 @@ struct settings {
 const struct settings *client_settings(void);
 void client_set_gated(void);
 bool client_listed(const char *list, const char *name); /* in a list with commas, or NULL */
-/* Print a line that the user has to know. */
+/* Print a line for the user. */
 void client_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The same, of parts up to a NULL: takes little stack, and may be used in a signal handler. */
 void client_say_parts(const char *const *parts);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The way to a node on this machine: slots of the shared segment (wire/shm.h). Taking one, ringing
- * the bell of the node's worker on this CPU, and waiting for the answer: by yielding where that
- * hands over, else asleep.
+ * Requests to a node on this machine, by slots of the shared segment (wire/shm.h): take a slot,
+ * ring the bell of the node's worker on this CPU, and wait for the answer, by yielding if that runs
+ * the worker, else by sleeping.
  */
 #include <errno.h>
 #include <linux/futex.h>
@@ -18,7 +18,7 @@
 #include "sluice.h"
 
 #define YIELD_NS      50000
-#define QUICK_NS      1500    /* a yield that is faster: nobody else has run */
+#define QUICK_NS      1500    /* a faster yield: no other thread has run */
 #define CROWDED_NS    1000000 /* a slower one: other programs want this CPU */
 #define CROWDED_WAITS 200
 #define CHECK_NS      100000000 /* how often a sleeping client looks whether its node lives */
@@ -31,8 +31,8 @@ static void futex_wake(_Atomic uint32_t *word, int private)
 }
 
 /*
- * True: that time has come. It is a point in time and not a span, since a program with an interval
- * timer never sleeps for a whole one.
+ * True: the time has come. It is an absolute time, because in a program with an interval timer no
+ * relative sleep would complete.
  */
 static bool futex_wait(_Atomic uint32_t *word, int private, uint32_t seen, int64_t until)
 {
@@ -75,10 +75,9 @@ static bool owing(struct conn *c)
 }
 
 /*
- * A slot of a connection whose other threads hold all of them: wait for one. A thread that a
- * signal handler took out of a call by longjmp() never frees its slot. So if all slots have been
- * answered, but none becomes free for STALL_NS, return -1: the caller leaves this connection to
- * the threads that hold it.
+ * All slots are held by other threads: wait for one. A thread that a signal handler took out of a
+ * call by longjmp() never frees its slot. So if all slots have been answered, but none becomes free
+ * for STALL_NS, return -1: the caller leaves this connection to the threads that hold it.
  */
 static int slot_wait(struct conn *c)
 {
@@ -284,7 +283,7 @@ static int shm_post(struct conn *c, uint64_t file, struct transfer *t, struct pi
 	return 0;
 }
 
-/* Take an append, which is one piece, back if the node has not begun it. */
+/* Take back an append, which is one piece, if the node has not begun it. */
 static int lost(struct conn *c, struct transfer *t, const struct pieces *p)
 {
 	uint32_t posted = SL_SLOT_POSTED;

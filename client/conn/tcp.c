@@ -3,26 +3,25 @@
  * Moving data to and from a node over TCP. All frames are sealed (wire/auth.c).
  *
  * The file is opened at the node by its path beneath the root, as /proc/self/fd tells it, with its
- * inode for a check. Pieces of a transfer are answered in any order, which the tag tells. Data goes from the program's memory to the socket and
- * back with no copy of ours in between.
+ * inode for a check. Pieces of a transfer are answered in any order and identified by the tag. Data
+ * goes between the program's memory and the socket without a copy.
  *
- * One transfer at a time: the lock of the connection is held until all its pieces have been
- * answered. Threads of one process thus take turns; processes have connections of their own.
- * Signals are blocked meanwhile, but do not wait for the whole transfer: one that ends the program
- * does so within TICK_MS, and for one that has a handler no further piece is sent, the lock is
- * given back when those under way are answered, and the transfer goes on after the handler.
+ * One transfer at a time: the lock of the connection is held until all pieces have been answered,
+ * so threads of a process take turns; each process has its own connection. Signals are blocked
+ * meanwhile, but do not wait for the whole transfer. A signal that ends the program does so within
+ * TICK_MS. For a signal with a handler no further piece is sent; the lock is released when the
+ * pieces in flight are answered, and the transfer continues after the handler.
  *
- * Leases (wire/proto.h). A node that has much to do may answer late, and that is no error: while it
- * is waited for, the lease is renewed, and the node answers that at once. If nothing was heard for
- * the time of a lease and a margin, the node executes nothing of ours any more, and the connection
- * is given up. That also covers a node that is stopped, whose kernel goes on to acknowledge what we
- * send.
+ * Leases (wire/proto.h). A busy node may answer late, which is not an error: while the client waits
+ * it renews the lease, and the node answers that at once. If nothing was received for the time of a
+ * lease and a margin, the node executes none of our requests any more, and the connection is given
+ * up. This also covers a stopped node, whose kernel still acknowledges our data.
  *
- * The end of a connection. Nothing may be sent elsewhere before the node is done with what was sent
- * here: else it could write old data over newer. The node closes its socket when nothing of
- * us can still happen there, and its kernel does when the node has died; so the end of the stream
- * is proof. If there was another error, tcp_abandon() closes our half and waits for the other, or
- * for the end of the lease.
+ * The end of a connection. No request may be sent to another node before this node has finished
+ * ours: otherwise it could overwrite newer data with old data. The node closes its socket when none
+ * of our requests can be executed any more, and its kernel does so if the node has died; so the end
+ * of the stream is proof. After another error, tcp_abandon() closes our half and waits for the node
+ * to close the other, or for the end of the lease.
  */
 #include "client/conn/tcp.h"
 
@@ -132,7 +131,7 @@ void tcp_settle(struct conn *c, uint64_t stamp)
 	setsockopt(c->sock, IPPROTO_TCP, TCP_NODELAY, &(int){ 1 }, sizeof(int));
 }
 
-/* Between frames: give the newest stamp back, and ask for another. */
+/* Between frames: return the newest stamp, and ask for another. */
 static void renew(struct conn *c)
 {
 	const struct sl_frame f = { .type = SL_LEASE, .tag = SL_LEASE_TAG };
@@ -218,8 +217,8 @@ static bool again(struct conn *c, bool between)
 }
 
 /*
- * The connection is of no use any more. Returns when the node executes nothing of ours any more:
- * see the head of this file. The lock is held.
+ * Give up the connection. Returns when the node cannot execute our requests any more: see the head
+ * of this file. The lock is held.
  */
 void tcp_abandon(struct conn *c)
 {

@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Asking for a turn, waiting for it, and what follows the call: the slow half of the turn route.
+ * Ask for a turn, wait for it, and account for the call: the slow path of the turn route.
  * wire/turn.h is the contract with the node; calls that need not ask do not come here (turn.h).
  *
  * By credit:
  *
- *	credit > 0                      debit the length, make the call, put back what did not move
+ *	credit > 0                      debit the length, make the call, return unused credit
  *	else                            ask, sleep on `grants`, look again
  *
- * Where what leaves the page cache is charged, reads that it answers and buffered writes do not
- * wait: wire.c.
+ * If only I/O that passes the page cache is charged, cached reads and buffered writes do not wait:
+ * wire.c.
  *
  * By place, if the job is PLACED, the file was opened for synchronous I/O, or the last calls were
  * so slow that the page cache cannot have answered them: a slot says which file, where and how
  * much, and the call waits until the node sets it to GO.
  *
- * Nothing here returns an error or holds anything that another thread waits for. A thread that is
- * killed, cancelled or leaves by longjmp() in the middle leaves at most one call charged that it
- * did not make, and one slot: the thread frees it when it next asks, or the node does. Signals do
- * not end the wait, as they would not end a read or write of a file; their handlers run in it.
+ * Nothing here returns an error or holds a resource that another thread waits for. If a thread is
+ * killed, cancelled or leaves by longjmp() in the middle, at most one call is charged that was not
+ * made, and one slot stays in use: the thread frees it when it next asks, or the node does. Signals
+ * do not end the wait, just as they do not end a read or write of a file; their handlers run during
+ * it.
  *
  * A job waits for a silent node only once. Stack: about 0.5 KiB while waiting.
  */
@@ -45,7 +46,7 @@
 #define PAGE	   4096U		/* the smallest */
 #define REMAP_NS   INT64_C(5000000000)
 #define SPARE_NS   INT64_C(2000000000)
-#define SLICE_NS   INT64_C(100000000)  /* a wake-up may be lost: look again after this */
+#define SLICE_NS   INT64_C(100000000)  /* a wake-up may be lost: check again after this */
 #define LARGE	   (UINT64_C(1) << 20) /* reads from here on are often for more than there is */
 #define SLOW_NS	   400000 /* a call that takes longer than this and 1 ns a byte: not the cache's */
 #define SLOW_RUN   3	  /* after so many in a row, the next calls ask with their place */
@@ -120,8 +121,9 @@ static bool is_given_up(struct sl_turn_job *job)
 }
 
 /*
- * The node has not answered for as long as the user wants to wait. If there is a controller it serves the job at
- * another node when it has not heard of this one for REMAP_NS: a call that has waited for so long waits for that.
+ * The node has not answered for as long as the user's timeout. A controller moves the job to
+ * another node when it has not heard from this one for REMAP_NS, so a call waits for that before it
+ * gives up.
  */
 static bool is_silent(struct wait *w, int64_t now)
 {
@@ -138,8 +140,8 @@ static bool is_silent(struct wait *w, int64_t now)
 }
 
 /*
- * Sleep until the word is not `seen` any more, for a slice of time at most; ring the node at the
- * beginning of each slice. False: the node is silent, and the call goes without it.
+ * Sleep until the word differs from `seen`, for at most a slice of time; ring the node at the
+ * beginning of each slice. False: the node is silent, and the call goes without a turn.
  */
 static bool wait_for(struct wait *w, _Atomic uint32_t *word, uint32_t seen, uint32_t bits)
 {
@@ -168,10 +170,11 @@ static bool wait_for(struct wait *w, _Atomic uint32_t *word, uint32_t seen, uint
 	if (atomic_load(&job->given_up) && is_given_up(job))
 		return false;
 	atomic_store(&job->waiting, 1);
-	/* A point in time and not a span: a program with an interval timer never sleeps a whole
-	 * one. */
+	/*
+	 * An absolute time: in a program with an interval timer, no relative sleep would complete.
+	 */
 	ts = (struct timespec){ w->until / 1000000000, w->until % 1000000000 };
-	/* A process that may not wait goes. */
+	/* A process that cannot wait continues. */
 	return syscall(SYS_futex, word, FUTEX_WAIT_BITSET, seen, &ts, NULL, bits) == 0 ||
 	       errno == EAGAIN || errno == EINTR || errno == ETIMEDOUT;
 }
@@ -224,8 +227,10 @@ static bool owes(const struct turn *t)
 	       turnfd_state(t->fd) == TURNFD_OURS;
 }
 
-/* Wait for credit. LEASED, OWED, LATE; or OPEN: the mode or the segment has changed, and turn_ask() looks
- * again. */
+/*
+ * Wait for credit. LEASED, OWED, LATE; or OPEN: the mode or the segment has changed, and turn_ask()
+ * looks again.
+ */
 static enum turn_kind by_credit(struct turn *t, unsigned how)
 {
 	enum turn_kind kind = TURN_LEASED;
@@ -471,7 +476,7 @@ static bool is_due(void)
 	return due;
 }
 
-/* Looking at the clock twice is a tenth of a small call. */
+/* Reading the clock twice costs a tenth of a small call. */
 static bool is_sampled(void)
 {
 	uint32_t calls = atomic_load_explicit(&slow.sampled, memory_order_relaxed);
@@ -730,15 +735,20 @@ enum turn_kind turn_begin(struct turn *t, int fd, enum sl_op op, const struct io
 		t->kind = (uint8_t)turn_ask(t, fd, iov, n, offset,
 					    how | (turn_sealed() ? TURN_NOWAIT : 0));
 	t->nowait = how & TURN_NOWAIT;
-	/* In strict seccomp even looking at the clock ends the program: the kernel disables TSC. */
+	/*
+	 * In strict seccomp even reading the clock kills the program, because the kernel disables
+	 * TSC.
+	 */
 	if ((t->kind == TURN_LEASED || t->kind == TURN_READ) && !turn_sealed())
 		t->since_ns = timed(t->job, op);
 	errno = saved;
 	return t->kind;
 }
 
-/* A read under SL_TURN_READS is over, for which `paid` bytes were debited: make it what came from
- * the file system. */
+/*
+ * A read under SL_TURN_READS is over, for which `paid` bytes were debited: make it what came from
+ * the file system.
+ */
 static void read_over(const struct turn *t, uint64_t moved, uint64_t paid)
 {
 	uint64_t wire;
@@ -761,7 +771,7 @@ static bool by_wire_read(const struct turn *t)
 	       !turn_sealed();
 }
 
-/* In a sandbox it is not: not even the clock can be looked at. */
+/* Not in a sandbox, where not even the clock can be read. */
 static bool is_metered(const struct sl_turn_job *job)
 {
 	return atomic_load_explicit(&job->mode, memory_order_relaxed) & SL_TURN_METERED &&

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The turn route: the program makes its own calls, when the node says so. wire/turn.h is the
+ * The turn route: the program makes its own calls when the node allows it. wire/turn.h is the
  * contract; turn.c asks and waits, attach.c finds the job's segment.
  */
 #ifndef SL_CLIENT_CONN_TURN_H
@@ -18,8 +18,10 @@
 #include "client/conn/part.h"
 #include "client/conn/turnfd.h"
 
-/* The segments that this process uses, of each part of its job. Mappings are never taken back: a
- * thread may be in there. */
+/*
+ * The segments that this process uses, for each part of its job. Mappings are never removed,
+ * because a thread may be using them.
+ */
 struct turn_route {
 	struct sl_turn_job *_Atomic job; /* NULL: none yet */
 	_Atomic uint64_t open;	 /* the word of `mode` and `moved` while no call has to ask */
@@ -27,13 +29,15 @@ struct turn_route {
 	_Atomic uint64_t inode;	 /* of the segment in use */
 };
 extern struct turn_route turn_routes[TURN_PARTS] __attribute__((visibility("hidden")));
-#define turn_own turn_routes[0] /* of the job itself: what the quick ways look at */
+#define turn_own turn_routes[0] /* of the job itself: read by the fast paths */
 /* In `open` while there are parts: then no word of a job equals it. */
 #define TURN_SLOW UINT64_C(0x80000000)
 void turn_slow(void); /* there are parts now */
 
-/* The page of a node is mapped right below each of its jobs' segments, so that a thread that waits
- * in a segment rings the node of that segment, also after the process has moved to another node. */
+/*
+ * The page of a node is mapped right below each of its jobs' segments, so that a thread that waits
+ * in a segment rings the node of that segment, also after the process has moved to another node.
+ */
 #define TURN_NODE_ROOM 65536 /* the largest page size */
 static inline struct sl_turn_node *turn_node_of(const struct sl_turn_job *job)
 {
@@ -64,12 +68,12 @@ static inline struct sl_turn_job *turn_open(int fd)
 enum turn_kind {
 	TURN_PASS,     /* not a file of the layer, or there is no node: the call is not counted */
 	TURN_FORWARD,  /* the node makes the call: client/preload/data.c */
-	TURN_CLOSED,   /* the program has closed fd while the call waited: EBADF */
+	TURN_CLOSED,   /* the program closed fd while the call waited: EBADF */
 	TURN_OPEN,     /* the rest: make the call, then turn_end() */
 	TURN_LEASED,   /* its length has been debited */
 	TURN_PLACED,   /* it has a slot */
 	TURN_LATE,     /* the node has been silent for too long */
-	TURN_READ,     /* what it moves from the file system is debited when it is over */
+	TURN_READ,     /* bytes moved from the file system are debited afterwards */
 	TURN_BUFFERED, /* its bytes are charged when they are written back */
 	TURN_OWED,     /* its bytes are left to the node to charge */
 	TURN_WAITS,    /* of turn_begin_other(): the call would have to wait */
@@ -98,8 +102,10 @@ enum {
  */
 enum turn_kind turn_begin(struct turn *t, int fd, enum sl_op op, const struct iovec *iov, size_t n,
 			  off_t offset, unsigned how);
-/* Whether at least 8 bytes of the program's memory can be read: a bad address is the kernel's to
- * report (EFAULT), and not ours to crash on. */
+/*
+ * Whether at least 8 bytes of the program's memory can be read: the kernel should report a bad
+ * address (EFAULT) instead of a crash here.
+ */
 bool turn_readable(const void *memory, size_t bytes);
 /*
  * The same for a call of another process, on a file of the layer: see client/gate/. PASS: there is
@@ -127,25 +133,30 @@ bool turn_debit(struct sl_turn_job *job, uint64_t bytes);
 bool turn_operation(struct sl_turn_job *job, unsigned queue, uint64_t *number);
 /* Wait until credit covers it. Not a cancellation point. */
 void turn_operation_wait(struct sl_turn_job *job, unsigned queue, uint64_t number);
-/* The job has use for a lease, and does not wait for it. */
+/* Ask for a lease for the job without waiting. */
 void turn_want(struct sl_turn_job *job, enum sl_op op);
 
-/* attach.c: the segment to use now, of the part that this thread's call is of; or NULL: the call
- * goes at once. */
+/*
+ * attach.c: the segment to use now, of the part that this thread's call is of; or NULL: the call
+ * goes at once.
+ */
 struct sl_turn_job *turn_attach(void);
 /* The one that is in use already for calls on this descriptor, or NULL. */
 struct sl_turn_job *turn_job_for(int fd);
 bool turn_current(struct sl_turn_job *job); /* false: turn_attach() would find another one */
 /* The node has given a sign of life in the last SL_TURN_SILENT_NS. */
 bool turn_fresh(const struct sl_turn_job *job, int64_t now);
-/* A thread has waited there for long: if its node has died or is stopped, others know where the job is now. */
+/*
+ * A thread has waited there for long: if its node has died or is stopped, ask other nodes where the
+ * job is now.
+ */
 void turn_elsewhere(struct sl_turn_job *job);
 /* The entry of this process in the job's table, or NULL. */
 struct sl_turn_proc *turn_proc(struct sl_turn_job *job);
 void turn_touch(void); /* a file of the layer was opened: a child of fork() enters itself */
 void turn_ring(const struct sl_turn_job *job); /* the node has something to look at */
 int64_t turn_now_ns(void);
-/* The program is about to limit its own system calls (seccomp): make those that are needed now. */
+/* The program is about to limit its own system calls (seccomp): make the necessary ones now. */
 void turn_seal(void);
 bool turn_sealed(void);
 bool turn_foreign(void); /* this process and its threads are not in the job's tables */

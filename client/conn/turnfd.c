@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which descriptors are the layer's, for the turn route.
+ * The descriptors of the layer's files, for the turn route.
  *
- * The program makes its own calls on its own descriptors. So a wrong entry in this table charges
- * a call that is not the layer's, or lets one pass uncharged; it never moves data to or from the
- * wrong place. So an entry is one byte, read and written without a lock and never checked against
- * the kernel.
+ * The program makes its own calls on its own descriptors. A wrong entry in this table only charges
+ * a call that does not concern the layer, or lets one pass uncharged; it never misplaces data. So
+ * an entry is one byte, accessed without a lock and never checked against the kernel.
  *
  * If the path tells whether the file is in the layer, open() enters the state without a system
  * call:
@@ -16,17 +15,16 @@
  *	/home/x, ../x        may be a symbolic link into the root: UNKNOWN
  *
  * UNKNOWN, and descriptors that libc or others open by themselves, are looked at by the first data
- * call: not a regular file: PASS; else /proc/self/fd has the path. A file system that is mounted below
- * the root is part of the layer.
+ * call: not a regular file: PASS; else /proc/self/fd has the path. A file system that is mounted
+ * below the root is part of the layer.
  *
  * close() and dup() set UNKNOWN. dup() does not copy the state: a child of vfork() shares this
- * memory, but not the descriptors, and what it does must not be entered for its parent's.
+ * memory but not the descriptors, so its calls must not change its parent's entries.
  *
- * A call that has waited for its turn is made on a number that the program may have closed
- * meanwhile, and that may mean another file by now. Before and after a wait the file is looked at:
- * if it is another one, the call is answered as the kernel would after close(), with EBADF, and
- * nothing goes into the other file. dup2() replaces a file in one step, as programs do with their
- * logs: there the call goes to the new one.
+ * While a call waits for its turn, the program may close its descriptor and open another file under
+ * the number. So the file is identified before and after a wait. If it has changed, the call fails
+ * with EBADF, as after close(), and the other file is not touched. dup2() replaces a file in one
+ * step, as programs do with their logs: then the call goes to the new file.
  */
 #include "client/conn/turnfd.h"
 
@@ -55,9 +53,11 @@ static SL_AT_START const char *root;
 static SL_AT_START size_t root_length;
 static atomic_bool sealed;
 
-/* The working directory: a state in the low two bits, then how many levels it is below the root, or,
- * of one above the root (CWD_ABOVE), below "/"; and above that a number that each change of the
- * directory increments. */
+/*
+ * The working directory: a state in the low two bits, then how many levels it is below the root,
+ * or, of one above the root (CWD_ABOVE), below "/"; and above that a number that each change of the
+ * directory increments.
+ */
 enum { CWD_UNKNOWN, CWD_IN, CWD_OUT, CWD_ABOVE, CWD_LEVEL = 4, CWD_STEP = 256 };
 #define LEVELS (CWD_STEP / CWD_LEVEL - 1)
 static _Atomic uint32_t cwd;
@@ -182,8 +182,10 @@ static bool above(const char *path, size_t length)
 	return length < root_length && !memcmp(path, root, length) && root[length] == '/';
 }
 
-/* Where the symbolic link of /proc points to. CWD_IN: beneath the root, or the root itself, `levels`
- * below it. CWD_ABOVE: to a directory that the root is below, itself `levels` below "/". */
+/*
+ * Where the symbolic link of /proc points to. CWD_IN: beneath the root, or the root itself,
+ * `levels` below it. CWD_ABOVE: to a directory that the root is below, itself `levels` below "/".
+ */
 static uint32_t link_place(const char *link, uint32_t *levels)
 {
 	size_t size = root_length + 2 > SHORT ? root_length + 2 : SHORT;
@@ -246,8 +248,10 @@ static bool path_beneath(int dir, const char *path)
 	return dir == AT_FDCWD ? cwd_beneath() : turnfd_state(dir) == TURNFD_DIR;
 }
 
-/* Whether a path that begins so many levels below the root stays in the layer, as far as its text
- * tells. */
+/*
+ * Whether a path that begins so many levels below the root stays in the layer, as far as its text
+ * tells.
+ */
 static bool stays(const char *path, uint32_t levels)
 {
 	while (*path) {
@@ -355,8 +359,10 @@ bool turnfd_within(int fd)
 	return turnfd_ours(state) || state == TURNFD_DIR;
 }
 
-/* Whether a path, relative to a directory that is above the root and so many levels below "/", leads
- * into the layer: /home/a above /home/a/scratch, path scratch/x. */
+/*
+ * Whether a path, relative to a directory that is above the root and so many levels below "/",
+ * leads into the layer: /home/a above /home/a/scratch, path scratch/x.
+ */
 static bool down(const char *path, uint32_t levels)
 {
 	const char *rest = root;
@@ -427,8 +433,8 @@ bool turnfd_hold(int fd, struct turnfd_file *f)
 }
 
 /*
- * What the kernel holds from the beginning of a call to its end, we cannot: a duplicate would have
- * to be closed again, which drops the record locks that the process has on the file.
+ * Unlike the kernel, we cannot hold the file during a call: a duplicate descriptor would have to be
+ * closed again, and that drops the record locks of the process on the file.
  */
 bool turnfd_holds(int fd, const struct turnfd_file *f)
 {

@@ -46,8 +46,10 @@ static inline bool turnfd_ours(unsigned state)
 void turnfd_start(const char *root);
 /* fd has been opened: its state as far as the arguments of open tell it. Keeps errno. */
 void turnfd_opened(int fd, int dir, const char *path, int flags);
-/* Whether a path, as a metadata call has it, is in the layer; path NULL or "": the file of `dir`
- * itself. The path must be readable. Keeps errno. */
+/*
+ * Whether a path, as a metadata call has it, is in the layer; path NULL or "": the file of `dir`
+ * itself. The path must be readable. Keeps errno.
+ */
 bool turnfd_path(int dir, const char *path);
 /* The same for an open file or directory. */
 bool turnfd_within(int fd);
@@ -64,15 +66,19 @@ struct turnfd_file {
 	uint64_t device, inode, born;
 	unsigned replaced;
 };
-/* Before a wait. False: a call on fd must not wait, since it is a pipe, say: the path given to
- * open() did not tell. Keeps errno. */
+/*
+ * Before a wait. False: a call on fd must not wait, since it is a pipe, say: the path given to
+ * open() did not tell. Keeps errno.
+ */
 bool turnfd_hold(int fd, struct turnfd_file *f);
-/* After it. False: the program has closed the number meanwhile, and perhaps opened another file
- * under it. Keeps errno. */
+/*
+ * After it. False: the program has closed the number meanwhile, and perhaps opened another file
+ * under it. Keeps errno.
+ */
 bool turnfd_holds(int fd, const struct turnfd_file *f);
 /*
- * How this table and its users look at files. What they look at never changes, so a file's server
- * need not be asked. Behind a gate such a call is no operation of the program:
+ * statx() for this table and its users. The attributes that they read never change, so a file's
+ * server need not be asked. Behind a gate this call must not count as an operation of the program:
  * client/preload/stub.c makes it where the gate lets it pass. (musl 1.2.3 has no statx().)
  */
 #define TURNFD_STATX_FLAGS (AT_EMPTY_PATH | AT_STATX_DONT_SYNC)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where this process belongs. In a layer with several I/O nodes the controller decides which of
- * them serve a job, and changes its mind when jobs come and go (Bez et al. 2021, section 3.1). A
- * node tells its clients by a counter in their segments, or over TCP in its replies; they ask it
- * with the control line "where", and are told the socket of their node, or that the job has none.
+ * The node of this process. In a layer with several I/O nodes the controller decides which of them
+ * serve a job, and changes this when jobs come and go (Bez et al. 2021, section 3.1). A node
+ * notifies its clients by a counter in their segments, or over TCP in its replies. They ask it with
+ * the control line "where", and get the socket of their node, or the answer that the job has none.
  * Then
  *
- *	- calls under way finish where they are; what only waited there is sent back by the node;
+ *	- calls under way finish at the old node, which returns requests that it has not begun;
  *	- the next call makes a connection to the new node, and opens its files there as it uses
  * them;
  *	- the old connection is closed when its last call is through.
@@ -15,12 +15,12 @@
  * depends on the *unit*: the number of the compute node if the batch system tells, else the rank
  * of the process, else the process itself.
  *
- * Over TCP, what a node has taken may be in its memory alone. So it is synced before it is left:
- * the next node could not do that.
+ * Over TCP, data may be only in the memory of the node. So the client syncs it before it leaves the
+ * node, because the next node could not.
  *
- * A node that dies: its clients try the others of the layer, which know where they belong now. A
- * node that does not know it yet sends them back to the dead one. Then they stay where they are:
- * the controller gives another node only to a job with a process at some node.
+ * If a node dies, its clients try the other nodes of the layer, which know the clients' new node. A
+ * node that does not know it yet sends them back to the dead one; then they stay at that node,
+ * because the controller assigns a node only to a job with a process at some node.
  */
 #include "client/conn/where.h"
 

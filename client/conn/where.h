@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where this process belongs in a layer with several I/O nodes: see where.c. */
+/* The node of this process in a layer with several I/O nodes: see where.c. */
 #ifndef SL_CLIENT_CONN_WHERE_H
 #define SL_CLIENT_CONN_WHERE_H
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Charging what leaves the page cache: see wire/turn.h for what is charged, turn.c for the credit.
+ * Charge the I/O that passes the page cache: wire/turn.h says what is charged, turn.c has the
+ * credit.
  *
  * Reads. Data in the page cache is free, whichever program read it. For local devices the kernel
  * counts what a thread has read, with read-ahead (getrusage: ru_inblock): this code looks at the
- * count after each LOOK bytes and debits the difference. Other file systems do not count: there,
- * a read that took longer than memory takes, and for which the thread has slept, is a miss; it is
- * charged, and so are the WINDOW bytes after it, which read-ahead will have brought.
+ * count after each LOOK bytes and debits the difference. Other file systems are not counted. There,
+ * a read is a miss if it took longer than memory would and the thread slept in it. A miss is
+ * charged, and so are the WINDOW bytes after it, which read-ahead has probably loaded.
  *
  * A thread whose last LOOK bytes were all cached is *quiet*: its reads need no credit and no
  * clock. Each further look comes after twice as many bytes, up to LOOK_MOST. The thread stops
@@ -30,17 +31,17 @@
  * the like pay for all that is dirty of the file, step by step, and leave the last step to the
  * call itself.
  *
- * Offsets are an estimate where several write at one position, and so are bytes where several
+ * Offsets are estimates if several threads write at one position, and byte counts are if several
  * processes write the same part of a file: then too much or too little write-back is started. The
- * data and what fsync() promises do not depend on any of this.
+ * data and the guarantees of fsync() do not depend on this.
  *
- * Where writes go through at once (FUSE), there is nothing to write back later, but a burst need not
- * wait either: a write that finds no credit goes while the job owes less than dirty_most, and the node
- * takes what is owed from the job's credit, a lease at a time.
+ * Where writes go through at once (FUSE), there is nothing to write back later, but a burst need
+ * not wait either: a write that finds no credit goes while the job owes less than dirty_most, and
+ * the node takes what is owed from the job's credit, a lease at a time.
  *
- * The table is wiped in a child of fork(), whose parent pays. Nothing here is locked: a signal
- * handler may come in between at any place, and a thread that leaves by longjmp() leaves at most an
- * entry whose write-back the kernel starts by itself.
+ * The table is wiped in a child of fork(); the parent pays. There are no locks: a signal handler
+ * may interrupt at any place, and a thread that leaves by longjmp() leaves at most an entry whose
+ * write-back the kernel will start itself.
  */
 #include "client/conn/wire.h"
 
@@ -214,8 +215,10 @@ static uint64_t by_time(struct sl_turn_job *job, uint64_t moved, int64_t took_ns
 
 uint64_t wire_read(struct sl_turn_job *job, uint64_t moved, int64_t since_ns, bool now)
 {
-	/* A read that was not timed has asked with its place: it bypasses the cache, or others were
-	 * slow. */
+	/*
+	 * A read that was not timed has asked with its place: it bypasses the cache, or others were
+	 * slow.
+	 */
 	if ((!reads.quiet || now) && !(wire_charge(job) & SL_TURN_BLOCKS))
 		return since_ns ? by_time(job, moved, turn_now_ns() - since_ns) : moved;
 	reads.bytes += moved;

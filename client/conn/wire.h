@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Charging what leaves the page cache, from the program's side: cached reads, dirty files and their
- * write-back. wire/turn.h is the contract; see wire.c.
+ * Charge the I/O that passes the page cache, from the program's side: cached reads, dirty files and
+ * their write-back. wire/turn.h is the contract; see wire.c.
  */
 #ifndef SL_CLIENT_CONN_WIRE_H
 #define SL_CLIENT_CONN_WIRE_H
@@ -59,11 +59,15 @@ static inline bool wire_read_quietly(uint64_t moved)
 	wire_reads.bytes += moved;
 	return true;
 }
-/* A read is about to be made: what it moves is looked at by wire_read(). When it began, if the
- * kernel does not count what threads read, and the thread is not quiet; else 0. */
+/*
+ * A read is about to be made: what it moves is looked at by wire_read(). When it began, if the
+ * kernel does not count what threads read, and the thread is not quiet; else 0.
+ */
 int64_t wire_read_begin(const struct sl_turn_job *job);
-/* It has moved so many bytes: how many of them, and of those before, came from the file system.
- * now: look at once. */
+/*
+ * It has moved so many bytes: how many of them, and of those before, came from the file system.
+ * now: look at once.
+ */
 uint64_t wire_read(struct sl_turn_job *job, uint64_t moved, int64_t since_ns, bool now);
 /* It has bypassed the page cache. */
 void wire_read_direct(const struct sl_turn_job *job, uint64_t moved);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reading a caught call.
+ * Decode an intercepted call.
  *
  * Lengths are in the registers that the kernel passes on; those of vectors and of io_submit() are
  * in the program's memory, which process_vm_readv() reads. Which file a descriptor means is asked
@@ -11,12 +11,13 @@
  *	               ── readlink ─► /scratch/a/b           once a second for each file, then
  * cached
  *
- * The program may change its memory or its descriptors before the kernel carries the call out.
- * Then the charge is wrong; the data is not affected. If its thread dies meanwhile, and another process gets the number,
- * the look is at that one: then the answer fails, and nothing is counted.
+ * The program may change its memory or its descriptors before the kernel executes the call. Then
+ * the charge is wrong, but the data is not affected. If its thread dies meanwhile and another
+ * process gets its id, we read the state of that process; then the answer fails, and nothing is
+ * counted.
  *
- * A call is charged for what it asks for, since the supervisor does not see what it moves. Large
- * reads are charged for no more than the file has.
+ * A call is charged by its length, because the supervisor does not see how much it moves. Large
+ * reads are charged for at most the size of the file.
  */
 #include "client/gate/call.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a caught call is going to move: which files of the layer, in which direction, how much.
+ * The effect of an intercepted call: which files of the layer, in which direction, how many bytes.
  */
 #ifndef SL_GATE_CALL_H
 #define SL_GATE_CALL_H
@@ -40,15 +40,17 @@ bool gate_copy_in(uint32_t tid, uint64_t from, void *to, size_t bytes);
 struct gate_call;
 /* names.c: what a metadata call is about. */
 void gate_names(struct gate_work *w, const struct gate_call *c, uint32_t tid, const uint64_t *arg);
-/* A path of another process, relative to `base` unless it begins with '/': make it absolute, by its
- * text, in `out` of GATE_PATH bytes. False: it is too long. */
+/*
+ * A path of another process, relative to `base` unless it begins with '/': make it absolute, by its
+ * text, in `out` of GATE_PATH bytes. False: it is too long.
+ */
 #define GATE_PATH 8192
 bool gate_path_join(const char *base, const char *path, char *out);
 
 bool gate_is_beneath(const char *path); /* the root of the layer */
 /*
- * mounts.c: the same for a file that a thread has open, and whose path is not beneath the root by its
- * text: it may be, by a bind mount or in a container.
+ * mounts.c: the same for a file that a thread has open, and whose path is not beneath the root by
+ * its text: it may be, by a bind mount or in a container.
  */
 void gate_mounts_start(void); /* in a new supervisor */
 bool gate_mount_leads_beneath(uint32_t tid, const char *path, const struct statx *sx);

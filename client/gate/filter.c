@@ -16,9 +16,10 @@
  *	any other                                   goes
  *
  * glibc's loader reads 832 bytes of each library it maps, and of libc also the program headers,
- * which begin at byte 64: 23 of the 38 calls of a compiler run that would be caught. A filter cannot tell the
- * loader from the program, so exactly these lengths and places pass, and only behind a gate
- * before a program that has the library: that one sees all other reads of the program.
+ * which begin at byte 64: 23 of the 38 calls of a compiler run that would be caught. A filter
+ * cannot tell the loader from the program, so exactly these lengths and places pass, and only
+ * behind a gate before a program that has the library: that one sees all other reads of the
+ * program.
  */
 #include "client/gate/filter.h"
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A filter is for a thread, and for good. So another thread of this process installs it. When a
- * keeper has its listener, that thread spreads it to all; if none has, the thread ends, and the
- * process goes on without a gate.
+ * A filter belongs to a thread and cannot be removed. So a second thread of this process installs
+ * it. When a keeper has its listener, that thread extends it to all threads; if no keeper has it,
+ * the thread ends, and the process continues without a gate.
  *
  *	this process ── clone ──► spare ── clone ──► keeper
  *	thread: seccomp()
  *	listener     ── over a socket ─► keeper, or spare
  *	thread: seccomp(TSYNC), end
  *
- * The spare is the keeper if the other one dies in this moment; else it ends. Once the filter is there no
- * process can be started any more that is not behind it.
+ * The spare replaces the keeper if the keeper dies in this moment; otherwise it exits. After the
+ * filter is installed, every new process would be behind it.
  */
 #include "client/gate/hand.h"
 
@@ -97,8 +97,10 @@ static void wait_for(pid_t pid)
 		;
 }
 
-/* Start two processes that are ready to be the keeper: an orphan, and a child of this process. The
- * child, or negative errno. */
+/*
+ * Start two processes that are ready to be the keeper: an orphan, and a child of this process. The
+ * child, or negative errno.
+ */
 static pid_t start_keepers(gate_keepers *keepers, void *arg, int *sock, int *spare)
 {
 	int first[2], second[2], error;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The keeper: holds the listener, too, and starts the supervisor again when that has ended.
+ * The keeper: also holds the listener, and restarts the supervisor when it has ended.
  *
- * If the last descriptor of a listener is closed, every caught call fails with ENOSYS. So two
- * processes hold it. When the supervisor has been killed the keeper lets those calls go that it had
- * received (they are in shared memory), and starts the next one: the kernel keeps the others
- * meanwhile, for about a millisecond. The supervisor does the same for the keeper. A supervisor
- * that is stopped is killed after SILENT_MS, since programs wait for it. If no supervisor can be
- * started, the keeper answers calls itself, without looking at them.
+ * If the last descriptor of a listener is closed, every intercepted call fails with ENOSYS. So two
+ * processes hold it. If the supervisor has been killed, the keeper lets the calls continue that it
+ * had received (they are in shared memory) and starts a new supervisor; the kernel holds the other
+ * calls meanwhile, for about a millisecond. The supervisor does the same for the keeper. A stopped
+ * supervisor is killed after SILENT_MS, because programs wait for it. If no supervisor can be
+ * started, the keeper answers all calls itself.
  *
  * If both are killed within half a second, caught calls fail with ENOSYS: docs/interception.md.
  */

@@ -8,10 +8,10 @@
  *	                             may be root, installs the filter (integrate/slurm/gate.c)
  *
  * A gate is a seccomp filter (filter.c) that stops data and metadata calls of the program and its
- * children until a supervisor (serve.c) has them continued: for programs that the preloaded
- * library cannot be in. `sluice run` starts this program, and so does the preloaded library when
- * a process is about to exec such a program (client/preload/exec.c). The environment is the
- * program's own; NAME=VALUE are further settings for the supervisor.
+ * children until a supervisor (serve.c) lets them continue. It is for programs that cannot load the
+ * preloaded library. `sluice run` starts this program, and so does the preloaded library when a
+ * process is about to exec such a program (client/preload/exec.c). The environment is the program's
+ * own; NAME=VALUE are further settings for the supervisor.
  *
  *	this process ── clone ──► spare ── clone ──► keeper ── fork ──► supervisor
  *	seccomp(), by another thread: hand.c
@@ -129,9 +129,9 @@ static bool has_library(void)
 }
 
 /*
- * The library counts the metadata calls of programs that it is in. A compiler makes thousands, which would take a fifth
- * longer if the supervisor were asked. So they are caught only if the library is not in the program that
- * the gate is put before, or if nothing may pass.
+ * The library counts the metadata calls of programs that load it. A compiler makes thousands, which
+ * would take a fifth longer through the supervisor. So the gate intercepts them only if the program
+ * does not load the library, or if the gate is strict.
  */
 static unsigned options_for(const char *path, int fd, bool strict)
 {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory accesses cannot be held, so they are counted afterwards. /proc/PID/smaps says of each
- * mapping how many of its pages the process has touched (Rss) and changed (…_Dirty, of shared
- * mappings). A page that is touched for the first time, or changed again after it has been written
- * back, has been moved:
+ * Memory accesses cannot be held, so they are counted afterwards. For each mapping, /proc/PID/smaps
+ * has the number of pages that the process has touched (Rss) and changed (…_Dirty, for shared
+ * mappings). A page counts as moved when it is touched for the first time, or changed again after
+ * its write-back:
  *
  *	last look   Rss 12 MB  Dirty  4 MB
  *	this look   Rss 20 MB  Dirty 14 MB     10 MB: the larger of the two differences
  *
  * The supervisor looks before munmap() of such a mapping, msync() and exit() of a process that has
- * mapped a file of the layer, at its other calls if the last look is some time ago, and every half second. A look
- * costs about 10 ns a page, and at most a twentieth of the time.
+ * mapped a file of the layer, at its other calls if the last look is some time ago, and every half
+ * second. A look costs about 10 ns a page, and at most a twentieth of the time.
  *
  * Not seen: what a process does between the last look and its death by a signal; mappings that a
  * child of fork() has inherited; a page that is changed, written back by the kernel and changed
@@ -40,9 +40,9 @@ struct mapping {
 };
 
 /*
- * Its smaps cannot be read while the kernel changes the process's memory, which may take long on a file system
- * that hangs: so each has its own lock, and other processes go on. The memory is used again, never
- * freed.
+ * Its smaps cannot be read while the kernel changes the process's memory, which may take long on a
+ * file system that hangs: so each has its own lock, and other processes go on. The memory is used
+ * again, never freed.
  */
 struct process {
 	pthread_mutex_t lock;
@@ -174,7 +174,10 @@ static bool grow(struct process *p)
 	return true;
 }
 
-/* A mapping as it is now; what it has moved. One that cannot be remembered would be counted at each look. */
+/*
+ * A mapping as it is now; what it has moved. One that cannot be remembered would be counted at each
+ * look.
+ */
 static uint64_t compare(struct process *p, const struct mapping *now)
 {
 	uint64_t moved;
@@ -256,7 +259,9 @@ static uint64_t look(struct process *p, uint64_t gone, uint64_t length)
 	return moved;
 }
 
-/* Whether the kernel should be asked: a program frees memory far more often than it unmaps files. */
+/*
+ * Whether the kernel should be asked: a program frees memory far more often than it unmaps files.
+ */
 static bool may_end(const struct process *p, uint64_t gone, uint64_t length)
 {
 	bool may = !length || atomic_load(&p->fresh);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Files of the layer that have another path in the program's view: by a bind mount, or in a
- * container. Paths inside of the file system tell them, which /proc/PID/mountinfo has of each mount:
+ * Files of the layer that have another path for the program, by a bind mount or in a container.
+ * They are identified by their path inside the file system, which follows from /proc/PID/mountinfo:
  *
  *	supervisor   36 25 8:1 /       /scratch  …    root of the layer /scratch/a: 8:1, /a
  *	program      91 90 8:1 /a/job  /data     …    /data/f:                      8:1, /a/job/f
  *
- * This is looked for only of files on the device of the layer's root and on another mount than that:
- * a line of some hundred is searched, about 30 us, once a second for each file (call.c keeps the
- * answer).
+ * This is looked for only of files on the device of the layer's root and on another mount than
+ * that: a line of some hundred is searched, about 30 us, once a second for each file (call.c keeps
+ * the answer).
  */
 #include <fcntl.h>
 #include <limits.h>

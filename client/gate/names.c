@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a caught metadata call is about: paths in the program's memory, and descriptors.
+ * The object of an intercepted metadata call: paths in the program's memory, and descriptors.
  *
  * A path is taken by its text, as the preloaded library does (client/conn/turnfd.c): from the root,
  * or from what /proc says of the thread's working directory or of the descriptor. A path that only

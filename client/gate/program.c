@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads as little as tells: the ELF header, the program headers, the loader's name, the names of
- * libraries. A window on the file's first kilobyte and one on what is read behind it make that
- * four system calls, and one more for each library. Only for programs that may need a gate, it
- * checks whether exec would succeed, and with which rights.
+ * Reads as little as necessary: the ELF header, the program headers, the loader's name, the names
+ * of libraries. With one buffer for the file's first kilobyte and one for the rest, this takes four
+ * system calls, and one more for each library. Only for programs that may need a gate, it checks
+ * whether exec would succeed, and with which rights.
  *
  * Go programs are found by their note, which the Go linker writes also when it links with libc;
  * programs with libaio or liburing by DT_NEEDED. A program that opens such a library at run time,

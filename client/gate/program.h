@@ -16,8 +16,9 @@ enum gate_need {
 };
 
 /*
- * Follows "#!" to the interpreter. Little stack, no memory, no lock: for a child of vfork(). Unless `all` is set a
- * program that the library suffices for is GATE_NONE, even if it has privileges or exec would fail.
+ * Follows "#!" to the interpreter. Little stack, no memory, no lock: for a child of vfork(). Unless
+ * `all` is set a program that the library suffices for is GATE_NONE, even if it has privileges or
+ * exec would fail.
  */
 enum gate_need gate_look(const char *path, bool all);
 enum gate_need gate_look_fd(int fd, bool all);

@@ -4,8 +4,8 @@
  *
  *	receivers   take a call from the kernel and look at it. A call that is not the layer's, or
  *	has credit, is answered at once. Others are queued. A receiver never waits for a turn, so
- *	no call waits behind an unrelated one. It may wait for a page of the program's memory that is
- *	on a file system that hangs: main starts more receivers while none of them gets on
+ *	no call waits behind an unrelated one. It may wait for a page of the program's memory that
+ *	is on a file system that hangs: main starts more receivers while none of them gets on
  *	waiters     take the calls of a queue in their order and wait, each for one, as a thread
  *	            of the program would with the preloaded library (client/conn/turn.c). Their
  *	            number grows to WAITERS: that many calls can ask with their place at a time.
@@ -16,7 +16,7 @@
  *	main        counts, so that the keeper sees that it is not stopped; starts another
  *	            keeper if that was killed; ends when the last process behind the gate does
  *
- * The answer always is SECCOMP_USER_NOTIF_FLAG_CONTINUE: the kernel carries out the program's own
+ * The answer is always SECCOMP_USER_NOTIF_FLAG_CONTINUE: the kernel executes the program's own
  * call. Then its bytes are counted for the job.
  */
 #include "client/gate/serve.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A filter can tell who makes a call only by the instruction pointer, and is written before the
- * program is there. So the address is a constant, and each process that has the preloaded library
- * maps this page there when it starts.
+ * A filter can identify the caller only by the instruction pointer, and it is written before the
+ * program is loaded. So the address is a constant, and each process with the preloaded library maps
+ * this page there when it starts.
  *
- * This is no protection: a program can map a page of its own there, or jump into this one. A strict
- * gate looks at no address.
+ * This is not a protection: a program can map its own page there, or jump into this one. A strict
+ * gate ignores addresses.
  */
 #include "client/gate/stub.h"
 

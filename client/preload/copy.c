@@ -2,8 +2,8 @@
 /*
  * copy_file_range, sendfile and splice: what cat, cp and Python's shutil copy with.
  *
- * In the turn route they are the program's own calls, too: a read of the one file and a write of
- * the other, as far as those are the layer's, which ask for their turns one after the other.
+ * In the turn route the program makes these calls itself: they count as a read of one file and a
+ * write of the other, if these are files of the layer, and ask for both turns one after the other.
  *
  * In the forward route, no byte of them would be scheduled. So if one of the two files of
  * copy_file_range or sendfile is forwarded they are done as reads and writes at explicit offsets,
@@ -13,7 +13,7 @@
  * name (FICLONE); a file system that could have copied on its server now moves the data.
  *
  * As in the kernel, positions are read at the beginning and written at the end, and both functions
- * may do less than they were asked for: a signal must not wait for more than a moment.
+ * may transfer less than requested, so that a signal does not wait long.
  */
 #undef _FORTIFY_SOURCE	 /* both would make the headers rename */
 #undef _FILE_OFFSET_BITS /* the functions that we define */

@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The forward route: the node makes the calls. Whether it makes this one, and how.
+ * The forward route, in which the node makes the calls: decide whether it makes this one, and how.
  *
  * The program holds descriptors of its own, real ones. A call is forwarded if the descriptor is
  * that of a regular file beneath the root; the node then reads or writes through a duplicate of
- * that very descriptor. Everything else that a program can do with it goes to the kernel: fsync,
- * ftruncate, mmap, locks, splice, io_uring, aio. That needs no help from here: once
- * write() has returned the node has written, through the same open file description and in the
- * same kernel, so order, visibility, and errors that fsync() reports are what they always are. A
- * node that dies takes nothing with it that it had acknowledged.
+ * that very descriptor. All other operations on it go to the kernel: fsync, ftruncate, mmap, locks,
+ * splice, io_uring, aio. They work unchanged: once write() has returned, the node has written
+ * through the same open file description and in the same kernel, so order, visibility and the
+ * errors of fsync() are as usual. No acknowledged data is lost when a node dies.
  *
- * Which descriptor. Numbers change their meaning behind our back: libc closes what it opened
- * itself, others make system calls without libc. So before each use the kernel is asked which
- * file this is (statx) and how it was opened (F_GETFL); if either is not what the entry says, the
- * entry is dropped and made anew. What remains is a number closed and opened again, on the same
- * file, with the same flags, unseen. Then the node works on the earlier open file description,
- * which is the same to reads and writes at an offset; an append leaves the position of the new
- * one where it was, and locks of the earlier one are kept until the process ends.
+ * Which descriptor. Numbers can change their meaning without our knowledge: libc closes descriptors
+ * that it opened itself, and some code makes system calls without libc. So before each use the
+ * kernel is asked which file this is (statx) and how it was opened (F_GETFL); if either differs
+ * from the entry, the entry is replaced. One case remains undetected: a number closed and opened
+ * again, for the same file with the same flags. Then the node works on the earlier open file
+ * description. For reads and writes at an offset this is equivalent; an append does not move the
+ * position of the new one, and locks of the earlier one are kept until the process ends.
  *
  * Where. read() and write() use the position of the open file description, which threads and
  * forked processes share. The range is reserved first, by moving the position with lseek(): calls
@@ -26,9 +25,9 @@
  * Looking and reserving are two steps, so threads of this process do it one at a time
  * (position.c). O_APPEND needs no position: the node makes one write(2).
  *
- * Once reserved, a range is moved at its place, by this process itself if there is no node. Bytes
- * that were not moved are given back, unless the range behind them is reserved: the next call
- * would overwrite that range, and a gap is the lesser evil.
+ * A reserved range is always transferred at its offset, by this process itself if there is no node.
+ * Bytes that were not moved are returned, unless the range behind them is reserved: then the next
+ * call would overwrite that range, and a gap is less harmful.
  *
  * What is not exact:
  *	- a transfer of more than a piece (128 KiB) is several for the file system: another that

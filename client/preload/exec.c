@@ -70,7 +70,9 @@ static bool preloads(char *const *envp)
 	return false;
 }
 
-/* The library does not suffice, whatever the program: it is not there, or the gate is to be strict. */
+/*
+ * The library does not suffice, whatever the program: it is not there, or the gate is to be strict.
+ */
 static bool needs_always(char *const *envp)
 {
 	return client_settings()->strict || !preloads(envp);

@@ -4,8 +4,8 @@
  * real.c the table of the real ones.
  *
  * Each line: result, name, parameters, arguments, class, and what the call is about: a directory
- * with a path; a descriptor (path NULL); or two of these (SL_META_TWO). SL_META_FOUND are those that
- * return a pointer: NULL says that the call has failed, otherwise it is -1.
+ * with a path; a descriptor (path NULL); or two of these (SL_META_TWO). SL_META_FOUND are those
+ * that return a pointer: NULL says that the call has failed, otherwise it is -1.
  */
 #ifndef SL_CLIENT_PRELOAD_META_H
 #define SL_CLIENT_PRELOAD_META_H

@@ -10,8 +10,8 @@
  * by libc, and the gate looks at them. A call on a regular file is not interrupted: there it is
  * enough to look before it whether the thread is to end.
  *
- * Metadata calls are libc's own: many of its functions make several, of its own choice. A gate that catches them counts
- * them; behind any other this library does, as without a gate.
+ * Metadata calls are libc's own: many of its functions make several, of its own choice. A gate that
+ * catches them counts them; behind any other this library does, as without a gate.
  *
  * If another library has functions of these names, too (a tracer), it would miss the calls. Then
  * all is left to the gate.

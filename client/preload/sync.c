@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fsync, fdatasync, sync_file_range, msync, syncfs and sync. On one machine the kernel's own are exact:
- * what the node has written is in the same page cache, through the same open file description. Over
- * TCP it may be in the memory of another machine, so the node syncs first; then the kernel does,
- * for what did not go through the node (mapped memory, for one).
+ * fsync, fdatasync, sync_file_range, msync, syncfs and sync. On one machine the kernel's own are
+ * exact: what the node has written is in the same page cache, through the same open file
+ * description. Over TCP it may be in the memory of another machine, so the node syncs first; then
+ * the kernel does, for what did not go through the node (mapped memory, for one).
  *
  * In the turn route these are where a file system is written to. Where that is charged, they pay
  * for what is dirty before they are made (wire.c), and wait for that; they are not interrupted by

@@ -3,14 +3,14 @@
  * Decisions about the jobs of a machine, from what its I/O nodes report (phases.c).
  *
  * Grants. When a phase has begun or ended, the grant policy, the same code as in `sluice sim`,
- * divides the capacity; none gets more than its max, nor than its processes can use. These are
- * rates, and come before what jobs share (divide.c). Orders are leases: a node forgets them when
- * no controller renews them.
+ * divides the capacity; none gets more than its max, nor than its processes can use. The results
+ * are rates, which are served before the shares of other jobs (divide.c). Orders are leases: a node
+ * drops them if no controller renews them.
  *
- * A controller that has just started knows nothing, and hears of one node after the other. Until
- * all that are there have had the time to report, no job is given nodes: else all would be sent to
- * the first that is heard of. What the controller before had ordered, the nodes tell, and it stays
- * as it is unless the policy has a reason to change it.
+ * A controller that has just started has no state, and learns of one node after the other. Until
+ * all nodes have had time to report, no job is given nodes: otherwise all jobs would be sent to the
+ * first node that reports. The nodes report the orders of the previous controller, which stay in
+ * force unless the policy has a reason to change them.
  *
  * O(pairs of the jobs that live) a decision.
  */
@@ -23,14 +23,14 @@
 #include "sluiced/controller/private.h"
 
 #define KEEP_NS	  INT64_C(60000000000) /* a job that no node knows any more */
-#define LOOK_NS	  INT64_C(50000000)    /* until the next look at a phase that should have ended */
+#define LOOK_NS	  INT64_C(50000000)    /* until the next check of a phase that should have ended */
 #define SWEEP_NS  INT64_C(1000000000)
 #define REPORT_NS INT64_C(50000000) /* between two reports of a node */
 #define SPREAD_NS INT64_C(50000)    /* for each node that is up, if that is more: 20,000 a second */
-#define LEAST_NS  INT64_C(190000)   /* what is less is not saved */
+#define LEAST_NS  INT64_C(190000)   /* a smaller wait is not worth it */
 #define EACH_NS	  INT64_C(3000)
 #define NODE_NS	  INT64_C(2000)
-#define OTHERS	  16 /* nodes that each is told of, besides those that serve its jobs */
+#define OTHERS	  16 /* other nodes that each node is told of, besides those that serve its jobs */
 
 /* ---- life ---- */
 
@@ -85,7 +85,10 @@ uint64_t brain_capacity(const struct brain *b)
 		if (n->up && !n->capacity_bps)
 			return 0;
 		sum += n->up ? n->capacity_bps : 0;
-		/* While it is being changed at one after the other, the smaller one holds. */
+		/*
+		 * While the value is being changed on one node after the other, use the smaller
+		 * one.
+		 */
 		if (n->up && n->layer_bps && (!layer || n->layer_bps < layer))
 			layer = n->layer_bps;
 	}
@@ -125,7 +128,7 @@ static void job_facts(const struct brain *b, struct brain_job *j, double capacit
 
 static void forget_old(struct brain *b, sl_time now)
 {
-	/* Nodes that do not come back know nobody any more. */
+	/* Nodes that do not return lose their jobs. */
 	for (uint32_t i = 0; now - b->swept > SWEEP_NS && i < b->nodes; i++) {
 		struct brain_node *n = b->node[i];
 
@@ -145,7 +148,7 @@ static void forget_old(struct brain *b, sl_time now)
 	}
 }
 
-/* Whether it has to be looked at with the next decision, too. */
+/* Whether the next decision has to examine it too. */
 static bool lives(const struct brain *b, const struct brain_job *j, sl_time now)
 {
 	if (j->in_io || j->divided_bps >= 0 || operations_live(b, j, now))
@@ -158,7 +161,7 @@ static bool lives(const struct brain *b, const struct brain_job *j, sl_time now)
 	return false;
 }
 
-/* Look at each job that lives; returns when that is to be done again. */
+/* Examine each live job; returns when to do so again. */
 static sl_time look(struct brain *b, sl_time now)
 {
 	sl_time next = SL_NEVER;
@@ -211,8 +214,8 @@ static void decide_grants(struct brain *b, sl_time now)
 }
 
 /*
- * What a decision costs grows with what there is, and so does the time between two: one for all jobs
- * that are there, or live, may take a tenth of the time.
+ * The cost of a decision grows with the number of jobs and nodes, and so does the time between two
+ * decisions, so that they take at most a tenth of the time.
  */
 static sl_time apart(uint32_t jobs, uint32_t nodes)
 {
@@ -225,7 +228,7 @@ sl_time brain_decide(struct brain *b, sl_time now)
 {
 	sl_time next, again, due;
 
-	if (!b->capacity_known) { /* it is asked for with every order */
+	if (!b->capacity_known) { /* read with every order */
 		b->capacity_sum = brain_capacity(b);
 		b->ops_sum = operations_capacity(b);
 		b->capacity_known = true;
@@ -283,7 +286,7 @@ static void put_place(const struct brain *b, uint32_t node, FILE *out)
 	sl_report_put_node(out, &r);
 }
 
-/* Those that have it among the others are told. */
+/* Notify the nodes that list it among the others. */
 void brain_new_place(struct brain *b, uint32_t node)
 {
 	uint32_t others = b->nodes < OTHERS ? b->nodes : OTHERS;
@@ -297,8 +300,8 @@ void brain_new_place(struct brain *b, uint32_t node)
 }
 
 /*
- * Where some other nodes are, for programs whose own does not answer: those with the next numbers,
- * also if they are down: they may be back when a client looks for one.
+ * The addresses of some other nodes, for programs whose own node does not answer: those with the
+ * next numbers, even if they are down, because they may be back when a client needs one.
  */
 static void put_places(const struct brain *b, uint32_t node, FILE *out)
 {
@@ -322,7 +325,7 @@ static void put_job(const struct brain *b, const struct brain_part *p, FILE *out
 						       : UINT64_MAX,
 				   .ops_share = p->ops_share ? p->ops_share : SL_SHARE_WHOLE };
 
-	/* A job that wants nothing has no rate: its first request finds an open door. */
+	/* A job that wants nothing has no rate, so its first request is not held. */
 	if (brain_capacity(b) && p->divided_bps >= 0)
 		o.rate_bps = (uint64_t)(p->divided_bps + 0.5);
 	if (j->map_epoch) {
@@ -338,7 +341,10 @@ static void put_job(const struct brain *b, const struct brain_part *p, FILE *out
 
 void brain_open(struct brain *b, bool open)
 {
-	/* The next odd or even number: what is said again is news to a node that was told otherwise since. */
+	/*
+	 * The next odd or even number, so that a repeated setting is new to a node that was set
+	 * otherwise in between.
+	 */
 	b->open += open ? 1 + (b->open & 1) : 2 - (b->open & 1);
 	for (uint32_t i = 0; i < b->nodes; i++)
 		pairs_tell(b, i);

@@ -2,13 +2,14 @@
 /*
  * The controller without its sockets: reports of I/O nodes in, orders for them out.
  *
- * Soft state. Everything here is learned from reports, and a new controller has learned it again
- * when every node has reported once; what it has forgotten is history (past phases), which it
- * gathers anew. Time is an argument. See brain.c for phases and rates, map.c for allocation.
+ * Soft state. Everything here is learned from reports. A new controller has learned it again when
+ * every node has reported once, except the history of phases, which it collects again. Time is an
+ * argument. See brain.c for phases and rates, map.c for allocation.
  *
- * A job and a node where it is known are a *pair*, of which there may be hundreds of thousands. What
- * a report says costs no more than the pairs that it is about; a decision, the jobs that are *live*:
- * those that do I/O, or have of late. Only nodes whose orders have changed are told (pairs.c).
+ * A job and a node where it is known are a *pair*, of which there may be hundreds of thousands. The
+ * cost of a report is proportional to the pairs in it, the cost of a decision to the *live* jobs:
+ * those that do I/O or did so recently. Orders are sent only to nodes whose orders have changed
+ * (pairs.c).
  */
 #ifndef SL_SLUICED_CONTROLLER_BRAIN_H
 #define SL_SLUICED_CONTROLLER_BRAIN_H
@@ -35,29 +36,29 @@ struct brain_config {
 	uint64_t capacity_bps;	/* of all nodes together; 0: as they report */
 	uint64_t per_proc_bps;	/* what one process can use; 0: all */
 	sl_time gap_ns;		/* without I/O, that ends a phase */
-	sl_time settle_ns;	/* from its start, in which nodes that are there have reported */
-	uint32_t expect;	/* so many nodes are there; 0: not known */
+	sl_time settle_ns;	/* time from its start in which all living nodes have reported */
+	uint32_t expect;	/* number of nodes of the layer; 0: unknown */
 	bool direct;		/* jobs may do without I/O nodes */
 	uint32_t compute_nodes; /* of the machine, for allocate=static; 0: the jobs' */
 };
 
 struct brain_node {
-	/* Each division looks at this of all nodes (divide.c): it is in one line of the cache. */
+	/* Each division reads this part of all nodes (divide.c), so it is one cache line. */
 	_Alignas(64) double wants_bps; /* what its jobs are given; 0 between two divisions */
 	double sent_bps;	       /* as ordered last */
-	double held_bps;  /* at most this: what it has not acknowledged may not be in force */
+	double held_bps;  /* the most that it may draw: unacknowledged orders may not be in force */
 	double ops_wants; /* operations.c: as divided last */
 	sl_time heard;
 	sl_time lease_ns; /* of the order that it was sent last */
 	bool up;
 	bool works;  /* jobs want something here */
-	bool news;   /* pairs have orders that it was not told */
-	bool places; /* it is to be told where others are: one of these is new */
-	bool whole;  /* and all of them: its connection is new */
+	bool news;   /* pairs have orders that were not sent to it */
+	bool places; /* send it the addresses of other nodes: one has changed */
+	bool whole;  /* send it everything: its connection is new */
 	char name[SL_NODE_NAME_MAX];
 	char socket[108], tcp[96]; /* where clients reach it; tcp "": not so */
 	uint64_t life, capacity_bps;
-	uint64_t layer_bps;	 /* what it says that all have together; 0: nothing */
+	uint64_t layer_bps;	 /* the layer's capacity by its report; 0: not reported */
 	uint64_t layer_ops;	 /* the same of metadata operations */
 	uint64_t order;		 /* number of the order that it was sent last */
 	uint64_t acked;		 /* the last that it has acknowledged */
@@ -103,7 +104,7 @@ struct brain_part {
 struct brain_job {
 	uint64_t id;
 	char name[SL_JOB_NAME_MAX];
-	char *title;	      /* by which it is known when it comes again; NULL: its name */
+	char *title;	      /* a name that stays the same when it runs again; NULL: its name */
 	struct sl_list parts; /* brain_part.of_job */
 	struct sl_list live;  /* in brain.live; empty: it is not */
 	struct sl_list gone;  /* in brain.gone, since no node knows it */
@@ -131,13 +132,13 @@ struct brain_job {
 	double divided_bps;  /* its rate on all nodes; below 0: it wants nothing */
 	sl_time ticket;	     /* share=io-sets: its place in its set; 0: it wants nothing */
 	sl_time held_since;  /* it has the set since then; 0: it has not */
-	double owed_bytes;   /* of its max, that it did not get though it wanted */
-	uint64_t owed_from;  /* moved_bytes when that was last reckoned */
+	double owed_bytes;   /* bytes of its max that it wanted but did not get */
+	uint64_t owed_from;  /* moved_bytes when that was last computed */
 	sl_time owed_at;
 	/* phases */
 	bool in_io;
-	bool partial; /* when this phase began is not known: it tells nothing of the job */
-	bool told;    /* that it is over: it need not be concluded from a gap */
+	bool partial; /* the begin of this phase is unknown, so it is not counted */
+	bool told;    /* its end was declared, so no gap is needed */
 	uint64_t phase_from_bytes;
 	sl_time steady;			   /* its nodes have been the same since then */
 	uint64_t steady_bytes;		   /* moved before that */
@@ -147,8 +148,8 @@ struct brain_job {
 	/* mapping */
 	uint32_t to[SL_MAP_MAX], to_count; /* indices of nodes */
 	uint64_t map_epoch;		   /* that of the order; 0: none was given */
-	bool pinned;			   /* somebody has said which */
-	char *mapped; /* by the controller before this one; names by commas, or NULL */
+	bool pinned;			   /* set by the control line "map" */
+	char *mapped; /* by the previous controller; names separated by commas, or NULL */
 };
 
 /* The first argument is the name of a variable. */
@@ -199,12 +200,12 @@ struct brain {
 	sl_time wake; /* when the policy wants to decide again */
 	sl_time started;
 	uint32_t open;		 /* sl_node_orders */
-	uint32_t expect;	 /* nodes that the layer has, as far as anybody has said */
+	uint32_t expect;	 /* nodes of the layer, if any node has reported it; 0: unknown */
 	bool complete;		 /* as many have reported */
 	sl_time settled;	 /* from then on jobs are given nodes */
 	bool mapping;		 /* that time has come */
-	bool changed;		 /* since the last decision */
-	bool remap;		 /* jobs or nodes have come or gone: nodes are given to jobs anew */
+	bool changed;		 /* something has changed since the last decision */
+	bool remap;		 /* jobs or nodes have started or ended: assign nodes again */
 	sl_time mapped;		 /* when that was done last */
 	sl_time swept;		 /* when nodes that are down were looked at */
 	sl_time divided_at, due; /* the last decision; the next, if nothing changes before */
@@ -236,54 +237,57 @@ int brain_init(struct brain *b, const struct brain_config *c, sl_time now, char 
 void brain_free(struct brain *b);
 
 /*
- * A node's report, changed by reading. Returns the index of the node, or -EPROTO; -EEXIST: another
- * node has its name and is up; -ENOSPC: there are too many. See nodes.c.
+ * Handle a node's full report (the text is modified). Returns the index of the node, or -EPROTO;
+ * -EEXIST: another node has its name and is up; -ENOSPC: too many nodes. See nodes.c.
  */
 int brain_report(struct brain *b, char *text, sl_time now);
-/* What has changed at a node since then, changed by reading. 0 or -EPROTO: it is gone. */
+/*
+ * Handle a node's report of changes (the text is modified). 0, or -EPROTO: the node counts as gone.
+ */
 int brain_delta(struct brain *b, uint32_t node, char *text, sl_time now);
 /*
- * Its connection is gone. dead: and so is the node; else it may only have lost the connection, and
- * draws what it was ordered until its lease ends.
+ * Its connection has ended. dead: the node too; otherwise it may only have lost the connection, and
+ * may draw its ordered bandwidth until its lease ends.
  */
 void brain_node_gone(struct brain *b, uint32_t node, bool dead, sl_time now);
 
 /*
- * Look whether phases have ended, and decide if anything has changed. Returns when to call again
- * though nothing is reported.
+ * Check whether phases have ended, and decide if anything has changed. Returns when to call again
+ * if nothing is reported.
  */
 sl_time brain_decide(struct brain *b, sl_time now);
-/* The node has said that it obeys the order of this number. */
+/* The node has acknowledged the order of this number. */
 void brain_ack(struct brain *b, uint32_t node, uint64_t order);
 /*
- * The orders for a node: all of them if its connection is new, else those that have changed. Its
- * lease begins anew.
+ * Write the orders for a node: all if its connection is new, else those that have changed. Renews
+ * its lease.
  */
 void brain_orders(struct brain *b, uint32_t node, sl_time now, FILE *out);
-/* A node that is to be sent orders: there are new ones, or its lease is to be renewed; -1: none. */
+/* The next node to send orders to: it has new ones, or its lease must be renewed; -1: none. */
 int64_t brain_next(struct brain *b, sl_time now);
 /* When the next lease is to be renewed; SL_NEVER: there is none. */
 sl_time brain_renews(const struct brain *b);
-/* All nodes let everything pass, or no longer: they are told at once. */
+/* Open all nodes, or close them; the orders are sent at once. */
 void brain_open(struct brain *b, bool open);
 /* A node's connection is new: it is to be sent everything. */
 void brain_whole(struct brain *b, uint32_t node);
 /* The pair; NULL: the node does not know the job. */
 struct brain_part *brain_pair(const struct brain *b, const struct brain_job *j, uint32_t node);
-/* What a controller that begins to lead says to nodes: its term, and nothing else. Its length. */
+/* The message of a controller that begins to lead: only its term. Returns its length. */
 size_t brain_greeting(const struct brain *b, char out[128]);
 /* Nodes that are up. */
 uint32_t brain_up(const struct brain *b);
 
 /*
- * Serve the job by these nodes, names by commas, whatever the policy says; "": by none, it does its
- * own I/O; "auto": by those of the policy again. 0, -ENOENT: no such job, -EINVAL: no such node.
+ * Serve the job by these nodes (names separated by commas) regardless of the policy; "": by none,
+ * it does its own I/O; "auto": by the policy's choice again. 0, -ENOENT: no such job, -EINVAL: no
+ * such node.
  */
 int brain_pin(struct brain *b, const char *job, const char *nodes, sl_time now);
 
 /*
- * Other policies from now on, as words of a control line: "grant=fcfs allocate=static". Phases,
- * means and curves are kept. All of it, or -errno with a message, and nothing has changed.
+ * Change policies, given as words of a control line: "grant=fcfs allocate=static". Phases, means
+ * and curves are kept. On failure -errno with a message, and nothing has changed.
  */
 int brain_policy(struct brain *b, char *words, sl_time now, char *err, size_t size);
 

@@ -4,14 +4,14 @@
  * *bucket* for all jobs that name it, wherever they run. Nodes report for each job its bucket and
  * the bucket's limit; here it is divided among jobs by what they can use and by weight, then each
  * job's part over its nodes, as divide.c does with the capacity. A node obeys it as a limit of the
- * job. The sum over all parts is the bucket's limit, and STANDBY of it for those that do nothing now,
- * so that they can begin.
+ * job. The sum over all parts is the bucket's limit, plus STANDBY of it for idle jobs, so that they
+ * can begin.
  *
  *	bucket 60M; a at nodes 0 and 1, b at node 2, c idle at node 2
  *	a 30M: 15M and 15M     b 30M     c .6M
  *
- * A part that is lowered is in force when the node has the order, half a millisecond later than one
- * that is raised elsewhere may be: not counted.
+ * A lowered part takes effect when the node receives the order, which may be half a millisecond
+ * after another part was raised; this is ignored.
  *
  * O(jobs x nodes + jobs log jobs).
  */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Credentials, opened by a thread: see credential.h. Both sides of a socket pair, a message each. */
+/*
+ * Credentials, opened by a thread: see credential.h. Both sides of a socket pair, a message each.
+ */
 #include "sluiced/controller/credential.h"
 
 #include <errno.h>

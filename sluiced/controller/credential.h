@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Credentials of MUNGE, opened in a thread of their own: a munged that hangs holds up those who
- * come, and nobody who is there.
+ * Credentials of MUNGE, decoded in a separate thread: a munged that hangs delays new peers, but not
+ * connected ones.
  */
 #ifndef SL_SLUICED_CONTROLLER_CREDENTIAL_H
 #define SL_SLUICED_CONTROLLER_CREDENTIAL_H

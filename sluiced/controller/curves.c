@@ -9,7 +9,7 @@
  * Example: "climate", 4 nodes, 64 procs, phases with 2 I/O nodes at 400 and 500 MB/s: point (2,
  * 450).
  *
- * The table is bounded; who was not seen for longest gives way. O(curves) a call.
+ * The table is bounded; the entry that was not used for longest is replaced. O(curves) a call.
  */
 #include "sluiced/controller/curves.h"
 

@@ -1,31 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One bandwidth for the whole layer: from what the nodes report, the rate of each job, of each job
- * at each node, and of each node.
+ * Divide the bandwidth of the whole layer: from the reports of the nodes, compute the rate of each
+ * job, of each job at each node, and of each node.
  *
  * What a job can use. A job that has requests inside, or had something waiting for a quarter of the
- * time since the last report, is *backlogged*: it can use whatever it gets. Otherwise it wants a quarter more than it
- * moved of late. It counts as backlogged for two reports and some after the last report that said so, since a
- * program that writes call by call may not have run for some milliseconds. One that begins is
- * backlogged at once: nodes report a start without delay.
+ * time since the last report, is *backlogged*: it can use whatever it gets. Otherwise it wants a
+ * quarter more than it moved recently. It stays backlogged for a little more than two reports,
+ * because a program that writes call by call may not have run for some milliseconds. A job that
+ * begins is backlogged at once: nodes report a start without delay.
  *
- * Who gets what is policy/machine/divide.c's: min, grants, then shares by weight, by sets of periods if
- * the nodes share by io-sets, or by accounts and users if they share by fair. Then the same function divides a job's rate over its nodes, by the
- * number of its processes there and what they want. A node may draw the sum over its jobs, and one
- * without work RESERVE of the capacity, divided by the number of nodes, so that a job that
- * starts is served at once.
+ * policy/machine/divide.c divides: min, grants, then shares by weight, by sets of periods if the
+ * nodes share by io-sets, or by accounts and users if they share by fair. Then the same function
+ * divides a job's rate over its nodes, by the number of its processes there and what they want. A
+ * node may draw the sum over its jobs, and one without work RESERVE of the capacity, divided by the
+ * number of nodes, so that a job that starts is served at once.
  *
- * Changes without overshoot. What a node is ordered is in force when it gets the order, which is
- * known when it has acknowledged it. So a node that is to draw less is told at once; what it had is
- * *held* until it has acknowledged. A node that is to draw more is told as far as the sum of what
-  * is held by all stays within the capacity and SLACK of it; the rest follows with the
- * acknowledgements. A node that has died draws nothing. One that is silent, or whose connection has
- * ended while it may live, may draw what it has been ordered until its lease has ended, and this is
- * held for so long.
+ * Changes without overshoot. An order is in force when the node receives it, which is known when
+ * the node has acknowledged it. So a node that is to draw less gets its order at once; its old rate
+ * is *held* until it has acknowledged. A node that is to draw more gets as much as keeps the sum of
+ * all held rates within the capacity plus SLACK; the rest follows with the acknowledgements. A node
+ * that has died draws nothing. A node that is silent, or whose connection has ended while it may
+ * live, may draw its ordered rate until its lease has ended, and the rate is held for this time.
  *
- * A controller that has just started does not know what nodes draw that it has not heard of. Until
- * as many have reported as the layer has, or all leases of the controller before have ended, what
- * the nodes that it knows do not draw is held for the others.
+ * A controller that has just started does not know the rates of nodes that have not reported yet.
+ * Until all nodes of the layer have reported, or all leases of the previous controller have ended,
+ * the part of the capacity that the known nodes do not draw is held for the others.
  *
  *	capacity 80, job A at node 0 draws 80; B starts at node 1
  *	0 ms  node 1 reports B; 40 for A, 40 for B; node 0 is told 40, node 1 .8 + .8
@@ -84,7 +83,7 @@ void divide_free(struct brain *b)
 
 /* ---- what nodes report ---- */
 
-/* All nodes of a layer share by the same policy; the controller does as they do. */
+/* All nodes of a layer use the same share policy, and the controller follows it. */
 static void take_share(struct brain *b, const char *text)
 {
 	const int64_t *value;
@@ -275,8 +274,8 @@ static void divide_job(struct brain *b, struct brain_job *j, sl_time now)
 }
 
 /*
- * share=io-sets: who has had its set for max_exclusive_ms while another one of the same set waits
- * goes behind all others of it, as in a node.
+ * share=io-sets: a job that has had its set for max_exclusive_ms while another job of the set waits
+ * goes behind all others of the set, as in a node.
  */
 static void rotate_sets(struct brain *b, uint32_t n, sl_time now)
 {
@@ -324,8 +323,9 @@ static uint32_t divide_all(struct brain *b, double capacity, sl_time now)
 /* ---- orders ---- */
 
 /*
- * By more than is worth an order: all nodes together stay within NEGLIGIBLE of the capacity, and
- * with many, where each that begins takes a little from all, each within RELATIVE of its rate.
+ * Whether the difference is worth an order: all nodes together stay within NEGLIGIBLE of the
+ * capacity. With many jobs, each that begins takes a little from all, so each stays within RELATIVE
+ * of its rate.
  */
 static bool differs(const struct brain *b, double x, double y)
 {
@@ -346,7 +346,7 @@ static void tell(struct brain *b, uint32_t node, double bps)
 	pairs_tell(b, node);
 }
 
-/* What nodes may draw that were not heard of yet. */
+/* The bandwidth that nodes may draw that have not reported yet. */
 static double unheard(struct brain *b, double capacity, double held, sl_time now)
 {
 	/* If nobody has said how many there are: those that are known. Who goes later is known. */

@@ -4,18 +4,18 @@
  *
  * I/O nodes connect, say HELLO as the job "@ionode", and send their reports as CONTROL frames that
  * begin with the line "report", or "delta" if they say what has changed since; orders come as REPLY
- * frames, whenever there are new ones, and before their lease ends (pairs.c). "ack NUMBER" says that the order of that
- * number is in force. The commands ask with other CONTROL
- * lines: "status", "ping", "curves", "map JOB NODES", "policy STAGE=SPEC…". One thread, epoll;
- * peer.c says how peers are kept from holding anybody up. A node that has not taken the orders
- * before gets no others until then: then all that has changed.
+ * frames, whenever there are new ones, and before their lease ends (pairs.c). "ack NUMBER" means
+ * that the order of that number is in force. The commands ask with other CONTROL lines: "status",
+ * "ping", "curves", "map JOB NODES", "policy STAGE=SPEC…". One thread, epoll; peer.c prevents peers
+ * from delaying others. A node that has not received its previous orders gets no new ones until
+ * then; then it gets all changes.
  *
- * The controller keeps nothing that it could not learn again: see brain.h. Over Unix sockets its own
- * user and root may connect; over TCP a peer has to know the secret.
+ * The controller has only state that it can learn again: see brain.h. Over Unix sockets its own
+ * user and root may connect; over TCP a peer must know the secret.
  *
- * There may be another controller (standby.c), of which this one is told with --peer. The one that
- * does not lead listens to no report, gives no orders and refuses what commands ask but "ping",
- * "peer" and "status". Who leads is written to the link controller.active beside the socket, for commands.
+ * There may be another controller (standby.c), given with --peer. The one in standby ignores
+ * reports, gives no orders and refuses all commands except "ping", "peer" and "status". The link
+ * controller.active beside the socket tells commands which controller leads.
  */
 #include "sluiced/controller/controller.h"
 
@@ -115,7 +115,10 @@ static void hang_up(struct controller *c, struct peer *p, const char *why)
 	peer_free(p);
 }
 
-/* The peer is the node's; if there was another, the node came back before that one's end was seen. */
+/*
+ * Assign the peer to the node; an older peer means that the node reconnected before the end of the
+ * old connection was noticed.
+ */
 static int remember(struct controller *c, struct peer *p, uint32_t node)
 {
 	if (node >= c->peer_room) {
@@ -242,7 +245,7 @@ static void forget_peers(struct controller *c)
 		memset(c->peer_of, 0, c->peer_room * sizeof(struct peer *));
 }
 
-/* From now on. All nodes that are connected are told, and report. */
+/* Begin to lead: notify all connected nodes, which then report. */
 static void lead(struct controller *c)
 {
 	begin_brain(c);
@@ -259,7 +262,7 @@ static void lead(struct controller *c)
 	log_info("controller leads term=%llu", (unsigned long long)c->brain.term);
 }
 
-/* Somebody else has a higher term. */
+/* Another controller has a higher term. */
 static void replaced(struct controller *c, uint64_t term)
 {
 	if (!c->leads || term <= c->brain.term)
@@ -456,7 +459,10 @@ static sl_time give_orders(struct controller *c)
 
 	if (!c->leads)
 		return SL_NEVER;
-	/* If two begin to lead at the same time, one outbids the other, which may have written the link last. */
+	/*
+	 * If two begin to lead at the same time, one gets the higher term, but the other one may
+	 * have written the link last.
+	 */
 	if (c->noted != c->brain.term)
 		note_lead(c);
 	wake = brain_decide(&c->brain, now);
@@ -688,7 +694,7 @@ int controller_main(int argc, char **argv)
 		return cli_usage(cmd, "missing option '%s'.", wrong);
 	if (c->daemon.secret_file && sl_daemon_secret(&c->daemon, c->secret))
 		return 1;
-	/* What is wrong with the policies is said now, and not when they are needed. */
+	/* Check the policies now, instead of when they are needed. */
 	rc = brain_init(&c->brain, &config, now_ns(), err, sizeof(err));
 	if (rc) {
 		fprintf(stderr, "sluiced: %s\n", err);

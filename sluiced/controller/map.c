@@ -2,17 +2,17 @@
 /*
  * Which I/O nodes serve which job.
  *
- * How many is for the allocate policy, from a job's size and its curve (Bez et al. 2021,
- * section 3.1); which ones is decided here: a job keeps what it has, as far as that is up and still
- * its own, and gets the least loaded of the others. Nodes are its own while there are enough; those
- * that share one share the least loaded.
+ * The allocate policy decides the number, from a job's size and its curve (Bez et al. 2021, section
+ * 3.1). This file chooses the nodes: a job keeps the nodes that it has, if they are up and still
+ * assigned to it, and gets the least loaded of the others. A node serves one job while there are
+ * enough nodes; jobs that share a node share the least loaded one.
  *
- * A job's size is what was declared. Else its processes are counted, as many as there were at one
- * time; and each counts as a compute node, as it does when clients are told where they belong (unit
- * u of U, docs/controller.md).
+ * A job's size is the declared one. Otherwise the largest number of its processes is used, and each
+ * counts as a compute node, as in the assignment of clients to nodes (unit u of U,
+ * docs/controller.md).
  *
- * A job with a min has at least as many as can give it, and chooses first; others are not sent
- * where nothing would be left for them.
+ * A job with a min gets at least enough nodes for it, and chooses first. Other jobs are not sent to
+ * nodes without remaining bandwidth.
  *
  * Example: nodes 0 to 3; A has 0 and 1 and is to have one: it keeps 0. B is new and gets two: 1 and
  * 2, which nobody has.
@@ -60,8 +60,8 @@ static bool known_at(const struct brain *b, const struct brain_job *j)
 }
 
 /*
- * It belongs to a node that has gone, and others know it: its processes will ask there where to go,
- * though none of them is seen any more.
+ * Its node has gone, but other nodes know the job: its processes will ask there for a new node,
+ * although none of them is visible now.
  */
 static bool stranded(const struct brain *b, const struct brain_job *j)
 {
@@ -109,8 +109,8 @@ static void put(const struct brain *b, const struct brain_job *j, uint32_t node,
 }
 
 /*
- * Take nodes away that are down or too many; the first ones stay. A job that has a grant leaves a
- * node where another one with a grant stays, if there is a node where nobody does I/O.
+ * Take nodes away that are down or too many; the first ones stay. A job with a grant leaves a node
+ * that it shares with another granted job, if there is a node where no job does I/O.
  */
 static void keep(const struct brain *b, struct brain_job *j, uint32_t want, struct places *at)
 {
@@ -138,7 +138,7 @@ static uint32_t clients_at(const struct brain *b, const struct brain_job *j, uin
 	return p ? p->clients : 0;
 }
 
-/* Where its processes are already, if all else is equal. */
+/* If all else is equal, prefer nodes where its processes are already. */
 static bool better(const struct brain *b, const struct brain_job *j, const struct places *at,
 		   uint32_t x, uint32_t y)
 {
@@ -309,9 +309,9 @@ static uint32_t candidates(struct brain *b, struct places *at)
 }
 
 /*
- * How many nodes each gets. The policies look at all jobs and all nodes, each time; that is not done
- * for a machine on which nobody has asked for one, and beyond what they have room for: there a job
- * keeps what it has, and a new one gets one.
+ * The number of nodes for each job. The policies examine all jobs and nodes each time. Without a
+ * configured policy, or beyond the policy's limits, this is skipped: a job keeps its nodes, and a
+ * new one gets one node.
  */
 static void count_out(struct brain *b, uint32_t n, struct sl_alloc_machine *m)
 {

@@ -2,11 +2,11 @@
 /*
  * The I/O nodes that the controller knows, by their names.
  *
- * A node of the same name with another *life* is that node, started again: its counters begin at 0.
- * But while the one before is heard of, another life is another node with the same name, which is
- * refused: else each report of either would take the place of the other.
+ * A report with the same name but another *life* comes from the same node after a restart: its
+ * counters begin at 0. But while the first one still reports, it is another node with the same
+ * name, which is refused; otherwise their reports would replace each other.
  *
- * One that is gone keeps its number, since it may be back.
+ * A node that has gone keeps its number, because it may return.
  *
  * O(pairs of the node) for one that starts or goes, else O(1).
  */
@@ -32,8 +32,8 @@ static void drop_parts(struct brain *b, uint32_t node)
 }
 
 /*
- * It may only have lost its connection: then it counts on where it was. So pairs stay as they are,
- * but for what is not so while nothing is heard of it.
+ * It may only have lost its connection; then its counters continue. So its pairs stay, except for
+ * values that are unknown while it is silent.
  */
 static void silence_parts(struct brain *b, uint32_t node)
 {

@@ -2,20 +2,20 @@
 /*
  * Metadata operations over several nodes (wire/ops.h): the same two decisions as for bytes.
  *
- * Limits. A job's max_ops, the max of a class, and min_ops hold for the sum over nodes. Each node has a
- * share of them: what the job makes there, and a quarter more, if nothing holds it there; nodes where
- * it is held divide the rest by its processes. A node with processes that make no operations has
- * STANDBY, so that they can begin at once.
+ * Limits. A job's max_ops, the max of a class, and min_ops hold for the sum over nodes. Each node
+ * has a share of them: what the job makes there, and a quarter more, if nothing holds it there;
+ * nodes where it is held divide the rest by its processes. A node whose processes make no
+ * operations gets STANDBY, so that they can begin at once.
  *
  *	max_ops 1000; node 0 makes 100/s and is not held, node 1 makes 500/s and is held
  *	shares .21 and .79: with the next report node 1 makes 790/s
  *
- * The capacity. What the layer has (`--capacity-ops N`) is divided among jobs that make operations, by
- * min_ops, weights, accounts and users, then a job's rate over its nodes. Where classes have weights of
- * their own, a job's weight is the sum over those in use. A node draws the sum over its jobs, and gives
- * each job its rate before all others. Under share=io-sets jobs have no rates: nodes choose by sets from
- * what they draw. Nodes without orders draw equal parts. Orders are not acknowledged: while they
- * change, nodes may draw a little more together.
+ * The capacity. What the layer has (`--capacity-ops N`) is divided among jobs that make operations,
+ * by min_ops, weights, accounts and users, then a job's rate over its nodes. Where classes have
+ * weights of their own, a job's weight is the sum over those in use. A node draws the sum over its
+ * jobs, and gives each job its rate before all others. Under share=io-sets jobs have no rates:
+ * nodes choose by sets from what they draw. Nodes without orders draw equal parts. Orders are not
+ * acknowledged: while they change, nodes may draw a little more together.
  *
  * O(live jobs and their nodes).
  */
@@ -71,7 +71,9 @@ bool operations_live(const struct brain *b, const struct brain_job *j, sl_time n
 	return false;
 }
 
-/* Divide among the nodes of a job, into each part's ops_divided; below 0: nothing is wanted there. */
+/*
+ * Divide among the nodes of a job, into each part's ops_divided; below 0: nothing is wanted there.
+ */
 static void divide_parts(const struct brain *b, const struct brain_job *j, double rate, sl_time now)
 {
 	struct sl_divide_job few[DIVIDE_FEW], *part = few;
@@ -125,7 +127,7 @@ void operations_share_out(struct brain *b, struct brain_job *j, sl_time now)
 	}
 	brain_for_parts(p, j)
 	{
-		double share = 1; /* nobody is there: whoever comes finds an open door */
+		double share = 1; /* no process is there: do not limit the first one */
 
 		if (p->clients && divided <= 0)
 			share = 1.0 / places;

@@ -3,9 +3,8 @@
  * Nodes, jobs and pairs by their names and numbers, and room for more of them.
  *
  * Nodes, jobs and pairs have small numbers, which are used again. Tables of pointers grow by
- * doubling; policies keep what they remember by a job's number, and begin anew with more room when
- * there is no number left, so that whose turn it was is forgotten when the 4,096th, 8,192nd … job
- * comes.
+ * doubling. Policies index their state by a job's number, and are restarted with more room when the
+ * numbers run out, so their state is lost when the 4,096th, 8,192nd … job comes.
  *
  *	(job 17, node 3)  -> number of the pair     by_pair
  *	job 17            -> number of the job      by_id

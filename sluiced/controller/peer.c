@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Connections of the controller. It never waits for a peer: bytes that a peer does not take at once
- * wait in a buffer of that peer, and a frame that has not come whole waits in another, which is no
- * larger than the frame needs. A peer without either has no buffer.
+ * Connections of the controller. It never waits for a peer: bytes that a peer does not accept at
+ * once are kept in a buffer of that peer, and an incomplete frame is kept in another buffer, no
+ * larger than the frame. A peer without either has no buffer.
  *
  * The controller hangs up on
  *
@@ -13,7 +13,7 @@
  *	- a peer that has read nothing for PATIENCE ticks although bytes wait for it, or for which
  *	  more than OUT_MAX bytes wait.
  *
- * Time is counted in ticks: a controller that was itself stopped does not take its nodes for
+ * Time is counted in ticks, so a controller that was stopped itself does not consider its nodes
  * silent.
  *
  * Example: a node's machine loses power at 10.0 s, and its connection stays open. The tenth tick
@@ -208,8 +208,8 @@ static int put_aside(struct peer *p, const unsigned char *at, size_t have)
 }
 
 /*
- * What comes is read into memory that all peers share. Only of a frame that is not whole there is
- * something to be kept; so most peers have no memory for it.
+ * Input is read into memory that all peers share. Only an incomplete frame has to be kept, so most
+ * peers need no memory.
  */
 int peer_input(struct peer *p,
 	       int (*frame)(struct peer *p, const struct sl_frame *f, char *payload))

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Periods of jobs: what the detector (detect/period.h) is told of each job, and who is told what it finds.
+ * Periods of jobs: the input of the detector (detect/period.h) for each job, and the use of its
+ * results.
  *
- * A job's bandwidth shows the job's own phases while nobody is in its way. While it waits, it shows those of the
- * others: a job that is served between the phases of a more important one seems to have that one's period.
- * So bytes of a stretch in which the job always had something waiting are told when that is over, as
- * moved evenly (sl_period_stretch()), and other bytes as they are reported.
+ * While a job is not held up, its bandwidth shows its own phases. While it waits, it shows those of
+ * other jobs: a job that is served between the phases of a more important one seems to have that
+ * job's period. So the bytes of a stretch in which the job always had waiting requests are passed
+ * to the detector at its end, as moved evenly (sl_period_stretch()); other bytes are passed as they
+ * are reported.
  *
  *	10.00 s  4 requests inside                      the stretch begins
  *	10.05 s  7 MB, waited all the time
@@ -65,7 +67,7 @@ void period_expect(const struct brain *b, struct brain_job *j)
 	j->from_last_run = j->found_ns > 0;
 }
 
-/* What the user has declared; else what was found, and the last that was, until another is. */
+/* The period declared by the user, else the last detected one. */
 void period_find(struct brain *b, struct brain_job *j, sl_time now)
 {
 	int64_t found = 0;
@@ -78,7 +80,7 @@ void period_find(struct brain *b, struct brain_job *j, sl_time now)
 		j->from_last_run = false;
 	}
 	j->io.period_ns = j->declared_ns ? j->declared_ns : j->found_ns;
-	/* Policies look at its power of ten: a little more or less is no news. */
+	/* Policies use only its power of ten, so small changes are not sent. */
 	if (j->io.period_ns > before + before / 4 || j->io.period_ns < before - before / 4)
 		b->changed = true;
 	if (j->found_ns == j->told_ns)

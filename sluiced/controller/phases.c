@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What nodes report, and the phases of jobs in it.
+ * Handle the reports of nodes, and find the phases of jobs in them.
  *
  * Phases (Gainaru et al. 2014, section 2: applications alternate computing and I/O). A phase
  * begins with the first I/O of a job after a gap and ends with the last before one; the gap is a
@@ -12,22 +12,21 @@
  *	report at 12.4 s: none inside, idle for 0.3 s       was active until 12.1
  *	decision at 13.1 s, gap 1 s                         phase ended at 12.1
  *
- * A program may say so itself (sl_phase_begin(), sluice.h). Then the phase lasts from the first of
- * the job's processes that says so to the last that says it is over, whatever they do in between,
- * and no gap is waited for. What is found before that is another phase.
+ * A program may declare its phases (sl_phase_begin(), sluice.h). Then the phase lasts from the
+ * first begin of the job's processes to the last end, whatever they do in between, without waiting
+ * for a gap. I/O detected before that is a separate phase.
  *
  *	report at 10.0 s: phase=1, none inside              phase began at 10.0
  *	report at 10.4 s: phase=0, none inside              phase ended at 10.4
  *
- * A phase ends when all nodes that know the job have said so: one that is waiting inside a node, or
- * of which nothing has been heard since, is not over, however short the gap. A node that is silent
- * for SILENT_NS is not waited for.
+ * A phase ends when all nodes that know the job have reported it: a phase with requests inside a
+ * node, or of which a node has not reported since, is not over, however short the gap. A node that
+ * is silent for SILENT_NS is ignored.
  *
  * Counters. A node counts a job's bytes since it knows the job, and the controller adds up the
- * differences. A node that has another *life* was started again, and counts from 0. The first
- * report of a node that was there before this controller is only where counting begins: what was
- * moved before belongs to phases that nobody saw, and the one that is under way is not counted
- * among those of the job.
+ * differences. A node that has another *life* was started again, and counts from 0. For a node that
+ * is older than this controller, counting begins with its first report: earlier bytes belong to
+ * unknown phases, and the phase under way is not counted.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The controller's policies: grant and allocate, at its start and when somebody changes them. What
- * is known of jobs is not theirs: phases, means, curves and nodes stay, and the new policy decides
- * at once about what the old one left. What a policy remembered itself (whose turn it was) is gone.
+ * The controller's policies, grant and allocate: set them at the start, and change them. The
+ * knowledge about jobs (phases, means, curves, nodes) stays, and the new policy decides at once.
+ * State of the old policy (whose turn it was) is lost.
  */
 #include "sluiced/controller/private.h"
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the parts of the brain have of each other. */
+/* Functions that the parts of the brain share. */
 #ifndef SL_SLUICED_CONTROLLER_PRIVATE_H
 #define SL_SLUICED_CONTROLLER_PRIVATE_H
 
 #include "sluiced/controller/brain.h"
 
 /*
- * The lease of a node that has had no I/O for LEASE_NS, and may draw next to nothing. So it is renewed less
- * often. When the node reports I/O again or loses its connection, it cuts what is left to LEASE_NS; each
- * report of I/O is therefore answered with orders for LEASE_NS.
+ * The lease of a node that has had no I/O for LEASE_NS, and may draw next to nothing. So it is
+ * renewed less often. When the node reports I/O again or loses its connection, it cuts what is left
+ * to LEASE_NS; each report of I/O is therefore answered with orders for LEASE_NS.
  */
 #define REST_NS INT64_C(16000000000)
 
@@ -51,8 +51,8 @@ void phase_end(struct brain *b, struct brain_job *j);
 void phase_steady(struct brain_job *j, uint64_t moved_bytes, sl_time now);
 
 /*
- * periods.c: what a report of `took` ns says of the job's period; the part is as before it. The job waits there no
- * more. What is known of the period now.
+ * periods.c: what a report of `took` ns says of the job's period; the part is as before it. The job
+ * waits there no more. What is known of the period now.
  */
 void period_report(struct brain_part *p, const struct sl_job_report *r, uint64_t bytes,
 		   sl_time took, sl_time now);
@@ -78,7 +78,10 @@ int policy_room(struct brain *b);
 /* rates.c: the shares that each node has of the job's rates. */
 void rates_share_out(struct brain *b, struct brain_job *j, sl_time now);
 
-/* operations.c: what a report of `took` ns says about metadata operations; whether there was something. */
+/*
+ * operations.c: what a report of `took` ns says about metadata operations; whether there was
+ * something.
+ */
 bool operations_report(const struct brain *b, struct brain_part *p, const struct sl_job_report *r,
 		       bool begin, sl_time took, sl_time now);
 /* Whether it has to be looked at with the next decision. */
@@ -95,8 +98,10 @@ int divide_room(struct brain *b, uint32_t jobs);
 void divide_free(struct brain *b);
 /* buckets.c: divide limits that jobs share; returns when to do so again. */
 sl_time buckets_divide(struct brain *b, sl_time now);
-/* Divide the capacity among jobs and nodes as of now; returns when to do so though nothing is
- * reported. */
+/*
+ * Divide the capacity among jobs and nodes as of now; returns when to do so though nothing is
+ * reported.
+ */
 sl_time divide_capacity(struct brain *b, sl_time now);
 /* Two reports and some: what was said last holds for so long. */
 sl_time divide_hold_ns(const struct brain *b);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Rates over several nodes (Hua et al. 2019, section 4: tokens live at the servers). A job's min
- * and max hold for the sum. Each node has a share of them, by what the job moved and has waiting
- * there of late, and a little where it did nothing, so that it can start there at once.
+ * and max hold for the sum. Each node has a share of them, in proportion to the bytes that the job
+ * recently moved and has waiting there, and a small share where it was idle, so that it can start
+ * there at once.
  *
- * What a job misses while the shares follow its I/O is added to them for a while.
+ * Bandwidth that a job misses while the shares adapt to its I/O is added for a while.
  *
  * Example: max 100M; moved of late 60M on node 0, 20M on node 1, nothing on node 2, where it has
  * clients: shares .7275, .2425, .03. A job that has done nothing yet has equal shares where its
@@ -18,8 +19,8 @@
 #define STANDBYES 0.25 /* of the rates at most, for all such nodes together */
 
 /*
- * While the parts follow where the job's I/O goes, some of its max is at a node that has no use for
- * it. What it misses that way it may make up for: up to a quarter of a second's worth.
+ * While the shares adapt, a part of the max is at a node that does not use it. The job may make up
+ * for what it misses, up to a quarter of a second's worth.
  */
 static double make_up(struct brain_job *j, sl_time now)
 {
@@ -69,7 +70,7 @@ void rates_share_out(struct brain *b, struct brain_job *j, sl_time now)
 		double share = 0;
 
 		if (!p->clients)
-			share = 1; /* should somebody come, he is not to find a closed door */
+			share = 1; /* do not limit a first process */
 		else if (sum <= 0)
 			share = 1.0 / places;
 		else if (want(p) < least * sum)

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Periods of earlier runs, by user and title of the job (--title, with Slurm the name of the job). The detector needs
- * three periods to find one, which is hours for a job that writes a checkpoint each hour. Until then a job that has declared
- * nothing is taken to have the period of its last run:
+ * Periods of earlier runs, by user and title of the job (--title, with Slurm the name of the job).
+ * The detector needs three periods to find one, which is hours for a job that writes a checkpoint
+ * each hour. Until then a job that has declared nothing is taken to have the period of its last
+ * run:
  *
  *	1000/4711, title climate: 3600 s found      1000 3600.000 climate
  *	1000/4890, title climate: begins            3600 s, from its last run; then what is found
  *
- * The table is bounded; what was not seen for longest gives way. O(runs) a call.
+ * The table is bounded; the entry that was not used for longest is replaced. O(runs) a call.
  */
 #include "sluiced/controller/runs.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Periods of earlier runs: what a job is expected to do until its own period is found. See runs.c. */
+/*
+ * Periods of earlier runs: what a job is expected to do until its own period is found. See runs.c.
+ */
 #ifndef SL_CONTROLLER_RUNS_H
 #define SL_CONTROLLER_RUNS_H
 

@@ -2,21 +2,22 @@
 /*
  * Two controllers, of which one leads and the other one waits in standby.
  *
- * Both listen, and each I/O node is connected to both. Each asks the other again and again, by the
- * control line "peer", for its term, whether it leads, and the policies in force. If the connection
- * to the one that leads ends, its process has died, and the other one leads at once; if it does not
- * answer for SLICES times SLICE_MS, it is stopped, or its machine is gone. Who begins to lead takes
- * a term above all that it has seen, and says it to all nodes, which report to it and obey the
- * highest term from then on (sluiced/ionode/link.c).
+ * Both listen, and each I/O node is connected to both. Each controller periodically asks the other,
+ * by the control line "peer", for its term, whether it leads, and the policies in force. If the
+ * connection to the leader ends, its process has died, and the other one leads at once. If the
+ * leader does not answer for SLICES times SLICE_MS, it is stopped or its machine is gone. A
+ * controller that begins to lead takes a term above all that it has seen and sends it to all nodes,
+ * which report to it and obey the highest term from then on (sluiced/ionode/link.c).
  *
- * One that was stopped and continues believes that it leads. Its orders are not obeyed; it is told
- * so by the first node that gets one, and by the other controller. Then it is in standby.
+ * A controller that was stopped and continues believes that it leads. Its orders are ignored, and
+ * the first node that gets one, or the other controller, tells it the higher term. Then it is in
+ * standby.
  *
- * If the network is cut between the two, both lead. Each node obeys the higher term, if it reaches
- * that controller; the bound on the sum does not hold then, as for nodes that fail open.
+ * If the network between the two is cut, both lead. Each node obeys the higher term that it can
+ * reach. The bound on the sum of rates does not hold then, as with nodes that fail open.
  *
- * The waiting is counted in slices, not read off a clock: one that was stopped itself has not
- * waited meanwhile.
+ * The wait is counted in slices and not read from a clock, so time in which the waiting controller
+ * itself was stopped does not count.
  *
  *	0.0 s   A leads, term 7; B asks every .25 s
  *	5.1 s   A is stopped

@@ -22,8 +22,8 @@ static void put_node(struct status_ionode *s, const struct brain_node *n, sl_tim
 }
 
 /*
- * What a grant of 0 waits for: grants are decided anew when a phase ends, so for those that have
- * one now. NULL: it has one, needs none, or was lent what others do not use.
+ * What a job with a grant of 0 waits for: the jobs that have a grant now, because grants are
+ * decided again when a phase ends. NULL: it has a grant, needs none, or uses lent bandwidth.
  */
 static const char *reason(const struct brain *b, const struct brain_job *job, char *out,
 			  size_t size)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What order=auto needs from outside of the scheduler: the ratios of the device, from its profile
- * (`sluice profile`) or its model, and trees that are named by their files. Both are read before
- * the lock is taken, and are recorded with all that the scheduler is told.
+ * The external inputs of order=auto: the ratios of the device, from its profile (`sluice profile`)
+ * or its model, and trees in files. Both are read before the lock is taken, and are recorded with
+ * all other calls of the scheduler.
  */
 #include "sluiced/ionode/adapt.h"
 

@@ -3,9 +3,9 @@
  * How many threads of a process are blocked in a file system, by their state in /proc: a thread in
  * uninterruptible sleep (D) waits for I/O, whatever the file system.
  *
- * Looking costs some microseconds a thread, so that a look has a budget of LOOK_THREADS for all
- * jobs together. Jobs get equal parts of it, and so do the processes of a job. What is left out is
- * estimated from what was looked at; the next look begins with other processes and other jobs.
+ * Reading the state costs some microseconds per thread, so each sample has a budget of LOOK_THREADS
+ * for all jobs together. Jobs get equal parts of it, and so do the processes of a job. The others
+ * are estimated from the sampled ones; the next sample begins with other processes and jobs.
  *
  *	2 jobs, of 1 and of 200 processes     64 threads of the one; 64 processes of the other, a thread
  *	                                      each, and each counts for 200 / 64

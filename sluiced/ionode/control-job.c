@@ -133,7 +133,7 @@ static int job_words(char **save, struct sl_job_conf *conf, struct sl_ops_conf *
 	return 0;
 }
 
-/* Why the scheduler refused conf, in the words of those who typed it. */
+/* The reason why the scheduler refused conf, in the user's units and names. */
 static int refused(const struct node *n, uint64_t number, const struct sl_job_conf *conf, int rc,
 		   char **out)
 {
@@ -185,7 +185,9 @@ static bool is_decimal(const char *text)
 	return *text && !text[strspn(text, "0123456789")];
 }
 
-/* Another job than the one of this name: its number is the hash of its name, or in decimal digits. */
+/*
+ * Another job than the one of this name: its number is the hash of its name, or in decimal digits.
+ */
 static bool is_other(const struct node_job *j, const char *name)
 {
 	return strcmp(j->name, name) != 0 && !(is_decimal(j->name) && is_decimal(name));
@@ -311,7 +313,7 @@ static struct given given_to(const struct node_job *j, const struct config_job *
 	return g;
 }
 
-/* A user who makes a part of a job does not get rid of what the job was limited to. */
+/* A user cannot escape a job's limits by creating a part of it. */
 static void take_given(const struct given *g, struct sl_job_conf *conf, struct sl_ops_conf *ops)
 {
 	lower(&conf->max_bps, g->conf.max_bps);
@@ -326,8 +328,10 @@ static void take_given(const struct given *g, struct sl_job_conf *conf, struct s
 			ops->weight[c] = g->conf.weight;
 }
 
-/* Of a part of a job, JOB:TAG: what the file says of the tag where nobody has said otherwise, whose
- * the job is, and what it was given. */
+/*
+ * Of a part of a job, JOB:TAG: what the file says of the tag where nobody has said otherwise, whose
+ * the job is, and what it was given.
+ */
 static void take_tag(const struct node *n, const char *name, struct sl_job_conf *conf,
 		     struct sl_ops_conf *ops, struct sl_job_owner *owner, struct given *given)
 {
@@ -395,7 +399,7 @@ int control_set_job(struct node *n, const struct node_who *who, char *words, boo
 	}
 	if ((rc = job_words(&save, &conf, &ops, &order, make ? &facts : NULL, out)))
 		return rc;
-	/* A user chooses neither who pays nor how large the job is (share=fair,weigh=nodes). */
+	/* A user may not choose the account or the size of a job (share=fair,weigh=nodes). */
 	if (n->site && !who->admin) {
 		facts.owner = j ? j->owner : (struct sl_job_owner){ .uid = who->uid };
 		facts.nodes = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Control lines: what `sluice status`, `run`, `set` and `policy set` say to a node.
+ * Control lines: the requests of `sluice status`, `run`, `set` and `policy set` to a node.
  *
  *	status                   everything, as JSON
  *	job NAME key=value…      make the job if there is none, then as `set`; and procs, nodes,
@@ -18,7 +18,7 @@
  *	phase begin|end          this client's: see sl_phase_begin() in sluice.h
  *	ping
  *
- * An error is a positive errno and a sentence. A line is obeyed whole or not at all.
+ * An error is a positive errno and a message. A line is executed completely or not at all.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The parts of control.c. Each answers a control line: 0 or a positive errno, and *out: text to free. */
+/*
+ * The parts of control.c. Each answers a control line: 0 or a positive errno, and *out: text to
+ * free.
+ */
 #ifndef SL_SLUICED_IONODE_CONTROL_H
 #define SL_SLUICED_IONODE_CONTROL_H
 

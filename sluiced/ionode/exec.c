@@ -17,8 +17,8 @@
 #include "sluiced/ionode/fence.h"
 
 /*
- * If the node dies from here on, its client cannot know the outcome (wire/shm.h). False: the client
- * has given us up, and taken it back.
+ * If the node dies from here on, the client cannot know the outcome (wire/shm.h). False: the client
+ * has left this node and taken the request back.
  */
 static bool begin_append(const struct node_io *io)
 {
@@ -30,7 +30,7 @@ static bool begin_append(const struct node_io *io)
 	       posted == SL_SLOT_RUNS; /* write() was interrupted */
 }
 
-/* Whether this client has a lease, so that what is done for it needs the fence. */
+/* Whether this client has a lease, so its calls need the fence. */
 static bool is_far(const struct node_io *io)
 {
 	return !io->client->segment;
@@ -46,7 +46,7 @@ static int64_t transfer_one(struct node_io *io)
 		off_t offset = (off_t)(io->offset + done);
 		ssize_t n;
 
-		/* It may have gone elsewhere by now: if not, it sends it again. */
+		/* The client may have gone to another node; if not, it sends the request again. */
 		if (!fence_holds(io->client))
 			return done ? (int64_t)done : -SL_COME_BACK;
 		if (io->flags & SL_SLOT_APPEND) {
@@ -62,7 +62,9 @@ static int64_t transfer_one(struct node_io *io)
 		if (n < 0)
 			return done ? (int64_t)done : -errno;
 		done += (size_t)n;
-		/* A client on another machine has a position of its own, to be set to this. */
+		/*
+		 * A client on another machine keeps its own file position, to be set to this value.
+		 */
 		if (io->flags & SL_SLOT_APPEND && !io->client->segment)
 			io->offset = (uint64_t)lseek(fd, 0, SEEK_CUR);
 		if (n == 0 || io->req.op == SL_READ || (io->flags & SL_SLOT_APPEND))
@@ -89,9 +91,9 @@ static struct node_io *io_of(struct sl_request *r)
 }
 
 /*
- * Numbers of device and inode do not prove that two files are one: a FUSE file system may give
- * any, and so may two that are stacked. One open file does, and so do file handles, which the file
- * system itself could open the file by.
+ * Equal device and inode numbers do not prove that two files are the same: FUSE and stacked file
+ * systems may return any numbers. The same open file does, and so do equal file handles, by which
+ * the file system itself could open the file.
  */
 static bool is_same(const struct node_file *a, const struct node_file *b)
 {

@@ -17,17 +17,18 @@
  *	 7.9  at the latest, the kernel kills the node: nothing was written
  *	 9.0  the client, which has heard nothing, writes elsewhere
  *
- * The timer is armed with the first call for a client over TCP, and disarmed when there was none for
- * IDLE_NS: arming it for each call would cost more than a small call. A node that is stopped while
- * it has nothing to do for them is not killed. Who enters counts itself in and then sees whether it
- * is armed; who disarms it says so and then counts: one of the two sees the other.
+ * The timer is armed with the first call for a client over TCP, and disarmed after IDLE_NS without
+ * such calls: arming it for each call would cost more than a small call. So a node that is stopped
+ * while it has no such calls is not killed. A thread that enters first increments a counter and
+ * then checks whether the timer is armed; the thread that disarms it first marks it disarmed and
+ * then checks the counter. So one of the two notices the other.
  *
  * Not covered: a system call that the kernel has begun may take effect at any later time, since
  * SIGKILL does not end a call that waits for a device; a thread that does not run for SL_FENCE_NS
  * between check and call while the thread that arms the timer does; clocks of two machines that
  * differ by more than SL_LEASE_MARGIN_NS in SL_CLIENT_LEASE_NS.
  *
- * Clients on this machine have no lease: that their node is dead is proved by its socket. Only
+ * Clients on this machine have no lease, because the socket proves that their node is dead. Only
  * fence_cut() ends theirs.
  */
 #include "sluiced/ionode/fence.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Nothing is executed for a client that may have gone elsewhere: see fence.c. */
+/* Execute nothing for a client that may have gone to another node: see fence.c. */
 #ifndef SL_SLUICED_IONODE_FENCE_H
 #define SL_SLUICED_IONODE_FENCE_H
 

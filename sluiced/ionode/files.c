@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What clients have open at the node, and who closes it.
+ * The files that clients have open at the node, and the threads that close them.
  *
- * close() may take long: a network file system writes back what is dirty, a local one frees the
- * blocks of a large file that has been deleted. Nobody on whom others depend waits for that: a few
- * threads do nothing but close, one file after the other, or all that a client leaves behind. A
- * client's socket is closed last: when it sees that, nothing of it is left at the node, and nothing
- * that it asked for will still happen.
+ * close() may take long: a network file system writes back dirty data, a local one frees the blocks
+ * of a large deleted file. No thread that others depend on may wait for it, so a few threads only
+ * close files, one after the other, or all files of a departed client. A client's socket is closed
+ * last: when the client sees that, the node has no file of it any more, and none of its requests
+ * can still be executed.
  *
  * A client that closes a file expects that it is closed then: its flock() is gone, and what was
  * written can be executed. So its next frames are not looked at before (client_closing()). That way
@@ -16,7 +16,7 @@
  * Descriptors are bounded (RLIMIT_NOFILE). A quarter of them is for sockets and for the node
  * itself. Of the rest a client may have as many as are free: the dynamic threshold of tcp.c, with
  * factor 1. Of 3000 one alone gets 1500, a second one 750, and there is always room for one more.
- * What is refused to a client it does by itself.
+ * If a client is refused, it makes its calls itself.
  *
  * All of it is O(1) for a file.
  */

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Jobs of a node: registered with the scheduler by `sluice run` or when their first process
- * connects, kept for a while after the last has gone (jobs are made of many short processes),
- * then forgotten. A program may compute for hours before its first write; the process that `sluice
- * run` became holds the job meanwhile, so that what was promised to it is not given away.
+ * connects, kept for a while after the last has gone (jobs are made of many short processes), then
+ * forgotten. A program may compute for hours before its first write; meanwhile the process that
+ * `sluice run` became holds the job, so that its guarantee is not given away.
  *
- * Of a layer with several nodes, all of them know a job. Its min is out of the capacity of the
- * layer, which is that of this node times their number, since all have equal parts; whether it fits
- * is asked of what all jobs have been promised there. What of it holds at this node is another
- * question: its share, if any of the job's processes is here, as far as the node can give it.
+ * In a layer with several nodes, all nodes know a job. Its min comes out of the capacity of the
+ * layer, which is this node's capacity times the number of nodes, because all have equal parts; it
+ * is checked against the guarantees of all jobs in the layer. The part in force at this node is
+ * separate: the node's share of the min, if the job has processes here, as far as the node can give
+ * it.
  *
  * Example: 3 nodes of 100M; a has min 250M, and 2 of its 3 processes here, which do 2/3 of its I/O:
  * 167M of it are this node's to give, which gives 100M. b asks for min 80M: refused, 250M of 300M
@@ -101,8 +102,10 @@ static bool forget(struct node *n, struct node_job **p, sl_time keep_ns, sl_time
 	return true;
 }
 
-/* There is room for so many jobs; one that has ended is not to keep a new one out. uid: of this
- * user. */
+/*
+ * There is room for so many jobs; one that has ended is not to keep a new one out. uid: of this
+ * user.
+ */
 static bool forget_oldest(struct node *n, const uid_t *uid, sl_time now)
 {
 	struct node_job **oldest = NULL;

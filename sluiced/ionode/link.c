@@ -2,29 +2,29 @@
 /*
  * The node's connection to the controller (sluiced/controller/main.c says what travels on it).
  *
- * A thread of its own, so that a controller that is slow, stopped or gone costs the data path
- * nothing; one that does not read for a second, or says nothing for a second longer than its orders hold,
- * has lost the connection, so that the node can end.
- * It reports while jobs do something as often as the controller has ordered, REPORT_NS at first,
- * else every IDLE_NS, and at once when a job begins after a pause; after the first report on a
- * connection, what has changed. What the controller orders is carried out under the node's lock: what the
- * node may draw and the rates of its jobs, which are leases; the node's share of a job's min and
- * max, which stays as it is; and which nodes serve the job, which its clients are told
- * (wire/shm.h: `moved`). An order that lets the node draw less is acknowledged at once: the
- * controller waits for that before it gives the difference to others.
+ * It has its own thread, so that a controller that is slow, stopped or gone does not affect the
+ * data path. The connection is dropped if the controller does not read for a second, or is silent
+ * for a second longer than its orders are valid, so that the node can end. It reports while jobs do
+ * something as often as the controller has ordered, REPORT_NS at first, else every IDLE_NS, and at
+ * once when a job begins after a pause; after the first report on a connection, what has changed.
+ * What the controller orders is carried out under the node's lock: what the node may draw and the
+ * rates of its jobs, which are leases; the node's share of a job's min and max, which stays as it
+ * is; and which nodes serve the job, which its clients are told (wire/shm.h: `moved`). An order
+ * that lets the node draw less is acknowledged at once: the controller waits for that before it
+ * gives the difference to others.
  *
- * Orders carry the *term* of their controller. A node obeys the highest that it has seen: one that
- * was stopped, replaced and continued does no harm, and is told the term that has replaced its own.
+ * Orders carry the *term* of their controller. A node obeys the highest term that it has seen, so a
+ * controller that was stopped, replaced and continued does no harm; it is told the new term.
  *
- * There may be two controllers, one of them in standby (controller/standby.c). The node has a *line*
- * to each, with a thread of its own. It reports once on each, then only to the one whose term is the
- * highest. A standby that takes over says its term on the line that is already there, and has the
- * node's report a moment later.
+ * There may be two controllers, one of them in standby (controller/standby.c). The node has a
+ * *line* to each, with a thread of its own. It reports once on each, then only to the one whose
+ * term is the highest. A standby that takes over says its term on the line that is already there,
+ * and has the node's report a moment later.
  *
- * When a connection breaks, its thread tries again, for ever. The last orders hold for LEASE_NS at most.
- * Then the node fails open: jobs have no rates any more, and the node may draw its part of the
- * capacity at least, a quarter more each second, up to all of it. A machine must not stall because
- * one process has died.
+ * When a connection breaks, its thread reconnects, without a limit on attempts. The last orders are
+ * valid for at most LEASE_NS. Then the node fails open: jobs have no rates any more, and the node
+ * may draw at least its part of the capacity, a quarter more each second, up to all of it. A
+ * machine must not stall because one process has died.
  */
 #include "sluiced/ionode/link.h"
 
@@ -278,8 +278,8 @@ static void cut(sl_time *until, sl_time latest)
 }
 
 /*
- * The connection has ended, or I/O has been reported: orders for a node without work hold for longer than
- * LEASE_NS, and no more than that is left of them now. The lock is held.
+ * The connection has ended, or I/O has been reported: orders for a node without work hold for
+ * longer than LEASE_NS, and no more than that is left of them now. The lock is held.
  */
 static void cut_lease(struct link *l, sl_time now)
 {

@@ -58,7 +58,7 @@ static int watch(struct node *n, int fd, void *what)
 	return epoll_ctl(n->epoll_fd, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
 }
 
-/* The limits of the shell that has started it are not meant for what it does for others. */
+/* The limits of the shell that started the node should not apply to the I/O of its clients. */
 static void raise_limits(void)
 {
 	struct rlimit l;
@@ -73,8 +73,8 @@ static void raise_limits(void)
 /* ---- life ---- */
 
 /*
- * What was posted before the signal is still served. What comes later, or takes too long, stays
- * as it is: its client finds that this node has gone before it began, and asks the next.
+ * Requests posted before the signal are still served. Later ones, or those that take too long, are
+ * left: their client sees that this node has ended before it began them, and asks the next node.
  */
 static void drain(struct node *n)
 {

@@ -3,12 +3,12 @@
  * An I/O node: the daemon between the clients on this machine and the backing file system.
  *
  * Threads. The *server* thread owns the sockets: it greets clients, takes their descriptors,
- * answers control lines and notices when a client dies. One *worker* per CPU owns the data path:
- * it collects what clients have posted to its bell, adds it to the scheduler, and executes
- * whatever the scheduler says is next, whoever posted it. There is no scheduler thread: a
- * decision is made by the worker that will carry it out, under `lock`, which is never held over
- * I/O, a wake-up or a wait. Programs of this machine make their own calls, and have no connection:
- * one more thread tells them when (turn.c).
+ * answers control lines and notices when a client dies. One *worker* per CPU owns the data path: it
+ * collects the requests posted to its bell, adds them to the scheduler, and executes the
+ * scheduler's next batch, whichever worker collected it. There is no scheduler thread: the worker
+ * that will execute a batch makes the decision, under `lock`, which is never held during I/O, a
+ * wake-up or a wait. Programs of this machine make their own calls, and have no connection: one
+ * more thread tells them when (turn.c).
  *
  * Memory is bounded: data stays in the clients' segments, whose number is bounded; each slot of a
  * segment has its request structure in struct client. Clients that come over TCP have a thread of
@@ -134,7 +134,7 @@ struct client {
 	struct node_io io[SL_SHM_SLOTS];
 };
 
-/* What the node keeps of a job beside the scheduler's own. */
+/* The node's state of a job, in addition to the scheduler's. */
 /* Counts of a job's segments (wire/turn.h), since the node knows the job. */
 struct node_wire {
 	uint64_t cached, buffered, flushed; /* bytes */
@@ -387,8 +387,10 @@ struct client *client_alloc(uint32_t pid);
 void client_free(struct client *c); /* one that the scheduler has never heard of */
 /* Lock held: it is gone and not busy; it leaves its job, and what it has is closed and freed. */
 void client_release(struct node *n, struct client *c);
-/* Make an open descriptor known as one of the client's files; it is closed if that cannot be, or if
- * it is not what the frame says, unless that is NULL. Returns the reference or negative errno. */
+/*
+ * Make an open descriptor known as one of the client's files; it is closed if that cannot be, or if
+ * it is not what the frame says, unless that is NULL. Returns the reference or negative errno.
+ */
 int64_t client_file_add(struct node *n, struct client *c, int fd, const struct sl_frame *open);
 /* Closed at once, or when its last request is done, or soon: as long as client_closing(). */
 void client_file_close(struct node *n, struct client *c, uint64_t ref);
@@ -400,8 +402,10 @@ void client_file_put(struct node *n, struct node_file *f);
 
 /* control.c: answer one line. *answer is malloc'ed. Returns 0 or a positive errno. */
 int node_control(struct node *n, const struct node_who *who, char *line, char **answer);
-/* reason.c: why the job is as fast as it is, in a few words; the lock is held. all_bps: of all
- * jobs. */
+/*
+ * reason.c: why the job is as fast as it is, in a few words; the lock is held. all_bps: of all
+ * jobs.
+ */
 #define NODE_REASON 128
 const char *node_reason(const struct node *n, const struct node_who *who, const struct node_job *j,
 			uint64_t all_bps, sl_time now, char out[NODE_REASON]);

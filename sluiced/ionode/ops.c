@@ -2,17 +2,17 @@
 /*
  * Operations of jobs: a second scheduler, whose requests are leases of operations instead of bytes.
  *
- * With a given capacity (storm.h has the one that is found) each job that makes operations has a request in
- * it, of a *lease*: what the capacity is in a millisecond. Admit, share and a pacer decide as for
- * bytes (turn.c). A job that has used credit lately keeps its request in there without asking, until
- * LEASES are unused; what nobody uses for IDLE_NS is taken back.
+ * With a given capacity (storm.h has the one that is found) each job that makes operations has a
+ * request in it, of a *lease*: what the capacity is in a millisecond. Admit, share and a pacer
+ * decide as for bytes (turn.c). A job that has used credit lately keeps its request in there
+ * without asking, until LEASES are unused; credit that is unused for IDLE_NS is taken back.
  *
  *	capacity 5000/s: leases of 5. a (weight 4) and b (weight 1) make operations all the time:
  *	a: 5, a: 5, a: 5, a: 5, b: 5, …   4000/s and 1000/s
  *
  * Limits (max) need no scheduler: the node writes the time of one unit into the segment, and
- * programs keep it. A class with a min or a weight of its own is a job of its own in this scheduler.
- * Of a job with processes at several nodes, each has its part of the limit, as the
+ * programs keep it. A class with a min or a weight of its own is a job of its own in this
+ * scheduler. Of a job with processes at several nodes, each has its part of the limit, as the
  * controller orders it; and each node has its part of the capacity, with a rate for each job
  * (sluiced/controller/operations.c).
  */
@@ -95,7 +95,7 @@ static void drop(struct ops *o, struct ops_queue *queue, sl_time now)
 		o->waiting--;
 }
 
-/* What the job has and has not used, by its own word, as far as it can be true. */
+/* The job's unused credit as its programs report it, limited to plausible values. */
 static int64_t credit_of(const struct ops *o, const struct sl_turn_credit *shm)
 {
 	int64_t credit = (int64_t)(atomic_load(&shm->granted) - atomic_load(&shm->used));
@@ -356,7 +356,9 @@ static int tell(struct node *n, struct node_job *j, const struct sl_ops_conf *as
 	return rc;
 }
 
-/* Of all of its queues. Guarantees that get less come first, so that there is room for the others. */
+/*
+ * Of all of its queues. Guarantees that get less come first, so that there is room for the others.
+ */
 static int tell_all(struct node *n, struct node_job *j, const struct sl_ops_conf *asked,
 		    sl_time now)
 {

@@ -54,7 +54,10 @@ void ops_job_forget(struct node *n, struct node_job *j, sl_time now);
 
 /* Limits that the controller divides over nodes: SL_LIMITS_… */
 uint32_t ops_limits(const struct node *n, const struct node_job *j);
-/* Orders of the controller. A job's: true: they are others than before, and the job is to be applied. */
+/*
+ * Orders of the controller. A job's: true: they are others than before, and the job is to be
+ * applied.
+ */
 bool ops_job_order(struct node *n, struct node_job *j, uint32_t share, uint64_t rate);
 void ops_draw(struct node *n, uint64_t draw, sl_time now);
 /* Its orders have run out. */

@@ -3,9 +3,9 @@
  * Letting everything pass: observe mode, and the administrator's emergency switch (`sluice open`).
  *
  * While a node passes, every job is in mode OPEN, so programs on this machine ask nobody. Requests
- * that the node carries out itself (the forward route) are neither paced nor limited nor granted:
- * admit is `open` and share is `fifo`, whatever was configured, and grants are not taken. What was
- * configured, or is set meanwhile, is in force again when the node no longer passes.
+ * that the node executes itself (the forward route) are neither paced nor limited nor granted:
+ * admit is `open` and share is `fifo` regardless of the configuration, and grants are ignored. The
+ * configuration, including changes made meanwhile, applies again when passing ends.
  */
 #ifndef SL_SLUICED_IONODE_PASS_H
 #define SL_SLUICED_IONODE_PASS_H

@@ -2,10 +2,10 @@
 /*
  * Why a job is as fast as it is, in a few words that people read in `sluice status --json`.
  *
- * Two sources. What waits at this moment says who or what holds it (sched/why.h), then the node:
- * its capacity, its window, its workers. Since most programs wait for one request after the other,
- * a moment in which nothing waits says little; then the last second speaks: half of it held by max,
- * or a rate within 5 % of a limit.
+ * There are two sources. For a waiting request, the scheduler tells what holds it (sched/why.h),
+ * then the node: its capacity, its window, its workers. Most programs send one request after the
+ * other, so a moment without a waiting request says little; then the last second is used: held by
+ * max for half of it, or a rate within 5 % of a limit.
  *
  *	max 10M, now 9.9M, nothing waits just now     at max
  *	capacity 100M, all jobs 98M, this one 40M     capacity shared

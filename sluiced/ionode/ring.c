@@ -4,15 +4,15 @@
  *
  * For the page cache a plain pwritev by the worker is fastest; for O_DIRECT and O_SYNC files the
  * device decides how long it takes, and several at once keep it busy. The worker that decides
- * submits; one thread waits for completions, finishes them, and decides what is next, like a worker
- * but for one thing: what would block it goes to a worker. How many may be in flight is the
- * window's business.
+ * submits. One thread waits for completions, finishes them, and decides what is next, like a
+ * worker, except that it passes batches that would block it to a worker. The window limits the
+ * number in flight.
  *
- * If the node is killed, what it had in flight here goes on, unlike system calls, which are over
- * before the process is: a write could reach the device after its client has seen that the node is
- * gone and has written something newer. So the sockets of clients that have something in here are
- * registered with the ring. The kernel gives those up when all that is in flight has come back, and
- * the client does not see the end before that.
+ * If the node is killed, operations in flight here continue, unlike system calls, which end before
+ * the process does. So a write could reach the device after its client has seen that the node is
+ * gone and has written newer data. To prevent this, the sockets of clients with operations in the
+ * ring are registered with it: the kernel closes them only when all operations have completed, so
+ * the client does not see the end before.
  *
  * The submission queue has a lock of its own: io_uring_submit() takes as long as the device driver
  * does, and others should be able to decide meanwhile.

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rules of a node, from its configuration file (sluice.yaml): which rule each job has, what it
- * leaves of what the job asks for, and how often and for how long it has held whom.
+ * The rules of a node, from its configuration file (sluice.yaml): find the rule of each job, apply
+ * it to the job's settings, and count how often and how long it has held jobs.
  *
  * A rule with `per: user` (group, account, rule) has one *bucket* for several jobs: its max is
  * that of all of them together. Jobs have a limit of their own in the scheduler, so a bucket is
  * divided among its jobs, anew every DIVIDE_NS: those that can use all they get have equal parts by
- * weight, others what they use and a quarter more (policy/machine/divide.c). Of a layer with several nodes
- * the controller does this, for jobs at all nodes (controller/buckets.c); a node that has no order
- * divides what is its part of the layer. A job that does nothing has STANDBY of the bucket, so that
- * it can begin: then it is given its part with the next division.
+ * weight, others what they use and a quarter more (policy/machine/divide.c). Of a layer with
+ * several nodes the controller does this, for jobs at all nodes (controller/buckets.c); a node that
+ * has no order divides what is its part of the layer. A job that does nothing has STANDBY of the
+ * bucket, so that it can begin: then it is given its part with the next division.
  *
  *	bucket 60M; a and b have always something waiting, c writes 6M now and then
  *	a 26.2M   b 26.2M   c 7.5M        c stops: a 30M, b 30M, c .6M
@@ -512,8 +512,10 @@ int rules_start(struct node *n)
 	n->rules = calloc(1, sizeof(*n->rules));
 	if (!n->rules)
 		return -ENOMEM;
-	/* `sluice up` has checked it. A node that is revived later must not fail because somebody
-	 * has begun to edit it. */
+	/*
+	 * `sluice up` has checked it. A node that is revived later must not fail because somebody
+	 * has begun to edit it.
+	 */
 	rc = config_read(&n->rules->config, n->config->file, err);
 	if (rc) {
 		log_error("configuration refused, there are no rules: %s", err);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Recording: see scheduler.h. Records go into one of two buffers; a thread of its own writes the other
- * one to the file, so that the lock is never held over I/O. Should it not keep up, records are
- * counted instead of kept, and a LOST record says so.
+ * Recording: see scheduler.h. Records go into one of two buffers; a thread of its own writes the
+ * other one to the file, so that the lock is never held over I/O. Should it not keep up, records
+ * are counted instead of kept, and a LOST record says so.
  */
 #include "sluiced/ionode/scheduler.h"
 

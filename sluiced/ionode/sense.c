@@ -250,8 +250,8 @@ static void look(struct sense *s)
 /* ---- finding the capacity; the lock is held ---- */
 
 /*
- * What the file system has moved for a job so far: not what the page cache answered, and writes when
- * they are written back. Programs count these one after the other, so that differences can be
+ * What the file system has moved for a job so far: not what the page cache answered, and writes
+ * when they are written back. Programs count these one after the other, so that differences can be
  * negative for a moment.
  */
 static uint64_t delivered(const struct node_job *j, int op)

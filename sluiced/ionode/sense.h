@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Measuring the file system: a thread that looks at what jobs move and how many of their threads
- * are blocked in the kernel. It feeds the shadow of observe mode (shadow.h), and finds the capacity
- * if that is `auto` (detect/capacity.h). It wakes once a second while no process is attached, ten
- * times a second in observe mode, and forty times where two jobs or more use a layer of unknown
- * capacity.
+ * Measure the file system: a thread that samples the bytes that jobs move and the number of their
+ * threads that are blocked in the kernel. It feeds the shadow of observe mode (shadow.h), and finds
+ * the capacity if that is `auto` (detect/capacity.h). It wakes once a second while no process is
+ * attached, ten times a second in observe mode, and forty times where two jobs or more use a layer
+ * of unknown capacity.
  *
  * Blocked threads are counted by looking at some of them (blocked.h). Looking takes a twentieth of
  * the thread's time at most: the more it has to look at, the less often it does.
  *
- * With capacity auto the scheduler itself has a capacity without bounds, so that every `min` is
- * taken; the pacer has what was found, or nothing while nothing is congested.
+ * With capacity auto the scheduler has an unlimited capacity, so every `min` is accepted; the pacer
+ * has the capacity that was found, or no limit while there is no congestion.
  */
 #ifndef SL_SLUICED_IONODE_SENSE_H
 #define SL_SLUICED_IONODE_SENSE_H

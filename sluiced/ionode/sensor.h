@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sensors: what is known of a file system beside the calls of programs. One small interface, so
- * that another kind is a parser and a line in a table.
+ * Sensors: information about a file system besides the calls of programs. The interface is small,
+ * so a new kind is a parser and a line in a table.
  *
  *	block              bytes that the block device beneath has moved (/sys/dev/block/M:N/stat)
  *	nfs                bytes and requests under way of an NFS mount (/proc/self/mountstats)
@@ -36,8 +36,10 @@ struct sensor_reading {
 
 struct sensor;
 
-/* word "": by the file system of root. *out NULL and 0: there is none for it. -errno with a
- * message. */
+/*
+ * word "": by the file system of root. *out NULL and 0: there is none for it. -errno with a
+ * message.
+ */
 int sensor_open(struct sensor **out, const char *word, const char *root, char err[SENSOR_TEXT]);
 void sensor_close(struct sensor *s);
 const char *sensor_name(const struct sensor *s); /* "none" for NULL */
@@ -55,10 +57,14 @@ int sensor_parse_block(const char *text, struct sensor_reading *out);
 int sensor_parse_nfs(const char *text, const char *mount, struct sensor_reading *out);
 /* Adds to *out: each OSC has a file. */
 int sensor_parse_lustre(const char *text, struct sensor_reading *out);
-/* The first sample of that name, with or without labels; metric may have labels, written as the
- * endpoint does. */
+/*
+ * The first sample of that name, with or without labels; metric may have labels, written as the
+ * endpoint does.
+ */
 int sensor_parse_prometheus(const char *text, const char *metric, double *out);
-/* Of /proc/self/mountinfo: whether another file system is mounted below the directory, and where. */
+/*
+ * Of /proc/self/mountinfo: whether another file system is mounted below the directory, and where.
+ */
 bool sensor_parse_mounts(const char *text, const char *root, char below[PATH_MAX]);
 
 #endif

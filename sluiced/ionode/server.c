@@ -2,10 +2,10 @@
 /*
  * The sockets of a node: greeting clients, taking their descriptors, control lines, departures.
  *
- * One thread, epoll, nothing blocks: what may is done by those who close (files.c). A peer that
- * sends what the protocol does not allow is answered with an error where that is possible and hung
- * up on, and a line in the log says why; nobody else notices. Only the node's own user may connect
- * (SO_PEERCRED), or everybody, within limits, in a layer for all users (site.h).
+ * One thread with epoll, which never blocks: the threads of files.c do operations that may block. A
+ * peer that violates the protocol gets an error if possible, its connection is closed, and the log
+ * has a line with the reason; other peers are not affected. Only the node's own user may connect
+ * (SO_PEERCRED); in a layer for all users, everybody, within limits (site.h).
  *
  * A client that goes away while some of its requests are inside the scheduler is marked; those
  * waiting are cancelled, those being executed finish, and the last one releases it: then its files

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Observe mode: how long jobs would have waited under a capacity that nobody enforces.
+ * Observe mode: how long jobs would have waited under a capacity that is not enforced.
  *
  * Every job has a queue that exists only here. What the job has moved since the last step arrives
  * in it; the capacity serves the queues as the pacer and share=wfq would: first what jobs are

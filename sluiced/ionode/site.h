@@ -14,11 +14,12 @@
  *	/run/sluice/default/u/1000/node.sock.jobs/002a    and the node may enter
  *	/run/sluice/default/kept/1000-002a                what the node remembers of the job: 0600
  *
- * Rights: administrators (root, the node's own account, and those listed) may do everything. A user may see
- * and change own jobs: lower a max, set a period, a weight up to what an administrator has given.
+ * Rights: administrators (root, the node's own account, and those listed) may do everything. A user
+ * may see and change own jobs: lower a max, set a period, a weight up to what an administrator has
+ * given.
  *
- * A user can write to own segments, hence can truncate them. Then the node's memory is gone: the
- * handler of SIGBUS puts an empty page there, and the job is forgotten with the next tick.
+ * A user can write to the own segments and so can truncate them. Then the node's access causes
+ * SIGBUS: the handler maps an empty page there, and the job is removed with the next tick.
  */
 #ifndef SL_SLUICED_IONODE_SITE_H
 #define SL_SLUICED_IONODE_SITE_H
@@ -74,8 +75,10 @@ bool site_budget(const struct node *n, struct node_user *u, sl_time now);
 
 /* Whether this command is for everybody. */
 bool site_allows(const struct node_who *who, const char *command);
-/* The job that is meant, in full. The job of a resource manager's control group comes first: then
- * `given` says that it is not the one that was asked for. 0, -EINVAL or -EPERM. */
+/*
+ * The job that is meant, in full. The job of a resource manager's control group comes first: then
+ * `given` says that it is not the one that was asked for. 0, -EINVAL or -EPERM.
+ */
 int site_name(const struct node_who *who, const char *asked, char full[SL_JOB_NAME_MAX],
 	      bool *other);
 /* Whether the user may have this: NULL, or why not. j is NULL for a new job. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Isolation: a file whose server does not answer, or a frozen file system, may block the worker
- * that executes a request of it for ever. These rules keep other files unaffected:
+ * Isolation: a file whose server does not answer, or a frozen file system, may block a worker for
+ * ever. These rules protect other files:
  *
  *	Workers grow. A worker that has been in one batch for STUCK_NS, and is blocked there, is
  *	stuck. For each of these another one is started, so that as many as there are CPUs are
@@ -18,8 +18,8 @@
  * later two more are started; they find 28 requests of the hung file, park them, and serve all
  * others. When the file answers, the parked ones follow, two at a time.
  *
- * Threads of connections over TCP that execute (tcp.c) count for the limits, and are replaced there.
- * Workers that were started stay. A modelled device is slow on purpose and does not count.
+ * Threads of connections over TCP that execute (tcp.c) count for the limits, and are replaced
+ * there. Workers that were started stay. A modelled device is slow on purpose and does not count.
  */
 #include "sluiced/ionode/stuck.h"
 

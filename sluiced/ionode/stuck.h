@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A stuck file or file system stops nobody else: see stuck.c. */
+/* A stuck file or file system must not block other files: see stuck.c. */
 #ifndef SL_SLUICED_IONODE_STUCK_H
 #define SL_SLUICED_IONODE_STUCK_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Segments of jobs: making, adopting and removing them, the mode of each, and its processes.
+ * Segments of jobs: create, adopt and remove them, and keep the mode and the processes of each.
  *
  * A segment is a file, so that programs find it by its path and a node that starts again finds
  * the jobs whose programs still run. Everything in it that the node relies on after a restart
@@ -471,8 +471,10 @@ static bool recall(const struct node *n, const struct turn_room *room,
 	return true;
 }
 
-/* Programs that were attached to a segment of the node before: if they live, so does the job. One that
- * an administrator has registered lives until it is ended. */
+/*
+ * Programs that were attached to a segment of the node before: if they live, so does the job. One
+ * that an administrator has registered lives until it is ended.
+ */
 static void adopt(struct node *n, struct turn_room *room, const char *path)
 {
 	int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW), error = 0;

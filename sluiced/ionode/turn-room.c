@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rooms: the page with the bell, and the directory of segments, of one user. See site.h for where
+ * A room: the page with the bell and the directory of segments of one user. See site.h for where
  * they are in a layer for all users. In a personal layer there is one, beside the socket.
  *
  * A directory of a user belongs to the node's account, so its user can neither add nor remove
@@ -172,7 +172,9 @@ static void append_room(struct node *n, struct turn_room *room)
 	atomic_store(at, room);
 }
 
-/* In a layer for all users the node has a bell of its own, so that it can be woken for new rooms. */
+/*
+ * In a layer for all users the node has a bell of its own, so that it can be woken for new rooms.
+ */
 static int own_room(struct node *n)
 {
 	struct turn_room *room = calloc(1, sizeof(*room));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is charged: calls, or what leaves the page cache. wire/turn.h says what the bits mean to
- * programs, client/conn/wire.c is their side.
+ * Decide what is charged: calls, or I/O that passes the page cache. wire/turn.h explains the bits
+ * for programs, client/conn/wire.c is the client's side.
  *
  * The file system beneath the root decides what can be told apart:
  *
@@ -13,9 +13,9 @@
  *
  * A job with a max pays at the call, as the user of a max expects; its cached reads are free.
  *
- * The allowance of dirty bytes is what the capacity moves in DIRTY_NS (in THROUGH_NS, where writes go
- * through), no less than DIRTY_LEAST,
- * and an eighth of what the kernel begins to write back at: beyond that the kernel would choose.
+ * The allowance of dirty bytes is what the capacity moves in DIRTY_NS (in THROUGH_NS, where writes
+ * go through), no less than DIRTY_LEAST, and an eighth of what the kernel begins to write back at:
+ * beyond that the kernel would choose.
  */
 #include <stdio.h>
 #include <string.h>

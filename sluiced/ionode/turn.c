@@ -2,22 +2,21 @@
 /*
  * Turns: credit and slots. See wire/turn.h for what a client does.
  *
- * A job that asks for credit is one request in the scheduler, of a *lease*: what the capacity
- * moves in CREDIT_NS, or a job's own limit in OWN_TIMES that, at least what the job owes. Each lease
- * is a wake-up of this thread and of the program, about 20 us of CPU, so that two jobs at 150 MB/s cost
- * 2 % of a CPU with leases of 1 ms and 1 % with 2 ms. What is written back is leased by STEP_NS: a lease is in the device's
- * queue before the flush of another job. All stages decide over a lease as over any
- * request; only its place says nothing to order. When it is dispatched the bytes are added to the
- * job's credit, and it is done: what the lease is worth was charged to admit, share and the pacer
- * at that moment.
+ * A job that asks for credit is one request in the scheduler, of a *lease*: what the capacity moves
+ * in CREDIT_NS, or a job's own limit in OWN_TIMES that, at least what the job owes. Each lease is a
+ * wake-up of this thread and of the program, about 20 us of CPU, so that two jobs at 150 MB/s cost
+ * 2 % of a CPU with leases of 1 ms and 1 % with 2 ms. What is written back is leased by STEP_NS: a
+ * lease is in the device's queue before the flush of another job. All stages decide about a lease
+ * as about any request, except that order ignores it. When it is dispatched, the bytes are added to
+ * the job's credit and charged to admit, share and the pacer, and the request is done.
  *
- * Shares for synchronous callers. A program that makes one call at a time has nothing waiting while
- * it uses its lease, and a work-conserving scheduler would give its turn to the others. So a
- * job that has used credit within HOLD_NS keeps a request in the scheduler without asking, until
- * leases of AHEAD_NS are unused: on a busy machine a program that was let go may not run for
- * some milliseconds. What it does not use for IDLE_NS is taken back: the pacer gets the time back
- * at once, and the job gets the bytes, for which admit and share have charged it, on top of its
- * next lease.
+ * Shares for synchronous callers. A program that makes one call at a time has no waiting request
+ * while it uses its lease, and a work-conserving scheduler would give its turn to others. So a job
+ * that has used credit within HOLD_NS keeps a request in the scheduler without asking, until leases
+ * of AHEAD_NS are unused (on a busy machine a program may not run for some milliseconds after it
+ * was woken). Credit that is unused for IDLE_NS is taken back: the pacer gets the time back at
+ * once, and the job gets the bytes, which admit and share have already charged, on top of its next
+ * lease.
  *
  *	capacity 100M, CREDIT_NS 2 ms, jobs a and b of weights 4 and 1, writing 4 KiB
  *	0 ms  both ask for 200K; a: credit 200K       2 ms  a has used them; a: 200K
@@ -28,10 +27,10 @@
  * one call may leave is part of the next request for credit, so it is paid even if the
  * program has ended.
  *
- * Slots are requests with a file and an offset. When one is dispatched its thread makes the call,
- * and the batch is done when all of its calls are. A call that takes longer than EXPIRE_NS while
- * others wait is not waited for: it may be on a file system that hangs. Nor are later ones of that
- * job, until one of them has ended in time.
+ * Slots are requests with a file and an offset. When one is dispatched, its thread makes the call,
+ * and the batch is done when all of its calls are. If a call takes longer than EXPIRE_NS while
+ * others wait, the node stops waiting for it, because its file system may hang. It also does not
+ * wait for later calls of that job, until one of them has ended in time.
  *
  * One thread serves all of this. It sleeps until the scheduler, the pacer or a client has
  * something for it; while the pacer holds everything back clients do not wake it.
@@ -191,7 +190,7 @@ static void ask(struct node *n, struct node_turn *t, uint64_t bytes, sl_time now
 	add(n, t, &t->lease, now); /* if there is no room, the next look asks again */
 }
 
-/* The program's own word, as far as it can be true. */
+/* The value that the program reports, limited to what is possible. */
 static int64_t credit_of(const struct node *n, const struct node_turn *t)
 {
 	int64_t credit = atomic_load_explicit(&t->shm->credit, memory_order_relaxed);
@@ -229,9 +228,8 @@ void turn_revoke(struct node *n, struct node_turn *t, sl_time now)
 }
 
 /*
- * How much of a debt is asked for at once. The pacer holds everybody back for what one request is
- * worth, and the debt is the program's own word: so users who share a layer pay by instalments, each in
- * its turn.
+ * The part of a debt that one request pays. The pacer holds all jobs for the length of a request,
+ * and the debt is only the program's claim. So users who share a layer pay by instalments, in turn.
  */
 static uint64_t debt_part(const struct node *n, const struct node_turn *t, uint64_t debt)
 {
@@ -301,7 +299,10 @@ static void lease_give(struct node *n, struct node_turn *t, const struct sl_batc
 		t->waits = false;
 		turn_signal(n, t, SL_TURN_CREDIT_BIT);
 	}
-	/* The next look may be HOLD_NS away: ask for the next instalment now, or take the next call. */
+	/*
+	 * The next look may be HOLD_NS away: ask for the next instalment now, or take the next
+	 * call.
+	 */
 	if (t->credit < 0)
 		look_credit(n, t, false, now);
 	else if (t->slots_wait)
@@ -560,8 +561,10 @@ sl_time turn_wake(const struct node *n, sl_time now)
 
 /* ---- the thread ---- */
 
-/* Somebody has asked since the last look. A room that wakes the node too often is looked at once a
- * millisecond, so that no user can keep the node busy. */
+/*
+ * Somebody has asked since the last look. A room that wakes the node too often is looked at once a
+ * millisecond, so that no user can keep the node busy.
+ */
 #define HITS_MOST 5000
 #define LOOK_NS	  1000000
 #define WAITV	  128 /* futexes that Linux can wait for at once */

@@ -96,7 +96,10 @@ void turn_dispatched(struct node *n, const struct sl_batch *b, sl_time modelled,
 sl_time turn_due(struct node *n, sl_time now);
 /* As many calls with a place are under way as may be. */
 bool turn_full(const struct node *n);
-/* Once a second, of another thread, with the lock: stamp for a thread that sleeps, wake it if there is work. */
+/*
+ * Once a second, of another thread, with the lock: stamp for a thread that sleeps, wake it if there
+ * is work.
+ */
 void turn_look(struct node *n, sl_time now);
 /* The next time that something has to be looked at again, or SL_NEVER. */
 sl_time turn_wake(const struct node *n, sl_time now);
@@ -156,7 +159,9 @@ void turn_kept_remove(const struct node *n, uid_t uid, uint64_t local);
 
 /* ---- turn-job.c ---- */
 
-/* Whether the segment has its size. -EFBIG: it was larger, and is not any more; -EIO: it was cut. */
+/*
+ * Whether the segment has its size. -EFBIG: it was larger, and is not any more; -EIO: it was cut.
+ */
 int turn_job_check(const struct node *n, const struct node_job *j);
 /* Make the job's segment. -errno: it has none, and its programs are not scheduled. */
 int turn_job_make(struct node *n, struct node_job *j);
@@ -164,7 +169,10 @@ int turn_job_make(struct node *n, struct node_job *j);
 void turn_job_forget(struct node *n, struct node_job *j);
 /* Whether its programs have moved more than the scheduler has charged it for: then it is kept. */
 bool turn_owes(const struct node_job *j, sl_time now);
-/* Look which of its processes live; in a layer for all users no more often than that is done anyhow. */
+/*
+ * Look which of its processes live; in a layer for all users no more often than that is done
+ * anyhow.
+ */
 void turn_recount(struct node *n, struct node_job *j, sl_time now);
 /* Jobs whose programs have outlived another node at this socket. */
 int turn_adopt(struct node *n); /* 0 or -errno: there can be no turns */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What clients over TCP ask for that may block and moves no data: open, fsync and the size. A few
- * threads take it from one queue, so that a file system that takes its time holds up neither the
- * connections nor the workers; more are started if none comes back. The queue is as long as there
- * are slots, so it needs no limit.
+ * Requests over TCP that may block but move no data: open, fsync and size. A few threads take them
+ * from one queue, so that a slow file system delays neither the connections nor the workers; more
+ * threads are started if none returns. The queue is as long as there are slots, so it needs no
+ * limit.
  *
  * Opening. The path comes from a peer that may be hostile or merely wrong, so it is looked up
  * beneath the root (no "..", absolute path, or link leads out of it) and first opened as a place

@@ -2,17 +2,18 @@
 /*
  * Clients over TCP: loops, the threads that own their connections.
  *
- * A loop waits for its connections with epoll (for a single one in recvmsg(2), see lone()), receives
- * requests into buffers, and adds them to the scheduler. If the scheduler says that one may go at once, and the file system has been quick
- * so far, the thread carries it out itself and answers: no other thread has to be woken up. Else
- * it is left to the workers. What else may take long is an errand. Up to TCP_LOOPS clients have a
- * loop each, so that the kernel runs a loop where its client is; more share them.
+ * A loop waits for its connections with epoll (for a single one in recvmsg(2), see lone()),
+ * receives requests into buffers, and adds them to the scheduler. If the scheduler says that one
+ * may go at once, and the file system has been quick so far, the thread carries it out itself and
+ * answers: no other thread has to be woken up. Else it is left to the workers. What else may take
+ * long is an errand. Up to TCP_LOOPS clients have a loop each, so that the kernel runs a loop where
+ * its client is; more share them.
  *
- * A file system may keep a thread for as long as it likes. So a loop can change hands: `runner` is
- * the number of the thread that runs it, and a bit that says that this thread is executing, and
- * touches nothing of the loop. If it is stuck there (stuck.c), the front starts another thread,
- * which takes the loop over by changing the word. The old one finds that out when it comes back,
- * hands in its result as a worker would, and ends. The front itself executes nothing.
+ * A file system may block a thread for any time. So a loop can change its thread: `runner` is the
+ * number of the thread that runs it, and a bit that says that this thread is executing, and touches
+ * nothing of the loop. If it is stuck there (stuck.c), the front starts another thread, which takes
+ * the loop over by changing the word. The old one finds that out when it comes back, hands in its
+ * result as a worker would, and ends. The front itself executes nothing.
  *
  * Memory is bounded. A frame takes one of its peer's slots, and one of the buffers of all if it
  * needs one, before its payload is received, and keeps them until its reply has been sent. If
@@ -23,9 +24,9 @@
  * may hold 16; when 200 peers are busy and 10 are free, 1. So peers that do not take their
  * replies cannot get hold of all buffers before there are some forty of them, and then time helps.
  *
- * A peer that is not read from cannot give back stamps, so its lease runs out, and what it has inside
- * comes back unexecuted. With more than TCP_CROWD busy peers each is therefore told to have one
- * request under way (SL_F_CROWDED): then a peer that waits for a buffer has nothing inside.
+ * A peer that is not read from cannot return stamps, so its lease expires, and its requests inside
+ * come back unexecuted. So with more than TCP_CROWD busy peers each is told to have only one
+ * request in flight (SL_F_CROWDED): then a peer that waits for a buffer has none inside.
  *
  * Time is bounded. A stranger has 10 s for its HELLO; a frame has to arrive, and a reply to be
  * taken, within 30 s from its first byte on. A peer that is slower is hung up on. One whose machine
@@ -521,8 +522,8 @@ static bool on_events(struct tcp_loop *l, const struct epoll_event *ev, int coun
 /*
  * A loop's only client, whose calls have all been answered: it is waited for in recvmsg(2), which
  * saves a call for each of its own. Whoever stops the loop, or brings another client, is heard
- * after that; nobody else can have something for it. A client with more pieces to send may die, and then
- * the rest of them is not to be read: epoll tells.
+ * after that; nobody else can have something for it. A client with more pieces to send may die, and
+ * then the rest of them is not to be read: epoll tells.
  */
 static struct tcp_peer *lone(const struct tcp_loop *l)
 {
