@@ -51,8 +51,8 @@
  *	         `step` bytes of its own files from the credit, and starts to write each of them
  *	         back (client/conn/wire.c). So the file system sees them in the order of leases.
  *
- *	THROUGH  a write that finds no credit goes nevertheless while less than `dirty_most` bytes
- *	         are `left`, and is left itself: so a burst goes at once, and its job pays before
+ *	THROUGH  a write without credit goes at once while fewer than `dirty_most` bytes are `left`;
+ *	         its bytes are added to `left`. So a burst does not wait, and its job pays before
  *	         the next one
  *
  * Dirty bytes of closed files and of ended processes are `left`: the kernel writes them at some
@@ -82,11 +82,11 @@
 #include "wire/proto.h"
 
 #define SL_TURN_MAGIC	  UINT64_C(0x344e5255544c53) /* "SLTURN4" */
-#define SL_TURN_JOBS	  4096			     /* of a node: a bit each */
+#define SL_TURN_JOBS	  4096			     /* jobs of a node: a bit each */
 #define SL_TURN_CPUS	  1024			     /* further CPUs share these */
 #define SL_TURN_SLOTS	  64
 #define SL_TURN_PROCS	  256
-#define SL_TURN_NODES	  16   /* that a job can have */
+#define SL_TURN_NODES	  16   /* most nodes of a job */
 #define SL_TURN_TAGS	  2048 /* bytes: patterns of parts */
 #define SL_TURN_SILENT_NS INT64_C(3000000000)
 
@@ -104,8 +104,8 @@ enum sl_turn_mode {
 	SL_TURN_LEASED,
 	SL_TURN_PLACED,
 	SL_TURN_FORWARD,
-	SL_TURN_MODES = 0xff,	 /* the bits of these */
-	SL_TURN_METERED = 0x100, /* and this one: a max on data calls, on reads or on writes */
+	SL_TURN_MODES = 0xff,	 /* mask of the values above */
+	SL_TURN_METERED = 0x100, /* flag: the job has a max on data calls, on reads or on writes */
 };
 
 /* Bits of `charge`; 0: charge the length of each call. */

@@ -25,7 +25,7 @@ void doctor_say(struct doctor *d, enum doctor_state state, const char *name, con
 	va_list args;
 
 	if (!more)
-		return; /* then there are other worries */
+		return; /* out of memory: drop the finding */
 	d->finding = more;
 	f = &d->finding[d->count++];
 	f->state = state;

@@ -39,7 +39,7 @@
 	INT64_C(200000000) /* between two checks whether another node serves a silent node's job */
 #define SIBLINGS 64U	   /* nodes of a layer that are checked */
 #define LINE	 768
-#define INVALID	 UINT64_MAX /* no word of a job */
+#define INVALID	 UINT64_MAX /* never equal to the word of a job */
 
 struct turn_route turn_routes[TURN_PARTS];
 

@@ -37,7 +37,7 @@
 #define ROOM	16384 /* of the text: a mapping's line is no longer than 4.2 KiB */
 #define CHUNK	16    /* steps of write-back */
 #define BETWEEN 65536
-#define PART	4 /* of the time, for looks */
+#define PART	4 /* part of the time for reading smaps */
 
 struct look {
 	uint64_t begin, end; /* the range */
@@ -180,7 +180,7 @@ static bool may_pay(void)
 	return s->enabled && !s->gated && !s->forward && (!job || waits(job));
 }
 
-/* With a max, or where calls are charged, too: nothing was charged at a call. */
+/* Also with a max, or if calls are charged, because stores to memory were not charged at a call. */
 static struct sl_turn_job *paying(void)
 {
 	struct sl_turn_job *job = turn_attach();

@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #define SIM_ASKED_CMD "sim"
-#define SIM_ASKED_USE "sim --generate" /* whose --help tells more */
+#define SIM_ASKED_USE "sim --generate" /* command whose --help explains the options */
 
 enum {
 	OPT_GENERATE = 256,

@@ -10,7 +10,7 @@
  *	2 jobs, of 1 and of 200 processes     64 threads of the one; 64 processes of the other, a thread
  *	                                      each, and each counts for 200 / 64
  *
- * Pure but for blocked_threads().
+ * Pure, except for blocked_threads().
  */
 #ifndef SL_SLUICED_IONODE_BLOCKED_H
 #define SL_SLUICED_IONODE_BLOCKED_H
@@ -21,17 +21,19 @@
 
 /* The part of the budget that a job has. */
 struct blocked_part {
-	uint32_t first, procs; /* of its processes, so many from this one on, round */
-	uint32_t threads;      /* of each, at most */
+	uint32_t first, procs; /* its processes first .. first + procs - 1, cyclically */
+	uint32_t threads;      /* threads of each process, at most */
 };
 
-/* One job in so many is looked at, if there are more jobs than the budget has threads. */
+/* Sample only one job in this many, if there are more jobs than threads in the budget. */
 static inline uint32_t blocked_stride(uint32_t jobs)
 {
 	return jobs ? (jobs + LOOK_THREADS - 1) / LOOK_THREADS : 1;
 }
 
-/* jobs: that are looked at; procs: of this one, not 0; serial: of the look. */
+/*
+ * jobs: number of sampled jobs; procs: processes of this one, not 0; serial: number of the sample.
+ */
 static inline struct blocked_part blocked_part(uint32_t jobs, uint32_t procs, uint32_t serial)
 {
 	uint32_t threads = jobs < LOOK_THREADS ? LOOK_THREADS / jobs : 1;
@@ -42,7 +44,7 @@ static inline struct blocked_part blocked_part(uint32_t jobs, uint32_t procs, ui
 	return part;
 }
 
-/* Blocked threads of a process, estimated from at most so many. */
+/* Blocked threads of a process, estimated from at most this many threads. */
 double blocked_threads(uint32_t pid, uint32_t most);
 
 #endif

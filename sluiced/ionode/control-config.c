@@ -43,7 +43,7 @@ int control_policy(struct node *n, char *words, char **out)
 			return control_answer(out, -rc, text);
 		spec[stage] = value;
 	}
-	/* Order first: its tree is the one thing that can still be refused. */
+	/* Set order first, because only its tree can still be refused. */
 	for (int i = SL_NODE_STAGES - 1; i >= 0; i--) {
 		char *copy;
 		int rc;
@@ -87,13 +87,13 @@ int control_capacity(struct node *n, const char *word, char **out)
 	if (rc)
 		return control_answer(out, -rc, "a capacity goes to 1 PiB/s");
 	sense_auto(n, false, node_now());
-	/* Leases were charged at the old rate; later they would be taken back at the new one. */
+	/* Take back leases now, at the rate at which they were charged. */
 	for (struct node_job *j = n->jobs; j; j = j->next)
 		if (j->turn)
 			turn_revoke(n, j->turn, node_now());
 	n->capacity_bps = n->pace.bps = bps;
 	n->layer_bps = node_of_layer(n->config, bps);
-	n->pace.at = 0; /* what was sent under the old one does not count any more */
+	n->pace.at = 0; /* forget the debt of the old rate */
 	n->pace.carry = 0;
 	link_event(n);
 	return 0;
@@ -118,7 +118,7 @@ int control_capacity_ops(struct node *n, const char *word, char **out)
 }
 /* ---- the configuration file; no lock is held ---- */
 
-/* What of the node's policies another file says: "share=wfq order=to"; "": nothing. */
+/* The policies that differ in the new file: "share=wfq order=to"; "": none. */
 static void changed_policies(const struct config *old, const struct config *new, char *out,
 			     size_t size)
 {
@@ -153,7 +153,7 @@ static void capacity_word(const struct node *n, const struct config *c, char out
 	snprintf(out, 64, "%llu", (unsigned long long)(bps && bps < nodes ? 1 : bps / nodes));
 }
 
-/* The mode of the file; where it names none, and named none before, the present one. */
+/* The mode of the file; if neither the new nor the old file names one, the present mode. */
 static bool observes(const struct node *n, const struct config *fresh)
 {
 	const char *mode = fresh->value[CONFIG_MODE];
@@ -163,8 +163,10 @@ static bool observes(const struct node *n, const struct config *fresh)
 	return mode && !strcmp(mode, "observe");
 }
 
-/* Lock held: all of it, or nothing and an answer. Only what differs from the last file is set:
- * what was given on the command line, or set since, stays. */
+/*
+ * Lock held: apply the file completely, or nothing and set an answer. Only values that differ from
+ * the last file are set, so values from the command line, or set since, stay.
+ */
 static int take_config(struct node *n, struct config *fresh, char **out)
 {
 	const struct config *old = rules_config(n);
@@ -190,7 +192,7 @@ static int take_config(struct node *n, struct config *fresh, char **out)
 	return 0;
 }
 
-/* What would be set, as control lines: a command keeps them for nodes that are revived. */
+/* The changes as control lines, which the command stores for nodes that are revived. */
 static int tell_changes(const struct node *n, const struct config *fresh, char **out)
 {
 	char before[64], after[64], policies[1200], text[1400] = "";
@@ -238,7 +240,7 @@ int control_reload(struct node *n, bool check, char **out)
 	}
 	observe = n->observe;
 	if (observes(n, &fresh) != observe)
-		usage_stop(n); /* its columns are others */
+		usage_stop(n); /* observe mode has other columns */
 	pthread_mutex_lock(&n->lock);
 	n->adapt = &tree;
 	rc = take_config(n, &fresh, out);

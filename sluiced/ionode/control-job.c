@@ -41,7 +41,7 @@ static int set_key(struct sl_job_conf *c, const char *key, const char *value)
 	return 0;
 }
 
-/* What only `job` knows. */
+/* Keys that only `job` accepts. */
 struct job_facts {
 	uint32_t procs, nodes;
 	pid_t pid;
@@ -50,7 +50,7 @@ struct job_facts {
 	struct sl_job_owner owner;
 };
 
-/* Names that stand in control lines, reports and JSON. */
+/* Check names that are used in control lines, reports and JSON. */
 static int owner_key(struct sl_job_owner *o, const char *key, const char *value)
 {
 	char *to = !strcmp(key, "account")     ? o->account
@@ -169,7 +169,7 @@ static bool no_limits(const struct node *n)
 	return admit && !strncmp(admit, "open", 4) && (!admit[4] || admit[4] == ',');
 }
 
-/* What the protocol, a terminal and a report can show. */
+/* Whether the text is safe for the protocol, a terminal and a report. */
 static bool is_name(const char *text)
 {
 	size_t length = strlen(text);
@@ -193,7 +193,7 @@ static bool is_other(const struct node_job *j, const char *name)
 	return strcmp(j->name, name) != 0 && !(is_decimal(j->name) && is_decimal(name));
 }
 
-/* Of a file that the node would read for somebody who need not be able to. */
+/* Refuse a file that the node could read but the user could not. */
 static bool reads_file(const char *order)
 {
 	char file[SL_SPEC_FILE_MAX + 1];
@@ -201,7 +201,7 @@ static bool reads_file(const char *order)
 	return order && sl_spec_file(order, "tree", file);
 }
 
-/* Why it may not be changed by this one, or NULL. */
+/* The reason why this user may not change the job, or NULL. */
 static const char *forbidden(const struct node *n, const struct node_who *who,
 			     const struct node_job *j, const struct sl_job_conf *conf,
 			     const struct sl_ops_conf *ops, const char *order,
@@ -216,7 +216,7 @@ static const char *forbidden(const struct node *n, const struct node_who *who,
 	return site_refuses(n, who, j, conf, ops);
 }
 
-/* The job that is meant, by its whole name. NULL: there is none; *rc: why it cannot be. */
+/* Find the job by its full name. NULL: none; *rc: the reason. */
 struct node_job *control_find_job(struct node *n, const struct node_who *who, const char *asked,
 				  char name[SL_JOB_NAME_MAX], bool *other, int *rc)
 {
@@ -257,7 +257,7 @@ static int no_job(const char *name, int rc, bool make, char **out)
 	return control_answer(out, ENOENT, text);
 }
 
-/* What an administrator sets is what the job's user cannot go beyond. */
+/* The settings of an administrator are limits for the job's user. */
 static void keep_given(const struct node *n, const struct node_who *who, struct node_job *j,
 		       const struct sl_job_conf *before, const struct sl_ops_conf *ops_before)
 {
@@ -282,7 +282,7 @@ static void keep_given(const struct node *n, const struct node_who *who, struct 
 		j->given.weight = j->asked.weight;
 }
 
-/* What an administrator has set of a job. */
+/* The settings of a job made by an administrator. */
 struct given {
 	struct sl_job_conf conf;
 	struct sl_ops_conf ops;
@@ -294,12 +294,15 @@ static void lower(uint64_t *asked, uint64_t most)
 		*asked = most;
 }
 
-/* Of a job and of a tag in the file: what the file limits, it limits instead. */
+/*
+ * Combine the settings of a job with those of a tag in the file: the file's limits replace the
+ * job's.
+ */
 static struct given given_to(const struct node_job *j, const struct config_job *tag)
 {
 	struct given g = { .conf = j->given, .ops = j->given_ops };
 
-	g.conf.min_bps = 0; /* mins are the job's own */
+	g.conf.min_bps = 0; /* a min belongs to the job itself */
 	memset(g.ops.min, 0, sizeof(g.ops.min));
 	if (g.conf.max_bps && tag && tag->conf.max_bps) {
 		g.conf.max_bps = tag->conf.max_bps;
@@ -365,7 +368,7 @@ static void take_tag(const struct node *n, const char *name, struct sl_job_conf 
 		ops->max[m] = ops->max[m] ? ops->max[m] : tag->ops.max[m];
 }
 
-/* *changed: what is known of a job has changed; a new one lifts nobody's limits. */
+/* *changed: the settings of an existing job have changed; a new job cannot lift limits. */
 int control_set_job(struct node *n, const struct node_who *who, char *words, bool make,
 		    bool *changed, char **out)
 {
@@ -445,7 +448,7 @@ int control_set_job(struct node *n, const struct node_who *who, char *words, boo
 	}
 	if (order && (rc = node_job_order(n, j->number, strcmp(order, "default") ? order : NULL,
 					  node_now()))) {
-		/* Its tree. A job that is new stays, without limits. */
+		/* Set its order policy. If that fails, a new job stays, without limits. */
 		control_answer(out, -rc, sl_error(n->sched));
 		node_job_ask(n, j, &before, node_now());
 		return -rc;
@@ -466,20 +469,20 @@ int control_set_job(struct node *n, const struct node_who *who, char *words, boo
 	if (facts.pid > 0)
 		node_job_hold(j, facts.pid);
 	if (make)
-		turn_job_make(n, j); /* if that fails, its programs go without */
+		turn_job_make(n, j); /* if that fails, its programs run without a segment */
 	turn_job_keep(n, j);
 	/* NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): at worst one line too many */
 	if (fresh || memcmp(&before, &j->asked, sizeof(before)) != 0 || order ||
 	    memcmp(&ops_before, &j->ops.asked, sizeof(ops_before)) != 0)
 		site_audit(n, who, what, name, true, NULL);
-	if (n->site && make) { /* which job it is, for who has asked for another */
+	if (n->site && make) { /* tell the caller the job that was used instead */
 		snprintf(text, sizeof(text), "job=%s", site_short(j));
 		return control_answer(out, 0, text);
 	}
 	return 0;
 }
 
-/* Nobody holds the job any more: it is forgotten when its programs have ended. */
+/* Release the job: it is removed when its programs have ended. */
 int control_end_job(struct node *n, const struct node_who *who, const char *asked, char **out)
 {
 	char name[SL_JOB_NAME_MAX];
@@ -494,4 +497,4 @@ int control_end_job(struct node *n, const struct node_who *who, const char *aske
 	return 0;
 }
 
-/* All are parsed before the first is set. */
+/* Parse all keys before setting the first. */

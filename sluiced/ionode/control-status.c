@@ -41,13 +41,13 @@ static const char *text_or_null(const char *text)
 	return *text ? text : NULL;
 }
 
-/* Whether this one may see the job. */
+/* Whether the requesting user may see the job. */
 static bool sees(const struct node *n, const struct node_who *who, const struct node_job *job)
 {
 	return !n->site || who->admin || job->uid == who->uid;
 }
 
-/* The name of a job as this one is to write it; as nobody else's, if it is another user's. */
+/* The name of a job as the requesting user writes it; hidden if it belongs to another user. */
 static const char *name_for(const struct node *n, const struct node_who *who,
 			    const struct node_job *job)
 {
@@ -80,12 +80,12 @@ static void put_rights(struct status_job *s, const struct node *n, const struct 
 	struct sl_job_conf conf;
 
 	sl_job_get(n->sched, job->number, &conf);
-	/* Its part of what was asked for; an order of the controller includes it. */
+	/* Its part of the requested rate, which an order of the controller includes. */
 	s->min_bps = (double)(job->grant_bps == SL_GRANT_NONE ? st->min_bps : job->min_here_bps);
 	s->max_bps = (double)st->max_bps;
 	s->asked_min_bps = (double)job->asked.min_bps; /* conf: this node's share of them */
 	s->asked_max_bps = (double)job->asked.max_bps;
-	/* What rules leave of that; of a limit that jobs share, all of it. */
+	/* The settings after the rules; a shared limit is shown in full. */
 	s->allowed_max_bps = (double)(job->bucket && (!job->rights.max_bps ||
 						      job->rights.max_bps > job->bucket_bps)
 					      ? job->bucket_bps
@@ -106,7 +106,7 @@ static void put_job(struct json *j, const struct node *n, const struct node_who 
 	struct sl_job_pattern pattern;
 	uint64_t dirty, cached, wire;
 	char reason[NODE_REASON];
-	/* A job that has ended does not get slower. */
+	/* Stop the clock of a job that has ended. */
 	sl_time until = job->clients			? now
 			: job->last_io > job->last_seen ? job->last_io
 							: job->last_seen;
@@ -161,7 +161,7 @@ static uint64_t floors_bps(const struct node *n)
 	return sum;
 }
 
-/* What another user may know of the others: how many, and what they move. */
+/* The information about other users' jobs: their number and total bandwidth. */
 static void put_others(struct status *s, const struct node *n, const struct node_who *who)
 {
 	s->others_jobs = 0;
@@ -246,8 +246,10 @@ static int status(struct node *n, const struct node_who *who, char **out)
 	return fclose(f) ? ENOMEM : 0;
 }
 
-/* The lock is held while a status is made. So a user gets the last one again if it is younger than
- * this, and no changes of the user's own have come since. */
+/*
+ * The lock is held while a status is made. So a user gets the previous status again if it is
+ * younger than this and the user has changed nothing since.
+ */
 #define STATUS_NS INT64_C(100000000)
 
 int control_status(struct node *n, const struct node_who *who, char **out)

@@ -39,7 +39,7 @@ int control_answer(char **out, int status, const char *text)
 	return *out ? status : ENOMEM;
 }
 
-/* JOB UNIT UNITS: on which node a client belongs that is unit so and so of so many. */
+/* JOB UNIT UNITS: the node of a client that is number UNIT of UNITS units. */
 static int where(struct node *n, const struct node_who *who, char *words, char **out)
 {
 	char *save = NULL, *asked = strtok_r(words, " ", &save), text[8000], name[SL_JOB_NAME_MAX];
@@ -56,7 +56,7 @@ static int where(struct node *n, const struct node_who *who, char *words, char *
 	return control_answer(out, 0, text);
 }
 
-/* What it has done until now belongs to the phase: all of that is heard before its end. */
+/* I/O until now belongs to the phase, so collect it before the end of the phase. */
 static int phase(struct node *n, struct client *c, const char *word, char **out)
 {
 	bool in = !strcmp(word, "begin");
@@ -69,7 +69,7 @@ static int phase(struct node *n, struct client *c, const char *word, char **out)
 	return 0;
 }
 
-/* The name of the job that is refused is not repeated: `rest` is what anybody may have sent. */
+/* Do not repeat the name of a refused job: `rest` is untrusted input. */
 static int not_allowed(struct node *n, const struct node_who *who, const char *command, char **out)
 {
 	site_audit(n, who, command, NULL, false, "for administrators");
@@ -98,12 +98,13 @@ int node_control(struct node *n, const struct node_who *who, char *line, char **
 		return control_reload(n, !strcmp(rest, "check"), out);
 	if (!strcmp(line, "job"))
 		rules_know(n, n->site ? who->uid : geteuid());
-	if (!strcmp(line, "usage") && !(c && c->peer)) { /* that one is on another thread */
+	/* The account is this thread's: a client over TCP is served by another one. */
+	if (!strcmp(line, "usage") && !(c && c->peer)) {
 		usage_flush(n);
 		return 0;
 	}
 	if (who->user)
-		who->user->status_ns = 0; /* what it says may change */
+		who->user->status_ns = 0; /* the status may change */
 	if (strstr(rest, "order=auto") && !who->remote && who->admin) {
 		adapt_read_words(&tree, rest);
 		adapt_ratios(n); /* it may have been profiled since */
@@ -140,6 +141,6 @@ int node_control(struct node *n, const struct node_who *who, char *line, char **
 	node_unlock(n);
 	adapt_forget(&tree);
 	if (changed)
-		node_wake_all(n); /* limits may have been lifted */
+		node_wake_all(n); /* limits may have been lifted: wake all waiters */
 	return rc;
 }

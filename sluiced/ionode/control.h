@@ -20,7 +20,7 @@ int control_status(struct node *n, const struct node_who *who, char **out);
 
 struct node_job *control_find_job(struct node *n, const struct node_who *who, const char *asked,
 				  char name[SL_JOB_NAME_MAX], bool *other, int *rc);
-/* make: if there is no such job. */
+/* make: create the job if it does not exist. */
 int control_set_job(struct node *n, const struct node_who *who, char *words, bool make,
 		    bool *changed, char **out);
 int control_end_job(struct node *n, const struct node_who *who, const char *asked, char **out);
@@ -30,7 +30,7 @@ int control_end_job(struct node *n, const struct node_who *who, const char *aske
 int control_policy(struct node *n, char *words, char **out);
 int control_capacity(struct node *n, const char *word, char **out);
 int control_capacity_ops(struct node *n, const char *word, char **out);
-/* check: say whether it could be taken. */
+/* check: only check whether the file could be applied. */
 int control_reload(struct node *n, bool check, char **out);
 
 #endif

@@ -66,7 +66,7 @@ void fence_renew(struct client *c, uint64_t stamp)
 {
 	int64_t lease = atomic_load_explicit(&c->lease, memory_order_relaxed);
 
-	/* What it gives back it was given: so that is not in the future. */
+	/* A returned stamp was issued by this node, so it cannot be in the future. */
 	if (lease >= 0 && (int64_t)stamp <= now_ns() && (int64_t)stamp + SL_CLIENT_LEASE_NS > lease)
 		atomic_store(&c->lease, (int64_t)stamp + SL_CLIENT_LEASE_NS);
 }
@@ -112,7 +112,7 @@ void fence_leave(void)
 	atomic_fetch_sub(&g.inside, 1);
 }
 
-/* The lock is held. Nobody has entered for a while. */
+/* The lock is held. No thread has entered for some time. */
 static void disarm(void)
 {
 	const struct itimerspec never = { 0 };

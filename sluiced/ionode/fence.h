@@ -9,13 +9,13 @@
 
 int fence_start(void);
 uint64_t fence_stamp(void); /* for a frame to a client */
-/* It has given back this stamp. */
+/* The client has returned this stamp. */
 void fence_renew(struct client *c, uint64_t stamp);
-/* It has gone, or is about to be hung up on. */
+/* The client has gone, or its connection is about to be closed. */
 void fence_cut(struct client *c);
 /*
- * Around system calls for clients. Between them a node that is stopped for SL_FENCE_NS is killed;
- * fence_holds() is to be asked in between, for each client, right before its call.
+ * Call these around system calls for clients. In between, a node that is stopped for SL_FENCE_NS is
+ * killed, and fence_holds() must be called for each client right before its call.
  */
 void fence_enter(void);
 void fence_leave(void);

@@ -104,7 +104,7 @@ static struct node_file *file_take(struct node *n, struct client *c)
 	return f;
 }
 
-/* Its descriptor is closed, or somebody's who will close it now. */
+/* Close its descriptor, or pass it to a thread that will close it. */
 static void file_free(struct node *n, struct node_file *f)
 {
 	struct client *c = f->owner;
@@ -125,14 +125,14 @@ static uint64_t file_number(const struct node_file *f)
 	return f->handle_bytes ? number ^ sl_siphash(key, f->handle, f->handle_bytes) : number;
 }
 
-/* Whether it is what the client has sent, or meant to: its number may have got another meaning. */
+/* Whether it is the file that the client meant: its descriptor may have become another file. */
 static bool is_claimed(const struct node_file *f, int flags, const struct sl_frame *open)
 {
 	return f->dev == open->file && f->ino == open->offset &&
 	       !(((uint64_t)flags ^ open->count) & (O_ACCMODE | O_APPEND));
 }
 
-/* What two open files that are one file have in common, and no others: see exec.c. */
+/* A handle that is equal only for the same file: see exec.c. */
 static void take_handle(int fd, struct node_file *out)
 {
 	struct {
@@ -148,7 +148,7 @@ static void take_handle(int fd, struct node_file *out)
 	memcpy(out->handle, h.head.f_handle, h.head.handle_bytes);
 }
 
-/* What the node knows of it without asking a server: this must not block. */
+/* Attributes that the kernel knows without asking a server: this must not block. */
 static int examine(int fd, int *flags, struct node_file *out)
 {
 	struct statx st;
@@ -256,7 +256,7 @@ void client_file_close(struct node *n, struct client *c, uint64_t ref)
 	int fd = -1;
 
 	pthread_mutex_lock(&n->lock);
-	node_collect(n, node_now()); /* what the client has done itself is over */
+	node_collect(n, node_now()); /* account for the client's own calls */
 	f = client_file(c, ref);
 	if (f) {
 		f->closing = true;
@@ -349,12 +349,12 @@ static int add_closer(struct node *n)
 
 	if (rc)
 		return -rc;
-	pthread_detach(thread); /* it may be in a close() that does not come back */
+	pthread_detach(thread); /* it may be in a close() that does not return */
 	n->closer->closers++;
 	return 0;
 }
 
-/* There is something to close, and nobody has taken anything for a second: all are stuck. */
+/* Files wait to be closed, and no thread has taken one for a second: all are stuck. */
 void files_tick(struct node *n)
 {
 	struct closer *closer = n->closer;

@@ -12,8 +12,8 @@
  * it.
  *
  * Example: 3 nodes of 100M; a has min 250M, and 2 of its 3 processes here, which do 2/3 of its I/O:
- * 167M of it are this node's to give, which gives 100M. b asks for min 80M: refused, 250M of 300M
- * are promised.
+ * 167M of it are this node's share, but the node can give only 100M. b asks for min 80M and is
+ * refused: 250M of 300M are promised.
  */
 #include <errno.h>
 #include <poll.h>
@@ -32,10 +32,10 @@
 #include "sluiced/ionode/turn.h"
 
 #define KEEP_NS	   (60 * INT64_C(1000000000))
-#define BURST_PART 50 /* of a second: the depth of a bucket that nobody asked for */
-#define UNUSED_NS  INT64_C(1000000000) /* of a job that has sent nothing */
+#define BURST_PART 50		       /* the default depth of a bucket is 1/50 of a second */
+#define UNUSED_NS  INT64_C(1000000000) /* how long a job is kept that has sent nothing */
 
-#define HOLDERS 64 /* of a job: more are not needed to keep it */
+#define HOLDERS 64 /* most holders of a job; more are not needed */
 
 struct node_holder {
 	pid_t pid;
@@ -57,7 +57,7 @@ struct node_job *node_job_find(const struct node *n, uint64_t number)
 	return NULL;
 }
 
-/* Forget holders that have ended; true if one is left. A look, no wait: poll() with timeout 0. */
+/* Remove holders that have ended; true if one is left. Does not wait: poll() with timeout 0. */
 static bool held(struct node_job *j)
 {
 	for (struct node_holder **p = &j->holders, *h; (h = *p);) {
@@ -78,7 +78,7 @@ static bool forget(struct node *n, struct node_job **p, sl_time keep_ns, sl_time
 {
 	struct node_job *j = *p;
 
-	/* Of processes in other PID namespaces only their I/O is seen. */
+	/* Processes in other PID namespaces are visible only by their I/O. */
 	if (j->clients || j->keep || now - j->last_seen <= keep_ns ||
 	    ((j->calls || ops_sum(j->ops.made)) && now - j->last_io <= keep_ns))
 		return false;
@@ -103,8 +103,8 @@ static bool forget(struct node *n, struct node_job **p, sl_time keep_ns, sl_time
 }
 
 /*
- * There is room for so many jobs; one that has ended is not to keep a new one out. uid: of this
- * user.
+ * If the table of jobs is full, remove jobs that have ended, so that a new one fits. uid: only jobs
+ * of this user.
  */
 static bool forget_oldest(struct node *n, const uid_t *uid, sl_time now)
 {
@@ -135,7 +135,7 @@ bool node_release_mins(struct node *n)
 	bool some = false;
 
 	for (struct node_job *j = n->jobs; j; j = j->next) {
-		if (j->keep || !j->asked.min_bps) /* not a rule's */
+		if (j->keep || !j->asked.min_bps) /* by its own request, not by a rule */
 			continue;
 		turn_recount(n, j, now);
 		if (j->clients || held(j))
@@ -168,15 +168,15 @@ static void by_order(const struct node *n, const struct node_job *j, struct sl_j
 }
 
 /*
- * What of a job's rights holds at this node. A rate that the controller has ordered is what the job
- * gets here before all others; its min is part of it. A hundredth is left to the share policy: a
- * job that starts is not to wait until the controller has heard of it.
+ * The part of a job's limits and guarantees in force at this node. A rate ordered by the controller
+ * is a guarantee here, which includes the min. A hundredth is left to the share policy, so that a
+ * job that starts does not have to wait until the controller knows it.
  */
 static struct sl_job_conf here(const struct node *n, struct node_job *j)
 {
 	struct sl_job_conf conf = j->rights;
 
-	conf.user = (uint64_t)j->owner.uid + 1; /* 0 is not known */
+	conf.user = (uint64_t)j->owner.uid + 1; /* 0 means unknown */
 	conf.account = j->owner.account[0] ? sl_job_number(j->owner.account) : 0;
 	conf.nodes = j->nodes;
 	by_order(n, j, &conf);
@@ -190,7 +190,10 @@ static struct sl_job_conf here(const struct node *n, struct node_job *j)
 	}
 	if (j->bucket && (!conf.max_bps || conf.max_bps > j->bucket_here_bps))
 		conf.max_bps = j->bucket_here_bps;
-	/* On a busy machine the node is late by some milliseconds, and has to make up for it. */
+	/*
+	 * On a busy machine the node may be late by some milliseconds; the burst lets the job catch
+	 * up.
+	 */
 	if (conf.max_bps && !conf.burst_bytes)
 		conf.burst_bytes = conf.max_bps / BURST_PART + 1;
 	if (j->bucket && conf.min_bps > conf.max_bps)
@@ -212,7 +215,7 @@ static struct sl_job_conf here(const struct node *n, struct node_job *j)
 	return conf;
 }
 
-/* Whether the layer can promise that; the scheduler says so for a node by itself. */
+/* Whether the min fits the layer. For a single node the scheduler checks it. */
 static int admits(const struct node *n, uint64_t number, const struct sl_job_conf *conf)
 {
 	uint64_t promised = 0, before = 0;
@@ -318,7 +321,7 @@ int node_job_ask(struct node *n, struct node_job *j, const struct sl_job_conf *c
 		j->asked = *conf;
 		rules_job(n, j);
 		rights = j->rights;
-		j->rights = had; /* what it was promised so far */
+		j->rights = had; /* restore the previous guarantee */
 		rc = admits(n, j->number, &rights);
 		j->rights = rights;
 		rc = rc ? rc : node_job_apply(n, j, now);
@@ -333,7 +336,7 @@ void node_clients_moved(struct node *n, struct node_job *j)
 {
 	uint32_t high = atomic_load(&n->clients_high);
 
-	atomic_fetch_add(&j->moves, 1); /* over TCP a reply tells */
+	atomic_fetch_add(&j->moves, 1); /* clients over TCP learn it from a reply */
 	for (uint32_t i = 0; i < high; i++) {
 		struct client *c = atomic_load(&n->client[i]);
 
@@ -358,7 +361,8 @@ void node_job_hold(struct node_job *j, pid_t pid)
 		return;
 	h->pid = pid;
 	h->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-	if (h->pidfd < 0) { /* it has ended, or the kernel is old: it connects in time, or not */
+	/* The process has ended or the kernel is too old: do not hold the job. */
+	if (h->pidfd < 0) {
 		free(h);
 		return;
 	}
@@ -402,7 +406,7 @@ void node_job_clients(struct node *n, struct node_job *j, int more)
 	j->last_seen = node_now();
 	if (before == (j->clients != 0))
 		return;
-	link_event(n); /* an idle node would report it seconds later */
+	link_event(n); /* otherwise an idle node would report it seconds later */
 	if (has_peers(n) && j->rights.min_bps)
 		node_job_apply(n, j, j->last_seen);
 }
@@ -437,7 +441,7 @@ static uint64_t per_second(uint64_t count, sl_time took_ns)
 	return (uint64_t)((unsigned __int128)count * 1000000000 / (uint64_t)took_ns);
 }
 
-/* Once a second: rates of the last second, and who has been gone for long. */
+/* Once a second: compute the rates of the last second, and remove jobs that ended long ago. */
 bool node_jobs_tick(struct node *n)
 {
 	static sl_time last;

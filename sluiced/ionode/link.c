@@ -49,9 +49,10 @@
 #include "sluiced/ionode/turn.h"
 
 #define REPORT_NS INT64_C(50000000)
-#define LEAST_NS  INT64_C(1000000) /* between two, however much begins */
+#define LEAST_NS  INT64_C(1000000) /* least time between two reports */
 #define RETRY_MS  200
-#define IDLE_NS	  INT64_C(2250000000) /* orders come every four seconds: the report goes with them */
+/* Orders come every four seconds; reports are aligned with them. */
+#define IDLE_NS	  INT64_C(2250000000)
 #define QUIET_NS  INT64_C(3000000000) /* without I/O: idle */
 #define SILENT_NS INT64_C(5000000000)
 #define IN_MAX	  (4U << 20)
@@ -71,14 +72,14 @@ struct line {
 	int event_fd;
 	struct dial dial;
 	bool refused;			  /* by the controller, the last time */
-	bool report;			  /* it is to be told everything, though it does not lead */
-	bool replaced;			  /* it does not know: it is to be told the term */
-	bool lowered;			  /* by its order: that is to be acknowledged at once */
+	bool report;			  /* send it a full report although it does not lead */
+	bool replaced;			  /* it was replaced but does not know: send it the term */
+	bool lowered;			  /* its order lowered the rate: acknowledge it at once */
 	sl_time busy;			  /* when a job last did something */
-	struct sl_job_report *job, *sent; /* as they are; as the controller knows them */
+	struct sl_job_report *job, *sent; /* present state; state that the controller knows */
 	uint32_t room, sent_room, jobs_sent;
 	struct sl_node_report told; /* the same of the node */
-	bool whole;		    /* it knows nothing: the connection is new */
+	bool whole;		    /* send a full report: the connection is new */
 	size_t have;
 	unsigned char *in; /* IN_MAX + 1 */
 };
@@ -90,16 +91,16 @@ struct link {
 	struct line line[LINES];
 	unsigned lines;
 	/* What follows is under the node's lock. */
-	struct line *leads; /* whose controller has the highest term; NULL: none has spoken */
+	struct line *leads; /* the line to the controller with the highest term; NULL: none yet */
 	uint64_t epoch;	    /* of the last orders */
 	uint64_t term;	    /* the highest, of these */
-	uint64_t order;	    /* the last that is in force; 0: they have run out */
+	uint64_t order;	    /* the last order in force; 0: orders have expired */
 	sl_time until;	    /* orders hold; 0: there are none */
-	sl_time lease;	    /* for so long, when they came */
-	sl_time dead_at;    /* the controller that leads is, if nothing is heard of it until then */
+	sl_time lease;	    /* how long they were valid when they arrived */
+	sl_time dead_at;    /* the leading controller counts as dead if it is silent until then */
 	sl_time ops_until;  /* the same of those about metadata operations */
 	uint64_t ops_draw;  /* of these, as ordered last */
-	uint32_t open;	    /* the last word on that: sl_node_orders */
+	uint32_t open;	    /* the last value of sl_node_orders.open */
 	sl_time every;	    /* between two reports, while jobs do something */
 	/* Nodes of the layer that the controller has named. */
 	uint32_t nodes, node_room;
@@ -187,7 +188,7 @@ static int say(struct line *l, const char *what, const uint64_t *number)
 	return dial_send(&l->dial, text, (size_t)length, 0);
 }
 
-/* Whether what concerns the node as a whole is as it was, but for what it draws. */
+/* Whether the node's own values are unchanged, except for its draw. */
 static bool same_node(const struct sl_node_report *a, const struct sl_node_report *b)
 {
 	return !strcmp(a->tcp, b->tcp) && !strcmp(a->share, b->share) &&
@@ -215,7 +216,7 @@ static bool has_worked(const struct sl_job_report *j, const struct sl_job_report
 	       j->ops != before->ops;
 }
 
-/* What is another than the controller knows it. Whether there is I/O in that. */
+/* Write the changes since the last report. Returns whether they include I/O. */
 static bool put_delta(struct line *l, FILE *out, const struct sl_node_report *r, uint32_t jobs)
 {
 	uint32_t from = 0, kept = 0;
@@ -256,7 +257,7 @@ static void put_whole(const struct line *l, FILE *out, const struct sl_node_repo
 		sl_report_put_job(out, &l->job[i]);
 }
 
-/* The controller knows everything as it is. */
+/* Record that the controller knows the present state. */
 static void remember(struct line *l, const struct sl_node_report *r, uint32_t jobs)
 {
 	struct sl_job_report *before = l->sent;
@@ -316,7 +317,8 @@ static int report(struct line *l)
 		 n->policy[SL_SHARE] ? n->policy[SL_SHARE]
 		 : n->config->share  ? n->config->share
 				     : st.share);
-	r.capacity_bps = n->find ? 0 : n->capacity_bps; /* each finds its own: nothing to divide */
+	/* Each node finds its own capacity, so there is nothing to divide. */
+	r.capacity_bps = n->find ? 0 : n->capacity_bps;
 	if (n->config->layer_nodes > 1 && !n->find)
 		r.layer_bps = node_of_layer(n->config, n->capacity_bps);
 	r.layer_ops = ops_of_layer(n);
@@ -349,7 +351,10 @@ static int report(struct line *l)
 static void take_share(struct node *n, struct node_job *j, const struct sl_job_orders *o,
 		       sl_time now)
 {
-	/* Before the first order a min is divided evenly (job.c): all of it is news, too. */
+	/*
+	 * Before the first order a min is divided evenly (job.c), so the first order always changes
+	 * it.
+	 */
 	bool news = o->share != j->share &&
 		    (j->rights.min_bps || j->rights.max_bps || ops_limits(n, j) & SL_LIMITS_CALLS);
 
@@ -371,7 +376,7 @@ static void take_period(struct node *n, struct node_job *j, sl_time found, sl_ti
 static void take_map(struct node *n, struct node_job *j, const struct sl_job_orders *o,
 		     uint64_t epoch)
 {
-	/* Each machine has one node, and its programs no other. */
+	/* Each machine has one node, and its programs use no other. */
 	if (n->site || n->config->stay || o->to_count == UINT32_MAX ||
 	    (j->map_count == o->to_count && j->map_turns == o->turns &&
 	     !memcmp(j->map, o->to, sizeof(j->map))))
@@ -403,17 +408,17 @@ static void take_draw(struct line *from, const struct sl_node_orders *o)
 	node_draw(n, o->draw_bps ? o->draw_bps : 1, now);
 }
 
-/* Once: what was said on this machine since then holds here. */
+/* Apply a change only once, so a later local command stays in force. */
 static void take_open(struct link *l, uint32_t open)
 {
 	bool news = open && open != l->open;
 
-	l->open = open; /* 0: a controller that knows nothing yet counts from the beginning */
+	l->open = open; /* 0: a new controller, which counts from the beginning */
 	if (news)
 		pass_open(l->node, open & 1, node_now());
 }
 
-/* Orders that are not named again hold on; with `whole`, those that are not named do not. */
+/* Orders that are not repeated stay in force, unless `whole` is set. */
 static void take_leases(struct link *l, bool whole)
 {
 	struct node *n = l->node;
@@ -537,7 +542,7 @@ static void obey(struct line *from, char *text)
 	pthread_mutex_lock(&n->lock);
 	turn_modes(n, node_now());
 	node_unlock(n);
-	if (news) /* and not only a lease that goes on */
+	if (news) /* and not only a renewed lease */
 		node_wake_all(n);
 	if (what < 0)
 		log_warn("controller: orders that make no sense");
@@ -557,14 +562,14 @@ void link_tick(struct node *n, sl_time now)
 	for (struct node_job *j = n->jobs; j; j = j->next)
 		if (j->grant_bps != SL_GRANT_NONE)
 			node_job_rate(n, j, SL_GRANT_NONE, 0, now);
-	l->order = 0; /* what is drawn now nobody has ordered */
+	l->order = 0; /* the present draw was not ordered */
 	more = more < least || n->config->loss_divides ? least : more;
 	node_draw(n, more < n->layer_bps ? more : n->layer_bps, now);
 }
 
 /* ---- connection ---- */
 
-/* It will not have this node. Said once: it is asked again and again. */
+/* The controller refuses this node. Log it once, because the node keeps trying. */
 static int refused(struct line *l, const char *why)
 {
 	if (!l->refused)
@@ -611,7 +616,7 @@ static int receive(struct line *l)
 	return 0;
 }
 
-/* What is to be said on the line now. *next: of the next report, the last one being at *last. */
+/* Send what is due on the line. *next: time of the next report; *last: time of the last one. */
 static int speak(struct line *l, sl_time *next, sl_time *last)
 {
 	struct link *all = l->link;
@@ -644,7 +649,7 @@ static int speak(struct line *l, sl_time *next, sl_time *last)
 	return rc;
 }
 
-/* Of a controller in standby nothing is heard. */
+/* A controller in standby is silent. */
 static bool too_silent(const struct line *l, sl_time now)
 {
 	bool silent;

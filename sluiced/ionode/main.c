@@ -99,7 +99,7 @@ static void drain(struct node *n)
 			 (unsigned long long)st.requests);
 }
 
-/* False: one is in a call that does not end. */
+/* False: a thread is in a call that does not return. */
 static bool join_workers(const struct node *n, const pthread_t *threads)
 {
 	struct timespec end;
@@ -181,7 +181,7 @@ static int run(struct node_config *config)
 	if (getrandom(&n->epoch, sizeof(n->epoch), 0) != sizeof(n->epoch))
 		n->epoch = (uint64_t)n->started;
 	raise_limits();
-	signal(SIGXFSZ, SIG_IGN); /* EFBIG is for the client */
+	signal(SIGXFSZ, SIG_IGN); /* the client gets EFBIG instead */
 	n->stop_fd = sl_daemon_signals();
 	n->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	n->listen_fd = sl_daemon_listen(&config->daemon);
@@ -220,7 +220,7 @@ static int run(struct node_config *config)
 	turn_join(n);
 	if (!join_workers(n, threads)) {
 		log_warn("stop: a file system does not come back");
-		_exit(rc ? 1 : 0); /* what it holds is waited for by the kernel */
+		_exit(rc ? 1 : 0); /* the kernel waits for its operations in flight */
 	}
 	ring_stop(n);
 	if (!tcp_stop(n)) {
@@ -281,7 +281,7 @@ static int capacity(struct node_config *c, const char *text)
 		       : 0;
 }
 
-/* 0, or CLI_USAGE after it has said what is wrong. */
+/* 0, or CLI_USAGE after printing an error. */
 static int take(struct node_config *c, int option)
 {
 	const char *wrong;
@@ -444,9 +444,9 @@ static const char *config_file(int argc, char **argv)
 }
 
 /*
- * What the command line leaves open, the configuration file says: its words come first. A node that
- * is revived is not kept down by a file that somebody has begun to edit: what it needs was on its
- * command line, and rules_start() says what is wrong.
+ * The options of the configuration file come first, so the command line overrides them. A revived
+ * node starts even if the file is being edited and has errors: all that it needs is on its command
+ * line, and rules_start() reports the errors.
  */
 static int parse_both(int argc, char **argv, struct config *file, struct config_words *words,
 		      struct node_config *c)

@@ -40,15 +40,16 @@
 #define NODE_HANDS	  (3 * SL_SHM_WORKERS) /* threads that execute: workers, then those of TCP */
 #define NODE_BUSY	  (NODE_HANDS + WINDOW_MAX) /* and the ring */
 #define NODE_DIRTY_AUTO	  UINT64_MAX
-#define NODE_PLACES	  1021		     /* of jobs by number, a prime */
-#define NODE_FILES	  65536		     /* open files of one client */
-#define NODE_HANDLE_BYTES 64		     /* longer ones count as none */
-#define NODE_PAUSE_NS	  INT64_C(100000000) /* a job that does I/O again after this is news */
+#define NODE_PLACES	  1021	/* of jobs by number, a prime */
+#define NODE_FILES	  65536 /* open files of one client */
+#define NODE_HANDLE_BYTES 64	/* longer handles are ignored */
+/* I/O after a pause of this length is reported at once. */
+#define NODE_PAUSE_NS INT64_C(100000000)
 
 struct node_file {
 	int fd;		/* -1: free */
 	uint32_t busy;	/* requests that use fd */
-	uint32_t flags; /* of open(2), what matters for merging */
+	uint32_t flags; /* flags of open(2) that matter for merging */
 	bool closing, reads, writes;
 	uint64_t dev, ino;
 	uint64_t id; /* for the scheduler: equal for equal files */
@@ -84,7 +85,7 @@ struct node_who {
 	bool remote; /* comes over TCP */
 };
 
-/* How a client is reached: what the data path has to know of it. The lock is held. */
+/* The transport of a client: the functions that the data path needs. The lock is held. */
 struct node_transport {
 	void (*answer)(struct node *n, struct node_io *io, int64_t result);
 };
@@ -102,11 +103,11 @@ struct node_io {
 	uint64_t offset; /* in the file; req.offset differs for appends. Over TCP: where one ended
 			  */
 	int64_t result;
-	uint32_t leader; /* slot of the client that is told */
+	uint32_t leader; /* slot of the client to signal */
 	/* Of a turn with a place that was dispatched. */
 	const struct sl_batch *batch;
-	sl_time since;	     /* when its program was let go, or will be */
-	bool over;	     /* its program has made the call, or is not waited for */
+	sl_time since;	     /* when its program may make, or might have made, the call */
+	bool over;	     /* its program has made the call, or we stopped waiting for it */
 	bool counted;	     /* of the first in a batch: in turns->out */
 	uint32_t calls;	     /* of the first in a batch: those that are not over */
 	struct sl_list link; /* in turns->due */
@@ -120,7 +121,7 @@ struct client {
 	struct node_job *job;
 	uint32_t busy;		    /* slots inside the scheduler */
 	bool gone;		    /* its socket is closed; freed when busy reaches 0 */
-	_Atomic int64_t lease;	    /* nothing of it is begun after this: fence.h */
+	_Atomic int64_t lease;	    /* no request of it is begun after this time: fence.h */
 	bool phase;		    /* it has said that it is in a phase of I/O */
 	struct sl_segment *segment; /* NULL over TCP */
 	struct tcp_peer *peer;	    /* its connection over TCP */
@@ -145,8 +146,8 @@ struct node_job {
 	uint64_t number;
 	char name[SL_JOB_NAME_MAX];
 	char title[SL_JOB_NAME_MAX]; /* its name when it comes again; "": the same */
-	uid_t uid;		     /* whose it is; in a personal layer not used */
-	struct sl_job_conf given;    /* what an administrator has set: site.h */
+	uid_t uid;		     /* owner; not used in a personal layer */
+	struct sl_job_conf given;    /* settings made by an administrator: site.h */
 	struct sl_ops_conf given_ops;
 	uint32_t clients;	/* processes: connected, or attached to its segment */
 	struct node_turn *turn; /* NULL: it has no segment */
@@ -155,15 +156,15 @@ struct node_job {
 	bool keep; /* named by the configuration: never forgotten */
 	struct node_holder *holders;
 	uint32_t inside;	   /* requests in the scheduler, waiting or in flight */
-	uint32_t phase;		   /* clients that are in a phase of I/O by their own word */
+	uint32_t phase;		   /* clients that have declared an I/O phase */
 	sl_time last_io;	   /* when the last one was done */
 	struct sl_job_conf asked;  /* for the job as a whole */
-	struct sl_job_conf rights; /* of that, what the rules of the layer allow */
-	uint32_t rule;		   /* that holds for it, from 1; 0: none */
+	struct sl_job_conf rights; /* settings after the rules of the layer */
+	uint32_t rule;		   /* number of the rule that applies, from 1; 0: none */
 	/* A limit that it shares with other jobs; 0: none. See rules.c. */
 	uint64_t bucket, bucket_bps;
 	uint64_t bucket_here_bps; /* its part of that here */
-	sl_time bucket_until;	  /* the controller has said so; 0: it has not */
+	sl_time bucket_until;	  /* valid until, by order of the controller; 0: not ordered */
 	struct {
 		sl_time at, waited_ns, backlogged_until;
 		uint64_t moved;
@@ -177,7 +178,7 @@ struct node_job {
 	/* Which nodes serve it, as the controller has ordered; map_epoch 0: nothing was ordered. */
 	uint64_t map_epoch;
 	uint32_t map_count;
-	bool map_turns; /* they give turns; else they carry out its I/O */
+	bool map_turns; /* the nodes give turns; else they execute its I/O */
 	char map[SL_MAP_MAX][SL_NODE_NAME_MAX];
 	_Atomic uint64_t moves; /* so often was that changed */
 	sl_time since, last_seen;
@@ -186,7 +187,7 @@ struct node_job {
 	struct node_wire wire; /* what its programs count of the page cache */
 	struct node_ops ops;   /* metadata operations, and other limits */
 	sl_time granted_until; /* the controller limits it */
-	uint64_t grant_bps;    /* it gets this first, by order; SL_GRANT_NONE: nothing ordered */
+	uint64_t grant_bps;    /* guaranteed rate by order; SL_GRANT_NONE: not ordered */
 	struct {
 		uint64_t moved[2], calls, unscheduled, operations, ops_held_ns, cached, wire;
 		sl_time held, waited, contended;
@@ -201,7 +202,7 @@ struct node_job {
 		double blocked;				     /* threads, summed up over the looks */
 		uint32_t looks, blocked_looks, blocked_look; /* blocked_look: the last of these */
 	} seen;						     /* with capacity auto */
-	uint64_t rate_bytes, rate_requests; /* served when the rates were last taken */
+	uint64_t rate_bytes, rate_requests; /* values when the rates were last computed */
 	uint64_t rate_bps, iops;
 	sl_time rate_throttled_ns;    /* when they were */
 	uint64_t rate_ops_held_ns;    /* the same of its operations */
@@ -223,19 +224,20 @@ struct node_config {
 	uint32_t layer_nodes;		   /* of equal capacity in the layer; 0: as 1 */
 	bool stay;			   /* programs do: other nodes are on other machines */
 	const char *controller;		   /* where it is: PATH or HOST:PORT; NULL: none */
-	const char *controller_secret;	   /* file with what it has to be told, over TCP */
-	uint32_t lend_us;		   /* pause of a granted job that others do not get */
-	bool loss_divides;		   /* without a controller: no more than its own capacity */
-	bool ask_always;		   /* each call is seen, with its place */
-	bool charge_calls;		   /* each byte of each call is charged */
-	uint64_t dirty;			   /* bytes a job may have dirty; NODE_DIRTY_AUTO: found */
-	const char *trace;		   /* file to record to; NULL: none */
-	const char *file;		   /* sluice.yaml, whole path; NULL: none */
-	const char *usage;		   /* file for the account of usage; NULL: none */
-	bool observe;			   /* measure everything, hold nothing */
-	bool find;			   /* the capacity is to be found: sense.h */
-	const char *sensor;		   /* by this sensor; NULL: by what the file system has */
-	struct site_config *site;	   /* a layer for all users */
+	const char *controller_secret;	   /* secret file for the controller, over TCP */
+	/* Pause of a granted job during which others are not served. */
+	uint32_t lend_us;
+	bool loss_divides;	  /* without a controller: no more than its own capacity */
+	bool ask_always;	  /* every call asks, with file and offset */
+	bool charge_calls;	  /* each byte of each call is charged */
+	uint64_t dirty;		  /* bytes a job may have dirty; NODE_DIRTY_AUTO: found */
+	const char *trace;	  /* file to record to; NULL: none */
+	const char *file;	  /* sluice.yaml, whole path; NULL: none */
+	const char *usage;	  /* file for the account of usage; NULL: none */
+	bool observe;		  /* measure everything, hold nothing */
+	bool find;		  /* the capacity is to be found: sense.h */
+	const char *sensor;	  /* by this sensor; NULL: by what the file system has */
+	struct site_config *site; /* a layer for all users */
 };
 
 struct node {
@@ -284,14 +286,14 @@ struct node {
 	uint32_t workers;
 	atomic_uint clients_high; /* all indices in use are below */
 	struct client *_Atomic client[SL_SHM_CLIENTS];
-	bool leaving;	  /* nothing new is taken */
-	atomic_bool stop; /* nor is anything begun */
+	bool leaving;	  /* accept no new requests */
+	atomic_bool stop; /* begin no requests */
 	int listen_fd, stop_fd, epoll_fd;
 	int closed_fd;	      /* readable when files have been closed, for: */
 	struct peer *closing; /* those that wait for it */
 	struct sl_list peers; /* all of server.c */
 	bool full;	      /* no descriptors left: nobody is accepted for a while */
-	bool paused;	      /* a user has sent too much: some peers are not read */
+	bool paused;	      /* some peers are not read, because a user has sent too much */
 	bool idle;	      /* no job was known when the last second had passed */
 	struct closer *closer;
 	struct node_trace *trace; /* NULL: nothing is recorded */
@@ -318,15 +320,15 @@ extern const struct node_transport node_shm; /* clients on this machine */
 uint32_t node_cpus(void); /* that this process may use, as far as there can be workers for them */
 int node_workers_start(struct node *n, pthread_t *threads);
 void node_workers_tick(struct node *n); /* every second */
-void node_wake_one(struct node *n);	/* one that sleeps or is about to, if there is one */
+void node_wake_one(struct node *n);	/* wake a worker that sleeps or is about to, if any */
 void node_wake_all(struct node *n);
 /* Lock held: set the state of a slot; its client is woken when the lock is given back. */
 void node_tell(struct node *n, struct client *c, uint32_t slot, uint32_t leader, uint32_t state);
-/* Give the lock back, then wake those who were told something. */
+/* Release the lock, then wake the clients that were signalled. */
 void node_unlock(struct node *n);
-/* Lock held: what waits of this client is answered with SL_COME_BACK. */
+/* Lock held: answer the waiting requests of this client with SL_COME_BACK. */
 void node_send_back(struct node *n, struct client *c);
-/* Lock held: take what clients have posted, and hear what they have done. */
+/* Lock held: collect posted requests and counters of clients. */
 void node_collect(struct node *n, sl_time now);
 /* Lock held: wake so many that wait on this futex for one of the bits when the lock is given back.
  */
@@ -349,8 +351,9 @@ int node_take(struct node *n, struct client *c, const struct node_call *call, sl
 /* A request of this job has entered the scheduler; the lock is held. */
 void node_entered(struct node *n, struct node_job *j, sl_time now);
 /*
- * Decide and execute what may go now; the lock is not held. Returns when to look again, for turns
- * only if the caller is their thread. bell: of the worker that calls; NULL: who does not execute.
+ * Decide and execute what may go now; the lock is not held. Returns when to call again (for turns
+ * only if the caller is their thread). bell: that of the calling worker; NULL: the caller does not
+ * execute.
  */
 sl_time node_go_on(struct node *n, struct sl_bell *bell, bool turns);
 /*
@@ -416,30 +419,30 @@ struct node_job *node_job_add(struct node *n, const char *name, uid_t uid,
 			      const struct sl_job_conf *conf, int *error);
 /* Whether the user may have one more: those of the user that have ended make room. */
 bool node_job_fits(struct node *n, uid_t uid, uint32_t most);
-/* It asks for something else from now on. -EDQUOT, -EINVAL: it is refused, nothing has changed. */
+/* Change the settings of a job. -EDQUOT, -EINVAL: refused, nothing has changed. */
 int node_job_ask(struct node *n, struct node_job *j, const struct sl_job_conf *conf, sl_time now);
-/* Whose job it is, from now on. */
+/* Set the owner of a job. */
 void node_job_owner(struct node *n, struct node_job *j, const struct sl_job_owner *owner);
 /* Rules, its owner or its title have changed. */
 void node_job_rules(struct node *n, struct node_job *j, sl_time now);
-/* What it may draw from now on; what was drawn before still counts. */
+/* Set the node's bandwidth; bytes drawn before still count. */
 void node_draw(struct node *n, uint64_t bps, sl_time now);
 /* The rate that the controller has ordered for the job, until then; SL_GRANT_NONE: none. */
 void node_job_rate(struct node *n, struct node_job *j, uint64_t bps, sl_time until, sl_time now);
 /* The capacity of a layer of so many nodes like this one, as configured. */
 uint64_t node_of_layer(const struct node_config *config, uint64_t bps);
-/* What the job has asked for, as far as it is this node's, is in force from now on. */
+/* Apply this node's part of the job's settings. */
 int node_job_apply(struct node *n, struct node_job *j, sl_time now);
-/* Its clients shall ask where they belong. */
+/* Make its clients ask for their node. */
 void node_clients_moved(struct node *n, struct node_job *j);
-/* Not to be forgotten while this process lives: it has not made its first I/O yet. */
+/* Keep the job while this process lives, although it has done no I/O yet. */
 void node_job_hold(struct node_job *j, pid_t pid);
 /* No process holds it any more, nor is it kept. */
 void node_job_end(const struct node *n, struct node_job *j);
 /* A client begins or ends a phase of I/O; the controller hears of it at once. */
 void node_job_phase(struct node *n, struct client *c, bool in);
 void node_job_phases(struct node *n, struct node_job *j, int more);
-/* So many more processes of the job are here. */
+/* Add to the number of the job's processes at this node. */
 void node_job_clients(struct node *n, struct node_job *j, int more);
 bool node_process_ended(pid_t pid); /* turn-job.c: also if nobody has waited for it yet */
 struct node_job *node_job_join(struct node *n, const struct sl_hello *h, int *error);

@@ -35,7 +35,7 @@
 #define OPS_LEASE_NS  INT64_C(1000000)
 #define LEASES	      10
 #define LEASE_MOST    UINT64_C(100000)
-#define GIVEN_MOST    256 /* leases while the lock is held */
+#define GIVEN_MOST    256 /* most leases while the lock is held */
 #define HOLD_NS	      INT64_C(20000000)
 #define IDLE_NS	      INT64_C(100000000)
 #define ACTIVE_NS     INT64_C(1000000000)
@@ -148,7 +148,7 @@ static bool is_active(const struct ops_queue *queue, sl_time now)
 	return queue->known && queue->used_ns && now - queue->used_ns < ACTIVE_NS;
 }
 
-/* Whether a queue is in use changes what is the others' of the job's part. */
+/* A queue that becomes active or idle changes the parts of the job's other queues. */
 static void note_active(struct node *n, struct node_job *j, sl_time now)
 {
 	bool changed = false;
@@ -187,7 +187,7 @@ static void wake(struct node *n, struct sl_turn_credit *shm, uint64_t from, uint
 	node_wake_later(n, &shm->grants, INT32_MAX, bits);
 }
 
-/* Which of the job's queues a lease is of. */
+/* The queue of the job that the lease belongs to. */
 static unsigned queue_of(const struct node_ops *jo, const struct sl_request *lease)
 {
 	unsigned q = 0;
@@ -225,7 +225,7 @@ static void set_draw(struct node *n, uint64_t draw, sl_time now)
 		return;
 	if (sl_capacity_set(o->sched, draw ? draw : o->find ? SL_MAX_OPS : 0, now))
 		log_warn("capacity_ops=%llu: %s", (unsigned long long)draw, sl_error(o->sched));
-	if (o->pace > now && draw && o->draw) /* what is owed is owed in operations */
+	if (o->pace > now && draw && o->draw) /* debt is kept in operations */
 		o->pace = now + (sl_time)((unsigned __int128)(o->pace - now) * o->draw / draw);
 	if (!draw)
 		o->pace = 0;
@@ -503,7 +503,7 @@ static bool set_meters(struct node *n, struct node_turn *t)
 			continue;
 		atomic_store(&shm->meter[m].step, step);
 		if (step && before && step / 2 < before && before / 2 < step)
-			continue; /* a share that follows where the job is: what is owed stays owed */
+			continue; /* the share changes with the job's location; debt stays */
 		atomic_store(&shm->meter[m].tag, 0);
 		changed = true;
 	}
@@ -602,7 +602,7 @@ void ops_account(struct node *n, struct node_job *j, sl_time now)
 	for (int c = 0; c < SL_CLASSES; c++) {
 		if (made[c] != jo->counted[c])
 			j->last_io = now;
-		jo->made[c] += made[c] - jo->counted[c]; /* the program's own word */
+		jo->made[c] += made[c] - jo->counted[c]; /* a value written by the program */
 		jo->counted[c] = made[c];
 	}
 }

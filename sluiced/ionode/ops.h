@@ -45,7 +45,9 @@ struct ops;
 int ops_start(struct node *n, uint64_t capacity, bool find);
 void ops_stop(struct node *n);
 
-/* What the job asks for. -EDQUOT, -EINVAL: refused, nothing has changed; *why says it. */
+/*
+ * Set the job's requested limits. -EDQUOT, -EINVAL: refused, nothing has changed; *why: the reason.
+ */
 int ops_job_ask(struct node *n, struct node_job *j, const struct sl_ops_conf *conf, sl_time now,
 		const char **why);
 /* Its weight, period or part of the layer may have changed, or it is new. */
@@ -67,13 +69,13 @@ uint32_t ops_weight(const struct node *n, const struct node_job *j, sl_time now)
 /* What the whole layer has, for the controller to divide; 0: nothing. */
 uint64_t ops_of_layer(const struct node *n);
 
-/* What operations of the job have to do from now on. */
+/* Update the mode bits of the job's operations. */
 void ops_mode(struct node *n, struct node_turn *t, sl_time now);
-/* Its segment is about to go: let everybody go. */
+/* Its segment is about to be removed: release all waiters. */
 void ops_release(struct node *n, struct node_turn *t, sl_time now);
-/* Give out leases. When to look again. */
+/* Give out leases. Returns when to call again. */
 sl_time ops_go_on(struct node *n, sl_time now);
-/* What the job needs now. True: look at it again. */
+/* Update the job's requests. True: check it again. */
 bool ops_look(struct node *n, struct node_turn *t, sl_time now);
 bool ops_pacing(const struct node *n); /* clients have to wake the node */
 

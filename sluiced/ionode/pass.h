@@ -13,9 +13,9 @@
 #include "policy/policy.h"
 #include "sluiced/ionode/node.h"
 
-/* The policy of a stage of the node that is configured, in force or not; NULL: the default. */
+/* The configured policy of a stage, in force or not; NULL: the default. */
 const char *pass_configured(const struct node *n, enum sl_stage stage);
-/* Whether a policy that is set now is only noted: another one stands in for it. */
+/* Whether a policy that is set now is only stored, because passing has replaced it. */
 bool pass_stands_in(const struct node *n, enum sl_stage stage);
 /* The lock is held. Open the node, or close it again; observe mode stays as it is. */
 void pass_open(struct node *n, bool open, sl_time now);

@@ -28,8 +28,8 @@ static bool near(uint64_t bps, uint64_t limit_bps)
 }
 
 /*
- * Its grant is 0: what does it get nevertheless? Its min, and what jobs with a grant leave unused.
- * NULL: it has a grant, or does nothing.
+ * What a job with a grant of 0 still gets: its min, and what jobs with a grant leave unused. NULL:
+ * it has a grant, or is idle.
  */
 static const char *ungranted(const struct node_job *j, const struct sl_why *why)
 {
@@ -44,14 +44,14 @@ static const char *ungranted(const struct node_job *j, const struct sl_why *why)
 		       : "on spare bandwidth";
 }
 
-/* The controller gives it what it was guaranteed, and no more. */
+/* The controller gives it its guarantee, and no more. */
 static bool at_min(const struct node_job *j)
 {
 	return j->rate_bps && j->min_here_bps && j->grant_bps != SL_GRANT_NONE &&
 	       j->grant_bps <= j->min_here_bps + j->min_here_bps / 20;
 }
 
-/* Whose limit it is: a rule's, or what the job has asked for. */
+/* The origin of its limit: a rule, or the job's own request. */
 static const char *at_max(const struct node *n, const struct node_job *j, char out[NODE_REASON])
 {
 	const char *rule = rules_name(n, j);
@@ -62,7 +62,7 @@ static const char *at_max(const struct node *n, const struct node_job *j, char o
 	return out;
 }
 
-/* It may go, and yet it waits: what for? */
+/* The scheduler lets it go but it waits: find the reason in the node. */
 static const char *in_line(const struct node *n, sl_time now)
 {
 	if (n->pace.at > now)
@@ -100,7 +100,7 @@ static const char *waits(const struct node *n, const struct node_who *who, const
 	case SL_WHY_SET:
 		snprintf(out, NODE_REASON, "waiting for set %d", why->set);
 		return out;
-	case SL_WHY_OWN: /* nothing is between it and the file system but itself */
+	case SL_WHY_OWN: /* it waits only for its own requests */
 	case SL_WHY_NOTHING:
 		return NULL;
 	case SL_WHY_TURN:

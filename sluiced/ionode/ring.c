@@ -80,8 +80,8 @@ static void came_back(struct node *n, struct flight *f)
 }
 
 /*
- * Hand what is in the queue to the kernel. If that does not take it, it must not do so later on:
- * it becomes an operation that does nothing.
+ * Submit the queue to the kernel. An operation that the kernel does not accept is turned into a
+ * no-op, so that it is not executed later.
  */
 static int enter(struct ring *ring, struct io_uring_sqe *sqe)
 {
@@ -141,7 +141,7 @@ static int hold_all(struct ring *ring, const struct sl_batch *b)
 	return rc;
 }
 
-/* A free entry of the queue; NULL: what was not taken has filled it. */
+/* A free entry of the queue; NULL: it is full of operations that the kernel has not accepted. */
 static struct io_uring_sqe *entry(struct ring *ring)
 {
 	struct io_uring_sqe *sqe = io_uring_get_sqe(&ring->uring);
@@ -218,7 +218,7 @@ static void complete(struct node *n, struct io_uring_cqe *cqe, sl_time now)
 
 	io_uring_cqe_seen(&n->ring->uring, cqe);
 	if (!f)
-		return; /* nothing was asked for */
+		return; /* a no-op */
 	b = f->batch;
 	node_settle(b, result);
 	pthread_mutex_lock(&n->lock);
@@ -256,8 +256,8 @@ static bool over(struct node *n)
 }
 
 /*
- * Those that are there at one look have one time, and are followed by one decision: how long this
- * thread takes to finish them is not the device's time.
+ * Completions found together get the same time stamp and are followed by one decision: the time
+ * that this thread needs to finish them is not device time.
  */
 static void *ring_main(void *arg)
 {
@@ -295,7 +295,7 @@ static void make_hands(struct ring *ring)
 		log_debug("io_uring: no more threads");
 }
 
-/* As many as there can be descriptors: the kernel does not take more. */
+/* Not more than the limit on descriptors, which the kernel checks. */
 static int make_places(struct ring *ring)
 {
 	static int none[PLACES];
@@ -319,7 +319,7 @@ int ring_start(struct node *n)
 	int rc;
 
 	if (n->config->device.bps[SL_READ])
-		return 0; /* a model takes the time it takes, in the worker */
+		return 0; /* a device model is simulated in the worker */
 	ring = calloc(1, sizeof(*ring));
 	if (!ring)
 		return -ENOMEM;

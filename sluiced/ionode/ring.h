@@ -13,16 +13,18 @@ struct node;
 
 /* Start the ring and its thread; without io_uring in the kernel the node works, without depth. */
 int ring_start(struct node *n);
-/* When all that is in flight has come back. Workers do not run any more. */
+/* Call it when all operations have completed and workers have ended. */
 void ring_stop(struct node *n);
 /* Whether the ring should execute this batch. */
 bool ring_wants(const struct node *n, const struct sl_batch *b);
 /* Lock held: the window is full. */
 bool ring_full(const struct node *n);
-/* Start it; the node's lock is held, but not all the time. False: it cannot be started, execute it
- * otherwise. */
+/*
+ * Start the batch; the node's lock is held, but released in between. False: it cannot be started;
+ * execute it otherwise.
+ */
 bool ring_submit(struct node *n, const struct sl_batch *b);
-/* A client has gone, and nothing of it is in flight. */
+/* A client has gone, and none of its operations is in flight. */
 void ring_forget(struct node *n, struct client *c);
 
 #endif

@@ -34,11 +34,12 @@
 #include "policy/machine/divide.h"
 
 #define DIVIDE_NS INT64_C(50000000)
-#define HOLD_NS	  INT64_C(120000000) /* a job counts as waiting for so long after it was seen so */
-#define MORE	  1.25
-#define STANDBY	  0.02
-#define GROUPS	  64
-#define COUNTS	  4096 /* of rules and users, that are told apart */
+/* How long a job counts as waiting after it was seen waiting. */
+#define HOLD_NS INT64_C(120000000)
+#define MORE	1.25
+#define STANDBY 0.02
+#define GROUPS	64
+#define COUNTS	4096 /* of rules and users, that are told apart */
 
 struct user {
 	uint32_t uid;
@@ -49,13 +50,13 @@ struct count {
 	unsigned rule;
 	uint32_t uid;
 	uint64_t bytes, ops, held_ns;
-	uint64_t hits; /* seconds in which somebody was held */
+	uint64_t hits; /* seconds in which a job was held */
 };
 
 struct rules {
 	struct config config;
 	time_t taken_at;
-	char error[CONFIG_TEXT]; /* of the last file that was refused; "": it was taken */
+	char error[CONFIG_TEXT]; /* error of the last file; "": it was accepted */
 	struct user *user;
 	size_t users;
 	struct count *count;
@@ -66,7 +67,7 @@ struct rules {
 	size_t room;
 };
 
-/* ---- who is who ---- */
+/* ---- users ---- */
 
 static char *groups_of(const struct passwd *pw)
 {
@@ -180,7 +181,7 @@ static const char *user_name(const struct rules *r, uint32_t uid)
 	return u && u->name ? u->name : "";
 }
 
-/* ---- what jobs are entitled to ---- */
+/* ---- applying rules ---- */
 
 static const struct sl_rule *rule_of(const struct node *n, const struct node_job *j)
 {
@@ -259,7 +260,7 @@ static int by_bucket(const void *a, const void *b)
 	return x->bucket < y->bucket ? -1 : x->bucket > y->bucket;
 }
 
-/* What it can use: as much as there is, if something was waiting for a quarter of the time. */
+/* What it can use: unlimited, if requests were waiting for a quarter of the time. */
 static double wants(struct node *n, struct node_job *j, sl_time now)
 {
 	uint64_t moved = j->moved[SL_READ] + j->moved[SL_WRITE];
@@ -316,8 +317,7 @@ static void divide(struct node *n, struct node_job **job, size_t count, sl_time 
 		return; /* the controller has divided it */
 	sl_divide(part, (uint32_t)count, (double)job[0]->bucket_bps / nodes, NULL, now);
 	for (size_t i = 0; i < count; i++) {
-		job[i]->bucket_until =
-			0; /* renewing an order that has run out does not revive it */
+		job[i]->bucket_until = 0; /* renewing does not revive an expired order */
 		set_here(n, job[i],
 			 part[i].want_bps > 0 ? part[i].rate_bps
 					      : (double)standby(n, job[i]) / idle,
@@ -421,7 +421,7 @@ static bool same_jobs(const struct config *a, const struct config *b)
 	return true;
 }
 
-/* What cannot be changed while a layer is up; NULL: nothing. */
+/* A key that cannot be changed while a layer is up; NULL: none. */
 static const char *fixed_key(const struct config *a, const struct config *b)
 {
 	static const bool may[CONFIG_KEYS] = {
@@ -573,7 +573,7 @@ void rules_count(struct node *n, const struct node_job *j, uint64_t bytes, sl_ti
 {
 	const struct sl_rule *rule = rule_of(n, j);
 	struct count *c = rule ? count_of(n->rules, j->rule - 1, j->owner.uid) : NULL;
-	/* A max of its own that is smaller is not the rule's doing. */
+	/* If the job's own max is smaller, the rule did not hold it. */
 	bool by_rule = rule && (j->bucket ||
 				((rule->says & SL_SAYS_MAX) && j->rights.max_bps == rule->max_bps));
 

@@ -17,29 +17,30 @@ int rules_start(struct node *n);
 void rules_stop(struct node *n);
 
 /*
- * Read the file again, no lock is held: 0, or -errno with a message; then nothing has changed. What
- * cannot change while a node runs is refused, too. *out is to be given to rules_take(), or freed.
+ * Read the file again, no lock is held: 0, or -errno with a message; then nothing has changed.
+ * Changes that are impossible while a node runs are refused too. Pass *out to rules_take(), or free
+ * it.
  */
 int rules_read(const struct node *n, struct config *out, char err[CONFIG_TEXT]);
-/* What is in force: of the last file that was taken. */
+/* The configuration in force, of the last file that was accepted. */
 const struct config *rules_config(const struct node *n);
 /* These rules hold from now on, for all jobs. */
 void rules_take(struct node *n, struct config *fresh, sl_time now);
-/* The file was refused: told in status until one is taken. */
+/* The file was refused: shown in the status until one is accepted. */
 void rules_refused(struct node *n, const char *why);
 
-/* No lock is held: find out the name and the groups of a user, which may take a while. */
+/* No lock is held: look up the name and the groups of a user, which may take some time. */
 void rules_know(struct node *n, uint32_t uid);
 void rules_again(struct node *n); /* the same for all users that are known */
-/* Tags of the file: what a part of a job asks for if nobody else does; NULL: nothing. */
+/* The settings of a tag in the file, for a part of a job without its own; NULL: none. */
 const struct config_job *rules_tag(const struct node *n, const char *job);
 /* Their patterns, as lines of a job's segment. */
 void rules_patterns(const struct node *n, char out[SL_TURN_TAGS]);
-/* What the job is entitled to: j->rights, j->rule and its bucket, from what it asks for. */
+/* Compute j->rights, j->rule and the bucket from the job's requested settings. */
 void rules_job(const struct node *n, struct node_job *j);
 /* Divide buckets among the jobs of this node, unless a controller does it for all nodes. */
 void rules_divide(struct node *n, sl_time now);
-/* The controller has divided: the job has so much of its bucket, until then. */
+/* The controller has ordered the job's part of its bucket, valid until then. */
 void rules_order(struct node *n, struct node_job *j, uint64_t bps, sl_time until, sl_time now);
 /* Once a second, of each job: bytes since the last time, and how long its max held it. */
 void rules_count(struct node *n, const struct node_job *j, uint64_t bytes, sl_time held_ns,

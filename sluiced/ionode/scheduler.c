@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Recording: see scheduler.h. Records go into one of two buffers; a thread of its own writes the
- * other one to the file, so that the lock is never held over I/O. Should it not keep up, records
- * are counted instead of kept, and a LOST record says so.
+ * other one to the file, so that the lock is never held over I/O. If the thread is too slow,
+ * records are only counted, and a LOST record is written.
  */
 #include "sluiced/ionode/scheduler.h"
 
@@ -58,7 +58,7 @@ static void record(struct node *n, const struct sl_trace_record *r)
 
 static void write_out(struct node_trace *t, const unsigned char *bytes, size_t length)
 {
-	while (length && !t->error) { /* nobody else writes it */
+	while (length && !t->error) { /* no other thread writes it */
 		ssize_t k = write(t->fd, bytes, length);
 
 		if (k < 0 && errno == EINTR)

@@ -20,9 +20,9 @@
 #define LOOK_MS	      25
 #define SHADOW_MS     100
 #define IDLE_MS	      1000
-#define LOOK_LEAST_MS 150 /* so often at least, however long it takes */
-#define LOOK_PART     20  /* of the time: no more than one in so many is spent looking */
-#define SENSOR_OLD_NS INT64_C(10000000000) /* a reading says nothing any more */
+#define LOOK_LEAST_MS 150		   /* longest time between two samples */
+#define LOOK_PART     20		   /* sampling takes at most 1/20 of the time */
+#define SENSOR_OLD_NS INT64_C(10000000000) /* a reading is too old after this */
 #define MOUNTS_NS     INT64_C(10000000000)
 #define MOUNTS_MOST   (1 << 20)
 #define BLOCKED	      0.5 /* of the looks: the job is */
@@ -75,7 +75,7 @@ static bool make_room(struct sense *s, size_t jobs)
 	return true;
 }
 
-/* What the job has moved since the last step arrives in its shadow. */
+/* Add the bytes that the job has moved since the last step to its shadow. */
 static void arrive(struct node_job *j, sl_time since, sl_time now)
 {
 	uint64_t moved = j->moved[SL_READ] + j->moved[SL_WRITE];
@@ -115,7 +115,7 @@ static void shadow(struct sense *s, sl_time now)
 
 /* ---- pacing; the lock is held ---- */
 
-/* What a sensor says that knows it; else what was found. 0: nothing is paced. */
+/* The capacity of a sensor, if it reports one, else the one found. 0: do not pace. */
 static uint64_t pace_bps(const struct sense *s)
 {
 	if (s->reading.has_capacity)
@@ -134,7 +134,7 @@ static void set_pace(struct sense *s, sl_time now)
 
 /* ---- looking at threads: see blocked.h ---- */
 
-/* The lock is held. The processes of a job that this look is at. */
+/* The lock is held. Collect the processes of a job for this sample. */
 static size_t list_job(struct sense *s, const struct node_job *j, uint32_t jobs, size_t count)
 {
 	uint32_t pids[SL_TURN_PROCS], procs = 0;
@@ -163,7 +163,7 @@ static bool has_programs(const struct node_job *j)
 	return j->turn && j->turn->procs;
 }
 
-/* The lock is held. How many processes are to be looked at, and one job in how many. */
+/* The lock is held. Compute how many processes to sample, and one job in how many. */
 static size_t list_processes(struct sense *s, uint32_t *stride)
 {
 	uint32_t jobs = 0, at = 0;
@@ -192,7 +192,7 @@ static uint64_t flushed(const struct node *n)
 	return sum;
 }
 
-/* Whether a probe is under way in which the device tells how much write-back it has done. */
+/* Whether a probe is running during which the device reports its write-back. */
 static bool sees_backlog(const struct sense *s)
 {
 	return s->capacity.probing && s->sensor && s->reading.has_bytes &&
@@ -250,9 +250,9 @@ static void look(struct sense *s)
 /* ---- finding the capacity; the lock is held ---- */
 
 /*
- * What the file system has moved for a job so far: not what the page cache answered, and writes
- * when they are written back. Programs count these one after the other, so that differences can be
- * negative for a moment.
+ * The bytes that the file system has moved for a job: without reads from the page cache, and with
+ * writes when they are written back. Programs update these counters one after the other, so
+ * differences can be negative for a moment.
  */
 static uint64_t delivered(const struct node_job *j, int op)
 {
@@ -261,7 +261,7 @@ static uint64_t delivered(const struct node_job *j, int op)
 	return j->moved[op] - j->wire.buffered + j->wire.flushed;
 }
 
-/* What this job has moved since the last step, and how it waited. */
+/* The bytes that this job has moved since the last step, and its waits. */
 static void add_job(struct capacity_sample *to, struct node_job *j)
 {
 	double moved = 0, looks = j->seen.looks, waited;
@@ -277,7 +277,7 @@ static void add_job(struct capacity_sample *to, struct node_job *j)
 		j->seen.moved[op] = so_far;
 	}
 	waited = (double)(j->wire.held_ns - j->seen.held_ns) / 1e9 / to->seconds;
-	/* One that has a limit of its own may wait for that. */
+	/* A job with its own limit may be waiting for that. */
 	if (!j->rights.max_bps && !j->bucket && j->grant_bps == SL_GRANT_NONE)
 		to->waited += waited;
 	if (looks > 0) {
@@ -531,7 +531,7 @@ void sense_stop(struct node *n)
 	free(s);
 }
 
-/* ---- what is told of it ---- */
+/* ---- status ---- */
 
 uint64_t sense_found_bps(const struct node *n)
 {

@@ -23,8 +23,8 @@
 
 #define READ_MOST (1 << 20)
 #define READ_MS	  1000
-#define OLD_MS	  1500 /* a number is good for so long */
-#define ASK_MS	  300  /* from one answer to the next question */
+#define OLD_MS	  1500 /* how long a number is valid */
+#define ASK_MS	  300  /* time between an answer and the next query */
 
 struct sensor_asker {
 	char *source;
@@ -39,7 +39,7 @@ struct sensor_asker {
 	int64_t at_ms;
 };
 
-/* All that comes until its end, or until the time is up. */
+/* Read until the end, or until the time is over. */
 static int read_all(int fd, char *text, int64_t until_ms)
 {
 	size_t have = 0;
@@ -61,7 +61,7 @@ static int read_all(int fd, char *text, int64_t until_ms)
 	}
 }
 
-/* In a process group of its own, which is ended if it takes too long. */
+/* Run it in its own process group, which is killed if it takes too long. */
 static int read_command(struct sensor_asker *a, const char *command, char *text)
 {
 	int out[2], rc;
@@ -92,7 +92,7 @@ static int read_command(struct sensor_asker *a, const char *command, char *text)
 	rc = pid < 0 ? -EAGAIN : read_all(out[0], text, sl_clock_ms() + READ_MS);
 	close(out[0]);
 	if (pid > 0) {
-		kill(-pid, SIGKILL); /* not waited for yet: nobody else has the number */
+		kill(-pid, SIGKILL); /* not waited for yet, so the pid is still valid */
 		pthread_mutex_lock(&a->lock);
 		a->pid = 0;
 		pthread_mutex_unlock(&a->lock);

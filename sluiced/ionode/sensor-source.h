@@ -16,8 +16,8 @@ struct sensor_asker;
  */
 struct sensor_asker *sensor_source_start(const char *source);
 /*
- * Does not wait. 0 with the last answer; -EAGAIN: there was none yet; or -errno: it was none, or is
- * too old.
+ * Does not wait. 0 with the last answer; -EAGAIN: no answer yet; other -errno: the answer was
+ * invalid or is too old.
  */
 int sensor_source_last(struct sensor_asker *a, double *number);
 /* Does not wait. A command that runs is killed. */

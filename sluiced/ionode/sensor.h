@@ -37,13 +37,13 @@ struct sensor_reading {
 struct sensor;
 
 /*
- * word "": by the file system of root. *out NULL and 0: there is none for it. -errno with a
- * message.
+ * word "": choose by the file system of root. Returns 0 with *out NULL if there is no sensor for
+ * it; -errno with a message.
  */
 int sensor_open(struct sensor **out, const char *word, const char *root, char err[SENSOR_TEXT]);
 void sensor_close(struct sensor *s);
 const char *sensor_name(const struct sensor *s); /* "none" for NULL */
-/* Does not wait for anything but the kernel. 0, or -errno: it says nothing now. */
+/* Waits only for the kernel. 0, or -errno: no value now. */
 int sensor_read(struct sensor *s, struct sensor_reading *out);
 /* Whether a word is one that sensor_open() takes: 0, or -EINVAL with a message. */
 int sensor_check(const char *word, char err[SENSOR_TEXT]);
@@ -51,7 +51,7 @@ int sensor_check(const char *word, char err[SENSOR_TEXT]);
 /* ---- parsers: pure; 0 or -EINVAL ---- */
 
 int sensor_parse_number(const char *text,
-			double *out); /* the first word, with nothing but blanks behind its line */
+			double *out); /* the first word; the rest of the text must be blank */
 int sensor_parse_block(const char *text, struct sensor_reading *out);
 /* The mount with that mount point. */
 int sensor_parse_nfs(const char *text, const char *mount, struct sensor_reading *out);

@@ -51,7 +51,7 @@ struct peer {
 
 /* ---- sending ---- */
 
-/* Nothing more is read from a peer that does not read its answers: so few of them are kept. */
+/* A peer that does not read its answers is not read from, so that few answers are kept. */
 static void watch(struct node *n, struct peer *p)
 {
 	struct epoll_event ev = { .events = p->out		      ? EPOLLOUT
@@ -122,7 +122,7 @@ static int reply(struct node *n, struct peer *p, const struct sl_frame *to, int 
 	return rc || !text ? rc : push(n, p, text, f.length);
 }
 
-/* Say why, then hang up. */
+/* Send the reason, then close the connection. */
 static int refuse(struct node *n, struct peer *p, const struct sl_frame *to, int status,
 		  const char *why)
 {
@@ -256,7 +256,7 @@ static int on_hello(struct node *n, struct peer *p, const struct sl_frame *f,
 	c->sock = p->sock;
 	p->client = c;
 	if (n->link)
-		atomic_store(&c->segment->moved, 1); /* it shall ask where it belongs */
+		atomic_store(&c->segment->moved, 1); /* make it ask for its node */
 	rc = send_welcome(n, p, f, segment_fd);
 	close(segment_fd);
 	log_info("client=%u pid=%u job=%s connected", c->index, c->pid, c->job->name);
@@ -345,7 +345,7 @@ static ssize_t receive(struct peer *p)
 	return k == 0 ? -ECONNRESET : k;
 }
 
-/* What follows a CLOSE is not looked at before that is done. */
+/* Frames after a CLOSE are handled only when it is done. */
 static bool must_wait(struct node *n, struct peer *p)
 {
 	if (p->closing || !p->client || !client_closing(p->client))
@@ -357,7 +357,7 @@ static bool must_wait(struct node *n, struct peer *p)
 	return true;
 }
 
-/* The frames that are there, until an answer does not get away. */
+/* Handle complete frames until an answer cannot be sent. */
 static int on_frames(struct node *n, struct peer *p)
 {
 	struct sl_frame f;
@@ -454,7 +454,10 @@ static void hang_up(struct node *n, struct peer *p, int error)
 		client_depart(n, p->client); /* the socket goes with it */
 	else
 		close(p->sock);
-	/* It had a descriptor that somebody else waits for, and waits for one second at most. */
+	/*
+	 * A descriptor is free again: accept connections. (Otherwise they would wait for up to a
+	 * second.)
+	 */
 	if (n->full)
 		watch_listener(n, true);
 	free(p->out);
@@ -497,7 +500,7 @@ static void on_accept(struct node *n)
 	close(sock);
 }
 
-/* Users who have asked too much may go on. */
+/* Resume the peers of users that had exceeded their rate. */
 static void go_on(struct node *n)
 {
 	n->paused = false;
@@ -517,7 +520,7 @@ static void go_on(struct node *n)
 	}
 }
 
-/* Files have been closed: those who waited for that go on. */
+/* Files have been closed: resume the peers that waited for it. */
 static void on_closed(struct node *n)
 {
 	struct peer *p = n->closing, *next;
@@ -565,7 +568,7 @@ void node_forget_peers(struct node *n)
 	sl_list_init(&n->peers);
 }
 
-/* SIGHUP. What comes of it stands in the log and in the status. */
+/* SIGHUP. The result is in the log and in the status. */
 static void on_reload(struct node *n)
 {
 	char line[] = "reload", *answer = NULL;

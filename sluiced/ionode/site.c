@@ -23,7 +23,7 @@
 
 #define USERS	     4096
 #define AUDITS_PER_S 20
-#define AUDIT_BYTES  (UINT64_C(64) << 20) /* then it is renamed, and a new one begins */
+#define AUDIT_BYTES  (UINT64_C(64) << 20) /* at this size it is renamed and a new file begins */
 
 struct site {
 	struct node_user *users;
@@ -114,11 +114,11 @@ const char *site_limits(struct site_config *c, const char *list)
 	return NULL;
 }
 
-/* ---- memory that a user has cut ---- */
+/* ---- truncated segments ---- */
 
 static volatile sig_atomic_t cut;
 
-/* The page is not there any more: let there be an empty one, and go on. */
+/* The page was truncated: map an empty one and continue. */
 static void on_bus(int number_, siginfo_t *info, void *context)
 {
 	uintptr_t page = (uintptr_t)info->si_addr & ~(uintptr_t)4095;
@@ -253,7 +253,7 @@ struct node_user *site_enter(struct node *n, const struct sl_peer *peer)
 			p = &u->next;
 			continue;
 		}
-		*p = u->next; /* has been away */
+		*p = u->next; /* unused for long */
 		s->count--;
 		free(u->status);
 		free(u);

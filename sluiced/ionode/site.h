@@ -43,13 +43,13 @@ struct site_config {
 		.jobs = 64, .connections = 256, .weight = 1, .requests_per_s = 2000 \
 	}
 
-/* What the node knows of a user who is connected. The server's thread only. */
+/* The state of a connected user. Used by the server's thread only. */
 struct node_user {
 	uid_t uid;
 	uint32_t connections;
-	double requests, audits; /* that may still come now */
+	double requests, audits; /* remaining allowance */
 	sl_time filled_ns;
-	uint64_t unaudited; /* lines that were left out */
+	uint64_t unaudited; /* audit lines that were dropped */
 	char *status;	    /* the last answer */
 	sl_time status_ns;
 	struct node_user *next;
@@ -63,7 +63,7 @@ const char *site_limits(struct site_config *c, const char *list);
 /* No lock is held: after the socket is there. 0 or -errno after a line on stderr. */
 int site_start(struct node *n);
 void site_stop(struct node *n);
-/* Every second, lock held: segments that their users have cut or grown. */
+/* Every second, lock held: handle segments that users have truncated or extended. */
 void site_tick(struct node *n);
 
 /* The server's thread: a connection begins and ends. NULL: the user has too many. */
@@ -73,22 +73,22 @@ bool site_is_admin(const struct node *n, const struct sl_peer *peer);
 /* Whether the user may have one more request answered now. */
 bool site_budget(const struct node *n, struct node_user *u, sl_time now);
 
-/* Whether this command is for everybody. */
+/* Whether any user may use this command. */
 bool site_allows(const struct node_who *who, const char *command);
 /*
- * The job that is meant, in full. The job of a resource manager's control group comes first: then
- * `given` says that it is not the one that was asked for. 0, -EINVAL or -EPERM.
+ * The full name of the job. The job of a resource manager's control group has priority; then
+ * `given` is set, because it is not the requested one. 0, -EINVAL or -EPERM.
  */
 int site_name(const struct node_who *who, const char *asked, char full[SL_JOB_NAME_MAX],
 	      bool *other);
-/* Whether the user may have this: NULL, or why not. j is NULL for a new job. */
+/* Check whether the user may set this: NULL, or the reason why not. j is NULL for a new job. */
 const char *site_refuses(const struct node *n, const struct node_who *who, const struct node_job *j,
 			 const struct sl_job_conf *conf, const struct sl_ops_conf *ops);
 /* Whether the process is the user's own. */
 bool site_owns(const struct node_who *who, pid_t pid);
 /* The name as its owner knows it. */
 const char *site_short(const struct node_job *j);
-/* One line: who, what, verdict. job and why may be NULL. */
+/* Write an audit line: user, command, result. job and why may be NULL. */
 void site_audit(struct node *n, const struct node_who *who, const char *what, const char *job,
 		bool accepted, const char *why);
 

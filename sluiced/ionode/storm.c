@@ -13,7 +13,7 @@
 #define STEP_QUIET_NS INT64_C(1000000000)
 #define TIMED_MOST    UINT64_C(1000000)
 #define LONGEST_NS    UINT64_C(1000000000000)
-#define MORE	      1.25   /* a job that is not held may make so many more at the next step */
+#define MORE	      1.25   /* a job that is not held may grow by this factor in the next step */
 #define TIME_ALL      5000.0 /* operations per second, up to which all are timed */
 
 _Static_assert(SL_CLASSES <= SL_OPS_CLASSES, "detect/ops.h knows that many");
@@ -91,7 +91,7 @@ static uint64_t at_most(uint64_t x, uint64_t most)
 	return x < most ? x : most;
 }
 
-/* What the job has made since the last step; the segment is its user's: it may lie. */
+/* Operations of the job since the last step; its user can falsify the segment. */
 static void gather(struct node *n, struct node_job *j, sl_time now)
 {
 	struct storm_job *sj = &j->ops.storm;

@@ -5,19 +5,21 @@
 
 #include "sluiced/ionode/node.h"
 
-/* Lock held: a place of a thread that is no worker, if there is one; the same one if it is free. */
+/*
+ * Lock held: find a place for a thread that is not a worker, if any; preferably the same as before.
+ */
 bool stuck_place(const struct node *n, uint32_t wanted, uint32_t *place);
 /*
- * Lock held: who has this place begins to execute a batch, or has done it. tid: the thread, 0: the
- * ring. stuck_end(): whether it was stuck.
+ * Lock held: the owner of this place begins or ends a batch. tid: the thread, 0: the ring.
+ * stuck_end() returns whether it was stuck.
  */
 void stuck_begin(struct node *n, uint32_t place, const struct sl_batch *b, pid_t tid, sl_time now);
 bool stuck_end(struct node *n, uint32_t place);
 /* Lock held: no more batches of this file or file system should be begun now. */
 bool stuck_congested(const struct node *n, const struct sl_batch *b);
-/* Lock held: true if it has to wait, since its file or file system is stuck. It is kept. */
+/* Lock held: true if the batch has to wait because its file or file system is stuck; it is kept. */
 bool stuck_park(struct node *n, const struct sl_batch *b);
-/* Lock held: one of those that may go by now, or NULL. */
+/* Lock held: a kept batch that may go now, or NULL. */
 const struct sl_batch *stuck_next(struct node *n);
 /* Every second, no lock held: how many more workers there should be. */
 uint32_t stuck_tick(struct node *n);

@@ -31,8 +31,8 @@
 #include "sluiced/ionode/rules.h"
 #include "sluiced/ionode/turn.h"
 
-#define LEFT_NS	      INT64_C(5000000000) /* after this nobody is about to pay any more */
-#define COUNT_NS      INT64_C(200000000)  /* between two looks at which processes live */
+#define LEFT_NS	      INT64_C(5000000000) /* after this time no process will pay any more */
+#define COUNT_NS      INT64_C(200000000)  /* time between two checks of which processes live */
 #define COUNT_EACH_NS INT64_C(20000000)	  /* and more for each of them in a layer for all users */
 
 static void segment_path(const struct turn_room *room, uint64_t local, char path[PATH_MAX])
@@ -40,7 +40,7 @@ static void segment_path(const struct turn_room *room, uint64_t local, char path
 	snprintf(path, PATH_MAX, "%s/%016" PRIx64, room->dir, local);
 }
 
-/* The number by which its programs know it: in a layer for all users, that of its name alone. */
+/* The number that its programs use: in a layer for all users, that of its name without the UID. */
 static uint64_t local_number(const struct node *n, const struct node_job *j)
 {
 	return n->site ? sl_job_number(site_short(j)) : j->number;
@@ -69,7 +69,10 @@ bool node_process_ended(pid_t pid)
 	return ended;
 }
 
-/* Forget those that have ended; how many are left, and how many of these are in a phase. */
+/*
+ * Remove processes that have ended; returns how many are left, and how many of these are in a
+ * phase.
+ */
 static uint32_t count_processes(struct sl_turn_job *shm, uint32_t *phases)
 {
 	uint32_t count = 0;
@@ -231,7 +234,7 @@ static void set_mode(struct node *n, struct node_turn *t, enum sl_turn_mode mode
 	atomic_fetch_add(&t->shm->modes, 1);
 	atomic_store(&t->shm->mode, word);
 	turn_revoke(n, t, now);
-	if (mode == SL_TURN_OPEN) { /* nothing is owed where nothing is charged */
+	if (mode == SL_TURN_OPEN) { /* without charging there is no debt */
 		atomic_store(&t->shm->credit, 0);
 		t->credit = 0;
 		t->spare_bytes = 0;
@@ -260,7 +263,7 @@ static void set_homes(struct node *n, struct node_turn *t)
 		return;
 	atomic_store(&shm->homes, homes);
 	atomic_fetch_add(&shm->moved, 1);
-	turn_signal(n, t, TURN_ALL_BITS); /* calls that wait here go on waiting at the new home */
+	turn_signal(n, t, TURN_ALL_BITS); /* waiting calls continue to wait at the new home */
 }
 
 void turn_modes(struct node *n, sl_time now)
@@ -351,7 +354,7 @@ static int attach(struct node *n, struct node_job *j, struct turn_room *room,
 	return 0;
 }
 
-/* Under another name first: whoever opens it finds it whole. */
+/* Create it under another name first, so that no program opens an incomplete file. */
 int turn_job_make(struct node *n, struct node_job *j)
 {
 	char path[PATH_MAX], new[PATH_MAX + 8];
@@ -395,7 +398,7 @@ int turn_job_make(struct node *n, struct node_job *j)
 	return rc;
 }
 
-/* Whether somebody pays for what its programs have left dirty. */
+/* Whether a process still pays for the dirty data that its programs have left. */
 static bool is_charged(const struct node_turn *t)
 {
 	enum sl_turn_mode mode = sl_turn_mode_of(t->shm);
@@ -448,7 +451,7 @@ void turn_job_forget(struct node *n, struct node_job *j)
 	j->turn = NULL;
 }
 
-/* What the node before this one knew of the job, as far as that can be believed. */
+/* Read the state of the previous node about the job, and check it. */
 static bool recall(const struct node *n, const struct turn_room *room,
 		   const struct sl_turn_job *shm, uint64_t local, struct turn_kept *k)
 {
@@ -472,8 +475,8 @@ static bool recall(const struct node *n, const struct turn_room *room,
 }
 
 /*
- * Programs that were attached to a segment of the node before: if they live, so does the job. One
- * that an administrator has registered lives until it is ended.
+ * Adopt a job of the previous node: it lives if a program attached to its segment lives, or, if an
+ * administrator has registered it, until it is ended.
  */
 static void adopt(struct node *n, struct turn_room *room, const char *path)
 {

@@ -63,7 +63,7 @@
 #define OWN_TIMES   2
 #define LEASE_LEAST 4096U
 #define LEASE_MOST  (64U << 20)
-#define AHEAD_NS    INT64_C(10000000)  /* leases that a job may have and not use */
+#define AHEAD_NS    INT64_C(10000000)  /* unused leases that a job may have */
 #define INSTALMENT  4		       /* leases of a debt that are paid at once */
 #define DEBT_MOST   (INT64_C(1) << 32) /* a call moves 2 GiB at most */
 #define HOLD_NS	    INT64_C(20000000)
@@ -181,13 +181,14 @@ static void ask(struct node *n, struct node_turn *t, uint64_t bytes, sl_time now
 	struct sl_request *r = &t->lease.req;
 
 	r->client = 0;
-	r->file = SL_NO_FILE + n->turn_serial; /* of no file: nothing is merged with it */
+	/* A unique file number, so that nothing is merged with it. */
+	r->file = SL_NO_FILE + n->turn_serial;
 	r->flags = TURN_FLAGS | (n->turn_serial++ & INT32_MAX);
 	r->offset = 0;
 	r->length = bytes;
 	r->op = atomic_load_explicit(&t->shm->asked_op, memory_order_relaxed) & 1;
 	t->lease.slot = LEASE_SLOT;
-	add(n, t, &t->lease, now); /* if there is no room, the next look asks again */
+	add(n, t, &t->lease, now); /* if there is no room, the next pass tries again */
 }
 
 /* The value that the program reports, limited to what is possible. */
@@ -201,7 +202,7 @@ static int64_t credit_of(const struct node *n, const struct node_turn *t)
 	return credit < most ? credit : most;
 }
 
-/* Unused for a while: others may have the time. */
+/* Unused for some time: return the time to the pacer. */
 static void take_back(struct node *n, struct node_turn *t)
 {
 	int64_t left = credit_of(n, t);
@@ -209,7 +210,7 @@ static void take_back(struct node *n, struct node_turn *t)
 	if (left <= 0)
 		return;
 	atomic_fetch_sub(&t->shm->credit, left);
-	/* Credit that a program has written there itself is worth nothing. */
+	/* Ignore credit that a program has written there itself. */
 	left = left < t->lent ? left : t->lent;
 	t->lent = 0;
 	t->spare_bytes += (uint64_t)left;
@@ -238,7 +239,7 @@ static uint64_t debt_part(const struct node *n, const struct node_turn *t, uint6
 	return debt < most ? debt : most;
 }
 
-/* What the job needs now. False: nothing, and nothing is to be looked at again. */
+/* Update the job's requests. False: it needs nothing, and no further check is needed. */
 static bool look_credit(struct node *n, struct node_turn *t, bool asked, sl_time now)
 {
 	enum sl_turn_mode mode = sl_turn_mode_of(t->shm);
@@ -255,8 +256,8 @@ static bool look_credit(struct node *n, struct node_turn *t, bool asked, sl_time
 		t->used_ns = now;
 	t->credit = credit;
 	if (asked && credit > 0)
-		turn_signal(n, t, SL_TURN_CREDIT_BIT); /* it has been given meanwhile */
-	t->waits = asked || t->waits;		       /* until it has been given something */
+		turn_signal(n, t, SL_TURN_CREDIT_BIT); /* it got credit meanwhile */
+	t->waits = asked || t->waits;		       /* it waits until it gets credit */
 	/* PLACED: for calls without a place only, such as copies, and for more than SL_TURN_SLOTS.
 	 */
 	wants = credit < 0 || t->waits || (mode == SL_TURN_LEASED && now - t->used_ns < HOLD_NS);
@@ -269,7 +270,7 @@ static bool look_credit(struct node *n, struct node_turn *t, bool asked, sl_time
 	bytes = mode == SL_TURN_LEASED ? turn_lease(n, t) : LEASE_LEAST;
 	if (t->lease.req.state_ || credit >= leases(n) * (int64_t)bytes)
 		return true;
-	/* Nobody else waits for it: but what is written back is in the way of others' flushes. */
+	/* No other job waits, so take more; but write-back would delay the flushes of others. */
 	if (n->turns->active_count <= 1 && !(n->charge & SL_TURN_WRITES))
 		bytes *= 2;
 	if (credit < 0 && (uint64_t)-credit >= bytes)
@@ -300,7 +301,7 @@ static void lease_give(struct node *n, struct node_turn *t, const struct sl_batc
 		turn_signal(n, t, SL_TURN_CREDIT_BIT);
 	}
 	/*
-	 * The next look may be HOLD_NS away: ask for the next instalment now, or take the next
+	 * The next pass may be HOLD_NS away: request the next instalment now, or take the next
 	 * call.
 	 */
 	if (t->credit < 0)
@@ -330,7 +331,7 @@ static bool counts(const struct node *n, const struct node_turn *t)
 	return !t->mute && (!n->site || t->room->out < (window(n) + 1) / 2);
 }
 
-/* The call of this request is over, or is not waited for any longer. */
+/* The call of this request has ended, or we stop waiting for it. */
 static void slot_over(struct node *n, struct node_io *io, sl_time now)
 {
 	struct node_io *first;
@@ -379,7 +380,7 @@ static void slot_take(struct node *n, struct node_turn *t, uint32_t i, sl_time n
 		atomic_fetch_sub(&t->shm->credit, (int64_t)(copy.length - io->req.length));
 	}
 	if (!copy.length || copy.length > SL_MAX_LENGTH || add(n, t, io, now)) {
-		/* The scheduler will not have it: it is not held up for that. */
+		/* The scheduler refuses it: let the call go. */
 		atomic_store(&shm->state, SL_TURN_GO);
 		turn_signal(n, t, SL_TURN_SLOT_BIT(i));
 	}
@@ -480,7 +481,7 @@ sl_time turn_due(struct node *n, sl_time now)
 	return next;
 }
 
-/* Calls that have been under way for long do not keep others waiting. */
+/* Stop waiting for calls that have taken long, so that they do not delay others. */
 static void expire(struct node *n, struct node_turn *t, sl_time now)
 {
 	for (uint32_t i = 0; i < SL_TURN_SLOTS; i++) {
@@ -501,7 +502,7 @@ static bool slots_busy(const struct node_turn *t)
 	return false;
 }
 
-/* ---- looking ---- */
+/* ---- checking jobs ---- */
 
 static void collect_room(struct node *n, struct turn_room *room, sl_time now)
 {
@@ -562,8 +563,8 @@ sl_time turn_wake(const struct node *n, sl_time now)
 /* ---- the thread ---- */
 
 /*
- * Somebody has asked since the last look. A room that wakes the node too often is looked at once a
- * millisecond, so that no user can keep the node busy.
+ * Whether a program has asked since the last pass. A room that wakes the node too often is checked
+ * only once a millisecond, so that no user can keep the node busy.
  */
 #define HITS_MOST 5000
 #define LOOK_NS	  1000000
@@ -666,7 +667,7 @@ static void nap(struct node *n, sl_time until)
 		until = now + STAMP_NS;
 	if (until <= now)
 		return;
-	/* While the pacer holds all back, somebody who asks would wake us for nothing. */
+	/* While the pacer holds everything, a wake-up by a client would be useless. */
 	pthread_mutex_lock(&n->lock);
 	held = n->pace.at >= until && !ops_pacing(n);
 	pthread_mutex_unlock(&n->lock);
@@ -691,8 +692,8 @@ static void nap(struct node *n, sl_time until)
 }
 
 /*
- * It runs for some microseconds, and others wait for it: on Linux 6.12 and later a thread that
- * asks for short slices is let in sooner. Elsewhere this changes nothing.
+ * This thread runs for some microseconds, and others wait for it. On Linux 6.12 and later a thread
+ * that requests short time slices is scheduled sooner; on older kernels this has no effect.
  */
 static void be_prompt(void)
 {

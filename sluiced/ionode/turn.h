@@ -13,8 +13,8 @@
 #include "wire/turn.h"
 
 /*
- * What the node has to know of a job after a restart. In a personal layer it is in the segment. In
- * a layer for all users the user could change it there, so it is in a file of the node's own.
+ * State of a job that the node needs after a restart. In a personal layer it is in the segment. In
+ * a layer for all users the user could change it there, so it is in a file of the node.
  */
 struct turn_kept {
 	uint64_t magic, local;
@@ -111,8 +111,10 @@ static inline bool turn_is(const struct node_io *io)
 void turn_revoke(struct node *n, struct node_turn *t, sl_time now);
 /* Its calls that are under way are not waited for any more. */
 void turn_abandon(struct node *n, struct node_turn *t);
-/* Wake threads that wait for these bits of `grants`, when the lock is given back: one for credit,
- * all for others. */
+/*
+ * Wake threads that wait for these bits of `grants`, when the lock is given back: one for credit,
+ * all for others.
+ */
 #define TURN_ALL_BITS UINT32_MAX
 void turn_signal(struct node *n, struct node_turn *t, uint32_t bits);
 /* Whether a thread has given up this slot, now in that state, without the DONE that ends it. */
@@ -138,8 +140,10 @@ void turn_wire_drop(struct node_turn *t);
 void turn_wire_over(struct node_turn *t);
 /* Count what its programs say of the page cache. first: nothing of it is this node's. */
 void turn_wire_account(struct node_turn *t, bool first);
-/* Of a job: what it has dirty, what reads had from the page cache, and what the file system has
- * seen. */
+/*
+ * Of a job: what it has dirty, what reads had from the page cache, and what the file system has
+ * seen.
+ */
 void turn_wire_bytes(const struct node_job *j, uint64_t *dirty, uint64_t *cached, uint64_t *wire);
 /* "wire" or "calls". */
 const char *turn_wire_charge(const struct node *n);

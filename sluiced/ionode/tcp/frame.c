@@ -19,7 +19,7 @@ static bool needs_buffer(const struct sl_frame *f)
 	return f->type == SL_PREAD || f->type == SL_PWRITE || (f->type == SL_OPEN && f->length);
 }
 
-/* How many of all buffers one peer may have: see tcp.c. */
+/* The number of buffers that one peer may have: see tcp.c. */
 static unsigned char *buffer_take(struct tcp_loop *l, const struct tcp_peer *p)
 {
 	struct tcp *t = l->tcp;
@@ -64,7 +64,7 @@ static struct tcp_slot *slot_take(struct tcp_loop *l, struct tcp_peer *p, const 
 
 /* ---- HELLO, CONTROL ---- */
 
-/* Say why, and no more after that; the peer hangs up, or is hung up on. */
+/* Send the reason and nothing more; either side then closes the connection. */
 static int refuse(struct tcp_peer *p, struct tcp_slot *s, int status, const char *why)
 {
 	tcp_log_refused(p, why);
@@ -130,7 +130,7 @@ static int on_proof(struct tcp *t, struct tcp_peer *p, struct tcp_slot *s,
 		strncpy(text, sl_error(t->node->sched), SL_WELCOME_BYTES);
 	pthread_mutex_unlock(&t->node->lock);
 	if (!c->job) {
-		c->sock = -1; /* it is the peer's, who is to hear why */
+		c->sock = -1; /* the socket stays with the peer, to send it the reason */
 		client_free(c);
 		refuse(p, s, -rc, text);
 		free(text);
@@ -201,7 +201,7 @@ int tcp_frame(struct tcp_loop *l, struct tcp_peer *p, const struct sl_frame *f,
 	if (!s)
 		return 1;
 	p->small = needs_buffer(f) && f->count < SL_TCP_DATA_BYTES;
-	p->receiving = s; /* so that it is found if we hang up in here */
+	p->receiving = s; /* so that it is found if the connection is closed here */
 	if (f->type == SL_HELLO)
 		rc = on_hello(t, p, s, payload);
 	else if (f->type == SL_PROOF)
@@ -259,8 +259,8 @@ static int look_after(struct tcp_slot *s)
 }
 
 /*
- * A request that had to wait to be read comes with an old stamp. It would not be executed. Its
- * client sends a new one within a second: so it is kept until then, or for STALE_TICKS.
+ * A request that had to wait to be read has an old stamp and would not be executed. The client
+ * sends a new stamp within a second, so keep the request until then, or for STALE_TICKS.
  */
 static bool keep_stale(struct tcp_slot *s)
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Clients over TCP: where the node listens, who comes in, and to which loop they go; start and
- * end.
+ * Clients over TCP: listen, accept, assign connections to loops; start and end.
  */
 #include "sluiced/ionode/tcp/tcp.h"
 
@@ -22,7 +21,7 @@
 #include "base/listen.h"
 #include "base/log.h"
 
-#define PATIENCE_MS 3000 /* until all loops have heard it */
+#define PATIENCE_MS 3000 /* time until all loops have noticed it */
 
 static int add(const struct tcp_loop *l, int fd, void *what)
 {
@@ -47,7 +46,7 @@ int tcp_loop_init(struct tcp *t, struct tcp_loop *l)
 
 /* ---- the front ---- */
 
-/* So that we hear of a client whose machine has gone. */
+/* To detect a client whose machine has gone. */
 static void set_options(int sock)
 {
 	static const struct timeval sleep = { 0, 100000 };
@@ -244,7 +243,7 @@ int tcp_start(struct node *n)
 	return 0;
 }
 
-/* Tell all loops, and wait until none of them counts any more, for a while. */
+/* Notify all loops, and wait for some time until none of them is running. */
 static bool tell_all(struct tcp *t, atomic_bool *what, const atomic_uint *count)
 {
 	atomic_store(what, true);

@@ -19,7 +19,7 @@
 void tcp_watch(struct tcp_loop *l, struct tcp_peer *p)
 {
 	bool reading = !p->paused && l->reading;
-	/* That it has gone is of interest in any case. */
+	/* Always watch for the end of the connection. */
 	uint32_t events = (reading ? EPOLLIN : 0U) | (p->out ? EPOLLOUT : 0U) | EPOLLRDHUP;
 	struct epoll_event ev = { .events = events, .data.ptr = p };
 
@@ -81,7 +81,7 @@ void tcp_reply(struct tcp_slot *s, int64_t result, char *text)
 		f.count = (uint64_t)result;
 	if (s->f.flags & SL_F_APPEND)
 		f.offset = s->f.offset;
-	if (p->client && p->loop->tcp->node->link) /* never 0: it shall ask once in any case */
+	if (p->client && p->loop->tcp->node->link) /* never 0, so that it asks at least once */
 		f.job = atomic_load(&p->client->job->moves) + 1;
 	if (s->f.type == SL_HELLO && result == 0) { /* `text` holds the payload of these */
 		f.type = SL_CHALLENGE;
@@ -320,7 +320,7 @@ int tcp_input(struct tcp_loop *l, struct tcp_peer *p)
 		if (l->added)
 			return 1;
 		if (p->ending)
-			p->have = 0; /* it has been refused: what it still says does not matter */
+			p->have = 0; /* it has been refused: ignore its further input */
 		if (p->client && !p->have && !p->receiving)
 			p->since = node_now();
 		n = receive(p);

@@ -54,11 +54,11 @@
 #define HELLO_NS     (10 * SECOND)
 #define FRAME_NS     (30 * SECOND)
 #define ENDING_NS    (2 * SECOND)
-#define STARVED_MS   5	    /* then a loop looks whether others have given buffers back */
+#define STARVED_MS   5	    /* a loop then checks whether others have returned buffers */
 #define EXECUTING    1U	    /* in `runner` */
 #define FLUSH_NS     SECOND /* when the node stops */
 #define LOG_PER_TICK 20
-#define STALE_TICKS  3 /* a client that waits sends two frames in that time */
+#define STALE_TICKS  3 /* a waiting client sends two frames in that time */
 
 _Static_assert(TCP_SLOTS <= SL_SHM_SLOTS, "a slot has its request in struct client");
 
@@ -90,7 +90,7 @@ void tcp_buffer_free(struct tcp_loop *l, struct tcp_slot *s)
 
 	if (!s->buffer)
 		return;
-	/* The one that it has just used is in the cache of its CPU. */
+	/* Prefer the buffer that it has just used, which is in the cache of its CPU. */
 	if (!l->spare &&
 	    atomic_load_explicit(&t->buffers, memory_order_relaxed) > TCP_BUFFERS / 2) {
 		l->spare = s->buffer;
@@ -201,7 +201,7 @@ void tcp_hang_up(struct tcp_loop *l, struct tcp_peer *p, int error)
 
 /* ---- executing ---- */
 
-/* This thread executes nothing any more: whether the loop is still its own. */
+/* The thread has finished executing: returns whether it still owns the loop. */
 static bool come_back(void)
 {
 	uint32_t word = number | EXECUTING;
@@ -218,7 +218,10 @@ static void back(void)
 	come_back();
 }
 
-/* Something has been added to the scheduler: see to it. False: the loop has another thread now. */
+/*
+ * Requests were added to the scheduler: execute or pass them on. False: the loop has another thread
+ * now.
+ */
 static bool execute(struct tcp_loop *l)
 {
 	l->added = false;
@@ -230,7 +233,7 @@ static bool execute(struct tcp_loop *l)
 
 /* ---- events ---- */
 
-/* What has come back is answered, but not sent yet. */
+/* Queue answers for completed requests, without sending them yet. */
 static void take_done(struct tcp_loop *l)
 {
 	struct tcp_slot *s, *next, *in_order = NULL;
@@ -276,7 +279,7 @@ static void flush_all(struct tcp_loop *l)
 	}
 }
 
-/* Read from it, and carry out what it asks for. False: the loop has another thread now. */
+/* Read from the peer and execute its requests. False: the loop has another thread now. */
 static bool serve(struct tcp_loop *l, struct tcp_peer *p)
 {
 	int rc;
@@ -295,7 +298,7 @@ static bool serve(struct tcp_loop *l, struct tcp_peer *p)
 	return true;
 }
 
-/* Slots or buffers have become free: let those go on that waited, in their order. */
+/* Slots or buffers have become free: resume the peers that waited, in order. */
 static bool resume(struct tcp_loop *l)
 {
 	struct sl_list *end = l->waiting.prev;
@@ -314,7 +317,7 @@ static bool resume(struct tcp_loop *l)
 	return true;
 }
 
-/* Who has come from the front. */
+/* Take over the peers that the front has passed on. */
 static bool welcome(struct tcp_loop *l)
 {
 	struct tcp_peer *p, *next;
@@ -347,7 +350,9 @@ static bool welcome(struct tcp_loop *l)
 	return true;
 }
 
-/* A client that waits for us to read does not hear that we live by answers to what it asks. */
+/*
+ * A client that is not read from gets no answers, so send it a stamp to show that the node lives.
+ */
 static void renew(struct tcp_peer *p)
 {
 	unsigned char head[SL_SEALED_BYTES];
@@ -432,7 +437,7 @@ static void stop_reading(struct tcp_loop *l)
 	atomic_fetch_sub(&l->tcp->reading, 1);
 }
 
-/* Something that it has sent is, or has been, carried out, and not answered. */
+/* Whether a request of the peer was begun and not answered. */
 static bool owed(const struct tcp_peer *p)
 {
 	struct node *n = p->loop->tcp->node;
@@ -454,8 +459,8 @@ static bool replies_left(const struct tcp_loop *l)
 }
 
 /*
- * To each client whose requests are answered, as far as they were read: that the others were not
- * begun. Without that nobody could say whether an append was made that this node has not answered.
+ * Tell each client whose requests that were read are all answered that its other requests were not
+ * begun. Otherwise the outcome of an unanswered append would be unknown.
  */
 static void say_goodbye(struct tcp_loop *l)
 {
@@ -477,7 +482,7 @@ static bool on_peer(struct tcp_loop *l, struct tcp_peer *p, uint32_t events)
 
 	if (events & EPOLLOUT)
 		rc = tcp_flush(l, p);
-	/* Gone, or about to: what it has sent and we have not read is not begun any more. */
+	/* Whether the peer is gone or about to go: its unread requests are not begun. */
 	if (!rc && events & (EPOLLERR | EPOLLHUP | EPOLLRDHUP))
 		rc = -ECONNRESET;
 	else if (!rc && events & EPOLLIN && !p->paused && l->reading)
@@ -487,7 +492,7 @@ static bool on_peer(struct tcp_loop *l, struct tcp_peer *p, uint32_t events)
 	return true;
 }
 
-/* What an event has led to. False: the loop has another thread now. */
+/* Handle the results of an event. False: the loop has another thread now. */
 static bool follow_up(struct tcp_loop *l)
 {
 	flush_all(l);
@@ -520,10 +525,10 @@ static bool on_events(struct tcp_loop *l, const struct epoll_event *ev, int coun
 }
 
 /*
- * A loop's only client, whose calls have all been answered: it is waited for in recvmsg(2), which
- * saves a call for each of its own. Whoever stops the loop, or brings another client, is heard
- * after that; nobody else can have something for it. A client with more pieces to send may die, and
- * then the rest of them is not to be read: epoll tells.
+ * If a loop has only one client and all its calls are answered, wait for it in recvmsg(2), which
+ * saves a system call for each of the client's calls. A stop of the loop, or another client, is
+ * noticed after that; nothing else can arrive. If the client has more pieces to send, use epoll:
+ * the client may die, and then the rest must not be read.
  */
 static struct tcp_peer *lone(const struct tcp_loop *l)
 {
@@ -580,7 +585,7 @@ void *tcp_main(void *arg)
 	return NULL;
 }
 
-/* What the thread before has not got to: epoll does not tell of what has been read. */
+/* Handle what the previous thread left: epoll does not report data that has been read. */
 static bool go_on(struct tcp_loop *l)
 {
 	l->freed = true;
@@ -602,7 +607,7 @@ static void *loop_main(void *arg)
 	number = atomic_fetch_add(&l->tcp->runners, 2);
 	if (!(word & EXECUTING) || !is_abandoned(l, node_now()) ||
 	    !atomic_compare_exchange_strong(&l->runner, &word, number))
-		return NULL; /* it has come back */
+		return NULL; /* the old thread has returned */
 	atomic_store(&l->tid, stuck_tid());
 	mine = l;
 	tcp_wake(l);
