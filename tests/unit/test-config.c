@@ -249,9 +249,9 @@ static void a_wrong_value_is_answered_with_what_is_possible(void **state)
 		{ "name: a\ndevice_model: paper\n", "s.yaml:2: ",
 		  "device_model: 'paper' is not a device; there are hdd, raid, ssd, "
 		  "pastel, graphene, suno, edel, or write bandwidth=" },
-		{ "device_model: seek=5ms\n", "s.yaml:1: ", "is no device" },
-		{ "device_model: bandwidth=999K\n", "s.yaml:1: ", "is no device" },
-		{ "device_model: bandwidth=1G,streams=17\n", "s.yaml:1: ", "is no device" },
+		{ "device_model: seek=5ms\n", "s.yaml:1: ", "is not a device" },
+		{ "device_model: bandwidth=999K\n", "s.yaml:1: ", "is not a device" },
+		{ "device_model: bandwidth=1G,streams=17\n", "s.yaml:1: ", "is not a device" },
 		{ "log_level: loud\n", "s.yaml:1: ",
 		  "log_level: 'loud' is not a log level; write error, warn, info or debug" },
 		{ "listen: here\n", "s.yaml:1: ", "listen: 'here' is not HOST:PORT" },
