@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Answers that are errands: the last hour, the policies, and changes of jobs and policies. */
+/*
+ * Answers that take time (errands): the last hour, the policies, and changes of jobs and policies.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,8 +40,8 @@ static void an_history_work(struct request *r)
 enum MHD_Result answer_history(struct request *r)
 {
 	if (!http_number(r, "seconds", 1, HISTORY_S, 600, &r->number))
-		return http_error(r, MHD_HTTP_BAD_REQUEST, "seconds is a whole number from 1 to %d",
-				  HISTORY_S);
+		return http_error(r, MHD_HTTP_BAD_REQUEST,
+				  "seconds must be a whole number from 1 to %d", HISTORY_S);
 	return errand(r, an_history_work);
 }
 

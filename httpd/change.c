@@ -28,7 +28,7 @@ static int cg_wrong(char err[CHANGE_TEXT], const char *format, ...)
 	return -EINVAL;
 }
 
-/* The whole body is an object, and nothing comes behind it. */
+/* The body must be one object, without further text. */
 static cJSON *cg_parse(const char *body, size_t length, char err[CHANGE_TEXT])
 {
 	const char *end = NULL;
@@ -43,7 +43,7 @@ static cJSON *cg_parse(const char *body, size_t length, char err[CHANGE_TEXT])
 	return NULL;
 }
 
-/* A value as people write it on a command line: one word. */
+/* A value as on a command line: one word. */
 static int cg_value(const cJSON *item, char out[VALUE], char err[CHANGE_TEXT])
 {
 	const char *text = cJSON_GetStringValue(item);
@@ -74,7 +74,7 @@ static int cg_add(char line[CHANGE_LINE], const char *key, const char *value, ch
 
 	if (snprintf(line + at, CHANGE_LINE - at, " %s=%s", key, value) < (int)(CHANGE_LINE - at))
 		return 0;
-	return cg_wrong(err, "that is too much for one change; send less at a time");
+	return cg_wrong(err, "the change is too long; split it into several");
 }
 
 int change_job(const char *job, const char *body, size_t length, char line[CHANGE_LINE],
@@ -92,7 +92,7 @@ int change_job(const char *job, const char *body, size_t length, char line[CHANG
 		return -EINVAL;
 	snprintf(line, CHANGE_LINE, "set %s", job);
 	if (!tree->child)
-		rc = cg_wrong(err, "what is to be set? There are " CHECK_JOB_KEYS);
+		rc = cg_wrong(err, "nothing to set; the keys are " CHECK_JOB_KEYS);
 	cJSON_ArrayForEach(item, tree)
 	{
 		if (!rc && !(rc = cg_value(item, value, err)) &&
@@ -116,9 +116,8 @@ int change_policy(const char *body, size_t length, char line[CHANGE_LINE], char 
 		return -EINVAL;
 	snprintf(line, CHANGE_LINE, "policy");
 	if (!tree->child)
-		rc = cg_wrong(err,
-			      "which policy? There are the stages allocate, grant, admit, share "
-			      "and order");
+		rc = cg_wrong(err, "no policy given; the stages are allocate, grant, admit, share "
+				   "and order");
 	cJSON_ArrayForEach(item, tree)
 	{
 		if (!rc && !(rc = cg_value(item, value, err)) &&
@@ -158,7 +157,7 @@ int change_what_if(const char *body, size_t length, char *policy[CHANGE_POLICIES
 	if (list && !cJSON_IsArray(list))
 		rc = cg_wrong(err, "policies is a list, like [\"fair-share\",\"set-10\"]");
 	if (cJSON_GetArraySize(list) > CHANGE_POLICIES)
-		rc = cg_wrong(err, "%d policies at a time are enough", CHANGE_POLICIES);
+		rc = cg_wrong(err, "at most %d policies at a time", CHANGE_POLICIES);
 	cJSON_ArrayForEach(item, list)
 	{
 		const char *spec = cJSON_GetStringValue(item);
@@ -170,7 +169,7 @@ int change_what_if(const char *body, size_t length, char *policy[CHANGE_POLICIES
 		else if (check_policy("grant", spec, why))
 			rc = cg_wrong(err, "%s", why);
 		else if (!(policy[n++] = strdup(spec)))
-			rc = cg_wrong(err, "there is no memory for that now; try again");
+			rc = cg_wrong(err, "out of memory; try again");
 	}
 	cJSON_Delete(tree);
 	if (rc)

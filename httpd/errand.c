@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Errands: answers that take a while, because a node has to be asked or something computed. Each
- * has a thread of its own while its connection waits; there are few at a time. libmicrohttpd does
- * not let go of a connection that waits, so the request stays until its errand is done.
+ * Errands: answers that take time, because a node has to be queried or a result computed. Each has
+ * its own thread while its connection waits; few run at a time. libmicrohttpd keeps a suspended
+ * connection, so the request stays valid until its errand is done.
  */
 #include <stdarg.h>
 #include <stdlib.h>
@@ -43,7 +43,7 @@ enum MHD_Result errand(struct request *r, void (*work)(struct request *r))
 	pthread_mutex_lock(&s->lock);
 	if (s->errands < SERVER_ERRANDS && !s->closing) {
 		taken = true;
-		/* First: the thread may be done before this one goes on. */
+		/* Do this first: the thread may be done before this one continues. */
 		MHD_suspend_connection(r->connection);
 		if (pthread_create(&thread, NULL, er_main, r) == 0) {
 			s->errands++;
@@ -57,7 +57,8 @@ enum MHD_Result errand(struct request *r, void (*work)(struct request *r))
 	pthread_mutex_unlock(&s->lock);
 	if (taken)
 		return MHD_YES;
-	return http_error(r, MHD_HTTP_SERVICE_UNAVAILABLE, "too much at a time; try again");
+	return http_error(r, MHD_HTTP_SERVICE_UNAVAILABLE,
+			  "too many requests at a time; try again");
 }
 
 void errand_reply(struct request *r, unsigned status, char *text, size_t length)

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Connections that wait: for the next snapshot, or for one after the other (server-sent events,
- * HTML standard 9.2). They are suspended in libmicrohttpd, cost no thread, and are resumed by the
- * sampler or, when time has passed, by the main thread.
+ * Connections that wait for the next snapshot, or for all snapshots (server-sent events, HTML
+ * standard 9.2). They are suspended in libmicrohttpd without a thread. The sampler resumes them, or
+ * the main thread after a timeout.
  *
  *	event: status        every interval, with what GET /api/v1/status gives
  *	event: down          the same when no node answers
  *	: alive              when there was nothing to say for HEARTBEAT_MS
  *
- * Nothing is queued for a reader: one that is slow finds the newest snapshot when it has taken the
- * last, and what came in between never existed for it. One that takes nothing for SERVER_IDLE_S is
- * hung up on by libmicrohttpd. A snapshot is shared by all who send it.
+ * Nothing is queued for a reader: a slow reader gets the newest snapshot when it has received the
+ * last one, and misses those in between. libmicrohttpd closes the connection of a reader that
+ * receives nothing for SERVER_IDLE_S. All connections share a snapshot.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@
 #include "httpd/server.h"
 
 #define HEARTBEAT_MS 5000
-#define WAIT_MS	     2000 /* for a new snapshot; then an old one has to do */
+#define WAIT_MS	     2000 /* time to wait for a new snapshot; then an old one is used */
 
 struct stream {
 	struct server *server;
@@ -36,7 +36,10 @@ struct stream {
 
 /* ---- one message ---- */
 
-/* Snapshots are made as often as wanted, give or take some ms: it is not worth waiting for two. */
+/*
+ * Snapshots are made at the requested interval within some ms; a small difference does not justify
+ * waiting for the next one.
+ */
 static bool ev_new(const struct stream *st, int64_t now_ms)
 {
 	return st->server->newest->number > st->number &&
@@ -169,7 +172,7 @@ enum MHD_Result events_stream(struct request *r)
 		st->next = s->streams;
 		s->streams = st;
 		s->streams_count++;
-		/* It may want snapshots more often than they are made now. */
+		/* It may need snapshots more often than they are made now. */
 		pthread_cond_signal(&s->soon);
 	}
 	pthread_mutex_unlock(&s->lock);

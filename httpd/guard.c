@@ -19,7 +19,7 @@ bool guard_is(const char secret[SL_SECRET_BYTES], const char *text)
 	return sl_secret_equal(secret, padded);
 }
 
-/* The host of "host:port", "[::1]:port" or "host", without brackets. False: it is none. */
+/* The host of "host:port", "[::1]:port" or "host", without brackets. False: malformed. */
 static bool gd_host(const char *text, char out[256])
 {
 	const char *end, *after;
@@ -47,8 +47,9 @@ static bool gd_is_address(const char *host)
 }
 
 /*
- * An address cannot be rebound. Names: of this machine, also with its domain; on loopback
- * "localhost" alone. Ports are not looked at: a tunnel (ssh -L) may have another one.
+ * An address cannot be rebound by DNS. Valid names are those of this machine, also with its domain;
+ * on loopback only "localhost". Ports are not checked, because a tunnel (ssh -L) may have another
+ * one.
  */
 static bool gd_ours(const struct guard *g, const char *header)
 {

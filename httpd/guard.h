@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who may ask the HTTP server of a layer for what. Pure: headers in, a verdict out.
+ * Access control of the HTTP server of a layer. Pure: headers in, a verdict out.
  *
- * A page of a stranger in the browser of a user must neither read nor change anything. It cannot
- * set the header Host: so a name that was made to lead here (DNS rebinding) is refused. It cannot
- * leave out Origin where it could read the answer or send a body: so a foreign one is refused. And
+ * A foreign page in the browser of a user must not read or change anything. It cannot set the
+ * header Host, so a name that was redirected here (DNS rebinding) is refused. It cannot omit Origin
+ * in requests whose answer it could read or that have a body, so a foreign Origin is refused. And
  * it does not know the token.
  *
  *	          reads                               writes
@@ -16,9 +16,9 @@
  *	else      Bearer, ?token=TOKEN, or the        "Authorization: Bearer TOKEN"
  *	          cookie that this sets
  *
- * Browsers send cookies by themselves, to every port of a host. So the cookie holds another secret,
- * which is good for reading alone; and its name is each server's own, or that of one would replace
- * that of another on the same host. Its port would not do as a name: two tunnels (ssh -L) may lead
+ * Browsers send cookies automatically, to every port of a host. So the cookie holds another secret,
+ * which allows only reading. Its name is unique to the server; otherwise servers on the same host
+ * would overwrite each other's cookie. The port is not unique enough: two tunnels (ssh -L) may lead
  * to the same port of two machines.
  */
 #ifndef SL_HTTPD_GUARD_H
@@ -33,7 +33,7 @@ struct guard {
 	char cookie[SL_SECRET_BYTES]; /* reads */
 	char cookie_name[32];	      /* no secret */
 	bool loopback;		      /* it listens there alone */
-	bool open;		      /* who gets there may read */
+	bool open;		      /* everybody who can connect may read */
 	char host[256];		      /* as it was told to listen, without port; "": none */
 	char machine[256];	      /* name of this machine */
 };
@@ -53,7 +53,7 @@ enum guard_verdict {
 
 enum guard_verdict guard_check(const struct guard *g, const struct guard_request *r);
 
-/* Whether text, of any length, is that secret; in a time that does not depend on where it differs.
+/* Whether text, of any length, equals the secret; compares in constant time.
  */
 bool guard_is(const char secret[SL_SECRET_BYTES], const char *text);
 

@@ -8,15 +8,15 @@
  *	sample at 10.4 s: 100 MB in all, at 11.4 s: 200 MB
  *	second 10 gets 60 MB, second 11 gets 40 MB
  *
- * A job that was not there in the sample before has moved all of it since. Totals are those of the
- * nodes that answer. So when others do than before, they only say where to go on from:
+ * All bytes of a job that was not in the previous sample count as moved since. Totals are sums over
+ * the nodes that answer. So if other nodes answer than before, the sample only sets a new base:
  *
  *	node 0 has 100 MB, node 1 has 900 MB; node 1 is stuck for a while: 1000, 100, 1000 MB
  *	nothing was moved
  *
- * Phases are the controller's, if there is one; else one ends when HISTORY_GAP_MS pass without
- * bytes. Where in a sample it began and ended follows from the bytes of that and the best rate of
- * the phase:
+ * Phases are the controller's, if there is one; else a phase ends after HISTORY_GAP_MS without
+ * bytes. Its begin and end within a sample follow from the bytes of that sample and the best rate
+ * of the phase:
  *
  *	samples at 1, 2, 3, 4 s show 0, 20, 80, 40 MB     rate 80 MB/s
  *	it began at 2 s - 20/80 s = 1.75 s, and ended at 3 s + 40/80 s = 3.5 s
@@ -31,7 +31,7 @@
 
 #include "base/json.h"
 
-#define HISTORY_RATE_MS 200 /* shorter samples tell nothing of a rate */
+#define HISTORY_RATE_MS 200 /* shorter samples are too inaccurate for a rate */
 
 int history_init(struct history *h)
 {
@@ -125,7 +125,7 @@ static void hi_phase_follow(struct history *h, struct history_job *j, double mov
 
 /* ---- samples ---- */
 
-/* Seconds that nobody has written yet hold what was there an hour ago. */
+/* Clear the seconds that still hold values of an hour ago. */
 static void hi_clear(struct history *h, int64_t from, int64_t to)
 {
 	if (to - from > HISTORY_S)
@@ -179,7 +179,7 @@ static struct history_job *hi_find(const struct history *h, const char *name, ui
 	return NULL;
 }
 
-/* A place for a new one: of the one that has done nothing for longest, if it is gone. */
+/* A place for a new job: that of the job that was idle for longest, if it has ended. */
 static struct history_job *hi_place(struct history *h)
 {
 	struct history_job *oldest = NULL;

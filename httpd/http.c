@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests and answers over libmicrohttpd, in one thread that waits for nobody.
+ * Requests and answers over libmicrohttpd, in one thread that never blocks.
  *
  * libmicrohttpd calls ht_handle() when the headers are there, for each piece of a body, when that
- * is complete, and again when a connection that waited was resumed. Who may not is told so before
- * the body; one that is too long is not read.
+ * is complete, and again when a connection that waited was resumed. A request without access is
+ * refused before its body is read; a body that is too long is not read.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -205,10 +205,11 @@ static enum MHD_Result ht_refuse(struct request *r, enum guard_verdict verdict)
 	switch (verdict) {
 	case GUARD_HOST:
 		return http_error(r, MHD_HTTP_MISDIRECTED_REQUEST,
-				  "this server does not go by that name; use the address that "
+				  "wrong host name; use the address that "
 				  "'sluice dashboard' prints");
 	case GUARD_ORIGIN:
-		return http_error(r, MHD_HTTP_FORBIDDEN, "a page of another origin may not ask");
+		return http_error(r, MHD_HTTP_FORBIDDEN,
+				  "requests from pages of another origin are refused");
 	default:
 		return http_error(r, MHD_HTTP_UNAUTHORIZED,
 				  "the token is missing or wrong; 'sluice dashboard' prints it, to "
@@ -248,7 +249,7 @@ static enum MHD_Result ht_begin(struct request *r)
 				  r->method);
 	if (!r->route)
 		return http_error(r, MHD_HTTP_NOT_FOUND,
-				  "there is nothing at this path; sluice-api(7) lists what there "
+				  "unknown path; sluice-api(7) lists the paths that there "
 				  "is");
 	if (length && check_count(length, 0, SERVER_BODY, &bytes))
 		return ht_too_long(r);
@@ -260,7 +261,10 @@ static enum MHD_Result ht_take(struct request *r, const char *data, size_t *size
 {
 	char *body;
 
-	/* In chunks, only their end tells; it is heard out to be answered, but not for ever. */
+	/*
+	 * The length of a chunked body is known only at its end: read it, up to a limit, to be able
+	 * to answer.
+	 */
 	if (r->length + *size > SERVER_BODY) {
 		r->length += *size;
 		*size = 0;

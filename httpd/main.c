@@ -16,7 +16,7 @@
 #include "base/log.h"
 #include "httpd/server.h"
 
-#define GONE_S 5 /* a layer that is down for so long does not come back */
+#define GONE_S 5 /* exit when the layer has been down for this long */
 
 static const char cmd[] = "sluice-httpd";
 
@@ -56,7 +56,7 @@ static int make_guard(struct server *s, const char *listen, const char *name)
 	return 0;
 }
 
-/* For `sluice dashboard`: where it is reached. */
+/* Write the address, for `sluice dashboard`. */
 static int note_address(const struct server *s, const char *name)
 {
 	char text[400], host[256];
@@ -70,7 +70,7 @@ static int note_address(const struct server *s, const char *name)
 	return layer_write(&s->layer, "dashboard-address", text);
 }
 
-/* Until it is told to end, or there is no layer any more. */
+/* Run until a signal, or until the layer is down. */
 static void keep_time(struct server *s, const sigset_t *set)
 {
 	const struct timespec second = { .tv_sec = 1 };
@@ -157,8 +157,8 @@ int main(int argc, char **argv)
 	const struct cli_option options[] = {
 		{ "name", 0, "NAME", .text = &name, .help = "of the layer" },
 		{ "listen", 0, "HOST:PORT", .text = &listen,
-		  .help = "where; 127.0.0.1:0, any free port, if it is not given" },
-		{ "any-port", .flag = &any_port, .help = "if that port is taken, any other" },
+		  .help = "address to listen at; default 127.0.0.1:0, any free port" },
+		{ "any-port", .flag = &any_port, .help = "if that port is taken, use any other" },
 		{ "log", 0, "LEVEL", .values = "=error warn info debug", .text = &log,
 		  .help = "error, warn, info (default) or debug" },
 		{ "ready-fd", 0, "N", .text = &ready,

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Metrics for Prometheus, out of the status of the layer: one table says it all. Names follow its
- * conventions: base units (bytes, seconds), _total for what only grows.
+ * Metrics for Prometheus, from the status of the layer, defined in one table. Names follow the
+ * conventions of Prometheus: base units (bytes, seconds), _total for counters.
  *
  *	# HELP sluice_job_bytes_total Bytes that a job has moved.
  *	# TYPE sluice_job_bytes_total counter
  *	sluice_job_bytes_total{job="a",ionode="0",op="read"} 0
  *	sluice_job_bytes_total{job="a",ionode="0",op="write"} 262144
  *
- * Counters are told for each I/O node, never added up: when one dies its own end, and when it is
- * started again they begin at 0, which Prometheus takes for what it is. A sum would fall from 50 +
- * 30 to 50, and be taken for one that has begun anew and moved 50 since.
+ * Counters are reported for each I/O node and never added up. When a node dies its counters end,
+ * and after a restart they begin at 0, which Prometheus handles. A sum would fall from 50 + 30 to
+ * 50, and Prometheus would assume a restart and 50 bytes since.
  */
 #include "httpd/metrics.h"
 
@@ -27,12 +27,13 @@ static const struct metric {
 	const char *label; /* beside the job's or node's; the same name again: the same metric */
 } metrics[] = {
 	{ "sluice_capacity_bytes_per_second", "gauge",
-	  "What the layer may draw from the file system; 0: not known.", LAYER,
+	  "Bandwidth that the layer may use of the file system; 0: unknown.", LAYER,
 	  offsetof(struct status, capacity_bps), 1, NULL },
 	{ "sluice_promised_bytes_per_second", "gauge", "Sum of the guarantees of all jobs.", LAYER,
 	  offsetof(struct status, floors_bps), 1, NULL },
-	{ "sluice_bandwidth_bytes_per_second", "gauge", "What all jobs moved in the last second.",
-	  LAYER, offsetof(struct status, bandwidth_bps), 1, NULL },
+	{ "sluice_bandwidth_bytes_per_second", "gauge",
+	  "Bytes that all jobs moved in the last second.", LAYER,
+	  offsetof(struct status, bandwidth_bps), 1, NULL },
 	{ "sluice_capacity_operations_per_second", "gauge",
 	  "Metadata operations that jobs share; 0: no limit.", LAYER,
 	  offsetof(struct status, capacity_ops), 1, NULL },
@@ -51,9 +52,8 @@ static const struct metric {
 	{ "sluice_job_wire_bytes_total", "counter",
 	  "Bytes of a job that were charged: read or written back.", JOB,
 	  offsetof(struct status_job, wire_bytes), 1, NULL },
-	{ "sluice_job_cached_bytes_total", "counter",
-	  "Bytes that a job's reads had from the page cache.", JOB,
-	  offsetof(struct status_job, cached_bytes), 1, NULL },
+	{ "sluice_job_cached_bytes_total", "counter", "Bytes that a job read from the page cache.",
+	  JOB, offsetof(struct status_job, cached_bytes), 1, NULL },
 	{ "sluice_job_dirty_bytes", "gauge", "Bytes of a job that are not written back yet.", JOB,
 	  offsetof(struct status_job, dirty_bytes), 1, NULL },
 	{ "sluice_job_requests_total", "counter", "Requests of a job that were served.", PART,
@@ -63,7 +63,7 @@ static const struct metric {
 	{ "sluice_job_throttled_seconds_total", "counter", "Time that a job was held by its max.",
 	  PART, offsetof(struct status_job, throttled_s), 1, NULL },
 	{ "sluice_job_unscheduled_bytes_total", "counter",
-	  "Bytes of a job that went past the scheduler: mapped files, or no node answered.", PART,
+	  "Bytes of a job that bypassed the scheduler: mapped files, or no node answered.", PART,
 	  offsetof(struct status_job, unscheduled_bytes), 1, NULL },
 	{ "sluice_job_operations_total", "counter", "Metadata operations of a job.", JOB,
 	  offsetof(struct status_job, ops_create), 1, "class=\"create\"" },
@@ -88,46 +88,48 @@ static const struct metric {
 	  offsetof(struct status_job, min_ops), 1, NULL },
 	{ "sluice_job_phases_total", "counter", "I/O phases of a job that have ended.", JOB,
 	  offsetof(struct status_job, phases), 1, NULL },
-	{ "sluice_job_bandwidth_bytes_per_second", "gauge", "What a job moved in the last second.",
-	  JOB, offsetof(struct status_job, bandwidth_bps), 1, NULL },
+	{ "sluice_job_bandwidth_bytes_per_second", "gauge",
+	  "Bytes that a job moved in the last second.", JOB,
+	  offsetof(struct status_job, bandwidth_bps), 1, NULL },
 	{ "sluice_job_clients", "gauge", "Processes of a job that are connected.", JOB,
 	  offsetof(struct status_job, clients), 1, NULL },
 	{ "sluice_job_queued_requests", "gauge", "Requests of a job that wait.", JOB,
 	  offsetof(struct status_job, queued_requests), 1, NULL },
-	{ "sluice_job_queued_bytes", "gauge", "Bytes of these.", JOB,
+	{ "sluice_job_queued_bytes", "gauge", "Bytes of a job's waiting requests.", JOB,
 	  offsetof(struct status_job, queued_bytes), 1, NULL },
 	{ "sluice_job_inflight_bytes", "gauge", "Bytes of a job on their way to the file system.",
 	  JOB, offsetof(struct status_job, inflight_bytes), 1, NULL },
-	{ "sluice_job_min_bytes_per_second", "gauge", "What a job was guaranteed; 0: nothing.", JOB,
-	  offsetof(struct status_job, asked_min_bps), 1, NULL },
-	{ "sluice_job_max_bytes_per_second", "gauge", "What a job may have at most; 0: no limit.",
-	  JOB, offsetof(struct status_job, asked_max_bps), 1, NULL },
-	{ "sluice_job_weight", "gauge", "Weight of a job beside others.", JOB,
+	{ "sluice_job_min_bytes_per_second", "gauge", "Guaranteed bandwidth of a job; 0: none.",
+	  JOB, offsetof(struct status_job, asked_min_bps), 1, NULL },
+	{ "sluice_job_max_bytes_per_second", "gauge", "Limit of a job's bandwidth; 0: none.", JOB,
+	  offsetof(struct status_job, asked_max_bps), 1, NULL },
+	{ "sluice_job_weight", "gauge", "Weight of a job.", JOB,
 	  offsetof(struct status_job, weight), 1, NULL },
 	{ "sluice_job_in_io", "gauge", "1 while a job is in an I/O phase.", JOB,
 	  offsetof(struct status_job, in_io), 1, NULL },
-	{ "sluice_job_grant_bytes_per_second", "gauge", "What the controller grants a job now.",
-	  JOB, offsetof(struct status_job, grant_bps), 1, NULL },
+	{ "sluice_job_grant_bytes_per_second", "gauge",
+	  "Bandwidth that the controller grants a job now.", JOB,
+	  offsetof(struct status_job, grant_bps), 1, NULL },
 	{ "sluice_job_latency_p50_seconds", "gauge", "Time that half of a job's requests take.",
 	  JOB, offsetof(struct status_job, latency_us_p50), 1e-6, NULL },
 	{ "sluice_job_latency_p95_seconds", "gauge", "Time that 95 % of a job's requests take.",
 	  JOB, offsetof(struct status_job, latency_us_p95), 1e-6, NULL },
 	{ "sluice_job_latency_p99_seconds", "gauge", "Time that 99 % of a job's requests take.",
 	  JOB, offsetof(struct status_job, latency_us_p99), 1e-6, NULL },
-	{ "sluice_ionode_uptime_seconds", "gauge", "Since an I/O node has started.", IONODE,
+	{ "sluice_ionode_uptime_seconds", "gauge", "Time since an I/O node has started.", IONODE,
 	  offsetof(struct status_ionode, uptime_s), 1, NULL },
-	{ "sluice_ionode_capacity_bytes_per_second", "gauge", "Its part of the capacity.", IONODE,
-	  offsetof(struct status_ionode, capacity_bps), 1, NULL },
+	{ "sluice_ionode_capacity_bytes_per_second", "gauge", "An I/O node's part of the capacity.",
+	  IONODE, offsetof(struct status_ionode, capacity_bps), 1, NULL },
 	{ "sluice_ionode_bandwidth_bytes_per_second", "gauge",
-	  "What went through it in the last second.", IONODE,
+	  "Bytes that went through an I/O node in the last second.", IONODE,
 	  offsetof(struct status_ionode, bandwidth_bps), 1, NULL },
-	{ "sluice_ionode_requests", "gauge", "Requests inside it.", IONODE,
+	{ "sluice_ionode_requests", "gauge", "Requests inside an I/O node.", IONODE,
 	  offsetof(struct status_ionode, requests), 1, NULL },
-	{ "sluice_ionode_inflight_bytes", "gauge", "Bytes on their way from or to it.", IONODE,
+	{ "sluice_ionode_inflight_bytes", "gauge", "Bytes in flight at an I/O node.", IONODE,
 	  offsetof(struct status_ionode, inflight_bytes), 1, NULL },
-	{ "sluice_ionode_jobs", "gauge", "Jobs with processes at it.", IONODE,
+	{ "sluice_ionode_jobs", "gauge", "Jobs with processes at an I/O node.", IONODE,
 	  offsetof(struct status_ionode, jobs), 1, NULL },
-	{ "sluice_ionode_clients", "gauge", "Processes at it.", IONODE,
+	{ "sluice_ionode_clients", "gauge", "Processes at an I/O node.", IONODE,
 	  offsetof(struct status_ionode, clients), 1, NULL },
 };
 
@@ -247,7 +249,7 @@ void metrics_write(FILE *f, const char *layer, const struct status *s, double ag
 
 	mt_head(f, "sluice_up", "gauge", "1 if a node of the layer answers.");
 	fprintf(f, "sluice_up %d\n", s != NULL);
-	mt_head(f, "sluice_status_age_seconds", "gauge", "How old the figures below are.");
+	mt_head(f, "sluice_status_age_seconds", "gauge", "Age of the figures below.");
 	fprintf(f, "sluice_status_age_seconds %.3f\n", age_s);
 	if (!s)
 		return;

@@ -5,13 +5,13 @@
  * A job is an application of the phase-level simulator (Gainaru et al. 2014, section 2): it
  * computes for the mean time between its I/O phases, then moves their mean volume. Both are the
  * controller's, if it has seen a phase of the job end, else those of the last hour here. Bandwidth
- * is the capacity, or if none is set the most that was moved in a second. Jobs of which no phase
- * has ended are left out, and those that are gone: no process is connected, and none was for
- * several periods. (Between two phases a job may well have no process that does I/O.)
+ * is the capacity, or if none is set the most that was moved in a second. Jobs without a completed
+ * phase are left out, and so are jobs that have ended: no process was connected for several
+ * periods. (Between two phases a job may have no process that does I/O.)
  *
- * How it goes now is measured over the last NOW_MS, or since the job is there, as sim/metrics.c
- * does in a window: of T seconds a job was out of I/O for e, and its bytes take i at full
- * bandwidth:
+ * The present measures are taken over the last NOW_MS, or since the begin of the job, as in a
+ * window of sim/metrics.c: of T seconds a job spent e outside of I/O, and its bytes would take i
+ * seconds at full bandwidth:
  *
  *	T = 100 s, in I/O for 40 s, 2 GB moved, 100 MB/s:  e = 60, i = 20
  *	stretch 100 / (60 + 20) = 1.25, I/O slowdown 40 / 20 = 2, utilization 0.6
@@ -38,7 +38,7 @@ struct pl_measure {
 	double window_s;
 };
 
-/* NULL, or why it is left out. */
+/* NULL, or the reason why it is left out. */
 static const char *pl_job(const struct status_job *from, const struct history *h,
 			  double bandwidth_bps, struct what_if_job *job)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What-if: the jobs as they are now, as a scenario for `sluice sim`, and how it goes with them now
- * in the same measures. Pure.
+ * What-if: a scenario for `sluice sim` from the present jobs, and their present values of the same
+ * measures. Pure.
  */
 #ifndef SL_HTTPD_PLAN_H
 #define SL_HTTPD_PLAN_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What there is to ask for; sluice-api(7) describes it. */
+/* The paths of the server; sluice-api(7) describes them. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The sampler: a thread that asks the layer once a second, more often if somebody wants events more
- * often, and keeps the newest answer. However many connections there are, nodes are asked by one.
+ * The sampler: a thread that queries the layer once a second, or more often if a reader of events
+ * needs it, and keeps the newest answer. So the load on nodes does not depend on the number of
+ * connections.
  *
- * A node that is stuck is waited for (10 s, see client/conn/dial.c); meanwhile the newest answer
- * stays what it was, and its time_ms tells how old it is.
+ * The sampler waits for a stuck node (10 s, see client/conn/dial.c); meanwhile the last answer
+ * stays, and its time_ms shows its age.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -112,8 +113,8 @@ void sample_ask(struct server *s)
 }
 
 /*
- * Until the next one is due, an interval after the last that was, or one is asked for, but not at
- * once after any other. False: it was asked for.
+ * Wait until the next sample is due or requested, but not directly after another one. False: it was
+ * requested.
  */
 static bool sm_wait(struct server *s, int64_t regular_ns)
 {
@@ -211,7 +212,9 @@ static void *sm_main(void *arg)
 	while (!sm_closing(s)) {
 		struct snapshot *snap;
 
-		/* Those that are asked for do not shift those that readers of events wait for. */
+		/*
+		 * Requested samples do not shift the periodic ones that readers of events wait for.
+		 */
 		if (sm_wait(s, regular_ns))
 			regular_ns = server_monotonic_ns();
 		snap = sm_make(&s->layer);

@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The HTTP server of a layer, `sluice-httpd`: a process of its own, which asks the nodes and the
- * controller over their sockets as `sluice status` does. So whatever happens to it or is done to
- * it, data and decisions go on; and it stays when they come and go.
+ * The HTTP server of a layer, `sluice-httpd`: a separate process, which queries the nodes and the
+ * controller over their sockets as `sluice status` does. So its failures do not affect data or
+ * decisions, and it keeps running when nodes restart.
  *
  *	main.c      options, life and end
  *	http.c      requests and answers: libmicrohttpd, one thread with epoll
- *	routes.c    what there is to ask for
- *	sample.c    a thread that asks the layer, and keeps the newest answer for all
- *	events.c    connections that wait: for a new answer, or for one after the other
- *	guard.c     who may
- *	visitors.c  connections, and which of them have to go
+ *	routes.c    the paths
+ *	sample.c    a thread that queries the layer and keeps the newest answer for all
+ *	events.c    connections that wait for a new answer, or for all answers
+ *	guard.c     access control
+ *	visitors.c  connections, and which of them to close
  *	files.c     the page
- *	errand.c    answers that take a while, each in a thread
+ *	errand.c    answers that take time, each in a thread
  *	answers.c   what these are: the last hour, policies, changes
  *	change.c    bodies of requests as control lines
  *	history.c   what jobs did in the last hour
  *	metrics.c   the status for Prometheus
  *	what-if.c   the jobs under other policies, simulated; plan.c is its pure part
  *
- * libmicrohttpd's thread never waits for anybody; the sampler and errands wait for nodes; the main
- * one keeps time. `lock` protects all that they share, and is held for moments; but for the
- * history, which has a lock of its own.
+ * libmicrohttpd's thread never blocks; the sampler and errands wait for nodes; the main thread
+ * handles timeouts. `lock` protects all shared data and is held only briefly; the history has its
+ * own lock.
  */
 #ifndef SL_HTTPD_SERVER_H
 #define SL_HTTPD_SERVER_H
@@ -161,9 +161,9 @@ const struct route *route_find(const char *method, const char *path, bool *known
 enum MHD_Result events_fresh(struct request *r);
 /* Answer with events from now on. */
 enum MHD_Result events_stream(struct request *r);
-/* There is a new snapshot, or some time has passed: wake up who waits for that. */
+/* A new snapshot exists, or time has passed: resume the connections that wait for it. */
 void events_wake(struct server *s);
-/* How often snapshots are wanted; the lock is held. */
+/* The interval of snapshots that readers need; the lock is held. */
 int64_t events_interval_ms(const struct server *s);
 
 /* ---- errand.c, answers.c, what-if.c ---- */

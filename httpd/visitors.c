@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Connections, and who has to go: see visitors.h. */
+/* Connections, and which one to close: see visitors.h. */
 #include "httpd/visitors.h"
 
 #include <linux/inet_diag.h>

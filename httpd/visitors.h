@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Connections of the HTTP server, and who has to go when there are too many. Connections are few,
- * so somebody who opens them and then sends or reads a byte now and then could keep everybody else
- * out (Slowloris). Therefore the newest one always comes in, and the one that goes is of the
- * *party* that has most: of a remote address, or, on this machine, of a user. Of that party it is
- * the oldest one that has not asked yet; else the oldest that is being answered; a stream of events
- * last.
+ * Connections of the HTTP server, and which one to close when there are too many. The number is
+ * limited, so a client that opens many and sends or reads a byte from time to time could lock out
+ * others (Slowloris). Therefore a new connection is always accepted, and one of the *party* with
+ * most connections is closed; a party is a remote address or, on this machine, a user. Of that
+ * party it is the oldest connection without a request, else the oldest one that is being answered,
+ * and a stream of events last.
  *
  *	8 at most; mallory has 7 that say nothing, prometheus 1; carol comes:
  *	mallory's oldest goes. Mallory comes again: the same. Nobody else has to go.
  *
- * A request that is not complete after VISITOR_ASKS_NS, or an answer that is not taken after
- * VISITOR_ANSWER_NS, ends its connection also without a crowd.
+ * A connection is also closed if its request is not complete after VISITOR_ASKS_NS, or its answer
+ * not received after VISITOR_ANSWER_NS.
  *
  * No lock, no clock: the caller has both.
  */

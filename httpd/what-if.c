@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * POST /api/v1/what-if: the jobs as they are now under other grant policies. plan.c makes the
- * scenario; a process of its own, `sluice sim`, simulates it, with little priority, bounded memory
- * and time, and ends with this one at the latest. One at a time.
+ * scenario; a separate process, `sluice sim`, simulates it with low priority and bounded memory and
+ * time, and ends at the latest with this process. Only one runs at a time.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -160,7 +160,7 @@ static void wi_simulate(struct request *r, struct plan *plan, char *const *polic
 		errand_reply(r, MHD_HTTP_OK, text, length);
 	} else if (status == LATE) {
 		errand_error(r, MHD_HTTP_SERVICE_UNAVAILABLE,
-			     "the simulation was not done within %d s; name fewer policies",
+			     "the simulation took longer than %d s; name fewer policies",
 			     RUN_MS / 1000);
 	} else if (status == BROKEN || status == CLI_OK || !printed || !*printed) {
 		errand_error(r, MHD_HTTP_INTERNAL_SERVER_ERROR,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An application alone on the machine: what upper limit, dilation and stretch compare with.
+ * An application alone on the machine: the reference for upper limit, dilation and stretch.
  *
  * Without a burst buffer a phase takes its bytes over min(b beta, B). With one (server.c has the
  * model) what it takes depends on what is still in the buffer, so the buffer of the application
@@ -14,9 +14,9 @@
  * before each. The first takes 5 s and fills the buffer. After a second 10 have drained: they are
  * filled again in 0.5 s, with 15 written; the other 5 take 0.5 s. The second phase takes 1 s.
  *
- * The application alone is never behind the same one among others: what these write can only
- * raise the level. So a dilation is 1 at least. A stretch is of a part of the run, though, in which
- * one that was stalled before may find more room than it would have had alone, and so be faster.
+ * An application alone is never slower than among others, because their writes can only raise the
+ * level. So a dilation is at least 1. But a stretch covers only a part of the run: an application
+ * that was stalled before may find more room than alone, and so be faster.
  *
  * O(1) a phase.
  */

@@ -2,7 +2,7 @@
 /*
  * Phases of I/O from the text that darshan-parser and darshan-dxt-parser print of a log.
  *
- * Which of the two it is, the first record tells. darshan-dxt-parser has a line for each access,
+ * The first record tells which of the two it is. darshan-dxt-parser has a line for each access,
  *
  *	X_POSIX       0  write        0            2048          262144      0.0300      0.0331  ...
  *	module     rank     op  segment          offset          length       start         end
@@ -15,18 +15,18 @@
  * of which we take bytes and the times of the first and the last access: all bytes that a file
  * saw in one direction count as one access between these. Lines of a record follow each other.
  *
- * MPI-IO is done by POSIX, so the same bytes come twice: MPI-IO counts only if there is nothing of
- * POSIX. STDIO has its own bytes and counts too, except for the terminal (<STDIN> and so on).
+ * MPI-IO uses POSIX, so the same bytes appear twice: MPI-IO counts only if there is no POSIX
+ * record. STDIO has separate bytes and counts too, except for the terminal (<STDIN> and so on).
  *
- * Accesses are sorted by start. One that starts more than `gap_s` after all before it have
- * ended begins a new phase. The time between phases is computing, the bytes of a phase are the
- * volume of its iteration, the mean time between starts is the period (w_iter of RR-9537, 2.2).
- * Example, gap 1 s: 10 bytes in [2, 3], 20 bytes in [3.5, 4] and 30 bytes in [9, 10] are two
- * phases, (2 s, 30 bytes) and (5 s, 30 bytes), period 7 s.
+ * Accesses are sorted by start. One that starts more than `gap_s` after all before it have ended
+ * begins a new phase. The time between phases is computing, the bytes of a phase are the volume of
+ * its iteration, the mean time between starts is the period (w_iter of Barthélemy et al. 2024,
+ * section 2.2). Example, gap 1 s: 10 bytes in [2, 3], 20 bytes in [3.5, 4] and 30 bytes in [9, 10]
+ * are two phases, (2 s, 30 bytes) and (5 s, 30 bytes), period 7 s.
  *
- * Sums for a file cannot tell phases inside it: a file written now and then during the whole run
- * is one long phase. For these `iterations` does as RR-8519, section 4.4, did with its logs: so
- * many equal iterations, whose computing is what the run had of it, and whose bytes are all.
+ * Sums for a file cannot show phases inside it: a file written several times during the run is one
+ * long phase. For such logs `iterations` does the same as Gainaru et al. 2014, section 4.4: the run
+ * is divided into that number of equal iterations of computing and I/O.
  *
  * A scenario cannot hold the computing after the last phase; the caller reports that.
  *

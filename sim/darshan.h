@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An application of a scenario from what Darshan recorded of a run, as darshan-parser or
- * darshan-dxt-parser print it. See darshan.c for how phases are found.
+ * An application of a scenario from a Darshan log, as printed by darshan-parser or
+ * darshan-dxt-parser. See darshan.c for how phases are found.
  */
 #ifndef SL_SIM_DARSHAN_H
 #define SL_SIM_DARSHAN_H
@@ -11,8 +11,8 @@
 #include "sim/scenario.h"
 
 struct sl_darshan_options {
-	double gap_s;	     /* what lies so far apart is two phases */
-	uint32_t iterations; /* not 0: so many equal ones instead of what was recorded */
+	double gap_s;	     /* accesses further apart belong to two phases */
+	uint32_t iterations; /* not 0: this many equal iterations instead of the recorded ones */
 	/*
 	 * Called for each line of module POSIX, if set: with a counter of a file, or with an access
 	 * to it. file: Darshan's number of it, as text. A result that is not 0 ends the parsing.
@@ -40,8 +40,8 @@ struct sl_darshan {
 };
 
 /*
- * path is for messages alone. 0, or -errno with a message that names the line in err:
- *	a.txt:17: 'x' is not a number of bytes
+ * path is used only in messages. 0, or -errno with a message that names the line in err: a.txt:17:
+ *	'x' is not a number of bytes
  */
 int sl_darshan_parse(const char *path, const char *text, size_t size,
 		     const struct sl_darshan_options *options, struct sl_darshan *out, char *err,

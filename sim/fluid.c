@@ -7,9 +7,9 @@
  * capacity. Transfers with the same cap are a *class*: all of a class always have the same rate, so
  * a class has one clock, which shows the bytes that a transfer would have got since the clock was
  * set. A transfer of `bytes` that starts when the clock shows v ends when it shows v + bytes, its
- * *tag*, whatever the rates do until then: nothing but the heap of its class need know of it
- * (Parekh and Gallager's virtual time, "A generalized processor sharing approach to flow control
- * in integrated services networks", 1993).
+ * *tag*, however the rates change until then, so only the heap of its class has to be updated
+ * (Parekh and Gallager's virtual time, "A generalized processor sharing approach to flow control in
+ * integrated services networks", 1993).
  *
  * A class whose cap is above the level is *open*: all of these have the same rate, the level. Their
  * clocks go at the same pace, so that they are one clock with an offset each. A class whose cap is
@@ -26,10 +26,10 @@
  * ends at 3 s; the open clock ends B and C at 8, which is in 2 s. At 2 s A is alone: the level is
  * 10, nothing changes for A, and it ends at 3 s.
  *
- * Clocks are set back to 0 after 256 starts for each application, when all tags become smaller by
- * what the clock showed: an end has an error of about 1e-16 times all that an application gets in
- * 256 phases. O(log n) a start or end, if the border moves over few classes at a time: it does
- * unless many classes have few transfers.
+ * Clocks are set back to 0 after 256 starts for each application, and all tags are reduced by the
+ * clock's value: the error of an end is about 1e-16 times the bytes of an application in 256
+ * phases. O(log n) per start or end, if the border moves over few classes at a time, which is the
+ * case unless many classes have few transfers.
  */
 #include "sim/fluid.h"
 

@@ -16,15 +16,15 @@
  * Example: capacity 10, restart 1 s. A (100 bytes) runs from 0 to 4 s, then B (20 bytes) goes
  * first until 6 s: A has 60 left, restarts until 7 s and ends at 13 s.
  *
- * The policy's array stays as the policy has sorted it, less those that have ended: what it sorts
- * next is nearly sorted. O(waiting + running) an event, as is a policy's decision.
+ * The policy's array keeps the policy's order, without ended transfers, so it is nearly sorted at
+ * the next decision. O(waiting + running) an event, as is a policy's decision.
  *
- * Detection (detect/period.h), if it was asked for: an application's detector is told each of its
- * transfers when it has ended, as the controller does with a job that waits, and each decision is
- * made with the periods found by then. An application without one has no known period.
+ * Detection (detect/period.h), if enabled: an application's detector gets each of its transfers
+ * when it has ended, as the controller does with a job that waits, and each decision uses the
+ * periods found by then. Until one is found, the period is unknown.
  *
- * With assertions: a policy gives nobody more than its cap and all together not more than the
- * capacity, and at every event bytes that were asked for = bytes moved + bytes left.
+ * Assertions check that a policy gives no application more than its cap, and all together not more
+ * than the capacity, and that at every event requested bytes = moved bytes + remaining bytes.
  */
 #include "sim/granted.h"
 

@@ -13,8 +13,8 @@
 enum sl_app_state { SL_APP_NOT_YET, SL_APP_COMPUTES, SL_APP_IN_IO, SL_APP_GONE };
 
 /*
- * What an event touches of an application: a cache line, and another one if it varies. With many
- * applications the time of an event is that of getting these lines.
+ * The data of an application that an event accesses: one cache line, and a second one if it varies.
+ * With many applications, fetching these lines dominates the time of an event.
  */
 struct sl_machine_app {
 	double since_s;		    /* of this state */
@@ -52,7 +52,7 @@ struct sl_machine {
 	size_t err_size;
 };
 
-/* All that happens at now_s. 0, or a negative errno with a message in err. */
+/* Process all that happens at now_s. 0, or a negative errno with a message in err. */
 int sl_machine_event(struct sl_machine *m);
 /* The application ends now; settle() once all that do so have. */
 void sl_machine_gone(struct sl_machine *m, uint32_t app);

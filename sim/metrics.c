@@ -13,10 +13,10 @@
  * With a burst buffer, V_k takes alone what it takes with that buffer (alone.c): else applications
  * would be faster among others than alone.
  *
- * An application that the end of the window cut off ended there, and what it has done of an
- * unfinished iteration counts: the paper has only applications that end, and its n(t) would make
- * one look the worse the longer its iterations are. An application that was there and has done
- * nothing at all counts 0 towards the SysEfficiency, and its dilation is infinite.
+ * An application that is cut off at the end of the window counts as ended there, including its
+ * unfinished iteration: the paper has only applications that end, and its n(t) would penalise long
+ * iterations. An application that was present but has done nothing counts 0 for the SysEfficiency,
+ * and its dilation is infinite.
  *
  * Barthélemy et al. 2024 (IO-Sets), over the window; e_cpu: seconds computed inside of it, e_io:
  * what the bytes moved inside of it take alone, L: its length, or that of the part in which the

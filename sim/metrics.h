@@ -22,7 +22,7 @@ struct sl_sim_account {
 	struct sl_sim_found found;
 };
 
-/* What an I/O phase from begin_s to end_s, of so much, counts when SL_WINDOW_PAPER. */
+/* The part of an I/O phase from begin_s to end_s that counts with SL_WINDOW_PAPER. */
 double sl_paper_part(double of, double begin_s, double end_s, double from_s, double to_s);
 
 /*

@@ -10,7 +10,8 @@
  *	per process          a0 a1 a2 in a's file, ...
  *
  * A strided file per process has the holes that the shared one would have there: a0 ... a1 ... a2.
- * The paper has no random; it is here because its decision tree must tell it from the others.
+ * The paper has no random pattern; it is here because the decision tree must distinguish it from
+ * the others.
  *
  * Stripes go round the servers. Stripe k of a file is on server (first + k) % servers, and a
  * server keeps its stripes of a file side by side: with 4 servers and 32 KiB, byte 131072 (stripe

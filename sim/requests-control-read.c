@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a scenario of requests says of a controller, in YAML:
+ * The controller of a scenario of requests, in YAML:
  *
  *	requests:
  *	  servers: 4

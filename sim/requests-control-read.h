@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a scenario of requests says of a controller: see requests-control-read.c. */
+/* The controller of a scenario of requests: see requests-control-read.c. */
 #ifndef SL_SIM_REQUESTS_CONTROL_READ_H
 #define SL_SIM_REQUESTS_CONTROL_READ_H
 

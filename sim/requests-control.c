@@ -17,16 +17,16 @@
  *	                     v  |
  *	                  controller: phases, periods, grant, divide
  *
- * Processes stay at the servers that the scenario says; which servers serve a job is not decided
- * here. When a controller has died, a new one that knows nothing leads after standby_ns. Without
- * one, orders hold for LEASE_NS; then servers fail open, by a quarter more each second. When a
- * server dies, so do the processes that use it.
+ * Processes stay at their servers of the scenario; the allocation of servers to jobs is not
+ * simulated. When a controller has died, a new one without state leads after standby_ns. Without a
+ * new one, orders are valid for LEASE_NS; then servers fail open, by a quarter more each second.
+ * When a server dies, so do the processes that use it.
  *
  * Example: 4 servers, 80 MB/s, delay 1 ms; job a begins at server 3 at 0 ms. The report is there at
  * 1 ms, the order at 2 ms; from then on server 3 draws 80 MB/s, and the others .2 MB/s each.
  *
- * All that happens has one event, at_control, besides one for each server's next report. Letters
- * take memory while a run goes on.
+ * There is one event, at_control, and one for each server's next report. Messages are allocated
+ * during a run.
  */
 #include <assert.h>
 #include <errno.h>

@@ -23,13 +23,13 @@
  *
  * Events are: a piece of a process arrives (the next one on its link: one event a process), a call
  * begins, a device is done or a scheduler wants to be asked again, a phase begins or ends. They are
- * in one heap, by time and then by number, so that a run repeats exactly; all integers. What a
- * server can send is asked for after everything that happens at the same nanosecond. Each event is
+ * in one heap, by time and then by number, so that a run repeats exactly; all integers. The
+ * scheduler of a server is asked after all events of the same nanosecond. Each event is
  * O(log(processes x depth + servers)), plus what the scheduler takes. Memory is taken at the
  * beginning.
  *
- * Chance (jitter, random places) comes from the seed and from which call of which process it is,
- * never from the order of events: every policy gets the same work.
+ * Random values (jitter, random offsets) depend only on the seed, the process and the number of the
+ * call, never on the order of events: every policy gets the same work.
  */
 #include <assert.h>
 #include <errno.h>

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether a scenario makes sense as a whole: names that tell jobs apart, processors enough for
- * all that are there at a time, an end that time can reach. And how much I/O it asks for.
+ * Check that a scenario is consistent: jobs have different names, there are enough processors at
+ * any time, and the end can be reached. Also compute the I/O load.
  *
- * Processors: jobs come when they are released and leave when they are through, which depends on
- * the policy. What can be said before is what they would need if each were alone: a job released
- * at r with n iterations is there from r to r + n * (w + vol / min(b beta, B)), by its means.
- * Example: N = 10; 8 processors from 0 to 100 s and 5 from 50 s on are 13 at 50 s: too many. If the
- * second came at 100 s, both would fit, unless the first is delayed: the run would tell
- * (machine.c).
+ * Processors: jobs arrive at their release and leave when they are done, which depends on the
+ * policy. Before the run we can only check their need if each were alone: a job released at r with
+ * n iterations is there from r to r + n * (w + vol / min(b beta, B)), by its means. Example: N =
+ * 10; 8 processors from 0 to 100 s and 5 from 50 s on are 13 at 50 s: too many. If the second came
+ * at 100 s, both would fit, unless the first is delayed: the run would tell (machine.c).
  *
  * O(n), and O(n log n) where releases must be looked at.
  */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Scenarios that programs made: checked, written as YAML, freed; and what follows from one alone.
+ * Scenarios made by programs: check them, write them as YAML, free them; and values derived from a
+ * scenario.
  *
  * A double is written with 15, 16 or 17 digits, the first that read back as the same number: 0.1
  * and not 0.10000000000000001.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a phase-level simulation runs: a platform, applications that alternate between computing
- * and I/O, the window in which they are judged, and the policies to compare.
+ * The input of a phase-level simulation: a platform, applications that alternate between computing
+ * and I/O, the window in which they are measured, and the policies to compare.
  *
  * Plain data in SI units (seconds, bytes, bytes per second), as doubles: everything here comes
  * from people or from distributions. scenario.c reads and writes it as YAML; generate.c and
@@ -20,10 +20,10 @@
 #define SL_SIM_PROCS	  (1U << 31) /* of one application */
 #define SL_SIM_SERVERS	  100000U
 #define SL_SIM_ITERATIONS UINT64_C(1000000000000)
-/* No time is that long, no volume or bandwidth that much. */
+/* Upper limit of times, volumes and bandwidths. */
 #define SL_SIM_SECONDS 1e9
 #define SL_SIM_BYTES   1e18
-/* No run is that long: sl_time has nanoseconds up to 4.6e9 s. */
+/* Upper limit of a run: sl_time has nanoseconds up to 4.6e9 s. */
 #define SL_SIM_LATEST_S 4e9
 
 struct sl_platform {

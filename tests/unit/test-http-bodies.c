@@ -49,7 +49,7 @@ static void what_is_wrong_is_told(void **state)
 		{ "[]", "not a JSON object" },
 		{ "{\"max\":1} x", "not a JSON object" },
 		{ "{\"max\":1", "not a JSON object" },
-		{ "{}", "what is to be set" },
+		{ "{}", "nothing to set" },
 		{ "{\"max\":null}", "a string or a number" },
 		{ "{\"max\":[1]}", "a string or a number" },
 		{ "{\"max\":1e300}", "a string or a number" },
