@@ -204,6 +204,7 @@ struct sl_order_ops {
 struct sl_io_job {
 	uint64_t job;
 	uint32_t procs;	   /* beta; not 0 */
+	bool started;	   /* some of the present instance has been transferred */
 	double cap_bps;	   /* what it can use: min(b * beta, capacity) */
 	sl_time released;  /* when it came to the machine */
 	sl_time asked;	   /* when its present I/O phase began */
@@ -215,7 +216,6 @@ struct sl_io_job {
 	double compute_s;  /* of the present instance */
 	double bytes;	   /* of the present instance */
 	double left_bytes; /* not yet transferred of these; above 0 */
-	bool started;	   /* some have been transferred */
 	double rate_bps;   /* the decision */
 };
 

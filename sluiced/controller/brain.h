@@ -26,8 +26,9 @@
 #include "sluiced/controller/runs.h"
 #include "wire/report.h"
 
-#define BRAIN_NODES (1U << 20) /* at most; memory is taken as they come */
-#define BRAIN_JOBS  (1U << 24)
+#define BRAIN_NODES	(1U << 20) /* at most; memory is taken as they come */
+#define BRAIN_JOBS	(1U << 24)
+#define BRAIN_FEW_NODES 2 /* of a job, that need no memory of their own */
 
 struct brain_config {
 	const char *allocate;	/* spec of an allocate policy; NULL: the default */
@@ -111,22 +112,21 @@ struct brain_job {
 	uint32_t procs, nodes, weight; /* as declared; 0: not */
 	uint32_t most_clients;	       /* at one time */
 	uint64_t min_bps, max_bps, min_ops;
-	uint32_t limits;	/* SL_LIMITS_… */
 	char *account_name;	/* NULL: none */
 	uint64_t user, account; /* numbers of its owner */
 	uint32_t user_weight, account_weight;
+	uint32_t limits;	     /* SL_LIMITS_… */
+	uint32_t waiting;	     /* parts that wait: a stretch goes on (periods.c) */
 	uint64_t bucket, bucket_bps; /* a limit that it shares: buckets.c; 0: none */
 	double bucket_rate_bps;	     /* its part of that on all nodes */
 	uint64_t moved_bytes;	     /* on all nodes, ever */
 	sl_time active;		     /* last known to have I/O */
 	/* Time between starts of I/O phases. */
 	struct sl_period *period; /* detector; NULL: it has moved nothing yet */
-	uint32_t waiting;	  /* parts that wait: a stretch goes on (periods.c) */
 	sl_time stretch_from;
 	uint64_t stretch_bytes;
 	sl_time declared_ns; /* by the user; 0: not */
 	sl_time found_ns;    /* by the detector; 0: not yet */
-	bool from_last_run;  /* found_ns is that of an earlier run (runs.c) */
 	sl_time told_ns;     /* the same as nodes were told */
 	double confidence;   /* of that, 0 to 1 */
 	double divided_bps;  /* its rate on all nodes; below 0: it wants nothing */
@@ -135,21 +135,23 @@ struct brain_job {
 	double owed_bytes;   /* bytes of its max that it wanted but did not get */
 	uint64_t owed_from;  /* moved_bytes when that was last computed */
 	sl_time owed_at;
+	bool from_last_run; /* found_ns is that of an earlier run (runs.c) */
 	/* phases */
 	bool in_io;
-	bool partial; /* the begin of this phase is unknown, so it is not counted */
-	bool told;    /* its end was declared, so no gap is needed */
+	bool partial;	    /* the begin of this phase is unknown, so it is not counted */
+	bool told;	    /* its end was declared, so no gap is needed */
+	uint32_t served_by; /* so many nodes, as last ordered; UINT32_MAX: never */
 	uint64_t phase_from_bytes;
 	sl_time steady;			   /* its nodes have been the same since then */
 	uint64_t steady_bytes;		   /* moved before that */
-	uint32_t served_by;		   /* so many nodes, as last ordered; UINT32_MAX: never */
 	struct sl_io_job io;		   /* what the policy is told, and its decision */
 	double mean_compute_s, mean_bytes; /* of past instances; 0: none yet */
 	/* mapping */
-	uint32_t to[SL_MAP_MAX], to_count; /* indices of nodes */
-	uint64_t map_epoch;		   /* that of the order; 0: none was given */
-	bool pinned;			   /* set by the control line "map" */
-	char *mapped; /* by the previous controller; names separated by commas, or NULL */
+	uint64_t map_epoch; /* that of the order; 0: none was given */
+	char *mapped;	    /* by the previous controller; names separated by commas, or NULL */
+	uint32_t *to;	    /* indices of nodes: `few`, or room for SL_MAP_MAX */
+	uint32_t few[BRAIN_FEW_NODES], to_count;
+	bool pinned; /* set by the control line "map" */
 };
 
 /* The first argument is the name of a variable. */
@@ -175,7 +177,7 @@ struct brain {
 	void *state;
 	const struct sl_allocate_ops *allocate;
 	void *allocate_state;
-	struct sl_alloc_job *alloc; /* for its decisions */
+	struct sl_alloc_job *alloc; /* for its decisions, while there is one */
 	struct curves curves;
 	struct runs runs; /* periods of earlier ones; not kept unless somebody begins it */
 	/* pairs.c: each grows by doubling. */
@@ -187,13 +189,15 @@ struct brain {
 	struct brain_part **part;
 	uint32_t parts, part_room;
 	uint32_t *free_part, free_parts;
-	struct sl_hash by_id, by_pair, by_name;
+	struct sl_hash by_id, by_name;
+	struct sl_hash by_pair; /* pairs but the first of each job, which may be in it */
+	uint32_t paired, pair_room;
 	void *by_id_memory, *by_pair_memory, *by_name_memory;
 	struct sl_list live, gone, telling;
 	struct sl_list renewing,
 		resting; /* nodes with work, and without: by when they were sent orders */
 	struct sl_io_job **want;
-	struct brain_job **who;	    /* for decisions about many jobs: room for all */
+	struct brain_job **who;	    /* that `alloc` is about */
 	struct sl_report_line line; /* that is being read */
 	sl_time since;		    /* its node's report before; 0: there was none */
 	uint64_t epoch;

@@ -47,6 +47,7 @@
 #define LEAST_BPS  1000	 /* the same, if the capacity is not known */
 #define NEGLIGIBLE 0.005 /* of the capacity */
 #define MANY	   100	 /* jobs that want something */
+#define AHEAD	   8	 /* nodes that are fetched before they are looked at */
 #define RELATIVE   0.008 /* of a rate */
 
 /* ---- life ---- */
@@ -389,6 +390,8 @@ static void order_nodes(struct brain *b, double capacity, sl_time now)
 	for (uint32_t i = 0; i < b->nodes; i++) {
 		struct brain_node *n = b->node[i];
 
+		if (i + AHEAD < b->nodes)
+			__builtin_prefetch(b->node[i + AHEAD], 1);
 		set_least(b, n, reserve);
 		if (now - (n->up ? n->heard : n->ordered) > n->lease_ns)
 			n->held_bps = 0; /* its orders have run out */

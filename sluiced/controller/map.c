@@ -205,7 +205,7 @@ static void add(const struct brain *b, struct brain_job *j, uint32_t want, struc
 	while (j->to_count < want && j->to_count < SL_MAP_MAX) {
 		uint32_t to = j->min_bps || wants_own(b, j) ? best(b, j, at) : first(b, j, at);
 
-		if (to == NONE)
+		if (to == NONE || !pairs_to_room(j, j->to_count + 1))
 			return;
 		j->to[j->to_count++] = to;
 		put(b, j, to, at);
@@ -393,20 +393,21 @@ void map_decide(struct brain *b, sl_time now)
 				      .ionodes = b->nodes_up,
 				      .direct = b->config.direct };
 	struct places at = { .at = calloc(b->nodes ? b->nodes : 1, sizeof(*at.at)) };
-	uint64_t *digests;
+	/* Of all jobs, and not kept: there is a decision like this when jobs come and go. */
+	uint64_t *digests = malloc((b->jobs ? b->jobs : 1) * sizeof(*digests));
 	uint32_t n;
 
-	if (!m.ionodes || !at.at) {
-		free(at.at);
-		return;
-	}
-	n = candidates(b, &at);
-	digests = malloc((n ? n : 1) * sizeof(*digests));
-	if (n && digests) {
+	b->alloc = calloc(b->jobs ? b->jobs : 1, sizeof(*b->alloc));
+	b->who = malloc((b->jobs ? b->jobs : 1) * sizeof(struct brain_job *));
+	if (m.ionodes && at.at && digests && b->alloc && b->who && (n = candidates(b, &at))) {
 		count_out(b, n, &m);
 		at.idle = count_idle(b);
 		place(b, n, &at, digests, now);
 	}
+	free(b->alloc);
+	free(b->who);
+	b->alloc = NULL;
+	b->who = NULL;
 	free(digests);
 	free(at.at);
 }
@@ -442,7 +443,9 @@ void map_learn(struct brain *b)
 
 		if (!j || !j->mapped)
 			continue;
-		nodes_named(b, strcmp(j->mapped, "-") ? j->mapped : "", j->to, &j->to_count);
+		if (pairs_to_room(j, SL_MAP_MAX))
+			nodes_named(b, strcmp(j->mapped, "-") ? j->mapped : "", j->to,
+				    &j->to_count);
 		j->map_epoch = b->epoch + 1;
 		free(j->mapped);
 		j->mapped = NULL;
@@ -466,6 +469,8 @@ int brain_pin(struct brain *b, const char *job, const char *nodes, sl_time now)
 	}
 	if (!nodes_named(b, nodes, to, &count))
 		return -EINVAL;
+	if (!pairs_to_room(j, count))
+		return -ENOMEM;
 	memcpy(j->to, to, count * sizeof(to[0]));
 	j->to_count = count;
 	j->pinned = true;

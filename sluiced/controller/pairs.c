@@ -6,7 +6,7 @@
  * doubling. Policies index their state by a job's number, and are restarted with more room when the
  * numbers run out, so their state is lost when the 4,096th, 8,192nd … job comes.
  *
- *	(job 17, node 3)  -> number of the pair     by_pair
+ *	(job 17, node 3)  -> number of the pair     by_pair, but for the first node of a job
  *	job 17            -> number of the job      by_id
  *	"io3"             -> number of the node     by_name, by the hash of the name
  *
@@ -116,9 +116,7 @@ static int more_jobs(struct brain *b)
 
 	if ((rc = grow(&b->job, sizeof(*b->job), room)) ||
 	    (rc = grow(&b->free_job, sizeof(*b->free_job), room)) ||
-	    (rc = grow(&b->alloc, sizeof(*b->alloc), room)) ||
-	    (rc = grow(&b->want, sizeof(*b->want), room)) ||
-	    (rc = grow(&b->who, sizeof(*b->who), room)) || (rc = divide_room(b, room)) ||
+	    (rc = grow(&b->want, sizeof(*b->want), room)) || (rc = divide_room(b, room)) ||
 	    (rc = table(&b->by_id, &b->by_id_memory, room)))
 		return rc;
 	b->job_room = room;
@@ -148,6 +146,7 @@ struct brain_job *pairs_new_job(struct brain *b, uint64_t id)
 	i = b->free_jobs ? b->free_job[--b->free_jobs] : b->jobs++;
 	j->id = id;
 	j->io.job = i;
+	j->to = j->few;
 	sl_list_init(&j->parts);
 	sl_list_init(&j->live);
 	sl_list_init(&j->gone);
@@ -156,8 +155,24 @@ struct brain_job *pairs_new_job(struct brain *b, uint64_t id)
 	return j;
 }
 
+bool pairs_to_room(struct brain_job *j, uint32_t count)
+{
+	uint32_t *more;
+
+	if (count <= BRAIN_FEW_NODES || j->to != j->few)
+		return true;
+	more = malloc(SL_MAP_MAX * sizeof(*more));
+	if (!more)
+		return false;
+	memcpy(more, j->few, sizeof(j->few));
+	j->to = more;
+	return true;
+}
+
 static void free_job(struct brain_job *j)
 {
+	if (j->to != j->few)
+		free(j->to);
 	free(j->mapped);
 	free(j->title);
 	free(j->account_name);
@@ -183,16 +198,37 @@ void pairs_drop_job(struct brain *b, struct brain_job *j)
 static int more_parts(struct brain *b)
 {
 	uint32_t room = b->part_room ? 2 * b->part_room : FIRST;
-	int rc;
+	int rc = grow(&b->part, sizeof(*b->part), room);
 
-	if ((rc = grow(&b->part, sizeof(*b->part), room)) ||
-	    (rc = grow(&b->free_part, sizeof(*b->free_part), room)) ||
-	    (rc = table(&b->by_pair, &b->by_pair_memory, room)))
+	if (rc || (rc = grow(&b->free_part, sizeof(*b->free_part), room)))
 		return rc;
 	b->part_room = room;
-	for (uint32_t i = 0; i < b->parts; i++)
-		if (b->part[i])
-			sl_hash_put(&b->by_pair, b->part[i]->job->id, b->part[i]->node, i);
+	return 0;
+}
+
+static bool is_first(const struct brain_part *p)
+{
+	return p->job->parts.next == &p->of_job;
+}
+
+/* Most jobs are at one node: a table of all pairs would be a twentieth of what is kept of each. */
+static int more_paired(struct brain *b)
+{
+	uint32_t room = b->pair_room ? 2 * b->pair_room : FIRST;
+	int rc = table(&b->by_pair, &b->by_pair_memory, room);
+
+	if (rc)
+		return rc;
+	b->pair_room = room;
+	b->paired = 0;
+	for (uint32_t i = 0; i < b->parts; i++) {
+		const struct brain_part *p = b->part[i];
+
+		if (!p || is_first(p))
+			continue;
+		sl_hash_put(&b->by_pair, p->job->id, p->node, i);
+		b->paired++;
+	}
 	return 0;
 }
 
@@ -213,6 +249,8 @@ struct brain_part *pairs_new(struct brain *b, struct brain_job *j, uint32_t node
 
 	if (!b->free_parts && b->parts == b->part_room && more_parts(b))
 		return NULL;
+	if (b->paired == b->pair_room && more_paired(b))
+		return NULL;
 	p = calloc(1, sizeof(*p));
 	if (!p)
 		return NULL;
@@ -222,8 +260,11 @@ struct brain_part *pairs_new(struct brain *b, struct brain_job *j, uint32_t node
 	p->divided_bps = p->ordered_bps = -1;
 	p->ops_divided = p->ops_ordered = -1;
 	b->part[p->number] = p;
-	sl_hash_put(&b->by_pair, j->id, node, p->number);
 	sl_list_push_back(&j->parts, &p->of_job);
+	if (!is_first(p)) {
+		sl_hash_put(&b->by_pair, j->id, node, p->number);
+		b->paired++;
+	}
 	sl_list_push_back(&b->node[node]->pairs, &p->of_node);
 	sl_list_remove(&j->gone);
 	return p;
@@ -236,7 +277,10 @@ void pairs_drop(struct brain *b, struct brain_part *p)
 	period_gone(p, b->node[p->node]->heard);
 	sl_list_remove(&p->of_job);
 	sl_list_remove(&p->of_node);
-	sl_hash_remove(&b->by_pair, j->id, p->node);
+	if (sl_hash_get(&b->by_pair, j->id, p->node) != SL_HASH_NONE) {
+		sl_hash_remove(&b->by_pair, j->id, p->node);
+		b->paired--;
+	}
 	b->part[p->number] = NULL;
 	b->free_part[b->free_parts++] = p->number;
 	free(p);
@@ -329,7 +373,7 @@ int pairs_init(struct brain *b)
 	sl_list_init(&b->telling);
 	sl_list_init(&b->renewing);
 	sl_list_init(&b->resting);
-	if ((rc = more_nodes(b)) || (rc = more_parts(b)))
+	if ((rc = more_nodes(b)) || (rc = more_parts(b)) || (rc = more_paired(b)))
 		return rc;
 	return more_jobs(b);
 }
@@ -348,9 +392,7 @@ void pairs_free(struct brain *b)
 	free(b->node);
 	free(b->free_job);
 	free(b->free_part);
-	free(b->alloc);
 	free(b->want);
-	free(b->who);
 	free(b->by_id_memory);
 	free(b->by_pair_memory);
 	free(b->by_name_memory);

@@ -364,9 +364,8 @@ static void fill(const struct brain_part *p, struct sl_job_report *r, uint32_t h
 	r->limits = has & SL_HAS_LIMITS ? r->limits : j->limits;
 	r->min_ops = has & SL_HAS_MIN_OPS ? r->min_ops : j->min_ops;
 	r->ops_weight = has & SL_HAS_OPS_WEIGHT ? r->ops_weight : p->ops_weight;
-	if (!(has & SL_HAS_ACCOUNT))
-		snprintf(r->account, sizeof(r->account), "%s",
-			 j->account_name ? j->account_name : "");
+	if (!(has & SL_HAS_ACCOUNT) && j->account_name)
+		snprintf(r->account, sizeof(r->account), "%s", j->account_name);
 }
 
 int brain_delta(struct brain *b, uint32_t node, char *text, sl_time now)

@@ -27,6 +27,8 @@ void pairs_drop_job(struct brain *b, struct brain_job *j);
 struct brain_part *pairs_new(struct brain *b, struct brain_job *j, uint32_t node);
 void pairs_drop(struct brain *b, struct brain_part *p);
 void pairs_live(struct brain *b, struct brain_job *j);
+/* Whether there is room for so many nodes that serve the job. */
+bool pairs_to_room(struct brain_job *j, uint32_t count);
 /* The node is to be sent orders, of the pair with it. */
 void pairs_tell(struct brain *b, uint32_t node);
 void pairs_news(struct brain *b, struct brain_part *p);
