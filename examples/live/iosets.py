@@ -3,7 +3,7 @@
 
 There, one job with a period of 19.2 s (18 s of computing, 128 MiB) and fifteen with 384 s (360 s, 2560 MiB) on
 110 MiB/s. Here the rare ones are a hundred times faster and the frequent one thirty times: the controller
-looks for periods of half a second and more, and wants to have seen six. So the two kinds are in neighbouring
+looks for periods of half a second and more, and wants to have seen three that are regular. So the two kinds are in neighbouring
 sets, where in the paper there is one between them, and the frequent one has 10 times the share of the
 others, not 100 times. Bandwidth and volumes are a quarter, since all variants run at the same time, each
 on a layer of its own, and are judged over the same last part.
@@ -25,7 +25,7 @@ from phased import Job, live, measures, predict, show as show_rows, side_by_side
 
 PAPER = ("RR-9537, on BeeGFS: clairvoyant against unmanaged -16 %, -22 %, -63 %, +29 %;\n"
          "off by half against detected +5 %, +5 %, +27 %, -5 %.")
-WHY = ("Live differs from the model where it has what the model leaves out: nobody has a period before six of them were\n"
+WHY = ("Live differs from the model where it has what the model leaves out: nobody has a period before three of them were\n"
        "seen, calls of 64 KiB are not interrupted, phases drift apart, and sleeping programs wait for a CPU.")
 BANDWIDTH = 110 * MIB / 4
 

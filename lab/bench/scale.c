@@ -9,9 +9,9 @@
  * with its rate, from before the report is sent. The cost of a report is measured without such
  * changes, but with the orders that renew leases.
  *
- * Then the same bytes are sent at the same rate to a process that only calls epoll_wait() and
- * recv(); the difference is the controller's cost for decisions and orders. Memory is the
- * controller's growth, divided by the number of pairs of job and node.
+ * The same bytes at the same rate are then sent to a process that does nothing but epoll_wait() and
+ * recv(): what a report costs the controller beyond that are its decisions and orders. Memory, without code, is
+ * what the controller has more than with one node, divided by the other pairs of job and node.
  *
  * The connections are Unix sockets. Over TCP the work after the greeting is the same, and both
  * sides pay the same additional cost.
@@ -96,16 +96,16 @@ static double cpu_us(pid_t pid)
 static double memory_bytes(pid_t pid)
 {
 	char path[64];
-	unsigned long pages = 0, all;
+	unsigned long pages = 0, shared = 0, all;
 	FILE *f;
 
 	snprintf(path, sizeof(path), "/proc/%d/statm", (int)pid);
 	f = fopen(path, "re");
-	if (f && fscanf(f, "%lu %lu", &all, &pages) != 2)
-		pages = 0;
+	if (f && fscanf(f, "%lu %lu %lu", &all, &pages, &shared) != 3)
+		pages = shared = 0;
 	if (f)
 		fclose(f);
-	return (double)pages * (double)sysconf(_SC_PAGESIZE);
+	return (double)(pages - shared) * (double)sysconf(_SC_PAGESIZE);
 }
 
 /* ---- nodes ---- */
@@ -327,13 +327,13 @@ static int load(struct scale *s, int64_t for_ns, bool changing)
 
 /* ---- the baseline ---- */
 
-static int bare_serve(const char *path)
+static int bare_serve(int listen_fd)
 {
 	static char in[1 << 16];
-	int listen_fd = listen_unix(path), epoll_fd = epoll_create1(0);
+	int epoll_fd = epoll_create1(0);
 	struct epoll_event ev[512] = { { .events = EPOLLIN, .data.fd = listen_fd } };
 
-	if (listen_fd < 0 || epoll_ctl(epoll_fd, EPOLL_CTL_ADD, listen_fd, ev))
+	if (epoll_ctl(epoll_fd, EPOLL_CTL_ADD, listen_fd, ev))
 		return 1;
 	for (;;) {
 		int n = epoll_wait(epoll_fd, ev, 512, -1);
@@ -373,16 +373,20 @@ static int measure_bare(struct scale *s, int64_t for_ns, struct measured *m)
 {
 	double per_s;
 	pid_t pid;
-	int status = CLI_FAILED;
+	int status = CLI_FAILED, listen_fd;
 
 	snprintf(s->bare, sizeof(s->bare), "%s/bare.sock", s->p.runtime);
+	listen_fd = listen_unix(s->bare);
+	if (listen_fd < 0)
+		return cli_fail(CMD, "%s: %s.", s->bare, strerror(-listen_fd));
 	pid = fork();
 	if (pid == 0)
-		_exit(bare_serve(s->bare));
-	for (int ms = 0; pid > 0 && access(s->bare, F_OK) && ms < 2000; ms += 10)
-		usleep(10000);
-	if (pid > 0 && !(status = connect_all(s, s->bare)))
+		_exit(bare_serve(listen_fd));
+	close(listen_fd);
+	if (pid > 0 && !(status = connect_all(s, s->bare))) {
+		s->pid = pid; /* and not this one, which has begun to listen */
 		status = measure(s, for_ns, &m->bare_us, &per_s);
+	}
 	close_all(s);
 	if (pid > 0) {
 		kill(pid, SIGKILL);
@@ -394,12 +398,23 @@ static int measure_bare(struct scale *s, int64_t for_ns, struct measured *m)
 
 /* ---- a row ---- */
 
-/* All nodes send their first report, and continue as idle nodes. */
+/* The first node: buffers that serve all nodes are there then. */
+static int join_first(struct scale *s)
+{
+	if (send_whole(s, 0))
+		return cli_fail(CMD, "node 0 has lost its connection.");
+	s->due[0] = now_ns() + SECOND;
+	for (int64_t end = now_ns() + 10 * SECOND; !s->answered && now_ns() < end;)
+		listen_for(s, 10);
+	return CLI_OK;
+}
+
+/* All others report for the first time, and go on as they do without work. */
 static int join(struct scale *s)
 {
 	int status = CLI_OK;
 
-	for (uint32_t i = 0; i < s->nodes; i++) {
+	for (uint32_t i = 1; i < s->nodes; i++) {
 		if (send_whole(s, i))
 			return cli_fail(CMD, "node %u has lost its connection.", i);
 		s->due[i] = now_ns() + SECOND;
@@ -429,12 +444,14 @@ static int all_of_it(struct scale *s, int64_t for_ns, struct measured *m)
 	s->every_ns = SECOND / 20;
 	if ((status = connect_all(s, s->socket)))
 		return status;
+	if ((status = join_first(s)))
+		return status;
 	before = memory_bytes(s->pid);
 	if ((status = join(s)))
 		return status;
 	if (s->answered < s->nodes)
 		return cli_fail(CMD, "only %u of %u nodes received orders.", s->answered, s->nodes);
-	m->pair_bytes = (memory_bytes(s->pid) - before) / ((double)s->nodes * JOBS);
+	m->pair_bytes = (memory_bytes(s->pid) - before) / ((double)(s->nodes - 1) * JOBS);
 	if ((status = measure(s, for_ns, &m->us, &m->reports_per_s)))
 		return status;
 	before = cpu_us(s->pid);
