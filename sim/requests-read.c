@@ -304,6 +304,10 @@ int sl_requests_platform(struct sl_yaml *y, const char *key, const yaml_node_t *
 		return sl_yaml_bytes(y, node, 0, UINT64_C(1) << 30, &s->transfer_bytes);
 	if (!strcmp(key, "latency"))
 		return sl_yaml_time(y, node, 0, MAX_TIME, &s->latency_ns);
+	if (!strcmp(key, "request_time"))
+		return sl_yaml_time(y, node, 0, MAX_TIME, &s->request_ns);
+	if (!strcmp(key, "batch_time"))
+		return sl_yaml_time(y, node, 0, MAX_TIME, &s->batch_ns);
 	if (!strcmp(key, "window"))
 		return sl_yaml_count32(y, node, 1, SL_REQUESTS_WINDOW, &s->window_batches);
 	if (!strcmp(key, "capacity"))
@@ -353,14 +357,15 @@ static int rr_control(struct sl_yaml *y, const char *key, const yaml_node_t *nod
 static int rr_requests(struct sl_yaml *y, const char *key, const yaml_node_t *node, void *into)
 {
 	static const struct sl_yaml_key keys[] = {
-		{ "servers", rr_number },     { "stripe", rr_platform },
-		{ "transfer", rr_platform },  { "device", rr_device },
-		{ "link", rr_platform },      { "latency", rr_platform },
-		{ "window", rr_platform },    { "window_bytes", rr_number },
-		{ "capacity", rr_platform },  { "seed", rr_number },
-		{ "controller", rr_control }, { "events", rr_control },
-		{ "until", rr_control },      { "jobs", rr_apps },
-		{ "policies", rr_policies },  { 0 },
+		{ "servers", rr_number },	 { "stripe", rr_platform },
+		{ "transfer", rr_platform },	 { "device", rr_device },
+		{ "link", rr_platform },	 { "latency", rr_platform },
+		{ "request_time", rr_platform }, { "batch_time", rr_platform },
+		{ "window", rr_platform },	 { "window_bytes", rr_number },
+		{ "capacity", rr_platform },	 { "seed", rr_number },
+		{ "controller", rr_control },	 { "events", rr_control },
+		{ "until", rr_control },	 { "jobs", rr_apps },
+		{ "policies", rr_policies },	 { 0 },
 	};
 	struct sl_requests *s = into;
 	bool ends = false;

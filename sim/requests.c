@@ -13,7 +13,8 @@
  * write occupies the link for its bytes, one of a read for a header of 128 bytes, and the answer
  * then occupies the other direction. Each server has the scheduler of the daemon and a device; up
  * to `window` batches are between sl_next() and sl_done(). A batch goes as late as possible, when
- * there is room in the window. When all pieces of a call are answered it returns; after
+ * there is room in the window. The processor of a server takes request_ns for each request that
+ * arrives and batch_ns for each batch before the device gets it. When all pieces of a call are answered it returns; after
  * think + chance the process makes the next.
  *
  * Example: one process, write calls of 2 pieces of 8 KiB, link of 100 MB/s, latency 50 us, a
@@ -105,6 +106,13 @@ void sl_requests_ask(struct sim *m, uint32_t server)
 	m->dirty[m->n_dirty++] = server;
 }
 
+/* The processor of a server does one thing after the other. When it is done with this one. */
+static sl_time rq_compute(const struct sim *m, struct server *v, sl_time ns)
+{
+	v->cpu_free = (v->cpu_free > m->now ? v->cpu_free : m->now) + ns;
+	return v->cpu_free;
+}
+
 static int rq_arrives(struct sim *m, struct proc *p)
 {
 	struct call *c = &m->call[p->head];
@@ -124,6 +132,7 @@ static int rq_arrives(struct sim *m, struct proc *p)
 		m->error = sl_error(m->server[p->piece.server].sched);
 		return rc;
 	}
+	rq_compute(m, &m->server[p->piece.server], m->s->request_ns);
 	if (m->control)
 		sl_control_added(m, p);
 	sl_requests_ask(m, p->piece.server);
@@ -299,12 +308,15 @@ static void rq_dispatch(struct sim *m, struct server *v)
 	while (rq_room(m, v)) {
 		if (m->control && (at = sl_control_pace(m, index)) > m->now)
 			break;
+		if ((at = v->cpu_free) > m->now)
+			break;
 		at = SL_NEVER;
 		if (!(b = sl_next(v->sched, m->now, &at)))
 			break;
 		uint32_t tail = v->head + v->count;
 
-		done = sl_device_submit(&v->device, b->op, b->file, b->offset, b->length, m->now);
+		done = sl_device_submit(&v->device, b->op, b->file, b->offset, b->length,
+					rq_compute(m, v, m->s->batch_ns));
 		tail -= tail < m->s->window_batches ? 0 : m->s->window_batches;
 		v->flight[tail] = (struct flight){ b, done };
 		v->count++;

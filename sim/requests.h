@@ -79,6 +79,9 @@ struct sl_requests {
 	uint64_t transfer_bytes; /* a call is sent in pieces of so much; 0: of any size */
 	uint64_t link_bps;	 /* of each process, to and fro; 0: no limit */
 	sl_time latency_ns;	 /* of a message */
+	/* What the server's own processor takes: to receive, schedule and answer a request; to send
+	 * a batch. */
+	sl_time request_ns, batch_ns;
 	uint32_t window_batches; /* in flight at a server's device; not 0 */
 	uint64_t window_bytes;	 /* the same; 0: no limit; one batch always goes */
 	/* Of a server, as its scheduler is told; with a controller: of all together, which they keep

@@ -97,9 +97,12 @@ static uint64_t cv_mark(const struct explore *e, const char *directory)
 		s->admit ? s->admit : "", s->capacity ? s->capacity : "", s->servers,
 		s->stripe_bytes);
 	if (e->simulate)
-		fprintf(f, "%" PRIu64 " %" PRIu64 " %" PRId64 " %" PRId64 " %u\n",
+		fprintf(f,
+			"%" PRIu64 " %" PRIu64 " %" PRId64 " %" PRId64 " %u %" PRId64 " %" PRId64
+			"\n",
 			s->platform.transfer_bytes, s->platform.link_bps, s->platform.latency_ns,
-			s->jitter_ns, s->platform.window_batches);
+			s->jitter_ns, s->platform.window_batches, s->platform.request_ns,
+			s->platform.batch_ns);
 	for (uint32_t i = 0; i < s->n_devices; i++)
 		fprintf(f, "%s\n", s->device[i].name[0] ? s->device[i].name : directory);
 	for (uint32_t i = 0; i < s->n_kernels; i++) {

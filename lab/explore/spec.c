@@ -260,6 +260,8 @@ static int sp_explore(struct sl_yaml *y, const char *key, const yaml_node_t *nod
 		{ "link", sp_platform },
 		{ "transfer", sp_platform },
 		{ "latency", sp_platform },
+		{ "request_time", sp_platform },
+		{ "batch_time", sp_platform },
 		{ "window", sp_platform },
 		{ "jitter", sp_number },
 		{ "kernels", explore_take_kernels },

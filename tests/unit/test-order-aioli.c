@@ -450,6 +450,92 @@ static void a_jump_is_no_shift(void **state)
 	rig_nothing(g, 500 * US);
 }
 
+/* ---- what a wait can save ---- */
+
+/* Batches of 1M in turn: one that goes on where the last one ended, and one elsewhere. */
+static uint64_t batches_take(struct rig *g, sl_time following, sl_time elsewhere)
+{
+	uint64_t at = 0;
+
+	for (unsigned i = 0; i < 5; i++) {
+		struct sl_run *run;
+
+		at += 10 * M; /* too far for a shift */
+		rig_put(g, SL_READ, A, at, M);
+		run = rig_expect(g, SL_READ, A, at, M, 1);
+		g->now += elsewhere;
+		rig_done(g, run);
+		at += M;
+		rig_put(g, SL_READ, A, at, M);
+		run = rig_expect(g, SL_READ, A, at, M, 1);
+		g->now += following;
+		rig_done(g, run);
+	}
+	return at + M; /* where the last one ended */
+}
+
+static void a_wait_is_no_longer_than_what_it_saves(void **state)
+{
+	struct rig *g = *state;
+	uint64_t end = batches_take(g, 1000 * US, 1080 * US);
+
+	rig_put(g, SL_READ, A, end + M, M);
+	rig_nothing(g, g->now + 80 * US);
+	g->now += 80 * US;
+	rig_serve(g, SL_READ, A, end + M, M, 1);
+}
+
+static void a_seek_is_worth_the_whole_wait(void **state)
+{
+	struct rig *g = *state;
+	uint64_t end = batches_take(g, 1000 * US, 7000 * US);
+
+	rig_put(g, SL_READ, A, end + M, M);
+	rig_nothing(g, g->now + 500 * US);
+}
+
+/* Neither for the late one of a stream, nor for as many as last time. */
+static void where_nothing_is_saved_nothing_waits(void **state)
+{
+	struct rig *g = *state;
+	uint64_t end = batches_take(g, 1000 * US, 900 * US);
+
+	rig_put(g, SL_READ, A, end + M, M);
+	rig_serve(g, SL_READ, A, end + M, M, 1);
+	four_were_served(g, A);
+	rig_put(g, SL_READ, A, 100 * M, K);
+	rig_serve(g, SL_READ, A, 100 * M, K, 1);
+}
+
+/* Writes have not been measured. */
+static void reads_do_not_speak_for_writes(void **state)
+{
+	struct rig *g = *state;
+
+	batches_take(g, 1000 * US, 900 * US);
+	rig_put(g, SL_WRITE, A, M, M);
+	rig_serve(g, SL_WRITE, A, M, M, 1);
+	rig_put(g, SL_WRITE, A, 3 * M, M);
+	rig_nothing(g, g->now + 500 * US);
+}
+
+/* Nothing ever goes on: at most all of what a batch takes can be saved. */
+static void no_wait_is_longer_than_a_batch(void **state)
+{
+	struct rig *g = *state;
+
+	for (uint64_t at = 0; at < 50 * M; at += 10 * M) {
+		struct sl_run *run;
+
+		rig_put(g, SL_READ, A, at, M);
+		run = rig_expect(g, SL_READ, A, at, M, 1);
+		g->now += 60 * US;
+		rig_done(g, run);
+	}
+	rig_put(g, SL_READ, A, 42 * M, M);
+	rig_nothing(g, g->now + 60 * US);
+}
+
 /* ---- ageing ---- */
 
 static void a_request_older_than_the_limit_goes_first(void **state)
@@ -496,6 +582,11 @@ int main(void)
 		CASE(what_was_passed_by_goes_before_a_wait),
 		CASE(what_came_later_behind_does_not_go_first),
 		CASE(a_jump_is_no_shift),
+		CASE(a_wait_is_no_longer_than_what_it_saves),
+		CASE(a_seek_is_worth_the_whole_wait),
+		CASE(where_nothing_is_saved_nothing_waits),
+		CASE(reads_do_not_speak_for_writes),
+		CASE(no_wait_is_longer_than_a_batch),
 		CASE(a_request_older_than_the_limit_goes_first),
 		CASES_OF_WAITS,
 	};

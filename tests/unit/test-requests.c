@@ -126,6 +126,32 @@ static void the_example_of_the_source_is_right(void **state)
 	assert_int_equal(b.r.request.max_ns, 101920);
 }
 
+/*
+ * The pieces arrive at 131.92 and 213.84 us. The processor takes 10 us for each, and 20 before each
+ * batch: the device gets the first at 161.92 and is done at 253.84, the second at 273.84, 365.76.
+ */
+static void the_processor_of_a_server_takes_its_time(void **state)
+{
+	struct bed b;
+
+	(void)state;
+	bed_make(&b);
+	b.s.link_bps = 100000000;
+	b.s.latency_ns = 50 * US;
+	b.s.transfer_bytes = 8 * KIB;
+	b.s.device.seek_ns[SL_WRITE] = 0;
+	b.s.request_ns = 10 * US;
+	b.s.batch_ns = 20 * US;
+	b.app[0].call_bytes = 16 * KIB;
+	b.app[0].calls = 1;
+	run(&b, "order=to");
+	assert_int_equal(b.r.makespan_ns, 365760 + 50 * US);
+	/* Requests that come faster than it can take them wait for it. */
+	b.s.request_ns = 1000 * US;
+	run(&b, "order=to");
+	assert_int_equal(b.r.makespan_ns, 131920 + 2 * (1000 + 20) * US + 2 * 91920 + 50 * US);
+}
+
 static void the_answer_to_a_read_occupies_the_link(void **state)
 {
 	struct bed b;
@@ -439,6 +465,8 @@ static void every_key_is_taken(void **state)
 		"            read_seek: 1ms, operation: 5us }\n"
 		"  link: 1GB/s\n"
 		"  latency: 7us\n"
+		"  request_time: 3us\n"
+		"  batch_time: 500ns\n"
 		"  window: 2\n"
 		"  window_bytes: 1Mi\n"
 		"  capacity: 500MB/s\n"
@@ -484,6 +512,8 @@ static void every_key_is_taken(void **state)
 	assert_int_equal(s.device.depth, 8);
 	assert_int_equal(s.link_bps, 1000000000);
 	assert_int_equal(s.latency_ns, 7000);
+	assert_int_equal(s.request_ns, 3000);
+	assert_int_equal(s.batch_ns, 500);
 	assert_int_equal(s.window_batches, 2);
 	assert_int_equal(s.window_bytes, MIB);
 	assert_int_equal(s.capacity_bps, 500000000);
@@ -651,6 +681,7 @@ int main(void)
 		cmocka_unit_test(one_process_alone_takes_the_sum_of_its_operations),
 		cmocka_unit_test(random_places_cost_a_seek_each),
 		cmocka_unit_test(the_example_of_the_source_is_right),
+		cmocka_unit_test(the_processor_of_a_server_takes_its_time),
 		cmocka_unit_test(the_answer_to_a_read_occupies_the_link),
 		cmocka_unit_test(thinking_comes_between_calls_and_not_behind_the_last),
 		cmocka_unit_test(calls_at_a_time_hide_the_way_there_and_back),

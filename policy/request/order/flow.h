@@ -32,7 +32,7 @@
 #include "base/ds/tree.h"
 #include "policy/policy.h"
 
-#define SL_FLOW_STATE 80 /* bytes for the policy in each flow */
+#define SL_FLOW_STATE 160 /* bytes for the policy in each flow */
 
 enum sl_run_state { SL_RUN_FREE, SL_RUN_WAITING, SL_RUN_INFLIGHT };
 

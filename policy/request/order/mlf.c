@@ -105,7 +105,7 @@ static struct sl_run *mlf_choose(struct sl_flow *f, sl_time now)
 			mlf_place(st, q);
 			continue;
 		}
-		if (!sl_quantum_wait(f, q, run, false))
+		if (!sl_quantum_wait(f, q, run))
 			return run;
 		sl_list_remove(&q->link);
 		q->waiting = 1;

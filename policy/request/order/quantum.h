@@ -69,11 +69,11 @@ static inline void sl_quantum_used(struct sl_queue *q, const struct sl_run *run)
 
 /* Whether waiting for this run to grow is worth it; it is remembered that it was asked. */
 static inline bool sl_quantum_wait(const struct sl_flow *f, const struct sl_queue *q,
-				   struct sl_run *run, bool shift)
+				   struct sl_run *run)
 {
 	if (run->waited || !f->values[SL_P_WAIT_US] || sl_run_full(f, run))
 		return false;
-	if (run->batch.count >= q->expected && !shift)
+	if (run->batch.count >= q->expected)
 		return false;
 	run->waited = 1;
 	return true;
