@@ -56,7 +56,7 @@ struct flight {
 struct server {
 	struct sl_sched *sched;
 	struct sl_device device;
-	sl_time cpu_free; /* its processor is busy until then */
+	sl_time cpu_free;      /* its processor is busy until then */
 	struct flight *flight; /* a ring: devices are first in first out */
 	uint32_t head, count;
 	uint64_t bytes;
