@@ -230,7 +230,7 @@ wrong_file() {
 	wrong_file '"a,0,1,8\n' "*wrong.csv:1: a quote is not closed.*"
 	wrong_file 'job,job,ionodes,bandwidth,nodes\n' "*wrong.csv:1: two columns for job.*"
 	wrong_file 'a,0,1,8\n\0,1,1,8\n' "*wrong.csv:2: a control character (0x00) in a cell.*"
-	wrong_file '' "*wrong.csv: no jobs in this file.*"
+	wrong_file '' "*wrong.csv: there are no jobs in it.*"
 	run --separate-stderr "$SLUICE" allocate nothing.csv
 	[ "$status" -eq 1 ]
 	[[ "$stderr" == "sluice allocate: cannot read nothing.csv: No such file or directory." ]]

@@ -152,7 +152,7 @@ fastest, always aioli 3.05%: WORSE. Use order=aioli instead, or learn from more 
 	"$SLUICE" train --json --attributes vacation,duration "$DATA/labor.arff" |
 		jq -e '.trees[0].attributes == ["vacation", "duration"]'
 	"$SLUICE" train --json --class vacation --smallest 4 "$DATA/labor.arff" 2>err | jq -e '.rows == 51'
-	grep -q "the class is not known; 6 such rows are left out." err
+	grep -q "the class is unknown; 6 such rows are left out." err
 }
 
 @test "best comes from the times, with a margin" {
