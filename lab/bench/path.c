@@ -306,7 +306,7 @@ static int measure_all(struct path_bench *b, unsigned wanted)
 		if (wanted & 1U << i)
 			count += i == CONTACT ? path_contact_wanted(b) : list_rows(b, i, rows);
 	if (!count)
-		return cli_usage(PATH_CMD, "no row holds every word of '%s'.", b->filter);
+		return cli_usage(PATH_CMD, "no row contains every word of '%s'.", b->filter);
 	if (!is_tmpfs("/dev/shm"))
 		return cli_fail(PATH_CMD, "/dev/shm is not a tmpfs, which the comparison needs.");
 	if (b->json_wanted)

@@ -54,7 +54,7 @@ void demo_next(void)
 	     "  sluice run -- dd if=/dev/zero of=$HOME/scratch/file bs=1M count=100\n"
 	     "  sluice report\n"
 	     "  sluice down\n"
-	     "'sluice top' and 'sluice dashboard' show which jobs are served, which wait, and "
+	     "'sluice top' and 'sluice dashboard' show which jobs wait, and "
 	     "why.\n"
 	     "'sluice policy list' names the policies; docs/tutorial.md takes ten minutes.");
 }

@@ -382,7 +382,7 @@ more_rows() { # number
 	bad 's/name: one,/name: a-name-of-thirty-letters-12345, files: [shared, per-process], pattern: [contiguous, strided], applications: [1, 2],/' \
 		"10: *longer than 63 letters; give a shorter name"
 	echo 'requests: {}' >small.yaml
-	fails 2 "sluice explore: small.yaml:1: this is a scenario, for 'sluice sim'; *" -S small.yaml
+	fails 2 "sluice explore: small.yaml:1: this is a scenario for 'sluice sim'; *" -S small.yaml
 }
 
 @test "files that cannot be read or written are told before anything runs" {

@@ -105,7 +105,7 @@ has_file() {
 	run --separate-stderr "$SLUICE" profile "${QUICK[@]}" --ops read --buffered --output my.profile dir
 	[ "$status" -eq 0 ]
 	[[ "$(tr '\n' ' ' <<<"$output")" == "$(realpath dir): "*", buffered, "* ]]
-	[[ "$output" == *"Kept in my.profile."* ]]
+	[[ "$output" == *"Stored in my.profile."* ]]
 	[[ "$output" != *write* ]]
 	! awk 'length > 80' <<<"$output" | grep . || false
 	[ ! -e state ]

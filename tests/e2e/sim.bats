@@ -277,7 +277,7 @@ bad() {
 
 @test "wrong use is refused in one line" {
 	see="See 'sluice sim --help'."
-	wrong "sluice sim: which scenario[?] $see"
+	wrong "sluice sim: no scenario given[.] $see"
 	wrong "sluice sim: unknown grant policy 'fair-shre'. Did you mean 'fair-share'[?] $see" \
 		mix.yaml --policy fair-shre
 	wrong "sluice sim: grant: no policy 'zork'; there are *fcfs*. $see" mix.yaml -p zork
@@ -330,7 +330,7 @@ bad() {
 		jq -e ".note | test(\"first at 10 s and the last at 100 s.*'window: .1, 10.'\")"
 	echo 'window: [200, 300]' >>note.yaml
 	"$SLUICE" sim note.yaml -p fcfs --json |
-		jq -e '.note | test("No job is there in the window.*the last ends at 100 s[.]")'
+		jq -e '.note | test("No job runs in the window.*the last one ends at 100 s[.]")'
 	[[ "$("$SLUICE" sim note.yaml -p fcfs)" == *"No job runs in the window"* ]]
 }
 
