@@ -55,6 +55,10 @@
  *	         its bytes are added to `left`. So a burst does not wait, and its job pays before
  *	         the next one
  *
+ * While a thread waits for write-back that was paid for (`writing_ns`), in fsync() or for its oldest
+ * step, the job cannot ask, though it would. Then it stays in the scheduler, and may be given as many
+ * bytes as it waits for: its share does not depend on how long the file system takes.
+ *
  * Dirty bytes of closed files and of ended processes are `left`: the kernel writes them at some
  * time, and the node takes them from the job's credit, a lease at a time.
  *
@@ -185,6 +189,10 @@ struct sl_turn_job {
 	_Atomic uint64_t cached;   /* bytes read from the page cache, not charged */
 	_Atomic uint64_t buffered; /* bytes of writes that were not charged at the call */
 	_Atomic uint64_t flushed;  /* bytes that were charged when written back */
+	/* A thread waits for the file system to write back what was paid for: since then
+	 * (CLOCK_MONOTONIC; 0: none does), and so many bytes. */
+	_Atomic int64_t writing_ns;
+	_Atomic uint64_t writing;
 	_Alignas(64) _Atomic uint32_t grants; /* a futex: changes when waiters should check */
 	_Atomic uint32_t waiting;	      /* a hint: a thread sleeps on it */
 	_Atomic uint32_t asked;		      /* since the node last looked */

@@ -452,17 +452,36 @@ static struct range take(struct file *f, uint64_t bytes, struct range *oldest)
 	return r;
 }
 
+/* This thread begins to wait for the file system: since when. */
+static int64_t writing(struct sl_turn_job *job, uint64_t bytes)
+{
+	int64_t now = turn_now_ns();
+
+	atomic_store_explicit(&job->writing, bytes, memory_order_relaxed);
+	atomic_store_explicit(&job->writing_ns, now, memory_order_relaxed);
+	return now;
+}
+
+/* It has waited, unless another thread has begun since. */
+static void written(struct sl_turn_job *job, int64_t since_ns)
+{
+	atomic_compare_exchange_strong(&job->writing_ns, &since_ns, 0);
+}
+
 static void start(struct file *f, int fd, struct sl_turn_job *job, uint64_t bytes, bool waits)
 {
 	struct range oldest, r = take(f, bytes, &oldest);
+	int64_t since_ns;
 
 	settle(f, bytes);
 	atomic_fetch_add_explicit(&job->flushed, bytes, memory_order_relaxed);
 	if (r.length)
 		syscall(SYS_sync_file_range, fd, r.offset, r.length, SYNC_FILE_RANGE_WRITE);
-	if (waits && oldest.length)
-		syscall(SYS_sync_file_range, fd, oldest.offset, oldest.length,
-			SYNC_FILE_RANGE_WAIT_BEFORE);
+	if (!waits || !oldest.length)
+		return;
+	since_ns = writing(job, FLYING * oldest.length);
+	syscall(SYS_sync_file_range, fd, oldest.offset, oldest.length, SYNC_FILE_RANGE_WAIT_BEFORE);
+	written(job, since_ns);
 }
 
 uint64_t wire_step(const struct sl_turn_job *job)
@@ -582,20 +601,33 @@ static void flush_same(const struct file *f, int fd, struct sl_turn_job *job)
 	}
 }
 
-void wire_flush(int fd)
+int64_t wire_flush(int fd)
 {
 	struct sl_turn_job *job = fd == WIRE_ALL ? NULL : paying(fd);
 	struct file *f = job ? entry(fd) : NULL;
+	int64_t since_ns = 0;
 	int saved = errno;
+	uint64_t bytes;
 
 	if (f) {
+		bytes = load(&f->dirty) + load(&f->fresh);
 		flush(f, fd, job);
 		flush_same(f, fd, job);
+		since_ns = bytes ? writing(job, bytes) : 0;
 	}
 	for (uint32_t i = 0; fd == WIRE_ALL && i < atomic_load(&files_high); i++)
 		if ((job = paying((int)i)))
 			flush(entry((int)i), (int)i, job);
 	errno = saved;
+	return since_ns;
+}
+
+void wire_flushed(int fd, int64_t since_ns)
+{
+	struct sl_turn_job *job = since_ns ? turn_job_for(fd) : NULL;
+
+	if (job)
+		written(job, since_ns);
 }
 
 void wire_flush_range(int fd, uint64_t bytes)

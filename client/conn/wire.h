@@ -95,7 +95,9 @@ void wire_owe(struct sl_turn_job *job, uint64_t bytes);
 void wire_wrote(struct sl_turn_job *job, int fd, uint64_t bytes, off_t offset);
 /* fd is about to be flushed: pay for what is dirty of its file, or of all files. */
 #define WIRE_ALL INT_MIN
-void wire_flush(int fd);
+int64_t wire_flush(int fd);
+/* The flush is over; since: what wire_flush() has returned. */
+void wire_flushed(int fd, int64_t since_ns);
 /* A range of it is about to be flushed. */
 void wire_flush_range(int fd, uint64_t bytes);
 /* msync(): real is the one that the library has replaced. */

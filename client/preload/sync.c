@@ -31,14 +31,20 @@ static bool node_synced(int fd, bool data_only)
 
 int fsync(int fd)
 {
-	wire_flush(fd);
-	return node_synced(fd, false) ? SL_LATE(fsync)(fd) : -1;
+	int64_t since_ns = wire_flush(fd);
+	int result = node_synced(fd, false) ? SL_LATE(fsync)(fd) : -1;
+
+	wire_flushed(fd, since_ns);
+	return result;
 }
 
 int fdatasync(int fd)
 {
-	wire_flush(fd);
-	return node_synced(fd, true) ? SL_LATE(fdatasync)(fd) : -1;
+	int64_t since_ns = wire_flush(fd);
+	int result = node_synced(fd, true) ? SL_LATE(fdatasync)(fd) : -1;
+
+	wire_flushed(fd, since_ns);
+	return result;
 }
 
 int syncfs(int fd)

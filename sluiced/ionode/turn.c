@@ -18,6 +18,11 @@
  * once, and the job gets the bytes, which admit and share have already charged, on top of its next
  * lease.
  *
+ * A job whose thread waits for the file system cannot use anything meanwhile, nor ask: for its write-back in
+ * fsync, or in a call with a place that takes LATE_NS longer than its length takes at the pace, since
+ * there is a queue. It keeps its share: it may have leases of WRITING_NS, in fsync no more than it waits for.
+ * Its next calls with a place take this *lead*, and go without the scheduler; its share goes on meanwhile.
+ *
  *	capacity 100M, CREDIT_NS 2 ms, jobs a and b of weights 4 and 1, writing 4 KiB
  *	0 ms  both ask for 200K; a: credit 200K       2 ms  a has used them; a: 200K
  *	…     a: 200K                                 8 ms  b: 200K
@@ -64,6 +69,9 @@
 #define LEASE_LEAST 4096U
 #define LEASE_MOST  (64U << 20)
 #define AHEAD_NS    INT64_C(10000000)  /* unused leases that a job may have */
+#define WRITING_NS  INT64_C(200000000) /* the same, while it waits for its write-back */
+#define WRITES_NS   INT64_C(500000000) /* a thread that has waited for longer may have ended */
+#define LATE_NS	    INT64_C(3000000)   /* of a call, beside what its length takes at the pace */
 #define INSTALMENT  4		       /* leases of a debt that are paid at once */
 #define DEBT_MOST   (INT64_C(1) << 32) /* a call moves 2 GiB at most */
 #define HOLD_NS	    INT64_C(20000000)
@@ -170,10 +178,64 @@ uint64_t turn_lease(const struct node *n, const struct node_turn *t)
 	return bytes < LEASE_LEAST ? LEASE_LEAST : bytes;
 }
 
-/* What a job may have and not use: times a lease. */
-static int64_t leases(const struct node *n)
+/* Leases of so long. */
+static int64_t leases(const struct node *n, int64_t ns)
 {
-	return AHEAD_NS / lease_ns(n);
+	return ns / lease_ns(n);
+}
+
+/* A limit of its own bounds what it moves in any window: no lead beside that. */
+static bool may_lead(const struct node_turn *t)
+{
+	return !t->job->max_here_bps && t->job->grant_bps == SL_GRANT_NONE &&
+	       sl_turn_mode_of(t->shm) == SL_TURN_LEASED;
+}
+
+/* The job cannot ask, since its thread waits for what was paid for to be written back. */
+static bool is_writing(const struct node_turn *t, sl_time now)
+{
+	int64_t since = atomic_load_explicit(&t->shm->writing_ns, memory_order_relaxed);
+
+	return since && now - since < WRITES_NS && since - now < WRITES_NS && may_lead(t);
+}
+
+/* The same, since a call with a place takes longer than it would if the capacity were right. */
+static bool is_late(const struct node *n, const struct node_turn *t, sl_time now)
+{
+	/* Where writes go through the job has a request in the scheduler anyhow. */
+	bool may = n->pace.bps && !(n->charge & SL_TURN_THROUGH) && may_lead(t);
+	uint64_t left = may ? t->going : 0;
+
+	for (; left; left &= left - 1) {
+		const struct node_io *io = &t->slot[__builtin_ctzll(left)];
+		sl_time due =
+			io->since + LATE_NS +
+			(sl_time)((unsigned __int128)io->req.length * 1000000000 / n->pace.bps);
+
+		if (now > due && now - io->since < EXPIRE_NS)
+			return true;
+	}
+	return false;
+}
+
+/* It was given a lead then, and uses it: its calls need not ask, but its share goes on. */
+static bool leads(const struct node_turn *t, sl_time now)
+{
+	return t->lead > 0 && now - t->lead_ns < IDLE_NS && may_lead(t);
+}
+
+/* What a job may have and not use, of leases of so many bytes. */
+static int64_t ahead(const struct node *n, const struct node_turn *t, uint64_t lease, sl_time now)
+{
+	uint64_t least = (uint64_t)leases(n, AHEAD_NS) * lease,
+		 most = (uint64_t)leases(n, WRITING_NS) * lease, bytes;
+
+	if (is_late(n, t, now) || leads(t, now))
+		return (int64_t)most;
+	if (!is_writing(t, now))
+		return (int64_t)least;
+	bytes = atomic_load_explicit(&t->shm->writing, memory_order_relaxed);
+	return (int64_t)(bytes < least ? least : bytes < most ? bytes : most);
 }
 
 static void ask(struct node *n, struct node_turn *t, uint64_t bytes, sl_time now)
@@ -195,7 +257,7 @@ static void ask(struct node *n, struct node_turn *t, uint64_t bytes, sl_time now
 static int64_t credit_of(const struct node *n, const struct node_turn *t)
 {
 	int64_t credit = atomic_load_explicit(&t->shm->credit, memory_order_relaxed);
-	int64_t most = 2 * leases(n) * (int64_t)turn_lease(n, t);
+	int64_t most = 2 * leases(n, WRITING_NS) * (int64_t)turn_lease(n, t);
 
 	if (credit < -DEBT_MOST)
 		return -DEBT_MOST;
@@ -217,7 +279,7 @@ static void take_back(struct node *n, struct node_turn *t)
 	if (t->spare_bytes > LEASE_MOST)
 		t->spare_bytes = LEASE_MOST;
 	node_pace(n, -left, 0);
-	t->credit = 0;
+	t->credit = t->lead = 0;
 }
 
 void turn_revoke(struct node *n, struct node_turn *t, sl_time now)
@@ -260,15 +322,16 @@ static bool look_credit(struct node *n, struct node_turn *t, bool asked, sl_time
 	t->waits = asked || t->waits;		       /* it waits until it gets credit */
 	/* PLACED: for calls without a place only, such as copies, and for more than SL_TURN_SLOTS.
 	 */
-	wants = credit < 0 || t->waits || (mode == SL_TURN_LEASED && now - t->used_ns < HOLD_NS);
+	wants = credit < 0 || t->waits || (mode == SL_TURN_LEASED && now - t->used_ns < HOLD_NS) ||
+		is_writing(t, now) || is_late(n, t, now) || leads(t, now);
 	if (!wants) {
 		drop(n, &t->lease, now);
-		if (now - t->used_ns >= IDLE_NS)
+		if (now - t->used_ns >= IDLE_NS && now - t->lead_ns >= IDLE_NS)
 			take_back(n, t);
 		return left || atomic_load_explicit(&t->shm->credit, memory_order_relaxed) != 0;
 	}
 	bytes = mode == SL_TURN_LEASED ? turn_lease(n, t) : LEASE_LEAST;
-	if (t->lease.req.state_ || credit >= leases(n) * (int64_t)bytes)
+	if (t->lease.req.state_ || credit >= ahead(n, t, bytes, now))
 		return true;
 	/* No other job waits, so take more; but write-back would delay the flushes of others. */
 	if (n->turns->active_count <= 1 && !(n->charge & SL_TURN_WRITES))
@@ -296,6 +359,10 @@ static void lease_give(struct node *n, struct node_turn *t, const struct sl_batc
 	finish(n, b, now);
 	t->credit = atomic_fetch_add(&t->shm->credit, more) + more;
 	t->lent = t->lent + more < t->credit ? t->lent + more : t->credit > 0 ? t->credit : 0;
+	if (is_late(n, t, now) || leads(t, now))
+		t->lead += more;
+	if (is_late(n, t, now))
+		t->lead_ns = now;
 	if (t->credit > 0) {
 		t->waits = false;
 		turn_signal(n, t, SL_TURN_CREDIT_BIT);
@@ -354,6 +421,31 @@ static bool owes(const struct node *n, const struct node_turn *t)
 	return n->site && credit_of(n, t) < 0;
 }
 
+/* Take it from what the job was given while another call was late. */
+static bool take_lead(const struct node *n, struct node_turn *t, uint64_t length, sl_time now)
+{
+	int64_t credit = credit_of(n, t);
+
+	t->lead = credit < t->lead ? (credit > 0 ? credit : 0) : t->lead;
+	if (length > (uint64_t)t->lead || !may_lead(t))
+		return false;
+	t->lead -= (int64_t)length;
+	t->lead_ns = now;
+	t->credit = atomic_fetch_sub(&t->shm->credit, (int64_t)length) - (int64_t)length;
+	return true;
+}
+
+/* Let a slot's call go. */
+static void slot_go(struct node *n, struct node_turn *t, uint32_t i, sl_time now)
+{
+	uint32_t posted = SL_TURN_POSTED;
+
+	t->slot[i].since = now;
+	t->going |= UINT64_C(1) << i;
+	atomic_compare_exchange_strong(&t->shm->slot[i].state, &posted, SL_TURN_GO);
+	turn_signal(n, t, SL_TURN_SLOT_BIT(i));
+}
+
 static void slot_take(struct node *n, struct node_turn *t, uint32_t i, sl_time now)
 {
 	struct sl_turn_slot *shm = &t->shm->slot[i], copy;
@@ -374,6 +466,10 @@ static void slot_take(struct node *n, struct node_turn *t, uint32_t i, sl_time n
 	io->slot = i;
 	io->over = false;
 	t->again[i] = copy.again;
+	if (take_lead(n, t, copy.length, now)) {
+		slot_go(n, t, i, now);
+		return;
+	}
 	/* The rest of a large call is a debt. */
 	if (io->req.length <= SL_MAX_LENGTH && debt_part(n, t, io->req.length) < io->req.length) {
 		io->req.length = debt_part(n, t, io->req.length);
@@ -406,6 +502,8 @@ static void look_slots(struct node *n, struct node_turn *t, sl_time now)
 			slot_over(n, io, now);
 			drop(n, io, now);
 		}
+		if (state != SL_TURN_GO)
+			t->going &= ~(UINT64_C(1) << i);
 		if (state == SL_TURN_POSTED && !io->req.state_) {
 			slot_take(n, t, i, now);
 		} else if (state == SL_TURN_DONE) {
@@ -421,12 +519,8 @@ static void slots_go(struct node *n, const struct sl_batch *b, sl_time now)
 {
 	for (struct sl_request *r = b->first; r; r = r->next) {
 		struct node_io *io = (struct node_io *)r;
-		struct node_turn *t = turn_of(io);
-		uint32_t posted = SL_TURN_POSTED;
 
-		io->since = now;
-		atomic_compare_exchange_strong(&t->shm->slot[io->slot].state, &posted, SL_TURN_GO);
-		turn_signal(n, t, SL_TURN_SLOT_BIT(io->slot));
+		slot_go(n, turn_of(io), io->slot, now);
 	}
 }
 

@@ -51,6 +51,9 @@ struct node_turn {
 	struct node_io slot[SL_TURN_SLOTS]; /* its requests with a place */
 	uint32_t again[SL_TURN_SLOTS];	    /* of the request that slot[] stands for */
 	uint32_t slot_next;		    /* where the look at the slots begins */
+	uint64_t going;			    /* a bit for each slot whose call has been let go */
+	sl_time lead_ns;		    /* when `lead` changed last */
+	int64_t lead;	      /* of its credit, what it was given while such a call was late */
 	bool slots_wait;      /* a posted slot was not taken: the job owes something */
 	int64_t credit;	      /* when it was last looked at */
 	sl_time used_ns;      /* when it last asked, or was seen to use credit */

@@ -263,6 +263,35 @@ time.sleep(100)' 3>&-) &
 	node_stop
 }
 
+# Whoever waits for the file system cannot ask. Without its lead it would move about as much as the other one.
+@test "a job has its share also while its flushes and some of its calls take long" {
+	local loop
+	# shellcheck disable=SC2086 # $CC may have arguments
+	$CC -std=c17 -D_GNU_SOURCE -w -O2 -shared -fPIC -o slow.so \
+		"$SOURCE_DIR/tests/e2e/programs/slow-calls.c" -ldl
+	node_start --capacity 8M --dirty 512K
+	"$ASK" "$SOCKET" "job big weight=4 keep=1"
+	"$ASK" "$SOCKET" "job small weight=1 keep=1"
+	for loop in "os.write(fd, block); os.fsync(fd)" "os.pwrite(fd, block[:131072], 0)"; do
+		local flags=0 a b
+		[[ $loop == *fsync* ]] || flags=os.O_DSYNC
+		a=$(of_job wire_bytes big) b=$(of_job wire_bytes small)
+		JOB=small timed "
+fd = make('small')
+while time.monotonic() - begin < 6: put(fd, 1)" &
+		PROGRAM=$!
+		JOB=big PRELOAD="$PRELOAD $PWD/slow.so" timed "
+fd = make('big', $flags)
+while time.monotonic() - begin < 4: $loop"
+		a=$(($(of_job wire_bytes big) - a)) b=$(($(of_job wire_bytes small) - b))
+		echo "$loop: $a and $b bytes"
+		wait $PROGRAM
+		PROGRAM=
+		longer "$a" $((b * 2))
+	done
+	node_stop
+}
+
 # ---- what programs see ----
 
 @test "what calls answer, and what they leave in files, is as without the library" {

@@ -424,6 +424,8 @@ static void charge_wire(uint64_t most, int64_t credit)
 
 static void a_buffered_write_is_free_within_the_allowance_and_a_flush_pays(void **state)
 {
+	int64_t since_ns;
+
 	(void)state;
 	charge_wire(100 * LOTS, (int64_t)LOTS + 10);
 	assert_int_equal(call(SL_WRITE, 4096, 4096), TURN_BUFFERED);
@@ -433,8 +435,18 @@ static void a_buffered_write_is_free_within_the_allowance_and_a_flush_pays(void 
 	assert_int_equal(atomic_load(&job->buffered), LOTS + 4096);
 	assert_int_equal(atomic_load(&job->credit), LOTS + 10);
 	errno = ERANGE;
-	wire_flush(file); /* in two steps */
+	since_ns = wire_flush(file); /* in two steps */
 	assert_int_equal(errno, ERANGE);
+	/* From here on it waits for the file system, and tells the node so. */
+	assert_true(since_ns > 0);
+	assert_int_equal(atomic_load(&job->writing_ns), since_ns);
+	assert_int_equal(atomic_load(&job->writing), LOTS + 4096);
+	wire_flushed(file, since_ns - 1); /* another thread's */
+	assert_int_equal(atomic_load(&job->writing_ns), since_ns);
+	wire_flushed(file, since_ns);
+	assert_int_equal(atomic_load(&job->writing_ns), 0);
+	assert_int_equal(wire_flush(file), 0); /* there is nothing to wait for */
+	assert_int_equal(atomic_load(&job->writing_ns), 0);
 	assert_int_equal(atomic_load(&job->dirty), 0);
 	assert_int_equal(atomic_load(&job->flushed), LOTS + 4096);
 	assert_int_equal(atomic_load(&job->credit), 10 - 4096);
