@@ -603,7 +603,8 @@ static enum turn_kind wait_turn(struct turn *t, int fd, unsigned state, off_t of
 		if (kind != TURN_PASS)
 			return kind;
 	}
-	placed = (placed || state == TURNFD_SLOW || is_due()) &&
+	/* One that may be paid for later need not wait for its place. */
+	placed = (placed || state == TURNFD_SLOW || (!owes(t) && is_due())) &&
 		 !(how & (TURN_NOWAIT | TURN_NOSLOT)) && !turn_foreign();
 	if (!placed && debit(t->job, t->length, how & TURN_NOWAIT))
 		return TURN_LEASED;
