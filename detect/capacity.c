@@ -6,27 +6,32 @@
 #include <string.h>
 
 #define TRIAL_GAIN    0.85
-#define TRIAL_FIRST   0.6 /* of the first step: write-back that is under way is a queue for long */
-#define TRIAL_STEPS   3
+#define TRIAL_FIRST   0.6  /* of the first step: write-back that is under way is a queue for long */
+#define TRIAL_DRAIN   4	   /* steps at most that go at it */
+#define TRIAL_STEPS   2	   /* that are measured after these */
 #define TRIAL_TAIL    6	   /* steps after it in which that still shows */
 #define TRIAL_LEFT    0.75 /* of the threads that were blocked: fewer are, or it is latency */
-#define PACE_GAIN     0.94
+#define PACE_GAIN     0.95
 #define PROBE_GAIN    1.6
 #define PROBE_AGAIN   2.0 /* of the estimate, after a probe that found more */
-#define PROBE_FOUND   1.4 /* delivered in a probe that met no queue: there is more */
+#define PROBE_FOUND   1.5 /* delivered in a probe that met no queue: there is more */
 #define PROBE_MORE    1.1 /* delivered in a later one */
 #define PROBE_STEPS   7
+#define UNSURE	      0.75 /* the estimate of the trial is lowered by no more then */
+#define MEASURE_GAIN  1.05 /* keeps a queue that the first probe has made */
 #define QUEUED	      0.2  /* of the way from the queue of the trial to that before it */
 #define EMPTY	      0.11 /* of that way */
-#define BACKLOG_S     0.03 /* of the estimate: write-back of which so much is not done is a queue */
-#define BACKLOG_LONG  0.05 /* the same over steps, whose counts are not exact */
+#define BACKLOG_S     0.02 /* of the estimate: write-back of which so much is not done is a queue */
+#define BACKLOG_LONG  0.04 /* the same over steps, whose counts are not exact */
 #define BACKLOG_LEFT  0.85 /* after each step: sums of small errors do not count for ever */
 #define BACKLOG_MOST  0.25 /* of what was delivered: more is another count than that of bytes sent */
-#define QUEUED_LOOKS  2	   /* in succession: a probe has filled the queue */
+#define QUEUED_LOOKS  3	   /* in succession: a probe has filled the queue */
+#define BACKLOG_LOOKS 2	   /* the same: a call does not show in several */
 #define QUEUED_STEPS  3	   /* in succession, that lower the estimate */
 #define CREEP	      1.005 /* each step, while the queue is empty and jobs wait for us */
 #define EASE	      0.96  /* each step, while it is not: or what is delivered, if that is less */
 #define CEILING	      0.96  /* of the estimate at which the queue grew: no creeping above that */
+#define MEASURED      1.02  /* of an estimate that was measured while there was a queue: the same */
 #define CALM_STEPS    33    /* without a queue: the ceiling may be higher by now, */
 #define CALM	      1.01  /* by so much */
 #define AFTERMATH     2	    /* steps after a probe in which its queue is still there */
@@ -35,7 +40,9 @@
 #define LOW	      0.90
 #define LOW_STEPS     2
 #define SLIGHT	      0.95
-#define STALLED	      0.80
+#define SENT	      0.97 /* delivered and sent are the same, but for noise */
+#define MORE	      1.15 /* an estimate is raised by no more at a time, but by probes */
+#define STALLED	      0.90
 #define STALLED_STEPS 5
 #define LEAST_PART    .5 /* an estimate is lowered by no more at a time */
 #define SLIGHT_STEPS  3
@@ -72,7 +79,7 @@ static double delivered(const struct capacity *c, const struct capacity_sample *
 static void probe_none(struct capacity *c)
 {
 	c->probing = c->probed = c->measuring = c->saturated = false;
-	c->probes = c->queued_looks = 0;
+	c->probes = c->queued_looks = c->backlog_looks = 0;
 }
 
 static void enter(struct capacity *c, enum capacity_state state, double gain, const char *why)
@@ -88,22 +95,23 @@ static void enter(struct capacity *c, enum capacity_state state, double gain, co
 
 static void remember(struct capacity *c, const struct capacity_sample *s)
 {
+	uint32_t i = c->recent++ % CAPACITY_RECENT;
+
+	c->recent_s[i] = s->moved_s ? fmax(s->moved_s, 0) : s->seconds;
 	for (int op = 0; op < 2; op++)
-		c->recent_bps[c->recent % CAPACITY_RECENT][op] =
-			s->delivered_bytes[op] / s->seconds;
-	c->recent++;
+		c->recent_bytes[i][op] = s->delivered_bytes[op];
 }
 
-/* The step in which less was delivered counts: the other one may have had slack. */
+/* The mean of some steps. */
 static double lately(const struct capacity *c, int op)
 {
-	int least = 0;
+	double bytes = 0, seconds = 0;
 
-	for (int i = 1; i < CAPACITY_RECENT; i++)
-		if (c->recent_bps[i][0] + c->recent_bps[i][1] <
-		    c->recent_bps[least][0] + c->recent_bps[least][1])
-			least = i;
-	return c->recent_bps[least][op];
+	for (int i = 0; i < CAPACITY_RECENT; i++) {
+		bytes += c->recent_bytes[i][op];
+		seconds += c->recent_s[i];
+	}
+	return seconds > 0 ? bytes / seconds : 0;
 }
 
 /* Change the estimates of the directions that were used. */
@@ -120,7 +128,7 @@ static void scale(struct capacity *c, const struct capacity_sample *s, double by
 /* ---- the states ---- */
 
 /* Take what was delivered in the congested steps for the capacity. False: nothing was delivered. */
-static bool estimate_recent(struct capacity *c, const struct capacity_sample *s)
+static bool estimate_recent(struct capacity *c)
 {
 	double some[2] = { lately(c, 0), lately(c, 1) };
 
@@ -134,7 +142,7 @@ static bool estimate_recent(struct capacity *c, const struct capacity_sample *s)
 			c->estimate_bps[op] = bounded(some[!op]);
 	/* Both at once: together they were all there is. */
 	if (some[0] >= PART * some[1] && some[1] >= PART * some[0]) {
-		double all = delivered(c, s);
+		double all = some[0] / c->estimate_bps[0] + some[1] / c->estimate_bps[1];
 
 		for (int op = 0; all > 1 && op < 2; op++)
 			c->estimate_bps[op] = bounded(c->estimate_bps[op] * all);
@@ -151,11 +159,12 @@ static bool is_congested(struct capacity *c, const struct capacity_sample *s)
 
 static void clear_step(struct capacity *c, const struct capacity_sample *s, sl_time now)
 {
-	if (!is_congested(c, s) || now < c->not_before || !estimate_recent(c, s))
+	if (!is_congested(c, s) || now < c->not_before || !estimate_recent(c))
 		return;
 	c->blocked_before = s->blocked;
 	c->trial_blocked = 0;
 	enter(c, CAPACITY_TRIAL, TRIAL_FIRST, "jobs are blocked in the file system: trying");
+	c->drains = TRIAL_DRAIN;
 }
 
 static void go_clear(struct capacity *c, const char *why)
@@ -169,16 +178,20 @@ static void trial_step(struct capacity *c, const struct capacity_sample *s, sl_t
 		go_clear(c, "fewer than two jobs");
 		return;
 	}
-	c->gain = TRIAL_GAIN;
-	if (++c->steps == 1)
-		return; /* what was under way before it */
-	c->trial_blocked += s->blocked / (TRIAL_STEPS - 1);
-	c->unused += s->waited < WAITED;
-	if (c->steps < TRIAL_STEPS)
+	if (c->drains) { /* what was under way before it */
+		c->drains = s->blocked > TRIAL_LEFT * c->blocked_before ? c->drains - 1 : 0;
+		c->gain = c->drains ? TRIAL_FIRST : TRIAL_GAIN;
 		return;
-	if (c->unused < TRIAL_STEPS - 1 && c->trial_blocked <= TRIAL_LEFT * c->blocked_before) {
+	}
+	c->trial_blocked += s->blocked / TRIAL_STEPS;
+	c->unused += s->waited < WAITED;
+	if (++c->steps < TRIAL_STEPS)
+		return;
+	if (c->unused < TRIAL_STEPS && c->trial_blocked <= TRIAL_LEFT * c->blocked_before) {
 		c->backoff_ns = FIRST_NS;
 		enter(c, CAPACITY_PACED, PACE_GAIN, "holding back drained the file system's queue");
+		c->unsure = true;
+		c->since_probe = PROBE_STEPS - AFTERMATH;
 		return;
 	}
 	c->not_before = now + c->backoff_ns;
@@ -226,15 +239,15 @@ static void probe(struct capacity *c, double gain)
 {
 	c->probing = c->probed = true;
 	c->saturated = false;
-	c->queued_looks = 0;
+	c->queued_looks = c->backlog_looks = 0;
 	c->gain = gain;
 }
 
 static void found(struct capacity *c, const struct capacity_sample *s, double got)
 {
 	scale(c, s, fmax(got, LEAST_PART));
-	c->room = 0;
-	c->why = "a probe found more";
+	c->room = c->measuring ? MEASURED : 0;
+	c->why = c->unsure ? "measured while there was a queue" : "a probe found more";
 }
 
 /*
@@ -246,9 +259,12 @@ static void probed(struct capacity *c, const struct capacity_sample *s, double g
 {
 	if (c->measuring) {
 		/* A device that has just moved more than it can may move nothing for a while. */
-		if (got > 1)
-			found(c, s, got);
+		if (got > 1 || c->unsure)
+			found(c, s, fmax(got, c->unsure ? UNSURE : 1));
+		c->unsure = false;
 		drain(c);
+	} else if (c->unsure && c->saturated) {
+		c->measuring = true;
 	} else if (!c->probes && c->probing && got >= PROBE_FOUND) {
 		c->probes = 1;
 		probe(c, PROBE_AGAIN);
@@ -267,16 +283,15 @@ bool capacity_look(struct capacity *c, double blocked, double backlog_bytes)
 {
 	if (c->state != CAPACITY_PACED || !c->probing)
 		return false;
-	c->queued_looks = queue(c, blocked) >= QUEUED || has_backlog(c, backlog_bytes, BACKLOG_S)
-				  ? c->queued_looks + 1
-				  : 0;
-	if (c->queued_looks < QUEUED_LOOKS)
+	c->queued_looks = queue(c, blocked) >= QUEUED ? c->queued_looks + 1 : 0;
+	c->backlog_looks = has_backlog(c, backlog_bytes, BACKLOG_S) ? c->backlog_looks + 1 : 0;
+	if (c->queued_looks < QUEUED_LOOKS && c->backlog_looks < BACKLOG_LOOKS)
 		return false;
 	c->saturated = true;
 	if (c->probes)
 		return false;
 	c->probing = false;
-	c->gain = drain_gain(c, backlog_bytes);
+	c->gain = c->unsure ? MEASURE_GAIN : drain_gain(c, backlog_bytes);
 	return true;
 }
 
@@ -305,15 +320,21 @@ static bool is_stalled(struct capacity *c, const struct capacity_sample *s, doub
 	return ++c->stalled >= STALLED_STEPS;
 }
 
-/* There is a queue: less, and a pause in which it drains. */
-static void ease(struct capacity *c, const struct capacity_sample *s, double by)
+/*
+ * There is a queue. One that lasts keeps the file system busy, so what it has delivered is what it can do. Where it
+ * has just delivered what was sent it is no queue, or the pace is what it can do: then a little less.
+ */
+static void ease(struct capacity *c, const struct capacity_sample *s, double got, double sent)
 {
+	bool measured = c->queued > 0 && (got > sent / SENT || got < sent * SENT);
+	double by = measured ? fmin(fmax(got, LOW), MORE) : EASE;
+
 	c->gain = DRAIN_GAIN;
-	/* If holding back does not shorten it, it is another one than in the trial. */
-	if (++c->queued > QUEUED_STEPS)
-		return;
+	c->queued++;
+	if (!measured && (c->queued > QUEUED_STEPS || got > sent / SENT))
+		return; /* holding back does not shorten it; or does */
 	scale(c, s, by);
-	c->room = c->queued == 1 ? CEILING / by : CEILING;
+	c->room = measured ? MEASURED : c->queued == 1 ? CEILING / by : CEILING;
 	c->calm = 0;
 }
 
@@ -321,8 +342,7 @@ static void lower(struct capacity *c, const struct capacity_sample *s, double go
 {
 	c->low_most = c->low ? fmax(c->low_most, got) : got;
 	if (++c->low < (c->low_most < LOW * PACE_GAIN ? LOW_STEPS : SLIGHT_STEPS)) {
-		ease(c, s, EASE);
-		c->low_most /= EASE; /* of the estimate as it is now */
+		c->gain = DRAIN_GAIN;
 		return;
 	}
 	scale(c, s, fmax(c->low_most, LEAST_PART));
@@ -348,13 +368,16 @@ static void creep(struct capacity *c, const struct capacity_sample *s)
 /* The estimate follows the queue: up while it is empty, down to what is delivered while it is not. */
 static void follow(struct capacity *c, const struct capacity_sample *s, double got, bool waited)
 {
-	double full = queue(c, s->blocked);
+	double full = queue(c, s->blocked), sent = c->gain;
 
 	c->gain = PACE_GAIN;
-	if (c->since_probe < AFTERMATH)
+	if (c->since_probe < AFTERMATH) {
+		if (full >= QUEUED || has_backlog(c, c->backlog_bytes, BACKLOG_S))
+			c->gain = drain_gain(c, c->backlog_bytes);
 		return;
+	}
 	if (full >= QUEUED || has_backlog(c, c->backlog_bytes, BACKLOG_LONG)) {
-		ease(c, s, fmin(fmax(got, LOW), EASE));
+		ease(c, s, got, sent);
 		return;
 	}
 	c->queued = 0;
@@ -432,13 +455,13 @@ void capacity_observe(struct capacity *c, const struct capacity_sample *s)
 	remember(c, s);
 	if (c->state != CAPACITY_CLEAR)
 		go_clear(c, "observed only");
-	if (is_congested(c, s) && estimate_recent(c, s))
+	if (is_congested(c, s) && estimate_recent(c))
 		c->why = "moved while two jobs or more were blocked; observed only";
 }
 
 double capacity_pace_bps(const struct capacity *c)
 {
-	const double *last = c->recent_bps[(c->recent + CAPACITY_RECENT - 1) % CAPACITY_RECENT];
+	const double *last = c->recent_bytes[(c->recent + CAPACITY_RECENT - 1) % CAPACITY_RECENT];
 	double bytes = last[0] + last[1], time = 0;
 
 	if (c->state == CAPACITY_CLEAR)

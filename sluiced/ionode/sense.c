@@ -3,6 +3,7 @@
 #include "sluiced/ionode/sense.h"
 
 #include <errno.h>
+#include <math.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +19,7 @@
 #include "sluiced/ionode/turn.h"
 
 #define LOOK_MS	      25
+#define PROBE_MS      12 /* the same in a probe: what it sends too much is a queue */
 #define SHADOW_MS     100
 #define IDLE_MS	      1000
 #define LOOK_LEAST_MS 150		   /* longest time between two samples */
@@ -49,7 +51,12 @@ struct sense {
 	sl_time reading_ns;
 	char below[PATH_MAX]; /* another file system is mounted there; empty: none is */
 	sl_time mounts_ns;    /* when that was looked for */
-	uint64_t flushed;     /* write-back that jobs had started when the step began */
+	/* When the counts of the device have changed last: now, and at the end of the last step. */
+	struct {
+		uint64_t bytes[2];
+		sl_time ns;
+	} changed, stepped;
+	uint64_t flushed; /* write-back that jobs had started when the step began */
 	struct look look[LOOK_THREADS];
 	uint32_t looks; /* so many were made */
 };
@@ -209,6 +216,25 @@ static double backlog(const struct sense *s, const struct sensor_reading *r)
 			    : 0;
 }
 
+/*
+ * Whether nobody is held and write-back is not started by leases: then large requests are done at once, after a
+ * while in which the device's counts do not move. What was moved between two changes of them is exact.
+ */
+static bool sees_changes(const struct sense *s)
+{
+	return s->sensor && s->capacity.state == CAPACITY_CLEAR && s->node->charge & SL_TURN_WRITES;
+}
+
+static void see_change(struct sense *s, const struct sensor_reading *r, sl_time now)
+{
+	if (!r->has_bytes || (r->bytes[SL_READ] == s->changed.bytes[SL_READ] &&
+			      r->bytes[SL_WRITE] == s->changed.bytes[SL_WRITE]))
+		return;
+	for (int op = SL_READ; op <= SL_WRITE; op++)
+		s->changed.bytes[op] = r->bytes[op];
+	s->changed.ns = now;
+}
+
 /* The lock is not held while files are read. */
 static void look(struct sense *s)
 {
@@ -217,14 +243,15 @@ static void look(struct sense *s)
 	double blocked = 0;
 	uint32_t stride;
 	size_t count;
-	bool probes;
+	bool probes, changes;
 
 	pthread_mutex_lock(&n->lock);
 	count = list_processes(s, &stride);
 	probes = sees_backlog(s);
+	changes = sees_changes(s);
 	node_unlock(n);
-	if (probes)
-		sensor_read(s->sensor, &reading);
+	if ((probes || changes) && sensor_read(s->sensor, &reading) == 0 && changes)
+		see_change(s, &reading, node_now());
 	for (size_t i = 0; i < count; i++)
 		s->look[i].blocked =
 			s->look[i].counts_for * blocked_threads(s->look[i].pid, s->look[i].threads);
@@ -293,8 +320,8 @@ static void add_job(struct capacity_sample *to, struct node_job *j)
 /*
  * Requests that the servers have, instead of threads that are blocked. Where the device counts, no
  * more was delivered than it has moved: in OPEN mode programs do not count what the page cache
- * answered or took. Nor do they count then what was written back, long after it was written:
- * that is what the device has written, of others, too.
+ * answered or took. Nor do they count then what was written back, long after it was written: see
+ * use_changes().
  */
 static void use_sensor(struct sense *s, struct capacity_sample *to, const struct sensor_reading *r,
 		       sl_time now)
@@ -310,16 +337,34 @@ static void use_sensor(struct sense *s, struct capacity_sample *to, const struct
 				      ? (double)(r->bytes[op] - s->reading.bytes[op])
 				      : 0;
 
-		bool later = op == SL_WRITE && s->node->charge & SL_TURN_WRITES &&
-			     s->capacity.state == CAPACITY_CLEAR;
-
 		if (op == SL_WRITE && s->node->charge & SL_TURN_WRITES)
 			to->backlog_bytes = to->delivered_bytes[op] - most;
-		if (to->delivered_bytes[op] > most || later)
+		if (to->delivered_bytes[op] > most)
 			to->delivered_bytes[op] = most;
 	}
 	s->reading = *r;
 	s->reading_ns = now;
+}
+
+/* In the time between two changes of the device's counts. */
+static void use_changes(struct sense *s, struct capacity_sample *to)
+{
+	double bytes[2];
+
+	for (int op = SL_READ; op <= SL_WRITE; op++)
+		bytes[op] = (double)(int64_t)(s->changed.bytes[op] - s->stepped.bytes[op]);
+	to->moved_s = (double)(s->changed.ns - s->stepped.ns) / 1e9;
+	/* Since jobs were blocked the device has been busy. */
+	if (!s->capacity.congested || !s->stepped.ns || to->moved_s <= 0 || bytes[SL_READ] < 0 ||
+	    bytes[SL_WRITE] < 0) {
+		to->moved_s = -1;
+		bytes[SL_READ] = bytes[SL_WRITE] = 0;
+	}
+	to->delivered_bytes[SL_READ] =
+		fmin(bytes[SL_READ], to->delivered_bytes[SL_READ] * to->moved_s / to->seconds);
+	to->delivered_bytes[SL_READ] = fmax(to->delivered_bytes[SL_READ], 0);
+	to->delivered_bytes[SL_WRITE] = bytes[SL_WRITE];
+	s->stepped = s->changed;
 }
 
 static void find(struct sense *s, const struct sensor_reading *r, sl_time now)
@@ -332,6 +377,10 @@ static void find(struct sense *s, const struct sensor_reading *r, sl_time now)
 		add_job(&sample, j);
 	if (r)
 		use_sensor(s, &sample, r, now);
+	if (r && r->has_bytes && sees_changes(s))
+		use_changes(s, &sample);
+	else if (r)
+		s->stepped.ns = 0;
 	else if (now - s->reading_ns > SENSOR_OLD_NS)
 		s->reading = (struct sensor_reading){ 0 }; /* it has vanished */
 	s->sample = sample;
@@ -389,11 +438,12 @@ static bool finds(struct sense *s, bool *due)
 }
 
 /* How long to sleep, in ms, after a look that took so long. */
-static int look_again_ms(int64_t took_ns)
+static int look_again_ms(int64_t took_ns, bool probing)
 {
 	int64_t ms = took_ns * LOOK_PART / 1000000;
+	int least = probing ? PROBE_MS : LOOK_MS;
 
-	return ms < LOOK_MS ? LOOK_MS : ms < LOOK_LEAST_MS ? (int)ms : LOOK_LEAST_MS;
+	return ms < least ? least : ms < LOOK_LEAST_MS ? (int)ms : LOOK_LEAST_MS;
 }
 
 /* How long to sleep, in ms. */
@@ -401,7 +451,7 @@ static int step(struct sense *s)
 {
 	struct node *n = s->node;
 	struct sensor_reading reading;
-	bool due, has_read = false, quick;
+	bool due, has_read = false, quick, probing;
 	sl_time now, began = node_now();
 	int64_t took_ns = 0;
 	uint32_t busy = 0;
@@ -427,10 +477,11 @@ static int step(struct sense *s)
 		find(s, has_read ? &reading : NULL, now);
 	}
 	quick = n->find && (busy > 1 || n->capacity_bps);
+	probing = s->capacity.probing;
 	node_unlock(n);
 	if (!busy)
 		return IDLE_MS;
-	return quick ? look_again_ms(took_ns) : SHADOW_MS;
+	return quick ? look_again_ms(took_ns, probing) : SHADOW_MS;
 }
 
 static void *sense_main(void *arg)

@@ -60,7 +60,7 @@ static double device(const struct rig *r)
 	       (r->reads / r->device_bps[SL_READ] + (1 - r->reads) / r->device_bps[SL_WRITE]);
 }
 
-#define LOOKS 12
+#define LOOKS 24
 
 /* A look's time: what was moved, and how many threads were blocked. */
 static double part(struct rig *r, double *blocked, double *waited)
@@ -332,7 +332,7 @@ static void test_pause(void **state)
 	for (int i = 0; i < 3; i++) {
 		s.blocked = r.c.trial_blocked;
 		s.delivered_bytes[SL_WRITE] = (i < 2 ? 1.5 : 0.3) * estimate * STEP_S;
-		for (int k = 0; k < 3 && i == 1; k++)
+		for (int k = 0; k < 5 && i == 1; k++)
 			capacity_look(&r.c, r.c.blocked_before, 0);
 		capacity_step(&r.c, &s, r.now += CAPACITY_STEP_NS);
 		assert_true(i != 1 || r.c.measuring);
@@ -354,7 +354,9 @@ static void test_stall(void **state)
 					     .jobs = 2,
 					     .waited = 2,
 					     .blocked = r.c.trial_blocked,
-					     .delivered_bytes[SL_WRITE] = 0.5 * estimate * STEP_S };
+					     .delivered_bytes[SL_WRITE] =
+						     fmin(0.5 * estimate, capacity_pace_bps(&r.c)) *
+						     STEP_S };
 
 		capacity_step(&r.c, &s, r.now += CAPACITY_STEP_NS);
 	}
@@ -386,8 +388,8 @@ static void test_backlog(void **state)
 		step(&r);
 	assert_true(r.c.probing);
 	estimate = r.c.estimate_bps[SL_WRITE];
-	assert_false(capacity_look(&r.c, 0, 0.02 * estimate));
-	assert_false(capacity_look(&r.c, 0, 0.04 * estimate));
+	assert_false(capacity_look(&r.c, 0, 0.01 * estimate));
+	assert_false(capacity_look(&r.c, 0, 0.03 * estimate));
 	assert_true(capacity_look(&r.c, 0, 0.06 * estimate));
 	/* What piled up, 20 % of a step, is done beside what is sent in the next one. */
 	assert_true(within(0.01, r.c.gain, 0.8));
@@ -405,6 +407,7 @@ static void test_backlog(void **state)
 					     .delivered_bytes[SL_WRITE] = gain * estimate * STEP_S,
 					     .backlog_bytes = 0.03 * estimate };
 
+		estimate = r.c.estimate_bps[SL_WRITE];
 		capacity_step(&r.c, &s, r.now += CAPACITY_STEP_NS);
 	}
 	assert_true(r.c.estimate_bps[SL_WRITE] < 0.97 * estimate);
