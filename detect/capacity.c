@@ -97,7 +97,7 @@ static void remember(struct capacity *c, const struct capacity_sample *s)
 {
 	uint32_t i = c->recent++ % CAPACITY_RECENT;
 
-	c->recent_s[i] = s->moved_s ? fmax(s->moved_s, 0) : s->seconds;
+	c->recent_s[i] = s->moved_s != 0 ? fmax(s->moved_s, 0) : s->seconds;
 	for (int op = 0; op < 2; op++)
 		c->recent_bytes[i][op] = s->delivered_bytes[op];
 }
