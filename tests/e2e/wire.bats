@@ -269,7 +269,7 @@ time.sleep(100)' 3>&-) &
 	# shellcheck disable=SC2086 # $CC may have arguments
 	$CC -std=c17 -D_GNU_SOURCE -w -O2 -shared -fPIC -o slow.so \
 		"$SOURCE_DIR/tests/e2e/programs/slow-calls.c" -ldl
-	node_start --capacity 8M --dirty 512K
+	node_start --capacity 8M --dirty 4M
 	"$ASK" "$SOCKET" "job big weight=4 keep=1"
 	"$ASK" "$SOCKET" "job small weight=1 keep=1"
 	for loop in "os.write(fd, block); os.fsync(fd)" "os.pwrite(fd, block[:131072], 0)"; do
