@@ -527,8 +527,8 @@ static int on_peer(struct peer *p, uint32_t events)
 }
 
 /*
- * Be woken at that time, or before. A timeout of epoll_wait() would set a timer of the kernel with each report, which
- * is a fifth of what a report costs; most of them change nothing about when to wake up.
+ * Wake up at that time, or before. A timeout of epoll_wait() would set a timer of the kernel for each report (.6 to
+ * .9 us in a loop of epoll_wait() and recv()); most reports change nothing about when to wake up.
  */
 static void wake_at(struct controller *c, sl_time wake)
 {
