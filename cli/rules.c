@@ -162,6 +162,9 @@ static void rs_gives(const cJSON *rule, char *out, size_t size)
 	if (rs_item(rule, "weight"))
 		at += (size_t)snprintf(out + at, size - at, "%sweight %.0f", at ? ", " : "",
 				       rs_number(rule, "weight"));
+	if (rs_item(rule, "min_ops"))
+		at += (size_t)snprintf(out + at, size - at, "%smin_ops %.0f", at ? ", " : "",
+				       rs_number(rule, "min_ops"));
 	for (int m = 0; m < SL_METERS; m++) {
 		uint64_t limit = (uint64_t)rs_number(rule, sl_meter_keys[m]);
 
@@ -253,71 +256,182 @@ static int rs_check(const char *file)
 	return CLI_OK;
 }
 
-static int rs_words(struct sl_rule_job *job, int argc, char **argv)
+/* Of which job the rules are wanted: keys, a path and an operation. */
+struct rs_question {
+	struct sl_rule_job job;
+	const char *path; /* as typed; NULL: not given */
+	int op;		  /* enum sl_rule_op; SL_RULE_OPS: all */
+};
+
+static int rs_op(struct rs_question *q, const char *value)
+{
+	struct sl_guess guess = { .word = value };
+
+	for (q->op = 0; q->op < SL_RULE_OPS && strcmp(sl_rule_ops[q->op], value) != 0; q->op++)
+		sl_consider(&guess, sl_rule_ops[q->op]);
+	return q->op < SL_RULE_OPS ? CLI_OK : cli_unknown(cmd, "operation", &guess);
+}
+
+static int rs_words(struct rs_question *q, int argc, char **argv)
 {
 	for (int i = 0; i < argc; i++) {
 		char *value = strchr(argv[i], '=');
 		struct sl_guess guess = { .word = argv[i] };
-		int k = 0;
+		int k = 0, status;
 
 		if (!value)
 			return cli_usage(cmd, "'%s' is not KEY=VALUE, like user=alice.", argv[i]);
 		*value++ = 0;
+		if (!strcmp(argv[i], "op")) {
+			if ((status = rs_op(q, value)))
+				return status;
+			continue;
+		}
 		while (k < SL_RULE_KEYS && strcmp(sl_rule_keys[k], argv[i]) != 0)
 			sl_consider(&guess, sl_rule_keys[k++]);
+		sl_consider(&guess, "op");
 		if (k == SL_RULE_KEYS)
 			return cli_unknown(cmd, "key", &guess);
-		job->value[k] = value;
+		if (k == SL_RULE_PATH)
+			q->path = value;
+		else
+			q->job.value[k] = value;
 	}
 	return CLI_OK;
 }
 
-/* Print each rule up to the one that matches, with the key that did not match. */
-static void rs_explain(const struct config *c, const struct sl_rule_job *job, const char *file)
+/* The path of the rule that makes a part of the job for this file, as the programs find it. */
+static const char *rs_part(const struct config *c, const struct rs_question *q)
 {
-	int found = sl_rules_match(c->rules, c->rules_count, job);
+	const char *root = c->value[CONFIG_DIRECTORY], *below = q->path;
+	size_t length = root ? strlen(root) : 0;
+	char whole[PATH_MAX];
 
-	for (int i = 0; i < (found < 0 ? (int)c->rules_count : found); i++) {
-		const struct sl_rule *r = &c->rules[i];
-		enum sl_rule_key key = sl_rule_differs(r, job);
-
-		printf("no   %s (%s:%u): %s is ", r->name, file, r->line, sl_rule_keys[key]);
-		if (job->value[key])
-			printf("'%s', not %s\n", job->value[key], r->match[key]);
-		else
-			printf("not given, the rule is for %s\n", r->match[key]);
-	}
-	if (found < 0)
-		printf("No rule matches: the job gets what it asks for.\n");
-	else
-		printf("yes  %s (%s:%u)\n", c->rules[found].name, file, c->rules[found].line);
+	while (length && root[length - 1] == '/')
+		length--;
+	if (root && !strncmp(q->path, root, length) && q->path[length] == '/')
+		below = q->path + length + 1;
+	snprintf(whole, sizeof(whole), "%.*s/%s", (int)length, root ? root : "", below);
+	if (below == q->path && q->path[0] == '/')
+		snprintf(whole, sizeof(whole), "%s", q->path);
+	return sl_rules_file(c->rules, c->rules_count, &q->job, whole, below);
 }
 
-static void rs_explain_json(const struct config *c, const struct sl_rule_job *job, const char *file)
+/* "read and write", of those for which the rule holds. */
+static void rs_ops(const struct sl_rules_held *held, int rule, char out[64])
 {
-	int found = sl_rules_match(c->rules, c->rules_count, job);
-	const struct sl_rule *r = found < 0 ? NULL : &c->rules[found];
-	cJSON *tree = cJSON_CreateObject();
+	out[0] = 0;
+	for (int op = 0; op < SL_RULE_OPS; op++)
+		if (held->rule[op] == rule)
+			snprintf(out + strlen(out), 64 - strlen(out), "%s%s", out[0] ? "," : "",
+				 sl_rule_ops[op]);
+}
 
+static bool rs_all_one(const struct sl_rules_held *held, const struct rs_question *q)
+{
+	return q->op < SL_RULE_OPS ||
+	       (held->rule[0] == held->rule[1] && held->rule[1] == held->rule[2]);
+}
+
+static void rs_differs(const struct sl_rule *r, const struct rs_question *q, const char *file)
+{
+	enum sl_rule_key key = sl_rule_differs(r, &q->job);
+	const char *value = key == SL_RULE_PATH ? q->path : q->job.value[key];
+
+	printf("no   %s (%s:%u): %s is ", r->name, file, r->line, sl_rule_keys[key]);
+	if (!value)
+		printf("not given, the rule is for %s\n", r->match[key]);
+	else if (key == SL_RULE_PATH && q->job.value[key])
+		printf("'%s', of which %s comes first, not %s\n", value, q->job.value[key],
+		       r->match[key]);
+	else
+		printf("'%s', not %s\n", value, r->match[key]);
+}
+
+/* Print each rule up to the last that matches, with the key that did not match. */
+static void rs_explain(const struct config *c, const struct rs_question *q, const char *file)
+{
+	struct sl_rules_held held;
+	bool some = false;
+	int last = -1;
+
+	sl_rules_match(c->rules, c->rules_count, &q->job, &held);
+	for (int op = 0; op < SL_RULE_OPS; op++) {
+		if (q->op < SL_RULE_OPS && q->op != op)
+			continue;
+		if (held.rule[op] < 0)
+			last = (int)c->rules_count;
+		last = held.rule[op] > last ? held.rule[op] : last;
+	}
+	for (int i = 0; i <= last && i < (int)c->rules_count; i++) {
+		const struct sl_rule *r = &c->rules[i];
+		char ops[64];
+
+		if (sl_rule_differs(r, &q->job) != SL_RULE_KEYS) {
+			rs_differs(r, q, file);
+			continue;
+		}
+		rs_ops(&held, i, ops);
+		if (q->op < SL_RULE_OPS && held.rule[q->op] != i)
+			printf("no   %s (%s:%u): op is '%s', not of this rule\n", r->name, file,
+			       r->line, sl_rule_ops[q->op]);
+		else if (ops[0] && rs_all_one(&held, q))
+			printf("yes  %s (%s:%u)\n", r->name, file, r->line);
+		else if (ops[0])
+			printf("yes  %s (%s:%u): %s\n", r->name, file, r->line, ops);
+		else
+			continue;
+		some |= ops[0];
+	}
+	if (!some)
+		printf("No rule matches: the job gets what it asks for.\n");
+}
+
+static void rs_values_json(cJSON *tree, const struct sl_rule *r)
+{
+	cJSON_AddStringToObject(tree, "rule", r->name);
+	cJSON_AddNumberToObject(tree, "line", r->line);
+	cJSON_AddStringToObject(tree, "per", sl_rule_pers[r->per]);
+	if (r->says & SL_SAYS_MIN)
+		cJSON_AddNumberToObject(tree, "min_bps", (double)r->min_bps);
+	if (r->says & SL_SAYS_MAX)
+		cJSON_AddNumberToObject(tree, "max_bps", (double)r->max_bps);
+	if (r->says & SL_SAYS_BURST)
+		cJSON_AddNumberToObject(tree, "burst_bytes", (double)r->burst_bytes);
+	if (r->says & SL_SAYS_WEIGHT)
+		cJSON_AddNumberToObject(tree, "weight", r->weight);
+	if (r->says & SL_SAYS_MIN_OPS)
+		cJSON_AddNumberToObject(tree, "min_ops", (double)r->min_ops);
+	for (int m = 0; m < SL_METERS; m++)
+		if (r->meter[m])
+			cJSON_AddNumberToObject(tree, sl_meter_keys[m], (double)r->meter[m]);
+}
+
+/* One rule for all operations that are asked about; or `ops`, an object for each. */
+static void rs_explain_json(const struct config *c, const struct rs_question *q, const char *file)
+{
+	cJSON *tree = cJSON_CreateObject(), *ops;
+	struct sl_rules_held held;
+
+	sl_rules_match(c->rules, c->rules_count, &q->job, &held);
 	cJSON_AddStringToObject(tree, "file", file);
-	if (r) {
-		cJSON_AddStringToObject(tree, "rule", r->name);
-		cJSON_AddNumberToObject(tree, "line", r->line);
-		cJSON_AddStringToObject(tree, "per", sl_rule_pers[r->per]);
-		if (r->says & SL_SAYS_MIN)
-			cJSON_AddNumberToObject(tree, "min_bps", (double)r->min_bps);
-		if (r->says & SL_SAYS_MAX)
-			cJSON_AddNumberToObject(tree, "max_bps", (double)r->max_bps);
-		if (r->says & SL_SAYS_BURST)
-			cJSON_AddNumberToObject(tree, "burst_bytes", (double)r->burst_bytes);
-		if (r->says & SL_SAYS_WEIGHT)
-			cJSON_AddNumberToObject(tree, "weight", r->weight);
-		for (int m = 0; m < SL_METERS; m++)
-			if (r->meter[m])
-				cJSON_AddNumberToObject(tree, sl_meter_keys[m],
-							(double)r->meter[m]);
+	if (rs_all_one(&held, q)) {
+		int rule = held.rule[q->op < SL_RULE_OPS ? q->op : 0];
+
+		if (rule >= 0)
+			rs_values_json(tree, &c->rules[rule]);
+		else
+			cJSON_AddNullToObject(tree, "rule");
 	} else {
-		cJSON_AddNullToObject(tree, "rule");
+		ops = cJSON_AddObjectToObject(tree, "ops");
+		for (int op = 0; op < SL_RULE_OPS; op++) {
+			cJSON *each = cJSON_AddObjectToObject(ops, sl_rule_ops[op]);
+
+			if (held.rule[op] >= 0)
+				rs_values_json(each, &c->rules[held.rule[op]]);
+			else
+				cJSON_AddNullToObject(each, "rule");
+		}
 	}
 	rs_print_json(tree);
 	cJSON_Delete(tree);
@@ -340,19 +454,21 @@ static int rs_layer_file(const char *name, char out[PATH_MAX])
 
 static int rs_test(const char *name, const char *file, bool json, int argc, char **argv)
 {
-	struct sl_rule_job job = { .title = NULL };
+	struct rs_question q = { .op = SL_RULE_OPS };
 	char path[PATH_MAX];
 	struct config c;
-	int status = rs_words(&job, argc, argv);
+	int status = rs_words(&q, argc, argv);
 
 	if (!status && !file && !(status = rs_layer_file(name, path)))
 		file = path;
 	if (status || (status = rs_read(&c, file)))
 		return status;
+	if (q.path)
+		q.job.value[SL_RULE_PATH] = rs_part(&c, &q);
 	if (json)
-		rs_explain_json(&c, &job, file);
+		rs_explain_json(&c, &q, file);
 	else
-		rs_explain(&c, &job, file);
+		rs_explain(&c, &q, file);
 	config_free(&c);
 	return CLI_OK;
 }
@@ -373,7 +489,8 @@ int cmd_rules(int argc, char **argv)
 		{ "qos", CLI_WORD, "=NAME", .help = "the same" },
 		{ "partition", CLI_WORD, "=NAME", .help = "the same" },
 		{ "job", CLI_WORD, "=NAME", .help = "name or number of the job" },
-		{ "path", CLI_WORD, "=DIR", .help = "directory of the layer" },
+		{ "path", CLI_WORD, "=FILE", .help = "a file of the layer's directory" },
+		{ "op", CLI_WORD, "=OP", .help = "read, write or metadata" },
 		CLI_LAYER(&name),
 		{ "config", 0, "FILE", .of = "test", .values = "<file>", .text = &file,
 		  .help = "for test: the rules of this file, not those of a layer" },

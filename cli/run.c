@@ -178,6 +178,10 @@ static int ru_option(struct run *r, int opt)
 	case O_JOB:
 		if (check_job_name(optarg, err))
 			return cli_usage(cmd, "--job: %s.", err);
+		if (sl_tag_of(optarg) && *sl_tag_of(optarg) == SL_TAG_RULE)
+			return cli_usage(cmd,
+					 "--job: '%s' is a part that the path of a rule makes.",
+					 optarg);
 		r->job = optarg;
 		return CLI_OK;
 	case O_TAG:

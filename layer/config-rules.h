@@ -7,6 +7,8 @@
 #include "layer/config.h"
 
 int config_rules(struct sl_yaml *y, const char *key, const yaml_node_t *value, void *into);
+/* Whether the parts of jobs that tags and rules with a path make are not too many. */
+int config_parts(const struct sl_yaml *y, size_t line, const struct config *c);
 void config_rules_free(struct config *c);
 
 #endif

@@ -35,8 +35,6 @@
 #include "layer/config-rules.h"
 #include "wire/turn.h"
 
-#define TAGS 15 /* the most that a process can have */
-
 const char *const config_stages[CONFIG_STAGES] = { "admit", "share", "order", "grant", "allocate" };
 
 /* ---- the keys of a layer ---- */
@@ -241,11 +239,8 @@ static int cf_tag(struct sl_yaml *y, const yaml_node_t *node, void *into)
 	};
 	struct config *c = into;
 	struct config_job *tag;
-	size_t bytes = 0;
 	int rc;
 
-	if (c->tags_count == TAGS)
-		return sl_yaml_wrong(y, sl_yaml_line(node), "more than %d tags", TAGS);
 	tag = cf_more(&c->tags, &c->tags_count, node);
 	if (!tag)
 		return sl_yaml_no_memory(y, node);
@@ -253,14 +248,7 @@ static int cf_tag(struct sl_yaml *y, const yaml_node_t *node, void *into)
 		return rc;
 	if (!tag->name)
 		return sl_yaml_wrong(y, tag->line, "a tag needs its name, as in 'tag: ckpt'");
-	for (size_t i = 0; i < c->tags_count; i++)
-		bytes +=
-			c->tags[i].path ? strlen(c->tags[i].name) + strlen(c->tags[i].path) + 2 : 0;
-	if (bytes >= SL_TURN_TAGS)
-		return sl_yaml_wrong(y, tag->line,
-				     "the paths of all tags together are longer than %d bytes",
-				     SL_TURN_TAGS - 1);
-	return 0;
+	return config_parts(y, tag->line, c);
 }
 
 static int cf_tags(struct sl_yaml *y, const char *key, const yaml_node_t *value, void *into)

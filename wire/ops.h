@@ -71,11 +71,12 @@ struct sl_turn_meter {
 
 /* Bits of `ops` in a job's segment: what an operation has to do besides counting. */
 enum sl_ops_mode {
-	SL_OPS_METERED = 1, /* there is a max on operations or on a class */
-	SL_OPS_LEASED = 2,  /* it needs credit */
-	SL_OPS_TIMED = 4,   /* some calls are timed, in `timed` */
-	SL_OPS_ALL = 8,	    /* with that: all of them */
-	SL_OPS_OWN = 16,    /* shifted by a class: it has a queue of its own */
+	SL_OPS_METERED = 1,  /* there is a max on operations or on a class */
+	SL_OPS_LEASED = 2,   /* it needs credit */
+	SL_OPS_TIMED = 4,    /* some calls are timed, in `timed` */
+	SL_OPS_ALL = 8,	     /* with that: all of them */
+	SL_OPS_OWN = 16,     /* shifted by a class: it has a queue of its own */
+	SL_OPS_JOINT = 4096, /* a max is shared with other jobs: who waits for it rings */
 };
 
 struct sl_turn_credit {

@@ -339,7 +339,9 @@ const char *sl_tag_of(const char *job)
 {
 	const char *colon = strrchr(job, SL_TAG_COLON);
 
-	return colon && colon > job && sl_tag_is_good(colon + 1) ? colon + 1 : NULL;
+	if (!colon || colon == job || strlen(colon + 1) >= SL_TAG_MAX)
+		return NULL;
+	return sl_tag_is_good(colon + 1 + (colon[1] == SL_TAG_RULE)) ? colon + 1 : NULL;
 }
 
 uint64_t sl_job_number(const char *name)

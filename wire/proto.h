@@ -41,6 +41,7 @@
 #define SL_JOB_NAME_MAX	  64
 #define SL_TAG_MAX	  32  /* of a part of a job, with its end */
 #define SL_TAG_COLON	  ':' /* a part is a job by the name JOB:TAG */
+#define SL_TAG_RULE	  '@' /* before a tag that is the name of a rule with a path */
 #define SL_OWNER_MAX	  48  /* name of an account and the like, with its end */
 #define SL_PATH_BYTES	  4096
 #define SL_TCP_DATA_BYTES (256U << 10) /* of one PREAD or PWRITE over TCP */
@@ -152,7 +153,7 @@ int sl_welcome_decode(const unsigned char *in, size_t length, struct sl_welcome 
 /* The number of a named job: its digits if it is a number, else a hash of the name. */
 uint64_t sl_job_number(const char *name);
 bool sl_tag_is_good(const char *tag); /* 1 to 31 letters, digits and - _ . */
-/* The tag in "JOB:TAG"; NULL: it is not the name of a part. */
+/* The tag in "JOB:TAG" or "JOB:@RULE"; NULL: it is not the name of a part. */
 const char *sl_tag_of(const char *job);
 
 #endif

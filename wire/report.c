@@ -112,6 +112,16 @@ static const struct word ack_words[] = {
 	{ 0 },
 };
 
+static const struct word joint_words[] = {
+	WORD(sl_joint, "id", U64, id),
+	WORD(sl_joint, "meter", U32, meter),
+	WORD(sl_joint, "bucket", U64, bucket),
+	WORD(sl_joint, "limit", U64, limit),
+	WORD(sl_joint, "rate", U64, rate),
+	WORD(sl_joint, "held", U32, held),
+	{ 0 },
+};
+
 /* ---- writing ---- */
 
 #define LINE_BYTES 4096 /* more than all words of any line, each as long as it can be */
@@ -214,6 +224,11 @@ bool sl_report_put_change(FILE *f, const struct sl_job_report *j,
 void sl_report_put_gone(FILE *f, uint64_t id)
 {
 	fprintf(f, "gone id=%" PRIu64 "\n", id);
+}
+
+void sl_joint_put(FILE *f, const struct sl_joint *j)
+{
+	put(f, "joint", joint_words, j, NULL);
 }
 
 void sl_report_put_ack(FILE *f, const struct sl_node_report *n)
@@ -369,6 +384,15 @@ static char *what(char *at)
 	return blank + 1;
 }
 
+static int joint_line(char *rest, struct sl_joint *out)
+{
+	int rc;
+
+	memset(out, 0, sizeof(*out));
+	rc = words(rest, joint_words, out, NULL, NULL);
+	return rc ? rc : SL_LINE_JOINT;
+}
+
 /* Only the members for this kind of line are cleared; the rest of *out keeps its values. */
 int sl_report_next(char **text, struct sl_report_line *out)
 {
@@ -393,7 +417,7 @@ int sl_report_next(char **text, struct sl_report_line *out)
 		rc = words(rest, job_words, &out->job, &out->has, NULL);
 		return rc ? rc : gone ? SL_LINE_GONE : SL_LINE_JOB;
 	}
-	return SL_LINE_OTHER;
+	return strcmp(at, "joint") ? SL_LINE_OTHER : joint_line(rest, &out->joint);
 }
 
 static int to_word(void *into, const char *key, char *value)
@@ -437,5 +461,5 @@ int sl_orders_next(char **text, struct sl_orders_line *out)
 		rc = words(rest, orders_words, &out->job, NULL, to_word);
 		return rc ? rc : SL_LINE_JOB;
 	}
-	return SL_LINE_OTHER;
+	return strcmp(at, "joint") ? SL_LINE_OTHER : joint_line(rest, &out->joint);
 }

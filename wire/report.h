@@ -22,7 +22,11 @@
  *
  *	job id=17 written=1073807360 waited=1600000
  *	gone id=18
+ *	joint id=17 meter=5 bucket=8123 limit=1000 rate=420 held=1
  *	ack draw=1000000 ack=8 term=3
+ *
+ * A joint limit (rules with `per: user` on operations, calls or one direction) has lines of its
+ * own, in orders with the rate of the job at that node: joint id=17 meter=5 bucket=8123 rate=500
  *
  * Names of jobs and nodes have no blanks. A message has any number of jobs; the decoder's caller
  * provides the memory.
@@ -130,6 +134,15 @@ struct sl_node_orders {
 	uint64_t ops_draw; /* of the layer's operations a second, this node's; 0: not told */
 };
 
+/* A limit that the job shares with all jobs of the same bucket, at one node. */
+struct sl_joint {
+	uint64_t id;
+	uint32_t meter;		/* enum sl_meter */
+	uint64_t bucket, limit; /* bucket 0: there is none any more. limit: of all together */
+	uint64_t rate;		/* that the job makes there; in orders: that it may */
+	uint32_t held;		/* the limit holds it */
+};
+
 /* Encoders write lines to f. */
 void sl_report_put_node(FILE *f, const struct sl_node_report *n);
 void sl_report_put_job(FILE *f, const struct sl_job_report *j);
@@ -140,6 +153,7 @@ void sl_report_put_job(FILE *f, const struct sl_job_report *j);
 bool sl_report_put_change(FILE *f, const struct sl_job_report *j,
 			  const struct sl_job_report *before);
 void sl_report_put_gone(FILE *f, uint64_t id);
+void sl_joint_put(FILE *f, const struct sl_joint *j);
 void sl_report_put_ack(FILE *f, const struct sl_node_report *n);
 void sl_orders_put_epoch(FILE *f, const struct sl_node_orders *o);
 void sl_orders_put_job(FILE *f, const struct sl_job_orders *j);
@@ -155,6 +169,7 @@ enum sl_line {
 	SL_LINE_EPOCH,
 	SL_LINE_GONE, /* job.id */
 	SL_LINE_ACK,  /* node.draw_bps, ack and term */
+	SL_LINE_JOINT,
 	SL_LINE_OTHER
 };
 /* Words that a line about a job has. */
@@ -188,12 +203,14 @@ struct sl_report_line {
 	uint32_t has; /* of a job's words */
 	struct sl_node_report node;
 	struct sl_job_report job;
+	struct sl_joint joint;
 };
 int sl_report_next(char **text, struct sl_report_line *out);
 struct sl_orders_line {
 	struct sl_node_orders epoch;
 	struct sl_node_report node; /* name and socket */
 	struct sl_job_orders job;
+	struct sl_joint joint;
 };
 int sl_orders_next(char **text, struct sl_orders_line *out);
 

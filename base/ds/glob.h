@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A pattern against a text: `*` is any number of characters, `?` is one. */
+/* Patterns against texts and paths: `*` is any number of characters, `?` is one. */
 #ifndef SL_BASE_DS_GLOB_H
 #define SL_BASE_DS_GLOB_H
 
@@ -29,6 +29,27 @@ static inline bool sl_glob(const char *pattern, size_t p, const char *text, size
 	while (i < p && pattern[i] == '*')
 		i++;
 	return i == p;
+}
+
+/*
+ * Patterns, separated by commas, against a path. A pattern that begins with '/' is for the whole
+ * path, others for what is below a root, which is the path from `below` on. One that matches a
+ * directory matches all that is in it.
+ */
+static inline bool sl_glob_path(const char *patterns, const char *path, const char *below)
+{
+	for (const char *at = patterns, *end; *at; at = end + (*end == ',')) {
+		const char *text = *at == '/' ? path : below;
+
+		end = at;
+		while (*end && *end != ',')
+			end++;
+		for (size_t t = *text != 0; t; t = text[t] ? t + 1 : 0)
+			if ((!text[t] || text[t] == '/') &&
+			    sl_glob(at, (size_t)(end - at), text, t))
+				return true;
+	}
+	return false;
 }
 
 #endif

@@ -17,6 +17,7 @@
 #include "client/conn/settings.h"
 
 #define SAMPLE	 16 /* one call in this many is timed */
+#define RING_NS	 INT64_C(25000000)
 #define COST_MAX (INT64_C(86400000000000) * SL_METER_TICKS)
 
 static __thread uint8_t sampled __attribute__((tls_model("initial-exec")));
@@ -51,12 +52,26 @@ static int64_t charge(struct sl_turn_meter *m, uint64_t units, int64_t now)
 
 _Static_assert(SL_METER_TICKS == 64, "charge() shifts by 26");
 
+/* The limit may be shared with other jobs: the node is to see that this one waits for it. */
+static void tell(const struct sl_turn_job *job, int64_t now)
+{
+	static _Atomic int64_t told;
+
+	if (!(atomic_load_explicit(&job->ops, memory_order_relaxed) & SL_OPS_JOINT) ||
+	    now - atomic_load_explicit(&told, memory_order_relaxed) < RING_NS)
+		return;
+	atomic_store_explicit(&told, now, memory_order_relaxed);
+	turn_ring(job);
+}
+
 /* Sleep until then, or until the limits change. */
 static void wait_until(struct sl_turn_job *job, uint32_t limits, int64_t until)
 {
 	struct timespec ts = { until / 1000000000, until % 1000000000 };
 	int64_t begin = turn_now_ns(), now = begin;
 
+	if (now < until)
+		tell(job, now);
 	while (now < until && atomic_load(&job->operations.limits) == limits) {
 		if (syscall(SYS_futex, &job->operations.limits, FUTEX_WAIT_BITSET, limits, &ts,
 			    NULL, FUTEX_BITSET_MATCH_ANY) &&

@@ -10,6 +10,8 @@
  *	tags:                              of sluice.yaml
  *	  - {tag: ckpt, path: ckpt-*, max: 100MB/s}
  *	open("/scratch/ckpt-17/a")         matches: writes to it are of JOB:ckpt
+ *
+ * A rule with a path has a tag that begins with '@', which no thread can set.
  */
 #include "client/conn/part.h"
 
@@ -111,6 +113,8 @@ int sl_client_tag(const char *tag)
 		part_thread.tag = 0;
 		return 0;
 	}
+	if (!atomic_load(&part_asked))
+		turn_attach(); /* paths have their places before tags of programs */
 	if (!sl_tag_is_good(tag) || strlen(s->hello.job) + 1 + length >= sizeof(s->hello.job))
 		return -EINVAL;
 	part = find(tag, length);
@@ -131,21 +135,27 @@ void part_patterns(const char *from)
 {
 	static char text[SL_TURN_TAGS];
 	static _Atomic uint32_t once;
-	bool some = false;
+	uint32_t kinds = 0;
 
 	if (atomic_exchange(&once, 1))
 		return;
-	memcpy(text, from, sizeof(text) - 1);
+	for (int again = 0; again < YIELDS; again++) { /* twice the same: it was whole */
+		memcpy(text, from, sizeof(text) - 1);
+		atomic_signal_fence(memory_order_seq_cst);
+		if (!memcmp(text, from, sizeof(text) - 1))
+			break;
+	}
 	for (char *line = text, *end; (end = strchr(line, '\n')); line = end + 1) {
 		char *space = strchr(line, ' ');
 
 		*end = 0;
 		if (!space || space > end || (size_t)(space - line) >= SL_TAG_MAX)
 			continue;
-		some |= make(line, (size_t)(space - line), space + 1) != 0;
+		if (make(line, (size_t)(space - line), space + 1))
+			kinds |= *line == SL_TAG_RULE ? PART_PATHS | PART_RULES : PART_PATHS;
 	}
-	if (some)
-		begin(PART_PATHS);
+	if (kinds)
+		begin(kinds);
 	atomic_store(&part_asked, 1);
 }
 
@@ -155,24 +165,29 @@ static bool by_path(void)
 	const struct settings *s = client_settings();
 	int saved = errno;
 
-	if (part_thread.tag || !s->enabled || s->forward || s->gated)
+	if (!s->enabled || s->forward || s->gated)
 		return false;
 	if (!atomic_load(&part_asked))
 		turn_attach();
 	errno = saved;
-	return atomic_load(&part_kinds) & PART_PATHS;
+	return atomic_load(&part_kinds) & (part_thread.tag ? PART_RULES : PART_PATHS);
 }
 
-/* The part of a path below the root. */
-static unsigned match(const char *path)
+static void set_call(unsigned part)
 {
-	size_t length = strlen(path);
+	part_thread.call = (uint8_t)part;
+	part_thread.rule = part && parts[part].tag[0] == SL_TAG_RULE;
+}
+
+/* The part of an absolute path, which is `below` the root. */
+static unsigned match(const char *path, const char *below)
+{
 	uint32_t state;
 
 	for (unsigned i = 1; i < TURN_PARTS && (state = atomic_load(&parts[i].state)); i++) {
 		const char *pattern = state == 2 ? parts[i].pattern : NULL;
 
-		if (pattern && sl_glob(pattern, strlen(pattern), path, length))
+		if (pattern && sl_glob_path(pattern, path, below))
 			return i;
 	}
 	return 0;
@@ -186,8 +201,7 @@ static unsigned match_whole(const char *path)
 
 	if (strncmp(path, root, length) != 0 || path[length] != '/')
 		return 0;
-	path += length;
-	return match(path + strspn(path, "/"));
+	return match(path, path + length + strspn(path + length, "/"));
 }
 
 unsigned part_of_path(const char *path)
@@ -247,13 +261,13 @@ void part_look_fd(int fd)
 	if (!by_path())
 		return;
 	if (number < KNOWN && (part = atomic_load(&known[number]))) {
-		part_thread.call = (uint8_t)(part - 1);
+		set_call(part - 1);
 		return;
 	}
 	part = turn_sealed() ? 0 : match_fd(fd, NULL);
 	if (number < KNOWN)
 		atomic_store(&known[number], (uint8_t)(part + 1));
-	part_thread.call = (uint8_t)part;
+	set_call(part);
 	errno = saved;
 }
 
@@ -267,12 +281,12 @@ void part_look_path(int dir, const char *path)
 		if (dir >= 0)
 			part_look_fd(dir);
 	} else if (path[0] == '/') {
-		part_thread.call = (uint8_t)match_whole(path);
+		set_call(match_whole(path));
 	} else if (!turn_sealed()) {
 		if (!strncmp(path, "./", 2))
 			path += 2;
-		part_thread.call = (uint8_t)(dir == AT_FDCWD ? match_link("/proc/self/cwd", path)
-							     : match_fd(dir, path));
+		set_call(dir == AT_FDCWD ? match_link("/proc/self/cwd", path)
+					 : match_fd(dir, path));
 	}
 	errno = saved;
 }

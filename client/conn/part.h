@@ -4,10 +4,12 @@
  * segment of its own: its limits, weight and figures are those of a job. Which part a call belongs
  * to is decided for each call:
  *
- *	the tag that the thread has set      sl_tag_set() of sluice.h
- *	else the first pattern that the path of the file matches; the node's configuration has them,
- *	and the job's segment brings them
+ *	the first rule with a path that the file matches, JOB:@RULE
+ *	else the tag that the thread has set      sl_tag_set() of sluice.h
+ *	else the first tag with a path that the file matches
  *	else none: the job itself, part 0
+ *
+ * Paths are in the node's configuration, and the job's segment brings them.
  *
  * A process without tags and patterns pays for reading one variable in the slow path of a call.
  * With them, no call takes the fast path (TURN_SLOW).
@@ -23,13 +25,14 @@
 
 #define TURN_PARTS 16 /* of a process; the first is the job itself */
 
-enum { PART_TAGS = 1, PART_PATHS = 2 };
+enum { PART_TAGS = 1, PART_PATHS = 2, PART_RULES = 4 /* some of the paths are those of rules */ };
 extern _Atomic uint32_t part_kinds __attribute__((visibility("hidden"))); /* that there are */
 extern _Atomic uint32_t part_asked __attribute__((visibility("hidden"))); /* patterns are known */
 
 /* Of this thread: the tag of sl_tag_set(), and the part by the path of this call. */
 struct part_thread {
 	uint8_t tag, call;
+	bool rule; /* `call` is by a rule */
 };
 extern __thread struct part_thread part_thread
 	__attribute__((tls_model("initial-exec"), visibility("hidden")));
@@ -39,7 +42,7 @@ static inline unsigned part_now(void)
 {
 	if (!atomic_load_explicit(&part_kinds, memory_order_relaxed))
 		return 0;
-	return part_thread.tag ? part_thread.tag : part_thread.call;
+	return part_thread.tag && !part_thread.rule ? part_thread.tag : part_thread.call;
 }
 
 void part_look_fd(int fd);
@@ -78,7 +81,7 @@ static inline void part_by_path(int dir, const char *path)
 
 /* The number is another file from now on. */
 void part_forget_fd(int fd);
-/* Patterns of the job: as they are in its segment. Once. */
+/* Patterns of the job: as they are in its segment, which the node may be changing. Once. */
 void part_patterns(const char *text);
 /* The tag of a part; part 0 has none. */
 const char *part_tag(unsigned part);

@@ -254,6 +254,8 @@ sl_time brain_decide(struct brain *b, sl_time now)
 		decide_grants(b, now);
 	again = buckets_divide(b, now);
 	next = again < next ? again : next;
+	again = joints_divide(b, now);
+	next = again < next ? again : next;
 	again = operations_divide(b, now);
 	next = again < next ? again : next;
 	again = divide_capacity(b, now);
@@ -337,6 +339,7 @@ static void put_job(const struct brain *b, const struct brain_part *p, FILE *out
 		}
 	}
 	sl_orders_put_job(out, &o);
+	joints_orders(p, out);
 }
 
 void brain_open(struct brain *b, bool open)

@@ -100,6 +100,7 @@ struct brain_part {
 	uint32_t ops_share, ordered_ops_share;
 	uint32_t ops_weight;		 /* as reported; 0: the job's */
 	double ops_divided, ops_ordered; /* below 0: nothing */
+	struct brain_joint *joint;	 /* limits that it shares: joint.c; NULL: none */
 };
 
 struct brain_job {
@@ -215,6 +216,7 @@ struct brain {
 	sl_time divided_at, due; /* the last decision; the next, if nothing changes before */
 	uint32_t wanting;	 /* jobs that wanted something then */
 	uint32_t bucketed;	 /* jobs that have a bucket */
+	struct sl_list joints;	 /* brain_joint.all */
 	uint64_t decisions;
 	/* divide.c */
 	uint64_t term;		   /* nodes obey the highest */

@@ -283,6 +283,7 @@ void pairs_drop(struct brain *b, struct brain_part *p)
 	}
 	b->part[p->number] = NULL;
 	b->free_part[b->free_parts++] = p->number;
+	joints_drop(p);
 	free(p);
 	pairs_live(b, j);
 	if (sl_list_empty(&j->parts) && sl_list_empty(&j->gone))
@@ -373,6 +374,7 @@ int pairs_init(struct brain *b)
 	sl_list_init(&b->telling);
 	sl_list_init(&b->renewing);
 	sl_list_init(&b->resting);
+	sl_list_init(&b->joints);
 	if ((rc = more_nodes(b)) || (rc = more_parts(b)) || (rc = more_paired(b)))
 		return rc;
 	return more_jobs(b);
@@ -383,8 +385,11 @@ void pairs_free(struct brain *b)
 	for (uint32_t i = 0; i < b->jobs; i++)
 		if (b->job[i])
 			free_job(b->job[i]);
-	for (uint32_t i = 0; i < b->parts; i++)
+	for (uint32_t i = 0; i < b->parts; i++) {
+		if (b->part[i])
+			joints_drop(b->part[i]);
 		free(b->part[i]);
+	}
 	for (uint32_t i = 0; i < b->nodes; i++)
 		free(b->node[i]);
 	free(b->job);

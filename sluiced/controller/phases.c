@@ -332,8 +332,18 @@ static int job_line(struct brain *b, uint32_t node, const struct sl_job_report *
 	if (!p)
 		return -ENOMEM; /* the rest is not managed, and nothing breaks */
 	p->report = b->node[node]->report;
+	joints_drop(p); /* those that there are follow */
 	pair_report(b, p, r, known, begin, now);
 	return 0;
+}
+
+static void joint_line(struct brain *b, uint32_t node, const struct sl_joint *r, sl_time now)
+{
+	const struct brain_job *j = pairs_job(b, r->id);
+	struct brain_part *p = j ? brain_pair(b, j, node) : NULL;
+
+	if (p)
+		joints_report(b, p, r, now);
 }
 
 /* What the line does not say has not changed. */
@@ -383,6 +393,8 @@ int brain_delta(struct brain *b, uint32_t node, char *text, sl_time now)
 			what = -EPROTO;
 		if (what == SL_LINE_ACK && l->node.term == b->term)
 			divide_node(b, node, &l->node, true);
+		if (what == SL_LINE_JOINT)
+			joint_line(b, node, &l->joint, now);
 		if (what == SL_LINE_JOB || what == SL_LINE_GONE) {
 			j = pairs_job(b, l->job.id);
 			p = j ? brain_pair(b, j, node) : NULL;
@@ -433,7 +445,8 @@ int brain_report(struct brain *b, char *text, sl_time now)
 	while ((what = sl_report_next(&text, l)) > 0) {
 		if (what == SL_LINE_NODE && node >= 0)
 			what = -EPROTO; /* a report is of one node */
-		if (what == SL_LINE_JOB && (node < 0 || !l->job.name[0]))
+		if ((what == SL_LINE_JOB && (node < 0 || !l->job.name[0])) ||
+		    (what == SL_LINE_JOINT && node < 0))
 			what = -EPROTO;
 		if (what < 0)
 			break;
@@ -448,6 +461,8 @@ int brain_report(struct brain *b, char *text, sl_time now)
 		}
 		if (what == SL_LINE_JOB)
 			job_line(b, (uint32_t)node, &l->job, !met, now);
+		if (what == SL_LINE_JOINT)
+			joint_line(b, (uint32_t)node, &l->joint, now);
 	}
 	if (node >= 0) {
 		/* Half of it is no use: as if it had not come. */

@@ -100,6 +100,11 @@ int divide_room(struct brain *b, uint32_t jobs);
 void divide_free(struct brain *b);
 /* buckets.c: divide limits that jobs share; returns when to do so again. */
 sl_time buckets_divide(struct brain *b, sl_time now);
+/* joint.c: the same of limits on operations, calls or one direction. */
+void joints_report(struct brain *b, struct brain_part *p, const struct sl_joint *r, sl_time now);
+void joints_drop(struct brain_part *p);
+sl_time joints_divide(struct brain *b, sl_time now);
+void joints_orders(const struct brain_part *p, FILE *out);
 /*
  * Divide the capacity among jobs and nodes as of now; returns when to do so though nothing is
  * reported.

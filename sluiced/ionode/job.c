@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "sluiced/ionode/joint.h"
 #include "sluiced/ionode/link.h"
 #include "sluiced/ionode/pass.h"
 #include "sluiced/ionode/rules.h"
@@ -98,6 +99,7 @@ static bool forget(struct node *n, struct node_job **p, sl_time keep_ns, sl_time
 	for (p = place(n, j->number); *p != j;)
 		p = &(*p)->same;
 	*p = j->same;
+	joint_free(n, j);
 	free(j);
 	return true;
 }
@@ -263,6 +265,7 @@ struct node_job *node_job_add(struct node *n, const char *name, uid_t uid,
 	} while ((*error == -ENOSPC && forget_oldest(n, NULL, now)) ||
 		 (*error == -EDQUOT && node_release_mins(n)));
 	if (*error) {
+		joint_free(n, j);
 		free(j);
 		return NULL;
 	}
@@ -299,6 +302,7 @@ void node_job_owner(struct node *n, struct node_job *j, const struct sl_job_owne
 void node_job_rules(struct node *n, struct node_job *j, sl_time now)
 {
 	rules_job(n, j);
+	turn_job_patterns(n, j);
 	node_job_apply(n, j, now);
 }
 
@@ -462,21 +466,27 @@ bool node_jobs_tick(struct node *n)
 	n->rate_decisions = all.decisions;
 	for (struct node_job **p = &n->jobs, *j; (j = *p);) {
 		struct sl_job_stats st;
-		uint64_t bytes, requests, ops_held, ops_held_ns;
+		uint64_t requests, ops_held;
+		struct rules_done done;
 
 		sl_job_stats(n->sched, j->number, now, &st);
-		bytes = j->moved[SL_READ] + j->moved[SL_WRITE];
 		requests = j->calls;
 		ops_held = j->turn ? atomic_load(&j->turn->shm->operations.held_ns) : 0;
-		ops_held_ns = ops_held > j->rate_ops_held_ns ? ops_held - j->rate_ops_held_ns : 0;
-		rules_count(n, j, bytes - j->rate_bytes, st.throttled_ns - j->rate_throttled_ns,
-			    ops_sum(j->ops.made) - ops_sum(j->ops.rate_made), ops_held_ns);
-		j->ops_held = 2 * ops_held_ns > (uint64_t)(now - last);
+		done = (struct rules_done){
+			.moved = { j->moved[SL_READ] - j->rate_moved[SL_READ],
+				   j->moved[SL_WRITE] - j->rate_moved[SL_WRITE] },
+			.ops = ops_sum(j->ops.made) - ops_sum(j->ops.rate_made),
+			.held_ns = st.throttled_ns - j->rate_throttled_ns,
+			.ops_held_ns =
+				ops_held > j->rate_ops_held_ns ? ops_held - j->rate_ops_held_ns : 0,
+		};
+		rules_count(n, j, &done);
+		j->ops_held = 2 * done.ops_held_ns > (uint64_t)(now - last);
 		j->rate_ops_held_ns = ops_held;
 		ops_rates(j, now - last);
-		j->rate_bps = per_second(bytes - j->rate_bytes, now - last);
+		j->rate_bps = per_second(done.moved[SL_READ] + done.moved[SL_WRITE], now - last);
 		j->iops = per_second(requests - j->rate_requests, now - last);
-		j->rate_bytes = bytes;
+		memcpy(j->rate_moved, j->moved, sizeof(j->rate_moved));
 		j->rate_requests = requests;
 		j->throttled = 2 * (st.throttled_ns - j->rate_throttled_ns) > now - last;
 		j->rate_throttled_ns = st.throttled_ns;

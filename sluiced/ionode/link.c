@@ -41,6 +41,7 @@
 #include "base/log.h"
 #include "policy/policy.h"
 #include "wire/dial.h"
+#include "sluiced/ionode/joint.h"
 #include "sluiced/ionode/pass.h"
 #include "sluiced/ionode/rules.h"
 #include "sluiced/ionode/sense.h"
@@ -78,6 +79,7 @@ struct line {
 	sl_time busy;			  /* when a job last did something */
 	struct sl_job_report *job, *sent; /* present state; state that the controller knows */
 	uint32_t room, sent_room, jobs_sent;
+	struct joint_news joint;    /* limits that jobs share */
 	struct sl_node_report told; /* the same of the node */
 	bool whole;		    /* send a full report: the connection is new */
 	size_t have;
@@ -129,7 +131,7 @@ static struct sl_job_report job_report(struct node *n, const struct node_job *j,
 				   .phase = j->phase,
 				   .ops = ops_sum(j->ops.made),
 				   .limits = ops_limits(n, j),
-				   .min_ops = sl_ops_min(&j->ops.asked),
+				   .min_ops = ops_min(n, j),
 				   .ops_weight = ops_weight(n, j, now),
 				   .idle_ns = j->inside ? 0 : now - j->last_io };
 	struct sl_job_stats st;
@@ -158,7 +160,10 @@ static int collect(struct line *l, sl_time now)
 	struct node *n = l->link->node;
 	uint32_t count = 0;
 
-	for (const struct node_job *j = n->jobs; j; j = j->next) {
+	l->joint.count = 0;
+	for (struct node_job *j = n->jobs; j; j = j->next) {
+		if (joint_collect(&l->joint, j))
+			return -ENOMEM;
 		if (count == l->room) {
 			uint32_t room = l->room ? 2 * l->room : 16;
 			struct sl_job_report *more = realloc(l->job, room * sizeof(*more));
@@ -234,6 +239,7 @@ static bool put_delta(struct line *l, FILE *out, const struct sl_node_report *r,
 		else if (sl_report_put_change(out, &l->job[i], before))
 			works |= has_worked(&l->job[i], before);
 	}
+	joint_put(&l->joint, out, false);
 	from = 0;
 	for (uint32_t i = 0; kept < l->jobs_sent && i < l->jobs_sent; i++) {
 		bool there = false;
@@ -255,6 +261,7 @@ static void put_whole(const struct line *l, FILE *out, const struct sl_node_repo
 	sl_report_put_node(out, r);
 	for (uint32_t i = 0; i < jobs; i++)
 		sl_report_put_job(out, &l->job[i]);
+	joint_put(&l->joint, out, true);
 }
 
 /* Record that the controller knows the present state. */
@@ -287,8 +294,10 @@ static void cut_lease(struct link *l, sl_time now)
 	cut(&l->until, now + LEASE_NS);
 	cut(&l->ops_until, now + LEASE_NS);
 	cut(&l->dead_at, now + SILENT_NS);
-	for (struct node_job *j = l->node->jobs; j; j = j->next)
+	for (struct node_job *j = l->node->jobs; j; j = j->next) {
 		cut(&j->bucket_until, now + LEASE_NS);
+		joint_cut(j, now + LEASE_NS);
+	}
 }
 
 static int report(struct line *l)
@@ -430,6 +439,7 @@ static void take_leases(struct link *l, bool whole)
 				      now);
 		if (j->bucket_until)
 			j->bucket_until = whole ? 0 : now + l->lease;
+		joint_lease(j, whole ? 0 : now + l->lease);
 	}
 }
 
@@ -471,6 +481,14 @@ static void take_layer(struct line *from, int what, const struct sl_orders_line 
 	}
 	if (what == SL_LINE_NODE)
 		take_place(l, &line->node);
+}
+
+static void take_joint(const struct link *l, const struct sl_joint *o)
+{
+	struct node_job *j = node_job_find(l->node, o->id);
+
+	if (j)
+		joint_order(l->node, j, o, node_now() + l->lease);
 }
 
 static void take_job(const struct link *l, const struct sl_job_orders *o)
@@ -535,6 +553,8 @@ static void obey(struct line *from, char *text)
 		pthread_mutex_lock(&n->lock);
 		if (what == SL_LINE_JOB)
 			take_job(l, &line.job);
+		else if (what == SL_LINE_JOINT)
+			take_joint(l, &line.joint);
 		else
 			take_layer(from, what, &line);
 		node_unlock(n);
@@ -799,6 +819,7 @@ void link_stop(struct node *n)
 		free(l->line[i].in);
 		free(l->line[i].job);
 		free(l->line[i].sent);
+		free(l->line[i].joint.line);
 	}
 	free(l->addresses);
 	free(l->place);

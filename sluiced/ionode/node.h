@@ -27,6 +27,7 @@
 #include "base/ds/list.h"
 #include "model/device.h"
 #include "model/pace.h"
+#include "policy/rules.h"
 #include "sluice.h"
 #include "sluiced/ionode/ops.h"
 #include "sluiced/ionode/ring.h"
@@ -160,7 +161,7 @@ struct node_job {
 	sl_time last_io;	   /* when the last one was done */
 	struct sl_job_conf asked;  /* for the job as a whole */
 	struct sl_job_conf rights; /* settings after the rules of the layer */
-	uint32_t rule;		   /* number of the rule that applies, from 1; 0: none */
+	struct sl_rules_held rule; /* rules that apply: rules.c */
 	/* A limit that it shares with other jobs; 0: none. See rules.c. */
 	uint64_t bucket, bucket_bps;
 	uint64_t bucket_here_bps; /* its part of that here */
@@ -170,7 +171,9 @@ struct node_job {
 		uint64_t moved;
 		double rate_bps;
 		bool wanted;
-	} demand;		 /* of its part */
+	} demand; /* of its part */
+	struct node_joint
+		*joint;		 /* its parts of other limits that it shares: joint.h; NULL: none */
 	sl_time found_period_ns; /* by the controller; 0: not */
 	uint32_t share;		 /* of its min and max that is this node's; 0: all */
 	uint64_t min_here_bps;	 /* the part of its min that holds here; 0: none */
@@ -202,7 +205,7 @@ struct node_job {
 		double blocked;				     /* threads, summed up over the looks */
 		uint32_t looks, blocked_looks, blocked_look; /* blocked_look: the last of these */
 	} seen;						     /* with capacity auto */
-	uint64_t rate_bytes, rate_requests; /* values when the rates were last computed */
+	uint64_t rate_moved[2], rate_requests; /* values when the rates were last computed */
 	uint64_t rate_bps, iops;
 	sl_time rate_throttled_ns;    /* when they were */
 	uint64_t rate_ops_held_ns;    /* the same of its operations */
@@ -246,6 +249,15 @@ struct node {
 	struct sl_sched *sched;
 	struct node_job *jobs;
 	struct node_job *by_number[NODE_PLACES]; /* the same jobs */
+	/*
+	 * Limits that jobs share (joint.c): jobs with one, the last division, and room for the
+	 * next.
+	 */
+	uint32_t joint_jobs, joint_room;
+	sl_time joint_at;
+	bool joint_wanted;
+	struct joint_part *joint_part;
+	struct sl_divide_job *joint_divide;
 	uint64_t epoch;
 	sl_time started;
 	uint64_t capacity_bps; /* as configured or set since; 0: not paced */

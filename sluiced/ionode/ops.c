@@ -25,6 +25,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "sluiced/ionode/joint.h"
 #include "sluiced/ionode/pass.h"
 #include "sluiced/ionode/rules.h"
 #include "sluiced/ionode/storm.h"
@@ -239,15 +240,17 @@ static void set_draw(struct node *n, uint64_t draw, sl_time now)
 sl_time ops_go_on(struct node *n, sl_time now)
 {
 	struct ops *o = n->ops;
-	sl_time wake_ns = SL_NEVER;
+	sl_time wake_ns = SL_NEVER, next;
 	unsigned given = 0;
 
 	if (o->find && !n->passing)
 		wake_ns = storm_go_on(n, o->storm, now);
+	next = joint_divide(n, now);
+	wake_ns = next < wake_ns ? next : wake_ns;
 	while (o->waiting) {
 		const struct sl_batch *b;
-		sl_time next = SL_NEVER;
 
+		next = SL_NEVER;
 		if (o->pace > now)
 			return o->pace < wake_ns ? o->pace : wake_ns;
 		b = sl_next(o->sched, now, &next);
@@ -310,8 +313,8 @@ static struct sl_job_conf conf_of(const struct node *n, const struct node_job *j
 				  const struct sl_ops_conf *asked, unsigned q)
 {
 	uint32_t nodes = n->config->layer_nodes ? n->config->layer_nodes : 1;
-	uint64_t min =
-		j->ops.share ? part_here(j, SL_METER_OPS, asked->min[q]) : asked->min[q] / nodes;
+	uint64_t all = q == SL_METER_OPS ? rules_min_ops(n, j, asked->min[q]) : asked->min[q];
+	uint64_t min = j->ops.share ? part_here(j, SL_METER_OPS, all) : all / nodes;
 	uint64_t rate = rate_of(n, j, asked, q);
 
 	return (struct sl_job_conf){
@@ -323,7 +326,8 @@ static struct sl_job_conf conf_of(const struct node *n, const struct node_job *j
 		.account_weight = j->rights.account_weight,
 		.nodes = j->nodes,
 		.period_ns = j->asked.period_ns ? j->asked.period_ns : j->found_period_ns,
-		.best_effort = n->ops->find || nodes > 1 || j->asked.best_effort,
+		.best_effort =
+			n->ops->find || nodes > 1 || j->asked.best_effort || all > asked->min[q],
 	};
 }
 
@@ -425,14 +429,28 @@ void ops_job_forget(struct node *n, struct node_job *j, sl_time now)
 
 /* ---- orders of the controller ---- */
 
+uint64_t ops_min(const struct node *n, const struct node_job *j)
+{
+	struct sl_ops_conf conf = j->ops.asked;
+
+	conf.min[SL_METER_OPS] = rules_min_ops(n, j, conf.min[SL_METER_OPS]);
+	return sl_ops_min(&conf);
+}
+
 uint32_t ops_limits(const struct node *n, const struct node_job *j)
 {
-	uint32_t limits = sl_ops_min(&j->ops.asked) ? SL_LIMITS_OPS : 0;
+	uint32_t limits = ops_min(n, j) ? SL_LIMITS_OPS : 0;
 
 	for (unsigned m = 0; m < SL_METERS; m++)
 		if (rules_meter(n, j, m))
 			limits |= m <= SL_METER_OPS ? SL_LIMITS_OPS : SL_LIMITS_CALLS;
 	return limits;
+}
+
+bool ops_meters_calls(const struct node *n, const struct node_job *j)
+{
+	return ops_limits(n, j) & SL_LIMITS_CALLS || joint_here(j, SL_METER_IOPS) ||
+	       joint_here(j, SL_METER_READ) || joint_here(j, SL_METER_WRITE);
 }
 
 bool ops_job_order(struct node *n, struct node_job *j, uint32_t share, uint64_t rate)
@@ -485,17 +503,42 @@ uint64_t ops_of_layer(const struct node *n)
 
 /* ---- modes ---- */
 
+/*
+ * What the job may make here: of its own limit, and of one that it shares. 0: as much as it likes.
+ */
+static uint64_t rate_here(const struct node *n, const struct node_job *j, unsigned meter)
+{
+	uint64_t own = part_here(j, meter, rules_meter(n, j, meter)), joint = joint_here(j, meter);
+
+	if (n->passing)
+		return 0;
+	return joint && (!own || own > joint) ? joint : own;
+}
+
+/*
+ * What is owed is owed in units: the tag that says until when goes with the step. Who waits goes,
+ * and who comes after waits.
+ */
+static void owe(struct sl_turn_meter *m, uint64_t before, uint64_t step, sl_time now)
+{
+	int64_t zero = now * SL_METER_TICKS, tag = atomic_load(&m->tag), next;
+
+	do
+		next = before && step && tag > zero
+			       ? zero + (int64_t)((double)(tag - zero) * (double)step /
+						  (double)before)
+			       : 0;
+	while (!atomic_compare_exchange_weak(&m->tag, &tag, next));
+}
+
 /* Set the rates of its meters; true: one of the operations' is limited. */
-static bool set_meters(struct node *n, struct node_turn *t)
+static bool set_meters(struct node *n, struct node_turn *t, sl_time now)
 {
 	struct sl_turn_ops *shm = &t->shm->operations;
 	bool limited = false, changed = false;
 
 	for (int m = 0; m < SL_METERS; m++) {
-		uint64_t rate = n->passing ? 0
-					   : part_here(t->job, (unsigned)m,
-						       rules_meter(n, t->job, (unsigned)m));
-		uint64_t step = sl_meter_step(rate);
+		uint64_t step = sl_meter_step(rate_here(n, t->job, (unsigned)m));
 		uint64_t before = atomic_load_explicit(&shm->meter[m].step, memory_order_relaxed);
 
 		limited |= step && m <= SL_METER_OPS;
@@ -504,7 +547,7 @@ static bool set_meters(struct node *n, struct node_turn *t)
 		atomic_store(&shm->meter[m].step, step);
 		if (step && before && step / 2 < before && before / 2 < step)
 			continue; /* the share changes with the job's location; debt stays */
-		atomic_store(&shm->meter[m].tag, 0);
+		owe(&shm->meter[m], before, step, now);
 		changed = true;
 	}
 	if (changed) {
@@ -543,8 +586,10 @@ void ops_mode(struct node *n, struct node_turn *t, sl_time now)
 {
 	uint32_t bits = 0;
 
-	if (set_meters(n, t))
+	if (set_meters(n, t, now))
 		bits |= SL_OPS_METERED;
+	if (t->job->joint)
+		bits |= SL_OPS_JOINT;
 	if (n->ops->draw && t->job->ops.queue[SL_METER_OPS].known && !n->passing) {
 		bits |= SL_OPS_LEASED;
 		for (unsigned q = 0; q < SL_CLASSES; q++)
@@ -717,19 +762,19 @@ void ops_job_status(const struct node *n, const struct node_job *job, struct sta
 	s->min_remove = (double)jo->asked.min[SL_REMOVE];
 	s->min_list = (double)jo->asked.min[SL_LIST];
 	s->min_attribute = (double)jo->asked.min[SL_ATTRIBUTE];
-	s->min_ops = (double)jo->asked.min[SL_METER_OPS];
+	s->min_ops = (double)rules_min_ops(n, job, jo->asked.min[SL_METER_OPS]);
 	s->weight_create = (double)jo->asked.weight[SL_CREATE];
 	s->weight_lookup = (double)jo->asked.weight[SL_LOOKUP];
 	s->weight_remove = (double)jo->asked.weight[SL_REMOVE];
 	s->weight_list = (double)jo->asked.weight[SL_LIST];
 	s->weight_attribute = (double)jo->asked.weight[SL_ATTRIBUTE];
-	s->max_create = (double)rules_meter(n, job, SL_CREATE);
-	s->max_lookup = (double)rules_meter(n, job, SL_LOOKUP);
-	s->max_remove = (double)rules_meter(n, job, SL_REMOVE);
-	s->max_list = (double)rules_meter(n, job, SL_LIST);
-	s->max_attribute = (double)rules_meter(n, job, SL_ATTRIBUTE);
-	s->max_ops = (double)rules_meter(n, job, SL_METER_OPS);
-	s->max_iops = (double)rules_meter(n, job, SL_METER_IOPS);
-	s->max_read = (double)rules_meter(n, job, SL_METER_READ);
-	s->max_write = (double)rules_meter(n, job, SL_METER_WRITE);
+	s->max_create = (double)rules_allowed(n, job, SL_CREATE);
+	s->max_lookup = (double)rules_allowed(n, job, SL_LOOKUP);
+	s->max_remove = (double)rules_allowed(n, job, SL_REMOVE);
+	s->max_list = (double)rules_allowed(n, job, SL_LIST);
+	s->max_attribute = (double)rules_allowed(n, job, SL_ATTRIBUTE);
+	s->max_ops = (double)rules_allowed(n, job, SL_METER_OPS);
+	s->max_iops = (double)rules_allowed(n, job, SL_METER_IOPS);
+	s->max_read = (double)rules_allowed(n, job, SL_METER_READ);
+	s->max_write = (double)rules_allowed(n, job, SL_METER_WRITE);
 }

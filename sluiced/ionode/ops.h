@@ -54,8 +54,12 @@ int ops_job_ask(struct node *n, struct node_job *j, const struct sl_ops_conf *co
 int ops_job_apply(struct node *n, struct node_job *j, sl_time now);
 void ops_job_forget(struct node *n, struct node_job *j, sl_time now);
 
-/* Limits that the controller divides over nodes: SL_LIMITS_… */
+/* What the job is guaranteed of operations, by what it asks for and its rule. */
+uint64_t ops_min(const struct node *n, const struct node_job *j);
+/* Limits of the job that the controller divides over nodes: SL_LIMITS_… */
 uint32_t ops_limits(const struct node *n, const struct node_job *j);
+/* Whether its programs keep a limit on data calls, alone or with other jobs. */
+bool ops_meters_calls(const struct node *n, const struct node_job *j);
 /*
  * Orders of the controller. A job's: true: they are others than before, and the job is to be
  * applied.

@@ -14,6 +14,8 @@
  *	bucket 60M; a and b have always something waiting, c writes 6M now and then
  *	a 26.2M   b 26.2M   c 7.5M        c stops: a 30M, b 30M, c .6M
  *
+ * Such limits on operations, calls, or the bytes of one direction are in joint.c.
+ *
  * Names of users and groups are looked up when a user's first job registers, and when the file is
  * read again, never with the lock held.
  */
@@ -29,6 +31,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "sluiced/ionode/joint.h"
 #include "sluiced/ionode/site.h"
 #include "sluiced/ionode/turn.h"
 #include "policy/machine/divide.h"
@@ -183,30 +186,60 @@ static const char *user_name(const struct rules *r, uint32_t uid)
 
 /* ---- applying rules ---- */
 
-static const struct sl_rule *rule_of(const struct node *n, const struct node_job *j)
+static const struct sl_rule *all_rules(const struct node *n)
 {
-	return n->rules && j->rule ? &n->rules->config.rules[j->rule - 1] : NULL;
+	return n->rules->config.rules;
 }
 
+/* The rule whose max is that of all bytes of the job; NULL: none. */
+static const struct sl_rule *bytes_rule(const struct node *n, const struct node_job *j)
+{
+	return n->rules ? sl_rules_bytes(all_rules(n), &j->rule) : NULL;
+}
+
+static const struct sl_rule *meter_rule(const struct node *n, const struct node_job *j,
+					unsigned meter, uint64_t *limit)
+{
+	*limit = 0;
+	return n->rules ? sl_rules_meter(all_rules(n), &j->rule, meter, limit) : NULL;
+}
+
+/* The one to name: whose path or whose max it is, or the first without `op`, or any. */
 const char *rules_name(const struct node *n, const struct node_job *j)
 {
-	return rule_of(n, j) ? rule_of(n, j)->name : NULL;
+	const struct sl_rule *rule = bytes_rule(n, j);
+	int index = j->rule.whole;
+
+	for (int op = 0; n->rules && op < SL_RULE_OPS; op++) {
+		int held = j->rule.rule[op];
+
+		if (held >= 0 && all_rules(n)[held].match[SL_RULE_PATH])
+			return all_rules(n)[held].name;
+		index = index < 0 ? held : index;
+	}
+	if (rule)
+		return rule->name;
+	return n->rules && index >= 0 ? all_rules(n)[index].name : NULL;
+}
+
+uint64_t rules_min_ops(const struct node *n, const struct node_job *j, uint64_t asked)
+{
+	return n->rules ? sl_rules_min_ops(all_rules(n), &j->rule, asked) : asked;
 }
 
 uint64_t rules_meter(const struct node *n, const struct node_job *j, unsigned meter)
 {
-	return sl_rule_meter(rule_of(n, j), meter, j->ops.asked.max[meter]);
+	uint64_t asked = j->ops.asked.max[meter], limit;
+	const struct sl_rule *rule = meter_rule(n, j, meter, &limit);
+
+	return rule && rule->per == SL_PER_JOB && (!asked || asked > limit) ? limit : asked;
 }
 
-/* Whether it is a rule that limits the job's operations. */
-static bool meters_by_rule(const struct node *n, const struct node_job *j)
+uint64_t rules_allowed(const struct node *n, const struct node_job *j, unsigned meter)
 {
-	const struct sl_rule *rule = rule_of(n, j);
+	uint64_t asked = j->ops.asked.max[meter], limit;
 
-	for (unsigned m = 0; rule && m < SL_RULE_METERS; m++)
-		if (rule->meter[m] && rules_meter(n, j, m) == rule->meter[m])
-			return true;
-	return false;
+	return meter_rule(n, j, meter, &limit) && (!asked || asked > limit) ? limit : asked;
 }
 
 static uint64_t standby(const struct node *n, const struct node_job *j)
@@ -217,31 +250,78 @@ static uint64_t standby(const struct node *n, const struct node_job *j)
 	return bps ? bps : 1;
 }
 
-void rules_job(const struct node *n, struct node_job *j)
+/* A part that the path of a rule makes is matched as the job that it is a part of. */
+static const struct node_job *job_of_part(const struct node *n, const struct node_job *j,
+					  const char *tag, char name[SL_JOB_NAME_MAX])
 {
+	const char *full = j->name, *shown = n->site ? site_short(j) : j->name;
+	char whole[SL_JOB_NAME_MAX];
+	const struct node_job *job;
+
+	snprintf(whole, sizeof(whole), "%.*s", (int)(tag - 1 - full), full);
+	snprintf(name, SL_JOB_NAME_MAX, "%.*s", (int)(tag - 1 - shown), shown);
+	job = node_job_find(n, sl_job_number(whole));
+	return job && !strcmp(job->name, whole) ? job : j;
+}
+
+/* The path of a rule by its name. */
+static const char *path_of(const struct node *n, const char *name)
+{
+	for (size_t i = 0; n->rules && i < n->rules->config.rules_count; i++)
+		if (!strcmp(all_rules(n)[i].name, name))
+			return all_rules(n)[i].match[SL_RULE_PATH];
+	return NULL;
+}
+
+/* The job as rules see it; name: room for that of a part. */
+static struct sl_rule_job seen_as(const struct node *n, const struct node_job *j,
+				  char name[SL_JOB_NAME_MAX])
+{
+	const char *tag = sl_tag_of(j->name), *path = NULL;
 	const struct user *u = n->rules ? find_user(n->rules, j->owner.uid) : NULL;
-	const struct sl_rule_job job = { .value = { [SL_RULE_USER] = u ? u->name : NULL,
-						    [SL_RULE_GROUP] = u ? u->groups : NULL,
-						    [SL_RULE_ACCOUNT] = j->owner.account,
-						    [SL_RULE_QOS] = j->owner.qos,
-						    [SL_RULE_PARTITION] = j->owner.partition,
-						    [SL_RULE_JOB] =
-							    n->site ? site_short(j) : j->name,
-						    [SL_RULE_PATH] = n->config->root },
-					 .title = j->title[0] ? j->title : NULL };
+
+	snprintf(name, SL_JOB_NAME_MAX, "%s", n->site ? site_short(j) : j->name);
+	if (tag && *tag == SL_TAG_RULE) {
+		path = path_of(n, tag + 1);
+		j = job_of_part(n, j, tag, name);
+	}
+	return (struct sl_rule_job){ .value = { [SL_RULE_USER] = u ? u->name : NULL,
+						[SL_RULE_GROUP] = u ? u->groups : NULL,
+						[SL_RULE_ACCOUNT] = j->owner.account,
+						[SL_RULE_QOS] = j->owner.qos,
+						[SL_RULE_PARTITION] = j->owner.partition,
+						[SL_RULE_JOB] = name,
+						[SL_RULE_PATH] = path },
+				     .title = j->title[0] ? j->title : NULL };
+}
+
+/* Its limits on operations and calls that are not its own alone. */
+static void share_meters(struct node *n, struct node_job *j, const struct sl_rule_job *job)
+{
+	for (unsigned m = 0; m < SL_METERS; m++) {
+		uint64_t limit;
+		const struct sl_rule *rule = meter_rule(n, j, m, &limit);
+
+		joint_set(n, j, m, sl_rule_bucket(rule, job), limit);
+	}
+}
+
+void rules_job(struct node *n, struct node_job *j)
+{
+	char name[SL_JOB_NAME_MAX];
+	const struct sl_rule_job job = seen_as(n, j, name);
 	const struct sl_rule *rule;
 	uint64_t bucket;
 
 	j->rights = j->asked;
-	j->rule = 0;
+	sl_rules_match(n->rules ? all_rules(n) : NULL, n->rules ? n->rules->config.rules_count : 0,
+		       &job, &j->rule);
 	if (n->rules)
-		j->rule = (uint32_t)(1 + sl_rules_match(n->rules->config.rules,
-							n->rules->config.rules_count, &job));
-	rule = rule_of(n, j);
-	sl_rule_clamp(rule, &j->rights);
+		sl_rules_clamp(all_rules(n), &j->rule, &j->rights);
 	/* Without a capacity there is nothing to guarantee. */
-	if (rule && (rule->says & SL_SAYS_MIN) && !n->layer_bps)
+	if (j->rule.whole >= 0 && (all_rules(n)[j->rule.whole].says & SL_SAYS_MIN) && !n->layer_bps)
 		j->rights.min_bps = 0;
+	rule = bytes_rule(n, j);
 	bucket = sl_rule_bucket(rule, &job);
 	j->bucket_bps = bucket && rule ? rule->max_bps : 0;
 	if (bucket != j->bucket || !bucket) {
@@ -249,6 +329,7 @@ void rules_job(const struct node *n, struct node_job *j)
 		j->bucket_until = 0;
 	}
 	j->bucket = bucket;
+	share_meters(n, j, &job);
 }
 
 /* ---- buckets ---- */
@@ -381,21 +462,38 @@ const struct config_job *rules_tag(const struct node *n, const char *job)
 	return NULL;
 }
 
-void rules_patterns(const struct node *n, char out[SL_TURN_TAGS])
+/* A line of the patterns; false: there is no room, which config_parts() does not let happen. */
+static bool put_pattern(char out[SL_TURN_TAGS], size_t *used, const char *mark, const char *tag,
+			const char *path)
 {
-	size_t used = 0;
+	int more = snprintf(out + *used, SL_TURN_TAGS - *used, "%s%s %s\n", mark, tag, path);
 
-	for (size_t i = 0; n->rules && i < n->rules->config.tags_count; i++) {
-		const struct config_job *tag = &n->rules->config.tags[i];
-		int more = tag->path ? snprintf(out + used, SL_TURN_TAGS - used, "%s %s\n",
-						tag->name, tag->path)
-				     : 0;
-
-		if (more < 0 || (size_t)more >= SL_TURN_TAGS - used)
-			break; /* config.c bounds them */
-		used += (size_t)more;
+	if (more < 0 || (size_t)more >= SL_TURN_TAGS - *used) {
+		out[*used] = 0;
+		return false;
 	}
-	memset(out + used, 0, SL_TURN_TAGS - used);
+	*used += (size_t)more;
+	return true;
+}
+
+void rules_patterns(const struct node *n, const struct node_job *j, char out[SL_TURN_TAGS])
+{
+	const char mark[] = { SL_TAG_RULE, 0 }, *tag = sl_tag_of(j->name);
+	char name[SL_JOB_NAME_MAX];
+	struct sl_rule_job job;
+	size_t used = 0;
+	const struct config *c;
+
+	memset(out, 0, SL_TURN_TAGS);
+	if (!n->rules || (tag && *tag == SL_TAG_RULE))
+		return;
+	c = &n->rules->config;
+	job = seen_as(n, j, name);
+	for (int i = -1; (i = sl_rules_path(c->rules, c->rules_count, &job, i + 1)) >= 0;)
+		put_pattern(out, &used, mark, c->rules[i].name, c->rules[i].match[SL_RULE_PATH]);
+	for (size_t i = 0; !tag && i < c->tags_count; i++)
+		if (c->tags[i].path)
+			put_pattern(out, &used, "", c->tags[i].name, c->tags[i].path);
 }
 
 /* ---- the file ---- */
@@ -533,6 +631,8 @@ void rules_stop(struct node *n)
 
 	if (!r)
 		return;
+	free(n->joint_part);
+	free(n->joint_divide);
 	for (size_t i = 0; i < r->users; i++) {
 		free(r->user[i].name);
 		free(r->user[i].groups);
@@ -568,24 +668,70 @@ static struct count *count_of(struct rules *r, unsigned rule, uint32_t uid)
 /* Of 10,000 threads in a second; more is what a program has written into its segment. */
 #define HELD_MOST UINT64_C(10000000000000)
 
-void rules_count(struct node *n, const struct node_job *j, uint64_t bytes, sl_time held_ns,
-		 uint64_t ops, uint64_t ops_held_ns)
+static struct count *count_by(struct node *n, const struct node_job *j, const struct sl_rule *rule)
 {
-	const struct sl_rule *rule = rule_of(n, j);
-	struct count *c = rule ? count_of(n->rules, j->rule - 1, j->owner.uid) : NULL;
-	/* If the job's own max is smaller, the rule did not hold it. */
-	bool by_rule = rule && (j->bucket ||
-				((rule->says & SL_SAYS_MAX) && j->rights.max_bps == rule->max_bps));
+	return rule ? count_of(n->rules, (unsigned)(rule - all_rules(n)), j->owner.uid) : NULL;
+}
 
-	if (!c)
+static struct count *count_at(struct node *n, const struct node_job *j, enum sl_rule_op op)
+{
+	int index = n->rules ? j->rule.rule[op] : -1;
+
+	return index < 0 ? NULL : count_of(n->rules, (unsigned)index, j->owner.uid);
+}
+
+/*
+ * The rule whose limit on operations or calls held the job: the one that it came nearest to. NULL:
+ * none.
+ */
+static const struct sl_rule *holding_rule(const struct node *n, const struct node_job *j,
+					  const struct rules_done *done)
+{
+	const struct sl_rule *found = NULL;
+	double most = -1;
+
+	for (unsigned m = 0; m < SL_METERS; m++) {
+		uint64_t limit, made;
+		const struct sl_rule *rule = meter_rule(n, j, m, &limit);
+
+		made = m < SL_CLASSES	    ? j->ops.made[m] - j->ops.rate_made[m]
+		       : m == SL_METER_OPS  ? done->ops
+		       : m == SL_METER_IOPS ? j->calls - j->rate_requests
+		       : m == SL_METER_READ ? done->moved[SL_READ]
+					    : done->moved[SL_WRITE];
+		if (!rule || (j->ops.asked.max[m] && j->ops.asked.max[m] < limit) ||
+		    (double)made / (double)limit <= most)
+			continue;
+		found = rule;
+		most = (double)made / (double)limit;
+	}
+	return found;
+}
+
+static void count_held(struct count *c, uint64_t held_ns)
+{
+	if (!c || !held_ns)
 		return;
-	c->bytes += bytes;
-	c->ops += ops;
-	held_ns = by_rule && held_ns > 0 ? held_ns : 0;
-	if (ops_held_ns && meters_by_rule(n, j))
-		held_ns += (sl_time)(ops_held_ns < HELD_MOST ? ops_held_ns : HELD_MOST);
-	c->held_ns += (uint64_t)held_ns;
-	c->hits += held_ns > 0;
+	c->held_ns += held_ns;
+	c->hits++;
+}
+
+void rules_count(struct node *n, const struct node_job *j, const struct rules_done *done)
+{
+	const struct sl_rule *rule = bytes_rule(n, j);
+	struct count *c;
+
+	for (int op = SL_RULE_READS; op <= SL_RULE_WRITES; op++)
+		if ((c = count_at(n, j, (enum sl_rule_op)op)))
+			c->bytes += done->moved[op == SL_RULE_READS ? SL_READ : SL_WRITE];
+	if ((c = count_at(n, j, SL_RULE_METADATA)))
+		c->ops += done->ops;
+	/* If the job's own max is smaller, the rule did not hold it. */
+	if (rule && (j->bucket || j->rights.max_bps == rule->max_bps))
+		count_held(count_by(n, j, rule), done->held_ns > 0 ? (uint64_t)done->held_ns : 0);
+	if (done->ops_held_ns && (rule = holding_rule(n, j, done)))
+		count_held(count_by(n, j, rule),
+			   done->ops_held_ns < HELD_MOST ? done->ops_held_ns : HELD_MOST);
 }
 
 void rules_status(const struct node *n, struct status *s)
@@ -617,14 +763,20 @@ static void put_config(struct json *j, const struct node *n)
 static void put_rule(struct json *j, const struct node *n, unsigned index)
 {
 	const struct sl_rule *rule = &n->rules->config.rules[index];
-	uint64_t jobs = 0, bytes = 0, ops = 0, held = 0, hits = 0;
+	uint64_t jobs = 0, bytes = 0, made = 0, held = 0, hits = 0;
+	char ops[sizeof("read,write,metadata")] = "";
 
-	for (const struct node_job *job = n->jobs; job; job = job->next)
-		jobs += job->rule == index + 1;
+	for (const struct node_job *job = n->jobs; job; job = job->next) {
+		bool now = job->rule.whole == (int)index;
+
+		for (int op = 0; op < SL_RULE_OPS; op++)
+			now |= job->rule.rule[op] == (int)index;
+		jobs += now;
+	}
 	for (size_t i = 0; i < n->rules->counts; i++)
 		if (n->rules->count[i].rule == index) {
 			bytes += n->rules->count[i].bytes;
-			ops += n->rules->count[i].ops;
+			made += n->rules->count[i].ops;
 			held += n->rules->count[i].held_ns;
 			hits += n->rules->count[i].hits;
 		}
@@ -635,12 +787,21 @@ static void put_rule(struct json *j, const struct node *n, unsigned index)
 	for (int k = 0; k < SL_RULE_KEYS; k++)
 		if (rule->match[k])
 			json_string(j, sl_rule_keys[k], rule->match[k]);
+	for (int op = 0; op < SL_RULE_OPS; op++)
+		if (rule->ops & 1U << op) {
+			snprintf(ops + strlen(ops), sizeof(ops) - strlen(ops), "%s%s",
+				 ops[0] ? "," : "", sl_rule_ops[op]);
+		}
+	if (ops[0])
+		json_string(j, "op", ops);
 	json_end(j);
 	json_string(j, "per", sl_rule_pers[rule->per]);
 	if (rule->says & SL_SAYS_MIN)
 		json_uint(j, "min_bps", rule->min_bps);
 	if (rule->says & SL_SAYS_MAX)
 		json_uint(j, "max_bps", rule->max_bps);
+	if (rule->says & SL_SAYS_MIN_OPS)
+		json_uint(j, "min_ops", rule->min_ops);
 	if (rule->says & SL_SAYS_BURST)
 		json_uint(j, "burst_bytes", rule->burst_bytes);
 	if (rule->says & SL_SAYS_WEIGHT)
@@ -650,7 +811,7 @@ static void put_rule(struct json *j, const struct node *n, unsigned index)
 			json_uint(j, sl_meter_keys[m], rule->meter[m]);
 	json_uint(j, "jobs", jobs);
 	json_uint(j, "bytes", bytes);
-	json_uint(j, "operations", ops);
+	json_uint(j, "operations", made);
 	json_double(j, "held_s", (double)held / 1e9);
 	json_uint(j, "hits", hits);
 	json_array(j, "users");

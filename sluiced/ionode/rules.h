@@ -34,19 +34,27 @@ void rules_know(struct node *n, uint32_t uid);
 void rules_again(struct node *n); /* the same for all users that are known */
 /* The settings of a tag in the file, for a part of a job without its own; NULL: none. */
 const struct config_job *rules_tag(const struct node *n, const char *job);
-/* Their patterns, as lines of a job's segment. */
-void rules_patterns(const struct node *n, char out[SL_TURN_TAGS]);
-/* Compute j->rights, j->rule and the bucket from the job's requested settings. */
-void rules_job(const struct node *n, struct node_job *j);
+/* Patterns of tags and of rules that may apply to files of the job, as lines of its segment. */
+void rules_patterns(const struct node *n, const struct node_job *j, char out[SL_TURN_TAGS]);
+/* Compute j->rights, j->rule and the buckets from the job's requested settings. */
+void rules_job(struct node *n, struct node_job *j);
 /* Divide buckets among the jobs of this node, unless a controller does it for all nodes. */
 void rules_divide(struct node *n, sl_time now);
 /* The controller has ordered the job's part of its bucket, valid until then. */
 void rules_order(struct node *n, struct node_job *j, uint64_t bps, sl_time until, sl_time now);
-/* Once a second, of each job: bytes since the last time, and how long its max held it. */
-void rules_count(struct node *n, const struct node_job *j, uint64_t bytes, sl_time held_ns,
-		 uint64_t ops, uint64_t ops_held_ns);
+/* What a job has done since the last time, once a second, and how long its limits held it. */
+struct rules_done {
+	uint64_t moved[2]; /* bytes, by enum sl_op */
+	uint64_t ops, ops_held_ns;
+	sl_time held_ns;
+};
+void rules_count(struct node *n, const struct node_job *j, const struct rules_done *done);
+/* The operations a second that the job is guaranteed, of those that it asks for; 0: none. */
+uint64_t rules_min_ops(const struct node *n, const struct node_job *j, uint64_t asked);
 /* The limit on a meter of the job (enum sl_meter), by what it asks for and its rule; 0: none. */
 uint64_t rules_meter(const struct node *n, const struct node_job *j, unsigned meter);
+/* The same, with limits that it shares (joint.h): the most that it can have by itself. */
+uint64_t rules_allowed(const struct node *n, const struct node_job *j, unsigned meter);
 
 /* For status: file, error. */
 void rules_status(const struct node *n, struct status *s);

@@ -219,7 +219,7 @@ static enum sl_turn_mode mode_of(const struct node *n, const struct node_job *j,
 /* The word in the segment: the mode, and whether a limit is kept by the program beside it. */
 static uint32_t word_of(const struct node *n, const struct node_job *j, enum sl_turn_mode mode)
 {
-	bool metered = ops_limits(n, j) & SL_LIMITS_CALLS;
+	bool metered = ops_meters_calls(n, j);
 
 	return (uint32_t)mode |
 	       (metered && !n->passing && mode != SL_TURN_GONE ? SL_TURN_METERED : 0);
@@ -316,6 +316,22 @@ void turn_job_keep(const struct node *n, struct node_job *j)
 	shm->owner = j->owner;
 }
 
+static void write_patterns(const struct node *n, const struct node_job *j, struct sl_turn_job *shm)
+{
+	char text[SL_TURN_TAGS];
+
+	rules_patterns(n, j, text);
+	if (memcmp(shm->tags, text, sizeof(text)) != 0)
+		memcpy(shm->tags, text,
+		       sizeof(text)); /* who reads it looks twice: client/conn/part.c */
+}
+
+void turn_job_patterns(const struct node *n, const struct node_job *j)
+{
+	if (j->turn)
+		write_patterns(n, j, j->turn->shm);
+}
+
 static int attach(struct node *n, struct node_job *j, struct turn_room *room,
 		  struct sl_turn_job *shm)
 {
@@ -337,10 +353,7 @@ static int attach(struct node *n, struct node_job *j, struct turn_room *room,
 	ops_attach(t);
 	shm->job = t->local;
 	shm->index = t->index = i;
-	if (sl_tag_of(j->name))
-		memset(shm->tags, 0, sizeof(shm->tags));
-	else
-		rules_patterns(n, shm->tags);
+	write_patterns(n, j, shm);
 	shm->bytes = sizeof(*shm);
 	shm->magic = SL_TURN_MAGIC;
 	n->turns->by_index[i] = t;

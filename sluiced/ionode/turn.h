@@ -172,6 +172,11 @@ void turn_kept_remove(const struct node *n, uid_t uid, uint64_t local);
 int turn_job_check(const struct node *n, const struct node_job *j);
 /* Make the job's segment. -errno: it has none, and its programs are not scheduled. */
 int turn_job_make(struct node *n, struct node_job *j);
+/*
+ * Rules or what they see of the job have changed: programs that start from now on know the paths of
+ * rules.
+ */
+void turn_job_patterns(const struct node *n, const struct node_job *j);
 /* Its programs go on by themselves, and look for a new segment. */
 void turn_job_forget(struct node *n, struct node_job *j);
 /* Whether its programs have moved more than the scheduler has charged it for: then it is kept. */

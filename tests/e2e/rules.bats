@@ -227,6 +227,126 @@ for _ in range(400):
 	[[ $stderr == *"s.yaml:6: rules[0].max_ops: 'fast' is not for max_ops"* ]]
 }
 
+@test "a path and an op make a rule one of such calls on such files" {
+	mkdir -p "$DIR/ckpt/deep"
+	up <<-'YAML'
+		rules:
+		  - name: checkpoints
+		    path: "ckpt,*.chk"
+		    op: write
+		    max: 10MiB
+		  - name: storms
+		    job: "s*"
+		    op: metadata
+		    max_ops: 400
+		  - name: rest
+		    user: "*"
+		    max: 4GB/s
+	YAML
+	write() { # file: milliseconds for 10 MiB
+		local begin=${EPOCHREALTIME/./}
+		dd if=/dev/zero of="$1" bs=64K count=160 conv=notrunc status=none
+		echo $(((${EPOCHREALTIME/./} - begin) / 1000))
+	}
+	export -f write
+	# Neither another directory nor a tag of the job's own changes what a file is. Reads are of another rule.
+	# shellcheck disable=SC2016 # the shell of the job expands it
+	run -0 "$SLUICE" run --job s1 -- bash -c 'cd "$0/ckpt/deep" && write x && cat x >/dev/null && write "$0/y" &&
+		"$1" run --tag mine -- bash -c "write \"$0/a.chk\""' "$DIR" "$SLUICE"
+	echo "# ${lines[*]} ms"
+	[ "${lines[0]}" -ge 800 ] && [ "${lines[2]}" -ge 800 ]
+	wrote() { [ "$(job "$1" write_bytes)" -eq "$2" ]; }
+	until_true 5 wrote s1:@checkpoints 10485760
+	until_true 5 wrote s1:mine:@checkpoints 10485760
+	until_true 5 wrote s1 10485760
+	[ "$(job s1:@checkpoints rule)" = checkpoints ] && [ "$(job s1 rule)" = rest ]
+	[ "$(job s1:@checkpoints read_bytes)" -eq 10485760 ]
+	[ "$(job s1 max_ops)" -eq 400 ] && [ "$(job s1:@checkpoints max_ops)" -eq 400 ]
+	held() { "$SLUICE" rules list --json | jq -e '.rules | .[0].bytes == 20971520 and .[0].hits > 0 and .[0].held_s > 1 and
+		.[2].bytes >= 20971520 and .[0].match == {path: "ckpt,*.chk", op: "write"}'; }
+	until_true 5 held
+	run -2 --separate-stderr "$SLUICE" run --job s1:@checkpoints -- true
+	[[ $stderr == *"a part that the path of a rule makes"* ]]
+	# New values hold for running jobs, new paths for programs that start.
+	sed -i 's/10MiB/3MB/; s/ckpt,/work,/' "$CONFIG"
+	"$SLUICE" reload
+	[ "$(job s1:@checkpoints max_write)" -eq 3000000 ]
+	mkdir "$DIR/work"
+	"$SLUICE" run --job s1 -- sh -c 'echo >"$0/work/z"; echo >"$0/ckpt/z"' "$DIR"
+	until_true 5 wrote s1:@checkpoints 10485761
+	# which rule, and why
+	run -0 "$SLUICE" rules test user=alice path=work/x
+	[ "${lines[0]}" = "yes  checkpoints ($CONFIG:4): write" ]
+	[ "${lines[1]}" = "no   storms ($CONFIG:8): job is not given, the rule is for s*" ]
+	[ "${lines[2]}" = "yes  rest ($CONFIG:12): read,metadata" ]
+	run -0 "$SLUICE" rules test user=alice "path=$DIR/x.chk" op=read
+	[ "${lines[0]}" = "no   checkpoints ($CONFIG:4): op is 'read', not of this rule" ]
+	"$SLUICE" rules test --json user=alice job=s2 path=elsewhere op=metadata | jq -e '.rule == "storms" and .max_ops == 400'
+	run -2 --separate-stderr "$SLUICE" rules test op=wirte
+	[[ $stderr == *"Did you mean 'write'?"* ]]
+}
+
+@test "jobs of a user have one limit of operations, and share it by what they make" {
+	up --ionodes 2 <<-'YAML'
+		rules:
+		  - name: storms
+		    user: "*"
+		    max_ops: 1000
+		    max_write: 20MB/s
+		    per: user
+	YAML
+	storm() { # job: stats without end
+		start_load "$1" -- /usr/bin/python3 -c 'import os, sys
+while True: os.stat(sys.argv[1])' "$DIR" >/dev/null
+	}
+	made() { "$SLUICE" status --json | jq '[.jobs[].operations] | add'; }
+	for job in a b c; do storm $job; done
+	"$SLUICE" run --job idle -- sleep 60 3>&- &
+	LOADS+=($!)
+	take() {
+		local before after begin=${EPOCHREALTIME/./} end
+		before=$(made)
+		sleep 2
+		after=$(made)
+		end=${EPOCHREALTIME/./}
+		SUM=$(((after - before) * 1000000 / (end - begin)))
+		echo "# $SUM operations a second"
+	}
+	# A program that gets no CPU for more than 20 ms loses its turn.
+	check() { [ "$SUM" -le 1080 ] && [ "$SUM" -ge 500 ]; }
+	attempt take check
+	[ "$(job a max_ops)" -eq 1000 ]
+	held() { "$SLUICE" rules list --json | jq -e '.rules[0] | .hits > 0 and .held_s > 1 and .users[0].operations > 1000'; }
+	until_true 5 held
+	# one alone has all of it; the same with bytes of one direction
+	end_load 0 || [ $? -eq 143 ]
+	end_load 1 || [ $? -eq 143 ]
+	attempt take check
+	end_load 2 || [ $? -eq 143 ]
+	for job in w x; do greedy $job; done
+	until_true 10 flow w x
+	take() { measure 1.5 w x; }
+	check() { [ "$SUM" -le 22000000 ] && [ "$SUM" -ge 10500000 ]; }
+	attempt take check
+}
+
+@test "what a rule with a path or an op cannot say is refused with its line" {
+	local text
+	for text in 'path: x, op: rename' 'path: x, name: "a/b"' 'op: metadata, max: 1G' 'op: write, min: 1M' \
+		'op: read, max_ops: 5' 'op: write, max_iops: 5' 'op: write, max_read: 5M' 'path: ./x' \
+		"path: $(printf 'x%.0s' {1..2100})"; do
+		printf 'directory: %s\nrules:\n  - {%s}\n' "$DIR" "$text" >"$CONFIG"
+		run -1 --separate-stderr "$SLUICE" rules check "$CONFIG"
+		[[ $stderr == *"s.yaml:3"* ]] || { echo "$text: $stderr"; return 1; }
+	done
+	{
+		printf 'directory: %s\nrules:\n' "$DIR"
+		for text in {1..16}; do echo "  - {name: r$text, path: d$text}"; done
+	} >"$CONFIG"
+	run -1 --separate-stderr "$SLUICE" rules check "$CONFIG"
+	[[ $stderr == *"s.yaml:18: more than 15 tags and paths of rules"* ]]
+}
+
 @test "rules test says which rule a job gets, and why not the others" {
 	cat >"$CONFIG" <<-'YAML'
 		rules:

@@ -175,3 +175,46 @@ both_within() { # percent, of alice, of bob
 	wait "${PIDS[5]}" || true
 	both_within 10 0 90000000
 }
+
+@test "operations and writes of all jobs of a user on three machines have one limit" {
+	machines_up <<-'YAML'
+		rules:
+		  - {name: writes, op: write, max: 20MB/s, per: user}
+		  - {name: storms, op: metadata, max_ops: 600, per: user}
+	YAML
+	storm() { # machine, uid, job
+		SLUICE_SYSTEM=$SITE/m$1 setpriv --reuid "$2" --regid "$2" --clear-groups "$SLUICE" run --name system --job "$3" -- \
+			/usr/bin/python3 -c 'import os, sys
+while True: os.stat(sys.argv[1])' "$SITE/scratch" >/dev/null 2>&1 3>&- &
+		PIDS+=($!)
+	}
+	storm 1 $ALICE a
+	storm 2 $ALICE a
+	storm 3 $ALICE b
+	storm 2 $BOB x
+	greedy 1 $ALICE c
+	greedy 3 $BOB y
+	greedy 2 $BOB z
+	until_true 20 all_flow 3
+	sleep 5 # orders are leases of 4 s
+	# The most that they may, and more than the even part of a machine. A program that gets no CPU for more than 20 ms loses its turn.
+	both_below() {
+		for _ in 1 2 3 4; do
+			measure 3
+			[ "$A" -gt $(($1 * 11 / 10)) ] || [ "$B" -gt $(($1 * 11 / 10)) ] || [ "$A" -lt $(($1 / 2)) ] || [ "$B" -lt $(($1 / 2)) ] || return 0
+		done
+		return 1
+	}
+	both_below 20000000
+	moved() { # operations instead of bytes
+		local m
+		for m in 1 2 3; do on $m status --json; done | jq -sr "[.[].jobs[]] | [$ALICE, $BOB][] as \$u |
+			map(select(.uid == \$u) | .operations) | add // 0" | tr '\n' ' '
+		echo "$((${EPOCHREALTIME/./} / 1000))"
+	}
+	both_below 600
+	# Without the controller each machine stays within its even part.
+	kill -STOP "${PIDS[1]}"
+	even() { measure 2; [ "$A" -le 660 ] && [ "$A" -ge 100 ] && [ "$B" -le 230 ] && [ "$B" -ge 50 ]; }
+	until_true 40 even
+}

@@ -225,9 +225,69 @@ static void without_a_capacity_there_are_no_orders_about_it(void **state)
 	end(w.b);
 }
 
+/* What node `node` is ordered of a meter; 0: nothing. */
+static uint64_t joint(struct brain *b, uint32_t node, uint64_t id, uint32_t meter)
+{
+	struct sl_orders_line l;
+	char *text = NULL, *at;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+	uint64_t rate = 0;
+
+	brain_whole(b, node);
+	brain_orders(b, node, b->node[node]->ordered, f);
+	fclose(f);
+	for (at = text; sl_orders_next(&at, &l) > 0;)
+		if (l.joint.id == id && l.joint.meter == meter)
+			rate = l.joint.rate;
+	free(text);
+	return rate;
+}
+
+#define SHARED(id, bucket, rate, held)                                                     \
+	"job id=" #id " name=j" #id " clients=1\njoint id=" #id " meter=5 bucket=" #bucket \
+	" limit=1000 rate=" #rate " held=" #held "\n"
+
+static void a_limit_that_jobs_share_is_divided_over_jobs_and_nodes(void **state)
+{
+	struct brain *b = brain((struct brain_config){ 0 });
+	char gone[] = "joint id=2 meter=5 bucket=0\n";
+
+	(void)state;
+	hear(b, 900, "name=0", "%s", SHARED(1, 8, 300, 1));
+	hear(b, 900, "name=1", "%s", SHARED(1, 8, 300, 1) SHARED(4, 9, 0, 1));
+	hear(b, 900, "name=2", "%s", SHARED(2, 8, 100, 0) SHARED(3, 8, 0, 0));
+	decide(b, 900);
+	/*
+	 * Job 2 has what it makes and a quarter more, job 1 the rest at two nodes, job 3 can begin.
+	 */
+	CLOSE(joint(b, 0, 1, 5), 438);
+	CLOSE(joint(b, 1, 1, 5), 438);
+	CLOSE(joint(b, 2, 2, 5), 125);
+	CLOSE(joint(b, 2, 3, 5), 20);
+	CLOSE(joint(b, 1, 4, 5), 1000); /* another bucket */
+	assert_int_equal(joint(b, 1, 4, 6), 0);
+	/* Held, too: equal parts for the jobs, wherever they are. */
+	hear(b, 950, "name=2", "%s", SHARED(2, 8, 125, 1) SHARED(3, 8, 0, 0));
+	hear(b, 950, "name=0", "%s", SHARED(1, 8, 437, 1));
+	hear(b, 950, "name=1", "%s", SHARED(1, 8, 437, 1) SHARED(4, 9, 0, 1));
+	decide(b, 950);
+	CLOSE(joint(b, 0, 1, 5), 250);
+	CLOSE(joint(b, 2, 2, 5), 500);
+	/* The rule does not hold for job 2 any more, and node 1 has died. */
+	assert_int_equal(brain_delta(b, 2, gone, 960 * MS), 0);
+	brain_node_gone(b, 1, true, 970 * MS);
+	hear(b, 1000, "name=0", "%s", SHARED(1, 8, 250, 1));
+	decide(b, 1000);
+	CLOSE(joint(b, 0, 1, 5), 1000);
+	assert_int_equal(joint(b, 2, 2, 5), 0);
+	end(b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_limit_that_jobs_share_is_divided_over_jobs_and_nodes),
 		cmocka_unit_test(a_max_of_operations_is_that_of_all_nodes_together),
 		cmocka_unit_test(the_capacity_follows_jobs_to_their_nodes),
 		cmocka_unit_test(a_min_of_operations_comes_first_on_whichever_node),
