@@ -126,7 +126,7 @@ static int ch_controller(const struct layer *l, char *line)
 	if (!m[n - 1].pid)
 		return layer_fail(-ENOTCONN,
 				  "the controller of layer '%s' has died. 'sluice up --revive' "
-				  "brings it back.",
+				  "restarts it.",
 				  l->name);
 	memcpy(to.socket, m[n - 1].socket, sizeof(to.socket));
 	rc = layer_ask(&to, line, NULL);
