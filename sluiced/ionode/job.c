@@ -131,18 +131,20 @@ bool node_job_fits(struct node *n, uid_t uid, uint32_t most)
 	return count < most;
 }
 
-bool node_release_mins(struct node *n)
+bool node_release_mins(struct node *n, const struct node_job *but)
 {
 	sl_time now = node_now();
 	bool some = false;
 
 	for (struct node_job *j = n->jobs; j; j = j->next) {
-		if (j->keep || !j->asked.min_bps) /* by its own request, not by a rule */
+		/* By its own request, not by a rule. */
+		if (j->keep || j == but || !(j->asked.min_bps || sl_ops_min(&j->ops.asked)))
 			continue;
 		turn_recount(n, j, now);
 		if (j->clients || held(j))
 			continue;
 		j->asked.min_bps = 0;
+		memset(j->ops.asked.min, 0, sizeof(j->ops.asked.min));
 		rules_job(n, j);
 		some = node_job_apply(n, j, now) == 0 || some;
 	}
@@ -263,7 +265,7 @@ struct node_job *node_job_add(struct node *n, const char *name, uid_t uid,
 		*error = admits(n, j->number, &j->rights);
 		*error = *error ? *error : node_job_register(n, j->number, &ours, now);
 	} while ((*error == -ENOSPC && forget_oldest(n, NULL, now)) ||
-		 (*error == -EDQUOT && node_release_mins(n)));
+		 (*error == -EDQUOT && node_release_mins(n, NULL)));
 	if (*error) {
 		joint_free(n, j);
 		free(j);
@@ -332,7 +334,7 @@ int node_job_ask(struct node *n, struct node_job *j, const struct sl_job_conf *c
 		if (rc)
 			j->asked = before;
 		rules_job(n, j);
-	} while (rc == -EDQUOT && node_release_mins(n));
+	} while (rc == -EDQUOT && node_release_mins(n, j));
 	return rc;
 }
 

@@ -458,9 +458,11 @@ void node_job_phases(struct node *n, struct node_job *j, int more);
 void node_job_clients(struct node *n, struct node_job *j, int more);
 bool node_process_ended(pid_t pid); /* turn-job.c: also if nobody has waited for it yet */
 struct node_job *node_job_join(struct node *n, const struct sl_hello *h, int *error);
-/* Lock held: what is promised to jobs that nobody uses is free for others; whether there was any.
+/*
+ * Lock held: what is promised to jobs that nobody uses, but for one, is free for others; whether
+ * there was any.
  */
-bool node_release_mins(struct node *n);
+bool node_release_mins(struct node *n, const struct node_job *but);
 void node_job_leave(struct node *n, struct node_job *j);
 bool node_jobs_tick(struct node *n); /* true: a second has passed */
 

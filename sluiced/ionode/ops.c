@@ -409,7 +409,9 @@ int ops_job_ask(struct node *n, struct node_job *j, const struct sl_ops_conf *co
 	if ((*why = nonsense(n, conf)))
 		return -EINVAL;
 	if (j->ops.queue[SL_METER_OPS].known)
-		rc = tell_all(n, j, conf, now);
+		do
+			rc = tell_all(n, j, conf, now);
+		while (rc == -EDQUOT && node_release_mins(n, j));
 	if (rc) {
 		*why = rc == -EDQUOT ? "a min of operations does not fit beside what other jobs "
 				       "were promised"
@@ -670,6 +672,8 @@ int ops_capacity(struct node *n, uint64_t per_second, bool find, sl_time now)
 
 	if (per_second > SL_MAX_OPS)
 		return -EINVAL;
+	if (!per_second && !find)
+		node_release_mins(n, NULL);
 	for (const struct node_job *j = n->jobs; !per_second && !find && j; j = j->next)
 		if (sl_ops_min(&j->ops.asked))
 			return -EBUSY;

@@ -128,6 +128,15 @@ job() { # name, jq filter
 	classes_are by_halves # one queue again: a half of the capacity for the job
 }
 
+@test "a min of operations of a job that has ended is free for others, and its class goes on if it comes again" {
+	"$SLUICE" up --capacity-ops 1k "$DIR"
+	"$SLUICE" run --job a --min-ops create=800 -- touch "$DIR/x"
+	"$SLUICE" run --job b --min-ops 900 -- touch "$DIR/x"
+	[ "$(job a '[.min_create, .min_ops]' | jq -c .)" = '[0,0]' ]
+	timeout 20 "$SLUICE" run --job a -- touch "$DIR/x" "$DIR/y" "$DIR/z"
+	"$SLUICE" set --capacity-ops 0
+}
+
 # Creates of a, lookups of a, and those of b, per second, as often as needed.
 classes_are() { # check
 	local before after try
