@@ -324,7 +324,7 @@ int up_revive(const char *name)
 	if (rc == -EWOULDBLOCK)
 		status = cli_fail(cmd,
 				  "another command is starting or stopping layer '%s'; "
-				  "Try again.",
+				  "try again.",
 				  l.name);
 	else if (rc == -EACCES && l.system)
 		status =

@@ -95,7 +95,7 @@ int layer_choose(struct layer *l, const char *name)
 		count = cs_list(false, names, sizeof(names), &only);
 	}
 	if (count > 1)
-		return layer_fail(-ENOTUNIQ, "several layers %s: %s; choose with --name.",
+		return layer_fail(-ENOTUNIQ, "several layers %s: %s; choose one with --name.",
 				  up ? "are up" : "have died", names);
 	if (count) {
 		*l = only;

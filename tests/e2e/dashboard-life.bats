@@ -126,7 +126,7 @@ fails_stop() { # there is none
 	run -0 "$SLUICE" up --revive --name default
 	[ "$output" = "No member of layer 'default' has died." ]
 	run -1 --separate-stderr "$SLUICE" dashboard --name default --port "$port"
-	[[ "$stderr" == "${taken/up:/dashboard:} 'sluice dashboard --port PORT'"* ]]
+	[[ "$stderr" == "${taken/up:/dashboard:} Choose another with 'sluice dashboard --port PORT'"* ]]
 	"$SLUICE" dashboard --name default --port 0 --json | jq -e .started
 	run -1 --separate-stderr "$SLUICE" up --name third --dashboard="$port" "$DIR"
 	[[ "$stderr" == *"'sluice dashboard --name third --port PORT'"*"layer 'third' is up, but its dashboard is not." ]]

@@ -85,9 +85,9 @@ up() { # options of up
 	gone() { [ ! -e "$BASE/m2/default/root" ]; }
 	until_true 15 gone
 	run -2 --separate-stderr up --hosts "m[2-"
-	[[ $stderr == *"'m[2-' was not understood"* ]]
+	[[ $stderr == *"cannot parse 'm[2-'"* ]]
 	run -2 --separate-stderr up --hosts m2,m3
-	[[ $stderr == *"this machine is none of 'm2,m3'"* ]]
+	[[ $stderr == *"this machine is not in 'm2,m3'"* ]]
 	run -2 --separate-stderr up --hosts localhost,m2 --ionodes 2
 	[[ $stderr == *"one node on each machine"* ]]
 	mkdir "$DIR/a b"

@@ -32,7 +32,7 @@ resident_kb() {
 	echo open >secret
 	chmod 644 secret
 	run ! tcp_start
-	[[ "$output" == *"cannot use the secret"*"mode 0600"* ]]
+	[[ "$output" == *"cannot use the secret"*"0600"* ]]
 	: >secret
 	chmod 600 secret
 	run ! tcp_start
