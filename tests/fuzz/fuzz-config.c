@@ -55,19 +55,27 @@ static void job_is_sound(const struct config_job *job)
 static void rule_is_sound(const struct sl_rule *rule)
 {
 	const struct sl_rule_job job = { .value = { "alice", "users,physics", "cern", "high",
-						    "batch", "4711", "/scratch" },
+						    "batch", "4711", rule->match[SL_RULE_PATH] },
 					 .title = "climate" };
 	struct sl_job_conf conf = { .min_bps = 1000, .max_bps = SL_MAX_RATE, .weight = 9 };
+	struct sl_rules_held held;
+	bool matches = sl_rule_differs(rule, &job) == SL_RULE_KEYS;
+	uint64_t limit;
 
-	CHECK(rule->name[0] && rule->line >= 1);
-	CHECK((sl_rule_differs(rule, &job) == SL_RULE_KEYS) ==
-	      (sl_rules_match(rule, 1, &job) == 0));
-	CHECK(!sl_rule_bucket(rule, &job) ==
-	      (rule->per == SL_PER_JOB || !(rule->says & SL_SAYS_MAX)));
-	sl_rule_clamp(rule, &conf);
+	CHECK(rule->name[0] && rule->line >= 1 && rule->ops <= SL_RULE_ALL);
+	sl_rules_match(rule, 1, &job, &held);
+	for (int op = 0; op < SL_RULE_OPS; op++)
+		CHECK((held.rule[op] == 0) == (matches && (!rule->ops || rule->ops & 1U << op)));
+	CHECK(!sl_rule_bucket(rule, &job) == (rule->per == SL_PER_JOB));
+	held = (struct sl_rules_held){ { 0 }, 0 };
+	sl_rules_clamp(rule, &held, &conf);
 	CHECK(rule->per != SL_PER_JOB || !(rule->says & SL_SAYS_MAX) ||
 	      conf.max_bps <= rule->max_bps);
 	CHECK(!(rule->says & SL_SAYS_MIN) || conf.min_bps <= rule->min_bps);
+	for (unsigned m = 0; m < SL_RULE_METERS; m++) {
+		CHECK(!sl_rules_meter(rule, &held, m, &limit) == !rule->meter[m]);
+		CHECK(limit == rule->meter[m]);
+	}
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

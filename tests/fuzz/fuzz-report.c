@@ -28,6 +28,12 @@ static char *text_of(const uint8_t *data, size_t size)
 	return text;
 }
 
+static void joint(const struct sl_joint *a, const struct sl_joint *b)
+{
+	CHECK(a->id == b->id && a->meter == b->meter && a->bucket == b->bucket &&
+	      a->limit == b->limit && a->rate == b->rate && a->held == b->held);
+}
+
 static void report(char *text)
 {
 	struct sl_report_line l, again;
@@ -42,10 +48,14 @@ static void report(char *text)
 			sl_report_put_node(f, &l.node);
 		else if (what == SL_LINE_JOB)
 			sl_report_put_job(f, &l.job);
+		else if (what == SL_LINE_JOINT)
+			sl_joint_put(f, &l.joint);
 		fclose(f);
 		at = out;
-		if (what == SL_LINE_NODE || what == SL_LINE_JOB)
+		if (what == SL_LINE_NODE || what == SL_LINE_JOB || what == SL_LINE_JOINT)
 			CHECK(sl_report_next(&at, &again) == what && !*at);
+		if (what == SL_LINE_JOINT)
+			joint(&l.joint, &again.joint);
 		if (what == SL_LINE_NODE)
 			CHECK(!strcmp(l.node.name, again.node.name) &&
 			      !strcmp(l.node.socket, again.node.socket) &&
@@ -76,8 +86,14 @@ static void orders(char *text)
 
 		if (what == SL_LINE_JOB)
 			sl_orders_put_job(f, &l.job);
+		else if (what == SL_LINE_JOINT)
+			sl_joint_put(f, &l.joint);
 		fclose(f);
 		at = out;
+		if (what == SL_LINE_JOINT) {
+			CHECK(sl_orders_next(&at, &again) == SL_LINE_JOINT && !*at);
+			joint(&l.joint, &again.joint);
+		}
 		if (what == SL_LINE_JOB) {
 			CHECK(l.job.to_count <= SL_MAP_MAX || l.job.to_count == UINT32_MAX);
 			CHECK(sl_orders_next(&at, &again) == SL_LINE_JOB);
