@@ -141,8 +141,8 @@ static void dn_connected(const struct layer *l, int64_t timeout_ms)
 	}
 	status_free(s);
 	dn_say(attached,
-	       "of the layer still running: they continue without limits until a layer for "
-	       "this directory is up again.");
+	       "of the layer still running: from now on without limits until a layer for this "
+	       "directory is up again.");
 	dn_say(connected, "still connected: each waits up to its --timeout for the layer to come "
 			  "back, then gets EIO, or goes on directly with --fallback direct.");
 }

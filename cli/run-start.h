@@ -11,15 +11,17 @@
 #include "layer/layer.h"
 #include "wire/ops.h"
 
-#define RUN_KEYS 10
+#define RUN_KEYS  10
+#define RUN_VALUE 24 /* longest value of a key; a number could have any length */
 
 struct run {
 	const char *name, *job, *tag, *title, *rate, *mode, *timeout, *fallback, *bypass;
 	const char *connect, *secret_file, *directory, *intercept, *uring;
 	const char *key[RUN_KEYS];
 	bool strict;
-	const char *most[SL_METERS], *least[SL_QUEUES]; /* of operations and the like */
-	const char *weight_ops[SL_CLASSES];
+	/* of operations and the like; "": not given */
+	char most[SL_METERS][RUN_VALUE + 1], least[SL_QUEUES][RUN_VALUE + 1];
+	char weight_ops[SL_CLASSES][RUN_VALUE + 1];
 	bool print; /* print the environment instead of running a program */
 	/* found later */
 	char job_name[CHECK_JOB_NAME + 1], title_words[CHECK_JOB_NAME + 8];

@@ -25,7 +25,6 @@
 
 static const char cmd[] = "run";
 
-#define VALUE	   24		       /* longest value of a key; a number could have any length */
 #define WORDS	   640		       /* all keys together: the limit of the library */
 #define TIMEOUT_NS INT64_C(5000000000) /* time to wait for a node, unless --timeout is shorter */
 
@@ -82,7 +81,7 @@ static int ru_key(struct run *r, int opt, const char *value)
 		r->key[opt - K_FIRST] = value;
 		return CLI_OK;
 	}
-	if (strlen(value) > VALUE)
+	if (strlen(value) > RUN_VALUE)
 		return cli_usage(cmd, "--%s: '%.64s' is too long.", key, value);
 	if (opt == K_PROCS || opt == K_NODES) {
 		if (check_count(value, 1, INT_MAX, &count))
@@ -99,14 +98,14 @@ static int ru_most(struct run *r, const char *option, enum sl_meter meter, const
 {
 	struct sl_ops_conf conf = { 0 };
 
-	if (strlen(value) > VALUE || sl_ops_key(&conf, sl_meter_keys[meter], value))
+	if (strlen(value) > RUN_VALUE || sl_ops_key(&conf, sl_meter_keys[meter], value))
 		return cli_usage(cmd,
 				 meter >= SL_METER_READ
 					 ? "--%s: '%.64s' is not a rate; write 200M or 100MB/s."
 					 : "--%s: '%.64s' is not a number per second, like 500 or "
 					   "20k.",
 				 option, value);
-	r->most[meter] = value;
+	strcpy(r->most[meter], value);
 	return CLI_OK;
 }
 
@@ -117,7 +116,7 @@ static int ru_of_ops(struct run *r, int opt, unsigned which, const char *value)
 
 	if (opt == O_MAX_OPS)
 		return ru_most(r, "max-ops", (enum sl_meter)which, value);
-	if (strlen(value) > VALUE ||
+	if (strlen(value) > RUN_VALUE ||
 	    sl_ops_key(&conf, opt == O_MIN_OPS ? sl_min_keys[which] : sl_weight_keys[which], value))
 		return cli_usage(cmd,
 				 opt == O_MIN_OPS
@@ -125,25 +124,25 @@ static int ru_of_ops(struct run *r, int opt, unsigned which, const char *value)
 					   "like 500 or 20k."
 					 : "--weight-ops: '%.64s' is not a weight, like 4.",
 				 value);
-	if (opt == O_MIN_OPS)
-		r->least[which] = value;
-	else
-		r->weight_ops[which] = value;
+	strcpy(opt == O_MIN_OPS ? r->least[which] : r->weight_ops[which], value);
 	return CLI_OK;
 }
 
-/* "500", "create=100,remove=50". */
-static int ru_ops(struct run *r, int opt, char *value)
+/* "500", "create=100,remove=50". The argument stays as it is: sluice-tools may read it again. */
+static int ru_ops(struct run *r, int opt, const char *value)
 {
 	const char *name = opt == O_MAX_OPS ? "max" : opt == O_MIN_OPS ? "min" : "weight";
-	char *save = NULL;
 	int status = CLI_OK;
 
-	for (char *word = strtok_r(value, ",", &save); word && !status;
-	     word = strtok_r(NULL, ",", &save)) {
-		char *equals = strchr(word, '=');
+	do {
+		char word[64], *equals; /* what does not fit is longer than any value may be */
+		size_t n = strcspn(value, ",");
 		unsigned c = 0;
 
+		snprintf(word, sizeof(word), "%.*s", n < sizeof(word) ? (int)n : (int)sizeof(word),
+			 value);
+		value += n + (value[n] == ',');
+		equals = strchr(word, '=');
 		if (!equals && opt == O_WEIGHT_OPS)
 			return cli_usage(cmd,
 					 "--weight-ops: '%.64s' is not CLASS=N; --weight is "
@@ -162,7 +161,7 @@ static int ru_ops(struct run *r, int opt, char *value)
 					 "remove, list and attribute.",
 					 name, word);
 		status = ru_of_ops(r, opt, c, equals);
-	}
+	} while (*value && !status);
 	return status;
 }
 
@@ -198,7 +197,7 @@ static int ru_option(struct run *r, int opt)
 		r->title = optarg;
 		return CLI_OK;
 	case O_RATE:
-		if (strlen(optarg) > VALUE || sl_parse_rate(optarg, &bps) || !bps ||
+		if (strlen(optarg) > RUN_VALUE || sl_parse_rate(optarg, &bps) || !bps ||
 		    bps > SL_MAX_RATE)
 			return cli_usage(cmd,
 					 "--rate: '%s' is not a rate; write 200M, 1.5Gi or "
@@ -321,7 +320,7 @@ static int ru_options(struct run *r, int argc, char **argv)
 		{ "print-env", 0, NULL, .flag = &r->print,
 		  .help = "run no program; print commands for a shell to eval, so that all "
 			  "programs it starts from "
-			  "then on belongs to the job" },
+			  "then on belong to the job" },
 		{ 0 },
 	};
 	const struct cli_command command = {
@@ -381,11 +380,12 @@ static void ru_words(const struct run *r, char between, char out[WORDS])
 	for (int k = 0; k < K_END - K_FIRST; k++)
 		ru_word(out, between, key_names[k], r->key[k]);
 	for (int q = 0; q < SL_QUEUES; q++)
-		ru_word(out, between, sl_min_keys[q], r->least[q]);
+		ru_word(out, between, sl_min_keys[q], *r->least[q] ? r->least[q] : NULL);
 	for (int c = 0; c < SL_CLASSES; c++)
-		ru_word(out, between, sl_weight_keys[c], r->weight_ops[c]);
+		ru_word(out, between, sl_weight_keys[c],
+			*r->weight_ops[c] ? r->weight_ops[c] : NULL);
 	for (int m = 0; m < SL_METERS; m++)
-		ru_word(out, between, sl_meter_keys[m], r->most[m]);
+		ru_word(out, between, sl_meter_keys[m], *r->most[m] ? r->most[m] : NULL);
 }
 
 /* ---- the job ---- */

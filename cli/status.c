@@ -344,8 +344,7 @@ int cmd_status(int argc, char **argv)
 			"SET of io-sets, by the period; % of all bandwidth now; MIN, MAX and WT "
 			"(weight) as set. Of a layer with several nodes: IONODES that serve the "
 			"job; PHASE I/O during an I/O phase; GRANT the rate that the controller "
-			"has "
-			"it.\n\nManual: sluice-status(1).",
+			"gives it.\n\nManual: sluice-status(1).",
 		.options = options,
 		.arguments = -1,
 	};

@@ -61,6 +61,9 @@ job() { # name, jq filter
 	wait "${LOADS[0]}" # else ten minutes
 	run -2 "$SLUICE" run --max-ops some=5 -- true
 	[[ "$output" == *"create, lookup"* ]]
+	run -2 "$SLUICE" run --max-ops '' -- true
+	"$SLUICE" run --summary --job d --max-ops 2k,create=500 -- true # read again by sluice-tools
+	"$SLUICE" status | grep -q '^Limits: job d: max_ops 2.00K max_create 500$'
 	run ! "$SLUICE" run --min-ops 5 -- true
 	[[ "$output" == *"--capacity-ops"* ]]
 }
