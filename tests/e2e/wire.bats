@@ -62,8 +62,8 @@ is_about() { # percent, a, b
 	awk -v p="$1" -v a="$2" -v b="$3" 'BEGIN { exit !(a > b * (100 - p) / 100 && a < b * (100 + p) / 100) }'
 }
 
-longer() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a > b) }'; } # a, b
-shorter() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a < b) }'; }
+longer() { echo "$1 against $2"; awk -v a="$1" -v b="$2" 'BEGIN { exit !(a > b) }'; } # a, b
+shorter() { echo "$1 against $2"; awk -v a="$1" -v b="$2" 'BEGIN { exit !(a < b) }'; }
 
 # ---- what is free ----
 
