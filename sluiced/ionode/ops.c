@@ -84,10 +84,13 @@ static uint64_t lease_of(const struct ops *o)
 
 /* ---- leases ---- */
 
-/* Each queue is a job of this scheduler; the common one has the job's own number. */
+/*
+ * Each queue is a job of this scheduler; the common one has the job's own number. Numbers of jobs
+ * are often small and consecutive (those of Slurm), so the others differ in the highest bits.
+ */
 static uint64_t number_of(const struct node_job *j, unsigned q)
 {
-	return q == SL_METER_OPS ? j->number : j->number ^ (q + 1);
+	return q == SL_METER_OPS ? j->number : j->number ^ (uint64_t)(q + 1) << 60;
 }
 
 static void drop(struct ops *o, struct ops_queue *queue, sl_time now)

@@ -109,24 +109,25 @@ job() { # name, jq filter
 }
 
 @test "a class has a weight and a min of its own, beside the rest of its job" {
+	# Jobs of Slurm have consecutive numbers.
 	"$SLUICE" up --capacity-ops 1k "$DIR"
-	start_load a --weight-ops create=4 -- "$BIN/metadata" "$DIR" create 120
-	start_load a --weight-ops create=4 -- "$BIN/metadata" "$DIR" lookup 120
-	start_load b -- "$BIN/metadata" "$DIR" lookup 120
-	all_there() { [ "$(job a .clients)" -eq 2 ] && [ "$(job b .clients)" -eq 1 ]; }
+	start_load 42 --weight-ops create=4 -- "$BIN/metadata" "$DIR" create 120
+	start_load 42 --weight-ops create=4 -- "$BIN/metadata" "$DIR" lookup 120
+	start_load 43 -- "$BIN/metadata" "$DIR" lookup 120
+	all_there() { [ "$(job 42 .clients)" -eq 2 ] && [ "$(job 43 .clients)" -eq 1 ]; }
 	until_true 20 all_there
-	[ "$(job a .weight_create)" -eq 4 ]
+	[ "$(job 42 .weight_create)" -eq 4 ]
 	by_weight() { [ "$(jq -n "$1 / $2 > 2.8 and $1 / $2 < 5.5 and $1 / $3 > 2.8 and $1 / $3 < 5.5")" = true ]; }
 	classes_are by_weight
-	"$SLUICE" set a weight_create=0 min_create=800
+	"$SLUICE" set 42 weight_create=0 min_create=800
 	by_min() { [ "$(jq -n "$1 > 720 and $1 < 900 and $2 < 160 and $3 < 160")" = true ]; }
 	classes_are by_min
-	run -1 "$SLUICE" set b min_lookup=400
+	run -1 "$SLUICE" set 43 min_lookup=400
 	[[ "$output" == *"does not fit"* ]]
-	run -1 "$SLUICE" set a max_create=100
+	run -1 "$SLUICE" set 42 max_create=100
 	[[ "$output" == *"above their max"* ]]
-	"$SLUICE" status | grep -q '^Limits: job a: min_create 800$'
-	"$SLUICE" set a min_create=0
+	"$SLUICE" status | grep -q '^Limits: job 42: min_create 800$'
+	"$SLUICE" set 42 min_create=0
 	by_halves() { [ "$(jq -n "$1 / $2 > .7 and $1 / $2 < 1.4 and $3 / $1 > 1.5")" = true ]; }
 	classes_are by_halves # one queue again: a half of the capacity for the job
 }
@@ -140,10 +141,10 @@ job() { # name, jq filter
 	"$SLUICE" set --capacity-ops 0
 }
 
-# Creates of a, lookups of a, and those of b, per second, as often as needed.
+# Creates of 42, lookups of 42, and those of 43, per second, as often as needed.
 classes_are() { # check
 	local before after try
-	counts() { "$SLUICE" status --json | jq -r '[.uptime_s] + [.jobs[] | select(.job == "a") | .ops.create, .ops.lookup] + [.jobs[] | select(.job == "b") | .ops.lookup] | @tsv'; }
+	counts() { "$SLUICE" status --json | jq -r '[.uptime_s] + [.jobs[] | select(.job == "42") | .ops.create, .ops.lookup] + [.jobs[] | select(.job == "43") | .ops.lookup] | @tsv'; }
 	for try in 1 2 3 4 5; do
 		read -ra before < <(counts)
 		sleep 1.5
