@@ -126,12 +126,14 @@ static bool look(struct node *n, struct node_turn *t, unsigned q, sl_time now)
 	if (asked || used != queue->used)
 		queue->used_ns = now;
 	queue->used = used;
+	queue->lent = credit < queue->lent ? (credit > 0 ? credit : 0) : queue->lent;
 	if (credit >= 0 && now - queue->used_ns >= HOLD_NS) {
 		drop(o, queue, now);
 		if (now - queue->used_ns < IDLE_NS)
 			return true;
 		atomic_fetch_sub(&shm->granted, (uint64_t)credit);
-		pace(o, -credit, now);
+		pace(o, -queue->lent, now); /* not for credit that a program has written itself */
+		queue->lent = 0;
 		return false;
 	}
 	lease = lease_of(o);
@@ -210,6 +212,7 @@ static void give(struct node *n, const struct sl_batch *b, sl_time now)
 
 	pace(n->ops, (int64_t)count, now);
 	sl_done(n->ops->sched, b, now);
+	t->job->ops.queue[q].lent += (int64_t)count;
 	granted = atomic_fetch_add(&shm->granted, count);
 	used = atomic_load(&shm->used);
 	if (used > granted)
@@ -364,16 +367,17 @@ static int tell(struct node *n, struct node_job *j, const struct sl_ops_conf *as
 }
 
 /*
- * Of all of its queues. Guarantees that get less come first, so that there is room for the others.
+ * Of all of its queues. Guarantees that get less than before come first, so that there is room for
+ * the others.
  */
-static int tell_all(struct node *n, struct node_job *j, const struct sl_ops_conf *asked,
-		    sl_time now)
+static int tell_all(struct node *n, struct node_job *j, const struct sl_ops_conf *before,
+		    const struct sl_ops_conf *asked, sl_time now)
 {
 	int rc, first = 0;
 
 	for (int pass = 0; pass < 2; pass++)
 		for (unsigned q = 0; q < SL_QUEUES; q++)
-			if ((asked->min[q] > j->ops.asked.min[q]) == pass &&
+			if ((asked->min[q] > before->min[q]) == pass &&
 			    (rc = tell(n, j, asked, q, now)) && !first)
 				first = rc;
 	return first;
@@ -385,7 +389,7 @@ int ops_job_apply(struct node *n, struct node_job *j, sl_time now)
 
 	if (!n->ops)
 		return 0;
-	rc = tell_all(n, j, &j->ops.asked, now);
+	rc = tell_all(n, j, &j->ops.asked, &j->ops.asked, now);
 	if (rc)
 		log_warn("job=%s operations: %s", j->name, sl_error(n->ops->sched));
 	return rc;
@@ -413,13 +417,13 @@ int ops_job_ask(struct node *n, struct node_job *j, const struct sl_ops_conf *co
 		return -EINVAL;
 	if (j->ops.queue[SL_METER_OPS].known)
 		do
-			rc = tell_all(n, j, conf, now);
+			rc = tell_all(n, j, &j->ops.asked, conf, now);
 		while (rc == -EDQUOT && node_release_mins(n, j));
 	if (rc) {
 		*why = rc == -EDQUOT ? "a min of operations does not fit beside what other jobs "
 				       "were promised"
 				     : sl_error(n->ops->sched);
-		tell_all(n, j, &j->ops.asked, now);
+		tell_all(n, j, conf, &j->ops.asked, now);
 		return rc;
 	}
 	j->ops.asked = *conf;
@@ -577,8 +581,10 @@ static void set_bits(struct node *n, struct node_turn *t, uint32_t bits, sl_time
 	for (unsigned q = 0; q < SL_QUEUES; q++) {
 		if (!is_leased(bits, q))
 			drop(n->ops, &t->job->ops.queue[q], now);
-		else if (!is_leased(before, q)) /* nothing is owed, nothing is left */
+		else if (!is_leased(before, q)) { /* nothing is owed, nothing is left */
 			atomic_store(&shm->credit[q].granted, atomic_load(&shm->credit[q].used));
+			t->job->ops.queue[q].lent = 0;
+		}
 	}
 	atomic_store(&t->shm->ops, bits);
 	for (unsigned q = 0; q < SL_QUEUES; q++) {

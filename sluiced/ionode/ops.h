@@ -22,6 +22,7 @@ struct node_turn;
 struct ops_queue {
 	struct sl_request lease; /* its request for credit */
 	uint64_t used;		 /* when it was last looked at */
+	int64_t lent;		 /* unused credit that the node has given, not the program */
 	sl_time used_ns;	 /* when it last used credit */
 	bool known;		 /* to the scheduler */
 	bool active;		 /* it has used credit lately */
