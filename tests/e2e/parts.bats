@@ -106,7 +106,7 @@ write() { # file, megabytes: milliseconds
 		tags:
 		  - {tag: ckpt, path: "ckpt-*", max: 1MiB, max_remove: 1000}
 	END
-	"$SLUICE" doctor | grep -Eq 'gate .*can be put before' || skip 'no seccomp user notification here'
+	"$SLUICE" doctor | grep -Eq 'gate .*programs can run behind a gate' || skip 'no seccomp user notification here'
 	mkdir "$DIR/ckpt-1" "$DIR/other"
 	# The checkpoint has work for a minute when the other file is complete.
 	# shellcheck disable=SC2016 # the shell of the job expands it
