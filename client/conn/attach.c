@@ -621,7 +621,7 @@ static struct sl_turn_job *contact(struct turn_route *r)
 	char text[SL_JOB_NAME_MAX];
 	const char *name = name_of(r, text);
 	uint64_t number = sl_job_number(name);
-	int64_t begin = turn_now_ns(), took;
+	int64_t begin = turn_now_ns(), until, took;
 	char other[SOCKET_BYTES];
 	struct pair p;
 	bool found;
@@ -640,10 +640,14 @@ static struct sl_turn_job *contact(struct turn_route *r)
 			unmap(&p);
 		rc = rc ? rc : register_job(s->socket, name, &number, part_of(r) != 0);
 		found = !rc && map_pair(s->socket, number, &p);
-		for (unsigned i = 0; rc == EAGAIN && !found && i < SIBLINGS; i++)
+		/* Each node that is stopped too takes REGISTER_NS. */
+		until = turn_now_ns() + s->silent_ns;
+		for (unsigned i = 0; rc == EAGAIN && i < SIBLINGS && turn_now_ns() < until; i++) {
 			found = sibling(i, other) &&
 				!register_job(other, name, &number, part_of(r) != 0) &&
 				map_pair(other, number, &p);
+			rc = found ? 0 : rc;
+		}
 		took = turn_now_ns() - begin;
 		atomic_store(&r->next_ns,
 			     begin + took + (took < REGISTER_NS / 2 ? AGAIN_NS : BUSY_NS));
