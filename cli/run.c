@@ -705,13 +705,13 @@ int run_command(int argc, char **argv, const struct run_status *reads)
 		return cli_usage(cmd, "--print-env runs no command; leave out '%s'.", argv[optind]);
 	if (!reads && (r.rate || r.connect || ru_summary(&r)))
 		return RUN_TOOLS;
+	ru_owner(&r);
 	ru_words(&r, ',', words);
 	if (strlen(words) == WORDS - 1)
 		return cli_usage(cmd,
 				 "all limits together are longer than %d characters; give some "
 				 "of them with 'sluice set'.",
 				 WORDS - 1);
-	ru_owner(&r);
 	r.own = run_job_name(r.job, ru_process(&r), r.job_name);
 	ru_title(&r, r.print ? r.job_name : argv[optind]);
 	if ((status = ru_tag(&r)) || (status = ru_check(&r)) ||
