@@ -195,8 +195,9 @@ static bool may_lead(const struct node_turn *t)
 static bool is_writing(const struct node_turn *t, sl_time now)
 {
 	int64_t since = atomic_load_explicit(&t->shm->writing_ns, memory_order_relaxed);
+	uint64_t ago = (uint64_t)now - (uint64_t)since; /* the program may write any number there */
 
-	return since && now - since < WRITES_NS && since - now < WRITES_NS && may_lead(t);
+	return since && ago + (uint64_t)WRITES_NS < 2 * (uint64_t)WRITES_NS && may_lead(t);
 }
 
 /* The same, since a call with a place takes longer than it would if the capacity were right. */
