@@ -18,7 +18,7 @@ int sl_slurp(FILE *f, size_t most, char **text, size_t *size)
 	int rc = 0;
 
 	while (!rc && !feof(f)) {
-		if (n == room) {
+		if (n + 1 >= room) {
 			char *more = realloc(have, room = room ? 2 * room : FIRST);
 
 			if (!more) {
@@ -28,7 +28,7 @@ int sl_slurp(FILE *f, size_t most, char **text, size_t *size)
 			have = more;
 		}
 		errno = 0;
-		n += fread(have + n, 1, room - n, f);
+		n += fread(have + n, 1, room - n - 1, f);
 		if (ferror(f))
 			rc = errno ? -errno : -EIO;
 		else if (n > most)
@@ -39,6 +39,8 @@ int sl_slurp(FILE *f, size_t most, char **text, size_t *size)
 		have = NULL;
 		n = 0;
 	}
+	if (have)
+		have[n] = 0;
 	*text = have;
 	*size = n;
 	return rc;

@@ -7,8 +7,9 @@
 #include <stdio.h>
 
 /*
- * Read the rest of f, or the file, into *text, to be freed; no 0 is appended. -EFBIG: it has more
- * than `most` bytes; another -errno: it cannot be read. On failure *text is NULL.
+ * Read the rest of f, or the file, into *text, to be freed. A 0 is appended, which *size does not
+ * count. -EFBIG: it has more than `most` bytes; another -errno: it cannot be read. On failure *text
+ * is NULL.
  */
 int sl_slurp(FILE *f, size_t most, char **text, size_t *size);
 int sl_slurp_file(const char *path, size_t most, char **text, size_t *size);

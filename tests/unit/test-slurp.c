@@ -35,6 +35,7 @@ static void all_of_it_is_read(void **state)
 		assert_int_equal(sl_slurp(f, 100000, &text, &size), 0);
 		assert_non_null(text);
 		assert_int_equal(size, sizes[k]);
+		assert_int_equal(text[size], 0);
 		for (size_t i = 0; i < size; i++)
 			assert_int_equal((unsigned char)text[i], i % 251);
 		free(text);
