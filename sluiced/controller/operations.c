@@ -235,7 +235,8 @@ sl_time operations_divide(struct brain *b, sl_time now)
 			continue;
 		b->dividing[n] = divide_facts(b, j);
 		b->dividing[n].min_bps = (double)j->min_ops;
-		b->dividing[n].weight = weight ? weight : b->dividing[n].weight;
+		if (weight) /* instead of the job's, which may count for each compute node */
+			b->dividing[n].weight *= (double)weight / (j->weight ? j->weight : 1);
 		b->dividing[n].max_bps = SL_ALL;
 		b->dividing[n].want_bps = want < SL_ALL ? want : SL_ALL;
 		b->divided[n++] = j;

@@ -16,8 +16,9 @@ struct world {
 	double max[JOBS]; /* of each job; 0: none */
 	uint64_t min[JOBS];
 	unsigned weight[JOBS], classes[JOBS]; /* classes: of those in use; 0: that of the job */
-	double can[JOBS][NODES];	      /* what its processes there would make */
-	bool there[JOBS][NODES];	      /* it has processes */
+	unsigned computers[JOBS];
+	double can[JOBS][NODES]; /* what its processes there would make */
+	bool there[JOBS][NODES]; /* it has processes */
 	double made[JOBS][NODES], got[JOBS][NODES], held[JOBS][NODES];
 	double draw[NODES], total[JOBS];
 	int64_t ms;
@@ -80,11 +81,13 @@ static void run(struct world *w, int64_t ms)
 				 NODES, w->share, (unsigned long)w->layer);
 			for (int j = 0; j < JOBS; j++)
 				snprintf(jobs + strlen(jobs), sizeof(jobs) - strlen(jobs),
-					 "job id=%d name=j%d clients=%d weight=%u idle=1000000 "
+					 "job id=%d name=j%d clients=%d weight=%u nodes=%u "
+					 "idle=1000000 "
 					 "ops=%.0f ops_held=%.0f limits=%d min_ops=%lu "
 					 "ops_weight=%u\n",
-					 j + 1, j, w->there[j][i], w->weight[j], w->made[j][i],
-					 w->held[j][i], w->max[j] > 0 || w->min[j] ? 2 : 0,
+					 j + 1, j, w->there[j][i], w->weight[j], w->computers[j],
+					 w->made[j][i], w->held[j][i],
+					 w->max[j] > 0 || w->min[j] ? 2 : 0,
 					 (unsigned long)w->min[j], w->classes[j]);
 			assert_true(hear(w->b, w->ms, node, "%s", jobs) >= 0);
 		}
@@ -177,6 +180,14 @@ static void the_capacity_follows_jobs_to_their_nodes(void **state)
 	run(&w, 1000);
 	run(&w, 2000);
 	within(w.total[0], 4500, 4);
+	/* For each compute node, where these count. */
+	w.share = "fair,by=job,weigh=nodes";
+	w.computers[0] = 2;
+	w.computers[1] = 1;
+	run(&w, 1000);
+	run(&w, 2000);
+	within(w.total[0], 6000 * 6 / 7.0, 4);
+	w.share = "wfq";
 	w.classes[0] = 0;
 	/* Equal weights, and one of them uses less than its half. */
 	w.can[0][0] = 400;
