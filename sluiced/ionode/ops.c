@@ -588,6 +588,8 @@ static void set_bits(struct node *n, struct node_turn *t, uint32_t bits, sl_time
 	}
 	atomic_store(&t->shm->ops, bits);
 	for (unsigned q = 0; q < SL_QUEUES; q++) {
+		if (!is_leased(before, q))
+			continue; /* nobody waits for it */
 		atomic_fetch_add(&shm->credit[q].grants, 1);
 		node_wake_later(n, &shm->credit[q].grants, INT32_MAX, UINT32_MAX);
 	}
