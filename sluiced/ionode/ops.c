@@ -41,6 +41,8 @@
 #define IDLE_NS	      INT64_C(100000000)
 #define ACTIVE_NS     INT64_C(1000000000)
 #define PACE_SLACK_NS INT64_C(10000000)
+#define OWED_MOST     (86400e9 * SL_METER_TICKS) /* a day */
+#define OWE_TRIES     64
 
 struct ops {
 	struct sl_sched *sched;
@@ -532,12 +534,16 @@ static void owe(struct sl_turn_meter *m, uint64_t before, uint64_t step, sl_time
 {
 	int64_t zero = now * SL_METER_TICKS, tag = atomic_load(&m->tag), next;
 
-	do
-		next = before && step && tag > zero
-			       ? zero + (int64_t)((double)(tag - zero) * (double)step /
-						  (double)before)
-			       : 0;
-	while (!atomic_compare_exchange_weak(&m->tag, &tag, next));
+	/* The program may write any number there, as often as it likes. */
+	for (int tries = 0; tries < OWE_TRIES; tries++) {
+		double owed = before && step && tag > zero
+				      ? (double)(tag - zero) * (double)step / (double)before
+				      : 0;
+
+		next = owed > 0 ? zero + (int64_t)(owed < OWED_MOST ? owed : OWED_MOST) : 0;
+		if (atomic_compare_exchange_strong(&m->tag, &tag, next))
+			return;
+	}
 }
 
 /* Set the rates of its meters; true: one of the operations' is limited. */
