@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/conn/client.h"
 #include "layer/layer.h"
 #include "layer/status.h"
 
@@ -172,11 +173,35 @@ static int ch_reload(const struct layer *l)
 	return rc;
 }
 
-/* Store it first, so that a node that is revived at this moment applies it too. */
+/*
+ * Store it first, so that a node that is revived at this moment applies it too. All nodes have it
+ * before any is waited for: one that is stopped keeps no other from switching.
+ */
+#define SWITCH_MS 1000
+
 static int ch_switch(const struct layer *l, const char *line)
 {
+	struct layer_member m[LAYER_MEMBERS];
+	int sock[LAYER_MEMBERS], rc = 0;
+	size_t n = layer_members(l, m);
+	bool asked = false;
+
 	ch_keep(l, line);
-	return layer_ask_all(l, line, false);
+	for (size_t i = 0; i < n; i++)
+		if (!m[i].controller && m[i].pid)
+			sock[i] = sl_client_control_begin(m[i].socket, line, SWITCH_MS);
+	for (size_t i = 0; i < n; i++) {
+		char *answer = NULL;
+		int one;
+
+		if (m[i].controller || !m[i].pid)
+			continue;
+		one = sl_client_control_end(sock[i], SWITCH_MS, &answer);
+		rc = rc ? rc : one;
+		asked = true;
+		free(answer);
+	}
+	return asked && !rc ? 0 : layer_ask_all(l, line, false); /* patiently, and says who */
 }
 
 int layer_change(const struct layer *l, const char *line)

@@ -90,6 +90,15 @@ write_mib() { # job, MiB, file, options of sluice run ...
 	"$SLUICE" close
 	status .mode | grep -qx schedule
 	status .share | grep -qx round-robin
+	# A node that is stopped keeps no other from opening.
+	pid=$(cat "$SLUICE_RUNTIME/default/pid")
+	kill -STOP "$pid"
+	"$SLUICE" open &
+	switch=$!
+	until_true 8 eval '"$SLUICE" status --ionode 1 --json | jq -r .mode | grep -qx open'
+	kill -CONT "$pid"
+	wait $switch
+	"$SLUICE" close
 	# 200 KB/s: far from done after a second.
 	write_mib d 40 d &
 	held=$!
