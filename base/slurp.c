@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Read a file as one text. Pipes and growing files have no fixed size, so the buffer starts with
- * FIRST bytes and doubles; it is at most twice the size of the text.
+ * FIRST bytes and doubles. It is at most twice the size of a text that is longer than FIRST.
  */
 #include "base/slurp.h"
 

@@ -319,8 +319,7 @@ static int ru_options(struct run *r, int argc, char **argv)
 		  .help = "programs that are not intercepted, separated by commas" },
 		{ "print-env", 0, NULL, .flag = &r->print,
 		  .help = "run no program; print commands for a shell to eval, so that all "
-			  "programs it starts from "
-			  "then on belong to the job" },
+			  "programs that it starts from then on belong to the job" },
 		{ 0 },
 	};
 	const struct cli_command command = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ask for a turn, wait for it, and account for the call: the slow path of the turn route.
- * wire/turn.h is the contract with the node; calls that need not ask do not come here (turn.h).
+ * Calls of a job that is not in OPEN mode: use credit if there is any (quick()), else ask for a turn and wait; then
+ * account for the call. Calls in OPEN mode do not come here (turn.h). wire/turn.h is the contract with the node.
  *
  * By credit:
  *

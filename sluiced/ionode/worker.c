@@ -6,9 +6,10 @@
  * client yields after posting, the worker runs next on that CPU, does the I/O and yields back:
  * two switches and no wake-up of another CPU, which is what keeps small requests fast and works
  * when the other CPUs are busy. Before it sleeps a worker yields for SPIN_NS, since the next
- * request of a synchronous client follows within microseconds; unless yields take long: then
- * others want this CPU, and who yields loses his place to them; or a yield comes back at once: then
- * nobody wants it, or a client in another scheduling group, whom only sleeping lets in.
+ * request of a synchronous client follows within microseconds. It stops early in two cases. If a
+ * yield takes long, other threads want this CPU, and sched_yield() requeues the worker behind them.
+ * If a yield returns at once, no thread wants this CPU, or one of another scheduling group does,
+ * which runs only when the worker sleeps.
  *
  * Before it decides, a worker also collects what was posted to workers that are executing: the
  * scheduler should know everything that waits.
@@ -76,7 +77,7 @@ void node_wake_one(struct node *n)
 		struct sl_bell *bell = &n->bells->bell[w];
 
 		atomic_fetch_add(&bell->rings, 1);
-		/* Who has been woken is not there for the next, though it may not run yet. */
+		/* Clear `sleeping` now, so that the next caller wakes a different worker. */
 		if (atomic_load(&bell->sleeping) && atomic_exchange(&bell->sleeping, 0)) {
 			futex_wake(&bell->rings, 1, UINT32_MAX);
 			return;
