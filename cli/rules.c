@@ -183,6 +183,17 @@ static void rs_gives(const cJSON *rule, char *out, size_t size)
 		snprintf(out + at, size - at, " per %s", per);
 }
 
+/* What a rule, or a user under it, has moved and waited. */
+static void rs_counts(const cJSON *of)
+{
+	double operations = rs_number(of, "operations"), hits = rs_number(of, "hits");
+	char moved[32];
+
+	printf("%s moved, %.0f operation%s, held %.0f time%s, for %.1f s\n",
+	       sl_format_bytes(moved, sizeof(moved), (uint64_t)rs_number(of, "bytes")), operations,
+	       operations == 1 ? "" : "s", hits, hits == 1 ? "" : "s", rs_number(of, "held_s"));
+}
+
 static void rs_print(const cJSON *all)
 {
 	const cJSON *config = rs_item(all, "config"), *rule, *user;
@@ -195,27 +206,21 @@ static void rs_print(const cJSON *all)
 	cJSON_ArrayForEach(rule, rs_item(all, "rules"))
 	{
 		const char *name = cJSON_GetStringValue(rs_item(rule, "name"));
-		char match[400], gives[400], moved[32];
+		char match[400], gives[400];
 
 		rs_match(rule, match, sizeof(match));
 		rs_gives(rule, gives, sizeof(gives));
 		printf("\n%s (line %.0f): %s: %s\n", name ? name : "", rs_number(rule, "line"),
 		       match, gives);
-		printf("  %.0f job%s now, %s moved, %.0f operations, held %.0f times, for %.1f s\n",
-		       rs_number(rule, "jobs"), rs_number(rule, "jobs") == 1 ? "" : "s",
-		       sl_format_bytes(moved, sizeof(moved), (uint64_t)rs_number(rule, "bytes")),
-		       rs_number(rule, "operations"), rs_number(rule, "hits"),
-		       rs_number(rule, "held_s"));
+		printf("  %.0f job%s now, ", rs_number(rule, "jobs"),
+		       rs_number(rule, "jobs") == 1 ? "" : "s");
+		rs_counts(rule);
 		cJSON_ArrayForEach(user, rs_item(rule, "users"))
 		{
 			const char *who = cJSON_GetStringValue(rs_item(user, "user"));
 
-			printf("    %-16s %s moved, %.0f operations, held %.0f times, for %.1f s\n",
-			       who ? who : "?",
-			       sl_format_bytes(moved, sizeof(moved),
-					       (uint64_t)rs_number(user, "bytes")),
-			       rs_number(user, "operations"), rs_number(user, "hits"),
-			       rs_number(user, "held_s"));
+			printf("    %-16s ", who ? who : "?");
+			rs_counts(user);
 		}
 	}
 }
