@@ -43,6 +43,7 @@
 #define PACE_SLACK_NS INT64_C(10000000)
 #define OWED_MOST     (86400e9 * SL_METER_TICKS) /* a day */
 #define OWE_TRIES     64
+#define CLASSES_MOST  1024 /* queues of classes: a user may have many jobs, and each has five */
 
 struct ops {
 	struct sl_sched *sched;
@@ -53,6 +54,7 @@ struct ops {
 	uint64_t carry;	   /* of the division behind it */
 	uint64_t serial;
 	uint32_t waiting; /* leases in the scheduler */
+	uint32_t classes; /* queues of classes there */
 	struct storm *storm;
 };
 
@@ -348,6 +350,7 @@ static void forget(struct node *n, struct node_job *j, unsigned q, sl_time now)
 	drop(n->ops, queue, now);
 	sl_job_remove(n->ops->sched, number_of(j, q), now);
 	queue->known = queue->active = false;
+	n->ops->classes -= q < SL_CLASSES;
 }
 
 /* Tell the scheduler of a queue; 0 or -errno. */
@@ -362,10 +365,22 @@ static int tell(struct node *n, struct node_job *j, const struct sl_ops_conf *as
 		forget(n, j, q, now);
 		return 0;
 	}
+	/* There is room for the common queue of every job. */
+	if (!queue->known && q < SL_CLASSES && n->ops->classes == CLASSES_MOST)
+		return -ENOSPC;
 	rc = queue->known ? sl_job_set(n->ops->sched, number_of(j, q), &conf, now)
 			  : sl_job_add(n->ops->sched, number_of(j, q), &conf, now);
+	n->ops->classes += q < SL_CLASSES && !queue->known && !rc;
 	queue->known = queue->known || !rc;
 	return rc;
+}
+
+static const char *why_not(const struct node *n, int rc)
+{
+	return rc == -EDQUOT   ? "a min of operations does not fit beside what other jobs were "
+				 "promised"
+	       : rc == -ENOSPC ? "too many classes of jobs have a min or a weight of their own"
+			       : sl_error(n->ops->sched);
 }
 
 /*
@@ -393,7 +408,7 @@ int ops_job_apply(struct node *n, struct node_job *j, sl_time now)
 		return 0;
 	rc = tell_all(n, j, &j->ops.asked, &j->ops.asked, now);
 	if (rc)
-		log_warn("job=%s operations: %s", j->name, sl_error(n->ops->sched));
+		log_warn("job=%s operations: %s", j->name, why_not(n, rc));
 	return rc;
 }
 
@@ -422,9 +437,7 @@ int ops_job_ask(struct node *n, struct node_job *j, const struct sl_ops_conf *co
 			rc = tell_all(n, j, &j->ops.asked, conf, now);
 		while (rc == -EDQUOT && node_release_mins(n, j));
 	if (rc) {
-		*why = rc == -EDQUOT ? "a min of operations does not fit beside what other jobs "
-				       "were promised"
-				     : sl_error(n->ops->sched);
+		*why = why_not(n, rc);
 		tell_all(n, j, conf, &j->ops.asked, now);
 		return rc;
 	}
@@ -718,7 +731,9 @@ int ops_start(struct node *n, uint64_t capacity, bool find)
 				    .share = n->config->share,
 				    .order = "to",
 				    .capacity_bps = find ? SL_MAX_OPS : capacity,
-				    .limits = { .jobs = 4096, .files = 4096, .requests = 8192 } };
+				    .limits = { .jobs = SL_TURN_JOBS + CLASSES_MOST,
+						.files = SL_TURN_JOBS + CLASSES_MOST,
+						.requests = 8192 } };
 	struct ops *o = calloc(1, sizeof(*o));
 	char err[300];
 	int rc;

@@ -141,6 +141,18 @@ job() { # name, jq filter
 	"$SLUICE" set --capacity-ops 0
 }
 
+@test "classes of many jobs do not keep operations of other jobs from their share" {
+	local five="weight_create=2 weight_lookup=2 weight_remove=2 weight_list=2 weight_attribute=2" i
+	"$SLUICE" up --capacity-ops 1k "$DIR"
+	for ((i = 1; i <= 204; i++)); do
+		"$ASK" "$SLUICE_RUNTIME/default/node.sock" "job j$i keep=1 $five" >/dev/null
+	done
+	run -1 "$ASK" "$SLUICE_RUNTIME/default/node.sock" "job j$i keep=1 $five"
+	[[ "$output" == *"too many classes"* ]]
+	"$SLUICE" set j1 weight_create=0 weight_list=0
+	"$ASK" "$SLUICE_RUNTIME/default/node.sock" "job j$i keep=1 $five"
+}
+
 # Creates of 42, lookups of 42, and those of 43, per second, as often as needed.
 classes_are() { # check
 	local before after try
