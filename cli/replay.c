@@ -61,6 +61,7 @@ int cmd_replay(int argc, char **argv)
 			 "decision with the recorded one. With a layer, the recorded reads and "
 			 "writes are repeated through it, at the recorded times, on files of "
 			 "their own that are removed afterwards.",
+		.more = "Manual: sluice-replay(1).",
 		.options = options,
 		.takes = "file",
 		.arguments = 1,
@@ -79,7 +80,7 @@ int cmd_replay(int argc, char **argv)
 					 speed_text);
 	}
 	if (optind == argc)
-		return cli_usage(REPLAY_CMD, "which trace?");
+		return cli_usage(REPLAY_CMD, "no trace given.");
 	if (check && name)
 		return cli_usage(REPLAY_CMD, "--check needs no layer; give one of --check and "
 					     "--name.");

@@ -109,7 +109,7 @@ int report_what_if(struct report *r, double bandwidth_bps, bool as_json)
 {
 	struct what_if_job *job = calloc(r->jobs + 1, sizeof(*job));
 	char *scenario = NULL, rate[32];
-	size_t jobs = 0;
+	size_t jobs = 0, left = 0;
 	int status;
 
 	if (!job)
@@ -124,8 +124,11 @@ int report_what_if(struct report *r, double bandwidth_bps, bool as_json)
 		if (phases(&r->row[i], n, &job[jobs]) > 1)
 			jobs++;
 		else if (!as_json)
-			printf("Left out: job %s, which had only one I/O phase.\n", job[jobs].name);
+			printf("%s%s", left++ ? ", " : "Left out, with only one I/O phase: ",
+			       job[jobs].name);
 	}
+	if (left)
+		printf(".\n");
 	if (jobs)
 		scenario = what_if_scenario(job, jobs, bandwidth_bps);
 	if (scenario && !as_json)

@@ -54,7 +54,7 @@ write_mib() { # job, MiB, file, options of sluice run ...
 	} >"$account"
 	run -0 "$SLUICE" report --what-if "$account"
 	echo "$output"
-	[[ "$output" == *"Left out: job once"* ]]
+	[[ "$output" == *"Left out, with only one I/O phase: once."* ]]
 	[[ "$output" == *"The 1 job with several I/O phases, on a file system of 50MB/s"* ]]
 	[[ "$output" == *set-10* ]]
 	"$SLUICE" report --what-if --json "$account" | jq -e '.policies | length > 3'

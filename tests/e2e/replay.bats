@@ -155,7 +155,7 @@ tamper() {
 	see="See 'sluice replay --help'."
 	run --separate-stderr "$SLUICE" replay
 	[ "$status" -eq 2 ]
-	[ "$stderr" = "sluice replay: which trace? $see" ]
+	[ "$stderr" = "sluice replay: no trace given. $see" ]
 	run --separate-stderr "$SLUICE" replay --speed fast --name x "$TRACE"
 	[ "$status" -eq 2 ]
 	[ "$stderr" = "sluice replay: --speed: 'fast' is not a number from 0. $see" ]
