@@ -7,9 +7,9 @@
  * of /proc/THREAD/fd/N each time: programs reuse the numbers. That needs no more than the same
  * user id, and, unlike a duplicate of the descriptor, does not keep the file open.
  *
- *	/proc/812/fd/3 ── statx ──► device, inode, size      each call, 1.5 us
- *	               ── readlink ─► /scratch/a/b           once a second for each file, then
- * cached
+ *	/proc/812/fd/3 ── statx ────► device, inode, size    each call, 1.5 us
+ *	               ── readlink ─► /scratch/a/b           each call: inodes are used again
+ *	/scratch/a/b   ─────────────► in the layer, its part once a second for each file, then cached
  *
  * The program may change its memory or its descriptors before the kernel executes the call. Then
  * the charge is wrong, but the data is not affected. If its thread dies meanwhile and another
@@ -34,6 +34,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/ds/fnv.h"
 #include "client/conn/settings.h"
 #include "client/gate/calls.h"
 #include "client/gate/mapped.h"
@@ -52,7 +53,7 @@
 /* ---- files ---- */
 
 struct known {
-	uint64_t device, inode;
+	uint64_t device, inode, mount, path; /* path: a hash of it */
 	int64_t until_ns;
 	bool ours;
 	uint8_t part;
@@ -69,14 +70,8 @@ bool gate_is_beneath(const char *path)
 	return !strncmp(path, root, length) && (path[length] == '/' || !path[length]);
 }
 
-static void look_at_path(struct known *k, uint32_t tid, const char *link, const struct statx *sx)
+static void look_at_path(struct known *k, uint32_t tid, const char *path, const struct statx *sx)
 {
-	char path[PATH_MAX];
-	ssize_t n = readlink(link, path, sizeof(path) - 1);
-
-	if (n <= 0)
-		return;
-	path[n] = 0;
 	k->ours = gate_is_beneath(path);
 	if (k->ours)
 		k->part = (uint8_t)part_of_path(path);
@@ -84,11 +79,21 @@ static void look_at_path(struct known *k, uint32_t tid, const char *link, const 
 		k->ours = gate_mount_leads_beneath(tid, path, sx);
 }
 
+static uint64_t mount_of(const struct statx *sx)
+{
+#if STATX_MNT_ID
+	return sx->stx_mnt_id;
+#else
+	(void)sx;
+	return 0;
+#endif
+}
+
 void gate_file_look(uint32_t tid, int fd, struct gate_file *f)
 {
-	struct known *k;
-	char link[40];
-	int64_t now;
+	char link[40], path[PATH_MAX];
+	struct known *k, found;
+	ssize_t n;
 
 	*f = (struct gate_file){ 0 };
 	if (fd < 0)
@@ -101,15 +106,20 @@ void gate_file_look(uint32_t tid, int fd, struct gate_file *f)
 	}
 	if (!S_ISREG(f->sx.stx_mode) && !S_ISDIR(f->sx.stx_mode))
 		return;
-	k = &cache[(f->sx.stx_ino * 31 + f->sx.stx_dev_minor) % CACHE];
-	now = turn_now_ns();
-	if (k->inode != f->sx.stx_ino || now > k->until_ns ||
-	    k->device != ((uint64_t)f->sx.stx_dev_major << 32 | f->sx.stx_dev_minor)) {
-		*k = (struct known){ .device = (uint64_t)f->sx.stx_dev_major << 32 |
-					       f->sx.stx_dev_minor,
-				     .inode = f->sx.stx_ino,
-				     .until_ns = now + VALID_NS };
-		look_at_path(k, tid, link, &f->sx);
+	n = readlink(link, path, sizeof(path) - 1);
+	if (n <= 0)
+		return;
+	path[n] = 0;
+	found = (struct known){ .device = (uint64_t)f->sx.stx_dev_major << 32 | f->sx.stx_dev_minor,
+				.inode = f->sx.stx_ino,
+				.mount = mount_of(&f->sx),
+				.path = sl_fnv(SL_FNV, path, (size_t)n),
+				.until_ns = turn_now_ns() + VALID_NS };
+	k = &cache[(found.inode * 31 + f->sx.stx_dev_minor) % CACHE];
+	if (k->inode != found.inode || k->device != found.device || k->mount != found.mount ||
+	    k->path != found.path || found.until_ns - VALID_NS > k->until_ns) {
+		*k = found;
+		look_at_path(k, tid, path, &f->sx);
 	}
 	f->ours = k->ours;
 	f->part = k->part;

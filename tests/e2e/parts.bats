@@ -122,6 +122,16 @@ write() { # file, megabytes: milliseconds
 	[ "$(job a:ckpt .ops.remove)" -eq 1 ]
 	[ "$(job a:ckpt .ops.create)" -ge 2 ]
 	[ "$(job a .ops.remove)" -eq 0 ]
+	# A file that has another path now is of another part at once; its inode is the same.
+	"$SLUICE" run --job b --intercept gate -- python3 -c '
+import os, sys; os.chdir(sys.argv[1])
+for i in range(40):
+    os.pwrite(os.open("other/f", os.O_CREAT | os.O_WRONLY), b"x", 0)
+    os.rename("other/f", "ckpt-1/f")
+    os.pwrite(os.open("ckpt-1/f", os.O_WRONLY), bytes(100), 0)
+    os.rename("ckpt-1/f", "other/f")' "$DIR"
+	until_true wrote b 40
+	until_true wrote b:ckpt 4000
 }
 
 @test "a rule for parts limits files by path, of all jobs of a user together" {
