@@ -9,7 +9,7 @@
  *
  *	/proc/812/fd/3 ── statx ────► device, inode, size    each call, 1.5 us
  *	               ── readlink ─► /scratch/a/b           each call: inodes are used again
- *	/scratch/a/b   ─────────────► in the layer, its part once a second for each file, then cached
+ *	/scratch/a/b   ─────────────► in the layer, its part once a second, then cached
  *
  * The program may change its memory or its descriptors before the kernel executes the call. Then
  * the charge is wrong, but the data is not affected. If its thread dies meanwhile and another
@@ -107,8 +107,10 @@ void gate_file_look(uint32_t tid, int fd, struct gate_file *f)
 	if (!S_ISREG(f->sx.stx_mode) && !S_ISDIR(f->sx.stx_mode))
 		return;
 	n = readlink(link, path, sizeof(path) - 1);
-	if (n <= 0)
+	if (n <= 0) {
+		f->ours = errno == ENAMETOOLONG && gate_mount_leads_beneath(tid, NULL, &f->sx);
 		return;
+	}
 	path[n] = 0;
 	found = (struct known){ .device = (uint64_t)f->sx.stx_dev_major << 32 | f->sx.stx_dev_minor,
 				.inode = f->sx.stx_ino,

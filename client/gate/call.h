@@ -53,6 +53,7 @@ bool gate_is_beneath(const char *path); /* the root of the layer */
  * its text: it may be, by a bind mount or in a container.
  */
 void gate_mounts_start(void); /* in a new supervisor */
+/* path NULL: it is too long to be read; then all files of the layer's file system are the layer's. */
 bool gate_mount_leads_beneath(uint32_t tid, const char *path, const struct statx *sx);
 /* The path inside of the file system, from a line of mountinfo; false: it is of another mount. */
 #define GATE_DEVICE 24

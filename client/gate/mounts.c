@@ -147,11 +147,11 @@ bool gate_mount_leads_beneath(uint32_t tid, const char *path, const struct statx
 	pthread_mutex_lock(&own.lock);
 	if (turn_now_ns() > own.until_ns)
 		learn();
-	ours = own.known && sx->stx_mask & STATX_MNT_ID && sx->stx_mnt_id != own.mount &&
+	ours = own.known && sx->stx_mask & STATX_MNT_ID && (!path || sx->stx_mnt_id != own.mount) &&
 	       sx->stx_dev_major == own.major && sx->stx_dev_minor == own.minor;
 	pthread_mutex_unlock(&own.lock);
-	if (!ours)
-		return false;
+	if (!ours || !path)
+		return ours;
 	snprintf(thread, sizeof(thread), "%u", tid);
 	if (!find("self", sx->stx_mnt_id, path, device, inside) &&
 	    !find(thread, sx->stx_mnt_id, below_root(thread, path), device, inside))

@@ -150,6 +150,14 @@ held() { # job, command: prints milliseconds
 	within many unscheduled_bytes 26214400
 }
 
+@test "a file whose path is too long to be read is the layer's" {
+	"$SLUICE" run --job deep --strict -- python3 -c '
+import os, sys; os.chdir(sys.argv[1])
+for _ in range(20): os.mkdir("d" * 250); os.chdir("d" * 250)
+os.pwrite(os.open("f", os.O_CREAT | os.O_WRONLY), bytes(1000), 0)' "$DIR"
+	until_true 5 written_is deep 1000
+}
+
 @test "a call that the kernel refuses is not held, and one whose memory does not come holds no other" {
 	local how
 	for how in --strict "--intercept gate" "--intercept preload"; do
