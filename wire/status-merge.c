@@ -310,6 +310,15 @@ static bool set_controller(struct status *all, struct status_controller *to,
 
 /* ---- together ---- */
 
+/* The parts of the nodes that answer are less than the layer's capacity while a node is dead or silent. */
+static void set_capacity(struct status *all, const struct status_member *controller)
+{
+	const struct status *said = controller ? controller->said : NULL;
+
+	if (said && said->capacity_bps > 0 && all->capacity_bps > 0 && !all->capacity_auto_state)
+		all->capacity_bps = said->capacity_bps;
+}
+
 static bool merge(struct status *all, struct status_member *node, size_t nodes,
 		  const struct status_member *controller, const struct status_member *standby)
 {
@@ -333,6 +342,7 @@ static bool merge(struct status *all, struct status_member *node, size_t nodes,
 		if (!merge_jobs(all, node[i].said, all->ionodes[i].name))
 			return false;
 	}
+	set_capacity(all, controller);
 	return set_controller(all, &all->controller, controller) &&
 	       set_controller(all, &all->standby, standby) &&
 	       finish_jobs(all, controller ? controller->said : NULL);

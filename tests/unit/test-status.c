@@ -42,7 +42,8 @@ static const char *const node[] = {
 	"\"reason\":\"computing\"}]}",
 };
 static const char controller[] =
-	"{\"pid\":7,\"uptime_s\":4,\"epoch\":3,\"role\":\"leads\",\"grant\":\"fcfs\",\"jobs\":["
+	"{\"pid\":7,\"uptime_s\":4,\"epoch\":3,\"capacity_bps\":300,\"role\":\"leads\",\"grant\":"
+	"\"fcfs\",\"jobs\":["
 	"{\"job\":\"a\",\"in_io\":true,\"grant_bps\":0,\"map_epoch\":1,"
 	"\"reason\":\"granted 0 until job b is done\",\"ionodes\":[\"1\",\"0\"]}]}";
 
@@ -115,6 +116,7 @@ static void the_controller_adds_what_it_decides(void **state)
 	assert_string_equal(s->controller.state, "up");
 	assert_string_equal(s->controller.grant, "fcfs");
 	assert_float_equal(s->controller.epoch, 3, 0);
+	assert_float_equal(s->capacity_bps, 300, 0); /* a node of 100 does not answer */
 	assert_float_equal(a->in_io, 1, 0);
 	assert_float_equal(a->grant_bps, 0, 0);
 	assert_string_equal(a->reason, "granted 0 until job b is done");
