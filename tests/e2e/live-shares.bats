@@ -131,13 +131,13 @@ twice() { # measurement, check
 		check() { within 8 "${RATES[0]}" ${rate}000000; }
 		twice take check
 	done
-	# and without one it gets all there is
+	# and without one it gets what there is, as far as a busy machine lets it write
 	take() {
 		"$SLUICE" set a max=0
 		sleep 0.1
 		measure 1 a
 	}
-	check() { within 5 "${RATES[0]}" 200000000; }
+	check() { [ "${RATES[0]}" -gt 100000000 ] && [ "${RATES[0]}" -lt 210000000 ]; }
 	twice take check
 }
 
