@@ -78,6 +78,8 @@
 #define IDLE_NS	    INT64_C(100000000)
 #define EXPIRE_NS   INT64_C(100000000)
 #define STAMP_NS    INT64_C(1000000000)
+#define LOOK_NS	    1000000
+#define WORK_MOST   256
 #define SLICE_NS    100000
 #define TURN_FLAGS  (UINT32_C(1) << 31)
 #define LEASE_SLOT  UINT32_MAX
@@ -490,9 +492,28 @@ bool turn_slot_left(const struct node_turn *t, uint32_t i, uint32_t state)
 		(state == SL_TURN_POSTED && t->shm->slot[i].again != t->again[i]));
 }
 
+/*
+ * A program that posts calls again as soon as they may go has work for as long as it likes, and
+ * other users and all that needs the lock would wait for it: after WORK_MOST of them in one round
+ * its room is left alone for LOOK_NS.
+ */
+static bool is_resting(const struct node *n, struct turn_room *room, sl_time now)
+{
+	if (!n->site || room->work < WORK_MOST)
+		return false;
+	room->rest_ns = room->rest_ns ? room->rest_ns : now + LOOK_NS;
+	if (now < room->rest_ns)
+		return true;
+	room->work = 0;
+	room->rest_ns = 0;
+	return false;
+}
+
 static void look_slots(struct node *n, struct node_turn *t, sl_time now)
 {
-	t->slots_wait = false;
+	t->slots_wait = is_resting(n, t->room, now);
+	if (t->slots_wait)
+		return;
 	for (uint32_t k = 0, first = t->slot_next; k < SL_TURN_SLOTS; k++) {
 		uint32_t i = (first + k) % SL_TURN_SLOTS;
 		struct sl_turn_slot *shm = &t->shm->slot[i];
@@ -506,6 +527,7 @@ static void look_slots(struct node *n, struct node_turn *t, sl_time now)
 		if (state != SL_TURN_GO)
 			t->going &= ~(UINT64_C(1) << i);
 		if (state == SL_TURN_POSTED && !io->req.state_) {
+			t->room->work++;
 			slot_take(n, t, i, now);
 		} else if (state == SL_TURN_DONE) {
 			t->mute = t->mute && !io->batch;
@@ -640,7 +662,7 @@ void turn_collect(struct node *n, sl_time now)
 		next = l->next;
 		if (ts->out && n->waiting)
 			expire(n, t, now);
-		if (stays || slots_busy(t))
+		if (stays || t->slots_wait || slots_busy(t))
 			continue;
 		turn_deactivate(n, t);
 	}
@@ -662,7 +684,6 @@ sl_time turn_wake(const struct node *n, sl_time now)
  * only once a millisecond, so that no user can keep the node busy.
  */
 #define HITS_MOST 5000
-#define LOOK_NS	  1000000
 #define WAITV	  128 /* futexes that Linux can wait for at once */
 #ifndef SYS_futex_waitv
 #define SYS_futex_waitv 449 /* Linux 5.16 */
@@ -670,7 +691,7 @@ sl_time turn_wake(const struct node *n, sl_time now)
 
 static bool is_noisy(const struct turn_room *room)
 {
-	return room->hits > HITS_MOST;
+	return room->rests || room->hits > HITS_MOST;
 }
 
 static bool room_rung(struct turn_room *room)
@@ -765,6 +786,10 @@ static void nap(struct node *n, sl_time until)
 	/* While the pacer holds everything, a wake-up by a client would be useless. */
 	pthread_mutex_lock(&n->lock);
 	held = n->pace.at >= until && !ops_pacing(n);
+	for (struct turn_room *room = ts->rooms; room; room = room->next) {
+		room->rests = n->site && room->work >= WORK_MOST;
+		room->work = room->rests ? room->work : 0; /* the next round begins */
+	}
 	pthread_mutex_unlock(&n->lock);
 	for (struct turn_room *room = ts->rooms; room; room = room->next) {
 		atomic_store(&room->page->sleeping, !held); /* before the last look */

@@ -37,6 +37,9 @@ struct turn_room {
 	uint32_t rings;	  /* of the page, when it was last looked at */
 	uint32_t hits;	  /* so often it woke the node in this second */
 	uint32_t out;	  /* of turns->out, this user's */
+	uint32_t work;	  /* calls with a place that were taken in this round */
+	bool rests;	  /* there were too many: of the thread of turns */
+	sl_time rest_ns;  /* until then; 0: not decided */
 	struct turn_room *_Atomic next;
 };
 

@@ -268,9 +268,15 @@ print(h)')"
 	first=$!
 	hogged=$(write_file $ALICE g 24)
 	wait $first
-	echo "# alone $alone ms, scrambled counters and floods $scrambled ms, slow calls $hogged ms" >&3
+	attack $BOB raw 'job z'
+	as $BOB "$BIN/live-hostile" repost "$(room $BOB)" z 3>&- &
+	first=$!
+	reposted=$(write_file $ALICE h 24)
+	wait $first
+	echo "# alone $alone ms, scrambled counters and floods $scrambled ms, slow calls $hogged ms, calls without end $reposted ms" >&3
 	[ "$scrambled" -le $((alone * 3)) ]
 	[ "$hogged" -le $((alone * 3)) ]
+	[ "$reposted" -le $((alone * 3)) ]
 }
 
 @test "a user whose directory in /tmp another user has taken has layers all the same" {

@@ -16,6 +16,7 @@
  *	turns       the segment of its job, and the node's page: slots, credit, names, processes and
  *	            bits at random, while the node looks at them
  *	hog         calls with a place, as many as there are slots, each of which takes 90 ms
+ *	repost      the same, each of which is another one as soon as it may go
  *
  * Exits with 0 when the node has hung up where it had to, 1 where it has not.
  */
@@ -523,6 +524,37 @@ static void hog(void)
 	printf("%llu calls\n", (unsigned long long)calls);
 }
 
+/* FILE is the name of the job. */
+static void repost(void)
+{
+	struct sl_turn_node *page = map_beside(".turn", sizeof(*page));
+	char suffix[40];
+	struct sl_turn_job *job;
+	time_t end = time(NULL) + 2;
+	uint64_t calls = 0, looks = 0;
+
+	snprintf(suffix, sizeof(suffix), ".jobs/%016llx", (unsigned long long)sl_job_number(file));
+	job = map_beside(suffix, sizeof(*job));
+	while (looks++ % 4096 || time(NULL) < end) {
+		struct sl_turn_slot *s = &job->slot[looks % SL_TURN_SLOTS];
+
+		if (atomic_load(&s->state) == SL_TURN_POSTED)
+			continue;
+		s->tid = (uint32_t)getpid();
+		s->again++;
+		s->file = 1;
+		s->length = 1;
+		atomic_store(&s->state, SL_TURN_POSTED);
+		calls++;
+		atomic_fetch_or(&page->ready[job->index / 64], UINT64_C(1) << job->index % 64);
+		if (atomic_exchange(&page->sleeping, 0)) {
+			atomic_fetch_add(&page->rings, 1);
+			syscall(SYS_futex, &page->rings, FUTEX_WAKE, 1, NULL, NULL, 0);
+		}
+	}
+	printf("%llu calls\n", (unsigned long long)calls);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct program_case kinds[] = {
@@ -535,6 +567,7 @@ int main(int argc, char **argv)
 		{ "garbage", garbage },
 		{ "turns", turns },
 		{ "hog", hog },
+		{ "repost", repost },
 	};
 
 	if (argc != 4)
