@@ -412,8 +412,9 @@ const char *site_refuses(const struct node *n, const struct node_who *who, const
 		if (ops->min[q] > given_ops->min[q] && ops->min[q] > (j ? j->ops.asked.min[q] : 0))
 			return "only an administrator gives a min of operations";
 	for (int c = 0; c < SL_CLASSES; c++)
-		if (ops->weight[c] > weight && ops->weight[c] > given_ops->weight[c])
-			return "the weight of a class is above what an administrator has set";
+		if (ops->weight[c] > given_ops->weight[c] &&
+		    ops->weight[c] > (j ? j->ops.asked.weight[c] : 0))
+			return "only an administrator gives a weight of a class";
 	for (int m = 0; m < SL_METERS; m++)
 		if (given_ops->max[m] && (!ops->max[m] || ops->max[m] > given_ops->max[m]))
 			return "a limit on operations, calls or one direction is above what an "

@@ -128,6 +128,13 @@ write_file() { # uid, job, MiB; prints ms
 	[[ "$output" == *"above what an administrator has set"* ]]
 	run -1 as $ALICE "$SLUICE" set a max_write=0
 	as $ALICE "$SLUICE" set a max_ops=400 max_write=8M max_read=8M
+	# each class with a weight of its own would be one more share
+	run -1 as $ALICE "$SLUICE" set a weight_create=1
+	[[ "$output" == *"only an administrator gives a weight of a class"* ]]
+	run -1 as $ALICE "$SLUICE" run --job a --weight-ops create=1,lookup=1 -- true
+	"$SLUICE" set --name system "$ALICE/a" weight_create=2
+	as $ALICE "$SLUICE" set a weight_create=1
+	as $ALICE "$SLUICE" set a period=9
 	as $ALICE "$SLUICE" set a max_ops=500 max_read=0
 	audited ".uid == $ALICE and .verdict == \"refused\" and (.why | tostring | test(\"operations\"))"
 	run -1 as $BOB "$SLUICE" set "$ALICE/a" max=1M
