@@ -138,7 +138,8 @@ bool node_release_mins(struct node *n, const struct node_job *but)
 
 	for (struct node_job *j = n->jobs; j; j = j->next) {
 		/* By its own request, not by a rule. */
-		if (j->keep || j == but || !(j->asked.min_bps || sl_ops_min(&j->ops.asked)))
+		if (j->keep || (but && j == but) ||
+		    !(j->asked.min_bps || sl_ops_min(&j->ops.asked)))
 			continue;
 		turn_recount(n, j, now);
 		if (j->clients || held(j))
