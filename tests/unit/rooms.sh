@@ -26,7 +26,7 @@ wire               base base/ds include
 model              base include
 sim                base base/ds include policy sched detect model wire sluiced/controller
 client/conn        base base/ds wire include
-client/gate        base wire include client/conn
+client/gate        base base/ds wire include client/conn
 client/preload     base wire include client/conn client/gate
 sluiced/controller base base/ds include policy policy/machine policy/request sched detect wire
 sluiced/ionode     base base/ds include policy policy/machine sched detect wire model layer
